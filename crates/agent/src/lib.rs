@@ -1,0 +1,1 @@
+//! Does the operations of a trial: PID 1 in the lab.

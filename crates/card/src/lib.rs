@@ -1,0 +1,1 @@
+//! The flash card model: pure, time is an argument.

@@ -1,0 +1,1 @@
+//! The filesystem catalogue: one file per filesystem.

@@ -1,0 +1,1 @@
+//! Rows to HTML, Markdown and tables. Pure.

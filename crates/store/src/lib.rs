@@ -1,0 +1,1 @@
+//! Finished trials in SQLite: the only SQL.

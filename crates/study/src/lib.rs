@@ -1,0 +1,1 @@
+//! Plan, statistics and verdict. Pure.

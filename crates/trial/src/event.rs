@@ -1,0 +1,144 @@
+//! What an agent says while it works: one JSON object a record.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// One record of the agent. Whoever receives it stamps it with its clock.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// A phase begins; device figures are taken at its stamp.
+    PhaseBegin {
+        /// Name of the phase.
+        phase: String,
+    },
+    /// A phase has ended, successfully.
+    PhaseEnd {
+        /// Name of the phase.
+        phase: String,
+        /// What was done.
+        counts: Counts,
+        /// Latency of each operation, where the workload asks for it.
+        latency: Latency,
+    },
+    /// The system promised that earlier data are durable (fsync returned, …).
+    Promise {
+        /// The call that returned: `fsync`, `fdatasync`, `sync`, `umount`.
+        call: String,
+        /// Path, where the promise is about one file.
+        path: String,
+    },
+    /// A figure that is not a duration.
+    Metric {
+        /// Metric name (`space`, `exit_status`).
+        name: String,
+        /// Value in `unit`.
+        value: f64,
+        /// Unit, for example `B`.
+        unit: String,
+    },
+    /// Output of a program that was asked to show it.
+    Output {
+        /// `stdout`, `stderr`, or the path of a `show_file` step.
+        stream: String,
+        /// Text; bytes that are not UTF-8 are replaced.
+        text: String,
+    },
+    /// The job failed; nothing follows.
+    Error {
+        /// What failed and why.
+        message: String,
+        /// Tail of the kernel log.
+        kernel_log: Vec<String>,
+    },
+    /// All steps were done; nothing follows.
+    Done,
+}
+
+/// What a phase did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Operations performed.
+    pub operations: u64,
+    /// Files created, read or deleted.
+    pub files: u64,
+    /// Bytes of file content written or read.
+    pub bytes: u64,
+}
+
+/// Histogram of latencies: upper bound of a bucket in nanoseconds → count.
+///
+/// Buckets are 1/8 of an octave wide (error at most 9 %), so histograms of
+/// different trials can be added.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Latency(pub BTreeMap<u64, u64>);
+
+impl Latency {
+    /// Adds one operation that took `ns`.
+    pub fn record(&mut self, ns: u64) {
+        *self.0.entry(bucket_ns(ns)).or_insert(0) += 1;
+    }
+
+    /// Number of operations recorded.
+    pub fn count(&self) -> u64 {
+        self.0.values().sum()
+    }
+
+    /// The bucket bound that `numerator / denominator` of all operations do not exceed;
+    /// `None` if nothing was recorded.
+    pub fn quantile_ns(&self, numerator: u64, denominator: u64) -> Option<u64> {
+        let wanted = (self.count() * numerator).div_ceil(denominator).max(1);
+        let mut seen = 0;
+        self.0.iter().find_map(|(&bound, &count)| {
+            seen += count;
+            (seen >= wanted).then_some(bound)
+        })
+    }
+}
+
+/// Upper bound of the bucket of `ns`: eight buckets an octave.
+fn bucket_ns(ns: u64) -> u64 {
+    if ns < 16 {
+        return ns;
+    }
+    let shift = ns.ilog2() - 3;
+    (((ns >> shift) + 1) << shift) - 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_hold_their_values_within_an_eighth() {
+        for ns in [0, 1, 15, 16, 17, 1000, 123_456_789, u64::MAX / 2] {
+            let bound = bucket_ns(ns);
+            assert!(bound >= ns, "{bound} < {ns}");
+            assert!(bound - ns <= ns / 8, "{bound} is far above {ns}");
+            assert_eq!(bucket_ns(bound), bound, "bounds are in their own bucket");
+        }
+    }
+
+    #[test]
+    fn quantiles_of_a_known_histogram() {
+        let mut latency = Latency::default();
+        assert_eq!(latency.quantile_ns(1, 2), None);
+        for ns in 1..=10 {
+            latency.record(ns);
+        }
+        assert_eq!(latency.quantile_ns(1, 2), Some(5));
+        assert_eq!(latency.quantile_ns(99, 100), Some(10));
+        assert_eq!(latency.quantile_ns(0, 1), Some(1));
+    }
+
+    #[test]
+    fn events_are_tagged_json() {
+        let event = Event::PhaseBegin {
+            phase: "mount".into(),
+        };
+        let text = serde_json::to_string(&event).unwrap();
+        assert_eq!(text, r#"{"event":"phase_begin","phase":"mount"}"#);
+        assert_eq!(serde_json::from_str::<Event>(&text).unwrap(), event);
+    }
+}

@@ -1,0 +1,126 @@
+//! The job of an agent: an ordered list of steps. The agent decides nothing.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Everything an agent does in one trial.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Job {
+    /// Seed of the trial; workloads draw their named streams from it.
+    pub seed: u64,
+    /// How each disk must look to the kernel before anything is formatted.
+    pub queues: Vec<BlockQueue>,
+    /// What to do, in this order; the first failure ends the job.
+    pub steps: Vec<Step>,
+}
+
+/// Attributes of a block device's queue, as mmc_block or a USB reader has them
+/// (`/sys/block/NAME/queue/`).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BlockQueue {
+    /// Kernel name of the disk, for example `vda`.
+    pub disk: String,
+    /// virtio-blk says yes by itself; SD and eMMC say no, USB readers yes.
+    pub rotational: bool,
+    /// I/O scheduler: `none`, `mq-deadline`, `bfq`.
+    pub scheduler: String,
+    /// Largest request in KiB (`max_sectors_kb`).
+    pub max_request_kib: u64,
+    /// Requests the scheduler may hold (`nr_requests`).
+    pub requests: u32,
+    /// Read-ahead in KiB (`read_ahead_kb`); the kernel's default is 128.
+    pub read_ahead_kib: u64,
+}
+
+/// One step of a [`Job`]. A step with a `phase` is bracketed by
+/// `phase_begin` and `phase_end` and yields figures.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "step", rename_all = "snake_case")]
+pub enum Step {
+    /// Runs a program of the host and waits; a non-zero status fails the job
+    /// unless `any_status`.
+    Run {
+        /// Phase this step is, if it yields figures (`mkfs`).
+        phase: Option<String>,
+        /// Program and arguments.
+        argv: Vec<String>,
+        /// The whole environment of the program.
+        env: BTreeMap<String, String>,
+        /// Working directory.
+        dir: String,
+        /// Pass standard output and error on as `output` events.
+        show: bool,
+        /// Report the exit status as the metric `exit_status` instead of failing.
+        any_status: bool,
+    },
+    /// Mounts, with options written as in fstab.
+    Mount {
+        /// Phase this step is (`mount`), if it yields figures.
+        phase: Option<String>,
+        /// Device, or `none`.
+        source: String,
+        /// Directory; made if missing.
+        target: String,
+        /// Kernel name of the filesystem (`ext4`, `ntfs3`, …).
+        kernel_fs: String,
+        /// Comma-separated options as in fstab: `noatime,compress=zstd`.
+        options: String,
+    },
+    /// Unmounts `target`.
+    Unmount {
+        /// Phase this step is, if it yields figures.
+        phase: Option<String>,
+        /// Mounted directory.
+        target: String,
+    },
+    /// `sync`, then drops page cache, dentries and inodes.
+    DropCaches,
+    /// Sleeps: idle time in which caches drain and cards collect.
+    Settle {
+        /// How long, in milliseconds of the clock in force.
+        milliseconds: u64,
+    },
+    /// Writes an image file to a device with direct 1 MiB writes, then flushes:
+    /// how a read-only image gets onto a card.
+    Deploy {
+        /// Phase name (`deploy`).
+        phase: String,
+        /// Image file, on hostfs in the lab.
+        image: String,
+        /// Block device.
+        device: String,
+    },
+    /// Performs one phase of a workload in `dir`.
+    Operate {
+        /// Phase of the workload, for example `tree_write`.
+        phase: String,
+        /// Which workload, with all its parameters.
+        workload: WorkloadSpec,
+        /// Directory on the filesystem under test.
+        dir: String,
+    },
+    /// Reports `statfs` of `dir` as the metric `space` in bytes used.
+    Space {
+        /// Directory on the filesystem under test.
+        dir: String,
+    },
+    /// Reports a file's trimmed content as an `output` event (tests read sysfs with it).
+    ShowFile {
+        /// Absolute path.
+        path: String,
+    },
+}
+
+/// A workload with the parameters that determine its operations.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WorkloadSpec {
+    /// Name of the workload (`rootfs`).
+    pub name: String,
+    /// Parameters by name; the workload defines which and their units.
+    pub parameters: BTreeMap<String, u64>,
+    /// Directory tree of the user instead of a generated one (`--tree DIR`).
+    pub tree: Option<String>,
+    /// Whether the filesystem has permissions, owners, symlinks and hard links
+    /// (FAT and exFAT do not): operations that it cannot do are left out.
+    pub unix: bool,
+}

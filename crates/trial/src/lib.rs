@@ -1,0 +1,13 @@
+//! What a trial is: the job the agent gets, the events it returns, the record that is kept.
+//!
+//! These types are the contract between the crates that run trials (lab, agent,
+//! here) and those that judge them (study, store, report). They hold data and
+//! nothing else; every one of them is JSON on the wire and in the store.
+
+mod event;
+mod job;
+mod record;
+
+pub use event::{Counts, Event, Latency};
+pub use job::{BlockQueue, Job, Step, WorkloadSpec};
+pub use record::{DeviceFigures, Identity, Metric, Outcome, PhaseFigures, Status, Trial};

@@ -1,0 +1,184 @@
+//! The record of a finished trial: what decided it and what came out.
+
+use crate::event::{Counts, Latency};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use whichfs_units::Nanos;
+
+/// A finished trial. Serialised, it is a pure function of its identity:
+/// nothing about wall time or the machine's load is in it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Trial {
+    /// Everything that decides the result.
+    pub identity: Identity,
+    /// What came out.
+    pub outcome: Outcome,
+}
+
+/// Everything that decides a trial's result; its hash is the trial's id.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Identity {
+    /// Name of the card profile.
+    pub card: String,
+    /// SHA-256 of the resolved profile (after the seed's parameter draw).
+    pub card_sha256: String,
+    /// `used` or `fresh`.
+    pub card_state: String,
+    /// Name of the board.
+    pub board: String,
+    /// SHA-256 of the board file's content.
+    pub board_sha256: String,
+    /// `cpu:<board>`, `device` or `real`.
+    pub clock: String,
+    /// Release of the lab kernel, for example `6.12.117`.
+    pub kernel: String,
+    /// SHA-256 of the kernel image.
+    pub kernel_sha256: String,
+    /// Candidate name, for example `ext4-nojournal`.
+    pub candidate: String,
+    /// The mkfs commands as run.
+    pub mkfs: Vec<Vec<String>>,
+    /// Mount options as in fstab.
+    pub mount_options: String,
+    /// Name of the workload.
+    pub workload: String,
+    /// Parameters of the workload.
+    pub parameters: BTreeMap<String, u64>,
+    /// Digest of the user's tree; empty for a generated one.
+    pub tree_sha256: String,
+    /// Byte offset of the partition on the card.
+    pub partition_offset: u64,
+    /// Bytes of the partition.
+    pub partition_bytes: u64,
+    /// Memory of the guest in MiB.
+    pub memory_mib: u64,
+    /// Version of the program.
+    pub version: String,
+    /// SHA-256 of the agent's binary.
+    pub agent_sha256: String,
+    /// Host tools used and their versions.
+    pub tools: BTreeMap<String, String>,
+    /// SHA-256 of the host CPU's feature flags: tools pick code by them.
+    pub cpu_features_sha256: String,
+    /// Seed of the trial.
+    pub seed: u64,
+}
+
+impl Identity {
+    /// SHA-256 of the canonical JSON (fields in declaration order, maps sorted), in hex.
+    pub fn id(&self) -> String {
+        let json = serde_json::to_vec(self).unwrap_or_else(|error| {
+            unreachable!("an Identity is strings, numbers and sorted maps: {error}")
+        });
+        hex(&Sha256::digest(json))
+    }
+}
+
+/// Lower-case hexadecimal.
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What came out of a trial.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// Done, or failed with the reason.
+    pub status: Status,
+    /// Figures of each phase, in order.
+    pub phases: Vec<PhaseFigures>,
+    /// The metrics derived from them.
+    pub metrics: Vec<Metric>,
+    /// SHA-256 over every request with its virtual times, in hex.
+    pub trace_sha256: String,
+    /// Virtual time at the end.
+    pub virtual_time: Nanos,
+}
+
+/// How a trial ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "status", rename_all = "snake_case")]
+pub enum Status {
+    /// All steps were done.
+    Done,
+    /// It failed; the figures up to there are kept.
+    Failed {
+        /// One sentence.
+        reason: String,
+        /// Tail of console and kernel log.
+        log: Vec<String>,
+    },
+}
+
+/// Figures of one phase.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PhaseFigures {
+    /// Name of the phase.
+    pub phase: String,
+    /// Virtual instant of its begin.
+    pub begin: Nanos,
+    /// Virtual instant of its end.
+    pub end: Nanos,
+    /// What the agent did.
+    pub counts: Counts,
+    /// Latencies the agent recorded.
+    pub latency: Latency,
+    /// What the device did meanwhile, summed over all disks.
+    pub device: DeviceFigures,
+}
+
+impl PhaseFigures {
+    /// Duration in seconds.
+    pub fn seconds(&self) -> f64 {
+        self.end.saturating_sub(self.begin).as_secs_f64()
+    }
+}
+
+/// What a device did in an interval.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceFigures {
+    /// Read requests.
+    pub reads: u64,
+    /// Write requests.
+    pub writes: u64,
+    /// Discard requests.
+    pub discards: u64,
+    /// Flush requests.
+    pub flushes: u64,
+    /// Bytes read by the host.
+    pub read_bytes: u64,
+    /// Bytes written by the host.
+    pub write_bytes: u64,
+    /// Bytes discarded by the host.
+    pub discard_bytes: u64,
+    /// Time in which a request was in service.
+    pub busy: Nanos,
+    /// Bytes programmed into flash, copies included.
+    pub programmed_bytes: u64,
+    /// Blocks (AUs) erased.
+    pub erases: u64,
+    /// Whole-AU copies: merges of an evicted log block.
+    pub au_copies: u64,
+    /// Writes by size: bound in bytes (a power of two) → requests.
+    pub write_sizes: BTreeMap<u64, u64>,
+}
+
+impl DeviceFigures {
+    /// Flash bytes programmed for each byte the host wrote; `None` if it wrote nothing.
+    pub fn write_amplification(&self) -> Option<f64> {
+        (self.write_bytes > 0).then(|| self.programmed_bytes as f64 / self.write_bytes as f64)
+    }
+}
+
+/// One figure with its meaning.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Metric {
+    /// Metric name as in DESIGN.md §5 (`tree_write`, `mount`, `space`, …).
+    pub metric: String,
+    /// Value in `unit`.
+    pub value: f64,
+    /// Unit, for example `s`, `MB/s`, `B`.
+    pub unit: String,
+    /// True for durations and space, false for rates.
+    pub lower_is_better: bool,
+}

@@ -1,0 +1,19 @@
+//! Quantities with units and the seeded generator; nothing else.
+//!
+//! Every other crate takes time as [`Nanos`] and randomness as [`Rng`], both as
+//! arguments: no clock and no entropy is read anywhere in the pure crates.
+
+mod quantity;
+mod rng;
+
+pub use quantity::{Bytes, Nanos};
+pub use rng::Rng;
+
+/// One kibibyte in bytes.
+pub const KIB: u64 = 1 << 10;
+/// One mebibyte in bytes.
+pub const MIB: u64 = 1 << 20;
+/// One gibibyte in bytes.
+pub const GIB: u64 = 1 << 30;
+/// One sector as the block layer counts them, in bytes.
+pub const SECTOR: u64 = 512;

@@ -1,0 +1,2 @@
+//! The command: wires the rest, nothing else.
+fn main() {}

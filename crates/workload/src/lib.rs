@@ -1,0 +1,1 @@
+//! Workloads: seeded operation streams and their metrics. No I/O.
