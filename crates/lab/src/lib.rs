@@ -1,1 +1,35 @@
-//! The lab: calendar, vhost-user disk and life cycle of a guest in virtual time.
+//! The lab: a real Linux kernel (User Mode Linux) on modelled cards in virtual time.
+//!
+//! [`run`] gives a guest its life: it starts the kernel with the agent as its first
+//! program, is its calendar and its disks, and returns the agent's events, stamped.
+//! One call uses one thread and one core; calls side by side are independent.
+
+mod block;
+pub mod calendar;
+mod control;
+mod cores;
+mod device;
+mod disk;
+mod engine;
+mod error;
+mod guest;
+mod initramfs;
+mod kernel;
+mod memory;
+mod ring;
+mod run;
+mod schedule;
+mod socket;
+mod trace;
+pub mod vhost;
+mod watch;
+
+pub use block::BlockGeometry;
+pub use cores::available_cores;
+pub use disk::Disk;
+pub use engine::Stamped;
+pub use error::LabError;
+pub use guest::memory_directory;
+pub use kernel::Kernel;
+pub use run::{Agent, GuestSpec, Life, run};
+pub use watch::Limits;

@@ -182,3 +182,41 @@ pub struct Metric {
     /// True for durations and space, false for rates.
     pub lower_is_better: bool,
 }
+
+impl DeviceFigures {
+    /// Adds what another device did.
+    pub fn add(&mut self, other: &DeviceFigures) {
+        self.combine(other, |a, b| a + b);
+    }
+
+    /// What happened since `earlier` figures of the same device.
+    pub fn since(&self, earlier: &DeviceFigures) -> DeviceFigures {
+        let mut difference = self.clone();
+        difference.combine(earlier, u64::saturating_sub);
+        difference.write_sizes.retain(|_, count| *count > 0);
+        difference
+    }
+
+    fn combine(&mut self, other: &DeviceFigures, with: impl Fn(u64, u64) -> u64) {
+        let pairs = [
+            (&mut self.reads, other.reads),
+            (&mut self.writes, other.writes),
+            (&mut self.discards, other.discards),
+            (&mut self.flushes, other.flushes),
+            (&mut self.read_bytes, other.read_bytes),
+            (&mut self.write_bytes, other.write_bytes),
+            (&mut self.discard_bytes, other.discard_bytes),
+            (&mut self.busy.0, other.busy.0),
+            (&mut self.programmed_bytes, other.programmed_bytes),
+            (&mut self.erases, other.erases),
+            (&mut self.au_copies, other.au_copies),
+        ];
+        for (mine, theirs) in pairs {
+            *mine = with(*mine, theirs);
+        }
+        for (&size, &count) in &other.write_sizes {
+            let mine = self.write_sizes.entry(size).or_insert(0);
+            *mine = with(*mine, count);
+        }
+    }
+}

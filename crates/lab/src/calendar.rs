@@ -1,0 +1,131 @@
+//! Framing of the calendar protocol (`include/uapi/linux/um_timetravel.h`).
+//!
+//! Messages of 16 bytes in native byte order: operation, sequence number, time.
+//! Nearly every message is acknowledged with the same sequence number; with the
+//! shared-memory schedule WAIT and RUN are not.
+
+use crate::error::LabError;
+
+/// Bytes of a message.
+pub const MESSAGE_BYTES: usize = 16;
+
+/// Operation of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Operation {
+    /// Answer to any message.
+    Ack = 0,
+    /// A client introduces itself.
+    Start = 1,
+    /// "Wake me at this time."
+    Request = 2,
+    /// "I am idle until you say RUN."
+    Wait = 3,
+    /// "What time is it?"
+    Get = 4,
+    /// "My time is this now."
+    Update = 5,
+    /// "Run; the time is this."
+    Run = 6,
+    /// "You may run freely until this time."
+    FreeUntil = 7,
+    /// "What is the time of day?"
+    GetTimeOfDay = 8,
+}
+
+/// One message of the calendar protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// What is said.
+    pub operation: Operation,
+    /// Number that an acknowledgement repeats.
+    pub sequence: u32,
+    /// Nanoseconds, where the operation carries a time.
+    pub time: u64,
+}
+
+impl Message {
+    /// A message with sequence number zero.
+    pub fn new(operation: Operation, time: u64) -> Message {
+        Message {
+            operation,
+            sequence: 0,
+            time,
+        }
+    }
+
+    /// The acknowledgement of this message, carrying `time`.
+    pub fn ack(&self, time: u64) -> Message {
+        Message {
+            operation: Operation::Ack,
+            sequence: self.sequence,
+            time,
+        }
+    }
+
+    /// The bytes on the wire.
+    pub fn encode(&self) -> [u8; MESSAGE_BYTES] {
+        let mut out = [0; MESSAGE_BYTES];
+        out[..4].copy_from_slice(&(self.operation as u32).to_ne_bytes());
+        out[4..8].copy_from_slice(&self.sequence.to_ne_bytes());
+        out[8..].copy_from_slice(&self.time.to_ne_bytes());
+        out
+    }
+
+    /// Reads a message; an operation that a guest must not send is an error.
+    pub fn decode(bytes: &[u8; MESSAGE_BYTES]) -> Result<Message, LabError> {
+        let word = |at: usize| u32::from_ne_bytes(std::array::from_fn(|i| bytes[at + i]));
+        let operation = match word(0) {
+            0 => Operation::Ack,
+            1 => Operation::Start,
+            2 => Operation::Request,
+            3 => Operation::Wait,
+            4 => Operation::Get,
+            5 => Operation::Update,
+            8 => Operation::GetTimeOfDay,
+            other => {
+                return Err(LabError::protocol(
+                    "calendar",
+                    format!("operation {other} is not one that a guest sends"),
+                ));
+            }
+        };
+        Ok(Message {
+            operation,
+            sequence: word(4),
+            time: u64::from_ne_bytes(std::array::from_fn(|i| bytes[8 + i])),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn any_bytes_decode_or_are_an_error(bytes: [u8; MESSAGE_BYTES]) {
+            if let Ok(message) = Message::decode(&bytes) {
+                prop_assert_eq!(message.encode(), bytes);
+            }
+        }
+
+        #[test]
+        fn what_guests_send_survives_the_wire(op in 0_usize..7, sequence: u32, time: u64) {
+            let operation = [
+                Operation::Ack, Operation::Start, Operation::Request, Operation::Wait,
+                Operation::Get, Operation::Update, Operation::GetTimeOfDay,
+            ][op];
+            let message = Message { operation, sequence, time };
+            prop_assert_eq!(Message::decode(&message.encode()).ok(), Some(message));
+        }
+    }
+
+    #[test]
+    fn a_guest_must_not_grant_time() {
+        for operation in [Operation::Run, Operation::FreeUntil] {
+            assert!(Message::decode(&Message::new(operation, 0).encode()).is_err());
+        }
+    }
+}

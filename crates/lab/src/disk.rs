@@ -1,0 +1,174 @@
+//! A modelled card behind a virtio disk: timing from the card, bytes from its contents.
+
+use crate::block::{BlockGeometry, BlockOperation, BlockRequest, BlockStatus};
+use crate::error::LabError;
+use crate::memory::GuestMemory;
+use crate::trace::Trace;
+use whichfs_card::{Card, CardStatus, Contents, Op, Request};
+use whichfs_trial::DeviceFigures;
+use whichfs_units::{Nanos, SECTOR};
+
+/// A disk of a guest.
+pub struct Disk {
+    /// The card, in whatever state it begins.
+    pub card: Card,
+    /// The card's bytes.
+    pub contents: Contents,
+    /// Where the disk begins on the card, in bytes: the partition's offset.
+    pub offset: u64,
+    /// How the disk presents itself.
+    pub geometry: BlockGeometry,
+    /// Time that the host's controller and driver add to each request.
+    pub request_cost: Nanos,
+}
+
+/// Virtual instant at which a request is done, its status, and bytes the device wrote.
+pub(crate) struct Served {
+    pub at: Nanos,
+    pub status: BlockStatus,
+    pub written: u32,
+}
+
+impl Disk {
+    /// Serves one request that arrives at `now`.
+    pub(crate) fn serve(
+        &mut self,
+        now: Nanos,
+        request: &BlockRequest,
+        memory: &mut GuestMemory,
+        trace: &mut Trace,
+    ) -> Result<Served, String> {
+        let mut serve = |card: &mut Card, op, offset, bytes| {
+            let request = Request {
+                op,
+                offset: self.offset + offset,
+                bytes,
+                fua: false,
+            };
+            let done = card.submit(now + self.request_cost, &request);
+            trace.request(now, &request, done.at);
+            done
+        };
+        match request.operation {
+            BlockOperation::Read | BlockOperation::Write => {
+                if !self.holds(request.offset, request.bytes()) {
+                    return Ok(refuse(now, BlockStatus::IoError));
+                }
+                let reads = request.operation == BlockOperation::Read;
+                let op = if reads { Op::Read } else { Op::Write };
+                let done = serve(&mut self.card, op, request.offset, request.bytes());
+                if done.status != CardStatus::Done {
+                    return Ok(refuse(done.at, BlockStatus::IoError));
+                }
+                self.transfer(request, memory, reads)?;
+                Ok(Served {
+                    at: done.at,
+                    status: BlockStatus::Ok,
+                    written: if reads { request.bytes() as u32 } else { 0 },
+                })
+            }
+            BlockOperation::Flush => {
+                let done = serve(&mut self.card, Op::Flush, 0, 0);
+                Ok(refuse(done.at, BlockStatus::Ok))
+            }
+            BlockOperation::Discard => {
+                let mut at = now;
+                for (offset, bytes) in discard_ranges(request, memory)? {
+                    if !self.holds(offset, bytes) {
+                        return Ok(refuse(now, BlockStatus::IoError));
+                    }
+                    at = serve(&mut self.card, Op::Discard, offset, bytes).at;
+                    self.contents.discard(self.offset + offset, bytes);
+                }
+                Ok(refuse(at, BlockStatus::Ok))
+            }
+            BlockOperation::Identify => {
+                let id = b"whichfs-card";
+                let Some(first) = request.data.first().filter(|s| s.bytes as usize >= id.len())
+                else {
+                    return Ok(refuse(now, BlockStatus::IoError));
+                };
+                let slice = memory
+                    .slice_mut(first.address, first.bytes as usize)
+                    .map_err(|e| e.to_string())?;
+                slice.fill(0);
+                slice[..id.len()].copy_from_slice(id);
+                Ok(refuse(now, BlockStatus::Ok))
+            }
+            BlockOperation::Unknown(_) => Ok(refuse(now, BlockStatus::Unsupported)),
+        }
+    }
+
+    /// What the card has done since it was made.
+    pub fn figures(&self) -> DeviceFigures {
+        let s = self.card.stats();
+        DeviceFigures {
+            reads: s.reads,
+            writes: s.writes,
+            discards: s.discards,
+            flushes: s.flushes,
+            read_bytes: s.read_bytes,
+            write_bytes: s.write_bytes,
+            discard_bytes: s.discard_bytes,
+            busy: s.busy,
+            programmed_bytes: s.programmed_bytes,
+            erases: s.erases,
+            au_copies: s.au_copies,
+            write_sizes: s.write_sizes(),
+        }
+    }
+
+    fn holds(&self, offset: u64, bytes: u64) -> bool {
+        offset.checked_add(bytes).is_some_and(|end| end <= self.geometry.bytes)
+    }
+
+    fn transfer(
+        &mut self,
+        request: &BlockRequest,
+        memory: &mut GuestMemory,
+        reads: bool,
+    ) -> Result<(), String> {
+        let mut at = self.offset + request.offset;
+        for segment in request.data {
+            let bytes = segment.bytes as usize;
+            if reads {
+                let out = memory.slice_mut(segment.address, bytes).map_err(|e| e.to_string())?;
+                self.contents.read(at, out).map_err(|e| e.to_string())?;
+            } else {
+                let data = memory.slice(segment.address, bytes).map_err(|e| e.to_string())?;
+                self.contents.write(at, data).map_err(|e| e.to_string())?;
+            }
+            at += bytes as u64;
+        }
+        Ok(())
+    }
+}
+
+/// A served request without data for the guest.
+fn refuse(at: Nanos, status: BlockStatus) -> Served {
+    Served {
+        at,
+        status,
+        written: 0,
+    }
+}
+
+/// The `(offset, bytes)` ranges of a discard request.
+fn discard_ranges(
+    request: &BlockRequest,
+    memory: &GuestMemory,
+) -> Result<Vec<(u64, u64)>, String> {
+    const RANGE_BYTES: u64 = 16;
+    let mut ranges = Vec::new();
+    for segment in request.data {
+        for i in 0..u64::from(segment.bytes) / RANGE_BYTES {
+            let raw: [u8; 16] = memory
+                .array(segment.address + i * RANGE_BYTES)
+                .map_err(|e| e.to_string())?;
+            let sector = u64::from_le_bytes(std::array::from_fn(|i| raw[i]));
+            let sectors = u32::from_le_bytes(std::array::from_fn(|i| raw[8 + i]));
+            ranges.push((sector.saturating_mul(SECTOR), u64::from(sectors) * SECTOR));
+        }
+    }
+    Ok(ranges)
+}

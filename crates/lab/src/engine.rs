@@ -1,0 +1,391 @@
+//! Calendar and disks of one guest: the loop that grants it time.
+//!
+//! Only one side runs at a time. While the guest runs it may move its clock freely to
+//! before `free_until`, the next completion of a disk; when it is idle it WAITs, and the
+//! engine takes the earlier of the guest's own wish and the next completion, delivers the
+//! completion (whose interrupt the guest then wants to run *now*), and lets it RUN.
+
+use crate::calendar::{Message, Operation};
+use crate::device::{Backend, Device, Effect};
+use crate::error::LabError;
+use crate::guest::Guest;
+use crate::schedule::{GUEST_ID, Schedule};
+use crate::socket::Peer;
+use crate::trace::Trace;
+use crate::watch::Watch;
+use rustix::event::{PollFd, PollFlags, poll};
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixListener;
+use whichfs_trial::{DeviceFigures, Event};
+use whichfs_units::Nanos;
+
+/// "Never", as User Mode Linux says it (S64_MAX).
+const NEVER: u64 = i64::MAX as u64;
+/// Virtual time without a request or an event after which the guest counts as hung.
+const PROGRESS_LIMIT_S: u64 = 24 * 3600;
+
+/// An event of the agent with the instant and the figures that the engine adds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stamped {
+    /// Virtual instant.
+    pub at: Nanos,
+    /// The event.
+    pub event: Event,
+    /// What all cards together had done by then.
+    pub device: DeviceFigures,
+}
+
+/// State of the loop.
+pub(crate) struct Engine<'a> {
+    calendar: Peer,
+    devices: Vec<Device>,
+    schedule: Schedule,
+    /// Message form: the guest's time, its wish, and whether it shares the schedule.
+    time: u64,
+    request: Option<u64>,
+    shares: bool,
+    waiting: bool,
+    last_progress: u64,
+    trace: Trace,
+    events: Vec<Stamped>,
+    new_events: Vec<Event>,
+    watch: Watch<'a>,
+    on_event: &'a mut dyn FnMut(&Stamped),
+}
+
+/// What is left when the guest has ended.
+pub(crate) struct Finished {
+    pub events: Vec<Stamped>,
+    pub trace: Trace,
+    pub time: Nanos,
+    pub devices: Vec<Device>,
+}
+
+/// What the loop is to do next.
+enum Next {
+    Continue,
+    GuestGone,
+}
+
+impl<'a> Engine<'a> {
+    pub(crate) fn new(
+        calendar: UnixListener,
+        devices: Vec<Device>,
+        watch: Watch<'a>,
+        on_event: &'a mut dyn FnMut(&Stamped),
+    ) -> Result<Engine<'a>, LabError> {
+        Ok(Engine {
+            calendar: Peer::Listening(calendar),
+            devices,
+            schedule: Schedule::new()?,
+            time: 0,
+            request: None,
+            shares: false,
+            waiting: false,
+            last_progress: 0,
+            trace: Trace::default(),
+            events: Vec::new(),
+            new_events: Vec::new(),
+            watch,
+            on_event,
+        })
+    }
+
+    /// Runs the guest to its end. `connected` is called once, when all connections stand.
+    pub(crate) fn run(
+        &mut self,
+        guest: &mut Guest,
+        connected: &mut dyn FnMut(),
+    ) -> Result<(), LabError> {
+        let mut all_connected = false;
+        loop {
+            if !all_connected && self.devices.iter().all(|d| d.peer.is_connected()) {
+                all_connected = true;
+                connected();
+            }
+            match self.step(guest)? {
+                Next::Continue => {}
+                Next::GuestGone => return Ok(()),
+            }
+            if self.waiting {
+                self.grant()?;
+            }
+        }
+    }
+
+    pub(crate) fn finish(self) -> Finished {
+        Finished {
+            time: Nanos(self.now()),
+            events: self.events,
+            trace: self.trace,
+            devices: self.devices,
+        }
+    }
+
+    /// Waits for messages and handles them: those of disks first, because a kick that was
+    /// sent before a WAIT must be served before it.
+    fn step(&mut self, guest: &mut Guest) -> Result<Next, LabError> {
+        let Some((disks, calendar)) = self.wait(guest)? else {
+            return Ok(Next::Continue);
+        };
+        for index in 0..self.devices.len() {
+            if disks & (1 << index) != 0 && !self.handle_disk(index)? {
+                return Ok(Next::GuestGone);
+            }
+        }
+        if calendar && !self.handle_calendar()? {
+            return Ok(Next::GuestGone);
+        }
+        Ok(Next::Continue)
+    }
+
+    /// The disks (a bit each) and whether the calendar have something to read;
+    /// `None` if nothing came in the time that the watch allows.
+    fn wait(&mut self, guest: &mut Guest) -> Result<Option<(u32, bool)>, LabError> {
+        let mut fds: [Option<PollFd>; 6] = std::array::from_fn(|_| None);
+        assert!(self.devices.len() < fds.len(), "one to four disks and the control disk");
+        for (slot, device) in fds.iter_mut().zip(&self.devices) {
+            *slot = Some(PollFd::from_borrowed_fd(device.peer.fd(), PollFlags::IN));
+        }
+        let disks = self.devices.len();
+        fds[disks] = Some(PollFd::from_borrowed_fd(self.calendar.fd(), PollFlags::IN));
+        let mut list: Vec<PollFd> = fds.into_iter().flatten().collect();
+        let ready = match poll(&mut list, Some(&self.watch.poll_time())) {
+            Ok(ready) => ready,
+            Err(rustix::io::Errno::INTR) => 0,
+            Err(e) => return Err(LabError::io("wait for the guest")(e.into())),
+        };
+        if ready == 0 {
+            self.watch.silent(guest)?;
+            return Ok(None);
+        }
+        self.watch.heard(guest)?;
+        let is_ready = |fd: &PollFd| !fd.revents().is_empty();
+        let bits = list[..disks].iter().enumerate();
+        let mask = bits.fold(0, |mask, (i, fd)| mask | u32::from(is_ready(fd)) << i);
+        Ok(Some((mask, is_ready(&list[disks]))))
+    }
+
+    /// Handles a message of disk `index`; false if the guest closed the connection.
+    fn handle_disk(&mut self, index: usize) -> Result<bool, LabError> {
+        if self.devices[index].peer.accept()? {
+            return Ok(true);
+        }
+        let Some((effect, wants_reply)) = self.devices[index].receive()? else {
+            return Ok(false);
+        };
+        if let Effect::Kick = effect {
+            self.serve(index)?;
+            if wants_reply {
+                self.devices[index].acknowledge_kick()?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Serves the ring of disk `index` and tells the running guest how far it may go.
+    fn serve(&mut self, index: usize) -> Result<(), LabError> {
+        let now = self.now();
+        self.last_progress = now;
+        let device = &mut self.devices[index];
+        device.serve(Nanos(now), &mut self.trace, &mut self.new_events)?;
+        self.stamp_events(now);
+        let free_until = self.next_completion().map_or(NEVER, |at| at.0);
+        if self.shares {
+            self.schedule.set_free_until(free_until);
+            Ok(())
+        } else {
+            self.free_until_by_message(free_until)
+        }
+    }
+
+    fn stamp_events(&mut self, now: u64) {
+        if self.new_events.is_empty() {
+            return;
+        }
+        let device = self.figures();
+        for event in self.new_events.drain(..) {
+            let stamped = Stamped {
+                at: Nanos(now),
+                event,
+                device: device.clone(),
+            };
+            (self.on_event)(&stamped);
+            self.events.push(stamped);
+        }
+    }
+
+    /// What all cards together have done.
+    fn figures(&self) -> DeviceFigures {
+        let mut sum = DeviceFigures::default();
+        for device in &self.devices {
+            if let Backend::Card(disk) = &device.backend {
+                sum.add(&disk.figures());
+            }
+        }
+        sum
+    }
+
+    /// Handles a message of the calendar; false if the guest closed the connection.
+    fn handle_calendar(&mut self) -> Result<bool, LabError> {
+        if self.calendar.accept()? {
+            return Ok(true);
+        }
+        let Some(message) = self.calendar.receive_calendar()? else {
+            return Ok(false);
+        };
+        self.obey(message)?;
+        Ok(true)
+    }
+
+    fn obey(&mut self, message: Message) -> Result<(), LabError> {
+        match message.operation {
+            Operation::Start => return self.start(message),
+            Operation::Request => self.request = Some(message.time),
+            Operation::Update => self.time = message.time,
+            Operation::Wait => {
+                self.waiting = true;
+                if self.shares {
+                    return Ok(());
+                }
+            }
+            Operation::Get => {
+                let now = self.now();
+                return self.calendar.send(&message.ack(now).encode());
+            }
+            Operation::GetTimeOfDay => {}
+            other => {
+                let what = format!("{other:?} from a guest at this time");
+                return Err(LabError::protocol("calendar", what));
+            }
+        }
+        self.calendar.send(&message.ack(0).encode())
+    }
+
+    /// Answers START with the shared schedule and a log that nobody reads.
+    fn start(&mut self, message: Message) -> Result<(), LabError> {
+        let log = File::open("/dev/null").map_err(LabError::io("open /dev/null"))?;
+        self.schedule.guest_runs(0, NEVER);
+        let answer = message.ack(u64::from(GUEST_ID)).encode();
+        let files = [self.schedule.file(), log.as_fd()];
+        self.calendar.send_with_files(&answer, &files)
+    }
+
+    /// The guest waits: deliver what is due and let it run.
+    fn grant(&mut self) -> Result<(), LabError> {
+        self.shares = self.schedule.guest_shares();
+        loop {
+            let wish = self.wish();
+            let due = self.next_completion().filter(|at| wish.is_none_or(|wish| at.0 <= wish));
+            let Some(at) = due else {
+                return self.run_guest(wish.unwrap_or(NEVER));
+            };
+            self.set_time(at.0)?;
+            for index in 0..self.devices.len() {
+                if self.devices[index].complete(at)? {
+                    self.take_answer(index)?;
+                }
+            }
+        }
+    }
+
+    /// Reads the guest's answer to a completion. Without the shared schedule the guest
+    /// asks for the time and requests to run meanwhile.
+    fn take_answer(&mut self, index: usize) -> Result<(), LabError> {
+        let mut answer = [0; crate::vhost::CALL_REPLY_BYTES];
+        if !self.shares {
+            loop {
+                let channel = self.devices[index].channel_mut()?.as_fd();
+                let mut fds = [
+                    PollFd::from_borrowed_fd(channel, PollFlags::IN),
+                    PollFd::from_borrowed_fd(self.calendar.fd(), PollFlags::IN),
+                ];
+                let polled = poll(&mut fds, Some(&self.watch.poll_time()));
+                polled.map_err(|e| LabError::io("wait for an answer")(e.into()))?;
+                let (answered, asked) = (!fds[0].revents().is_empty(), !fds[1].revents().is_empty());
+                if asked && !self.handle_calendar()? {
+                    return Err(LabError::NotDone);
+                }
+                if answered && !asked {
+                    break;
+                }
+                self.watch.check_limits()?;
+            }
+        }
+        let read = self.devices[index].channel_mut()?.read_exact(&mut answer);
+        read.map_err(LabError::io("read the guest's answer to a completion"))?;
+        crate::vhost::check_call_reply(&answer)
+    }
+
+    /// Lets the guest run at `time`.
+    fn run_guest(&mut self, time: u64) -> Result<(), LabError> {
+        if time >= NEVER {
+            return Err(LabError::SleepsForever);
+        }
+        if time.saturating_sub(self.last_progress) > PROGRESS_LIMIT_S * 1_000_000_000 {
+            return Err(LabError::NoProgress(PROGRESS_LIMIT_S));
+        }
+        self.set_time(time)?;
+        self.waiting = false;
+        self.request = None;
+        let free_until = self.next_completion().map_or(NEVER, |at| at.0);
+        if self.shares {
+            self.schedule.guest_runs(time, free_until);
+            return self.calendar.send(&Message::new(Operation::Run, time).encode());
+        }
+        self.free_until_by_message(free_until)?;
+        self.tell(Message::new(Operation::Run, time))
+    }
+
+    /// Message form: FREE_UNTIL must be acknowledged before a kick is answered, else the
+    /// guest runs past the completion.
+    fn free_until_by_message(&mut self, time: u64) -> Result<(), LabError> {
+        self.tell(Message::new(Operation::FreeUntil, time))
+    }
+
+    /// Sends a message and waits for its acknowledgement; the guest may ask things before.
+    fn tell(&mut self, message: Message) -> Result<(), LabError> {
+        self.calendar.send(&message.encode())?;
+        loop {
+            let Some(answer) = self.calendar.receive_calendar()? else {
+                return Ok(()); // the guest is gone; the next poll says so
+            };
+            if answer.operation == Operation::Ack {
+                return Ok(());
+            }
+            self.obey(answer)?;
+        }
+    }
+
+    fn wish(&self) -> Option<u64> {
+        if self.shares {
+            self.schedule.guest_request()
+        } else {
+            self.request
+        }
+    }
+
+    fn now(&self) -> u64 {
+        if self.shares || self.schedule.guest_shares() {
+            self.schedule.current_time()
+        } else {
+            self.time
+        }
+    }
+
+    fn set_time(&mut self, time: u64) -> Result<(), LabError> {
+        if time < self.now() {
+            let what = format!("a wish to run at {time}, which is before {}", self.now());
+            return Err(LabError::protocol("calendar", what));
+        }
+        self.time = time;
+        self.schedule.engine_runs(time);
+        Ok(())
+    }
+
+    fn next_completion(&self) -> Option<Nanos> {
+        self.devices.iter().filter_map(Device::next_completion).min()
+    }
+}

@@ -1,0 +1,368 @@
+//! The guest's process: its directory, its start, its end.
+//!
+//! The guest must not survive the engine: its process asks for SIGKILL at the death of the
+//! thread that started it, and its own children do the same (User Mode Linux sets
+//! PR_SET_PDEATHSIG in them). The directory with its sockets is removed as soon as the
+//! guest is connected, so nothing is left even if the engine is killed.
+
+use crate::error::LabError;
+use rustix::fs::{Mode, OFlags};
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::net::UnixListener;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Prefix of a guest's directory; the number after it is the engine's process.
+const DIRECTORY_PREFIX: &str = "whichfs-guest-";
+
+/// What a guest's process is started with.
+pub struct GuestProcess<'a> {
+    /// The lab kernel.
+    pub kernel: &'a Path,
+    /// Content of the initramfs.
+    pub initramfs: &'a [u8],
+    /// Memory in MiB.
+    pub memory_mib: u64,
+    /// Picoseconds per basic block; 0: the CPU is free.
+    pub cpu_ps_per_block: u64,
+    /// Seed of the guest's entropy.
+    pub seed: u64,
+    /// Number of disks, the control disk included.
+    pub disks: usize,
+    /// Kernel name of the control disk.
+    pub control: &'a str,
+}
+
+/// A private directory that is removed with this value, or earlier.
+pub struct GuestDirectory {
+    path: PathBuf,
+    handle: OwnedFd,
+}
+
+impl GuestDirectory {
+    /// Makes a directory, after removing those that killed engines left behind.
+    pub fn new() -> Result<GuestDirectory, LabError> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let parent = std::env::temp_dir();
+        remove_stale(&parent);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{DIRECTORY_PREFIX}{}-{number}", std::process::id());
+        let path = parent.join(name);
+        let made = fs::DirBuilder::new().mode(0o700).create(&path);
+        made.map_err(LabError::io(format!("make {} (set TMPDIR elsewhere)", path.display())))?;
+        let handle = rustix::fs::open(&path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+            .map_err(|e| LabError::io(format!("open {}", path.display()))(e.into()))?;
+        Ok(GuestDirectory { path, handle })
+    }
+
+    /// Listens on socket `name` in the directory, however long its path is.
+    pub fn listen(&self, name: &str) -> Result<UnixListener, LabError> {
+        let short = format!("/proc/self/fd/{}/{name}", self.handle.as_raw_fd());
+        UnixListener::bind(short).map_err(LabError::io(format!("listen on {name}")))
+    }
+
+    /// Removes the directory; later calls do nothing.
+    pub fn remove(&self) {
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+impl Drop for GuestDirectory {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
+
+/// Removes directories whose engine is gone.
+fn remove_stale(parent: &Path) {
+    let Ok(entries) = fs::read_dir(parent) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let owner = name
+            .to_str()
+            .and_then(|name| name.strip_prefix(DIRECTORY_PREFIX))
+            .and_then(|rest| rest.split('-').next())
+            .and_then(|pid| pid.parse::<u32>().ok());
+        if owner.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// A directory for the guest's memory: writable, mappable executable, with room.
+///
+/// Memory in a file on a `noexec` /dev/shm cannot hold the guest's kernel.
+pub fn memory_directory(memory_mib: u64) -> Result<PathBuf, LabError> {
+    let named = std::env::var_os("TMPDIR").map(PathBuf::from);
+    let usual = ["/dev/shm", "/tmp", "/var/tmp"].map(PathBuf::from);
+    let cache = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
+    let mut reasons = Vec::new();
+    let [shm, rest @ ..] = usual;
+    for directory in [Some(shm), named, cache].into_iter().flatten().chain(rest) {
+        match fit_for_memory(&directory, memory_mib) {
+            Ok(()) => return Ok(directory),
+            Err(why) => reasons.push(format!("{}: {why}", directory.display())),
+        }
+    }
+    Err(LabError::NoTemporary(format!(
+        "no directory for the guest's memory of {memory_mib} MiB ({}); \
+         set TMPDIR to one that is not mounted noexec and has room",
+        reasons.join("; ")
+    )))
+}
+
+fn fit_for_memory(directory: &Path, memory_mib: u64) -> Result<(), String> {
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    let file = rustix::fs::open(directory, flags, Mode::RUSR | Mode::WUSR | Mode::XUSR)
+        .map_err(|e| e.to_string())?;
+    let room = rustix::fs::fstatvfs(&file).map_err(|e| e.to_string())?;
+    let free_mib = room.f_bavail * room.f_frsize >> 20;
+    if free_mib < memory_mib {
+        return Err(format!("{free_mib} MiB free"));
+    }
+    rustix::fs::ftruncate(&file, 4096).map_err(|e| e.to_string())?;
+    let protection = ProtFlags::READ | ProtFlags::EXEC;
+    // SAFETY: a fresh mapping of our own file at an address of the kernel's choice.
+    let mapped =
+        unsafe { mmap(std::ptr::null_mut(), 4096, protection, MapFlags::SHARED, &file, 0) };
+    match mapped {
+        Ok(address) => {
+            // SAFETY: unmaps exactly what was just mapped.
+            let _ = unsafe { munmap(address, 4096) };
+            Ok(())
+        }
+        Err(_) => Err("mounted noexec".into()),
+    }
+}
+
+/// A running guest.
+pub struct Guest {
+    child: Child,
+    console: File,
+}
+
+impl Guest {
+    /// Starts the guest in `directory`, where the engine already listens.
+    pub fn start(
+        process: &GuestProcess,
+        directory: &GuestDirectory,
+    ) -> Result<Guest, LabError> {
+        if !process.kernel.is_file() {
+            return Err(LabError::NoKernel {
+                path: process.kernel.to_path_buf(),
+            });
+        }
+        let initramfs = directory.path.join("i");
+        fs::write(&initramfs, process.initramfs)
+            .map_err(LabError::io(format!("write {}", initramfs.display())))?;
+        let console = open_console(&directory.path)?;
+        let output = || console.try_clone().map_err(LabError::io("duplicate the console"));
+        let mut command = Command::new(process.kernel);
+        command
+            .args(command_line(process))
+            .current_dir(&directory.path)
+            .env_clear()
+            .env("TMPDIR", memory_directory(process.memory_mib)?)
+            .stdin(Stdio::null())
+            .stdout(output()?)
+            .stderr(output()?);
+        // SAFETY: only async-signal-safe system calls are made between fork and exec.
+        unsafe { command.pre_exec(prepare_child) };
+        let child = command
+            .spawn()
+            .map_err(LabError::io(format!("start {}", process.kernel.display())))?;
+        Ok(Guest { child, console })
+    }
+
+    /// Process id of the guest, which is also its session.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Bytes of console output so far.
+    pub fn console_bytes(&self) -> u64 {
+        self.console.metadata().map_or(0, |meta| meta.len())
+    }
+
+    /// The last lines of the console.
+    pub fn console_tail(&mut self) -> Vec<String> {
+        const TAIL_BYTES: u64 = 16 << 10;
+        const TAIL_LINES: usize = 60;
+        let start = self.console_bytes().saturating_sub(TAIL_BYTES);
+        let mut text = Vec::new();
+        let read = self
+            .console
+            .seek(SeekFrom::Start(start))
+            .and_then(|_| (&self.console).take(TAIL_BYTES).read_to_end(&mut text));
+        if read.is_err() {
+            return vec!["(the console could not be read)".into()];
+        }
+        let text = String::from_utf8_lossy(&text);
+        let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|l| !l.is_empty()).collect();
+        lines[lines.len().saturating_sub(TAIL_LINES)..].iter().map(|l| (*l).to_owned()).collect()
+    }
+
+    /// Seconds of CPU that the guest and its processes have used.
+    pub fn cpu_seconds(&self) -> f64 {
+        let ticks: u64 = session_processes(self.pid()).into_iter().map(|(_, ticks)| ticks).sum();
+        ticks as f64 / rustix::param::clock_ticks_per_second() as f64
+    }
+
+    /// How the process ended, if it has.
+    pub fn ended(&mut self) -> Option<String> {
+        self.child.try_wait().ok().flatten().map(|status| status.to_string())
+    }
+
+    /// Waits for the process to end, at most `tries` times 10 ms, then kills it.
+    pub fn finish(&mut self, tries: u32) -> String {
+        for _ in 0..tries {
+            if let Some(how) = self.ended() {
+                return how;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        self.kill();
+        "killed by the engine".into()
+    }
+
+    fn kill(&mut self) {
+        let group = rustix::process::Pid::from_child(&self.child);
+        let kill = rustix::process::Signal::KILL;
+        let _ = rustix::process::kill_process_group(group, kill);
+        for (pid, _) in session_processes(self.pid()) {
+            if let Some(pid) = rustix::process::Pid::from_raw(pid as i32) {
+                let _ = rustix::process::kill_process(pid, kill);
+            }
+        }
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn open_console(directory: &Path) -> Result<File, LabError> {
+    File::options()
+        .create_new(true)
+        .read(true)
+        .append(true)
+        .open(directory.join("console"))
+        .map_err(LabError::io("make the console file"))
+}
+
+/// Kernel command line. Every path is relative to the guest's directory: its length
+/// must not depend on where that is.
+fn command_line(process: &GuestProcess) -> Vec<String> {
+    /// The guest's clock starts at 2026-01-01 00:00:00 UTC, always.
+    const START_NS: u64 = 1_767_225_600_000_000_000;
+    let mut line = vec![
+        format!("mem={}M", process.memory_mib),
+        "initrd=i".into(),
+        "uml_dir=./".into(),
+        "umid=u".into(),
+        "con=null".into(),
+        "con0=null,fd:1".into(),
+        "quiet".into(),
+        "norandmaps".into(),
+        "panic=-1".into(),
+        format!("um_cpu={}", process.cpu_ps_per_block),
+        format!("um_seed={}", process.seed),
+        format!("time-travel-start={START_NS}"),
+        "time-travel=ext:c".into(),
+        format!("whichfs.control={}", process.control),
+    ];
+    line.extend((0..process.disks).map(|disk| format!("virtio_uml.device=d{disk}:2")));
+    line
+}
+
+/// Runs in the child between fork and exec.
+fn prepare_child() -> std::io::Result<()> {
+    // SAFETY: plain system calls without pointers.
+    let failed = unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0
+            || libc::setsid() < 0
+            || libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) < 0
+    };
+    if failed {
+        return Err(std::io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+/// Process ids and CPU ticks of all processes of session `session`.
+fn session_processes(session: u32) -> Vec<(u32, u64)> {
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    entries
+        .flatten()
+        .filter_map(|entry| {
+            let pid = entry.file_name().to_str()?.parse().ok()?;
+            let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
+            // Fields after the name in brackets: state, parent, group, session, …, utime, stime.
+            let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_ascii_whitespace().collect();
+            let number = |i: usize| fields.get(i)?.parse::<u64>().ok();
+            (number(3)? == u64::from(session)).then_some((pid, number(11)? + number(12)?))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_directory_is_gone_with_its_value() {
+        let directory = GuestDirectory::new().expect("a temporary directory");
+        let path = directory.path.clone();
+        directory.listen("c").expect("a socket");
+        assert!(path.join("c").exists());
+        drop(directory);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn what_a_killed_engine_left_is_removed() {
+        let parent = tempfile::tempdir().expect("a temporary directory");
+        let stale = parent.path().join(format!("{DIRECTORY_PREFIX}4194999-0"));
+        let own = parent.path().join(format!("{DIRECTORY_PREFIX}{}-9", std::process::id()));
+        fs::create_dir(&stale).expect("made");
+        fs::create_dir(&own).expect("made");
+        remove_stale(parent.path());
+        assert!(!stale.exists() && own.exists());
+    }
+
+    #[test]
+    fn the_command_line_names_no_path_of_the_host() {
+        let process = GuestProcess {
+            kernel: Path::new("/some/where/linux"),
+            initramfs: &[],
+            memory_mib: 256,
+            cpu_ps_per_block: 0,
+            seed: 1,
+            disks: 2,
+            control: "vdb",
+        };
+        let line = command_line(&process).join(" ");
+        assert!(!line.contains('/') || line.matches('/').count() == 1, "only uml_dir=./: {line}");
+        assert!(line.contains("virtio_uml.device=d1:2"));
+    }
+
+    #[test]
+    fn memory_needs_room() {
+        assert!(memory_directory(1).is_ok());
+        let error = memory_directory(u64::MAX >> 20).expect_err("no host has that");
+        assert!(error.to_string().contains("TMPDIR"), "{error}");
+    }
+}

@@ -1,0 +1,214 @@
+//! One guest from start to end.
+
+use crate::control::Control;
+use crate::cores::Pinned;
+use crate::device::{Backend, Device};
+use crate::disk::Disk;
+use crate::engine::{Engine, Stamped};
+use crate::error::LabError;
+use crate::guest::{Guest, GuestDirectory, GuestProcess};
+use crate::initramfs;
+use crate::kernel::Kernel;
+use crate::socket::Peer;
+use crate::watch::{Limits, Watch};
+use sha2::{Digest, Sha256};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use whichfs_trial::{Event, Job};
+use whichfs_units::Nanos;
+
+/// Most cards that a guest can have.
+pub const DISKS_MAX: usize = 4;
+
+/// The agent's program, ready to be packed.
+#[derive(Clone, Debug)]
+pub struct Agent {
+    /// Where it came from.
+    pub path: PathBuf,
+    /// SHA-256 of the program, in hex.
+    pub sha256: String,
+    program: Vec<u8>,
+}
+
+impl Agent {
+    /// Reads the agent; it must be a static program, because the guest's first root holds
+    /// nothing else.
+    pub fn open(path: &Path) -> Result<Agent, LabError> {
+        let refuse = |why: &str| LabError::NoAgent {
+            path: path.to_path_buf(),
+            why: why.to_owned(),
+        };
+        let program = std::fs::read(path).map_err(|e| refuse(&e.to_string()))?;
+        if !program.starts_with(b"\x7fELF") {
+            return Err(refuse("it is not an ELF program"));
+        }
+        if needs_interpreter(&program) {
+            return Err(refuse("it is linked dynamically"));
+        }
+        Ok(Agent {
+            path: path.to_path_buf(),
+            sha256: Sha256::digest(&program).iter().map(|b| format!("{b:02x}")).collect(),
+            program,
+        })
+    }
+}
+
+/// Whether a 64-bit little-endian ELF program has a PT_INTERP header.
+fn needs_interpreter(program: &[u8]) -> bool {
+    const PT_INTERP: u32 = 3;
+    let number = |at: usize, bytes: usize| -> usize {
+        let slice = program.get(at..at + bytes).unwrap_or_default();
+        slice.iter().rev().fold(0, |n, &b| n << 8 | usize::from(b))
+    };
+    let (table, size, count) = (number(32, 8), number(54, 2), number(56, 2));
+    (0..count).any(|i| number(table + i * size, 4) == PT_INTERP as usize)
+}
+
+/// What a guest is made of.
+pub struct GuestSpec<'a> {
+    /// The lab kernel.
+    pub kernel: &'a Kernel,
+    /// The agent.
+    pub agent: &'a Agent,
+    /// Memory in MiB.
+    pub memory_mib: u64,
+    /// Picoseconds per basic block; 0 for the clock `device`.
+    pub cpu_ps_per_block: u64,
+    /// What the agent does; its seed is also that of the guest's entropy.
+    pub job: &'a Job,
+    /// CPU for the engine and the guest; `None`: wherever the system puts them.
+    pub core: Option<usize>,
+    /// When to stop it.
+    pub limits: Limits,
+}
+
+/// What a guest's life yielded.
+pub struct Life {
+    /// How it ended.
+    pub result: Result<(), LabError>,
+    /// Everything the agent said, stamped.
+    pub events: Vec<Stamped>,
+    /// Hash over all requests.
+    pub trace_sha256: String,
+    /// Number of card requests.
+    pub requests: u64,
+    /// Virtual time at the end.
+    pub time: Nanos,
+    /// Tail of the console.
+    pub console: Vec<String>,
+    /// The disks as they are now.
+    pub disks: Vec<Disk>,
+}
+
+/// Runs one guest with `disks` to its end. `on_event` hears each event as it comes;
+/// `cancelled` stops it.
+///
+/// # Errors
+/// Only where the guest could not be started; how its life ended is in [`Life::result`].
+pub fn run(
+    spec: &GuestSpec,
+    disks: Vec<Disk>,
+    cancelled: &AtomicBool,
+    on_event: &mut dyn FnMut(&Stamped),
+) -> Result<Life, LabError> {
+    assert!(
+        (1..=DISKS_MAX).contains(&disks.len()),
+        "a guest has one to {DISKS_MAX} disks"
+    );
+    let _pinned = Pinned::to(spec.core);
+    let directory = GuestDirectory::new()?;
+    let calendar = directory.listen("c")?;
+    let control_name = format!("vd{}", (b'a' + disks.len() as u8) as char);
+    let devices = listen_for(disks, spec.job, &directory)?;
+    let process = GuestProcess {
+        kernel: &spec.kernel.path,
+        initramfs: &initramfs::build(&spec.agent.program),
+        memory_mib: spec.memory_mib,
+        cpu_ps_per_block: spec.cpu_ps_per_block,
+        seed: spec.job.seed,
+        disks: devices.len(),
+        control: &control_name,
+    };
+    let mut guest = Guest::start(&process, &directory)?;
+    let watch = Watch::new(spec.limits, cancelled);
+    let mut engine = Engine::new(calendar, devices, watch, on_event)?;
+    let looped = engine.run(&mut guest, &mut || directory.remove());
+    let finished = engine.finish();
+    let exit = guest.finish(if looped.is_ok() { 200 } else { 0 });
+    let console = guest.console_tail();
+    Ok(Life {
+        result: verdict(looped, &finished.events, &console, &exit),
+        trace_sha256: finished.trace.hex(),
+        requests: finished.trace.requests,
+        events: finished.events,
+        time: finished.time,
+        console,
+        disks: cards(finished.devices),
+    })
+}
+
+fn listen_for(
+    disks: Vec<Disk>,
+    job: &Job,
+    directory: &GuestDirectory,
+) -> Result<Vec<Device>, LabError> {
+    let job = serde_json::to_vec(job)
+        .map_err(|e| LabError::protocol("control", format!("a job that is no JSON: {e}")))?;
+    let backends = disks
+        .into_iter()
+        .map(|disk| Backend::Card(Box::new(disk)))
+        .chain([Backend::Control(Control::new(&job))]);
+    backends
+        .enumerate()
+        .map(|(index, backend)| {
+            let listener = directory.listen(&format!("d{index}"))?;
+            Ok(Device::new(index, Peer::Listening(listener), backend))
+        })
+        .collect()
+}
+
+fn cards(devices: Vec<Device>) -> Vec<Disk> {
+    devices
+        .into_iter()
+        .filter_map(|device| match device.backend {
+            Backend::Card(disk) => Some(*disk),
+            Backend::Control(_) => None,
+        })
+        .collect()
+}
+
+/// The most telling account of how a life ended: the agent's own words before the
+/// kernel's, those before the engine's.
+fn verdict(
+    looped: Result<(), LabError>,
+    events: &[Stamped],
+    console: &[String],
+    exit: &str,
+) -> Result<(), LabError> {
+    for stamped in events.iter().rev() {
+        match &stamped.event {
+            Event::Done => return Ok(()),
+            Event::Error {
+                message,
+                kernel_log,
+            } => {
+                return Err(LabError::Agent {
+                    message: message.clone(),
+                    kernel_log: kernel_log.clone(),
+                });
+            }
+            _ => {}
+        }
+    }
+    if let Some(line) = console.iter().find(|line| line.contains("Kernel panic")) {
+        return Err(LabError::Panic { line: line.clone() });
+    }
+    looped?;
+    Err(if exit.contains("exit status: 0") {
+        LabError::NotDone
+    } else {
+        LabError::GuestEnded {
+            how: exit.to_owned(),
+        }
+    })
+}

@@ -1,0 +1,107 @@
+//! Limits on wall time, CPU time and console output of a guest.
+
+use crate::error::LabError;
+use crate::guest::Guest;
+use rustix::event::Timespec;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long one wait for a message lasts before limits are looked at.
+const POLL: Duration = Duration::from_millis(100);
+/// Messages after which limits are looked at even if the guest never falls silent.
+const MESSAGES_PER_CHECK: u32 = 4096;
+
+/// What a guest may use before it is stopped.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Wall time of the whole trial (`--wall-limit`).
+    pub wall: Duration,
+    /// CPU time of the guest without a message: then it spins.
+    pub silent_cpu: Duration,
+    /// Console output in bytes.
+    pub console_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            wall: Duration::from_secs(300),
+            silent_cpu: Duration::from_secs(60),
+            console_bytes: 4 << 20,
+        }
+    }
+}
+
+/// Watches one guest.
+pub(crate) struct Watch<'a> {
+    limits: Limits,
+    cancelled: &'a AtomicBool,
+    started: Instant,
+    messages: u32,
+    /// CPU seconds of the guest when it fell silent.
+    silent_since: Option<f64>,
+}
+
+impl<'a> Watch<'a> {
+    pub(crate) fn new(limits: Limits, cancelled: &'a AtomicBool) -> Watch<'a> {
+        Watch {
+            limits,
+            cancelled,
+            started: Instant::now(),
+            messages: 0,
+            silent_since: None,
+        }
+    }
+
+    /// Longest time to wait for a message.
+    pub(crate) fn poll_time(&self) -> Timespec {
+        Timespec {
+            tv_sec: 0,
+            tv_nsec: POLL.subsec_nanos().into(),
+        }
+    }
+
+    /// A message came.
+    pub(crate) fn heard(&mut self, guest: &Guest) -> Result<(), LabError> {
+        self.silent_since = None;
+        self.messages += 1;
+        if self.messages < MESSAGES_PER_CHECK {
+            return Ok(());
+        }
+        self.messages = 0;
+        self.check_console(guest)?;
+        self.check_limits()
+    }
+
+    /// No message came in a poll's time.
+    pub(crate) fn silent(&mut self, guest: &mut Guest) -> Result<(), LabError> {
+        if let Some(how) = guest.ended() {
+            return Err(LabError::GuestEnded { how });
+        }
+        self.check_console(guest)?;
+        let used = guest.cpu_seconds();
+        let since = *self.silent_since.get_or_insert(used);
+        if used - since > self.limits.silent_cpu.as_secs_f64() {
+            return Err(LabError::Spins(self.limits.silent_cpu));
+        }
+        self.check_limits()
+    }
+
+    /// Wall time and Ctrl-C.
+    pub(crate) fn check_limits(&self) -> Result<(), LabError> {
+        if self.cancelled.load(Ordering::Relaxed) {
+            return Err(LabError::Interrupted);
+        }
+        if self.started.elapsed() > self.limits.wall {
+            return Err(LabError::WallLimit(self.limits.wall));
+        }
+        Ok(())
+    }
+
+    fn check_console(&self, guest: &Guest) -> Result<(), LabError> {
+        if guest.console_bytes() > self.limits.console_bytes {
+            return Err(LabError::ConsoleFlood(self.limits.console_bytes));
+        }
+        Ok(())
+    }
+}
