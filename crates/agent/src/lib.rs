@@ -1,1 +1,27 @@
-//! Does the operations of a trial: PID 1 in the lab.
+//! Does the operations of a trial: PID 1 in the lab, a static program on a board.
+//!
+//! The agent gets a [`whichfs_trial::Job`], does its steps in order and reports
+//! [`whichfs_trial::Event`]s to a [`Sink`]. It decides nothing: the first failure
+//! ends the job with `Event::Error`.
+
+mod aligned;
+mod boot;
+mod control;
+mod deploy;
+mod error;
+mod kernel_log;
+mod mount;
+mod program;
+mod queue;
+mod record;
+mod sink;
+mod steps;
+
+pub use boot::{power_off, set_up_guest};
+pub use control::{ControlDisk, JOB_MAGIC, RECORDS_OFFSET, encode_job};
+pub use error::Error;
+pub use kernel_log::tail as kernel_log_tail;
+pub use mount::{MountOptions, parse_options};
+pub use record::{RECORD_MAX, records};
+pub use sink::{Sink, Stdout};
+pub use steps::{Context, perform};

@@ -1,0 +1,169 @@
+//! PID 1 of the guest: from an initramfs that holds only this program to a root
+//! filesystem on which the host's programs run.
+//!
+//! ```text
+//! /proc /sys /dev      kernel filesystems, moved below /host before the chroot
+//! /host                hostfs of the host's root, read-only; the new root
+//! /host/tmp, run, mnt  tmpfs: writable, empty
+//! /host/mnt/.host      hostfs again, without anything mounted over it: images and
+//!                      trees of the user may lie in the host's /tmp or /run
+//! ```
+
+use crate::error::Error;
+use crate::steps::Context;
+use rustix::fs::{Mode, symlink};
+use rustix::io::Errno;
+use rustix::mount::MountFlags;
+use rustix::system::{RebootCommand, reboot};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Name of the kernel parameter that names the control disk.
+const CONTROL: &str = "whichfs.control=";
+
+/// Where hostfs stays reachable below the new root.
+const HOST: &str = "/mnt/.host";
+
+/// Makes the guest usable and returns where things are and the path of the control disk.
+///
+/// # Errors
+/// If a mount fails or the kernel command line names no control disk.
+pub fn set_up_guest() -> Result<(Context, PathBuf), Error> {
+    attach("proc", "/proc", MountFlags::empty())?;
+    attach("sysfs", "/sys", MountFlags::empty())?;
+    attach("devtmpfs", "/dev", MountFlags::empty())?;
+    let command_line = fs::read_to_string("/proc/cmdline")
+        .map_err(|error| Error::io("read", "/proc/cmdline", &error))?;
+    let disk = control_disk(&command_line)?;
+    attach("hostfs", "/host", MountFlags::RDONLY)?;
+    make_dir("/raw")?;
+    rustix::mount::mount_bind("/host", "/raw")
+        .map_err(|errno| Error::system("bind", "/host to /raw", errno))?;
+    for dir in ["/proc", "/sys", "/dev"] {
+        let target = format!("/host{dir}");
+        rustix::mount::mount_move(dir, target.as_str())
+            .map_err(|errno| Error::system("move mount", format!("{dir} to {target}"), errno))?;
+    }
+    make_dir("/host/dev/shm")?;
+    for dir in ["/host/tmp", "/host/run", "/host/dev/shm", "/host/mnt"] {
+        if Path::new(dir).is_dir() {
+            attach("tmpfs", dir, MountFlags::empty())?;
+        }
+    }
+    let kept = format!("/host{HOST}");
+    make_dir(&kept)?;
+    rustix::mount::mount_move("/raw", kept.as_str())
+        .map_err(|errno| Error::system("move mount", format!("/raw to {kept}"), errno))?;
+    enter("/host")?;
+    link_standard_streams()?;
+    let context = Context {
+        host_root: PathBuf::from(HOST),
+    };
+    Ok((context, disk))
+}
+
+/// The device that `whichfs.control=` in `command_line` names.
+fn control_disk(command_line: &str) -> Result<PathBuf, Error> {
+    let name = command_line
+        .split_ascii_whitespace()
+        .find_map(|word| word.strip_prefix(CONTROL))
+        .ok_or_else(|| Error::new(format!("the kernel command line has no {CONTROL}DISK")))?;
+    if name.is_empty() || name.contains('/') {
+        return Err(Error::new(format!(
+            "{CONTROL}{name}: expected the kernel name of a disk, such as vdb"
+        )));
+    }
+    Ok(Path::new("/dev").join(name))
+}
+
+/// Mounts the kernel's filesystem `kind` at `target`, which is made if missing.
+fn attach(kind: &str, target: &str, flags: MountFlags) -> Result<(), Error> {
+    make_dir(target)?;
+    rustix::mount::mount("none", target, kind, flags, None)
+        .map_err(|errno| Error::system("mount", format!("{kind} at {target}"), errno))
+}
+
+fn make_dir(path: &str) -> Result<(), Error> {
+    match rustix::fs::mkdir(path, Mode::from_raw_mode(0o755)) {
+        Ok(()) | Err(Errno::EXIST) => Ok(()),
+        // On the read-only host the directory is there or it cannot be made.
+        Err(Errno::ROFS) if Path::new(path).is_dir() => Ok(()),
+        Err(errno) => Err(Error::system("make directory", path, errno)),
+    }
+}
+
+/// Makes `root` the root directory.
+fn enter(root: &str) -> Result<(), Error> {
+    rustix::process::chroot(root).map_err(|errno| Error::system("chroot to", root, errno))?;
+    rustix::process::chdir("/").map_err(|errno| Error::system("change directory to", "/", errno))
+}
+
+/// What udev would make: shells and many programs want these names.
+fn link_standard_streams() -> Result<(), Error> {
+    let links = [
+        ("/proc/self/fd", "/dev/fd"),
+        ("/proc/self/fd/0", "/dev/stdin"),
+        ("/proc/self/fd/1", "/dev/stdout"),
+        ("/proc/self/fd/2", "/dev/stderr"),
+    ];
+    for (target, name) in links {
+        match symlink(target, name) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(Error::system("link", name, errno)),
+        }
+    }
+    Ok(())
+}
+
+/// Unmounts what is still mounted below `/mnt`, deepest first; what is busy stays.
+fn unmount_all() {
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    for target in mounts_below_mnt(&mounts).iter().rev() {
+        // Nobody is left to be told: the guest ends, and the data were synced.
+        let _busy = crate::mount::unmount(target);
+    }
+}
+
+/// Mount points below `/mnt` in the order of mounting, without hostfs.
+fn mounts_below_mnt(mounts: &str) -> Vec<String> {
+    mounts
+        .lines()
+        .filter_map(|line| line.split(' ').nth(1))
+        .map(|target| target.replace("\\040", " "))
+        .filter(|target| target.starts_with("/mnt/") && target != HOST)
+        .collect()
+}
+
+/// Writes what is cached, unmounts and switches the machine off; PID 1 only.
+pub fn power_off(clean: bool) -> ! {
+    if clean {
+        rustix::fs::sync();
+        unmount_all();
+    }
+    let failure = reboot(RebootCommand::PowerOff);
+    // A PID 1 that returns panics the kernel: the last way to end the guest.
+    panic!("power off: {failure:?}");
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn the_control_disk_is_on_the_command_line() {
+        let line = "mem=512M quiet whichfs.control=vdc con=null\n";
+        assert_eq!(control_disk(line).unwrap(), Path::new("/dev/vdc"));
+        for bad in ["quiet", "whichfs.control=", "whichfs.control=../x"] {
+            assert!(control_disk(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn only_what_is_below_mnt_is_unmounted() {
+        let mounts = "none / hostfs ro 0 0\nnone /mnt tmpfs rw 0 0\n\
+                      none /mnt/.host hostfs ro 0 0\n/dev/vda /mnt/test ext4 rw 0 0\n\
+                      /dev/vdb /mnt/a\\040b ext4 rw 0 0\n";
+        assert_eq!(mounts_below_mnt(mounts), ["/mnt/test", "/mnt/a b"]);
+    }
+}

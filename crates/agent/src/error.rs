@@ -1,0 +1,67 @@
+//! What can go wrong in the agent: always an operation, an object and a reason.
+
+use rustix::io::Errno;
+use std::fmt;
+
+/// A failed step, told in one sentence that names what was tried on what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    message: String,
+}
+
+impl Error {
+    /// An error with `message` as it is.
+    pub fn new(message: impl Into<String>) -> Error {
+        Error {
+            message: message.into(),
+        }
+    }
+
+    /// `operation object: reason`, where the system gave the reason.
+    pub fn system(operation: &str, object: impl fmt::Display, errno: Errno) -> Error {
+        Error::new(format!("{operation} {object}: {}", explain(errno)))
+    }
+
+    /// `operation object: reason`, where the standard library gave the reason.
+    pub fn io(operation: &str, object: impl fmt::Display, error: &std::io::Error) -> Error {
+        match Errno::from_io_error(error) {
+            Some(errno) => Error::system(operation, object, errno),
+            None => Error::new(format!("{operation} {object}: {error}")),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// The system's text of `errno` with its number; the ones a user can act on, by name.
+fn explain(errno: Errno) -> String {
+    let name = match errno {
+        Errno::NOSPC => "ENOSPC: the filesystem is full: ",
+        Errno::IO => "EIO: ",
+        Errno::ROFS => "EROFS: ",
+        Errno::NODEV => "ENODEV: the kernel does not have it: ",
+        Errno::INVAL => "EINVAL: ",
+        _ => "",
+    };
+    format!("{name}{errno}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_filesystem_is_named_clearly() {
+        let text = Error::system("write", "/mnt/t/a", Errno::NOSPC).to_string();
+        assert!(
+            text.starts_with("write /mnt/t/a: ENOSPC: the filesystem is full"),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,147 @@
+//! Framing: an event as one or more records of at most [`RECORD_MAX`] bytes. Pure.
+
+use whichfs_trial::Event;
+use whichfs_units::SECTOR;
+
+/// Most bytes of a record: it must fit into one request of the control disk.
+pub const RECORD_MAX: usize = 128 << 10;
+
+/// The records of `event`: each is a complete JSON object, padded with zero
+/// bytes to a multiple of 512.
+///
+/// A long `output` becomes several `output` events of the same stream; a long
+/// `error` loses the oldest lines of its kernel log, then the end of its message.
+pub fn records(event: &Event) -> Vec<Vec<u8>> {
+    let json = encode(event);
+    if json.len() <= RECORD_MAX {
+        return vec![pad(json)];
+    }
+    split(event).iter().flat_map(records).collect()
+}
+
+/// Smaller events that say what `event` says.
+fn split(event: &Event) -> Vec<Event> {
+    match event {
+        Event::Output { stream, text } if text.len() > 1 => {
+            let middle = boundary(text, text.len() / 2);
+            [&text[..middle], &text[middle..]]
+                .into_iter()
+                .filter(|part| !part.is_empty())
+                .map(|part| Event::Output {
+                    stream: stream.clone(),
+                    text: part.to_owned(),
+                })
+                .collect()
+        }
+        Event::Error {
+            message,
+            kernel_log,
+        } if !kernel_log.is_empty() => vec![Event::Error {
+            message: message.clone(),
+            kernel_log: kernel_log[kernel_log.len().div_ceil(2)..].to_vec(),
+        }],
+        Event::Error { message, .. } => vec![Event::Error {
+            message: message[..boundary(message, message.len() / 2)].to_owned(),
+            kernel_log: Vec::new(),
+        }],
+        // Names of phases and metrics and histograms of 500 buckets are far below the
+        // limit; a path or stream name of 128 KiB does not exist (PATH_MAX is 4 KiB).
+        other => unreachable!("this event cannot be longer than a record: {other:?}"),
+    }
+}
+
+/// The first character boundary of `text` at or after `from`, but never 0.
+fn boundary(text: &str, from: usize) -> usize {
+    (from.max(1)..=text.len())
+        .find(|&at| text.is_char_boundary(at))
+        .unwrap_or(text.len())
+}
+
+fn encode(event: &Event) -> Vec<u8> {
+    serde_json::to_vec(event).unwrap_or_else(|error| {
+        unreachable!("an Event is strings, numbers and maps of numbers: {error}")
+    })
+}
+
+fn pad(mut json: Vec<u8>) -> Vec<u8> {
+    json.resize(json.len().next_multiple_of(SECTOR as usize), 0);
+    json
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn decode(record: &[u8]) -> Event {
+        let end = record.iter().rposition(|&byte| byte != 0).unwrap() + 1;
+        serde_json::from_slice(&record[..end]).unwrap()
+    }
+
+    #[test]
+    fn a_short_event_is_one_padded_record() {
+        let records = records(&Event::Done);
+        assert_eq!(records.len(), 1);
+        assert_eq!(records[0].len(), 512);
+        assert_eq!(decode(&records[0]), Event::Done);
+    }
+
+    #[test]
+    fn a_long_output_is_split_and_nothing_is_lost() {
+        // Control characters grow six-fold in JSON; the others are of several bytes.
+        for unit in ["x", "é\n", "\u{1}", "日本"] {
+            let text = unit.repeat(200_000);
+            let event = Event::Output {
+                stream: "stdout".into(),
+                text: text.clone(),
+            };
+            let records = records(&event);
+            assert!(records.len() > 1);
+            let mut joined = String::new();
+            for record in &records {
+                assert!(record.len() <= RECORD_MAX && record.len() % 512 == 0);
+                match decode(record) {
+                    Event::Output { stream, text } => {
+                        assert_eq!(stream, "stdout");
+                        joined.push_str(&text);
+                    }
+                    other => panic!("{other:?}"),
+                }
+            }
+            assert!(joined == text, "text of {unit:?} changed");
+        }
+    }
+
+    #[test]
+    fn a_long_error_keeps_its_message_and_the_newest_lines() {
+        let event = Event::Error {
+            message: "mount failed".into(),
+            kernel_log: (0..100)
+                .map(|n| format!("{n} {}", "y".repeat(4000)))
+                .collect(),
+        };
+        let records = records(&event);
+        assert_eq!(records.len(), 1);
+        let Event::Error {
+            message,
+            kernel_log,
+        } = decode(&records[0])
+        else {
+            panic!("not an error")
+        };
+        assert_eq!(message, "mount failed");
+        assert!(kernel_log.last().unwrap().starts_with("99 "));
+        assert!(kernel_log.len() >= 10);
+    }
+
+    #[test]
+    fn an_endless_message_is_cut() {
+        let event = Event::Error {
+            message: "ö".repeat(1 << 20),
+            kernel_log: Vec::new(),
+        };
+        let records = records(&event);
+        assert_eq!(records.len(), 1);
+        assert!(records[0].len() <= RECORD_MAX);
+    }
+}

@@ -1,0 +1,273 @@
+//! Does the steps of a job, in order, until one fails.
+
+use crate::deploy::deploy;
+use crate::error::Error;
+use crate::program::{self, Program};
+use crate::sink::Sink;
+use crate::{mount, queue};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use whichfs_trial::{Counts, Event, Job, Latency, Step};
+
+/// Where the agent finds things: this differs between the lab and a board.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Context {
+    /// Put before the paths of images and trees: hostfs without anything mounted over
+    /// it in the lab, `/` on a board.
+    pub host_root: PathBuf,
+}
+
+impl Context {
+    /// A machine whose files are where their names say.
+    pub fn board() -> Context {
+        Context {
+            host_root: PathBuf::from("/"),
+        }
+    }
+
+    /// Where the host's file `path` is.
+    fn host(&self, path: &str) -> PathBuf {
+        self.host_root.join(path.trim_start_matches('/'))
+    }
+}
+
+/// What a step with a phase did.
+type Done = (Counts, Latency);
+
+/// Sets the queues and does all steps of `job`.
+///
+/// # Errors
+/// The first step that fails; the caller reports it.
+pub fn perform(job: &Job, context: &Context, sink: &mut dyn Sink) -> Result<(), Error> {
+    for wanted in &job.queues {
+        queue::set(Path::new("/sys/block"), wanted, sink)?;
+    }
+    for step in &job.steps {
+        perform_step(step, job.seed, context, sink)?;
+    }
+    Ok(())
+}
+
+fn perform_step(
+    step: &Step,
+    seed: u64,
+    context: &Context,
+    sink: &mut dyn Sink,
+) -> Result<(), Error> {
+    let phase = phase_of(step);
+    if let Some(phase) = phase {
+        let phase = phase.to_owned();
+        sink.send(&Event::PhaseBegin { phase })?;
+    }
+    let (counts, latency) = act(step, seed, context, sink)?;
+    if let Some(phase) = phase {
+        let phase = phase.to_owned();
+        sink.send(&Event::PhaseEnd {
+            phase,
+            counts,
+            latency,
+        })?;
+    }
+    Ok(())
+}
+
+/// The phase that `step` is, if it yields figures.
+fn phase_of(step: &Step) -> Option<&str> {
+    match step {
+        Step::Run { phase, .. } | Step::Mount { phase, .. } | Step::Unmount { phase, .. } => {
+            phase.as_deref()
+        }
+        Step::Deploy { phase, .. } | Step::Operate { phase, .. } => Some(phase),
+        Step::DropCaches | Step::Settle { .. } | Step::Space { .. } | Step::ShowFile { .. } => None,
+    }
+}
+
+fn act(step: &Step, _seed: u64, context: &Context, sink: &mut dyn Sink) -> Result<Done, Error> {
+    let one = Counts {
+        operations: 1,
+        ..Counts::default()
+    };
+    let mut counts = one;
+    match step {
+        Step::Run { .. } => run(step, sink)?,
+        Step::Mount {
+            source,
+            target,
+            kernel_fs,
+            options,
+            ..
+        } => mount::mount(source, target, kernel_fs, options)?,
+        Step::Unmount { target, .. } => mount::unmount(target)?,
+        Step::DropCaches => drop_caches()?,
+        Step::Settle { milliseconds } => std::thread::sleep(Duration::from_millis(*milliseconds)),
+        Step::Deploy { image, device, .. } => {
+            counts = deploy(&context.host(image), Path::new(device))?;
+        }
+        Step::Operate { phase, .. } => {
+            return Err(Error::new(format!("phase {phase}: not in this agent yet")));
+        }
+        Step::Space { dir } => sink.send(&space(dir)?)?,
+        Step::ShowFile { path } => sink.send(&show(path)?)?,
+    }
+    Ok((counts, Latency::default()))
+}
+
+/// Runs the program of a [`Step::Run`].
+fn run(step: &Step, sink: &mut dyn Sink) -> Result<(), Error> {
+    let Step::Run {
+        argv,
+        env,
+        dir,
+        show,
+        any_status,
+        ..
+    } = step
+    else {
+        unreachable!("only called for run steps");
+    };
+    let program = Program {
+        argv,
+        env,
+        dir,
+        show: *show,
+    };
+    let ended = program::run(&program, sink)?;
+    if std::process::id() == 1 {
+        program::reap_orphans();
+    }
+    if *any_status {
+        return sink.send(&Event::Metric {
+            name: "exit_status".to_owned(),
+            value: f64::from(ended.status),
+            unit: "1".to_owned(),
+        });
+    }
+    if ended.status == 0 {
+        return Ok(());
+    }
+    let said = if ended.tail.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", ended.tail)
+    };
+    Err(Error::new(format!(
+        "{} ended with status {}{said}",
+        argv.join(" "),
+        ended.status
+    )))
+}
+
+/// Writes everything to the devices, then forgets everything that is cached.
+fn drop_caches() -> Result<(), Error> {
+    const PATH: &str = "/proc/sys/vm/drop_caches";
+    rustix::fs::sync();
+    fs::write(PATH, "3").map_err(|error| Error::io("write 3 to", PATH, &error))
+}
+
+/// Bytes used on the filesystem of `dir`, as df counts them.
+fn space(dir: &str) -> Result<Event, Error> {
+    let stat = rustix::fs::statvfs(dir).map_err(|errno| Error::system("statfs", dir, errno))?;
+    let used = stat.f_blocks.saturating_sub(stat.f_bfree) * stat.f_frsize;
+    Ok(Event::Metric {
+        name: "space".to_owned(),
+        value: used as f64,
+        unit: "B".to_owned(),
+    })
+}
+
+/// The trimmed content of `path`.
+fn show(path: &str) -> Result<Event, Error> {
+    let bytes = fs::read(path).map_err(|error| Error::io("read", path, &error))?;
+    Ok(Event::Output {
+        stream: path.to_owned(),
+        text: String::from_utf8_lossy(&bytes).trim().to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn run_step(script: &str, phase: Option<&str>, any_status: bool) -> Step {
+        Step::Run {
+            phase: phase.map(str::to_owned),
+            argv: ["/bin/sh", "-c", script].map(str::to_owned).to_vec(),
+            env: BTreeMap::new(),
+            dir: "/".into(),
+            show: false,
+            any_status,
+        }
+    }
+
+    fn do_steps(steps: Vec<Step>) -> (Result<(), Error>, Vec<Event>) {
+        let job = Job {
+            seed: 1,
+            queues: Vec::new(),
+            steps,
+        };
+        let mut events = Vec::new();
+        (perform(&job, &Context::board(), &mut events), events)
+    }
+
+    #[test]
+    fn a_phase_is_bracketed() {
+        let (result, events) = do_steps(vec![run_step("true", Some("mkfs"), false)]);
+        result.unwrap();
+        assert!(matches!(&events[0], Event::PhaseBegin { phase } if phase == "mkfs"));
+        assert!(matches!(&events[1], Event::PhaseEnd { phase, .. } if phase == "mkfs"));
+        assert_eq!(events.len(), 2);
+    }
+
+    #[test]
+    fn the_first_failure_ends_the_job() {
+        let steps = vec![
+            run_step("echo broken >&2; exit 4", Some("mkfs"), false),
+            run_step("true", None, false),
+        ];
+        let (result, events) = do_steps(steps);
+        let text = result.unwrap_err().to_string();
+        assert!(text.contains("status 4: broken"), "{text}");
+        assert_eq!(
+            events.len(),
+            1,
+            "no phase_end for a failed phase: {events:?}"
+        );
+    }
+
+    #[test]
+    fn any_status_is_reported_as_a_metric() {
+        let (result, events) = do_steps(vec![run_step("exit 5", None, true)]);
+        result.unwrap();
+        let expected = Event::Metric {
+            name: "exit_status".into(),
+            value: 5.0,
+            unit: "1".into(),
+        };
+        assert_eq!(events, [expected]);
+    }
+
+    #[test]
+    fn files_and_space_are_reported() {
+        let (result, events) = do_steps(vec![
+            Step::ShowFile {
+                path: "/proc/sys/kernel/ostype".into(),
+            },
+            Step::Space { dir: "/".into() },
+        ]);
+        result.unwrap();
+        assert!(matches!(&events[0], Event::Output { text, .. } if text == "Linux"));
+        assert!(matches!(&events[1], Event::Metric { value, .. } if *value > 0.0));
+    }
+
+    #[test]
+    fn paths_of_the_host_are_below_its_root() {
+        let lab = Context {
+            host_root: PathBuf::from("/mnt/.host"),
+        };
+        assert_eq!(lab.host("/tmp/image"), Path::new("/mnt/.host/tmp/image"));
+        assert_eq!(Context::board().host("/a"), Path::new("/a"));
+    }
+}
