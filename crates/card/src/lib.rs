@@ -1,1 +1,30 @@
-//! The flash card model: pure, time is an argument.
+//! The flash card model: pure, discrete-event, integer nanoseconds; time is an argument.
+//!
+//! A [`Profile`] (TOML, hand-writable, every figure with its source) describes a card. A
+//! [`Card`] is the timing and mapping state of one: [`Card::submit`] says when a request
+//! completes and moves the mapping on. [`Contents`] holds the bytes, apart from the timing.
+//!
+//! Layers, from the host inwards: `card` (serial service, volatile cache, figures), `bus`
+//! (command, transfer, read steps), `ftl` (one file per family of translation layer).
+//! No clock, no entropy, no I/O: equal calls give equal answers.
+
+mod builtin;
+mod bus;
+mod card;
+mod contents;
+mod cow;
+mod figures;
+mod ftl;
+mod profile;
+mod request;
+mod snapshot;
+mod stats;
+
+pub use builtin::builtin;
+pub use card::Card;
+pub use contents::{CHUNK_BYTES, Contents, ContentsError, Spill};
+pub use ftl::Violation;
+pub use profile::{Family, Figure, Interface, Profile, ProfileError};
+pub use request::{CardStatus, Completion, Op, Request};
+pub use snapshot::SnapshotError;
+pub use stats::Stats;

@@ -1,0 +1,333 @@
+//! The bytes on a card: sparse, copy on write, bounded in memory.
+//!
+//! Chunks never written read as zeros and take nothing. A clone shares all chunks. Beyond
+//! a bound of resident chunks, those not touched lately go to a [`Spill`] that the caller
+//! provides: this crate does no I/O. Errors of the spill are returned and leave the
+//! contents as they were before the call, except for chunks that a long write had finished.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+use whichfs_units::SECTOR;
+
+/// Bytes of a chunk, and of a slot of a [`Spill`].
+pub const CHUNK_BYTES: u64 = 64 << 10;
+
+/// Where chunks go that do not fit in memory: an unlinked file, for example.
+pub trait Spill: Send {
+    /// Keeps `chunk` ([`CHUNK_BYTES`] long) in `slot`. Slots are numbered densely from zero
+    /// and used again when free.
+    ///
+    /// # Errors
+    /// As the medium has them; the chunk then stays in memory.
+    fn write_slot(&mut self, slot: u64, chunk: &[u8]) -> std::io::Result<()>;
+
+    /// Fills `chunk` with what was last written to `slot`.
+    ///
+    /// # Errors
+    /// As the medium has them; the chunk then stays where it is.
+    fn read_slot(&mut self, slot: u64, chunk: &mut [u8]) -> std::io::Result<()>;
+}
+
+/// Why contents could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum ContentsError {
+    /// Beyond the capacity, or not on sector boundaries.
+    #[error("{bytes} bytes at {offset} are no sectors of a card of {capacity} bytes")]
+    Range {
+        /// First byte.
+        offset: u64,
+        /// Length.
+        bytes: u64,
+        /// Bytes of the card.
+        capacity: u64,
+    },
+    /// The spill failed.
+    #[error("card contents that do not fit in memory could not be {action}: {source}")]
+    Spill {
+        /// `put away` or `brought back`.
+        action: &'static str,
+        /// What the spill said.
+        source: std::io::Error,
+    },
+}
+
+/// The bytes on a card.
+#[derive(Clone)]
+pub struct Contents {
+    capacity: u64,
+    chunks: BTreeMap<u64, Chunk>,
+    /// Indices of the resident chunks, the next to be put away first.
+    queue: VecDeque<u64>,
+    bound: Option<Bound>,
+}
+
+#[derive(Clone)]
+struct Bound {
+    chunks: usize,
+    store: Arc<Mutex<Store>>,
+}
+
+#[derive(Clone)]
+enum Chunk {
+    Resident { data: Arc<Vec<u8>>, touched: bool },
+    Spilled(Arc<Slot>),
+}
+
+/// A spill with the numbers of its free slots; all clones share it.
+struct Store {
+    spill: Box<dyn Spill>,
+    free: Vec<u64>,
+    slots: u64,
+}
+
+/// A slot in use: freed when the last clone lets go of it.
+struct Slot {
+    number: u64,
+    store: Arc<Mutex<Store>>,
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.store
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .free
+            .push(self.number);
+    }
+}
+
+impl std::fmt::Debug for Contents {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (capacity, resident) = (self.capacity, self.queue.len());
+        write!(
+            f,
+            "Contents({capacity} bytes, {} chunks, {resident} resident)",
+            self.chunks.len()
+        )
+    }
+}
+
+impl Contents {
+    /// Zeros, held in memory as they are written.
+    pub fn new(capacity_bytes: u64) -> Contents {
+        let (chunks, queue) = (BTreeMap::new(), VecDeque::new());
+        Contents {
+            capacity: capacity_bytes,
+            chunks,
+            queue,
+            bound: None,
+        }
+    }
+
+    /// Zeros; at most `resident_bytes` (at least one chunk) stay in memory for each clone,
+    /// the rest goes to `spill`, which all clones share.
+    pub fn bounded(capacity_bytes: u64, resident_bytes: u64, spill: Box<dyn Spill>) -> Contents {
+        let chunks = (resident_bytes / CHUNK_BYTES).max(1) as usize;
+        let store = Arc::new(Mutex::new(Store {
+            spill,
+            free: Vec::new(),
+            slots: 0,
+        }));
+        Contents {
+            bound: Some(Bound { chunks, store }),
+            ..Contents::new(capacity_bytes)
+        }
+    }
+
+    /// Bytes of the card.
+    pub fn capacity_bytes(&self) -> u64 {
+        self.capacity
+    }
+
+    /// Bytes of the chunks in memory, shared ones included.
+    pub fn resident_bytes(&self) -> u64 {
+        self.queue.len() as u64 * CHUNK_BYTES
+    }
+
+    /// Fills `out` with the bytes at `offset`.
+    ///
+    /// # Errors
+    /// A range that is no sectors of the card, or the spill's failure.
+    pub fn read(&mut self, offset: u64, out: &mut [u8]) -> Result<(), ContentsError> {
+        self.check(offset, out.len() as u64)?;
+        let mut rest = out;
+        for piece in pieces(offset, rest.len() as u64) {
+            let (part, tail) = rest.split_at_mut(piece.length);
+            rest = tail;
+            match self.bring(piece.chunk)? {
+                Some(data) => part.copy_from_slice(&data[piece.range()]),
+                None => part.fill(0),
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts `data` at `offset`.
+    ///
+    /// # Errors
+    /// A range that is no sectors of the card, or the spill's failure.
+    pub fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), ContentsError> {
+        self.check(offset, data.len() as u64)?;
+        let mut rest = data;
+        for piece in pieces(offset, data.len() as u64) {
+            let (part, tail) = rest.split_at(piece.length);
+            rest = tail;
+            let absent = !self.chunks.contains_key(&piece.chunk);
+            if absent && part.iter().all(|byte| *byte == 0) {
+                continue;
+            }
+            if absent {
+                let data = Arc::new(vec![0; CHUNK_BYTES as usize]);
+                self.admit(piece.chunk, data)?;
+            }
+            if let Some(chunk) = self.bring(piece.chunk)? {
+                Arc::make_mut(chunk)[piece.range()].copy_from_slice(part);
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes `bytes` at `offset` zeros; chunks covered wholly are given back.
+    ///
+    /// # Errors
+    /// A range that is no sectors of the card, or the spill's failure.
+    pub fn discard(&mut self, offset: u64, bytes: u64) -> Result<(), ContentsError> {
+        self.check(offset, bytes)?;
+        let (first, last) = (offset.div_ceil(CHUNK_BYTES), (offset + bytes) / CHUNK_BYTES);
+        if first < last {
+            let mut beyond = self.chunks.split_off(&first);
+            let mut kept = beyond.split_off(&last);
+            self.chunks.append(&mut kept);
+            self.queue.retain(|index| !(first..last).contains(index));
+        }
+        for piece in pieces(offset, bytes) {
+            if self.chunks.contains_key(&piece.chunk)
+                && let Some(chunk) = self.bring(piece.chunk)?
+            {
+                Arc::make_mut(chunk)[piece.range()].fill(0);
+            }
+        }
+        Ok(())
+    }
+
+    fn check(&self, offset: u64, bytes: u64) -> Result<(), ContentsError> {
+        let fits = offset
+            .checked_add(bytes)
+            .is_some_and(|end| end <= self.capacity);
+        if fits && offset.is_multiple_of(SECTOR) && bytes.is_multiple_of(SECTOR) {
+            return Ok(());
+        }
+        Err(ContentsError::Range {
+            offset,
+            bytes,
+            capacity: self.capacity,
+        })
+    }
+
+    /// The chunk's data, brought into memory; `None` if it was never written.
+    fn bring(&mut self, index: u64) -> Result<Option<&mut Arc<Vec<u8>>>, ContentsError> {
+        if let Some(Chunk::Spilled(slot)) = self.chunks.get(&index) {
+            let mut data = vec![0; CHUNK_BYTES as usize];
+            let number = slot.number;
+            let mut store = slot.store.lock().unwrap_or_else(PoisonError::into_inner);
+            let result = store.spill.read_slot(number, &mut data);
+            drop(store);
+            let failed = |source| ContentsError::Spill {
+                action: "brought back",
+                source,
+            };
+            result.map_err(failed)?;
+            self.admit(index, Arc::new(data))?;
+        }
+        Ok(match self.chunks.get_mut(&index) {
+            Some(Chunk::Resident { data, touched }) => {
+                *touched = true;
+                Some(data)
+            }
+            _ => None,
+        })
+    }
+
+    /// Makes `data` resident as chunk `index`, after making room for it.
+    fn admit(&mut self, index: u64, data: Arc<Vec<u8>>) -> Result<(), ContentsError> {
+        while let Some(bound) = &self.bound
+            && self.queue.len() >= bound.chunks
+        {
+            let store = Arc::clone(&bound.store);
+            self.put_away(store)?;
+        }
+        self.chunks.insert(
+            index,
+            Chunk::Resident {
+                data,
+                touched: false,
+            },
+        );
+        self.queue.push_back(index);
+        Ok(())
+    }
+
+    /// Puts away the resident chunk that was not touched for longest (second chance).
+    fn put_away(&mut self, store: Arc<Mutex<Store>>) -> Result<(), ContentsError> {
+        let Some(index) = self.queue.pop_front() else {
+            return Ok(());
+        };
+        let Some(Chunk::Resident { data, touched }) = self.chunks.get_mut(&index) else {
+            return Ok(());
+        };
+        if std::mem::take(touched) {
+            self.queue.push_back(index);
+            return Ok(());
+        }
+        let data = Arc::clone(data);
+        let mut inner = store.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = inner.free.pop().unwrap_or_else(|| {
+            inner.slots += 1;
+            inner.slots - 1
+        });
+        if let Err(source) = inner.spill.write_slot(number, &data) {
+            inner.free.push(number);
+            self.queue.push_front(index);
+            return Err(ContentsError::Spill {
+                action: "put away",
+                source,
+            });
+        }
+        drop(inner);
+        self.chunks
+            .insert(index, Chunk::Spilled(Arc::new(Slot { number, store })));
+        Ok(())
+    }
+}
+
+/// The part of a request that lies in one chunk.
+struct Piece {
+    chunk: u64,
+    start: usize,
+    length: usize,
+}
+
+impl Piece {
+    fn range(&self) -> std::ops::Range<usize> {
+        self.start..self.start + self.length
+    }
+}
+
+fn pieces(offset: u64, bytes: u64) -> impl Iterator<Item = Piece> {
+    let end = offset + bytes;
+    let mut at = offset;
+    std::iter::from_fn(move || {
+        if at >= end {
+            return None;
+        }
+        let start = at % CHUNK_BYTES;
+        let length = (end - at).min(CHUNK_BYTES - start);
+        let piece = Piece {
+            chunk: at / CHUNK_BYTES,
+            start: start as usize,
+            length: length as usize,
+        };
+        at += length;
+        Some(piece)
+    })
+}

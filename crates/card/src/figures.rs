@@ -1,0 +1,157 @@
+//! The figures a profile may state: names, legal ranges, meaning. One table, used by the
+//! reader, by the drawing of uncertain parameters and by the messages.
+
+use crate::profile::Family;
+
+/// What kind of a quantity a figure is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Geometry, counts, switches: never varied by a draw.
+    Fixed,
+    /// A time or a rate: varied within its uncertainty.
+    Varied,
+}
+
+/// One figure that a profile may or must state.
+#[derive(Debug)]
+pub(crate) struct Spec {
+    /// `section.key` in the TOML file.
+    pub path: &'static str,
+    /// Least legal value.
+    pub min: u64,
+    /// Greatest legal value.
+    pub max: u64,
+    /// Value where the file says nothing; `None` makes it mandatory.
+    pub default: Option<u64>,
+    /// Whether a draw varies it.
+    pub kind: Kind,
+    /// The family that has it; `None` for all.
+    pub family: Option<Family>,
+}
+
+impl Spec {
+    /// Section and key.
+    pub fn names(&self) -> (&'static str, &'static str) {
+        self.path
+            .split_once('.')
+            .unwrap_or_else(|| unreachable!("no section: {}", self.path))
+    }
+
+    /// Whether a card of `family` has this figure.
+    pub fn belongs_to(&self, family: Family) -> bool {
+        self.family.is_none_or(|of| of == family)
+    }
+}
+
+const fn fixed(path: &'static str, min: u64, max: u64, default: Option<u64>) -> Spec {
+    Spec {
+        path,
+        min,
+        max,
+        default,
+        kind: Kind::Fixed,
+        family: None,
+    }
+}
+
+const fn varied(path: &'static str, min: u64, max: u64, default: Option<u64>) -> Spec {
+    Spec {
+        path,
+        min,
+        max,
+        default,
+        kind: Kind::Varied,
+        family: None,
+    }
+}
+
+const fn log_block(spec: Spec) -> Spec {
+    Spec {
+        family: Some(Family::LogBlock),
+        ..spec
+    }
+}
+
+const fn page_map(spec: Spec) -> Spec {
+    Spec {
+        family: Some(Family::PageMap),
+        ..spec
+    }
+}
+
+/// Slowest and fastest rate that is no typing error, in bytes a second: 10 kB/s to 4 GB/s.
+const RATE: (u64, u64) = (10_000, 4_000_000_000);
+/// Longest time of one step, in microseconds: 10 s.
+const LONG_US: u64 = 10_000_000;
+/// Largest card: 128 GiB, and a little for makers who count otherwise.
+const CAPACITY_MAX: u64 = 140_000_000_000;
+
+/// All figures, ordered as they are documented in `cards/README.md`.
+pub(crate) const SPECS: &[Spec] = &[
+    fixed("geometry.capacity_bytes", 1 << 20, CAPACITY_MAX, None),
+    fixed("geometry.page_bytes", 512, 1 << 20, None),
+    fixed("geometry.write_unit_bytes", 512, 4 << 20, None),
+    fixed("geometry.au_bytes", 16 << 10, 64 << 20, None),
+    fixed("geometry.open_aus_linear", 1, 1024, None),
+    fixed("geometry.open_aus_random", 1, 1024, None),
+    fixed("geometry.spare_aus", 8, 100_000, None),
+    varied("bus.command_us", 0, LONG_US, None),
+    varied("bus.rate_bytes_per_s", RATE.0, RATE.1, None),
+    varied("read.first_page_us", 0, LONG_US, None),
+    varied("read.next_page_us", 0, LONG_US, None),
+    varied("read.au_step_us", 0, LONG_US, Some(0)),
+    varied("write.overhead_us", 0, LONG_US, None),
+    varied("write.rate_bytes_per_s", RATE.0, RATE.1, None),
+    fixed("write.coalesce", 0, 1, Some(0)),
+    varied("copy.rate_bytes_per_s", RATE.0, RATE.1, None),
+    varied("copy.erase_us", 0, LONG_US, None),
+    fixed("discard.supported", 0, 1, None),
+    varied("discard.overhead_us", 0, LONG_US, Some(0)),
+    varied("discard.partial_au_us", 0, LONG_US, Some(0)),
+    fixed("cache.bytes", 0, 1 << 30, Some(0)),
+    varied("cache.flush_us", 0, LONG_US, Some(0)),
+    varied("cache.fua_us", 0, LONG_US, Some(0)),
+    log_block(varied("log_block.sub_page_us", 0, LONG_US, None)),
+    log_block(varied("log_block.random_percent", 100, 10_000, None)),
+    log_block(fixed("log_block.gap_bytes", 0, 64 << 20, Some(0))),
+    log_block(fixed("log_block.small_write_bytes", 0, 1 << 20, Some(0))),
+    log_block(varied("log_block.small_write_us", 0, LONG_US, Some(0))),
+    log_block(fixed("log_block.fat_aus", 0, 64, Some(0))),
+    log_block(varied("log_block.fat_overhead_us", 0, LONG_US, Some(0))),
+    log_block(varied(
+        "log_block.fat_rate_bytes_per_s",
+        RATE.0,
+        RATE.1,
+        Some(1_000_000),
+    )),
+    page_map(fixed("page_map.unit_bytes", 512, 1 << 20, None)),
+    page_map(varied("page_map.modify_us", 0, LONG_US, None)),
+];
+
+/// Index of `path` in [`SPECS`].
+pub(crate) fn index_of(path: &str) -> Option<usize> {
+    SPECS.iter().position(|spec| spec.path == path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_figure_has_a_section_a_range_and_a_legal_default() {
+        for (at, spec) in SPECS.iter().enumerate() {
+            assert!(spec.names().0.len() > 1);
+            assert!(spec.min < spec.max, "{}", spec.path);
+            assert!(
+                spec.default
+                    .is_none_or(|d| (spec.min..=spec.max).contains(&d))
+            );
+            assert_eq!(
+                index_of(spec.path),
+                Some(at),
+                "{} is there twice",
+                spec.path
+            );
+        }
+    }
+}

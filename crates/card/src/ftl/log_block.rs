@@ -1,0 +1,498 @@
+//! Family A: block map with a few open AUs, each with a log block; with a small-write area A+s.
+//!
+//! **Mechanism.** Logical AUs map to physical blocks as wholes. To write into one, the card
+//! opens it: a spare block (the *child*, or log block) takes the updates while the old one
+//! (the *mother*) keeps serving the rest [P-7206893]. Only `open_aus_linear` can be open, and
+//! of these only `open_aus_random` in random order. One more costs closing the least
+//! recently used: what the log does not hold is copied from the mother, and the mother is
+//! erased. This is the SD specification's "the card prepares a new AU by copying the used
+//! RUs and writing the new RUs" [SD110], at the internal move rate Pm. Measured: 0.43–1.1 s
+//! for 4 MiB whatever the size of the request (`flash.md` 2.3.5); on WB5 the copied part
+//! shrinks as the request grows to the AU, as it does here.
+//!
+//! **Order.** A log that is written in order from one end to the other replaces the mother
+//! without copying (*switch*). A jump ahead of at most `gap_bytes` is filled by copying and
+//! stays in order [P-7904670]. Anything else makes the log *chaotic*: each page then costs
+//! `random_percent` of its time (WB5: 3–4 × for 16–64 KiB, 2.3.4), the log fills up by pages
+//! *programmed*, not by pages covered, and closing it is a full merge into a third block.
+//!
+//! **Small writes.** A write that covers part of a page costs `sub_page_us` for that page:
+//! more than a page or less, as measured (2.3.3). With `small_write_bytes` set, writes below
+//! it go to a separate area and touch no slot (2.3.8); its collection is in the measured
+//! `small_write_us`. Contiguous writes are joined in the page buffer where the card does so
+//! (`write.coalesce`, 2.3.2).
+//!
+//! **FAT region.** The first `fat_aus` are mapped by page (2.5): no slots, no copies, own
+//! rate. Their wear is spread within the region.
+//!
+//! Erased AUs (discarded, or never written) have nothing to copy: opening one is cheap.
+
+use super::Violation;
+use super::pool::Pool;
+use crate::bus::span_ns;
+use crate::cow::CowArray;
+use crate::profile::Profile;
+use crate::stats::Stats;
+use serde::{Deserialize, Serialize};
+
+/// No physical block.
+const NONE: u32 = u32::MAX;
+
+/// Parameters, from the profile.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Rules {
+    au_bytes: u64,
+    page_bytes: u64,
+    capacity_bytes: u64,
+    aus: u32,
+    fat_aus: u32,
+    open_linear: usize,
+    open_random: usize,
+    overhead_ns: u64,
+    rate: u64,
+    copy_rate: u64,
+    erase_ns: u64,
+    sub_page_ns: u64,
+    random_percent: u64,
+    gap_bytes: u64,
+    small_write_bytes: u64,
+    small_write_ns: u64,
+    fat_overhead_ns: u64,
+    fat_rate: u64,
+    discard_partial_ns: u64,
+    coalesce: bool,
+}
+
+/// An open AU. Offsets are within the AU.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct Slot {
+    au: u32,
+    /// Physical log block.
+    log: u32,
+    /// In order: the log holds `start..next`.
+    start: u32,
+    next: u32,
+    /// One past the highest byte written while open.
+    high: u32,
+    /// Pages programmed in the log block.
+    used_pages: u32,
+    chaotic: bool,
+    /// Stamp of the last use, for eviction.
+    used_at: u64,
+}
+
+/// State of the family.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct LogBlock {
+    rules: Rules,
+    /// Logical AU → physical block, or [`NONE`].
+    map: CowArray,
+    /// Logical AU → pages from its beginning that may hold data.
+    filled: CowArray,
+    slots: Vec<Slot>,
+    chaotic: usize,
+    clock: u64,
+    pool: Pool,
+    /// Bytes programmed into the small-write area and the FAT region since their last erase.
+    small_fill: u64,
+    fat_fill: u64,
+    fat_erase_next: u32,
+    small_block: u32,
+}
+
+impl LogBlock {
+    pub fn new(profile: &Profile) -> LogBlock {
+        let rules = Rules::new(profile);
+        let spare = profile.figure("geometry.spare_aus") as u32;
+        // One more holds the small-write area.
+        let mut pool = Pool::new(rules.aus + spare + 1);
+        let small_block = pool.take();
+        let mut map = CowArray::new(rules.aus as usize, NONE);
+        for au in 0..rules.fat_aus {
+            map.replace(au as usize, pool.take());
+        }
+        let filled = CowArray::new(rules.aus as usize, 0);
+        let slots = Vec::with_capacity(rules.open_linear + 1);
+        LogBlock {
+            rules,
+            map,
+            filled,
+            slots,
+            chaotic: 0,
+            clock: 0,
+            pool,
+            small_fill: 0,
+            fat_fill: 0,
+            fat_erase_next: 0,
+            small_block,
+        }
+    }
+
+    pub fn write(&mut self, offset: u64, bytes: u64, follows: bool, stats: &mut Stats) -> u64 {
+        let joined = follows && self.rules.coalesce;
+        if bytes < self.rules.small_write_bytes && !joined && !self.in_fat(offset) {
+            return self.write_small(bytes, stats);
+        }
+        let mut spent = if joined || self.in_fat(offset) {
+            0
+        } else {
+            self.rules.overhead_ns
+        };
+        let (mut at, end) = (offset, offset + bytes);
+        while at < end {
+            let au = (at / self.rules.au_bytes) as u32;
+            let within = (at % self.rules.au_bytes) as u32;
+            let length = (end - at).min(self.rules.au_bytes - u64::from(within)) as u32;
+            spent += if au < self.rules.fat_aus {
+                self.write_fat(u64::from(length), joined, stats)
+            } else {
+                self.write_au(au, within, length, joined, stats)
+            };
+            at += u64::from(length);
+        }
+        spent
+    }
+
+    fn in_fat(&self, offset: u64) -> bool {
+        offset < u64::from(self.rules.fat_aus) * self.rules.au_bytes
+    }
+
+    /// A write into the small-write area: no slot is touched.
+    fn write_small(&mut self, bytes: u64, stats: &mut Stats) -> u64 {
+        let programmed = bytes.next_multiple_of(self.rules.page_bytes);
+        stats.programmed_bytes += programmed;
+        self.small_fill += programmed;
+        if self.small_fill >= self.rules.au_bytes {
+            self.small_fill -= self.rules.au_bytes;
+            self.pool.wear(self.small_block);
+            stats.erases += 1;
+        }
+        self.rules.small_write_ns
+    }
+
+    /// A write into the page-mapped AUs at the beginning of the card.
+    fn write_fat(&mut self, bytes: u64, joined: bool, stats: &mut Stats) -> u64 {
+        let programmed = bytes.next_multiple_of(self.rules.page_bytes);
+        stats.programmed_bytes += programmed;
+        self.fat_fill += programmed;
+        while self.fat_fill >= self.rules.au_bytes {
+            self.fat_fill -= self.rules.au_bytes;
+            let block = self.map.read(self.fat_erase_next as usize);
+            self.pool.wear(block);
+            self.fat_erase_next = (self.fat_erase_next + 1) % self.rules.fat_aus;
+            stats.erases += 1;
+        }
+        let overhead = if joined {
+            0
+        } else {
+            self.rules.fat_overhead_ns
+        };
+        overhead + span_ns(bytes, self.rules.fat_rate)
+    }
+
+    /// A write of `length` bytes at `within` inside one AU.
+    fn write_au(
+        &mut self,
+        au: u32,
+        within: u32,
+        length: u32,
+        joined: bool,
+        stats: &mut Stats,
+    ) -> u64 {
+        self.clock += 1;
+        let whole = u64::from(length) == self.rules.au_bytes;
+        let mut spent = 0;
+        let mut found = self.slots.iter().position(|slot| slot.au == au);
+        if let Some(at) = found {
+            let needed = self.rules.pages_touched(within, length);
+            let full = self.slots[at].used_pages + needed > self.rules.pages_per_au();
+            if whole || (full && !self.continues(at, within)) {
+                spent += self.close(at, whole, stats);
+                found = None;
+            }
+        }
+        let at = match found {
+            Some(at) => {
+                spent += self.place(at, within, stats);
+                // Making room for a chaotic log may have moved the slots.
+                self.slots
+                    .iter()
+                    .position(|slot| slot.au == au)
+                    .unwrap_or(at)
+            }
+            None => {
+                spent += self.open(au, within, stats);
+                self.slots.len() - 1
+            }
+        };
+        spent + self.program(at, within, length, joined, stats)
+    }
+
+    fn continues(&self, at: usize, within: u32) -> bool {
+        let slot = &self.slots[at];
+        !slot.chaotic && within == slot.next
+    }
+
+    /// Opens `au` for a write at `within`; closes the least recently used if all are in use.
+    fn open(&mut self, au: u32, within: u32, stats: &mut Stats) -> u64 {
+        let mut spent = 0;
+        if self.slots.len() >= self.rules.open_linear {
+            spent += self.close(self.oldest(false), false, stats);
+        }
+        let log = self.pool.take();
+        let (start, next, high) = (within, within, within);
+        let used_at = self.clock;
+        self.slots.push(Slot {
+            au,
+            log,
+            start,
+            next,
+            high,
+            used_pages: 0,
+            chaotic: false,
+            used_at,
+        });
+        spent
+    }
+
+    /// Prepares open slot `at` for a write at `within`: in order, after a small gap, or chaotic.
+    fn place(&mut self, at: usize, within: u32, stats: &mut Stats) -> u64 {
+        self.slots[at].used_at = self.clock;
+        let slot = self.slots[at];
+        if slot.chaotic || within == slot.next {
+            return 0;
+        }
+        if within > slot.next && u64::from(within - slot.next) <= self.rules.gap_bytes {
+            let gap = u64::from(within - slot.next);
+            self.slots[at].used_pages += (gap / self.rules.page_bytes) as u32;
+            self.slots[at].next = within;
+            stats.programmed_bytes += gap;
+            return span_ns(gap, self.rules.copy_rate);
+        }
+        self.slots[at].chaotic = true;
+        self.chaotic += 1;
+        if self.chaotic <= self.rules.open_random {
+            return 0;
+        }
+        self.close(self.oldest(true), false, stats)
+    }
+
+    /// Index of the slot used longest ago, among the chaotic ones if asked; never the one
+    /// just stamped unless it is alone.
+    fn oldest(&self, chaotic: bool) -> usize {
+        let eligible = self
+            .slots
+            .iter()
+            .enumerate()
+            .filter(|(_, slot)| slot.chaotic || !chaotic);
+        let oldest = eligible.min_by_key(|(_, slot)| slot.used_at);
+        oldest.map_or(0, |(at, _)| at)
+    }
+
+    /// Programs into open slot `at`; a log complete in order replaces the mother at once.
+    fn program(
+        &mut self,
+        at: usize,
+        within: u32,
+        length: u32,
+        joined: bool,
+        stats: &mut Stats,
+    ) -> u64 {
+        let rules = &self.rules;
+        let end = within + length;
+        let (pages, partial) = rules.split(within, length);
+        let page_ns = if joined {
+            span_ns(u64::from(length), rules.rate)
+        } else {
+            span_ns(pages * rules.page_bytes, rules.rate) + partial * rules.sub_page_ns
+        };
+        stats.programmed_bytes += (pages + partial) * rules.page_bytes;
+        let au_bytes = rules.au_bytes;
+        let slot = &mut self.slots[at];
+        slot.used_pages += (pages + partial) as u32;
+        slot.high = slot.high.max(end);
+        if slot.chaotic {
+            return page_ns * rules.random_percent / 100;
+        }
+        slot.next = end;
+        let complete = slot.start == 0 && u64::from(end) == au_bytes;
+        page_ns
+            + if complete {
+                self.close(at, false, stats)
+            } else {
+                0
+            }
+    }
+
+    /// Closes slot `at` and returns the time for it. `superseded`: its AU is about to be
+    /// written wholly, so nothing of log or mother is worth copying.
+    fn close(&mut self, at: usize, superseded: bool, stats: &mut Stats) -> u64 {
+        let slot = self.slots.swap_remove(at);
+        self.chaotic -= usize::from(slot.chaotic);
+        let au = slot.au as usize;
+        let page = self.rules.page_bytes;
+        let mother_bytes = u64::from(self.filled.read(au)) * page;
+        let high = mother_bytes.max(u64::from(slot.high));
+        if superseded {
+            return self.erase(slot.log, stats);
+        }
+        let copied = if slot.chaotic {
+            high
+        } else {
+            let ahead = u64::from(slot.start).min(mother_bytes);
+            ahead + mother_bytes.saturating_sub(u64::from(slot.next))
+        };
+        let mut spent = span_ns(copied, self.rules.copy_rate);
+        stats.programmed_bytes += copied;
+        stats.au_copies += u64::from(copied > 0);
+        let new = if slot.chaotic {
+            let merged = self.pool.take();
+            spent += self.erase(slot.log, stats);
+            merged
+        } else {
+            slot.log
+        };
+        let mother = self.map.replace(au, new);
+        self.filled.replace(au, high.div_ceil(page) as u32);
+        if mother != NONE {
+            spent += self.erase(mother, stats);
+        }
+        spent
+    }
+
+    fn erase(&mut self, block: u32, stats: &mut Stats) -> u64 {
+        self.pool.erase(block);
+        stats.erases += 1;
+        self.rules.erase_ns
+    }
+
+    pub fn discard(&mut self, offset: u64, bytes: u64, stats: &mut Stats) -> u64 {
+        let au_bytes = self.rules.au_bytes;
+        let end = offset + bytes;
+        let capacity_end = u64::from(self.rules.aus) * au_bytes;
+        let first = offset.div_ceil(au_bytes);
+        let last = if end >= self.capacity_tail() {
+            capacity_end
+        } else {
+            end
+        } / au_bytes;
+        if first > last || (first == last && !end.is_multiple_of(au_bytes)) {
+            return self.rules.discard_partial_ns;
+        }
+        let mut spent = 0;
+        for au in first.max(u64::from(self.rules.fat_aus))..last {
+            spent += self.forget(au as u32, stats);
+        }
+        let ragged = u64::from(!offset.is_multiple_of(au_bytes))
+            + u64::from(end < last * au_bytes || end > last * au_bytes && end < capacity_end);
+        spent + ragged * self.rules.discard_partial_ns
+    }
+
+    /// First byte of the last AU's end as the host can reach it.
+    fn capacity_tail(&self) -> u64 {
+        self.rules.capacity_bytes
+    }
+
+    /// Erases everything of one AU.
+    fn forget(&mut self, au: u32, stats: &mut Stats) -> u64 {
+        let mut spent = 0;
+        if let Some(at) = self.slots.iter().position(|slot| slot.au == au) {
+            let slot = self.slots.swap_remove(at);
+            self.chaotic -= usize::from(slot.chaotic);
+            spent += self.erase(slot.log, stats);
+        }
+        let mother = self.map.replace(au as usize, NONE);
+        self.filled.replace(au as usize, 0);
+        if mother != NONE {
+            spent += self.erase(mother, stats);
+        }
+        spent
+    }
+
+    pub fn erase_counts(&self) -> Vec<u32> {
+        self.pool.erase_counts()
+    }
+
+    /// Every physical block is exactly one of: mapped, log, free, small-write area.
+    pub fn verify(&self) -> Result<(), Violation> {
+        let mut owners = vec![0_u32; self.pool.total() as usize];
+        let logs = self.slots.iter().map(|slot| slot.log);
+        let mapped = self.map.to_vec().into_iter().filter(|block| *block != NONE);
+        for block in logs
+            .chain(mapped)
+            .chain(self.pool.free_blocks())
+            .chain([self.small_block])
+        {
+            match owners.get_mut(block as usize) {
+                Some(count) => *count += 1,
+                None => return Err(Violation(format!("block {block} does not exist"))),
+            }
+        }
+        if let Some(block) = owners.iter().position(|count| *count != 1) {
+            let count = owners[block];
+            return Err(Violation(format!(
+                "block {block} has {count} owners, not one"
+            )));
+        }
+        let chaotic = self.slots.iter().filter(|slot| slot.chaotic).count();
+        if chaotic != self.chaotic || chaotic > self.rules.open_random {
+            return Err(Violation(format!(
+                "{chaotic} chaotic logs, {} counted",
+                self.chaotic
+            )));
+        }
+        if self.slots.len() > self.rules.open_linear {
+            return Err(Violation(format!("{} open AUs", self.slots.len())));
+        }
+        Ok(())
+    }
+}
+
+impl Rules {
+    fn new(profile: &Profile) -> Rules {
+        let au_bytes = profile.au_bytes();
+        let linear = profile.open_aus_linear() as usize;
+        Rules {
+            au_bytes,
+            page_bytes: profile.page_bytes(),
+            capacity_bytes: profile.capacity_bytes(),
+            aus: profile.capacity_bytes().div_ceil(au_bytes) as u32,
+            fat_aus: profile.fat_aus() as u32,
+            open_linear: linear,
+            open_random: (profile.open_aus_random() as usize).min(linear),
+            overhead_ns: profile.nanos("write.overhead_us"),
+            rate: profile.figure("write.rate_bytes_per_s"),
+            copy_rate: profile.figure("copy.rate_bytes_per_s"),
+            erase_ns: profile.nanos("copy.erase_us"),
+            sub_page_ns: profile.nanos("log_block.sub_page_us"),
+            random_percent: profile.figure("log_block.random_percent"),
+            gap_bytes: profile.figure("log_block.gap_bytes"),
+            small_write_bytes: profile.figure("log_block.small_write_bytes"),
+            small_write_ns: profile.nanos("log_block.small_write_us"),
+            fat_overhead_ns: profile.nanos("log_block.fat_overhead_us"),
+            fat_rate: profile.figure("log_block.fat_rate_bytes_per_s"),
+            discard_partial_ns: profile.nanos("discard.partial_au_us"),
+            coalesce: profile.figure("write.coalesce") == 1,
+        }
+    }
+
+    fn pages_per_au(&self) -> u32 {
+        (self.au_bytes / self.page_bytes) as u32
+    }
+
+    /// Pages that a write touches.
+    fn pages_touched(&self, within: u32, length: u32) -> u32 {
+        let (whole, partial) = self.split(within, length);
+        (whole + partial) as u32
+    }
+
+    /// Pages that a write covers wholly and in part.
+    #[inline]
+    fn split(&self, within: u32, length: u32) -> (u64, u64) {
+        let (start, end) = (u64::from(within), u64::from(within) + u64::from(length));
+        let (first, last) = (start.div_ceil(self.page_bytes), end / self.page_bytes);
+        let touched = end.div_ceil(self.page_bytes) - start / self.page_bytes;
+        let whole = last.saturating_sub(first);
+        (whole, touched - whole)
+    }
+}

@@ -1,0 +1,326 @@
+//! Family P: page map with greedy collection and over-provisioning.
+//!
+//! **Mechanism.** Every map unit (`unit_bytes`; 4 KiB on a SanDisk Extreme, inferred from
+//! its 8 KiB reads at half the 4 KiB IOPS, `flash.md` 2.3.9) of the host has its own place in
+//! flash. Writes append to an open block; the unit's old place becomes garbage. When fewer
+//! than two blocks are free, the block with the least live data is collected: its live
+//! units are copied to a second open block at the move rate Pm, and it is erased. Write
+//! amplification is not a parameter: it emerges from the mapping, the spare area and what
+//! the host overwrites.
+//!
+//! **Cost.** t = t0 + size / rate, which fits the cards of this family from 4 KiB to 1 MiB
+//! (2.3.1: NCard 4.6 ms + b/9.5 MB/s, SD-NAND 1.7 ms + b/7.2 MB/s). A unit that is written in
+//! part and holds data is read and merged first, `modify_us` each (2.3.1: the residual is
+//! mostly 4 KiB writes). `write.coalesce`: a write that continues the previous one pays no t0.
+//!
+//! **Order.** There is no slot limit: random costs more than sequential through t0, through
+//! partial units and through collection, which stalls for whole-block copies (2.3.11).
+//! Discarded units are garbage at once, which makes later collections cheaper.
+//!
+//! A physical address is `block << shift | unit in block`, so that AUs that are no power of
+//! two (24 MiB on a SanDisk Ultra) need no division.
+
+use super::Violation;
+use super::pool::Pool;
+use crate::bus::span_ns;
+use crate::cow::CowArray;
+use crate::profile::Profile;
+use crate::stats::Stats;
+use serde::{Deserialize, Serialize};
+
+/// No physical unit, or no logical one.
+const NONE: u32 = u32::MAX;
+/// Set in `live` while a block is free or open: such a block is no victim.
+const NOT_CLOSED: u32 = 1 << 31;
+/// Collection starts when fewer blocks are free: one may be needed by the collection itself.
+const RESERVE: usize = 2;
+
+/// Parameters, from the profile.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Rules {
+    unit_bytes: u64,
+    units: u32,
+    units_per_block: u32,
+    shift: u32,
+    overhead_ns: u64,
+    rate: u64,
+    /// Time to program one unit; fractions of a nanosecond are below any measurement.
+    unit_ns: u64,
+    copy_unit_ns: u64,
+    erase_ns: u64,
+    modify_ns: u64,
+    coalesce: bool,
+}
+
+/// A block that takes writes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct Frontier {
+    block: u32,
+    next: u32,
+}
+
+/// State of the family.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct PageMap {
+    rules: Rules,
+    /// Logical unit → physical address.
+    map: CowArray,
+    /// Physical address → logical unit that lives there.
+    owner: CowArray,
+    /// Live units of each block, with [`NOT_CLOSED`].
+    live: Vec<u32>,
+    host: Option<Frontier>,
+    copies: Option<Frontier>,
+    pool: Pool,
+}
+
+impl PageMap {
+    pub fn new(profile: &Profile) -> PageMap {
+        let rules = Rules::new(profile);
+        let blocks = rules.units.div_ceil(rules.units_per_block)
+            + profile.figure("geometry.spare_aus") as u32;
+        PageMap {
+            map: CowArray::new(rules.units as usize, NONE),
+            owner: CowArray::new((blocks as usize) << rules.shift, NONE),
+            live: vec![NOT_CLOSED; blocks as usize],
+            host: None,
+            copies: None,
+            pool: Pool::new(blocks),
+            rules,
+        }
+    }
+
+    pub fn write(&mut self, offset: u64, bytes: u64, follows: bool, stats: &mut Stats) -> u64 {
+        let unit_bytes = self.rules.unit_bytes;
+        let (first, last) = (offset / unit_bytes, (offset + bytes - 1) / unit_bytes);
+        let joined = follows && self.rules.coalesce;
+        let mut spent = if joined { 0 } else { self.rules.overhead_ns };
+        spent += self.modify(offset, bytes, first, last, joined);
+        for unit in first..=last {
+            spent += self.place(unit as u32, stats);
+        }
+        let units = last - first + 1;
+        stats.programmed_bytes += units * unit_bytes;
+        spent
+            + if joined {
+                span_ns(bytes, self.rules.rate)
+            } else {
+                units * self.rules.unit_ns
+            }
+    }
+
+    /// Reads the units that are written in part and hold data. A joined write finds its
+    /// first unit still in the buffer.
+    fn modify(&mut self, offset: u64, bytes: u64, first: u64, last: u64, joined: bool) -> u64 {
+        let unit_bytes = self.rules.unit_bytes;
+        let head = !offset.is_multiple_of(unit_bytes) && !joined;
+        let tail = !(offset + bytes).is_multiple_of(unit_bytes) && (last > first || !head);
+        let mut spent = 0;
+        if head && self.map.read(first as usize) != NONE {
+            spent += self.rules.modify_ns;
+        }
+        if tail && self.map.read(last as usize) != NONE {
+            spent += self.rules.modify_ns;
+        }
+        spent
+    }
+
+    /// Gives logical `unit` a new place; collects first if blocks run out.
+    #[inline]
+    fn place(&mut self, unit: u32, stats: &mut Stats) -> u64 {
+        let mut spent = 0;
+        let frontier = match self.host {
+            Some(frontier) if frontier.next < self.rules.units_per_block => frontier,
+            _ => {
+                spent = self.next_block(stats);
+                Frontier {
+                    block: self.pool.take(),
+                    next: 0,
+                }
+            }
+        };
+        let address = frontier.block << self.rules.shift | frontier.next;
+        self.host = Some(Frontier {
+            next: frontier.next + 1,
+            ..frontier
+        });
+        self.live[frontier.block as usize] += 1;
+        let old = self.map.replace(unit as usize, address);
+        self.owner.replace(address as usize, unit);
+        if old != NONE {
+            self.kill(old);
+        }
+        spent
+    }
+
+    /// What lives at `address` is garbage from now on.
+    #[inline]
+    fn kill(&mut self, address: u32) {
+        self.owner.replace(address as usize, NONE);
+        self.live[(address >> self.rules.shift) as usize] -= 1;
+    }
+
+    /// Closes the full host block and collects until one can be taken.
+    fn next_block(&mut self, stats: &mut Stats) -> u64 {
+        if let Some(full) = self.host.take() {
+            self.live[full.block as usize] &= !NOT_CLOSED;
+        }
+        let mut spent = 0;
+        while self.pool.free() < RESERVE {
+            spent += self.collect(stats);
+        }
+        spent
+    }
+
+    /// Copies the live units of the emptiest closed block and erases it.
+    fn collect(&mut self, stats: &mut Stats) -> u64 {
+        let victim = self.emptiest();
+        let live = u64::from(self.live[victim as usize]);
+        let base = victim << self.rules.shift;
+        for slot in 0..self.rules.units_per_block {
+            let unit = self.owner.read((base | slot) as usize);
+            if unit != NONE {
+                self.move_unit(unit);
+                self.owner.replace((base | slot) as usize, NONE);
+            }
+        }
+        self.live[victim as usize] = NOT_CLOSED;
+        self.pool.erase(victim);
+        stats.erases += 1;
+        stats.au_copies += u64::from(live > 0);
+        stats.programmed_bytes += live * self.rules.unit_bytes;
+        live * self.rules.copy_unit_ns + self.rules.erase_ns
+    }
+
+    /// The closed block with the least live data; the first of equals.
+    fn emptiest(&self) -> u32 {
+        let least = self.live.iter().copied().min().unwrap_or(NOT_CLOSED);
+        assert!(
+            least < self.rules.units_per_block,
+            "nothing to collect: no spare space"
+        );
+        self.live
+            .iter()
+            .position(|live| *live == least)
+            .map_or(0, |block| block as u32)
+    }
+
+    #[inline]
+    fn move_unit(&mut self, unit: u32) {
+        let frontier = match self.copies {
+            Some(frontier) if frontier.next < self.rules.units_per_block => frontier,
+            full => {
+                if let Some(full) = full {
+                    self.live[full.block as usize] &= !NOT_CLOSED;
+                }
+                Frontier {
+                    block: self.pool.take(),
+                    next: 0,
+                }
+            }
+        };
+        let address = frontier.block << self.rules.shift | frontier.next;
+        self.copies = Some(Frontier {
+            next: frontier.next + 1,
+            ..frontier
+        });
+        self.live[frontier.block as usize] += 1;
+        self.map.replace(unit as usize, address);
+        self.owner.replace(address as usize, unit);
+    }
+
+    pub fn discard(&mut self, offset: u64, bytes: u64, _stats: &mut Stats) -> u64 {
+        // Units covered in part keep their data.
+        let first = offset.div_ceil(self.rules.unit_bytes);
+        let last = (offset + bytes) / self.rules.unit_bytes;
+        for unit in first..last {
+            if self.map.read(unit as usize) != NONE {
+                let old = self.map.replace(unit as usize, NONE);
+                self.kill(old);
+            }
+        }
+        0
+    }
+
+    pub fn erase_counts(&self) -> Vec<u32> {
+        self.pool.erase_counts()
+    }
+
+    /// Map and owners agree, live counts are true, and every block is free, open or closed.
+    pub fn verify(&self) -> Result<(), Violation> {
+        let (map, owner) = (self.map.to_vec(), self.owner.to_vec());
+        let mut live = vec![0_u32; self.live.len()];
+        for (address, &unit) in owner.iter().enumerate().filter(|(_, unit)| **unit != NONE) {
+            if map.get(unit as usize) != Some(&(address as u32)) {
+                return Err(Violation(format!(
+                    "unit {unit} is not at address {address}"
+                )));
+            }
+            live[address >> self.rules.shift] += 1;
+        }
+        let mapped = map.iter().filter(|address| **address != NONE).count();
+        let held: usize = live.iter().map(|count| *count as usize).sum();
+        if mapped != held {
+            return Err(Violation(format!("{mapped} units are mapped, {held} live")));
+        }
+        let counted = self.live.iter().map(|live| live & !NOT_CLOSED);
+        if let Some(block) = live.iter().zip(counted).position(|(is, said)| *is != said) {
+            return Err(Violation(format!(
+                "block {block} has {} live units",
+                live[block]
+            )));
+        }
+        self.verify_blocks(&live)
+    }
+
+    fn verify_blocks(&self, live: &[u32]) -> Result<(), Violation> {
+        let mut not_closed = vec![false; live.len()];
+        let open = self
+            .host
+            .iter()
+            .chain(&self.copies)
+            .map(|frontier| frontier.block);
+        for block in self.pool.free_blocks() {
+            if live.get(block as usize) != Some(&0) {
+                return Err(Violation(format!("block {block} is free but not empty")));
+            }
+        }
+        for block in self.pool.free_blocks().chain(open) {
+            if std::mem::replace(&mut not_closed[block as usize], true) {
+                return Err(Violation(format!("block {block} is free or open twice")));
+            }
+        }
+        let flags = self.live.iter().map(|live| live & NOT_CLOSED != 0);
+        match not_closed
+            .iter()
+            .zip(flags)
+            .position(|(is, said)| *is != said)
+        {
+            Some(block) => Err(Violation(format!(
+                "block {block} is lost or closed and free"
+            ))),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Rules {
+    fn new(profile: &Profile) -> Rules {
+        let unit_bytes = profile.figure("page_map.unit_bytes");
+        let units_per_block = (profile.au_bytes() / unit_bytes) as u32;
+        let rate = profile.figure("write.rate_bytes_per_s");
+        Rules {
+            unit_bytes,
+            units: profile.capacity_bytes().div_ceil(unit_bytes) as u32,
+            units_per_block,
+            shift: units_per_block.next_power_of_two().trailing_zeros(),
+            overhead_ns: profile.nanos("write.overhead_us"),
+            rate,
+            unit_ns: span_ns(unit_bytes, rate),
+            copy_unit_ns: span_ns(unit_bytes, profile.figure("copy.rate_bytes_per_s")),
+            erase_ns: profile.nanos("copy.erase_us"),
+            modify_ns: profile.nanos("page_map.modify_us"),
+            coalesce: profile.figure("write.coalesce") == 1,
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! A profile: what a modelled card is like, every figure with its source.
+//!
+//! In TOML a figure is `key = { value = 4194304, source = "WB5 flashbench -O" }` under its
+//! section, with `uncertainty_percent = 20` where it differs from the file's. All values are
+//! integers whose unit is the end of the key: no floating point decides a result.
+
+mod draw;
+mod parse;
+
+use crate::figures::{self, SPECS};
+use serde::{Deserialize, Serialize};
+use std::fmt::Write as _;
+
+pub use parse::ProfileError;
+
+/// The family of translation layer (`flash.md` §2.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Family {
+    /// A log block for each open AU, with a hard limit of open AUs (A, and A+s with a
+    /// small-write area).
+    LogBlock,
+    /// Page mapped with greedy collection (P).
+    PageMap,
+}
+
+impl Family {
+    /// All families with their names in profiles.
+    pub const NAMES: [(&'static str, Family); 2] = [
+        ("log-block", Family::LogBlock),
+        ("page-map", Family::PageMap),
+    ];
+}
+
+/// What the card is plugged into; it decides how the kernel sees the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Interface {
+    /// SD or microSD card in a host's slot.
+    Sd,
+    /// eMMC chip.
+    Emmc,
+    /// USB stick, or a card in a USB reader.
+    Usb,
+}
+
+impl Interface {
+    /// All interfaces with their names in profiles.
+    pub const NAMES: [(&'static str, Interface); 3] = [
+        ("sd", Interface::Sd),
+        ("emmc", Interface::Emmc),
+        ("usb", Interface::Usb),
+    ];
+}
+
+/// One figure of a profile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Figure {
+    /// `section.key`; the key ends with the unit.
+    pub path: &'static str,
+    /// Value in the key's unit.
+    pub value: u64,
+    /// Where it is from; `None` for a default that the file does not state.
+    pub source: Option<String>,
+    /// How far the truth may be off, in percent, as a factor up or down; zero for geometry.
+    pub uncertainty_percent: u64,
+}
+
+/// The description of a modelled card.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Profile {
+    title: String,
+    family: Family,
+    interface: Interface,
+    composed: bool,
+    /// One for each entry of [`SPECS`] of the family, in that order; others hold `None`.
+    figures: Vec<Option<Figure>>,
+}
+
+impl Profile {
+    /// One line for people: maker, model, class.
+    pub fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// Family of the translation layer.
+    pub fn family(&self) -> Family {
+        self.family
+    }
+
+    /// What the card is plugged into.
+    pub fn interface(&self) -> Interface {
+        self.interface
+    }
+
+    /// Whether it was put together from a class's figures, not fitted to a measured card.
+    pub fn composed(&self) -> bool {
+        self.composed
+    }
+
+    /// Bytes that the host sees.
+    pub fn capacity_bytes(&self) -> u64 {
+        self.figure("geometry.capacity_bytes")
+    }
+
+    /// The flash page: the least that is programmed at once.
+    pub fn page_bytes(&self) -> u64 {
+        self.figure("geometry.page_bytes")
+    }
+
+    /// What several planes program together: the least that writes at full rate.
+    pub fn write_unit_bytes(&self) -> u64 {
+        self.figure("geometry.write_unit_bytes")
+    }
+
+    /// Allocation unit: the erase-block group that the card handles as one.
+    pub fn au_bytes(&self) -> u64 {
+        self.figure("geometry.au_bytes")
+    }
+
+    /// AUs that can be written sequentially in turns without copying.
+    pub fn open_aus_linear(&self) -> u64 {
+        self.figure("geometry.open_aus_linear")
+    }
+
+    /// AUs that can be written in random order in turns without copying.
+    pub fn open_aus_random(&self) -> u64 {
+        self.figure("geometry.open_aus_random")
+    }
+
+    /// AUs at the beginning of the card that are mapped by page for FAT tables.
+    pub fn fat_aus(&self) -> u64 {
+        self.figure_or("log_block.fat_aus", 0)
+    }
+
+    /// Whether the card has a volatile cache, so that a flush means something. A plain SD
+    /// card has none and the kernel sends it no flush (`flash.md` §2.8).
+    pub fn has_cache(&self) -> bool {
+        self.figure("cache.bytes") > 0
+    }
+
+    /// Whether the bus passes discard.
+    pub fn discard_supported(&self) -> bool {
+        self.figure("discard.supported") == 1
+    }
+
+    /// The distinct sources, in the order of the figures.
+    pub fn sources(&self) -> Vec<&str> {
+        let mut sources = Vec::new();
+        for source in self.figures().filter_map(|figure| figure.source.as_deref()) {
+            if !sources.contains(&source) {
+                sources.push(source);
+            }
+        }
+        sources
+    }
+
+    /// All figures, in a fixed order.
+    pub fn figures(&self) -> impl Iterator<Item = &Figure> {
+        self.figures.iter().flatten()
+    }
+
+    /// Everything that decides how the card behaves, one line each, for hashing: equal
+    /// text means equal timings. Titles and sources are not in it.
+    pub fn canonical(&self) -> String {
+        let mut text = format!("family={:?}\ninterface={:?}\n", self.family, self.interface);
+        for figure in self.figures() {
+            let _ = writeln!(text, "{}={}", figure.path, figure.value);
+        }
+        text
+    }
+
+    /// Stable hash of [`Profile::canonical`] (FNV-1a): binds a snapshot to its profile.
+    pub(crate) fn fingerprint(&self) -> u64 {
+        self.canonical()
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+                (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+            })
+    }
+
+    /// Value of a figure that every card of this family has.
+    pub(crate) fn figure(&self, path: &str) -> u64 {
+        self.lookup(path)
+            .unwrap_or_else(|| unreachable!("{:?} has no {path}", self.family))
+    }
+
+    /// Value of a figure, or `other` where the family does not have it.
+    pub(crate) fn figure_or(&self, path: &str, other: u64) -> u64 {
+        self.lookup(path).unwrap_or(other)
+    }
+
+    /// A figure in microseconds as nanoseconds.
+    pub(crate) fn nanos(&self, path: &str) -> u64 {
+        self.figure(path) * 1_000
+    }
+
+    fn lookup(&self, path: &str) -> Option<u64> {
+        let index = figures::index_of(path)?;
+        self.figures[index].as_ref().map(|figure| figure.value)
+    }
+
+    fn check_shape(&self) -> Result<(), (&'static str, String)> {
+        let page = self.page_bytes();
+        let multiple = |path: &'static str, of: u64, what: &str| {
+            let value = self.figure(path);
+            if value % of == 0 {
+                return Ok(());
+            }
+            Err((
+                path,
+                format!("{value}, which is no multiple of {what} ({of})"),
+            ))
+        };
+        multiple("geometry.capacity_bytes", 512, "the sector")?;
+        multiple("geometry.page_bytes", 512, "the sector")?;
+        multiple("geometry.write_unit_bytes", page, "geometry.page_bytes")?;
+        multiple("geometry.au_bytes", page, "geometry.page_bytes")?;
+        if self.family == Family::PageMap {
+            multiple("page_map.unit_bytes", 512, "the sector")?;
+            multiple(
+                "geometry.au_bytes",
+                self.figure("page_map.unit_bytes"),
+                "page_map.unit_bytes",
+            )?;
+        }
+        let open = self.open_aus_linear().max(self.open_aus_random());
+        if self.family == Family::LogBlock && self.figure("geometry.spare_aus") < open + 2 {
+            let path = "geometry.spare_aus";
+            return Err((
+                path,
+                format!("fewer than the {open} open AUs and two for merging"),
+            ));
+        }
+        if self.capacity_bytes() < self.au_bytes() * (self.fat_aus() + 1) {
+            let path = "geometry.capacity_bytes";
+            return Err((path, "less than one AU beyond the FAT region".into()));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn assemble(
+        title: String,
+        family: Family,
+        interface: Interface,
+        composed: bool,
+        figures: Vec<Option<Figure>>,
+    ) -> Profile {
+        assert_eq!(figures.len(), SPECS.len());
+        Profile {
+            title,
+            family,
+            interface,
+            composed,
+            figures,
+        }
+    }
+}

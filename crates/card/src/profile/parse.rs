@@ -1,0 +1,279 @@
+//! Reading a profile: every mistake is named with its line, its key and what is legal.
+
+use super::{Family, Figure, Interface, Profile};
+use crate::figures::{Kind, SPECS, Spec};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// Why a file is no profile.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}:{line}: {key}: found {found}; expected {expected}")]
+pub struct ProfileError {
+    /// File name as given.
+    pub file: String,
+    /// Line, counted from one.
+    pub line: usize,
+    /// Key with its section, or `profile` for the file as a whole.
+    pub key: String,
+    /// What is there.
+    pub found: String,
+    /// What is legal.
+    pub expected: String,
+}
+
+/// Uncertainty where neither the figure nor the file states one (DESIGN.md §8: composed
+/// cards ±30 %); two units of one model already differ by more than 10 % (`flash.md` §5).
+const COMPOSED_PERCENT: u64 = 30;
+const FITTED_PERCENT: u64 = 15;
+/// Beyond a factor of ten a figure says nothing.
+const UNCERTAINTY_MAX: u64 = 900;
+
+impl Profile {
+    /// Reads a profile from the text of a TOML file.
+    ///
+    /// # Errors
+    /// Anything missing, unknown, negative, not a whole number or out of its range, with
+    /// file, line, key, what was found and what is legal.
+    pub fn parse(file_name: &str, toml: &str) -> Result<Profile, ProfileError> {
+        let reader = Reader {
+            file: file_name,
+            text: toml,
+        };
+        let root = DeTable::parse(toml).map_err(|error| {
+            let span = error.span().unwrap_or(0..0);
+            reader.error(span, "profile", error.message(), "TOML")
+        })?;
+        reader.profile(root.get_ref())
+    }
+}
+
+struct Reader<'a> {
+    file: &'a str,
+    text: &'a str,
+}
+
+type Table<'a> = DeTable<'a>;
+type Value<'a> = Spanned<DeValue<'a>>;
+
+/// Where each figure stands, for complaints about figures that do not fit together.
+type Spans = BTreeMap<&'static str, Range<usize>>;
+
+impl Reader<'_> {
+    fn profile(&self, root: &Table) -> Result<Profile, ProfileError> {
+        let family = self.named(root, "family", &Family::NAMES)?;
+        let interface = self.named(root, "interface", &Interface::NAMES)?;
+        let title = self.text(root, "title", "profile", "title")?;
+        let composed = match root.get("composed").map(|value| (value, value.get_ref())) {
+            None => false,
+            Some((_, DeValue::Boolean(composed))) => *composed,
+            Some((value, _)) => return Err(self.wrong(value, "composed", "true or false")),
+        };
+        let default = if composed {
+            COMPOSED_PERCENT
+        } else {
+            FITTED_PERCENT
+        };
+        let key = "uncertainty_percent";
+        let uncertainty = match root.get(key) {
+            None => default,
+            Some(value) => self.integer(value, key, 0, UNCERTAINTY_MAX)?,
+        };
+        self.refuse_unknown(root, family)?;
+        let mut spans = Spans::new();
+        let figures = SPECS
+            .iter()
+            .map(|spec| self.figure(root, spec, family, uncertainty, &mut spans))
+            .collect::<Result<Vec<_>, _>>()?;
+        let profile = Profile::assemble(title, family, interface, composed, figures);
+        profile.check_shape().map_err(|(path, found)| {
+            let span = spans.get(path).cloned().unwrap_or(0..0);
+            self.error(span, path, &found, "figures that fit together")
+        })?;
+        Ok(profile)
+    }
+
+    fn figure(
+        &self,
+        root: &Table,
+        spec: &Spec,
+        family: Family,
+        uncertainty: u64,
+        spans: &mut Spans,
+    ) -> Result<Option<Figure>, ProfileError> {
+        if !spec.belongs_to(family) {
+            return Ok(None);
+        }
+        let (section, key) = spec.names();
+        let range = format!("a whole number from {} to {}", spec.min, spec.max);
+        let section = match root.get(section) {
+            None => None,
+            Some(value) => Some(self.table(value, section)?),
+        };
+        let Some(stated) = section.and_then(|table| table.get(key)) else {
+            let varies = |value| Figure {
+                path: spec.path,
+                value,
+                source: None,
+                uncertainty_percent: if spec.kind == Kind::Varied {
+                    uncertainty
+                } else {
+                    0
+                },
+            };
+            let missing = || self.error(0..0, spec.path, "nothing", &range);
+            return spec.default.map(varies).map(Some).ok_or_else(missing);
+        };
+        spans.insert(spec.path, stated.span());
+        let table = self.table(stated, spec.path)?;
+        for name in table.keys() {
+            if !["value", "source", "uncertainty_percent"].contains(&name.get_ref().as_ref()) {
+                let found = format!("the unknown key `{}`", name.get_ref());
+                let legal = "value, source, uncertainty_percent";
+                return Err(self.error(name.span(), spec.path, &found, legal));
+            }
+        }
+        let Some(value) = table.get("value") else {
+            return Err(self.error(stated.span(), spec.path, "no value", &range));
+        };
+        let value = self.integer(value, spec.path, spec.min, spec.max)?;
+        let source = self.text(table, "source", spec.path, "source")?;
+        let own = match table.get("uncertainty_percent") {
+            None => uncertainty,
+            Some(value) => self.integer(value, spec.path, 0, UNCERTAINTY_MAX)?,
+        };
+        let uncertainty_percent = if spec.kind == Kind::Varied { own } else { 0 };
+        Ok(Some(Figure {
+            path: spec.path,
+            value,
+            source: Some(source),
+            uncertainty_percent,
+        }))
+    }
+
+    /// Unknown sections and keys are typing errors that would silently mean the default.
+    fn refuse_unknown(&self, root: &Table, family: Family) -> Result<(), ProfileError> {
+        const TOP: [&str; 5] = [
+            "title",
+            "family",
+            "interface",
+            "composed",
+            "uncertainty_percent",
+        ];
+        let known = || SPECS.iter().filter(|spec| spec.belongs_to(family));
+        for (name, value) in root.iter() {
+            let section = name.get_ref().as_ref();
+            if TOP.contains(&section) {
+                continue;
+            }
+            let mut keys: Vec<&str> = known()
+                .map(Spec::names)
+                .filter(|(s, _)| *s == section)
+                .map(|(_, k)| k)
+                .collect();
+            if keys.is_empty() {
+                let mut sections: Vec<&str> = known().map(|spec| spec.names().0).collect();
+                sections.dedup();
+                let legal = format!(
+                    "{} or one of the sections {}",
+                    TOP.join(", "),
+                    sections.join(", ")
+                );
+                return Err(self.error(name.span(), section, "an unknown name", &legal));
+            }
+            for (key, _) in self.table(value, section)?.iter() {
+                if !keys.contains(&key.get_ref().as_ref()) {
+                    keys.sort_unstable();
+                    let path = format!("{section}.{}", key.get_ref());
+                    let legal = format!("one of {}", keys.join(", "));
+                    return Err(self.error(key.span(), &path, "an unknown key", &legal));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn named<T: Copy>(
+        &self,
+        root: &Table,
+        key: &str,
+        names: &[(&str, T)],
+    ) -> Result<T, ProfileError> {
+        let legal = names
+            .iter()
+            .map(|(name, _)| *name)
+            .collect::<Vec<_>>()
+            .join(", ");
+        let expected = format!("one of {legal}");
+        let Some(value) = root.get(key) else {
+            return Err(self.error(0..0, key, "nothing", &expected));
+        };
+        let found = value
+            .get_ref()
+            .as_str()
+            .and_then(|text| names.iter().find(|n| n.0 == text));
+        found
+            .map(|(_, item)| *item)
+            .ok_or_else(|| self.wrong(value, key, &expected))
+    }
+
+    fn text(
+        &self,
+        table: &Table,
+        name: &str,
+        owner: &str,
+        what: &str,
+    ) -> Result<String, ProfileError> {
+        let expected = format!("a {what} in words");
+        let Some(value) = table.get(name) else {
+            let line = table.values().next().map_or(0..0, Spanned::span);
+            return Err(self.error(line, owner, &format!("no {name}"), &expected));
+        };
+        match value.get_ref().as_str().map(str::trim) {
+            Some(text) if !text.is_empty() => Ok(text.to_owned()),
+            _ => Err(self.wrong(value, owner, &expected)),
+        }
+    }
+
+    fn integer(&self, value: &Value, key: &str, min: u64, max: u64) -> Result<u64, ProfileError> {
+        let expected = format!("a whole number from {min} to {max}");
+        let wrong = || self.wrong(value, key, &expected);
+        let integer = value.get_ref().as_integer().ok_or_else(wrong)?;
+        let parsed = u64::from_str_radix(integer.as_str(), integer.radix()).map_err(|_| wrong())?;
+        if (min..=max).contains(&parsed) {
+            Ok(parsed)
+        } else {
+            Err(wrong())
+        }
+    }
+
+    fn table<'v, 'i>(
+        &self,
+        value: &'v Value<'i>,
+        key: &str,
+    ) -> Result<&'v Table<'i>, ProfileError> {
+        let expected = "a table, as in { value = 16384, source = \"…\" }";
+        value
+            .get_ref()
+            .as_table()
+            .ok_or_else(|| self.wrong(value, key, expected))
+    }
+
+    /// Complains about `value`, quoting it as it stands in the file.
+    fn wrong(&self, value: &Value, key: &str, expected: &str) -> ProfileError {
+        let quoted: String = self.text[value.span()].chars().take(60).collect();
+        self.error(value.span(), key, &format!("`{quoted}`"), expected)
+    }
+
+    fn error(&self, span: Range<usize>, key: &str, found: &str, expected: &str) -> ProfileError {
+        let before = self.text.get(..span.start).unwrap_or(self.text);
+        ProfileError {
+            file: self.file.to_owned(),
+            line: before.matches('\n').count() + 1,
+            key: key.to_owned(),
+            found: found.trim().to_owned(),
+            expected: expected.to_owned(),
+        }
+    }
+}
