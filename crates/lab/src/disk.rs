@@ -1,7 +1,6 @@
 //! A modelled card behind a virtio disk: timing from the card, bytes from its contents.
 
 use crate::block::{BlockGeometry, BlockOperation, BlockRequest, BlockStatus};
-use crate::error::LabError;
 use crate::memory::GuestMemory;
 use crate::trace::Trace;
 use whichfs_card::{Card, CardStatus, Contents, Op, Request};
@@ -57,7 +56,7 @@ impl Disk {
                 let reads = request.operation == BlockOperation::Read;
                 let op = if reads { Op::Read } else { Op::Write };
                 let done = serve(&mut self.card, op, request.offset, request.bytes());
-                if done.status != CardStatus::Done {
+                if done.status != CardStatus::Ok {
                     return Ok(refuse(done.at, BlockStatus::IoError));
                 }
                 self.transfer(request, memory, reads)?;
@@ -78,7 +77,8 @@ impl Disk {
                         return Ok(refuse(now, BlockStatus::IoError));
                     }
                     at = serve(&mut self.card, Op::Discard, offset, bytes).at;
-                    self.contents.discard(self.offset + offset, bytes);
+                    let forgotten = self.contents.discard(self.offset + offset, bytes);
+                    forgotten.map_err(|e| e.to_string())?;
                 }
                 Ok(refuse(at, BlockStatus::Ok))
             }
@@ -114,7 +114,7 @@ impl Disk {
             programmed_bytes: s.programmed_bytes,
             erases: s.erases,
             au_copies: s.au_copies,
-            write_sizes: s.write_sizes(),
+            write_sizes: s.write_size_buckets().collect(),
         }
     }
 

@@ -42,10 +42,9 @@ pub(crate) struct Engine<'a> {
     calendar: Peer,
     devices: Vec<Device>,
     schedule: Schedule,
-    /// Message form: the guest's time, its wish, and whether it shares the schedule.
+    /// Message form: the guest's time and its wish.
     time: u64,
     request: Option<u64>,
-    shares: bool,
     waiting: bool,
     last_progress: u64,
     trace: Trace,
@@ -82,7 +81,6 @@ impl<'a> Engine<'a> {
             schedule: Schedule::new()?,
             time: 0,
             request: None,
-            shares: false,
             waiting: false,
             last_progress: 0,
             trace: Trace::default(),
@@ -101,7 +99,7 @@ impl<'a> Engine<'a> {
     ) -> Result<(), LabError> {
         let mut all_connected = false;
         loop {
-            if !all_connected && self.devices.iter().all(|d| d.peer.is_connected()) {
+            if !all_connected && self.devices.iter().all(|d| d.peer.was_connected()) {
                 all_connected = true;
                 connected();
             }
@@ -131,8 +129,8 @@ impl<'a> Engine<'a> {
             return Ok(Next::Continue);
         };
         for index in 0..self.devices.len() {
-            if disks & (1 << index) != 0 && !self.handle_disk(index)? {
-                return Ok(Next::GuestGone);
+            if disks & (1 << index) != 0 {
+                self.handle_disk(index)?;
             }
         }
         if calendar && !self.handle_calendar()? {
@@ -144,14 +142,18 @@ impl<'a> Engine<'a> {
     /// The disks (a bit each) and whether the calendar have something to read;
     /// `None` if nothing came in the time that the watch allows.
     fn wait(&mut self, guest: &mut Guest) -> Result<Option<(u32, bool)>, LabError> {
-        let mut fds: [Option<PollFd>; 6] = std::array::from_fn(|_| None);
-        assert!(self.devices.len() < fds.len(), "one to four disks and the control disk");
-        for (slot, device) in fds.iter_mut().zip(&self.devices) {
-            *slot = Some(PollFd::from_borrowed_fd(device.peer.fd(), PollFlags::IN));
+        let mut list: Vec<PollFd> = Vec::with_capacity(self.devices.len() + 1);
+        let mut owners = Vec::with_capacity(self.devices.len());
+        for (index, device) in self.devices.iter().enumerate() {
+            if let Some(fd) = device.peer.fd() {
+                list.push(PollFd::from_borrowed_fd(fd, PollFlags::IN));
+                owners.push(index);
+            }
         }
-        let disks = self.devices.len();
-        fds[disks] = Some(PollFd::from_borrowed_fd(self.calendar.fd(), PollFlags::IN));
-        let mut list: Vec<PollFd> = fds.into_iter().flatten().collect();
+        let Some(calendar) = self.calendar.fd() else {
+            return Err(LabError::protocol("calendar", "no connection"));
+        };
+        list.push(PollFd::from_borrowed_fd(calendar, PollFlags::IN));
         let ready = match poll(&mut list, Some(&self.watch.poll_time())) {
             Ok(ready) => ready,
             Err(rustix::io::Errno::INTR) => 0,
@@ -163,18 +165,20 @@ impl<'a> Engine<'a> {
         }
         self.watch.heard(guest)?;
         let is_ready = |fd: &PollFd| !fd.revents().is_empty();
-        let bits = list[..disks].iter().enumerate();
-        let mask = bits.fold(0, |mask, (i, fd)| mask | u32::from(is_ready(fd)) << i);
-        Ok(Some((mask, is_ready(&list[disks]))))
+        let ready = owners.iter().zip(&list).filter(|(_, fd)| is_ready(fd));
+        let mask = ready.fold(0, |mask, (&index, _)| mask | 1 << index);
+        Ok(Some((mask, list.last().is_some_and(is_ready))))
     }
 
-    /// Handles a message of disk `index`; false if the guest closed the connection.
-    fn handle_disk(&mut self, index: usize) -> Result<bool, LabError> {
+    /// Handles a message of disk `index`. A guest that ends closes its disks before the
+    /// calendar: only the latter tells that it is gone.
+    fn handle_disk(&mut self, index: usize) -> Result<(), LabError> {
         if self.devices[index].peer.accept()? {
-            return Ok(true);
+            return Ok(());
         }
         let Some((effect, wants_reply)) = self.devices[index].receive()? else {
-            return Ok(false);
+            self.devices[index].peer.close();
+            return Ok(());
         };
         if let Effect::Kick = effect {
             self.serve(index)?;
@@ -182,7 +186,7 @@ impl<'a> Engine<'a> {
                 self.devices[index].acknowledge_kick()?;
             }
         }
-        Ok(true)
+        Ok(())
     }
 
     /// Serves the ring of disk `index` and tells the running guest how far it may go.
@@ -193,7 +197,7 @@ impl<'a> Engine<'a> {
         device.serve(Nanos(now), &mut self.trace, &mut self.new_events)?;
         self.stamp_events(now);
         let free_until = self.next_completion().map_or(NEVER, |at| at.0);
-        if self.shares {
+        if self.shares() {
             self.schedule.set_free_until(free_until);
             Ok(())
         } else {
@@ -247,7 +251,7 @@ impl<'a> Engine<'a> {
             Operation::Update => self.time = message.time,
             Operation::Wait => {
                 self.waiting = true;
-                if self.shares {
+                if self.shares() {
                     return Ok(());
                 }
             }
@@ -275,7 +279,6 @@ impl<'a> Engine<'a> {
 
     /// The guest waits: deliver what is due and let it run.
     fn grant(&mut self) -> Result<(), LabError> {
-        self.shares = self.schedule.guest_shares();
         loop {
             let wish = self.wish();
             let due = self.next_completion().filter(|at| wish.is_none_or(|wish| at.0 <= wish));
@@ -295,16 +298,9 @@ impl<'a> Engine<'a> {
     /// asks for the time and requests to run meanwhile.
     fn take_answer(&mut self, index: usize) -> Result<(), LabError> {
         let mut answer = [0; crate::vhost::CALL_REPLY_BYTES];
-        if !self.shares {
+        if !self.shares() {
             loop {
-                let channel = self.devices[index].channel_mut()?.as_fd();
-                let mut fds = [
-                    PollFd::from_borrowed_fd(channel, PollFlags::IN),
-                    PollFd::from_borrowed_fd(self.calendar.fd(), PollFlags::IN),
-                ];
-                let polled = poll(&mut fds, Some(&self.watch.poll_time()));
-                polled.map_err(|e| LabError::io("wait for an answer")(e.into()))?;
-                let (answered, asked) = (!fds[0].revents().is_empty(), !fds[1].revents().is_empty());
+                let (answered, asked) = self.wait_for_answer(index)?;
                 if asked && !self.handle_calendar()? {
                     return Err(LabError::NotDone);
                 }
@@ -319,6 +315,24 @@ impl<'a> Engine<'a> {
         crate::vhost::check_call_reply(&answer)
     }
 
+    /// Whether disk `index`'s channel and the calendar have something to read.
+    fn wait_for_answer(&mut self, index: usize) -> Result<(bool, bool), LabError> {
+        let Some(calendar) = self.calendar.fd() else {
+            return Err(LabError::protocol("calendar", "no connection"));
+        };
+        let channel = self.devices[index].channel_mut()?;
+        let mut fds = [
+            PollFd::from_borrowed_fd(channel.as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(calendar, PollFlags::IN),
+        ];
+        match poll(&mut fds, Some(&self.watch.poll_time())) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(e) => return Err(LabError::io("wait for an answer")(e.into())),
+        }
+        let is_ready = |fd: &PollFd| !fd.revents().is_empty();
+        Ok((is_ready(&fds[0]), is_ready(&fds[1])))
+    }
+
     /// Lets the guest run at `time`.
     fn run_guest(&mut self, time: u64) -> Result<(), LabError> {
         if time >= NEVER {
@@ -331,7 +345,7 @@ impl<'a> Engine<'a> {
         self.waiting = false;
         self.request = None;
         let free_until = self.next_completion().map_or(NEVER, |at| at.0);
-        if self.shares {
+        if self.shares() {
             self.schedule.guest_runs(time, free_until);
             return self.calendar.send(&Message::new(Operation::Run, time).encode());
         }
@@ -359,8 +373,13 @@ impl<'a> Engine<'a> {
         }
     }
 
+    /// Whether the guest has taken up the shared schedule: from its first message on, or never.
+    fn shares(&self) -> bool {
+        self.schedule.guest_shares()
+    }
+
     fn wish(&self) -> Option<u64> {
-        if self.shares {
+        if self.shares() {
             self.schedule.guest_request()
         } else {
             self.request
@@ -368,7 +387,7 @@ impl<'a> Engine<'a> {
     }
 
     fn now(&self) -> u64 {
-        if self.shares || self.schedule.guest_shares() {
+        if self.shares() {
             self.schedule.current_time()
         } else {
             self.time

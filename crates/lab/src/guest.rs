@@ -124,7 +124,7 @@ fn fit_for_memory(directory: &Path, memory_mib: u64) -> Result<(), String> {
     let file = rustix::fs::open(directory, flags, Mode::RUSR | Mode::WUSR | Mode::XUSR)
         .map_err(|e| e.to_string())?;
     let room = rustix::fs::fstatvfs(&file).map_err(|e| e.to_string())?;
-    let free_mib = room.f_bavail * room.f_frsize >> 20;
+    let free_mib = (room.f_bavail * room.f_frsize) >> 20;
     if free_mib < memory_mib {
         return Err(format!("{free_mib} MiB free"));
     }
@@ -273,6 +273,7 @@ fn command_line(process: &GuestProcess) -> Vec<String> {
         "umid=u".into(),
         "con=null".into(),
         "con0=null,fd:1".into(),
+        "ssl=null".into(),
         "quiet".into(),
         "norandmaps".into(),
         "panic=-1".into(),
