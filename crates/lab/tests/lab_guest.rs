@@ -110,3 +110,15 @@ fn lab_ext4_is_made_mounted_and_written() {
     assert!(text_of(&life).contains("64+0 records out"));
     assert!(life.disks[0].figures().write_bytes > 64 << 20);
 }
+
+#[test]
+fn tmp_speed() {
+    let steps = vec![command(&[
+        "dd", "if=/dev/zero", "of=/dev/vda", "bs=4k", "count=50000", "oflag=direct",
+    ])];
+    let t = std::time::Instant::now();
+    let Some(life) = live(steps, 0) else { return };
+    let wall = t.elapsed();
+    life.result.as_ref().unwrap();
+    eprintln!("{} {} {:?} per write {:?}", text_of(&life), life.requests, wall, wall / 50000);
+}
