@@ -51,7 +51,7 @@ test: setup build kernel ## everything the tests need, then all tests
 	@$(lab_env) $(cargo) test --release --locked --workspace --lib --bins --tests
 
 bench: setup build kernel ## measure speed beside its floor
-	@$(lab_env) $(cargo) bench --locked --workspace --benches
+	@$(lab_env) $(cargo) bench --locked --workspace --bench '*'
 
 soak: setup build kernel ## the long runs (tests marked ignored); a dated result goes to docs/results/
 	@mkdir -p docs/results
