@@ -1,0 +1,80 @@
+# whichfs: every task by name. `make` alone lists them.
+#
+# Variables: ARGS (arguments for choose), PREFIX and DESTDIR (for install), CARGO_TARGET_DIR (Cargo's own),
+# KERNEL (version of the lab kernel).
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+# Set-up comes before what needs it, also under `make -j`: cargo and the kernel build are parallel themselves.
+.NOTPARALLEL:
+
+PREFIX ?= /usr/local
+KERNEL ?= 6.12
+ARGS ?=
+
+target := $(abspath $(or $(CARGO_TARGET_DIR),target))
+release := $(target)/release
+agent := $(release)/whichfs-agent.static
+# Finds a cargo that is new enough at each call, because `make setup` may have just installed it.
+cargo := setup/cargo
+# What the tests and benchmarks of the lab need to know.
+lab_env = WHICHFS_AGENT='$(agent)' WHICHFS_KERNEL="$$(kernel/build --version $(KERNEL) --print-path)"
+
+.PHONY: help setup build kernel choose test bench soak lint install clean
+
+help: ## this list
+	@echo 'usage: make TARGET'
+	@sed -n 's/^\([a-z]*\):.*## /  \1\t/p' Makefile | expand -t 12
+
+setup: ## install what is missing: Debian packages, Rust (asks sudo if not root)
+	@setup/setup.sh
+
+build: ## build whichfs and the static agent that runs in the lab
+	@echo 'build: whichfs' >&2
+	@$(cargo) build --release --locked -p whichfs
+	@echo 'build: whichfs-agent, static' >&2
+	@$(cargo) rustc --release --locked -p whichfs-agent --bin whichfs-agent --target-dir '$(target)/static' \
+	    -- -C target-feature=+crt-static -C relocation-model=static
+	@# By rename: a running trial keeps the file it has.
+	@cp '$(target)/static/release/whichfs-agent' '$(agent).new' && mv '$(agent).new' '$(agent)'
+
+kernel: ## build the lab kernel, if the cache does not have it
+	@kernel/build --version $(KERNEL) >/dev/null
+
+choose: setup build kernel ## the main job, from nothing to a verdict: make choose ARGS='--card … --for …'
+	@$(lab_env) '$(release)/whichfs' choose $(ARGS)
+
+# The documentation's examples first, so that the last summary is that of the tests proper.
+test: setup build kernel ## everything the tests need, then all tests
+	@echo 'test: examples in the documentation, then the tests' >&2
+	@$(lab_env) $(cargo) test --release --locked --workspace --doc
+	@$(lab_env) $(cargo) test --release --locked --workspace --lib --bins --tests
+
+bench: setup build kernel ## measure speed beside its floor
+	@$(lab_env) $(cargo) bench --locked --workspace --bench '*'
+
+soak: setup build kernel ## the long runs (tests marked ignored); a dated result goes to docs/results/
+	@mkdir -p docs/results
+	@{ echo "whichfs $$(git describe --always --dirty 2>/dev/null || echo unversioned), $$(date -u +%FT%TZ)"; \
+	   uname -srm; grep -m 1 'model name' /proc/cpuinfo; kernel/build --version $(KERNEL) --print-plan; \
+	   $(lab_env) WHICHFS_SOAK=1 $(cargo) test --release --locked --workspace --lib --bins --tests -- --ignored; \
+	} 2>&1 | tee "docs/results/soak-$$(date -u +%F).txt"
+
+lint: ## format and clippy, where they are installed (Debian's Rust has no clippy)
+	@if $(cargo) fmt --version >/dev/null 2>&1; then echo 'lint: format' >&2; $(cargo) fmt --all --check; \
+	 else echo 'lint: rustfmt is not installed (rustup component add rustfmt, or apt-get install rustfmt-web): skipped' >&2; fi
+	@if $(cargo) clippy --version >/dev/null 2>&1; then echo 'lint: clippy' >&2; \
+	     $(cargo) clippy --release --locked --workspace --all-targets -- -D warnings; \
+	 else echo 'lint: clippy is not installed (rustup component add clippy): skipped' >&2; fi
+
+# The program finds its agent beside itself, so both live in lib/ and bin/ has a link.
+install: ## install the built program: make install PREFIX=/usr/local
+	@test -x '$(release)/whichfs' -a -x '$(agent)' || { echo 'install: nothing is built; remedy: make build' >&2; exit 3; }
+	@echo 'install: $(DESTDIR)$(PREFIX)/bin/whichfs' >&2
+	@install -d '$(DESTDIR)$(PREFIX)/bin' '$(DESTDIR)$(PREFIX)/lib/whichfs' '$(DESTDIR)$(PREFIX)/share/doc/whichfs'
+	@install -m 755 '$(release)/whichfs' '$(agent)' '$(DESTDIR)$(PREFIX)/lib/whichfs/'
+	@ln -sfn ../lib/whichfs/whichfs '$(DESTDIR)$(PREFIX)/bin/whichfs'
+	@install -m 644 LICENSE-MIT LICENSE-APACHE '$(DESTDIR)$(PREFIX)/share/doc/whichfs/'
+
+clean: ## remove what cargo built (the kernel cache stays)
+	@$(cargo) clean
