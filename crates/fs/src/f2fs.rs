@@ -1,0 +1,112 @@
+//! F2FS: log-structured, made for flash. Sections are made of whole allocation units.
+
+use crate::arguments::{join, lab_only, lcm, uuid, words};
+use crate::model::{
+    Candidate, CrashClass, Facts, Geometry, Purpose, Recipe, Unfit, WHY_NOATIME, YEAR_OF_64_BITS,
+};
+use whichfs_units::{Bytes, MIB};
+
+/// F2FS.
+pub(crate) const F2FS: Candidate = Candidate {
+    name: "f2fs",
+    title: "F2FS",
+    facts: Facts {
+        min_bytes: 48 * MIB,
+        max_file_bytes: 1_057_053_439 * 4096,
+        y2038: YEAR_OF_64_BITS,
+        unix_permissions: true,
+        symlinks: true,
+        hard_links: true,
+        xattrs: true,
+        case_sensitive: true,
+        windows: false,
+        macos: false,
+        read_only: false,
+        compression: true,
+        snapshots: false,
+        crash_class: CrashClass::Log,
+        good_for: "flash with a slow card behind it: random writes become sequential",
+        kernel_options: &[
+            "CONFIG_F2FS_FS",
+            "CONFIG_F2FS_FS_XATTR",
+            "CONFIG_F2FS_FS_POSIX_ACL",
+        ],
+        packages: &["f2fs-tools"],
+        sources: &[
+            (
+                "minimum size",
+                "mkfs.f2fs 1.15 with our options on images of rising size",
+            ),
+            (
+                "largest file",
+                "Linux 6.12 fs/f2fs/super.c, max_file_blocks()",
+            ),
+            (
+                "last year",
+                "Linux 6.12 include/linux/f2fs_fs.h, struct f2fs_inode: 64-bit i_mtime",
+            ),
+            (
+                "crash class log",
+                "Linux 6.12 Documentation/filesystems/f2fs.rst, Checkpointing",
+            ),
+            (
+                "compression",
+                "Linux 6.12 Documentation/filesystems/f2fs.rst, Compression",
+            ),
+            (
+                "permissions, links, xattrs",
+                "Linux 6.12 fs/f2fs/Kconfig and f2fs.rst",
+            ),
+            (
+                "U-Boot cannot read it",
+                "U-Boot: no fs/f2fs; a kernel must come from elsewhere",
+            ),
+            (
+                "Windows and macOS",
+                "neither has a driver for it (Microsoft: file system comparison)",
+            ),
+        ],
+    },
+    build,
+};
+
+/// A segment of F2FS in bytes; fixed by the format.
+const SEGMENT: u64 = 2 * MIB;
+
+fn segments_per_section(geometry: &Geometry) -> u64 {
+    lcm(geometry.au_bytes, SEGMENT) / SEGMENT
+}
+
+fn build(geometry: &Geometry, purpose: Purpose) -> Result<Recipe, Unfit> {
+    let segments = segments_per_section(geometry);
+    let mkfs = join([
+        words("mkfs.f2fs -f -q"),
+        words(&format!("-s {segments} -t {}", u8::from(geometry.discard))),
+        lab_only(purpose, |rng| {
+            format!("-r -U {} -T {}", uuid(rng), crate::arguments::LAB_TIME)
+        }),
+        words(Recipe::DEVICE),
+    ]);
+    Ok(Recipe {
+        mkfs: vec![mkfs],
+        kernel_fs: "f2fs",
+        mount_options: "noatime".to_owned(),
+        fsck_check: words("fsck.f2fs --dry-run -f {device}"),
+        fsck_repair: words("fsck.f2fs -f -y {device}"),
+        fstab_options: "noatime".to_owned(),
+        fstab_passno: 2,
+        tools: vec!["mkfs.f2fs", "fsck.f2fs"],
+        tuning: vec![
+            (
+                format!("-s {segments}"),
+                format!(
+                    "the unit of cleaning, {}, is whole allocation units of {}",
+                    Bytes(segments * SEGMENT),
+                    Bytes(geometry.au_bytes)
+                ),
+            ),
+            ("noatime".to_owned(), WHY_NOATIME.to_owned()),
+        ],
+        ..Recipe::default()
+    })
+}
