@@ -4,7 +4,7 @@ use crate::arguments::{lab_only, power_of_two_in, words};
 use crate::model::{
     Candidate, CrashClass, Facts, Geometry, LARGEST_LOFF, Purpose, Recipe, Unfit, WHY_NOATIME,
 };
-use whichfs_units::{Bytes, GIB, KIB, MIB};
+use whichfs_units::{Bytes, GIB, KIB, MIB, SECTOR};
 
 /// exFAT.
 pub(crate) const EXFAT: Candidate = Candidate {
@@ -65,9 +65,37 @@ fn cluster_bytes(geometry: &Geometry) -> u64 {
     }
 }
 
+/// Where mkfs.exfat 1.2 puts the cluster heap, in bytes from the start of the partition: boot
+/// regions of 24 sectors, then the table, each from a boundary on.
+fn heap_offset(bytes: u64, cluster: u64, boundary: u64) -> u64 {
+    let table_offset = (24 * SECTOR).next_multiple_of(boundary);
+    let table = (bytes / cluster * 4).next_multiple_of(cluster);
+    (table_offset + table).next_multiple_of(boundary)
+}
+
+/// The boundary for `-b`, a power of two, and whether the heap then begins on an AU.
+///
+/// mkfs.exfat takes powers of two only, so for an AU of three times a power of two the boundary
+/// is the largest with which table and heap happen to end on a whole AU.
+fn boundary_bytes(geometry: &Geometry, cluster: u64) -> (u64, bool) {
+    let largest = power_of_two_in(geometry.au_bytes);
+    let mut boundary = largest;
+    while boundary >= cluster.max(SMALLEST_BOUNDARY) {
+        let heap = heap_offset(geometry.partition_bytes, cluster, boundary);
+        if heap.is_multiple_of(geometry.au_bytes) {
+            return (boundary, true);
+        }
+        boundary /= 2;
+    }
+    (largest, false)
+}
+
+/// Boundaries below this serve no card: a table that ends inside a write unit is rewritten.
+const SMALLEST_BOUNDARY: u64 = 64 * KIB;
+
 fn build(geometry: &Geometry, purpose: Purpose) -> Result<Recipe, Unfit> {
     let cluster = cluster_bytes(geometry);
-    let boundary = power_of_two_in(geometry.au_bytes);
+    let (boundary, aligned) = boundary_bytes(geometry, cluster);
     let mkfs = words(&format!(
         "mkfs.exfat -c {cluster} -b {boundary} {}",
         Recipe::DEVICE
@@ -97,10 +125,22 @@ fn build(geometry: &Geometry, purpose: Purpose) -> Result<Recipe, Unfit> {
         tuning: vec![
             (
                 format!("-b {boundary}"),
-                format!("table and data begin on boundaries of {}", Bytes(boundary)),
+                boundary_reason(geometry, boundary, aligned),
             ),
             ("noatime".to_owned(), WHY_NOATIME.to_owned()),
         ],
         ..Recipe::default()
     })
+}
+
+fn boundary_reason(geometry: &Geometry, boundary: u64, aligned: bool) -> String {
+    let unit = Bytes(geometry.au_bytes);
+    if aligned {
+        return format!("the data area begins on an allocation unit of {unit}");
+    }
+    format!(
+        "the data area begins on a boundary of {}: mkfs.exfat takes powers of two only, and \
+         none of them ends the table on an allocation unit of {unit}",
+        Bytes(boundary)
+    )
 }

@@ -63,10 +63,10 @@ pub(crate) fn recipe(
         features => words(&format!("-O {features}")),
     };
     let mkfs = join([
-        words(&format!(
-            "mke2fs -F -q -t {} -b {BLOCK} -I 256",
-            variant.mke2fs_type
-        )),
+        words("mke2fs"),
+        // Without -F a person at a terminal is asked before a filesystem is overwritten.
+        lab_only(purpose, |_| "-F".to_owned()),
+        words(&format!("-q -t {} -b {BLOCK} -I 256", variant.mke2fs_type)),
         features,
         words(&format!("-E {extended}")),
         identity,

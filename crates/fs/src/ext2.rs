@@ -1,7 +1,6 @@
 //! ext2 by its own kernel driver: no journal, no extents.
 
 use crate::ext::{Variant, recipe};
-use crate::model::TIB;
 use crate::model::{Candidate, CrashClass, Facts};
 use whichfs_units::MIB;
 
@@ -18,7 +17,7 @@ pub(crate) const EXT2: Candidate = Candidate {
     title: "ext2 (its own driver)",
     facts: Facts {
         min_bytes: MIB,
-        max_file_bytes: 2 * TIB - 4096,
+        max_file_bytes: 2_196_873_666_560,
         y2038: 2038,
         unix_permissions: true,
         symlinks: true,

@@ -1,7 +1,6 @@
 //! ext3 by ext4's kernel driver: block maps and a journal.
 
 use crate::ext::{Variant, recipe};
-use crate::model::TIB;
 use crate::model::{Candidate, CrashClass, Facts};
 use whichfs_units::MIB;
 
@@ -18,7 +17,7 @@ pub(crate) const EXT3: Candidate = Candidate {
     title: "ext3 (by ext4's driver)",
     facts: Facts {
         min_bytes: 8 * MIB,
-        max_file_bytes: 2 * TIB - 4096,
+        max_file_bytes: 2_196_873_666_560,
         y2038: 2446,
         unix_permissions: true,
         symlinks: true,

@@ -126,10 +126,10 @@ mod tests {
                 512, 1536, 3072, 4096, 6144, 8192, 12_288, 16_384, 24_576_u64,
             ] {
                 let sectors = mib * 2048;
-                let (width, cluster) = if mib < 512 {
-                    (Width::Fat16, 16)
-                } else {
-                    (Width::Fat32, 8)
+                let (width, cluster) = match mib {
+                    ..=256 => (Width::Fat16, 8),
+                    257..512 => (Width::Fat16, 16),
+                    _ => (Width::Fat32, 8),
                 };
                 let Some(layout) = aligned(width, sectors, cluster, au_kib * 2) else {
                     assert!(

@@ -178,9 +178,10 @@ pub struct Recipe {
     pub kernel_fs: &'static str,
     /// Options of the measured mount.
     pub mount_options: String,
-    /// Checks without changing anything; exit status 0 means clean.
+    /// Checks without changing anything; exit status 0 means clean. Empty where no checker
+    /// exists (nilfs2).
     pub fsck_check: Vec<String>,
-    /// Repairs without asking.
+    /// Repairs without asking. Empty where nothing can be repaired (nilfs2, images).
     pub fsck_repair: Vec<String>,
     /// Options for fstab.
     pub fstab_options: String,

@@ -12,7 +12,7 @@ pub(crate) const NILFS2: Candidate = Candidate {
     name: "nilfs2",
     title: "NILFS2",
     facts: Facts {
-        min_bytes: 16 * MIB,
+        min_bytes: 17 * MIB,
         max_file_bytes: LARGEST_LOFF,
         y2038: YEAR_OF_64_BITS,
         unix_permissions: true,
@@ -67,8 +67,23 @@ pub(crate) const NILFS2: Candidate = Candidate {
 /// Block size in bytes.
 const BLOCK: u64 = 4096;
 
+/// Segments of which the eight that mkfs.nilfs2 reserves at least are its usual 5 %.
+const LEAST_SEGMENTS: u64 = 160;
+/// Segments are not made smaller than this for having more of them.
+const SMALLEST_SEGMENT: u64 = MIB;
+
+/// A segment: mkfs.nilfs2 takes powers of two only, so it is the largest that divides the AU,
+/// halved while the partition would have too few.
+fn segment_bytes(geometry: &Geometry) -> u64 {
+    let mut segment = power_of_two_in(geometry.au_bytes).max(16 * BLOCK);
+    while segment > SMALLEST_SEGMENT && geometry.partition_bytes / segment < LEAST_SEGMENTS {
+        segment /= 2;
+    }
+    segment
+}
+
 fn build(geometry: &Geometry, purpose: Purpose) -> Result<Recipe, Unfit> {
-    let segment = power_of_two_in(geometry.au_bytes);
+    let segment = segment_bytes(geometry);
     let keep = if geometry.discard { "" } else { "-K" };
     let mkfs = join([
         words(&format!(
@@ -81,20 +96,30 @@ fn build(geometry: &Geometry, purpose: Purpose) -> Result<Recipe, Unfit> {
         format!("nilfs-tune -f -U {} {}", uuid(rng), Recipe::DEVICE)
     });
     let mut commands = vec![mkfs];
-    commands.extend((!identify.is_empty()).then_some(identify));
+    let mut tools = vec!["mkfs.nilfs2"];
+    if !identify.is_empty() {
+        commands.push(identify);
+        tools.push("nilfs-tune");
+    }
     Ok(Recipe {
         mkfs: commands,
         kernel_fs: "nilfs2",
         mount_options: "noatime".to_owned(),
-        fsck_check: words("nilfs-tune -l {device}"),
-        fsck_repair: words("nilfs-tune -l {device}"),
+        // nilfs-utils 2.2.9 has no checker: recovery at mount is all there is.
+        fsck_check: Vec::new(),
+        fsck_repair: Vec::new(),
         fstab_options: "noatime".to_owned(),
         fstab_passno: 0,
-        tools: vec!["mkfs.nilfs2", "nilfs-tune"],
+        tools,
         tuning: vec![
             (
                 format!("-B {}", segment / BLOCK),
-                format!("segments of {}", Bytes(segment)),
+                format!(
+                    "segments of {}: the largest power of two in an allocation unit of {} \
+                     that leaves segments enough",
+                    Bytes(segment),
+                    Bytes(geometry.au_bytes)
+                ),
             ),
             ("noatime".to_owned(), WHY_NOATIME.to_owned()),
         ],

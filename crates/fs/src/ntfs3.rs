@@ -12,8 +12,8 @@ pub(crate) const NTFS3: Candidate = Candidate {
     title: "NTFS (kernel driver ntfs3)",
     facts: Facts {
         min_bytes: 8 * MIB,
-        max_file_bytes: 16 * TIB - 64 * KIB,
-        y2038: 60_056,
+        max_file_bytes: 16 * TIB - 4 * KIB,
+        y2038: 30_828,
         unix_permissions: true,
         symlinks: true,
         hard_links: true,
@@ -35,11 +35,11 @@ pub(crate) const NTFS3: Candidate = Candidate {
             ),
             (
                 "largest file",
-                "Microsoft: NTFS overview, maximum file size",
+                "Linux 6.12 fs/ntfs3/super.c, s_maxbytes with 4 KiB clusters",
             ),
             (
                 "last year",
-                "Microsoft: FILETIME, 64 bits of 100 ns since 1601",
+                "Microsoft: FILETIME, 63 bits of 100 ns since 1601",
             ),
             (
                 "crash class journaled",
@@ -70,6 +70,7 @@ fn build(geometry: &Geometry, purpose: Purpose) -> Result<Recipe, Unfit> {
         .clamp(4 * KIB, 64 * KIB);
     let mkfs = join([
         words("mkfs.ntfs"),
+        // Whole disks need -F, but it would also format a mounted one: only for the lab.
         lab_only(purpose, |_| "-F -T".to_owned()),
         words(&format!("-Q -q -s 512 -c {cluster} {}", Recipe::DEVICE)),
     ]);

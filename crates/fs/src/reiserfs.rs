@@ -12,7 +12,7 @@ pub(crate) const REISERFS: Candidate = Candidate {
     title: "ReiserFS 3.6",
     facts: Facts {
         min_bytes: 34 * MIB,
-        max_file_bytes: TIB,
+        max_file_bytes: 2 * TIB - 4096,
         y2038: 2106,
         unix_permissions: true,
         symlinks: true,
@@ -33,7 +33,10 @@ pub(crate) const REISERFS: Candidate = Candidate {
                 "minimum size",
                 "mkreiserfs 3.6.27 with our options on images of rising size",
             ),
-            ("largest file", "Linux 6.12 fs/reiserfs/super.c, s_maxbytes"),
+            (
+                "largest file",
+                "Linux 6.12 fs/reiserfs/super.c, s_maxbytes = (512 << 32) - 4096",
+            ),
             (
                 "last year",
                 "Linux 6.12 fs/reiserfs/super.c, s_time_max = U32_MAX",
@@ -62,7 +65,10 @@ pub(crate) const REISERFS: Candidate = Candidate {
 
 fn build(_: &Geometry, purpose: Purpose) -> Result<Recipe, Unfit> {
     let mkfs = join([
-        words("mkreiserfs -f -f -q -b 4096 --format 3.6 -h r5"),
+        words("mkreiserfs"),
+        // Whole disks need -f, but it would also format a mounted one: only for the lab.
+        lab_only(purpose, |_| "-f -f".to_owned()),
+        words("-q -b 4096 --format 3.6 -h r5"),
         lab_only(purpose, |rng| format!("-u {}", uuid(rng))),
         words(Recipe::DEVICE),
     ]);
@@ -70,6 +76,7 @@ fn build(_: &Geometry, purpose: Purpose) -> Result<Recipe, Unfit> {
         mkfs: vec![mkfs],
         kernel_fs: "reiserfs",
         mount_options: "noatime".to_owned(),
+        // It replays the journal first: there is no check that writes nothing on a dirty one.
         fsck_check: words("reiserfsck --check -y {device}"),
         fsck_repair: words("reiserfsck --fix-fixable -y {device}"),
         fstab_options: "noatime".to_owned(),

@@ -43,11 +43,11 @@ pub(crate) const FACTS: Facts = Facts {
         ),
         (
             "largest file",
-            "Linux 6.12 fs/fat/fat.h, FAT_MAX_... : s_maxbytes = 0xffffffff",
+            "Linux 6.12 fs/fat/inode.c, s_maxbytes = 0xffffffff",
         ),
         (
             "last year",
-            "Linux 6.12 fs/fat/inode.c, s_time_max = FAT_DATE_MAX (2107)",
+            "Linux 6.12 fs/fat/inode.c, s_time_max from FAT_DATE_MAX (2107)",
         ),
         (
             "crash class none",

@@ -2,6 +2,9 @@
 //!
 //! The boundary unit and the cluster follow from the capacity alone (SD Specifications Part 2,
 //! File System, Annex C: Format Parameter Recommendations), whatever AU the card really has.
+//! One departure: on FAT16 the specification pads before the partition; ours begins where the
+//! geometry says, so the padding is in the reserved sectors, as the specification has it on
+//! FAT32. Smaller cards would get FAT12 and are left out.
 
 use crate::fat_layout::{SECTOR, Width, aligned};
 use crate::model::{Candidate, Facts, Geometry, Purpose, Recipe, Unfit};
@@ -13,6 +16,36 @@ pub(crate) const VFAT_FACTORY: Candidate = Candidate {
     name: "vfat-factory",
     title: "FAT (as the SD Association's formatter)",
     facts: Facts {
+        min_bytes: 64 * MIB,
+        sources: &[
+            ("minimum size", SOURCE),
+            ("layout", SOURCE),
+            (
+                "largest file",
+                "Linux 6.12 fs/fat/inode.c, s_maxbytes = 0xffffffff",
+            ),
+            (
+                "last year",
+                "Linux 6.12 fs/fat/inode.c, s_time_max from FAT_DATE_MAX (2107)",
+            ),
+            (
+                "crash class none",
+                "Microsoft FAT specification: two tables, no journal",
+            ),
+            (
+                "permissions, links, xattrs absent",
+                "Microsoft FAT specification, directory entry",
+            ),
+            ("case", "Linux 6.12 fs/fat/namei_vfat.c, vfat_ci_dentry_ops"),
+            (
+                "Windows",
+                "Microsoft: file system functionality comparison, FAT32",
+            ),
+            (
+                "macOS",
+                "Apple: file system formats available in Disk Utility",
+            ),
+        ],
         good_for: "cards for cameras and other devices, as they come out of the packet",
         ..vfat::FACTS
     },
@@ -20,7 +53,8 @@ pub(crate) const VFAT_FACTORY: Candidate = Candidate {
 };
 
 /// Where the layout table comes from.
-const SOURCE: &str = "SD Specifications Part 2 File System Specification, Annex C";
+const SOURCE: &str = "SD Specifications Part 2 File System Specification, Annex C; the same table in \
+     profi200/sdFormatLinux source/format.cpp and its BU in greiman/SdFat FatFormatter.cpp";
 
 /// A line of the specification's table: cards up to `capacity` bytes.
 struct Row {
@@ -30,9 +64,8 @@ struct Row {
     boundary_sectors: u64,
 }
 
-/// The specification's table for FAT; larger cards get exFAT.
-const TABLE: [Row; 5] = [
-    row(64 * MIB, Width::Fat16, 32, 32),
+/// The specification's table for FAT16 and FAT32; larger cards get exFAT, smaller ones FAT12.
+const TABLE: [Row; 4] = [
     row(256 * MIB, Width::Fat16, 32, 64),
     row(GIB, Width::Fat16, 32, 128),
     row(2 * GIB, Width::Fat16, 64, 128),

@@ -2,14 +2,14 @@
 
 use crate::arguments::{gcd, join, lab_only, uuid, words};
 use crate::model::{Candidate, CrashClass, Facts, Geometry, LARGEST_LOFF, Purpose, Recipe, Unfit};
-use whichfs_units::{Bytes, MIB};
+use whichfs_units::{Bytes, GIB, MIB};
 
 /// XFS.
 pub(crate) const XFS: Candidate = Candidate {
     name: "xfs",
     title: "XFS",
     facts: Facts {
-        min_bytes: 300 * MIB,
+        min_bytes: 304 * MIB,
         max_file_bytes: LARGEST_LOFF,
         y2038: 2486,
         unix_permissions: true,
@@ -29,7 +29,7 @@ pub(crate) const XFS: Candidate = Candidate {
         sources: &[
             (
                 "minimum size",
-                "mkfs.xfs 6.1: \"Filesystem must be larger than 300MB\"",
+                "mkfs.xfs 6.1: larger than 300 MB, and whole stripes in two groups",
             ),
             (
                 "largest file",
@@ -65,6 +65,9 @@ fn build(geometry: &Geometry, purpose: Purpose) -> Result<Recipe, Unfit> {
     let blocks = |bytes: u64| (bytes / 4096).max(1);
     let unit = gcd(blocks(geometry.write_unit_bytes), blocks(geometry.au_bytes)) * 4096;
     let units = (geometry.au_bytes / unit).max(1);
+    let stripe = unit * units;
+    let groups = if geometry.partition_bytes < GIB { 2 } else { 4 };
+    let group = (geometry.partition_bytes / groups).next_multiple_of(stripe);
     let log_unit = geometry
         .page_bytes
         .next_multiple_of(4096)
@@ -74,7 +77,9 @@ fn build(geometry: &Geometry, purpose: Purpose) -> Result<Recipe, Unfit> {
         words(&format!("mkfs.xfs -f -q {keep} -b size=4096")),
         words("-m bigtime=1,crc=1"),
         lab_only(purpose, |rng| format!("-m uuid={}", uuid(rng))),
-        words(&format!("-d su={unit},sw={units} -l su={log_unit}")),
+        words(&format!(
+            "-d su={unit},sw={units},agsize={group} -l su={log_unit}"
+        )),
         words(Recipe::DEVICE),
     ]);
     Ok(Recipe {
@@ -95,6 +100,14 @@ fn build(geometry: &Geometry, purpose: Purpose) -> Result<Recipe, Unfit> {
                      units of {}",
                     Bytes(unit),
                     Bytes(geometry.au_bytes)
+                ),
+            ),
+            (
+                format!("agsize={group}"),
+                format!(
+                    "{groups} allocation groups as on any single disk (a stripe width alone \
+                     would make 16, each with files of its own being written), each beginning \
+                     on an allocation unit"
                 ),
             ),
             (
