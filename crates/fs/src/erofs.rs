@@ -2,8 +2,7 @@
 
 use crate::arguments::{LAB_TIME, uuid, words};
 use crate::model::{
-    Candidate, CrashClass, Facts, Geometry, ImageBuild, LARGEST_LOFF, Purpose, Recipe, Unfit,
-    YEAR_OF_64_BITS,
+    Candidate, CrashClass, Facts, ImageBuild, LARGEST_LOFF, Purpose, Recipe, Unfit, YEAR_OF_64_BITS,
 };
 use std::collections::BTreeMap;
 use whichfs_units::{KIB, Rng};
@@ -18,7 +17,10 @@ pub(crate) const PLAIN: Candidate = Candidate {
         kernel_options: &["CONFIG_EROFS_FS", "CONFIG_EROFS_FS_XATTR"],
         ..FACTS
     },
-    build: |geometry, purpose| build("", geometry, purpose),
+    build: |_, purpose| {
+        let why = "data are read from the card as they are: one read, no unpacking";
+        build("", ("no compression".to_owned(), why.to_owned()), purpose)
+    },
 };
 /// EROFS compressed with lz4hc.
 pub(crate) const LZ4HC: Candidate = Candidate {
@@ -34,7 +36,15 @@ pub(crate) const LZ4HC: Candidate = Candidate {
         ],
         ..FACTS
     },
-    build: |geometry, purpose| build("-zlz4hc,12 -C4096", geometry, purpose),
+    build: |geometry, purpose| {
+        let cluster = geometry
+            .page_bytes
+            .next_power_of_two()
+            .clamp(4 * KIB, 64 * KIB);
+        let why = "the unit of compression is a flash page: less costs the card the same";
+        let flags = format!("-zlz4hc,12 -C{cluster}");
+        build(&flags, (format!("-C{cluster}"), why.to_owned()), purpose)
+    },
 };
 
 const FACTS: Facts = Facts {
@@ -85,7 +95,7 @@ const FACTS: Facts = Facts {
     ],
 };
 
-fn build(compression: &str, _: &Geometry, purpose: Purpose) -> Result<Recipe, Unfit> {
+fn build(compression: &str, why: (String, String), purpose: Purpose) -> Result<Recipe, Unfit> {
     // An image has one content whoever it is for, so its identifier is always fixed.
     let seed = match purpose {
         Purpose::Lab { seed } => seed,
@@ -105,7 +115,7 @@ fn build(compression: &str, _: &Geometry, purpose: Purpose) -> Result<Recipe, Un
         fstab_options: "ro".to_owned(),
         fstab_passno: 0,
         tools: vec!["mkfs.erofs", "fsck.erofs"],
-        tuning: Vec::new(),
+        tuning: vec![why],
         image: Some(ImageBuild {
             argv: words(&argv),
             env: BTreeMap::new(),

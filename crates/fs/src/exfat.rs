@@ -78,7 +78,10 @@ fn heap_offset(bytes: u64, cluster: u64, boundary: u64) -> u64 {
 /// mkfs.exfat takes powers of two only, so for an AU of three times a power of two the boundary
 /// is the largest with which table and heap happen to end on a whole AU.
 fn boundary_bytes(geometry: &Geometry, cluster: u64) -> (u64, bool) {
-    let largest = power_of_two_in(geometry.au_bytes);
+    let mut largest = power_of_two_in(geometry.au_bytes);
+    while largest > geometry.partition_bytes / LEAST_BOUNDARIES {
+        largest /= 2;
+    }
     let mut boundary = largest;
     while boundary >= cluster.max(SMALLEST_BOUNDARY) {
         let heap = heap_offset(geometry.partition_bytes, cluster, boundary);
@@ -90,6 +93,8 @@ fn boundary_bytes(geometry: &Geometry, cluster: u64) -> (u64, bool) {
     (largest, false)
 }
 
+/// Two boundaries go to the tables: of fewer than this in the partition, too much is lost.
+const LEAST_BOUNDARIES: u64 = 8;
 /// Boundaries below this serve no card: a table that ends inside a write unit is rewritten.
 const SMALLEST_BOUNDARY: u64 = 64 * KIB;
 
@@ -140,7 +145,7 @@ fn boundary_reason(geometry: &Geometry, boundary: u64, aligned: bool) -> String 
     }
     format!(
         "the data area begins on a boundary of {}: mkfs.exfat takes powers of two only, and \
-         none of them ends the table on an allocation unit of {unit}",
+         none of them that leaves room for data ends the table on an allocation unit of {unit}",
         Bytes(boundary)
     )
 }

@@ -109,7 +109,7 @@ fn tuning(geometry: &Geometry, stride: u64, stripe_width: u64) -> Vec<(String, S
         ),
         ("noatime".to_owned(), crate::model::WHY_NOATIME.to_owned()),
     ];
-    if GROUP_BLOCKS % stripe_width != 0 {
+    if !GROUP_BLOCKS.is_multiple_of(stripe_width) {
         tuning.push((
             "groups are not whole allocation units".to_owned(),
             format!(
