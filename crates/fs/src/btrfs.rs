@@ -48,10 +48,7 @@ pub(crate) const BTRFS: Candidate = Candidate {
             ),
             ("compression, snapshots, xattrs", "btrfs(5)"),
             ("permissions and links", "btrfs(5)"),
-            (
-                "Windows and macOS",
-                "neither has a driver for it (Microsoft: file system comparison)",
-            ),
+            ("Windows and macOS", crate::model::NOT_LISTED),
         ],
     },
     build,

@@ -88,10 +88,7 @@ const FACTS: Facts = Facts {
             "compression",
             "Linux 6.12 Documentation/filesystems/erofs.rst",
         ),
-        (
-            "Windows and macOS",
-            "neither has a driver for it (Microsoft: file system comparison)",
-        ),
+        ("Windows and macOS", crate::model::NOT_LISTED),
     ],
 };
 

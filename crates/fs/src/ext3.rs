@@ -59,10 +59,7 @@ pub(crate) const EXT3: Candidate = Candidate {
                 "Linux 6.12 Documentation/filesystems/ext2.rst",
             ),
             ("xattrs", "Linux 6.12 fs/ext4/xattr.c"),
-            (
-                "Windows and macOS",
-                "neither has a driver for it (Microsoft: file system comparison)",
-            ),
+            ("Windows and macOS", crate::model::NOT_LISTED),
         ],
     },
     build: |geometry, purpose| recipe(&VARIANT, geometry, purpose),

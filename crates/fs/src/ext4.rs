@@ -64,9 +64,6 @@ pub(crate) const FACTS: Facts = Facts {
             "xattrs",
             "Linux 6.12 Documentation/filesystems/ext4/attributes.rst",
         ),
-        (
-            "Windows and macOS",
-            "neither has a driver for it (Microsoft: file system comparison)",
-        ),
+        ("Windows and macOS", crate::model::NOT_LISTED),
     ],
 };

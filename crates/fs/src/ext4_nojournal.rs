@@ -44,10 +44,7 @@ pub(crate) const EXT4_NOJOURNAL: Candidate = Candidate {
                 "xattrs",
                 "Linux 6.12 Documentation/filesystems/ext4/attributes.rst",
             ),
-            (
-                "Windows and macOS",
-                "neither has a driver (Microsoft: file system comparison)",
-            ),
+            ("Windows and macOS", crate::model::NOT_LISTED),
         ],
         ..crate::ext4::FACTS
     },

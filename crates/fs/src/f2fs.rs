@@ -12,7 +12,7 @@ pub(crate) const F2FS: Candidate = Candidate {
     title: "F2FS",
     facts: Facts {
         min_bytes: 52 * MIB,
-        max_file_bytes: 1_057_053_439 * 4096,
+        max_file_bytes: 1_057_052_516 * 4096,
         y2038: YEAR_OF_64_BITS,
         unix_permissions: true,
         symlinks: true,
@@ -61,10 +61,7 @@ pub(crate) const F2FS: Candidate = Candidate {
                 "U-Boot cannot read it",
                 "U-Boot: no fs/f2fs; a kernel must come from elsewhere",
             ),
-            (
-                "Windows and macOS",
-                "neither has a driver for it (Microsoft: file system comparison)",
-            ),
+            ("Windows and macOS", crate::model::NOT_LISTED),
         ],
     },
     build,

@@ -44,10 +44,7 @@ pub(crate) const JFS: Candidate = Candidate {
             ("crash class journaled", "Linux 6.12 fs/jfs/jfs_logmgr.c"),
             ("permissions and links", "Linux 6.12 fs/jfs/jfs_dinode.h"),
             ("xattrs", "Linux 6.12 fs/jfs/xattr.c"),
-            (
-                "Windows and macOS",
-                "neither has a driver for it (Microsoft: file system comparison)",
-            ),
+            ("Windows and macOS", crate::model::NOT_LISTED),
         ],
     },
     build,

@@ -68,6 +68,10 @@ pub(crate) const YEAR_OF_64_BITS: u64 = 292_277_026_596;
 /// Largest file of the kernel itself, `MAX_LFS_FILESIZE` on 64-bit machines.
 pub(crate) const LARGEST_LOFF: u64 = i64::MAX as u64;
 
+/// Source for what neither Windows nor macOS reads.
+pub(crate) const NOT_LISTED: &str = "it is neither in Microsoft's File System Functionality \
+     Comparison nor among the formats of Apple's Disk Utility guide";
+
 /// Whom the commands are for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
@@ -273,11 +277,12 @@ impl Candidate {
         (self.build)(geometry, purpose)
     }
 
-    /// The source of a claim, found by how the claim begins; empty if there is none.
+    /// The source of a claim, found by a word in it (`Windows`, `last year`); empty if there
+    /// is none.
     pub fn source_of(&self, claim: &str) -> &'static str {
         let found = self.facts.sources.iter();
         found
-            .filter(|(what, _)| what.starts_with(claim))
+            .filter(|(what, _)| what.contains(claim))
             .map(|(_, source)| *source)
             .next()
             .unwrap_or("")

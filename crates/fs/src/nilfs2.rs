@@ -33,7 +33,7 @@ pub(crate) const NILFS2: Candidate = Candidate {
             ("minimum size", "mkfs.nilfs2 2.2.9: 16 segments and a block"),
             (
                 "largest file",
-                "Linux 6.12 fs/nilfs2/super.c, nilfs_max_size()",
+                "Linux 6.12 fs/nilfs2/the_nilfs.c, nilfs_max_size()",
             ),
             (
                 "last year",
@@ -55,10 +55,7 @@ pub(crate) const NILFS2: Candidate = Candidate {
                 "snapshots",
                 "Linux 6.12 Documentation/filesystems/nilfs2.rst",
             ),
-            (
-                "Windows and macOS",
-                "neither has a driver for it (Microsoft: file system comparison)",
-            ),
+            ("Windows and macOS", crate::model::NOT_LISTED),
         ],
     },
     build,
@@ -93,7 +90,7 @@ fn build(geometry: &Geometry, purpose: Purpose) -> Result<Recipe, Unfit> {
         words(Recipe::DEVICE),
     ]);
     let identify = lab_only(purpose, |rng| {
-        format!("nilfs-tune -f -U {} {}", uuid(rng), Recipe::DEVICE)
+        format!("nilfs-tune -U {} {}", uuid(rng), Recipe::DEVICE)
     });
     let mut commands = vec![mkfs];
     let mut tools = vec!["mkfs.nilfs2"];

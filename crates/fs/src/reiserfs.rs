@@ -54,10 +54,7 @@ pub(crate) const REISERFS: Candidate = Candidate {
                 "deprecated",
                 "Linux 6.12 fs/reiserfs/Kconfig: to be removed in 2025",
             ),
-            (
-                "Windows and macOS",
-                "neither has a driver for it (Microsoft: file system comparison)",
-            ),
+            ("Windows and macOS", crate::model::NOT_LISTED),
         ],
     },
     build,

@@ -104,10 +104,7 @@ const FACTS: Facts = Facts {
             "Linux 6.12 Documentation/filesystems/squashfs.rst",
         ),
         ("compression", "Linux 6.12 fs/squashfs/Kconfig"),
-        (
-            "Windows and macOS",
-            "neither has a driver for it (Microsoft: file system comparison)",
-        ),
+        ("Windows and macOS", crate::model::NOT_LISTED),
     ],
 };
 

@@ -53,8 +53,9 @@ pub(crate) const VFAT_FACTORY: Candidate = Candidate {
 };
 
 /// Where the layout table comes from.
-const SOURCE: &str = "SD Specifications Part 2 File System Specification, Annex C; the same table in \
-     profi200/sdFormatLinux source/format.cpp and its BU in greiman/SdFat FatFormatter.cpp";
+const SOURCE: &str = "SD Specifications Part 2 File System Specification, Annex C; the same \
+                      table in profi200/sdFormatLinux source/format.cpp and its boundary units \
+                      in greiman/SdFat FatFormatter.cpp";
 
 /// A line of the specification's table: cards up to `capacity` bytes.
 struct Row {

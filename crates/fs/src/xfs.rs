@@ -49,10 +49,7 @@ pub(crate) const XFS: Candidate = Candidate {
                 "snapshots absent, reflinks there",
                 "mkfs.xfs(8), -m reflink",
             ),
-            (
-                "Windows and macOS",
-                "neither has a driver for it (Microsoft: file system comparison)",
-            ),
+            ("Windows and macOS", crate::model::NOT_LISTED),
         ],
     },
     build,
