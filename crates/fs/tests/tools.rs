@@ -145,7 +145,7 @@ fn format_and_check(candidate: &Candidate) {
                 }
                 // Without their force flag these refuse a file: a person has a partition.
                 let refuse_files = ["ntfs3", "reiserfs"].contains(&candidate.name);
-                if purpose == Purpose::User && refuse_files {
+                if purpose == Purpose::User && (refuse_files || size > 512 * MIB) {
                     continue;
                 }
                 let image = dir.path().join("image");
