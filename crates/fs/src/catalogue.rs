@@ -1,0 +1,121 @@
+//! The list of candidates and the way to find one by name.
+
+use crate::model::Candidate;
+
+/// Every candidate, in the order reports list them.
+static CANDIDATES: [Candidate; 19] = [
+    crate::ext2::EXT2,
+    crate::ext3::EXT3,
+    crate::ext4::EXT4,
+    crate::ext4_nojournal::EXT4_NOJOURNAL,
+    crate::vfat::VFAT,
+    crate::vfat_factory::VFAT_FACTORY,
+    crate::exfat::EXFAT,
+    crate::ntfs3::NTFS3,
+    crate::xfs::XFS,
+    crate::btrfs::BTRFS,
+    crate::f2fs::F2FS,
+    crate::nilfs2::NILFS2,
+    crate::reiserfs::REISERFS,
+    crate::jfs::JFS,
+    crate::squashfs::LZO,
+    crate::squashfs::XZ,
+    crate::squashfs::ZSTD,
+    crate::erofs::PLAIN,
+    crate::erofs::LZ4HC,
+];
+
+/// Names offered for an unknown one.
+const SUGGESTIONS: usize = 3;
+/// Similarity (Jaro-Winkler, 0 to 1) below which a name is no suggestion.
+const SIMILAR_ENOUGH: f64 = 0.6;
+
+/// A name that is not in the catalogue.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no filesystem is called `{name}`{}", self.hint())]
+pub struct UnknownCandidate {
+    /// The name that was asked for.
+    pub name: String,
+    /// The nearest names, best first; empty if none is near.
+    pub nearest: Vec<&'static str>,
+}
+
+impl UnknownCandidate {
+    fn hint(&self) -> String {
+        if self.nearest.is_empty() {
+            return "; `whichfs fs list` names all".to_owned();
+        }
+        format!("; did you mean {}?", self.nearest.join(", "))
+    }
+}
+
+/// Every filesystem of the catalogue.
+pub fn candidates() -> &'static [Candidate] {
+    &CANDIDATES
+}
+
+/// The candidate called `name`, whatever the case of its letters.
+///
+/// # Errors
+/// [`UnknownCandidate`] with the nearest names.
+pub fn find(name: &str) -> Result<&'static Candidate, UnknownCandidate> {
+    let wanted = name.to_lowercase();
+    if let Some(found) = CANDIDATES.iter().find(|candidate| candidate.name == wanted) {
+        return Ok(found);
+    }
+    let mut near: Vec<(f64, &'static str)> = CANDIDATES
+        .iter()
+        .map(|candidate| {
+            (
+                strsim::jaro_winkler(&wanted, candidate.name),
+                candidate.name,
+            )
+        })
+        .filter(|(similarity, _)| *similarity >= SIMILAR_ENOUGH)
+        .collect();
+    near.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
+    near.truncate(SUGGESTIONS);
+    Err(UnknownCandidate {
+        name: name.to_owned(),
+        nearest: near.into_iter().map(|(_, name)| name).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn names_are_unique_and_findable() {
+        let names: BTreeSet<_> = candidates()
+            .iter()
+            .map(|candidate| candidate.name)
+            .collect();
+        assert_eq!(names.len(), candidates().len());
+        for name in names {
+            assert_eq!(find(name).unwrap().name, name);
+        }
+        assert_eq!(find("EXT4").unwrap().name, "ext4");
+    }
+
+    #[test]
+    fn unknown_names_offer_the_nearest() {
+        let check = |name: &str, first: &str| {
+            assert_eq!(
+                find(name).unwrap_err().nearest.first(),
+                Some(&first),
+                "{name}"
+            );
+        };
+        check("ext44", "ext4");
+        check("btfs", "btrfs");
+        check("f2f", "f2fs");
+        check("fat", "vfat");
+        check("squashfs-xy", "squashfs-xz");
+        let far = find("qqq").unwrap_err();
+        assert!(far.nearest.is_empty());
+        assert!(far.to_string().contains("whichfs fs list"), "{far}");
+    }
+}
