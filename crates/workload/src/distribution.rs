@@ -280,3 +280,91 @@ pub fn weighted(rng: &mut Rng, weights: &[u64]) -> usize {
     }
     unreachable!("the draw is below the sum of the weights")
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use proptest::{prop_assert, proptest};
+
+    fn quantiles() -> Quantiles {
+        Quantiles(vec![(0, 10), (5_000, 20), (9_000, 20), (10_000, 120)])
+    }
+
+    #[test]
+    fn quantiles_are_interpolated() {
+        let check = |position, expected| assert_eq!(quantiles().at(position, 100), expected);
+        check(0, 10);
+        check(25, 15);
+        check(50, 20);
+        check(70, 20);
+        check(95, 70);
+        check(100, 120);
+        let mean = 0.5 * 15.0 + 0.4 * 20.0 + 0.1 * 70.0;
+        assert!((quantiles().mean() - mean).abs() < 1e-9);
+    }
+
+    #[test]
+    fn shares_are_the_inverse_of_quantiles() {
+        let check = |value, expected: f64| {
+            let found = quantiles().share_up_to(value);
+            assert!((found - expected).abs() < 1e-9, "{value}: {found}");
+        };
+        check(9, 0.0);
+        check(15, 2_500.0);
+        check(20, 9_000.0);
+        check(70, 9_500.0);
+        check(120, 10_000.0);
+        check(500, 10_000.0);
+    }
+
+    proptest! {
+        #[test]
+        fn quantiles_rise(a in 0..=1_000_000_u64, b in 0..=1_000_000_u64) {
+            let at = |position| Distribution::rootfs().size.at(position, 1_000_000);
+            prop_assert!(at(a.min(b)) <= at(a.max(b)));
+        }
+    }
+
+    #[test]
+    fn the_data_file_agrees_with_itself() {
+        let rootfs = Distribution::rootfs();
+        assert_eq!(sum(&rootfs.files_by_depth), rootfs.files);
+        assert_eq!(sum(&rootfs.directories_by_depth), rootfs.directories);
+        let counted: u64 = rootfs.class.iter().map(|class| sum(&class.files)).sum();
+        assert_eq!(counted, rootfs.files);
+        let mean = rootfs.bytes as f64 / rootfs.files as f64;
+        assert!((rootfs.size.mean() / mean - 1.0).abs() < 0.05);
+    }
+
+    #[test]
+    fn planted_faults_in_the_data_are_refused() {
+        let text = include_str!("../../../workloads/rootfs.toml");
+        let refused = |from: &str, to: &str, expected: &str| {
+            assert!(text.contains(from), "{from}");
+            let error = Distribution::parse(&text.replacen(from, to, 1)).unwrap_err();
+            assert!(error.contains(expected), "{error}");
+        };
+        refused("size = [", "sizes = [", "sizes");
+        refused("[100, 92]", "[100, 920]", "size: pairs must rise");
+        refused("[10000, 63]", "[9990, 63]", "name_length: pairs must rise");
+        refused(
+            "files = [2343, 321, ",
+            "files = [",
+            "class: files must have",
+        );
+        refused("files_by_depth = [30, ", "files_by_depth = [0, ", "depths");
+        Distribution::parse(text).unwrap();
+    }
+
+    #[test]
+    fn weights_decide_how_often() {
+        let mut rng = Rng::named(1, "weights");
+        let mut counts = [0_u64; 3];
+        for _ in 0..4_000 {
+            counts[weighted(&mut rng, &[1, 0, 3])] += 1;
+        }
+        assert_eq!(counts[1], 0);
+        assert!((900..1_100).contains(&counts[0]), "{counts:?}");
+    }
+}
