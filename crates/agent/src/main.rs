@@ -57,9 +57,8 @@ fn guest_job() -> Result<bool, Error> {
 fn board() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
     let (Some(path), None) = (arguments.next(), arguments.next()) else {
-        eprintln!(
-            "usage: whichfs-agent JOB.json\nDoes the steps of the job; events go to standard output as JSON lines."
-        );
+        eprintln!("usage: whichfs-agent JOB.json");
+        eprintln!("Does the steps of the job; events go to standard output as JSON lines.");
         return ExitCode::from(2);
     };
     let mut sink = Stdout;

@@ -289,7 +289,6 @@ mod tests {
 
     #[test]
     fn a_daemon_that_keeps_the_pipe_does_not_hold_us() {
-        // The sleep is killed by the test's end of the pipe at the latest when it ends itself.
         let (ended, events) = shell("sleep 20 & echo $!", true);
         assert_eq!(ended.unwrap().status, 0);
         let pid: i32 = joined(&events, "stdout").trim().parse().unwrap();

@@ -2,13 +2,18 @@
 
 use crate::deploy::deploy;
 use crate::error::Error;
+use crate::exec::operate;
 use crate::program::{self, Program};
 use crate::sink::Sink;
+use crate::walk::list_tree;
 use crate::{mount, queue};
+use rustix::time::{ClockId, clock_gettime};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use whichfs_trial::{Counts, Event, Job, Latency, Step};
+use whichfs_trial::{Counts, Event, Job, Latency, Step, WorkloadSpec};
+use whichfs_workload::{Listing, Op};
 
 /// Where the agent finds things: this differs between the lab and a board.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,24 +48,41 @@ pub fn perform(job: &Job, context: &Context, sink: &mut dyn Sink) -> Result<(), 
     for wanted in &job.queues {
         queue::set(Path::new("/sys/block"), wanted, sink)?;
     }
+    let mut trees = Trees {
+        context,
+        listed: BTreeMap::new(),
+    };
     for step in &job.steps {
-        perform_step(step, job.seed, context, sink)?;
+        perform_step(step, job.seed, &mut trees, sink)?;
     }
     Ok(())
+}
+
+/// Trees of the user that have been listed.
+struct Trees<'a> {
+    context: &'a Context,
+    listed: BTreeMap<String, Listing>,
 }
 
 fn perform_step(
     step: &Step,
     seed: u64,
-    context: &Context,
+    trees: &mut Trees<'_>,
     sink: &mut dyn Sink,
 ) -> Result<(), Error> {
+    // Listing and drawing trees is our own work, so it stands before the phase.
+    let ops = match step {
+        Step::Operate {
+            phase, workload, ..
+        } => Some(operations(phase, workload, seed, trees)?),
+        _ => None,
+    };
     let phase = phase_of(step);
     if let Some(phase) = phase {
         let phase = phase.to_owned();
         sink.send(&Event::PhaseBegin { phase })?;
     }
-    let (counts, latency) = act(step, seed, context, sink)?;
+    let (counts, latency) = act(step, ops, trees.context, sink)?;
     if let Some(phase) = phase {
         let phase = phase.to_owned();
         sink.send(&Event::PhaseEnd {
@@ -70,6 +92,37 @@ fn perform_step(
         })?;
     }
     Ok(())
+}
+
+/// A stream of operations.
+type Ops = Box<dyn Iterator<Item = Op>>;
+
+/// The operations of `phase`; a tree of the user is listed when it is first needed.
+fn operations(
+    phase: &str,
+    spec: &WorkloadSpec,
+    seed: u64,
+    trees: &mut Trees<'_>,
+) -> Result<Ops, Error> {
+    let refuse = |error: &dyn std::fmt::Display| Error::new(error.to_string());
+    let workload = whichfs_workload::find(&spec.name).map_err(|error| refuse(&error))?;
+    if let Some(tree) = &spec.tree
+        && !trees.listed.contains_key(tree)
+    {
+        let listing = list_tree(&trees.context.host(tree))?;
+        trees.listed.insert(tree.clone(), listing);
+    }
+    let listing = spec.tree.as_ref().and_then(|tree| trees.listed.get(tree));
+    workload
+        .operations(phase, spec, listing, seed)
+        .map_err(|error| refuse(&error))
+}
+
+/// Nanoseconds of the clock in force.
+fn monotonic() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    // The monotonic clock begins at 0 and does not go backwards: never negative.
+    now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
 }
 
 /// The phase that `step` is, if it yields figures.
@@ -83,7 +136,12 @@ fn phase_of(step: &Step) -> Option<&str> {
     }
 }
 
-fn act(step: &Step, _seed: u64, context: &Context, sink: &mut dyn Sink) -> Result<Done, Error> {
+fn act(
+    step: &Step,
+    ops: Option<Ops>,
+    context: &Context,
+    sink: &mut dyn Sink,
+) -> Result<Done, Error> {
     let one = Counts {
         operations: 1,
         ..Counts::default()
@@ -104,8 +162,10 @@ fn act(step: &Step, _seed: u64, context: &Context, sink: &mut dyn Sink) -> Resul
         Step::Deploy { image, device, .. } => {
             counts = deploy(&context.host(image), Path::new(device))?;
         }
-        Step::Operate { phase, .. } => {
-            return Err(Error::new(format!("phase {phase}: not in this agent yet")));
+        Step::Operate { workload, dir, .. } => {
+            let ops = ops.into_iter().flatten();
+            let tree = workload.tree.as_ref().map(|tree| context.host(tree));
+            return operate(ops, Path::new(dir), tree.as_deref(), &monotonic);
         }
         Step::Space { dir } => sink.send(&space(dir)?)?,
         Step::ShowFile { path } => sink.send(&show(path)?)?,

@@ -1,0 +1,342 @@
+//! Performs the operations of a workload in a directory, of any Linux.
+
+use crate::error::Error;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{AtFlags, Dir, Mode, OFlags};
+use rustix::io::{Errno, retry_on_intr};
+use std::collections::BTreeMap;
+use std::path::Path;
+use whichfs_trial::{Counts, Latency};
+use whichfs_units::KIB;
+use whichfs_workload::{Content, Op, generated_bytes};
+
+/// Bytes of a read or write call: what coreutils' cp takes at a time.
+const CHUNK: u64 = 128 * KIB;
+
+/// Files that are kept open between timed operations.
+const OPEN_MAX: usize = 64;
+
+/// Performs `ops` in `dir`, in order. `tree` is the directory that `Content::File` is
+/// relative to; `clock` tells nanoseconds and is read around timed operations only.
+///
+/// # Errors
+/// The first operation that fails: what it was, its path, the system's reason.
+pub fn operate(
+    ops: impl Iterator<Item = Op>,
+    dir: &Path,
+    tree: Option<&Path>,
+    clock: &dyn Fn() -> u64,
+) -> Result<(Counts, Latency), Error> {
+    let mut executor = Executor::new(dir, tree)?;
+    let mut latency = Latency::default();
+    for op in ops {
+        let timed = matches!(op, Op::Update { .. } | Op::Append { .. });
+        let begin = if timed { clock() } else { 0 };
+        executor.perform(&op)?;
+        if timed {
+            latency.record(clock().saturating_sub(begin));
+        }
+        executor.counts.operations += 1;
+    }
+    Ok((executor.counts, latency))
+}
+
+/// Where operations take place, and what has been done.
+struct Executor<'a> {
+    dir: &'a Path,
+    root: OwnedFd,
+    tree: Option<&'a Path>,
+    /// Bits that the system takes away from the mode of a new file.
+    umask: u32,
+    /// Files that timed operations use, by path.
+    open: BTreeMap<String, OwnedFd>,
+    buffer: Vec<u8>,
+    counts: Counts,
+}
+
+impl<'a> Executor<'a> {
+    fn new(dir: &'a Path, tree: Option<&'a Path>) -> Result<Executor<'a>, Error> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = rustix::fs::open(dir, flags, Mode::empty())
+            .map_err(|errno| Error::system("open directory", dir.display(), errno))?;
+        Ok(Executor {
+            dir,
+            root,
+            tree,
+            umask: umask(),
+            open: BTreeMap::new(),
+            buffer: vec![0; CHUNK as usize],
+            counts: Counts::default(),
+        })
+    }
+
+    /// The error of `operation` on `path`.
+    fn error(&self, operation: &str, path: &str, errno: Errno) -> Error {
+        Error::system(operation, self.dir.join(path).display(), errno)
+    }
+
+    fn perform(&mut self, op: &Op) -> Result<(), Error> {
+        match op {
+            Op::Mkdir { path, mode } => self.mkdir(path, *mode),
+            Op::Create {
+                path,
+                size,
+                content,
+                mode,
+            } => self.create(path, *size, content, *mode),
+            Op::Symlink { path, target } => rustix::fs::symlinkat(target, &self.root, path)
+                .map_err(|errno| self.error("make symbolic link", path, errno)),
+            Op::HardLink { path, existing } => {
+                let root = self.root.as_fd();
+                rustix::fs::linkat(root, existing, root, path, AtFlags::empty())
+                    .map_err(|errno| self.error("make hard link", path, errno))
+            }
+            Op::ReadDir { path } => self.read_dir(path),
+            Op::Read { path } => self.read(path),
+            Op::ReadLink { path } => rustix::fs::readlinkat(&self.root, path, Vec::new())
+                .map(drop)
+                .map_err(|errno| self.error("read link", path, errno)),
+            Op::Overwrite {
+                path,
+                offset,
+                len,
+                content,
+            } => {
+                let fd = self.open(path, OFlags::WRONLY, None)?;
+                self.write(&fd, path, *offset, *len, content)?;
+                self.counts.files += 1;
+                Ok(())
+            }
+            Op::Update { .. } | Op::Append { .. } => self.perform_timed(op),
+            Op::Rename { from, to } => {
+                self.open.remove(from);
+                rustix::fs::renameat(&self.root, from, &self.root, to)
+                    .map_err(|errno| self.error("rename", from, errno))
+            }
+            Op::Unlink { path } => {
+                self.open.remove(path);
+                rustix::fs::unlinkat(&self.root, path, AtFlags::empty())
+                    .map_err(|errno| self.error("delete", path, errno))?;
+                self.counts.files += 1;
+                Ok(())
+            }
+            Op::Rmdir { path } => rustix::fs::unlinkat(&self.root, path, AtFlags::REMOVEDIR)
+                .map_err(|errno| self.error("delete directory", path, errno)),
+            Op::SyncFs => {
+                rustix::fs::syncfs(&self.root).map_err(|errno| self.error("syncfs", "", errno))
+            }
+        }
+    }
+
+    /// Updates and appends: on a file that stays open.
+    fn perform_timed(&mut self, op: &Op) -> Result<(), Error> {
+        match op {
+            Op::Update {
+                path,
+                offset,
+                len,
+                content,
+            } => {
+                let fd = self.take_open(path, OFlags::WRONLY)?;
+                self.write(&fd, path, *offset, *len, content)?;
+                retry_on_intr(|| rustix::fs::fsync(&fd))
+                    .map_err(|errno| self.error("fsync", path, errno))?;
+                self.keep_open(path, fd);
+            }
+            Op::Append {
+                path,
+                len,
+                content,
+                sync,
+            } => {
+                let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND;
+                let fd = self.take_open(path, flags)?;
+                self.write(&fd, path, 0, *len, content)?;
+                if *sync {
+                    retry_on_intr(|| rustix::fs::fdatasync(&fd))
+                        .map_err(|errno| self.error("fdatasync", path, errno))?;
+                }
+                self.keep_open(path, fd);
+            }
+            other => unreachable!("not a timed operation: {other:?}"),
+        }
+        Ok(())
+    }
+
+    fn take_open(&mut self, path: &str, flags: OFlags) -> Result<OwnedFd, Error> {
+        match self.open.remove(path) {
+            Some(fd) => Ok(fd),
+            None => self.open(path, flags, None),
+        }
+    }
+
+    fn keep_open(&mut self, path: &str, fd: OwnedFd) {
+        if self.open.len() >= OPEN_MAX {
+            self.open.clear();
+        }
+        self.open.insert(path.to_owned(), fd);
+    }
+
+    fn open(&self, path: &str, flags: OFlags, mode: Option<u32>) -> Result<OwnedFd, Error> {
+        let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let mode = Mode::from_raw_mode(mode.unwrap_or(0o644));
+        retry_on_intr(|| rustix::fs::openat(&self.root, path, flags, mode))
+            .map_err(|errno| self.error("open", path, errno))
+    }
+
+    /// Whether a new file of `mode` needs a chmod: the system took bits away.
+    fn needs_chmod(&self, mode: u32) -> bool {
+        mode & self.umask != 0 || mode & 0o7000 != 0
+    }
+
+    fn mkdir(&self, path: &str, mode: Option<u32>) -> Result<(), Error> {
+        let wanted = Mode::from_raw_mode(mode.unwrap_or(0o755));
+        rustix::fs::mkdirat(&self.root, path, wanted)
+            .map_err(|errno| self.error("make directory", path, errno))?;
+        if mode.is_some_and(|mode| self.needs_chmod(mode)) {
+            rustix::fs::chmodat(&self.root, path, wanted, AtFlags::empty())
+                .map_err(|errno| self.error("set mode of", path, errno))?;
+        }
+        Ok(())
+    }
+
+    fn create(
+        &mut self,
+        path: &str,
+        size: u64,
+        content: &Content,
+        mode: Option<u32>,
+    ) -> Result<(), Error> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
+        let fd = self.open(path, flags, mode)?;
+        self.write(&fd, path, 0, size, content)?;
+        if let Some(mode) = mode.filter(|&mode| self.needs_chmod(mode)) {
+            rustix::fs::fchmod(&fd, Mode::from_raw_mode(mode))
+                .map_err(|errno| self.error("set mode of", path, errno))?;
+        }
+        self.counts.files += 1;
+        Ok(())
+    }
+
+    /// Writes `len` bytes of `content` to `fd` at `offset` (at the end if it appends).
+    fn write(
+        &mut self,
+        fd: &OwnedFd,
+        path: &str,
+        offset: u64,
+        len: u64,
+        content: &Content,
+    ) -> Result<(), Error> {
+        match content {
+            Content::Generated { level, seed } => {
+                let mut done = 0;
+                while done < len {
+                    let bytes = generated_bytes(*level, *seed, done, len - done);
+                    self.write_all(fd.as_fd(), path, offset + done, bytes)?;
+                    done += bytes.len() as u64;
+                }
+            }
+            Content::File { path: source } => self.copy(fd, path, offset, len, source)?,
+        }
+        self.counts.bytes += len;
+        Ok(())
+    }
+
+    /// Copies `len` bytes of the user's file `source`, from the same offset on.
+    fn copy(
+        &mut self,
+        fd: &OwnedFd,
+        path: &str,
+        offset: u64,
+        len: u64,
+        source: &str,
+    ) -> Result<(), Error> {
+        let Some(tree) = self.tree else {
+            let text = format!("{path} is to be copied from {source}, but no tree is given");
+            return Err(Error::new(text));
+        };
+        let source = tree.join(source);
+        let fail = |operation, errno| Error::system(operation, source.display(), errno);
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let from =
+            rustix::fs::open(&source, flags, Mode::empty()).map_err(|errno| fail("open", errno))?;
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let mut done = 0;
+        while done < len {
+            let room = (len - done).min(CHUNK) as usize;
+            let at = offset + done;
+            let count = retry_on_intr(|| rustix::io::pread(&from, &mut buffer[..room], at))
+                .map_err(|errno| fail("read", errno))?;
+            if count == 0 {
+                let text = format!("{}: it has become shorter than it was", source.display());
+                return Err(Error::new(text));
+            }
+            self.write_all(fd.as_fd(), path, at, &buffer[..count])?;
+            done += count as u64;
+        }
+        self.buffer = buffer;
+        Ok(())
+    }
+
+    fn write_all(
+        &self,
+        fd: BorrowedFd<'_>,
+        path: &str,
+        offset: u64,
+        bytes: &[u8],
+    ) -> Result<(), Error> {
+        let mut done = 0;
+        while done < bytes.len() {
+            // With O_APPEND the kernel takes the file's end instead of the offset.
+            let at = offset + done as u64;
+            match retry_on_intr(|| rustix::io::pwrite(fd, &bytes[done..], at)) {
+                Ok(0) => return Err(self.error("write", path, Errno::NOSPC)),
+                Ok(count) => done += count,
+                Err(errno) => return Err(self.error("write", path, errno)),
+            }
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, path: &str) -> Result<(), Error> {
+        let fd = self.open(path, OFlags::RDONLY, None)?;
+        loop {
+            let count = retry_on_intr(|| rustix::io::read(&fd, &mut self.buffer[..]))
+                .map_err(|errno| self.error("read", path, errno))?;
+            if count == 0 {
+                break;
+            }
+            self.counts.bytes += count as u64;
+        }
+        self.counts.files += 1;
+        Ok(())
+    }
+
+    /// Lists `path` and asks for the attributes of each entry, as ls -l does.
+    fn read_dir(&self, path: &str) -> Result<(), Error> {
+        let fd = self.open(path, OFlags::RDONLY | OFlags::DIRECTORY, None)?;
+        let mut entries = Dir::read_from(&fd).map_err(|errno| self.error("list", path, errno))?;
+        while let Some(entry) = entries.read() {
+            let entry = entry.map_err(|errno| self.error("list", path, errno))?;
+            let name = entry.file_name();
+            if name == c"." || name == c".." {
+                continue;
+            }
+            rustix::fs::statat(&fd, name, AtFlags::SYMLINK_NOFOLLOW).map_err(|errno| {
+                let inside = format!("{path}/{}", name.to_string_lossy());
+                self.error("stat", &inside, errno)
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// The umask of this process; the usual one if /proc does not tell.
+fn umask() -> u32 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix("Umask:"))
+        .and_then(|text| u32::from_str_radix(text.trim(), 8).ok())
+        .unwrap_or(0o022)
+}

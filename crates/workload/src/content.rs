@@ -1,0 +1,195 @@
+//! Content of files: bytes that compress as real files do, at the speed of a copy.
+//!
+//! Each level has a pool of bytes made by a small Lempel-Ziv model (literals from an
+//! alphabet, then a repetition of what came before). A file is made of blocks of
+//! 128 KiB, each a run of its level's pool from a seeded place: within a block nothing
+//! repeats but what the model repeats, and blocks are what filesystems compress.
+
+use crate::op::Content;
+use serde::Deserialize;
+use std::sync::OnceLock;
+use whichfs_units::{KIB, MIB, Rng};
+
+/// Bytes of a pool.
+const POOL: u64 = 2 * MIB;
+
+/// Bytes of content that come from one place of a pool.
+pub(crate) const BLOCK: u64 = 128 * KIB;
+
+/// A compressibility level: what was measured, and the model that yields it.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Level {
+    /// Files of this level compress by at most this factor under zstd.
+    pub zstd_up_to: f64,
+    /// Measured mean factor of the files of this level under zstd -3.
+    pub zstd: f64,
+    /// Measured mean factor of the same files under lz4.
+    pub lz4: f64,
+    /// Mean length of a run of literals, in bytes.
+    pub literals: u64,
+    /// Mean length of a repetition, in bytes; 0 for none, else at least 4.
+    pub repetition: u64,
+    /// Number of different literals, 1 to 256.
+    pub alphabet: u64,
+}
+
+/// The content of `workloads/content.toml`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    /// Where the figures come from; for readers of the file.
+    #[serde(rename = "source")]
+    _source: String,
+    level: Vec<Level>,
+}
+
+/// The levels of `workloads/content.toml`, least compressible first.
+pub fn levels() -> &'static [Level] {
+    static LEVELS: OnceLock<Vec<Level>> = OnceLock::new();
+    LEVELS.get_or_init(|| {
+        let text = include_str!("../../../workloads/content.toml");
+        let file: File = toml::from_str(text)
+            .unwrap_or_else(|error| unreachable!("content.toml is tested: {error}"));
+        file.level
+    })
+}
+
+/// The bytes from `offset` on of the content (`level`, `seed`): at least one and at most
+/// `max`, up to the end of a block of 128 KiB. They are borrowed from the level's pool, so
+/// that making content costs nothing.
+///
+/// # Panics
+/// If there is no such level or `max` is 0: a fault of the caller.
+pub fn generated_bytes(level: u8, seed: u64, offset: u64, max: u64) -> &'static [u8] {
+    assert!(max > 0, "no bytes are wanted");
+    let pool = pool(usize::from(level));
+    let inside = offset % BLOCK;
+    let from = (start(seed, offset / BLOCK) + inside) as usize;
+    &pool[from..from + max.min(BLOCK - inside) as usize]
+}
+
+/// The pool of a level, made when it is first used; the same in every trial.
+fn pool(level: usize) -> &'static [u8] {
+    static POOLS: OnceLock<Vec<OnceLock<Vec<u8>>>> = OnceLock::new();
+    let pools = POOLS.get_or_init(|| levels().iter().map(|_| OnceLock::new()).collect());
+    pools[level].get_or_init(|| make_pool(level))
+}
+
+/// Where in the pool block number `block` of the content `seed` begins.
+fn start(seed: u64, block: u64) -> u64 {
+    // The finalizer of MurmurHash3: every bit of the input moves every bit of the output.
+    let mut mix = seed ^ block.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mix = (mix ^ (mix >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    mix = (mix ^ (mix >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    (mix ^ (mix >> 33)) % (POOL - BLOCK)
+}
+
+/// Farthest repetition: small, so that small files compress as large ones do.
+const WINDOW: u64 = 4 * KIB;
+
+/// What the model of a level yields.
+fn make_pool(level: usize) -> Vec<u8> {
+    let model = &levels()[level];
+    let mut rng = Rng::named(level as u64, "content");
+    let mut out = Vec::with_capacity(POOL as usize);
+    while (out.len() as u64) < POOL {
+        let literals = 1 + rng.below(2 * model.literals - 1);
+        out.extend((0..literals).map(|_| rng.below(model.alphabet) as u8));
+        if model.repetition == 0 {
+            continue;
+        }
+        let len = 4 + rng.below(2 * model.repetition - 7);
+        let distance = 1 + rng.below(WINDOW.min(out.len() as u64)) as usize;
+        for _ in 0..len {
+            out.push(out[out.len() - distance]);
+        }
+    }
+    out.truncate(POOL as usize);
+    out
+}
+
+/// Generated content of `level`.
+///
+/// # Panics
+/// If there is no such level: a fault of the workload.
+pub(crate) fn generated(level: u8, seed: u64) -> Content {
+    assert!(usize::from(level) < levels().len(), "no level {level}");
+    Content::Generated { level, seed }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Order-0 entropy in bits a byte.
+    fn entropy(bytes: &[u8]) -> f64 {
+        let mut counts = [0_u32; 256];
+        for &byte in bytes {
+            counts[usize::from(byte)] += 1;
+        }
+        let share = |count: u32| f64::from(count) / bytes.len() as f64;
+        let used = counts.iter().filter(|&&count| count > 0);
+        -used
+            .map(|&count| share(count) * share(count).log2())
+            .sum::<f64>()
+    }
+
+    /// Share of positions whose four bytes stood before within the window.
+    fn repeated(bytes: &[u8]) -> f64 {
+        let mut last = std::collections::BTreeMap::new();
+        let mut found = 0;
+        for (at, four) in bytes.windows(4).enumerate() {
+            if let Some(before) = last.insert(four.to_vec(), at) {
+                found += usize::from(at - before <= WINDOW as usize);
+            }
+        }
+        found as f64 / bytes.len() as f64
+    }
+
+    #[test]
+    fn the_data_file_is_sane() {
+        let levels = levels();
+        assert!(levels.len() >= 4);
+        for level in levels {
+            assert!((1..=256).contains(&level.alphabet));
+            assert!(level.literals >= 1);
+            assert!(level.repetition == 0 || level.repetition >= 4);
+            assert!(level.zstd >= level.lz4 && level.lz4 >= 1.0);
+            assert!(level.zstd <= level.zstd_up_to);
+        }
+        assert!(levels.windows(2).all(|two| two[0].zstd < two[1].zstd));
+    }
+
+    /// `len` bytes from `offset` on.
+    fn bytes(level: u8, seed: u64, offset: u64, len: u64) -> Vec<u8> {
+        let mut out = Vec::new();
+        while (out.len() as u64) < len {
+            let done = out.len() as u64;
+            out.extend_from_slice(generated_bytes(level, seed, offset + done, len - done));
+        }
+        out
+    }
+
+    #[test]
+    fn levels_get_more_repetitive() {
+        let block = bytes(0, 1, 0, BLOCK);
+        assert!(entropy(&block) > 7.99, "level 0 is random");
+        assert!(repeated(&block) < 0.001);
+        let block = bytes(levels().len() as u8 - 1, 1, 0, BLOCK);
+        assert!(repeated(&block) > 0.8, "{}", repeated(&block));
+    }
+
+    #[test]
+    fn content_does_not_depend_on_how_it_is_read() {
+        let whole = bytes(2, 9, 0, 3 * BLOCK);
+        for (from, len) in [(0, 1), (5, 4096), (BLOCK - 1, 2), (100_000, 200_000)] {
+            let part = bytes(2, 9, from, len);
+            assert!(
+                part == whole[from as usize..(from + len) as usize],
+                "{from}+{len}"
+            );
+        }
+        assert!(bytes(2, 10, 0, 4096) != whole[..4096]);
+    }
+}

@@ -1,0 +1,67 @@
+//! A tree as a list: every directory stands before what is in it.
+
+use crate::op::Content;
+
+/// What an entry is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// A directory.
+    Directory,
+    /// A regular file.
+    File {
+        /// Bytes.
+        size: u64,
+        /// What is in it.
+        content: Content,
+    },
+    /// A symbolic link and what it points to.
+    Symlink {
+        /// Where it points.
+        target: String,
+    },
+    /// Another name of an earlier file of the list.
+    HardLink {
+        /// Path of that file.
+        existing: String,
+    },
+}
+
+/// One entry of a tree.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Entry {
+    /// Path relative to the tree's root.
+    pub path: String,
+    /// Permissions (the lowest twelve bits of st_mode).
+    pub mode: u32,
+    /// What it is.
+    pub kind: Kind,
+}
+
+/// The entries of a tree, without its root.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// Each directory before its content; hard links after the file they name.
+    pub entries: Vec<Entry>,
+}
+
+impl Listing {
+    /// Path and size of each file, in order.
+    pub fn files(&self) -> impl Iterator<Item = (&str, u64, &Content)> {
+        self.entries.iter().filter_map(|entry| match &entry.kind {
+            Kind::File { size, content } => Some((entry.path.as_str(), *size, content)),
+            _ => None,
+        })
+    }
+
+    /// Bytes of all files.
+    pub fn bytes(&self) -> u64 {
+        self.files().map(|(_, size, _)| size).sum()
+    }
+
+    /// What a filesystem without permissions and links can hold of it.
+    pub fn without_unix(mut self) -> Listing {
+        self.entries
+            .retain(|entry| matches!(entry.kind, Kind::Directory | Kind::File { .. }));
+        self
+    }
+}

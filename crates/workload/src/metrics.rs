@@ -1,0 +1,181 @@
+//! Metrics out of the figures of phases. Pure.
+
+use crate::workload::{Rule, Workload};
+use whichfs_trial::{DeviceFigures, Metric, PhaseFigures};
+
+/// Bytes in a megabyte, as card makers and the published tables count it.
+const MEGABYTE: f64 = 1e6;
+
+/// Phases that every trial may have, and that yield their duration.
+const COMMON: [&str; 3] = ["mkfs", "deploy", "mount"];
+
+/// The metrics of a trial: those of `workload`'s phases, durations of mkfs, deploy and
+/// mount, write amplification, and `others`, which the agent measured itself (`space`).
+///
+/// A phase that did not happen yields nothing; neither does a rate over no time.
+pub fn metrics(
+    workload: &dyn Workload,
+    figures: &[PhaseFigures],
+    others: &[Metric],
+) -> Vec<Metric> {
+    let mut found = Vec::new();
+    let of = |name: &str| figures.iter().find(|phase| phase.phase == name);
+    for name in COMMON {
+        found.extend(of(name).and_then(|phase| derive(name, Rule::Seconds, phase)));
+    }
+    for phase in workload.phases() {
+        let Some(measured) = of(phase.name) else {
+            continue;
+        };
+        for definition in phase.metrics {
+            found.extend(derive(definition.metric, definition.rule, measured));
+        }
+    }
+    found.extend(write_amplification(workload, figures));
+    found.extend(others.iter().cloned());
+    found
+}
+
+/// One metric of one phase.
+fn derive(metric: &str, rule: Rule, phase: &PhaseFigures) -> Option<Metric> {
+    let seconds = phase.seconds();
+    let rate = |amount: f64| (seconds > 0.0 && amount > 0.0).then(|| amount / seconds);
+    let (value, unit, lower_is_better) = match rule {
+        Rule::Seconds => (Some(seconds), "s", true),
+        Rule::Throughput => (rate(phase.counts.bytes as f64 / MEGABYTE), "MB/s", false),
+        Rule::OperationRate => (rate(phase.latency.count() as f64), "operations/s", false),
+        Rule::FileRate => (rate(phase.counts.files as f64), "files/s", false),
+        Rule::Percentile99 => {
+            let bound = phase.latency.quantile_ns(99, 100);
+            (bound.map(|ns| ns as f64 / 1e6), "ms", true)
+        }
+    };
+    Some(Metric {
+        metric: metric.to_owned(),
+        value: value?,
+        unit: unit.to_owned(),
+        lower_is_better,
+    })
+}
+
+/// Flash bytes programmed for each byte written, over all writing phases of `workload`.
+fn write_amplification(workload: &dyn Workload, figures: &[PhaseFigures]) -> Option<Metric> {
+    let writing = |name: &str| {
+        workload
+            .phases()
+            .iter()
+            .any(|phase| phase.writes && phase.name == name)
+    };
+    let mut sum = DeviceFigures::default();
+    for phase in figures.iter().filter(|phase| writing(&phase.phase)) {
+        sum.write_bytes += phase.device.write_bytes;
+        sum.programmed_bytes += phase.device.programmed_bytes;
+    }
+    // A real device does not tell what it programs.
+    let value = sum
+        .write_amplification()
+        .filter(|_| sum.programmed_bytes > 0)?;
+    Some(Metric {
+        metric: "write_amplification".to_owned(),
+        value,
+        unit: "1".to_owned(),
+        lower_is_better: true,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::find;
+    use whichfs_trial::{Counts, Latency};
+    use whichfs_units::Nanos;
+
+    fn phase(name: &str, seconds: u64, counts: Counts) -> PhaseFigures {
+        PhaseFigures {
+            phase: name.into(),
+            begin: Nanos::from_secs(10),
+            end: Nanos::from_secs(10 + seconds),
+            counts,
+            latency: Latency::default(),
+            device: DeviceFigures {
+                write_bytes: 1000,
+                programmed_bytes: 3000,
+                ..DeviceFigures::default()
+            },
+        }
+    }
+
+    fn value(metrics: &[Metric], name: &str) -> Option<f64> {
+        let mut found = metrics.iter().filter(|metric| metric.metric == name);
+        let value = found.next().map(|metric| metric.value);
+        assert!(found.next().is_none(), "{name} twice");
+        value
+    }
+
+    #[test]
+    fn figures_made_by_hand() {
+        let mut update = phase(
+            "random_update",
+            4,
+            Counts {
+                operations: 205,
+                files: 0,
+                bytes: 200 * 4096,
+            },
+        );
+        for ms in 1..=100 {
+            update.latency.record(ms * 1_000_000);
+        }
+        let write = Counts {
+            operations: 9,
+            files: 8,
+            bytes: 30_000_000,
+        };
+        let delete = Counts {
+            operations: 70,
+            files: 60,
+            bytes: 0,
+        };
+        let figures = [
+            phase("mount", 2, Counts::default()),
+            phase("tree_write", 3, write),
+            update,
+            phase("delete", 2, delete),
+        ];
+        let space = Metric {
+            metric: "space".into(),
+            value: 5.0,
+            unit: "B".into(),
+            lower_is_better: true,
+        };
+        let rootfs = find("rootfs").unwrap();
+        let metrics = metrics(rootfs, &figures, &[space]);
+        assert_eq!(value(&metrics, "mount"), Some(2.0));
+        assert_eq!(value(&metrics, "tree_write"), Some(10.0));
+        assert_eq!(value(&metrics, "random_update"), Some(25.0));
+        let p99 = value(&metrics, "random_update_p99").unwrap();
+        assert!((99.0..=112.0).contains(&p99), "{p99}");
+        assert_eq!(value(&metrics, "delete"), Some(30.0));
+        assert_eq!(value(&metrics, "space"), Some(5.0));
+        assert_eq!(value(&metrics, "write_amplification"), Some(3.0));
+        assert_eq!(value(&metrics, "tree_read"), None, "it did not happen");
+        let write = metrics
+            .iter()
+            .find(|metric| metric.metric == "tree_write")
+            .unwrap();
+        assert!(!write.lower_is_better && write.unit == "MB/s");
+    }
+
+    #[test]
+    fn nothing_over_no_time_is_no_rate() {
+        let counts = Counts {
+            operations: 1,
+            files: 1,
+            bytes: 1,
+        };
+        let rootfs = find("rootfs").unwrap();
+        let metrics = metrics(rootfs, &[phase("tree_write", 0, counts)], &[]);
+        assert_eq!(value(&metrics, "tree_write"), None);
+    }
+}

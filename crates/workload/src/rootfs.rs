@@ -1,0 +1,416 @@
+//! Workload `rootfs`: the root filesystem of an embedded Debian is installed, read at
+//! boot, updated, and written to by a small database.
+
+use crate::content::generated;
+use crate::distribution::Distribution;
+use crate::listing::{Entry, Kind, Listing};
+use crate::names::join;
+use crate::op::{Content, Op};
+use crate::tree::{self, Size};
+use crate::workload::{
+    Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter, unknown_phase,
+};
+use std::collections::BTreeSet;
+use whichfs_trial::WorkloadSpec;
+use whichfs_units::{GIB, KIB, MIB, Rng};
+
+/// Directory of the files that `random_update` writes to; no tree of a user has it.
+const DATABASE: &str = "whichfs-database";
+
+/// Bytes of a random update: a page of a database.
+const UPDATE: u64 = 4 * KIB;
+
+/// Level of a database's content: it compresses about 2.9-fold under zstd.
+const DATABASE_LEVEL: u8 = 4;
+
+/// Shares are given in parts of this.
+const PERMILLE: u64 = 1000;
+
+/// The workload.
+pub struct Rootfs;
+
+const PARAMETERS: [Parameter; 7] = [
+    Parameter {
+        name: "bytes",
+        default: 192 * MIB,
+        unit: "B",
+        meaning: "bytes of all files, the database's included; a user's tree has its own",
+        min: MIB,
+        max: 64 * GIB,
+    },
+    Parameter {
+        name: "files",
+        default: 6_000,
+        unit: "files",
+        meaning: "regular files of the tree; sizes are scaled to bytes; a user's tree has its own",
+        min: 1,
+        max: 1_000_000,
+    },
+    Parameter {
+        name: "database_files",
+        default: 4,
+        unit: "files",
+        meaning: "files that random_update writes to",
+        min: 1,
+        max: 100,
+    },
+    Parameter {
+        name: "database_bytes",
+        default: 2 * MIB,
+        unit: "B",
+        meaning: "bytes of each of them",
+        min: UPDATE,
+        max: GIB,
+    },
+    Parameter {
+        name: "updates",
+        default: 200,
+        unit: "operations",
+        meaning: "random 4 KiB overwrites, each followed by fsync",
+        min: 1,
+        max: 1_000_000,
+    },
+    Parameter {
+        name: "rewrite_permille",
+        default: 200,
+        unit: "permille",
+        meaning: "share of the files that rewrite overwrites in place",
+        min: 1,
+        max: PERMILLE,
+    },
+    Parameter {
+        name: "delete_permille",
+        default: 500,
+        unit: "permille",
+        meaning: "share of the files that delete removes, whole directories first",
+        min: 1,
+        max: PERMILLE,
+    },
+];
+
+const PHASES: [PhaseDef; 5] = [
+    PhaseDef {
+        name: "tree_write",
+        meaning: "write the whole tree, then syncfs (MB/s)",
+        cold: false,
+        writes: true,
+        space_after: true,
+        metrics: &[MetricDef {
+            metric: "tree_write",
+            rule: Rule::Throughput,
+        }],
+    },
+    PhaseDef {
+        name: "tree_read",
+        meaning: "list every directory, read every link and every byte, cold (MB/s)",
+        cold: true,
+        writes: false,
+        space_after: false,
+        metrics: &[MetricDef {
+            metric: "tree_read",
+            rule: Rule::Throughput,
+        }],
+    },
+    PhaseDef {
+        name: "rewrite",
+        meaning: "overwrite part of the files in place, then syncfs (MB/s)",
+        cold: false,
+        writes: true,
+        space_after: false,
+        metrics: &[MetricDef {
+            metric: "rewrite",
+            rule: Rule::Throughput,
+        }],
+    },
+    PhaseDef {
+        name: "random_update",
+        meaning: "overwrite random 4 KiB of a few files, fsync after each (operations/s, ms)",
+        cold: false,
+        writes: true,
+        space_after: false,
+        metrics: &[
+            MetricDef {
+                metric: "random_update",
+                rule: Rule::OperationRate,
+            },
+            MetricDef {
+                metric: "random_update_p99",
+                rule: Rule::Percentile99,
+            },
+        ],
+    },
+    PhaseDef {
+        name: "delete",
+        meaning: "delete part of the tree, then syncfs (files/s)",
+        cold: false,
+        writes: true,
+        space_after: false,
+        metrics: &[MetricDef {
+            metric: "delete",
+            rule: Rule::FileRate,
+        }],
+    },
+];
+
+impl Workload for Rootfs {
+    fn name(&self) -> &'static str {
+        "rootfs"
+    }
+
+    fn title(&self) -> &'static str {
+        "root filesystem: install, boot, update, a small database"
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &PARAMETERS
+    }
+
+    fn phases(&self) -> &'static [PhaseDef] {
+        &PHASES
+    }
+
+    fn takes_tree(&self) -> bool {
+        true
+    }
+
+    fn generated_tree(&self, spec: &WorkloadSpec, seed: u64) -> Result<Option<Listing>, Error> {
+        self.check(spec)?;
+        if spec.tree.is_some() {
+            return Ok(None);
+        }
+        let value = |name| parameter(self, spec, name);
+        let database = value("database_files") * value("database_bytes");
+        let Some(bytes) = value("bytes").checked_sub(database) else {
+            return Err(Error::Conflict {
+                workload: self.name(),
+                reason: format!(
+                    "bytes = {} does not hold database_files x database_bytes = {database}",
+                    value("bytes")
+                ),
+            });
+        };
+        let size = Size {
+            files: value("files"),
+            bytes,
+        };
+        Ok(Some(tree::draw(
+            Distribution::rootfs(),
+            size,
+            seed,
+            &[DATABASE],
+        )))
+    }
+
+    fn operations(
+        &self,
+        phase: &str,
+        spec: &WorkloadSpec,
+        tree: Option<&Listing>,
+        seed: u64,
+    ) -> Result<Box<dyn Iterator<Item = Op>>, Error> {
+        let generated = self.generated_tree(spec, seed)?;
+        let Some(tree) = generated.as_ref().or(tree) else {
+            return Err(Error::Conflict {
+                workload: self.name(),
+                reason: "a tree of the user is named, but its listing is missing".to_owned(),
+            });
+        };
+        let mut tree = tree.clone();
+        if !spec.unix {
+            tree = tree.without_unix();
+        }
+        let value = |name| parameter(self, spec, name);
+        let ops = match phase {
+            "tree_write" => {
+                let mut ops = create(&tree, spec.unix);
+                ops.extend(create(&self.database(spec, seed), spec.unix));
+                ops.push(Op::SyncFs);
+                ops
+            }
+            "tree_read" => {
+                let mut whole = tree;
+                whole.entries.append(&mut self.database(spec, seed).entries);
+                read(&whole)
+            }
+            "rewrite" => rewrite(&tree, value("rewrite_permille"), seed),
+            "random_update" => {
+                let files = value("database_files");
+                let pages = value("database_bytes") / UPDATE;
+                return Ok(updates(value("updates"), files, pages, seed));
+            }
+            "delete" => delete(&tree, value("delete_permille"), seed),
+            other => return Err(unknown_phase(self, other)),
+        };
+        Ok(Box::new(ops.into_iter()))
+    }
+}
+
+impl Rootfs {
+    /// The files that `random_update` writes to.
+    fn database(&self, spec: &WorkloadSpec, seed: u64) -> Listing {
+        let mut rng = Rng::named(seed, "database");
+        let mut entries = vec![Entry {
+            path: DATABASE.to_owned(),
+            mode: 0o755,
+            kind: Kind::Directory,
+        }];
+        for at in 0..parameter(self, spec, "database_files") {
+            entries.push(Entry {
+                path: database_path(at),
+                mode: 0o644,
+                kind: Kind::File {
+                    size: parameter(self, spec, "database_bytes"),
+                    content: generated(DATABASE_LEVEL, rng.next_u64()),
+                },
+            });
+        }
+        Listing { entries }
+    }
+}
+
+fn database_path(at: u64) -> String {
+    join(DATABASE, &format!("data-{at}.db"))
+}
+
+/// Makes everything in `tree`.
+fn create(tree: &Listing, unix: bool) -> Vec<Op> {
+    let make = |entry: &Entry| {
+        let path = entry.path.clone();
+        let mode = unix.then_some(entry.mode);
+        match &entry.kind {
+            Kind::Directory => Op::Mkdir { path, mode },
+            Kind::File { size, content } => Op::Create {
+                path,
+                size: *size,
+                content: content.clone(),
+                mode,
+            },
+            Kind::Symlink { target } => {
+                let target = target.clone();
+                Op::Symlink { path, target }
+            }
+            Kind::HardLink { existing } => {
+                let existing = existing.clone();
+                Op::HardLink { path, existing }
+            }
+        }
+    };
+    tree.entries.iter().map(make).collect()
+}
+
+/// Reads everything in `tree`, in its order.
+fn read(tree: &Listing) -> Vec<Op> {
+    let root = Op::ReadDir {
+        path: ".".to_owned(),
+    };
+    let look = |entry: &Entry| {
+        let path = entry.path.clone();
+        match &entry.kind {
+            Kind::Directory => Op::ReadDir { path },
+            Kind::File { .. } | Kind::HardLink { .. } => Op::Read { path },
+            Kind::Symlink { .. } => Op::ReadLink { path },
+        }
+    };
+    std::iter::once(root)
+        .chain(tree.entries.iter().map(look))
+        .collect()
+}
+
+/// Overwrites a share of the files, whole and in place.
+fn rewrite(tree: &Listing, permille: u64, seed: u64) -> Vec<Op> {
+    let mut rng = Rng::named(seed, "rewrite");
+    let mut files: Vec<_> = tree.files().filter(|file| file.1 > 0).collect();
+    rng.shuffle(&mut files);
+    let count = (files.len() as u64 * permille).div_ceil(PERMILLE);
+    let mut ops: Vec<Op> = files[..count as usize]
+        .iter()
+        .map(|&(path, len, content)| Op::Overwrite {
+            path: path.to_owned(),
+            offset: 0,
+            len,
+            content: match content {
+                Content::Generated { level, .. } => generated(*level, rng.next_u64()),
+                file @ Content::File { .. } => file.clone(),
+            },
+        })
+        .collect();
+    ops.push(Op::SyncFs);
+    ops
+}
+
+/// Overwrites random pages of the database.
+fn updates(count: u64, files: u64, pages: u64, seed: u64) -> Box<dyn Iterator<Item = Op>> {
+    let mut rng = Rng::named(seed, "random_update");
+    Box::new((0..count).map(move |_| Op::Update {
+        path: database_path(rng.below(files)),
+        offset: rng.below(pages) * UPDATE,
+        len: UPDATE,
+        content: generated(DATABASE_LEVEL, rng.next_u64()),
+    }))
+}
+
+/// Deletes a share of the files: directories with all that is in them, in random
+/// order, as long as they fit into the share, then single files.
+fn delete(tree: &Listing, permille: u64, seed: u64) -> Vec<Op> {
+    let mut rng = Rng::named(seed, "delete");
+    let files = tree.files().count() as u64;
+    let mut left = (files * permille).div_ceil(PERMILLE);
+    let mut doomed: BTreeSet<&str> = BTreeSet::new();
+    let mut directories: Vec<&str> = tree
+        .entries
+        .iter()
+        .filter(|entry| entry.kind == Kind::Directory)
+        .map(|entry| entry.path.as_str())
+        .collect();
+    rng.shuffle(&mut directories);
+    let by_path: std::collections::BTreeMap<&str, &Entry> = tree
+        .entries
+        .iter()
+        .map(|entry| (entry.path.as_str(), entry))
+        .collect();
+    for directory in directories {
+        let prefix = format!("{directory}/");
+        let inside: Vec<&Entry> = by_path
+            .range(prefix.as_str()..)
+            .take_while(|(path, _)| path.starts_with(&prefix))
+            .map(|(_, entry)| *entry)
+            .filter(|entry| !doomed.contains(entry.path.as_str()))
+            .collect();
+        let count = inside.iter().filter(|entry| is_file(entry)).count() as u64;
+        if count <= left && !doomed.contains(directory) {
+            left -= count;
+            doomed.insert(directory);
+            doomed.extend(inside.iter().map(|entry| entry.path.as_str()));
+        }
+    }
+    let mut single: Vec<&Entry> = tree
+        .entries
+        .iter()
+        .filter(|entry| is_file(entry) && !doomed.contains(entry.path.as_str()))
+        .collect();
+    rng.shuffle(&mut single);
+    doomed.extend(
+        single
+            .iter()
+            .take(left as usize)
+            .map(|entry| entry.path.as_str()),
+    );
+    let condemned = tree
+        .entries
+        .iter()
+        .filter(|e| doomed.contains(e.path.as_str()));
+    let (keep_last, first): (Vec<&Entry>, Vec<&Entry>) =
+        condemned.partition(|entry| entry.kind == Kind::Directory);
+    let unlink = first.iter().map(|entry| Op::Unlink {
+        path: entry.path.clone(),
+    });
+    // A directory stands before those inside it: backwards they are empty when their turn comes.
+    let rmdir = keep_last.iter().rev().map(|entry| Op::Rmdir {
+        path: entry.path.clone(),
+    });
+    unlink.chain(rmdir).chain([Op::SyncFs]).collect()
+}
+
+fn is_file(entry: &Entry) -> bool {
+    matches!(entry.kind, Kind::File { .. })
+}

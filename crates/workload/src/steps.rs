@@ -1,0 +1,221 @@
+//! The steps of a trial, composed. Pure.
+
+use crate::workload::{Error, Workload};
+use std::collections::BTreeMap;
+use whichfs_trial::{Step, WorkloadSpec};
+
+/// What of a candidate decides the steps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// Commands that make the filesystem, in order; none if `image` is given.
+    pub mkfs: Vec<Vec<String>>,
+    /// The whole environment of these commands.
+    pub env: BTreeMap<String, String>,
+    /// Block device.
+    pub device: String,
+    /// Image that is written to the device: a read-only filesystem.
+    pub image: Option<String>,
+    /// Kernel name of the filesystem.
+    pub kernel_fs: String,
+    /// Mount options as in fstab.
+    pub mount_options: String,
+    /// Where it is mounted.
+    pub mount_point: String,
+}
+
+/// The steps of `workload` on `candidate`: make or deploy, mount, the phases with cold
+/// remounts where they ask for it, unmount.
+///
+/// `mount` is timed where a filesystem that holds the data is mounted for the first time.
+///
+/// # Errors
+/// If `spec` is not legal.
+pub fn steps(
+    workload: &dyn Workload,
+    spec: &WorkloadSpec,
+    candidate: &Candidate,
+) -> Result<Vec<Step>, Error> {
+    workload.check(spec)?;
+    let mut steps = Vec::new();
+    let read_only = candidate.image.is_some();
+    let mut composer = Composer {
+        candidate,
+        mount_timed: false,
+    };
+    if let Some(image) = &candidate.image {
+        steps.push(Step::Deploy {
+            phase: "deploy".to_owned(),
+            image: image.clone(),
+            device: candidate.device.clone(),
+        });
+        steps.push(Step::DropCaches);
+        steps.push(composer.timed_mount());
+        steps.push(composer.space());
+    } else {
+        steps.extend(composer.mkfs());
+        steps.push(composer.mount(None));
+    }
+    let mut fresh = read_only;
+    for phase in workload.phases() {
+        if read_only && phase.writes {
+            continue;
+        }
+        if phase.cold && !fresh {
+            steps.push(composer.unmount());
+            steps.push(Step::DropCaches);
+            steps.push(composer.timed_mount());
+        }
+        fresh = false;
+        steps.push(Step::Operate {
+            phase: phase.name.to_owned(),
+            workload: spec.clone(),
+            dir: candidate.mount_point.clone(),
+        });
+        if phase.space_after {
+            steps.push(composer.space());
+        }
+    }
+    steps.push(composer.unmount());
+    Ok(steps)
+}
+
+/// Makes the steps that depend on the candidate only.
+struct Composer<'a> {
+    candidate: &'a Candidate,
+    /// The one mount that yields a figure has been composed.
+    mount_timed: bool,
+}
+
+impl Composer<'_> {
+    fn mkfs(&self) -> impl Iterator<Item = Step> {
+        self.candidate.mkfs.iter().enumerate().map(|(at, argv)| {
+            let phase = match at {
+                0 => "mkfs".to_owned(),
+                _ => format!("mkfs_{}", at + 1),
+            };
+            Step::Run {
+                phase: Some(phase),
+                argv: argv.clone(),
+                env: self.candidate.env.clone(),
+                dir: "/".to_owned(),
+                show: false,
+                any_status: false,
+            }
+        })
+    }
+
+    fn mount(&self, phase: Option<&str>) -> Step {
+        Step::Mount {
+            phase: phase.map(str::to_owned),
+            source: self.candidate.device.clone(),
+            target: self.candidate.mount_point.clone(),
+            kernel_fs: self.candidate.kernel_fs.clone(),
+            options: self.candidate.mount_options.clone(),
+        }
+    }
+
+    /// The first time as the phase `mount`, then without one.
+    fn timed_mount(&mut self) -> Step {
+        let phase = (!self.mount_timed).then_some("mount");
+        self.mount_timed = true;
+        self.mount(phase)
+    }
+
+    fn unmount(&self) -> Step {
+        Step::Unmount {
+            phase: None,
+            target: self.candidate.mount_point.clone(),
+        }
+    }
+
+    fn space(&self) -> Step {
+        Step::Space {
+            dir: self.candidate.mount_point.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::{ALL, find};
+
+    fn candidate(image: Option<&str>) -> Candidate {
+        Candidate {
+            mkfs: vec![vec!["mkfs.ext4".into(), "/dev/vda".into()]],
+            env: BTreeMap::new(),
+            device: "/dev/vda".into(),
+            image: image.map(str::to_owned),
+            kernel_fs: "ext4".into(),
+            mount_options: "noatime".into(),
+            mount_point: "/mnt/test".into(),
+        }
+    }
+
+    fn spec(name: &str) -> WorkloadSpec {
+        WorkloadSpec {
+            name: name.into(),
+            parameters: BTreeMap::new(),
+            tree: None,
+            unix: true,
+        }
+    }
+
+    /// One word a step: its kind, with the phase if it has one.
+    fn words(steps: &[Step]) -> Vec<String> {
+        let with = |word: &str, phase: &Option<String>| match phase {
+            Some(phase) => format!("{word}:{phase}"),
+            None => word.to_owned(),
+        };
+        let word = |step: &Step| match step {
+            Step::Run { phase, .. } => with("run", phase),
+            Step::Mount { phase, .. } => with("mount", phase),
+            Step::Unmount { phase, .. } => with("unmount", phase),
+            Step::DropCaches => "drop".into(),
+            Step::Deploy { phase, .. } => format!("deploy:{phase}"),
+            Step::Operate { phase, .. } => phase.clone(),
+            Step::Space { .. } => "space".into(),
+            other => panic!("{other:?}"),
+        };
+        steps.iter().map(word).collect()
+    }
+
+    #[test]
+    fn rootfs_on_a_writable_filesystem() {
+        let steps = steps(find("rootfs").unwrap(), &spec("rootfs"), &candidate(None)).unwrap();
+        let expected = "run:mkfs mount tree_write space unmount drop mount:mount tree_read \
+                        rewrite random_update delete unmount";
+        assert_eq!(words(&steps).join(" "), expected);
+    }
+
+    #[test]
+    fn rootfs_on_a_read_only_filesystem() {
+        let candidate = candidate(Some("/tmp/image"));
+        let steps = steps(find("rootfs").unwrap(), &spec("rootfs"), &candidate).unwrap();
+        let expected = "deploy:deploy drop mount:mount space tree_read unmount";
+        assert_eq!(words(&steps).join(" "), expected);
+    }
+
+    #[test]
+    fn every_phase_has_a_name_of_its_own() {
+        for workload in ALL {
+            let mut two = candidate(None);
+            two.mkfs.push(vec!["tune2fs".into()]);
+            let steps = steps(workload, &spec(workload.name()), &two).unwrap();
+            let mut phases: Vec<String> = words(&steps);
+            phases.retain(|word| !["mount", "unmount", "drop", "space"].contains(&word.as_str()));
+            let count = phases.len();
+            phases.sort();
+            phases.dedup();
+            assert_eq!(phases.len(), count, "{}: {phases:?}", workload.name());
+        }
+    }
+
+    #[test]
+    fn an_illegal_specification_has_no_steps() {
+        let mut bad = spec("rootfs");
+        bad.parameters.insert("files".into(), 0);
+        assert!(steps(find("rootfs").unwrap(), &bad, &candidate(None)).is_err());
+    }
+}

@@ -1,0 +1,315 @@
+//! A tree drawn from a measured distribution. Pure: same seed, same tree.
+
+use crate::content::generated;
+use crate::distribution::{Distribution, weighted};
+use crate::listing::{Entry, Kind, Listing};
+use crate::names::{Names, join};
+use std::collections::BTreeMap;
+use whichfs_units::Rng;
+
+/// Permissions of directories and programs.
+const PROGRAM: u32 = 0o755;
+/// Permissions of other files.
+const DATA: u32 = 0o644;
+
+/// How large a tree is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// Regular files.
+    pub files: u64,
+    /// Their bytes in all.
+    pub bytes: u64,
+}
+
+/// A directory that is being filled.
+struct Directory {
+    path: String,
+    /// Share of its depth's files that it gets.
+    weight: u64,
+}
+
+/// The tree of `seed`, drawn from `from`, with exactly the files and bytes of `size`.
+///
+/// Names in `taken` (in the root) are left free.
+pub fn draw(from: &Distribution, size: Size, seed: u64, taken: &[&str]) -> Listing {
+    let mut names = Names::new(taken.iter().map(|&name| name.to_owned()));
+    let depths = directories(from, size.files, seed, &mut names);
+    let mut content: BTreeMap<String, Vec<Entry>> = BTreeMap::new();
+    let mut order = Vec::new();
+    for directory in depths.iter().flatten() {
+        order.push(directory.path.clone());
+    }
+    let files = files(from, size, seed, &depths, &mut names);
+    let links = links(from, &files, seed, &mut names);
+    for entry in files.into_iter().chain(links) {
+        let (dir, _) = entry.path.rsplit_once('/').unwrap_or_default();
+        content.entry(dir.to_owned()).or_default().push(entry);
+    }
+    arrange(&order, content)
+}
+
+/// Directories by depth; those of depth 1 stand at index 0.
+fn directories(
+    from: &Distribution,
+    files: u64,
+    seed: u64,
+    names: &mut Names,
+) -> Vec<Vec<Directory>> {
+    let mut rng = Rng::named(seed, "tree directories");
+    let mut depths: Vec<Vec<Directory>> = Vec::new();
+    for &measured in &from.directories_by_depth {
+        let count = (measured * files).div_ceil(from.files);
+        let level = (0..count)
+            .map(|_| {
+                let parent = depths.last().map_or("", |above: &Vec<Directory>| {
+                    // The cube makes few parents rich, as /usr/share and /usr/lib are.
+                    let one = rng.below(1 << 20) as u128;
+                    let share = (one * one * one * above.len() as u128) >> 60;
+                    above[share as usize].path.as_str()
+                });
+                let length = from.name_length.draw(&mut rng);
+                Directory {
+                    path: names.path(&mut rng, parent, length, ""),
+                    weight: from.files_per_directory.draw(&mut rng),
+                }
+            })
+            .collect();
+        depths.push(level);
+    }
+    depths
+}
+
+/// Sizes in random order: one from each of `count` equal parts of the distribution,
+/// scaled so that they add up to `bytes`.
+fn sizes(from: &Distribution, count: u64, bytes: u64, rng: &mut Rng) -> Vec<(u64, u64)> {
+    const FINE: u64 = 1 << 20;
+    let drawn: Vec<u64> = (0..count)
+        .map(|at| from.size.at(at * FINE + rng.below(FINE), count * FINE))
+        .collect();
+    let sum: u128 = drawn.iter().map(|&size| u128::from(size)).sum();
+    let scaled = |size: u64| (u128::from(size) * u128::from(bytes) / sum.max(1)) as u64;
+    let mut both: Vec<(u64, u64)> = drawn.iter().map(|&size| (size, scaled(size))).collect();
+    let missing = bytes - both.iter().map(|&(_, scaled)| scaled).sum::<u64>();
+    if let Some(largest) = both.last_mut() {
+        largest.1 += missing;
+    }
+    rng.shuffle(&mut both);
+    both
+}
+
+fn files(
+    from: &Distribution,
+    size: Size,
+    seed: u64,
+    depths: &[Vec<Directory>],
+    names: &mut Names,
+) -> Vec<Entry> {
+    let mut rng = Rng::named(seed, "tree sizes");
+    let sizes = sizes(from, size.files, size.bytes, &mut rng);
+    let mut rng = Rng::named(seed, "tree files");
+    let weights: Vec<Vec<u64>> = depths
+        .iter()
+        .map(|level| {
+            let weights: Vec<u64> = level.iter().map(|dir| dir.weight).collect();
+            let empty = weights.iter().all(|&weight| weight == 0);
+            if empty { vec![1; level.len()] } else { weights }
+        })
+        .collect();
+    let extension_weights: Vec<u64> = from.extensions.iter().map(|known| known.1).collect();
+    sizes
+        .into_iter()
+        .map(|(measured, size)| {
+            let depth = weighted(&mut rng, &from.files_by_depth);
+            let dir = &depths[depth][weighted(&mut rng, &weights[depth])];
+            let (extension, _) = &from.extensions[weighted(&mut rng, &extension_weights)];
+            let length = from.name_length.draw(&mut rng);
+            let level = weighted(&mut rng, &from.class_of(measured).files);
+            let program = rng.below(from.files) < from.executables;
+            Entry {
+                path: names.path(&mut rng, &dir.path, length, extension),
+                mode: if program { PROGRAM } else { DATA },
+                kind: Kind::File {
+                    size,
+                    content: generated(level as u8, rng.next_u64()),
+                },
+            }
+        })
+        .collect()
+}
+
+/// Symbolic links beside files, half of them to a neighbour, half to a path from the
+/// root; and hard links.
+fn links(from: &Distribution, files: &[Entry], seed: u64, names: &mut Names) -> Vec<Entry> {
+    let mut rng = Rng::named(seed, "tree links");
+    let share = |measured: u64| measured * files.len() as u64 / from.files;
+    let mut made = Vec::new();
+    for at in 0..share(from.symlinks) + share(from.hard_links) {
+        let existing = files[rng.below(files.len() as u64) as usize].path.clone();
+        let (dir, name) = existing.rsplit_once('/').unwrap_or(("", &existing));
+        let length = from.name_length.draw(&mut rng);
+        let path = names.path(&mut rng, dir, length, "");
+        let kind = if at >= share(from.symlinks) {
+            Kind::HardLink { existing }
+        } else if rng.ratio(1, 2) {
+            let target = name.to_owned();
+            Kind::Symlink { target }
+        } else {
+            let target = join("", &format!("/{existing}"));
+            Kind::Symlink { target }
+        };
+        made.push(Entry {
+            path,
+            mode: 0o777,
+            kind,
+        });
+    }
+    made
+}
+
+/// Each directory before its content; hard links at the very end, because what they
+/// name may be anywhere.
+fn arrange(order: &[String], mut content: BTreeMap<String, Vec<Entry>>) -> Listing {
+    let mut entries = Vec::new();
+    let mut hard_links = Vec::new();
+    for path in order {
+        entries.push(Entry {
+            path: path.clone(),
+            mode: PROGRAM,
+            kind: Kind::Directory,
+        });
+        for entry in content.remove(path).unwrap_or_default() {
+            if matches!(entry.kind, Kind::HardLink { .. }) {
+                hard_links.push(entry);
+            } else {
+                entries.push(entry);
+            }
+        }
+    }
+    assert!(
+        content.is_empty(),
+        "every file lies in a directory of the tree"
+    );
+    entries.append(&mut hard_links);
+    Listing { entries }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::names::is_portable;
+    use crate::op::Content;
+    use std::collections::BTreeSet;
+
+    const DEFAULT: Size = Size {
+        files: 6_000,
+        bytes: 192 << 20,
+    };
+
+    fn tree(seed: u64) -> Listing {
+        draw(Distribution::rootfs(), DEFAULT, seed, &[])
+    }
+
+    #[test]
+    fn counts_and_bytes_are_exact() {
+        for size in [
+            DEFAULT,
+            Size { files: 1, bytes: 0 },
+            Size {
+                files: 50,
+                bytes: 1 << 20,
+            },
+        ] {
+            let tree = draw(Distribution::rootfs(), size, 1, &[]);
+            assert_eq!(tree.files().count() as u64, size.files);
+            assert_eq!(tree.bytes(), size.bytes);
+        }
+    }
+
+    #[test]
+    fn the_tree_looks_like_what_was_measured() {
+        for seed in 1..=5 {
+            Distribution::rootfs().check(&tree(seed)).unwrap();
+        }
+    }
+
+    #[test]
+    fn planted_wrong_trees_are_found() {
+        let check = |spoil: &dyn Fn(&mut Listing), expected: &str| {
+            let mut wrong = tree(1);
+            spoil(&mut wrong);
+            let error = Distribution::rootfs().check(&wrong).unwrap_err();
+            assert!(error.contains(expected), "{error}");
+        };
+        let each = |tree: &mut Listing, change: &dyn Fn(&mut u64, &mut Content)| {
+            for entry in &mut tree.entries {
+                if let Kind::File { size, content } = &mut entry.kind {
+                    change(size, content);
+                }
+            }
+        };
+        check(
+            &|tree| each(tree, &|size, _| *size = 32 << 10),
+            "share of files up to",
+        );
+        check(
+            &|tree| each(tree, &|_, content| *content = generated(0, 1)),
+            "share of files of level",
+        );
+        check(
+            &|tree| {
+                tree.entries
+                    .retain(|e| !matches!(e.kind, Kind::Symlink { .. }))
+            },
+            "symlinks",
+        );
+        check(
+            &|tree| {
+                for entry in &mut tree.entries {
+                    if matches!(entry.kind, Kind::File { .. }) {
+                        entry.path = format!("d/{}", entry.path.replace('/', "_"));
+                    }
+                }
+            },
+            "depth",
+        );
+        check(
+            &|tree| tree.entries.retain(|e| !matches!(e.kind, Kind::Directory)),
+            "directories",
+        );
+    }
+
+    #[test]
+    fn names_are_portable_and_unique() {
+        let tree = tree(3);
+        let mut seen = BTreeSet::new();
+        for entry in &tree.entries {
+            let name = entry.path.rsplit('/').next().unwrap();
+            assert!(is_portable(name), "{}", entry.path);
+            assert!(
+                seen.insert(entry.path.to_lowercase()),
+                "{} twice",
+                entry.path
+            );
+        }
+    }
+
+    #[test]
+    fn parents_come_first() {
+        let mut seen = BTreeSet::from([String::new()]);
+        for entry in tree(4).entries {
+            let dir = entry.path.rsplit_once('/').map_or("", |(dir, _)| dir);
+            assert!(seen.contains(dir), "{} has no directory yet", entry.path);
+            if let Kind::HardLink { existing } = &entry.kind {
+                assert!(seen.contains(existing), "{existing}");
+            }
+            seen.insert(entry.path);
+        }
+    }
+
+    #[test]
+    fn seeds_differ() {
+        assert_eq!(tree(7), tree(7));
+        assert_ne!(tree(7), tree(8));
+    }
+}

@@ -1,0 +1,305 @@
+//! What a workload is: name, parameters, phases, operations.
+
+use crate::listing::Listing;
+use crate::op::Op;
+use whichfs_trial::WorkloadSpec;
+
+/// A parameter of a workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    /// Name, as in a study file.
+    pub name: &'static str,
+    /// Value where none is given.
+    pub default: u64,
+    /// Unit: `B`, `files`, `operations`, `permille` …
+    pub unit: &'static str,
+    /// What it decides.
+    pub meaning: &'static str,
+    /// Smallest legal value.
+    pub min: u64,
+    /// Largest legal value.
+    pub max: u64,
+}
+
+/// How a figure comes out of a phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// Duration; in `s`.
+    Seconds,
+    /// Bytes of content divided by the duration; in `MB/s` (10^6 bytes).
+    Throughput,
+    /// Timed operations (those with a latency) divided by the duration; in `operations/s`.
+    OperationRate,
+    /// Files divided by the duration; in `files/s`.
+    FileRate,
+    /// The latency that 99 % of the timed operations do not exceed; in `ms`.
+    Percentile99,
+}
+
+/// A metric that a phase yields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MetricDef {
+    /// Name as in DESIGN.md §5.
+    pub metric: &'static str,
+    /// How it comes out of the phase.
+    pub rule: Rule,
+}
+
+/// A phase of a workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PhaseDef {
+    /// Name.
+    pub name: &'static str,
+    /// What is done, in words, with the unit of its figure.
+    pub meaning: &'static str,
+    /// The filesystem is mounted anew with empty caches before it.
+    pub cold: bool,
+    /// It changes the filesystem: impossible on a read-only one.
+    pub writes: bool,
+    /// Used space is taken right after it.
+    pub space_after: bool,
+    /// What it yields.
+    pub metrics: &'static [MetricDef],
+}
+
+/// What cannot be done with a specification.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// A name that does not exist.
+    #[error(transparent)]
+    Unknown(#[from] Unknown),
+    /// A parameter out of its range.
+    #[error("workload {workload}: {name} = {value} is not legal: {min} to {max} {unit}")]
+    Range {
+        /// Name of the workload.
+        workload: &'static str,
+        /// Name of the parameter.
+        name: &'static str,
+        /// What was given.
+        value: u64,
+        /// Smallest legal value.
+        min: u64,
+        /// Largest legal value.
+        max: u64,
+        /// Unit.
+        unit: &'static str,
+    },
+    /// Parameters that contradict each other.
+    #[error("workload {workload}: {reason}")]
+    Conflict {
+        /// Name of the workload.
+        workload: &'static str,
+        /// What contradicts what.
+        reason: String,
+    },
+}
+
+/// A name that does not exist, and the one that may have been meant.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown {kind} {name:?}; did you mean {nearest:?}? There are: {all}")]
+pub struct Unknown {
+    /// What was looked for: `workload`, `parameter`, `phase`.
+    pub kind: &'static str,
+    /// The name that was given.
+    pub name: String,
+    /// The nearest name that exists.
+    pub nearest: String,
+    /// All names, separated by commas.
+    pub all: String,
+}
+
+impl Unknown {
+    /// The error for `name`, which is none of `all`.
+    pub(crate) fn new(
+        kind: &'static str,
+        name: &str,
+        all: impl IntoIterator<Item = &'static str>,
+    ) -> Unknown {
+        let all: Vec<&str> = all.into_iter().collect();
+        let nearest = all
+            .iter()
+            .min_by_key(|known| strsim::damerau_levenshtein(name, known));
+        Unknown {
+            kind,
+            name: name.to_owned(),
+            nearest: nearest.map(|&known| known.to_owned()).unwrap_or_default(),
+            all: all.join(", "),
+        }
+    }
+}
+
+/// A named, seeded sequence of operations in phases.
+pub trait Workload: Sync {
+    /// Name, as on the command line.
+    fn name(&self) -> &'static str;
+
+    /// What it stands for, in one line.
+    fn title(&self) -> &'static str;
+
+    /// Its parameters.
+    fn parameters(&self) -> &'static [Parameter];
+
+    /// Its phases in order.
+    fn phases(&self) -> &'static [PhaseDef];
+
+    /// Whether it can use a tree of the user instead of a generated one.
+    fn takes_tree(&self) -> bool {
+        false
+    }
+
+    /// The tree that `spec` describes, if the workload has one and the user gave none.
+    ///
+    /// # Errors
+    /// If a parameter is unknown or out of its range.
+    fn generated_tree(&self, _spec: &WorkloadSpec, _seed: u64) -> Result<Option<Listing>, Error> {
+        Ok(None)
+    }
+
+    /// The operations of `phase`. `tree` is the listing of the user's tree if `spec` has
+    /// one, else ignored.
+    ///
+    /// # Errors
+    /// If phase or parameter is unknown, or a parameter is out of its range.
+    fn operations(
+        &self,
+        phase: &str,
+        spec: &WorkloadSpec,
+        tree: Option<&Listing>,
+        seed: u64,
+    ) -> Result<Box<dyn Iterator<Item = Op>>, Error>;
+
+    /// Checks the names and values of `spec`'s parameters.
+    ///
+    /// # Errors
+    /// The first parameter that is unknown or out of its range.
+    fn check(&self, spec: &WorkloadSpec) -> Result<(), Error> {
+        let definitions = self.parameters();
+        for (name, &value) in &spec.parameters {
+            let Some(known) = definitions.iter().find(|known| known.name == name) else {
+                let all = definitions.iter().map(|known| known.name);
+                return Err(Unknown::new("parameter", name, all).into());
+            };
+            if !(known.min..=known.max).contains(&value) {
+                return Err(Error::Range {
+                    workload: self.name(),
+                    name: known.name,
+                    value,
+                    min: known.min,
+                    max: known.max,
+                    unit: known.unit,
+                });
+            }
+        }
+        if spec.tree.is_some() && !self.takes_tree() {
+            return Err(Error::Conflict {
+                workload: self.name(),
+                reason: "it cannot use a tree of yours; leave out --tree".to_owned(),
+            });
+        }
+        Ok(())
+    }
+}
+
+/// The value of `workload`'s parameter `name` in `spec`, or its default.
+///
+/// # Panics
+/// If the workload defines no such parameter: a fault of the caller.
+pub fn parameter(workload: &dyn Workload, spec: &WorkloadSpec, name: &str) -> u64 {
+    let definition = workload
+        .parameters()
+        .iter()
+        .find(|known| known.name == name);
+    let Some(definition) = definition else {
+        unreachable!("{} defines no parameter {name}", workload.name())
+    };
+    spec.parameters
+        .get(name)
+        .copied()
+        .unwrap_or(definition.default)
+}
+
+/// The error for a phase that `workload` does not have.
+pub(crate) fn unknown_phase(workload: &dyn Workload, phase: &str) -> Error {
+    let names = workload.phases().iter().map(|known| known.name);
+    Unknown::new("phase", phase, names).into()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::{ALL, find};
+    use std::collections::BTreeMap;
+
+    /// A specification of `name` with `parameters`.
+    fn spec(name: &str, parameters: &[(&str, u64)]) -> WorkloadSpec {
+        WorkloadSpec {
+            name: name.into(),
+            parameters: parameters
+                .iter()
+                .map(|&(name, value)| (name.to_owned(), value))
+                .collect::<BTreeMap<_, _>>(),
+            tree: None,
+            unix: true,
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_offers_the_nearest() {
+        let error = find("rotfs").err().unwrap();
+        assert_eq!(error.nearest, "rootfs");
+        let rootfs = find("rootfs").unwrap();
+        let error = rootfs.check(&spec("rootfs", &[("file", 9)])).unwrap_err();
+        assert!(error.to_string().contains("\"files\""), "{error}");
+    }
+
+    #[test]
+    fn a_value_out_of_range_names_the_range() {
+        let rootfs = find("rootfs").unwrap();
+        let error = rootfs.check(&spec("rootfs", &[("files", 0)])).unwrap_err();
+        assert!(
+            error.to_string().contains("files = 0 is not legal"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn only_some_workloads_take_a_tree() {
+        let mut logger = spec("logger", &[]);
+        logger.tree = Some("/etc".into());
+        assert!(find("logger").unwrap().check(&logger).is_err());
+        logger.name = "rootfs".into();
+        find("rootfs").unwrap().check(&logger).unwrap();
+    }
+
+    #[test]
+    fn every_definition_is_legal_and_unique() {
+        for workload in ALL {
+            let mut names = Vec::new();
+            for parameter in workload.parameters() {
+                assert!((parameter.min..=parameter.max).contains(&parameter.default));
+                names.push(parameter.name);
+            }
+            for phase in workload.phases() {
+                assert!(!phase.meaning.is_empty());
+                names.push(phase.name);
+            }
+            let count = names.len();
+            names.sort_unstable();
+            names.dedup();
+            assert_eq!(names.len(), count, "a name twice in {}", workload.name());
+        }
+    }
+
+    #[test]
+    fn an_unknown_phase_is_refused() {
+        for workload in ALL {
+            let spec = spec(workload.name(), &[]);
+            let error = workload
+                .operations("nothing", &spec, None, 1)
+                .err()
+                .unwrap();
+            assert!(error.to_string().contains("unknown phase"), "{error}");
+        }
+    }
+}
