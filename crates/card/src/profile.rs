@@ -204,7 +204,7 @@ impl Profile {
         let page = self.page_bytes();
         let multiple = |path: &'static str, of: u64, what: &str| {
             let value = self.figure(path);
-            if value % of == 0 {
+            if value.is_multiple_of(of) {
                 return Ok(());
             }
             Err((

@@ -28,6 +28,9 @@
 //!
 //! Erased AUs (discarded, or never written) have nothing to copy: opening one is cheap.
 
+#[cfg(test)]
+mod tests;
+
 use super::Violation;
 use super::pool::Pool;
 use crate::bus::span_ns;
@@ -464,6 +467,11 @@ impl LogBlock {
                 "{chaotic} chaotic logs, {} counted",
                 self.chaotic
             )));
+        }
+        let mut open: Vec<u32> = self.slots.iter().map(|slot| slot.au).collect();
+        open.sort_unstable();
+        if let Some(twice) = open.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(Violation(format!("AU {} is open twice", twice[0])));
         }
         if self.slots.len() > self.rules.open_linear {
             return Err(Violation(format!("{} open AUs", self.slots.len())));

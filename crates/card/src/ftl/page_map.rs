@@ -20,6 +20,9 @@
 //! A physical address is `block << shift | unit in block`, so that AUs that are no power of
 //! two (24 MiB on a SanDisk Ultra) need no division.
 
+#[cfg(test)]
+mod tests;
+
 use super::Violation;
 use super::pool::Pool;
 use crate::bus::span_ns;
