@@ -109,6 +109,36 @@ impl CowArray {
         &mut self.chunks_mut()[start / CHUNK].owned(fill)[within..end]
     }
 
+    /// Puts `first`, `first + 1`, … at `indices`.
+    pub fn assign(&mut self, indices: &[u32], first: u32) {
+        let fill = self.fill;
+        let chunks = self.chunks_mut();
+        for (index, value) in indices.iter().zip(first..) {
+            let index = *index as usize;
+            chunks[index / CHUNK].owned(fill)[index % CHUNK] = value;
+        }
+    }
+
+    /// Writes to the front of `found` those of `indices` that hold `first`, `first + 1`, … (the
+    /// n-th index is compared with `first + n`) and returns how many. `found` has room for
+    /// one more than all. There is no branch on the answer: the processor then has many of
+    /// the random look-ups under way at once.
+    pub fn select(&mut self, indices: &[u32], first: u32, found: &mut [u32]) -> usize {
+        let fill = self.fill;
+        let chunks = self.chunks_mut();
+        let mut count = 0;
+        for (&index, value) in indices.iter().zip(first..) {
+            let at = index as usize;
+            let held = match &chunks[at / CHUNK] {
+                Chunk::Owned(entries) => entries[at % CHUNK],
+                other => other.entries().map_or(fill, |entries| entries[at % CHUNK]),
+            };
+            found[count] = index;
+            count += usize::from(held == value);
+        }
+        count
+    }
+
     /// Adds one to entry `index`.
     #[inline(always)]
     pub fn increment(&mut self, index: usize) {

@@ -67,7 +67,11 @@ fn request(profile: &Profile, op: u8, place: u64, sectors: u64, fua: bool) -> Re
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 200,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn any_stream_keeps_the_map_and_the_books(

@@ -34,12 +34,14 @@ fn check(from: &str, to: &str, line: usize, key: &str, words: &[&str]) {
     }
 }
 
+/// Line on which `words` stand in the good profile.
+fn line(words: &str) -> usize {
+    let good = text();
+    good[..good.find(words).unwrap()].matches('\n').count() + 1
+}
+
 #[test]
 fn every_mistake_is_named_with_line_key_and_what_is_legal() {
-    let line = |text: &str| {
-        let good = self::text();
-        good[..good.find(text).unwrap()].matches('\n').count() + 1
-    };
     let page = line("page_bytes");
     check(
         "page_bytes = { value = 4096,",
@@ -97,6 +99,10 @@ fn every_mistake_is_named_with_line_key_and_what_is_legal() {
         "geometry.page_bytes",
         &["unit"],
     );
+}
+
+#[test]
+fn mistakes_of_the_file_as_a_whole_are_named_too() {
     check(
         "page_bytes =",
         "page_byte =",
@@ -212,7 +218,8 @@ proptest! {
                     prop_assert_eq!(was, is);
                 }
                 let factor = 1.0 + was.uncertainty_percent as f64 / 100.0;
-                let (least, most) = (was.value as f64 / factor - 1.0, was.value as f64 * factor + 1.0);
+                let value = was.value as f64;
+                let (least, most) = (value / factor - 1.0, value * factor + 1.0);
                 prop_assert!((least..=most).contains(&(is.value as f64)), "{is:?}");
             }
         }

@@ -194,8 +194,7 @@ impl PageMap {
         live * self.rules.copy_unit_ns + self.rules.erase_ns
     }
 
-    /// Lists the units that live in `victim` in `moving`. Without a branch on what lives: the
-    /// processor then has many of the random look-ups under way at once.
+    /// Lists the units that live in `victim` in `moving`.
     fn gather(&mut self, victim: u32) {
         let mut address = victim << self.rules.shift;
         let end = address + self.rules.units_per_block;
@@ -204,11 +203,8 @@ impl PageMap {
             .resize(self.rules.units_per_block as usize + 1, NONE);
         while address < end {
             let owners = self.owner.run(address as usize, (end - address) as usize);
-            for &unit in &*owners {
-                self.moving[found] = unit;
-                found += usize::from(self.map.read(unit as usize) == address);
-                address += 1;
-            }
+            found += self.map.select(owners, address, &mut self.moving[found..]);
+            address += owners.len() as u32;
         }
         self.moving.truncate(found);
     }
@@ -236,9 +232,7 @@ impl PageMap {
                 .run(address as usize, room.min(self.moving.len() - done));
             let units = &self.moving[done..done + places.len()];
             places.copy_from_slice(units);
-            for (unit, place) in units.iter().zip(address..) {
-                self.map.replace(*unit as usize, place);
-            }
+            self.map.assign(units, address);
             done += units.len();
             self.live[frontier.block as usize] += units.len() as u32;
             self.copies = Some(Frontier {
