@@ -22,7 +22,7 @@ fn main() {
         };
         let units = profile.capacity_bytes() / UNIT;
         let floor = floor_per_second(units);
-        let mut card = Card::used(&profile, 1);
+        let mut card = snapshots(name, &profile);
         // Warm: every spare block taken, collections steady.
         run(&mut card, units, WRITES / 4);
         let began = Instant::now();
@@ -38,6 +38,27 @@ fn main() {
             card.stats().au_copies,
         );
     }
+}
+
+/// Makes a used card and shows what making, keeping, restoring and cloning it take.
+fn snapshots(name: &str, profile: &Profile) -> Card {
+    let began = Instant::now();
+    let card = Card::used(profile, 1);
+    let (made, began) = (began.elapsed(), Instant::now());
+    let bytes = card.to_bytes();
+    let (kept, began) = (began.elapsed(), Instant::now());
+    let restored = Card::from_bytes(profile, &bytes);
+    let (read, began) = (began.elapsed(), Instant::now());
+    let clone = card.clone();
+    println!(
+        "{name}: used in {made:.0?}; {} MiB to bytes in {kept:.0?}, back in {read:.0?} ({}); \
+         clone in {:.0?}",
+        bytes.len() >> 20,
+        if restored.is_ok() { "same" } else { "refused" },
+        began.elapsed(),
+    );
+    drop(clone);
+    card
 }
 
 fn run(card: &mut Card, units: u64, writes: u64) {

@@ -3,7 +3,7 @@
 //! `Arc::make_mut` costs a locked instruction on every access, which also stalls the
 //! memory pipeline of the random lookups a page map makes. So a chunk that only this
 //! array uses is a plain box; cloning turns the boxes into shared ones, once. The mutex is
-//! taken by `clone` and `get` alone; the hot path has `&mut self` and no lock.
+//! taken by `clone` and by readers of the whole; the hot path has `&mut self` and no lock.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -71,12 +71,8 @@ impl CowArray {
         }
     }
 
-    /// Number of entries.
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Entry `index`, for checkers and other cold code.
+    /// Entry `index`, seen through the lock.
+    #[cfg(test)]
     pub fn get(&self, index: usize) -> u32 {
         assert!(index < self.len, "entry {index} of {}", self.len);
         let chunks = self.lock();
@@ -103,6 +99,44 @@ impl CowArray {
         let fill = self.fill;
         let entries = self.chunks_mut()[index / CHUNK].owned(fill);
         std::mem::replace(&mut entries[index % CHUNK], value)
+    }
+
+    /// The entries from `start` on, for writing: `most` of them or up to the chunk's end.
+    pub fn run(&mut self, start: usize, most: usize) -> &mut [u32] {
+        let fill = self.fill;
+        let within = start % CHUNK;
+        let end = CHUNK.min(within + most);
+        &mut self.chunks_mut()[start / CHUNK].owned(fill)[within..end]
+    }
+
+    /// Puts `first`, `first + 1`, … at `indices`.
+    pub fn assign(&mut self, indices: &[u32], first: u32) {
+        let fill = self.fill;
+        let chunks = self.chunks_mut();
+        for (index, value) in indices.iter().zip(first..) {
+            let index = *index as usize;
+            chunks[index / CHUNK].owned(fill)[index % CHUNK] = value;
+        }
+    }
+
+    /// Writes to the front of `found` those of `indices` that hold `first`, `first + 1`, … (the
+    /// n-th index is compared with `first + n`) and returns how many. `found` has room for
+    /// one more than all. There is no branch on the answer: the processor then has many of
+    /// the random look-ups under way at once.
+    pub fn select(&mut self, indices: &[u32], first: u32, found: &mut [u32]) -> usize {
+        let fill = self.fill;
+        let chunks = self.chunks_mut();
+        let mut count = 0;
+        for (&index, value) in indices.iter().zip(first..) {
+            let at = index as usize;
+            let held = match &chunks[at / CHUNK] {
+                Chunk::Owned(entries) => entries[at % CHUNK],
+                other => other.entries().map_or(fill, |entries| entries[at % CHUNK]),
+            };
+            found[count] = index;
+            count += usize::from(held == value);
+        }
+        count
     }
 
     /// Adds one to entry `index`.

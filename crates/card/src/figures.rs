@@ -1,6 +1,7 @@
 //! The figures a profile may state: names, legal ranges, meaning. One table, used by the
 //! reader, by the drawing of uncertain parameters and by the messages.
 
+use crate::ftl::MAX_LOGS;
 use crate::profile::Family;
 
 /// What kind of a quantity a figure is.
@@ -113,6 +114,7 @@ pub(crate) const SPECS: &[Spec] = &[
     varied("cache.fua_us", 0, LONG_US, Some(0)),
     log_block(varied("log_block.sub_page_us", 0, LONG_US, None)),
     log_block(varied("log_block.random_percent", 100, 10_000, None)),
+    log_block(fixed("log_block.log_aus", 1, MAX_LOGS as u64, Some(1))),
     log_block(fixed("log_block.gap_bytes", 0, 64 << 20, Some(0))),
     log_block(fixed("log_block.small_write_bytes", 0, 1 << 20, Some(0))),
     log_block(varied("log_block.small_write_us", 0, LONG_US, Some(0))),

@@ -13,7 +13,7 @@ use crate::profile::{Family, Profile};
 use crate::stats::Stats;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use log_block::LogBlock;
+pub(crate) use log_block::{LogBlock, MAX_LOGS};
 pub(crate) use page_map::PageMap;
 
 /// An invariant of the mapping that does not hold: a bug of the model, or a corrupt snapshot.

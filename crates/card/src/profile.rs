@@ -204,7 +204,7 @@ impl Profile {
         let page = self.page_bytes();
         let multiple = |path: &'static str, of: u64, what: &str| {
             let value = self.figure(path);
-            if value % of == 0 {
+            if value.is_multiple_of(of) {
                 return Ok(());
             }
             Err((
@@ -224,13 +224,13 @@ impl Profile {
                 "page_map.unit_bytes",
             )?;
         }
-        let open = self.open_aus_linear().max(self.open_aus_random());
-        if self.family == Family::LogBlock && self.figure("geometry.spare_aus") < open + 2 {
-            let path = "geometry.spare_aus";
-            return Err((
-                path,
-                format!("fewer than the {open} open AUs and two for merging"),
-            ));
+        if self.family == Family::LogBlock {
+            let more_logs = (self.figure("log_block.log_aus") - 1) * self.open_aus_random();
+            let needed = self.open_aus_linear().max(self.open_aus_random()) + more_logs + 2;
+            if self.figure("geometry.spare_aus") < needed {
+                let found = format!("fewer than the {needed} that open AUs and merging take");
+                return Err(("geometry.spare_aus", found));
+            }
         }
         if self.capacity_bytes() < self.au_bytes() * (self.fat_aus() + 1) {
             let path = "geometry.capacity_bytes";

@@ -13,8 +13,9 @@
 //! **Order.** A log that is written in order from one end to the other replaces the mother
 //! without copying (*switch*). A jump ahead of at most `gap_bytes` is filled by copying and
 //! stays in order [P-7904670]. Anything else makes the log *chaotic*: each page then costs
-//! `random_percent` of its time (WB5: 3–4 × for 16–64 KiB, 2.3.4), the log fills up by pages
-//! *programmed*, not by pages covered, and closing it is a full merge into a third block.
+//! `random_percent` of its time, overhead included (WB5: 3–4 × for 16–64 KiB, 2.3.4), the
+//! log fills up by pages *programmed*, not by pages covered, and closing it is a full merge into a third block. A
+//! log may have `log_aus` blocks, as superblock layers do [HYB], which makes merges rarer.
 //!
 //! **Small writes.** A write that covers part of a page costs `sub_page_us` for that page:
 //! more than a page or less, as measured (2.3.3). With `small_write_bytes` set, writes below
@@ -27,6 +28,9 @@
 //!
 //! Erased AUs (discarded, or never written) have nothing to copy: opening one is cheap.
 
+#[cfg(test)]
+mod tests;
+
 use super::Violation;
 use super::pool::Pool;
 use crate::bus::span_ns;
@@ -35,6 +39,8 @@ use crate::profile::Profile;
 use crate::stats::Stats;
 use serde::{Deserialize, Serialize};
 
+/// Most log blocks that one AU may use.
+pub(crate) const MAX_LOGS: usize = 4;
 /// No physical block.
 const NONE: u32 = u32::MAX;
 
@@ -55,6 +61,7 @@ struct Rules {
     sub_page_ns: u64,
     random_percent: u64,
     gap_bytes: u64,
+    log_aus: u32,
     small_write_bytes: u64,
     small_write_ns: u64,
     fat_overhead_ns: u64,
@@ -67,14 +74,14 @@ struct Rules {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Slot {
     au: u32,
-    /// Physical log block.
-    log: u32,
+    /// Physical log blocks, [`NONE`] beyond those in use; a log in order has one.
+    logs: [u32; MAX_LOGS],
     /// In order: the log holds `start..next`.
     start: u32,
     next: u32,
     /// One past the highest byte written while open.
     high: u32,
-    /// Pages programmed in the log block.
+    /// Pages programmed in the log blocks.
     used_pages: u32,
     chaotic: bool,
     /// Stamp of the last use, for eviction.
@@ -205,7 +212,7 @@ impl LogBlock {
         let mut found = self.slots.iter().position(|slot| slot.au == au);
         if let Some(at) = found {
             let needed = self.rules.pages_touched(within, length);
-            let full = self.slots[at].used_pages + needed > self.rules.pages_per_au();
+            let full = self.slots[at].used_pages + needed > self.rules.log_pages();
             if whole || (full && !self.continues(at, within)) {
                 spent += self.close(at, whole, stats);
                 found = None;
@@ -239,12 +246,13 @@ impl LogBlock {
         if self.slots.len() >= self.rules.open_linear {
             spent += self.close(self.oldest(false), false, stats);
         }
-        let log = self.pool.take();
+        let mut logs = [NONE; MAX_LOGS];
+        logs[0] = self.pool.take();
         let (start, next, high) = (within, within, within);
         let used_at = self.clock;
         self.slots.push(Slot {
             au,
-            log,
+            logs,
             start,
             next,
             high,
@@ -264,7 +272,6 @@ impl LogBlock {
         }
         if within > slot.next && u64::from(within - slot.next) <= self.rules.gap_bytes {
             let gap = u64::from(within - slot.next);
-            self.slots[at].used_pages += (gap / self.rules.page_bytes) as u32;
             self.slots[at].next = within;
             stats.programmed_bytes += gap;
             return span_ns(gap, self.rules.copy_rate);
@@ -309,12 +316,24 @@ impl LogBlock {
         stats.programmed_bytes += (pages + partial) * rules.page_bytes;
         let au_bytes = rules.au_bytes;
         let slot = &mut self.slots[at];
-        slot.used_pages += (pages + partial) as u32;
         slot.high = slot.high.max(end);
         if slot.chaotic {
-            return page_ns * rules.random_percent / 100;
+            slot.used_pages += (pages + partial) as u32;
+            let blocks = slot.used_pages.div_ceil(rules.pages_per_au()) as usize;
+            for log in slot
+                .logs
+                .iter_mut()
+                .take(blocks)
+                .filter(|log| **log == NONE)
+            {
+                *log = self.pool.take();
+            }
+            let extra = if joined { 0 } else { rules.overhead_ns } * (rules.random_percent - 100);
+            return (page_ns * rules.random_percent + extra) / 100;
         }
         slot.next = end;
+        // In order, small writes share pages.
+        slot.used_pages = rules.pages_touched(slot.start, end - slot.start);
         let complete = slot.start == 0 && u64::from(end) == au_bytes;
         page_ns
             + if complete {
@@ -334,7 +353,7 @@ impl LogBlock {
         let mother_bytes = u64::from(self.filled.read(au)) * page;
         let high = mother_bytes.max(u64::from(slot.high));
         if superseded {
-            return self.erase(slot.log, stats);
+            return self.erase_logs(&slot, stats);
         }
         let copied = if slot.chaotic {
             high
@@ -347,10 +366,10 @@ impl LogBlock {
         stats.au_copies += u64::from(copied > 0);
         let new = if slot.chaotic {
             let merged = self.pool.take();
-            spent += self.erase(slot.log, stats);
+            spent += self.erase_logs(&slot, stats);
             merged
         } else {
-            slot.log
+            slot.logs[0]
         };
         let mother = self.map.replace(au, new);
         self.filled.replace(au, high.div_ceil(page) as u32);
@@ -360,37 +379,41 @@ impl LogBlock {
         spent
     }
 
+    fn erase_logs(&mut self, slot: &Slot, stats: &mut Stats) -> u64 {
+        let logs = slot.logs.iter().filter(|log| **log != NONE);
+        logs.map(|log| self.erase(*log, stats)).sum()
+    }
+
     fn erase(&mut self, block: u32, stats: &mut Stats) -> u64 {
         self.pool.erase(block);
         stats.erases += 1;
         self.rules.erase_ns
     }
 
+    /// Erases the AUs covered wholly; one covered in part costs time and keeps its data.
     pub fn discard(&mut self, offset: u64, bytes: u64, stats: &mut Stats) -> u64 {
         let au_bytes = self.rules.au_bytes;
         let end = offset + bytes;
-        let capacity_end = u64::from(self.rules.aus) * au_bytes;
-        let first = offset.div_ceil(au_bytes);
-        let last = if end >= self.capacity_tail() {
-            capacity_end
+        let to_the_end = end == self.rules.capacity_bytes;
+        let first = offset.div_ceil(au_bytes).max(u64::from(self.rules.fat_aus));
+        let last = if to_the_end {
+            u64::from(self.rules.aus)
         } else {
-            end
-        } / au_bytes;
-        if first > last || (first == last && !end.is_multiple_of(au_bytes)) {
-            return self.rules.discard_partial_ns;
-        }
+            end / au_bytes
+        };
         let mut spent = 0;
-        for au in first.max(u64::from(self.rules.fat_aus))..last {
+        for au in first..last {
             spent += self.forget(au as u32, stats);
         }
-        let ragged = u64::from(!offset.is_multiple_of(au_bytes))
-            + u64::from(end < last * au_bytes || end > last * au_bytes && end < capacity_end);
+        let head = !offset.is_multiple_of(au_bytes);
+        let tail = !end.is_multiple_of(au_bytes) && !to_the_end;
+        let one_au = offset / au_bytes == (end - 1) / au_bytes;
+        let ragged = if one_au {
+            u64::from(head | tail)
+        } else {
+            u64::from(head) + u64::from(tail)
+        };
         spent + ragged * self.rules.discard_partial_ns
-    }
-
-    /// First byte of the last AU's end as the host can reach it.
-    fn capacity_tail(&self) -> u64 {
-        self.rules.capacity_bytes
     }
 
     /// Erases everything of one AU.
@@ -399,7 +422,7 @@ impl LogBlock {
         if let Some(at) = self.slots.iter().position(|slot| slot.au == au) {
             let slot = self.slots.swap_remove(at);
             self.chaotic -= usize::from(slot.chaotic);
-            spent += self.erase(slot.log, stats);
+            spent += self.erase_logs(&slot, stats);
         }
         let mother = self.map.replace(au as usize, NONE);
         self.filled.replace(au as usize, 0);
@@ -416,7 +439,11 @@ impl LogBlock {
     /// Every physical block is exactly one of: mapped, log, free, small-write area.
     pub fn verify(&self) -> Result<(), Violation> {
         let mut owners = vec![0_u32; self.pool.total() as usize];
-        let logs = self.slots.iter().map(|slot| slot.log);
+        let logs = self
+            .slots
+            .iter()
+            .flat_map(|slot| slot.logs)
+            .filter(|log| *log != NONE);
         let mapped = self.map.to_vec().into_iter().filter(|block| *block != NONE);
         for block in logs
             .chain(mapped)
@@ -440,6 +467,11 @@ impl LogBlock {
                 "{chaotic} chaotic logs, {} counted",
                 self.chaotic
             )));
+        }
+        let mut open: Vec<u32> = self.slots.iter().map(|slot| slot.au).collect();
+        open.sort_unstable();
+        if let Some(twice) = open.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(Violation(format!("AU {} is open twice", twice[0])));
         }
         if self.slots.len() > self.rules.open_linear {
             return Err(Violation(format!("{} open AUs", self.slots.len())));
@@ -466,6 +498,7 @@ impl Rules {
             erase_ns: profile.nanos("copy.erase_us"),
             sub_page_ns: profile.nanos("log_block.sub_page_us"),
             random_percent: profile.figure("log_block.random_percent"),
+            log_aus: profile.figure("log_block.log_aus") as u32,
             gap_bytes: profile.figure("log_block.gap_bytes"),
             small_write_bytes: profile.figure("log_block.small_write_bytes"),
             small_write_ns: profile.nanos("log_block.small_write_us"),
@@ -474,6 +507,11 @@ impl Rules {
             discard_partial_ns: profile.nanos("discard.partial_au_us"),
             coalesce: profile.figure("write.coalesce") == 1,
         }
+    }
+
+    /// Pages that a chaotic log may use before it is merged.
+    fn log_pages(&self) -> u32 {
+        self.pages_per_au() * self.log_aus
     }
 
     fn pages_per_au(&self) -> u32 {

@@ -20,6 +20,9 @@
 //! A physical address is `block << shift | unit in block`, so that AUs that are no power of
 //! two (24 MiB on a SanDisk Ultra) need no division.
 
+#[cfg(test)]
+mod tests;
+
 use super::Violation;
 use super::pool::Pool;
 use crate::bus::span_ns;
@@ -65,13 +68,16 @@ pub(crate) struct PageMap {
     rules: Rules,
     /// Logical unit → physical address.
     map: CowArray,
-    /// Physical address → logical unit that lives there.
+    /// Physical address → logical unit programmed there; it lives there still if the map agrees.
     owner: CowArray,
     /// Live units of each block, with [`NOT_CLOSED`].
     live: Vec<u32>,
     host: Option<Frontier>,
     copies: Option<Frontier>,
     pool: Pool,
+    /// Units on the move; kept for its memory.
+    #[serde(skip)]
+    moving: Vec<u32>,
 }
 
 impl PageMap {
@@ -86,6 +92,7 @@ impl PageMap {
             host: None,
             copies: None,
             pool: Pool::new(blocks),
+            moving: Vec::new(),
             rules,
         }
     }
@@ -153,10 +160,10 @@ impl PageMap {
         spent
     }
 
-    /// What lives at `address` is garbage from now on.
+    /// What lives at `address` is garbage from now on: the map no longer points to it, which
+    /// is all that tells. Marking it would cost a second random access for every write.
     #[inline]
     fn kill(&mut self, address: u32) {
-        self.owner.replace(address as usize, NONE);
         self.live[(address >> self.rules.shift) as usize] -= 1;
     }
 
@@ -176,20 +183,63 @@ impl PageMap {
     fn collect(&mut self, stats: &mut Stats) -> u64 {
         let victim = self.emptiest();
         let live = u64::from(self.live[victim as usize]);
-        let base = victim << self.rules.shift;
-        for slot in 0..self.rules.units_per_block {
-            let unit = self.owner.read((base | slot) as usize);
-            if unit != NONE {
-                self.move_unit(unit);
-                self.owner.replace((base | slot) as usize, NONE);
-            }
-        }
+        self.gather(victim);
+        debug_assert_eq!(self.moving.len() as u64, live);
+        self.settle();
         self.live[victim as usize] = NOT_CLOSED;
         self.pool.erase(victim);
         stats.erases += 1;
         stats.au_copies += u64::from(live > 0);
         stats.programmed_bytes += live * self.rules.unit_bytes;
         live * self.rules.copy_unit_ns + self.rules.erase_ns
+    }
+
+    /// Lists the units that live in `victim` in `moving`.
+    fn gather(&mut self, victim: u32) {
+        let mut address = victim << self.rules.shift;
+        let end = address + self.rules.units_per_block;
+        let mut found = 0;
+        self.moving
+            .resize(self.rules.units_per_block as usize + 1, NONE);
+        while address < end {
+            let owners = self.owner.run(address as usize, (end - address) as usize);
+            found += self.map.select(owners, address, &mut self.moving[found..]);
+            address += owners.len() as u32;
+        }
+        self.moving.truncate(found);
+    }
+
+    /// Gives the units in `moving` new places behind the copies made before.
+    fn settle(&mut self) {
+        let mut done = 0;
+        while done < self.moving.len() {
+            let frontier = match self.copies {
+                Some(frontier) if frontier.next < self.rules.units_per_block => frontier,
+                full => {
+                    if let Some(full) = full {
+                        self.live[full.block as usize] &= !NOT_CLOSED;
+                    }
+                    Frontier {
+                        block: self.pool.take(),
+                        next: 0,
+                    }
+                }
+            };
+            let address = frontier.block << self.rules.shift | frontier.next;
+            let room = (self.rules.units_per_block - frontier.next) as usize;
+            let places = self
+                .owner
+                .run(address as usize, room.min(self.moving.len() - done));
+            let units = &self.moving[done..done + places.len()];
+            places.copy_from_slice(units);
+            self.map.assign(units, address);
+            done += units.len();
+            self.live[frontier.block as usize] += units.len() as u32;
+            self.copies = Some(Frontier {
+                next: frontier.next + units.len() as u32,
+                ..frontier
+            });
+        }
     }
 
     /// The closed block with the least live data; the first of equals.
@@ -203,30 +253,6 @@ impl PageMap {
             .iter()
             .position(|live| *live == least)
             .map_or(0, |block| block as u32)
-    }
-
-    #[inline]
-    fn move_unit(&mut self, unit: u32) {
-        let frontier = match self.copies {
-            Some(frontier) if frontier.next < self.rules.units_per_block => frontier,
-            full => {
-                if let Some(full) = full {
-                    self.live[full.block as usize] &= !NOT_CLOSED;
-                }
-                Frontier {
-                    block: self.pool.take(),
-                    next: 0,
-                }
-            }
-        };
-        let address = frontier.block << self.rules.shift | frontier.next;
-        self.copies = Some(Frontier {
-            next: frontier.next + 1,
-            ..frontier
-        });
-        self.live[frontier.block as usize] += 1;
-        self.map.replace(unit as usize, address);
-        self.owner.replace(address as usize, unit);
     }
 
     pub fn discard(&mut self, offset: u64, bytes: u64, _stats: &mut Stats) -> u64 {
@@ -250,18 +276,23 @@ impl PageMap {
     pub fn verify(&self) -> Result<(), Violation> {
         let (map, owner) = (self.map.to_vec(), self.owner.to_vec());
         let mut live = vec![0_u32; self.live.len()];
-        for (address, &unit) in owner.iter().enumerate().filter(|(_, unit)| **unit != NONE) {
-            if map.get(unit as usize) != Some(&(address as u32)) {
+        for (unit, &address) in map
+            .iter()
+            .enumerate()
+            .filter(|(_, address)| **address != NONE)
+        {
+            if owner.get(address as usize) != Some(&(unit as u32)) {
                 return Err(Violation(format!(
                     "unit {unit} is not at address {address}"
                 )));
             }
-            live[address >> self.rules.shift] += 1;
-        }
-        let mapped = map.iter().filter(|address| **address != NONE).count();
-        let held: usize = live.iter().map(|count| *count as usize).sum();
-        if mapped != held {
-            return Err(Violation(format!("{mapped} units are mapped, {held} live")));
+            let within = address & ((1 << self.rules.shift) - 1);
+            if within >= self.rules.units_per_block {
+                return Err(Violation(format!(
+                    "address {address} is outside of its block"
+                )));
+            }
+            live[(address >> self.rules.shift) as usize] += 1;
         }
         let counted = self.live.iter().map(|live| live & !NOT_CLOSED);
         if let Some(block) = live.iter().zip(counted).position(|(is, said)| *is != said) {
@@ -273,6 +304,7 @@ impl PageMap {
         self.verify_blocks(&live)
     }
 
+    /// Every block is free (and empty), open, or closed, and just one of these.
     fn verify_blocks(&self, live: &[u32]) -> Result<(), Violation> {
         let mut not_closed = vec![false; live.len()];
         let open = self
@@ -286,8 +318,9 @@ impl PageMap {
             }
         }
         for block in self.pool.free_blocks().chain(open) {
-            if std::mem::replace(&mut not_closed[block as usize], true) {
-                return Err(Violation(format!("block {block} is free or open twice")));
+            match not_closed.get_mut(block as usize) {
+                Some(seen) if !*seen => *seen = true,
+                _ => return Err(Violation(format!("block {block} is free or open twice"))),
             }
         }
         let flags = self.live.iter().map(|live| live & NOT_CLOSED != 0);

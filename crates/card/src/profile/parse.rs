@@ -122,7 +122,10 @@ impl Reader<'_> {
                     0
                 },
             };
-            let missing = || self.error(0..0, spec.path, "nothing", &range);
+            let place = root
+                .get_key_value(spec.names().0)
+                .map_or(0..0, |(name, _)| name.span());
+            let missing = || self.error(place, spec.path, "nothing", &range);
             return spec.default.map(varies).map(Some).ok_or_else(missing);
         };
         spans.insert(spec.path, stated.span());
