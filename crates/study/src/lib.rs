@@ -14,10 +14,12 @@ mod need;
 mod overrides;
 pub mod plan;
 mod reasons;
+mod row;
 mod verdict;
 
 pub use exclude::exclude;
 pub use facts::{CandidateFacts, CrashClass, Fact, Sourced};
 pub use judge::{Evidence, Failure, JudgeError, NOISE_FLOOR, Sample, judge};
 pub use need::{Condition, Need, NeedError, Rule, Weight};
+pub use row::Row;
 pub use verdict::{Change, Excluded, Figure, Grade, MetricInfo, Point, Ranked, Verdict};
