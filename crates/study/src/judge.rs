@@ -378,6 +378,7 @@ fn metrics(need: &Need, units: &Units, shares: &[Share]) -> Vec<MetricInfo> {
         .map(|(metric, (unit, lower_is_better))| MetricInfo {
             metric: metric.clone(),
             label: need.label(metric),
+            short: need.short(metric),
             unit: unit.clone(),
             lower_is_better: *lower_is_better,
             share: share_of.get(metric).copied().unwrap_or(0.0),

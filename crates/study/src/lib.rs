@@ -19,7 +19,7 @@ mod verdict;
 
 pub use exclude::exclude;
 pub use facts::{CandidateFacts, CrashClass, Fact, Sourced};
-pub use judge::{Evidence, Failure, JudgeError, NOISE_FLOOR, Sample, judge};
-pub use need::{Condition, Need, NeedError, Rule, Weight};
+pub use judge::{Evidence, Failure, JudgeError, MORE_SEEDS_WITHIN, NOISE_FLOOR, Sample, judge};
+pub use need::{Condition, Need, NeedError, Rule, SHORT, Weight};
 pub use row::Row;
 pub use verdict::{Change, Excluded, Figure, Grade, MetricInfo, Point, Ranked, Verdict};

@@ -30,6 +30,9 @@ pub struct Need {
     pub settings: BTreeMap<String, String>,
 }
 
+/// Longest `short` label of a metric, in characters.
+pub const SHORT: usize = 6;
+
 /// How much a metric counts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Weight {
@@ -37,6 +40,8 @@ pub struct Weight {
     pub weight: f64,
     /// The metric in words, for sentences and tables.
     pub label: String,
+    /// The metric in at most [`SHORT`] characters, for the head of a narrow column.
+    pub short: String,
     /// Why it counts this much.
     pub because: String,
 }
@@ -148,6 +153,7 @@ struct NeedFile {
 struct WeightFile {
     weight: Spanned<f64>,
     label: Option<String>,
+    short: Option<Spanned<String>>,
     because: Spanned<String>,
 }
 
@@ -233,6 +239,13 @@ impl Need {
             .map_or_else(|| metric.replace('_', " "), |w| w.label.clone())
     }
 
+    /// The short label of `metric`, or the beginning of its name.
+    pub fn short(&self, metric: &str) -> String {
+        self.weights
+            .get(metric)
+            .map_or_else(|| shortened(metric), |w| w.short.clone())
+    }
+
     /// True if the rule applies under the settings in force.
     pub(crate) fn applies(&self, rule: &Rule) -> bool {
         rule.unless
@@ -263,20 +276,32 @@ fn weights(
             .label
             .clone()
             .unwrap_or_else(|| metric.replace('_', " "));
-        weights.insert(
-            metric.clone(),
-            Weight {
-                weight,
-                label,
-                because,
-            },
-        );
+        let short = match &entry.short {
+            Some(short) if short.get_ref().chars().count() > SHORT => {
+                let found = format!("'{}'", short.get_ref());
+                let expected = format!("at most {SHORT} characters");
+                return Err(at.error(short, &format!("weights.{metric}.short"), found, &expected));
+            }
+            Some(short) => short.get_ref().clone(),
+            None => shortened(metric),
+        };
+        let weight = Weight {
+            weight,
+            label,
+            short,
+            because,
+        };
+        weights.insert(metric.clone(), weight);
     }
     if weights.values().all(|w| w.weight == 0.0) {
         let expected = "at least one metric that counts";
         return Err(at.error(raw, "weights", "no weight above 0".to_owned(), expected));
     }
     Ok(weights)
+}
+
+fn shortened(metric: &str) -> String {
+    metric.chars().take(SHORT).collect()
 }
 
 fn requires(at: &Position<'_>, raw: &NeedFile) -> Result<Vec<String>, NeedError> {

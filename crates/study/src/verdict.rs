@@ -87,6 +87,8 @@ pub struct MetricInfo {
     pub metric: String,
     /// In words.
     pub label: String,
+    /// In six characters at most.
+    pub short: String,
     /// Unit of its values.
     pub unit: String,
     /// True for durations and space.
