@@ -18,3 +18,5 @@ pub use terminal::{Look, terminal};
 
 #[cfg(test)]
 mod fixture;
+#[cfg(test)]
+mod tests;

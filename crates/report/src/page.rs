@@ -8,7 +8,7 @@
 use crate::chart::{Chart, chart};
 use crate::excluded::{Group, groups};
 use crate::number::{percent, scale_of, short, with_unit};
-use crate::terminal::{behind, sentence, sureness, winner};
+use crate::terminal::{sentence, sureness, winner};
 use askama::Template;
 use serde::{Deserialize, Serialize};
 use whichfs_study::{Grade, MetricInfo, Verdict};
@@ -67,7 +67,6 @@ struct Score {
     score: String,
     percent: String,
     p_best: String,
-    behind: String,
     ties: bool,
 }
 
@@ -150,11 +149,6 @@ fn scores(verdict: &Verdict) -> Vec<Score> {
         score: format!("{:.2}", ranked.score),
         percent: format!("{:.1}", ranked.score.clamp(0.0, 1.0) * 100.0),
         p_best: percent(ranked.p_best).replace('%', " %"),
-        behind: if ranked.score >= best.score {
-            String::new()
-        } else {
-            behind(best, ranked)
-        },
         ties: best.ties_with.contains(&ranked.candidate),
     });
     each.collect()

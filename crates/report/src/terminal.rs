@@ -1,7 +1,7 @@
 //! The verdict in a terminal: who, how sure, why, the picture, how to apply it.
 
 use crate::excluded::groups;
-use crate::number::{duration, percent, scale_of, short, times};
+use crate::number::{duration, percent, scale_of, short};
 use crate::text::{bar, clean, cut, wrap};
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use std::fmt::Write as _;
@@ -348,9 +348,4 @@ fn commands(out: &mut String, verdict: &Verdict, look: Look) {
         // A command is never broken: a line that is copied must run.
         let _ = writeln!(out, "  {}", clean(command));
     }
-}
-
-/// How much worse the second is, for the page.
-pub(crate) fn behind(best: &Ranked, other: &Ranked) -> String {
-    times(best.score / other.score.max(1e-9))
 }

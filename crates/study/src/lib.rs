@@ -23,3 +23,6 @@ pub use judge::{Evidence, Failure, JudgeError, MORE_SEEDS_WITHIN, NOISE_FLOOR, S
 pub use need::{Condition, Need, NeedError, Rule, SHORT, Weight};
 pub use row::Row;
 pub use verdict::{Change, Excluded, Figure, Grade, MetricInfo, Point, Ranked, Verdict};
+
+#[cfg(test)]
+mod tests;
