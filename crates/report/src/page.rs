@@ -74,7 +74,8 @@ struct Score {
 struct Against {
     first: String,
     second: String,
-    behind: String,
+    /// One sentence on the average.
+    sentence: String,
     rows: Vec<AgainstRow>,
 }
 
@@ -175,10 +176,22 @@ fn against(verdict: &Verdict) -> Option<Against> {
             wins: gain >= verdict.noise_floor,
         })
     };
+    let ratio = first.score / second.score.max(1e-9);
+    let sentence = if first.ties_with.contains(&second.candidate) {
+        format!(
+            "{} cannot be told from {} on the weighted average ({ratio:.2} times behind).",
+            second.candidate, first.candidate
+        )
+    } else {
+        format!(
+            "{} is {ratio:.2} times behind {} on the weighted average.",
+            second.candidate, first.candidate
+        )
+    };
     Some(Against {
         first: first.candidate.clone(),
         second: second.candidate.clone(),
-        behind: format!("{:.2}", first.score / second.score.max(1e-9)),
+        sentence,
         rows: verdict.metrics.iter().filter_map(row).collect(),
     })
 }

@@ -23,7 +23,7 @@ const NAME: usize = 16;
 /// Candidates drawn as bars above the table.
 const BARS: usize = 5;
 /// Width of score and probability columns with their gaps.
-const SCORES: usize = 11;
+const SCORES: usize = 10;
 /// Width of a metric's column with its gap: four digits, a space, a grade.
 const METRIC: usize = 7;
 
@@ -59,11 +59,20 @@ fn heading(out: &mut String, text: &str, look: Look) {
 }
 
 fn paragraph(out: &mut String, text: &str, look: Look) {
-    wrap(out, &clean(text), "", "", look.width);
+    wrap(out, &bound(&clean(text)), "", "", look.width);
 }
 
 fn item(out: &mut String, text: &str, look: Look) {
-    wrap(out, &clean(text), "  ", "    ", look.width);
+    wrap(out, &bound(&clean(text)), "  ", "    ", look.width);
+}
+
+/// `text` with figures bound to their units by no-break spaces, which `wrap` prints as spaces.
+fn bound(text: &str) -> String {
+    let mut out = text.to_owned();
+    for unit in [" %", " s)", " ms)", " min ", " h "] {
+        out = out.replace(unit, &format!("\u{a0}{}", &unit[1..]));
+    }
+    out
 }
 
 fn headline(out: &mut String, verdict: &Verdict, look: Look) {
@@ -94,7 +103,7 @@ pub(crate) fn sureness(verdict: &Verdict) -> Vec<String> {
     };
     let mut sentences = vec![format!(
         "Best with a probability of {}, after {} {} ({} of virtual time in {}).",
-        percent(first.p_best),
+        percent(first.p_best).replace('%', " %"),
         verdict.trials,
         if verdict.trials == 1 {
             "trial"
@@ -156,7 +165,11 @@ fn name_width(verdict: &Verdict) -> usize {
 }
 
 fn table(out: &mut String, verdict: &Verdict, look: Look) {
-    heading(out, "All candidates", look);
+    heading(
+        out,
+        "All candidates (mean: the score; a letter: the grade)",
+        look,
+    );
     let metrics = fitting(verdict, look);
     let scales: Vec<_> = metrics
         .iter()
@@ -262,7 +275,7 @@ fn legend(out: &mut String, verdict: &Verdict, shown: &[&MetricInfo], look: Look
         });
     paragraph(
         out,
-        &format!("Grades: {}.", grades.collect::<Vec<_>>().join(", ")),
+        &format!("{}.", grades.collect::<Vec<_>>().join(", ")),
         look,
     );
     let words = |metrics: Vec<&MetricInfo>| -> String {
@@ -299,7 +312,14 @@ fn legend(out: &mut String, verdict: &Verdict, shown: &[&MetricInfo], look: Look
 
 fn why(out: &mut String, verdict: &Verdict, look: Look) {
     heading(out, "Why", look);
-    for ranked in verdict.ranking.iter().take(3) {
+    // The second's reasons mirror the winner's: they are left out.
+    let told = verdict
+        .ranking
+        .iter()
+        .take(4)
+        .enumerate()
+        .filter(|(place, _)| *place != 1);
+    for (_, ranked) in told {
         for reason in &ranked.reasons {
             item(out, &format!("{reason}."), look);
         }

@@ -23,12 +23,13 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
 }
 
 /// Appends `text` to `out` in lines of at most `width` characters, the first beginning
-/// with `first`, the others with `rest`. Words longer than a line are broken.
+/// with `first`, the others with `rest`. Words longer than a line are broken; a no-break
+/// space does not end a word and is written as a space.
 pub(crate) fn wrap(out: &mut String, text: &str, first: &str, rest: &str, width: usize) {
     let mut line = first.to_owned();
     let mut empty = true;
     let room = width.saturating_sub(rest.chars().count()).max(1);
-    for word in text.split_whitespace() {
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
         for piece in pieces(word, room) {
             let needed = line.chars().count() + usize::from(!empty) + piece.chars().count();
             if !empty && needed > width {
@@ -40,7 +41,7 @@ pub(crate) fn wrap(out: &mut String, text: &str, first: &str, rest: &str, width:
             if !empty {
                 line.push(' ');
             }
-            line.push_str(&piece);
+            line.push_str(&piece.replace('\u{a0}', " "));
             empty = false;
         }
     }

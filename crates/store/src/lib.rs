@@ -12,3 +12,6 @@ mod store;
 
 pub use error::StoreError;
 pub use store::{Filter, Put, Store, Stored};
+
+#[cfg(test)]
+mod tests;

@@ -366,3 +366,14 @@ fn difference(old: &str, new: &str) -> String {
         around(new)
     )
 }
+
+#[cfg(test)]
+impl Store {
+    /// Forbids this connection to grow the file; returns the pages it has.
+    pub(crate) fn limit_pages(&self) -> i64 {
+        let query = "PRAGMA max_page_count = 1";
+        self.connection
+            .query_row(query, [], |row| row.get(0))
+            .unwrap_or(0)
+    }
+}

@@ -354,11 +354,8 @@ fn figures_of(
         } else {
             mean.exp()
         };
-        let ratio = fits
-            .get(metric)
-            .and_then(|fit| behind(fit, name))
-            .unwrap_or(0.0)
-            .exp();
+        let behind = fits.get(metric).and_then(|fit| behind(fit, name));
+        let ratio = round(behind.unwrap_or(0.0).exp(), 6);
         (
             metric.clone(),
             Figure {
