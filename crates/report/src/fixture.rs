@@ -33,15 +33,16 @@ const FIGURES: [(&str, [f64; 8]); 15] = [
     ("xfs-nocrc", [13.0, 12.3, 20.7, 8.7, 0.21, 223e6, 3.3, 3.0]),
 ];
 
-const METRICS: [(&str, &str); 8] = [
-    ("tree_read", "s"),
-    ("random_update", "s"),
-    ("tree_write", "s"),
-    ("rewrite", "s"),
-    ("mount", "s"),
-    ("space", "B"),
-    ("write_amplification", ""),
-    ("delete", "s"),
+/// Name, unit, and for rates the amount that was done in the seconds of `FIGURES`.
+const METRICS: [(&str, &str, Option<f64>); 8] = [
+    ("tree_read", "MB/s", Some(201.0)),
+    ("random_update", "operations/s", Some(2000.0)),
+    ("tree_write", "MB/s", Some(201.0)),
+    ("rewrite", "MB/s", Some(60.0)),
+    ("mount", "s", None),
+    ("space", "B", None),
+    ("write_amplification", "", None),
+    ("delete", "files/s", Some(3000.0)),
 ];
 
 /// Seeds of a candidate: those near the leader have three.
@@ -56,16 +57,16 @@ fn seeds(candidate: &str) -> u64 {
 pub(crate) fn samples() -> Vec<Sample> {
     let mut samples = Vec::new();
     for (candidate, values) in FIGURES {
-        for ((metric, unit), value) in METRICS.iter().zip(values) {
+        for ((metric, unit, amount), value) in METRICS.iter().zip(values) {
             for seed in 1..=seeds(candidate) {
                 let spread = 1.0 + 0.03 * ((seed * 7 + value.to_bits() % 5) % 5) as f64;
                 samples.push(Sample {
                     candidate: candidate.to_owned(),
                     metric: (*metric).to_owned(),
                     seed,
-                    value: value * spread,
+                    value: amount.map_or(value * spread, |amount| amount / (value * spread)),
                     unit: (*unit).to_owned(),
-                    lower_is_better: true,
+                    lower_is_better: amount.is_none(),
                 });
             }
         }

@@ -205,11 +205,7 @@ fn head(verdict: &Verdict, metric: &MetricInfo) -> Head {
         } else {
             unit
         },
-        direction: if metric.lower_is_better {
-            "lower is better"
-        } else {
-            "higher is better"
-        },
+        direction: if metric.lower_is_better { "↓" } else { "↑" },
         share: format!("{:.0}", metric.share * 100.0),
     }
 }

@@ -178,16 +178,16 @@ fn table(out: &mut String, verdict: &Verdict, look: Look) {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     let mut header = vec![
-        "candidate\n".to_owned(),
-        "score\n".to_owned(),
-        "best\n?".to_owned(),
+        "candidate".to_owned(),
+        "mean".to_owned(),
+        "P of\nbest".to_owned(),
     ];
     header.extend(metrics.iter().zip(&scales).map(|(metric, scale)| {
         let direction = if metric.lower_is_better { "" } else { "↑" };
         format!(
             "{}\n{}{direction}",
             cut(&clean(&metric.short), METRIC - 1),
-            cut(&clean(&scale.unit), METRIC - 2)
+            cut(&clean(narrow(&scale.unit)), METRIC - 2)
         )
     }));
     table.set_header(header);
@@ -230,6 +230,15 @@ fn cells(ranked: &Ranked, metrics: &[&MetricInfo], scales: &[crate::number::Scal
         cells.push(Cell::new(text));
     }
     cells
+}
+
+/// Units that are longer than a column, in their short form.
+fn narrow(unit: &str) -> &str {
+    match unit {
+        "operations/s" => "op/s",
+        "files/s" => "/s",
+        other => other,
+    }
 }
 
 fn stand_in(grade: Grade) -> char {
@@ -292,7 +301,7 @@ fn legend(out: &mut String, verdict: &Verdict, shown: &[&MetricInfo], look: Look
     let direction = if all_lower {
         "Lower is better"
     } else {
-        "Lower is better but for ↑"
+        "Lower is better; ↑: higher is better"
     };
     paragraph(
         out,

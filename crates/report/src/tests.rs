@@ -167,9 +167,14 @@ fn every_sample_is_a_dot_and_every_bar_has_a_label() {
         "a bar for each candidate and metric"
     );
     assert_eq!(
-        page.matches("lower is better").count(),
-        16,
-        "in the picture and at each chart"
+        page.matches("↓ lower is better").count(),
+        3 + 1,
+        "each chart and the legend"
+    );
+    assert_eq!(
+        page.matches("↑ higher is better").count(),
+        5 + 1,
+        "each chart and the legend"
     );
     assert!(page.contains("seed 3: "));
 }

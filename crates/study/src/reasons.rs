@@ -89,8 +89,13 @@ pub(crate) fn changes(need: &Need, scored: &Scored) -> Vec<Change> {
                 share.share *= 2.0;
             }
         }
+        // A lead by rounding alone is none.
+        let leads = |other: &str| {
+            let loss_of = |name: &str| loss(name, &scored.fits, &shares);
+            loss_of(&winner) - loss_of(other) > 1e-9
+        };
         match leader(scored, &shares) {
-            Some(other) if other != winner => changes.push(Change {
+            Some(other) if leads(&other) => changes.push(Change {
                 metric: doubled.metric.clone(),
                 text: format!(
                     "if \"{}\" weighed twice, {other} would lead",

@@ -41,6 +41,9 @@ fn samples() -> impl Strategy<Value = Vec<Sample>> {
 }
 
 proptest! {
+    // Each case judges twice with two thousand draws.
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn units_do_not_matter(samples in samples(), factor in 0.001_f64..1000.0) {
         let mut scaled = samples.clone();
