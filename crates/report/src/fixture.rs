@@ -1,5 +1,6 @@
 //! A realistic verdict for tests and pictures: 19 candidates, 8 metrics, 1 to 3 seeds.
 //! The figures are of plausible size and measure nothing.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::page::{Item, Page};
 use std::collections::BTreeMap;

@@ -5,7 +5,8 @@
 pub(crate) fn clean(text: &str) -> String {
     let harmful = |c: char| {
         c.is_control()
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
+            || matches!(c, '\u{2066}'..='\u{2069}')
             || matches!(c, '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..)
     };
     text.chars()

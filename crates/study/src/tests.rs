@@ -33,7 +33,8 @@ pub(crate) fn able(name: &str) -> CandidateFacts {
 /// A need with two equal metrics, `a` (required) and `b`.
 pub(crate) fn two_metrics() -> Need {
     let text = "name = \"test\"\ntitle = \"Test\"\nworkload = \"rootfs\"\nrequires = [\"a\"]\n\
-                [weights.a]\nweight = 1\nbecause = \"x\"\n[weights.b]\nweight = 1\nbecause = \"x\"\n";
+                [weights.a]\nweight = 1\nbecause = \"x\"\n\
+                [weights.b]\nweight = 1\nbecause = \"x\"\n";
     Need::parse("test.toml", text).unwrap()
 }
 

@@ -55,7 +55,8 @@ fn child_stops_in_the_middle_of_a_write() {
     for number in 0..2000 {
         connection
             .execute(
-                "INSERT INTO trial VALUES (?1, 1, 'c', 'b', 'k', 'v', 'torn', '', 'w', 1, '0', 1, 1, ?2)",
+                "INSERT INTO trial
+                 VALUES (?1, 1, 'c', 'b', 'k', 'v', 'torn', '', 'w', 1, '0', 1, 1, ?2)",
                 rusqlite::params![format!("torn{number}"), "x".repeat(1000)],
             )
             .unwrap();
