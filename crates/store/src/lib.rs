@@ -1,1 +1,17 @@
 //! Finished trials in SQLite: the only SQL.
+//!
+//! A trial is written in one transaction when it ends, so a program that is killed
+//! at any instant leaves whole trials behind and nothing else. The journal is SQLite's
+//! rollback journal, not the write-ahead log: one trial a second needs no concurrency,
+//! the store stays one file that can be copied, and it works on a network home directory.
+//! A store is never deleted and never repaired by the program: errors offer the way out.
+
+mod error;
+mod schema;
+mod store;
+
+pub use error::StoreError;
+pub use store::{Filter, Put, Store, Stored};
+
+#[cfg(test)]
+mod tests;

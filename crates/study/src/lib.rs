@@ -1,1 +1,28 @@
 //! Plan, statistics and verdict. Pure.
+//!
+//! What goes in are a [`Need`] (data, `needs/*.toml`), what is known of the
+//! candidates ([`CandidateFacts`]) and the figures of finished trials
+//! ([`Sample`]); what comes out is a [`Verdict`]. Nothing here reads a clock, a file
+//! or entropy, so the same rows give the same verdict.
+
+mod bootstrap;
+mod exclude;
+mod facts;
+mod fit;
+mod judge;
+mod need;
+mod overrides;
+pub mod plan;
+mod reasons;
+mod row;
+mod verdict;
+
+pub use exclude::exclude;
+pub use facts::{CandidateFacts, CrashClass, Fact, Sourced};
+pub use judge::{Evidence, Failure, JudgeError, MORE_SEEDS_WITHIN, NOISE_FLOOR, Sample, judge};
+pub use need::{Condition, Need, NeedError, Rule, SHORT, Weight};
+pub use row::Row;
+pub use verdict::{Change, Excluded, Figure, Grade, MetricInfo, Point, Ranked, Verdict};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,134 @@
+//! Bars of one metric: where each bar ends and where each sample lies, in percent.
+//!
+//! Bars begin at zero and are linear. One extreme candidate would press all others to
+//! the left edge, so the scale ends at a multiple of the median; a bar that is longer
+//! is cut, drawn as broken, and its value is written beside it like all others.
+
+use crate::number::{scale_of, with_unit};
+use whichfs_study::{Grade, MetricInfo, Verdict};
+
+/// The scale ends at this multiple of the median unless all values are below.
+const CUT_AT_MEDIANS: f64 = 4.0;
+
+/// One candidate's bar.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Bar {
+    pub candidate: String,
+    /// Value with its unit.
+    pub value: String,
+    /// Length in percent of the drawing.
+    pub percent: String,
+    /// True if the bar is longer than the drawing.
+    pub broken: bool,
+    /// Samples: place in percent and text.
+    pub dots: Vec<Dot>,
+    pub grade: &'static str,
+    /// True for the candidate the verdict names.
+    pub winner: bool,
+}
+
+/// One seed's sample.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Dot {
+    pub percent: String,
+    pub text: String,
+}
+
+/// All bars of a metric, best first.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Chart {
+    pub metric: String,
+    pub label: String,
+    pub unit: String,
+    pub lower_is_better: bool,
+    /// Share of the score in percent.
+    pub share: String,
+    pub because: String,
+    pub bars: Vec<Bar>,
+    /// Candidates without a figure.
+    pub missing: Vec<String>,
+    /// What the right edge stands for.
+    pub end: String,
+}
+
+/// The chart of `metric`.
+pub(crate) fn chart(verdict: &Verdict, metric: &MetricInfo) -> Chart {
+    let end = end_of(verdict, &metric.metric);
+    let scale = scale_of(verdict, &metric.metric, &metric.unit);
+    let winner = verdict
+        .ranking
+        .first()
+        .map(|first| first.candidate.as_str());
+    let mut measured: Vec<_> = verdict
+        .ranking
+        .iter()
+        .filter_map(|ranked| Some((ranked, ranked.figures.get(&metric.metric)?)))
+        .collect();
+    measured.sort_by(|a, b| {
+        a.1.ratio
+            .total_cmp(&b.1.ratio)
+            .then(a.0.candidate.cmp(&b.0.candidate))
+    });
+    let place = |value: f64| format!("{:.2}", (value / end * 100.0).clamp(0.0, 100.0));
+    let bars = measured.iter().map(|(ranked, figure)| Bar {
+        candidate: ranked.candidate.clone(),
+        value: with_unit(figure.value, &metric.unit),
+        percent: place(figure.value),
+        broken: figure.value > end,
+        dots: figure
+            .samples
+            .iter()
+            .map(|point| Dot {
+                percent: place(point.value),
+                text: format!(
+                    "seed {}: {}",
+                    point.seed,
+                    with_unit(point.value, &metric.unit)
+                ),
+            })
+            .collect(),
+        grade: ranked
+            .grades
+            .get(&metric.metric)
+            .copied()
+            .map_or("", Grade::name),
+        winner: Some(ranked.candidate.as_str()) == winner,
+    });
+    let lacks = |ranked: &&whichfs_study::Ranked| !ranked.figures.contains_key(&metric.metric);
+    Chart {
+        metric: metric.metric.clone(),
+        label: metric.label.clone(),
+        unit: if scale.unit.is_empty() {
+            "ratio".to_owned()
+        } else {
+            scale.unit
+        },
+        lower_is_better: metric.lower_is_better,
+        share: format!("{:.0}", metric.share * 100.0),
+        because: metric.because.clone(),
+        bars: bars.collect(),
+        missing: verdict
+            .ranking
+            .iter()
+            .filter(lacks)
+            .map(|r| r.candidate.clone())
+            .collect(),
+        end: with_unit(end, &metric.unit),
+    }
+}
+
+/// The value at the right edge.
+fn end_of(verdict: &Verdict, metric: &str) -> f64 {
+    let figures = verdict
+        .ranking
+        .iter()
+        .filter_map(|ranked| ranked.figures.get(metric));
+    let mut values: Vec<f64> = figures
+        .flat_map(|figure| figure.samples.iter().map(|point| point.value))
+        .collect();
+    values.sort_by(f64::total_cmp);
+    let (Some(median), Some(largest)) = (values.get(values.len() / 2), values.last()) else {
+        return 1.0;
+    };
+    largest.min(median * CUT_AT_MEDIANS)
+}

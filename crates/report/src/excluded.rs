@@ -1,0 +1,45 @@
+//! The excluded, those with the same reason together.
+
+use whichfs_study::Verdict;
+
+/// Candidates excluded for one reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Group {
+    /// Their names, in order.
+    pub candidates: Vec<String>,
+    /// The reason, once.
+    pub why: String,
+    /// Sources of the facts and of the rule, each once.
+    pub sources: Vec<String>,
+    /// The rule's name, or empty.
+    pub rule: String,
+}
+
+/// Groups by reason, the largest group first, then in order of the names.
+pub(crate) fn groups(verdict: &Verdict) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for excluded in &verdict.excluded {
+        let group = match groups.iter_mut().find(|group| group.why == excluded.why) {
+            Some(group) => group,
+            None => {
+                groups.push(Group {
+                    candidates: Vec::new(),
+                    why: excluded.why.clone(),
+                    sources: Vec::new(),
+                    rule: excluded.rule.clone().unwrap_or_default(),
+                });
+                let last = groups.len() - 1;
+                &mut groups[last]
+            }
+        };
+        group.candidates.push(excluded.candidate.clone());
+        if let Some(source) = &excluded.source
+            && !group.sources.contains(source)
+        {
+            group.sources.push(source.clone());
+        }
+    }
+    // Stable: groups of one size stay in the order of their first names.
+    groups.sort_by_key(|group| std::cmp::Reverse(group.candidates.len()));
+    groups
+}

@@ -1,0 +1,152 @@
+//! A realistic verdict for tests and pictures: 19 candidates, 8 metrics, 1 to 3 seeds.
+//! The figures are of plausible size and measure nothing.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use crate::page::{Item, Page};
+use std::collections::BTreeMap;
+use whichfs_study::{Evidence, Excluded, Need, Sample, Verdict, judge};
+
+/// Candidate, then read, fsync, write, rewrite, mount, space, amplification, delete.
+const FIGURES: [(&str, [f64; 8]); 15] = [
+    ("f2fs", [13.2, 4.1, 21.0, 6.3, 0.41, 221e6, 1.31, 0.9]),
+    ("ext4", [12.9, 9.8, 19.6, 6.9, 0.12, 214e6, 2.25, 1.1]),
+    ("btrfs", [11.8, 14.1, 24.3, 9.4, 0.33, 205e6, 2.9, 2.2]),
+    ("btrfs-zstd", [8.9, 16.4, 20.1, 9.9, 0.34, 118e6, 2.1, 2.3]),
+    ("xfs", [13.1, 12.5, 20.9, 8.8, 0.22, 226e6, 3.4, 3.1]),
+    ("nilfs2", [15.5, 5.2, 23.3, 5.9, 2.9, 268e6, 1.22, 1.7]),
+    ("ext3", [13.9, 11.6, 25.1, 8.2, 0.13, 219e6, 2.6, 6.4]),
+    ("jfs", [16.2, 10.9, 33.0, 11.7, 0.09, 217e6, 2.8, 5.5]),
+    ("reiserfs", [18.7, 13.3, 29.8, 10.6, 4.8, 203e6, 3.0, 3.9]),
+    ("ntfs3", [17.1, 38.0, 61.0, 21.0, 0.15, 231e6, 6.1, 9.9]),
+    (
+        "ext4-writeback",
+        [12.8, 8.1, 18.2, 6.6, 0.12, 213e6, 2.2, 1.0],
+    ),
+    (
+        "jfs-relatime",
+        [16.0, 10.4, 32.4, 11.1, 0.09, 217e6, 2.7, 5.4],
+    ),
+    ("f2fs-lz4", [14.6, 4.6, 23.9, 7.4, 0.42, 181e6, 1.25, 0.9]),
+    (
+        "ext4-bigalloc",
+        [13.4, 10.2, 20.4, 7.7, 0.11, 249e6, 2.31, 1.0],
+    ),
+    ("xfs-nocrc", [13.0, 12.3, 20.7, 8.7, 0.21, 223e6, 3.3, 3.0]),
+];
+
+/// Name, unit, and for rates the amount that was done in the seconds of `FIGURES`.
+const METRICS: [(&str, &str, Option<f64>); 8] = [
+    ("tree_read", "MB/s", Some(201.0)),
+    ("random_update", "operations/s", Some(2000.0)),
+    ("tree_write", "MB/s", Some(201.0)),
+    ("rewrite", "MB/s", Some(60.0)),
+    ("mount", "s", None),
+    ("space", "B", None),
+    ("write_amplification", "", None),
+    ("delete", "files/s", Some(3000.0)),
+];
+
+/// Seeds of a candidate: those near the leader have three.
+fn seeds(candidate: &str) -> u64 {
+    if matches!(candidate, "f2fs" | "f2fs-lz4" | "ext4-writeback") {
+        3
+    } else {
+        1
+    }
+}
+
+pub(crate) fn samples() -> Vec<Sample> {
+    let mut samples = Vec::new();
+    for (candidate, values) in FIGURES {
+        for ((metric, unit, amount), value) in METRICS.iter().zip(values) {
+            for seed in 1..=seeds(candidate) {
+                let spread = 1.0 + 0.03 * ((seed * 7 + value.to_bits() % 5) % 5) as f64;
+                samples.push(Sample {
+                    candidate: candidate.to_owned(),
+                    metric: (*metric).to_owned(),
+                    seed,
+                    value: amount.map_or(value * spread, |amount| amount / (value * spread)),
+                    unit: (*unit).to_owned(),
+                    lower_is_better: amount.is_none(),
+                });
+            }
+        }
+    }
+    samples
+}
+
+fn excluded(candidate: &str, why: &str, rule: &str) -> Excluded {
+    Excluded {
+        candidate: candidate.to_owned(),
+        why: why.to_owned(),
+        rule: Some(rule.to_owned()),
+        source: Some("Documentation/filesystems/vfat.rst; rule: POSIX.1-2017".to_owned()),
+    }
+}
+
+pub(crate) fn verdict() -> Verdict {
+    let no_permissions = "keeps no Unix permissions: a Linux system cannot run without owners, \
+                          permission bits and set-uid";
+    let evidence = Evidence {
+        card: "a1-32gb".to_owned(),
+        samples: samples(),
+        excluded: vec![
+            excluded("vfat", no_permissions, "unix_permissions"),
+            excluded("vfat-factory", no_permissions, "unix_permissions"),
+            excluded("exfat", no_permissions, "unix_permissions"),
+            excluded(
+                "squashfs-zstd",
+                "can only be read: it is written while it runs",
+                "read_only",
+            ),
+        ],
+        commands: BTreeMap::from([(
+            "f2fs".to_owned(),
+            vec![
+                "mkfs.f2fs -f -s 2 -O extra_attr,inode_checksum,sb_checksum /dev/mmcblk0p2".into(),
+                "mount -t f2fs -o noatime,compress_algorithm=none /dev/mmcblk0p2 /mnt".into(),
+                "/dev/mmcblk0p2  /  f2fs  noatime  0  1".into(),
+            ],
+        )]),
+        card_uncertainty: 0.3,
+        trials: 23,
+        virtual_s: 1834.0,
+        wall_s: 71.3,
+        ..Evidence::default()
+    };
+    let need = Need::named("rootfs").unwrap();
+    judge(&need, &evidence).unwrap()
+}
+
+pub(crate) fn page() -> Page {
+    let item = |label: &str, value: &str, source: &str| Item {
+        label: label.to_owned(),
+        value: value.to_owned(),
+        source: source.to_owned(),
+    };
+    Page {
+        verdict: verdict(),
+        card: vec![
+            item("Capacity", "29.8 GiB", "CSD register of the card"),
+            item(
+                "Allocation unit",
+                "4 MiB",
+                "flashbench --open-au, LWN 428584 (2011)",
+            ),
+            item("Open AUs, random", "5", "flashbench --open-au --random"),
+            item(
+                "Sequential write",
+                "17.3 MB/s",
+                "flashbench, data/flashbench.json",
+            ),
+        ],
+        environment: vec![
+            item("Board", "generic-1ghz", "boards/generic-1ghz.toml"),
+            item("Clock", "cpu:generic-1ghz", ""),
+            item("Kernel", "6.12.57", "Debian linux-source-6.12"),
+            item("mkfs.f2fs", "1.15.0", "f2fs-tools"),
+            item("whichfs", "0.1.0", ""),
+        ],
+        reproduce: vec!["whichfs choose --card a1-32gb --for rootfs --board generic-1ghz".into()],
+    }
+}

@@ -1,0 +1,148 @@
+//! Figures with two or three meaningful digits, in a unit that fits.
+
+use whichfs_study::Verdict;
+
+/// A unit in which a metric is shown.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Scale {
+    /// Shown value = stored value / `divisor`.
+    pub divisor: f64,
+    /// Name of the unit shown; empty for plain numbers.
+    pub unit: String,
+}
+
+/// Units by the one that is stored, ascending.
+const SECONDS: [(f64, &str); 3] = [(1e-6, "µs"), (1e-3, "ms"), (1.0, "s")];
+const BYTES: [(f64, &str); 4] = [
+    (1.0, "B"),
+    (1024.0, "KiB"),
+    (1_048_576.0, "MiB"),
+    (1_073_741_824.0, "GiB"),
+];
+
+/// The largest unit in which `typical` is at least 1.
+pub(crate) fn scale(typical: f64, unit: &str) -> Scale {
+    let units: &[(f64, &str)] = match unit {
+        "s" => &SECONDS,
+        "B" => &BYTES,
+        _ => &[],
+    };
+    let fitting = units.iter().rev().find(|(divisor, _)| typical >= *divisor);
+    match fitting.or(units.first()) {
+        Some((divisor, name)) => Scale {
+            divisor: *divisor,
+            unit: (*name).to_owned(),
+        },
+        None => Scale {
+            divisor: 1.0,
+            unit: unit.to_owned(),
+        },
+    }
+}
+
+/// One unit for all candidates of a metric, so that its figures can be compared by eye.
+/// The median decides: one extreme candidate does not push all others to zeros.
+pub(crate) fn scale_of(verdict: &Verdict, metric: &str, unit: &str) -> Scale {
+    let figures = verdict
+        .ranking
+        .iter()
+        .filter_map(|ranked| ranked.figures.get(metric));
+    let mut values: Vec<f64> = figures.map(|figure| figure.value).collect();
+    values.sort_by(f64::total_cmp);
+    let middle = values.get(values.len().saturating_sub(1) / 2);
+    scale(middle.copied().unwrap_or(1.0), unit)
+}
+
+/// Three significant digits, four characters at most up to a million: `1.23`, `45.6`,
+/// `789`, `4567`, `12k`.
+pub(crate) fn short(value: f64) -> String {
+    match value {
+        v if v >= 999_500.0 => format!("{v:.0e}"),
+        v if v >= 9_999.5 => format!("{:.0}k", v / 1e3),
+        v if v >= 99.95 => format!("{v:.0}"),
+        v if v >= 9.995 => format!("{v:.1}"),
+        v if v >= 0.0995 => format!("{v:.2}"),
+        v if v >= 0.000_5 => format!("{v:.3}").trim_start_matches('0').to_owned(),
+        v if v > 0.0 => format!("{v:.0e}"),
+        _ => "0".to_owned(),
+    }
+}
+
+/// With its unit: `45.6 ms`, `1.23`.
+pub(crate) fn with_unit(value: f64, unit: &str) -> String {
+    let scale = scale(value, unit);
+    let text = short(value / scale.divisor);
+    if scale.unit.is_empty() {
+        text
+    } else {
+        format!("{text} {}", scale.unit)
+    }
+}
+
+/// `2.1 times`, `13 times`: two digits of a ratio.
+pub(crate) fn times(ratio: f64) -> String {
+    if ratio < 9.95 {
+        format!("{ratio:.1}")
+    } else {
+        format!("{ratio:.0}")
+    }
+}
+
+/// A probability in whole percent; never 0 % or 100 %, which no bootstrap can know.
+pub(crate) fn percent(p: f64) -> String {
+    match (p * 100.0).round() {
+        n if n < 1.0 => "<1%".to_owned(),
+        n if n > 99.0 => ">99%".to_owned(),
+        n => format!("{n:.0}%"),
+    }
+}
+
+/// Seconds for people: `45.6 s`, `12 min`, `3.4 h`.
+pub(crate) fn duration(seconds: f64) -> String {
+    match seconds {
+        s if s < 120.0 => with_unit(s, "s"),
+        s if s < 7_200.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_digits_in_four_characters() {
+        let check = |value: f64, expected: &str| assert_eq!(short(value), expected);
+        check(0.0, "0");
+        check(0.000_012, "1e-5");
+        check(0.0123, ".012");
+        check(0.5, "0.50");
+        check(1.234, "1.23");
+        check(9.999, "10.0");
+        check(99.99, "100");
+        check(4567.0, "4567");
+        check(12_345.0, "12k");
+        check(2e6, "2e6");
+        for exponent in -6..6 {
+            for digit in [1.0, 4.56, 9.996] {
+                assert!(short(digit * 10_f64.powi(exponent)).len() <= 4);
+            }
+        }
+    }
+
+    #[test]
+    fn units_fit_the_value() {
+        assert_eq!(with_unit(0.0123, "s"), "12.3 ms");
+        assert_eq!(with_unit(201_326_592.0, "B"), "192 MiB");
+        assert_eq!(with_unit(1.5, ""), "1.50");
+        assert_eq!(with_unit(14.2, "MB/s"), "14.2 MB/s");
+        assert_eq!(duration(400.0), "7 min");
+    }
+
+    #[test]
+    fn no_probability_is_certain() {
+        assert_eq!(percent(1.0), ">99%");
+        assert_eq!(percent(0.0), "<1%");
+        assert_eq!(percent(0.934), "93%");
+    }
+}

@@ -1,0 +1,380 @@
+//! The verdict in a terminal: who, how sure, why, the picture, how to apply it.
+
+use crate::excluded::groups;
+use crate::number::{duration, percent, scale_of, short};
+use crate::text::{bar, clean, cut, wrap};
+use comfy_table::{Cell, CellAlignment, Table, presets};
+use std::fmt::Write as _;
+use whichfs_study::{Grade, MetricInfo, Ranked, Verdict};
+
+/// How a terminal is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// Characters in a line; below 60 it is taken as 60.
+    pub width: usize,
+    /// Whether grades and headings are coloured. Nothing is told by colour alone.
+    pub colour: bool,
+}
+
+/// Narrowest width that the tables are made for.
+const MIN_WIDTH: usize = 60;
+/// Longest candidate name in a table.
+const NAME: usize = 16;
+/// Candidates drawn as bars above the table.
+const BARS: usize = 5;
+/// Width of score and probability columns with their gaps.
+const SCORES: usize = 10;
+/// Width of a metric's column with its gap: four digits, a space, a grade.
+const METRIC: usize = 7;
+
+/// Stand-ins for the coloured grades while the table is laid out: private-use characters,
+/// one column wide, which `clean` removes from all names.
+const GRADE_BASE: u32 = 0xe000;
+
+/// The verdict as text of at most `look.width` columns, each line ended.
+pub fn terminal(verdict: &Verdict, look: Look) -> String {
+    let look = Look {
+        width: look.width.max(MIN_WIDTH),
+        ..look
+    };
+    let mut out = String::new();
+    headline(&mut out, verdict, look);
+    if !verdict.ranking.is_empty() {
+        bars(&mut out, verdict, look);
+        table(&mut out, verdict, look);
+        why(&mut out, verdict, look);
+    }
+    excluded(&mut out, verdict, look);
+    commands(&mut out, verdict, look);
+    out
+}
+
+/// `text` in bold where colours are wanted.
+fn heading(out: &mut String, text: &str, look: Look) {
+    let text = clean(text);
+    let _ = match look.colour {
+        true => writeln!(out, "\n\u{1b}[1m{text}\u{1b}[0m"),
+        false => writeln!(out, "\n{text}"),
+    };
+}
+
+fn paragraph(out: &mut String, text: &str, look: Look) {
+    wrap(out, &bound(&clean(text)), "", "", look.width);
+}
+
+fn item(out: &mut String, text: &str, look: Look) {
+    wrap(out, &bound(&clean(text)), "  ", "    ", look.width);
+}
+
+/// `text` with figures bound to their units by no-break spaces, which `wrap` prints as spaces.
+fn bound(text: &str) -> String {
+    let mut out = text.to_owned();
+    for unit in [" %", " s)", " ms)", " min ", " h "] {
+        out = out.replace(unit, &format!("\u{a0}{}", &unit[1..]));
+    }
+    out
+}
+
+fn headline(out: &mut String, verdict: &Verdict, look: Look) {
+    paragraph(
+        out,
+        &format!("{}, on {}", verdict.title, verdict.card),
+        look,
+    );
+    heading(out, &cut(&winner(verdict), look.width), look);
+    for sentence in sureness(verdict) {
+        paragraph(out, &sentence, look);
+    }
+}
+
+/// The first line of the answer.
+pub(crate) fn winner(verdict: &Verdict) -> String {
+    match verdict.ranking.first() {
+        None => "No candidate qualifies".to_owned(),
+        Some(first) if first.ties_with.is_empty() => format!("Use {}", first.candidate),
+        Some(first) => format!("Use {} (a tie)", first.candidate),
+    }
+}
+
+/// How sure, who ties, and on what it rests.
+pub(crate) fn sureness(verdict: &Verdict) -> Vec<String> {
+    let Some(first) = verdict.ranking.first() else {
+        return vec!["Every candidate is excluded; the rules that did it are below.".to_owned()];
+    };
+    let mut sentences = vec![format!(
+        "Best with a probability of {}, after {} {} ({} of virtual time in {}).",
+        percent(first.p_best).replace('%', " %"),
+        verdict.trials,
+        if verdict.trials == 1 {
+            "trial"
+        } else {
+            "trials"
+        },
+        duration(verdict.virtual_s),
+        duration(verdict.wall_s)
+    )];
+    if !first.ties_with.is_empty() {
+        sentences.push(format!(
+            "Cannot be told from {}: within the noise floor of {:.0} %.",
+            first.ties_with.join(", "),
+            (verdict.noise_floor - 1.0) * 100.0
+        ));
+    } else if let Some(second) = verdict.ranking.get(1) {
+        sentences.push(format!(
+            "The second, {}, is {} times behind on the weighted average.",
+            second.candidate,
+            format_args!("{:.2}", first.score / second.score.max(1e-9))
+        ));
+    }
+    sentences
+}
+
+fn bars(out: &mut String, verdict: &Verdict, look: Look) {
+    heading(out, "Score (1 is best at everything)", look);
+    let best = verdict.ranking[0].score;
+    let width = (look.width - NAME - 30).min(50);
+    for ranked in verdict.ranking.iter().take(BARS) {
+        let name = cut(&clean(&ranked.candidate), NAME);
+        let behind = match best / ranked.score.max(1e-9) {
+            ratio if ratio < 1.005 => String::new(),
+            ratio => format!(", {ratio:.2}x behind"),
+        };
+        let drawn = bar(ranked.score, width);
+        let _ = writeln!(
+            out,
+            "  {name:NAME$} {drawn:width$} {:.2}{behind}",
+            ranked.score
+        );
+    }
+}
+
+/// The metrics that fit beside the names, heaviest first.
+fn fitting(verdict: &Verdict, look: Look) -> Vec<&MetricInfo> {
+    let room = look.width.saturating_sub(name_width(verdict) + 1 + SCORES);
+    let columns = (room + 1) / METRIC;
+    let counted = verdict.metrics.iter().filter(|metric| metric.share > 0.0);
+    counted.take(columns).collect()
+}
+
+fn name_width(verdict: &Verdict) -> usize {
+    let names = verdict
+        .ranking
+        .iter()
+        .map(|ranked| ranked.candidate.chars().count());
+    names.max().unwrap_or(0).clamp("candidate".len(), NAME)
+}
+
+fn table(out: &mut String, verdict: &Verdict, look: Look) {
+    heading(
+        out,
+        "All candidates (mean: the score; a letter: the grade)",
+        look,
+    );
+    let metrics = fitting(verdict, look);
+    let scales: Vec<_> = metrics
+        .iter()
+        .map(|metric| scale_of(verdict, &metric.metric, &metric.unit))
+        .collect();
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    let mut header = vec![
+        "candidate".to_owned(),
+        "mean".to_owned(),
+        "P of\nbest".to_owned(),
+    ];
+    header.extend(metrics.iter().zip(&scales).map(|(metric, scale)| {
+        let direction = if metric.lower_is_better { "" } else { "↑" };
+        format!(
+            "{}\n{}{direction}",
+            cut(&clean(&metric.short), METRIC - 1),
+            cut(&clean(narrow(&scale.unit)), METRIC - 2)
+        )
+    }));
+    table.set_header(header);
+    for ranked in &verdict.ranking {
+        table.add_row(cells(ranked, &metrics, &scales));
+    }
+    for (index, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, 1));
+        if index > 0 {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    for line in table.lines() {
+        out.push_str(&painted(line.trim_end(), look));
+        out.push('\n');
+    }
+    legend(out, verdict, &metrics, look);
+}
+
+fn cells(ranked: &Ranked, metrics: &[&MetricInfo], scales: &[crate::number::Scale]) -> Vec<Cell> {
+    let mut cells = vec![
+        Cell::new(cut(&clean(&ranked.candidate), NAME)),
+        Cell::new(format!("{:.2}", ranked.score)),
+        Cell::new(percent(ranked.p_best)),
+    ];
+    for (metric, scale) in metrics.iter().zip(scales) {
+        let text = match (
+            ranked.figures.get(&metric.metric),
+            ranked.grades.get(&metric.metric),
+        ) {
+            (Some(figure), Some(grade)) => {
+                format!(
+                    "{} {}",
+                    short(figure.value / scale.divisor),
+                    stand_in(*grade)
+                )
+            }
+            _ => "none".to_owned(),
+        };
+        cells.push(Cell::new(text));
+    }
+    cells
+}
+
+/// Units that are longer than a column, in their short form.
+fn narrow(unit: &str) -> &str {
+    match unit {
+        "operations/s" => "op/s",
+        "files/s" => "/s",
+        other => other,
+    }
+}
+
+fn stand_in(grade: Grade) -> char {
+    char::from_u32(GRADE_BASE + grade as u32).unwrap_or('?')
+}
+
+/// The letter that stands for a grade, best first.
+fn letter(index: usize) -> char {
+    ['A', 'B', 'C', 'D', 'E', 'F'][index]
+}
+
+/// `line` with the stand-ins replaced by letters, in colour if wanted.
+fn painted(line: &str, look: Look) -> String {
+    // Blue to orange-red: told apart by the colour-blind; the letter says it anyway.
+    const COLOURS: [&str; 6] = ["1;36", "36", "37", "33", "31", "1;31"];
+    let mut out = String::new();
+    for c in line.chars() {
+        let index = (u32::from(c).wrapping_sub(GRADE_BASE)) as usize;
+        match (index < Grade::ALL.len(), look.colour) {
+            (true, true) => {
+                let _ = write!(out, "\u{1b}[{}m{}\u{1b}[0m", COLOURS[index], letter(index));
+            }
+            (true, false) => out.push(letter(index)),
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+fn legend(out: &mut String, verdict: &Verdict, shown: &[&MetricInfo], look: Look) {
+    let bounds = ["1.1x", "1.5x", "2x", "4x", "10x", ""];
+    let grades = Grade::ALL
+        .iter()
+        .zip(bounds)
+        .enumerate()
+        .map(|(index, (grade, bound))| {
+            let within = if bound.is_empty() {
+                String::new()
+            } else {
+                format!(" ≤{bound}")
+            };
+            format!("{} {}{within}", letter(index), grade.name())
+        });
+    paragraph(
+        out,
+        &format!("{}.", grades.collect::<Vec<_>>().join(", ")),
+        look,
+    );
+    let words = |metrics: Vec<&MetricInfo>| -> String {
+        let each = metrics.into_iter().map(|metric| {
+            let name = match metric.short == metric.label {
+                true => metric.label.clone(),
+                false => format!("{} = {}", metric.short, metric.label),
+            };
+            format!("{name} ({:.0} %)", metric.share * 100.0)
+        });
+        each.collect::<Vec<_>>().join(", ")
+    };
+    let all_lower = shown.iter().all(|metric| metric.lower_is_better);
+    let direction = if all_lower {
+        "Lower is better"
+    } else {
+        "Lower is better; ↑: higher is better"
+    };
+    paragraph(
+        out,
+        &format!("{direction}. Weights: {}.", words(shown.to_vec())),
+        look,
+    );
+    let counted = verdict.metrics.iter().filter(|metric| metric.share > 0.0);
+    let left: Vec<&MetricInfo> = counted.skip(shown.len()).collect();
+    if !left.is_empty() {
+        paragraph(
+            out,
+            &format!("Counted, not shown at this width: {}.", words(left)),
+            look,
+        );
+    }
+}
+
+fn why(out: &mut String, verdict: &Verdict, look: Look) {
+    heading(out, "Why", look);
+    // The second's reasons mirror the winner's: they are left out.
+    let told = verdict
+        .ranking
+        .iter()
+        .take(4)
+        .enumerate()
+        .filter(|(place, _)| *place != 1);
+    for (_, ranked) in told {
+        for reason in &ranked.reasons {
+            item(out, &format!("{reason}."), look);
+        }
+    }
+    heading(out, "What would change it", look);
+    if verdict.changes.is_empty() {
+        item(
+            out,
+            "Doubling any one weight does not change the winner.",
+            look,
+        );
+    }
+    for change in &verdict.changes {
+        item(out, &format!("{}.", sentence(&change.text)), look);
+    }
+}
+
+/// `text` with a capital letter.
+pub(crate) fn sentence(text: &str) -> String {
+    let mut characters = text.chars();
+    characters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().collect::<String>() + characters.as_str()
+    })
+}
+
+fn excluded(out: &mut String, verdict: &Verdict, look: Look) {
+    if verdict.excluded.is_empty() {
+        return;
+    }
+    heading(out, "Excluded", look);
+    for group in groups(verdict) {
+        item(
+            out,
+            &format!("{}: {}", group.candidates.join(", "), group.why),
+            look,
+        );
+    }
+}
+
+fn commands(out: &mut String, verdict: &Verdict, look: Look) {
+    if verdict.commands.is_empty() {
+        return;
+    }
+    heading(out, "How to apply it", look);
+    for command in &verdict.commands {
+        // A command is never broken: a line that is copied must run.
+        let _ = writeln!(out, "  {}", clean(command));
+    }
+}

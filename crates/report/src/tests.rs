@@ -1,0 +1,302 @@
+//! What a reader sees: no line too long, nothing loaded, nothing obeyed, nothing missing.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use crate::fixture::{page, samples, verdict};
+use crate::{Look, Page, csv, html, json, markdown, terminal};
+use whichfs_study::{Row, Verdict};
+
+const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/golden/terminal-80.txt");
+
+fn plain(width: usize) -> String {
+    terminal(
+        &verdict(),
+        Look {
+            width,
+            colour: false,
+        },
+    )
+}
+
+/// Lines longer than `width`, but for those of "How to apply it", which must not be broken.
+fn too_long(text: &str, width: usize) -> Vec<&str> {
+    let picture = text.split("\nHow to apply it").next().unwrap();
+    picture
+        .lines()
+        .filter(|line| line.chars().count() > width)
+        .collect()
+}
+
+#[test]
+fn terminal_at_80_columns_is_the_golden_text() {
+    let text = plain(80);
+    if std::env::var_os("WHICHFS_BLESS").is_some() {
+        std::fs::write(GOLDEN, &text).unwrap();
+    }
+    let golden = std::fs::read_to_string(GOLDEN).unwrap();
+    assert_eq!(
+        text, golden,
+        "run again with WHICHFS_BLESS=1 if the change is wanted"
+    );
+}
+
+#[test]
+fn no_line_exceeds_the_width() {
+    for width in [60, 80, 100, 120, 200] {
+        let text = plain(width);
+        assert!(
+            too_long(&text, width).is_empty(),
+            "{width}: {:?}",
+            too_long(&text, width)
+        );
+    }
+    assert_eq!(
+        too_long("x\nabc\n", 2),
+        ["abc"],
+        "the check finds a line that is too long"
+    );
+}
+
+#[test]
+fn every_candidate_and_every_weighted_metric_is_shown() {
+    let verdict = verdict();
+    assert_eq!(verdict.ranking.len() + verdict.excluded.len(), 19);
+    assert_eq!(verdict.metrics.len(), 8);
+    for text in [plain(80), plain(120), html(&page())] {
+        for ranked in &verdict.ranking {
+            assert!(text.contains(&ranked.candidate), "{}", ranked.candidate);
+        }
+        for metric in &verdict.metrics {
+            assert!(text.contains(&metric.label), "{}", metric.label);
+        }
+        assert!(
+            text.contains("vfat, vfat-factory"),
+            "the excluded are grouped by reason"
+        );
+    }
+}
+
+#[test]
+fn all_eight_metrics_fit_at_80_columns() {
+    assert!(!plain(80).contains("not shown at this width"));
+    assert!(
+        plain(60).contains("not shown at this width"),
+        "narrower, what is left out is said"
+    );
+}
+
+#[test]
+fn colour_changes_nothing_but_colour() {
+    let coloured = terminal(
+        &verdict(),
+        Look {
+            width: 80,
+            colour: true,
+        },
+    );
+    assert!(coloured.contains('\u{1b}'));
+    assert!(!plain(80).contains('\u{1b}'));
+    let mut stripped = String::new();
+    let mut rest = coloured.as_str();
+    while let Some(start) = rest.find('\u{1b}') {
+        stripped.push_str(&rest[..start]);
+        rest = rest[start..].split_once('m').unwrap().1;
+    }
+    stripped.push_str(rest);
+    assert_eq!(stripped, plain(80));
+}
+
+/// References in `page` that a browser would fetch.
+fn loads(page: &str) -> Vec<&str> {
+    let marks = [
+        "src=", "href=", "url(", "@import", "<script", "<link", "<iframe", "<object",
+    ];
+    marks
+        .into_iter()
+        .filter(|mark| page.contains(mark))
+        .collect()
+}
+
+#[test]
+fn the_page_loads_nothing() {
+    let page = html(&page());
+    assert_eq!(loads(&page), Vec::<&str>::new());
+    assert!(!page.contains("http://") && !page.contains("https://"));
+    assert_eq!(
+        loads("<img src=\"https://x\">"),
+        ["src="],
+        "the check finds a load"
+    );
+    assert!(page.contains("default-src 'none'"));
+}
+
+#[test]
+fn the_page_answers_in_order() {
+    let page = html(&page());
+    let order = [
+        "<h1>Use f2fs",
+        "How sure",
+        "What it costs against the second",
+        "What was excluded",
+        "All candidates, all metrics",
+        "id=\"metric-1\"",
+        "id=\"metric-8\"",
+        "The card",
+        "What it ran on",
+        "How it was judged",
+        "How to apply it",
+        "How to reproduce it",
+    ];
+    let places: Vec<usize> = order
+        .iter()
+        .map(|mark| page.find(mark).unwrap_or_else(|| panic!("no '{mark}'")))
+        .collect();
+    assert!(places.is_sorted(), "{places:?}");
+}
+
+#[test]
+fn every_sample_is_a_dot_and_every_bar_has_a_label() {
+    let page = html(&page());
+    assert_eq!(page.matches("<circle").count(), samples().len());
+    assert_eq!(
+        page.matches("<svg").count(),
+        page.matches("role=\"img\" aria-label=\"").count()
+    );
+    assert_eq!(
+        page.matches("<svg").count(),
+        15 * 9,
+        "a bar for each candidate and metric"
+    );
+    assert_eq!(
+        page.matches("↓ lower is better").count(),
+        3 + 1,
+        "each chart and the legend"
+    );
+    assert_eq!(
+        page.matches("↑ higher is better").count(),
+        5 + 1,
+        "each chart and the legend"
+    );
+    assert!(page.contains("seed 3: "));
+}
+
+/// `verdict` with every text replaced by `text`.
+fn hostile(text: &str) -> Verdict {
+    let json = serde_json::to_string(&verdict()).unwrap();
+    let named = json.replace("\"f2fs\"", &serde_json::to_string(text).unwrap());
+    let mut verdict: Verdict = serde_json::from_str(&named).unwrap();
+    verdict.card = text.to_owned();
+    verdict.title = text.to_owned();
+    verdict.commands = vec![text.to_owned()];
+    verdict.excluded[0].why = text.to_owned();
+    verdict.metrics[0].label = text.to_owned();
+    verdict
+}
+
+#[test]
+fn hostile_names_are_text_in_html() {
+    let evil = "<script>alert('x')</script>\"><img onerror=y>&amp;";
+    let mut given = Page {
+        verdict: hostile(evil),
+        ..page()
+    };
+    given.card[0].label = evil.to_owned();
+    given.reproduce = vec![evil.to_owned()];
+    let page = html(&given);
+    assert!(
+        !page.contains("<script") && !page.contains("<img"),
+        "markup got through"
+    );
+    assert!(page.contains("&#60;script&#62;"), "and it is shown as text");
+    let attributes = page.split("aria-label=\"").skip(1);
+    for attribute in attributes {
+        let value = attribute.split('"').next().unwrap();
+        assert!(!value.contains('<'), "{value}");
+    }
+}
+
+#[test]
+fn hostile_names_are_harmless_in_a_terminal() {
+    let text = terminal(
+        &hostile("\u{1b}]0;owned\u{7}\u{e000}x\u{202e}"),
+        Look {
+            width: 80,
+            colour: false,
+        },
+    );
+    let bad = |c: char| c.is_control() && c != '\n' || matches!(c, '\u{202e}' | '\u{e000}');
+    assert!(!text.chars().any(bad));
+    assert!(too_long(&text, 80).is_empty());
+}
+
+#[test]
+fn nothing_qualifies_is_said_with_the_rules() {
+    let mut verdict = verdict();
+    verdict.ranking.clear();
+    verdict.commands.clear();
+    verdict.changes.clear();
+    let text = terminal(
+        &verdict,
+        Look {
+            width: 80,
+            colour: false,
+        },
+    );
+    assert!(text.contains("No candidate qualifies"));
+    assert!(text.contains("keeps no Unix permissions"));
+    let page = html(&Page { verdict, ..page() });
+    assert!(page.contains("No candidate qualifies") && page.contains("There is no winner"));
+}
+
+fn row(candidate: &str, value: f64) -> Row {
+    Row {
+        card: "a1-32gb".into(),
+        kernel: "6.12.57".into(),
+        clock: "cpu:generic-1ghz".into(),
+        candidate: candidate.into(),
+        mount_options: "noatime,compress=zstd".into(),
+        workload: "rootfs".into(),
+        metric: "tree_write".into(),
+        value,
+        unit: "s".into(),
+        lower_is_better: true,
+        seed: u64::MAX,
+        trial: "0123456789abcdef".into(),
+    }
+}
+
+#[test]
+fn csv_has_the_columns_of_the_contract_and_quotes() {
+    let text = csv(&[row("ext4 \"x\"", 0.1 + 0.2)]);
+    let expected = "card,kernel,clock,candidate,mount_options,workload,metric,value,unit,\
+                    lower_is_better,seed,trial\n\
+                    a1-32gb,6.12.57,cpu:generic-1ghz,\"ext4 \"\"x\"\"\",\"noatime,compress=zstd\",\
+                    rootfs,tree_write,0.30000000000000004,s,true,18446744073709551615,\
+                    0123456789abcdef\n";
+    assert_eq!(text, expected);
+}
+
+#[test]
+fn json_rows_can_be_read_back() {
+    let rows = vec![row("a", 1.5), row("b", 2.5)];
+    assert_eq!(
+        serde_json::from_str::<Vec<Row>>(&json(&rows)).unwrap(),
+        rows
+    );
+    let first: serde_json::Value = serde_json::from_str(&json(&rows)).unwrap();
+    let keys = first[0].as_object().unwrap().len();
+    assert_eq!(keys, Row::COLUMNS.len());
+}
+
+#[test]
+fn markdown_cells_stay_in_their_cells() {
+    let text = markdown(&[row("a|b<i>", 1.5)]);
+    assert!(text.contains("a\\|b&lt;i>"));
+    let bars = |line: &str| line.replace("\\|", "").matches('|').count();
+    assert!(text.lines().all(|line| bars(line) == 13), "{text}");
+}
+
+#[test]
+#[ignore = "writes the page to $WHICHFS_PAGE, for a look at it"]
+fn write_the_page() {
+    std::fs::write(std::env::var("WHICHFS_PAGE").unwrap(), html(&page())).unwrap();
+}

@@ -1,0 +1,239 @@
+//! What a hard rule may ask of a candidate, each fact with its source.
+
+use serde::{Deserialize, Serialize};
+
+/// A fact and where it is written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sourced<T> {
+    /// The fact.
+    pub value: T,
+    /// Document, manual page or source file that says so.
+    pub source: String,
+}
+
+impl<T> Sourced<T> {
+    /// `value` as `source` states it.
+    pub fn new(value: T, source: impl Into<String>) -> Sourced<T> {
+        Sourced {
+            value,
+            source: source.into(),
+        }
+    }
+}
+
+/// What a filesystem promises about its own structure after a power cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CrashClass {
+    /// A journal is replayed at mount.
+    Journaled,
+    /// Copy on write: the last consistent tree is mounted.
+    Cow,
+    /// Log structured: rolls back or forward to a checkpoint.
+    Log,
+    /// Nothing: needs a check, may lose what was durable before.
+    None,
+}
+
+impl CrashClass {
+    /// The name as in files and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            CrashClass::Journaled => "journaled",
+            CrashClass::Cow => "cow",
+            CrashClass::Log => "log",
+            CrashClass::None => "none",
+        }
+    }
+
+    /// The class called `name`.
+    pub fn from_name(name: &str) -> Option<CrashClass> {
+        let all = [Self::Journaled, Self::Cow, Self::Log, Self::None];
+        all.into_iter().find(|class| class.name() == name)
+    }
+}
+
+/// What is known of a candidate before any trial; the command fills it from the catalogue.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CandidateFacts {
+    /// Candidate name, for example `ext4-nojournal`.
+    pub name: String,
+    /// Title for people, for example `ext4 without journal`.
+    pub title: String,
+    /// Keeps owners and permission bits.
+    pub unix_permissions: Sourced<bool>,
+    /// Keeps symbolic links.
+    pub symlinks: Sourced<bool>,
+    /// Keeps hard links.
+    pub hard_links: Sourced<bool>,
+    /// Keeps extended attributes.
+    pub xattrs: Sourced<bool>,
+    /// `a` and `A` are two files.
+    pub case_sensitive: Sourced<bool>,
+    /// Windows reads and writes it without added software.
+    pub windows: Sourced<bool>,
+    /// macOS reads and writes it without added software.
+    pub macos: Sourced<bool>,
+    /// It can only be mounted read-only: its content is built beforehand.
+    pub read_only: Sourced<bool>,
+    /// Largest file in bytes.
+    pub max_file_bytes: Sourced<u64>,
+    /// Smallest partition it can be made on, in bytes.
+    pub min_bytes: Sourced<u64>,
+    /// Last year whose dates it can store.
+    pub last_year: Sourced<u32>,
+    /// Compresses content.
+    pub compression: Sourced<bool>,
+    /// Takes snapshots.
+    pub snapshots: Sourced<bool>,
+    /// What survives a power cut.
+    pub crash_class: Sourced<CrashClass>,
+}
+
+/// A fact that a rule can test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the fields of CandidateFacts say it")]
+pub enum Fact {
+    UnixPermissions,
+    Symlinks,
+    HardLinks,
+    Xattrs,
+    CaseSensitive,
+    Windows,
+    Macos,
+    ReadOnly,
+    MaxFileBytes,
+    MinBytes,
+    LastYear,
+    Compression,
+    Snapshots,
+    CrashClass,
+}
+
+/// The value of a fact, whatever its type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Value {
+    Flag(bool),
+    Number(u64),
+    Class(CrashClass),
+}
+
+impl Fact {
+    /// All of them, in the order in which rules are reported.
+    pub const ALL: [Fact; 14] = [
+        Fact::UnixPermissions,
+        Fact::Symlinks,
+        Fact::HardLinks,
+        Fact::Xattrs,
+        Fact::CaseSensitive,
+        Fact::Windows,
+        Fact::Macos,
+        Fact::ReadOnly,
+        Fact::MaxFileBytes,
+        Fact::MinBytes,
+        Fact::LastYear,
+        Fact::Compression,
+        Fact::Snapshots,
+        Fact::CrashClass,
+    ];
+
+    /// The name as in need files and after `--need`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Fact::UnixPermissions => "unix_permissions",
+            Fact::Symlinks => "symlinks",
+            Fact::HardLinks => "hard_links",
+            Fact::Xattrs => "xattrs",
+            Fact::CaseSensitive => "case_sensitive",
+            Fact::Windows => "windows",
+            Fact::Macos => "macos",
+            Fact::ReadOnly => "read_only",
+            Fact::MaxFileBytes => "max_file_bytes",
+            Fact::MinBytes => "min_bytes",
+            Fact::LastYear => "last_year",
+            Fact::Compression => "compression",
+            Fact::Snapshots => "snapshots",
+            Fact::CrashClass => "crash_class",
+        }
+    }
+
+    /// True for facts that are yes or no.
+    pub(crate) fn is_flag(self) -> bool {
+        !self.is_number() && self != Fact::CrashClass
+    }
+
+    /// True for facts that are counts.
+    pub(crate) fn is_number(self) -> bool {
+        matches!(self, Fact::MaxFileBytes | Fact::MinBytes | Fact::LastYear)
+    }
+
+    /// The candidate's value and its source.
+    pub(crate) fn of(self, facts: &CandidateFacts) -> (Value, &str) {
+        let flag = |f: &'_ Sourced<bool>| Value::Flag(f.value);
+        match self {
+            Fact::UnixPermissions => (
+                flag(&facts.unix_permissions),
+                &facts.unix_permissions.source,
+            ),
+            Fact::Symlinks => (flag(&facts.symlinks), &facts.symlinks.source),
+            Fact::HardLinks => (flag(&facts.hard_links), &facts.hard_links.source),
+            Fact::Xattrs => (flag(&facts.xattrs), &facts.xattrs.source),
+            Fact::CaseSensitive => (flag(&facts.case_sensitive), &facts.case_sensitive.source),
+            Fact::Windows => (flag(&facts.windows), &facts.windows.source),
+            Fact::Macos => (flag(&facts.macos), &facts.macos.source),
+            Fact::ReadOnly => (flag(&facts.read_only), &facts.read_only.source),
+            Fact::MaxFileBytes => (
+                Value::Number(facts.max_file_bytes.value),
+                &facts.max_file_bytes.source,
+            ),
+            Fact::MinBytes => (
+                Value::Number(facts.min_bytes.value),
+                &facts.min_bytes.source,
+            ),
+            Fact::LastYear => (
+                Value::Number(u64::from(facts.last_year.value)),
+                &facts.last_year.source,
+            ),
+            Fact::Compression => (flag(&facts.compression), &facts.compression.source),
+            Fact::Snapshots => (flag(&facts.snapshots), &facts.snapshots.source),
+            Fact::CrashClass => (
+                Value::Class(facts.crash_class.value),
+                &facts.crash_class.source,
+            ),
+        }
+    }
+
+    /// What a candidate with this value is like, for the sentence "vfat …".
+    pub(crate) fn phrase(self, value: Value) -> String {
+        let (yes, no) = match self {
+            Fact::UnixPermissions => ("keeps Unix permissions", "keeps no Unix permissions"),
+            Fact::Symlinks => ("keeps symbolic links", "keeps no symbolic links"),
+            Fact::HardLinks => ("keeps hard links", "keeps no hard links"),
+            Fact::Xattrs => ("keeps extended attributes", "keeps no extended attributes"),
+            Fact::CaseSensitive => (
+                "tells upper from lower case",
+                "does not tell upper from lower case",
+            ),
+            Fact::Windows => ("is read by Windows", "is not read by Windows"),
+            Fact::Macos => ("is read by macOS", "is not read by macOS"),
+            Fact::ReadOnly => ("can only be read", "can be written"),
+            Fact::Compression => ("compresses", "does not compress"),
+            Fact::Snapshots => ("takes snapshots", "takes no snapshots"),
+            Fact::MaxFileBytes | Fact::MinBytes | Fact::LastYear | Fact::CrashClass => ("", ""),
+        };
+        match value {
+            Value::Flag(true) => yes.to_owned(),
+            Value::Flag(false) => no.to_owned(),
+            Value::Class(CrashClass::None) => {
+                "does not protect itself against power cuts".to_owned()
+            }
+            Value::Class(class) => format!("is of the crash class {}", class.name()),
+            Value::Number(n) => match self {
+                Fact::LastYear => format!("stores dates up to {n} only"),
+                Fact::MinBytes => format!("needs a partition of {}", whichfs_units::Bytes(n)),
+                _ => format!("holds files up to {} only", whichfs_units::Bytes(n)),
+            },
+        }
+    }
+}

@@ -1,0 +1,409 @@
+//! From samples to a verdict.
+//!
+//! Method. A value becomes a cost (its inverse where higher is better). In each metric the
+//! candidates' log costs are levelled, paired by seed (`fit.rs`); the distance to the
+//! lowest level is the log ratio to the best. The weighted mean of these log ratios,
+//! exponentiated and inverted, is the score: a weighted geometric mean, so that units
+//! do not matter and twice as fast in one metric outweighs twice as slow in an equal one
+//! exactly. Candidates whose scores are less than the noise floor apart tie. The
+//! probability of being best comes from `bootstrap.rs`.
+//!
+//! A candidate is judged only with every metric that the need requires and without a
+//! failed trial; otherwise it is excluded, with that reason. Where a metric that is not
+//! required is missing, the remaining weights of that candidate count in full and a
+//! reason says so.
+
+use crate::bootstrap::{self, Doubt};
+use crate::fit::{Costs, Levels, fit};
+use crate::need::Need;
+use crate::reasons;
+use crate::verdict::{Excluded, Figure, Grade, MetricInfo, Point, Ranked, Verdict};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Ratio below which two candidates tie (DESIGN.md §6).
+pub const NOISE_FLOOR: f64 = 1.1;
+
+/// Ratio to the leader within which more seeds are spent (DESIGN.md §8).
+pub const MORE_SEEDS_WITHIN: f64 = 1.25;
+
+/// One figure of one trial.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sample {
+    /// Candidate name.
+    pub candidate: String,
+    /// Metric name.
+    pub metric: String,
+    /// Seed of the trial.
+    pub seed: u64,
+    /// Value in `unit`, finite and above 0.
+    pub value: f64,
+    /// Unit; one for each metric.
+    pub unit: String,
+    /// True for durations and space.
+    pub lower_is_better: bool,
+}
+
+/// A trial that gave no figures.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Candidate name.
+    pub candidate: String,
+    /// Seed of the trial.
+    pub seed: u64,
+    /// One sentence.
+    pub reason: String,
+}
+
+/// What a verdict rests on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Evidence {
+    /// Card name.
+    pub card: String,
+    /// Figures of the finished trials, in any order.
+    pub samples: Vec<Sample>,
+    /// Trials that failed.
+    pub failures: Vec<Failure>,
+    /// Candidates that were excluded before any trial.
+    pub excluded: Vec<Excluded>,
+    /// How to apply each candidate: mkfs, mount, fstab line.
+    pub commands: BTreeMap<String, Vec<String>>,
+    /// Relative uncertainty of the card's figures as its profile states it (0.3 is ±30 %).
+    pub card_uncertainty: f64,
+    /// Trials behind the samples.
+    pub trials: u64,
+    /// Their virtual time in seconds.
+    pub virtual_s: f64,
+    /// Wall time spent in seconds.
+    pub wall_s: f64,
+}
+
+/// Samples that contradict each other: a fault of the caller or of a merged store.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum JudgeError {
+    /// One metric came with two units or two directions.
+    #[error("metric {metric} came as '{first}' and as '{second}': these trials cannot be compared")]
+    MixedUnits {
+        /// The metric.
+        metric: String,
+        /// Unit and direction of the first sample.
+        first: String,
+        /// Those of another.
+        second: String,
+    },
+}
+
+/// A metric's part of the score.
+#[derive(Clone, Debug)]
+pub(crate) struct Share {
+    pub metric: String,
+    pub share: f64,
+}
+
+/// What is computed before anything is put into words.
+pub(crate) struct Scored {
+    /// Metric → levels.
+    pub fits: BTreeMap<String, Levels>,
+    /// Weights as shares of 1, heaviest first.
+    pub shares: Vec<Share>,
+    /// Candidate → mean log ratio to the best; 0 is best at everything.
+    pub loss: BTreeMap<String, f64>,
+}
+
+/// Judges `evidence` by `need`.
+///
+/// # Errors
+/// [`JudgeError`] if a metric has two units.
+pub fn judge(need: &Need, evidence: &Evidence) -> Result<Verdict, JudgeError> {
+    let units = units(&evidence.samples)?;
+    let (figures, mut excluded) = admit(need, evidence);
+    excluded.extend(evidence.excluded.iter().cloned());
+    excluded.sort_by(|a, b| (&a.candidate, &a.why).cmp(&(&b.candidate, &b.why)));
+    let shares = shares(need, &units);
+    let scored = score(&figures, &units, shares);
+    let ranking = rank(need, &figures, &scored, evidence.card_uncertainty);
+    let winner = ranking.first().map(|first| first.candidate.clone());
+    let commands = winner.and_then(|name| evidence.commands.get(&name).cloned());
+    Ok(Verdict {
+        card: evidence.card.clone(),
+        needs: need.name.clone(),
+        title: need.title.clone(),
+        changes: reasons::changes(need, &scored),
+        next_seeds: next_seeds(&ranking),
+        metrics: metrics(need, &units, &scored.shares),
+        ranking,
+        excluded,
+        commands: commands.unwrap_or_default(),
+        trials: evidence.trials,
+        virtual_s: evidence.virtual_s,
+        wall_s: evidence.wall_s,
+        noise_floor: NOISE_FLOOR,
+        card_uncertainty: evidence.card_uncertainty,
+        method: reasons::method(&figures, evidence.card_uncertainty),
+    })
+}
+
+/// Candidate → metric → seed → value.
+pub(crate) type Figures = BTreeMap<String, BTreeMap<String, BTreeMap<u64, f64>>>;
+/// Metric → unit and whether lower is better.
+type Units = BTreeMap<String, (String, bool)>;
+
+fn units(samples: &[Sample]) -> Result<Units, JudgeError> {
+    let mut units = Units::new();
+    for sample in samples {
+        let this = (sample.unit.clone(), sample.lower_is_better);
+        let first = units
+            .entry(sample.metric.clone())
+            .or_insert_with(|| this.clone());
+        if *first != this {
+            let show = |(unit, lower): &(String, bool)| {
+                format!(
+                    "{unit}, {} is better",
+                    if *lower { "lower" } else { "higher" }
+                )
+            };
+            // Sorted, so that the message does not depend on the order of the rows.
+            let mut both = [show(first), show(&this)];
+            both.sort();
+            let [first, second] = both;
+            return Err(JudgeError::MixedUnits {
+                metric: sample.metric.clone(),
+                first,
+                second,
+            });
+        }
+    }
+    Ok(units)
+}
+
+/// Sorts out who can be judged.
+fn admit(need: &Need, evidence: &Evidence) -> (Figures, Vec<Excluded>) {
+    let mut figures = Figures::new();
+    let mut why: BTreeMap<String, (String, &str)> = BTreeMap::new();
+    let mut failures: Vec<&Failure> = evidence.failures.iter().collect();
+    failures
+        .sort_by(|a, b| (&a.candidate, a.seed, &a.reason).cmp(&(&b.candidate, b.seed, &b.reason)));
+    for failure in failures {
+        let text = format!(
+            "its trial with seed {} failed: {}",
+            failure.seed, failure.reason
+        );
+        why.entry(failure.candidate.clone())
+            .or_insert((text, "failed"));
+    }
+    let mut samples: Vec<&Sample> = evidence.samples.iter().collect();
+    samples.sort_by(|a, b| {
+        let key = |s: &Sample| (s.candidate.clone(), s.metric.clone(), s.seed);
+        key(a).cmp(&key(b)).then(a.value.total_cmp(&b.value))
+    });
+    for sample in samples {
+        let metrics = figures.entry(sample.candidate.clone()).or_default();
+        let legal = sample.value.is_finite() && sample.value > 0.0;
+        if legal {
+            // A sample given twice (two stores merged) counts once; the largest value stays.
+            let row = metrics.entry(sample.metric.clone()).or_default();
+            row.insert(sample.seed, sample.value);
+        } else if need.weights.contains_key(&sample.metric) {
+            let text = format!(
+                "{} is {} {} with seed {}: not a positive figure, it cannot be compared",
+                sample.metric, sample.value, sample.unit, sample.seed
+            );
+            why.entry(sample.candidate.clone())
+                .or_insert((text, "requires"));
+        }
+    }
+    for (candidate, metrics) in &figures {
+        let missing: Vec<&str> = need
+            .requires
+            .iter()
+            .filter(|metric| !metrics.contains_key(*metric))
+            .map(String::as_str)
+            .collect();
+        if !missing.is_empty() {
+            let text = format!(
+                "gives no figure for {}, which {} requires",
+                missing.join(", "),
+                need.name
+            );
+            why.entry(candidate.clone()).or_insert((text, "requires"));
+        }
+    }
+    let ruled_out: BTreeSet<&String> = evidence.excluded.iter().map(|e| &e.candidate).collect();
+    figures.retain(|name, _| !why.contains_key(name) && !ruled_out.contains(name));
+    let excluded = why.into_iter().map(|(candidate, (why, rule))| Excluded {
+        candidate,
+        why,
+        rule: Some(rule.to_owned()),
+        source: None,
+    });
+    (figures, excluded.collect())
+}
+
+fn shares(need: &Need, units: &Units) -> Vec<Share> {
+    let counted = |metric: &String| units.contains_key(metric);
+    let weights = need.weights.iter().filter(|(metric, _)| counted(metric));
+    let total: f64 = weights.clone().map(|(_, weight)| weight.weight).sum();
+    let mut shares: Vec<Share> = weights
+        .map(|(metric, weight)| Share {
+            metric: metric.clone(),
+            share: if total > 0.0 {
+                weight.weight / total
+            } else {
+                0.0
+            },
+        })
+        .collect();
+    shares.sort_by(|a, b| b.share.total_cmp(&a.share).then(a.metric.cmp(&b.metric)));
+    shares
+}
+
+fn score(figures: &Figures, units: &Units, shares: Vec<Share>) -> Scored {
+    let mut fits = BTreeMap::new();
+    for (metric, (_, lower_is_better)) in units {
+        let sign = if *lower_is_better { 1.0 } else { -1.0 };
+        let costs: Costs = figures
+            .iter()
+            .filter_map(|(name, metrics)| {
+                let row = metrics.get(metric)?;
+                Some((
+                    name.clone(),
+                    row.iter().map(|(seed, v)| (*seed, sign * v.ln())).collect(),
+                ))
+            })
+            .collect();
+        fits.insert(metric.clone(), fit(&costs));
+    }
+    let names = figures.keys().cloned();
+    let loss = names
+        .map(|name| (name.clone(), loss(&name, &fits, &shares)))
+        .collect();
+    Scored { fits, shares, loss }
+}
+
+/// Mean log ratio to the best over the metrics that `candidate` has.
+pub(crate) fn loss(candidate: &str, fits: &BTreeMap<String, Levels>, shares: &[Share]) -> f64 {
+    let (mut sum, mut weight) = (0.0, 0.0);
+    for share in shares {
+        let fit = fits.get(&share.metric);
+        if let Some(behind) = fit.and_then(|fit| behind(fit, candidate)) {
+            sum += share.share * behind;
+            weight += share.share;
+        }
+    }
+    if weight > 0.0 {
+        sum / weight
+    } else {
+        f64::INFINITY
+    }
+}
+
+/// Log ratio of `candidate` to the best of a metric.
+pub(crate) fn behind(fit: &Levels, candidate: &str) -> Option<f64> {
+    let best = fit.level.values().copied().fold(f64::INFINITY, f64::min);
+    fit.level.get(candidate).map(|level| level - best)
+}
+
+fn rank(need: &Need, figures: &Figures, scored: &Scored, card_uncertainty: f64) -> Vec<Ranked> {
+    let mut order: Vec<String> = figures.keys().cloned().collect();
+    let doubt = Doubt {
+        score: NOISE_FLOOR.ln() / std::f64::consts::SQRT_2,
+        metric: (1.0 + card_uncertainty.max(0.0)).ln() / 2.0,
+    };
+    let p_best = bootstrap::p_best(&order, &scored.fits, &scored.shares, &doubt);
+    order.sort_by(|a, b| scored.loss[a].total_cmp(&scored.loss[b]).then(a.cmp(b)));
+    let ties = |name: &String| {
+        let tied = |other: &&String| {
+            *other != name && (scored.loss[*other] - scored.loss[name]).abs() < NOISE_FLOOR.ln()
+        };
+        order.iter().filter(tied).cloned().collect()
+    };
+    order
+        .iter()
+        .map(|name| {
+            let figures = figures_of(&figures[name], &scored.fits, name);
+            Ranked {
+                candidate: name.clone(),
+                score: round(1.0 / scored.loss[name].exp(), 4),
+                p_best: round(p_best[name], 3),
+                ties_with: ties(name),
+                grades: figures
+                    .iter()
+                    .map(|(metric, figure)| (metric.clone(), Grade::of_ratio(figure.ratio)))
+                    .collect(),
+                reasons: reasons::reasons(need, scored, &order, name),
+                seeds: figures.values().map(|f| f.samples.len()).max().unwrap_or(0),
+                figures,
+            }
+        })
+        .collect()
+}
+
+fn figures_of(
+    metrics: &BTreeMap<String, BTreeMap<u64, f64>>,
+    fits: &BTreeMap<String, Levels>,
+    name: &str,
+) -> BTreeMap<String, Figure> {
+    let figure = |(metric, row): (&String, &BTreeMap<u64, f64>)| {
+        let samples: Vec<Point> = row
+            .iter()
+            .map(|(&seed, &value)| Point { seed, value })
+            .collect();
+        let mean = crate::fit::mean(row.values().map(|value| value.ln()));
+        // With one sample the value is shown as it was, not through ln and exp.
+        let value = if let [one] = samples.as_slice() {
+            one.value
+        } else {
+            mean.exp()
+        };
+        let behind = fits.get(metric).and_then(|fit| behind(fit, name));
+        let ratio = round(behind.unwrap_or(0.0).exp(), 6);
+        (
+            metric.clone(),
+            Figure {
+                value,
+                ratio,
+                samples,
+            },
+        )
+    };
+    metrics.iter().map(figure).collect()
+}
+
+fn metrics(need: &Need, units: &Units, shares: &[Share]) -> Vec<MetricInfo> {
+    let share_of: BTreeMap<&String, f64> = shares.iter().map(|s| (&s.metric, s.share)).collect();
+    let mut all: Vec<MetricInfo> = units
+        .iter()
+        .map(|(metric, (unit, lower_is_better))| MetricInfo {
+            metric: metric.clone(),
+            label: need.label(metric),
+            short: need.short(metric),
+            unit: unit.clone(),
+            lower_is_better: *lower_is_better,
+            share: share_of.get(metric).copied().unwrap_or(0.0),
+            because: need.weights.get(metric).map_or_else(
+                || "shown, not counted".to_owned(),
+                |weight| weight.because.clone(),
+            ),
+        })
+        .collect();
+    all.sort_by(|a, b| b.share.total_cmp(&a.share).then(a.metric.cmp(&b.metric)));
+    all
+}
+
+/// Those within 25 % of the leader, the leader included; empty if it has no rival.
+fn next_seeds(ranking: &[Ranked]) -> Vec<String> {
+    let Some(leader) = ranking.first() else {
+        return Vec::new();
+    };
+    let close: Vec<String> = ranking
+        .iter()
+        .filter(|ranked| ranked.score * MORE_SEEDS_WITHIN >= leader.score)
+        .map(|ranked| ranked.candidate.clone())
+        .collect();
+    if close.len() < 2 { Vec::new() } else { close }
+}
+
+/// `value` with `digits` after the point.
+fn round(value: f64, digits: i32) -> f64 {
+    let factor = 10_f64.powi(digits);
+    (value * factor).round() / factor
+}

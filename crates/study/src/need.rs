@@ -1,0 +1,461 @@
+//! Needs: what the user requires, as data. One TOML file each in `needs/`.
+//!
+//! A need names a workload, weighs its metrics (each weight with its reason), lists
+//! the metrics a candidate must be able to produce, and states hard rules with reason
+//! and source. A rule excludes; a weight only moves the score.
+
+use crate::facts::{CrashClass, Fact};
+use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
+use toml::Spanned;
+
+/// What the user requires.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Need {
+    /// Name as after `--for`.
+    pub name: String,
+    /// One line for people.
+    pub title: String,
+    /// Workload whose trials answer it.
+    pub workload: String,
+    /// Parameters of the workload that differ from its defaults.
+    pub parameters: BTreeMap<String, u64>,
+    /// Weights by metric.
+    pub weights: BTreeMap<String, Weight>,
+    /// Metrics that a candidate must produce.
+    pub requires: Vec<String>,
+    /// Hard rules, in the order of the file.
+    pub rules: Vec<Rule>,
+    /// Switches that rules may name in `unless`, for example `power_loss`.
+    pub settings: BTreeMap<String, String>,
+}
+
+/// Longest `short` label of a metric, in characters.
+pub const SHORT: usize = 6;
+
+/// How much a metric counts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Weight {
+    /// Share relative to the other weights; 0 shows the metric without counting it.
+    pub weight: f64,
+    /// The metric in words, for sentences and tables.
+    pub label: String,
+    /// The metric in at most [`SHORT`] characters, for the head of a narrow column.
+    pub short: String,
+    /// Why it counts this much.
+    pub because: String,
+}
+
+/// A hard rule: a candidate that fails it is excluded before any trial.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// What is tested.
+    pub fact: Fact,
+    /// What it must be.
+    pub condition: Condition,
+    /// `(setting, value)` under which the rule does not apply.
+    pub unless: Option<(String, String)>,
+    /// Why the need has this rule.
+    pub because: String,
+    /// Where that is written.
+    pub source: String,
+}
+
+/// What a rule's fact must be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// A flag must have this value.
+    Is(bool),
+    /// A count must not be below this.
+    AtLeast(u64),
+    /// A count must not be above this.
+    AtMost(u64),
+    /// The crash class must not be this one.
+    Not(CrashClass),
+}
+
+/// What is wrong with a need, and what would be right.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NeedError {
+    /// A need file is not as it must be.
+    #[error("{file}:{line}: {key}: {found}; expected {expected}")]
+    File {
+        /// File as the caller named it.
+        file: String,
+        /// Line, from 1.
+        line: usize,
+        /// Key that is wrong.
+        key: String,
+        /// What was found.
+        found: String,
+        /// What is legal there.
+        expected: String,
+    },
+    /// `--need KEY=VALUE` cannot be applied.
+    #[error("--need {given}: {problem}; expected {expected}")]
+    Override {
+        /// The argument.
+        given: String,
+        /// What is wrong with it.
+        problem: String,
+        /// What is legal.
+        expected: String,
+    },
+    /// No need has this name.
+    #[error("no needs are called '{name}'; {hint}")]
+    Unknown {
+        /// The name asked for.
+        name: String,
+        /// The nearest names, or all.
+        hint: String,
+    },
+}
+
+const BUILTIN: [(&str, &str); 4] = [
+    (
+        "needs/exchange.toml",
+        include_str!("../../../needs/exchange.toml"),
+    ),
+    (
+        "needs/logger.toml",
+        include_str!("../../../needs/logger.toml"),
+    ),
+    (
+        "needs/rootfs.toml",
+        include_str!("../../../needs/rootfs.toml"),
+    ),
+    (
+        "needs/rootfs-readonly.toml",
+        include_str!("../../../needs/rootfs-readonly.toml"),
+    ),
+];
+
+/// Switches that rules may name, each with its default first and all legal values.
+pub(crate) const SETTINGS: [(&str, &[&str]); 1] = [("power_loss", &["matters", "tolerated"])];
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NeedFile {
+    name: Spanned<String>,
+    title: String,
+    workload: Spanned<String>,
+    #[serde(default)]
+    parameters: BTreeMap<String, u64>,
+    weights: Spanned<BTreeMap<String, Spanned<WeightFile>>>,
+    #[serde(default)]
+    requires: Vec<Spanned<String>>,
+    #[serde(default)]
+    rules: Vec<Spanned<RuleFile>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WeightFile {
+    weight: Spanned<f64>,
+    label: Option<String>,
+    short: Option<Spanned<String>>,
+    because: Spanned<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RuleFile {
+    fact: Spanned<String>,
+    is: Option<Spanned<bool>>,
+    at_least: Option<Spanned<u64>>,
+    at_most: Option<Spanned<u64>>,
+    not: Option<Spanned<String>>,
+    unless: Option<Spanned<String>>,
+    because: Spanned<String>,
+    source: Spanned<String>,
+}
+
+impl Need {
+    /// The needs that ship with the program, sorted by name.
+    ///
+    /// # Panics
+    /// Never in a released program: a test parses every shipped file.
+    pub fn builtin() -> Vec<Need> {
+        let parse = |(file, text): &(&str, &str)| {
+            Need::parse(file, text).unwrap_or_else(|error| unreachable!("shipped file: {error}"))
+        };
+        BUILTIN.iter().map(parse).collect()
+    }
+
+    /// The shipped need called `name`.
+    ///
+    /// # Errors
+    /// [`NeedError::Unknown`] with the nearest names.
+    pub fn named(name: &str) -> Result<Need, NeedError> {
+        let all = Need::builtin();
+        let names: Vec<String> = all.iter().map(|need| need.name.clone()).collect();
+        all.into_iter()
+            .find(|need| need.name == name)
+            .ok_or_else(|| NeedError::Unknown {
+                name: name.to_owned(),
+                hint: hint(name, &names),
+            })
+    }
+
+    /// Reads a need file; `file` is only for messages.
+    ///
+    /// # Errors
+    /// [`NeedError::File`] with line, key and what is legal.
+    pub fn parse(file: &str, text: &str) -> Result<Need, NeedError> {
+        let at = Position { file, text };
+        let raw: NeedFile = toml::from_str(text).map_err(|error| NeedError::File {
+            file: file.to_owned(),
+            line: at.line(error.span().map_or(0, |span| span.start)),
+            key: "the file".to_owned(),
+            found: error.message().replace('\n', " "),
+            expected: "name, title, workload, [weights.METRIC], requires, [[rules]] as in \
+                       needs/rootfs.toml"
+                .to_owned(),
+        })?;
+        let need = Need {
+            name: at.filled("name", &raw.name)?,
+            workload: at.filled("workload", &raw.workload)?,
+            weights: weights(&at, &raw.weights)?,
+            requires: requires(&at, &raw)?,
+            rules: raw
+                .rules
+                .iter()
+                .map(|rule| parse_rule(&at, rule))
+                .collect::<Result<_, _>>()?,
+            title: raw.title,
+            parameters: raw.parameters,
+            settings: SETTINGS
+                .iter()
+                .map(|(key, legal)| ((*key).to_owned(), legal[0].to_owned()))
+                .collect(),
+        };
+        Ok(need)
+    }
+
+    /// The label of `metric`, or the metric's name in words.
+    pub fn label(&self, metric: &str) -> String {
+        self.weights
+            .get(metric)
+            .map_or_else(|| metric.replace('_', " "), |w| w.label.clone())
+    }
+
+    /// The short label of `metric`, or the beginning of its name.
+    pub fn short(&self, metric: &str) -> String {
+        self.weights
+            .get(metric)
+            .map_or_else(|| shortened(metric), |w| w.short.clone())
+    }
+
+    /// True if the rule applies under the settings in force.
+    pub(crate) fn applies(&self, rule: &Rule) -> bool {
+        rule.unless
+            .as_ref()
+            .is_none_or(|(key, value)| self.settings.get(key) != Some(value))
+    }
+}
+
+fn weights(
+    at: &Position<'_>,
+    raw: &Spanned<BTreeMap<String, Spanned<WeightFile>>>,
+) -> Result<BTreeMap<String, Weight>, NeedError> {
+    let mut weights = BTreeMap::new();
+    for (metric, entry) in raw.get_ref() {
+        let entry = entry.get_ref();
+        let key = format!("weights.{metric}.weight");
+        let weight = *entry.weight.get_ref();
+        if !(0.0..=1000.0).contains(&weight) {
+            return Err(at.error(
+                &entry.weight,
+                &key,
+                format!("{weight}"),
+                "a number 0 to 1000",
+            ));
+        }
+        let because = at.filled(&format!("weights.{metric}.because"), &entry.because)?;
+        let label = entry
+            .label
+            .clone()
+            .unwrap_or_else(|| metric.replace('_', " "));
+        let short = match &entry.short {
+            Some(short) if short.get_ref().chars().count() > SHORT => {
+                let found = format!("'{}'", short.get_ref());
+                let expected = format!("at most {SHORT} characters");
+                return Err(at.error(short, &format!("weights.{metric}.short"), found, &expected));
+            }
+            Some(short) => short.get_ref().clone(),
+            None => shortened(metric),
+        };
+        let weight = Weight {
+            weight,
+            label,
+            short,
+            because,
+        };
+        weights.insert(metric.clone(), weight);
+    }
+    if weights.values().all(|w| w.weight == 0.0) {
+        let expected = "at least one metric that counts";
+        return Err(at.error(raw, "weights", "no weight above 0".to_owned(), expected));
+    }
+    Ok(weights)
+}
+
+fn shortened(metric: &str) -> String {
+    metric.chars().take(SHORT).collect()
+}
+
+fn requires(at: &Position<'_>, raw: &NeedFile) -> Result<Vec<String>, NeedError> {
+    let known: BTreeSet<&String> = raw.weights.get_ref().keys().collect();
+    let check = |metric: &Spanned<String>| {
+        if known.contains(metric.get_ref()) {
+            return Ok(metric.get_ref().clone());
+        }
+        let names: Vec<String> = known.iter().map(|name| (*name).clone()).collect();
+        let expected = format!("a metric that has a weight: {}", names.join(", "));
+        Err(at.error(
+            metric,
+            "requires",
+            format!("'{}'", metric.get_ref()),
+            &expected,
+        ))
+    };
+    raw.requires.iter().map(check).collect()
+}
+
+fn parse_rule(at: &Position<'_>, raw: &Spanned<RuleFile>) -> Result<Rule, NeedError> {
+    let rule = raw.get_ref();
+    let wanted = rule.fact.get_ref().as_str();
+    let fact = Fact::ALL.into_iter().find(|fact| fact.name() == wanted);
+    let fact = fact.ok_or_else(|| {
+        let names: Vec<&str> = Fact::ALL.iter().map(|fact| fact.name()).collect();
+        at.error(
+            &rule.fact,
+            "rules.fact",
+            format!("'{wanted}'"),
+            &names.join(", "),
+        )
+    })?;
+    let mut conditions = Vec::new();
+    conditions.extend(rule.is.as_ref().map(|v| Condition::Is(*v.get_ref())));
+    conditions.extend(
+        rule.at_least
+            .as_ref()
+            .map(|v| Condition::AtLeast(*v.get_ref())),
+    );
+    conditions.extend(
+        rule.at_most
+            .as_ref()
+            .map(|v| Condition::AtMost(*v.get_ref())),
+    );
+    if let Some(name) = &rule.not {
+        let class = CrashClass::from_name(name.get_ref()).ok_or_else(|| {
+            let legal = "journaled, cow, log or none";
+            at.error(name, "rules.not", format!("'{}'", name.get_ref()), legal)
+        })?;
+        conditions.push(Condition::Not(class));
+    }
+    let expected = condition_of(fact);
+    let fits = |condition: &Condition| match condition {
+        Condition::Is(_) => fact.is_flag(),
+        Condition::AtLeast(_) | Condition::AtMost(_) => fact.is_number(),
+        Condition::Not(_) => fact == Fact::CrashClass,
+    };
+    let condition = match conditions.as_slice() {
+        [one] if fits(one) => one.clone(),
+        [] => {
+            return Err(at.error(
+                raw,
+                "rules",
+                format!("{wanted} without condition"),
+                expected,
+            ));
+        }
+        _ => {
+            let found = format!("conditions that do not fit {wanted}");
+            return Err(at.error(raw, "rules", found, expected));
+        }
+    };
+    let unless = rule
+        .unless
+        .as_ref()
+        .map(|text| parse_unless(at, text))
+        .transpose()?;
+    Ok(Rule {
+        fact,
+        condition,
+        unless,
+        because: at.filled("rules.because", &rule.because)?,
+        source: at.filled("rules.source", &rule.source)?,
+    })
+}
+
+fn condition_of(fact: Fact) -> &'static str {
+    match fact {
+        fact if fact.is_flag() => "exactly one of `is = true` and `is = false`",
+        Fact::CrashClass => "exactly one `not = \"none\"` (or another crash class)",
+        _ => "exactly one of `at_least = N` and `at_most = N`",
+    }
+}
+
+fn parse_unless(at: &Position<'_>, text: &Spanned<String>) -> Result<(String, String), NeedError> {
+    let legal: Vec<String> = SETTINGS
+        .iter()
+        .flat_map(|(key, values)| values.iter().map(move |value| format!("{key}={value}")))
+        .collect();
+    let given = text.get_ref();
+    match given.split_once('=') {
+        Some((key, value)) if legal.contains(given) => Ok((key.to_owned(), value.to_owned())),
+        _ => Err(at.error(
+            text,
+            "rules.unless",
+            format!("'{given}'"),
+            &legal.join(" or "),
+        )),
+    }
+}
+
+/// The nearest names for a message, or all of them.
+pub(crate) fn hint(wanted: &str, names: &[String]) -> String {
+    let mut near: Vec<&String> = names
+        .iter()
+        .filter(|name| strsim::jaro_winkler(name, wanted) > 0.8)
+        .collect();
+    near.sort_by(|a, b| {
+        let distance = |name: &String| strsim::damerau_levenshtein(name, wanted);
+        distance(a).cmp(&distance(b))
+    });
+    match near.first() {
+        Some(name) => format!("did you mean '{name}'? There are {}", names.join(", ")),
+        None => format!("there are {}", names.join(", ")),
+    }
+}
+
+/// Turns byte offsets of a file into lines.
+struct Position<'a> {
+    file: &'a str,
+    text: &'a str,
+}
+
+impl Position<'_> {
+    fn line(&self, offset: usize) -> usize {
+        let before = self.text.bytes().take(offset);
+        1 + before.filter(|&byte| byte == b'\n').count()
+    }
+
+    fn error<T>(&self, at: &Spanned<T>, key: &str, found: String, expected: &str) -> NeedError {
+        NeedError::File {
+            file: self.file.to_owned(),
+            line: self.line(at.span().start),
+            key: key.to_owned(),
+            found,
+            expected: expected.to_owned(),
+        }
+    }
+
+    fn filled(&self, key: &str, text: &Spanned<String>) -> Result<String, NeedError> {
+        if text.get_ref().trim().is_empty() {
+            return Err(self.error(text, key, "an empty text".to_owned(), "some words"));
+        }
+        Ok(text.get_ref().clone())
+    }
+}

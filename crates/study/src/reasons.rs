@@ -1,0 +1,135 @@
+//! Why, in sentences, and what would change it.
+
+use crate::judge::{Figures, NOISE_FLOOR, Scored, Share, loss};
+use crate::need::Need;
+use crate::verdict::Change;
+
+/// Gains and losses named in a sentence, at most of each.
+const NAMED: usize = 2;
+
+/// Sentences about `name`: against the winner, or, for the winner, against the second.
+pub(crate) fn reasons(need: &Need, scored: &Scored, order: &[String], name: &str) -> Vec<String> {
+    let mut sentences = Vec::new();
+    let rival = order.iter().find(|other| other.as_str() != name);
+    if let Some(rival) = rival {
+        let (wins, losses) = differences(need, scored, name, rival);
+        if !wins.is_empty() {
+            sentences.push(format!("{name} wins {} over {rival}", wins.join(" and ")));
+        }
+        if !losses.is_empty() {
+            sentences.push(format!("{name} loses {} to {rival}", losses.join(" and ")));
+        }
+        if wins.is_empty() && losses.is_empty() {
+            sentences.push(format!(
+                "{name} cannot be told from {rival} in any metric that counts"
+            ));
+        }
+    }
+    let missing: Vec<String> = scored
+        .shares
+        .iter()
+        .filter(|share| share.share > 0.0)
+        .filter(|share| !scored.fits[&share.metric].level.contains_key(name))
+        .map(|share| need.label(&share.metric))
+        .collect();
+    if !missing.is_empty() {
+        sentences.push(format!(
+            "{name} gives no figure for {}: judged without",
+            missing.join(", ")
+        ));
+    }
+    sentences
+}
+
+/// What `name` wins over and loses to `rival`, weightiest first: "mount 3x".
+fn differences(
+    need: &Need,
+    scored: &Scored,
+    name: &str,
+    rival: &str,
+) -> (Vec<String>, Vec<String>) {
+    let mut parts: Vec<(f64, f64, &str)> = Vec::new();
+    for Share { metric, share } in &scored.shares {
+        let level = &scored.fits[metric].level;
+        if let (Some(own), Some(other)) = (level.get(name), level.get(rival)) {
+            let gain = other - own;
+            if *share > 0.0 && gain.abs() >= NOISE_FLOOR.ln() {
+                parts.push((share * gain.abs(), gain, metric));
+            }
+        }
+    }
+    parts.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.2.cmp(b.2)));
+    let words = |winning: bool| {
+        let side = parts.iter().filter(|(_, gain, _)| (*gain > 0.0) == winning);
+        side.take(NAMED)
+            .map(|(_, gain, metric)| format!("{} {}", need.label(metric), times(gain.abs().exp())))
+            .collect()
+    };
+    (words(true), words(false))
+}
+
+/// `2.1x`, `13x`: two significant digits.
+fn times(ratio: f64) -> String {
+    match ratio {
+        r if r < 9.95 => format!("{r:.1}x"),
+        r => format!("{r:.0}x"),
+    }
+}
+
+/// Who would lead if one metric weighed twice; only changes are listed.
+pub(crate) fn changes(need: &Need, scored: &Scored) -> Vec<Change> {
+    let Some(winner) = leader(scored, &scored.shares) else {
+        return Vec::new();
+    };
+    let mut changes = Vec::new();
+    for doubled in scored.shares.iter().filter(|share| share.share > 0.0) {
+        let mut shares = scored.shares.clone();
+        for share in &mut shares {
+            if share.metric == doubled.metric {
+                share.share *= 2.0;
+            }
+        }
+        // A lead by rounding alone is none.
+        let leads = |other: &str| {
+            let loss_of = |name: &str| loss(name, &scored.fits, &shares);
+            loss_of(&winner) - loss_of(other) > 1e-9
+        };
+        match leader(scored, &shares) {
+            Some(other) if leads(&other) => changes.push(Change {
+                metric: doubled.metric.clone(),
+                text: format!(
+                    "if \"{}\" weighed twice, {other} would lead",
+                    need.label(&doubled.metric)
+                ),
+                winner: other,
+            }),
+            _ => {}
+        }
+    }
+    changes
+}
+
+fn leader(scored: &Scored, shares: &[Share]) -> Option<String> {
+    let loss_of = |name: &String| loss(name, &scored.fits, shares);
+    let names = scored.loss.keys();
+    names
+        .min_by(|a, b| loss_of(a).total_cmp(&loss_of(b)).then(a.cmp(b)))
+        .cloned()
+}
+
+/// How the probabilities were found, in one sentence.
+pub(crate) fn method(figures: &Figures, card_uncertainty: f64) -> String {
+    let counts = figures
+        .values()
+        .map(|metrics| metrics.values().map(|row| row.len()).max());
+    let most = counts.flatten().max().unwrap_or(0);
+    let doubt = format!(
+        "a noise floor of 10 % and the card's stated uncertainty of {:.0} %",
+        card_uncertainty * 100.0
+    );
+    let draws = crate::bootstrap::DRAWS;
+    match most {
+        0 | 1 => format!("One seed: probabilities come from {doubt} ({draws} draws)"),
+        n => format!("Bootstrap over up to {n} seeds, with {doubt} ({draws} draws)"),
+    }
+}

@@ -1,0 +1,332 @@
+//! Properties that any verdict must have.
+use super::{evidence, sample, two_metrics};
+use crate::{Excluded, Failure, Grade, JudgeError, Sample, Verdict, judge};
+use proptest::prelude::*;
+
+fn verdict(samples: Vec<Sample>) -> Verdict {
+    judge(&two_metrics(), &evidence(samples)).unwrap()
+}
+
+fn score(verdict: &Verdict, candidate: &str) -> f64 {
+    let found = verdict
+        .ranking
+        .iter()
+        .find(|ranked| ranked.candidate == candidate);
+    found.unwrap().score
+}
+
+fn order(verdict: &Verdict) -> Vec<&str> {
+    verdict
+        .ranking
+        .iter()
+        .map(|ranked| ranked.candidate.as_str())
+        .collect()
+}
+
+/// Three candidates, two metrics, up to three seeds; later seeds only for some.
+fn samples() -> impl Strategy<Value = Vec<Sample>> {
+    let values = proptest::collection::vec(0.01_f64..100.0, 18);
+    let seeds = proptest::collection::vec(1_u64..=3, 3);
+    (values, seeds).prop_map(|(values, seeds)| {
+        let mut samples = Vec::new();
+        for (index, value) in values.into_iter().enumerate() {
+            let (candidate, metric, seed) = (index / 6, index / 3 % 2, index as u64 % 3 + 1);
+            if seed <= seeds[candidate] {
+                let names = (["x", "y", "z"][candidate], ["a", "b"][metric]);
+                samples.push(sample(names.0, names.1, seed, value));
+            }
+        }
+        samples
+    })
+}
+
+proptest! {
+    // Each case judges twice with two thousand draws.
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn units_do_not_matter(samples in samples(), factor in 0.001_f64..1000.0) {
+        let mut scaled = samples.clone();
+        for sample in scaled.iter_mut().filter(|sample| sample.metric == "a") {
+            sample.value *= factor;
+        }
+        let (one, other) = (verdict(samples), verdict(scaled));
+        for ranked in &one.ranking {
+            prop_assert!((ranked.score - score(&other, &ranked.candidate)).abs() < 2e-4);
+        }
+    }
+
+    #[test]
+    fn rates_and_durations_judge_alike(samples in samples()) {
+        let mut rates = samples.clone();
+        for sample in rates.iter_mut().filter(|sample| sample.metric == "a") {
+            sample.value = 1.0 / sample.value;
+            sample.unit = "1/s".into();
+            sample.lower_is_better = false;
+        }
+        let (one, other) = (verdict(samples), verdict(rates));
+        for ranked in &one.ranking {
+            prop_assert!((ranked.score - score(&other, &ranked.candidate)).abs() < 2e-4);
+        }
+    }
+
+    #[test]
+    fn improving_a_figure_never_lowers_the_score(
+        samples in samples(), which in 0_usize..18, better in 0.05_f64..1.0
+    ) {
+        let mut improved = samples.clone();
+        let which = which % improved.len();
+        improved[which].value *= better;
+        let name = improved[which].candidate.clone();
+        let (before, after) = (verdict(samples), verdict(improved));
+        prop_assert!(score(&after, &name) >= score(&before, &name) - 1e-4);
+        let place = |v: &Verdict| order(v).iter().position(|c| *c == name);
+        prop_assert!(place(&after) <= place(&before));
+    }
+
+    #[test]
+    fn the_order_of_the_rows_is_irrelevant(samples in samples(), seed: u64) {
+        let mut shuffled = samples.clone();
+        whichfs_units::Rng::named(seed, "rows").shuffle(&mut shuffled);
+        prop_assert_eq!(verdict(samples), verdict(shuffled));
+    }
+
+    #[test]
+    fn probabilities_add_up_and_scores_are_sorted(samples in samples()) {
+        let verdict = verdict(samples);
+        let sum: f64 = verdict.ranking.iter().map(|ranked| ranked.p_best).sum();
+        prop_assert!((sum - 1.0).abs() < 0.003);
+        prop_assert!(verdict.ranking.windows(2).all(|pair| pair[0].score >= pair[1].score));
+        prop_assert!(verdict.ranking.iter().all(|r| r.score > 0.0 && r.score <= 1.0));
+    }
+}
+
+#[test]
+fn a_known_case_by_hand() {
+    // x: best in a, 4 times worse in b: sqrt(1/4) = 0.5. y: 2 times worse in a: sqrt(1/2).
+    let rows = [("x", 1.0, 8.0), ("y", 2.0, 2.0)];
+    let both = |(c, a, b): (&str, f64, f64)| [sample(c, "a", 1, a), sample(c, "b", 1, b)];
+    let verdict = verdict(rows.into_iter().flat_map(both).collect());
+    assert_eq!(order(&verdict), ["y", "x"]);
+    assert_eq!(score(&verdict, "x"), 0.5);
+    assert!((score(&verdict, "y") - 0.5_f64.sqrt()).abs() < 1e-4);
+    assert_eq!(
+        verdict.ranking[0].reasons,
+        ["y wins b 4.0x over x", "y loses a 2.0x to x"]
+    );
+    assert_eq!(verdict.ranking[1].grades["b"], Grade::Fair);
+    assert_eq!(verdict.ranking[1].figures["b"].ratio, 4.0);
+    assert!(
+        verdict.changes.is_empty(),
+        "a at double weight is a tie that y wins: 2/3 ln 2 each"
+    );
+}
+
+#[test]
+fn what_would_change_it_names_the_metric() {
+    let rows = [("x", 1.0, 3.0), ("y", 2.0, 1.0)];
+    let both = |(c, a, b): (&str, f64, f64)| [sample(c, "a", 1, a), sample(c, "b", 1, b)];
+    let verdict = verdict(rows.into_iter().flat_map(both).collect());
+    assert_eq!(order(&verdict), ["y", "x"]);
+    assert_eq!(
+        verdict.changes[0].text,
+        "if \"a\" weighed twice, x would lead"
+    );
+}
+
+#[test]
+fn below_the_noise_floor_candidates_tie_above_they_do_not() {
+    let pair = |value| verdict(vec![sample("x", "a", 1, 1.0), sample("y", "a", 1, value)]);
+    assert_eq!(pair(1.09).ranking[0].ties_with, ["y"]);
+    assert_eq!(pair(1.09).ranking[1].ties_with, ["x"]);
+    assert!(pair(1.11).ranking[0].ties_with.is_empty());
+}
+
+#[test]
+fn one_seed_never_claims_certainty_for_a_small_lead() {
+    let lead = |value| {
+        let samples = vec![sample("x", "a", 1, 1.0), sample("y", "a", 1, value)];
+        verdict(samples).ranking[0].p_best
+    };
+    assert!((0.4..0.6).contains(&lead(1.0)), "{}", lead(1.0));
+    assert!((0.6..0.86).contains(&lead(1.1)), "{}", lead(1.1));
+    assert!(lead(2.0) > 0.99);
+}
+
+#[test]
+fn a_less_certain_card_makes_a_less_certain_verdict() {
+    let samples = vec![sample("x", "a", 1, 1.0), sample("y", "a", 1, 1.3)];
+    let mut given = evidence(samples);
+    let sure = judge(&two_metrics(), &given).unwrap().ranking[0].p_best;
+    given.card_uncertainty = 1.0;
+    let unsure = judge(&two_metrics(), &given).unwrap().ranking[0].p_best;
+    assert!(unsure < sure - 0.05, "{unsure} {sure}");
+}
+
+#[test]
+fn seeds_that_disagree_lower_the_probability() {
+    let pair = |ys: [f64; 3]| {
+        let mut samples = Vec::new();
+        for (seed, y) in (1..).zip(ys) {
+            samples.push(sample("x", "a", seed, 1.0));
+            samples.push(sample("y", "a", seed, y));
+        }
+        verdict(samples)
+            .ranking
+            .iter()
+            .find(|r| r.candidate == "x")
+            .unwrap()
+            .p_best
+    };
+    assert!(pair([1.2, 1.2, 1.2]) > pair([0.6, 1.2, 2.4]) + 0.05);
+}
+
+#[test]
+fn a_harder_seed_does_not_count_against_those_who_ran_it() {
+    let mut samples = vec![sample("x", "a", 1, 1.0), sample("y", "a", 1, 1.1)];
+    samples.extend([sample("z", "a", 1, 1.5)]);
+    // Seed 2 takes ten times as long, and z did not run it.
+    samples.extend([sample("x", "a", 2, 10.0), sample("y", "a", 2, 11.0)]);
+    let verdict = verdict(samples);
+    assert_eq!(order(&verdict), ["x", "y", "z"]);
+    assert!((verdict.ranking[2].figures["a"].ratio - 1.5).abs() < 1e-6);
+}
+
+#[test]
+fn grades_follow_the_ratio() {
+    let cases = [
+        (1.0, "best"),
+        (1.1, "best"),
+        (1.11, "very good"),
+        (1.5, "very good"),
+    ];
+    let worse = [
+        (2.0, "good"),
+        (2.1, "fair"),
+        (4.0, "fair"),
+        (10.0, "bad"),
+        (10.1, "worst"),
+    ];
+    for (ratio, grade) in cases.into_iter().chain(worse) {
+        assert_eq!(Grade::of_ratio(ratio).name(), grade, "{ratio}");
+        let json = serde_json::to_value(Grade::of_ratio(ratio)).unwrap();
+        assert_eq!(json, grade, "the same words in JSON");
+    }
+}
+
+#[test]
+fn missing_required_metrics_exclude_others_are_named() {
+    let samples = vec![
+        sample("x", "a", 1, 1.0),
+        sample("x", "b", 1, 1.0),
+        sample("y", "b", 1, 1.0),
+        sample("z", "a", 1, 1.0),
+    ];
+    let verdict = verdict(samples);
+    assert_eq!(verdict.excluded[0].candidate, "y");
+    assert_eq!(
+        verdict.excluded[0].why,
+        "gives no figure for a, which test requires"
+    );
+    let z = verdict.ranking.iter().find(|r| r.candidate == "z").unwrap();
+    assert!(
+        z.reasons
+            .iter()
+            .any(|r| r == "z gives no figure for b: judged without")
+    );
+}
+
+#[test]
+fn failed_trials_and_impossible_figures_exclude_loudly() {
+    let mut given = evidence(vec![
+        sample("x", "a", 1, 1.0),
+        sample("y", "a", 1, 0.1),
+        sample("nan", "a", 1, f64::NAN),
+        sample("zero", "a", 1, 0.0),
+        sample("ruled", "a", 1, 0.1),
+    ]);
+    given.failures = vec![Failure {
+        candidate: "y".into(),
+        seed: 2,
+        reason: "kernel panic".into(),
+    }];
+    given.excluded = vec![Excluded {
+        candidate: "ruled".into(),
+        why: "w".into(),
+        rule: None,
+        source: None,
+    }];
+    let verdict = judge(&two_metrics(), &given).unwrap();
+    assert_eq!(order(&verdict), ["x"]);
+    let names: Vec<&str> = verdict
+        .excluded
+        .iter()
+        .map(|e| e.candidate.as_str())
+        .collect();
+    assert_eq!(names, ["nan", "ruled", "y", "zero"]);
+    assert_eq!(
+        verdict.excluded[2].why,
+        "its trial with seed 2 failed: kernel panic"
+    );
+    assert!(verdict.excluded[3].why.contains("not a positive figure"));
+}
+
+#[test]
+fn two_units_of_one_metric_are_refused() {
+    let mut samples = vec![sample("x", "a", 1, 1.0), sample("y", "a", 1, 1.0)];
+    samples[1].unit = "ms".into();
+    let error = judge(&two_metrics(), &evidence(samples)).unwrap_err();
+    assert!(matches!(error, JudgeError::MixedUnits { .. }), "{error}");
+}
+
+#[test]
+fn nothing_at_all_is_an_empty_ranking() {
+    let verdict = verdict(Vec::new());
+    assert!(verdict.ranking.is_empty() && verdict.commands.is_empty());
+}
+
+#[test]
+fn json_has_the_keys_of_the_contract() {
+    let mut given = evidence(vec![sample("x", "a", 1, 1.0), sample("y", "a", 1, 1.05)]);
+    given.commands.insert("x".into(), vec!["mkfs.x".into()]);
+    given.failures = vec![Failure {
+        candidate: "f".into(),
+        seed: 1,
+        reason: "r".into(),
+    }];
+    let verdict = judge(&two_metrics(), &given).unwrap();
+    let json = serde_json::to_value(&verdict).unwrap();
+    for key in [
+        "card",
+        "needs",
+        "ranking",
+        "excluded",
+        "commands",
+        "trials",
+        "virtual_s",
+        "wall_s",
+    ] {
+        assert!(json.get(key).is_some(), "{key}");
+    }
+    for key in [
+        "candidate",
+        "score",
+        "p_best",
+        "ties_with",
+        "grades",
+        "reasons",
+    ] {
+        assert!(json["ranking"][0].get(key).is_some(), "{key}");
+    }
+    assert_eq!(json["ranking"][0]["ties_with"][0], "y");
+    assert_eq!(json["ranking"][0]["grades"]["a"], "best");
+    assert_eq!(json["excluded"][0]["candidate"], "f");
+    assert!(
+        json["excluded"][0]["why"]
+            .as_str()
+            .unwrap()
+            .contains("failed")
+    );
+    assert_eq!(json["commands"][0], "mkfs.x");
+    assert_eq!(serde_json::from_value::<Verdict>(json).unwrap(), verdict);
+}

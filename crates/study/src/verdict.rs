@@ -1,0 +1,181 @@
+//! The verdict as data: DESIGN.md §5 `choose --json`, and what a report needs beside it.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Which one, how sure, why, and what would change it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// Card it holds for.
+    pub card: String,
+    /// Name of the need it answers.
+    pub needs: String,
+    /// Candidates, best first.
+    pub ranking: Vec<Ranked>,
+    /// Those that could not be chosen.
+    pub excluded: Vec<Excluded>,
+    /// How to apply it: the winner's mkfs and mount commands and fstab line.
+    pub commands: Vec<String>,
+    /// Trials behind it.
+    pub trials: u64,
+    /// Virtual time of those trials together, in seconds.
+    pub virtual_s: f64,
+    /// Wall time that was spent, in seconds; the only figure that varies from run to run.
+    pub wall_s: f64,
+    /// Title of the need.
+    pub title: String,
+    /// The metrics, heaviest first, then those shown without weight.
+    pub metrics: Vec<MetricInfo>,
+    /// What would change the winner; empty if doubling any one weight does not.
+    pub changes: Vec<Change>,
+    /// Candidates that deserve more seeds; empty if nothing can change.
+    pub next_seeds: Vec<String>,
+    /// Score ratio below which candidates tie, for example 1.1.
+    pub noise_floor: f64,
+    /// Relative uncertainty of the card's figures that was assumed, for example 0.3.
+    pub card_uncertainty: f64,
+    /// How the probabilities were found, in one sentence.
+    pub method: String,
+}
+
+/// One candidate's place.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ranked {
+    /// Candidate name.
+    pub candidate: String,
+    /// Weighted geometric mean of best ÷ own over all metrics: 1 is best at everything,
+    /// 0.5 is half as good as the best.
+    pub score: f64,
+    /// Probability of being the best of the ranking, 0 to 1.
+    pub p_best: f64,
+    /// Candidates whose scores cannot be told from this one's.
+    pub ties_with: Vec<String>,
+    /// Grade by metric.
+    pub grades: BTreeMap<String, Grade>,
+    /// Sentences.
+    pub reasons: Vec<String>,
+    /// Figures by metric.
+    pub figures: BTreeMap<String, Figure>,
+    /// Number of seeds behind it.
+    pub seeds: usize,
+}
+
+/// One candidate's figure of one metric.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Figure {
+    /// Geometric mean over the seeds, in the metric's unit.
+    pub value: f64,
+    /// How many times worse than the best candidate, paired by seed; 1 is the best.
+    pub ratio: f64,
+    /// Every sample, by seed.
+    pub samples: Vec<Point>,
+}
+
+/// The figure of one seed.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// Seed of the trial.
+    pub seed: u64,
+    /// Value in the metric's unit.
+    pub value: f64,
+}
+
+/// What a metric is and how much it counts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MetricInfo {
+    /// Metric name.
+    pub metric: String,
+    /// In words.
+    pub label: String,
+    /// In six characters at most.
+    pub short: String,
+    /// Unit of its values.
+    pub unit: String,
+    /// True for durations and space.
+    pub lower_is_better: bool,
+    /// Share of the score, 0 to 1; the shares add up to 1.
+    pub share: f64,
+    /// Why it counts this much.
+    pub because: String,
+}
+
+/// A candidate that could not be chosen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Excluded {
+    /// Candidate name.
+    pub candidate: String,
+    /// One sentence that follows the candidate's name.
+    pub why: String,
+    /// The rule broken: a fact's name, `requires`, `failed`; none if the caller has another reason.
+    pub rule: Option<String>,
+    /// Source of the fact and of the rule.
+    pub source: Option<String>,
+}
+
+/// What would change the winner.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// Metric whose weight is doubled.
+    pub metric: String,
+    /// Who would lead then.
+    pub winner: String,
+    /// One sentence.
+    pub text: String,
+}
+
+/// A figure in a word, by its ratio to the best (DESIGN.md §8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Grade {
+    /// At most 1.1 times the best.
+    Best,
+    /// At most 1.5 times.
+    #[serde(rename = "very good")]
+    VeryGood,
+    /// At most 2 times.
+    Good,
+    /// At most 4 times.
+    Fair,
+    /// At most 10 times.
+    Bad,
+    /// More than 10 times.
+    Worst,
+}
+
+impl Grade {
+    /// All grades, best first.
+    pub const ALL: [Grade; 6] = [
+        Grade::Best,
+        Grade::VeryGood,
+        Grade::Good,
+        Grade::Fair,
+        Grade::Bad,
+        Grade::Worst,
+    ];
+
+    /// The grade of a figure `ratio` times worse than the best one.
+    pub fn of_ratio(ratio: f64) -> Grade {
+        // A ratio that is a bound but for rounding gets the better grade.
+        let within = |bound: f64| ratio <= bound * (1.0 + 1e-9);
+        match () {
+            () if within(1.1) => Grade::Best,
+            () if within(1.5) => Grade::VeryGood,
+            () if within(2.0) => Grade::Good,
+            () if within(4.0) => Grade::Fair,
+            () if within(10.0) => Grade::Bad,
+            () => Grade::Worst,
+        }
+    }
+
+    /// The grade in words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Grade::Best => "best",
+            Grade::VeryGood => "very good",
+            Grade::Good => "good",
+            Grade::Fair => "fair",
+            Grade::Bad => "bad",
+            Grade::Worst => "worst",
+        }
+    }
+}
