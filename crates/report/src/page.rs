@@ -162,11 +162,11 @@ fn against(verdict: &Verdict) -> Option<Against> {
         let other = second.figures.get(&metric.metric)?;
         let gain = other.ratio / own.ratio;
         let words = match gain {
-            g if g >= verdict.noise_floor => format!("{} times better", crate::number::times(g)),
+            g if g >= verdict.noise_floor => format!("{}× better", crate::number::times(g)),
             g if g <= 1.0 / verdict.noise_floor => {
-                format!("{} times worse", crate::number::times(1.0 / g))
+                format!("{}× worse", crate::number::times(1.0 / g))
             }
-            _ => "the same within the noise".to_owned(),
+            _ => "no difference".to_owned(),
         };
         Some(AgainstRow {
             label: metric.label.clone(),

@@ -235,7 +235,6 @@ fn cells(ranked: &Ranked, metrics: &[&MetricInfo], scales: &[crate::number::Scal
 /// Units that are longer than a column, in their short form.
 fn narrow(unit: &str) -> &str {
     match unit {
-        "operations/s" => "op/s",
         "files/s" => "/s",
         other => other,
     }
