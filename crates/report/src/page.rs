@@ -8,7 +8,7 @@
 use crate::chart::{Chart, chart};
 use crate::excluded::{Group, groups};
 use crate::number::{percent, scale_of, short, with_unit};
-use crate::terminal::{sentence, sureness, winner};
+use crate::terminal::{bound, sentence, sureness, winner};
 use askama::Template;
 use serde::{Deserialize, Serialize};
 use whichfs_study::{Grade, MetricInfo, Verdict};
@@ -114,7 +114,7 @@ impl<'a> View<'a> {
             page,
             verdict,
             headline: winner(verdict),
-            sure: sureness(verdict),
+            sure: sureness(verdict).iter().map(|text| bound(text)).collect(),
             reasons: first.map_or(Vec::new(), |f| {
                 f.reasons.iter().map(|r| format!("{r}.")).collect()
             }),

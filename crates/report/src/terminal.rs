@@ -67,7 +67,7 @@ fn item(out: &mut String, text: &str, look: Look) {
 }
 
 /// `text` with figures bound to their units by no-break spaces, which `wrap` prints as spaces.
-fn bound(text: &str) -> String {
+pub(crate) fn bound(text: &str) -> String {
     let mut out = text.to_owned();
     for unit in [" %", " s)", " ms)", " min ", " h "] {
         out = out.replace(unit, &format!("\u{a0}{}", &unit[1..]));
