@@ -21,6 +21,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Prefix of a guest's directory; the number after it is the engine's process.
 const DIRECTORY_PREFIX: &str = "whichfs-guest-";
 
+/// What [`Guest::finish`] says of a guest that did not end by itself.
+pub const KILLED: &str = "killed by the engine";
+
 /// What a guest's process is started with.
 pub struct GuestProcess<'a> {
     /// The lab kernel.
@@ -230,7 +233,7 @@ impl Guest {
             std::thread::sleep(std::time::Duration::from_millis(10));
         }
         self.kill();
-        "killed by the engine".into()
+        KILLED.into()
     }
 
     fn kill(&mut self) {

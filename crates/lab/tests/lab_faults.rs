@@ -30,7 +30,7 @@ fn with_program(seed: u64, code: &[u8]) -> Option<Trial> {
 
 fn limits(change: impl FnOnce(&mut Limits)) -> Limits {
     let mut limits = Limits {
-        wall: Duration::from_secs(60),
+        wall: Duration::from_secs(20),
         ..Limits::default()
     };
     change(&mut limits);

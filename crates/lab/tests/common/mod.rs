@@ -154,7 +154,7 @@ impl Trial {
             disks: vec![sd()],
             queues: vec![queue("vda")],
             limits: Limits {
-                wall: Duration::from_secs(60),
+                wall: Duration::from_secs(20),
                 ..Limits::default()
             },
             cpu_ps_per_block: 0,
