@@ -73,7 +73,8 @@ fn class10_is_like_pt2() {
     check("random 16K in one AU, IOPS", iops(16 * KIB), 277.0, 30.0);
     check("random 64K in one AU, IOPS", iops(64 * KIB), 134.0, 40.0);
     let collapsed = open_aus(&mut card, &profile, 6, 16 * KIB, false);
-    check("six AUs, 16K, ms", collapsed, 468.0, 10.0);
+    // PT2 gives no figure for it; WB6, of its kind, has one, and the copy rate is in its range.
+    check("six AUs, 16K, ms (WB6)", collapsed, 468.0, 10.0);
 }
 
 #[test]
@@ -86,10 +87,15 @@ fn a1_keeps_its_class_and_is_like_the_cards_that_carry_it() {
     let write = random(&mut card, 512 * MIB, 100 * MIB, 4 * KIB, 20_000, true);
     check("random 4K writes, IOPS (PD4-9)", write, 1175.0, 20.0);
     let stream = sequential(&mut card, 1024 * MIB, 512 * KIB, 1000, true);
-    check("sequential write MB/s (PD4-5 to PD4-9)", stream, 30.0, 25.0);
+    check(
+        "sequential write MB/s (chosen between PD4-5 and PD4-9)",
+        stream,
+        30.0,
+        25.0,
+    );
     let reading = sequential(&mut card, 1024 * MIB, 512 * KIB, 1000, false);
     check(
-        "sequential read MB/s (BM11, less at 512K)",
+        "sequential read MB/s (expected at 512K; BM11 has 93 at 16M)",
         reading,
         82.0,
         15.0,

@@ -103,6 +103,7 @@ fn every_mistake_is_named_with_line_key_and_what_is_legal() {
 
 #[test]
 fn mistakes_of_the_file_as_a_whole_are_named_too() {
+    let page = line("page_bytes");
     check(
         "page_bytes =",
         "page_byte =",

@@ -198,20 +198,20 @@ impl Device {
         self.pending.front().map(|pending| pending.at)
     }
 
-    /// Puts all completions due at `now` into the used ring and sends the notification;
-    /// true if there were any. The guest's answer is to be read with [`Device::take_call_reply`].
+    /// Puts all completions due at `now` into the used ring; true if there were any.
     pub(crate) fn complete(&mut self, now: Nanos) -> Result<bool, LabError> {
         let mut any = false;
         while let Some(pending) = self.pending.pop_front_if(|pending| pending.at <= now) {
             self.ring.push(&mut self.memory, pending.head, pending.written)?;
             any = true;
         }
-        if any {
-            let channel = self.channel_mut()?;
-            std::io::Write::write_all(channel, &vhost::call(0))
-                .map_err(LabError::io("notify the guest of a completion"))?;
-        }
         Ok(any)
+    }
+
+    /// Tells the guest of completions by a message, which it answers on the same channel.
+    pub(crate) fn notify(&mut self) -> Result<(), LabError> {
+        std::io::Write::write_all(self.channel_mut()?, &vhost::call(0))
+            .map_err(LabError::io("notify the guest of a completion"))
     }
 
     /// The channel on which the guest answers notifications.

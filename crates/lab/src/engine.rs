@@ -189,13 +189,20 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
-    /// Serves the ring of disk `index` and tells the running guest how far it may go.
-    fn serve(&mut self, index: usize) -> Result<(), LabError> {
+    /// Serves the ring of disk `index` at the guest's time.
+    fn serve_ring(&mut self, index: usize) -> Result<(), LabError> {
         let now = self.now();
         self.last_progress = now;
         let device = &mut self.devices[index];
         device.serve(Nanos(now), &mut self.trace, &mut self.new_events)?;
         self.stamp_events(now);
+        Ok(())
+    }
+
+    /// Serves disk `index`, which a message kicked, and tells the running guest how far it
+    /// may go.
+    fn serve(&mut self, index: usize) -> Result<(), LabError> {
+        self.serve_ring(index)?;
         let free_until = self.next_completion().map_or(NEVER, |at| at.0);
         if self.shares() {
             self.schedule.set_free_until(free_until);
@@ -279,6 +286,10 @@ impl<'a> Engine<'a> {
 
     /// The guest waits: deliver what is due and let it run.
     fn grant(&mut self) -> Result<(), LabError> {
+        let doorbells = self.schedule.has_doorbells();
+        if doorbells {
+            self.serve_doorbells()?;
+        }
         loop {
             let wish = self.wish();
             let due = self.next_completion().filter(|at| wish.is_none_or(|wish| at.0 <= wish));
@@ -287,11 +298,36 @@ impl<'a> Engine<'a> {
             };
             self.set_time(at.0)?;
             for index in 0..self.devices.len() {
-                if self.devices[index].complete(at)? {
+                if !self.devices[index].complete(at)? {
+                    continue;
+                }
+                if doorbells {
+                    self.schedule.call(index);
+                } else {
+                    self.devices[index].notify()?;
                     self.take_answer(index)?;
                 }
             }
+            if doorbells {
+                return self.run_guest(at.0);
+            }
         }
+    }
+
+    /// Serves the disks whose bells rang since the guest last waited: all at the guest's
+    /// time, which it could not move since.
+    fn serve_doorbells(&mut self) -> Result<(), LabError> {
+        let kicks = self.schedule.take_kicks();
+        if kicks >> self.devices.len() != 0 {
+            let what = format!("kicks {kicks:#b} of {} disks", self.devices.len());
+            return Err(LabError::protocol("virtio", what));
+        }
+        for index in 0..self.devices.len() {
+            if kicks & (1 << index) != 0 {
+                self.serve_ring(index)?;
+            }
+        }
+        Ok(())
     }
 
     /// Reads the guest's answer to a completion. Without the shared schedule the guest

@@ -195,10 +195,12 @@ impl Guest {
         self.console.metadata().map_or(0, |meta| meta.len())
     }
 
-    /// The last lines of the console.
+    /// The last lines of the console, and before them the line of a panic, whose call trace
+    /// may be longer than that.
     pub fn console_tail(&mut self) -> Vec<String> {
-        const TAIL_BYTES: u64 = 16 << 10;
+        const TAIL_BYTES: u64 = 256 << 10;
         const TAIL_LINES: usize = 60;
+        const PANIC: &str = "Kernel panic";
         let start = self.console_bytes().saturating_sub(TAIL_BYTES);
         let mut text = Vec::new();
         let read = self
@@ -210,7 +212,9 @@ impl Guest {
         }
         let text = String::from_utf8_lossy(&text);
         let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|l| !l.is_empty()).collect();
-        lines[lines.len().saturating_sub(TAIL_LINES)..].iter().map(|l| (*l).to_owned()).collect()
+        let (head, tail) = lines.split_at(lines.len().saturating_sub(TAIL_LINES));
+        let panic = head.iter().filter(|line| line.contains(PANIC)).take(1);
+        panic.chain(tail).map(|line| (*line).to_owned()).collect()
     }
 
     /// Seconds of CPU that the guest and its processes have used.
@@ -276,7 +280,6 @@ fn command_line(process: &GuestProcess) -> Vec<String> {
         "umid=u".into(),
         "con=null".into(),
         "con0=null,fd:1".into(),
-        "ssl=null".into(),
         "quiet".into(),
         "norandmaps".into(),
         "panic=-1".into(),

@@ -18,6 +18,8 @@ const ENGINE_ID: u16 = 0;
 const CLIENTS: usize = 2;
 const VERSION: u32 = 2;
 const CAPABILITY_TIME_SHARE: u32 = 1;
+/// Ours (kernel/patches/0004): kicks and completions are bits in the guest's place.
+const CAPABILITY_DOORBELLS: u32 = 2;
 const FLAG_REQUEST_RUN: u32 = 1;
 const HEADER_BYTES: usize = 4096;
 const CLIENT_BYTES: usize = 128;
@@ -34,6 +36,8 @@ const MAX_CLIENTS_AT: usize = 26;
 const CAPABILITY_AT: usize = 0;
 const FLAGS_AT: usize = 4;
 const REQUEST_TIME_AT: usize = 8;
+const KICKS_AT: usize = 64;
+const CALLS_AT: usize = 72;
 
 /// The mapped schedule.
 pub struct Schedule {
@@ -70,7 +74,7 @@ impl Schedule {
         schedule.u16_at(MAX_CLIENTS_AT).store(CLIENTS as u16, SeqCst);
         schedule
             .client_u32(ENGINE_ID, CAPABILITY_AT)
-            .store(CAPABILITY_TIME_SHARE, SeqCst);
+            .store(CAPABILITY_TIME_SHARE | CAPABILITY_DOORBELLS, SeqCst);
         Ok(schedule)
     }
 
@@ -82,6 +86,21 @@ impl Schedule {
     /// Whether the guest has taken up the schedule (kernels before 6.12 do not know it).
     pub fn guest_shares(&self) -> bool {
         self.client_u32(GUEST_ID, CAPABILITY_AT).load(SeqCst) & CAPABILITY_TIME_SHARE != 0
+    }
+
+    /// Whether kicks and completions are bits here instead of messages.
+    pub fn has_doorbells(&self) -> bool {
+        self.client_u32(GUEST_ID, CAPABILITY_AT).load(SeqCst) & CAPABILITY_DOORBELLS != 0
+    }
+
+    /// The devices that were kicked since the last call, a bit each.
+    pub fn take_kicks(&self) -> u64 {
+        self.client_u64(GUEST_ID, KICKS_AT).swap(0, SeqCst)
+    }
+
+    /// The guest is to see completions of device `index` when it runs.
+    pub fn call(&self, index: usize) {
+        self.client_u64(GUEST_ID, CALLS_AT).fetch_or(1 << index, SeqCst);
     }
 
     /// The time of whoever runs.
@@ -158,6 +177,16 @@ mod tests {
         assert_eq!(schedule.current_time(), 0);
         assert!(!schedule.guest_shares());
         assert_eq!(schedule.guest_request(), None);
+    }
+
+    #[test]
+    fn kicks_are_taken_once_and_calls_add_up() {
+        let schedule = Schedule::new().expect("memfd and mmap work here");
+        schedule.client_u64(GUEST_ID, KICKS_AT).store(5, SeqCst);
+        assert_eq!((schedule.take_kicks(), schedule.take_kicks()), (5, 0));
+        schedule.call(0);
+        schedule.call(3);
+        assert_eq!(schedule.client_u64(GUEST_ID, CALLS_AT).load(SeqCst), 9);
     }
 
     #[test]

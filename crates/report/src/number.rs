@@ -35,9 +35,14 @@ pub(crate) fn scale(typical: f64, unit: &str) -> Scale {
         },
         None => Scale {
             divisor: 1.0,
-            unit: unit.to_owned(),
+            unit: brief(unit).to_owned(),
         },
     }
+}
+
+/// A unit as it is shown beside figures.
+fn brief(unit: &str) -> &str {
+    if unit == "operations/s" { "op/s" } else { unit }
 }
 
 /// One unit for all candidates of a metric, so that its figures can be compared by eye.
@@ -136,6 +141,7 @@ mod tests {
         assert_eq!(with_unit(201_326_592.0, "B"), "192 MiB");
         assert_eq!(with_unit(1.5, ""), "1.50");
         assert_eq!(with_unit(14.2, "MB/s"), "14.2 MB/s");
+        assert_eq!(with_unit(452.0, "operations/s"), "452 op/s");
         assert_eq!(duration(400.0), "7 min");
     }
 

@@ -8,7 +8,7 @@
 use crate::chart::{Chart, chart};
 use crate::excluded::{Group, groups};
 use crate::number::{percent, scale_of, short, with_unit};
-use crate::terminal::{sentence, sureness, winner};
+use crate::terminal::{bound, sentence, sureness, winner};
 use askama::Template;
 use serde::{Deserialize, Serialize};
 use whichfs_study::{Grade, MetricInfo, Verdict};
@@ -114,7 +114,7 @@ impl<'a> View<'a> {
             page,
             verdict,
             headline: winner(verdict),
-            sure: sureness(verdict),
+            sure: sureness(verdict).iter().map(|text| bound(text)).collect(),
             reasons: first.map_or(Vec::new(), |f| {
                 f.reasons.iter().map(|r| format!("{r}.")).collect()
             }),
@@ -162,11 +162,11 @@ fn against(verdict: &Verdict) -> Option<Against> {
         let other = second.figures.get(&metric.metric)?;
         let gain = other.ratio / own.ratio;
         let words = match gain {
-            g if g >= verdict.noise_floor => format!("{} times better", crate::number::times(g)),
+            g if g >= verdict.noise_floor => format!("{}× better", crate::number::times(g)),
             g if g <= 1.0 / verdict.noise_floor => {
-                format!("{} times worse", crate::number::times(1.0 / g))
+                format!("{}× worse", crate::number::times(1.0 / g))
             }
-            _ => "the same within the noise".to_owned(),
+            _ => "no difference".to_owned(),
         };
         Some(AgainstRow {
             label: metric.label.clone(),

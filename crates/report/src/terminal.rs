@@ -67,7 +67,7 @@ fn item(out: &mut String, text: &str, look: Look) {
 }
 
 /// `text` with figures bound to their units by no-break spaces, which `wrap` prints as spaces.
-fn bound(text: &str) -> String {
+pub(crate) fn bound(text: &str) -> String {
     let mut out = text.to_owned();
     for unit in [" %", " s)", " ms)", " min ", " h "] {
         out = out.replace(unit, &format!("\u{a0}{}", &unit[1..]));
@@ -235,7 +235,6 @@ fn cells(ranked: &Ranked, metrics: &[&MetricInfo], scales: &[crate::number::Scal
 /// Units that are longer than a column, in their short form.
 fn narrow(unit: &str) -> &str {
     match unit {
-        "operations/s" => "op/s",
         "files/s" => "/s",
         other => other,
     }

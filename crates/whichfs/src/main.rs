@@ -1,2 +1,56 @@
 //! The command: wires the rest, nothing else.
-fn main() {}
+
+mod bench;
+mod board;
+mod cards;
+mod cli;
+mod clock;
+mod commands;
+mod digest;
+mod failure;
+mod images;
+mod interrupt;
+mod names;
+mod output;
+mod places;
+mod progress;
+mod runner;
+mod tools;
+mod tree;
+
+use clap::Parser;
+use cli::{Cli, Command, FsCommand, LabCommand, ShowCommand};
+use failure::Outcome;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print();
+            // clap's own code for usage errors is 2 already; help and version are 0.
+            return ExitCode::from(error.exit_code() as u8);
+        }
+    };
+    match run(cli.command) {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => failure.report(),
+    }
+}
+
+fn run(command: Command) -> Outcome<u8> {
+    match command {
+        Command::Choose(args) => commands::choose::run(&args),
+        Command::Lab(LabCommand::Exec(args)) => commands::exec::run(&args),
+        Command::Lab(LabCommand::Kernel(args)) => commands::kernel::run(&args),
+        Command::Card(ShowCommand::List(args)) => commands::card::list(args.json),
+        Command::Card(ShowCommand::Show(args)) => commands::card::show(&args.name, args.json),
+        Command::Fs(FsCommand::List(args)) => commands::fs::list(args.json),
+        Command::Fs(FsCommand::Show(args)) => commands::fs::show(&args),
+        Command::Workload(ShowCommand::List(args)) => commands::workload::list(args.json),
+        Command::Workload(ShowCommand::Show(args)) => {
+            commands::workload::show(&args.name, args.json)
+        }
+        Command::Doctor(args) => commands::doctor::run(args.json),
+    }
+}

@@ -1,0 +1,306 @@
+//! The workbench: what all trials of one run share, and how a trial is prepared on it.
+
+use crate::board::Board;
+use crate::cards::{CardState, NamedProfile, in_state, partition_offset};
+use crate::clock::Clock;
+use crate::digest::sha256;
+use crate::failure::{Failure, Outcome};
+use crate::images::Images;
+use crate::places;
+use crate::tools::{PATH, Versions, cpu_features_sha256, find};
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::time::Duration;
+use whichfs_card::{Card, Contents, Profile};
+use whichfs_fs::{Geometry, Purpose, Recipe};
+use whichfs_lab::{Agent, BlockGeometry, Disk, Kernel, Limits, SpillFile};
+use whichfs_trial::{BlockQueue, Identity, Job, Step, WorkloadSpec};
+use whichfs_units::{MIB, Nanos};
+use whichfs_workload::Workload;
+
+/// Card contents of a trial that stay in memory; the rest goes to an unlinked file.
+const RESIDENT_BYTES: u64 = 256 * MIB;
+/// Where the filesystem under test is mounted in the guest.
+pub const MOUNT_POINT: &str = "/mnt/test";
+/// The card's device in the guest.
+pub const DEVICE: &str = "/dev/vda";
+
+/// What all trials of one run share.
+pub struct Bench {
+    /// The card.
+    pub card: NamedProfile,
+    /// State in which it begins.
+    pub card_state: CardState,
+    /// The computer around it.
+    pub board: Board,
+    /// Which time counts.
+    pub clock: Clock,
+    /// The lab kernel.
+    pub kernel: Kernel,
+    /// The agent.
+    pub agent: Agent,
+    /// When a guest is stopped.
+    pub limits: Limits,
+    versions: Mutex<Versions>,
+    cpu_features_sha256: String,
+    /// Used cards by seed: all candidates of a seed begin with clones of one.
+    used: Mutex<BTreeMap<u64, Card>>,
+}
+
+/// What a workload run consists of, apart from candidate and seed.
+pub struct Work {
+    /// The workload.
+    pub workload: &'static dyn Workload,
+    /// Its parameters.
+    pub parameters: BTreeMap<String, u64>,
+    /// The user's own tree (`--tree`).
+    pub tree: Option<String>,
+    /// Digest of that tree; empty without one.
+    pub tree_sha256: String,
+}
+
+/// A trial that can be run.
+pub struct Prepared {
+    /// Everything that decides its result.
+    pub identity: Identity,
+    /// What the agent does.
+    pub job: Job,
+    /// The card after the seed's parameter draw.
+    profile: Profile,
+}
+
+impl Bench {
+    /// A workbench with kernel and agent from their usual places.
+    pub fn new(
+        card: NamedProfile,
+        card_state: CardState,
+        board: Board,
+        clock: Clock,
+        wall_limit: Duration,
+    ) -> Outcome<Bench> {
+        Ok(Bench {
+            card,
+            card_state,
+            board,
+            clock,
+            kernel: places::kernel()?,
+            agent: places::agent()?,
+            limits: Limits {
+                wall: wall_limit,
+                ..Limits::default()
+            },
+            versions: Mutex::default(),
+            cpu_features_sha256: cpu_features_sha256(),
+            used: Mutex::default(),
+        })
+    }
+
+    /// The geometry that filesystems are tuned to.
+    pub fn geometry(&self) -> Geometry {
+        let profile = &self.card.profile;
+        Geometry {
+            partition_bytes: self.partition_bytes(),
+            page_bytes: profile.page_bytes(),
+            write_unit_bytes: profile.write_unit_bytes(),
+            au_bytes: profile.au_bytes(),
+            discard: profile.discard_supported(),
+            flush: profile.has_cache(),
+        }
+    }
+
+    /// Size of the partition: from its offset to the last whole AU.
+    pub fn partition_bytes(&self) -> u64 {
+        let profile = &self.card.profile;
+        let room = profile.capacity_bytes().saturating_sub(partition_offset(profile));
+        room - room % profile.au_bytes()
+    }
+
+    /// Prepares one trial of `candidate` with `seed`.
+    ///
+    /// # Errors
+    /// Why this candidate cannot run here: too small a card, a tool that is missing.
+    pub fn prepare(
+        &self,
+        candidate: &whichfs_fs::Candidate,
+        work: &Work,
+        seed: u64,
+        images: &Images,
+    ) -> Result<Prepared, NotHere> {
+        let recipe = candidate.recipe(&self.geometry(), Purpose::Lab { seed })?;
+        require_tools(candidate, &recipe)?;
+        let spec = WorkloadSpec {
+            name: work.workload.name().to_owned(),
+            parameters: work.parameters.clone(),
+            tree: work.tree.clone(),
+            unix: candidate.facts().unix_permissions,
+        };
+        let image = images.of(candidate, &recipe, work, &spec, seed).map_err(NotHere::Failure)?;
+        let mkfs: Vec<Vec<String>> = recipe.mkfs.iter().map(|argv| with_device(argv)).collect();
+        let steps = whichfs_workload::steps(
+            work.workload,
+            &spec,
+            &whichfs_workload::Candidate {
+                mkfs: mkfs.clone(),
+                env: environment(&recipe.mkfs_env),
+                device: DEVICE.to_owned(),
+                image,
+                kernel_fs: recipe.kernel_fs.to_owned(),
+                mount_options: recipe.mount_options.clone(),
+                mount_point: MOUNT_POINT.to_owned(),
+            },
+        )
+        .map_err(|e| NotHere::Failure(Failure::input(e)))?;
+        let built = recipe.image.iter().map(|build| build.argv.clone());
+        let commands = mkfs.into_iter().chain(built).collect();
+        let profile = self.card.profile.draw(seed);
+        Ok(Prepared {
+            identity: self.identity(candidate.name, &recipe, commands, work, seed, &profile),
+            job: self.job(steps, seed),
+            profile,
+        })
+    }
+
+    /// A job with the board's queue for this card.
+    pub fn job(&self, steps: Vec<Step>, seed: u64) -> Job {
+        let host = self.board.host(self.card.profile.interface());
+        Job {
+            seed,
+            queues: vec![BlockQueue {
+                disk: "vda".into(),
+                rotational: host.rotational,
+                scheduler: host.scheduler.clone(),
+                max_request_kib: host.largest_request_kib,
+                requests: host.nr_requests,
+                read_ahead_kib: host.read_ahead_kib,
+            }],
+            steps,
+        }
+    }
+
+    fn identity(
+        &self,
+        candidate: &str,
+        recipe: &Recipe,
+        mkfs: Vec<Vec<String>>,
+        work: &Work,
+        seed: u64,
+        profile: &Profile,
+    ) -> Identity {
+        let mut versions = lock(&self.versions);
+        Identity {
+            card: self.card.name.clone(),
+            card_sha256: sha256(profile.canonical().as_bytes()),
+            card_state: self.card_state.name().into(),
+            board: self.board.name.clone(),
+            board_sha256: sha256(self.board.text.as_bytes()),
+            clock: self.clock.name(&self.board),
+            kernel: self.kernel.release.clone(),
+            kernel_sha256: self.kernel.sha256.clone(),
+            candidate: candidate.to_owned(),
+            mkfs,
+            mount_options: recipe.mount_options.clone(),
+            workload: work.workload.name().to_owned(),
+            parameters: work.parameters.clone(),
+            tree_sha256: work.tree_sha256.clone(),
+            partition_offset: partition_offset(&self.card.profile),
+            partition_bytes: self.partition_bytes(),
+            memory_mib: self.board.file.memory.mib,
+            version: env!("CARGO_PKG_VERSION").into(),
+            agent_sha256: self.agent.sha256.clone(),
+            tools: versions.of(&recipe.tools),
+            cpu_features_sha256: self.cpu_features_sha256.clone(),
+            seed,
+        }
+    }
+
+    /// The disk of a trial: the card in its state, empty contents.
+    pub fn disk(&self, profile: &Profile, seed: u64) -> Outcome<Disk> {
+        let host = self.board.host(profile.interface());
+        let spill = SpillFile::new(&places::cache_directory("spill")?)
+            .map_err(Failure::environment)?;
+        Ok(Disk {
+            card: self.card_of(profile, seed),
+            contents: Contents::bounded(profile.capacity_bytes(), RESIDENT_BYTES, Box::new(spill)),
+            offset: partition_offset(profile),
+            geometry: BlockGeometry {
+                bytes: self.partition_bytes(),
+                segments_max: host.segments.min(254),
+                write_cache: profile.has_cache(),
+                discard_bytes: profile.discard_supported().then_some(profile.au_bytes()),
+            },
+            request_cost: Nanos(host.request_cost_ns),
+        })
+    }
+
+    fn card_of(&self, profile: &Profile, seed: u64) -> Card {
+        let mut used = lock(&self.used);
+        let card = used.entry(seed).or_insert_with(|| in_state(profile, self.card_state, seed));
+        card.clone()
+    }
+}
+
+impl Prepared {
+    /// The disk that this trial runs on.
+    pub fn disk(&self, bench: &Bench) -> Outcome<Disk> {
+        bench.disk(&self.profile, self.identity.seed)
+    }
+}
+
+/// Why a candidate cannot run here.
+#[derive(Debug)]
+pub enum NotHere {
+    /// The filesystem does not fit the card, or a tool is missing: it is left out.
+    LeftOut {
+        /// One sentence, with the remedy where there is one.
+        why: String,
+        /// Where the limit comes from.
+        source: Option<String>,
+    },
+    /// Something else is wrong: the whole run ends.
+    Failure(Failure),
+}
+
+impl From<whichfs_fs::Unfit> for NotHere {
+    fn from(unfit: whichfs_fs::Unfit) -> NotHere {
+        NotHere::LeftOut {
+            why: unfit.reason,
+            source: Some(unfit.source.to_owned()),
+        }
+    }
+}
+
+/// Checks that the tools of `recipe` are installed.
+fn require_tools(candidate: &whichfs_fs::Candidate, recipe: &Recipe) -> Result<(), NotHere> {
+    let missing: Vec<&str> =
+        recipe.tools.iter().copied().filter(|tool| find(tool).is_none()).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(NotHere::LeftOut {
+        why: format!(
+            "{} is not installed: apt-get install {}",
+            missing.join(", "),
+            candidate.facts().packages.join(" ")
+        ),
+        source: None,
+    })
+}
+
+/// `argv` with the guest's device in place of the placeholder.
+fn with_device(argv: &[String]) -> Vec<String> {
+    argv.iter().map(|word| word.replace(Recipe::DEVICE, DEVICE)).collect()
+}
+
+/// The whole environment of a program in the guest.
+pub fn environment(extra: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let fixed = [("PATH", PATH), ("LC_ALL", "C"), ("HOME", "/tmp"), ("TZ", "UTC")];
+    let mut all: BTreeMap<String, String> =
+        fixed.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    all.extend(extra.clone());
+    all
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    // A panic elsewhere does not make a cache of clones wrong.
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}

@@ -1,0 +1,190 @@
+//! Boards: the computer around the card (`boards/*.toml`).
+
+use crate::failure::{Failure, Outcome};
+use crate::names::unknown;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::Path;
+use whichfs_card::Interface;
+
+/// The board that is used where none is named.
+pub const DEFAULT: &str = "generic-1ghz";
+
+static BUILTIN: &[(&str, &str)] = &[
+    ("beaglebone-black", include_str!("../../../boards/beaglebone-black.toml")),
+    (DEFAULT, include_str!("../../../boards/generic-1ghz.toml")),
+    ("pandora", include_str!("../../../boards/pandora.toml")),
+];
+
+/// A board as its file describes it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BoardFile {
+    /// What it is.
+    pub title: String,
+    /// Processor.
+    pub cpu: Cpu,
+    /// Memory.
+    pub memory: Memory,
+    /// Host controllers.
+    pub host: Hosts,
+    /// Figure → where it comes from.
+    #[allow(dead_code, reason = "read by people, checked by a rule over boards/")]
+    pub sources: BTreeMap<String, String>,
+}
+
+/// Processor of a board.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cpu {
+    /// Virtual time of one counted basic block, in picoseconds.
+    pub picoseconds_per_block: u64,
+    /// Clock in MHz, for people.
+    pub clock_mhz: u64,
+    /// Cores the board has; the lab models one.
+    pub cores: u64,
+}
+
+/// Memory of a board.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Memory {
+    /// Size in MiB; also the guest's.
+    pub mib: u64,
+}
+
+/// The host controllers of a board.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Hosts {
+    /// SD and eMMC.
+    pub mmc: Host,
+    /// USB readers and sticks.
+    pub usb: Host,
+}
+
+/// The block queue of a host controller.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Host {
+    /// Largest request in KiB.
+    pub largest_request_kib: u64,
+    /// Most segments in a request.
+    pub segments: u32,
+    /// Requests the device takes at once.
+    pub queue_depth: u32,
+    /// Requests the scheduler may hold.
+    pub nr_requests: u32,
+    /// I/O scheduler.
+    pub scheduler: String,
+    /// Whether the kernel takes it for a rotating disk.
+    pub rotational: bool,
+    /// Read-ahead in KiB.
+    pub read_ahead_kib: u64,
+    /// Time that controller and driver add to each request, in ns.
+    pub request_cost_ns: u64,
+}
+
+/// A board with its name and the text it came from.
+#[derive(Clone, Debug)]
+pub struct Board {
+    /// Name.
+    pub name: String,
+    /// Content of its file: part of every trial's identity.
+    pub text: String,
+    /// What the file says.
+    pub file: BoardFile,
+}
+
+impl Board {
+    /// The shipped board or the file called `name`.
+    pub fn open(name: &str) -> Outcome<Board> {
+        if let Some((name, text)) = BUILTIN.iter().find(|(builtin, _)| *builtin == name) {
+            return Board::parse(name, text);
+        }
+        if name.contains('/') || name.ends_with(".toml") {
+            let text = std::fs::read_to_string(name)
+                .map_err(|e| Failure::input(format!("--board {name}: {e}")))?;
+            let stem = Path::new(name).file_stem().and_then(|s| s.to_str()).unwrap_or(name);
+            return Board::parse(stem, &text);
+        }
+        let names: Vec<&str> = BUILTIN.iter().map(|(name, _)| *name).collect();
+        Err(Failure::input(unknown("board", name, &names)))
+    }
+
+    fn parse(name: &str, text: &str) -> Outcome<Board> {
+        let file: BoardFile = toml::from_str(text)
+            .map_err(|e| Failure::input(format!("board {name}: {e}")))?;
+        let board = Board {
+            name: name.to_owned(),
+            text: text.to_owned(),
+            file,
+        };
+        board.check()?;
+        Ok(board)
+    }
+
+    fn check(&self) -> Outcome {
+        let file = &self.file;
+        let mut ranges = vec![
+            ("cpu.picoseconds_per_block", file.cpu.picoseconds_per_block, 1, 10_000_000),
+            ("cpu.clock_mhz", file.cpu.clock_mhz, 1, 100_000),
+            ("cpu.cores", file.cpu.cores, 1, 1024),
+            ("memory.mib", file.memory.mib, 64, 65_536),
+        ];
+        for host in [&file.host.mmc, &file.host.usb] {
+            ranges.extend([
+                ("host.largest_request_kib", host.largest_request_kib, 4, 65_536),
+                ("host.segments", u64::from(host.segments), 1, 65_535),
+                ("host.queue_depth", u64::from(host.queue_depth), 1, 1024),
+                ("host.nr_requests", u64::from(host.nr_requests), 1, 4096),
+                ("host.request_cost_ns", host.request_cost_ns, 0, 1_000_000_000),
+            ]);
+        }
+        for (key, value, low, high) in ranges {
+            if !(low..=high).contains(&value) {
+                return Err(Failure::input(format!(
+                    "board {}: {key} = {value} is not legal: {low} to {high}",
+                    self.name
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// The queue for a card behind `interface`.
+    pub fn host(&self, interface: Interface) -> &Host {
+        match interface {
+            Interface::Usb => &self.file.host.usb,
+            _ => &self.file.host.mmc,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn every_shipped_board_is_legal() {
+        for (name, _) in BUILTIN {
+            Board::open(name).unwrap();
+        }
+    }
+
+    #[test]
+    fn an_unknown_board_offers_the_nearest() {
+        let failure = Board::open("beaglebone").unwrap_err();
+        assert!(failure.message.contains("beaglebone-black"), "{failure}");
+    }
+
+    #[test]
+    fn an_absurd_figure_is_named_with_its_range() {
+        let (_, text) = BUILTIN[1];
+        let text = text.replace("mib = 512", "mib = 1");
+        let failure = Board::parse("mine", &text).unwrap_err();
+        assert!(failure.message.contains("memory.mib = 1"), "{failure}");
+        assert!(Board::parse("mine", "title = 3").is_err());
+    }
+}

@@ -1,0 +1,65 @@
+//! The clock of a trial: which time counts.
+
+use crate::board::Board;
+use crate::failure::{Failure, Outcome};
+
+/// A lab clock.
+#[derive(Clone, Debug)]
+pub enum Clock {
+    /// Device time plus the guest kernel's CPU at the board's speed.
+    Cpu,
+    /// Device time; CPU is free.
+    Device,
+}
+
+impl Clock {
+    /// Reads `--clock`: `device`, `cpu`, or `cpu:BOARD`, which names the board too.
+    pub fn parse(text: &str, board: &mut String) -> Outcome<Clock> {
+        match text.split_once(':') {
+            None if text == "device" => Ok(Clock::Device),
+            None if text == "cpu" => Ok(Clock::Cpu),
+            Some(("cpu", name)) if !name.is_empty() => {
+                *board = name.to_owned();
+                Ok(Clock::Cpu)
+            }
+            _ => Err(Failure::input(format!(
+                "--clock {text}: expected 'device', 'cpu' or 'cpu:BOARD', for example \
+                 cpu:beaglebone-black"
+            ))),
+        }
+    }
+
+    /// `device` or `cpu:<board>`, as results carry it.
+    pub fn name(&self, board: &Board) -> String {
+        match self {
+            Clock::Cpu => format!("cpu:{}", board.name),
+            Clock::Device => "device".into(),
+        }
+    }
+
+    /// Picoseconds of virtual time a basic block takes.
+    pub fn picoseconds_per_block(&self, board: &Board) -> u64 {
+        match self {
+            Clock::Cpu => board.file.cpu.picoseconds_per_block,
+            Clock::Device => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_clock_may_name_its_board() {
+        let mut board = "generic-1ghz".to_owned();
+        assert!(matches!(Clock::parse("device", &mut board).unwrap(), Clock::Device));
+        assert_eq!(board, "generic-1ghz");
+        assert!(matches!(Clock::parse("cpu:pandora", &mut board).unwrap(), Clock::Cpu));
+        assert_eq!(board, "pandora");
+        for bad in ["real", "cpu:", "", "device:x"] {
+            assert!(Clock::parse(bad, &mut board).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Exit codes and how errors are shown (DESIGN.md §5).
+
+use std::fmt;
+use std::process::ExitCode;
+
+/// Why a command ends without doing what it was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The answer is "no": a check failed, nothing qualifies.
+    No = 1,
+    /// Bad usage or input.
+    Input = 2,
+    /// The environment lacks something.
+    Environment = 3,
+    /// A trial failed.
+    Trial = 4,
+    /// Interrupted by the user (128 + SIGINT).
+    Interrupted = 130,
+}
+
+/// An error of a command: what, and the remedy, in one text.
+#[derive(Debug)]
+pub struct Failure {
+    /// Decides the exit code.
+    pub kind: Kind,
+    /// What was found, what was expected, and the remedy.
+    pub message: String,
+}
+
+impl Failure {
+    /// A failure of `kind`.
+    pub fn new(kind: Kind, message: impl fmt::Display) -> Failure {
+        Failure {
+            kind,
+            message: message.to_string(),
+        }
+    }
+
+    /// Bad usage or input.
+    pub fn input(message: impl fmt::Display) -> Failure {
+        Failure::new(Kind::Input, message)
+    }
+
+    /// The environment lacks something.
+    pub fn environment(message: impl fmt::Display) -> Failure {
+        Failure::new(Kind::Environment, message)
+    }
+
+    /// Prints the failure on standard error and gives its exit code.
+    pub fn report(&self) -> ExitCode {
+        eprintln!("whichfs: {}", self.message);
+        ExitCode::from(self.kind as u8)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// What commands return.
+pub type Outcome<T = ()> = Result<T, Failure>;

@@ -1,0 +1,135 @@
+//! Images of read-only filesystems: built outside virtual time and cached.
+
+use crate::bench::Work;
+use crate::digest::sha256;
+use crate::failure::{Failure, Kind, Outcome};
+use crate::places;
+use crate::tools::Versions;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use whichfs_fs::{Candidate, ImageBuild, Recipe};
+use whichfs_trial::WorkloadSpec;
+use whichfs_workload::Workload;
+
+/// The phase of a workload that writes its tree.
+const TREE_PHASE: &str = "tree_write";
+
+/// Builds images, one at a time, telling somebody what takes so long.
+pub struct Images<'a> {
+    tell: &'a (dyn Fn(&str) + Sync),
+    one_at_a_time: Mutex<Versions>,
+}
+
+impl<'a> Images<'a> {
+    /// `tell` hears what is being built.
+    pub fn new(tell: &'a (dyn Fn(&str) + Sync)) -> Images<'a> {
+        Images {
+            tell,
+            one_at_a_time: Mutex::default(),
+        }
+    }
+
+    /// The image of `candidate` with `work`'s tree of `seed`; `None` if it is not one that
+    /// is built as an image.
+    pub fn of(
+        &self,
+        candidate: &Candidate,
+        recipe: &Recipe,
+        work: &Work,
+        spec: &WorkloadSpec,
+        seed: u64,
+    ) -> Outcome<Option<String>> {
+        let Some(build) = &recipe.image else {
+            return Ok(None);
+        };
+        let mut versions = self
+            .one_at_a_time
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let tree_key = tree_key(work, spec, seed);
+        let tools = versions.of(&recipe.tools);
+        let key = sha256(format!("{tree_key}\n{:?}\n{tools:?}", build.argv).as_bytes());
+        let image = places::cache_directory("images")?.join(format!("{}.img", &key[..32]));
+        if !image.exists() {
+            (self.tell)(&format!("building the image of {} (kept for next time)", candidate.name));
+            let tree = match &work.tree {
+                Some(tree) => PathBuf::from(tree),
+                None => self.tree(&tree_key, work.workload, spec, seed)?,
+            };
+            build_image(candidate.name, build, &tree, &image)?;
+        }
+        Ok(Some(image.to_string_lossy().into_owned()))
+    }
+
+    /// The generated tree as a directory of the host.
+    fn tree(
+        &self,
+        key: &str,
+        workload: &dyn Workload,
+        spec: &WorkloadSpec,
+        seed: u64,
+    ) -> Outcome<PathBuf> {
+        let tree = places::cache_directory("trees")?.join(&key[..32]);
+        if tree.exists() {
+            return Ok(tree);
+        }
+        (self.tell)("writing the tree for images (kept for next time)");
+        let part = tree.with_extension(format!("{}.part", std::process::id()));
+        let _ = std::fs::remove_dir_all(&part);
+        places::make(&part)?;
+        let written = workload
+            .operations(TREE_PHASE, spec, None, seed)
+            .map_err(Failure::input)
+            .and_then(|ops| {
+                whichfs_agent::operate(ops, &part, None, &|| 0).map_err(Failure::environment)
+            })
+            .and_then(|_| std::fs::rename(&part, &tree).map_err(Failure::environment));
+        if written.is_err() {
+            let _ = std::fs::remove_dir_all(&part);
+        }
+        written.map(|()| tree)
+    }
+}
+
+fn tree_key(work: &Work, spec: &WorkloadSpec, seed: u64) -> String {
+    if work.tree.is_some() {
+        return work.tree_sha256.clone();
+    }
+    // The generator is part of this program: its version decides the tree too.
+    let version = env!("CARGO_PKG_VERSION");
+    sha256(format!("{version} {} {:?} {seed}", spec.name, spec.parameters).as_bytes())
+}
+
+fn build_image(name: &str, build: &ImageBuild, tree: &Path, image: &Path) -> Outcome {
+    let part = image.with_extension(format!("{}.part", std::process::id()));
+    let _ = std::fs::remove_file(&part);
+    let argv: Vec<String> = build
+        .argv
+        .iter()
+        .map(|word| {
+            word.replace(ImageBuild::TREE, &tree.to_string_lossy())
+                .replace(ImageBuild::IMAGE, &part.to_string_lossy())
+        })
+        .collect();
+    let failed = |why: String| {
+        let _ = std::fs::remove_file(&part);
+        Failure::new(
+            Kind::Trial,
+            format!("the image of {name} could not be built by '{}': {why}", argv.join(" ")),
+        )
+    };
+    let (program, arguments) = argv.split_first().ok_or_else(|| failed("no command".into()))?;
+    let output = Command::new(program)
+        .args(arguments)
+        .env_clear()
+        .envs(crate::bench::environment(&build.env))
+        .output()
+        .map_err(|e| failed(e.to_string()))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        let last: Vec<&str> = said.lines().rev().take(3).collect();
+        return Err(failed(format!("{}: {}", output.status, last.join(" / "))));
+    }
+    std::fs::rename(&part, image).map_err(|e| failed(e.to_string()))
+}

@@ -1,0 +1,36 @@
+//! Standard output: JSON documents, text, and a closed pipe that is no error.
+
+use crate::failure::{Failure, Outcome};
+use serde::Serialize;
+use std::io::{self, IsTerminal, Write};
+
+/// Prints one JSON document.
+pub fn json(value: &impl Serialize) -> Outcome {
+    let text = serde_json::to_string_pretty(value).map_err(Failure::environment)?;
+    text_line(&text)
+}
+
+/// Prints text and a newline.
+pub fn text_line(text: &str) -> Outcome {
+    let mut out = io::stdout().lock();
+    match writeln!(out, "{text}").and_then(|()| out.flush()) {
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::environment(format!("cannot write to standard output: {e}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Width of the terminal in columns; 80 where there is none.
+pub fn width() -> usize {
+    let columns = || rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| size.ws_col);
+    match columns() {
+        Some(columns) if columns >= 40 => usize::from(columns).min(120),
+        _ => 80,
+    }
+}
+
+/// Whether to use colour: on a terminal, and NO_COLOR is not set.
+pub fn colour() -> bool {
+    io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}

@@ -1,0 +1,142 @@
+//! Progress on standard error: bars on a terminal, plain lines elsewhere.
+
+use crate::runner::News;
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+use whichfs_trial::Status;
+
+/// Shows what trials are doing.
+pub struct Progress {
+    bars: Option<Bars>,
+    begun: Instant,
+    done: u64,
+    total: u64,
+    jobs: u64,
+    trial_wall: Duration,
+    quiet: bool,
+}
+
+struct Bars {
+    all: MultiProgress,
+    total: ProgressBar,
+    workers: Vec<ProgressBar>,
+    names: Vec<String>,
+}
+
+impl Progress {
+    /// Progress of `total` trials on `jobs` workers; `quiet` shows nothing.
+    pub fn new(total: usize, jobs: usize, quiet: bool) -> Progress {
+        let bars = (std::io::stderr().is_terminal() && !quiet).then(|| Bars::new(total, jobs));
+        Progress {
+            bars,
+            begun: Instant::now(),
+            done: 0,
+            total: total as u64,
+            jobs: jobs as u64,
+            trial_wall: Duration::ZERO,
+            quiet,
+        }
+    }
+
+    /// A line that stays.
+    pub fn say(&self, line: &str) {
+        match &self.bars {
+            _ if self.quiet => {}
+            Some(bars) => bars.all.suspend(|| eprintln!("{line}")),
+            None => eprintln!("{line}"),
+        }
+    }
+
+    /// Shows `news`.
+    pub fn hear(&mut self, news: &News) {
+        if let News::Ended { trial, wall, .. } = news {
+            self.done += 1;
+            self.trial_wall += *wall;
+            self.say(&self.line_of(trial, *wall));
+        }
+        let eta = self.eta();
+        let Some(bars) = &mut self.bars else {
+            return;
+        };
+        match news {
+            News::Begun { worker, what } => {
+                bars.names[*worker].clone_from(what);
+                bars.workers[*worker].set_message(what.clone());
+            }
+            News::Phase { worker, phase, at } => {
+                let what = &bars.names[*worker];
+                bars.workers[*worker].set_message(format!("{what}: {phase}, at {at} of virtual time"));
+            }
+            News::Ended { worker, .. } => {
+                bars.workers[*worker].set_message("");
+                bars.total.set_position(self.done);
+                bars.total.set_message(eta);
+            }
+            News::Stopped(_) => {}
+        }
+    }
+
+    fn line_of(&self, trial: &whichfs_trial::Trial, wall: Duration) -> String {
+        let identity = &trial.identity;
+        let ended = match &trial.outcome.status {
+            Status::Done => format!(
+                "{} of virtual time in {:.1} s",
+                trial.outcome.virtual_time,
+                wall.as_secs_f64()
+            ),
+            Status::Failed { reason, .. } => {
+                format!("FAILED: {}", reason.lines().next().unwrap_or_default())
+            }
+        };
+        let place = format!("[{}/{}]", self.done, self.total);
+        let eta = if self.bars.is_none() { self.eta() } else { String::new() };
+        format!("{place} {}, seed {}: {ended} {eta}", identity.candidate, identity.seed)
+            .trim_end()
+            .to_owned()
+    }
+
+    /// Time to go, from the mean of the trials so far.
+    fn eta(&self) -> String {
+        if self.done == 0 || self.done >= self.total {
+            return String::new();
+        }
+        let mean = self.trial_wall.as_secs_f64() / self.done as f64;
+        let left = mean * (self.total - self.done) as f64 / self.jobs as f64;
+        format!("(about {left:.0} s to go)")
+    }
+
+    /// Takes the bars away.
+    pub fn finish(self) -> Duration {
+        if let Some(bars) = &self.bars {
+            let _ = bars.all.clear();
+        }
+        self.begun.elapsed()
+    }
+}
+
+impl Bars {
+    fn new(total: usize, jobs: usize) -> Bars {
+        let all = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
+        // The templates are constants; a wrong one falls back to the plain style.
+        let style = |text| {
+            ProgressStyle::with_template(text).unwrap_or_else(|_| ProgressStyle::default_bar())
+        };
+        let bar = all.add(ProgressBar::new(total as u64));
+        bar.set_style(style("{wide_bar} {pos}/{len} trials, {elapsed} {msg}"));
+        let workers = (0..jobs)
+            .map(|_| {
+                let worker = all.add(ProgressBar::new_spinner());
+                worker.set_style(style("  {spinner} {wide_msg}"));
+                worker.enable_steady_tick(Duration::from_millis(200));
+                worker
+            })
+            .collect();
+        Bars {
+            all,
+            total: bar,
+            workers,
+            names: vec![String::new(); jobs],
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! Runs prepared trials, one a core, and turns what guests say into records.
+
+use crate::bench::{Bench, Prepared};
+use crate::failure::{Failure, Kind, Outcome};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use whichfs_lab::{GuestSpec, LabError, Life, Stamped, available_cores};
+use whichfs_trial::{Counts, DeviceFigures, Event, Latency, Metric, PhaseFigures, Status, Trial};
+use whichfs_units::Nanos;
+use whichfs_workload::Workload;
+
+/// What happens while trials run.
+pub enum News {
+    /// A trial has begun on worker `worker`.
+    Begun {
+        /// Which worker.
+        worker: usize,
+        /// Candidate and seed.
+        what: String,
+    },
+    /// A trial has entered a phase.
+    Phase {
+        /// Which worker.
+        worker: usize,
+        /// Name of the phase.
+        phase: String,
+        /// Virtual time.
+        at: Nanos,
+    },
+    /// A trial has ended.
+    Ended {
+        /// Which worker.
+        worker: usize,
+        /// Its record.
+        trial: Box<Trial>,
+        /// Wall time it took.
+        wall: Duration,
+    },
+    /// A trial could not be run at all, or was interrupted; the run ends.
+    Stopped(Failure),
+}
+
+/// Runs `trials` on `jobs` workers; `hear` gets all news, in one thread.
+///
+/// # Errors
+/// The first failure that is not a trial's own, or the user's interrupt.
+pub fn run_all(
+    bench: &Bench,
+    workload: &dyn Workload,
+    trials: Vec<Prepared>,
+    jobs: usize,
+    interrupted: &AtomicBool,
+    hear: &mut dyn FnMut(&News) -> Outcome,
+) -> Outcome {
+    let queue = Mutex::new(trials.into_iter());
+    let stop = AtomicBool::new(false);
+    let cores = available_cores();
+    let (sender, receiver) = channel();
+    std::thread::scope(|scope| {
+        for worker in 0..jobs {
+            let (queue, stop, sender) = (&queue, &stop, sender.clone());
+            let core = Some(cores[worker % cores.len()]);
+            scope.spawn(move || {
+                let next = || {
+                    if stop.load(Ordering::Relaxed) || interrupted.load(Ordering::Relaxed) {
+                        return None;
+                    }
+                    queue.lock().unwrap_or_else(PoisonError::into_inner).next()
+                };
+                while let Some(prepared) = next() {
+                    work(bench, workload, &prepared, worker, core, interrupted, &sender);
+                }
+            });
+        }
+        drop(sender);
+        let mut result = Ok(());
+        for news in receiver {
+            let heard = match news {
+                News::Stopped(failure) => Err(failure),
+                news => hear(&news),
+            };
+            if let Err(failure) = heard {
+                stop.store(true, Ordering::Relaxed);
+                if result.is_ok() {
+                    result = Err(failure);
+                }
+            }
+        }
+        if interrupted.load(Ordering::Relaxed) && result.is_ok() {
+            result = Err(Failure::new(Kind::Interrupted, "interrupted"));
+        }
+        result
+    })
+}
+
+/// Runs one trial and reports it.
+fn work(
+    bench: &Bench,
+    workload: &dyn Workload,
+    prepared: &Prepared,
+    worker: usize,
+    core: Option<usize>,
+    interrupted: &AtomicBool,
+    sender: &Sender<News>,
+) {
+    let identity = &prepared.identity;
+    let what = format!("{}, seed {}", identity.candidate, identity.seed);
+    // The receiver lives as long as any worker.
+    let tell = |news| drop(sender.send(news));
+    tell(News::Begun { worker, what });
+    let begun = Instant::now();
+    let spec = GuestSpec {
+        kernel: &bench.kernel,
+        agent: &bench.agent,
+        memory_mib: identity.memory_mib,
+        cpu_ps_per_block: bench.clock.picoseconds_per_block(&bench.board),
+        job: &prepared.job,
+        core,
+        limits: bench.limits,
+    };
+    let mut on_event = |stamped: &Stamped| {
+        if let Event::PhaseBegin { phase } = &stamped.event {
+            let phase = phase.clone();
+            tell(News::Phase { worker, phase, at: stamped.at });
+        }
+    };
+    let life = prepared.disk(bench).and_then(|disk| {
+        whichfs_lab::run(&spec, vec![disk], interrupted, &mut on_event)
+            .map_err(Failure::environment)
+    });
+    match life {
+        Err(failure) => tell(News::Stopped(failure)),
+        Ok(life) if matches!(life.result, Err(LabError::Interrupted)) => {
+            tell(News::Stopped(Failure::new(Kind::Interrupted, "interrupted")));
+        }
+        Ok(life) => {
+            let trial = Box::new(record(prepared, workload, life));
+            tell(News::Ended { worker, trial, wall: begun.elapsed() });
+        }
+    }
+}
+
+/// The record of a trial from what its guest said.
+fn record(prepared: &Prepared, workload: &dyn Workload, life: Life) -> Trial {
+    let (phases, others) = figures(&life.events);
+    let metrics = whichfs_workload::metrics(workload, &phases, &others);
+    let status = match &life.result {
+        Ok(()) => Status::Done,
+        Err(error) => Status::Failed {
+            reason: error.to_string(),
+            log: match error {
+                LabError::Agent { kernel_log, .. } => kernel_log.clone(),
+                _ => life.console.clone(),
+            },
+        },
+    };
+    Trial {
+        identity: prepared.identity.clone(),
+        outcome: whichfs_trial::Outcome {
+            status,
+            phases,
+            metrics,
+            trace_sha256: life.trace_sha256,
+            virtual_time: life.time,
+        },
+    }
+}
+
+/// Phases and the agent's own metrics out of stamped events.
+pub fn figures(events: &[Stamped]) -> (Vec<PhaseFigures>, Vec<Metric>) {
+    let mut begun: BTreeMap<&str, (Nanos, &DeviceFigures)> = BTreeMap::new();
+    let mut phases = Vec::new();
+    let mut others = Vec::new();
+    for stamped in events {
+        match &stamped.event {
+            Event::PhaseBegin { phase } => {
+                begun.insert(phase, (stamped.at, &stamped.device));
+            }
+            Event::PhaseEnd { phase, counts, latency } => {
+                if let Some((begin, device)) = begun.remove(phase.as_str()) {
+                    phases.push(phase_figures(phase, begin, device, stamped, *counts, latency));
+                }
+            }
+            Event::Metric { name, value, unit } => others.push(Metric {
+                metric: name.clone(),
+                value: *value,
+                unit: unit.clone(),
+                lower_is_better: true,
+            }),
+            _ => {}
+        }
+    }
+    (phases, others)
+}
+
+fn phase_figures(
+    phase: &str,
+    begin: Nanos,
+    device: &DeviceFigures,
+    end: &Stamped,
+    counts: Counts,
+    latency: &Latency,
+) -> PhaseFigures {
+    PhaseFigures {
+        phase: phase.to_owned(),
+        begin,
+        end: end.at,
+        counts,
+        latency: latency.clone(),
+        device: end.device.since(device),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn stamped(at: u64, writes: u64, event: Event) -> Stamped {
+        Stamped {
+            at: Nanos(at),
+            event,
+            device: DeviceFigures { writes, ..DeviceFigures::default() },
+        }
+    }
+
+    #[test]
+    fn a_phase_is_what_happened_between_its_events() {
+        let end = Event::PhaseEnd {
+            phase: "mount".into(),
+            counts: Counts::default(),
+            latency: Latency::default(),
+        };
+        let events = [
+            stamped(5, 3, Event::PhaseBegin { phase: "mount".into() }),
+            stamped(9, 10, end),
+        ];
+        let (phases, others) = figures(&events);
+        assert_eq!((phases[0].begin, phases[0].end), (Nanos(5), Nanos(9)));
+        assert_eq!(phases[0].device.writes, 7);
+        assert!(others.is_empty());
+    }
+
+    #[test]
+    fn a_phase_without_an_end_yields_nothing() {
+        let events = [stamped(5, 3, Event::PhaseBegin { phase: "mount".into() })];
+        assert!(figures(&events).0.is_empty());
+    }
+}

@@ -1,0 +1,52 @@
+//! The user's own tree (`--tree`): its digest, which is part of a trial's identity.
+
+use crate::failure::{Failure, Outcome};
+use sha2::{Digest, Sha256};
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use whichfs_workload::Listing;
+
+/// Lists the tree at `root` and digests names, kinds, sizes and contents.
+pub fn digest(root: &Path) -> Outcome<String> {
+    let listing: Listing = whichfs_agent::list_tree(root).map_err(Failure::input)?;
+    let mut hash = Sha256::new();
+    for entry in &listing.entries {
+        let line = format!("{entry:?}\n");
+        hash.update(line.as_bytes());
+        let path = root.join(&entry.path);
+        if path.symlink_metadata().is_ok_and(|meta| meta.is_file()) {
+            content(&path, &mut hash)?;
+        }
+    }
+    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn content(path: &Path, hash: &mut Sha256) -> Outcome {
+    let cannot = |e| Failure::input(format!("--tree: cannot read {}: {e}", path.display()));
+    let mut file = File::open(path).map_err(cannot)?;
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        match file.read(&mut buffer).map_err(cannot)? {
+            0 => return Ok(()),
+            read => hash.update(&buffer[..read]),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn one_changed_byte_changes_the_digest() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("a"), "one").unwrap();
+        let before = digest(dir.path()).unwrap();
+        assert_eq!(before, digest(dir.path()).unwrap());
+        std::fs::write(dir.path().join("a"), "two").unwrap();
+        assert_ne!(before, digest(dir.path()).unwrap());
+        assert!(digest(&dir.path().join("none")).is_err());
+    }
+}
