@@ -173,7 +173,7 @@ fn discard_ranges(
     for segment in request.data {
         for i in 0..u64::from(segment.bytes) / RANGE_BYTES {
             let raw: [u8; 16] = memory
-                .array(segment.address + i * RANGE_BYTES)
+                .array(segment.address.saturating_add(i * RANGE_BYTES))
                 .map_err(|e| e.to_string())?;
             let sector = u64::from_le_bytes(std::array::from_fn(|i| raw[i]));
             let sectors = u32::from_le_bytes(std::array::from_fn(|i| raw[8 + i]));

@@ -235,7 +235,8 @@ fn lab_ctrl_c_ends_a_guest_at_any_moment() {
 #[test]
 fn lab_ctrl_c_at_an_event_ends_the_guest() {
     let _one = one_at_a_time();
-    let steps = vec![shell("echo begun; while :; do :; done")];
+    // The sleep lets the agent, which shares the only CPU, pass the word on.
+    let steps = vec![shell("echo begun; sleep 1; while :; do :; done")];
     let Some(trial) = Trial::new(160, steps) else {
         return;
     };

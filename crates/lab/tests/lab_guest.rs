@@ -117,7 +117,6 @@ fn lab_a_usb_reader_looks_like_a_hard_disk() {
     let wanted = BlockQueue {
         rotational: true,
         max_request_kib: 120,
-        requests: 2,
         scheduler: "none".into(),
         read_ahead_kib: 4096,
         ..queue("vda")
