@@ -185,6 +185,17 @@ impl Guest {
         Ok(Guest { child, console })
     }
 
+    /// A process that does nothing, for tests in which a thread plays the guest.
+    #[cfg(test)]
+    pub(crate) fn stand_in() -> Guest {
+        let console = tempfile::tempfile().expect("a temporary file");
+        let mut command = Command::new("sleep");
+        // SAFETY: only async-signal-safe system calls are made between fork and exec.
+        unsafe { command.arg("60").pre_exec(prepare_child) };
+        let child = command.spawn().expect("sleep is everywhere");
+        Guest { child, console }
+    }
+
     /// Process id of the guest, which is also its session.
     pub fn pid(&self) -> u32 {
         self.child.id()

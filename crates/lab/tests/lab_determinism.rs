@@ -20,7 +20,11 @@ const RUNS: usize = 3;
 const SOAK_RUNS: usize = 20;
 
 fn runs() -> usize {
-    if std::env::var_os("WHICHFS_SOAK").is_some() { SOAK_RUNS } else { RUNS }
+    if std::env::var_os("WHICHFS_SOAK").is_some() {
+        SOAK_RUNS
+    } else {
+        RUNS
+    }
 }
 
 fn recipe(candidate: &Candidate, seed: u64) -> Recipe {
@@ -42,7 +46,10 @@ fn steps(recipe: &Recipe) -> Vec<Step> {
     environment.extend(recipe.mkfs_env.clone());
     let mkfs = recipe.mkfs.iter().map(|argv| Step::Run {
         phase: None,
-        argv: argv.iter().map(|word| word.replace(Recipe::DEVICE, "/dev/vda")).collect(),
+        argv: argv
+            .iter()
+            .map(|word| word.replace(Recipe::DEVICE, "/dev/vda"))
+            .collect(),
         env: environment.clone(),
         dir: "/".into(),
         show: false,
@@ -116,7 +123,9 @@ fn beside_a_trial<T>(work: impl FnOnce() -> T) -> T {
 fn difference(a: &str, b: &str) -> Option<String> {
     let lines = a.lines().zip(b.lines()).enumerate();
     let differs = lines.filter(|(_, (a, b))| a != b);
-    let found = differs.map(|(i, (a, b))| format!("line {i}\n  {a}\n  {b}")).last();
+    let found = differs
+        .map(|(i, (a, b))| format!("line {i}\n  {a}\n  {b}"))
+        .last();
     found.or_else(|| (a.len() != b.len()).then(|| "another length".into()))
 }
 
@@ -133,7 +142,10 @@ fn leaks(candidate: &Candidate, cpu: u64) -> Vec<String> {
             _ => ("alone", once()),
         };
         if let Some(what) = difference(&first, &again) {
-            found.push(format!("{} at {cpu} ps, run {index} {company}: {what}", candidate.name));
+            found.push(format!(
+                "{} at {cpu} ps, run {index} {company}: {what}",
+                candidate.name
+            ));
         }
     }
     found
@@ -144,8 +156,12 @@ fn every_filesystem_repeats(cpu: u64) {
     if Trial::new(0, Vec::new()).is_none() {
         return;
     }
-    let written = candidates().iter().filter(|candidate| !candidate.facts().read_only);
-    let found: Vec<String> = written.flat_map(|candidate| leaks(candidate, cpu)).collect();
+    let written = candidates()
+        .iter()
+        .filter(|candidate| !candidate.facts().read_only);
+    let found: Vec<String> = written
+        .flat_map(|candidate| leaks(candidate, cpu))
+        .collect();
     assert!(found.is_empty(), "not deterministic:\n{}", found.join("\n"));
 }
 
@@ -168,7 +184,10 @@ fn lab_another_seed_is_another_trial() {
     let (Some(a), Some(b)) = (run(ext4, 7, CPU, core), run(ext4, 8, CPU, core)) else {
         return;
     };
-    assert!(difference(&a, &b).is_some(), "seeds 7 and 8 gave the same trial");
+    assert!(
+        difference(&a, &b).is_some(),
+        "seeds 7 and 8 gave the same trial"
+    );
 }
 
 /// The two clocks differ, or the CPU costs nothing.

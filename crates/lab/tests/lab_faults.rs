@@ -25,7 +25,12 @@ fn end_of(trial: Trial) -> Life {
 
 /// A guest whose first program is `code`.
 fn with_program(seed: u64, code: &[u8]) -> Option<Trial> {
-    Some(Trial::with_agent(seed, agent_of(code), kernel()?, Vec::new()))
+    Some(Trial::with_agent(
+        seed,
+        agent_of(code),
+        kernel()?,
+        Vec::new(),
+    ))
 }
 
 fn limits(change: impl FnOnce(&mut Limits)) -> Limits {
@@ -46,9 +51,15 @@ fn lab_a_panic_is_the_kernels_own_line() {
     let life = end_of(trial);
     let error = life.result.unwrap_err();
     assert!(matches!(&error, LabError::Panic { .. }), "{error}");
-    assert!(error.to_string().contains("Attempted to kill init"), "{error}");
+    assert!(
+        error.to_string().contains("Attempted to kill init"),
+        "{error}"
+    );
     let tail = life.console.join("\n");
-    assert!(tail.contains("Kernel panic"), "the console's tail is kept: {tail}");
+    assert!(
+        tail.contains("Kernel panic"),
+        "the console's tail is kept: {tail}"
+    );
 }
 
 #[test]
@@ -87,7 +98,8 @@ fn lab_a_program_of_the_job_that_spins_is_stopped() {
 #[test]
 fn lab_the_wall_limit_ends_a_trial_that_works_on() {
     let _one = one_at_a_time();
-    let writes = shell("while :; do dd if=/dev/zero of=/dev/vda bs=4k count=1000 oflag=direct; done");
+    let writes =
+        shell("while :; do dd if=/dev/zero of=/dev/vda bs=4k count=1000 oflag=direct; done");
     let Some(mut trial) = Trial::new(105, vec![writes]) else {
         return;
     };
@@ -124,7 +136,11 @@ fn lab_a_first_program_that_waits_for_nothing_sleeps_for_ever() {
     };
     let life = end_of(trial);
     let error = life.result.unwrap_err();
-    assert!(is_asleep(&error), "{error} after {} s of virtual time", life.time.as_secs_f64());
+    assert!(
+        is_asleep(&error),
+        "{error} after {} s of virtual time",
+        life.time.as_secs_f64()
+    );
 }
 
 #[test]
@@ -135,7 +151,11 @@ fn lab_a_program_of_the_job_that_waits_for_nothing_sleeps_for_ever() {
     };
     let life = end_of(trial);
     let error = life.result.unwrap_err();
-    assert!(is_asleep(&error), "{error} after {} s of virtual time", life.time.as_secs_f64());
+    assert!(
+        is_asleep(&error),
+        "{error} after {} s of virtual time",
+        life.time.as_secs_f64()
+    );
 }
 
 /// Kernel timers may go on where programs sleep: then virtual time passes the bound.
@@ -152,8 +172,15 @@ fn lab_virtual_time_without_progress_is_bounded() {
     let life = end_of(trial);
     let error = life.result.unwrap_err();
     let slept = life.time.as_secs_f64();
-    assert!(matches!(error, LabError::NoProgress(86_400)), "{error} after {slept} s");
-    assert!(life.time.0 <= 86_400_000_000_000 + 1_000_000_000_000, "{}", life.time);
+    assert!(
+        matches!(error, LabError::NoProgress(86_400)),
+        "{error} after {slept} s"
+    );
+    assert!(
+        life.time.0 <= 86_400_000_000_000 + 1_000_000_000_000,
+        "{}",
+        life.time
+    );
 }
 
 #[test]
@@ -179,7 +206,11 @@ fn lab_a_program_of_the_job_that_floods_the_console_is_stopped() {
     let life = end_of(trial);
     let error = life.result.unwrap_err();
     assert!(matches!(error, LabError::ConsoleFlood(_)), "{error}");
-    assert!(life.console.iter().any(|line| line.contains("flood")), "{:?}", life.console);
+    assert!(
+        life.console.iter().any(|line| line.contains("flood")),
+        "{:?}",
+        life.console
+    );
 }
 
 #[test]
@@ -188,14 +219,26 @@ fn lab_a_guest_that_is_killed_says_by_what() {
     // At various instants, so that boot, waiting and the midst of a request are met.
     for (seed, after) in (120..).zip([3, 20, 60, 100, 150, 200, 300]) {
         let writes = command(&[
-            "dd", "if=/dev/zero", "of=/dev/vda", "bs=4k", "count=200000", "oflag=direct",
+            "dd",
+            "if=/dev/zero",
+            "of=/dev/vda",
+            "bs=4k",
+            "count=200000",
+            "oflag=direct",
         ]);
         let Some(trial) = Trial::new(seed, vec![writes]) else {
             return;
         };
-        let own = rustix::process::getsid(None).unwrap().as_raw_nonzero().get() as u32;
+        let own = rustix::process::getsid(None)
+            .unwrap()
+            .as_raw_nonzero()
+            .get() as u32;
         let killer = std::thread::spawn(move || {
-            let guest = || sessions_of(seed).into_iter().find(|&session| session != own);
+            let guest = || {
+                sessions_of(seed)
+                    .into_iter()
+                    .find(|&session| session != own)
+            };
             assert!(wait_until(Duration::from_secs(20), || guest().is_some()));
             std::thread::sleep(Duration::from_millis(after));
             let pid = Pid::from_raw(guest().unwrap() as i32).unwrap();
@@ -204,7 +247,10 @@ fn lab_a_guest_that_is_killed_says_by_what() {
         let error = end_of(trial).result.unwrap_err();
         killer.join().unwrap();
         let text = error.to_string();
-        assert!(matches!(error, LabError::GuestEnded { .. }), "{after} ms: {text}");
+        assert!(
+            matches!(error, LabError::GuestEnded { .. }),
+            "{after} ms: {text}"
+        );
         assert!(text.contains("signal: 9"), "{after} ms: {text}");
     }
 }
@@ -213,7 +259,9 @@ fn lab_a_guest_that_is_killed_says_by_what() {
 fn lab_ctrl_c_ends_a_guest_at_any_moment() {
     let _one = one_at_a_time();
     for (seed, after) in (140..).zip([0, 1, 10, 40, 80, 120, 200, 400]) {
-        let steps = vec![shell("while :; do dd if=/dev/zero of=/dev/vda bs=4k count=1000; done")];
+        let steps = vec![shell(
+            "while :; do dd if=/dev/zero of=/dev/vda bs=4k count=1000; done",
+        )];
         let Some(trial) = Trial::new(seed, steps) else {
             return;
         };
@@ -228,7 +276,10 @@ fn lab_ctrl_c_ends_a_guest_at_any_moment() {
         finger.join().unwrap();
         lookout.nothing_is_left();
         let error = life.result.unwrap_err();
-        assert!(matches!(error, LabError::Interrupted), "{after} ms: {error}");
+        assert!(
+            matches!(error, LabError::Interrupted),
+            "{after} ms: {error}"
+        );
     }
 }
 
@@ -242,7 +293,9 @@ fn lab_ctrl_c_at_an_event_ends_the_guest() {
     };
     let cancelled = AtomicBool::new(false);
     let lookout = Lookout::for_seed(160);
-    let life = trial.run_with(&cancelled, &mut |_| cancelled.store(true, Ordering::Relaxed));
+    let life = trial.run_with(&cancelled, &mut |_| {
+        cancelled.store(true, Ordering::Relaxed)
+    });
     lookout.nothing_is_left();
     let error = life.result.unwrap_err();
     assert!(matches!(error, LabError::Interrupted), "{error}");
@@ -282,10 +335,19 @@ fn lab_a_full_disk_of_the_host_names_the_disk_and_a_way_out() {
     trial.disks = vec![common::sd(), full];
     trial.queues.push(common::queue("vdb"));
     let error = end_of(trial).result.unwrap_err();
-    assert!(matches!(&error, LabError::Contents { disk: 1, .. }), "{error}");
+    assert!(
+        matches!(&error, LabError::Contents { disk: 1, .. }),
+        "{error}"
+    );
     let text = error.to_string();
-    assert!(text.contains("disk 1") && text.contains("No space left"), "{text}");
-    assert!(text.contains("TMPDIR") || text.contains("free"), "a way out: {text}");
+    assert!(
+        text.contains("disk 1") && text.contains("No space left"),
+        "{text}"
+    );
+    assert!(
+        text.contains("TMPDIR") || text.contains("free"),
+        "a way out: {text}"
+    );
 }
 
 #[test]
@@ -293,7 +355,9 @@ fn lab_a_mkfs_that_fails_is_quoted() {
     let _one = one_at_a_time();
     let step = Step::Run {
         phase: Some("mkfs".into()),
-        argv: ["mkfs.ext4", "-b", "12345", "/dev/vda"].map(str::to_owned).to_vec(),
+        argv: ["mkfs.ext4", "-b", "12345", "/dev/vda"]
+            .map(str::to_owned)
+            .to_vec(),
         env: common::path_only(),
         dir: "/".into(),
         show: false,
@@ -305,7 +369,10 @@ fn lab_a_mkfs_that_fails_is_quoted() {
     let error = end_of(trial).result.unwrap_err();
     let text = error.to_string();
     assert!(matches!(&error, LabError::Agent { .. }), "{text}");
-    assert!(text.contains("mkfs.ext4 -b 12345") && text.contains("too big for system"), "{text}");
+    assert!(
+        text.contains("mkfs.ext4 -b 12345") && text.contains("too big for system"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -315,7 +382,10 @@ fn lab_a_program_that_is_missing_is_named() {
         return;
     };
     let text = end_of(trial).result.unwrap_err().to_string();
-    assert!(text.contains("mkfs.none") && text.contains("No such file"), "{text}");
+    assert!(
+        text.contains("mkfs.none") && text.contains("No such file"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -325,7 +395,11 @@ fn lab_an_unknown_filesystem_is_named_with_the_kernel_log() {
         return;
     };
     let error = end_of(trial).result.unwrap_err();
-    let LabError::Agent { message, kernel_log } = error else {
+    let LabError::Agent {
+        message,
+        kernel_log,
+    } = error
+    else {
         panic!("{error}");
     };
     assert!(message.contains("zfs"), "{message}");
@@ -342,5 +416,8 @@ fn lab_mounting_what_is_no_filesystem_shows_the_kernels_words() {
         panic!("nothing is on that card");
     };
     let log = kernel_log.join("\n");
-    assert!(log.contains("EXT4-fs (vda)") && log.contains("Can't find ext4"), "{log}");
+    assert!(
+        log.contains("EXT4-fs (vda)") && log.contains("Can't find ext4"),
+        "{log}"
+    );
 }

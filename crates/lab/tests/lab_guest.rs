@@ -50,7 +50,14 @@ fn lab_ext4_is_made_mounted_and_written() {
     let steps = vec![
         command(&["mkfs.ext4", "-q", "-F", "-b", "4096", "/dev/vda"]),
         mount("ext4", "noatime"),
-        command(&["dd", "if=/dev/zero", "of=/mnt/test/x", "bs=1M", "count=64", "conv=fsync"]),
+        command(&[
+            "dd",
+            "if=/dev/zero",
+            "of=/mnt/test/x",
+            "bs=1M",
+            "count=64",
+            "conv=fsync",
+        ]),
         unmount(),
     ];
     let Some(mut trial) = Trial::new(1, steps) else {
@@ -139,10 +146,35 @@ fn lab_a_usb_reader_looks_like_a_hard_disk() {
 fn lab_a_journal_lies_on_a_second_card() {
     let _one = one_at_a_time();
     let steps = vec![
-        command(&["mke2fs", "-q", "-F", "-b", "4096", "-O", "journal_dev", "/dev/vdb"]),
-        command(&["mkfs.ext4", "-q", "-F", "-b", "4096", "-J", "device=/dev/vdb", "/dev/vda"]),
+        command(&[
+            "mke2fs",
+            "-q",
+            "-F",
+            "-b",
+            "4096",
+            "-O",
+            "journal_dev",
+            "/dev/vdb",
+        ]),
+        command(&[
+            "mkfs.ext4",
+            "-q",
+            "-F",
+            "-b",
+            "4096",
+            "-J",
+            "device=/dev/vdb",
+            "/dev/vda",
+        ]),
         mount("ext4", "data=journal"),
-        command(&["dd", "if=/dev/zero", "of=/mnt/test/x", "bs=1M", "count=8", "conv=fsync"]),
+        command(&[
+            "dd",
+            "if=/dev/zero",
+            "of=/mnt/test/x",
+            "bs=1M",
+            "count=8",
+            "conv=fsync",
+        ]),
         unmount(),
         command(&["e2fsck", "-fn", "/dev/vda"]),
     ];
@@ -156,14 +188,23 @@ fn lab_a_journal_lies_on_a_second_card() {
     for (index, incompatible) in [(0, None), (1, Some(8))] {
         let mut superblock = [0; 1024];
         let disk = &mut life.disks[index];
-        disk.contents.read(disk.offset + 1024, &mut superblock).unwrap();
-        assert_eq!(superblock[56..58], [0x53, 0xef], "disk {index} has an ext superblock");
+        disk.contents
+            .read(disk.offset + 1024, &mut superblock)
+            .unwrap();
+        assert_eq!(
+            superblock[56..58],
+            [0x53, 0xef],
+            "disk {index} has an ext superblock"
+        );
         if let Some(flag) = incompatible {
             assert_eq!(superblock[96] & flag, flag, "disk {index} is a journal");
         }
     }
     let journal = life.disks[1].figures().write_bytes;
-    assert!(journal > 8 << 20, "data=journal: all data pass through the journal: {journal}");
+    assert!(
+        journal > 8 << 20,
+        "data=journal: all data pass through the journal: {journal}"
+    );
 }
 
 #[test]
@@ -175,11 +216,18 @@ fn lab_four_disks_keep_their_own_bytes() {
              oflag=direct"
         ))
     };
-    let steps = vec![write('a', 'A'), write('b', 'B'), write('c', 'C'), write('d', 'D')];
+    let steps = vec![
+        write('a', 'A'),
+        write('b', 'B'),
+        write('c', 'C'),
+        write('d', 'D'),
+    ];
     let Some(mut trial) = Trial::new(6, steps) else {
         return;
     };
-    trial.disks = (0..4_u64).map(|i| disk("class4-4gb", (64 + i) << 20)).collect();
+    trial.disks = (0..4_u64)
+        .map(|i| disk("class4-4gb", (64 + i) << 20))
+        .collect();
     trial.queues = ["vda", "vdb", "vdc", "vdd"].map(queue).to_vec();
     let mut life = trial.run();
     life.result.as_ref().unwrap();

@@ -39,7 +39,10 @@ fn engine(seed: u64) -> Child {
 
 /// Waits for the guest of `seed`; its session.
 fn guest(seed: u64) -> BTreeSet<u32> {
-    let own = rustix::process::getsid(None).unwrap().as_raw_nonzero().get() as u32;
+    let own = rustix::process::getsid(None)
+        .unwrap()
+        .as_raw_nonzero()
+        .get() as u32;
     let mut sessions = BTreeSet::new();
     let came = wait_until(Duration::from_secs(20), || {
         sessions = sessions_of(seed);
@@ -59,9 +62,15 @@ fn lab_a_running_guest_dies_with_its_engine() {
     let mut engine = engine(201);
     let sessions = guest(201);
     let connected = || directories(engine.id()).is_empty();
-    assert!(wait_until(Duration::from_secs(20), connected), "removed once connected");
+    assert!(
+        wait_until(Duration::from_secs(20), connected),
+        "removed once connected"
+    );
     let programs = || alive(&sessions).len() > 2;
-    assert!(wait_until(Duration::from_secs(20), programs), "programs run in the guest");
+    assert!(
+        wait_until(Duration::from_secs(20), programs),
+        "programs run in the guest"
+    );
     engine.kill().unwrap();
     engine.wait().unwrap();
     let gone = wait_until(GRACE, || alive(&sessions).is_empty());

@@ -18,8 +18,16 @@ const NOBODY: u32 = 65_534;
 fn trial() -> Option<Trial> {
     let steps = vec![
         command(&[
-            "mkfs.ext4", "-q", "-F", "-b", "4096", "-U", "8d6f3a7c-0001-4000-8000-000000000001",
-            "-E", "hash_seed=8d6f3a7c-0002-4000-8000-000000000002", "/dev/vda",
+            "mkfs.ext4",
+            "-q",
+            "-F",
+            "-b",
+            "4096",
+            "-U",
+            "8d6f3a7c-0001-4000-8000-000000000001",
+            "-E",
+            "hash_seed=8d6f3a7c-0002-4000-8000-000000000002",
+            "/dev/vda",
         ]),
         mount("ext4", "noatime"),
         shell("cp -r /usr/include/linux/netfilter /mnt/test/ && sync && ls -l /mnt/test | wc -l"),

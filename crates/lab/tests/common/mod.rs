@@ -189,20 +189,28 @@ impl Trial {
 
 /// What the programs of a guest printed and the files it showed, in order.
 pub fn text_of(life: &Life) -> String {
-    let outputs = life.events.iter().filter_map(|stamped| match &stamped.event {
-        Event::Output { text, .. } => Some(text.as_str()),
-        _ => None,
-    });
+    let outputs = life
+        .events
+        .iter()
+        .filter_map(|stamped| match &stamped.event {
+            Event::Output { text, .. } => Some(text.as_str()),
+            _ => None,
+        });
     outputs.collect()
 }
 
 /// The file `path` that a guest showed.
 pub fn shown<'a>(life: &'a Life, path: &str) -> &'a str {
-    let texts = life.events.iter().filter_map(|stamped| match &stamped.event {
-        Event::Output { stream, text } if stream == path => Some(text.as_str()),
-        _ => None,
-    });
-    texts.last().unwrap_or_else(|| panic!("{path} was not shown"))
+    let texts = life
+        .events
+        .iter()
+        .filter_map(|stamped| match &stamped.event {
+            Event::Output { stream, text } if stream == path => Some(text.as_str()),
+            _ => None,
+        });
+    texts
+        .last()
+        .unwrap_or_else(|| panic!("{path} was not shown"))
 }
 
 /// Everything that two equal trials must share, as text: status, hash, events with stamps.

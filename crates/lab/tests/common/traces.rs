@@ -40,14 +40,17 @@ pub fn processes() -> Vec<Process> {
 /// Sessions of the guests with seed `seed` that run now.
 pub fn sessions_of(seed: u64) -> BTreeSet<u32> {
     let mark = format!("um_seed={seed} ");
-    let guests = processes().into_iter().filter(|p| p.command_line.contains(&mark));
+    let guests = processes()
+        .into_iter()
+        .filter(|p| p.command_line.contains(&mark));
     guests.map(|p| p.session).collect()
 }
 
 /// Processes of `sessions` that are alive; zombies that wait for init are not.
 pub fn alive(sessions: &BTreeSet<u32>) -> Vec<Process> {
     let all = processes().into_iter();
-    all.filter(|p| sessions.contains(&p.session) && p.state != "Z").collect()
+    all.filter(|p| sessions.contains(&p.session) && p.state != "Z")
+        .collect()
 }
 
 /// Directories of guests whose engine is process `engine`.
@@ -99,10 +102,20 @@ impl Lookout {
         self.stop.store(true, Ordering::Relaxed);
         let sessions = self.thread.join().unwrap();
         // Between fork and setsid the child is still in our session.
-        let ours = rustix::process::getsid(None).unwrap().as_raw_nonzero().get() as u32;
+        let ours = rustix::process::getsid(None)
+            .unwrap()
+            .as_raw_nonzero()
+            .get() as u32;
         let guests: BTreeSet<u32> = sessions.into_iter().filter(|&s| s != ours).collect();
-        assert!(!guests.is_empty(), "the guest was never seen: the check would be empty");
+        assert!(
+            !guests.is_empty(),
+            "the guest was never seen: the check would be empty"
+        );
         assert_eq!(alive(&guests), [], "processes of the guest are left");
-        assert_eq!(directories(std::process::id()), [""; 0], "directories of the guest are left");
+        assert_eq!(
+            directories(std::process::id()),
+            [""; 0],
+            "directories of the guest are left"
+        );
     }
 }
