@@ -85,7 +85,7 @@ impl BlockRequest<'_> {
             operation,
             offset: sector.saturating_mul(SECTOR),
             data,
-            status_at: status.address + u64::from(status.bytes) - 1,
+            status_at: status.address.saturating_add(u64::from(status.bytes) - 1),
         })
     }
 

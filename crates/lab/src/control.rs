@@ -14,6 +14,8 @@ use whichfs_trial::Event;
 pub const MAGIC: u64 = 0x7766_7363_746c_0001;
 /// Where the job begins.
 pub const JOB_AT: u64 = 512;
+/// Most bytes of one event; a chain of descriptors could name the same memory many times.
+const EVENT_BYTES_MAX: u64 = 1 << 20;
 /// Size of the disk: room for a job and for the place where events are written.
 pub const DISK_BYTES: u64 = 64 << 20;
 
@@ -60,14 +62,14 @@ impl Control {
     }
 
     fn read(&self, request: &BlockRequest, memory: &mut GuestMemory) -> Result<(), LabError> {
-        let mut at = request.offset as usize;
+        let mut at = usize::try_from(request.offset).unwrap_or(usize::MAX);
         for segment in request.data {
             let out = memory.slice_mut(segment.address, segment.bytes as usize)?;
             let have = self.image.get(at..).unwrap_or_default();
             let take = have.len().min(out.len());
             out[..take].copy_from_slice(&have[..take]);
             out[take..].fill(0);
-            at += out.len();
+            at = at.saturating_add(out.len());
         }
         Ok(())
     }
@@ -75,6 +77,10 @@ impl Control {
 
 /// The event in a write request: JSON, padded with zeros.
 fn event(request: &BlockRequest, memory: &GuestMemory) -> Result<Event, LabError> {
+    if request.bytes() > EVENT_BYTES_MAX {
+        let what = format!("an event of {} bytes: at most {EVENT_BYTES_MAX}", request.bytes());
+        return Err(LabError::protocol("control", what));
+    }
     let mut text = Vec::with_capacity(request.bytes() as usize);
     for segment in request.data {
         text.extend_from_slice(memory.slice(segment.address, segment.bytes as usize)?);

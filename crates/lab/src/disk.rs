@@ -3,7 +3,7 @@
 use crate::block::{BlockGeometry, BlockOperation, BlockRequest, BlockStatus};
 use crate::memory::GuestMemory;
 use crate::trace::Trace;
-use whichfs_card::{Card, CardStatus, Contents, Op, Request};
+use whichfs_card::{Card, CardStatus, Contents, ContentsError, Op, Request};
 use whichfs_trial::DeviceFigures;
 use whichfs_units::{Nanos, SECTOR};
 
@@ -78,7 +78,7 @@ impl Disk {
                     }
                     at = serve(&mut self.card, Op::Discard, offset, bytes).at;
                     let forgotten = self.contents.discard(self.offset + offset, bytes);
-                    forgotten.map_err(|e| e.to_string())?;
+                    forgotten.map_err(not_kept)?;
                 }
                 Ok(refuse(at, BlockStatus::Ok))
             }
@@ -133,14 +133,24 @@ impl Disk {
             let bytes = segment.bytes as usize;
             if reads {
                 let out = memory.slice_mut(segment.address, bytes).map_err(|e| e.to_string())?;
-                self.contents.read(at, out).map_err(|e| e.to_string())?;
+                self.contents.read(at, out).map_err(not_kept)?;
             } else {
                 let data = memory.slice(segment.address, bytes).map_err(|e| e.to_string())?;
-                self.contents.write(at, data).map_err(|e| e.to_string())?;
+                self.contents.write(at, data).map_err(not_kept)?;
             }
             at += bytes as u64;
         }
         Ok(())
+    }
+}
+
+/// Why contents were not kept, and what to do about it.
+fn not_kept(error: ContentsError) -> String {
+    match error {
+        ContentsError::Spill { .. } => format!(
+            "{error}; free room in the directory of temporary files, or set TMPDIR to another"
+        ),
+        ContentsError::Range { .. } => error.to_string(),
     }
 }
 
@@ -163,7 +173,7 @@ fn discard_ranges(
     for segment in request.data {
         for i in 0..u64::from(segment.bytes) / RANGE_BYTES {
             let raw: [u8; 16] = memory
-                .array(segment.address + i * RANGE_BYTES)
+                .array(segment.address.saturating_add(i * RANGE_BYTES))
                 .map_err(|e| e.to_string())?;
             let sector = u64::from_le_bytes(std::array::from_fn(|i| raw[i]));
             let sectors = u32::from_le_bytes(std::array::from_fn(|i| raw[8 + i]));

@@ -21,6 +21,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Prefix of a guest's directory; the number after it is the engine's process.
 const DIRECTORY_PREFIX: &str = "whichfs-guest-";
 
+/// What [`Guest::finish`] says of a guest that did not end by itself.
+pub const KILLED: &str = "killed by the engine";
+
 /// What a guest's process is started with.
 pub struct GuestProcess<'a> {
     /// The lab kernel.
@@ -182,6 +185,17 @@ impl Guest {
         Ok(Guest { child, console })
     }
 
+    /// A process that does nothing, for tests in which a thread plays the guest.
+    #[cfg(test)]
+    pub(crate) fn stand_in() -> Guest {
+        let console = tempfile::tempfile().expect("a temporary file");
+        let mut command = Command::new("sleep");
+        // SAFETY: only async-signal-safe system calls are made between fork and exec.
+        unsafe { command.arg("60").pre_exec(prepare_child) };
+        let child = command.spawn().expect("sleep is everywhere");
+        Guest { child, console }
+    }
+
     /// Process id of the guest, which is also its session.
     pub fn pid(&self) -> u32 {
         self.child.id()
@@ -234,7 +248,7 @@ impl Guest {
             std::thread::sleep(std::time::Duration::from_millis(10));
         }
         self.kill();
-        "killed by the engine".into()
+        KILLED.into()
     }
 
     fn kill(&mut self) {

@@ -11,7 +11,11 @@ mod cores;
 mod device;
 mod disk;
 mod engine;
+#[cfg(test)]
+mod engine_tests;
 mod error;
+#[cfg(any(test, feature = "fuzz"))]
+pub mod fuzz_input;
 mod guest;
 mod initramfs;
 mod kernel;

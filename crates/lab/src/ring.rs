@@ -61,7 +61,7 @@ impl Ring {
         if self.entries == 0 {
             return Err(bad("a kick of a ring that was not set up".into()));
         }
-        let index = u16::from_le_bytes(memory.array(self.address.available + 2)?);
+        let index = u16::from_le_bytes(memory.array(self.address.available.saturating_add(2))?);
         let waiting = index.wrapping_sub(self.next_available);
         if u32::from(waiting) > self.entries {
             return Err(bad(format!("{waiting} requests in a ring of {}", self.entries)));
@@ -70,7 +70,7 @@ impl Ring {
             return Ok(None);
         }
         let slot = u64::from(self.next_available) % u64::from(self.entries);
-        let head = u16::from_le_bytes(memory.array(self.address.available + 4 + 2 * slot)?);
+        let head = u16::from_le_bytes(memory.array(self.address.available.saturating_add(4 + 2 * slot))?);
         self.next_available = self.next_available.wrapping_add(1);
         segments.clear();
         collect(
@@ -92,14 +92,14 @@ impl Ring {
         bytes: u32,
     ) -> Result<(), LabError> {
         let slot = u64::from(self.next_used) % u64::from(self.entries);
-        let entry = memory.slice_mut(self.address.used + 4 + 8 * slot, 8)?;
+        let entry = memory.slice_mut(self.address.used.saturating_add(4 + 8 * slot), 8)?;
         entry[..4].copy_from_slice(&u32::from(head).to_le_bytes());
         entry[4..].copy_from_slice(&bytes.to_le_bytes());
         self.next_used = self.next_used.wrapping_add(1);
         // The guest reads the index only after the message that follows: no barrier is needed
         // beside the system call that sends it.
         memory
-            .slice_mut(self.address.used + 2, 2)?
+            .slice_mut(self.address.used.saturating_add(2), 2)?
             .copy_from_slice(&self.next_used.to_le_bytes());
         Ok(())
     }

@@ -6,7 +6,7 @@ use crate::device::{Backend, Device};
 use crate::disk::Disk;
 use crate::engine::{Engine, Stamped};
 use crate::error::LabError;
-use crate::guest::{Guest, GuestDirectory, GuestProcess};
+use crate::guest::{Guest, GuestDirectory, GuestProcess, KILLED};
 use crate::initramfs;
 use crate::kernel::Kernel;
 use crate::socket::Peer;
@@ -133,8 +133,10 @@ pub fn run(
     let watch = Watch::new(spec.limits, cancelled);
     let mut engine = Engine::new(calendar, devices, watch, on_event)?;
     let looped = engine.run(&mut guest, &mut || directory.remove());
+    // The guest ends before its connections do: it panics when they break, and that panic
+    // would hide the reason why the engine ended it.
+    let exit = guest.finish(patience(&looped));
     let finished = engine.finish();
-    let exit = guest.finish(if looped.is_ok() { 200 } else { 0 });
     let console = guest.console_tail();
     Ok(Life {
         result: verdict(looped, &finished.events, &console, &exit),
@@ -177,6 +179,16 @@ fn cards(devices: Vec<Device>) -> Vec<Disk> {
         .collect()
 }
 
+/// How long a guest may take to end by itself, in units of 10 ms: a broken connection is the
+/// first sign of its end, and its exit status then says more; a limit of ours waits for nothing.
+fn patience(looped: &Result<(), LabError>) -> u32 {
+    match looped {
+        Ok(()) => 200,
+        Err(LabError::Io { .. }) => 50,
+        Err(_) => 0,
+    }
+}
+
 /// The most telling account of how a life ended: the agent's own words before the
 /// kernel's, those before the engine's.
 fn verdict(
@@ -209,7 +221,11 @@ fn verdict(
     if let Some(line) = console.iter().find(|line| line.contains("Kernel panic")) {
         return Err(LabError::Panic { line: line.clone() });
     }
-    looped?;
+    match looped {
+        // Then the guest's end broke the connection, not the other way round.
+        Err(LabError::Io { .. }) if exit != KILLED => {}
+        other => other?,
+    }
     Err(if exit.contains("exit status: 0") {
         LabError::NotDone
     } else {

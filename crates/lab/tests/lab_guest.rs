@@ -1,124 +1,241 @@
-//! Guests that boot: these need the lab kernel and the static agent.
+//! A guest that does what it should, and the queues and disks it sees.
 #![allow(clippy::unwrap_used)]
 
-use std::collections::BTreeMap;
-use std::sync::atomic::AtomicBool;
-use whichfs_card::{Card, Contents, Profile, builtin};
-use whichfs_lab::{Agent, BlockGeometry, Disk, GuestSpec, Kernel, Life, Limits, run};
-use whichfs_trial::{BlockQueue, Event, Job, Step};
-use whichfs_units::Nanos;
+mod common;
 
-fn kernel_and_agent() -> Option<(Kernel, Agent)> {
-    let of = |name: &str| std::env::var_os(name).map(std::path::PathBuf::from);
-    let (Some(kernel), Some(agent)) = (of("WHICHFS_KERNEL"), of("WHICHFS_AGENT")) else {
-        eprintln!("skipped: WHICHFS_KERNEL and WHICHFS_AGENT are not set (make test sets them)");
-        return None;
-    };
-    Some((Kernel::open(&kernel).unwrap(), Agent::open(&agent).unwrap()))
+use common::{Trial, command, disk, mount, one_at_a_time, queue, shell, shown, text_of, unmount};
+use whichfs_lab::{Disk, Life};
+use whichfs_trial::{BlockQueue, Step};
+
+/// Attributes that decide what filesystems and the block layer do.
+const ATTRIBUTES: [&str; 10] = [
+    "rotational",
+    "max_sectors_kb",
+    "nr_requests",
+    "scheduler",
+    "discard_granularity",
+    "discard_max_bytes",
+    "write_cache",
+    "read_ahead_kb",
+    "max_segments",
+    "logical_block_size",
+];
+
+fn attribute(name: &str) -> String {
+    format!("/sys/block/vda/queue/{name}")
 }
 
-fn disk() -> Disk {
-    let (name, text) = builtin()[0];
-    let profile = Profile::parse(name, text).unwrap();
-    let offset = 4 << 20;
-    Disk {
-        card: Card::fresh(&profile),
-        contents: Contents::new(profile.capacity_bytes()),
-        offset,
-        geometry: BlockGeometry {
-            bytes: profile.capacity_bytes() - offset,
-            segments_max: 128,
-            write_cache: false,
-            discard_bytes: None,
-        },
-        request_cost: Nanos::from_micros(50),
-    }
-}
-
-fn queue(disk: &str) -> BlockQueue {
-    BlockQueue {
-        disk: disk.into(),
-        rotational: false,
-        scheduler: "mq-deadline".into(),
-        max_request_kib: 512,
-        requests: 64,
-        read_ahead_kib: 128,
-    }
-}
-
-fn command(argv: &[&str]) -> Step {
-    Step::Run {
-        phase: None,
-        argv: argv.iter().map(|s| (*s).to_owned()).collect(),
-        env: BTreeMap::from([("PATH".into(), "/usr/sbin:/usr/bin:/sbin:/bin".into())]),
-        dir: "/".into(),
-        show: true,
-        any_status: false,
-    }
-}
-
-fn live(steps: Vec<Step>, cpu_ps_per_block: u64) -> Option<Life> {
-    let (kernel, agent) = kernel_and_agent()?;
-    let job = Job {
-        seed: 1,
-        queues: vec![queue("vda")],
-        steps,
-    };
-    let spec = GuestSpec {
-        kernel: &kernel,
-        agent: &agent,
-        memory_mib: 256,
-        cpu_ps_per_block,
-        job: &job,
-        core: Some(whichfs_lab::available_cores()[0]),
-        limits: Limits::default(),
-    };
-    Some(run(&spec, vec![disk()], &AtomicBool::new(false), &mut |_| {}).unwrap())
-}
-
-fn text_of(life: &Life) -> String {
-    let outputs = life.events.iter().filter_map(|stamped| match &stamped.event {
-        Event::Output { text, .. } => Some(text.as_str()),
-        _ => None,
+/// What sysfs says about `disk` after the agent has set `queue`.
+fn seen(seed: u64, disk: Disk, queue: BlockQueue) -> Option<Life> {
+    let paths = ATTRIBUTES.iter().map(|name| Step::ShowFile {
+        path: attribute(name),
     });
-    outputs.collect()
+    let mut trial = Trial::new(seed, paths.collect())?;
+    trial.disks = vec![disk];
+    trial.queues = vec![queue];
+    let life = trial.run();
+    life.result.as_ref().unwrap();
+    Some(life)
+}
+
+fn check(life: &Life, expected: &[(&str, &str)]) {
+    for (name, value) in expected {
+        assert_eq!(shown(life, &attribute(name)), *value, "{name}");
+    }
 }
 
 #[test]
 fn lab_ext4_is_made_mounted_and_written() {
+    let _one = one_at_a_time();
     let steps = vec![
         command(&["mkfs.ext4", "-q", "-F", "-b", "4096", "/dev/vda"]),
-        Step::Mount {
-            phase: Some("mount".into()),
-            source: "/dev/vda".into(),
-            target: "/mnt/test".into(),
-            kernel_fs: "ext4".into(),
-            options: "noatime".into(),
-        },
-        command(&["dd", "if=/dev/zero", "of=/mnt/test/x", "bs=1M", "count=64", "conv=fsync"]),
-        Step::Unmount {
-            phase: None,
-            target: "/mnt/test".into(),
-        },
+        mount("ext4", "noatime"),
+        command(&[
+            "dd",
+            "if=/dev/zero",
+            "of=/mnt/test/x",
+            "bs=1M",
+            "count=64",
+            "conv=fsync",
+        ]),
+        unmount(),
     ];
-    let Some(life) = live(steps, 10_000) else {
+    let Some(mut trial) = Trial::new(1, steps) else {
         return;
     };
-    eprintln!("{}\n{}", text_of(&life), life.console.join("\n"));
+    trial.cpu_ps_per_block = 10_000;
+    let life = trial.run();
     life.result.as_ref().unwrap();
-    eprintln!("{} requests, {} of virtual time", life.requests, life.time);
     assert!(text_of(&life).contains("64+0 records out"));
     assert!(life.disks[0].figures().write_bytes > 64 << 20);
 }
 
 #[test]
-fn tmp_speed() {
-    let steps = vec![command(&[
-        "dd", "if=/dev/zero", "of=/dev/vda", "bs=4k", "count=50000", "oflag=direct",
-    ])];
-    let t = std::time::Instant::now();
-    let Some(life) = live(steps, 0) else { return };
-    let wall = t.elapsed();
+fn lab_an_sd_card_looks_like_one() {
+    let _one = one_at_a_time();
+    let Some(life) = seen(2, disk("a1-32gb", 1 << 30), queue("vda")) else {
+        return;
+    };
+    let expected = [
+        ("rotational", "0"),
+        ("max_sectors_kb", "512"),
+        ("nr_requests", "64"),
+        ("scheduler", "none [mq-deadline] kyber bfq"),
+        ("discard_granularity", "0"),
+        ("discard_max_bytes", "0"),
+        ("write_cache", "write through"),
+        ("read_ahead_kb", "128"),
+        ("max_segments", "128"),
+        ("logical_block_size", "512"),
+    ];
+    check(&life, &expected);
+}
+
+#[test]
+fn lab_an_emmc_has_a_cache_and_discards() {
+    let _one = one_at_a_time();
+    let mut emmc = disk("emmc-8gb", 1 << 30);
+    emmc.geometry.write_cache = true;
+    emmc.geometry.discard_bytes = Some(4 << 20);
+    let wanted = BlockQueue {
+        scheduler: "bfq".into(),
+        max_request_kib: 256,
+        requests: 128,
+        ..queue("vda")
+    };
+    let Some(life) = seen(3, emmc, wanted) else {
+        return;
+    };
+    let expected = [
+        ("rotational", "0"),
+        ("max_sectors_kb", "256"),
+        ("nr_requests", "128"),
+        ("scheduler", "none mq-deadline kyber [bfq]"),
+        ("discard_granularity", "4194304"),
+        ("discard_max_bytes", "536870912"),
+        ("write_cache", "write back"),
+    ];
+    check(&life, &expected);
+}
+
+#[test]
+fn lab_a_usb_reader_looks_like_a_hard_disk() {
+    let _one = one_at_a_time();
+    let wanted = BlockQueue {
+        rotational: true,
+        max_request_kib: 120,
+        scheduler: "none".into(),
+        read_ahead_kib: 4096,
+        ..queue("vda")
+    };
+    let Some(life) = seen(4, disk("usb-32gb", 1 << 30), wanted) else {
+        return;
+    };
+    let expected = [
+        ("rotational", "1"),
+        ("max_sectors_kb", "120"),
+        ("scheduler", "[none] mq-deadline kyber bfq"),
+        ("discard_max_bytes", "0"),
+        ("write_cache", "write through"),
+        ("read_ahead_kb", "4096"),
+    ];
+    check(&life, &expected);
+}
+
+#[test]
+fn lab_a_journal_lies_on_a_second_card() {
+    let _one = one_at_a_time();
+    let steps = vec![
+        command(&[
+            "mke2fs",
+            "-q",
+            "-F",
+            "-b",
+            "4096",
+            "-O",
+            "journal_dev",
+            "/dev/vdb",
+        ]),
+        command(&[
+            "mkfs.ext4",
+            "-q",
+            "-F",
+            "-b",
+            "4096",
+            "-J",
+            "device=/dev/vdb",
+            "/dev/vda",
+        ]),
+        mount("ext4", "data=journal"),
+        command(&[
+            "dd",
+            "if=/dev/zero",
+            "of=/mnt/test/x",
+            "bs=1M",
+            "count=8",
+            "conv=fsync",
+        ]),
+        unmount(),
+        command(&["e2fsck", "-fn", "/dev/vda"]),
+    ];
+    let Some(mut trial) = Trial::new(5, steps) else {
+        return;
+    };
+    trial.disks = vec![disk("a1-32gb", 1 << 30), disk("emmc-8gb", 64 << 20)];
+    trial.queues = vec![queue("vda"), queue("vdb")];
+    let mut life = trial.run();
     life.result.as_ref().unwrap();
-    eprintln!("{} {} {:?} per write {:?}", text_of(&life), life.requests, wall, wall / 50000);
+    for (index, incompatible) in [(0, None), (1, Some(8))] {
+        let mut superblock = [0; 1024];
+        let disk = &mut life.disks[index];
+        disk.contents
+            .read(disk.offset + 1024, &mut superblock)
+            .unwrap();
+        assert_eq!(
+            superblock[56..58],
+            [0x53, 0xef],
+            "disk {index} has an ext superblock"
+        );
+        if let Some(flag) = incompatible {
+            assert_eq!(superblock[96] & flag, flag, "disk {index} is a journal");
+        }
+    }
+    let journal = life.disks[1].figures().write_bytes;
+    assert!(
+        journal > 8 << 20,
+        "data=journal: all data pass through the journal: {journal}"
+    );
+}
+
+#[test]
+fn lab_four_disks_keep_their_own_bytes() {
+    let _one = one_at_a_time();
+    let write = |disk: char, byte: char| {
+        shell(&format!(
+            "tr '\\0' {byte} </dev/zero | dd of=/dev/vd{disk} bs=64k count=16 iflag=fullblock \
+             oflag=direct"
+        ))
+    };
+    let steps = vec![
+        write('a', 'A'),
+        write('b', 'B'),
+        write('c', 'C'),
+        write('d', 'D'),
+    ];
+    let Some(mut trial) = Trial::new(6, steps) else {
+        return;
+    };
+    trial.disks = (0..4_u64)
+        .map(|i| disk("class4-4gb", (64 + i) << 20))
+        .collect();
+    trial.queues = ["vda", "vdb", "vdc", "vdd"].map(queue).to_vec();
+    let mut life = trial.run();
+    life.result.as_ref().unwrap();
+    for (disk, byte) in life.disks.iter_mut().zip(b'A'..) {
+        let mut bytes = vec![0; (1 << 20) + 512];
+        disk.contents.read(disk.offset, &mut bytes).unwrap();
+        assert!(bytes[..1 << 20].iter().all(|&b| b == byte));
+        assert!(bytes[1 << 20..].iter().all(|&b| b == 0));
+        assert_eq!(disk.figures().write_bytes, 1 << 20);
+    }
 }
