@@ -200,6 +200,12 @@ fn verdict(
             _ => {}
         }
     }
+    // A guest whose engine gave up panics because of that: the engine's reason is the cause.
+    let engine_gave_up =
+        looped.as_ref().is_err_and(|e| !matches!(e, LabError::GuestEnded { .. } | LabError::Io { .. }));
+    if engine_gave_up {
+        return looped;
+    }
     if let Some(line) = console.iter().find(|line| line.contains("Kernel panic")) {
         return Err(LabError::Panic { line: line.clone() });
     }

@@ -69,10 +69,23 @@ pub struct Counts {
 /// Histogram of latencies: upper bound of a bucket in nanoseconds → count.
 ///
 /// Buckets are 1/8 of an octave wide (error at most 9 %), so histograms of
-/// different trials can be added.
+/// different trials can be added. In JSON a list of `[bound, count]`: the keys of an object
+/// are strings, which a tagged event does not turn back into numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(from = "Vec<(u64, u64)>", into = "Vec<(u64, u64)>")]
 pub struct Latency(pub BTreeMap<u64, u64>);
+
+impl From<Vec<(u64, u64)>> for Latency {
+    fn from(buckets: Vec<(u64, u64)>) -> Latency {
+        Latency(buckets.into_iter().collect())
+    }
+}
+
+impl From<Latency> for Vec<(u64, u64)> {
+    fn from(latency: Latency) -> Vec<(u64, u64)> {
+        latency.0.into_iter().collect()
+    }
+}
 
 impl Latency {
     /// Adds one operation that took `ns`.
@@ -130,6 +143,19 @@ mod tests {
         assert_eq!(latency.quantile_ns(1, 2), Some(5));
         assert_eq!(latency.quantile_ns(99, 100), Some(10));
         assert_eq!(latency.quantile_ns(0, 1), Some(1));
+    }
+
+    #[test]
+    fn latencies_survive_the_wire() {
+        let mut latency = Latency::default();
+        latency.record(2_000_000);
+        let event = Event::PhaseEnd {
+            phase: "random_update".into(),
+            counts: Counts::default(),
+            latency,
+        };
+        let text = serde_json::to_string(&event).unwrap();
+        assert_eq!(serde_json::from_str::<Event>(&text).unwrap(), event);
     }
 
     #[test]

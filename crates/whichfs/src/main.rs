@@ -1,5 +1,6 @@
 //! The command: wires the rest, nothing else.
 
+mod apply;
 mod bench;
 mod board;
 mod cards;
@@ -7,11 +8,13 @@ mod cli;
 mod clock;
 mod commands;
 mod digest;
+mod facts;
 mod failure;
 mod images;
 mod interrupt;
 mod names;
 mod output;
+mod page;
 mod places;
 mod progress;
 mod runner;

@@ -11,7 +11,7 @@ pub fn text(head: &[&str], rows: Vec<Vec<String>>) -> String {
 fn wrapped(head: &[&str], rows: Vec<Vec<String>>, width: usize) -> String {
     let mut table = Table::new();
     table
-        .load_preset(presets::NOTHING)
+        .load_style(presets::NOTHING)
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_width(u16::try_from(width).unwrap_or(u16::MAX))
         .set_header(head)

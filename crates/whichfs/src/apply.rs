@@ -1,0 +1,62 @@
+//! How to apply a candidate: commands and the fstab line, for a person to paste.
+
+use crate::bench::Bench;
+use whichfs_fs::{ImageBuild, Purpose, Recipe};
+
+/// The user's partition in commands.
+const PARTITION: &str = "$DEV";
+
+/// The commands for `candidate` on the bench's card; `None` if it does not fit it.
+pub fn commands(bench: &Bench, candidate: &str) -> Option<Vec<String>> {
+    let recipe = whichfs_fs::find(candidate).ok()?.recipe(&bench.geometry(), Purpose::User).ok()?;
+    Some(of_recipe(&recipe))
+}
+
+/// The commands of a recipe.
+pub fn of_recipe(recipe: &Recipe) -> Vec<String> {
+    let mut lines = vec!["DEV=/dev/mmcblk0p2   # your partition, begun on an AU boundary".to_owned()];
+    let line = |argv: &[String]| argv.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
+    lines.extend(recipe.mkfs.iter().map(|argv| line(argv)));
+    if let Some(build) = &recipe.image {
+        lines.push(
+            line(&build.argv).replace(ImageBuild::TREE, "rootfs").replace(ImageBuild::IMAGE, "image"),
+        );
+        lines.push(format!("dd if=image of={PARTITION} bs=1M oflag=direct conv=fsync"));
+    }
+    let options = match recipe.mount_options.as_str() {
+        "" => String::new(),
+        options => format!(" -o {options}"),
+    };
+    lines.push(format!("mount -t {}{options} {PARTITION} /mnt", recipe.kernel_fs));
+    lines.push(format!(
+        "# fstab: PARTUUID=…  /  {}  {}  0  {}",
+        recipe.kernel_fs, recipe.fstab_options, recipe.fstab_passno
+    ));
+    lines
+}
+
+/// A word as a shell takes it, with the device's placeholder replaced.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=,./:+@%{}".contains(c);
+    if word == Recipe::DEVICE {
+        return PARTITION.to_owned();
+    }
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_only_where_a_shell_needs_it() {
+        assert_eq!(quoted("stride=4,stripe_width=1024"), "stride=4,stripe_width=1024");
+        assert_eq!(quoted("a b"), "'a b'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted("^has_journal"), "'^has_journal'");
+        assert_eq!(quoted(Recipe::DEVICE), PARTITION);
+    }
+}

@@ -1,0 +1,320 @@
+//! `whichfs choose`: from a card and a need to a verdict.
+
+use crate::bench::{Bench, NotHere, Prepared, Work};
+use crate::board::Board;
+use crate::cli::ChooseArgs;
+use crate::clock::Clock;
+use crate::failure::{Failure, Kind, Outcome};
+use crate::images::Images;
+use crate::progress::Progress;
+use crate::runner::{News, run_all};
+use crate::{apply, cards, facts, interrupt, output, page, places, tree};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use whichfs_store::Store;
+use whichfs_study::plan::{Planned, first_round, next_round};
+use whichfs_study::{Evidence, Excluded, Failure as TrialFailure, Need, Row, Verdict, judge};
+use whichfs_trial::{Status, Trial};
+use whichfs_units::MIB;
+
+/// Examples in the help text.
+pub const EXAMPLES: &str = "\
+Examples:
+  whichfs choose
+  whichfs choose --for logger --card class4-4gb --board beaglebone-black
+  whichfs choose --candidates ext4,f2fs,btrfs --seeds 5
+  whichfs choose --for rootfs-readonly --tree ./rootfs
+  whichfs choose --need power_loss=tolerated --json > verdict.json";
+
+/// Runs the command.
+pub fn run(args: &ChooseArgs) -> Outcome<u8> {
+    let begun = Instant::now();
+    let mut chooser = Chooser::new(args)?;
+    let candidates = chooser.candidates()?;
+    let mut verdict = chooser.verdict(begun)?;
+    let mut round = first_round(&candidates, args.first_seed);
+    while !round.is_empty() {
+        chooser.run_round(&round)?;
+        verdict = chooser.verdict(begun)?;
+        round = next_round(&verdict, args.first_seed, args.seeds);
+        // A round without news would never end.
+        round.retain(|planned| !chooser.has(planned));
+    }
+    let report = chooser.write_report(&verdict)?;
+    if args.json {
+        output::json(&verdict)?;
+    } else {
+        let look = whichfs_report::Look {
+            width: output::width(),
+            colour: output::colour(),
+        };
+        output::text_line(&whichfs_report::terminal(&verdict, look))?;
+        output::text_line(&format!("\nReport: {}", report.display()))?;
+    }
+    Ok(if verdict.ranking.is_empty() { Kind::No as u8 } else { 0 })
+}
+
+/// Everything that one run of the command gathers.
+struct Chooser<'a> {
+    args: &'a ChooseArgs,
+    need: Need,
+    bench: Bench,
+    work: Work,
+    store: Store,
+    trials: Vec<Trial>,
+    excluded: Vec<Excluded>,
+    reused: usize,
+    ran: usize,
+}
+
+impl<'a> Chooser<'a> {
+    fn new(args: &'a ChooseArgs) -> Outcome<Chooser<'a>> {
+        let need = need_of(args)?;
+        let card = cards::open(&args.place.card)?;
+        let mut board = args.place.board.clone();
+        let clock = Clock::parse(&args.place.clock, &mut board)?;
+        let board = Board::open(&board)?;
+        let work = work_of(args, &need)?;
+        check_names(&args.candidates)?;
+        let path = args.store.clone().map_or_else(places::store, Ok)?;
+        let store = Store::open(&path).map_err(Failure::environment)?;
+        let wall_limit = Duration::from_secs(args.place.wall_limit);
+        let bench = Bench::new(card, args.place.card_state, board, clock, wall_limit)?;
+        Ok(Chooser {
+            args,
+            need,
+            bench,
+            work,
+            store,
+            trials: Vec::new(),
+            excluded: Vec::new(),
+            reused: 0,
+            ran: 0,
+        })
+    }
+
+    /// The candidates that satisfy the need's rules; the others are noted with their reason.
+    fn candidates(&mut self) -> Outcome<Vec<String>> {
+        let wanted = &self.args.candidates;
+        let all: Vec<_> = whichfs_fs::candidates()
+            .iter()
+            .filter(|candidate| wanted.is_empty() || wanted.iter().any(|w| w == candidate.name))
+            .map(facts::of)
+            .collect();
+        let (kept, excluded) =
+            whichfs_study::exclude(&self.need, self.bench.partition_bytes(), &all);
+        self.excluded = excluded;
+        Ok(kept.into_iter().map(|facts| facts.name).collect())
+    }
+
+    /// Runs the trials of a round that the store does not have.
+    fn run_round(&mut self, round: &[Planned]) -> Outcome {
+        let prepared = self.prepare(round)?;
+        let mut missing = Vec::new();
+        for trial in prepared {
+            match self.known(&trial)? {
+                Some(known) => {
+                    self.reused += 1;
+                    self.trials.push(known);
+                }
+                None => missing.push(trial),
+            }
+        }
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let cores = whichfs_lab::available_cores().len();
+        let jobs = self.args.jobs.map_or(cores, |jobs| jobs as usize).min(missing.len());
+        let mut progress = Progress::new(missing.len(), jobs, false);
+        if self.reused > 0 && self.ran == 0 {
+            progress.say(&format!("{} finished trials reused from the store", self.reused));
+        }
+        let (store, trials, ran) = (&mut self.store, &mut self.trials, &mut self.ran);
+        let interrupted = interrupt::flag();
+        let ended = run_all(&self.bench, self.work.workload, missing, jobs, interrupted, &mut |news| {
+            progress.hear(news);
+            if let News::Ended { trial, wall, .. } = news {
+                let wall_ns = u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX);
+                store.put(trial, wall_ns, now_unix()).map_err(Failure::environment)?;
+                trials.push((**trial).clone());
+                *ran += 1;
+            }
+            Ok(())
+        });
+        progress.finish();
+        ended.map_err(|failure| match failure.kind {
+            Kind::Interrupted => Failure::new(
+                Kind::Interrupted,
+                format!(
+                    "interrupted; {} finished trials are kept: the same command goes on from there",
+                    self.ran
+                ),
+            ),
+            _ => failure,
+        })
+    }
+
+    fn prepare(&mut self, round: &[Planned]) -> Outcome<Vec<Prepared>> {
+        let tell = |what: &str| eprintln!("{what}");
+        let images = Images::new(&tell);
+        let mut prepared = Vec::new();
+        for planned in round {
+            let candidate = whichfs_fs::find(&planned.candidate).map_err(Failure::input)?;
+            match self.bench.prepare(candidate, &self.work, planned.seed, &images) {
+                Ok(trial) => prepared.push(trial),
+                Err(NotHere::Failure(failure)) => return Err(failure),
+                Err(NotHere::LeftOut { why, source }) => {
+                    eprintln!("left out: {}: {why}", planned.candidate);
+                    self.excluded.push(Excluded {
+                        candidate: planned.candidate.clone(),
+                        why,
+                        rule: None,
+                        source,
+                    });
+                }
+            }
+        }
+        Ok(prepared)
+    }
+
+    /// The finished trial that the store has, unless all are to be run again.
+    fn known(&self, prepared: &Prepared) -> Outcome<Option<Trial>> {
+        if self.args.fresh {
+            return Ok(None);
+        }
+        let stored = self.store.get(&prepared.identity.id()).map_err(Failure::environment)?;
+        let done = |trial: &Trial| trial.outcome.status == Status::Done;
+        Ok(stored.map(|stored| stored.trial).filter(done))
+    }
+
+    fn has(&self, planned: &Planned) -> bool {
+        self.trials.iter().any(|trial| {
+            let identity = &trial.identity;
+            identity.candidate == planned.candidate && identity.seed == planned.seed
+        })
+    }
+
+    fn verdict(&self, begun: Instant) -> Outcome<Verdict> {
+        let rows = self.rows();
+        let ids: Vec<&str> = {
+            let mut names: Vec<&str> =
+                self.trials.iter().map(|t| t.identity.candidate.as_str()).collect();
+            names.sort_unstable();
+            names.dedup();
+            names
+        };
+        let commands: BTreeMap<String, Vec<String>> = ids
+            .into_iter()
+            .filter_map(|name| Some((name.to_owned(), apply::commands(&self.bench, name)?)))
+            .collect();
+        let evidence = Evidence {
+            card: self.bench.card.name.clone(),
+            samples: rows.iter().map(Row::sample).collect(),
+            failures: self.failures(),
+            excluded: self.excluded.clone(),
+            commands,
+            card_uncertainty: page::card_uncertainty(&self.bench.card.profile),
+            trials: self.trials.len() as u64,
+            virtual_s: self.trials.iter().map(|t| t.outcome.virtual_time.as_secs_f64()).sum(),
+            wall_s: begun.elapsed().as_secs_f64(),
+        };
+        judge(&self.need, &evidence).map_err(|e| Failure::new(Kind::Trial, e))
+    }
+
+    fn rows(&self) -> Vec<Row> {
+        let done = self.trials.iter().filter(|t| t.outcome.status == Status::Done);
+        done.flat_map(Row::of_trial).collect()
+    }
+
+    fn failures(&self) -> Vec<TrialFailure> {
+        let failure = |trial: &Trial| match &trial.outcome.status {
+            Status::Done => None,
+            Status::Failed { reason, .. } => Some(TrialFailure {
+                candidate: trial.identity.candidate.clone(),
+                seed: trial.identity.seed,
+                reason: reason.clone(),
+            }),
+        };
+        self.trials.iter().filter_map(failure).collect()
+    }
+
+    fn write_report(&self, verdict: &Verdict) -> Outcome<PathBuf> {
+        let out = &self.args.out;
+        places::make(out)?;
+        let page = page::page(&self.bench, &self.work, verdict, self.reused);
+        let report = out.join("report.html");
+        places::write_whole(&report, whichfs_report::html(&page).as_bytes())?;
+        let csv = whichfs_report::csv(&self.rows());
+        places::write_whole(&out.join("results.csv"), csv.as_bytes())?;
+        Ok(report)
+    }
+}
+
+/// The need: a shipped one or a file, with the user's changes.
+fn need_of(args: &ChooseArgs) -> Outcome<Need> {
+    let name = &args.needs;
+    let mut need = if name.contains('/') || name.ends_with(".toml") {
+        let text = std::fs::read_to_string(name)
+            .map_err(|e| Failure::input(format!("--for {name}: {e}")))?;
+        Need::parse(name, &text)
+    } else {
+        Need::named(name)
+    }
+    .map_err(Failure::input)?;
+    for change in &args.need {
+        need.set(change).map_err(Failure::input)?;
+    }
+    Ok(need)
+}
+
+/// The workload of the need, with the user's size or tree.
+fn work_of(args: &ChooseArgs, need: &Need) -> Outcome<Work> {
+    let workload = whichfs_workload::find(&need.workload).map_err(Failure::input)?;
+    let mut parameters: BTreeMap<String, u64> =
+        workload.parameters().iter().map(|p| (p.name.to_owned(), p.default)).collect();
+    parameters.extend(need.parameters.clone());
+    if let Some(size) = args.size {
+        let Some(bytes) = parameters.get_mut("bytes") else {
+            return Err(Failure::input(format!(
+                "--size: the workload {} has no size to change",
+                need.workload
+            )));
+        };
+        let before = std::mem::replace(bytes, size * MIB);
+        // As many files for the size as before, so that the tree keeps its shape.
+        if let Some(files) = parameters.get_mut("files") {
+            *files = (*files * size * MIB / before).max(1);
+        }
+    }
+    let tree = args.tree.as_deref().map(absolute).transpose()?;
+    let tree_sha256 = tree.as_deref().map(tree::digest).transpose()?.unwrap_or_default();
+    Ok(Work {
+        workload,
+        parameters,
+        tree: tree.map(|path| path.to_string_lossy().into_owned()),
+        tree_sha256,
+    })
+}
+
+fn absolute(tree: &Path) -> Outcome<PathBuf> {
+    let path = tree
+        .canonicalize()
+        .map_err(|e| Failure::input(format!("--tree {}: {e}", tree.display())))?;
+    if !path.is_dir() {
+        return Err(Failure::input(format!("--tree {}: not a directory", tree.display())));
+    }
+    Ok(path)
+}
+
+fn check_names(candidates: &[String]) -> Outcome {
+    for name in candidates {
+        whichfs_fs::find(name).map_err(|e| Failure::input(format!("--candidates: {e}")))?;
+    }
+    Ok(())
+}
+
+fn now_unix() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.ok().and_then(|since| i64::try_from(since.as_secs()).ok()).unwrap_or(0)
+}

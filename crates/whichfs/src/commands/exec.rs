@@ -1,0 +1,297 @@
+//! `whichfs lab exec`: any program of this machine on a formatted, mounted card.
+
+use crate::bench::{Bench, DEVICE, MOUNT_POINT, environment};
+use crate::board::Board;
+use crate::cli::ExecArgs;
+use crate::clock::Clock;
+use crate::failure::{Failure, Kind, Outcome};
+use crate::runner::figures;
+use crate::tools::find;
+use crate::{cards, interrupt, output};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::time::{Duration, Instant};
+use whichfs_fs::{Purpose, Recipe};
+use whichfs_lab::{GuestSpec, Life, Stamped, available_cores};
+use whichfs_trial::{DeviceFigures, Event, PhaseFigures, Step};
+use whichfs_units::Bytes;
+
+/// Examples in the help text.
+pub const EXAMPLES: &str = "\
+Examples:
+  whichfs lab exec --card a1-32gb --fs ext4 -- dd if=/dev/zero of=x bs=1M count=64 conv=fsync
+  whichfs lab exec --card class4-4gb --fs f2fs -- bonnie++ -u root -d . -s 256M -r 64M -n 4
+  whichfs lab exec --fs btrfs --mount compress=zstd -- \\
+      fio --name=r --rw=randwrite --size=32M --bs=4k --fsync=1
+  whichfs lab exec --fs ext4 --mkfs 'mkfs.ext4 -F -b 1024 {device}' -- df -h .
+
+The program sees this machine's files read-only, the card as its working directory, and
+virtual time. A program that reads the time-stamp counter itself sees the host's time:
+fio is told not to (--clocksource=clock_gettime).";
+
+/// Phase in which the program runs.
+const PHASE: &str = "program";
+
+/// Runs the command.
+pub fn run(args: &ExecArgs) -> Outcome<u8> {
+    let bench = bench(args)?;
+    let steps = steps(args, &bench)?;
+    let job = bench.job(steps, args.seed);
+    let spec = GuestSpec {
+        kernel: &bench.kernel,
+        agent: &bench.agent,
+        memory_mib: bench.board.file.memory.mib,
+        cpu_ps_per_block: bench.clock.picoseconds_per_block(&bench.board),
+        job: &job,
+        core: available_cores().last().copied(),
+        limits: bench.limits,
+    };
+    let disk = bench.disk(&bench.card.profile.draw(args.seed), args.seed)?;
+    let begun = Instant::now();
+    let mut heard = Heard::default();
+    let life = whichfs_lab::run(&spec, vec![disk], interrupt::flag(), &mut |stamped| {
+        heard.hear(stamped, !args.json);
+    })
+    .map_err(Failure::environment)?;
+    summary(args, &bench, &life, heard, begun.elapsed())
+}
+
+fn bench(args: &ExecArgs) -> Outcome<Bench> {
+    let place = &args.place;
+    let card = cards::open(&place.card)?;
+    let mut board = place.board.clone();
+    let clock = Clock::parse(&place.clock, &mut board)?;
+    let wall_limit = Duration::from_secs(place.wall_limit);
+    Bench::new(card, place.card_state, Board::open(&board)?, clock, wall_limit)
+}
+
+/// mkfs, mount, the program, unmount.
+fn steps(args: &ExecArgs, bench: &Bench) -> Outcome<Vec<Step>> {
+    let candidate = whichfs_fs::find(&args.fs)
+        .map_err(|e| Failure::input(format!("--fs: {e}")))?;
+    let recipe = candidate
+        .recipe(&bench.geometry(), Purpose::Lab { seed: args.seed })
+        .map_err(|e| Failure::input(format!("--fs {}: {e}", args.fs)))?;
+    if recipe.image.is_some() {
+        return Err(Failure::input(format!(
+            "--fs {}: a read-only filesystem is made from a tree; use whichfs choose \
+             --for rootfs-readonly --candidates {0} --tree DIR",
+            args.fs
+        )));
+    }
+    let mkfs = match &args.mkfs {
+        Some(line) => vec![line.split_whitespace().map(str::to_owned).collect()],
+        None => recipe.mkfs.clone(),
+    };
+    let mut steps = Vec::new();
+    for argv in &mkfs {
+        let argv: Vec<String> =
+            argv.iter().map(|word| word.replace(Recipe::DEVICE, DEVICE)).collect();
+        require(argv.first())?;
+        steps.push(program("mkfs", argv, &recipe.mkfs_env, "/", false));
+    }
+    steps.push(Step::Mount {
+        phase: Some("mount".into()),
+        source: DEVICE.into(),
+        target: MOUNT_POINT.into(),
+        kernel_fs: recipe.kernel_fs.into(),
+        options: args.mount.clone().unwrap_or(recipe.mount_options),
+    });
+    require(args.command.first())?;
+    let argv = for_virtual_time(&args.command);
+    steps.push(program(PHASE, argv, &BTreeMap::new(), MOUNT_POINT, true));
+    steps.push(Step::Unmount {
+        phase: Some("unmount".into()),
+        target: MOUNT_POINT.into(),
+    });
+    Ok(steps)
+}
+
+fn program(
+    phase: &str,
+    argv: Vec<String>,
+    env: &BTreeMap<String, String>,
+    dir: &str,
+    show: bool,
+) -> Step {
+    Step::Run {
+        phase: Some(phase.into()),
+        argv,
+        env: environment(env),
+        dir: dir.into(),
+        show,
+        any_status: show,
+    }
+}
+
+/// The program must be one of this machine's.
+fn require(program: Option<&String>) -> Outcome {
+    let Some(program) = program.filter(|program| !program.is_empty()) else {
+        return Err(Failure::input("an empty command: name a program"));
+    };
+    let there = match program.contains('/') {
+        true => std::path::Path::new(program).is_file(),
+        false => find(program).is_some(),
+    };
+    if there {
+        return Ok(());
+    }
+    Err(Failure::environment(format!(
+        "{program} is not on this machine (looked in {}): install it, or name its full path",
+        crate::tools::PATH
+    )))
+}
+
+/// fio reads the time-stamp counter, which is the host's, unless told otherwise.
+fn for_virtual_time(command: &[String]) -> Vec<String> {
+    let mut argv = command.to_vec();
+    let is_fio = argv[0].rsplit('/').next() == Some("fio");
+    if is_fio && !argv.iter().any(|word| word.starts_with("--clocksource")) {
+        argv.insert(1, "--clocksource=clock_gettime".into());
+    }
+    argv
+}
+
+/// What the program said.
+#[derive(Default)]
+struct Heard {
+    stdout: String,
+    stderr: String,
+}
+
+impl Heard {
+    fn hear(&mut self, stamped: &Stamped, pass_on: bool) {
+        let Event::Output { stream, text } = &stamped.event else {
+            return;
+        };
+        let is_error = stream == "stderr";
+        if is_error { &mut self.stderr } else { &mut self.stdout }.push_str(text);
+        if pass_on && is_error {
+            eprint!("{text}");
+        } else if pass_on {
+            // A closed pipe is no reason to stop the guest: the summary is still wanted.
+            let _ = std::io::stdout().lock().write_all(text.as_bytes());
+        }
+    }
+}
+
+/// The JSON document.
+#[derive(Serialize)]
+struct Document<'a> {
+    card: &'a str,
+    board: &'a str,
+    clock: String,
+    fs: &'a str,
+    command: &'a [String],
+    exit_status: Option<i64>,
+    stdout: String,
+    stderr: String,
+    virtual_s: f64,
+    device: DeviceFigures,
+    phases: Vec<PhaseFigures>,
+    trace_sha256: &'a str,
+    error: Option<String>,
+    log: &'a [String],
+}
+
+fn summary(
+    args: &ExecArgs,
+    bench: &Bench,
+    life: &Life,
+    heard: Heard,
+    wall: Duration,
+) -> Outcome<u8> {
+    let (phases, metrics) = figures(&life.events);
+    let exit_status =
+        metrics.iter().find(|m| m.metric == "exit_status").map(|m| m.value as i64);
+    let ran = phases.iter().find(|phase| phase.phase == PHASE);
+    let virtual_s = ran.map_or(0.0, PhaseFigures::seconds);
+    let device = ran.map(|phase| phase.device.clone()).unwrap_or_default();
+    let error = life.result.as_ref().err().map(ToString::to_string);
+    let code = match (&error, exit_status) {
+        (Some(_), _) => Kind::Trial as u8,
+        (None, Some(0)) => 0,
+        (None, _) => Kind::No as u8,
+    };
+    if args.json {
+        output::json(&Document {
+            card: &bench.card.name,
+            board: &bench.board.name,
+            clock: bench.clock.name(&bench.board),
+            fs: &args.fs,
+            command: &args.command,
+            exit_status,
+            stdout: heard.stdout,
+            stderr: heard.stderr,
+            virtual_s,
+            device,
+            phases,
+            trace_sha256: &life.trace_sha256,
+            error,
+            log: if code == Kind::Trial as u8 { &life.console } else { &[] },
+        })?;
+        return Ok(code);
+    }
+    if let Some(error) = error {
+        let log: Vec<&str> = life.console.iter().map(String::as_str).collect();
+        let message = format!("the guest failed: {error}\n{}", log.join("\n"));
+        let interrupted = matches!(life.result, Err(whichfs_lab::LabError::Interrupted));
+        let kind = if interrupted { Kind::Interrupted } else { Kind::Trial };
+        return Err(Failure::new(kind, message));
+    }
+    let status = exit_status.map_or("unknown".to_owned(), |status| status.to_string());
+    eprintln!("--");
+    eprintln!(
+        "exit status {status}, {virtual_s:.6} s of virtual time, {:.1} s of wall time",
+        wall.as_secs_f64()
+    );
+    eprintln!("{}", device_line(&device));
+    Ok(code)
+}
+
+/// The device's part in two lines.
+fn device_line(device: &DeviceFigures) -> String {
+    let amplification = device
+        .write_amplification()
+        .map_or(String::new(), |factor| format!(", write amplification {factor:.2}"));
+    format!(
+        "card: {} reads of {}, {} writes of {}, {} discards, {} flushes\n\
+         card: busy {}, {} erases, {} AU copies{amplification}",
+        device.reads,
+        Bytes(device.read_bytes),
+        device.writes,
+        Bytes(device.write_bytes),
+        device.discards,
+        device.flushes,
+        device.busy,
+        device.erases,
+        device.au_copies,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<String> {
+        line.split(' ').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn fio_is_told_to_ask_the_kernel_for_the_time() {
+        let argv = for_virtual_time(&words("/usr/bin/fio job.fio"));
+        assert_eq!(argv[1], "--clocksource=clock_gettime");
+        let own = words("fio --clocksource=cpu job.fio");
+        assert_eq!(for_virtual_time(&own), own);
+        assert_eq!(for_virtual_time(&words("ls -l")), words("ls -l"));
+    }
+
+    #[test]
+    fn a_missing_program_is_named() {
+        assert!(require(Some(&"sh".into())).is_ok());
+        for missing in ["no-such-program", "/no/such/program", ""] {
+            assert!(require(Some(&missing.to_owned())).is_err(), "{missing}");
+        }
+    }
+}
