@@ -1,1 +1,211 @@
-use crate::failure::Outcome; pub fn list(_:bool)->Outcome<u8>{Ok(0)} pub fn show(_:&str,_:bool)->Outcome<u8>{Ok(0)}
+//! `whichfs card`: modelled cards, every figure with its source.
+
+use super::table;
+use crate::cards::{self, NamedProfile};
+use crate::failure::Outcome;
+use crate::output;
+use serde::Serialize;
+use whichfs_card::{Family, Figure, Interface, Profile, builtin};
+use whichfs_units::{Bytes, Nanos};
+
+/// A line of `card list`.
+#[derive(Serialize)]
+struct Line {
+    name: String,
+    title: String,
+    interface: &'static str,
+    family: &'static str,
+    composed: bool,
+    capacity_bytes: u64,
+    au_bytes: u64,
+    write_bytes_per_s: Option<u64>,
+}
+
+/// The document of `card show`.
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(flatten)]
+    line: Line,
+    partition_offset: u64,
+    figures: Vec<FigureLine<'a>>,
+}
+
+#[derive(Serialize)]
+struct FigureLine<'a> {
+    figure: &'static str,
+    value: u64,
+    unit: &'static str,
+    uncertainty_percent: u64,
+    /// None where the profile leaves it to the default.
+    source: Option<&'a str>,
+}
+
+/// All shipped cards, a line each.
+pub fn list(json: bool) -> Outcome<u8> {
+    let mut lines = Vec::new();
+    for (name, _) in builtin() {
+        lines.push(line(&cards::open(name)?));
+    }
+    if json {
+        output::json(&lines)?;
+        return Ok(0);
+    }
+    let rows = lines.into_iter().map(|card| {
+        vec![
+            card.name,
+            card.title,
+            card.interface.to_owned(),
+            card.family.to_owned(),
+            Bytes(card.capacity_bytes).to_string(),
+            Bytes(card.au_bytes).to_string(),
+            card.write_bytes_per_s.map(rate).unwrap_or_default(),
+        ]
+    });
+    let head = ["name", "card", "bus", "family", "capacity", "AU", "write"];
+    output::text_line(&table::text(&head, rows.collect()))?;
+    Ok(0)
+}
+
+/// One card with all its figures; `name` may be a profile file.
+pub fn show(name: &str, json: bool) -> Outcome<u8> {
+    let card = cards::open(name)?;
+    let figures = card.profile.figures().map(figure_line).collect();
+    let document = Document {
+        line: line(&card),
+        partition_offset: cards::partition_offset(&card.profile),
+        figures,
+    };
+    if json {
+        output::json(&document)?;
+    } else {
+        output::text_line(&text(&document))?;
+    }
+    Ok(0)
+}
+
+fn text(card: &Document) -> String {
+    let line = &card.line;
+    let standing = match line.composed {
+        true => "composed from the figures of a class, not one measured card",
+        false => "fitted to a measured card",
+    };
+    let rows = card.figures.iter().map(|figure| {
+        let uncertainty = match figure.uncertainty_percent {
+            0 => String::new(),
+            percent => format!("{percent} %"),
+        };
+        vec![
+            figure.figure.to_owned(),
+            value(figure),
+            uncertainty,
+            figure.source.unwrap_or("default").to_owned(),
+        ]
+    });
+    let head = ["figure", "value", "±", "source"];
+    format!(
+        "{}: {}\nbus {}, family {}; {standing}; partitions begin at {}\n\n{}",
+        line.name,
+        line.title,
+        line.interface,
+        line.family,
+        Bytes(card.partition_offset),
+        table::text(&head, rows.collect())
+    )
+}
+
+fn line(card: &NamedProfile) -> Line {
+    let profile = &card.profile;
+    Line {
+        name: card.name.clone(),
+        title: profile.title().to_owned(),
+        interface: interface(profile),
+        family: family(profile),
+        composed: profile.composed(),
+        capacity_bytes: profile.capacity_bytes(),
+        au_bytes: profile.au_bytes(),
+        write_bytes_per_s: profile
+            .figures()
+            .find(|figure| figure.path == "write.rate_bytes_per_s")
+            .map(|figure| figure.value),
+    }
+}
+
+fn interface(profile: &Profile) -> &'static str {
+    let found = Interface::NAMES.iter().find(|(_, value)| *value == profile.interface());
+    found.map_or("", |(name, _)| name)
+}
+
+fn family(profile: &Profile) -> &'static str {
+    let found = Family::NAMES.iter().find(|(_, value)| *value == profile.family());
+    found.map_or("", |(name, _)| name)
+}
+
+fn figure_line(figure: &Figure) -> FigureLine<'_> {
+    FigureLine {
+        figure: figure.path,
+        value: figure.value,
+        unit: unit(figure.path),
+        uncertainty_percent: figure.uncertainty_percent,
+        source: figure.source.as_deref(),
+    }
+}
+
+/// Units by the end of a key; the longest end comes first.
+const UNITS: [(&str, &str); 4] =
+    [("_bytes_per_s", "B/s"), ("_bytes", "B"), (".bytes", "B"), ("_us", "µs")];
+
+/// Unit of a figure: the end of its key; `1` for counts and switches.
+fn unit(path: &str) -> &'static str {
+    let percent = path.ends_with("_percent").then_some("%");
+    let found = UNITS.iter().find(|(end, _)| path.ends_with(end)).map(|(_, unit)| *unit);
+    found.or(percent).unwrap_or("1")
+}
+
+/// A figure for people.
+fn value(figure: &FigureLine) -> String {
+    match figure.unit {
+        "B/s" => rate(figure.value),
+        "B" => Bytes(figure.value).to_string(),
+        "µs" => Nanos(figure.value * 1_000).to_string(),
+        "%" => format!("{} %", figure.value),
+        _ => figure.value.to_string(),
+    }
+}
+
+/// A rate in MB/s (10^6 bytes), as card makers count.
+fn rate(bytes_per_s: u64) -> String {
+    let text = format!("{:.2}", bytes_per_s as f64 / 1e6);
+    format!("{} MB/s", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_unit_is_the_end_of_the_key() {
+        for (path, expected) in [
+            ("geometry.au_bytes", "B"),
+            ("cache.bytes", "B"),
+            ("bus.rate_bytes_per_s", "B/s"),
+            ("copy.erase_us", "µs"),
+            ("log_block.random_percent", "%"),
+            ("geometry.spare_aus", "1"),
+            ("discard.supported", "1"),
+        ] {
+            assert_eq!(unit(path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn every_card_has_a_name_for_its_bus_and_family_and_a_write_rate() {
+        for (name, _) in builtin() {
+            let line = line(&cards::open(name).unwrap());
+            assert!(!line.interface.is_empty() && !line.family.is_empty(), "{name}");
+            assert!(line.write_bytes_per_s.is_some(), "{name}");
+        }
+        assert_eq!(rate(5_100_000), "5.1 MB/s");
+        assert_eq!(rate(30_000_000), "30 MB/s");
+    }
+}

@@ -1,1 +1,323 @@
-use crate::failure::Outcome; pub fn list(_:bool)->Outcome<u8>{Ok(0)} pub fn show(_:&crate::cli::FsShowArgs)->Outcome<u8>{Ok(0)}
+//! `whichfs fs`: the catalogue of filesystems, tuned to a card.
+
+use super::table;
+use crate::cli::FsShowArgs;
+use crate::failure::{Failure, Kind, Outcome};
+use crate::{apply, cards, output, tools};
+use serde::Serialize;
+use std::fmt::Write as _;
+use whichfs_card::Profile;
+use whichfs_fs::{Candidate, Facts, Geometry, Helper, Purpose, Recipe, Unfit};
+use whichfs_units::Bytes;
+
+/// A line of `fs list`.
+#[derive(Serialize)]
+struct Line {
+    name: &'static str,
+    title: &'static str,
+    good_for: &'static str,
+    crash_class: &'static str,
+    read_only: bool,
+    missing_tools: Vec<&'static str>,
+    packages: &'static [&'static str],
+}
+
+/// The document of `fs show`.
+#[derive(Serialize)]
+struct Document {
+    #[serde(flatten)]
+    line: Line,
+    card: String,
+    /// Why it cannot be used on this card; null if it can.
+    unfit: Option<Why>,
+    /// Null if it cannot be used on this card.
+    commands: Option<Commands>,
+    tuning: Vec<Tuning>,
+    limits: Limits,
+    kernel_options: &'static [&'static str],
+    sources: Vec<Source>,
+}
+
+#[derive(Serialize)]
+struct Why {
+    reason: String,
+    source: &'static str,
+}
+
+#[derive(Serialize)]
+struct Commands {
+    /// Command lines in order: make (or build and copy), mount, the fstab line.
+    apply: Vec<String>,
+    /// Checks without changing anything; null where there is no checker.
+    fsck_check: Option<String>,
+    /// Repairs; null where nothing can be repaired.
+    fsck_repair: Option<String>,
+    /// A process that belongs to it while it is mounted.
+    helper: Option<String>,
+    /// What is missing from figures that were taken without that process.
+    without_helper: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct Tuning {
+    option: String,
+    why: String,
+}
+
+#[derive(Serialize)]
+struct Limits {
+    min_bytes: u64,
+    max_file_bytes: u64,
+    last_year: u64,
+    unix_permissions: bool,
+    symlinks: bool,
+    hard_links: bool,
+    xattrs: bool,
+    case_sensitive: bool,
+    windows: bool,
+    macos: bool,
+    compression: bool,
+    snapshots: bool,
+}
+
+#[derive(Serialize)]
+struct Source {
+    claim: &'static str,
+    source: &'static str,
+}
+
+/// All filesystems, a line each.
+pub fn list(json: bool) -> Outcome<u8> {
+    let geometry = geometry(&cards::open(cards::DEFAULT)?.profile);
+    let lines: Vec<Line> =
+        whichfs_fs::candidates().iter().map(|candidate| line(candidate, &geometry)).collect();
+    if json {
+        output::json(&lines)?;
+        return Ok(0);
+    }
+    let rows = lines.iter().map(|fs| {
+        vec![
+            fs.name.to_owned(),
+            fs.title.to_owned(),
+            fs.good_for.to_owned(),
+            fs.crash_class.to_owned(),
+            yes(fs.read_only).to_owned(),
+            tools_text(fs),
+        ]
+    });
+    let head = ["name", "filesystem", "good for", "power cut", "read-only", "tools"];
+    output::text_line(&table::text(&head, rows.collect()))?;
+    Ok(0)
+}
+
+/// One filesystem on a card: commands, tuning, limits, sources. Exit code 1 if it is unfit.
+pub fn show(args: &FsShowArgs) -> Outcome<u8> {
+    let candidate = whichfs_fs::find(&args.name).map_err(Failure::input)?;
+    let card = cards::open(&args.card)?;
+    let geometry = geometry(&card.profile);
+    let recipe = candidate.recipe(&geometry, Purpose::User);
+    let code = if recipe.is_ok() { 0 } else { Kind::No as u8 };
+    let document = document(candidate, card.name, &geometry, recipe);
+    if args.json {
+        output::json(&document)?;
+    } else {
+        output::text_line(&text(&document))?;
+    }
+    Ok(code)
+}
+
+/// What filesystems on a card of `profile` are tuned to: one partition from
+/// [`cards::partition_offset`] to the last whole AU.
+pub fn geometry(profile: &Profile) -> Geometry {
+    let room = profile.capacity_bytes().saturating_sub(cards::partition_offset(profile));
+    Geometry {
+        partition_bytes: room - room % profile.au_bytes(),
+        page_bytes: profile.page_bytes(),
+        write_unit_bytes: profile.write_unit_bytes(),
+        au_bytes: profile.au_bytes(),
+        discard: profile.discard_supported(),
+        flush: profile.has_cache(),
+    }
+}
+
+/// Programs that trials of `candidate` need and this machine does not have.
+pub fn missing_tools(candidate: &Candidate, geometry: &Geometry) -> Vec<&'static str> {
+    let recipe = candidate.recipe(geometry, Purpose::Lab { seed: 1 });
+    let needed = recipe.map(|recipe| recipe.tools).unwrap_or_default();
+    needed.into_iter().filter(|tool| tools::find(tool).is_none()).collect()
+}
+
+fn line(candidate: &Candidate, geometry: &Geometry) -> Line {
+    let facts = candidate.facts();
+    Line {
+        name: candidate.name,
+        title: candidate.title,
+        good_for: facts.good_for,
+        crash_class: facts.crash_class.word(),
+        read_only: facts.read_only,
+        missing_tools: missing_tools(candidate, geometry),
+        packages: facts.packages,
+    }
+}
+
+fn tools_text(line: &Line) -> String {
+    match line.missing_tools.is_empty() {
+        true => "installed".to_owned(),
+        false => format!("missing: apt-get install {}", line.packages.join(" ")),
+    }
+}
+
+fn document(
+    candidate: &Candidate,
+    card: String,
+    geometry: &Geometry,
+    recipe: Result<Recipe, Unfit>,
+) -> Document {
+    let facts = candidate.facts();
+    let (recipe, unfit) = match recipe {
+        Ok(recipe) => (Some(recipe), None),
+        Err(Unfit { reason, source }) => (None, Some(Why { reason, source })),
+    };
+    let tuning = recipe.iter().flat_map(|recipe| recipe.tuning.clone());
+    Document {
+        line: line(candidate, geometry),
+        card,
+        unfit,
+        commands: recipe.as_ref().map(commands),
+        tuning: tuning.map(|(option, why)| Tuning { option, why }).collect(),
+        limits: limits(facts),
+        kernel_options: facts.kernel_options,
+        sources: facts.sources.iter().map(|&(claim, source)| Source { claim, source }).collect(),
+    }
+}
+
+fn commands(recipe: &Recipe) -> Commands {
+    let checked = |argv: &[String]| {
+        (!argv.is_empty()).then(|| argv.join(" ").replace(Recipe::DEVICE, "$DEV"))
+    };
+    let helper = recipe.helper.as_ref();
+    Commands {
+        apply: apply::of_recipe(recipe),
+        fsck_check: checked(&recipe.fsck_check),
+        fsck_repair: checked(&recipe.fsck_repair),
+        helper: helper
+            .and_then(|helper| checked(&helper.argv))
+            .map(|line| line.replace(Helper::MOUNT, "/mnt")),
+        without_helper: helper.map(|helper| helper.without),
+    }
+}
+
+fn limits(facts: &Facts) -> Limits {
+    Limits {
+        min_bytes: facts.min_bytes,
+        max_file_bytes: facts.max_file_bytes,
+        last_year: facts.y2038,
+        unix_permissions: facts.unix_permissions,
+        symlinks: facts.symlinks,
+        hard_links: facts.hard_links,
+        xattrs: facts.xattrs,
+        case_sensitive: facts.case_sensitive,
+        windows: facts.windows,
+        macos: facts.macos,
+        compression: facts.compression,
+        snapshots: facts.snapshots,
+    }
+}
+
+fn text(fs: &Document) -> String {
+    let line = &fs.line;
+    let mut text = format!(
+        "{}: {}, good for {}\nTools: {}\n",
+        line.name,
+        line.title,
+        line.good_for,
+        tools_text(line)
+    );
+    if let Some(Why { reason, source }) = &fs.unfit {
+        let _ = writeln!(text, "\nNot for {}: {reason} ({source})", fs.card);
+    }
+    if let Some(commands) = &fs.commands {
+        let _ = writeln!(text, "\nOn {}:", fs.card);
+        let check = commands.fsck_check.as_ref().map(|line| format!("{line}   # check"));
+        let repair = commands.fsck_repair.as_ref().map(|line| format!("{line}   # repair"));
+        let helper = commands.helper.as_ref().map(|line| format!("{line}   # while mounted"));
+        let lines = commands.apply.iter().chain(&helper).chain(&check).chain(&repair);
+        for line in lines {
+            let _ = writeln!(text, "  {line}");
+        }
+        if check.is_none() {
+            text.push_str("  # there is no checker\n");
+        }
+        if let Some(without) = commands.without_helper {
+            let _ = writeln!(text, "  # the lab runs no helper: {without}");
+        }
+    }
+    let tuning: Vec<Vec<String>> =
+        fs.tuning.iter().map(|tuned| vec![tuned.option.clone(), tuned.why.clone()]).collect();
+    if !tuning.is_empty() {
+        let _ = writeln!(text, "\n{}", table::text(&["tuning", "because"], tuning));
+    }
+    let _ = writeln!(text, "\n{}", table::text(&["limit", ""], limit_rows(fs)));
+    let sources = fs.sources.iter().map(|s| vec![s.claim.to_owned(), s.source.to_owned()]);
+    let _ = write!(text, "\n{}", table::text(&["claim", "source"], sources.collect()));
+    text
+}
+
+fn limit_rows(fs: &Document) -> Vec<Vec<String>> {
+    let limits = &fs.limits;
+    let mut rows = vec![
+        ("smallest partition", Bytes(limits.min_bytes).to_string()),
+        ("largest file", Bytes(limits.max_file_bytes).to_string()),
+        ("last year of a time stamp", limits.last_year.to_string()),
+        ("power cut", fs.line.crash_class.to_owned()),
+    ];
+    let flags = [
+        ("owners and modes", limits.unix_permissions),
+        ("symbolic links", limits.symlinks),
+        ("hard links", limits.hard_links),
+        ("extended attributes", limits.xattrs),
+        ("a and A are two files", limits.case_sensitive),
+        ("Windows reads and writes it", limits.windows),
+        ("macOS reads it", limits.macos),
+        ("read-only", fs.line.read_only),
+        ("compression", limits.compression),
+        ("snapshots", limits.snapshots),
+    ];
+    rows.extend(flags.map(|(what, flag)| (what, yes(flag).to_owned())));
+    rows.push(("kernel options", fs.kernel_options.join(", ")));
+    rows.into_iter().map(|(what, value)| vec![what.to_owned(), value]).collect()
+}
+
+fn yes(flag: bool) -> &'static str {
+    if flag { "yes" } else { "no" }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn partitions_are_whole_allocation_units() {
+        for (name, _) in whichfs_card::builtin() {
+            let profile = cards::open(name).unwrap().profile;
+            let bytes = geometry(&profile).partition_bytes;
+            assert!(bytes > 0 && bytes.is_multiple_of(profile.au_bytes()), "{name}");
+            assert!(cards::partition_offset(&profile) + bytes <= profile.capacity_bytes());
+        }
+    }
+
+    #[test]
+    fn every_filesystem_shows_commands_on_every_card_or_why_not() {
+        for (name, _) in whichfs_card::builtin() {
+            let geometry = geometry(&cards::open(name).unwrap().profile);
+            for candidate in whichfs_fs::candidates() {
+                let recipe = candidate.recipe(&geometry, Purpose::User);
+                let fs = document(candidate, (*name).to_owned(), &geometry, recipe);
+                assert!(fs.commands.is_some() != fs.unfit.is_some(), "{}", candidate.name);
+                let text = text(&fs);
+                assert!(!text.contains(Recipe::DEVICE), "{text}");
+            }
+        }
+    }
+}

@@ -6,4 +6,5 @@ pub mod doctor;
 pub mod exec;
 pub mod fs;
 pub mod kernel;
+mod table;
 pub mod workload;

@@ -1,1 +1,164 @@
-use crate::failure::Outcome; pub fn list(_:bool)->Outcome<u8>{Ok(0)} pub fn show(_:&str,_:bool)->Outcome<u8>{Ok(0)}
+//! `whichfs workload`: what is done in which phase, and what is measured.
+
+use super::table;
+use crate::failure::{Failure, Outcome};
+use crate::output;
+use serde::Serialize;
+use std::fmt::Write as _;
+use whichfs_workload::{Parameter, PhaseDef, Rule, Workload};
+
+/// A line of `workload list`.
+#[derive(Serialize)]
+struct Line {
+    name: &'static str,
+    title: &'static str,
+    takes_tree: bool,
+    phases: Vec<&'static str>,
+}
+
+/// The document of `workload show`.
+#[derive(Serialize)]
+struct Document {
+    name: &'static str,
+    title: &'static str,
+    takes_tree: bool,
+    phases: Vec<Phase>,
+    parameters: Vec<ParameterLine>,
+}
+
+#[derive(Serialize)]
+struct Phase {
+    name: &'static str,
+    meaning: &'static str,
+    cold: bool,
+    writes: bool,
+    metrics: Vec<Metric>,
+}
+
+#[derive(Serialize)]
+struct Metric {
+    metric: &'static str,
+    unit: &'static str,
+    lower_is_better: bool,
+}
+
+#[derive(Serialize)]
+struct ParameterLine {
+    name: &'static str,
+    default: u64,
+    min: u64,
+    max: u64,
+    unit: &'static str,
+    meaning: &'static str,
+}
+
+/// All workloads, a line each.
+pub fn list(json: bool) -> Outcome<u8> {
+    let lines = whichfs_workload::ALL.map(|workload| Line {
+        name: workload.name(),
+        title: workload.title(),
+        takes_tree: workload.takes_tree(),
+        phases: workload.phases().iter().map(|phase| phase.name).collect(),
+    });
+    if json {
+        output::json(&lines)?;
+        return Ok(0);
+    }
+    let rows = lines.iter().map(|workload| {
+        vec![workload.name.to_owned(), workload.title.to_owned(), workload.phases.join(", ")]
+    });
+    output::text_line(&table::text(&["name", "stands for", "phases"], rows.collect()))?;
+    Ok(0)
+}
+
+/// One workload: phases, metrics, parameters.
+pub fn show(name: &str, json: bool) -> Outcome<u8> {
+    let workload = whichfs_workload::find(name).map_err(Failure::input)?;
+    let document = document(workload);
+    if json {
+        output::json(&document)?;
+    } else {
+        output::text_line(&text(&document))?;
+    }
+    Ok(0)
+}
+
+fn document(workload: &dyn Workload) -> Document {
+    Document {
+        name: workload.name(),
+        title: workload.title(),
+        takes_tree: workload.takes_tree(),
+        phases: workload.phases().iter().map(phase).collect(),
+        parameters: workload.parameters().iter().map(parameter).collect(),
+    }
+}
+
+fn phase(phase: &PhaseDef) -> Phase {
+    let metric = |rule: Rule, metric: &'static str| {
+        let (unit, lower_is_better) = match rule {
+            Rule::Seconds => ("s", true),
+            Rule::Throughput => ("MB/s", false),
+            Rule::OperationRate => ("operations/s", false),
+            Rule::FileRate => ("files/s", false),
+            Rule::Percentile99 => ("ms", true),
+        };
+        Metric {
+            metric,
+            unit,
+            lower_is_better,
+        }
+    };
+    Phase {
+        name: phase.name,
+        meaning: phase.meaning,
+        cold: phase.cold,
+        writes: phase.writes,
+        metrics: phase.metrics.iter().map(|def| metric(def.rule, def.metric)).collect(),
+    }
+}
+
+fn parameter(parameter: &Parameter) -> ParameterLine {
+    ParameterLine {
+        name: parameter.name,
+        default: parameter.default,
+        min: parameter.min,
+        max: parameter.max,
+        unit: parameter.unit,
+        meaning: parameter.meaning,
+    }
+}
+
+fn text(workload: &Document) -> String {
+    let mut text = format!("{}: {}\n\n", workload.name, workload.title);
+    let phases = workload.phases.iter().map(|phase| {
+        let metrics: Vec<String> = phase
+            .metrics
+            .iter()
+            .map(|m| {
+                let better = if m.lower_is_better { "lower" } else { "higher" };
+                format!("{} in {}, {better} is better", m.metric, m.unit)
+            })
+            .collect();
+        vec![phase.name.to_owned(), phase.meaning.to_owned(), metrics.join("\n")]
+    });
+    let _ = writeln!(text, "{}\n", table::text(&["phase", "what is done", "metrics"], phases.collect()));
+    let parameters = workload.parameters.iter().map(|p| {
+        vec![
+            p.name.to_owned(),
+            p.default.to_string(),
+            format!("{}–{}", p.min, p.max),
+            p.unit.to_owned(),
+            p.meaning.to_owned(),
+        ]
+    });
+    let head = ["parameter", "default", "range", "unit", "what it decides"];
+    let _ = writeln!(text, "{}\n", table::text(&head, parameters.collect()));
+    text.push_str(
+        "Also measured in every trial: mkfs or deploy, and mount (s), space (B), \
+         write_amplification.",
+    );
+    if workload.takes_tree {
+        text.push_str("\n--tree DIR replaces the generated tree by the files of a directory.");
+    }
+    text
+}

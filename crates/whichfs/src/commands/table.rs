@@ -1,0 +1,37 @@
+//! Tables for the terminal: columns without lines, wrapped to its width.
+
+use crate::output;
+use comfy_table::{ContentArrangement, Table, presets};
+
+/// `rows` under `head`, as wide as the terminal at most.
+pub fn text(head: &[&str], rows: Vec<Vec<String>>) -> String {
+    wrapped(head, rows, output::width())
+}
+
+fn wrapped(head: &[&str], rows: Vec<Vec<String>>, width: usize) -> String {
+    let mut table = Table::new();
+    table
+        .load_style(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(u16::try_from(width).unwrap_or(u16::MAX))
+        .set_header(head)
+        .add_rows(rows);
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    table.trim_fmt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_cell_wraps_and_nothing_is_lost() {
+        let words = "one two three four five six seven eight nine ten eleven twelve";
+        let text = wrapped(&["a", "b"], vec![vec!["x".into(), words.into()]], 40);
+        assert!(text.lines().all(|line| line.chars().count() <= 40), "{text}");
+        let found: Vec<&str> = text.split_whitespace().collect();
+        assert!(words.split(' ').all(|word| found.contains(&word)), "{text}");
+    }
+}

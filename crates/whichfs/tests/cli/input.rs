@@ -1,0 +1,146 @@
+//! Bad usage and input: exit code 2, and what would be right.
+
+use crate::sandbox::Sandbox;
+
+#[track_caller]
+fn refused(arguments: &[&str], words: &[&str]) {
+    Sandbox::new().run(arguments).fails(2, words);
+}
+
+#[test]
+fn an_unknown_card_offers_the_nearest() {
+    for command in [&["choose", "--card"][..], &["card", "show"], &["fs", "show", "ext4", "--card"]]
+    {
+        let arguments = [command, &["a1-32g"]].concat();
+        refused(&arguments, &["unknown card 'a1-32g'", "did you mean a1-32gb?", "class4-4gb"]);
+    }
+    let exec = ["lab", "exec", "--fs", "ext4", "--card", "emmc", "--", "true"];
+    refused(&exec, &["did you mean emmc-8gb?"]);
+}
+
+#[test]
+fn a_card_far_from_all_names_lists_them() {
+    refused(&["card", "show", "zzzzzzzzzzzz"], &["a1-32gb, class10-16gb, class4-4gb"]);
+}
+
+#[test]
+fn a_real_device_is_not_taken_for_a_profile() {
+    refused(&["choose", "--card", "/dev/null"], &["real devices are not read yet", "card list"]);
+}
+
+#[test]
+fn an_unknown_candidate_offers_the_nearest() {
+    refused(&["choose", "--candidates", "ext4,btfs"], &["`btfs`", "did you mean btrfs"]);
+    refused(&["fs", "show", "f2f"], &["`f2f`", "did you mean f2fs"]);
+    refused(&["fs", "show", "qqq"], &["`whichfs fs list` names all"]);
+    let exec = ["lab", "exec", "--fs", "ext44", "--", "true"];
+    // Kernel and agent are missing too; the input may be judged before or after them.
+    let run = Sandbox::new().run(&exec);
+    assert!([2, 3].contains(&run.code), "{}", run.stderr);
+}
+
+#[test]
+fn an_unknown_need_offers_the_nearest() {
+    refused(&["choose", "--for", "loger"], &["'loger'", "did you mean 'logger'?"]);
+    refused(&["choose", "--for", "./none.toml"], &["--for ./none.toml", "No such file"]);
+}
+
+#[test]
+fn a_bad_change_of_the_need_says_what_is_legal() {
+    for (given, words) in [
+        ("windows", &["--need windows", "KEY=VALUE"][..]),
+        ("windoze=yes", &["did you mean 'windows'?"]),
+        ("windows=maybe", &["yes, no or any"]),
+        ("power_loss=often", &["matters or tolerated"]),
+        ("weight.tree_red=1", &["did you mean 'tree_read'?"]),
+        ("weight.tree_read=-1", &["0 to 1000"]),
+        ("max_file_bytes=8XB", &["whole number"]),
+    ] {
+        refused(&["choose", "--need", given], words);
+    }
+}
+
+#[test]
+fn a_bad_need_file_names_file_and_line() {
+    let sandbox = Sandbox::new();
+    let text = "name = \"mine\"\ntitle = \"mine\"\nworkload = 3\n[weights]\n";
+    sandbox.file("mine.toml", text);
+    sandbox.run(&["choose", "--for", "mine.toml"]).fails(2, &["mine.toml:3:", "expected"]);
+}
+
+#[test]
+fn a_need_file_with_an_unknown_workload_offers_the_nearest() {
+    let sandbox = Sandbox::new();
+    let weight = "[weights.mount]\nweight = 1\nbecause = \"a test\"\n";
+    let text = format!("name = \"mine\"\ntitle = \"mine\"\nworkload = \"rotfs\"\n{weight}");
+    sandbox.file("mine.toml", text);
+    let words = ["unknown workload \"rotfs\"", "did you mean \"rootfs\"?"];
+    sandbox.run(&["choose", "--for", "mine.toml"]).fails(2, &words);
+}
+
+#[test]
+fn an_unknown_board_offers_the_nearest() {
+    let words = ["unknown board 'pandorra'", "did you mean pandora?"];
+    refused(&["choose", "--board", "pandorra"], &words);
+    refused(&["choose", "--clock", "cpu:pandorra"], &words);
+}
+
+#[test]
+fn an_absurd_board_names_key_and_range() {
+    let sandbox = Sandbox::new();
+    let board = include_str!("../../../../boards/generic-1ghz.toml");
+    let absurd = board.replace("mib = 512", "mib = 1");
+    assert_ne!(absurd, board);
+    sandbox.file("mine.toml", absurd);
+    let words = ["mine", "memory.mib = 1 is not legal: 64 to 65536"];
+    sandbox.run(&["choose", "--board", "./mine.toml"]).fails(2, &words);
+}
+
+#[test]
+fn an_unknown_workload_offers_the_nearest() {
+    refused(&["workload", "show", "rotfs"], &["did you mean \"rootfs\"?", "exchange"]);
+}
+
+#[test]
+fn a_bad_clock_says_what_is_legal() {
+    for clock in ["real", "cpu:", "", "device:pandora"] {
+        refused(&["choose", "--clock", clock], &["--clock", "'device', 'cpu' or 'cpu:BOARD'"]);
+    }
+}
+
+#[test]
+fn numbers_out_of_range_are_refused() {
+    for (flag, value) in [
+        ("--seeds", "0"),
+        ("--seeds", "101"),
+        ("--jobs", "0"),
+        ("--jobs", "many"),
+        ("--size", "0"),
+        ("--wall-limit", "0"),
+        ("--first-seed", "-1"),
+    ] {
+        refused(&["choose", &format!("{flag}={value}")], &[flag, value]);
+    }
+}
+
+#[test]
+fn a_size_for_a_workload_without_one_is_refused() {
+    refused(&["choose", "--for", "logger", "--size", "64"], &["--size", "logger"]);
+}
+
+#[test]
+fn a_tree_that_is_no_directory_is_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.file("file", "");
+    sandbox.run(&["choose", "--tree", "none"]).fails(2, &["--tree none", "No such file"]);
+    sandbox.run(&["choose", "--tree", "file"]).fails(2, &["--tree file", "not a directory"]);
+}
+
+#[test]
+fn unknown_flags_and_commands_are_bad_usage() {
+    refused(&["choose", "--cart", "x"], &["--cart", "--card"]);
+    refused(&["chose"], &["chose", "choose"]);
+    refused(&[], &["Usage"]);
+    refused(&["lab", "exec", "--fs", "ext4"], &["CMD"]);
+    refused(&["choose", "--card-state", "old"], &["used", "fresh"]);
+}

@@ -1,0 +1,8 @@
+//! The command line from outside: bad input, faults of the environment, output. No guest runs.
+#![allow(clippy::unwrap_used)]
+
+mod environment;
+mod input;
+mod output;
+mod profiles;
+mod sandbox;
