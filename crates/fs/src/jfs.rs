@@ -25,6 +25,7 @@ pub(crate) const JFS: Candidate = Candidate {
         compression: false,
         snapshots: false,
         crash_class: CrashClass::Journaled,
+        in_current_linux: true,
         good_for: "slow processors, on kernels that keep it",
         kernel_options: &["CONFIG_JFS_FS", "CONFIG_JFS_POSIX_ACL"],
         packages: &["jfsutils"],

@@ -140,6 +140,8 @@ pub struct Facts {
     pub snapshots: bool,
     /// What holds over a power cut.
     pub crash_class: CrashClass,
+    /// The newest kernels still have it.
+    pub in_current_linux: bool,
     /// What it is good for, in a sentence.
     pub good_for: &'static str,
     /// Kernel options it needs (`CONFIG_…`).

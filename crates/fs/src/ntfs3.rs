@@ -25,6 +25,7 @@ pub(crate) const NTFS3: Candidate = Candidate {
         compression: true,
         snapshots: false,
         crash_class: CrashClass::Journaled,
+        in_current_linux: true,
         good_for: "cards that are really used with Windows and only visited by Linux",
         kernel_options: &["CONFIG_NTFS3_FS", "CONFIG_NLS_UTF8"],
         packages: &["ntfs-3g"],

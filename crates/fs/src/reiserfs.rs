@@ -25,6 +25,7 @@ pub(crate) const REISERFS: Candidate = Candidate {
         compression: false,
         snapshots: false,
         crash_class: CrashClass::Journaled,
+        in_current_linux: false,
         good_for: "very many tiny files on kernels that still have it (removed in 6.13)",
         kernel_options: &["CONFIG_REISERFS_FS", "CONFIG_REISERFS_FS_XATTR"],
         packages: &["reiserfsprogs"],
@@ -49,6 +50,10 @@ pub(crate) const REISERFS: Candidate = Candidate {
             (
                 "xattrs",
                 "Linux 6.12 fs/reiserfs/Kconfig, REISERFS_FS_XATTR",
+            ),
+            (
+                "current Linux",
+                "removed in Linux 6.13, commit fb6f20ecb121 \"reiserfs: The last commit\"",
             ),
             (
                 "deprecated",

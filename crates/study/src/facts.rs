@@ -88,6 +88,8 @@ pub struct CandidateFacts {
     pub snapshots: Sourced<bool>,
     /// What survives a power cut.
     pub crash_class: Sourced<CrashClass>,
+    /// The newest kernels still have it.
+    pub in_current_linux: Sourced<bool>,
 }
 
 /// A fact that a rule can test.
@@ -109,6 +111,7 @@ pub enum Fact {
     Compression,
     Snapshots,
     CrashClass,
+    InCurrentLinux,
 }
 
 /// The value of a fact, whatever its type.
@@ -121,7 +124,7 @@ pub(crate) enum Value {
 
 impl Fact {
     /// All of them, in the order in which rules are reported.
-    pub const ALL: [Fact; 14] = [
+    pub const ALL: [Fact; 15] = [
         Fact::UnixPermissions,
         Fact::Symlinks,
         Fact::HardLinks,
@@ -136,6 +139,7 @@ impl Fact {
         Fact::Compression,
         Fact::Snapshots,
         Fact::CrashClass,
+        Fact::InCurrentLinux,
     ];
 
     /// The name as in need files and after `--need`.
@@ -155,6 +159,7 @@ impl Fact {
             Fact::Compression => "compression",
             Fact::Snapshots => "snapshots",
             Fact::CrashClass => "crash_class",
+            Fact::InCurrentLinux => "in_current_linux",
         }
     }
 

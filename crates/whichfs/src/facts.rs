@@ -28,6 +28,15 @@ pub fn of(candidate: &Candidate) -> CandidateFacts {
         compression: flag(facts.compression, "compress"),
         snapshots: flag(facts.snapshots, "snapshot"),
         crash_class: Sourced::new(crash_class(facts.crash_class), source("crash")),
+        in_current_linux: Sourced::new(facts.in_current_linux, source_of_presence(candidate)),
+    }
+}
+
+/// Where it stands that a filesystem is, or is no longer, in the newest kernels.
+fn source_of_presence(candidate: &Candidate) -> String {
+    match candidate.source_of("current Linux") {
+        "" => "the lab's kernel source has it, and no removal is announced there".to_owned(),
+        source => source.to_owned(),
     }
 }
 
