@@ -167,7 +167,7 @@ fn act(
             let tree = workload.tree.as_ref().map(|tree| context.host(tree));
             return operate(ops, Path::new(dir), tree.as_deref(), &monotonic);
         }
-        Step::Space { dir } => sink.send(&space(dir)?)?,
+        Step::Space { dir, device } => sink.send(&space(dir, device)?)?,
         Step::ShowFile { path } => sink.send(&show(path)?)?,
     }
     Ok((counts, Latency::default()))
@@ -226,14 +226,25 @@ fn drop_caches() -> Result<(), Error> {
 }
 
 /// Bytes used on the filesystem of `dir`, as df counts them.
-fn space(dir: &str) -> Result<Event, Error> {
+fn space(dir: &str, device: &str) -> Result<Event, Error> {
     let stat = rustix::fs::statvfs(dir).map_err(|errno| Error::system("statfs", dir, errno))?;
-    let used = stat.f_blocks.saturating_sub(stat.f_bfree) * stat.f_frsize;
+    let free = stat.f_bfree * stat.f_frsize;
+    let whole = match free {
+        0 => stat.f_blocks * stat.f_frsize,
+        _ => size_of(device)?,
+    };
     Ok(Event::Metric {
         name: "space".to_owned(),
-        value: used as f64,
+        value: whole.saturating_sub(free) as f64,
         unit: "B".to_owned(),
     })
+}
+
+/// Bytes of a block device or file.
+fn size_of(device: &str) -> Result<u64, Error> {
+    let mut file = fs::File::open(device).map_err(|error| Error::io("open", device, &error))?;
+    let end = std::io::Seek::seek(&mut file, std::io::SeekFrom::End(0));
+    end.map_err(|error| Error::io("find the end of", device, &error))
 }
 
 /// The trimmed content of `path`.
@@ -315,7 +326,10 @@ mod tests {
             Step::ShowFile {
                 path: "/proc/sys/kernel/ostype".into(),
             },
-            Step::Space { dir: "/".into() },
+            Step::Space {
+                dir: "/".into(),
+                device: "/proc/self/exe".into(),
+            },
         ]);
         result.unwrap();
         assert!(matches!(&events[0], Event::Output { text, .. } if text == "Linux"));

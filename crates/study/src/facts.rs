@@ -206,6 +206,9 @@ impl Fact {
                 Value::Class(facts.crash_class.value),
                 &facts.crash_class.source,
             ),
+            Fact::InCurrentLinux => {
+                (flag(&facts.in_current_linux), &facts.in_current_linux.source)
+            }
         }
     }
 
@@ -225,6 +228,10 @@ impl Fact {
             Fact::ReadOnly => ("can only be read", "can be written"),
             Fact::Compression => ("compresses", "does not compress"),
             Fact::Snapshots => ("takes snapshots", "takes no snapshots"),
+            Fact::InCurrentLinux => (
+                "is in the newest kernels",
+                "is no longer in the newest kernels",
+            ),
             Fact::MaxFileBytes | Fact::MinBytes | Fact::LastYear | Fact::CrashClass => ("", ""),
         };
         match value {

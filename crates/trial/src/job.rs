@@ -99,10 +99,15 @@ pub enum Step {
         /// Directory on the filesystem under test.
         dir: String,
     },
-    /// Reports `statfs` of `dir` as the metric `space` in bytes used.
+    /// Reports the metric `space`: bytes of `device` that the filesystem mounted on `dir` no
+    /// longer has free. That counts data, metadata and everything set aside (inode tables,
+    /// journals, reserves), which filesystems book differently in `statfs`. An image that has
+    /// nothing free counts with its own size.
     Space {
         /// Directory on the filesystem under test.
         dir: String,
+        /// Its block device.
+        device: String,
     },
     /// Reports a file's trimmed content as an `output` event (tests read sysfs with it).
     ShowFile {

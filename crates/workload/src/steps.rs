@@ -131,6 +131,7 @@ impl Composer<'_> {
     fn space(&self) -> Step {
         Step::Space {
             dir: self.candidate.mount_point.clone(),
+            device: self.candidate.device.clone(),
         }
     }
 }
