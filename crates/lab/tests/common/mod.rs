@@ -209,7 +209,7 @@ pub fn shown<'a>(life: &'a Life, path: &str) -> &'a str {
             _ => None,
         });
     texts
-        .last()
+        .next_back()
         .unwrap_or_else(|| panic!("{path} was not shown"))
 }
 
