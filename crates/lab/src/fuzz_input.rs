@@ -89,8 +89,8 @@ fn calendar_message(data: &[u8]) -> u64 {
     let whole = data.chunks_exact(calendar::MESSAGE_BYTES);
     let messages = whole.filter_map(|bytes| Message::decode(bytes.try_into().ok()?).ok());
     messages
-        .map(|message| u64::from(message.ack(message.time).encode().len() > 0))
-        .sum()
+        .filter(|message| Message::decode(&message.ack(message.time).encode()).is_ok())
+        .count() as u64
 }
 
 fn vhost_message(data: &[u8]) -> u64 {

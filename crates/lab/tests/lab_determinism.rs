@@ -122,10 +122,10 @@ fn beside_a_trial<T>(work: impl FnOnce() -> T) -> T {
 /// The first line in which two fingerprints differ.
 fn difference(a: &str, b: &str) -> Option<String> {
     let lines = a.lines().zip(b.lines()).enumerate();
-    let differs = lines.filter(|(_, (a, b))| a != b);
+    let mut differs = lines.filter(|(_, (a, b))| a != b);
     let found = differs
-        .map(|(i, (a, b))| format!("line {i}\n  {a}\n  {b}"))
-        .last();
+        .next()
+        .map(|(i, (a, b))| format!("line {i}\n  {a}\n  {b}"));
     found.or_else(|| (a.len() != b.len()).then(|| "another length".into()))
 }
 

@@ -201,7 +201,7 @@ pub fn text_of(life: &Life) -> String {
 
 /// The file `path` that a guest showed.
 pub fn shown<'a>(life: &'a Life, path: &str) -> &'a str {
-    let texts = life
+    let mut texts = life
         .events
         .iter()
         .filter_map(|stamped| match &stamped.event {
@@ -209,7 +209,7 @@ pub fn shown<'a>(life: &'a Life, path: &str) -> &'a str {
             _ => None,
         });
     texts
-        .last()
+        .next_back()
         .unwrap_or_else(|| panic!("{path} was not shown"))
 }
 
