@@ -322,13 +322,17 @@ mod tests {
 
     #[test]
     fn files_and_space_are_reported() {
+        // A device far larger than what the root filesystem has free.
+        let dir = tempfile::tempdir().unwrap();
+        let device = dir.path().join("device");
+        fs::File::create(&device).unwrap().set_len(1 << 43).unwrap();
         let (result, events) = do_steps(vec![
             Step::ShowFile {
                 path: "/proc/sys/kernel/ostype".into(),
             },
             Step::Space {
                 dir: "/".into(),
-                device: "/proc/self/exe".into(),
+                device: device.to_string_lossy().into_owned(),
             },
         ]);
         result.unwrap();

@@ -185,7 +185,7 @@ impl Device {
         let pending = Pending {
             at,
             head,
-            written: written + 1,
+            written: written.saturating_add(1),
         };
         // Cards are serial, so this is nearly always the end; refused requests overtake.
         let place = self.pending.partition_point(|p| p.at <= at);
@@ -201,7 +201,10 @@ impl Device {
     /// Puts all completions due at `now` into the used ring; true if there were any.
     pub(crate) fn complete(&mut self, now: Nanos) -> Result<bool, LabError> {
         let mut any = false;
-        while let Some(pending) = self.pending.pop_front_if(|pending| pending.at <= now) {
+        while self.next_completion().is_some_and(|at| at <= now) {
+            let Some(pending) = self.pending.pop_front() else {
+                break;
+            };
             self.ring.push(&mut self.memory, pending.head, pending.written)?;
             any = true;
         }

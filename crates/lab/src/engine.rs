@@ -203,7 +203,7 @@ impl<'a> Engine<'a> {
     /// may go.
     fn serve(&mut self, index: usize) -> Result<(), LabError> {
         self.serve_ring(index)?;
-        let free_until = self.next_completion().map_or(NEVER, |at| at.0);
+        let free_until = self.free_until();
         if self.shares() {
             self.schedule.set_free_until(free_until);
             Ok(())
@@ -278,7 +278,7 @@ impl<'a> Engine<'a> {
     /// Answers START with the shared schedule and a log that nobody reads.
     fn start(&mut self, message: Message) -> Result<(), LabError> {
         let log = File::open("/dev/null").map_err(LabError::io("open /dev/null"))?;
-        self.schedule.guest_runs(0, NEVER);
+        self.schedule.guest_runs(0, self.free_until());
         let answer = message.ack(u64::from(GUEST_ID)).encode();
         let files = [self.schedule.file(), log.as_fd()];
         self.calendar.send_with_files(&answer, &files)
@@ -334,21 +334,32 @@ impl<'a> Engine<'a> {
     /// asks for the time and requests to run meanwhile.
     fn take_answer(&mut self, index: usize) -> Result<(), LabError> {
         let mut answer = [0; crate::vhost::CALL_REPLY_BYTES];
-        if !self.shares() {
-            loop {
-                let (answered, asked) = self.wait_for_answer(index)?;
-                if asked && !self.handle_calendar()? {
-                    return Err(LabError::NotDone);
-                }
-                if answered && !asked {
-                    break;
-                }
-                self.watch.check_limits()?;
+        loop {
+            let (answered, asked) = self.wait_for_answer(index)?;
+            if asked && !self.handle_calendar()? {
+                return Err(LabError::NotDone);
             }
+            if answered && !asked {
+                break;
+            }
+            self.watch.check_limits()?;
         }
         let read = self.devices[index].channel_mut()?.read_exact(&mut answer);
         read.map_err(LabError::io("read the guest's answer to a completion"))?;
         crate::vhost::check_call_reply(&answer)
+    }
+
+    /// Whether the calendar has something to read within a poll's time.
+    fn calendar_is_ready(&self) -> Result<bool, LabError> {
+        let Some(calendar) = self.calendar.fd() else {
+            return Err(LabError::protocol("calendar", "no connection"));
+        };
+        let mut fds = [PollFd::from_borrowed_fd(calendar, PollFlags::IN)];
+        match poll(&mut fds, Some(&self.watch.poll_time())) {
+            Ok(ready) => Ok(ready > 0),
+            Err(rustix::io::Errno::INTR) => Ok(false),
+            Err(e) => Err(LabError::io("wait for the guest's acknowledgement")(e.into())),
+        }
     }
 
     /// Whether disk `index`'s channel and the calendar have something to read.
@@ -380,7 +391,7 @@ impl<'a> Engine<'a> {
         self.set_time(time)?;
         self.waiting = false;
         self.request = None;
-        let free_until = self.next_completion().map_or(NEVER, |at| at.0);
+        let free_until = self.free_until();
         if self.shares() {
             self.schedule.guest_runs(time, free_until);
             return self.calendar.send(&Message::new(Operation::Run, time).encode());
@@ -399,6 +410,9 @@ impl<'a> Engine<'a> {
     fn tell(&mut self, message: Message) -> Result<(), LabError> {
         self.calendar.send(&message.encode())?;
         loop {
+            while !self.calendar_is_ready()? {
+                self.watch.check_limits()?;
+            }
             let Some(answer) = self.calendar.receive_calendar()? else {
                 return Ok(()); // the guest is gone; the next poll says so
             };
@@ -438,6 +452,13 @@ impl<'a> Engine<'a> {
         self.time = time;
         self.schedule.engine_runs(time);
         Ok(())
+    }
+
+    /// How far the guest may go without asking: without this bound a guest whose programs
+    /// all sleep would fire its kernel's timers for ever and never say a word.
+    fn free_until(&self) -> u64 {
+        let bound = self.last_progress + PROGRESS_LIMIT_S * 1_000_000_000;
+        self.next_completion().map_or(bound, |at| at.0.min(bound))
     }
 
     fn next_completion(&self) -> Option<Nanos> {

@@ -19,10 +19,22 @@ impl SpillFile {
     /// If no file can be made there.
     pub fn new(directory: &Path) -> Result<SpillFile, LabError> {
         use rustix::fs::{Mode, OFlags};
+        let cannot = |e: std::io::Error| {
+            LabError::io(format!("make a file in {}", directory.display()))(e)
+        };
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-        let file = rustix::fs::open(directory, flags, Mode::RUSR | Mode::WUSR)
-            .map_err(|e| LabError::io(format!("make a file in {}", directory.display()))(e.into()))?;
-        Ok(SpillFile { file: file.into() })
+        match rustix::fs::open(directory, flags, Mode::RUSR | Mode::WUSR) {
+            Ok(file) => Ok(SpillFile { file: file.into() }),
+            // Some filesystems know no files without names: the name goes at once.
+            Err(rustix::io::Errno::OPNOTSUPP) => {
+                let path = directory.join(format!("spill-{}", std::process::id()));
+                let file = File::options().read(true).write(true).create_new(true).open(&path);
+                let file = file.map_err(cannot)?;
+                std::fs::remove_file(&path).map_err(cannot)?;
+                Ok(SpillFile { file })
+            }
+            Err(e) => Err(cannot(e.into())),
+        }
     }
 }
 
