@@ -86,8 +86,8 @@ pub fn show(name: &str, json: bool) -> Outcome<u8> {
 fn text(card: &Document) -> String {
     let line = &card.line;
     let standing = match line.composed {
-        true => "composed from the figures of a class, not one measured card",
-        false => "fitted to a measured card",
+        true => "Composed from the figures of a class, not one measured card.",
+        false => "Fitted to a measured card.",
     };
     let rows = card.figures.iter().map(|figure| {
         let uncertainty = match figure.uncertainty_percent {
@@ -103,7 +103,7 @@ fn text(card: &Document) -> String {
     });
     let head = ["figure", "value", "±", "source"];
     format!(
-        "{}: {}\nbus {}, family {}; {standing}; partitions begin at {}\n\n{}",
+        "{}: {}\nbus {}, family {}, partitions begin at {}\n{standing}\n\n{}",
         line.name,
         line.title,
         line.interface,

@@ -107,14 +107,7 @@ pub fn list(json: bool) -> Outcome<u8> {
             tools_text(fs),
         ]
     });
-    let head = [
-        "name",
-        "filesystem",
-        "good for",
-        "power cut",
-        "read-only",
-        "tools",
-    ];
+    let head = ["name", "filesystem", "good for", "power cut", "ro", "tools"];
     output::text_line(&table::text(&head, rows.collect()))?;
     Ok(0)
 }

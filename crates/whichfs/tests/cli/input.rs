@@ -19,7 +19,7 @@ fn an_unknown_card_offers_the_nearest() {
             &arguments,
             &[
                 "unknown card 'a1-32g'",
-                "did you mean a1-32gb?",
+                "did you mean a1-32gb",
                 "class4-4gb",
             ],
         );

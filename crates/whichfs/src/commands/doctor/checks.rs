@@ -5,7 +5,7 @@ use crate::board::{self, Board};
 use crate::cards::{self, CardState, in_state};
 use crate::failure::{Failure, Outcome};
 use crate::{commands, interrupt, places};
-use rustix::fs::{Access, access, statvfs};
+use rustix::fs::statvfs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -181,7 +181,7 @@ fn directory(name: &str, path: Outcome<PathBuf>) -> Check {
         Err(why) => return missing(&name, &why, lost, "set HOME"),
     };
     let existing = existing(&path);
-    match access(existing, Access::WRITE_OK | Access::EXEC_OK) {
+    match try_to_write(existing) {
         Ok(()) => Check::ok(name, Need::Essential, path.display().to_string()),
         Err(why) => {
             let found = format!("{} cannot be written: {why}", existing.display());
@@ -189,6 +189,14 @@ fn directory(name: &str, path: Outcome<PathBuf>) -> Check {
             Check::missing(name, Need::Essential, found, lost, remedy)
         }
     }
+}
+
+/// Makes a file in `directory` and removes it: access rights alone do not tell of read-only
+/// mounts, and to root they tell nothing.
+fn try_to_write(directory: &Path) -> std::io::Result<()> {
+    let probe = directory.join(format!(".whichfs-doctor-{}", std::process::id()));
+    std::fs::File::create_new(&probe)?;
+    std::fs::remove_file(&probe)
 }
 
 /// The nearest directory at or above `path` that exists.
@@ -282,7 +290,7 @@ mod tests {
     #[test]
     fn a_directory_that_does_not_exist_yet_is_judged_by_the_one_above() {
         assert!(directory("x", Ok("/tmp/whichfs-not-there/deeper".into())).ok);
-        assert!(!directory("x", Ok("/proc/self/fd/deeper".into())).ok);
+        assert!(!directory("x", Ok("/proc/self/fdinfo/deeper".into())).ok);
         let nowhere = Failure::environment("neither HOME");
         assert!(!directory("x", Err(nowhere)).ok);
     }
