@@ -12,13 +12,24 @@ fn unmeasured(need: &Need) -> Vec<String> {
         return vec![format!("workload {}", need.workload)];
     };
     let phases = workload.phases().iter();
-    let mut known: BTreeSet<&str> =
-        phases.flat_map(|phase| phase.metrics).map(|definition| definition.metric).collect();
+    let mut known: BTreeSet<&str> = phases
+        .flat_map(|phase| phase.metrics)
+        .map(|definition| definition.metric)
+        .collect();
     known.extend(COMMON);
     let asked = need.weights.keys().chain(&need.requires);
-    let metrics = asked.filter(|metric| !known.contains(metric.as_str())).cloned();
-    let known: Vec<&str> = workload.parameters().iter().map(|known| known.name).collect();
-    let parameters = need.parameters.keys().filter(|name| !known.contains(&name.as_str()));
+    let metrics = asked
+        .filter(|metric| !known.contains(metric.as_str()))
+        .cloned();
+    let known: Vec<&str> = workload
+        .parameters()
+        .iter()
+        .map(|known| known.name)
+        .collect();
+    let parameters = need
+        .parameters
+        .keys()
+        .filter(|name| !known.contains(&name.as_str()));
     metrics.chain(parameters.cloned()).collect()
 }
 

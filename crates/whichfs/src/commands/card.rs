@@ -86,8 +86,8 @@ pub fn show(name: &str, json: bool) -> Outcome<u8> {
 fn text(card: &Document) -> String {
     let line = &card.line;
     let standing = match line.composed {
-        true => "composed from the figures of a class, not one measured card",
-        false => "fitted to a measured card",
+        true => "Composed from the figures of a class, not one measured card.",
+        false => "Fitted to a measured card.",
     };
     let rows = card.figures.iter().map(|figure| {
         let uncertainty = match figure.uncertainty_percent {
@@ -103,7 +103,7 @@ fn text(card: &Document) -> String {
     });
     let head = ["figure", "value", "±", "source"];
     format!(
-        "{}: {}\nbus {}, family {}; {standing}; partitions begin at {}\n\n{}",
+        "{}: {}\nbus {}, family {}, partitions begin at {}\n{standing}\n\n{}",
         line.name,
         line.title,
         line.interface,
@@ -131,12 +131,16 @@ fn line(card: &NamedProfile) -> Line {
 }
 
 fn interface(profile: &Profile) -> &'static str {
-    let found = Interface::NAMES.iter().find(|(_, value)| *value == profile.interface());
+    let found = Interface::NAMES
+        .iter()
+        .find(|(_, value)| *value == profile.interface());
     found.map_or("", |(name, _)| name)
 }
 
 fn family(profile: &Profile) -> &'static str {
-    let found = Family::NAMES.iter().find(|(_, value)| *value == profile.family());
+    let found = Family::NAMES
+        .iter()
+        .find(|(_, value)| *value == profile.family());
     found.map_or("", |(name, _)| name)
 }
 
@@ -151,13 +155,20 @@ fn figure_line(figure: &Figure) -> FigureLine<'_> {
 }
 
 /// Units by the end of a key; the longest end comes first.
-const UNITS: [(&str, &str); 4] =
-    [("_bytes_per_s", "B/s"), ("_bytes", "B"), (".bytes", "B"), ("_us", "µs")];
+const UNITS: [(&str, &str); 4] = [
+    ("_bytes_per_s", "B/s"),
+    ("_bytes", "B"),
+    (".bytes", "B"),
+    ("_us", "µs"),
+];
 
 /// Unit of a figure: the end of its key; `1` for counts and switches.
 fn unit(path: &str) -> &'static str {
     let percent = path.ends_with("_percent").then_some("%");
-    let found = UNITS.iter().find(|(end, _)| path.ends_with(end)).map(|(_, unit)| *unit);
+    let found = UNITS
+        .iter()
+        .find(|(end, _)| path.ends_with(end))
+        .map(|(_, unit)| *unit);
     found.or(percent).unwrap_or("1")
 }
 
@@ -202,7 +213,10 @@ mod tests {
     fn every_card_has_a_name_for_its_bus_and_family_and_a_write_rate() {
         for (name, _) in builtin() {
             let line = line(&cards::open(name).unwrap());
-            assert!(!line.interface.is_empty() && !line.family.is_empty(), "{name}");
+            assert!(
+                !line.interface.is_empty() && !line.family.is_empty(),
+                "{name}"
+            );
             assert!(line.write_bytes_per_s.is_some(), "{name}");
         }
         assert_eq!(rate(5_100_000), "5.1 MB/s");

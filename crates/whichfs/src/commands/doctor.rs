@@ -99,11 +99,17 @@ pub fn run(json: bool) -> Outcome<u8> {
     } else {
         output::text_line(&text(&document))?;
     }
-    Ok(if document.ok { 0 } else { Kind::Environment as u8 })
+    Ok(if document.ok {
+        0
+    } else {
+        Kind::Environment as u8
+    })
 }
 
 fn essentials_are_there(checks: &[Check]) -> bool {
-    checks.iter().all(|check| check.ok || check.need != Need::Essential)
+    checks
+        .iter()
+        .all(|check| check.ok || check.need != Need::Essential)
 }
 
 fn left_out() -> Outcome<Vec<LeftOut>> {
@@ -133,7 +139,11 @@ fn text(document: &Document) -> String {
         }
         text.push('\n');
     }
-    let names: Vec<&str> = document.candidates_left_out.iter().map(|l| l.candidate).collect();
+    let names: Vec<&str> = document
+        .candidates_left_out
+        .iter()
+        .map(|l| l.candidate)
+        .collect();
     if !names.is_empty() {
         let _ = writeln!(text, "Candidates left out: {}", names.join(", "));
     }
@@ -152,7 +162,11 @@ mod tests {
     fn only_an_essential_decides() {
         let ok = Check::ok("a", Need::Essential, "");
         let lost = |need| Check::missing("b", need, "", "something", "apt-get install b");
-        assert!(essentials_are_there(&[ok.clone(), lost(Need::Candidate), lost(Need::Extra)]));
+        assert!(essentials_are_there(&[
+            ok.clone(),
+            lost(Need::Candidate),
+            lost(Need::Extra)
+        ]));
         assert!(!essentials_are_there(&[ok, lost(Need::Essential)]));
     }
 
@@ -162,7 +176,13 @@ mod tests {
         let document = Document {
             version: "1",
             ok: false,
-            checks: vec![Check::missing("gcc", Need::Essential, "not found", "all", remedy)],
+            checks: vec![Check::missing(
+                "gcc",
+                Need::Essential,
+                "not found",
+                "all",
+                remedy,
+            )],
             candidates_left_out: vec![LeftOut {
                 candidate: "xfs",
                 missing_tools: vec!["mkfs.xfs"],
@@ -172,6 +192,9 @@ mod tests {
         let text = text(&document);
         let line = text.lines().find(|line| line.starts_with("MISSING gcc"));
         assert!(line.is_some_and(|l| l.contains("Lost: all. Remedy: apt-get install gcc")));
-        assert!(text.contains("left out: xfs") && text.contains("essential is missing"), "{text}");
+        assert!(
+            text.contains("left out: xfs") && text.contains("essential is missing"),
+            "{text}"
+        );
     }
 }

@@ -89,8 +89,10 @@ struct Source {
 /// All filesystems, a line each.
 pub fn list(json: bool) -> Outcome<u8> {
     let geometry = geometry(&cards::open(cards::DEFAULT)?.profile);
-    let lines: Vec<Line> =
-        whichfs_fs::candidates().iter().map(|candidate| line(candidate, &geometry)).collect();
+    let lines: Vec<Line> = whichfs_fs::candidates()
+        .iter()
+        .map(|candidate| line(candidate, &geometry))
+        .collect();
     if json {
         output::json(&lines)?;
         return Ok(0);
@@ -105,7 +107,7 @@ pub fn list(json: bool) -> Outcome<u8> {
             tools_text(fs),
         ]
     });
-    let head = ["name", "filesystem", "good for", "power cut", "read-only", "tools"];
+    let head = ["name", "filesystem", "good for", "power cut", "ro", "tools"];
     output::text_line(&table::text(&head, rows.collect()))?;
     Ok(0)
 }
@@ -129,7 +131,9 @@ pub fn show(args: &FsShowArgs) -> Outcome<u8> {
 /// What filesystems on a card of `profile` are tuned to: one partition from
 /// [`cards::partition_offset`] to the last whole AU.
 pub fn geometry(profile: &Profile) -> Geometry {
-    let room = profile.capacity_bytes().saturating_sub(cards::partition_offset(profile));
+    let room = profile
+        .capacity_bytes()
+        .saturating_sub(cards::partition_offset(profile));
     Geometry {
         partition_bytes: room - room % profile.au_bytes(),
         page_bytes: profile.page_bytes(),
@@ -144,7 +148,10 @@ pub fn geometry(profile: &Profile) -> Geometry {
 pub fn missing_tools(candidate: &Candidate, geometry: &Geometry) -> Vec<&'static str> {
     let recipe = candidate.recipe(geometry, Purpose::Lab { seed: 1 });
     let needed = recipe.map(|recipe| recipe.tools).unwrap_or_default();
-    needed.into_iter().filter(|tool| tools::find(tool).is_none()).collect()
+    needed
+        .into_iter()
+        .filter(|tool| tools::find(tool).is_none())
+        .collect()
 }
 
 fn line(candidate: &Candidate, geometry: &Geometry) -> Line {
@@ -187,7 +194,11 @@ fn document(
         tuning: tuning.map(|(option, why)| Tuning { option, why }).collect(),
         limits: limits(facts),
         kernel_options: facts.kernel_options,
-        sources: facts.sources.iter().map(|&(claim, source)| Source { claim, source }).collect(),
+        sources: facts
+            .sources
+            .iter()
+            .map(|&(claim, source)| Source { claim, source })
+            .collect(),
     }
 }
 
@@ -238,10 +249,24 @@ fn text(fs: &Document) -> String {
     }
     if let Some(commands) = &fs.commands {
         let _ = writeln!(text, "\nOn {}:", fs.card);
-        let check = commands.fsck_check.as_ref().map(|line| format!("{line}   # check"));
-        let repair = commands.fsck_repair.as_ref().map(|line| format!("{line}   # repair"));
-        let helper = commands.helper.as_ref().map(|line| format!("{line}   # while mounted"));
-        let lines = commands.apply.iter().chain(&helper).chain(&check).chain(&repair);
+        let check = commands
+            .fsck_check
+            .as_ref()
+            .map(|line| format!("{line}   # check"));
+        let repair = commands
+            .fsck_repair
+            .as_ref()
+            .map(|line| format!("{line}   # repair"));
+        let helper = commands
+            .helper
+            .as_ref()
+            .map(|line| format!("{line}   # while mounted"));
+        let lines = commands
+            .apply
+            .iter()
+            .chain(&helper)
+            .chain(&check)
+            .chain(&repair);
         for line in lines {
             let _ = writeln!(text, "  {line}");
         }
@@ -252,14 +277,24 @@ fn text(fs: &Document) -> String {
             let _ = writeln!(text, "  # the lab runs no helper: {without}");
         }
     }
-    let tuning: Vec<Vec<String>> =
-        fs.tuning.iter().map(|tuned| vec![tuned.option.clone(), tuned.why.clone()]).collect();
+    let tuning: Vec<Vec<String>> = fs
+        .tuning
+        .iter()
+        .map(|tuned| vec![tuned.option.clone(), tuned.why.clone()])
+        .collect();
     if !tuning.is_empty() {
         let _ = writeln!(text, "\n{}", table::text(&["tuning", "because"], tuning));
     }
     let _ = writeln!(text, "\n{}", table::text(&["limit", ""], limit_rows(fs)));
-    let sources = fs.sources.iter().map(|s| vec![s.claim.to_owned(), s.source.to_owned()]);
-    let _ = write!(text, "\n{}", table::text(&["claim", "source"], sources.collect()));
+    let sources = fs
+        .sources
+        .iter()
+        .map(|s| vec![s.claim.to_owned(), s.source.to_owned()]);
+    let _ = write!(
+        text,
+        "\n{}",
+        table::text(&["claim", "source"], sources.collect())
+    );
     text
 }
 
@@ -285,7 +320,9 @@ fn limit_rows(fs: &Document) -> Vec<Vec<String>> {
     ];
     rows.extend(flags.map(|(what, flag)| (what, yes(flag).to_owned())));
     rows.push(("kernel options", fs.kernel_options.join(", ")));
-    rows.into_iter().map(|(what, value)| vec![what.to_owned(), value]).collect()
+    rows.into_iter()
+        .map(|(what, value)| vec![what.to_owned(), value])
+        .collect()
 }
 
 fn yes(flag: bool) -> &'static str {
@@ -302,7 +339,10 @@ mod tests {
         for (name, _) in whichfs_card::builtin() {
             let profile = cards::open(name).unwrap().profile;
             let bytes = geometry(&profile).partition_bytes;
-            assert!(bytes > 0 && bytes.is_multiple_of(profile.au_bytes()), "{name}");
+            assert!(
+                bytes > 0 && bytes.is_multiple_of(profile.au_bytes()),
+                "{name}"
+            );
             assert!(cards::partition_offset(&profile) + bytes <= profile.capacity_bytes());
         }
     }
@@ -314,7 +354,11 @@ mod tests {
             for candidate in whichfs_fs::candidates() {
                 let recipe = candidate.recipe(&geometry, Purpose::User);
                 let fs = document(candidate, (*name).to_owned(), &geometry, recipe);
-                assert!(fs.commands.is_some() != fs.unfit.is_some(), "{}", candidate.name);
+                assert!(
+                    fs.commands.is_some() != fs.unfit.is_some(),
+                    "{}",
+                    candidate.name
+                );
                 let text = text(&fs);
                 assert!(!text.contains(Recipe::DEVICE), "{text}");
             }

@@ -58,7 +58,11 @@ fn text(kernel: &Document) -> String {
         kernel.sha256
     );
     let known = ["release", "sha256"];
-    for (word, rest) in kernel.build.iter().filter(|(word, _)| !known.contains(&word.as_str())) {
+    for (word, rest) in kernel
+        .build
+        .iter()
+        .filter(|(word, _)| !known.contains(&word.as_str()))
+    {
         let _ = write!(text, "\n{word:<9} {rest}");
     }
     text
@@ -92,16 +96,26 @@ fn build() -> Outcome<PathBuf> {
             Some(130) => Kind::Interrupted,
             _ => Kind::Environment,
         };
-        let message = format!("{} ended with {}; see above", script.display(), output.status);
+        let message = format!(
+            "{} ended with {}; see above",
+            script.display(),
+            output.status
+        );
         return Err(Failure::new(kind, message));
     }
-    Ok(PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()))
+    Ok(PathBuf::from(
+        String::from_utf8_lossy(&output.stdout).trim(),
+    ))
 }
 
 /// The build script: in the source tree the program was built in, or in the current directory.
 fn script() -> Outcome<PathBuf> {
-    let program = std::env::current_exe().and_then(|path| path.canonicalize()).ok();
-    let above = program.iter().flat_map(|path| path.ancestors().skip(1).take(LEVELS));
+    let program = std::env::current_exe()
+        .and_then(|path| path.canonicalize())
+        .ok();
+    let above = program
+        .iter()
+        .flat_map(|path| path.ancestors().skip(1).take(LEVELS));
     let here = std::env::current_dir().ok();
     let trees = above.map(Path::to_path_buf).chain(here);
     script_in(trees).ok_or_else(|| {

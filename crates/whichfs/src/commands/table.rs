@@ -30,7 +30,10 @@ mod tests {
     fn a_long_cell_wraps_and_nothing_is_lost() {
         let words = "one two three four five six seven eight nine ten eleven twelve";
         let text = wrapped(&["a", "b"], vec![vec!["x".into(), words.into()]], 40);
-        assert!(text.lines().all(|line| line.chars().count() <= 40), "{text}");
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 40),
+            "{text}"
+        );
         let found: Vec<&str> = text.split_whitespace().collect();
         assert!(words.split(' ').all(|word| found.contains(&word)), "{text}");
     }

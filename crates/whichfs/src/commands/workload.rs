@@ -65,9 +65,16 @@ pub fn list(json: bool) -> Outcome<u8> {
         return Ok(0);
     }
     let rows = lines.iter().map(|workload| {
-        vec![workload.name.to_owned(), workload.title.to_owned(), workload.phases.join(", ")]
+        vec![
+            workload.name.to_owned(),
+            workload.title.to_owned(),
+            workload.phases.join(", "),
+        ]
     });
-    output::text_line(&table::text(&["name", "stands for", "phases"], rows.collect()))?;
+    output::text_line(&table::text(
+        &["name", "stands for", "phases"],
+        rows.collect(),
+    ))?;
     Ok(0)
 }
 
@@ -113,7 +120,11 @@ fn phase(phase: &PhaseDef) -> Phase {
         meaning: phase.meaning,
         cold: phase.cold,
         writes: phase.writes,
-        metrics: phase.metrics.iter().map(|def| metric(def.rule, def.metric)).collect(),
+        metrics: phase
+            .metrics
+            .iter()
+            .map(|def| metric(def.rule, def.metric))
+            .collect(),
     }
 }
 
@@ -139,9 +150,17 @@ fn text(workload: &Document) -> String {
                 format!("{} in {}, {better} is better", m.metric, m.unit)
             })
             .collect();
-        vec![phase.name.to_owned(), phase.meaning.to_owned(), metrics.join("\n")]
+        vec![
+            phase.name.to_owned(),
+            phase.meaning.to_owned(),
+            metrics.join("\n"),
+        ]
     });
-    let _ = writeln!(text, "{}\n", table::text(&["phase", "what is done", "metrics"], phases.collect()));
+    let _ = writeln!(
+        text,
+        "{}\n",
+        table::text(&["phase", "what is done", "metrics"], phases.collect())
+    );
     let parameters = workload.parameters.iter().map(|p| {
         vec![
             p.name.to_owned(),

@@ -9,7 +9,9 @@ fn no_kernel_says_how_to_get_one() {
     let words = ["no lab kernel at", "no-kernel", "make kernel"];
     sandbox.run(&["choose"]).fails(3, &words);
     sandbox.run(&["lab", "kernel"]).fails(3, &words);
-    sandbox.run(&["lab", "exec", "--fs", "ext4", "--", "true"]).fails(3, &words);
+    sandbox
+        .run(&["lab", "exec", "--fs", "ext4", "--", "true"])
+        .fails(3, &words);
 }
 
 #[test]
@@ -26,7 +28,11 @@ fn no_agent_or_a_dynamic_one_says_how_to_get_one() {
     let kernel = sandbox.file("kernel", "Linux version 6.12 ");
     let choose = |agent: &std::path::Path| {
         let mut command = sandbox.command(&["choose"]);
-        Run::of(command.env("WHICHFS_KERNEL", &kernel).env("WHICHFS_AGENT", agent))
+        Run::of(
+            command
+                .env("WHICHFS_KERNEL", &kernel)
+                .env("WHICHFS_AGENT", agent),
+        )
     };
     choose(&sandbox.path().join("none")).fails(3, &["no usable agent at", "none", "make build"]);
     let script = sandbox.file("script", "#!/bin/sh\n");
@@ -40,7 +46,10 @@ fn no_agent_or_a_dynamic_one_says_how_to_get_one() {
 fn a_kernel_is_shown_with_what_is_known_of_its_build() {
     let sandbox = Sandbox::new();
     let kernel = sandbox.file("linux", "Linux version 6.12.99 (whichfs@lab)");
-    sandbox.file("build-info.txt", "key 0123abcd\nrelease 6.12.99\npatch 0001.patch\n");
+    sandbox.file(
+        "build-info.txt",
+        "key 0123abcd\nrelease 6.12.99\npatch 0001.patch\n",
+    );
     let show = |arguments: &[&str]| {
         let mut command = sandbox.command(arguments);
         Run::of(command.env("WHICHFS_KERNEL", &kernel))
@@ -75,14 +84,19 @@ fn without_home_and_xdg_directories_the_variable_is_named() {
 fn a_relative_xdg_directory_counts_as_none() {
     let sandbox = Sandbox::new();
     let mut command = sandbox.command(&["lab", "kernel"]);
-    command.env_remove("WHICHFS_KERNEL").env("XDG_CACHE_HOME", "relative");
+    command
+        .env_remove("WHICHFS_KERNEL")
+        .env("XDG_CACHE_HOME", "relative");
     Run::of(&mut command).fails(3, &["home/.cache/whichfs/kernel"]);
 }
 
 #[test]
 fn a_damaged_store_is_left_as_it_is_and_a_way_out_offered() {
     let sandbox = Sandbox::new();
-    let store = sandbox.file("store.sqlite", "this is no database, whatever its name says");
+    let store = sandbox.file(
+        "store.sqlite",
+        "this is no database, whatever its name says",
+    );
     let before = std::fs::read(&store).unwrap();
     let run = sandbox.run(&["choose", "--store", store.to_str().unwrap()]);
     run.fails(3, &["store.sqlite", "damaged or is not a store", "mv "]);
@@ -98,7 +112,10 @@ fn a_locked_store_names_who_holds_it() {
     let begun = Instant::now();
     let run = sandbox.run(&["choose", "--store", path.to_str().unwrap()]);
     run.fails(3, &["store.sqlite is locked", "--store PATH"]);
-    assert!(begun.elapsed() < Duration::from_secs(120), "it must not wait for ever");
+    assert!(
+        begun.elapsed() < Duration::from_secs(120),
+        "it must not wait for ever"
+    );
     drop(lock);
 }
 
@@ -106,7 +123,11 @@ fn a_locked_store_names_who_holds_it() {
 /// shared bytes (`os_unix.c`), as a process that is writing does.
 fn hold_exclusively(path: &std::path::Path) -> std::fs::File {
     use std::os::fd::AsRawFd;
-    let file = std::fs::File::options().read(true).write(true).open(path).unwrap();
+    let file = std::fs::File::options()
+        .read(true)
+        .write(true)
+        .open(path)
+        .unwrap();
     let lock = libc::flock {
         l_type: libc::F_WRLCK as libc::c_short,
         l_whence: libc::SEEK_SET as libc::c_short,
@@ -133,10 +154,19 @@ fn doctor_names_what_is_missing_and_makes_nothing() {
     let sandbox = Sandbox::new();
     let run = sandbox.run(&["doctor"]);
     assert_eq!((run.code, run.stderr.as_str()), (3, ""), "{}", run.stdout);
-    for word in ["MISSING lab kernel", "make kernel", "MISSING agent", "make build"] {
+    for word in [
+        "MISSING lab kernel",
+        "make kernel",
+        "MISSING agent",
+        "make build",
+    ] {
         assert!(run.stdout.contains(word), "no '{word}': {}", run.stdout);
     }
-    assert_eq!(std::fs::read_dir(sandbox.path()).unwrap().count(), 0, "doctor made files");
+    assert_eq!(
+        std::fs::read_dir(sandbox.path()).unwrap().count(),
+        0,
+        "doctor made files"
+    );
 }
 
 #[test]
@@ -158,11 +188,20 @@ fn doctor_finds_a_kernel_that_this_machine_cannot_run() {
 fn doctor_reports_a_damaged_store() {
     let sandbox = Sandbox::new();
     std::fs::create_dir_all(sandbox.path().join("data/whichfs")).unwrap();
-    sandbox.file("data/whichfs/store.sqlite", "this is no database, whatever its name says");
+    sandbox.file(
+        "data/whichfs/store.sqlite",
+        "this is no database, whatever its name says",
+    );
     let run = sandbox.run(&["doctor", "--json"]);
     let document: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
     let checks = document["checks"].as_array().unwrap();
-    let store = checks.iter().find(|check| check["name"] == "store").unwrap();
+    let store = checks
+        .iter()
+        .find(|check| check["name"] == "store")
+        .unwrap();
     assert_eq!(store["ok"], false);
-    assert!(store["found"].as_str().unwrap().contains("damaged"), "{store}");
+    assert!(
+        store["found"].as_str().unwrap().contains("damaged"),
+        "{store}"
+    );
 }

@@ -9,28 +9,49 @@ fn refused(arguments: &[&str], words: &[&str]) {
 
 #[test]
 fn an_unknown_card_offers_the_nearest() {
-    for command in [&["choose", "--card"][..], &["card", "show"], &["fs", "show", "ext4", "--card"]]
-    {
+    for command in [
+        &["choose", "--card"][..],
+        &["card", "show"],
+        &["fs", "show", "ext4", "--card"],
+    ] {
         let arguments = [command, &["a1-32g"]].concat();
-        refused(&arguments, &["unknown card 'a1-32g'", "did you mean a1-32gb?", "class4-4gb"]);
+        refused(
+            &arguments,
+            &[
+                "unknown card 'a1-32g'",
+                "did you mean a1-32gb",
+                "class4-4gb",
+            ],
+        );
     }
-    let exec = ["lab", "exec", "--fs", "ext4", "--card", "emmc", "--", "true"];
+    let exec = [
+        "lab", "exec", "--fs", "ext4", "--card", "emmc", "--", "true",
+    ];
     refused(&exec, &["did you mean emmc-8gb?"]);
 }
 
 #[test]
 fn a_card_far_from_all_names_lists_them() {
-    refused(&["card", "show", "zzzzzzzzzzzz"], &["a1-32gb, class10-16gb, class4-4gb"]);
+    refused(
+        &["card", "show", "zzzzzzzzzzzz"],
+        &["a1-32gb, class10-16gb, class4-4gb"],
+    );
 }
 
 #[test]
 fn a_real_device_is_not_taken_for_a_profile() {
-    refused(&["choose", "--card", "/dev/null"], &["real devices are not read yet", "card list"]);
+    refused(
+        &["choose", "--card", "/dev/null"],
+        &["real devices are not read yet", "card list"],
+    );
 }
 
 #[test]
 fn an_unknown_candidate_offers_the_nearest() {
-    refused(&["choose", "--candidates", "ext4,btfs"], &["`btfs`", "did you mean btrfs"]);
+    refused(
+        &["choose", "--candidates", "ext4,btfs"],
+        &["`btfs`", "did you mean btrfs"],
+    );
     refused(&["fs", "show", "f2f"], &["`f2f`", "did you mean f2fs"]);
     refused(&["fs", "show", "qqq"], &["`whichfs fs list` names all"]);
     let exec = ["lab", "exec", "--fs", "ext44", "--", "true"];
@@ -41,8 +62,14 @@ fn an_unknown_candidate_offers_the_nearest() {
 
 #[test]
 fn an_unknown_need_offers_the_nearest() {
-    refused(&["choose", "--for", "loger"], &["'loger'", "did you mean 'logger'?"]);
-    refused(&["choose", "--for", "./none.toml"], &["--for ./none.toml", "No such file"]);
+    refused(
+        &["choose", "--for", "loger"],
+        &["'loger'", "did you mean 'logger'?"],
+    );
+    refused(
+        &["choose", "--for", "./none.toml"],
+        &["--for ./none.toml", "No such file"],
+    );
 }
 
 #[test]
@@ -65,7 +92,9 @@ fn a_bad_need_file_names_file_and_line() {
     let sandbox = Sandbox::new();
     let text = "name = \"mine\"\ntitle = \"mine\"\nworkload = 3\n[weights]\n";
     sandbox.file("mine.toml", text);
-    sandbox.run(&["choose", "--for", "mine.toml"]).fails(2, &["mine.toml:3:", "expected"]);
+    sandbox
+        .run(&["choose", "--for", "mine.toml"])
+        .fails(2, &["mine.toml:3:", "expected"]);
 }
 
 #[test]
@@ -75,7 +104,9 @@ fn a_need_file_with_an_unknown_workload_offers_the_nearest() {
     let text = format!("name = \"mine\"\ntitle = \"mine\"\nworkload = \"rotfs\"\n{weight}");
     sandbox.file("mine.toml", text);
     let words = ["unknown workload \"rotfs\"", "did you mean \"rootfs\"?"];
-    sandbox.run(&["choose", "--for", "mine.toml"]).fails(2, &words);
+    sandbox
+        .run(&["choose", "--for", "mine.toml"])
+        .fails(2, &words);
 }
 
 #[test]
@@ -93,18 +124,26 @@ fn an_absurd_board_names_key_and_range() {
     assert_ne!(absurd, board);
     sandbox.file("mine.toml", absurd);
     let words = ["mine", "memory.mib = 1 is not legal: 64 to 65536"];
-    sandbox.run(&["choose", "--board", "./mine.toml"]).fails(2, &words);
+    sandbox
+        .run(&["choose", "--board", "./mine.toml"])
+        .fails(2, &words);
 }
 
 #[test]
 fn an_unknown_workload_offers_the_nearest() {
-    refused(&["workload", "show", "rotfs"], &["did you mean \"rootfs\"?", "exchange"]);
+    refused(
+        &["workload", "show", "rotfs"],
+        &["did you mean \"rootfs\"?", "exchange"],
+    );
 }
 
 #[test]
 fn a_bad_clock_says_what_is_legal() {
     for clock in ["real", "cpu:", "", "device:pandora"] {
-        refused(&["choose", "--clock", clock], &["--clock", "'device', 'cpu' or 'cpu:BOARD'"]);
+        refused(
+            &["choose", "--clock", clock],
+            &["--clock", "'device', 'cpu' or 'cpu:BOARD'"],
+        );
     }
 }
 
@@ -125,15 +164,22 @@ fn numbers_out_of_range_are_refused() {
 
 #[test]
 fn a_size_for_a_workload_without_one_is_refused() {
-    refused(&["choose", "--for", "logger", "--size", "64"], &["--size", "logger"]);
+    refused(
+        &["choose", "--for", "logger", "--size", "64"],
+        &["--size", "logger"],
+    );
 }
 
 #[test]
 fn a_tree_that_is_no_directory_is_refused() {
     let sandbox = Sandbox::new();
     sandbox.file("file", "");
-    sandbox.run(&["choose", "--tree", "none"]).fails(2, &["--tree none", "No such file"]);
-    sandbox.run(&["choose", "--tree", "file"]).fails(2, &["--tree file", "not a directory"]);
+    sandbox
+        .run(&["choose", "--tree", "none"])
+        .fails(2, &["--tree none", "No such file"]);
+    sandbox
+        .run(&["choose", "--tree", "file"])
+        .fails(2, &["--tree file", "not a directory"]);
 }
 
 #[test]

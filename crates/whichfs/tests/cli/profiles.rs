@@ -27,7 +27,10 @@ fn show(text: &str) -> Run {
 fn a_good_profile_is_taken() {
     let run = show(GOOD);
     let text = run.succeeds();
-    assert!(text.starts_with("mine: ") && text.contains("geometry.au_bytes"), "{text}");
+    assert!(
+        text.starts_with("mine: ") && text.contains("geometry.au_bytes"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -52,7 +55,10 @@ fn a_missing_figure_is_named_with_its_section_and_range() {
     let line = GOOD.lines().nth(line_of(GOOD, "erase_us") - 1).unwrap();
     let text = GOOD.replace(&format!("{line}\n"), "");
     let place = format!("mine.toml:{}:", line_of(&text, "[copy]"));
-    show(&text).fails(2, &[&place, "copy.erase_us", "nothing", "whole number from"]);
+    show(&text).fails(
+        2,
+        &[&place, "copy.erase_us", "nothing", "whole number from"],
+    );
 }
 
 #[test]
@@ -76,10 +82,14 @@ fn what_is_no_profile_is_refused() {
     show("").fails(2, &["mine.toml:"]);
     show("title = \"unfinished").fails(2, &["mine.toml:1:"]);
     let sandbox = Sandbox::new();
-    sandbox.run(&["card", "show", "./none.toml"]).fails(2, &["./none.toml", "No such file"]);
+    sandbox
+        .run(&["card", "show", "./none.toml"])
+        .fails(2, &["./none.toml", "No such file"]);
     sandbox.run(&["card", "show", "./"]).fails(2, &["./"]);
     let path = sandbox.file("binary.toml", [0xff, 0xfe, 0]);
-    sandbox.run(&["choose", "--card", path.to_str().unwrap()]).fails(2, &["binary.toml"]);
+    sandbox
+        .run(&["choose", "--card", path.to_str().unwrap()])
+        .fails(2, &["binary.toml"]);
 }
 
 #[test]

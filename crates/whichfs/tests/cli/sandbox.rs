@@ -43,9 +43,11 @@ impl Sandbox {
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::cargo_bin("whichfs").unwrap();
         command.current_dir(self.path()).args(arguments);
-        for (variable, below) in
-            [("HOME", "home"), ("XDG_CACHE_HOME", "cache"), ("XDG_DATA_HOME", "data")]
-        {
+        for (variable, below) in [
+            ("HOME", "home"),
+            ("XDG_CACHE_HOME", "cache"),
+            ("XDG_DATA_HOME", "data"),
+        ] {
             command.env(variable, self.path().join(below));
         }
         command
@@ -78,7 +80,11 @@ impl Run {
         assert_eq!(self.code, code, "{}{}", self.stdout, self.stderr);
         assert_eq!(self.stdout, "", "standard output of a failure");
         for word in words {
-            assert!(self.stderr.contains(word), "no '{word}' in: {}", self.stderr);
+            assert!(
+                self.stderr.contains(word),
+                "no '{word}' in: {}",
+                self.stderr
+            );
         }
         assert!(!self.stderr.contains("panicked"), "{}", self.stderr);
     }
@@ -86,7 +92,12 @@ impl Run {
     /// Asserts success with nothing to complain about, and gives standard output.
     #[track_caller]
     pub fn succeeds(&self) -> &str {
-        assert_eq!((self.code, self.stderr.as_str()), (0, ""), "{}", self.stdout);
+        assert_eq!(
+            (self.code, self.stderr.as_str()),
+            (0, ""),
+            "{}",
+            self.stdout
+        );
         &self.stdout
     }
 }

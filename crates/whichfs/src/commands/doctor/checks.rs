@@ -5,7 +5,7 @@ use crate::board::{self, Board};
 use crate::cards::{self, CardState, in_state};
 use crate::failure::{Failure, Outcome};
 use crate::{commands, interrupt, places};
-use rustix::fs::{Access, access, statvfs};
+use rustix::fs::statvfs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -111,7 +111,10 @@ fn memory(mib: u64) -> Check {
     let name = "guest memory";
     match memory_directory(mib) {
         Ok(directory) => {
-            let found = format!("{} holds {mib} MiB and may be executed", directory.display());
+            let found = format!(
+                "{} holds {mib} MiB and may be executed",
+                directory.display()
+            );
             Check::ok(name, Need::Essential, found)
         }
         Err(why) => {
@@ -145,7 +148,8 @@ fn guest_check(kernel: &Kernel, agent: &Agent) -> Outcome<Check> {
     Ok(match life.and_then(|life| life.result) {
         Ok(()) => Check::ok(name, Need::Essential, "boots, does its job, powers off"),
         Err(why) => {
-            let remedy = "whichfs lab exec --fs ext4 -- true shows more; report it with that output";
+            let remedy =
+                "whichfs lab exec --fs ext4 -- true shows more; report it with that output";
             Check::missing(name, Need::Essential, why.to_string(), NO_TRIALS, remedy)
         }
     })
@@ -177,7 +181,7 @@ fn directory(name: &str, path: Outcome<PathBuf>) -> Check {
         Err(why) => return missing(&name, &why, lost, "set HOME"),
     };
     let existing = existing(&path);
-    match access(existing, Access::WRITE_OK | Access::EXEC_OK) {
+    match try_to_write(existing) {
         Ok(()) => Check::ok(name, Need::Essential, path.display().to_string()),
         Err(why) => {
             let found = format!("{} cannot be written: {why}", existing.display());
@@ -187,9 +191,19 @@ fn directory(name: &str, path: Outcome<PathBuf>) -> Check {
     }
 }
 
+/// Makes a file in `directory` and removes it: access rights alone do not tell of read-only
+/// mounts, and to root they tell nothing.
+fn try_to_write(directory: &Path) -> std::io::Result<()> {
+    let probe = directory.join(format!(".whichfs-doctor-{}", std::process::id()));
+    std::fs::File::create_new(&probe)?;
+    std::fs::remove_file(&probe)
+}
+
 /// The nearest directory at or above `path` that exists.
 fn existing(path: &Path) -> &Path {
-    path.ancestors().find(|path| path.is_dir()).unwrap_or(Path::new("/"))
+    path.ancestors()
+        .find(|path| path.is_dir())
+        .unwrap_or(Path::new("/"))
 }
 
 fn free_space() -> Check {
@@ -200,7 +214,12 @@ fn free_space() -> Check {
     });
     match found {
         Ok(free) => enough(free),
-        Err(why) => missing(name, &why, "it is not known whether there is room", "set HOME"),
+        Err(why) => missing(
+            name,
+            &why,
+            "it is not known whether there is room",
+            "set HOME",
+        ),
     }
 }
 
@@ -210,7 +229,10 @@ fn enough(free: u64) -> Check {
     if free >= CACHE_FREE {
         return Check::ok(name, Need::Extra, found);
     }
-    let lost = format!("kernel builds and images may fail below {}", Bytes(CACHE_FREE));
+    let lost = format!(
+        "kernel builds and images may fail below {}",
+        Bytes(CACHE_FREE)
+    );
     let remedy = "free some, or set XDG_CACHE_HOME to a place that has it";
     Check::missing(name, Need::Extra, found, lost, remedy)
 }
@@ -223,7 +245,11 @@ fn store() -> Check {
         Err(why) => return missing(name, &why, "no results are kept", "set HOME"),
     };
     if !path.exists() {
-        return Check::ok(name, Need::Essential, format!("none yet; {}", path.display()));
+        return Check::ok(
+            name,
+            Need::Essential,
+            format!("none yet; {}", path.display()),
+        );
     }
     match Store::open_with_timeout(&path, STORE_WAIT) {
         Ok(_) => Check::ok(name, Need::Essential, path.display().to_string()),
@@ -264,7 +290,7 @@ mod tests {
     #[test]
     fn a_directory_that_does_not_exist_yet_is_judged_by_the_one_above() {
         assert!(directory("x", Ok("/tmp/whichfs-not-there/deeper".into())).ok);
-        assert!(!directory("x", Ok("/proc/self/fd/deeper".into())).ok);
+        assert!(!directory("x", Ok("/proc/self/fdinfo/deeper".into())).ok);
         let nowhere = Failure::environment("neither HOME");
         assert!(!directory("x", Err(nowhere)).ok);
     }

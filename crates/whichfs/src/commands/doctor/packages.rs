@@ -20,25 +20,30 @@ struct Package<'a> {
 
 /// One check for each package.
 pub(super) fn check() -> Vec<Check> {
-    rows(TABLE).map(|row| row.checked(present(row.check))).collect()
+    rows(TABLE)
+        .map(|row| row.checked(present(row.check)))
+        .collect()
 }
 
 /// The rows of the table; the house rules check that each is whole.
 fn rows(table: &str) -> impl Iterator<Item = Package<'_>> {
-    table.lines().filter(|line| !line.starts_with('#')).filter_map(|line| {
-        let mut columns = line.split('\t');
-        Some(Package {
-            package: columns.next()?,
-            check: columns.next()?,
-            need: match columns.next()? {
-                "essential" => Need::Essential,
-                "candidate" => Need::Candidate,
-                _ => Need::Extra,
-            },
-            purpose: columns.next()?,
-            without: columns.next()?,
+    table
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .filter_map(|line| {
+            let mut columns = line.split('\t');
+            Some(Package {
+                package: columns.next()?,
+                check: columns.next()?,
+                need: match columns.next()? {
+                    "essential" => Need::Essential,
+                    "candidate" => Need::Candidate,
+                    _ => Need::Extra,
+                },
+                purpose: columns.next()?,
+                without: columns.next()?,
+            })
         })
-    })
 }
 
 impl Package<'_> {
@@ -98,7 +103,10 @@ fn cargo(wanted: &str) -> Option<String> {
 /// What a tool answers to `--version`.
 fn said(tool: &Path) -> Option<String> {
     let output = Command::new(tool).arg("--version").output().ok()?;
-    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+    output
+        .status
+        .success()
+        .then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// `cargo 1.96.0 (…)` → (1, 96).
@@ -117,7 +125,9 @@ mod tests {
 
     #[test]
     fn every_row_of_the_table_is_read_with_a_check_that_is_known() {
-        let lines = TABLE.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let lines = TABLE
+            .lines()
+            .filter(|line| !line.is_empty() && !line.starts_with('#'));
         assert_eq!(rows(TABLE).count(), lines.count());
         for row in rows(TABLE) {
             let kind = row.check.split(':').next().unwrap_or_default();
@@ -131,7 +141,10 @@ mod tests {
         for candidate in whichfs_fs::candidates() {
             for package in candidate.facts().packages {
                 let row = rows(TABLE).find(|row| row.package == *package);
-                assert!(row.is_some_and(|row| row.need == Need::Candidate), "{package}");
+                assert!(
+                    row.is_some_and(|row| row.need == Need::Candidate),
+                    "{package}"
+                );
             }
         }
     }
