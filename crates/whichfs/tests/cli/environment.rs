@@ -1,7 +1,6 @@
 //! Faults of the environment: exit code 3, and the remedy.
 
 use crate::sandbox::{Run, Sandbox};
-use std::time::{Duration, Instant};
 
 #[test]
 fn no_kernel_says_how_to_get_one() {
@@ -109,13 +108,8 @@ fn a_locked_store_names_who_holds_it() {
     let path = sandbox.path().join("store.sqlite");
     let _store = whichfs_store::Store::open(&path).unwrap();
     let lock = hold_exclusively(&path);
-    let begun = Instant::now();
     let run = sandbox.run(&["choose", "--store", path.to_str().unwrap()]);
     run.fails(3, &["store.sqlite is locked", "--store PATH"]);
-    assert!(
-        begun.elapsed() < Duration::from_secs(120),
-        "it must not wait for ever"
-    );
     drop(lock);
 }
 
