@@ -335,5 +335,7 @@ fn pieces(offset: u64, bytes: u64) -> impl Iterator<Item = Piece> {
 /// Whether all bytes are zero, compared a block at a time: mkfs writes hundreds of MiB of zeros.
 fn is_zero(bytes: &[u8]) -> bool {
     const ZEROS: [u8; 4096] = [0; 4096];
-    bytes.chunks(ZEROS.len()).all(|block| *block == ZEROS[..block.len()])
+    bytes
+        .chunks(ZEROS.len())
+        .all(|block| *block == ZEROS[..block.len()])
 }

@@ -79,7 +79,9 @@ impl BlockRequest<'_> {
         };
         let wants_writable = matches!(operation, BlockOperation::Read | BlockOperation::Identify);
         if data.iter().any(|s| s.device_writes != wants_writable) {
-            return Err(bad(format!("{operation:?} with data in the wrong direction")));
+            return Err(bad(format!(
+                "{operation:?} with data in the wrong direction"
+            )));
         }
         Ok(BlockRequest {
             operation,
@@ -118,7 +120,11 @@ impl BlockGeometry {
         const FLUSH: u64 = 1 << 9;
         const DISCARD: u64 = 1 << 13;
         let flush = if self.write_cache { FLUSH } else { 0 };
-        let discard = if self.discard_bytes.is_some() { DISCARD } else { 0 };
+        let discard = if self.discard_bytes.is_some() {
+            DISCARD
+        } else {
+            0
+        };
         VERSION_1 | INDIRECT_DESC | SEG_MAX | BLK_SIZE | flush | discard
     }
 
@@ -163,8 +169,15 @@ mod tests {
     fn a_write_is_split_into_header_data_and_status() {
         let mut memory = memory(0, 4096);
         let header = [&1_u32.to_le_bytes()[..], &[0; 4], &8_u64.to_le_bytes()].concat();
-        memory.slice_mut(0, 16).expect("in memory").copy_from_slice(&header);
-        let segments = [segment(0, 16, false), segment(512, 1024, false), segment(64, 1, true)];
+        memory
+            .slice_mut(0, 16)
+            .expect("in memory")
+            .copy_from_slice(&header);
+        let segments = [
+            segment(0, 16, false),
+            segment(512, 1024, false),
+            segment(64, 1, true),
+        ];
         let request = BlockRequest::parse(&memory, &segments).expect("valid");
         assert_eq!(request.operation, BlockOperation::Write);
         assert_eq!((request.offset, request.bytes()), (4096, 1024));
@@ -174,8 +187,15 @@ mod tests {
     #[test]
     fn data_in_the_wrong_direction_is_an_error() {
         let memory = memory(0, 4096);
-        let segments = [segment(0, 16, false), segment(512, 512, false), segment(64, 1, true)];
-        assert!(BlockRequest::parse(&memory, &segments).is_err(), "a read of readable data");
+        let segments = [
+            segment(0, 16, false),
+            segment(512, 512, false),
+            segment(64, 1, true),
+        ];
+        assert!(
+            BlockRequest::parse(&memory, &segments).is_err(),
+            "a read of readable data"
+        );
     }
 
     #[test]

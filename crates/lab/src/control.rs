@@ -78,7 +78,10 @@ impl Control {
 /// The event in a write request: JSON, padded with zeros.
 fn event(request: &BlockRequest, memory: &GuestMemory) -> Result<Event, LabError> {
     if request.bytes() > EVENT_BYTES_MAX {
-        let what = format!("an event of {} bytes: at most {EVENT_BYTES_MAX}", request.bytes());
+        let what = format!(
+            "an event of {} bytes: at most {EVENT_BYTES_MAX}",
+            request.bytes()
+        );
         return Err(LabError::protocol("control", what));
     }
     let mut text = Vec::with_capacity(request.bytes() as usize);
@@ -88,7 +91,10 @@ fn event(request: &BlockRequest, memory: &GuestMemory) -> Result<Event, LabError
     let end = text.iter().position(|&b| b == 0).unwrap_or(text.len());
     serde_json::from_slice(&text[..end]).map_err(|error| {
         let shown = String::from_utf8_lossy(&text[..end.min(200)]).into_owned();
-        LabError::protocol("control", format!("an event that is not one ({error}): {shown}"))
+        LabError::protocol(
+            "control",
+            format!("an event that is not one ({error}): {shown}"),
+        )
     })
 }
 
@@ -133,7 +139,10 @@ mod tests {
         let control = Control::new(b"");
         let mut memory = memory(0, 8192);
         let text = br#"{"event":"done"}"#;
-        memory.slice_mut(512, text.len()).expect("in memory").copy_from_slice(text);
+        memory
+            .slice_mut(512, text.len())
+            .expect("in memory")
+            .copy_from_slice(text);
         let segments = data(512, 512, false);
         let write = request(BlockOperation::Write, 1 << 20, &segments);
         let (_, _, event) = control.serve(&write, &mut memory).expect("valid");

@@ -75,9 +75,7 @@ impl Device {
         let code = message.header.request;
         let answer = match request {
             Request::Kick(0) => return Ok(Some((Effect::Kick, wants_reply))),
-            Request::GetFeatures => {
-                Some(geometry(&self.backend).features() | F_PROTOCOL_FEATURES)
-            }
+            Request::GetFeatures => Some(geometry(&self.backend).features() | F_PROTOCOL_FEATURES),
             Request::GetProtocolFeatures => Some(PROTOCOL_FEATURES),
             Request::GetConfig { offset, size } => {
                 self.reply_config(code, offset, size)?;
@@ -157,9 +155,12 @@ impl Device {
             let status_at = request.status_at;
             let (at, status, written) = match &mut self.backend {
                 Backend::Card(disk) => {
-                    let served = disk
-                        .serve(now, &request, &mut self.memory, trace)
-                        .map_err(|why| LabError::Contents { disk: self.index, why })?;
+                    let served =
+                        disk.serve(now, &request, &mut self.memory, trace)
+                            .map_err(|why| LabError::Contents {
+                                disk: self.index,
+                                why,
+                            })?;
                     (served.at, served.status, served.written)
                 }
                 Backend::Control(control) => {
@@ -205,7 +206,8 @@ impl Device {
             let Some(pending) = self.pending.pop_front() else {
                 break;
             };
-            self.ring.push(&mut self.memory, pending.head, pending.written)?;
+            self.ring
+                .push(&mut self.memory, pending.head, pending.written)?;
             any = true;
         }
         Ok(any)
@@ -219,7 +221,9 @@ impl Device {
 
     /// The channel on which the guest answers notifications.
     pub(crate) fn channel_mut(&mut self) -> Result<&mut UnixStream, LabError> {
-        self.channel.as_mut().ok_or_else(|| bad("no backend channel".into()))
+        self.channel
+            .as_mut()
+            .ok_or_else(|| bad("no backend channel".into()))
     }
 }
 

@@ -84,7 +84,10 @@ impl Disk {
             }
             BlockOperation::Identify => {
                 let id = b"whichfs-card";
-                let Some(first) = request.data.first().filter(|s| s.bytes as usize >= id.len())
+                let Some(first) = request
+                    .data
+                    .first()
+                    .filter(|s| s.bytes as usize >= id.len())
                 else {
                     return Ok(refuse(now, BlockStatus::IoError));
                 };
@@ -119,7 +122,9 @@ impl Disk {
     }
 
     fn holds(&self, offset: u64, bytes: u64) -> bool {
-        offset.checked_add(bytes).is_some_and(|end| end <= self.geometry.bytes)
+        offset
+            .checked_add(bytes)
+            .is_some_and(|end| end <= self.geometry.bytes)
     }
 
     fn transfer(
@@ -132,10 +137,14 @@ impl Disk {
         for segment in request.data {
             let bytes = segment.bytes as usize;
             if reads {
-                let out = memory.slice_mut(segment.address, bytes).map_err(|e| e.to_string())?;
+                let out = memory
+                    .slice_mut(segment.address, bytes)
+                    .map_err(|e| e.to_string())?;
                 self.contents.read(at, out).map_err(not_kept)?;
             } else {
-                let data = memory.slice(segment.address, bytes).map_err(|e| e.to_string())?;
+                let data = memory
+                    .slice(segment.address, bytes)
+                    .map_err(|e| e.to_string())?;
                 self.contents.write(at, data).map_err(not_kept)?;
             }
             at += bytes as u64;
@@ -164,10 +173,7 @@ fn refuse(at: Nanos, status: BlockStatus) -> Served {
 }
 
 /// The `(offset, bytes)` ranges of a discard request.
-fn discard_ranges(
-    request: &BlockRequest,
-    memory: &GuestMemory,
-) -> Result<Vec<(u64, u64)>, String> {
+fn discard_ranges(request: &BlockRequest, memory: &GuestMemory) -> Result<Vec<(u64, u64)>, String> {
     const RANGE_BYTES: u64 = 16;
     let mut ranges = Vec::new();
     for segment in request.data {

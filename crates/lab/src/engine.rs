@@ -292,7 +292,9 @@ impl<'a> Engine<'a> {
         }
         loop {
             let wish = self.wish();
-            let due = self.next_completion().filter(|at| wish.is_none_or(|wish| at.0 <= wish));
+            let due = self
+                .next_completion()
+                .filter(|at| wish.is_none_or(|wish| at.0 <= wish));
             let Some(at) = due else {
                 return self.run_guest(wish.unwrap_or(NEVER));
             };
@@ -358,7 +360,9 @@ impl<'a> Engine<'a> {
         match poll(&mut fds, Some(&self.watch.poll_time())) {
             Ok(ready) => Ok(ready > 0),
             Err(rustix::io::Errno::INTR) => Ok(false),
-            Err(e) => Err(LabError::io("wait for the guest's acknowledgement")(e.into())),
+            Err(e) => Err(LabError::io("wait for the guest's acknowledgement")(
+                e.into(),
+            )),
         }
     }
 
@@ -394,7 +398,9 @@ impl<'a> Engine<'a> {
         let free_until = self.free_until();
         if self.shares() {
             self.schedule.guest_runs(time, free_until);
-            return self.calendar.send(&Message::new(Operation::Run, time).encode());
+            return self
+                .calendar
+                .send(&Message::new(Operation::Run, time).encode());
         }
         self.free_until_by_message(free_until)?;
         self.tell(Message::new(Operation::Run, time))
@@ -462,6 +468,9 @@ impl<'a> Engine<'a> {
     }
 
     fn next_completion(&self) -> Option<Nanos> {
-        self.devices.iter().filter_map(Device::next_completion).min()
+        self.devices
+            .iter()
+            .filter_map(Device::next_completion)
+            .min()
     }
 }

@@ -58,7 +58,10 @@ impl GuestDirectory {
         let name = format!("{DIRECTORY_PREFIX}{}-{number}", std::process::id());
         let path = parent.join(name);
         let made = fs::DirBuilder::new().mode(0o700).create(&path);
-        made.map_err(LabError::io(format!("make {} (set TMPDIR elsewhere)", path.display())))?;
+        made.map_err(LabError::io(format!(
+            "make {} (set TMPDIR elsewhere)",
+            path.display()
+        )))?;
         let handle = rustix::fs::open(&path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
             .map_err(|e| LabError::io(format!("open {}", path.display()))(e.into()))?;
         Ok(GuestDirectory { path, handle })
@@ -134,8 +137,16 @@ fn fit_for_memory(directory: &Path, memory_mib: u64) -> Result<(), String> {
     rustix::fs::ftruncate(&file, 4096).map_err(|e| e.to_string())?;
     let protection = ProtFlags::READ | ProtFlags::EXEC;
     // SAFETY: a fresh mapping of our own file at an address of the kernel's choice.
-    let mapped =
-        unsafe { mmap(std::ptr::null_mut(), 4096, protection, MapFlags::SHARED, &file, 0) };
+    let mapped = unsafe {
+        mmap(
+            std::ptr::null_mut(),
+            4096,
+            protection,
+            MapFlags::SHARED,
+            &file,
+            0,
+        )
+    };
     match mapped {
         Ok(address) => {
             // SAFETY: unmaps exactly what was just mapped.
@@ -154,10 +165,7 @@ pub struct Guest {
 
 impl Guest {
     /// Starts the guest in `directory`, where the engine already listens.
-    pub fn start(
-        process: &GuestProcess,
-        directory: &GuestDirectory,
-    ) -> Result<Guest, LabError> {
+    pub fn start(process: &GuestProcess, directory: &GuestDirectory) -> Result<Guest, LabError> {
         if !process.kernel.is_file() {
             return Err(LabError::NoKernel {
                 path: process.kernel.to_path_buf(),
@@ -167,7 +175,11 @@ impl Guest {
         fs::write(&initramfs, process.initramfs)
             .map_err(LabError::io(format!("write {}", initramfs.display())))?;
         let console = open_console(&directory.path)?;
-        let output = || console.try_clone().map_err(LabError::io("duplicate the console"));
+        let output = || {
+            console
+                .try_clone()
+                .map_err(LabError::io("duplicate the console"))
+        };
         let mut command = Command::new(process.kernel);
         command
             .args(command_line(process))
@@ -222,7 +234,11 @@ impl Guest {
             return vec!["(the console could not be read)".into()];
         }
         let text = String::from_utf8_lossy(&text);
-        let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|l| !l.is_empty()).collect();
+        let lines: Vec<&str> = text
+            .lines()
+            .map(str::trim_end)
+            .filter(|l| !l.is_empty())
+            .collect();
         let (head, tail) = lines.split_at(lines.len().saturating_sub(TAIL_LINES));
         let panic = head.iter().filter(|line| line.contains(PANIC)).take(1);
         panic.chain(tail).map(|line| (*line).to_owned()).collect()
@@ -230,13 +246,20 @@ impl Guest {
 
     /// Seconds of CPU that the guest and its processes have used.
     pub fn cpu_seconds(&self) -> f64 {
-        let ticks: u64 = session_processes(self.pid()).into_iter().map(|(_, ticks)| ticks).sum();
+        let ticks: u64 = session_processes(self.pid())
+            .into_iter()
+            .map(|(_, ticks)| ticks)
+            .sum();
         ticks as f64 / rustix::param::clock_ticks_per_second() as f64
     }
 
     /// How the process ended, if it has.
     pub fn ended(&mut self) -> Option<String> {
-        self.child.try_wait().ok().flatten().map(|status| status.to_string())
+        self.child
+            .try_wait()
+            .ok()
+            .flatten()
+            .map(|status| status.to_string())
     }
 
     /// Waits for the process to end, at most `tries` times 10 ms, then kills it.
@@ -354,7 +377,9 @@ mod tests {
     fn what_a_killed_engine_left_is_removed() {
         let parent = tempfile::tempdir().expect("a temporary directory");
         let stale = parent.path().join(format!("{DIRECTORY_PREFIX}4194999-0"));
-        let own = parent.path().join(format!("{DIRECTORY_PREFIX}{}-9", std::process::id()));
+        let own = parent
+            .path()
+            .join(format!("{DIRECTORY_PREFIX}{}-9", std::process::id()));
         fs::create_dir(&stale).expect("made");
         fs::create_dir(&own).expect("made");
         remove_stale(parent.path());
@@ -373,7 +398,10 @@ mod tests {
             control: "vdb",
         };
         let line = command_line(&process).join(" ");
-        assert!(!line.contains('/') || line.matches('/').count() == 1, "only uml_dir=./: {line}");
+        assert!(
+            !line.contains('/') || line.matches('/').count() == 1,
+            "only uml_dir=./: {line}"
+        );
         assert!(line.contains("virtio_uml.device=d1:2"));
     }
 

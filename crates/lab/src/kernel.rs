@@ -23,7 +23,10 @@ impl Kernel {
         })?;
         Ok(Kernel {
             path: path.to_path_buf(),
-            sha256: Sha256::digest(&image).iter().map(|b| format!("{b:02x}")).collect(),
+            sha256: Sha256::digest(&image)
+                .iter()
+                .map(|b| format!("{b:02x}"))
+                .collect(),
             release: release(&image).unwrap_or_else(|| "unknown".into()),
         })
     }
@@ -40,7 +43,8 @@ fn release(image: &[u8]) -> Option<String> {
             let rest = &image[at + BANNER.len()..];
             let end = rest.iter().take(64).position(|&b| b == b' ')?;
             let text = std::str::from_utf8(&rest[..end]).ok()?;
-            text.starts_with(|c: char| c.is_ascii_digit()).then(|| text.to_owned())
+            text.starts_with(|c: char| c.is_ascii_digit())
+                .then(|| text.to_owned())
         })
 }
 

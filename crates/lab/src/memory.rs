@@ -24,7 +24,11 @@ impl GuestMemory {
     /// Maps `regions`, whose files are `files`, in the same order.
     pub fn map(regions: &[Region], files: Vec<OwnedFd>) -> Result<GuestMemory, LabError> {
         if regions.len() != files.len() {
-            return Err(bad(format!("{} regions, {} files", regions.len(), files.len())));
+            return Err(bad(format!(
+                "{} regions, {} files",
+                regions.len(),
+                files.len()
+            )));
         }
         let mut memory = GuestMemory::default();
         for (region, file) in regions.iter().zip(files) {
@@ -67,7 +71,9 @@ impl GuestMemory {
                 return Ok(unsafe { region.base.add(offset as usize) });
             }
         }
-        Err(bad(format!("{bytes} bytes at {address:#x} are not guest memory")))
+        Err(bad(format!(
+            "{bytes} bytes at {address:#x} are not guest memory"
+        )))
     }
 }
 
@@ -78,7 +84,9 @@ impl Mapped {
             .st_size as u64;
         let end = region.file_offset.checked_add(region.bytes);
         if region.bytes == 0 || end.is_none_or(|end| end > size) {
-            return Err(bad(format!("{region:?} does not fit its file of {size} bytes")));
+            return Err(bad(format!(
+                "{region:?} does not fit its file of {size} bytes"
+            )));
         }
         let bytes = region.bytes as usize;
         // SAFETY: a fresh shared mapping at an address of the kernel's choice.

@@ -64,13 +64,17 @@ impl Ring {
         let index = u16::from_le_bytes(memory.array(self.address.available.saturating_add(2))?);
         let waiting = index.wrapping_sub(self.next_available);
         if u32::from(waiting) > self.entries {
-            return Err(bad(format!("{waiting} requests in a ring of {}", self.entries)));
+            return Err(bad(format!(
+                "{waiting} requests in a ring of {}",
+                self.entries
+            )));
         }
         if waiting == 0 {
             return Ok(None);
         }
         let slot = u64::from(self.next_available) % u64::from(self.entries);
-        let head = u16::from_le_bytes(memory.array(self.address.available.saturating_add(4 + 2 * slot))?);
+        let head =
+            u16::from_le_bytes(memory.array(self.address.available.saturating_add(4 + 2 * slot))?);
         self.next_available = self.next_available.wrapping_add(1);
         segments.clear();
         collect(
@@ -177,7 +181,10 @@ mod tests {
     }
 
     fn put(memory: &mut GuestMemory, at: u64, bytes: &[u8]) {
-        memory.slice_mut(at, bytes.len()).expect("in memory").copy_from_slice(bytes);
+        memory
+            .slice_mut(at, bytes.len())
+            .expect("in memory")
+            .copy_from_slice(bytes);
     }
 
     fn descriptor(address: u64, bytes: u32, flags: u16, next: u16) -> Vec<u8> {
@@ -199,7 +206,11 @@ mod tests {
     fn a_chain_is_followed_and_given_back() {
         let (mut ring, mut memory) = (ring(), memory(0, 0x8000));
         put(&mut memory, TABLE, &descriptor(0x4000, 16, FLAG_NEXT, 2));
-        put(&mut memory, TABLE + 32, &descriptor(0x5000, 512, FLAG_WRITE, 0));
+        put(
+            &mut memory,
+            TABLE + 32,
+            &descriptor(0x5000, 512, FLAG_WRITE, 0),
+        );
         offer(&mut memory, 0);
         let mut segments = Vec::new();
         assert_eq!(ring.pop(&memory, &mut segments).expect("valid"), Some(0));
@@ -221,8 +232,16 @@ mod tests {
     #[test]
     fn nested_indirect_tables_are_an_error() {
         let (mut ring, mut memory) = (ring(), memory(0, 0x8000));
-        put(&mut memory, TABLE, &descriptor(0x4000, 16, FLAG_INDIRECT, 0));
-        put(&mut memory, 0x4000, &descriptor(0x5000, 16, FLAG_INDIRECT, 0));
+        put(
+            &mut memory,
+            TABLE,
+            &descriptor(0x4000, 16, FLAG_INDIRECT, 0),
+        );
+        put(
+            &mut memory,
+            0x4000,
+            &descriptor(0x5000, 16, FLAG_INDIRECT, 0),
+        );
         offer(&mut memory, 0);
         assert!(ring.pop(&memory, &mut Vec::new()).is_err());
     }

@@ -47,7 +47,10 @@ impl Agent {
         }
         Ok(Agent {
             path: path.to_path_buf(),
-            sha256: Sha256::digest(&program).iter().map(|b| format!("{b:02x}")).collect(),
+            sha256: Sha256::digest(&program)
+                .iter()
+                .map(|b| format!("{b:02x}"))
+                .collect(),
             program,
         })
     }
@@ -213,8 +216,9 @@ fn verdict(
         }
     }
     // A guest whose engine gave up panics because of that: the engine's reason is the cause.
-    let engine_gave_up =
-        looped.as_ref().is_err_and(|e| !matches!(e, LabError::GuestEnded { .. } | LabError::Io { .. }));
+    let engine_gave_up = looped
+        .as_ref()
+        .is_err_and(|e| !matches!(e, LabError::GuestEnded { .. } | LabError::Io { .. }));
     if engine_gave_up {
         return looped;
     }

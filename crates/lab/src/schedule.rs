@@ -71,7 +71,9 @@ impl Schedule {
         let schedule = Schedule { base, file };
         schedule.u32_at(VERSION_AT).store(VERSION, SeqCst);
         schedule.u32_at(LENGTH_AT).store(TOTAL_BYTES as u32, SeqCst);
-        schedule.u16_at(MAX_CLIENTS_AT).store(CLIENTS as u16, SeqCst);
+        schedule
+            .u16_at(MAX_CLIENTS_AT)
+            .store(CLIENTS as u16, SeqCst);
         schedule
             .client_u32(ENGINE_ID, CAPABILITY_AT)
             .store(CAPABILITY_TIME_SHARE | CAPABILITY_DOORBELLS, SeqCst);
@@ -100,7 +102,8 @@ impl Schedule {
 
     /// The guest is to see completions of device `index` when it runs.
     pub fn call(&self, index: usize) {
-        self.client_u64(GUEST_ID, CALLS_AT).fetch_or(1 << index, SeqCst);
+        self.client_u64(GUEST_ID, CALLS_AT)
+            .fetch_or(1 << index, SeqCst);
     }
 
     /// The time of whoever runs.
@@ -192,9 +195,13 @@ mod tests {
     #[test]
     fn a_request_is_seen_only_with_its_flag() {
         let schedule = Schedule::new().expect("memfd and mmap work here");
-        schedule.client_u64(GUEST_ID, REQUEST_TIME_AT).store(77, SeqCst);
+        schedule
+            .client_u64(GUEST_ID, REQUEST_TIME_AT)
+            .store(77, SeqCst);
         assert_eq!(schedule.guest_request(), None);
-        schedule.client_u32(GUEST_ID, FLAGS_AT).store(FLAG_REQUEST_RUN, SeqCst);
+        schedule
+            .client_u32(GUEST_ID, FLAGS_AT)
+            .store(FLAG_REQUEST_RUN, SeqCst);
         assert_eq!(schedule.guest_request(), Some(77));
     }
 }

@@ -52,7 +52,9 @@ impl Peer {
     /// Takes the guest's connection, if this end still listens; true if it did.
     pub(crate) fn accept(&mut self) -> Result<bool, LabError> {
         if let Peer::Listening(listener) = self {
-            let (stream, _) = listener.accept().map_err(LabError::io("accept the guest"))?;
+            let (stream, _) = listener
+                .accept()
+                .map_err(LabError::io("accept the guest"))?;
             *self = Peer::Connected(stream);
             return Ok(true);
         }
@@ -62,9 +64,10 @@ impl Peer {
     fn stream(&mut self) -> Result<&mut UnixStream, LabError> {
         match self {
             Peer::Connected(stream) => Ok(stream),
-            Peer::Listening(_) | Peer::Closed => {
-                Err(LabError::protocol("calendar", "a message without a connection"))
-            }
+            Peer::Listening(_) | Peer::Closed => Err(LabError::protocol(
+                "calendar",
+                "a message without a connection",
+            )),
         }
     }
 
@@ -82,7 +85,10 @@ impl Peer {
     ) -> Result<(), LabError> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FILES_MAX))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
-        assert!(ancillary.push(SendAncillaryMessage::ScmRights(files)), "FILES_MAX files fit");
+        assert!(
+            ancillary.push(SendAncillaryMessage::ScmRights(files)),
+            "FILES_MAX files fit"
+        );
         let data = [IoSlice::new(bytes)];
         let sent = sendmsg(self.stream()?, &data, &mut ancillary, SendFlags::NOSIGNAL)
             .map_err(|e| LabError::io("send files to the guest")(e.into()))?;
@@ -132,7 +138,9 @@ impl Peer {
 }
 
 fn read_rest(stream: &mut UnixStream, out: &mut [u8]) -> Result<(), LabError> {
-    stream.read_exact(out).map_err(LabError::io("read the rest of a vhost-user message"))
+    stream
+        .read_exact(out)
+        .map_err(LabError::io("read the rest of a vhost-user message"))
 }
 
 fn receive(
@@ -193,7 +201,9 @@ mod tests {
     #[test]
     fn two_messages_at_once_are_read_one_by_one() {
         let (mut peer, mut guest) = pair();
-        guest.write_all(&[crate::vhost::call(0), crate::vhost::call(1)].concat()).expect("written");
+        guest
+            .write_all(&[crate::vhost::call(0), crate::vhost::call(1)].concat())
+            .expect("written");
         for index in [0, 1] {
             let got = peer.receive_vhost().expect("valid").expect("open");
             assert_eq!(got.payload[0], index);

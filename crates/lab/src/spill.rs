@@ -19,16 +19,19 @@ impl SpillFile {
     /// If no file can be made there.
     pub fn new(directory: &Path) -> Result<SpillFile, LabError> {
         use rustix::fs::{Mode, OFlags};
-        let cannot = |e: std::io::Error| {
-            LabError::io(format!("make a file in {}", directory.display()))(e)
-        };
+        let cannot =
+            |e: std::io::Error| LabError::io(format!("make a file in {}", directory.display()))(e);
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         match rustix::fs::open(directory, flags, Mode::RUSR | Mode::WUSR) {
             Ok(file) => Ok(SpillFile { file: file.into() }),
             // Some filesystems know no files without names: the name goes at once.
             Err(rustix::io::Errno::OPNOTSUPP) => {
                 let path = directory.join(format!("spill-{}", std::process::id()));
-                let file = File::options().read(true).write(true).create_new(true).open(&path);
+                let file = File::options()
+                    .read(true)
+                    .write(true)
+                    .create_new(true)
+                    .open(&path);
                 let file = file.map_err(cannot)?;
                 std::fs::remove_file(&path).map_err(cannot)?;
                 Ok(SpillFile { file })
@@ -57,7 +60,9 @@ mod tests {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let mut spill = SpillFile::new(directory.path()).expect("a file");
         for slot in [3, 0] {
-            spill.write_slot(slot, &vec![slot as u8 + 1; CHUNK_BYTES as usize]).expect("written");
+            spill
+                .write_slot(slot, &vec![slot as u8 + 1; CHUNK_BYTES as usize])
+                .expect("written");
         }
         let mut chunk = vec![0; CHUNK_BYTES as usize];
         spill.read_slot(3, &mut chunk).expect("read");

@@ -199,7 +199,9 @@ pub fn check_call_reply(bytes: &[u8; CALL_REPLY_BYTES]) -> Result<(), LabError> 
     let header = Header::decode(&head)?;
     let status = Fields(&bytes[HEADER_BYTES..]).u64(0)?;
     if header.flags & FLAG_REPLY == 0 || header.size != 8 || status != 0 {
-        return Err(bad(format!("a completion was answered with {header:?}, status {status}")));
+        return Err(bad(format!(
+            "a completion was answered with {header:?}, status {status}"
+        )));
     }
     Ok(())
 }
@@ -241,7 +243,12 @@ impl Fields<'_> {
         self.0
             .get(at..at + N)
             .map(|bytes| std::array::from_fn(|i| bytes[i]))
-            .ok_or_else(|| bad(format!("a payload of {} bytes ends too early", self.0.len())))
+            .ok_or_else(|| {
+                bad(format!(
+                    "a payload of {} bytes ends too early",
+                    self.0.len()
+                ))
+            })
     }
 
     fn u32(&self, at: usize) -> Result<u32, LabError> {
@@ -318,6 +325,9 @@ mod tests {
         answer[4] = (VERSION | FLAG_REPLY) as u8;
         assert!(check_call_reply(&answer).is_ok());
         answer[HEADER_BYTES] = 1;
-        assert!(check_call_reply(&answer).is_err(), "status 1 must be noticed");
+        assert!(
+            check_call_reply(&answer).is_err(),
+            "status 1 must be noticed"
+        );
     }
 }

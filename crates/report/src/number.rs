@@ -42,7 +42,12 @@ pub(crate) fn scale(typical: f64, unit: &str) -> Scale {
 
 /// A unit as it is shown beside figures.
 fn brief(unit: &str) -> &str {
-    if unit == "operations/s" { "op/s" } else { unit }
+    match unit {
+        "operations/s" => "op/s",
+        // A plain ratio (write amplification).
+        "1" => "×",
+        other => other,
+    }
 }
 
 /// One unit for all candidates of a metric, so that its figures can be compared by eye.

@@ -206,9 +206,10 @@ impl Fact {
                 Value::Class(facts.crash_class.value),
                 &facts.crash_class.source,
             ),
-            Fact::InCurrentLinux => {
-                (flag(&facts.in_current_linux), &facts.in_current_linux.source)
-            }
+            Fact::InCurrentLinux => (
+                flag(&facts.in_current_linux),
+                &facts.in_current_linux.source,
+            ),
         }
     }
 

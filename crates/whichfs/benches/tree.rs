@@ -25,7 +25,10 @@ fn main() {
     let _ = std::fs::remove_dir_all(&directory);
     for (clock, ratios) in ["device", "cpu"].into_iter().zip(&mut ratios) {
         ratios.sort_by(f64::total_cmp);
-        println!("clock {clock}: {:.1} times faster than the card (median)", ratios[RUNS / 2]);
+        println!(
+            "clock {clock}: {:.1} times faster than the card (median)",
+            ratios[RUNS / 2]
+        );
     }
 }
 
@@ -33,7 +36,17 @@ fn main() {
 fn one(clock: &str, directory: &std::path::Path) -> f64 {
     let card = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/card-15mb.toml");
     let output = Command::new(env!("CARGO_BIN_EXE_whichfs"))
-        .args(["choose", "--candidates", "ext4", "--seeds", "1", "--jobs", "1", "--fresh", "--json"])
+        .args([
+            "choose",
+            "--candidates",
+            "ext4",
+            "--seeds",
+            "1",
+            "--jobs",
+            "1",
+            "--fresh",
+            "--json",
+        ])
         .args(["--card", card, "--size", TREE_MIB, "--clock", clock])
         .arg("--out")
         .arg(directory)
@@ -41,8 +54,14 @@ fn one(clock: &str, directory: &std::path::Path) -> f64 {
         .arg(directory.join(format!("{clock}.sqlite")))
         .output()
         .unwrap_or_else(|e| panic!("whichfs could not be started: {e}"));
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let verdict: serde_json::Value = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|e| panic!("no JSON from whichfs: {e}"));
-    verdict["virtual_s"].as_f64().unwrap_or_else(|| panic!("no virtual_s in {verdict}"))
+    verdict["virtual_s"]
+        .as_f64()
+        .unwrap_or_else(|| panic!("no virtual_s in {verdict}"))
 }

@@ -6,31 +6,52 @@ use whichfs_fs::{ImageBuild, Purpose, Recipe};
 /// The user's partition in commands.
 const PARTITION: &str = "$DEV";
 
-/// The commands for `candidate` on the bench's card; `None` if it does not fit it.
-pub fn commands(bench: &Bench, candidate: &str) -> Option<Vec<String>> {
-    let recipe = whichfs_fs::find(candidate).ok()?.recipe(&bench.geometry(), Purpose::User).ok()?;
-    Some(of_recipe(&recipe))
+/// The commands for `candidate` on the bench's card, to be mounted on `target` for good;
+/// `None` if it does not fit the card.
+pub fn commands(bench: &Bench, candidate: &str, target: &str) -> Option<Vec<String>> {
+    let recipe = whichfs_fs::find(candidate)
+        .ok()?
+        .recipe(&bench.geometry(), Purpose::User)
+        .ok()?;
+    Some(of_recipe(&recipe, target))
 }
 
 /// The commands of a recipe.
-pub fn of_recipe(recipe: &Recipe) -> Vec<String> {
-    let mut lines = vec!["DEV=/dev/mmcblk0p2   # your partition, begun on an AU boundary".to_owned()];
-    let line = |argv: &[String]| argv.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
+pub fn of_recipe(recipe: &Recipe, target: &str) -> Vec<String> {
+    let partition = "DEV=/dev/mmcblk0p2   # your partition, begun on an AU boundary";
+    let mut lines = vec![partition.to_owned()];
+    let line = |argv: &[String]| {
+        let words: Vec<String> = argv.iter().map(|word| quoted(word)).collect();
+        words.join(" ")
+    };
     lines.extend(recipe.mkfs.iter().map(|argv| line(argv)));
     if let Some(build) = &recipe.image {
         lines.push(
-            line(&build.argv).replace(ImageBuild::TREE, "rootfs").replace(ImageBuild::IMAGE, "image"),
+            line(&build.argv)
+                .replace(ImageBuild::TREE, "rootfs")
+                .replace(ImageBuild::IMAGE, "image"),
         );
-        lines.push(format!("dd if=image of={PARTITION} bs=1M oflag=direct conv=fsync"));
+        lines.push(format!(
+            "dd if=image of={PARTITION} bs=1M oflag=direct conv=fsync"
+        ));
     }
     let options = match recipe.mount_options.as_str() {
         "" => String::new(),
         options => format!(" -o {options}"),
     };
-    lines.push(format!("mount -t {}{options} {PARTITION} /mnt", recipe.kernel_fs));
     lines.push(format!(
-        "# fstab: PARTUUID=…  /  {}  {}  0  {}",
-        recipe.kernel_fs, recipe.fstab_options, recipe.fstab_passno
+        "mount -t {}{options} {PARTITION} /mnt",
+        recipe.kernel_fs
+    ));
+    // The root is checked before the others, if it is checked at all.
+    let pass = match (recipe.fstab_passno, target) {
+        (0, _) => 0,
+        (_, "/") => 1,
+        (pass, _) => pass,
+    };
+    lines.push(format!(
+        "# fstab: PARTUUID=…  {target}  {}  {}  0  {pass}",
+        recipe.kernel_fs, recipe.fstab_options
     ));
     lines
 }
@@ -53,7 +74,10 @@ mod tests {
 
     #[test]
     fn words_are_quoted_only_where_a_shell_needs_it() {
-        assert_eq!(quoted("stride=4,stripe_width=1024"), "stride=4,stripe_width=1024");
+        assert_eq!(
+            quoted("stride=4,stripe_width=1024"),
+            "stride=4,stripe_width=1024"
+        );
         assert_eq!(quoted("a b"), "'a b'");
         assert_eq!(quoted("it's"), r"'it'\''s'");
         assert_eq!(quoted("^has_journal"), "'^has_journal'");

@@ -1,7 +1,7 @@
 //! The workbench: what all trials of one run share, and how a trial is prepared on it.
 
 use crate::board::Board;
-use crate::cards::{CardState, NamedProfile, in_state, partition_offset};
+use crate::cards::{self, CardState, NamedProfile, in_state, partition_offset};
 use crate::clock::Clock;
 use crate::digest::sha256;
 use crate::failure::{Failure, Outcome};
@@ -97,22 +97,12 @@ impl Bench {
 
     /// The geometry that filesystems are tuned to.
     pub fn geometry(&self) -> Geometry {
-        let profile = &self.card.profile;
-        Geometry {
-            partition_bytes: self.partition_bytes(),
-            page_bytes: profile.page_bytes(),
-            write_unit_bytes: profile.write_unit_bytes(),
-            au_bytes: profile.au_bytes(),
-            discard: profile.discard_supported(),
-            flush: profile.has_cache(),
-        }
+        cards::geometry(&self.card.profile)
     }
 
     /// Size of the partition: from its offset to the last whole AU.
     pub fn partition_bytes(&self) -> u64 {
-        let profile = &self.card.profile;
-        let room = profile.capacity_bytes().saturating_sub(partition_offset(profile));
-        room - room % profile.au_bytes()
+        self.geometry().partition_bytes
     }
 
     /// Prepares one trial of `candidate` with `seed`.
@@ -134,7 +124,9 @@ impl Bench {
             tree: work.tree.clone(),
             unix: candidate.facts().unix_permissions,
         };
-        let image = images.of(candidate, &recipe, work, &spec, seed).map_err(NotHere::Failure)?;
+        let image = images
+            .of(candidate, &recipe, work, &spec, seed)
+            .map_err(NotHere::Failure)?;
         let mkfs: Vec<Vec<String>> = recipe.mkfs.iter().map(|argv| with_device(argv)).collect();
         let steps = whichfs_workload::steps(
             work.workload,
@@ -216,8 +208,8 @@ impl Bench {
     /// The disk of a trial: the card in its state, empty contents.
     pub fn disk(&self, profile: &Profile, seed: u64) -> Outcome<Disk> {
         let host = self.board.host(profile.interface());
-        let spill = SpillFile::new(&places::cache_directory("spill")?)
-            .map_err(Failure::environment)?;
+        let spill =
+            SpillFile::new(&places::cache_directory("spill")?).map_err(Failure::environment)?;
         Ok(Disk {
             card: self.card_of(profile, seed),
             contents: Contents::bounded(profile.capacity_bytes(), RESIDENT_BYTES, Box::new(spill)),
@@ -234,7 +226,9 @@ impl Bench {
 
     fn card_of(&self, profile: &Profile, seed: u64) -> Card {
         let mut used = lock(&self.used);
-        let card = used.entry(seed).or_insert_with(|| in_state(profile, self.card_state, seed));
+        let card = used
+            .entry(seed)
+            .or_insert_with(|| in_state(profile, self.card_state, seed));
         card.clone()
     }
 }
@@ -271,8 +265,12 @@ impl From<whichfs_fs::Unfit> for NotHere {
 
 /// Checks that the tools of `recipe` are installed.
 fn require_tools(candidate: &whichfs_fs::Candidate, recipe: &Recipe) -> Result<(), NotHere> {
-    let missing: Vec<&str> =
-        recipe.tools.iter().copied().filter(|tool| find(tool).is_none()).collect();
+    let missing: Vec<&str> = recipe
+        .tools
+        .iter()
+        .copied()
+        .filter(|tool| find(tool).is_none())
+        .collect();
     if missing.is_empty() {
         return Ok(());
     }
@@ -288,19 +286,30 @@ fn require_tools(candidate: &whichfs_fs::Candidate, recipe: &Recipe) -> Result<(
 
 /// `argv` with the guest's device in place of the placeholder.
 fn with_device(argv: &[String]) -> Vec<String> {
-    argv.iter().map(|word| word.replace(Recipe::DEVICE, DEVICE)).collect()
+    argv.iter()
+        .map(|word| word.replace(Recipe::DEVICE, DEVICE))
+        .collect()
 }
 
 /// The whole environment of a program in the guest.
 pub fn environment(extra: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-    let fixed = [("PATH", PATH), ("LC_ALL", "C"), ("HOME", "/tmp"), ("TZ", "UTC")];
-    let mut all: BTreeMap<String, String> =
-        fixed.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    let fixed = [
+        ("PATH", PATH),
+        ("LC_ALL", "C"),
+        ("HOME", "/tmp"),
+        ("TZ", "UTC"),
+    ];
+    let mut all: BTreeMap<String, String> = fixed
+        .iter()
+        .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+        .collect();
     all.extend(extra.clone());
     all
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     // A panic elsewhere does not make a cache of clones wrong.
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    mutex
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -11,7 +11,10 @@ use whichfs_card::Interface;
 pub const DEFAULT: &str = "generic-1ghz";
 
 static BUILTIN: &[(&str, &str)] = &[
-    ("beaglebone-black", include_str!("../../../boards/beaglebone-black.toml")),
+    (
+        "beaglebone-black",
+        include_str!("../../../boards/beaglebone-black.toml"),
+    ),
     (DEFAULT, include_str!("../../../boards/generic-1ghz.toml")),
     ("pandora", include_str!("../../../boards/pandora.toml")),
 ];
@@ -105,7 +108,10 @@ impl Board {
         if name.contains('/') || name.ends_with(".toml") {
             let text = std::fs::read_to_string(name)
                 .map_err(|e| Failure::input(format!("--board {name}: {e}")))?;
-            let stem = Path::new(name).file_stem().and_then(|s| s.to_str()).unwrap_or(name);
+            let stem = Path::new(name)
+                .file_stem()
+                .and_then(|s| s.to_str())
+                .unwrap_or(name);
             return Board::parse(stem, &text);
         }
         let names: Vec<&str> = BUILTIN.iter().map(|(name, _)| *name).collect();
@@ -113,8 +119,8 @@ impl Board {
     }
 
     fn parse(name: &str, text: &str) -> Outcome<Board> {
-        let file: BoardFile = toml::from_str(text)
-            .map_err(|e| Failure::input(format!("board {name}: {e}")))?;
+        let file: BoardFile =
+            toml::from_str(text).map_err(|e| Failure::input(format!("board {name}: {e}")))?;
         let board = Board {
             name: name.to_owned(),
             text: text.to_owned(),
@@ -127,18 +133,33 @@ impl Board {
     fn check(&self) -> Outcome {
         let file = &self.file;
         let mut ranges = vec![
-            ("cpu.picoseconds_per_block", file.cpu.picoseconds_per_block, 1, 10_000_000),
+            (
+                "cpu.picoseconds_per_block",
+                file.cpu.picoseconds_per_block,
+                1,
+                10_000_000,
+            ),
             ("cpu.clock_mhz", file.cpu.clock_mhz, 1, 100_000),
             ("cpu.cores", file.cpu.cores, 1, 1024),
             ("memory.mib", file.memory.mib, 64, 65_536),
         ];
         for host in [&file.host.mmc, &file.host.usb] {
             ranges.extend([
-                ("host.largest_request_kib", host.largest_request_kib, 4, 65_536),
+                (
+                    "host.largest_request_kib",
+                    host.largest_request_kib,
+                    4,
+                    65_536,
+                ),
                 ("host.segments", u64::from(host.segments), 1, 65_535),
                 ("host.queue_depth", u64::from(host.queue_depth), 1, 1024),
                 ("host.nr_requests", u64::from(host.nr_requests), 1, 4096),
-                ("host.request_cost_ns", host.request_cost_ns, 0, 1_000_000_000),
+                (
+                    "host.request_cost_ns",
+                    host.request_cost_ns,
+                    0,
+                    1_000_000_000,
+                ),
             ]);
         }
         for (key, value, low, high) in ranges {

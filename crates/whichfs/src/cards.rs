@@ -4,6 +4,7 @@ use crate::failure::{Failure, Outcome};
 use crate::names::unknown;
 use std::path::Path;
 use whichfs_card::{Card, Profile, builtin};
+use whichfs_fs::Geometry;
 use whichfs_units::MIB;
 
 /// The card that is used where none is named.
@@ -32,7 +33,10 @@ pub fn open(name: &str) -> Outcome<NamedProfile> {
     if name.contains('/') || name.ends_with(".toml") {
         let text = std::fs::read_to_string(path)
             .map_err(|e| Failure::input(format!("--card {name}: {e}")))?;
-        let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or(name);
+        let stem = path
+            .file_stem()
+            .and_then(|stem| stem.to_str())
+            .unwrap_or(name);
         return parse(stem, name, &text);
     }
     let names: Vec<&str> = builtin().iter().map(|(name, _)| *name).collect();
@@ -50,6 +54,22 @@ fn parse(name: &str, file: &str, text: &str) -> Outcome<NamedProfile> {
 /// Where the partition begins: the first AU boundary at or after 4 MiB.
 pub fn partition_offset(profile: &Profile) -> u64 {
     (4 * MIB).next_multiple_of(profile.au_bytes())
+}
+
+/// What filesystems on a card of `profile` are tuned to: one partition from
+/// [`partition_offset`] to the last whole AU.
+pub fn geometry(profile: &Profile) -> Geometry {
+    let room = profile
+        .capacity_bytes()
+        .saturating_sub(partition_offset(profile));
+    Geometry {
+        partition_bytes: room - room % profile.au_bytes(),
+        page_bytes: profile.page_bytes(),
+        write_unit_bytes: profile.write_unit_bytes(),
+        au_bytes: profile.au_bytes(),
+        discard: profile.discard_supported(),
+        flush: profile.has_cache(),
+    }
 }
 
 /// State in which a card begins a trial.
@@ -90,14 +110,29 @@ mod tests {
         for (name, _) in builtin() {
             let card = open(name).unwrap();
             let offset = partition_offset(&card.profile);
-            assert!(offset >= 4 * MIB && offset % card.profile.au_bytes() == 0, "{name}");
+            assert!(
+                offset >= 4 * MIB && offset.is_multiple_of(card.profile.au_bytes()),
+                "{name}"
+            );
         }
     }
 
     #[test]
     fn unknown_cards_and_devices_are_told_apart() {
         assert!(open("a1-32g").err().unwrap().message.contains("a1-32gb"));
-        assert!(open("/dev/sdz").err().unwrap().message.contains("real devices"));
-        assert!(open("./none.toml").err().unwrap().message.contains("No such file"));
+        assert!(
+            open("/dev/sdz")
+                .err()
+                .unwrap()
+                .message
+                .contains("real devices")
+        );
+        assert!(
+            open("./none.toml")
+                .err()
+                .unwrap()
+                .message
+                .contains("No such file")
+        );
     }
 }

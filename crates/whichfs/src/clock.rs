@@ -54,9 +54,15 @@ mod tests {
     #[test]
     fn a_clock_may_name_its_board() {
         let mut board = "generic-1ghz".to_owned();
-        assert!(matches!(Clock::parse("device", &mut board).unwrap(), Clock::Device));
+        assert!(matches!(
+            Clock::parse("device", &mut board).unwrap(),
+            Clock::Device
+        ));
         assert_eq!(board, "generic-1ghz");
-        assert!(matches!(Clock::parse("cpu:pandora", &mut board).unwrap(), Clock::Cpu));
+        assert!(matches!(
+            Clock::parse("cpu:pandora", &mut board).unwrap(),
+            Clock::Cpu
+        ));
         assert_eq!(board, "pandora");
         for bad in ["real", "cpu:", "", "device:x"] {
             assert!(Clock::parse(bad, &mut board).is_err(), "{bad}");

@@ -63,7 +63,11 @@ mod tests {
                 ("minimum size", &facts.min_bytes.source),
                 ("Windows", &facts.windows.source),
             ] {
-                assert!(!source.is_empty(), "{}: no source for {what}", candidate.name);
+                assert!(
+                    !source.is_empty(),
+                    "{}: no source for {what}",
+                    candidate.name
+                );
             }
         }
     }

@@ -52,7 +52,10 @@ impl<'a> Images<'a> {
         let key = sha256(format!("{tree_key}\n{:?}\n{tools:?}", build.argv).as_bytes());
         let image = places::cache_directory("images")?.join(format!("{}.img", &key[..32]));
         if !image.exists() {
-            (self.tell)(&format!("building the image of {} (kept for next time)", candidate.name));
+            (self.tell)(&format!(
+                "building the image of {} (kept for next time)",
+                candidate.name
+            ));
             let tree = match &work.tree {
                 Some(tree) => PathBuf::from(tree),
                 None => self.tree(&tree_key, work.workload, spec, seed)?,
@@ -116,10 +119,15 @@ fn build_image(name: &str, build: &ImageBuild, tree: &Path, image: &Path) -> Out
         let _ = std::fs::remove_file(&part);
         Failure::new(
             Kind::Trial,
-            format!("the image of {name} could not be built by '{}': {why}", argv.join(" ")),
+            format!(
+                "the image of {name} could not be built by '{}': {why}",
+                argv.join(" ")
+            ),
         )
     };
-    let (program, arguments) = argv.split_first().ok_or_else(|| failed("no command".into()))?;
+    let (program, arguments) = argv
+        .split_first()
+        .ok_or_else(|| failed("no command".into()))?;
     let output = Command::new(program)
         .args(arguments)
         .env_clear()

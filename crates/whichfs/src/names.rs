@@ -13,7 +13,10 @@ pub fn unknown(kind: &str, name: &str, names: &[&str]) -> String {
         [] => String::new(),
         near => format!("; did you mean {}?", near.join(" or ")),
     };
-    format!("unknown {kind} '{name}'{meant} There are: {}", names.join(", "))
+    format!(
+        "unknown {kind} '{name}'{meant} There are: {}",
+        names.join(", ")
+    )
 }
 
 #[cfg(test)]
@@ -26,6 +29,9 @@ mod tests {
         let text = unknown("card", "a1-32g", &names);
         assert!(text.contains("did you mean a1-32gb?"), "{text}");
         let text = unknown("card", "zzzzzzzzzzz", &names);
-        assert!(!text.contains("mean") && text.contains("emmc-8gb"), "{text}");
+        assert!(
+            !text.contains("mean") && text.contains("emmc-8gb"),
+            "{text}"
+        );
     }
 }

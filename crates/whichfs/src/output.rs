@@ -14,16 +14,20 @@ pub fn json(value: &impl Serialize) -> Outcome {
 pub fn text_line(text: &str) -> Outcome {
     let mut out = io::stdout().lock();
     match writeln!(out, "{text}").and_then(|()| out.flush()) {
-        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::environment(format!("cannot write to standard output: {e}")))
-        }
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(Failure::environment(format!(
+            "cannot write to standard output: {e}"
+        ))),
         _ => Ok(()),
     }
 }
 
 /// Width of the terminal in columns; 80 where there is none.
 pub fn width() -> usize {
-    let columns = || rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| size.ws_col);
+    let columns = || {
+        rustix::termios::tcgetwinsize(io::stdout())
+            .ok()
+            .map(|size| size.ws_col)
+    };
     match columns() {
         Some(columns) if columns >= 40 => usize::from(columns).min(120),
         _ => 80,

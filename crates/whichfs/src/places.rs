@@ -15,7 +15,11 @@ pub fn store() -> Outcome<PathBuf> {
 }
 
 fn below(variable: &str, in_home: &str) -> Outcome<PathBuf> {
-    let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
+    let absolute = |name| {
+        std::env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|p| p.is_absolute())
+    };
     absolute(variable)
         .or_else(|| absolute("HOME").map(|home| home.join(in_home)))
         .map(|base| base.join("whichfs"))
@@ -64,14 +68,18 @@ pub fn cache_directory(name: &str) -> Outcome<PathBuf> {
 /// Makes `directory` and its parents.
 pub fn make(directory: &Path) -> Outcome {
     std::fs::create_dir_all(directory).map_err(|e| {
-        Failure::environment(format!("cannot make the directory {}: {e}", directory.display()))
+        Failure::environment(format!(
+            "cannot make the directory {}: {e}",
+            directory.display()
+        ))
     })
 }
 
 /// Writes `bytes` to `path` so that the file is whole or not there.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Outcome {
     let temporary = path.with_extension(format!("{}.part", std::process::id()));
-    let written = std::fs::write(&temporary, bytes).and_then(|()| std::fs::rename(&temporary, path));
+    let written =
+        std::fs::write(&temporary, bytes).and_then(|()| std::fs::rename(&temporary, path));
     written.map_err(|e| {
         let _ = std::fs::remove_file(&temporary);
         Failure::environment(format!("cannot write {}: {e}", path.display()))

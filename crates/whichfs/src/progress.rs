@@ -66,7 +66,8 @@ impl Progress {
             }
             News::Phase { worker, phase, at } => {
                 let what = &bars.names[*worker];
-                bars.workers[*worker].set_message(format!("{what}: {phase}, at {at} of virtual time"));
+                bars.workers[*worker]
+                    .set_message(format!("{what}: {phase}, at {at} of virtual time"));
             }
             News::Ended { worker, .. } => {
                 bars.workers[*worker].set_message("");
@@ -90,10 +91,17 @@ impl Progress {
             }
         };
         let place = format!("[{}/{}]", self.done, self.total);
-        let eta = if self.bars.is_none() { self.eta() } else { String::new() };
-        format!("{place} {}, seed {}: {ended} {eta}", identity.candidate, identity.seed)
-            .trim_end()
-            .to_owned()
+        let eta = if self.bars.is_none() {
+            self.eta()
+        } else {
+            String::new()
+        };
+        format!(
+            "{place} {}, seed {}: {ended} {eta}",
+            identity.candidate, identity.seed
+        )
+        .trim_end()
+        .to_owned()
     }
 
     /// Time to go, from the mean of the trials so far.

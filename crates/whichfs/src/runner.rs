@@ -71,7 +71,15 @@ pub fn run_all(
                     queue.lock().unwrap_or_else(PoisonError::into_inner).next()
                 };
                 while let Some(prepared) = next() {
-                    work(bench, workload, &prepared, worker, core, interrupted, &sender);
+                    work(
+                        bench,
+                        workload,
+                        &prepared,
+                        worker,
+                        core,
+                        interrupted,
+                        &sender,
+                    );
                 }
             });
         }
@@ -124,7 +132,11 @@ fn work(
     let mut on_event = |stamped: &Stamped| {
         if let Event::PhaseBegin { phase } = &stamped.event {
             let phase = phase.clone();
-            tell(News::Phase { worker, phase, at: stamped.at });
+            tell(News::Phase {
+                worker,
+                phase,
+                at: stamped.at,
+            });
         }
     };
     let life = prepared.disk(bench).and_then(|disk| {
@@ -134,11 +146,18 @@ fn work(
     match life {
         Err(failure) => tell(News::Stopped(failure)),
         Ok(life) if matches!(life.result, Err(LabError::Interrupted)) => {
-            tell(News::Stopped(Failure::new(Kind::Interrupted, "interrupted")));
+            tell(News::Stopped(Failure::new(
+                Kind::Interrupted,
+                "interrupted",
+            )));
         }
         Ok(life) => {
             let trial = Box::new(record(prepared, workload, life));
-            tell(News::Ended { worker, trial, wall: begun.elapsed() });
+            tell(News::Ended {
+                worker,
+                trial,
+                wall: begun.elapsed(),
+            });
         }
     }
 }
@@ -179,9 +198,15 @@ pub fn figures(events: &[Stamped]) -> (Vec<PhaseFigures>, Vec<Metric>) {
             Event::PhaseBegin { phase } => {
                 begun.insert(phase, (stamped.at, &stamped.device));
             }
-            Event::PhaseEnd { phase, counts, latency } => {
+            Event::PhaseEnd {
+                phase,
+                counts,
+                latency,
+            } => {
                 if let Some((begin, device)) = begun.remove(phase.as_str()) {
-                    phases.push(phase_figures(phase, begin, device, stamped, *counts, latency));
+                    phases.push(phase_figures(
+                        phase, begin, device, stamped, *counts, latency,
+                    ));
                 }
             }
             Event::Metric { name, value, unit } => others.push(Metric {
@@ -223,7 +248,10 @@ mod tests {
         Stamped {
             at: Nanos(at),
             event,
-            device: DeviceFigures { writes, ..DeviceFigures::default() },
+            device: DeviceFigures {
+                writes,
+                ..DeviceFigures::default()
+            },
         }
     }
 
@@ -235,7 +263,13 @@ mod tests {
             latency: Latency::default(),
         };
         let events = [
-            stamped(5, 3, Event::PhaseBegin { phase: "mount".into() }),
+            stamped(
+                5,
+                3,
+                Event::PhaseBegin {
+                    phase: "mount".into(),
+                },
+            ),
             stamped(9, 10, end),
         ];
         let (phases, others) = figures(&events);
@@ -246,7 +280,13 @@ mod tests {
 
     #[test]
     fn a_phase_without_an_end_yields_nothing() {
-        let events = [stamped(5, 3, Event::PhaseBegin { phase: "mount".into() })];
+        let events = [stamped(
+            5,
+            3,
+            Event::PhaseBegin {
+                phase: "mount".into(),
+            },
+        )];
         assert!(figures(&events).0.is_empty());
     }
 }

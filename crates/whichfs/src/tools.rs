@@ -17,7 +17,9 @@ const CONFIGURATION: [(&str, &str); 4] = [
 
 /// Where `tool` is.
 pub fn find(tool: &str) -> Option<PathBuf> {
-    PATH.split(':').map(|dir| PathBuf::from(dir).join(tool)).find(|path| path.is_file())
+    PATH.split(':')
+        .map(|dir| PathBuf::from(dir).join(tool))
+        .find(|path| path.is_file())
 }
 
 /// Hashes of programs, computed once each: tool → `sha256:…` (with its configuration).
@@ -56,7 +58,10 @@ impl Versions {
 /// SHA-256 of the host CPU's feature flags: tools choose code by them.
 pub fn cpu_features_sha256() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let flags = info.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
+    let flags = info
+        .lines()
+        .find(|line| line.starts_with("flags"))
+        .unwrap_or_default();
     sha256(flags.as_bytes())
 }
 
@@ -66,7 +71,9 @@ pub fn package_versions(packages: &[&str]) -> Vec<(String, String)> {
         .args(["-W", "-f", "${Package} ${Version}\n"])
         .args(packages)
         .output();
-    let text = output.map(|o| String::from_utf8_lossy(&o.stdout).into_owned()).unwrap_or_default();
+    let text = output
+        .map(|o| String::from_utf8_lossy(&o.stdout).into_owned())
+        .unwrap_or_default();
     text.lines()
         .filter_map(|line| line.split_once(' '))
         .map(|(package, version)| (package.to_owned(), version.to_owned()))

@@ -19,7 +19,11 @@ pub fn digest(root: &Path) -> Outcome<String> {
             content(&path, &mut hash)?;
         }
     }
-    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hash
+        .finalize()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect())
 }
 
 fn content(path: &Path, hash: &mut Sha256) -> Outcome {

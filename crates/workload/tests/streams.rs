@@ -303,7 +303,7 @@ fn a_tree_of_the_user_is_used_as_it_is() {
         entries: vec![file("a", 10), file("b", 0), file("c", 30)],
     };
     let mut spec = spec("rootfs", true);
-    spec.tree = Some("/home/me/tree".into());
+    spec.tree = Some("/srv/tree".into());
     let rootfs = find("rootfs").unwrap();
     assert!(
         rootfs.operations("delete", &spec, None, 1).is_err(),

@@ -52,7 +52,11 @@ pub fn run(args: &ChooseArgs) -> Outcome<u8> {
         output::text_line(&whichfs_report::terminal(&verdict, look))?;
         output::text_line(&format!("\nReport: {}", report.display()))?;
     }
-    Ok(if verdict.ranking.is_empty() { Kind::No as u8 } else { 0 })
+    Ok(if verdict.ranking.is_empty() {
+        Kind::No as u8
+    } else {
+        0
+    })
 }
 
 /// Everything that one run of the command gathers.
@@ -125,23 +129,39 @@ impl<'a> Chooser<'a> {
             return Ok(());
         }
         let cores = whichfs_lab::available_cores().len();
-        let jobs = self.args.jobs.map_or(cores, |jobs| jobs as usize).min(missing.len());
+        let jobs = self
+            .args
+            .jobs
+            .map_or(cores, |jobs| jobs as usize)
+            .min(missing.len());
         let mut progress = Progress::new(missing.len(), jobs, false);
         if self.reused > 0 && self.ran == 0 {
-            progress.say(&format!("{} finished trials reused from the store", self.reused));
+            progress.say(&format!(
+                "{} finished trials reused from the store",
+                self.reused
+            ));
         }
         let (store, trials, ran) = (&mut self.store, &mut self.trials, &mut self.ran);
         let interrupted = interrupt::flag();
-        let ended = run_all(&self.bench, self.work.workload, missing, jobs, interrupted, &mut |news| {
-            progress.hear(news);
-            if let News::Ended { trial, wall, .. } = news {
-                let wall_ns = u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX);
-                store.put(trial, wall_ns, now_unix()).map_err(Failure::environment)?;
-                trials.push((**trial).clone());
-                *ran += 1;
-            }
-            Ok(())
-        });
+        let ended = run_all(
+            &self.bench,
+            self.work.workload,
+            missing,
+            jobs,
+            interrupted,
+            &mut |news| {
+                progress.hear(news);
+                if let News::Ended { trial, wall, .. } = news {
+                    let wall_ns = u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX);
+                    store
+                        .put(trial, wall_ns, now_unix())
+                        .map_err(Failure::environment)?;
+                    trials.push((**trial).clone());
+                    *ran += 1;
+                }
+                Ok(())
+            },
+        );
         progress.finish();
         ended.map_err(|failure| match failure.kind {
             Kind::Interrupted => Failure::new(
@@ -161,7 +181,10 @@ impl<'a> Chooser<'a> {
         let mut prepared = Vec::new();
         for planned in round {
             let candidate = whichfs_fs::find(&planned.candidate).map_err(Failure::input)?;
-            match self.bench.prepare(candidate, &self.work, planned.seed, &images) {
+            match self
+                .bench
+                .prepare(candidate, &self.work, planned.seed, &images)
+            {
                 Ok(trial) => prepared.push(trial),
                 Err(NotHere::Failure(failure)) => return Err(failure),
                 Err(NotHere::LeftOut { why, source }) => {
@@ -183,7 +206,10 @@ impl<'a> Chooser<'a> {
         if self.args.fresh {
             return Ok(None);
         }
-        let stored = self.store.get(&prepared.identity.id()).map_err(Failure::environment)?;
+        let stored = self
+            .store
+            .get(&prepared.identity.id())
+            .map_err(Failure::environment)?;
         let done = |trial: &Trial| trial.outcome.status == Status::Done;
         Ok(stored.map(|stored| stored.trial).filter(done))
     }
@@ -198,15 +224,23 @@ impl<'a> Chooser<'a> {
     fn verdict(&self, begun: Instant) -> Outcome<Verdict> {
         let rows = self.rows();
         let ids: Vec<&str> = {
-            let mut names: Vec<&str> =
-                self.trials.iter().map(|t| t.identity.candidate.as_str()).collect();
+            let mut names: Vec<&str> = self
+                .trials
+                .iter()
+                .map(|t| t.identity.candidate.as_str())
+                .collect();
             names.sort_unstable();
             names.dedup();
             names
         };
+        let target = if self.need.workload == "rootfs" {
+            "/"
+        } else {
+            "/data"
+        };
         let commands: BTreeMap<String, Vec<String>> = ids
             .into_iter()
-            .filter_map(|name| Some((name.to_owned(), apply::commands(&self.bench, name)?)))
+            .filter_map(|name| Some((name.to_owned(), apply::commands(&self.bench, name, target)?)))
             .collect();
         let evidence = Evidence {
             card: self.bench.card.name.clone(),
@@ -216,14 +250,21 @@ impl<'a> Chooser<'a> {
             commands,
             card_uncertainty: page::card_uncertainty(&self.bench.card.profile),
             trials: self.trials.len() as u64,
-            virtual_s: self.trials.iter().map(|t| t.outcome.virtual_time.as_secs_f64()).sum(),
+            virtual_s: self
+                .trials
+                .iter()
+                .map(|t| t.outcome.virtual_time.as_secs_f64())
+                .sum(),
             wall_s: begun.elapsed().as_secs_f64(),
         };
         judge(&self.need, &evidence).map_err(|e| Failure::new(Kind::Trial, e))
     }
 
     fn rows(&self) -> Vec<Row> {
-        let done = self.trials.iter().filter(|t| t.outcome.status == Status::Done);
+        let done = self
+            .trials
+            .iter()
+            .filter(|t| t.outcome.status == Status::Done);
         done.flat_map(Row::of_trial).collect()
     }
 
@@ -271,8 +312,11 @@ fn need_of(args: &ChooseArgs) -> Outcome<Need> {
 /// The workload of the need, with the user's size or tree.
 fn work_of(args: &ChooseArgs, need: &Need) -> Outcome<Work> {
     let workload = whichfs_workload::find(&need.workload).map_err(Failure::input)?;
-    let mut parameters: BTreeMap<String, u64> =
-        workload.parameters().iter().map(|p| (p.name.to_owned(), p.default)).collect();
+    let mut parameters: BTreeMap<String, u64> = workload
+        .parameters()
+        .iter()
+        .map(|p| (p.name.to_owned(), p.default))
+        .collect();
     parameters.extend(need.parameters.clone());
     if let Some(size) = args.size {
         let Some(bytes) = parameters.get_mut("bytes") else {
@@ -288,7 +332,11 @@ fn work_of(args: &ChooseArgs, need: &Need) -> Outcome<Work> {
         }
     }
     let tree = args.tree.as_deref().map(absolute).transpose()?;
-    let tree_sha256 = tree.as_deref().map(tree::digest).transpose()?.unwrap_or_default();
+    let tree_sha256 = tree
+        .as_deref()
+        .map(tree::digest)
+        .transpose()?
+        .unwrap_or_default();
     Ok(Work {
         workload,
         parameters,
@@ -302,7 +350,10 @@ fn absolute(tree: &Path) -> Outcome<PathBuf> {
         .canonicalize()
         .map_err(|e| Failure::input(format!("--tree {}: {e}", tree.display())))?;
     if !path.is_dir() {
-        return Err(Failure::input(format!("--tree {}: not a directory", tree.display())));
+        return Err(Failure::input(format!(
+            "--tree {}: not a directory",
+            tree.display()
+        )));
     }
     Ok(path)
 }
@@ -316,5 +367,8 @@ fn check_names(candidates: &[String]) -> Outcome {
 
 fn now_unix() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.ok().and_then(|since| i64::try_from(since.as_secs()).ok()).unwrap_or(0)
+    since
+        .ok()
+        .and_then(|since| i64::try_from(since.as_secs()).ok())
+        .unwrap_or(0)
 }

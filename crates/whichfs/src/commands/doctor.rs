@@ -113,7 +113,7 @@ fn essentials_are_there(checks: &[Check]) -> bool {
 }
 
 fn left_out() -> Outcome<Vec<LeftOut>> {
-    let geometry = commands::fs::geometry(&cards::open(cards::DEFAULT)?.profile);
+    let geometry = cards::geometry(&cards::open(cards::DEFAULT)?.profile);
     let left_out = whichfs_fs::candidates().iter().filter_map(|candidate| {
         let missing_tools = commands::fs::missing_tools(candidate, &geometry);
         (!missing_tools.is_empty()).then(|| LeftOut {

@@ -35,6 +35,7 @@ const PHASE: &str = "program";
 
 /// Runs the command.
 pub fn run(args: &ExecArgs) -> Outcome<u8> {
+    whichfs_fs::find(&args.fs).map_err(|e| Failure::input(format!("--fs: {e}")))?;
     let bench = bench(args)?;
     let steps = steps(args, &bench)?;
     let job = bench.job(steps, args.seed);
@@ -63,13 +64,18 @@ fn bench(args: &ExecArgs) -> Outcome<Bench> {
     let mut board = place.board.clone();
     let clock = Clock::parse(&place.clock, &mut board)?;
     let wall_limit = Duration::from_secs(place.wall_limit);
-    Bench::new(card, place.card_state, Board::open(&board)?, clock, wall_limit)
+    Bench::new(
+        card,
+        place.card_state,
+        Board::open(&board)?,
+        clock,
+        wall_limit,
+    )
 }
 
 /// mkfs, mount, the program, unmount.
 fn steps(args: &ExecArgs, bench: &Bench) -> Outcome<Vec<Step>> {
-    let candidate = whichfs_fs::find(&args.fs)
-        .map_err(|e| Failure::input(format!("--fs: {e}")))?;
+    let candidate = whichfs_fs::find(&args.fs).map_err(|e| Failure::input(format!("--fs: {e}")))?;
     let recipe = candidate
         .recipe(&bench.geometry(), Purpose::Lab { seed: args.seed })
         .map_err(|e| Failure::input(format!("--fs {}: {e}", args.fs)))?;
@@ -86,8 +92,10 @@ fn steps(args: &ExecArgs, bench: &Bench) -> Outcome<Vec<Step>> {
     };
     let mut steps = Vec::new();
     for argv in &mkfs {
-        let argv: Vec<String> =
-            argv.iter().map(|word| word.replace(Recipe::DEVICE, DEVICE)).collect();
+        let argv: Vec<String> = argv
+            .iter()
+            .map(|word| word.replace(Recipe::DEVICE, DEVICE))
+            .collect();
         require(argv.first())?;
         steps.push(program("mkfs", argv, &recipe.mkfs_env, "/", false));
     }
@@ -166,7 +174,12 @@ impl Heard {
             return;
         };
         let is_error = stream == "stderr";
-        if is_error { &mut self.stderr } else { &mut self.stdout }.push_str(text);
+        if is_error {
+            &mut self.stderr
+        } else {
+            &mut self.stdout
+        }
+        .push_str(text);
         if pass_on && is_error {
             eprint!("{text}");
         } else if pass_on {
@@ -203,8 +216,10 @@ fn summary(
     wall: Duration,
 ) -> Outcome<u8> {
     let (phases, metrics) = figures(&life.events);
-    let exit_status =
-        metrics.iter().find(|m| m.metric == "exit_status").map(|m| m.value as i64);
+    let exit_status = metrics
+        .iter()
+        .find(|m| m.metric == "exit_status")
+        .map(|m| m.value as i64);
     let ran = phases.iter().find(|phase| phase.phase == PHASE);
     let virtual_s = ran.map_or(0.0, PhaseFigures::seconds);
     let device = ran.map(|phase| phase.device.clone()).unwrap_or_default();
@@ -229,7 +244,11 @@ fn summary(
             phases,
             trace_sha256: &life.trace_sha256,
             error,
-            log: if code == Kind::Trial as u8 { &life.console } else { &[] },
+            log: if code == Kind::Trial as u8 {
+                &life.console
+            } else {
+                &[]
+            },
         })?;
         return Ok(code);
     }
@@ -237,7 +256,11 @@ fn summary(
         let log: Vec<&str> = life.console.iter().map(String::as_str).collect();
         let message = format!("the guest failed: {error}\n{}", log.join("\n"));
         let interrupted = matches!(life.result, Err(whichfs_lab::LabError::Interrupted));
-        let kind = if interrupted { Kind::Interrupted } else { Kind::Trial };
+        let kind = if interrupted {
+            Kind::Interrupted
+        } else {
+            Kind::Trial
+        };
         return Err(Failure::new(kind, message));
     }
     let status = exit_status.map_or("unknown".to_owned(), |status| status.to_string());
@@ -254,7 +277,9 @@ fn summary(
 fn device_line(device: &DeviceFigures) -> String {
     let amplification = device
         .write_amplification()
-        .map_or(String::new(), |factor| format!(", write amplification {factor:.2}"));
+        .map_or(String::new(), |factor| {
+            format!(", write amplification {factor:.2}")
+        });
     format!(
         "card: {} reads of {}, {} writes of {}, {} discards, {} flushes\n\
          card: busy {}, {} erases, {} AU copies{amplification}",

@@ -6,7 +6,6 @@ use crate::failure::{Failure, Kind, Outcome};
 use crate::{apply, cards, output, tools};
 use serde::Serialize;
 use std::fmt::Write as _;
-use whichfs_card::Profile;
 use whichfs_fs::{Candidate, Facts, Geometry, Helper, Purpose, Recipe, Unfit};
 use whichfs_units::Bytes;
 
@@ -88,7 +87,7 @@ struct Source {
 
 /// All filesystems, a line each.
 pub fn list(json: bool) -> Outcome<u8> {
-    let geometry = geometry(&cards::open(cards::DEFAULT)?.profile);
+    let geometry = cards::geometry(&cards::open(cards::DEFAULT)?.profile);
     let lines: Vec<Line> = whichfs_fs::candidates()
         .iter()
         .map(|candidate| line(candidate, &geometry))
@@ -116,7 +115,7 @@ pub fn list(json: bool) -> Outcome<u8> {
 pub fn show(args: &FsShowArgs) -> Outcome<u8> {
     let candidate = whichfs_fs::find(&args.name).map_err(Failure::input)?;
     let card = cards::open(&args.card)?;
-    let geometry = geometry(&card.profile);
+    let geometry = cards::geometry(&card.profile);
     let recipe = candidate.recipe(&geometry, Purpose::User);
     let code = if recipe.is_ok() { 0 } else { Kind::No as u8 };
     let document = document(candidate, card.name, &geometry, recipe);
@@ -126,22 +125,6 @@ pub fn show(args: &FsShowArgs) -> Outcome<u8> {
         output::text_line(&text(&document))?;
     }
     Ok(code)
-}
-
-/// What filesystems on a card of `profile` are tuned to: one partition from
-/// [`cards::partition_offset`] to the last whole AU.
-pub fn geometry(profile: &Profile) -> Geometry {
-    let room = profile
-        .capacity_bytes()
-        .saturating_sub(cards::partition_offset(profile));
-    Geometry {
-        partition_bytes: room - room % profile.au_bytes(),
-        page_bytes: profile.page_bytes(),
-        write_unit_bytes: profile.write_unit_bytes(),
-        au_bytes: profile.au_bytes(),
-        discard: profile.discard_supported(),
-        flush: profile.has_cache(),
-    }
 }
 
 /// Programs that trials of `candidate` need and this machine does not have.
@@ -208,7 +191,7 @@ fn commands(recipe: &Recipe) -> Commands {
     };
     let helper = recipe.helper.as_ref();
     Commands {
-        apply: apply::of_recipe(recipe),
+        apply: apply::of_recipe(recipe, "/mnt"),
         fsck_check: checked(&recipe.fsck_check),
         fsck_repair: checked(&recipe.fsck_repair),
         helper: helper
@@ -338,7 +321,7 @@ mod tests {
     fn partitions_are_whole_allocation_units() {
         for (name, _) in whichfs_card::builtin() {
             let profile = cards::open(name).unwrap().profile;
-            let bytes = geometry(&profile).partition_bytes;
+            let bytes = cards::geometry(&profile).partition_bytes;
             assert!(
                 bytes > 0 && bytes.is_multiple_of(profile.au_bytes()),
                 "{name}"
@@ -350,7 +333,7 @@ mod tests {
     #[test]
     fn every_filesystem_shows_commands_on_every_card_or_why_not() {
         for (name, _) in whichfs_card::builtin() {
-            let geometry = geometry(&cards::open(name).unwrap().profile);
+            let geometry = cards::geometry(&cards::open(name).unwrap().profile);
             for candidate in whichfs_fs::candidates() {
                 let recipe = candidate.recipe(&geometry, Purpose::User);
                 let fs = document(candidate, (*name).to_owned(), &geometry, recipe);

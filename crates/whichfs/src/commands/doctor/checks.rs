@@ -4,7 +4,7 @@ use super::{Check, Need};
 use crate::board::{self, Board};
 use crate::cards::{self, CardState, in_state};
 use crate::failure::{Failure, Outcome};
-use crate::{commands, interrupt, places};
+use crate::{interrupt, places};
 use rustix::fs::statvfs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -163,7 +163,7 @@ fn disk() -> Outcome<Disk> {
         contents: Contents::new(profile.capacity_bytes()),
         offset: cards::partition_offset(&profile),
         geometry: BlockGeometry {
-            bytes: commands::fs::geometry(&profile).partition_bytes,
+            bytes: cards::geometry(&profile).partition_bytes,
             segments_max: 128,
             write_cache: profile.has_cache(),
             discard_bytes: None,
