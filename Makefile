@@ -34,7 +34,7 @@ build: ## build whichfs and the static agent that runs in the lab
 	@$(cargo) build --release --locked -p whichfs
 	@echo 'build: whichfs-agent, static' >&2
 	@$(cargo) rustc --release --locked -p whichfs-agent --bin whichfs-agent --target-dir '$(target)/static' \
-	    -- -C target-feature=+crt-static -C relocation-model=static
+	    -- -C target-feature=+crt-static -C relocation-model=static -C strip=symbols
 	@# By rename: a running trial keeps the file it has.
 	@cp '$(target)/static/release/whichfs-agent' '$(agent).new' && mv '$(agent).new' '$(agent)'
 
@@ -53,11 +53,11 @@ test: setup build kernel ## everything the tests need, then all tests
 bench: setup build kernel ## measure speed beside its floor
 	@$(lab_env) $(cargo) bench --locked --workspace --bench '*'
 
-soak: setup build kernel ## the long runs (tests marked ignored); a dated result goes to docs/results/
+soak: setup build kernel ## the full counts (20 runs of every filesystem); a dated result goes to docs/results/
 	@mkdir -p docs/results
 	@{ echo "whichfs $$(git describe --always --dirty 2>/dev/null || echo unversioned), $$(date -u +%FT%TZ)"; \
 	   uname -srm; grep -m 1 'model name' /proc/cpuinfo; kernel/build --version $(KERNEL) --print-plan; \
-	   $(lab_env) WHICHFS_SOAK=1 $(cargo) test --release --locked --workspace --lib --bins --tests -- --ignored; \
+	   $(lab_env) WHICHFS_SOAK=1 $(cargo) test --release --locked -p whichfs-lab --test lab_determinism -- --nocapture; \
 	} 2>&1 | tee "docs/results/soak-$$(date -u +%F).txt"
 
 lint: ## format and clippy, where they are installed (Debian's Rust has no clippy)
