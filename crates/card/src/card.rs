@@ -68,10 +68,9 @@ impl Card {
         Card::assemble(profile, state)
     }
 
-    /// A card in use: all of it written once in order, then at least 5 % of it overwritten by
-    /// 4 KiB writes at random places (DESIGN.md §8), and on until a write costs the card a
-    /// collection or a merge: before that its spare blocks hide what writing really costs.
-    /// Its clock is at zero and its figures are empty, but its erase counts are not.
+    /// A card in use: all of it written once in order, then 5 % of it overwritten by 4 KiB
+    /// writes at random places (DESIGN.md §8). Its clock is at zero and its figures are
+    /// empty, but its erase counts are not.
     pub fn used(profile: &Profile, seed: u64) -> Card {
         const UNIT: u64 = 4096;
         let mut card = Card::fresh(profile);
@@ -85,13 +84,7 @@ impl Card {
             );
         }
         let mut rng = Rng::named(seed, "used card");
-        // A card with more spare than data would never come to that; one round is enough.
-        let (least, most) = (capacity / UNIT / 20, capacity / UNIT);
-        let copies = card.stats.au_copies;
-        for done in 0..most {
-            if done >= least && card.stats.au_copies > copies {
-                break;
-            }
+        for _ in 0..capacity / UNIT / 20 {
             let offset = rng.below(capacity / UNIT) * UNIT;
             card.state.ftl.write(offset, UNIT, false, &mut card.stats);
         }

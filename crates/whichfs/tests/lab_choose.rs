@@ -1,0 +1,309 @@
+//! The whole way from a command to a verdict, with guests: these need the lab kernel and the
+//! static agent. Trees are small, so a trial takes about a second.
+#![allow(clippy::unwrap_used)]
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+use whichfs_store::{Filter, Store};
+
+/// Whether guests can be run; says why not.
+fn can_run() -> bool {
+    let there = ["WHICHFS_KERNEL", "WHICHFS_AGENT"]
+        .iter()
+        .all(|name| std::env::var_os(name).is_some());
+    if !there {
+        eprintln!("skipped: WHICHFS_KERNEL and WHICHFS_AGENT are not set (make test sets them)");
+    }
+    there
+}
+
+/// `whichfs choose` with everything it leaves in `home`.
+fn choose(home: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_whichfs"));
+    command
+        .args(["choose", "--size", "12", "--seeds", "1", "--out"])
+        .arg(home.join("report"))
+        .args(arguments)
+        .env("XDG_CACHE_HOME", home.join("cache"))
+        .env("XDG_DATA_HOME", home.join("data"))
+        .stdin(Stdio::null());
+    command
+}
+
+fn done(output: &Output) -> Value {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {said}", output.status);
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// Every trial of a store as JSON, by id.
+fn trials(home: &Path) -> BTreeMap<String, String> {
+    let store = Store::open(&home.join("data/whichfs/store.sqlite")).unwrap();
+    let all = store.find(&Filter::default()).unwrap();
+    all.into_iter()
+        .map(|s| (s.id, serde_json::to_string(&s.trial).unwrap()))
+        .collect()
+}
+
+#[test]
+fn lab_trials_are_the_same_bytes_alone_and_side_by_side() {
+    if !can_run() {
+        return;
+    }
+    for arguments in [
+        ["--candidates", "ext4,f2fs,vfat,btrfs", "--for", "rootfs"],
+        [
+            "--candidates",
+            "squashfs-zstd,erofs,erofs-lz4hc",
+            "--for",
+            "rootfs-readonly",
+        ],
+    ] {
+        let [alone, beside] = ["1", "2"].map(|jobs| {
+            let home = tempfile::tempdir().unwrap();
+            let output = choose(home.path(), &arguments)
+                .args(["--json", "--jobs", jobs, "--need", "unix_permissions=any"])
+                .args(["--need", "crash_class=any"])
+                .env(format!("WHICHFS_TEST_{jobs}"), "another environment")
+                .output()
+                .unwrap();
+            done(&output);
+            trials(home.path())
+        });
+        assert!(alone.len() >= 3, "{} trials", alone.len());
+        assert_eq!(alone, beside);
+    }
+}
+
+#[test]
+fn lab_another_seed_is_another_trial() {
+    if !can_run() {
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    for seed in ["1", "2"] {
+        let output = choose(
+            home.path(),
+            &["--candidates", "ext4", "--first-seed", seed, "--json"],
+        )
+        .output()
+        .unwrap();
+        done(&output);
+    }
+    let traces: Vec<Value> = trials(home.path())
+        .values()
+        .map(|json| serde_json::from_str(json).unwrap())
+        .collect();
+    assert_eq!(traces.len(), 2);
+    let hash = |trial: &Value| trial["outcome"]["trace_sha256"].clone();
+    assert_ne!(
+        hash(&traces[0]),
+        hash(&traces[1]),
+        "the check above can fail"
+    );
+}
+
+#[test]
+fn lab_finished_trials_are_used_again_and_fresh_ones_are_not() {
+    if !can_run() {
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    let run = |extra: &[&str]| {
+        let output = choose(home.path(), &["--candidates", "ext4,ext3"])
+            .args(extra)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{said}");
+        (said, String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let (first, verdict) = run(&[]);
+    assert!(first.contains("[2/2]"), "{first}");
+    for line in verdict.lines() {
+        assert!(
+            line.chars().count() <= 80 || line.contains("mkfs"),
+            "{line}"
+        );
+    }
+    let (again, _) = run(&[]);
+    assert!(
+        again.contains("2 finished trials reused") && !again.contains("[1/"),
+        "{again}"
+    );
+    let (fresh, _) = run(&["--fresh"]);
+    assert!(fresh.contains("[2/2]"), "{fresh}");
+    let report = std::fs::read_to_string(home.path().join("report/report.html")).unwrap();
+    assert!(report.contains("ext4") && report.contains("whichfs choose"));
+    let csv = std::fs::read_to_string(home.path().join("report/results.csv")).unwrap();
+    let columns = "card,kernel,clock,candidate,mount_options,workload,metric,value,unit,\
+                   lower_is_better,seed,trial";
+    assert_eq!(csv.lines().next(), Some(columns));
+}
+
+#[test]
+fn lab_an_interrupted_choose_keeps_what_is_finished_and_goes_on() {
+    if !can_run() {
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    let arguments = [
+        "--candidates",
+        "ext4,ext3,xfs,btrfs,f2fs,jfs",
+        "--jobs",
+        "1",
+    ];
+    let child = choose(home.path(), &arguments)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let begun = Instant::now();
+    let store = home.path().join("data/whichfs/store.sqlite");
+    let finished = || store.exists() && !trials(home.path()).is_empty();
+    while !finished() {
+        assert!(
+            begun.elapsed() < Duration::from_secs(120),
+            "no trial finished"
+        );
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(said.contains("are kept"), "{said}");
+    let kept = trials(home.path());
+    assert!(!kept.is_empty() && kept.len() < 6, "{} trials", kept.len());
+    let output = choose(home.path(), &arguments).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("reused from the store"), "{said}");
+    assert_eq!(trials(home.path()).len(), 6);
+}
+
+#[test]
+fn lab_a_card_too_small_for_a_filesystem_leaves_it_out_with_the_reason() {
+    if !can_run() {
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    let profile = std::fs::read_to_string(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../cards/class4-4gb.toml"
+    ))
+    .unwrap();
+    let small: String = profile
+        .lines()
+        .map(|line| match line.starts_with("capacity_bytes") {
+            true => "capacity_bytes = { value = 134_217_728, source = \"test\" }\n".to_owned(),
+            false => format!("{line}\n"),
+        })
+        .collect();
+    let file = home.path().join("small.toml");
+    std::fs::write(&file, small).unwrap();
+    let arguments = ["--candidates", "ext4,xfs", "--json", "--card"];
+    let verdict = done(&choose(home.path(), &arguments).arg(&file).output().unwrap());
+    assert_eq!(verdict["ranking"][0]["candidate"], "ext4");
+    let excluded = verdict["excluded"].as_array().unwrap();
+    let why = excluded.iter().find(|e| e["candidate"] == "xfs").unwrap()["why"].to_string();
+    assert!(why.contains("MiB"), "{why}");
+}
+
+#[test]
+fn lab_exec_runs_a_program_on_the_card() {
+    if !can_run() {
+        return;
+    }
+    let run = |command: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_whichfs"))
+            .args(["lab", "exec", "--fs", "ext4", "--json", "--"])
+            .args(command)
+            .output()
+            .unwrap();
+        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+        (output.status.code(), document)
+    };
+    let (code, document) = run(&[
+        "dd",
+        "if=/dev/zero",
+        "of=x",
+        "bs=64k",
+        "count=16",
+        "conv=fsync",
+    ]);
+    assert_eq!(code, Some(0), "{document}");
+    assert!(
+        document["stderr"]
+            .as_str()
+            .unwrap()
+            .contains("16+0 records out")
+    );
+    assert!(document["device"]["write_bytes"].as_u64().unwrap() >= 1 << 20);
+    assert!(document["virtual_s"].as_f64().unwrap() > 0.0);
+    let (code, document) = run(&["sh", "-c", "exit 7"]);
+    assert_eq!((code, &document["exit_status"]), (Some(1), &Value::from(7)));
+}
+
+/// Runs `script` in a mount namespace of its own; `None` where that is not allowed.
+fn in_own_mounts(script: &str, home: &Path) -> Option<Output> {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: mount namespaces need root");
+        return None;
+    }
+    let output = Command::new("unshare")
+        .args(["-m", "sh", "-ec", script])
+        .env("WHICHFS", env!("CARGO_BIN_EXE_whichfs"))
+        .env("XDG_CACHE_HOME", home.join("cache"))
+        .env("XDG_DATA_HOME", home.join("data"))
+        .env("OUT", home.join("report"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    if said.contains("unshare:") || said.contains("mount:") {
+        eprintln!("skipped: {said}");
+        return None;
+    }
+    Some(output)
+}
+
+#[test]
+fn loop_lab_a_missing_tool_leaves_its_candidate_out_loudly() {
+    if !can_run() {
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    let script = "mount --bind /dev/null \"$(command -v mkfs.xfs)\"; \
+                  exec \"$WHICHFS\" choose --size 12 --seeds 1 --candidates ext4,xfs --json \
+                  --out \"$OUT\"";
+    let Some(output) = in_own_mounts(script, home.path()) else {
+        return;
+    };
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let verdict = done(&output);
+    assert!(
+        said.contains("left out: xfs") && said.contains("apt-get install xfsprogs"),
+        "{said}"
+    );
+    assert_eq!(verdict["ranking"][0]["candidate"], "ext4");
+}
+
+#[test]
+fn loop_lab_a_noexec_shm_is_passed_over() {
+    if !can_run() {
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    let script = "mount -t tmpfs -o noexec none /dev/shm; \
+                  exec \"$WHICHFS\" lab exec --fs ext4 -- true";
+    let Some(output) = in_own_mounts(script, home.path()) else {
+        return;
+    };
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("exit status 0"), "{said}");
+}
