@@ -48,7 +48,7 @@ choose: setup build kernel ## the main job, from nothing to a verdict: make choo
 test: setup build kernel ## everything the tests need, then all tests
 	@echo 'test: examples in the documentation, then the tests' >&2
 	@$(lab_env) $(cargo) test --release --locked --workspace --doc
-	@$(lab_env) $(cargo) test --release --locked --workspace --lib --bins --tests
+	@$(lab_env) $(cargo) test --release --locked --workspace --lib --bins --tests --no-fail-fast
 
 bench: setup build kernel ## measure speed beside its floor
 	@$(lab_env) $(cargo) bench --locked --workspace --bench '*'
