@@ -248,7 +248,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_memory_is_a_request_or_an_error(bytes in proptest::collection::vec(any::<u8>(), 512)) {
+        fn any_memory_is_a_request_or_an_error(
+            bytes in proptest::collection::vec(any::<u8>(), 512),
+        ) {
             let (mut ring, mut memory) = (ring(), memory(0, 0x8000));
             put(&mut memory, TABLE, &bytes[..256]);
             put(&mut memory, AVAILABLE, &bytes[256..]);

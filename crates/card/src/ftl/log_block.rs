@@ -14,7 +14,8 @@
 //! without copying (*switch*). A jump ahead of at most `gap_bytes` is filled by copying and
 //! stays in order [P-7904670]. Anything else makes the log *chaotic*: each page then costs
 //! `random_percent` of its time, overhead included (WB5: 3–4 × for 16–64 KiB, 2.3.4), the
-//! log fills up by pages *programmed*, not by pages covered, and closing it is a full merge into a third block. A
+//! log fills up by pages *programmed*, not by pages covered, and closing it is a full merge into
+//! a third block. A
 //! log may have `log_aus` blocks, as superblock layers do [HYB], which makes merges rarer.
 //!
 //! **Small writes.** A write that covers part of a page costs `sub_page_us` for that page:

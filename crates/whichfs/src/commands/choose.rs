@@ -116,6 +116,7 @@ impl<'a> Chooser<'a> {
     fn run_round(&mut self, round: &[Planned]) -> Outcome {
         let prepared = self.prepare(round)?;
         let mut missing = Vec::new();
+        let before = self.reused;
         for trial in prepared {
             match self.known(&trial)? {
                 Some(known) => {
@@ -124,6 +125,10 @@ impl<'a> Chooser<'a> {
                 }
                 None => missing.push(trial),
             }
+        }
+        if self.reused > before {
+            let reused = self.reused - before;
+            eprintln!("{reused} finished trials reused from the store");
         }
         if missing.is_empty() {
             return Ok(());
@@ -135,12 +140,6 @@ impl<'a> Chooser<'a> {
             .map_or(cores, |jobs| jobs as usize)
             .min(missing.len());
         let mut progress = Progress::new(missing.len(), jobs, false);
-        if self.reused > 0 && self.ran == 0 {
-            progress.say(&format!(
-                "{} finished trials reused from the store",
-                self.reused
-            ));
-        }
         let (store, trials, ran) = (&mut self.store, &mut self.trials, &mut self.ran);
         let interrupted = interrupt::flag();
         let ended = run_all(
