@@ -18,8 +18,10 @@ use whichfs_trial::{BlockQueue, Identity, Job, Step, WorkloadSpec};
 use whichfs_units::{MIB, Nanos};
 use whichfs_workload::Workload;
 
-/// Card contents of a trial that stay in memory; the rest goes to an unlinked file.
-const RESIDENT_BYTES: u64 = 256 * MIB;
+/// Memory that all trials side by side may take, guests and card contents together.
+const MEMORY_BYTES: u64 = 2048 * MIB;
+/// Part of it for everything else: mapping state of cards, the program itself.
+const OVERHEAD_BYTES: u64 = 256 * MIB;
 /// Where the filesystem under test is mounted in the guest.
 pub const MOUNT_POINT: &str = "/mnt/test";
 /// The card's device in the guest.
@@ -41,6 +43,8 @@ pub struct Bench {
     pub agent: Agent,
     /// When a guest is stopped.
     pub limits: Limits,
+    /// Card contents of a trial that stay in memory; the rest goes to an unlinked file.
+    resident_bytes: u64,
     versions: Mutex<Versions>,
     cpu_features_sha256: String,
     /// Used cards by seed: all candidates of a seed begin with clones of one.
@@ -65,20 +69,25 @@ pub struct Prepared {
     pub identity: Identity,
     /// What the agent does.
     pub job: Job,
+    /// What the figures leave out, where they do.
+    pub caveat: Option<String>,
     /// The card after the seed's parameter draw.
     profile: Profile,
 }
 
 impl Bench {
-    /// A workbench with kernel and agent from their usual places.
+    /// A workbench with kernel and agent from their usual places, for `jobs` trials at once.
     pub fn new(
         card: NamedProfile,
         card_state: CardState,
         board: Board,
         clock: Clock,
         wall_limit: Duration,
+        jobs: usize,
     ) -> Outcome<Bench> {
+        let resident_bytes = resident_bytes(board.file.memory.mib * MIB, jobs as u64);
         Ok(Bench {
+            resident_bytes,
             card,
             card_state,
             board,
@@ -148,6 +157,10 @@ impl Bench {
         Ok(Prepared {
             identity: self.identity(candidate.name, &recipe, commands, work, seed, &profile),
             job: self.job(steps, seed),
+            caveat: recipe
+                .helper
+                .as_ref()
+                .map(|helper| format!("measured {}", helper.without)),
             profile,
         })
     }
@@ -212,7 +225,11 @@ impl Bench {
             SpillFile::new(&places::cache_directory("spill")?).map_err(Failure::environment)?;
         Ok(Disk {
             card: self.card_of(profile, seed),
-            contents: Contents::bounded(profile.capacity_bytes(), RESIDENT_BYTES, Box::new(spill)),
+            contents: Contents::bounded(
+                profile.capacity_bytes(),
+                self.resident_bytes,
+                Box::new(spill),
+            ),
             offset: partition_offset(profile),
             geometry: BlockGeometry {
                 bytes: self.partition_bytes(),
@@ -261,6 +278,12 @@ impl From<whichfs_fs::Unfit> for NotHere {
             source: Some(unfit.source.to_owned()),
         }
     }
+}
+
+/// Contents that each of `jobs` trials may keep in memory beside its guest.
+fn resident_bytes(guest_bytes: u64, jobs: u64) -> u64 {
+    let left = MEMORY_BYTES.saturating_sub(OVERHEAD_BYTES + jobs * guest_bytes);
+    (left / jobs).clamp(64 * MIB, 1024 * MIB)
 }
 
 /// Checks that the tools of `recipe` are installed.
@@ -312,4 +335,20 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trials_side_by_side_share_the_memory() {
+        assert_eq!(resident_bytes(512 * MIB, 1), 1024 * MIB);
+        assert_eq!(resident_bytes(512 * MIB, 2), 384 * MIB);
+        assert_eq!(
+            resident_bytes(512 * MIB, 64),
+            64 * MIB,
+            "never too little to work"
+        );
+    }
 }

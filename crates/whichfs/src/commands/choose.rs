@@ -84,7 +84,9 @@ impl<'a> Chooser<'a> {
         let path = args.store.clone().map_or_else(places::store, Ok)?;
         let store = Store::open(&path).map_err(Failure::environment)?;
         let wall_limit = Duration::from_secs(args.place.wall_limit);
-        let bench = Bench::new(card, args.place.card_state, board, clock, wall_limit)?;
+        let jobs = jobs_of(args);
+        let state = args.place.card_state;
+        let bench = Bench::new(card, state, board, clock, wall_limit, jobs)?;
         Ok(Chooser {
             args,
             need,
@@ -133,12 +135,7 @@ impl<'a> Chooser<'a> {
         if missing.is_empty() {
             return Ok(());
         }
-        let cores = whichfs_lab::available_cores().len();
-        let jobs = self
-            .args
-            .jobs
-            .map_or(cores, |jobs| jobs as usize)
-            .min(missing.len());
+        let jobs = jobs_of(self.args).min(missing.len());
         let mut progress = Progress::new(missing.len(), jobs, false);
         let (store, trials, ran) = (&mut self.store, &mut self.trials, &mut self.ran);
         let interrupted = interrupt::flag();
@@ -184,7 +181,13 @@ impl<'a> Chooser<'a> {
                 .bench
                 .prepare(candidate, &self.work, planned.seed, &images)
             {
-                Ok(trial) => prepared.push(trial),
+                Ok(trial) => {
+                    let first = planned.seed == self.args.first_seed;
+                    if let Some(caveat) = trial.caveat.as_ref().filter(|_| first) {
+                        eprintln!("note: {}: {caveat}", planned.candidate);
+                    }
+                    prepared.push(trial);
+                }
                 Err(NotHere::Failure(failure)) => return Err(failure),
                 Err(NotHere::LeftOut { why, source }) => {
                     eprintln!("left out: {}: {why}", planned.candidate);
@@ -289,6 +292,12 @@ impl<'a> Chooser<'a> {
         places::write_whole(&out.join("results.csv"), csv.as_bytes())?;
         Ok(report)
     }
+}
+
+/// Trials at once: as asked for, or one for each core.
+fn jobs_of(args: &ChooseArgs) -> usize {
+    let cores = || whichfs_lab::available_cores().len();
+    args.jobs.map_or_else(cores, |jobs| jobs as usize)
 }
 
 /// The need: a shipped one or a file, with the user's changes.

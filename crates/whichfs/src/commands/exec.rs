@@ -70,6 +70,7 @@ fn bench(args: &ExecArgs) -> Outcome<Bench> {
         Board::open(&board)?,
         clock,
         wall_limit,
+        1,
     )
 }
 
