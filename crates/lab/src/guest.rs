@@ -161,6 +161,8 @@ fn fit_for_memory(directory: &Path, memory_mib: u64) -> Result<(), String> {
 pub struct Guest {
     child: Child,
     console: File,
+    /// Nothing of it is left.
+    gone: bool,
 }
 
 impl Guest {
@@ -194,7 +196,11 @@ impl Guest {
         let child = command
             .spawn()
             .map_err(LabError::io(format!("start {}", process.kernel.display())))?;
-        Ok(Guest { child, console })
+        Ok(Guest {
+            child,
+            console,
+            gone: false,
+        })
     }
 
     /// A process that does nothing, for tests in which a thread plays the guest.
@@ -205,7 +211,11 @@ impl Guest {
         // SAFETY: only async-signal-safe system calls are made between fork and exec.
         unsafe { command.arg("60").pre_exec(prepare_child) };
         let child = command.spawn().expect("sleep is everywhere");
-        Guest { child, console }
+        Guest {
+            child,
+            console,
+            gone: false,
+        }
     }
 
     /// Process id of the guest, which is also its session.
@@ -274,16 +284,33 @@ impl Guest {
         KILLED.into()
     }
 
+    /// Ends what is left of the guest and waits until it is gone. A process id is used only
+    /// while it is known to be ours: before its process has been waited for.
     fn kill(&mut self) {
-        let group = rustix::process::Pid::from_child(&self.child);
-        let kill = rustix::process::Signal::KILL;
-        let _ = rustix::process::kill_process_group(group, kill);
-        for (pid, _) in session_processes(self.pid()) {
-            if let Some(pid) = rustix::process::Pid::from_raw(pid as i32) {
-                let _ = rustix::process::kill_process(pid, kill);
-            }
+        const TRIES: u32 = 200;
+        if self.gone {
+            return;
         }
-        let _ = self.child.wait();
+        self.gone = true;
+        let kill = rustix::process::Signal::KILL;
+        if self.ended().is_none() {
+            let group = rustix::process::Pid::from_child(&self.child);
+            let _ = rustix::process::kill_process_group(group, kill);
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+        for _ in 0..TRIES {
+            let left = session_processes(self.pid());
+            if left.is_empty() {
+                return;
+            }
+            for (pid, _) in left {
+                if let Some(pid) = rustix::process::Pid::from_raw(pid as i32) {
+                    let _ = rustix::process::kill_process(pid, kill);
+                }
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
     }
 }
 
@@ -341,7 +368,7 @@ fn prepare_child() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Process ids and CPU ticks of all processes of session `session`.
+/// Process ids and CPU ticks of all living processes of session `session`.
 fn session_processes(session: u32) -> Vec<(u32, u64)> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();
@@ -353,6 +380,9 @@ fn session_processes(session: u32) -> Vec<(u32, u64)> {
             let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
             // Fields after the name in brackets: state, parent, group, session, …, utime, stime.
             let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_ascii_whitespace().collect();
+            if fields.first() == Some(&"Z") {
+                return None; // dead already; its parent has not looked yet
+            }
             let number = |i: usize| fields.get(i)?.parse::<u64>().ok();
             (number(3)? == u64::from(session)).then_some((pid, number(11)? + number(12)?))
         })
