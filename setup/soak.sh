@@ -38,7 +38,7 @@ for ((run = 1; run <= runs; run++)); do
     esac
     for clock in cpu device; do
         choose --for rootfs --clock "$clock" --jobs "$jobs"
-        choose --for rootfs-readonly --candidates squashfs-lzo,squashfs-zstd,erofs,erofs-lz4hc \
+        choose --for rootfs-readonly --candidates squashfs-lzo,squashfs-xz,squashfs-zstd,erofs,erofs-lz4hc \
             --clock "$clock" --jobs "$jobs"
     done
     quiet
