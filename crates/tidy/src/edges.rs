@@ -7,10 +7,14 @@ use crate::{Finding, SourceFile};
 
 /// A crate and the crates of this workspace that it may depend on.
 /// `whichfs` alone may see everything and is not listed; `tidy` sees nothing.
-const INNER: [(&str, &[&str]); 11] = [
+const INNER: [(&str, &[&str]); 15] = [
     ("units", &[]),
     ("trial", &["units"]),
     ("card", &["units"]),
+    ("curves", &["units", "card"]),
+    ("fit", &["units", "card", "curves"]),
+    ("probe", &["units", "card", "curves"]),
+    ("attach", &["units", "card"]),
     ("fs", &["units", "trial"]),
     ("workload", &["units", "trial"]),
     ("agent", &["units", "trial", "workload"]),
@@ -29,8 +33,8 @@ const OUTER: [(&str, &[&str]); 10] = [
     ("clap", &["whichfs"]),
     ("indicatif", &["whichfs"]),
     ("comfy-table", &["whichfs", "report"]),
-    ("libc", &["agent", "lab", "whichfs"]),
-    ("rustix", &["agent", "lab", "whichfs"]),
+    ("libc", &["agent", "lab", "attach", "whichfs"]),
+    ("rustix", &["agent", "lab", "attach", "whichfs"]),
     ("rand", &[]),
     ("chrono", &[]),
 ];

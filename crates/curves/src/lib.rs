@@ -1,0 +1,11 @@
+//! Measured curves of flash cards: the form they have ([`Curves`]), and what they are
+//! measured on ([`Device`]: a modelled card in virtual time, or a real device elsewhere).
+//! Pure: no clock, no entropy, no I/O.
+
+mod curves;
+mod device;
+mod modelled;
+
+pub use curves::{Align, Curves, Rates};
+pub use device::{Device, DeviceError};
+pub use modelled::Modelled;
