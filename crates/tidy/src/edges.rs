@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_new_crate_needs_its_line() {
-        assert!(depends("probe", "whichfs-units")[0].contains("edges.rs"));
+        assert!(depends("camera", "whichfs-units")[0].contains("edges.rs"));
     }
 
     #[test]
