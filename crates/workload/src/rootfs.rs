@@ -1,7 +1,6 @@
 //! Workload `rootfs`: the root filesystem of an embedded Debian is installed, read at
 //! boot, updated, and written to by a small database.
 
-use std::borrow::Cow;
 use crate::content::generated;
 use crate::distribution::Distribution;
 use crate::listing::{Entry, Kind, Listing};
@@ -11,6 +10,7 @@ use crate::tree::{self, Size};
 use crate::workload::{
     Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter, unknown_phase,
 };
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use whichfs_trial::WorkloadSpec;
 use whichfs_units::{GIB, KIB, MIB, Rng};
