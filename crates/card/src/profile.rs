@@ -10,6 +10,7 @@ mod parse;
 use crate::figures::{self, SPECS};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
+use std::ops::Range;
 
 pub use parse::ProfileError;
 
@@ -128,9 +129,15 @@ impl Profile {
         self.figure("geometry.open_aus_random")
     }
 
-    /// AUs at the beginning of the card that are mapped by page for FAT tables.
+    /// AUs that are mapped by page for FAT tables, from AU `fat.first_au` on.
     pub fn fat_aus(&self) -> u64 {
-        self.figure_or("log_block.fat_aus", 0)
+        self.figure("fat.aus")
+    }
+
+    /// Bytes of the card that are the FAT region; empty if it has none.
+    pub fn fat_range(&self) -> Range<u64> {
+        let start = self.figure("fat.first_au") * self.au_bytes();
+        start..start + self.fat_aus() * self.au_bytes()
     }
 
     /// Whether the card has a volatile cache, so that a flush means something. A plain SD
@@ -185,11 +192,6 @@ impl Profile {
             .unwrap_or_else(|| unreachable!("{:?} has no {path}", self.family))
     }
 
-    /// Value of a figure, or `other` where the family does not have it.
-    pub(crate) fn figure_or(&self, path: &str, other: u64) -> u64 {
-        self.lookup(path).unwrap_or(other)
-    }
-
     /// A figure in microseconds as nanoseconds.
     pub(crate) fn nanos(&self, path: &str) -> u64 {
         self.figure(path) * 1_000
@@ -232,7 +234,7 @@ impl Profile {
                 return Err(("geometry.spare_aus", found));
             }
         }
-        if self.capacity_bytes() < self.au_bytes() * (self.fat_aus() + 1) {
+        if self.capacity_bytes() < self.fat_range().end + self.au_bytes() {
             let path = "geometry.capacity_bytes";
             return Err((path, "less than one AU beyond the FAT region".into()));
         }

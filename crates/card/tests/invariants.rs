@@ -17,7 +17,7 @@ const EXTRAS: [(&str, &str); 3] = [
         "small_write_bytes = { value = 8192, source = \"test\" }\n\
         small_write_us = { value = 700, source = \"test\" }\n\
         gap_bytes = { value = 16384, source = \"test\" }\n\
-        fat_aus = { value = 2, source = \"test\" }\n",
+        [fat]\naus = { value = 2, source = \"test\" }\n",
     ),
     ("log-block", ""),
     (

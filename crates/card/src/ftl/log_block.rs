@@ -24,9 +24,6 @@
 //! `small_write_us`. Contiguous writes are joined in the page buffer where the card does so
 //! (`write.coalesce`, 2.3.2).
 //!
-//! **FAT region.** The first `fat_aus` are mapped by page (2.5): no slots, no copies, own
-//! rate. Their wear is spread within the region.
-//!
 //! Erased AUs (discarded, or never written) have nothing to copy: opening one is cheap.
 
 #[cfg(test)]
@@ -52,7 +49,6 @@ struct Rules {
     page_bytes: u64,
     capacity_bytes: u64,
     aus: u32,
-    fat_aus: u32,
     open_linear: usize,
     open_random: usize,
     overhead_ns: u64,
@@ -65,8 +61,6 @@ struct Rules {
     log_aus: u32,
     small_write_bytes: u64,
     small_write_ns: u64,
-    fat_overhead_ns: u64,
-    fat_rate: u64,
     discard_partial_ns: u64,
     coalesce: bool,
 }
@@ -101,10 +95,8 @@ pub(crate) struct LogBlock {
     chaotic: usize,
     clock: u64,
     pool: Pool,
-    /// Bytes programmed into the small-write area and the FAT region since their last erase.
+    /// Bytes programmed into the small-write area since its last erase.
     small_fill: u64,
-    fat_fill: u64,
-    fat_erase_next: u32,
     small_block: u32,
 }
 
@@ -113,12 +105,9 @@ impl LogBlock {
         let rules = Rules::new(profile);
         let spare = profile.figure("geometry.spare_aus") as u32;
         // One more holds the small-write area.
-        let mut pool = Pool::new(rules.aus + spare + 1);
+        let mut pool = Pool::new(rules.aus - profile.fat_aus() as u32 + spare + 1);
         let small_block = pool.take();
-        let mut map = CowArray::new(rules.aus as usize, NONE);
-        for au in 0..rules.fat_aus {
-            map.replace(au as usize, pool.take());
-        }
+        let map = CowArray::new(rules.aus as usize, NONE);
         let filled = CowArray::new(rules.aus as usize, 0);
         let slots = Vec::with_capacity(rules.open_linear + 1);
         LogBlock {
@@ -130,39 +119,25 @@ impl LogBlock {
             clock: 0,
             pool,
             small_fill: 0,
-            fat_fill: 0,
-            fat_erase_next: 0,
             small_block,
         }
     }
 
     pub fn write(&mut self, offset: u64, bytes: u64, follows: bool, stats: &mut Stats) -> u64 {
         let joined = follows && self.rules.coalesce;
-        if bytes < self.rules.small_write_bytes && !joined && !self.in_fat(offset) {
+        if bytes < self.rules.small_write_bytes && !joined {
             return self.write_small(bytes, stats);
         }
-        let mut spent = if joined || self.in_fat(offset) {
-            0
-        } else {
-            self.rules.overhead_ns
-        };
+        let mut spent = if joined { 0 } else { self.rules.overhead_ns };
         let (mut at, end) = (offset, offset + bytes);
         while at < end {
             let au = (at / self.rules.au_bytes) as u32;
             let within = (at % self.rules.au_bytes) as u32;
             let length = (end - at).min(self.rules.au_bytes - u64::from(within)) as u32;
-            spent += if au < self.rules.fat_aus {
-                self.write_fat(u64::from(length), joined, stats)
-            } else {
-                self.write_au(au, within, length, joined, stats)
-            };
+            spent += self.write_au(au, within, length, joined, stats);
             at += u64::from(length);
         }
         spent
-    }
-
-    fn in_fat(&self, offset: u64) -> bool {
-        offset < u64::from(self.rules.fat_aus) * self.rules.au_bytes
     }
 
     /// A write into the small-write area: no slot is touched.
@@ -176,26 +151,6 @@ impl LogBlock {
             stats.erases += 1;
         }
         self.rules.small_write_ns
-    }
-
-    /// A write into the page-mapped AUs at the beginning of the card.
-    fn write_fat(&mut self, bytes: u64, joined: bool, stats: &mut Stats) -> u64 {
-        let programmed = bytes.next_multiple_of(self.rules.page_bytes);
-        stats.programmed_bytes += programmed;
-        self.fat_fill += programmed;
-        while self.fat_fill >= self.rules.au_bytes {
-            self.fat_fill -= self.rules.au_bytes;
-            let block = self.map.read(self.fat_erase_next as usize);
-            self.pool.wear(block);
-            self.fat_erase_next = (self.fat_erase_next + 1) % self.rules.fat_aus;
-            stats.erases += 1;
-        }
-        let overhead = if joined {
-            0
-        } else {
-            self.rules.fat_overhead_ns
-        };
-        overhead + span_ns(bytes, self.rules.fat_rate)
     }
 
     /// A write of `length` bytes at `within` inside one AU.
@@ -396,7 +351,7 @@ impl LogBlock {
         let au_bytes = self.rules.au_bytes;
         let end = offset + bytes;
         let to_the_end = end == self.rules.capacity_bytes;
-        let first = offset.div_ceil(au_bytes).max(u64::from(self.rules.fat_aus));
+        let first = offset.div_ceil(au_bytes);
         let last = if to_the_end {
             u64::from(self.rules.aus)
         } else {
@@ -490,7 +445,6 @@ impl Rules {
             page_bytes: profile.page_bytes(),
             capacity_bytes: profile.capacity_bytes(),
             aus: profile.capacity_bytes().div_ceil(au_bytes) as u32,
-            fat_aus: profile.fat_aus() as u32,
             open_linear: linear,
             open_random: (profile.open_aus_random() as usize).min(linear),
             overhead_ns: profile.nanos("write.overhead_us"),
@@ -503,8 +457,6 @@ impl Rules {
             gap_bytes: profile.figure("log_block.gap_bytes"),
             small_write_bytes: profile.figure("log_block.small_write_bytes"),
             small_write_ns: profile.nanos("log_block.small_write_us"),
-            fat_overhead_ns: profile.nanos("log_block.fat_overhead_us"),
-            fat_rate: profile.figure("log_block.fat_rate_bytes_per_s"),
             discard_partial_ns: profile.nanos("discard.partial_au_us"),
             coalesce: profile.figure("write.coalesce") == 1,
         }

@@ -83,7 +83,7 @@ pub(crate) struct PageMap {
 impl PageMap {
     pub fn new(profile: &Profile) -> PageMap {
         let rules = Rules::new(profile);
-        let blocks = rules.units.div_ceil(rules.units_per_block)
+        let blocks = rules.units.div_ceil(rules.units_per_block) - profile.fat_aus() as u32
             + profile.figure("geometry.spare_aus") as u32;
         PageMap {
             map: CowArray::new(rules.units as usize, NONE),
