@@ -11,7 +11,7 @@
 //! bytes at that rate and `fat.sub_page_us` (WB21 there: 1 KiB 3.4 ms, 4 KiB 3.9, 8 KiB 4.8,
 //! 16 KiB 5.1, 32 KiB 8.4 ms). The region has its own blocks, erased in turn.
 
-use super::Violation;
+use super::{Order, Violation};
 use crate::bus::span_ns;
 use crate::profile::Profile;
 use crate::stats::Stats;
@@ -28,7 +28,6 @@ struct Rules {
     overhead_ns: u64,
     rate: u64,
     sub_page_ns: u64,
-    coalesce: bool,
 }
 
 /// State of the region.
@@ -57,7 +56,6 @@ impl Fat {
             overhead_ns: profile.nanos("fat.overhead_us"),
             rate: profile.figure("fat.rate_bytes_per_s"),
             sub_page_ns: profile.nanos("fat.sub_page_us"),
-            coalesce: profile.figure("write.coalesce") == 1,
         };
         Some(Fat {
             rules,
@@ -73,7 +71,7 @@ impl Fat {
     }
 
     /// A write that lies in the region; returns its time in nanoseconds.
-    pub fn write(&mut self, offset: u64, bytes: u64, follows: bool, stats: &mut Stats) -> u64 {
+    pub fn write(&mut self, offset: u64, bytes: u64, order: Order, stats: &mut Stats) -> u64 {
         let page = self.rules.page_bytes;
         let touched = (offset + bytes).div_ceil(page) - offset / page;
         let whole = ((offset + bytes) / page).saturating_sub(offset.div_ceil(page));
@@ -86,7 +84,7 @@ impl Fat {
             stats.erases += 1;
         }
         let transfer = span_ns(bytes, self.rules.rate);
-        if follows && self.rules.coalesce {
+        if order.joined {
             return transfer;
         }
         self.rules.overhead_ns + transfer + (touched - whole) * self.rules.sub_page_ns
@@ -134,7 +132,7 @@ mod tests {
     fn its_blocks_wear_in_turn() {
         let (mut fat, mut stats) = (region(), Stats::default());
         for page in 0..5 * 256 {
-            fat.write(page % 256 * 16_384, 512, false, &mut stats);
+            fat.write(page % 256 * 16_384, 512, Order::default(), &mut stats);
             fat.verify().unwrap();
         }
         assert_eq!((fat.erase_counts(), stats.erases), (&[3, 2][..], 5));
