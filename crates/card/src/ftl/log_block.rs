@@ -22,8 +22,9 @@
 //!
 //! **Small writes.** What a page covered in part costs is told in `program` (2.3.3). With
 //! `small_write_bytes` set, writes below it go to a separate area and touch no slot (2.3.8);
-//! its collection is in the measured `small_write_us`. Contiguous writes are joined where the
-//! reader keeps the transfer open (`write.coalesce`, 2.3.2).
+//! its collection is in the measured `small_write_us`; with `small_write_jumps` only those that
+//! do not continue the last write (WB21 does so, WB15 does not). Contiguous writes are joined
+//! where the reader keeps the transfer open (`write.coalesce`, 2.3.2).
 //!
 //! Erased AUs (discarded, or never written) have nothing to copy: opening one is cheap.
 
@@ -61,6 +62,7 @@ struct Rules {
     log_pages: u32,
     small_write_bytes: u64,
     small_write_ns: u64,
+    small_write_jumps: bool,
 }
 
 /// An open AU. Offsets are within the AU.
@@ -122,7 +124,8 @@ impl LogBlock {
     }
 
     pub fn write(&mut self, offset: u64, bytes: u64, order: Order, stats: &mut Stats) -> u64 {
-        if bytes < self.rules.small_write_bytes && !order.joined {
+        let aside = !(order.joined || order.follows && self.rules.small_write_jumps);
+        if bytes < self.rules.small_write_bytes && aside {
             return self.write_small(bytes, stats);
         }
         let mut spent = self.rules.program.overhead_ns(order);
@@ -181,7 +184,7 @@ impl LogBlock {
                     .unwrap_or(at)
             }
             None => {
-                spent += self.open(au, within, stats);
+                spent += self.open(au, within, whole, stats);
                 self.slots.len() - 1
             }
         };
@@ -194,9 +197,10 @@ impl LogBlock {
     }
 
     /// Opens `au` for a write at `within`; closes the least recently used if all are in use.
-    fn open(&mut self, au: u32, within: u32, stats: &mut Stats) -> u64 {
+    /// A write of the whole AU needs no slot: its log is the new block as soon as it is full.
+    fn open(&mut self, au: u32, within: u32, whole: bool, stats: &mut Stats) -> u64 {
         let mut spent = 0;
-        if self.slots.len() >= self.rules.open_linear {
+        if self.slots.len() >= self.rules.open_linear && !whole {
             spent += self.close(self.oldest(false), false, stats);
         }
         let mut logs = [NONE; MAX_LOGS];
@@ -439,6 +443,7 @@ impl Rules {
             log_pages: (pages_per_au * profile.figure("log_block.log_percent") / 100) as u32,
             gap_bytes: profile.figure("log_block.gap_bytes"),
             small_write_bytes: profile.figure("log_block.small_write_bytes"),
+            small_write_jumps: profile.figure("log_block.small_write_jumps") == 1,
             small_write_ns: profile.nanos("log_block.small_write_us"),
         }
     }
