@@ -48,6 +48,8 @@ const NONE: u32 = u32::MAX;
 const TAILS_MAX: usize = 16;
 /// Pieces of short writes that are gathered before a group is consolidated.
 const SHORT_PIECES: u64 = 3;
+/// What the AUs without an update block have of a small-write area together, as a divisor.
+const SHARED_PART: u64 = 4;
 
 /// Parameters, from the profile.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -336,7 +338,7 @@ impl UpdateBlock {
             self.shared_groups.extend(marked);
             self.shared_small += bytes;
             let spent = self.rules.small_ns + self.program_shared(piece, stats);
-            if self.shared_small <= self.rules.small_area_bytes {
+            if self.shared_small <= self.rules.small_area_bytes / SHARED_PART {
                 return spent;
             }
             return spent + self.consolidate_shared(None, stats);
