@@ -17,7 +17,8 @@
 //! rate, and cuts a request into commands of at most `reader.max_bytes`. 120 KiB (240 sectors,
 //! the limit of Linux's usb-storage) shows in the logs: WB16 is the card of WB16_2 in another
 //! host and takes 5.2-5.4 ms more for each multiple of 120 KiB from 128 KiB to 4 MiB; WB6, WB11
-//! and WB2 have the same step.
+//! and WB2 have the same step. Hosts have limits too: with 64 KiB, a write of 128 KiB takes
+//! twice what 64 KiB takes, without the overhead that shows below (WB1, WB5, WB12, WB14, WB19).
 
 use crate::profile::Profile;
 use std::num::NonZeroU64;

@@ -52,6 +52,8 @@ const NOT_CLOSED: u32 = 1 << 31;
 /// Collection starts when fewer blocks are free: one may be needed by the collection itself.
 const RESERVE: usize = 2;
 
+/// Idle time after which no AU keeps its stream.
+const REST_NS: u64 = 200_000_000;
 /// In the background, a block is worth collecting if this part of it is garbage.
 const WORTH: u32 = 16;
 
@@ -126,7 +128,8 @@ impl PageMap {
         let mut spent = self.rules.program.overhead_ns(order);
         spent += self.modify(offset, bytes, first, last, order.joined);
         let au = (first / u64::from(self.rules.units_per_block)) as u32;
-        if self.streams.admit(au) {
+        let whole = last - first + 1 >= u64::from(self.rules.units_per_block);
+        if whole || self.streams.admit(au) {
             for unit in first..=last {
                 spent += self.place(unit as u32, stats);
             }
@@ -248,15 +251,24 @@ impl PageMap {
         spent
     }
 
-    /// Whether there is anything to do in idle time.
+    /// Works in `ns` of idle time.
     #[inline]
-    pub fn wants_idle(&self) -> bool {
+    pub fn idle(&mut self, ns: u64, stats: &mut Stats) {
+        if ns >= REST_NS {
+            self.streams.release();
+        }
+        if self.wants_idle() {
+            self.collect_idle(ns, stats);
+        }
+    }
+
+    fn wants_idle(&self) -> bool {
         self.pool.free() < self.rules.background
     }
 
     /// Collects in `ns` of idle time; what is left of it counts next time, up to a block.
     #[cold]
-    pub fn idle(&mut self, ns: u64, stats: &mut Stats) {
+    fn collect_idle(&mut self, ns: u64, stats: &mut Stats) {
         self.idle_ns = self.idle_ns.saturating_add(ns);
         while self.wants_idle() {
             let victim = self.emptiest();

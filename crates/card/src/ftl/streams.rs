@@ -32,6 +32,11 @@ impl Streams {
         self.places == 0 || self.look_for(au)
     }
 
+    /// All places are free.
+    pub fn release(&mut self) {
+        self.holders.clear();
+    }
+
     fn look_for(&mut self, au: u32) -> bool {
         self.clock += 1;
         let clock = self.clock;
@@ -70,6 +75,8 @@ mod tests {
             .count();
         assert_eq!(refused as u64, KEEP_WRITES - 1, "1 is the stalest");
         assert!(streams.admit(2) && !streams.admit(1));
+        streams.release();
+        assert!(streams.admit(1) && streams.admit(9) && !streams.admit(2));
         assert!(Streams::new(0).admit(9));
     }
 }
