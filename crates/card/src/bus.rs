@@ -3,12 +3,35 @@
 //! A read inside a page pays command + array read + transfer; each further page adds
 //! another array read that the transfer does not hide, and crossing an AU adds a second map
 //! look-up (`flash.md` §2.4: +56–280 µs at page multiples, a further +20–380 µs at AU
-//! multiples). Larger map zones (32 MiB and more) are seen in some logs and not modelled.
+//! multiples). A card may have its map in zones of `read.zone_bytes` (32 MiB and more in some
+//! logs; a PQI 32 GB card steps at 2 GiB): crossing into another costs `read.zone_step_us`.
 //! A write pays command and the part of the transfer that programming does not hide; the
 //! fitted write rate holds the rest, as datasheet figures do not add up to measured ones
 //! (`flash.md` §2.7).
+//!
+//! **Mode.** `bus.mode` bounds the rate by what the wires can: 1 default speed 12.5 MB/s, 2
+//! high speed 25, 3 UHS-I SDR104 104 [GB], 4 eMMC high speed 52, 5 HS200 200, 6 HS400 400
+//! [ISSI]; 0 is no bound of its own.
+//!
+//! **Reader.** A USB 2 reader in front adds `reader.command_us` to every command, bounds the
+//! rate, and cuts a request into commands of at most `reader.max_bytes`. 120 KiB (240 sectors,
+//! the limit of Linux's usb-storage) shows in the logs: WB16 is the card of WB16_2 in another
+//! host and takes 5.2-5.4 ms more for each multiple of 120 KiB from 128 KiB to 4 MiB; WB6, WB11
+//! and WB2 have the same step.
 
 use crate::profile::Profile;
+use std::num::NonZeroU64;
+
+/// What the wires carry in each `bus.mode`, in bytes a second.
+const MODE_RATES: [u64; 7] = [
+    u64::MAX,
+    12_500_000,
+    25_000_000,
+    104_000_000,
+    52_000_000,
+    200_000_000,
+    400_000_000,
+];
 
 /// Time to move `bytes` at `rate` bytes a second, in nanoseconds, rounded up.
 #[inline]
@@ -29,18 +52,30 @@ pub(crate) struct Bus {
     first_page_ns: u64,
     next_page_ns: u64,
     au_step_ns: u64,
+    zone_step_ns: u64,
+    /// Bytes of a map zone, or none.
+    zone_bytes: Option<NonZeroU64>,
+    max_bytes: u64,
     page_bytes: u64,
     au_bytes: u64,
 }
 
 impl Bus {
     pub fn new(profile: &Profile) -> Bus {
+        let mode = MODE_RATES[profile.figure("bus.mode") as usize];
+        let reader = profile.figure("reader.rate_bytes_per_s");
         Bus {
-            command_ns: profile.nanos("bus.command_us"),
-            rate: profile.figure("bus.rate_bytes_per_s"),
+            command_ns: profile.nanos("bus.command_us") + profile.nanos("reader.command_us"),
+            rate: profile.figure("bus.rate_bytes_per_s").min(mode).min(reader),
             first_page_ns: profile.nanos("read.first_page_us"),
             next_page_ns: profile.nanos("read.next_page_us"),
             au_step_ns: profile.nanos("read.au_step_us"),
+            zone_step_ns: profile.nanos("read.zone_step_us"),
+            zone_bytes: NonZeroU64::new(profile.figure("read.zone_bytes")),
+            max_bytes: match profile.figure("reader.max_bytes") {
+                0 => u64::MAX,
+                stated => stated,
+            },
             page_bytes: profile.page_bytes(),
             au_bytes: profile.au_bytes(),
         }
@@ -52,15 +87,54 @@ impl Bus {
         span_ns(bytes, self.rate)
     }
 
+    /// The commands that a request becomes.
+    #[inline]
+    pub fn commands(&self, offset: u64, bytes: u64) -> impl Iterator<Item = (u64, u64)> + use<> {
+        let (max, end) = (self.max_bytes, offset + bytes);
+        let mut at = offset;
+        std::iter::from_fn(move || {
+            let length = (end - at).min(max);
+            let command = (at, length);
+            at += length;
+            (length > 0).then_some(command)
+        })
+    }
+
     /// A read of `bytes` (not zero) at `offset`, all of it.
     pub fn read_ns(&self, offset: u64, bytes: u64) -> u64 {
+        self.commands(offset, bytes)
+            .map(|(at, length)| self.read_command_ns(at, length))
+            .sum()
+    }
+
+    fn read_command_ns(&self, offset: u64, bytes: u64) -> u64 {
         let last = offset + bytes - 1;
         let pages = last / self.page_bytes - offset / self.page_bytes;
         let aus = last / self.au_bytes - offset / self.au_bytes;
+        let zones = self
+            .zone_bytes
+            .map_or(0, |zone| last / zone - offset / zone);
         self.command_ns
             + self.first_page_ns
             + pages * self.next_page_ns
             + aus * self.au_step_ns
+            + zones * self.zone_step_ns
             + self.transfer_ns(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_request_is_cut_into_the_readers_commands() {
+        let (name, toml) = crate::builtin()[0];
+        let mut bus = Bus::new(&Profile::parse(name, toml).unwrap());
+        let cut = |bus: &Bus| bus.commands(512, 131_072).collect::<Vec<_>>();
+        assert_eq!(cut(&bus), [(512, 131_072)]);
+        bus.max_bytes = 122_880;
+        assert_eq!(cut(&bus), [(512, 122_880), (123_392, 8_192)]);
     }
 }

@@ -10,6 +10,7 @@
 
 mod builtin;
 mod bus;
+mod cache;
 mod card;
 mod contents;
 mod cow;
@@ -17,12 +18,13 @@ mod figures;
 mod ftl;
 mod profile;
 mod request;
+mod slc;
 mod snapshot;
 mod stats;
 
 pub use builtin::builtin;
 pub use card::Card;
-pub use contents::{CHUNK_BYTES, Contents, ContentsError, Spill};
+pub use contents::{CHUNK_BYTES, Contents, ContentsError, Layout, Spill};
 pub use ftl::Violation;
 pub use profile::{Family, Figure, Interface, Profile, ProfileError};
 pub use request::{CardStatus, Completion, Op, Request};

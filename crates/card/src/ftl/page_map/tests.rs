@@ -9,13 +9,10 @@ fn tiny() -> PageMap {
         units: 300,
         units_per_block: 24,
         shift: 5,
-        overhead_ns: 1000,
-        rate: 4_096_000_000,
-        unit_ns: 1000,
+        program: Program::plain(4096, 1000, 1000),
         copy_unit_ns: 1000,
         erase_ns: 5000,
         modify_ns: 100,
-        coalesce: false,
     };
     let blocks = 300_u32.div_ceil(24) + 8;
     let mut ftl = PageMap {
@@ -24,16 +21,18 @@ fn tiny() -> PageMap {
         live: vec![NOT_CLOSED; blocks as usize],
         host: None,
         copies: None,
+        mixed: None,
+        streams: Streams::new(0),
         pool: Pool::new(blocks),
         moving: Vec::new(),
         rules,
     };
     let mut stats = Stats::default();
     for unit in 0..300 {
-        ftl.write(unit * 4096, 4096, false, &mut stats);
+        ftl.write(unit * 4096, 4096, Order::default(), &mut stats);
     }
     for unit in 0..2000 {
-        ftl.write(unit * 7919 % 300 * 4096, 4096, false, &mut stats);
+        ftl.write(unit * 7919 % 300 * 4096, 4096, Order::default(), &mut stats);
     }
     ftl.verify().unwrap();
     assert!(stats.au_copies > 0);
@@ -93,7 +92,7 @@ fn a_collection_takes_the_emptiest_block_and_costs_its_live_units() {
     let closed = ftl.live.iter().filter(|live| **live & NOT_CLOSED == 0);
     assert_eq!(closed.min(), Some(&live));
     let mut stats = Stats::default();
-    let spent = ftl.collect(&mut stats);
+    let spent = ftl.evacuate(victim, &mut stats);
     assert_eq!(spent, u64::from(live) * 1000 + 5000);
     assert_eq!(stats.programmed_bytes, u64::from(live) * 4096);
     assert_eq!(stats.erases, 1);
