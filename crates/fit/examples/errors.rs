@@ -6,7 +6,9 @@ use whichfs_fit::{Errors, Options, Order, fit};
 fn main() {
     let mut args = std::env::args().skip(1);
     let text = std::fs::read_to_string(args.next().unwrap()).unwrap();
-    let all: BTreeMap<String, Curves> = serde_json::from_str(&text).unwrap();
+    let mut all: serde_json::Value = serde_json::from_str(&text).unwrap();
+    drop_nulls(&mut all);
+    let all: BTreeMap<String, Curves> = serde_json::from_value(all).unwrap();
     let mut runs: Vec<String> = args.collect();
     let verbose = runs.iter().any(|run| run == "-v");
     runs.retain(|run| run != "-v");
@@ -62,5 +64,24 @@ fn main() {
         if let Some(e) = Errors::over(points, |_| true) {
             println!("{what}: {} points, {:.1}% {:.1}% worst {:.1}%", e.points, e.median * 100., e.p90 * 100., e.worst * 100.);
         }
+    }
+}
+
+/// A null is a figure that the log does not have; a list with one in it is left out.
+fn drop_nulls(value: &mut serde_json::Value) {
+    use serde_json::Value;
+    let holed = |value: &Value| {
+        value.is_null() || value.as_array().is_some_and(|list| list.iter().any(Value::is_null))
+    };
+    match value {
+        Value::Array(list) => {
+            list.retain(|value| !holed(value));
+            list.iter_mut().for_each(drop_nulls);
+        }
+        Value::Object(map) => {
+            map.retain(|_, value| !holed(value));
+            map.values_mut().for_each(drop_nulls);
+        }
+        _ => {}
     }
 }
