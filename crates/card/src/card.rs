@@ -73,7 +73,7 @@ impl Card {
     pub fn used(profile: &Profile, seed: u64) -> Card {
         const UNIT: u64 = 4096;
         let mut card = Card::fresh(profile);
-        let capacity = profile.capacity_bytes();
+        let capacity = profile.flash_bytes();
         for offset in (0..capacity).step_by(MIB as usize) {
             let order = Order {
                 follows: offset > 0,
@@ -89,6 +89,9 @@ impl Card {
             let order = Order::default();
             card.state.ftl.write(offset, UNIT, order, &mut card.stats);
         }
+        // It was idle since.
+        const LONG_NS: u64 = 1 << 50;
+        card.state.ftl.idle(LONG_NS, &mut card.stats);
         Card {
             stats: Stats::default(),
             ..card
@@ -257,6 +260,10 @@ impl Card {
     /// The card was idle for `ns`.
     #[inline]
     fn idle(&mut self, ns: u64) {
+        if ns == 0 {
+            return;
+        }
+        self.state.ftl.idle(ns, &mut self.stats);
         self.state.cache.idle(ns);
         if let Some(slc) = &self.rules.slc {
             self.state.slc.idle(slc, ns);

@@ -163,10 +163,12 @@ pub(crate) const SPECS: &[Spec] = &[
     )),
     log_block(fixed("log_block.gap_bytes", 0, 64 << 20, Some(0))),
     log_block(fixed("log_block.small_write_bytes", 0, 1 << 20, Some(0))),
+    log_block(fixed("log_block.small_write_jumps", 0, 1, Some(0))),
     log_block(varied("log_block.small_write_us", 0, LONG_US, Some(0))),
     page_map(fixed("page_map.unit_bytes", 512, 1 << 20, None)),
     page_map(varied("page_map.modify_us", 0, LONG_US, None)),
     page_map(fixed("page_map.streams", 0, 1024, Some(0))),
+    page_map(fixed("page_map.background_aus", 0, 100_000, Some(0))),
     update_block(fixed("update_block.small_bytes", 512, 1 << 20, Some(8192))),
     update_block(fixed(
         "update_block.small_area_bytes",

@@ -122,6 +122,16 @@ impl Ftl {
         spent
     }
 
+    /// The card is idle for `ns`; families that work meanwhile do.
+    #[inline]
+    pub fn idle(&mut self, ns: u64, stats: &mut Stats) {
+        if let Mapping::PageMap(map) = &mut self.map
+            && map.wants_idle()
+        {
+            map.idle(ns, stats);
+        }
+    }
+
     /// Forgets what it wholly holds of the range, in steps of the granularity; returns the
     /// time in nanoseconds: `discard.au_us` for each AU covered wholly and
     /// `discard.partial_au_us` for each covered in part [SD124, SD125], beside what the

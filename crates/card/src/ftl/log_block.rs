@@ -22,8 +22,9 @@
 //!
 //! **Small writes.** What a page covered in part costs is told in `program` (2.3.3). With
 //! `small_write_bytes` set, writes below it go to a separate area and touch no slot (2.3.8);
-//! its collection is in the measured `small_write_us`. Contiguous writes are joined where the
-//! reader keeps the transfer open (`write.coalesce`, 2.3.2).
+//! its collection is in the measured `small_write_us`; with `small_write_jumps` only those that
+//! do not continue the last write (WB21 does so, WB15 does not). Contiguous writes are joined
+//! where the reader keeps the transfer open (`write.coalesce`, 2.3.2).
 //!
 //! Erased AUs (discarded, or never written) have nothing to copy: opening one is cheap.
 
@@ -61,6 +62,7 @@ struct Rules {
     log_pages: u32,
     small_write_bytes: u64,
     small_write_ns: u64,
+    small_write_jumps: bool,
 }
 
 /// An open AU. Offsets are within the AU.
@@ -68,7 +70,7 @@ struct Rules {
 struct Slot {
     au: u32,
     /// Physical log blocks, [`NONE`] beyond those in use; a log in order has one.
-    logs: [u32; MAX_LOGS],
+    logs: [u32; MAX_LOGS + 1],
     /// In order: the log holds `start..next`.
     start: u32,
     next: u32,
@@ -77,6 +79,8 @@ struct Slot {
     /// Pages programmed in the log blocks.
     used_pages: u32,
     chaotic: bool,
+    /// In order once more, in a log of its own behind a chaotic one.
+    again: bool,
     /// Stamp of the last use, for eviction.
     used_at: u64,
 }
@@ -122,7 +126,8 @@ impl LogBlock {
     }
 
     pub fn write(&mut self, offset: u64, bytes: u64, order: Order, stats: &mut Stats) -> u64 {
-        if bytes < self.rules.small_write_bytes && !order.joined {
+        let aside = !(order.joined || order.follows && self.rules.small_write_jumps);
+        if bytes < self.rules.small_write_bytes && aside {
             return self.write_small(bytes, stats);
         }
         let mut spent = self.rules.program.overhead_ns(order);
@@ -166,7 +171,8 @@ impl LogBlock {
         if let Some(at) = found {
             let needed = self.rules.pages_touched(within, length);
             let full = self.slots[at].used_pages + needed > self.rules.log_pages;
-            if whole || (full && !self.continues(at, within)) {
+            let again = within == 0 && self.slots[at].chaotic && !self.slots[at].again;
+            if whole || (full && !again && !self.continues(at, within)) {
                 spent += self.close(at, whole, stats);
                 found = None;
             }
@@ -181,7 +187,7 @@ impl LogBlock {
                     .unwrap_or(at)
             }
             None => {
-                spent += self.open(au, within, stats);
+                spent += self.open(au, within, whole, stats);
                 self.slots.len() - 1
             }
         };
@@ -194,12 +200,13 @@ impl LogBlock {
     }
 
     /// Opens `au` for a write at `within`; closes the least recently used if all are in use.
-    fn open(&mut self, au: u32, within: u32, stats: &mut Stats) -> u64 {
+    /// A write of the whole AU needs no slot: its log is the new block as soon as it is full.
+    fn open(&mut self, au: u32, within: u32, whole: bool, stats: &mut Stats) -> u64 {
         let mut spent = 0;
-        if self.slots.len() >= self.rules.open_linear {
+        if self.slots.len() >= self.rules.open_linear && !whole {
             spent += self.close(self.oldest(false), false, stats);
         }
-        let mut logs = [NONE; MAX_LOGS];
+        let mut logs = [NONE; MAX_LOGS + 1];
         logs[0] = self.pool.take();
         let (start, next, high) = (within, within, within);
         let used_at = self.clock;
@@ -211,6 +218,7 @@ impl LogBlock {
             high,
             used_pages: 0,
             chaotic: false,
+            again: false,
             used_at,
         });
         spent
@@ -219,6 +227,7 @@ impl LogBlock {
     /// Prepares open slot `at` for a write at `within`: in order, after a small gap, or chaotic.
     fn place(&mut self, at: usize, within: u32, stats: &mut Stats) -> u64 {
         self.slots[at].used_at = self.clock;
+        self.begin_again(at, within);
         let slot = self.slots[at];
         if slot.chaotic || within == slot.next {
             return 0;
@@ -235,6 +244,20 @@ impl LogBlock {
             return 0;
         }
         self.close(self.oldest(true), false, stats)
+    }
+
+    /// A write at the beginning of a chaotic AU starts a log in order beside the chaotic one,
+    /// once: if it comes to the end of the AU, the chaotic one is worth nothing and no merge is
+    /// needed (WB6, WB11, WB21: 4 MiB after random writes takes what it does in order).
+    fn begin_again(&mut self, at: usize, within: u32) {
+        let slot = &mut self.slots[at];
+        let room = slot.logs.iter().position(|log| *log == NONE);
+        if let Some(free) = room.filter(|_| slot.chaotic && !slot.again && within == 0) {
+            slot.logs[free] = self.pool.take();
+            (slot.chaotic, slot.again) = (false, true);
+            (slot.start, slot.next) = (0, 0);
+            self.chaotic -= 1;
+        }
     }
 
     /// Index of the slot used longest ago, among the chaotic ones if asked; never the one
@@ -285,7 +308,9 @@ impl LogBlock {
         }
         slot.next = end;
         // In order, small writes share pages.
-        slot.used_pages = rules.pages_touched(slot.start, end - slot.start);
+        if !slot.again {
+            slot.used_pages = rules.pages_touched(slot.start, end - slot.start);
+        }
         let complete = slot.start == 0 && u64::from(end) == au_bytes;
         units_ns
             + if complete {
@@ -298,7 +323,7 @@ impl LogBlock {
     /// Closes slot `at` and returns the time for it. `superseded`: its AU is about to be
     /// written wholly, so nothing of log or mother is worth copying.
     fn close(&mut self, at: usize, superseded: bool, stats: &mut Stats) -> u64 {
-        let slot = self.slots.swap_remove(at);
+        let mut slot = self.slots.swap_remove(at);
         self.chaotic -= usize::from(slot.chaotic);
         let au = slot.au as usize;
         let page = self.rules.page_bytes;
@@ -311,18 +336,20 @@ impl LogBlock {
             high
         } else {
             let ahead = u64::from(slot.start).min(mother_bytes);
-            ahead + mother_bytes.saturating_sub(u64::from(slot.next))
+            let held = if slot.again { high } else { mother_bytes };
+            ahead + held.saturating_sub(u64::from(slot.next))
         };
         let mut spent = span_ns(copied, self.rules.copy_rate);
         stats.programmed_bytes += copied;
         stats.au_copies += u64::from(copied > 0);
         let new = if slot.chaotic {
-            let merged = self.pool.take();
-            spent += self.erase_logs(&slot, stats);
-            merged
+            self.pool.take()
         } else {
-            slot.logs[0]
+            let logs = slot.logs.iter_mut().rev();
+            let last = logs.into_iter().find(|log| **log != NONE);
+            last.map_or(NONE, |log| std::mem::replace(log, NONE))
         };
+        spent += self.erase_logs(&slot, stats);
         let mother = self.map.replace(au, new);
         self.filled.replace(au, high.div_ceil(page) as u32);
         if mother != NONE {
@@ -439,6 +466,7 @@ impl Rules {
             log_pages: (pages_per_au * profile.figure("log_block.log_percent") / 100) as u32,
             gap_bytes: profile.figure("log_block.gap_bytes"),
             small_write_bytes: profile.figure("log_block.small_write_bytes"),
+            small_write_jumps: profile.figure("log_block.small_write_jumps") == 1,
             small_write_ns: profile.nanos("log_block.small_write_us"),
         }
     }

@@ -21,6 +21,10 @@
 //! full. An AU gives up its stream when it is not written for a while, not when another wants
 //! one: with slots that follow the last use, all of n + 1 AUs would suffer, and they do not.
 //!
+//! **Background.** While idle, the card collects until `background_aus` are free, as long as a
+//! block has a sixteenth of garbage: a burst then finds room and pays for no collection. The
+//! cards of the logs write AUs in order at an even rate, so they have such a reserve.
+//!
 //! **Order.** There is no slot limit: random costs more than sequential through the overhead,
 //! through partial units and through collection, which stalls for whole-block copies (2.3.11).
 //! Discarded units are garbage at once, which makes later collections cheaper.
@@ -48,6 +52,9 @@ const NOT_CLOSED: u32 = 1 << 31;
 /// Collection starts when fewer blocks are free: one may be needed by the collection itself.
 const RESERVE: usize = 2;
 
+/// In the background, a block is worth collecting if this part of it is garbage.
+const WORTH: u32 = 16;
+
 /// Parameters, from the profile.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Rules {
@@ -60,6 +67,7 @@ struct Rules {
     copy_unit_ns: u64,
     erase_ns: u64,
     modify_ns: u64,
+    background: usize,
 }
 
 /// A block that takes writes.
@@ -84,6 +92,8 @@ pub(crate) struct PageMap {
     /// Takes what has no stream.
     mixed: Option<Frontier>,
     streams: Streams,
+    /// Idle time not yet spent on collecting.
+    idle_ns: u64,
     pool: Pool,
     /// Units on the move; kept for its memory.
     #[serde(skip)]
@@ -102,6 +112,7 @@ impl PageMap {
             host: None,
             copies: None,
             mixed: None,
+            idle_ns: 0,
             streams: Streams::new(profile.figure("page_map.streams") as usize),
             pool: Pool::new(blocks),
             moving: Vec::new(),
@@ -227,9 +238,38 @@ impl PageMap {
     fn make_room(&mut self, stats: &mut Stats) -> u64 {
         let mut spent = 0;
         while self.pool.free() < RESERVE {
-            spent += self.evacuate(self.emptiest(), stats);
+            let victim = self.emptiest();
+            assert!(
+                self.live[victim as usize] < self.rules.units_per_block,
+                "nothing to collect: no spare space"
+            );
+            spent += self.evacuate(victim, stats);
         }
         spent
+    }
+
+    /// Whether there is anything to do in idle time.
+    #[inline]
+    pub fn wants_idle(&self) -> bool {
+        self.pool.free() < self.rules.background
+    }
+
+    /// Collects in `ns` of idle time; what is left of it counts next time, up to a block.
+    #[cold]
+    pub fn idle(&mut self, ns: u64, stats: &mut Stats) {
+        self.idle_ns = self.idle_ns.saturating_add(ns);
+        while self.wants_idle() {
+            let victim = self.emptiest();
+            let live = self.live[victim as usize];
+            let cost = u64::from(live) * self.rules.copy_unit_ns + self.rules.erase_ns;
+            let full = self.rules.units_per_block - self.rules.units_per_block / WORTH;
+            if live > full || cost > self.idle_ns {
+                self.idle_ns = self.idle_ns.min(cost);
+                return;
+            }
+            self.idle_ns -= self.evacuate(victim, stats);
+        }
+        self.idle_ns = 0;
     }
 
     /// Copies the live units of closed block `victim` and erases it.
@@ -297,10 +337,6 @@ impl PageMap {
     /// The closed block with the least live data; the first of equals.
     fn emptiest(&self) -> u32 {
         let least = self.live.iter().copied().min().unwrap_or(NOT_CLOSED);
-        assert!(
-            least < self.rules.units_per_block,
-            "nothing to collect: no spare space"
-        );
         self.live
             .iter()
             .position(|live| *live == least)
@@ -403,6 +439,7 @@ impl Rules {
             copy_unit_ns: span_ns(unit_bytes, profile.figure("copy.rate_bytes_per_s")),
             erase_ns: profile.nanos("copy.erase_us"),
             modify_ns: profile.nanos("page_map.modify_us"),
+            background: profile.figure("page_map.background_aus") as usize,
         }
     }
 }

@@ -23,9 +23,9 @@
 //! written for a while loses it to an AU that asks. Else the asking AU's writes go on without:
 //! in order they are gathered in a shared block and consolidated, a group for each
 //! `gather_bytes` of a long write, or for three times as many of short ones (WB1, WB4, WB12
-//! with 5 to 7 AUs: 54 ms for each 64 KiB beyond the four, a third of it up to 32 KiB); small
+//! with 5 to 7 AUs: 54 ms for each 64 KiB of writes beyond the four, a third of it up to 64 KiB); small
 //! ones at random go to the shared area; others take the block of the AU written last, whose
-//! rest is copied (280-350 ms).
+//! rest is copied (280-350 ms), and what is longer than a piece is consolidated too.
 
 #[cfg(test)]
 mod tests;
@@ -48,6 +48,8 @@ const NONE: u32 = u32::MAX;
 const TAILS_MAX: usize = 16;
 /// Pieces of short writes that are gathered before a group is consolidated.
 const SHORT_PIECES: u64 = 3;
+/// What the AUs without an update block have of a small-write area together, as a divisor.
+const SHARED_PART: u64 = 4;
 
 /// Parameters, from the profile.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -322,7 +324,7 @@ impl UpdateBlock {
             let tail = &mut self.tails[at];
             tail.next = piece.end;
             let mut groups = bytes / gather;
-            if groups == 0 {
+            if bytes <= gather {
                 tail.gathered += bytes;
                 groups = tail.gathered / (gather * SHORT_PIECES);
                 tail.gathered %= gather * SHORT_PIECES;
@@ -336,13 +338,14 @@ impl UpdateBlock {
             self.shared_groups.extend(marked);
             self.shared_small += bytes;
             let spent = self.rules.small_ns + self.program_shared(piece, stats);
-            if self.shared_small <= self.rules.small_area_bytes {
+            if self.shared_small <= self.rules.small_area_bytes / SHARED_PART {
                 return spent;
             }
             return spent + self.consolidate_shared(None, stats);
         }
         let newest = self.by_age(Slot::is_any, true);
-        let more = bytes.div_ceil(self.rules.gather_bytes) - 1;
+        let most = self.rules.au_bytes / self.rules.group_bytes;
+        let more = (bytes.div_ceil(self.rules.gather_bytes) - 1).min(most);
         let spent = self.close(newest, stats) + self.shared_groups_ns(more, stats);
         spent + self.open(piece, stats)
     }

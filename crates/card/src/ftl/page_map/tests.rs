@@ -13,6 +13,7 @@ fn tiny() -> PageMap {
         copy_unit_ns: 1000,
         erase_ns: 5000,
         modify_ns: 100,
+        background: 0,
     };
     let blocks = 300_u32.div_ceil(24) + 8;
     let mut ftl = PageMap {
@@ -22,6 +23,7 @@ fn tiny() -> PageMap {
         host: None,
         copies: None,
         mixed: None,
+        idle_ns: 0,
         streams: Streams::new(0),
         pool: Pool::new(blocks),
         moving: Vec::new(),
@@ -97,4 +99,22 @@ fn a_collection_takes_the_emptiest_block_and_costs_its_live_units() {
     assert_eq!(stats.programmed_bytes, u64::from(live) * 4096);
     assert_eq!(stats.erases, 1);
     ftl.verify().unwrap();
+}
+
+#[test]
+fn idle_time_is_spent_on_collecting_and_what_is_left_is_kept() {
+    let mut ftl = tiny();
+    ftl.rules.background = 5;
+    let (before, mut stats) = (ftl.pool.free(), Stats::default());
+    assert!(before < 5 && ftl.wants_idle());
+    let victim = ftl.emptiest();
+    let cost = u64::from(ftl.live[victim as usize]) * 1000 + 5000;
+    ftl.idle(cost - 1, &mut stats);
+    assert_eq!(stats.erases, 0);
+    ftl.idle(1, &mut stats);
+    assert_eq!(stats.erases, 1);
+    ftl.idle(1 << 40, &mut stats);
+    ftl.verify().unwrap();
+    assert!(ftl.pool.free() > before);
+    assert!(!ftl.wants_idle() || ftl.idle_ns < 30_000);
 }
