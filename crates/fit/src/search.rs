@@ -173,6 +173,7 @@ fn figures(shape: &Shape) -> Vec<&'static str> {
     match shape.family {
         Family::LogBlock => paths.extend([
             "log_block.small_write_bytes",
+            "log_block.small_write_jumps",
             "log_block.log_percent",
             "geometry.open_aus_linear",
             "geometry.open_aus_random",
@@ -198,6 +199,9 @@ fn alternatives(shape: &Shape, path: &'static str, points: &[Point]) -> Vec<u64>
         "write.coalesce" => vec![0, 1],
         "write.program_bytes" if many_sizes => vec![8 << 10, 16 << 10, 32 << 10],
         "log_block.small_write_bytes" => vec![0, 8 << 10],
+        "log_block.small_write_jumps" if shape.value("log_block.small_write_bytes") > 0 => {
+            vec![0, 1]
+        }
         "log_block.log_percent" => vec![100, 50, 34, 25],
         "update_block.small_bytes" if many_sizes => vec![4 << 10, 8 << 10, 16 << 10],
         "update_block.group_bytes" => vec![256 << 10, 512 << 10, 1 << 20],

@@ -216,6 +216,8 @@ impl Shape {
     pub fn sheet(&self, free: &[Free], theta: &[f64], capacity: u64) -> Sheet {
         let mut values = self.fixed.clone();
         values.insert("geometry.capacity_bytes", capacity);
+        let spare = spare_aus(capacity, self.value("geometry.au_bytes"));
+        values.insert("geometry.spare_aus", spare);
         for (free, theta) in free.iter().zip(theta) {
             values.insert(free.path, free.unit.integer(*theta));
         }
@@ -226,6 +228,16 @@ impl Shape {
     }
 }
 
+/// Spare AUs: flash comes in powers of two, a few percent more than the capacity; and what a
+/// reserve takes that keeps bursts free of collection.
+fn spare_aus(capacity: u64, au_bytes: u64) -> u64 {
+    const LEAST: u64 = 48;
+    let aus = capacity.div_ceil(au_bytes);
+    let flash = capacity.next_power_of_two() / au_bytes;
+    let beyond = flash.saturating_sub(aus).min(aus / 10);
+    LEAST + beyond.max(aus / 16)
+}
+
 /// Figures that writing does not tell, and the usual geometry.
 pub(crate) fn start(family: Family) -> Shape {
     let mut fixed = BTreeMap::from([
@@ -234,7 +246,6 @@ pub(crate) fn start(family: Family) -> Shape {
         ("geometry.au_bytes", 4 << 20),
         ("geometry.open_aus_linear", 8),
         ("geometry.open_aus_random", 8),
-        ("geometry.spare_aus", 40),
         ("bus.rate_bytes_per_s", 4_000_000_000),
         ("read.first_page_us", 400),
         ("read.next_page_us", 250),
@@ -251,6 +262,7 @@ pub(crate) fn start(family: Family) -> Shape {
         Family::LogBlock => {
             fixed.insert("log_block.log_percent", 50);
             fixed.insert("log_block.small_write_bytes", 0);
+            fixed.insert("log_block.small_write_jumps", 0);
         }
         Family::UpdateBlock => {
             fixed.insert("update_block.small_bytes", 8 << 10);
@@ -260,6 +272,7 @@ pub(crate) fn start(family: Family) -> Shape {
             fixed.insert("page_map.unit_bytes", 4 << 10);
             fixed.insert("page_map.modify_us", 0);
             fixed.insert("page_map.streams", 0);
+            fixed.insert("page_map.background_aus", 16);
         }
     }
     Shape { family, fixed }
