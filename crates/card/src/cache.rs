@@ -45,16 +45,10 @@ pub(crate) struct Cache {
 }
 
 impl Cache {
-    /// Time until a write of `bytes` completes that takes `program_ns` to program and
-    /// `transfer_ns` on the bus.
-    pub fn write(
-        &mut self,
-        rules: &CacheRules,
-        bytes: u64,
-        program_ns: u64,
-        transfer_ns: u64,
-        fua: bool,
-    ) -> u64 {
+    /// Time beyond the transfer until a write of `bytes` completes that takes `program_ns`
+    /// to program.
+    #[inline]
+    pub fn write(&mut self, rules: &CacheRules, bytes: u64, program_ns: u64, fua: bool) -> u64 {
         if !rules.present() {
             return program_ns;
         }
@@ -64,7 +58,7 @@ impl Cache {
         self.dirty_bytes += bytes;
         self.debt_ns += program_ns;
         let excess = self.dirty_bytes.saturating_sub(rules.bytes);
-        self.write_back(excess).max(transfer_ns)
+        self.write_back(excess)
     }
 
     /// Makes everything durable; time beyond the command.

@@ -8,7 +8,7 @@
 //! to the one before (`ftl::Order`). What the family's programming takes is what the host
 //! waits for, unless a pSLC cache (`slc`) or a volatile cache (`cache`) is in front.
 
-use crate::bus::Bus;
+use crate::bus::{Bus, Divisor};
 use crate::cache::{Cache, CacheRules};
 use crate::ftl::{Ftl, Order, Violation};
 use crate::profile::Profile;
@@ -46,7 +46,7 @@ struct Rules {
     capacity_bytes: u64,
     discard: bool,
     discard_overhead_ns: u64,
-    au_bytes: u64,
+    au: Divisor,
     /// Longest contiguous write that is joined with the one before; zero if none is.
     join_bytes: u64,
     cache: CacheRules,
@@ -158,7 +158,7 @@ impl Card {
             capacity_bytes: profile.capacity_bytes(),
             discard: profile.discard_supported(),
             discard_overhead_ns: profile.nanos("discard.overhead_us"),
-            au_bytes: profile.au_bytes(),
+            au: Divisor::new(profile.au_bytes()),
             join_bytes: match profile.figure("write.coalesce_bytes") {
                 _ if profile.figure("write.coalesce") == 0 => 0,
                 0 => u64::MAX,
@@ -239,22 +239,19 @@ impl Card {
     fn write(&mut self, offset: u64, bytes: u64, fua: bool) -> u64 {
         let Card { rules, state, .. } = self;
         let follows = offset == state.last_end;
+        let au = |at: u64| rules.au.of(at);
         let order = Order {
             follows,
             joined: follows && bytes.max(state.last_bytes) <= rules.join_bytes,
-            same_au: follows
-                || offset / rules.au_bytes == state.last_end.wrapping_sub(1) / rules.au_bytes,
+            same_au: follows || au(offset) == au(state.last_end.wrapping_sub(1)),
         };
         (state.last_end, state.last_bytes) = (offset + bytes, bytes);
         let mut program = state.ftl.write(offset, bytes, order, &mut self.stats);
         if let Some(slc) = &rules.slc {
             program = state.slc.write(slc, bytes, program, &mut self.stats);
         }
-        let transfer = self.bus.transfer_ns(bytes);
-        let waited = state
-            .cache
-            .write(&rules.cache, bytes, program, transfer, fua);
-        self.bus.command_ns + waited.max(transfer)
+        let waited = state.cache.write(&rules.cache, bytes, program, fua);
+        self.bus.command_ns + self.bus.at_least_transfer(bytes, waited)
     }
 
     /// The card was idle for `ns`.

@@ -125,9 +125,7 @@ impl Ftl {
     /// The card is idle for `ns`; families that work meanwhile do.
     #[inline]
     pub fn idle(&mut self, ns: u64, stats: &mut Stats) {
-        if let Mapping::PageMap(map) = &mut self.map
-            && map.wants_idle()
-        {
+        if let Mapping::PageMap(map) = &mut self.map {
             map.idle(ns, stats);
         }
     }

@@ -39,7 +39,7 @@ use super::Violation;
 use super::pool::Pool;
 use super::program::{Order, Program};
 use super::streams::Streams;
-use crate::bus::span_ns;
+use crate::bus::{Divisor, span_ns};
 use crate::cow::CowArray;
 use crate::profile::Profile;
 use crate::stats::Stats;
@@ -52,13 +52,15 @@ const NOT_CLOSED: u32 = 1 << 31;
 /// Collection starts when fewer blocks are free: one may be needed by the collection itself.
 const RESERVE: usize = 2;
 
+/// Idle time after which no AU keeps its stream.
+const REST_NS: u64 = 200_000_000;
 /// In the background, a block is worth collecting if this part of it is garbage.
 const WORTH: u32 = 16;
 
 /// Parameters, from the profile.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Rules {
-    unit_bytes: u64,
+    unit: Divisor,
     units: u32,
     units_per_block: u32,
     shift: u32,
@@ -121,12 +123,13 @@ impl PageMap {
     }
 
     pub fn write(&mut self, offset: u64, bytes: u64, order: Order, stats: &mut Stats) -> u64 {
-        let unit_bytes = self.rules.unit_bytes;
-        let (first, last) = (offset / unit_bytes, (offset + bytes - 1) / unit_bytes);
+        let unit = self.rules.unit;
+        let (first, last) = (unit.of(offset), unit.of(offset + bytes - 1));
         let mut spent = self.rules.program.overhead_ns(order);
         spent += self.modify(offset, bytes, first, last, order.joined);
-        let au = (first / u64::from(self.rules.units_per_block)) as u32;
-        if self.streams.admit(au) {
+        let in_block = u64::from(self.rules.units_per_block);
+        let whole = last - first + 1 >= in_block;
+        if whole || self.streams.admit(|| (first / in_block) as u32) {
             for unit in first..=last {
                 spent += self.place(unit as u32, stats);
             }
@@ -135,7 +138,7 @@ impl PageMap {
                 spent += self.place_mixed(unit as u32, stats);
             }
         }
-        stats.programmed_bytes += (last - first + 1) * unit_bytes;
+        stats.programmed_bytes += (last - first + 1) * unit.get();
         let scattered = !order.follows;
         let program = &self.rules.program;
         spent + program.units_ns(offset, bytes, order, scattered)
@@ -144,9 +147,9 @@ impl PageMap {
     /// Reads the units that are written in part and hold data. A joined write finds its
     /// first unit still in the buffer.
     fn modify(&mut self, offset: u64, bytes: u64, first: u64, last: u64, joined: bool) -> u64 {
-        let unit_bytes = self.rules.unit_bytes;
-        let head = !offset.is_multiple_of(unit_bytes) && !joined;
-        let tail = !(offset + bytes).is_multiple_of(unit_bytes) && (last > first || !head);
+        let unit = self.rules.unit;
+        let head = offset != first * unit.get() && !joined;
+        let tail = offset + bytes != (last + 1) * unit.get() && (last > first || !head);
         let mut spent = 0;
         if head && self.map.read(first as usize) != NONE {
             spent += self.rules.modify_ns;
@@ -248,15 +251,24 @@ impl PageMap {
         spent
     }
 
-    /// Whether there is anything to do in idle time.
+    /// Works in `ns` of idle time.
     #[inline]
-    pub fn wants_idle(&self) -> bool {
+    pub fn idle(&mut self, ns: u64, stats: &mut Stats) {
+        if ns >= REST_NS {
+            self.streams.release();
+        }
+        if self.wants_idle() {
+            self.collect_idle(ns, stats);
+        }
+    }
+
+    fn wants_idle(&self) -> bool {
         self.pool.free() < self.rules.background
     }
 
     /// Collects in `ns` of idle time; what is left of it counts next time, up to a block.
     #[cold]
-    pub fn idle(&mut self, ns: u64, stats: &mut Stats) {
+    fn collect_idle(&mut self, ns: u64, stats: &mut Stats) {
         self.idle_ns = self.idle_ns.saturating_add(ns);
         while self.wants_idle() {
             let victim = self.emptiest();
@@ -282,7 +294,7 @@ impl PageMap {
         self.pool.erase(victim);
         stats.erases += 1;
         stats.au_copies += u64::from(live > 0);
-        stats.programmed_bytes += live * self.rules.unit_bytes;
+        stats.programmed_bytes += live * self.rules.unit.get();
         live * self.rules.copy_unit_ns + self.rules.erase_ns
     }
 
@@ -345,8 +357,8 @@ impl PageMap {
 
     pub fn discard(&mut self, offset: u64, bytes: u64, _stats: &mut Stats) -> u64 {
         // Units covered in part keep their data.
-        let first = offset.div_ceil(self.rules.unit_bytes);
-        let last = (offset + bytes) / self.rules.unit_bytes;
+        let first = offset.div_ceil(self.rules.unit.get());
+        let last = (offset + bytes) / self.rules.unit.get();
         for unit in first..last {
             if self.map.read(unit as usize) != NONE {
                 let old = self.map.replace(unit as usize, NONE);
@@ -431,7 +443,7 @@ impl Rules {
         let unit_bytes = profile.figure("page_map.unit_bytes");
         let units_per_block = (profile.au_bytes() / unit_bytes) as u32;
         Rules {
-            unit_bytes,
+            unit: Divisor::new(unit_bytes),
             units: profile.flash_bytes().div_ceil(unit_bytes) as u32,
             units_per_block,
             shift: units_per_block.next_power_of_two().trailing_zeros(),

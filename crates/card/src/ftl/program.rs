@@ -19,7 +19,7 @@
 //! writes are *joined* (`write.coalesce`, 2.3.2) and pay for their bytes alone; this holds
 //! while neither is longer than `write.coalesce_bytes` (WB6, WB16 and others: up to 64 KiB).
 
-use crate::bus::span_ns;
+use crate::bus::{Divisor, span_ns};
 use crate::profile::Profile;
 use serde::{Deserialize, Serialize};
 
@@ -48,7 +48,7 @@ impl Order {
 /// Times of programming, from the profile.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Program {
-    unit_bytes: u64,
+    unit: Divisor,
     unit_ns: u64,
     rate: u64,
     overhead_ns: u64,
@@ -74,7 +74,7 @@ impl Program {
             ends => ends,
         };
         Program {
-            unit_bytes,
+            unit: Divisor::new(unit_bytes),
             unit_ns,
             rate,
             overhead_ns: profile.nanos("write.overhead_us"),
@@ -90,7 +90,7 @@ impl Program {
     #[cfg(test)]
     pub fn plain(unit_bytes: u64, unit_ns: u64, overhead_ns: u64) -> Program {
         Program {
-            unit_bytes,
+            unit: Divisor::new(unit_bytes),
             unit_ns,
             rate: unit_bytes * 1_000_000_000 / unit_ns,
             overhead_ns,
@@ -119,8 +119,8 @@ impl Program {
         if order.joined {
             return span_ns(length, self.rate);
         }
-        let (unit, end) = (self.unit_bytes, at + length);
-        let (first, last) = (at.div_ceil(unit), end / unit);
+        let (unit, end) = (self.unit.get(), at + length);
+        let (first, last) = (self.unit.of(at + unit - 1), self.unit.of(end));
         if first > last {
             return self.partial(length, scattered);
         }
@@ -137,10 +137,10 @@ impl Program {
 
     /// A unit of which `bytes` are written.
     fn partial(&self, bytes: u64, scattered: bool) -> u64 {
-        let missing = self.unit_bytes - bytes;
+        let missing = self.unit.get() - bytes;
         let fill = if scattered { self.fill_ns } else { 0 };
         let weighted = (self.partial_ns + fill) * missing + self.partial_full_ns * bytes;
-        weighted / self.unit_bytes
+        self.unit.of(weighted)
     }
 }
 

@@ -26,10 +26,15 @@ impl Streams {
         }
     }
 
-    /// Whether a write to `au` finds a place.
+    /// Whether a write to `au` finds a place; which AU it is matters only with a limit.
     #[inline]
-    pub fn admit(&mut self, au: u32) -> bool {
-        self.places == 0 || self.look_for(au)
+    pub fn admit(&mut self, au: impl FnOnce() -> u32) -> bool {
+        self.places == 0 || self.look_for(au())
+    }
+
+    /// All places are free.
+    pub fn release(&mut self) {
+        self.holders.clear();
     }
 
     fn look_for(&mut self, au: u32) -> bool {
@@ -61,15 +66,17 @@ mod tests {
     #[test]
     fn places_are_kept_by_those_who_use_them() {
         let mut streams = Streams::new(2);
-        assert!(streams.admit(1) && streams.admit(2));
+        assert!(streams.admit(|| 1) && streams.admit(|| 2));
         for _ in 0..10 {
-            assert!(!streams.admit(3) && streams.admit(1) && streams.admit(2));
+            assert!(!streams.admit(|| 3) && streams.admit(|| 1) && streams.admit(|| 2));
         }
         let refused = (0..KEEP_WRITES + 1)
-            .take_while(|_| !streams.admit(3))
+            .take_while(|_| !streams.admit(|| 3))
             .count();
         assert_eq!(refused as u64, KEEP_WRITES - 1, "1 is the stalest");
-        assert!(streams.admit(2) && !streams.admit(1));
-        assert!(Streams::new(0).admit(9));
+        assert!(streams.admit(|| 2) && !streams.admit(|| 1));
+        streams.release();
+        assert!(streams.admit(|| 1) && streams.admit(|| 9) && !streams.admit(|| 2));
+        assert!(Streams::new(0).admit(|| 9));
     }
 }

@@ -5,7 +5,7 @@ use super::*;
 
 fn tiny() -> PageMap {
     let rules = Rules {
-        unit_bytes: 4096,
+        unit: Divisor::new(4096),
         units: 300,
         units_per_block: 24,
         shift: 5,
