@@ -4,6 +4,7 @@
 
 mod curves;
 mod device;
+pub mod flashbench;
 mod modelled;
 
 pub use curves::{Align, Curves, Rates};

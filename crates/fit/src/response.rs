@@ -1,0 +1,96 @@
+//! What a shape does with flashbench: the modelled card itself, run once for each figure.
+//!
+//! Time is linear in the times of steps and in the reciprocals of rates, since no decision
+//! of a translation layer depends on them. So a run with all figures at a reference and one
+//! more for each figure doubled give the time of every point for any figures.
+
+use crate::points::{Point, time_at};
+use crate::shape::{Free, Shape, TRIAL_CAPACITY, Unit};
+use crate::solve::Row;
+use whichfs_curves::Curves;
+use whichfs_curves::flashbench::write_curves_of;
+
+/// Rows for the `points`; `None` where the shape is no card.
+pub(crate) fn rows(
+    shape: &Shape,
+    free: &[Free],
+    reference: &[f64],
+    points: &[Point],
+    seed: u64,
+) -> Option<Vec<Row>> {
+    let factor = free.last().is_some_and(|last| last.unit == Unit::Percent);
+    let linear = free.len() - usize::from(factor);
+    let mut at = rounded(free, reference);
+    let plain = |at: &[f64]| run(shape, free, at, seed).map(|curves| times(&curves, points));
+    if factor {
+        at[linear] = 1.0;
+    }
+    let base = plain(&at)?;
+    let slopes = slopes(&at, linear, &base, &plain)?;
+    let extra = if factor {
+        at[linear] = 2.0;
+        let doubled = plain(&at)?;
+        let steeper = self::slopes(&at, linear, &doubled, &plain)?;
+        Some(steeper)
+    } else {
+        None
+    };
+    let row = |i: usize| {
+        let of_points: Vec<f64> = slopes.iter().map(|slope| slope[i]).collect();
+        let explained: f64 = of_points.iter().zip(&at).map(|(c, t)| c * t).sum();
+        Row {
+            constant: base[i] - explained,
+            factored: extra.as_ref().map_or_else(Vec::new, |extra| {
+                extra.iter().zip(&of_points).map(|(e, c)| e[i] - c).collect()
+            }),
+            linear: of_points,
+            measured_ns: points[i].ns,
+        }
+    };
+    Some((0..points.len()).map(row).collect())
+}
+
+/// How much the time of each point grows with each of the first `linear` figures.
+fn slopes(
+    at: &[f64],
+    linear: usize,
+    base: &[f64],
+    plain: &impl Fn(&[f64]) -> Option<Vec<f64>>,
+) -> Option<Vec<Vec<f64>>> {
+    (0..linear)
+        .map(|j| {
+            let mut more = at.to_vec();
+            more[j] *= 2.0;
+            let reached = plain(&more)?;
+            let slope = reached.iter().zip(base).map(|(more, less)| (more - less) / at[j]);
+            Some(slope.collect())
+        })
+        .collect()
+}
+
+/// References as the integers of a profile have them, doubled without rounding.
+fn rounded(free: &[Free], reference: &[f64]) -> Vec<f64> {
+    free.iter()
+        .zip(reference)
+        .map(|(free, theta)| {
+            let integer = match free.unit {
+                Unit::Rate => free.unit.integer(*theta) / 2 * 2,
+                _ => free.unit.integer(*theta).max(20),
+            };
+            free.unit.theta(integer)
+        })
+        .collect()
+}
+
+/// The shape with these figures under flashbench.
+pub(crate) fn run(shape: &Shape, free: &[Free], theta: &[f64], seed: u64) -> Option<Curves> {
+    let profile = shape.sheet(free, theta, TRIAL_CAPACITY).profile().ok()?;
+    write_curves_of(&profile, seed).ok()
+}
+
+fn times(curves: &Curves, points: &[Point]) -> Vec<f64> {
+    points
+        .iter()
+        .map(|point| time_at(curves, point.place).unwrap_or(0.0))
+        .collect()
+}
