@@ -12,6 +12,7 @@ use std::str::FromStr;
 
 const ABSURD: &str = "absurd figure";
 const DUPLICATE: &str = "duplicate key";
+const CONTRADICTION: &str = "not diff = on - (pre + post) / 2";
 
 /// Fields of a run that hold curves.
 const FIELDS: [&str; 4] = ["al", "lin", "rnd", "fat"];
@@ -55,6 +56,12 @@ pub(super) fn read(text: &str) -> Result<Reading, LogError> {
         if card.curves == Curves::default() {
             skipped.push(remark("a run without curves".to_owned()));
             continue;
+        }
+        if card.restored > 0 {
+            mended.push(remark(format!(
+                "{} lines of the alignment test had a null, restored from the other figures",
+                card.restored
+            )));
         }
         let mut identity = card.identity;
         if let (Some(tested), Some(registers)) = (identity.capacity_bytes, card.csd_bytes)
@@ -104,6 +111,8 @@ fn fault(text: &str, error: &serde_json::Error) -> LogError {
         )
     } else if message.starts_with(ABSURD) {
         (Problem::Absurd, "repeat the test, or delete the figure")
+    } else if message.starts_with(CONTRADICTION) {
+        (Problem::MixedUnits, "give all times in microseconds")
     } else if message.starts_with(DUPLICATE) || message.starts_with("duplicate field") {
         (Problem::Duplicate, "keep one of the two")
     } else {
@@ -123,6 +132,8 @@ struct Card {
     curves: Curves,
     identity: Identity,
     csd_bytes: Option<u64>,
+    /// Lines of the alignment test of which one figure was missing.
+    restored: usize,
     other: Vec<String>,
 }
 
@@ -149,7 +160,12 @@ impl<'de> Visitor<'de> for CardVisitor {
                 return Err(A::Error::custom(format!("{DUPLICATE} {key}")));
             }
             match key.as_str() {
-                "al" => card.curves.align = plain(map.next_value::<Unique<u64, Vec<Line>>>()?),
+                "al" => {
+                    let lines: Unique<u64, Vec<Line>> = map.next_value()?;
+                    let all = lines.0.values().flatten();
+                    card.restored = all.filter(|line| line.restored).count();
+                    card.curves.align = plain(lines);
+                }
                 "lin" => card.curves.linear = rates(map.next_value()?),
                 "rnd" => card.curves.random = rates(map.next_value()?),
                 "fat" => {
@@ -182,7 +198,10 @@ trait Checked {
 struct Figure(f64);
 
 /// A line of the alignment test.
-struct Line(Align);
+struct Line {
+    us: Align,
+    restored: bool,
+}
 
 impl Checked for Figure {
     type Plain = f64;
@@ -194,7 +213,7 @@ impl Checked for Figure {
 impl Checked for Line {
     type Plain = Align;
     fn plain(self) -> Align {
-        self.0
+        self.us
     }
 }
 
@@ -228,14 +247,35 @@ impl<'de> Deserialize<'de> for Figure {
 
 impl<'de> Deserialize<'de> for Line {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Line, D::Error> {
-        let line = Align::deserialize(deserializer)?;
+        let (line, restored) = whole(Deserialize::deserialize(deserializer)?)
+            .ok_or_else(|| D::Error::custom("two of the four times are missing"))?;
         let possible = |us: f64| us > 0.0 && us <= TIME_MAX_NS / 1e3;
-        if line[..3].iter().all(|&us| possible(us)) {
-            Ok(Line(line))
-        } else {
-            Err(D::Error::custom(format!("{ABSURD}: times {line:?} in µs")))
+        if !line[..3].iter().all(|&us| possible(us)) || !line[3].is_finite() {
+            return Err(D::Error::custom(format!("{ABSURD}: times {line:?} in µs")));
         }
+        let [pre, on, post, diff] = line;
+        let slack = 0.006 * (on + (pre + post) / 2.0 + diff.abs()) + 0.1;
+        if (on - (pre + post) / 2.0 - diff).abs() > slack {
+            return Err(D::Error::custom(format!("{CONTRADICTION}: {line:?} in µs")));
+        }
+        Ok(Line { us: line, restored })
     }
+}
+
+/// The line, and whether a `null` in it, as converters leave for a figure whose unit
+/// flashbench cut off, was restored: diff = on - (pre + post) / 2.
+fn whole(times: [Option<f64>; 4]) -> Option<(Align, bool)> {
+    let restored = match times {
+        [Some(pre), Some(on), Some(post), Some(diff)] => {
+            return Some(([pre, on, post, diff], false));
+        }
+        [None, Some(on), Some(post), Some(diff)] => [2.0 * (on - diff) - post, on, post, diff],
+        [Some(pre), None, Some(post), Some(diff)] => [pre, diff + (pre + post) / 2.0, post, diff],
+        [Some(pre), Some(on), None, Some(diff)] => [pre, on, 2.0 * (on - diff) - pre, diff],
+        [Some(pre), Some(on), Some(post), None] => [pre, on, post, on - (pre + post) / 2.0],
+        _ => return None,
+    };
+    Some((restored, true))
 }
 
 /// A map whose keys are numbers above 0 or names, each once.
@@ -283,7 +323,7 @@ mod tests {
     #[test]
     fn runs_are_read_by_name() {
         let text = "{\"a\": {\"lin\": {\"1\": {\"4096\": 1e6}}, \"dd\": {\"x\": [1]}, \"size\": 5},\n\
-                    \"b\": {\"al\": {\"2048\": [[1, 2, 3, -0.5]]}}, \"c\": {\"dd\": {}}}";
+                    \"b\": {\"al\": {\"2048\": [[1, 2, 3, 0]]}}, \"c\": {\"dd\": {}}}";
         let reading = read(text).unwrap();
         let names: Vec<&str> = reading.runs.iter().map(|run| run.name.as_str()).collect();
         assert_eq!(names, ["a", "b"]);
@@ -319,15 +359,27 @@ mod tests {
             problem("{\"a\": {\"lin\": {\"0\": {}}}}"),
             Problem::Malformed
         );
+        let mixed = "{\"a\": {\"al\": {\"4096\": [[1000, 1.2, 1000, 200]]}}}";
+        assert_eq!(problem(mixed), Problem::MixedUnits);
+        let nulls = "{\"a\": {\"al\": {\"4096\": [[null, 1.2, null, 200]]}}}";
+        assert_eq!(problem(nulls), Problem::Malformed);
         assert_eq!(problem("{\"al\": {}}"), Problem::Malformed);
         assert_eq!(problem("{\"a\": 3}"), Problem::Malformed);
+    }
+
+    #[test]
+    fn one_missing_figure_of_a_line_is_restored() {
+        let reading = read("{\"a\": {\"al\": {\"4096\": [[1100, 1100, null, 54.5]]}}}").unwrap();
+        let line = reading.runs[0].curves.align[&4096][0];
+        assert_eq!(line, [1100.0, 1100.0, 991.0, 54.5]);
+        assert_eq!(reading.mended.len(), 1);
     }
 
     #[test]
     fn what_is_written_is_read() {
         let mut curves = Curves::default();
         curves.linear.insert(3, [(4096, 123_456.5)].into());
-        curves.align.insert(2048, vec![[1.0, 2.0, 3.0, -0.25]]);
+        curves.align.insert(2048, vec![[1.0, 2.0, 3.5, -0.25]]);
         curves.fat.insert(4096, vec![vec![1e6, 2e6]]);
         let reading = read(&json_text("a \"card\"", &curves)).unwrap();
         assert_eq!(reading.runs[0].name, "a \"card\"");
