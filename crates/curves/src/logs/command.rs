@@ -24,6 +24,8 @@ pub(super) struct Dd {
     pub operation: Option<Operation>,
     pub block_bytes: Option<u64>,
     pub direct: bool,
+    /// `status=progress`: lines like the result come before it.
+    pub progress: bool,
 }
 
 /// Long options of flashbench, their short names, and whether they take an argument
@@ -162,6 +164,7 @@ pub(super) fn dd(text: &str) -> Option<Dd> {
             .or_else(|| value(block))
             .and_then(|text| dd_number(&text)),
         direct: value(flags).is_some_and(|flags| flags.split(',').any(|flag| flag == "direct")),
+        progress: value("status").as_deref() == Some("progress"),
     })
 }
 

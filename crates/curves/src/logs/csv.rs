@@ -1,5 +1,6 @@
 //! Alignment tests that were published as a table: `align_bytes,pre_us,on_us,post_us,diff_us`.
 
+use super::session::push;
 use super::text::{self, Line};
 use super::units::TIME_MAX_NS;
 use super::{Form, Identity, LogError, Problem, Reading, Run, flash, stem};
@@ -23,8 +24,13 @@ pub(super) fn read(name: &str, text: &str) -> Result<Reading, LogError> {
                 .remedy("convert the table to these columns and units"),
         );
     }
+    let mut mended = Vec::new();
     for line in lines {
         let (boundary, us) = row(line)?;
+        if !line.ended {
+            let why = "the last line has no line end: decimals of its last figure may be missing";
+            push(&mut mended, line.number, why, &line.text);
+        }
         curves.align.entry(boundary).or_default().push(us);
         last = line.number;
     }
@@ -44,7 +50,7 @@ pub(super) fn read(name: &str, text: &str) -> Result<Reading, LogError> {
         form: Form::Csv,
         runs,
         skipped: Vec::new(),
-        mended: Vec::new(),
+        mended,
     })
 }
 
@@ -55,9 +61,11 @@ fn row(line: &Line) -> Result<(u64, [f64; 4]), LogError> {
         return Err(whole());
     };
     let boundary: u64 = boundary.parse().map_err(|_| whole())?;
-    let times: Vec<f64> = times.iter().filter_map(|cell| cell.parse().ok()).collect();
+    let times: Vec<f64> = times
+        .iter()
+        .filter_map(|cell| cell.parse().ok().filter(|us: &f64| us.is_finite()))
+        .collect();
     let us: [f64; 4] = times.try_into().map_err(|_| whole())?;
-    // A table that ends in a figure without a line end may have lost digits of it.
     let [pre, on, post, diff] = us;
     let possible = |us: f64| us > 0.0 && us <= TIME_MAX_NS / 1e3;
     if boundary == 0 || ![pre, on, post].into_iter().all(possible) {

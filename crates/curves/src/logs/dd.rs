@@ -79,8 +79,9 @@ impl State {
         let Some(summary) = summary(text) else {
             return Ok(None);
         };
-        let progress =
-            self.records.is_none() && next.is_some_and(|next| records(next.text.trim()).is_some());
+        let told = self.command.as_ref().is_some_and(|dd| dd.progress);
+        let follows = next.is_some_and(|next| records(next.text.trim()).is_some());
+        let progress = self.records.is_none() && (told || follows);
         if progress {
             return Ok(Some(Taken::Useless(
                 "dd's progress, not its result".to_owned(),
@@ -210,6 +211,7 @@ pub(super) fn heading(text: &str) -> Option<Dd> {
         operation: Some(operation),
         block_bytes: command::dd_number(size.trim_end_matches('b')),
         direct: words.contains(&"direct"),
+        progress: false,
     })
 }
 
@@ -289,6 +291,9 @@ fn printed_rate(text: &str) -> Option<(f64, Option<f64>)> {
 /// says so, after flushing the page cache.
 pub(super) fn hdparm(line: &Line) -> Result<Option<Taken>, LogError> {
     let text = line.text.trim();
+    if text.starts_with("/dev/") && text.ends_with(':') && !text.contains(' ') {
+        return Ok(Some(Taken::Part));
+    }
     let Some(rest) = text.strip_prefix("Timing ") else {
         return Ok(None);
     };
@@ -357,6 +362,7 @@ mod tests {
             operation: Some(operation),
             block_bytes: None,
             direct: false,
+            progress: false,
         };
         state.begin(Some(command), "");
         state

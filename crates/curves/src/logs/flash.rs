@@ -93,10 +93,10 @@ pub(super) fn align(line: &Line) -> Result<Option<AlignRow>, LogError> {
 fn difference(line: &Line, [pre, on, post]: [f64; 3], diff: PrintedTime) -> Result<f64, LogError> {
     // Three significant digits: up to 0.5 % of each figure; integer division: 2 ns.
     let computed = on - (pre + post) / 2.0;
-    let lost = if diff.digits_lost { 6 } else { 0 };
-    for power in 0..=lost {
-        let scale = 10_f64.powi(power);
-        let value = diff.ns * scale;
+    let powers = if diff.digits_lost { 0..=6 } else { 0..=0 };
+    let values = powers.map(|power| (diff.ns * 10_f64.powi(power), 10_f64.powi(power)));
+    let nearest = values.min_by(|a, b| (a.0 - computed).abs().total_cmp(&(b.0 - computed).abs()));
+    if let Some((value, scale)) = nearest {
         let slack = 0.006 * (on + (pre + post) / 2.0 + value.abs()) + 1.0 + scale;
         if (value - computed).abs() <= slack {
             return Ok(value);

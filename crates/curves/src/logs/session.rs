@@ -107,6 +107,10 @@ impl<'a> Session<'a> {
     fn line(&mut self, i: usize, line: &Line) -> Result<(), LogError> {
         let text = line.text.trim();
         if text.is_empty() {
+            let last = self.skipped.last_mut().filter(|last| last.why == FOREIGN);
+            if let Some(last) = last.filter(|last| last.lines.1 + 1 == line.number) {
+                last.lines.1 = line.number;
+            }
             return Ok(());
         }
         if let Some(row) = flash::align(line)? {
@@ -217,14 +221,18 @@ impl<'a> Session<'a> {
     }
 
     fn fat(&mut self, line: &Line, row: &RateRow, told: Option<u32>) -> Result<(), LogError> {
-        let columns = self
-            .section
-            .columns
-            .or(told.filter(|&n| n > 0).map(|n| n as usize));
-        if columns.is_some_and(|columns| columns != row.rates.len()) {
-            let columns = columns.unwrap_or(0);
-            return Err(flash::cut(line, row.rates.len() < columns)
-                .expected(format!("{columns} rates, as in this section before")));
+        let given = row.rates.len();
+        let told = told.filter(|&n| n > 0).map(|n| n as usize);
+        let mut columns = self.section.columns.or(told);
+        if columns.is_none() && !line.ended {
+            // The first row of a section, and the file ends in it: sections before it tell.
+            let fat = &self.drafts.current().curves.fat;
+            let before = fat.values().flatten().map(Vec::len).next();
+            columns = Some(before.unwrap_or(given + 1));
+        }
+        if let Some(columns) = columns.filter(|&columns| columns != given) {
+            return Err(flash::cut(line, given < columns)
+                .expected(format!("{columns} rates in this row, and a line end")));
         }
         self.section.columns = Some(row.rates.len());
         let block = self.block(line, row.block);
@@ -386,10 +394,8 @@ impl<'a> Session<'a> {
     fn open(&mut self, next: Section) {
         let closed = std::mem::replace(&mut self.section, next);
         // `Align test` above `Align test: 1` holds nothing itself.
-        let group = closed.line + 1 == self.section.line;
+        let group = !closed.title.bytes().any(|byte| byte.is_ascii_digit());
         if closed.rows == 0 && !matches!(closed.test, Test::None | Test::Other) && !group {
-            self.remark(closed.line, NO_ROWS, &closed.title);
-        } else if closed.rows == 0 && matches!(closed.test, Test::OpenAu { .. }) {
             self.remark(closed.line, NO_ROWS, &closed.title);
         }
         let open_au = match &closed.test {

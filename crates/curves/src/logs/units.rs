@@ -99,7 +99,8 @@ pub(super) fn rate(token: &str) -> Result<f64, NoFigure> {
         other if is_unit(other) => return Err(NoFigure::OtherUnit(other.to_owned())),
         _ => return Err(NoFigure::Malformed),
     };
-    Ok(value * scale)
+    // flashbench counts in whole bytes a second and whole nanoseconds.
+    Ok((value * scale).round())
 }
 
 fn is_unit(text: &str) -> bool {
@@ -130,7 +131,7 @@ pub(super) fn time(token: &str) -> Result<PrintedTime, NoFigure> {
         _ => return Err(NoFigure::Malformed),
     };
     Ok(PrintedTime {
-        ns: value * scale,
+        ns: (value * scale).round(),
         digits_lost: unit.is_empty(),
         unit_mended,
     })
