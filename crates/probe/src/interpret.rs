@@ -219,7 +219,15 @@ fn open_aus(table: &BTreeMap<u32, Rates>, option: &str) -> Finding {
     let ratios: Vec<(u32, f64)> = (1..most)
         .filter_map(|aus| Some((aus, ratio(table.get(&aus)?, table.get(&(aus + 1))?)?)))
         .collect();
-    let worst = ratios.iter().find(|(_, ratio)| *ratio < COLLAPSE);
+    // From one AU to two, writes also cease to be contiguous, which costs by itself.
+    let bound = |aus: u32| {
+        if aus == 1 {
+            0.5 * CLEAR_COLLAPSE
+        } else {
+            COLLAPSE
+        }
+    };
+    let worst = ratios.iter().find(|(aus, ratio)| *ratio < bound(*aus));
     match worst {
         Some((aus, ratio)) => {
             let evidence = format!(
