@@ -76,7 +76,7 @@ fn alignment(table: &BTreeMap<u64, Vec<Align>>, values: &mut BTreeMap<Quantity, 
     }
     let rules = rules_for(table, &points);
     let (finest, greatest) = (points[0].0, points[points.len() - 1].0);
-    let found = sort_out(&rises(&points, rules), au_max(greatest), rules);
+    let found = sort_out(&rises(&points, rules), au_max(greatest));
     let why = |what: &str| {
         format!(
             "no step of at least {:.0} µs {what} stands out from differences between lines",
@@ -174,7 +174,7 @@ fn au_max(greatest: u64) -> u64 {
     }
 }
 
-fn sort_out(rises: &[Rise], au_max: u64, rules: Rules) -> Meaning {
+fn sort_out(rises: &[Rise], au_max: u64) -> Meaning {
     let mut pages = rises.iter().filter(|r| r.bytes <= PAGE_MAX).copied();
     let (first, second) = (pages.next(), pages.next());
     let page_level = rises
@@ -182,7 +182,7 @@ fn sort_out(rises: &[Rise], au_max: u64, rules: Rules) -> Meaning {
         .rfind(|r| r.bytes <= PAGE_MAX)
         .map_or(0.0, |r| r.behind_us);
     let (page, unit) = match (first, second) {
-        (Some(first), Some(second)) if !is_page(&first, &second, page_level, rules) => {
+        (Some(first), Some(second)) if !is_page(&first, &second, page_level) => {
             (Some(second), None)
         }
         both => both,
@@ -206,9 +206,9 @@ fn sort_out(rises: &[Rise], au_max: u64, rules: Rules) -> Meaning {
 }
 
 /// Whether the first of two steps up to 64 KiB is a page, and not the place inside one.
-fn is_page(first: &Rise, second: &Rise, level: f64, rules: Rules) -> bool {
+pub(crate) fn is_page(first: &Rise, second: &Rise, level: f64) -> bool {
     let falls = second.near_us < PAGE_DIP * first.at_us;
-    !falls && first.height_us >= PAGE_SHARE * level && first.height_us >= rules.height_us
+    !falls && first.height_us >= PAGE_SHARE * level
 }
 
 /// Most AUs before the rates collapse.

@@ -1,0 +1,226 @@
+//! Rates of reading and writing: in order by request size, and at random places.
+//!
+//! Sizes are mixed within one stream through a region of the card, in random order, so that
+//! a card that slows down meanwhile slows all sizes alike, and a stream stays in order as a
+//! file copied by dd does. Two regions are measured: zones may differ.
+
+use crate::bench::{Bench, Halt, REQUEST_MAX};
+use crate::evidence::{FlushTest, RandomTimes, Streams};
+use crate::places;
+use crate::stats::{Centre, median};
+use std::collections::BTreeMap;
+use whichfs_units::{KIB, MIB};
+
+/// Times longer than this many medians are lost samples where they are rare.
+const OUTLIER: f64 = 5.0;
+/// Sizes of requests at random places.
+pub(crate) const RANDOM_SIZES: [u64; 3] = [4 * KIB, 16 * KIB, 64 * KIB];
+/// Bytes of the write that wakes up a place before a stream is timed.
+const LEAD: u64 = 64 * KIB;
+
+/// Reads or writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Read,
+    Write,
+}
+
+/// Rates of streams in two regions; writes are flushed where that means something.
+pub(crate) fn streams(
+    bench: &mut Bench,
+    direction: Direction,
+    au_bytes: Option<u64>,
+    flush: Option<&FlushTest>,
+) -> Result<Streams, Halt> {
+    let mut result = Streams::default();
+    for region in 0..2 {
+        let groups = groups(bench);
+        let length: u64 = groups.iter().map(|(size, count)| size * count).sum();
+        let base = places::stream_base(bench, region, length + LEAD * 3, au_bytes);
+        let Some(base) = base else {
+            return Err(Halt::Stage("the device is too small for this test".into()));
+        };
+        let mut at = base;
+        if direction == Direction::Write {
+            bench.hold(base, length + LEAD * 3)?;
+            for _ in 0..3 {
+                bench.write(at, LEAD)?;
+                at += LEAD;
+            }
+        }
+        let total = groups.len() as f64;
+        let mut times: BTreeMap<u64, (f64, u64)> = BTreeMap::new();
+        for (done, (size, count)) in groups.into_iter().enumerate() {
+            bench.tell((f64::from(region) + done as f64 / total) / 2.0);
+            if let Some(us) = group(bench, direction, at, size, count, flush)? {
+                let sum = times.entry(size).or_default();
+                *sum = (sum.0 + us, sum.1 + size * count);
+            }
+            at += size * count;
+        }
+        bench.release();
+        for (size, (us, bytes)) in times {
+            let rate = bytes as f64 / us * 1e6;
+            result.rates.entry(size).or_default().push(rate);
+        }
+    }
+    Ok(result)
+}
+
+/// Requests of each size, in random order: enough of them to average, few bytes.
+fn groups(bench: &mut Bench) -> Vec<(u64, u64)> {
+    let mut groups = Vec::new();
+    let mut size = 4 * KIB;
+    while size <= REQUEST_MAX {
+        let bytes = (192 * KIB).max(match size {
+            s if s <= 64 * KIB => s,
+            s if s <= MIB => 3 * s,
+            s => 2 * s,
+        });
+        // Two halves of it at different times.
+        let count = bytes / size;
+        groups.push((size, count.div_ceil(2)));
+        groups.push((size, count - count.div_ceil(2)));
+        size *= 2;
+    }
+    groups.retain(|(_, count)| *count > 0);
+    bench.rng.shuffle(&mut groups);
+    groups
+}
+
+/// Time of `count` requests in order, in microseconds; `None` if one failed.
+fn group(
+    bench: &mut Bench,
+    direction: Direction,
+    base: u64,
+    size: u64,
+    count: u64,
+    flush: Option<&FlushTest>,
+) -> Result<Option<f64>, Halt> {
+    let cached = flush.filter(|test| direction == Direction::Write && test.supported);
+    if cached.is_some() {
+        bench.flush()?;
+    }
+    let mut times = Vec::new();
+    for at in 0..count {
+        let offset = base + at * size;
+        let time = match direction {
+            Direction::Read => bench.read(offset, size)?,
+            Direction::Write => bench.write(offset, size)?,
+        };
+        let Some(us) = time else {
+            return Ok(None);
+        };
+        times.push(us);
+    }
+    let mut sum = without_outliers(&times) * count as f64;
+    if let Some(test) = cached {
+        let us = bench.flush()?.unwrap_or(0.0);
+        sum += (us - test.idle_us.median).max(0.0);
+    }
+    Ok(Some(sum))
+}
+
+/// Mean without values far above the median, where these are rare.
+fn without_outliers(times: &[f64]) -> f64 {
+    let bound = OUTLIER * median(times).unwrap_or(0.0);
+    let kept: Vec<f64> = times.iter().copied().filter(|us| *us <= bound).collect();
+    let lost = times.len() - kept.len();
+    let used = if lost * 10 <= times.len() {
+        &kept
+    } else {
+        times
+    };
+    used.iter().sum::<f64>() / used.len().max(1) as f64
+}
+
+/// Times at random places of the whole card, each size until its mean is known to 4 %, or
+/// `seconds` are over.
+pub(crate) fn at_random(
+    bench: &mut Bench,
+    direction: Direction,
+    seconds: f64,
+) -> Result<RandomTimes, Halt> {
+    /// Requests of each size at least and at most.
+    const COUNT: (usize, usize) = (6, 64);
+    const PRECISION: f64 = 0.04;
+    let mut times: BTreeMap<u64, Vec<f64>> = RANDOM_SIZES.map(|size| (size, Vec::new())).into();
+    let began = bench.spent.device.as_secs_f64();
+    for round in 0..COUNT.1 {
+        let mut sizes = RANDOM_SIZES;
+        bench.rng.shuffle(&mut sizes);
+        for size in sizes {
+            let offset = bench.rng.below(bench.capacity / size) * size;
+            let time = match direction {
+                Direction::Read => bench.read(offset, size)?,
+                Direction::Write => {
+                    bench.hold(offset, size)?;
+                    bench.write_through(offset, size)?
+                }
+            };
+            bench.release();
+            times.entry(size).or_default().extend(time);
+        }
+        bench.tell(round as f64 / COUNT.1 as f64);
+        let known = times.values().all(|times| {
+            let (mean, error) = mean_of(times);
+            times.len() >= COUNT.0 && error <= PRECISION * mean
+        });
+        // Reads cost next to nothing: more of them.
+        let few = direction == Direction::Read && round < COUNT.1 / 2;
+        let spent = bench.spent.device.as_secs_f64() - began;
+        if (known && !few) || (round >= COUNT.0 && spent > seconds) {
+            break;
+        }
+    }
+    let means = times.into_iter().filter(|(_, times)| times.len() >= 3);
+    Ok(RandomTimes {
+        means: means
+            .map(|(size, times)| {
+                let (mean, error) = mean_of(&times);
+                (size, (mean, error, times.len()))
+            })
+            .collect(),
+    })
+}
+
+/// Mean without rare outliers and its standard error.
+fn mean_of(times: &[f64]) -> (f64, f64) {
+    let mean = without_outliers(times);
+    let bound = OUTLIER * median(times).unwrap_or(0.0);
+    let kept: Vec<f64> = times.iter().copied().filter(|us| *us <= bound).collect();
+    let used = if (times.len() - kept.len()) * 10 <= times.len() {
+        &kept[..]
+    } else {
+        times
+    };
+    let squares: f64 = used.iter().map(|us| (us - mean).powi(2)).sum();
+    let count = used.len().max(2) as f64;
+    (mean, (squares / (count - 1.0) / count).sqrt())
+}
+
+/// What a flush costs, with nothing to do and after a small write.
+pub(crate) fn flush(bench: &mut Bench) -> Result<FlushTest, Halt> {
+    const COUNT: u64 = 10;
+    const BYTES: u64 = 4 * KIB;
+    let Some(base) = places::stream_base(bench, 1, 2 * COUNT * BYTES, None) else {
+        return Err(Halt::Stage("the device is too small for this test".into()));
+    };
+    bench.hold(base, 2 * COUNT * BYTES)?;
+    let (mut idle, mut after, mut write) = (Vec::new(), Vec::new(), Vec::new());
+    // The first write opens the place.
+    bench.write(base, BYTES)?;
+    let supported = bench.flush()?.is_some();
+    for at in 1..=COUNT {
+        write.extend(bench.write(base + at * BYTES, BYTES)?);
+        after.extend(bench.flush()?);
+        idle.extend(bench.flush()?);
+    }
+    bench.release();
+    Ok(FlushTest {
+        supported,
+        idle_us: Centre::of(&idle),
+        after_write_us: Centre::of(&after),
+        write_us: Centre::of(&write),
+    })
+}
