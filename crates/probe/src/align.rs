@@ -226,7 +226,34 @@ fn by_quarters(bench: &mut Bench, bytes: u64, boundary: &mut Boundary) -> Result
             ));
         }
     }
+    if boundary.doubt.is_none() && !alike(&boundary.quarters) {
+        boundary.doubt = Some(format!(
+            "the step at {} is of another height in parts of the card: {}",
+            whichfs_units::Bytes(bytes),
+            heights(&boundary.quarters)
+        ));
+    }
     Ok(())
+}
+
+/// Heights of a step by quarters, for people.
+pub(crate) fn heights(quarters: &[Centre]) -> String {
+    let heights: Vec<String> = quarters
+        .iter()
+        .map(|centre| format!("{:.0}±{:.0}", centre.median, centre.error))
+        .collect();
+    format!("{} µs", heights.join(", "))
+}
+
+/// Whether quarters have a step of one height: a card of one kind.
+fn alike(quarters: &[Centre]) -> bool {
+    const APART: f64 = 0.4;
+    let medians: Vec<f64> = quarters.iter().map(|centre| centre.median).collect();
+    let usual = crate::stats::median(&medians).unwrap_or(0.0);
+    quarters.iter().all(|centre| {
+        let off = (centre.median - usual).abs();
+        off <= APART * usual || off <= SURE * centre.error
+    })
 }
 
 /// A multiple of `unit` by a number without the factors 2, 3, 5 and 7.

@@ -12,11 +12,11 @@ use crate::bench::{Bench, Halt};
 use crate::evidence::{AuByWrites, OpenAus};
 use crate::open_aus::BLOCK;
 use crate::places;
-use whichfs_units::{MIB, SECTOR};
+use whichfs_units::MIB;
 
 /// Largest AU.
 const AU_MAX: u64 = 64 * MIB;
-/// Pairs that must agree on either side of the end.
+/// Times that each pair around the end must agree.
 const CHECKS: u32 = 2;
 
 /// What is known of the slots.
@@ -26,6 +26,7 @@ struct Pairs<'a> {
     fillers: u32,
     bases: Vec<u64>,
     next: usize,
+    next_filled: usize,
 }
 
 impl Pairs<'_> {
@@ -35,6 +36,15 @@ impl Pairs<'_> {
         base
     }
 
+    /// An AU that copies when it is closed: one with data.
+    fn filler(&mut self) -> u64 {
+        if self.linear.filled.is_empty() {
+            return self.base();
+        }
+        self.next_filled += 1;
+        self.linear.filled[self.next_filled % self.linear.filled.len()]
+    }
+
     /// Whether `second` lies in the AU of `first`; `None` if a write failed.
     fn together(
         &mut self,
@@ -42,7 +52,7 @@ impl Pairs<'_> {
         first: u64,
         second: u64,
     ) -> Result<Option<bool>, Halt> {
-        let fillers: Vec<u64> = (0..self.fillers).map(|_| self.base()).collect();
+        let fillers: Vec<u64> = (0..self.fillers).map(|_| self.filler()).collect();
         for place in fillers.iter().chain([&first, &second]) {
             bench.hold(*place, BLOCK)?;
         }
@@ -83,10 +93,14 @@ pub(crate) fn measure(
         fillers: limit.div_ceil(random_limit.clamp(1, limit)) - 1,
         bases,
         next: 0,
+        next_filled: 0,
     };
+    if !linear.filled.is_empty() {
+        pairs.fillers = limit;
+    }
     // What earlier stages left open and chaotic is closed first.
     for _ in 0..limit {
-        let base = pairs.base();
+        let base = pairs.filler();
         bench.hold(base, BLOCK)?;
         bench.write_through(base, BLOCK)?;
         bench.release();
@@ -144,7 +158,7 @@ fn bisect(bench: &mut Bench, pairs: &mut Pairs, most: u64) -> Result<Option<u64>
     Ok((far == near + 1).then_some(far * BLOCK))
 }
 
-/// Tries places on either side of the first and of the second end.
+/// Tries neighbours on either side of the first and of the second end, and between.
 fn check(
     bench: &mut Bench,
     pairs: &mut Pairs,
@@ -152,21 +166,37 @@ fn check(
     times: u32,
     result: &mut AuByWrites,
 ) -> Result<(), Halt> {
-    debug_assert!(au.is_multiple_of(SECTOR));
+    // Neighbours: whichever AU they lie in, its log stays in order.
+    let fillers = pairs.fillers;
+    if pairs.linear.filled.is_empty() {
+        pairs.fillers = 0;
+    }
     for _ in 0..times {
-        for (from, distance, same) in [
-            (0, au - BLOCK, true),
-            (0, au, false),
-            (au, au - BLOCK, true),
-            (au, au, false),
+        for (place, same) in [
+            (au, false),
+            (au / 2, true),
+            (2 * au, false),
+            (au / 3, true),
+            (au - BLOCK, true),
         ] {
-            let base = pairs.base() + from;
-            match pairs.together(bench, base, base + distance)? {
-                Some(answer) if answer == same => result.agree += 1,
-                Some(_) => result.disagree += 1,
-                None => {}
+            let place = place / BLOCK * BLOCK;
+            // One answer of three may be wrong: any write may stall.
+            let mut votes = 0;
+            for _ in 0..3 {
+                let base = pairs.base() + place;
+                let answer = pairs.together(bench, base - BLOCK, base)?;
+                votes += i32::from(answer == Some(same)) - i32::from(answer == Some(!same));
+                if votes != 0 && votes.abs() != 1 || votes == 1 && answer == Some(same) {
+                    break;
+                }
+            }
+            match votes {
+                1.. => result.agree += 1,
+                ..0 => result.disagree += 1,
+                0 => {}
             }
         }
     }
+    pairs.fillers = fillers;
     Ok(())
 }

@@ -19,11 +19,11 @@ const SLOWER: f64 = 1.5;
 /// Writes bursts after a rest until one sees the end of the cache, then a finer one.
 pub(crate) fn cache(bench: &mut Bench) -> Result<CacheTest, Halt> {
     let mut test = CacheTest::default();
-    for (size, count) in BURSTS {
+    for (region, (size, count)) in [0, 1, 0].into_iter().zip(BURSTS) {
         if !bench.affords(size * count as u64) {
             break;
         }
-        let times = burst(bench, size, count)?;
+        let times = burst(bench, size, count, region)?;
         let end = end_of_cache(&times);
         test.bursts.push((size, times));
         if let Some(end) = end {
@@ -31,8 +31,8 @@ pub(crate) fn cache(bench: &mut Bench) -> Result<CacheTest, Halt> {
             // Again with requests of about a fortieth of it.
             let fine = (end as u64 * size / 40 / (4 * KIB)).max(1) * 4 * KIB;
             let count = 60 * (end as u64 * size).div_ceil(40 * fine) as usize;
-            for _ in 0..2 {
-                let times = burst(bench, fine, count.min(120))?;
+            for region in 0..2 {
+                let times = burst(bench, fine, count.min(120), region)?;
                 let end = end_of_cache(&times);
                 test.bursts.push((fine, times));
                 test.sizes.extend(end.map(|end| end as u64 * fine));
@@ -44,8 +44,8 @@ pub(crate) fn cache(bench: &mut Bench) -> Result<CacheTest, Halt> {
     Ok(test)
 }
 
-fn burst(bench: &mut Bench, size: u64, count: usize) -> Result<Vec<f64>, Halt> {
-    let Some(base) = places::stream_base(bench, 0, size * (count + LEAD) as u64, None) else {
+fn burst(bench: &mut Bench, size: u64, count: usize, region: u32) -> Result<Vec<f64>, Halt> {
+    let Some(base) = places::stream_base(bench, region, size * (count + LEAD) as u64, None) else {
         return Err(Halt::Stage("the device is too small for this test".into()));
     };
     bench.hold(base, size * (count + LEAD) as u64)?;

@@ -134,6 +134,22 @@ pub struct Streams {
 pub struct RandomTimes {
     /// Request size in bytes → (mean, standard error of the mean, count), in microseconds.
     pub means: BTreeMap<u64, (f64, f64, usize)>,
+    /// Request size in bytes → the same by halves of the card.
+    pub halves: BTreeMap<u64, [Centre; 2]>,
+}
+
+impl RandomTimes {
+    /// Whether the halves of the card take clearly different times at this size.
+    pub(crate) fn differs(&self, size: u64) -> bool {
+        let Some([low, high]) = self.halves.get(&size) else {
+            return false;
+        };
+        let ratio = low.median / high.median.max(1e-9);
+        low.count >= 4
+            && high.count >= 4
+            && low.above(high).abs() > 4.0
+            && ratio.max(1.0 / ratio) > 1.08
+    }
 }
 
 /// One count of AUs written in turns.
@@ -145,6 +161,8 @@ pub struct Turn {
     pub writes: u32,
     /// How many of them were slow.
     pub slow: u32,
+    /// Whether the AUs were too many to be open.
+    pub too_many: bool,
     /// Median of the fast ones in microseconds; zero of none.
     pub fast_us: f64,
     /// Median of the slow ones in microseconds; zero of none.
@@ -168,6 +186,9 @@ pub struct OpenAus {
     pub filled_up_to: u32,
     /// What makes the result doubtful.
     pub doubt: Option<String>,
+    /// Beginnings of the AUs that were written wholly, where the card was never written
+    /// before and only these show a limit; else empty.
+    pub filled: Vec<u64>,
     /// Request size, in bytes.
     pub block_bytes: u64,
     /// Distance of the AUs, in bytes: a multiple of what was taken for an AU.

@@ -7,11 +7,11 @@
 
 use crate::bench::{Bench, Halt};
 use crate::evidence::{FatRegion, OpenAus};
-use crate::open_aus::BLOCK;
+use crate::open_aus::{self, BLOCK};
 use crate::places;
 use crate::stats::{Centre, median, rank_score};
 use std::collections::BTreeMap;
-use whichfs_units::{KIB, MIB};
+use whichfs_units::KIB;
 
 /// AUs that are tried at first and at most.
 const FIRST: u64 = 4;
@@ -58,29 +58,29 @@ fn by_copies(
     limit: u32,
     count: u64,
 ) -> Result<FatRegion, Halt> {
-    const ROUNDS: u64 = 3;
-    let others = places::bases(bench, places::stride(bench.capacity, Some(au)), 1);
-    let others = &others[..others.len().min(limit as usize + 1)];
+    const ROUNDS: u64 = 2;
+    let others = others(bench, Some(au), linear);
+    let others = &others[..others.len().min(limit as usize)];
     let first: Vec<u64> = (0..count).map(|at| at * au).collect();
+    if !linear.filled.is_empty() {
+        for base in &first {
+            open_aus::fill(bench, *base, au)?;
+        }
+    }
     let mut times = vec![Vec::new(); first.len()];
     let mut elsewhere = Vec::new();
     for base in first.iter().chain(others) {
         bench.hold(*base, ROUNDS * BLOCK)?;
     }
     for round in 0..ROUNDS {
+        // All that can be open are others: a write into a usual AU closes one of them.
+        for base in others {
+            elsewhere.extend(bench.write_through(base + round * BLOCK, BLOCK)?);
+        }
         let mut order: Vec<usize> = (0..first.len()).collect();
         bench.rng.shuffle(&mut order);
         for at in order {
-            let us = bench.write_through(first[at] + round * BLOCK, BLOCK)?;
-            if round > 0 {
-                times[at].extend(us);
-            }
-        }
-        for base in others {
-            let us = bench.write_through(base + round * BLOCK, BLOCK)?;
-            if round > 0 {
-                elsewhere.extend(us);
-            }
+            times[at].extend(bench.write_through(first[at] + round * BLOCK, BLOCK)?);
         }
         bench.tell(round as f64 / ROUNDS as f64);
     }
@@ -93,6 +93,15 @@ fn by_copies(
         other_us: Centre::of(&elsewhere),
         by_copies: true,
     })
+}
+
+/// Places in AUs that copy when they are closed.
+fn others(bench: &mut Bench, au: Option<u64>, linear: &OpenAus) -> Vec<u64> {
+    if linear.filled.is_empty() {
+        places::bases(bench, places::stride(bench.capacity, au), 1)
+    } else {
+        linear.filled.clone()
+    }
 }
 
 fn by_rate(bench: &mut Bench, au: u64) -> Result<FatRegion, Halt> {
@@ -148,34 +157,38 @@ pub(crate) fn small_writes(
     linear: &OpenAus,
     limit: u32,
 ) -> Result<BTreeMap<u64, (u32, u32, f64)>, Halt> {
-    const ROUNDS: u64 = 2;
-    let stride = places::stride(bench.capacity, au);
-    let bases = places::bases(bench, stride, 0);
+    const WRITES: u32 = 3;
+    let bases = others(bench, au, linear);
     let bases = &bases[..bases.len().min(limit as usize + 1)];
     if bases.len() <= limit as usize {
         return Err(Halt::Stage("the device is too small for this test".into()));
     }
-    let mut result = BTreeMap::new();
-    let mut at = 0;
-    let span = (1 + SMALL.len() as u64 * ROUNDS) * BLOCK;
     for base in bases {
-        bench.hold(*base, span.min(MIB))?;
+        bench.hold(*base, (1 + SMALL.len() as u64 * u64::from(WRITES)) * BLOCK)?;
         bench.write_through(*base, BLOCK)?;
     }
-    at += BLOCK;
+    // The first was closed for the last: it is the only one that is not open. A write that
+    // opens it closes the next; one that does not leaves all as it is.
+    let mut closed = 0;
+    let mut result = BTreeMap::new();
+    let mut at = BLOCK;
     for size in SMALL {
-        let mut times = Vec::new();
-        for _ in 0..ROUNDS {
-            for base in bases {
-                times.extend(bench.write_through(base + at, size)?);
+        let mut fast = Vec::new();
+        let mut slow = 0;
+        for _ in 0..WRITES {
+            let us = bench.write_through(bases[closed] + at, size)?;
+            match us {
+                Some(us) if us < middle(linear) => fast.push(us),
+                Some(_) => {
+                    slow += 1;
+                    closed = (closed + 1) % bases.len();
+                }
+                None => {}
             }
             at += BLOCK;
         }
-        let bound = middle(linear);
-        let fast: Vec<f64> = times.iter().copied().filter(|us| *us < bound).collect();
-        let slow = (times.len() - fast.len()) as u32;
         let usual = median(&fast).unwrap_or(0.0);
-        result.insert(size, (times.len() as u32, slow, usual));
+        result.insert(size, (slow + fast.len() as u32, slow, usual));
     }
     bench.release();
     Ok(result)

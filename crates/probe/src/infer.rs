@@ -1,5 +1,6 @@
 //! From what was measured to findings: each value with its confidence, or nothing and why.
 
+use crate::align::heights;
 use crate::evidence::{AlignTest, Boundary, Evidence, OpenAus, Sentinel, Stage, Streams};
 use crate::findings::{Drift, Finding, Findings, Quantity, Value};
 use crate::infer_writes;
@@ -12,7 +13,9 @@ use whichfs_units::Bytes;
 /// Confidence of a rate whose card changed its speed, or differs from place to place.
 pub(crate) const DOUBTFUL: f64 = 0.6;
 /// The share of the best rate that the best size must have.
-const BEST: f64 = 0.95;
+const BEST: f64 = 0.945;
+/// Sizes that are large: their median is the full rate, their best is luck.
+const LARGE: usize = 3;
 /// Rates of two regions that differ by more are of two zones.
 const ZONES: f64 = 0.12;
 
@@ -141,14 +144,9 @@ fn au_boundary(test: &AlignTest) -> Option<&Boundary> {
 fn of_boundary(boundary: &Boundary) -> Finding {
     match (boundary.bytes(), &boundary.doubt) {
         (Some(bytes), None) => {
-            let heights: Vec<String> = boundary
-                .quarters
-                .iter()
-                .map(|centre| format!("{:.0}±{:.0}", centre.median, centre.error))
-                .collect();
-            let quarters = match heights.as_slice() {
+            let quarters = match boundary.quarters.as_slice() {
                 [] => String::new(),
-                heights => format!("; by quarters of the card {} µs", heights.join(", ")),
+                quarters => format!("; by quarters of the card {}", heights(quarters)),
             };
             let evidence = format!(
                 "reads across multiples of {} take {:.0} µs more than across odd multiples of \
@@ -205,7 +203,8 @@ fn reading(evidence: &Evidence, drifts: bool, values: &mut BTreeMap<Quantity, Fi
     }
     for (quantity, size) in random.into_iter().zip(crate::rates::RANDOM_SIZES) {
         let test = evidence.random_reads.as_ref();
-        let finding = test.and_then(|test| per_second(test.means.get(&size)?, drifts));
+        let halves = test.is_some_and(|test| test.differs(size));
+        let finding = test.and_then(|test| per_second(test.means.get(&size)?, drifts || halves));
         values.insert(
             quantity,
             finding.unwrap_or_else(|| missing(evidence, Stage::Reading)),
@@ -252,18 +251,22 @@ pub(crate) fn best(streams: &Streams, drifts: bool, what: &str) -> (Finding, Fin
         .iter()
         .filter_map(|(size, rates)| Some((*size, median(rates)?)))
         .collect();
-    let smooth = rising(&rates.iter().map(|rate| rate.1).collect::<Vec<_>>());
-    let Some(top) = smooth.last().copied() else {
+    let smooth = smooth(&rates);
+    let large: Vec<f64> = smooth.iter().rev().take(LARGE).map(|rate| rate.1).collect();
+    let Some(top) = median(&large) else {
         let reason = "no request of the streams succeeded";
         return (Finding::none(reason), Finding::none(reason));
     };
-    let at = smooth.iter().position(|rate| *rate >= BEST * top);
-    let at = at.unwrap_or(smooth.len() - 1);
+    // One that is at full rate by chance has a next one that is not.
+    let full_at = |at: usize, share: f64| smooth.get(at).is_none_or(|rate| rate.1 >= share * top);
+    let at = (0..rates.len()).find(|at| full_at(*at, BEST) && full_at(at + 1, BEST - 0.05));
+    let at = at.unwrap_or(rates.len() - 1);
     let full: Vec<f64> = rates[at..].iter().map(|rate| rate.1).collect();
     let rate = median(&full).unwrap_or(top);
     let zones = zones(streams);
+    let steady = full.iter().all(|other| (other / rate - 1.0).abs() < ZONES);
     let sure = match () {
-        () if drifts || zones.is_some() => DOUBTFUL,
+        () if drifts || zones.is_some() || !steady => DOUBTFUL,
         () => 0.95,
     };
     let mut evidence = format!("{what} in order: ");
@@ -281,6 +284,53 @@ pub(crate) fn best(streams: &Streams, drifts: bool, what: &str) -> (Finding, Fin
     )
 }
 
+/// Rates with noise removed: of large requests most follow t = t0 + size / rate, so where
+/// all but one do within 15 %, these are read off the line.
+fn smooth(rates: &[(u64, f64)]) -> Vec<(u64, f64)> {
+    const FROM: u64 = 32 << 10;
+    const CLOSE: f64 = 0.15;
+    let mut used: Vec<(f64, f64)> = rates
+        .iter()
+        .filter(|(size, _)| *size >= FROM)
+        .map(|(size, rate)| (*size as f64, *size as f64 / rate))
+        .collect();
+    for _ in 0..2 {
+        let Some((start, slope)) = line(&used) else {
+            break;
+        };
+        let off = |(size, time): &(f64, f64)| ((start + slope * size) / time - 1.0).abs();
+        let worst = (0..used.len()).max_by(|a, b| off(&used[*a]).total_cmp(&off(&used[*b])));
+        match worst {
+            Some(worst) if off(&used[worst]) > CLOSE => drop(used.remove(worst)),
+            _ => {
+                let of = |size: u64, rate: f64| match size {
+                    ..FROM => rate,
+                    _ => size as f64 / (start + slope * size as f64),
+                };
+                return rates.iter().map(|(s, r)| (*s, of(*s, *r))).collect();
+            }
+        }
+    }
+    rates.to_vec()
+}
+
+/// Start and slope of the line that is closest to the points, each relative to its height.
+fn line(points: &[(f64, f64)]) -> Option<(f64, f64)> {
+    let (mut ww, mut wx, mut wxx, mut wy, mut wxy) = (0.0, 0.0, 0.0, 0.0, 0.0);
+    for (x, y) in points {
+        let weight = 1.0 / (y * y);
+        ww += weight;
+        wx += weight * x;
+        wxx += weight * x * x;
+        wy += weight * y;
+        wxy += weight * x * y;
+    }
+    let below = ww * wxx - wx * wx;
+    let slope = (ww * wxy - wx * wy) / below;
+    let start = (wy - slope * wx) / ww;
+    (points.len() >= 4 && slope > 0.0 && start >= 0.0).then_some((start, slope))
+}
+
 /// Ratio of the rates of two regions at large sizes, where it is not one.
 fn zones(streams: &Streams) -> Option<f64> {
     let ratios: Vec<f64> = streams
@@ -291,27 +341,6 @@ fn zones(streams: &Streams) -> Option<f64> {
         .collect();
     let ratio = median(&ratios)?;
     (ratio.max(1.0 / ratio) > 1.0 + ZONES).then_some(ratio)
-}
-
-/// The closest sequence that never falls (pool adjacent violators): larger requests are
-/// never slower, so what falls is noise.
-fn rising(values: &[f64]) -> Vec<f64> {
-    let mut pools: Vec<(f64, usize)> = Vec::new();
-    for value in values {
-        pools.push((*value, 1));
-        while pools.len() > 1 && pools[pools.len() - 2].0 > pools[pools.len() - 1].0 {
-            let (upper, more) = pools.pop().unwrap_or_default();
-            if let Some((lower, count)) = pools.last_mut() {
-                let sum = *lower * *count as f64 + upper * more as f64;
-                *count += more;
-                *lower = sum / *count as f64;
-            }
-        }
-    }
-    pools
-        .into_iter()
-        .flat_map(|(value, count)| std::iter::repeat_n(value, count))
-        .collect()
 }
 
 /// Whether the card was as fast at the end as at the beginning.

@@ -100,12 +100,12 @@ fn run(bench: &mut Bench, stage: Stage, evidence: &mut Evidence) -> Result<(), H
             write_sentinel(bench, evidence)?;
         }
         Stage::OpenLinear => {
-            let result = open_aus::measure(bench, Order::Linear, au, None)?;
+            let result = open_aus::measure(bench, Order::Linear, au, None, write_rate(evidence))?;
             evidence.open_linear = Some(result);
         }
         Stage::OpenRandom => {
-            let limit = limit_of(evidence.open_linear.as_ref());
-            let result = open_aus::measure(bench, Order::Random, au, limit)?;
+            let linear = evidence.open_linear.as_ref();
+            let result = open_aus::measure(bench, Order::Random, au, linear, write_rate(evidence))?;
             evidence.open_random = Some(result);
         }
         Stage::AuByWrites => {
@@ -158,6 +158,12 @@ fn limited(evidence: &Evidence) -> Result<(&OpenAus, u32), Halt> {
     let linear = evidence.open_linear.as_ref();
     let known = linear.and_then(|linear| Some((linear, limit_of(Some(linear))?)));
     known.ok_or_else(|| Halt::Stage("no limit of open AUs was found, which this test needs".into()))
+}
+
+/// Rate of writing in order, in bytes a second.
+fn write_rate(evidence: &Evidence) -> Option<f64> {
+    let rates = evidence.writes.as_ref()?.rates.values().next_back()?;
+    stats::median(rates)
 }
 
 /// Writes in order at a fresh place: the same at different times tells drift.

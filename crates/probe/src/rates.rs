@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use whichfs_units::{KIB, MIB};
 
 /// Times longer than this many medians are lost samples where they are rare.
-const OUTLIER: f64 = 5.0;
+const OUTLIER: f64 = 3.0;
 /// Sizes of requests at random places.
 pub(crate) const RANDOM_SIZES: [u64; 3] = [4 * KIB, 16 * KIB, 64 * KIB];
 /// Bytes of the write that wakes up a place before a stream is timed.
@@ -49,18 +49,16 @@ pub(crate) fn streams(
             }
         }
         let total = groups.len() as f64;
-        let mut times: BTreeMap<u64, (f64, u64)> = BTreeMap::new();
+        let mut times: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
         for (done, (size, count)) in groups.into_iter().enumerate() {
             bench.tell((f64::from(region) + done as f64 / total) / 2.0);
-            if let Some(us) = group(bench, direction, at, size, count, flush)? {
-                let sum = times.entry(size).or_default();
-                *sum = (sum.0 + us, sum.1 + size * count);
-            }
+            let each = group(bench, direction, at, size, count, flush)?;
+            times.entry(size).or_default().extend(each);
             at += size * count;
         }
         bench.release();
-        for (size, (us, bytes)) in times {
-            let rate = bytes as f64 / us * 1e6;
+        for (size, times) in times.into_iter().filter(|(_, times)| !times.is_empty()) {
+            let rate = size as f64 / usual(&times) * 1e6;
             result.rates.entry(size).or_default().push(rate);
         }
     }
@@ -88,7 +86,8 @@ fn groups(bench: &mut Bench) -> Vec<(u64, u64)> {
     groups
 }
 
-/// Time of `count` requests in order, in microseconds; `None` if one failed.
+/// Times of `count` requests in order, in microseconds, each with its share of the flush
+/// that makes them durable.
 fn group(
     bench: &mut Bench,
     direction: Direction,
@@ -96,7 +95,7 @@ fn group(
     size: u64,
     count: u64,
     flush: Option<&FlushTest>,
-) -> Result<Option<f64>, Halt> {
+) -> Result<Vec<f64>, Halt> {
     let cached = flush.filter(|test| direction == Direction::Write && test.supported);
     if cached.is_some() {
         bench.flush()?;
@@ -104,21 +103,32 @@ fn group(
     let mut times = Vec::new();
     for at in 0..count {
         let offset = base + at * size;
-        let time = match direction {
+        times.extend(match direction {
             Direction::Read => bench.read(offset, size)?,
             Direction::Write => bench.write(offset, size)?,
-        };
-        let Some(us) = time else {
-            return Ok(None);
-        };
-        times.push(us);
+        });
     }
-    let mut sum = without_outliers(&times) * count as f64;
     if let Some(test) = cached {
         let us = bench.flush()?.unwrap_or(0.0);
-        sum += (us - test.idle_us.median).max(0.0);
+        let share = (us - test.idle_us.median).max(0.0) / count as f64;
+        let mean = times.iter().sum::<f64>() / count as f64 + share;
+        // What a cache takes in at once says nothing by itself: only the sum does.
+        if share > 0.1 * mean {
+            times.fill(mean);
+        }
     }
-    Ok(Some(sum))
+    Ok(times)
+}
+
+/// Time of one request of a stream: the mean of many, the middle of few.
+fn usual(times: &[f64]) -> f64 {
+    if times.len() > 6 {
+        return without_outliers(times);
+    }
+    let mut sorted = times.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    // Of an even number the lower: what goes wrong takes longer.
+    sorted[(sorted.len() - 1) / 2]
 }
 
 /// Mean without values far above the median, where these are rare.
@@ -145,6 +155,7 @@ pub(crate) fn at_random(
     const COUNT: (usize, usize) = (6, 64);
     const PRECISION: f64 = 0.04;
     let mut times: BTreeMap<u64, Vec<f64>> = RANDOM_SIZES.map(|size| (size, Vec::new())).into();
+    let mut halves: BTreeMap<u64, [Vec<f64>; 2]> = BTreeMap::new();
     let began = bench.spent.device.as_secs_f64();
     for round in 0..COUNT.1 {
         let mut sizes = RANDOM_SIZES;
@@ -160,6 +171,8 @@ pub(crate) fn at_random(
             };
             bench.release();
             times.entry(size).or_default().extend(time);
+            let half = usize::from(offset >= bench.capacity / 2);
+            halves.entry(size).or_default()[half].extend(time);
         }
         bench.tell(round as f64 / COUNT.1 as f64);
         let known = times.values().all(|times| {
@@ -180,6 +193,10 @@ pub(crate) fn at_random(
                 let (mean, error) = mean_of(&times);
                 (size, (mean, error, times.len()))
             })
+            .collect(),
+        halves: halves
+            .into_iter()
+            .map(|(size, halves)| (size, halves.map(|times| Centre::of(&times))))
             .collect(),
     })
 }

@@ -304,3 +304,31 @@ mod tests {
         assert_eq!(steps_of(&values), [0_u64; 0]);
     }
 }
+
+#[cfg(test)]
+mod regression {
+    use super::*;
+
+    #[test]
+    fn a_low_step_in_fine_levels_is_found() {
+        let values = [
+            0.11, 0.66, -1.48, 8.27, 10.89, 9.55, 11.86, 6.88, 7.39, 6.86, 10.25, 7.52, 7.36, 7.66,
+            10.42, 7.2, 9.78,
+        ];
+        let points: Vec<Point> = (0..)
+            .zip(values)
+            .map(|(at, v)| (2048 << at, v, 0.8))
+            .collect();
+        let rules = Rules {
+            score: 5.0,
+            height_us: 1.3,
+            relative: 0.0,
+        };
+        let found = rises(&points, rules);
+        assert_eq!(
+            found.iter().map(|r| r.bytes).collect::<Vec<_>>(),
+            [16384],
+            "{found:?}"
+        );
+    }
+}

@@ -139,12 +139,12 @@ fn outside(seed: u64, giga_max: u64, summary: &mut Summary) {
         _ => {
             let card = card(Sizes::Usual);
             let by = (1 + rng.below(7)) * MIB / 4;
-            let shifted = Shifted {
+            let shifted = || Shifted {
                 inner: card.device(),
                 by,
             };
-            let mut device = Noisy::new(shifted, noise, Drift::None, seed);
-            (run(&mut device, seed), vec![Truth::of(&card)])
+            let mut device = Noisy::new(shifted(), noise, Drift::None, seed);
+            (run(&mut device, seed), vec![Truth::seen(&card, shifted)])
         }
     };
     judge(&truths, &findings, slower, &what, summary);
@@ -202,4 +202,18 @@ fn a_fresh_card_is_not_said_to_have_no_limit() {
         truth.agrees(Quantity::OpenAusLinear, linear, (1.0, 1.0)),
         "{linear:?}"
     );
+}
+
+#[test]
+fn debug_one() {
+    let Ok(seed) = std::env::var("PROBE_ONE") else {
+        return;
+    };
+    let seed: u64 = seed.parse().unwrap();
+    let card = specimen(seed, family_of(seed), Sizes::Usual, 4);
+    let mut rng = Rng::named(seed, "noise of the card");
+    let noise = noise(&mut rng);
+    let mut device = Noisy::new(card.device(), noise, Drift::None, seed);
+    let findings = run(&mut device, seed);
+    println!("{}", serde_json::to_string_pretty(&findings).unwrap());
 }

@@ -71,14 +71,19 @@ pub fn specimen(seed: u64, family: Family, sizes: Sizes, giga_max: u64) -> Speci
     figure("geometry.open_aus_linear", linear);
     figure("geometry.open_aus_random", random);
     let spare = if family == Family::PageMap {
-        aus / 12 + 8
+        aus / 8 + 16
     } else {
         64
     };
     figure("geometry.spare_aus", spare);
     let first = spread(rng, 150.0, 1200.0);
     figure("bus.command_us", spread(rng, 30.0, 250.0) as u64);
-    figure("bus.rate_bytes_per_s", spread(rng, 12e6, 90e6) as u64);
+    let bus = if cached {
+        spread(rng, 80e6, 180e6)
+    } else {
+        spread(rng, 12e6, 90e6)
+    };
+    figure("bus.rate_bytes_per_s", bus as u64);
     figure("read.first_page_us", first as u64);
     figure(
         "read.next_page_us",

@@ -42,6 +42,11 @@ pub const JUDGED: [Quantity; 12] = [
 
 impl Truth {
     pub fn of(card: &Specimen) -> Truth {
+        Truth::seen(card, || card.device())
+    }
+
+    /// The truth about a card as one sees it through `make`.
+    pub fn seen<D: Device>(card: &Specimen, make: impl Fn() -> D) -> Truth {
         let limited = card.limited();
         let figures = [
             (Quantity::PageBytes, "geometry.page_bytes"),
@@ -60,7 +65,7 @@ impl Truth {
         let mut size = 4 * KIB;
         while size <= 4 * MIB {
             let bytes = (2 * MIB).max(4 * size);
-            let mut device = card.device();
+            let mut device = make();
             let mut buffer = vec![0; size as usize];
             let mut read = Nanos::ZERO;
             for at in 0..bytes / size {
@@ -90,7 +95,7 @@ impl Truth {
             limited,
             read_rates,
             write_rates,
-            random_read: random_read(card),
+            random_read: random_read(make()),
         }
     }
 
@@ -142,8 +147,7 @@ fn best(rates: &BTreeMap<u64, f64>, size: u64) -> bool {
     full(size, 0.92) && (size <= 8 * KIB || !full(size / 4, 0.97))
 }
 
-fn random_read(card: &Specimen) -> f64 {
-    let mut device = card.device();
+fn random_read(mut device: impl Device) -> f64 {
     let mut rng = Rng::named(99, "truth");
     let mut buffer = [0; 4096];
     let mut spent = 0;
