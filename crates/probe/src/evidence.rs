@@ -134,21 +134,15 @@ pub struct Streams {
 pub struct RandomTimes {
     /// Request size in bytes → (mean, standard error of the mean, count), in microseconds.
     pub means: BTreeMap<u64, (f64, f64, usize)>,
-    /// Request size in bytes → the same by halves of the card.
-    pub halves: BTreeMap<u64, [Centre; 2]>,
+    /// Request size in bytes → spread of the times over their median, without the 15 %
+    /// shortest and longest.
+    pub spreads: BTreeMap<u64, f64>,
 }
 
 impl RandomTimes {
-    /// Whether the halves of the card take clearly different times at this size.
+    /// Whether places differ so much that the card is of more than one kind.
     pub(crate) fn differs(&self, size: u64) -> bool {
-        let Some([low, high]) = self.halves.get(&size) else {
-            return false;
-        };
-        let ratio = low.median / high.median.max(1e-9);
-        low.count >= 4
-            && high.count >= 4
-            && low.above(high).abs() > 4.0
-            && ratio.max(1.0 / ratio) > 1.08
+        self.spreads.get(&size).is_some_and(|spread| *spread > 0.2)
     }
 }
 
@@ -186,8 +180,7 @@ pub struct OpenAus {
     pub filled_up_to: u32,
     /// What makes the result doubtful.
     pub doubt: Option<String>,
-    /// Beginnings of the AUs that were written wholly, where the card was never written
-    /// before and only these show a limit; else empty.
+    /// Beginnings of the AUs that were written wholly, where no others showed a limit.
     pub filled: Vec<u64>,
     /// Request size, in bytes.
     pub block_bytes: u64,
@@ -236,6 +229,13 @@ pub struct FlushTest {
     pub after_write_us: Centre,
     /// Microseconds of that write.
     pub write_us: Centre,
+}
+
+impl FlushTest {
+    /// Whether a flush after a write takes time that writes themselves do not show.
+    pub(crate) fn matters(&self) -> bool {
+        self.supported && self.after_write_us.median > 0.2 * self.write_us.median
+    }
 }
 
 /// Result of [`Stage::Cache`].

@@ -58,7 +58,7 @@ fn by_copies(
     limit: u32,
     count: u64,
 ) -> Result<FatRegion, Halt> {
-    const ROUNDS: u64 = 2;
+    const ROUNDS: u64 = 3;
     let others = others(bench, Some(au), linear);
     let others = &others[..others.len().min(limit as usize)];
     let first: Vec<u64> = (0..count).map(|at| at * au).collect();
@@ -86,7 +86,7 @@ fn by_copies(
     }
     bench.release();
     let bound = middle(linear);
-    let fast = |times: &Vec<f64>| !times.is_empty() && times.iter().all(|us| *us < bound);
+    let fast = |times: &Vec<f64>| median(times).is_some_and(|us| us < bound);
     Ok(FatRegion {
         different: times.iter().map(fast).collect(),
         first_us: times.iter().map(|times| Centre::of(times)).collect(),

@@ -237,7 +237,12 @@ pub(crate) fn measure(
     bench.tell(0.6);
     let slow = result.turns.iter().rfind(|turn| turn.too_many);
     result.overflow_us = slow.map_or(0.0, |turn| turn.slow_us);
-    let empty = order == Order::Linear && result.overflow_us < COPY_LEAST * copy_us;
+    // Where little was written before, copies are short and differ.
+    let mixed = |turn: &Turn| {
+        turn.slow * 10 < turn.writes * 7 && turn.fast_us > 2.0 * result.alone_us.median
+    };
+    let empty = order == Order::Linear
+        && (result.overflow_us < COPY_LEAST * copy_us || slow.is_some_and(mixed));
     match first {
         Some(limit) if empty => {
             result.limits.clear();
@@ -276,7 +281,8 @@ fn elsewhere(
     trial.move_on();
     let bases = trial.pick(bases, count.min(bases.len() as u32));
     let turn = trial.turn(bench, &bases, 1)?;
-    if turn.too_many {
+    let usual = result.turns.last().map_or(0.0, |turn| turn.fast_us);
+    if turn.too_many || turn.fast_us > SLOW * usual {
         result.doubt = Some("one half of the card has a limit, the other has not".into());
     }
     result.turns.push(turn);
@@ -387,12 +393,12 @@ fn filled(
     let places = trial.pick(bases, count as u32);
     let turn = trial.turn(bench, &places, 0)?;
     result.turns.push(turn);
+    result.filled = bases[..count].to_vec();
     if !turn.too_many {
         result.filled_up_to = count as u32;
         return Ok(());
     }
     result.free_up_to = 0;
-    result.filled = bases[..count].to_vec();
     search(bench, trial, &bases[..count], 0, count as u32, result)?;
     Ok(())
 }

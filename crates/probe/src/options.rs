@@ -28,12 +28,12 @@ pub struct Budget {
 }
 
 impl Default for Budget {
-    /// A quarter of what flashbench's `-f` and `-O` write on a card with AUs of 4 MiB, and a
-    /// quarter of an hour.
+    /// A quarter of what flashbench's `-f` and `-O` write on a card with AUs of 4 MiB, and half
+    /// an hour.
     fn default() -> Budget {
         Budget {
             write_bytes: 640 * MIB,
-            device: Nanos::from_secs(900),
+            device: Nanos::from_secs(1800),
         }
     }
 }

@@ -7,7 +7,7 @@
 use crate::bench::{Bench, Halt, REQUEST_MAX};
 use crate::evidence::{FlushTest, RandomTimes, Streams};
 use crate::places;
-use crate::stats::{Centre, median};
+use crate::stats::{Centre, median, quantile};
 use std::collections::BTreeMap;
 use whichfs_units::{KIB, MIB};
 
@@ -15,6 +15,8 @@ use whichfs_units::{KIB, MIB};
 const OUTLIER: f64 = 3.0;
 /// Sizes of requests at random places.
 pub(crate) const RANDOM_SIZES: [u64; 3] = [4 * KIB, 16 * KIB, 64 * KIB];
+/// Bytes of each size where there is a cache: some times as much as it may hold.
+const CACHED: u64 = 6 * MIB;
 /// Bytes of the write that wakes up a place before a stream is timed.
 const LEAD: u64 = 64 * KIB;
 
@@ -33,8 +35,9 @@ pub(crate) fn streams(
     flush: Option<&FlushTest>,
 ) -> Result<Streams, Halt> {
     let mut result = Streams::default();
+    let buffered = direction == Direction::Write && flush.is_some_and(FlushTest::matters);
     for region in 0..2 {
-        let groups = groups(bench);
+        let groups = groups(bench, buffered.then_some(CACHED));
         let length: u64 = groups.iter().map(|(size, count)| size * count).sum();
         let base = places::stream_base(bench, region, length + LEAD * 3, au_bytes);
         let Some(base) = base else {
@@ -65,11 +68,17 @@ pub(crate) fn streams(
     Ok(result)
 }
 
-/// Requests of each size, in random order: enough of them to average, few bytes.
-fn groups(bench: &mut Bench) -> Vec<(u64, u64)> {
+/// Requests of each size, in random order: enough of them to average, few bytes, but
+/// `at_least` so many that a cache does not decide.
+fn groups(bench: &mut Bench, at_least: Option<u64>) -> Vec<(u64, u64)> {
     let mut groups = Vec::new();
     let mut size = 4 * KIB;
     while size <= REQUEST_MAX {
+        if let Some(bytes) = at_least {
+            groups.push((size, (bytes / size).max(2)));
+            size *= 2;
+            continue;
+        }
         let bytes = (192 * KIB).max(match size {
             s if s <= 64 * KIB => s,
             s if s <= MIB => 3 * s,
@@ -96,7 +105,7 @@ fn group(
     count: u64,
     flush: Option<&FlushTest>,
 ) -> Result<Vec<f64>, Halt> {
-    let cached = flush.filter(|test| direction == Direction::Write && test.supported);
+    let cached = flush.filter(|test| direction == Direction::Write && test.matters());
     if cached.is_some() {
         bench.flush()?;
     }
@@ -155,7 +164,6 @@ pub(crate) fn at_random(
     const COUNT: (usize, usize) = (6, 64);
     const PRECISION: f64 = 0.04;
     let mut times: BTreeMap<u64, Vec<f64>> = RANDOM_SIZES.map(|size| (size, Vec::new())).into();
-    let mut halves: BTreeMap<u64, [Vec<f64>; 2]> = BTreeMap::new();
     let began = bench.spent.device.as_secs_f64();
     for round in 0..COUNT.1 {
         let mut sizes = RANDOM_SIZES;
@@ -171,8 +179,6 @@ pub(crate) fn at_random(
             };
             bench.release();
             times.entry(size).or_default().extend(time);
-            let half = usize::from(offset >= bench.capacity / 2);
-            halves.entry(size).or_default()[half].extend(time);
         }
         bench.tell(round as f64 / COUNT.1 as f64);
         let known = times.values().all(|times| {
@@ -186,17 +192,19 @@ pub(crate) fn at_random(
             break;
         }
     }
-    let means = times.into_iter().filter(|(_, times)| times.len() >= 3);
+    times.retain(|_, times| times.len() >= 3);
+    let spread = |times: &[f64]| {
+        let at = |q| quantile(times, q).unwrap_or(0.0);
+        (at(0.85) - at(0.15)) / at(0.5).max(1e-9)
+    };
     Ok(RandomTimes {
-        means: means
+        spreads: times.iter().map(|(s, t)| (*s, spread(t))).collect(),
+        means: times
+            .into_iter()
             .map(|(size, times)| {
                 let (mean, error) = mean_of(&times);
                 (size, (mean, error, times.len()))
             })
-            .collect(),
-        halves: halves
-            .into_iter()
-            .map(|(size, halves)| (size, halves.map(|times| Centre::of(&times))))
             .collect(),
     })
 }

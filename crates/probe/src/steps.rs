@@ -320,7 +320,7 @@ mod regression {
             .map(|(at, v)| (2048 << at, v, 0.8))
             .collect();
         let rules = Rules {
-            score: 5.0,
+            score: 4.0,
             height_us: 1.3,
             relative: 0.0,
         };

@@ -64,7 +64,12 @@ impl Truth {
         let mut write_rates = BTreeMap::new();
         let mut size = 4 * KIB;
         while size <= 4 * MIB {
-            let bytes = (2 * MIB).max(4 * size);
+            let bytes = if card.figure("cache.bytes") > 0 {
+                16 * MIB
+            } else {
+                2 * MIB
+            };
+            let bytes = bytes.max(4 * size);
             let mut device = make();
             let mut buffer = vec![0; size as usize];
             let mut read = Nanos::ZERO;
