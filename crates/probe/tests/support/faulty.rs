@@ -1,0 +1,1 @@
+//! Devices with faults and devices with contents.
