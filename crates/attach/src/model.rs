@@ -1,0 +1,275 @@
+//! The modelled card behind the device: when a request completes, and its bytes.
+//!
+//! Requests are served in the order of their arrival: the card is serial. Bytes move when a
+//! request arrives, time passes until it completes; as nothing answers before its time, no
+//! one can tell the difference.
+
+use crate::clock::{Clock, Speed, monotonic};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use whichfs_card::{Card, CardStatus, Contents, ContentsError, Op, Request, Stats};
+use whichfs_units::Nanos;
+
+/// What moves with a request.
+pub(crate) enum Payload<'a> {
+    /// Nothing: a discard or a flush.
+    None,
+    /// A read fills this.
+    Fill(&'a mut [u8]),
+    /// A write brings this.
+    Data(&'a [u8]),
+}
+
+/// When and how a request ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ending {
+    /// The instant of the monotonic clock at which it completes; `None`: at once.
+    pub due: Option<u64>,
+    /// An `errno` where it failed.
+    pub result: Result<(), i32>,
+}
+
+/// Card, bytes and time of one attached device.
+pub(crate) struct Model {
+    speed: Speed,
+    state: Mutex<State>,
+}
+
+struct State {
+    card: Card,
+    contents: Contents,
+    /// `None` while the device is set up: requests then cost nothing and are not counted.
+    clock: Option<Clock>,
+    /// Why the contents failed, for the one who asks.
+    failure: Option<String>,
+}
+
+/// What a card has done, and its time.
+pub(crate) struct Progress {
+    pub card_time: Nanos,
+    pub stats: Stats,
+    pub failure: Option<String>,
+}
+
+impl Model {
+    pub fn new(card: Card, contents: Contents, speed: Speed) -> Model {
+        let state = State {
+            card,
+            contents,
+            clock: None,
+            failure: None,
+        };
+        Model {
+            speed,
+            state: Mutex::new(state),
+        }
+    }
+
+    /// From now on the card's time runs.
+    pub fn start(&self) {
+        let thousandths = match self.speed {
+            Speed::Thousandths(n) => n,
+            Speed::Max => 1000,
+        };
+        self.lock().clock = Some(Clock::new(monotonic(), thousandths));
+    }
+
+    /// Serves a request that arrived at `arrival` of the monotonic clock.
+    pub fn serve(&self, arrival: u64, request: &Request, payload: Payload<'_>) -> Ending {
+        let state = &mut *self.lock();
+        let due = match (state.clock, self.speed) {
+            (None, _) => None,
+            (Some(clock), Speed::Thousandths(_)) => {
+                let done = state.card.submit(clock.card(arrival), request);
+                if let Some(errno) = refusal(done.status) {
+                    return Ending {
+                        due: Some(clock.monotonic(done.at)),
+                        result: Err(errno),
+                    };
+                }
+                Some(clock.monotonic(done.at))
+            }
+            (Some(_), Speed::Max) => {
+                let now = state.card.busy_until();
+                if let Some(errno) = refusal(state.card.submit(now, request).status) {
+                    return Ending {
+                        due: None,
+                        result: Err(errno),
+                    };
+                }
+                None
+            }
+        };
+        let result = state.transfer(request, payload);
+        Ending { due, result }
+    }
+
+    /// What the card has done up to now.
+    pub fn progress(&self) -> Progress {
+        let state = self.lock();
+        let card_time = match (state.clock, self.speed) {
+            (None, _) => Nanos::ZERO,
+            (Some(_), Speed::Max) => state.card.busy_until(),
+            (Some(clock), Speed::Thousandths(_)) => clock.card(monotonic()),
+        };
+        Progress {
+            card_time,
+            stats: state.card.stats().clone(),
+            failure: state.failure.clone(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A panic elsewhere does not make the card wrong: each request is one call.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn transfer(&mut self, request: &Request, payload: Payload<'_>) -> Result<(), i32> {
+        let moved = match (request.op, payload) {
+            (Op::Read, Payload::Fill(out)) => self.contents.read(request.offset, out),
+            (Op::Write, Payload::Data(data)) => self.contents.write(request.offset, data),
+            (Op::Discard, _) => self.contents.discard(request.offset, request.bytes),
+            (Op::Flush, _) => Ok(()),
+            _ => return Err(libc::EINVAL),
+        };
+        moved.map_err(|error| match error {
+            ContentsError::Range { .. } => libc::EINVAL,
+            ContentsError::Spill { .. } => {
+                self.failure.get_or_insert_with(|| error.to_string());
+                libc::ENOSPC
+            }
+        })
+    }
+}
+
+/// The `errno` for what the card refuses.
+fn refusal(status: CardStatus) -> Option<i32> {
+    match status {
+        CardStatus::Ok => None,
+        CardStatus::OutOfRange => Some(libc::EIO),
+        CardStatus::Misaligned => Some(libc::EINVAL),
+        CardStatus::Unsupported => Some(libc::EOPNOTSUPP),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use whichfs_card::{Profile, builtin};
+    use whichfs_units::MIB;
+
+    fn profile(name: &str) -> Profile {
+        let (_, text) = builtin().iter().find(|(known, _)| *known == name).unwrap();
+        let whole = Profile::parse(name, text).unwrap();
+        whole.with_capacity(64 * MIB).unwrap()
+    }
+
+    fn model(name: &str, speed: Speed) -> (Model, Profile) {
+        let profile = profile(name);
+        let contents = Contents::new(profile.capacity_bytes());
+        (Model::new(Card::fresh(&profile), contents, speed), profile)
+    }
+
+    #[test]
+    fn before_the_start_bytes_move_and_nothing_is_counted() {
+        let (model, _) = model("a1-32gb", Speed::REAL);
+        let write = Request::write(0, 512);
+        let ending = model.serve(5, &write, Payload::Data(&[7; 512]));
+        assert_eq!((ending.due, ending.result), (None, Ok(())));
+        assert_eq!(model.progress().stats.writes, 0);
+        let mut back = [0; 512];
+        let _ = model.serve(5, &Request::read(0, 512), Payload::Fill(&mut back));
+        assert_eq!(back, [7; 512]);
+    }
+
+    #[test]
+    fn completions_are_due_when_the_card_says_at_any_speed() {
+        for thousandths in [1000, 250, 4000] {
+            let (model, profile) = model("class4-4gb", Speed::Thousandths(thousandths));
+            model.start();
+            let mut twin = Card::fresh(&profile);
+            let begun = monotonic() + 1_000_000_000;
+            let mut last = None;
+            for at in 0..50_u64 {
+                let request = Request::write(at * 37 % 100 * 4096, 4096);
+                let ending = model.serve(begun, &request, Payload::Data(&[1; 4096]));
+                let done = twin.submit(Nanos(0), &request).at;
+                if let Some((due, at)) = last {
+                    // All arrive at once: gaps are the service times, scaled.
+                    let gap: u64 = ending.due.unwrap() - due;
+                    let wanted = (done - at).0 as f64 * 1000.0 / thousandths as f64;
+                    assert!((gap as f64 - wanted).abs() <= 2.0, "{gap} not {wanted}");
+                }
+                last = Some((ending.due.unwrap(), done));
+            }
+        }
+    }
+
+    #[test]
+    fn at_full_speed_nothing_waits_and_card_time_is_the_sum_of_service_times() {
+        let (model, profile) = model("a1-32gb", Speed::Max);
+        model.start();
+        let mut twin = Card::fresh(&profile);
+        for _ in 0..10 {
+            let request = Request::write(4096, 4096);
+            let ending = model.serve(monotonic(), &request, Payload::Data(&[1; 4096]));
+            assert_eq!((ending.due, ending.result), (None, Ok(())));
+            twin.submit(twin.busy_until(), &request);
+        }
+        assert_eq!(model.progress().card_time, twin.busy_until());
+        assert_eq!(&model.progress().stats, twin.stats());
+    }
+
+    #[test]
+    fn what_the_card_refuses_is_an_errno_and_changes_no_byte() {
+        let (model, _) = model("usb-32gb", Speed::Max);
+        model.start();
+        let beyond = model.serve(0, &Request::write(64 * MIB, 512), Payload::Data(&[1; 512]));
+        assert_eq!(beyond.result, Err(libc::EIO));
+        let odd = model.serve(0, &Request::write(100, 512), Payload::Data(&[1; 512]));
+        assert_eq!(odd.result, Err(libc::EINVAL));
+        let discard = model.serve(0, &Request::discard(0, 4096), Payload::None);
+        assert_eq!(discard.result, Err(libc::EOPNOTSUPP));
+        assert_eq!(model.progress().stats.errors, 3);
+    }
+
+    #[test]
+    fn a_discarded_range_reads_zeros() {
+        let (model, _) = model("a1-32gb", Speed::Max);
+        model.start();
+        let _ = model.serve(0, &Request::write(0, 8192), Payload::Data(&[9; 8192]));
+        let discard = model.serve(0, &Request::discard(4096, 4096), Payload::None);
+        assert_eq!(discard.result, Ok(()));
+        let mut back = [1; 8192];
+        let _ = model.serve(0, &Request::read(0, 8192), Payload::Fill(&mut back));
+        assert!(back[..4096].iter().all(|b| *b == 9));
+        assert!(back[4096..].iter().all(|b| *b == 0));
+    }
+
+    struct Full;
+    impl whichfs_card::Spill for Full {
+        fn write_slot(&mut self, _: u64, _: &[u8]) -> std::io::Result<()> {
+            Err(std::io::Error::from_raw_os_error(libc::ENOSPC))
+        }
+        fn read_slot(&mut self, _: u64, _: &mut [u8]) -> std::io::Result<()> {
+            Err(std::io::Error::from_raw_os_error(libc::EIO))
+        }
+    }
+
+    #[test]
+    fn a_spill_without_room_is_enospc_and_is_told() {
+        let profile = profile("a1-32gb");
+        let contents = Contents::bounded(profile.capacity_bytes(), 1, Box::new(Full));
+        let model = Model::new(Card::fresh(&profile), contents, Speed::Max);
+        model.start();
+        let mut results = Vec::new();
+        for chunk in 0..3_u64 {
+            let write = Request::write(chunk * MIB, 512);
+            results.push(model.serve(0, &write, Payload::Data(&[1; 512])).result);
+        }
+        assert!(results.contains(&Err(libc::ENOSPC)), "{results:?}");
+        assert!(model.progress().failure.unwrap().contains("put away"));
+    }
+}
