@@ -156,10 +156,10 @@ fn set_up(
     Ok((facts, control, asked))
 }
 
-/// Closes the device, for the last time: the kernel clears it, lets go of the file and ends
-/// the session. Says whether it did.
-fn free(device: LoopDevice, serving: Serving, record: &Record) -> bool {
-    drop(device);
+/// Detaches the loop device from the file: with it the FUSE filesystem and its session end.
+/// A kernel that does not let go in time leaves a record for [`clean`].
+fn free(device: LoopDevice, serving: Serving, record: &Record) {
+    let _ = loopdev::clear(device.number);
     let cleared = within(PATIENCE, || !loopdev::is_bound(record.number));
     let over = cleared && within(PATIENCE, || serving.is_over());
     if over {
@@ -170,7 +170,6 @@ fn free(device: LoopDevice, serving: Serving, record: &Record) -> bool {
         }
         record.remove();
     }
-    over
 }
 
 /// Bounded contents, if there is room for all of the card.
@@ -218,8 +217,9 @@ fn settle(device: &LoopDevice, options: &Options) -> Result<u64, AttachError> {
 fn refuse_zeroing(device: &LoopDevice) -> io::Result<()> {
     const BLKZEROOUT: libc::Ioctl = 0x127f;
     let sector: [u64; 2] = [0, 512];
+    let file = device.open()?;
     // SAFETY: BLKZEROOUT reads two u64 at the pointer.
-    match unsafe { libc::ioctl(device.file().as_raw_fd(), BLKZEROOUT, &raw const sector) } {
+    match unsafe { libc::ioctl(file.as_raw_fd(), BLKZEROOUT, &raw const sector) } {
         -1 => Err(io::Error::last_os_error()),
         _ => Ok(()),
     }
@@ -325,7 +325,7 @@ impl Live {
         let name = format!("loop{}", self.device.number);
         let mut holders = Vec::new();
         within(GLANCE, || {
-            holders = busy::holders(&name, std::process::id());
+            holders = busy::holders(&name);
             // Only programs go away by themselves.
             holders.iter().all(|h| !matches!(h, Holder::Process { .. }))
         });
@@ -335,14 +335,13 @@ impl Live {
         }
         // Where nobody serves any more, there is nothing to write back to.
         if !self.serving.is_over()
-            && let Err(error) = fsync(self.device.file())
+            && let Err(error) = self.device.open().and_then(|file| Ok(fsync(file)?))
         {
-            let error = AttachError::io("write back to the device", error.into());
+            let error = AttachError::io("write back to the device", error);
             return Err((Box::new(self), error));
         }
         let statistics = self.facts.statistics();
         drop(self.control);
-        // A kernel that does not let go in time leaves a record for `clean`.
         free(self.device, self.serving, &self.record);
         Ok(statistics)
     }

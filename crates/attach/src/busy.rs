@@ -40,8 +40,8 @@ pub(crate) fn list(holders: &[Holder]) -> String {
     holders.iter().map(each).collect::<Vec<_>>().join("; ")
 }
 
-/// Everybody who uses the disk `name` (`loop7`) or a partition of it, except process `own`.
-pub(crate) fn holders(name: &str, own: u32) -> Vec<Holder> {
+/// Everybody who uses the disk `name` (`loop7`) or a partition of it.
+pub(crate) fn holders(name: &str) -> Vec<Holder> {
     let disks = with_partitions(name);
     let mut found = BTreeSet::new();
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
@@ -53,7 +53,7 @@ pub(crate) fn holders(name: &str, own: u32) -> Vec<Holder> {
         let entries = fs::read_dir(directory).into_iter().flatten().flatten();
         found.extend(entries.map(|e| Holder::Device(e.file_name().to_string_lossy().into())));
     }
-    found.extend(processes(&disks, own));
+    found.extend(processes(&disks));
     if found.is_empty() && disks.iter().any(|disk| is_claimed(disk)) {
         found.insert(Holder::Claimed);
     }
@@ -105,14 +105,14 @@ fn swaps_of(swaps: &str, disks: &[String]) -> Vec<String> {
 }
 
 /// Processes that have one of `disks` open.
-fn processes(disks: &[String], own: u32) -> Vec<Holder> {
+fn processes(disks: &[String]) -> Vec<Holder> {
     let paths: Vec<String> = disks.iter().map(|disk| format!("/dev/{disk}")).collect();
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|n| n.parse().ok()) else {
             continue;
         };
-        if pid != own && has_open(&entry.path(), &paths) {
+        if has_open(&entry.path(), &paths) {
             let name = fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
             let name = name.trim().to_owned();
             found.push(Holder::Process { pid, name });

@@ -1,9 +1,8 @@
 //! What a killed process left: found, told, removed.
 //!
-//! Little can be left: the FUSE filesystem has no mount point and dies with the process, and
-//! the loop device is cleared by the kernel when its last user closes it. So what stays is
-//! the empty loop device that was made for the card, the record, and, where a filesystem was
-//! mounted on the card, that mount, on which every access fails.
+//! The FUSE filesystem has no mount point and dies with the process. What stays is the loop
+//! device, every access to which fails, the record of it, and the mount where a filesystem was
+//! mounted on the card.
 
 use crate::busy::{self, Holder};
 use crate::error::AttachError;
@@ -74,7 +73,7 @@ fn remove(record: Record) -> Leftover {
     let mut mounts = Vec::new();
     let mut remains = None;
     if still_ours(&record) {
-        for holder in busy::holders(&name, 0) {
+        for holder in busy::holders(&name) {
             match holder {
                 Holder::Mount(at) => {
                     // Lazily where somebody is in there: nothing can be read or written anyway.
@@ -90,7 +89,7 @@ fn remove(record: Record) -> Leftover {
         let _ = loopdev::clear(record.number);
         let cleared = within(PATIENCE, || !loopdev::is_bound(record.number));
         if !cleared && remains.is_none() {
-            let holders = busy::holders(&name, 0);
+            let holders = busy::holders(&name);
             remains = Some(format!(
                 "the kernel still uses it: {}",
                 busy::list(&holders)

@@ -103,7 +103,7 @@ fn answer(
     BufReader::new((&stream).take(LINE_MAX)).read_line(&mut line)?;
     let answer = match line.trim() {
         "statistics" => Answer::Statistics(Box::new(statistics())),
-        "detach" => match busy::holders(&format!("loop{number}"), std::process::id()).as_slice() {
+        "detach" => match busy::holders(&format!("loop{number}")).as_slice() {
             [] => {
                 asked.store(true, Ordering::Release);
                 Answer::Detaching

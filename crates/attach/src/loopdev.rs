@@ -5,7 +5,7 @@ use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 use std::fs;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 
 const LOOP_CLR_FD: libc::Ioctl = 0x4C01;
@@ -14,15 +14,8 @@ const LOOP_CONFIGURE: libc::Ioctl = 0x4C0A;
 const LOOP_CTL_ADD: libc::Ioctl = 0x4C80;
 const LOOP_CTL_REMOVE: libc::Ioctl = 0x4C81;
 const LOOP_CTL_GET_FREE: libc::Ioctl = 0x4C82;
-/// Detached when the last descriptor is closed: also when its owner is killed.
-const AUTOCLEAR: u32 = 4;
 const PARTSCAN: u32 = 8;
 const DIRECT_IO: u32 = 16;
-/// Descriptors from here up: a dying process closes them in ascending order, so the FUSE
-/// descriptor goes first. The other way round, closing the loop device would wait for dirty
-/// pages that nobody takes any more.
-const HIGH: libc::c_int = 512;
-
 /// `struct loop_info64`.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -67,13 +60,16 @@ const NO_INFO: Info = Info {
     init: [0; 2],
 };
 
-/// An open loop device that is bound to a file.
-#[derive(Debug)]
+/// A loop device that is bound to a file.
+///
+/// It is not kept open. A process that has its own device open cannot die: closing the device
+/// waits for dirty pages to be written, and who would take them is dying. (So it is not marked
+/// to be detached at its last close either: there would be one after each use.)
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct LoopDevice {
     pub number: u32,
     /// Whether it was made for us, and is to be removed.
     pub ours: bool,
-    file: OwnedFd,
 }
 
 /// What the kernel says of a bound loop device.
@@ -83,8 +79,6 @@ pub(crate) struct Bound {
     pub label: String,
     /// Whether it reads and writes its file past the page cache.
     pub direct: bool,
-    /// Whether its last close detaches it.
-    pub autoclear: bool,
 }
 
 impl LoopDevice {
@@ -101,12 +95,7 @@ impl LoopDevice {
             let device = open_device(number)
                 .map_err(|e| AttachError::io(format!("open {}", path(number).display()), e))?;
             match configure(&device, backing, label) {
-                Ok(()) => {
-                    let file =
-                        high(&device).map_err(|e| AttachError::io("move a descriptor", e))?;
-                    let bound = LoopDevice { number, ours, file };
-                    return bound.check();
-                }
+                Ok(()) => return LoopDevice { number, ours }.check(&device),
                 Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {}
                 Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
                     return Err(AttachError::OldKernel("LOOP_CONFIGURE, Linux 5.8"));
@@ -125,22 +114,25 @@ impl LoopDevice {
         path(self.number)
     }
 
-    /// The descriptor.
-    pub fn file(&self) -> &OwnedFd {
-        &self.file
+    /// Opens it for writing.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn open(&self) -> io::Result<OwnedFd> {
+        open_device(self.number)
     }
 
     /// The loop driver falls back to the page cache without a word: that would be another
     /// device than the one asked for.
-    fn check(self) -> Result<LoopDevice, AttachError> {
-        match status(&self.file) {
-            Ok(Some(bound)) if bound.direct && bound.autoclear => Ok(self),
-            Ok(found) => Err(AttachError::io(
-                "bind a loop device in direct I/O",
-                io::Error::other(format!("the kernel made {found:?}")),
-            )),
-            Err(error) => Err(AttachError::io("ask for the loop device's state", error)),
+    fn check(self, device: &OwnedFd) -> Result<LoopDevice, AttachError> {
+        let found = status(device);
+        if matches!(&found, Ok(Some(bound)) if bound.direct) {
+            return Ok(self);
         }
+        let _ = ioctl(device, LOOP_CLR_FD, 0);
+        let why = format!("the kernel made {found:?}");
+        let what = "bind a loop device in direct I/O";
+        Err(AttachError::io(what, io::Error::other(why)))
     }
 }
 
@@ -272,7 +264,7 @@ fn configure(device: &OwnedFd, backing: BorrowedFd<'_>, label: &str) -> io::Resu
         fd: backing.as_raw_fd() as u32,
         block_size: 512,
         info: Info {
-            flags: AUTOCLEAR | PARTSCAN | DIRECT_IO,
+            flags: PARTSCAN | DIRECT_IO,
             file_name,
             ..NO_INFO
         },
@@ -297,20 +289,7 @@ fn status(device: &OwnedFd) -> io::Result<Option<Bound>> {
     Ok(Some(Bound {
         label: String::from_utf8_lossy(&info.file_name[..end]).into_owned(),
         direct: info.flags & DIRECT_IO != 0,
-        autoclear: info.flags & AUTOCLEAR != 0,
     }))
-}
-
-/// The same file at a descriptor of [`HIGH`] or more.
-fn high(device: &OwnedFd) -> io::Result<OwnedFd> {
-    // SAFETY: makes a new descriptor, which nobody else has.
-    unsafe {
-        let fd = libc::fcntl(device.as_raw_fd(), libc::F_DUPFD_CLOEXEC, HIGH);
-        match fd {
-            -1 => Err(io::Error::last_os_error()),
-            fd => Ok(OwnedFd::from_raw_fd(fd)),
-        }
-    }
 }
 
 fn ioctl(device: &OwnedFd, request: libc::Ioctl, argument: libc::c_long) -> io::Result<i32> {
