@@ -2,6 +2,7 @@
 
 use crate::busy::{self, Holder};
 use crate::clean::{Leftover, clean, within};
+use crate::clock::Speed;
 use crate::control::Control;
 use crate::delivery::Delivery;
 use crate::error::AttachError;
@@ -20,8 +21,8 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use whichfs_card::Contents;
 
@@ -56,7 +57,7 @@ struct Facts {
     device: String,
     card: String,
     capacity_bytes: u64,
-    speed: String,
+    speed: Mutex<Speed>,
     largest_request_kib: u64,
 }
 
@@ -87,7 +88,7 @@ pub fn attach(options: Options) -> Result<Attached, AttachError> {
     let cleaned = clean()?;
     let contents = contents(&options)?;
     let profile = &options.profile;
-    let model = Arc::new(Model::new(options.card(), contents, options.speed));
+    let model = Arc::new(Model::new(options.card(), contents));
     let delivery = Delivery::new().map_err(|e| AttachError::io("start a thread", e))?;
     let delivery = Arc::new(delivery);
     let file = CardFile {
@@ -116,7 +117,7 @@ pub fn attach(options: Options) -> Result<Attached, AttachError> {
         device: device.path().display().to_string(),
         card: options.name.clone(),
         capacity_bytes: profile.capacity_bytes(),
-        speed: options.speed.to_string(),
+        speed: Mutex::new(options.speed),
         largest_request_kib: 0,
     };
     match set_up(&device, facts, &record, &options) {
@@ -152,7 +153,7 @@ fn set_up(
     let told = Arc::clone(&facts);
     let control = Control::new(device.number, move || told.statistics(), Arc::clone(&asked))
         .map_err(|error| AttachError::io("make the socket for statistics", error))?;
-    facts.model.start();
+    facts.model.run_at(options.speed);
     Ok((facts, control, asked))
 }
 
@@ -226,6 +227,10 @@ fn refuse_zeroing(device: &LoopDevice) -> io::Result<()> {
 }
 
 impl Facts {
+    fn speed(&self) -> MutexGuard<'_, Speed> {
+        self.speed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn statistics(&self) -> Statistics {
         let progress = self.model.progress();
         Statistics {
@@ -233,7 +238,7 @@ impl Facts {
             card: self.card.clone(),
             pid: std::process::id(),
             capacity_bytes: self.capacity_bytes,
-            speed: self.speed.clone(),
+            speed: self.speed().to_string(),
             largest_request_kib: self.largest_request_kib,
             card_time: progress.card_time,
             figures: progress.stats,
@@ -257,6 +262,15 @@ impl Attached {
     /// What the card has done up to now.
     pub fn statistics(&self) -> Statistics {
         self.live().facts.statistics()
+    }
+
+    /// Lets the card's time run at another speed from now on: formatting at
+    /// [`Speed::Max`], then measuring at [`Speed::REAL`].
+    pub fn set_speed(&self, speed: Speed) {
+        let facts = &self.live().facts;
+        let mut current = facts.speed();
+        facts.model.run_at(speed);
+        *current = speed;
     }
 
     /// Waits until `interrupt` is set, somebody asks for the device to be detached

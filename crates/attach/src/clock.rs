@@ -96,27 +96,29 @@ pub(crate) fn sleep_until(target: u64, spin: u64) {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     begun: u64,
+    base: Nanos,
     thousandths: u64,
 }
 
 impl Clock {
-    /// A clock whose card time is zero at `begun`.
-    pub fn new(begun: u64, thousandths: u64) -> Clock {
-        Clock { begun, thousandths }
+    /// A clock whose card time is `base` at `begun`.
+    pub fn new(begun: u64, base: Nanos, thousandths: u64) -> Clock {
+        Clock {
+            begun,
+            base,
+            thousandths,
+        }
     }
 
     /// Card time at `monotonic`.
     pub fn card(&self, monotonic: u64) -> Nanos {
-        Nanos(scale(
-            monotonic.saturating_sub(self.begun),
-            self.thousandths,
-            1000,
-        ))
+        let passed = monotonic.saturating_sub(self.begun);
+        self.base + Nanos(scale(passed, self.thousandths, 1000))
     }
 
     /// The monotonic clock at `card`, rounded up: never before the card is done.
     pub fn monotonic(&self, card: Nanos) -> u64 {
-        self.begun + scale(card.0, 1000, self.thousandths)
+        self.begun + scale(card.saturating_sub(self.base).0, 1000, self.thousandths)
     }
 }
 
@@ -173,15 +175,21 @@ mod tests {
 
     #[test]
     fn card_time_runs_at_the_speed_and_never_completes_early() {
-        let real = Clock::new(1_000, 1000);
+        let real = Clock::new(1_000, Nanos::ZERO, 1000);
         assert_eq!(real.card(5_000), Nanos(4_000));
         assert_eq!(real.monotonic(Nanos(4_000)), 5_000);
         assert_eq!(real.card(0), Nanos::ZERO, "before it began");
-        let third = Clock::new(0, 3_000);
+        let third = Clock::new(0, Nanos::ZERO, 3_000);
         assert_eq!(third.card(1_000), Nanos(3_000));
         assert_eq!(third.monotonic(Nanos(1_000)), 334, "rounded up");
+        let later = Clock::new(1_000, Nanos(70), 1000);
+        assert_eq!(later.card(1_005), Nanos(75));
+        assert_eq!(later.monotonic(Nanos(75)), 1_005);
         let day = 86_400_000_000_000;
-        assert_eq!(Clock::new(day, 1).monotonic(Nanos(day)), 1001 * day);
+        assert_eq!(
+            Clock::new(day, Nanos::ZERO, 1).monotonic(Nanos(day)),
+            1001 * day
+        );
     }
 
     #[test]

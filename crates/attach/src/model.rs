@@ -30,17 +30,26 @@ pub(crate) struct Ending {
 
 /// Card, bytes and time of one attached device.
 pub(crate) struct Model {
-    speed: Speed,
     state: Mutex<State>,
 }
 
 struct State {
     card: Card,
     contents: Contents,
-    /// `None` while the device is set up: requests then cost nothing and are not counted.
-    clock: Option<Clock>,
+    pace: Pace,
     /// Why the contents failed, for the one who asks.
     failure: Option<String>,
+}
+
+/// How the card's time passes.
+#[derive(Clone, Copy)]
+enum Pace {
+    /// Not at all: the device is set up, requests cost nothing and are not counted.
+    Still,
+    /// With this machine's.
+    Clocked(Clock),
+    /// With each request by what it takes: nothing is waited for.
+    Free,
 }
 
 /// What a card has done, and its time.
@@ -51,68 +60,56 @@ pub(crate) struct Progress {
 }
 
 impl Model {
-    pub fn new(card: Card, contents: Contents, speed: Speed) -> Model {
+    pub fn new(card: Card, contents: Contents) -> Model {
         let state = State {
             card,
             contents,
-            clock: None,
+            pace: Pace::Still,
             failure: None,
         };
         Model {
-            speed,
             state: Mutex::new(state),
         }
     }
 
-    /// From now on the card's time runs.
-    pub fn start(&self) {
-        let thousandths = match self.speed {
-            Speed::Thousandths(n) => n,
-            Speed::Max => 1000,
+    /// From now on the card's time runs at `speed`. What was submitted keeps its time.
+    pub fn run_at(&self, speed: Speed) {
+        let state = &mut *self.lock();
+        state.pace = match speed {
+            Speed::Max => Pace::Free,
+            Speed::Thousandths(thousandths) => {
+                let now = monotonic();
+                Pace::Clocked(Clock::new(now, state.card_time(now), thousandths))
+            }
         };
-        self.lock().clock = Some(Clock::new(monotonic(), thousandths));
     }
 
     /// Serves a request that arrived at `arrival` of the monotonic clock.
     pub fn serve(&self, arrival: u64, request: &Request, payload: Payload<'_>) -> Ending {
         let state = &mut *self.lock();
-        let due = match (state.clock, self.speed) {
-            (None, _) => None,
-            (Some(clock), Speed::Thousandths(_)) => {
+        let (due, status) = match state.pace {
+            Pace::Still => (None, CardStatus::Ok),
+            Pace::Clocked(clock) => {
                 let done = state.card.submit(clock.card(arrival), request);
-                if let Some(errno) = refusal(done.status) {
-                    return Ending {
-                        due: Some(clock.monotonic(done.at)),
-                        result: Err(errno),
-                    };
-                }
-                Some(clock.monotonic(done.at))
+                (Some(clock.monotonic(done.at)), done.status)
             }
-            (Some(_), Speed::Max) => {
+            Pace::Free => {
                 let now = state.card.busy_until();
-                if let Some(errno) = refusal(state.card.submit(now, request).status) {
-                    return Ending {
-                        due: None,
-                        result: Err(errno),
-                    };
-                }
-                None
+                (None, state.card.submit(now, request).status)
             }
         };
-        let result = state.transfer(request, payload);
+        let result = match refusal(status) {
+            None => state.transfer(request, payload),
+            Some(errno) => Err(errno),
+        };
         Ending { due, result }
     }
 
     /// What the card has done up to now.
     pub fn progress(&self) -> Progress {
         let state = self.lock();
-        let card_time = match (state.clock, self.speed) {
-            (None, _) => Nanos::ZERO,
-            (Some(_), Speed::Max) => state.card.busy_until(),
-            (Some(clock), Speed::Thousandths(_)) => clock.card(monotonic()),
-        };
         Progress {
-            card_time,
+            card_time: state.card_time(monotonic()),
             stats: state.card.stats().clone(),
             failure: state.failure.clone(),
         }
@@ -125,6 +122,14 @@ impl Model {
 }
 
 impl State {
+    fn card_time(&self, now: u64) -> Nanos {
+        match self.pace {
+            Pace::Still => Nanos::ZERO,
+            Pace::Free => self.card.busy_until(),
+            Pace::Clocked(clock) => clock.card(now),
+        }
+    }
+
     fn transfer(&mut self, request: &Request, payload: Payload<'_>) -> Result<(), i32> {
         let moved = match (request.op, payload) {
             (Op::Read, Payload::Fill(out)) => self.contents.read(request.offset, out),
@@ -166,15 +171,21 @@ mod tests {
         whole.with_capacity(64 * MIB).unwrap()
     }
 
-    fn model(name: &str, speed: Speed) -> (Model, Profile) {
+    fn model(name: &str) -> (Model, Profile) {
         let profile = profile(name);
         let contents = Contents::new(profile.capacity_bytes());
-        (Model::new(Card::fresh(&profile), contents, speed), profile)
+        (Model::new(Card::fresh(&profile), contents), profile)
+    }
+
+    fn running(name: &str, speed: Speed) -> (Model, Profile) {
+        let (model, profile) = model(name);
+        model.run_at(speed);
+        (model, profile)
     }
 
     #[test]
     fn before_the_start_bytes_move_and_nothing_is_counted() {
-        let (model, _) = model("a1-32gb", Speed::REAL);
+        let (model, _) = model("a1-32gb");
         let write = Request::write(0, 512);
         let ending = model.serve(5, &write, Payload::Data(&[7; 512]));
         assert_eq!((ending.due, ending.result), (None, Ok(())));
@@ -187,8 +198,7 @@ mod tests {
     #[test]
     fn completions_are_due_when_the_card_says_at_any_speed() {
         for thousandths in [1000, 250, 4000] {
-            let (model, profile) = model("class4-4gb", Speed::Thousandths(thousandths));
-            model.start();
+            let (model, profile) = running("class4-4gb", Speed::Thousandths(thousandths));
             let mut twin = Card::fresh(&profile);
             let begun = monotonic() + 1_000_000_000;
             let mut last = None;
@@ -209,8 +219,7 @@ mod tests {
 
     #[test]
     fn at_full_speed_nothing_waits_and_card_time_is_the_sum_of_service_times() {
-        let (model, profile) = model("a1-32gb", Speed::Max);
-        model.start();
+        let (model, profile) = running("a1-32gb", Speed::Max);
         let mut twin = Card::fresh(&profile);
         for _ in 0..10 {
             let request = Request::write(4096, 4096);
@@ -223,9 +232,28 @@ mod tests {
     }
 
     #[test]
+    fn a_change_of_speed_keeps_the_cards_time() {
+        let (model, _) = running("a1-32gb", Speed::Max);
+        let write = Request::write(0, 4096);
+        let _ = model.serve(0, &write, Payload::Data(&[1; 4096]));
+        let free = model.progress().card_time;
+        assert!(free > Nanos::ZERO);
+        model.run_at(Speed::REAL);
+        let real = model.progress().card_time;
+        assert!(real >= free);
+        let before = monotonic();
+        let due = model
+            .serve(before, &write, Payload::Data(&[1; 4096]))
+            .due
+            .unwrap();
+        assert!(due > before);
+        model.run_at(Speed::Max);
+        assert!(model.progress().card_time >= real);
+    }
+
+    #[test]
     fn what_the_card_refuses_is_an_errno_and_changes_no_byte() {
-        let (model, _) = model("usb-32gb", Speed::Max);
-        model.start();
+        let (model, _) = running("usb-32gb", Speed::Max);
         let beyond = model.serve(0, &Request::write(64 * MIB, 512), Payload::Data(&[1; 512]));
         assert_eq!(beyond.result, Err(libc::EIO));
         let odd = model.serve(0, &Request::write(100, 512), Payload::Data(&[1; 512]));
@@ -237,8 +265,7 @@ mod tests {
 
     #[test]
     fn a_discarded_range_reads_zeros() {
-        let (model, _) = model("a1-32gb", Speed::Max);
-        model.start();
+        let (model, _) = running("a1-32gb", Speed::Max);
         let _ = model.serve(0, &Request::write(0, 8192), Payload::Data(&[9; 8192]));
         let discard = model.serve(0, &Request::discard(4096, 4096), Payload::None);
         assert_eq!(discard.result, Ok(()));
@@ -262,8 +289,8 @@ mod tests {
     fn a_spill_without_room_is_enospc_and_is_told() {
         let profile = profile("a1-32gb");
         let contents = Contents::bounded(profile.capacity_bytes(), 1, Box::new(Full));
-        let model = Model::new(Card::fresh(&profile), contents, Speed::Max);
-        model.start();
+        let model = Model::new(Card::fresh(&profile), contents);
+        model.run_at(Speed::Max);
         let mut results = Vec::new();
         for chunk in 0..3_u64 {
             let write = Request::write(chunk * MIB, 512);
