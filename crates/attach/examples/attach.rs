@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 use whichfs_attach::{CardState, HostQueue, Options, attach};
 use whichfs_card::Profile;
+use whichfs_units::Nanos;
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -27,6 +28,7 @@ fn main() {
             read_ahead_kib: 128,
             largest_request_kib: 512,
         },
+        request_cost: Nanos::ZERO,
         memory_bytes: bytes.min(4 << 30),
         directory: PathBuf::from("/var/tmp"),
     };

@@ -11,6 +11,7 @@ use crate::loopdev::{self, LoopDevice};
 use crate::model::Model;
 use crate::mount::{self, Serving};
 use crate::options::Options;
+use crate::path::{self, Ways};
 use crate::queue::{self, CardQueue};
 use crate::runtime::{self, Record};
 use crate::spill::{SpillFile, free_bytes};
@@ -59,6 +60,7 @@ struct Facts {
     capacity_bytes: u64,
     speed: Mutex<Speed>,
     largest_request_kib: u64,
+    ways: Ways,
 }
 
 /// A card that could not be detached, and why. It is attached as before.
@@ -88,7 +90,7 @@ pub fn attach(options: Options) -> Result<Attached, AttachError> {
     let cleaned = clean()?;
     let contents = contents(&options)?;
     let profile = &options.profile;
-    let model = Arc::new(Model::new(options.card(), contents));
+    let model = Arc::new(Model::new(options.card(), contents, options.request_cost));
     let delivery = Delivery::new().map_err(|e| AttachError::io("start a thread", e))?;
     let delivery = Arc::new(delivery);
     let file = CardFile {
@@ -97,6 +99,7 @@ pub fn attach(options: Options) -> Result<Attached, AttachError> {
         bytes: profile.capacity_bytes(),
         discard_bytes: profile.au_bytes() as u32,
         discard: profile.discard_supported(),
+        buffers: Arc::default(),
     };
     let (serving, backing) = mount::serve(file)?;
     let pid = std::process::id();
@@ -119,6 +122,7 @@ pub fn attach(options: Options) -> Result<Attached, AttachError> {
         capacity_bytes: profile.capacity_bytes(),
         speed: Mutex::new(options.speed),
         largest_request_kib: 0,
+        ways: Ways::default(),
     };
     match set_up(&device, facts, &record, &options) {
         Ok((facts, control, asked)) => Ok(Attached {
@@ -148,6 +152,10 @@ fn set_up(
 ) -> Result<(Arc<Facts>, Control, Arc<AtomicBool>), AttachError> {
     record.write()?;
     facts.largest_request_kib = settle(device, options)?;
+    facts.ways = path::measure(device, &facts.model, facts.largest_request_kib)
+        .map_err(|error| AttachError::io("try out the new device", error))?;
+    facts.model.take_off(facts.ways);
+    facts.delivery.forget();
     let facts = Arc::new(facts);
     let asked = Arc::new(AtomicBool::new(false));
     let told = Arc::clone(&facts);
@@ -240,6 +248,7 @@ impl Facts {
             capacity_bytes: self.capacity_bytes,
             speed: self.speed().to_string(),
             largest_request_kib: self.largest_request_kib,
+            way_ns: self.ways.write.ns(4096),
             card_time: progress.card_time,
             figures: progress.stats,
             delivery: self.delivery.error(),

@@ -15,7 +15,7 @@ use fuser::{
 };
 use std::ffi::OsStr;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, UNIX_EPOCH};
 use whichfs_card::Request;
 
@@ -38,6 +38,35 @@ pub(crate) struct CardFile {
     /// What a discard is rounded to: the loop driver asks `statfs` for it.
     pub discard_bytes: u32,
     pub discard: bool,
+    pub buffers: Arc<Buffers>,
+}
+
+/// Buffers of reads that were answered, for the next ones: fresh memory costs a page fault for
+/// each 4 KiB, which a large read would feel.
+#[derive(Default)]
+pub(crate) struct Buffers(Mutex<Vec<Vec<u8>>>);
+
+impl Buffers {
+    /// More than a host controller has under way are not kept.
+    const KEPT: usize = 64;
+
+    fn take(&self, bytes: usize) -> Vec<u8> {
+        let kept = self.lock().pop();
+        let mut buffer = kept.unwrap_or_default();
+        buffer.resize(bytes, 0);
+        buffer
+    }
+
+    fn put(&self, buffer: Vec<u8>) {
+        let mut kept = self.lock();
+        if kept.len() < Buffers::KEPT {
+            kept.push(buffer);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl CardFile {
@@ -65,19 +94,27 @@ impl CardFile {
         }
     }
 
-    /// Has `answer` called with the result when the request is due.
-    fn finish(&self, ending: Ending, answer: impl FnOnce(Result<(), Errno>) + Send + 'static) {
+    /// Has `answer`, which carries `bytes` to the kernel, called with the result when the
+    /// request is due.
+    fn finish(
+        &self,
+        ending: Ending,
+        bytes: usize,
+        answer: impl FnOnce(Result<(), Errno>) + Send + 'static,
+    ) {
         let result = ending.result.map_err(Errno::from_i32);
         match ending.due {
             None => answer(result),
-            Some(due) => self.delivery.at(due, Box::new(move || answer(result))),
+            Some(due) => self
+                .delivery
+                .at(due, bytes, Box::new(move || answer(result))),
         }
     }
 
     /// Serves a request that has no data and ends it.
     fn plain(&self, arrival: u64, request: &Request, reply: ReplyEmpty) {
         let ending = self.model.serve(arrival, request, Payload::None);
-        self.finish(ending, |result| match result {
+        self.finish(ending, 0, |result| match result {
             Ok(()) => reply.ok(),
             Err(errno) => reply.error(errno),
         });
@@ -134,14 +171,17 @@ impl Filesystem for CardFile {
     ) {
         let arrival = monotonic();
         prepare();
-        let mut data = vec![0; size as usize];
+        let mut data = self.buffers.take(size as usize);
         let request = Request::read(offset, u64::from(size));
-        let ending = self
-            .model
-            .serve(arrival, &request, Payload::Fill(&mut data));
-        self.finish(ending, move |result| match result {
-            Ok(()) => reply.data(&data),
-            Err(errno) => reply.error(errno),
+        let payload = Payload::Fill(&mut data);
+        let ending = self.model.serve(arrival, &request, payload);
+        let buffers = Arc::clone(&self.buffers);
+        self.finish(ending, size as usize, move |result| {
+            match result {
+                Ok(()) => reply.data(&data),
+                Err(errno) => reply.error(errno),
+            }
+            buffers.put(data);
         });
     }
 
@@ -162,7 +202,7 @@ impl Filesystem for CardFile {
         let request = Request::write(offset, data.len() as u64);
         let written = data.len() as u32;
         let ending = self.model.serve(arrival, &request, Payload::Data(data));
-        self.finish(ending, move |result| match result {
+        self.finish(ending, 0, move |result| match result {
             Ok(()) => reply.written(written),
             Err(errno) => reply.error(errno),
         });

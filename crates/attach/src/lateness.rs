@@ -1,4 +1,4 @@
-//! How late completions were delivered: a histogram of fixed size and its percentiles.
+//! How far from their times completions were delivered: a histogram of fixed size and its percentiles.
 //!
 //! Eight buckets to the octave: a percentile is known to 12.5 %, from 1 ns to a minute and
 //! beyond, in 2.4 KiB, whatever the number of requests.
@@ -10,7 +10,7 @@ const STEPS: u64 = 8;
 /// Enough for 2^40 ns, 18 minutes; longer ones are counted in the last.
 const BUCKETS: usize = 8 * 38;
 
-/// Histogram of delivered minus modelled, in nanoseconds of this machine's clock.
+/// Histogram of |delivered − modelled|, in nanoseconds of this machine's clock.
 #[derive(Clone, Debug)]
 pub(crate) struct Lateness {
     counts: Vec<u64>,
@@ -23,12 +23,13 @@ pub(crate) struct Lateness {
 pub struct DeliveryError {
     /// Completions delivered.
     pub count: u64,
-    /// Half of them were at most this late: delivered minus modelled, in nanoseconds of this
-    /// machine's clock, rounded up by at most 12.5 %.
+    /// Half of them were at most this far off: delivered minus modelled, in nanoseconds of this
+    /// machine's clock, rounded up by at most 12.5 %. They are late; only answers with 64 KiB
+    /// and more can be early, by the spread of what copying them takes.
     pub median_ns: u64,
-    /// 99 of 100 were at most this late.
+    /// 99 of 100 were at most this far off.
     pub p99_ns: u64,
-    /// The latest.
+    /// The farthest.
     pub max_ns: u64,
     /// `(upper bound in nanoseconds, completions)` of each bucket that is not empty.
     pub histogram: Vec<(u64, u64)>,
@@ -45,7 +46,7 @@ impl Default for Lateness {
 }
 
 impl Lateness {
-    /// Counts one completion that was `ns` late.
+    /// Counts one completion that was `ns` off.
     pub fn add(&mut self, ns: u64) {
         self.counts[bucket(ns)] += 1;
         self.count += 1;

@@ -28,6 +28,7 @@ mod loopdev;
 mod model;
 mod mount;
 mod options;
+mod path;
 mod queue;
 mod runtime;
 mod spill;

@@ -5,6 +5,7 @@
 //! one can tell the difference.
 
 use crate::clock::{Clock, Speed, monotonic};
+use crate::path::Ways;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use whichfs_card::{Card, CardStatus, Contents, ContentsError, Op, Request, Stats};
 use whichfs_units::Nanos;
@@ -37,6 +38,8 @@ struct State {
     card: Card,
     contents: Contents,
     pace: Pace,
+    ways: Ways,
+    request_cost: Nanos,
     /// Why the contents failed, for the one who asks.
     failure: Option<String>,
 }
@@ -46,6 +49,8 @@ struct State {
 enum Pace {
     /// Not at all: the device is set up, requests cost nothing and are not counted.
     Still,
+    /// Not at all, but each request waits so many nanoseconds: the way to the card is measured.
+    Trial(u64),
     /// With this machine's.
     Clocked(Clock),
     /// With each request by what it takes: nothing is waited for.
@@ -60,11 +65,14 @@ pub(crate) struct Progress {
 }
 
 impl Model {
-    pub fn new(card: Card, contents: Contents) -> Model {
+    /// `request_cost` is what the host's controller adds to each request.
+    pub fn new(card: Card, contents: Contents, request_cost: Nanos) -> Model {
         let state = State {
             card,
             contents,
             pace: Pace::Still,
+            ways: Ways::default(),
+            request_cost,
             failure: None,
         };
         Model {
@@ -84,17 +92,36 @@ impl Model {
         };
     }
 
+    /// From now on requests wait so many nanoseconds each, or, with `None`, not at all; the
+    /// card knows of neither. Only before the card's time runs.
+    pub fn try_out(&self, delay_ns: Option<u64>) {
+        self.lock().pace = delay_ns.map_or(Pace::Still, Pace::Trial);
+    }
+
+    /// What the ways from the block layer and back take, which is not the card's time.
+    pub fn take_off(&self, ways: Ways) {
+        self.lock().ways = ways;
+    }
+
     /// Serves a request that arrived at `arrival` of the monotonic clock.
     pub fn serve(&self, arrival: u64, request: &Request, payload: Payload<'_>) -> Ending {
         let state = &mut *self.lock();
         let (due, status) = match state.pace {
             Pace::Still => (None, CardStatus::Ok),
+            Pace::Trial(delay) => (Some(arrival + delay), CardStatus::Ok),
             Pace::Clocked(clock) => {
-                let done = state.card.submit(clock.card(arrival), request);
+                let way = match request.op {
+                    Op::Read => state.ways.read.ns(request.bytes),
+                    Op::Write => state.ways.write.ns(request.bytes),
+                    Op::Discard | Op::Flush => state.ways.write.ns(0),
+                };
+                let issued = arrival.saturating_sub(way);
+                let now = clock.card(issued) + state.request_cost;
+                let done = state.card.submit(now, request);
                 (Some(clock.monotonic(done.at)), done.status)
             }
             Pace::Free => {
-                let now = state.card.busy_until();
+                let now = state.card.busy_until() + state.request_cost;
                 (None, state.card.submit(now, request).status)
             }
         };
@@ -124,7 +151,7 @@ impl Model {
 impl State {
     fn card_time(&self, now: u64) -> Nanos {
         match self.pace {
-            Pace::Still => Nanos::ZERO,
+            Pace::Still | Pace::Trial(_) => Nanos::ZERO,
             Pace::Free => self.card.busy_until(),
             Pace::Clocked(clock) => clock.card(now),
         }
@@ -162,6 +189,7 @@ fn refusal(status: CardStatus) -> Option<i32> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::path::Way;
     use whichfs_card::{Profile, builtin};
     use whichfs_units::MIB;
 
@@ -174,7 +202,10 @@ mod tests {
     fn model(name: &str) -> (Model, Profile) {
         let profile = profile(name);
         let contents = Contents::new(profile.capacity_bytes());
-        (Model::new(Card::fresh(&profile), contents), profile)
+        (
+            Model::new(Card::fresh(&profile), contents, Nanos::ZERO),
+            profile,
+        )
     }
 
     fn running(name: &str, speed: Speed) -> (Model, Profile) {
@@ -229,6 +260,44 @@ mod tests {
         }
         assert_eq!(model.progress().card_time, twin.busy_until());
         assert_eq!(&model.progress().stats, twin.stats());
+    }
+
+    #[test]
+    fn a_request_counts_from_when_it_was_issued_and_pays_for_the_controller() {
+        let profile = profile("a1-32gb");
+        let contents = Contents::new(profile.capacity_bytes());
+        let model = Model::new(Card::fresh(&profile), contents, Nanos(30_000));
+        let read = Way::through((4096, 40_000), (262_144, 40_000));
+        let write = Way::default();
+        model.take_off(Ways { read, write });
+        model.run_at(Speed::REAL);
+        let read = Request::read(0, 4096);
+        let alone = Card::fresh(&profile).submit(Nanos::ZERO, &read).at.0;
+        let arrival = monotonic() + 1_000_000;
+        let due = model
+            .serve(arrival, &read, Payload::Fill(&mut [0; 4096]))
+            .due;
+        assert_eq!(due, Some(arrival - 40_000 + 30_000 + alone));
+        // Behind another request neither counts: the card is busy.
+        let next = model
+            .serve(arrival, &read, Payload::Fill(&mut [0; 4096]))
+            .due;
+        assert_eq!(next, due.map(|due| due + alone));
+    }
+
+    #[test]
+    fn in_a_trial_each_request_waits_and_the_card_does_not_know() {
+        let (model, _) = model("a1-32gb");
+        model.try_out(Some(70));
+        let read = Request::read(0, 4096);
+        let ending = model.serve(5, &read, Payload::Fill(&mut [0; 4096]));
+        assert_eq!(ending.due, Some(75));
+        model.try_out(None);
+        assert_eq!(
+            model.serve(5, &read, Payload::Fill(&mut [0; 4096])).due,
+            None
+        );
+        assert_eq!(model.progress().stats.reads, 0);
     }
 
     #[test]
@@ -289,7 +358,7 @@ mod tests {
     fn a_spill_without_room_is_enospc_and_is_told() {
         let profile = profile("a1-32gb");
         let contents = Contents::bounded(profile.capacity_bytes(), 1, Box::new(Full));
-        let model = Model::new(Card::fresh(&profile), contents);
+        let model = Model::new(Card::fresh(&profile), contents, Nanos::ZERO);
         model.run_at(Speed::Max);
         let mut results = Vec::new();
         for chunk in 0..3_u64 {

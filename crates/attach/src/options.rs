@@ -4,6 +4,7 @@ use crate::clock::Speed;
 use crate::queue::HostQueue;
 use std::path::PathBuf;
 use whichfs_card::{Card, Profile};
+use whichfs_units::Nanos;
 
 /// State in which the card begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +30,10 @@ pub struct Options {
     pub speed: Speed,
     /// The queue that the kernel sees.
     pub queue: HostQueue,
+    /// Time that the host's controller and driver add to each request, as the board file
+    /// states it (`request_cost_ns`). This machine's own way to the card is measured and
+    /// taken off.
+    pub request_cost: Nanos,
     /// Bytes of its contents that stay in memory; the rest goes to a file in `directory`.
     pub memory_bytes: u64,
     /// Directory of the file for contents that do not fit in memory. It must not be on the

@@ -9,9 +9,10 @@
 //! takes no device time here or there, CPU is free in the lab, and dirty pages are written
 //! when the kernel sees fit, which depends on its memory and version.
 //!
-//! What differs nevertheless: the kernels' versions; the way of a request (virtio and 30 µs
-//! for the board's host controller there; loop, FUSE and two wake-ups, some 40 µs, here);
-//! requests under way at once (loop takes 128, UML's virtio its ring); the dirty limits of a
+//! fio has real-time priority here, as it has the processor for itself in the lab: what else
+//! this machine does would otherwise be measured.
+//!
+//! What differs nevertheless: the kernels' versions; requests under way at once (loop takes 128, UML's virtio its ring); the dirty limits of a
 //! cgroup (version 1 has none of its own).
 //!
 //! Reduced by default (a minute); `WHICHFS_SOAK=1` runs longer phases and more cards.
@@ -26,7 +27,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use whichfs_attach::{Attached, Options, Speed, attach};
 use whichfs_card::{Profile, builtin};
-use whichfs_units::MIB;
+use whichfs_units::{MIB, Nanos};
 
 /// How far a device-bound phase here may be from the lab's.
 const TOLERANCE: f64 = 0.05;
@@ -192,6 +193,8 @@ fn card(name: &str, directory: &Path) -> (PathBuf, Options) {
     let profile = Profile::parse(name, &text).unwrap().draw(1);
     let options = Options {
         profile,
+        // boards/generic-1ghz.toml, host.mmc.request_cost_ns: the lab's default board.
+        request_cost: Nanos(30_000),
         ..options(name, CARD_MIB, Speed::Max)
     };
     (file, options)
@@ -299,7 +302,7 @@ fn here(options: &Options, fs: (&str, &str, &str), factor: u64) -> Vec<(f64, f64
         let group = memory.0.display();
         let command = fio(args, factor);
         let printed = sh(&format!(
-            "echo $$ >{group}/cgroup.procs; cd {at}; exec {command}"
+            "echo $$ >{group}/cgroup.procs; cd {at}; exec chrt -f 1 {command}"
         ));
         let after = attached.statistics();
         let s = seconds(&serde_json::from_str(&printed).unwrap());

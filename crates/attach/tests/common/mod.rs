@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 use whichfs_attach::{CardState, HostQueue, Options, Speed};
 use whichfs_card::{Profile, builtin};
-use whichfs_units::MIB;
+use whichfs_units::{MIB, Nanos};
 
 /// Whether this machine can attach cards; prints why not.
 pub fn ready(test: &str) -> bool {
@@ -48,6 +48,7 @@ pub fn options(name: &str, mib: u64, speed: Speed) -> Options {
         state: CardState::Used(1),
         speed,
         queue: queue(),
+        request_cost: Nanos::ZERO,
         memory_bytes: mib * MIB,
         directory: std::env::temp_dir(),
     }
