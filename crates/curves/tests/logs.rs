@@ -346,11 +346,8 @@ fn a_log_cut_anywhere_never_gives_a_figure_that_it_does_not_hold() {
         }
         assert!(refused > 20, "{name}: {refused} cuts seen as such");
         let json = matches!(name, "fio" | "curves");
-        assert_eq!(
-            read_in_part > 30,
-            !json,
-            "{name}: {read_in_part} parts read"
-        );
+        // Without its last line end, a JSON document is whole.
+        assert_eq!(read_in_part > 1, !json, "{name}: {read_in_part} parts read");
     }
 }
 
@@ -467,7 +464,8 @@ proptest! {
         prop_assert_eq!(runs.len(), 1);
         assert_near(&curves, &runs[0].curves)?;
         // The commands above each test are all that is added to the program's own output.
-        let bare: String = text.lines().filter(|l| !l.starts_with('$')).fold(String::new(), |all, line| all + line + "\n");
+        let bare = text.split_inclusive('\n').filter(|line| !line.starts_with('$'));
+        let bare: String = bare.collect();
         let mut parts = align_text(&curves) + &fat_text(&curves);
         for rates in curves.linear.values().chain(curves.random.values()) {
             parts += &open_au_text(rates);
@@ -477,7 +475,8 @@ proptest! {
 
     #[test]
     fn the_json_form_is_read_back_exactly(curves in curves(), name in "[^\\\\\"]{1,12}") {
-        prop_assume!(curves != Curves::default() && !["al", "lin", "rnd", "fat"].contains(&name.as_str()));
+        prop_assume!(curves != Curves::default());
+        prop_assume!(!["al", "lin", "rnd", "fat"].contains(&name.as_str()));
         let runs = read("card", json_text(&name, &curves)).unwrap();
         prop_assert_eq!(&runs[0].name, &name);
         prop_assert_eq!(&runs[0].curves, &curves);

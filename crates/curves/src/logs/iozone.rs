@@ -5,9 +5,12 @@ use super::text::{Line, excerpt};
 use super::units::RATE_MAX;
 use super::{LogError, Operation, Order, Problem, Rate, flash};
 
+/// What a column measures, and its name among the labels.
+type Access = (Operation, Order, &'static str);
+
 /// The columns in the order in which iozone prints them, with what they are as a rate; none
 /// for accesses that have no place in [`Rate`].
-const COLUMNS: [(&str, Option<(Operation, Order, &str)>); 15] = [
+const COLUMNS: [(&str, Option<Access>); 15] = [
     ("kb", None),
     ("reclen", None),
     (

@@ -322,7 +322,8 @@ mod tests {
 
     #[test]
     fn runs_are_read_by_name() {
-        let text = "{\"a\": {\"lin\": {\"1\": {\"4096\": 1e6}}, \"dd\": {\"x\": [1]}, \"size\": 5},\n\
+        let text = "{\"a\": {\"lin\": {\"1\": {\"4096\": 1e6}}, \"dd\": {\"x\": [1]},\n\
+                    \"size\": 5},\n\
                     \"b\": {\"al\": {\"2048\": [[1, 2, 3, 0]]}}, \"c\": {\"dd\": {}}}";
         let reading = read(text).unwrap();
         let names: Vec<&str> = reading.runs.iter().map(|run| run.name.as_str()).collect();

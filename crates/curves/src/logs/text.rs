@@ -85,14 +85,14 @@ fn clean(raw: &str) -> String {
 fn echo_at_start(text: &str) -> Option<&str> {
     let mut rest = text.strip_prefix('^')?.chars();
     let key = rest.next()?;
-    ('@'..='_').contains(&key).then(|| rest.as_str())
+    ('@'..='_').contains(&key).then_some(rest.as_str())
 }
 
 fn echo_at_end(text: &str) -> Option<&str> {
     let mut rest = text.chars();
     let key = rest.next_back()?;
     let caret = rest.next_back()?;
-    (caret == '^' && ('@'..='_').contains(&key)).then(|| rest.as_str())
+    (caret == '^' && ('@'..='_').contains(&key)).then_some(rest.as_str())
 }
 
 /// Plays carriage returns, backspaces and escape sequences; drops other controls.
