@@ -39,6 +39,8 @@ fn an_au_rewritten_wholly_in_order_is_switched_without_copying() {
     let profile = log_block();
     let mut card = Card::used(&profile, 1);
     let au = profile.au_bytes();
+    // Makes room: opened, then superseded.
+    serve(&mut card, Request::write(10 * au, 4096));
     serve(&mut card, Request::write(10 * au, au));
     let before = card.stats().clone();
     for step in 0..16 {

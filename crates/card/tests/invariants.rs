@@ -9,15 +9,28 @@ use whichfs_card::{Card, CardStatus, Op, Profile, Request};
 use whichfs_units::Nanos;
 
 /// AU sizes in KiB: powers of two and not.
-const AUS: [u64; 4] = [64, 96, 256, 384];
+const AUS: [u64; 5] = [64, 96, 192, 256, 384];
 
-const EXTRAS: [(&str, &str); 3] = [
+const EXTRAS: [(&str, &str); 6] = [
+    (
+        "update-block",
+        "gap_bytes = { value = 16384, source = \"test\" }\n\
+        [fat]\naus = { value = 1, source = \"test\" }\n\
+        first_au = { value = 1, source = \"test\" }\n\
+        [reader]\nmax_bytes = { value = 122880, source = \"test\" }\n",
+    ),
+    ("update-block", ""),
+    (
+        "page-map",
+        "streams = { value = 2, source = \"test\" }\n\
+        [slc]\nbytes = { value = 100000, source = \"test\" }\n",
+    ),
     (
         "log-block",
         "small_write_bytes = { value = 8192, source = \"test\" }\n\
         small_write_us = { value = 700, source = \"test\" }\n\
         gap_bytes = { value = 16384, source = \"test\" }\n\
-        fat_aus = { value = 2, source = \"test\" }\n",
+        [fat]\naus = { value = 2, source = \"test\" }\n",
     ),
     ("log-block", ""),
     (
