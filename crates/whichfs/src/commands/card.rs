@@ -103,7 +103,7 @@ pub fn show(name: &str, json: bool) -> Outcome<u8> {
     } else {
         let curves = flashbench::curves_of(&card.profile, 1).map_err(Failure::input)?;
         output::text_line(&text(&document))?;
-        output::text_line(&format!("\n{}", draw::terminal(name, &curves, output::width())))?;
+        output::text_line(&format!("\n{}", draw::terminal(name, &curves)))?;
     }
     Ok(0)
 }

@@ -26,7 +26,7 @@ pub fn run(args: &CurvesArgs) -> Outcome<u8> {
     } else if args.flashbench {
         output::text_line(logs::flashbench_text(&curves).trim_end())?;
     } else {
-        output::text_line(&draw::terminal(&card.name, &curves, output::width()))?;
+        output::text_line(&draw::terminal(&card.name, &curves))?;
     }
     Ok(0)
 }
