@@ -23,9 +23,10 @@
 //! written for a while loses it to an AU that asks. Else the asking AU's writes go on without:
 //! in order they are gathered in a shared block and consolidated, a group for each
 //! `gather_bytes` of a long write, or for three times as many of short ones (WB1, WB4, WB12
-//! with 5 to 7 AUs: 54 ms for each 64 KiB of writes beyond the four, a third of it up to 64 KiB); small
-//! ones at random go to the shared area; others take the block of the AU written last, whose
-//! rest is copied (280-350 ms), and what is longer than a piece is consolidated too.
+//! with 5 to 7 AUs: 54 ms for each 64 KiB of writes beyond the four, a third of it up to 64
+//! KiB); small ones at random go to a shared area, a quarter of an AU's; others take the block
+//! of the AU written last, whose rest is copied (280-350 ms), and what is longer than a piece
+//! is consolidated too.
 
 #[cfg(test)]
 mod tests;
