@@ -190,6 +190,12 @@ pub(crate) const SPECS: &[Spec] = &[
         RATE.1,
         None,
     )),
+    update_block(varied(
+        "update_block.fold_rate_bytes_per_s",
+        0,
+        RATE.1,
+        Some(0),
+    )),
     update_block(fixed(
         "update_block.gather_bytes",
         512,

@@ -330,3 +330,32 @@ fn logs_are_closed_in_a_long_rest_and_not_in_a_short_one() {
     assert_eq!((short, long), (0, 3));
     assert!(quick * 5.0 < slow, "{quick} µs to {slow} µs");
 }
+
+#[test]
+fn a_stream_pays_for_each_au_where_complete_ones_are_folded() {
+    // WB1 -f: 540 ms an AU more, whatever the size of the writes.
+    let extra = "fold_rate_bytes_per_s = { value = 8000000, source = \"test\" }\n";
+    let tiny = |extra| Tiny {
+        family: "update-block",
+        au_kib: 256,
+        aus: 40,
+        extra,
+    };
+    let au_ms = |extra, block: u64| {
+        let mut card = Card::used(&tiny(extra).profile(), 1);
+        let au = 256 * KIB;
+        sequential(&mut card, 0, block, 8 * au / block, true);
+        let began = card.busy_until();
+        sequential(&mut card, 8 * au, block, 8 * au / block, true);
+        card.verify().unwrap();
+        (card.busy_until() - began).0 as f64 / 8e6
+    };
+    let fold_ms = 256.0 * 1024.0 / 8e3;
+    for block in [16 * KIB, 64 * KIB] {
+        let more = au_ms(extra, block) - au_ms("", block);
+        assert!(
+            (more / fold_ms - 1.0).abs() < 0.1,
+            "{block}: {more} ms, {fold_ms}"
+        );
+    }
+}

@@ -15,6 +15,7 @@ const EXTRAS: [(&str, &str); 6] = [
     (
         "update-block",
         "gap_bytes = { value = 16384, source = \"test\" }\n\
+        fold_rate_bytes_per_s = { value = 8000000, source = \"test\" }\n\
         [fat]\naus = { value = 1, source = \"test\" }\n\
         first_au = { value = 1, source = \"test\" }\n\
         [reader]\nmax_bytes = { value = 122880, source = \"test\" }\n",
