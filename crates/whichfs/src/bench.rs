@@ -229,7 +229,8 @@ impl Bench {
                 profile.capacity_bytes(),
                 self.resident_bytes,
                 Box::new(spill),
-            ),
+            )
+            .laid_out(profile.layout()),
             offset: partition_offset(profile),
             geometry: BlockGeometry {
                 bytes: self.partition_bytes(),

@@ -6,11 +6,11 @@ use crate::{Curves, Rates};
 use std::fmt::Write;
 
 const PANEL: f64 = 330.0;
-const PLOT_HEIGHT: f64 = 190.0;
+const PLOT_HEIGHT: f64 = 260.0;
 const LEFT: f64 = 66.0;
 const TOP: f64 = 52.0;
 const GAP: f64 = 20.0;
-const HEIGHT: f64 = 310.0;
+const HEIGHT: f64 = 380.0;
 
 /// Colours that are told apart by people who see few colours (Okabe and Ito), and that stand
 /// out on white and on black.

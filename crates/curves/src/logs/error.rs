@@ -20,7 +20,7 @@ pub enum Problem {
     Absurd,
     /// A section is there twice and its figures differ.
     Duplicate,
-    /// Measurements of several cards are in one log.
+    /// Measurements of several cards, or with several erase sizes, are in one log.
     MixedCards,
     /// A line that means nothing without the command that printed it.
     NoContext,
@@ -40,7 +40,7 @@ impl Problem {
             Problem::MixedUnits => "units are mixed",
             Problem::Absurd => "the figure is absurd",
             Problem::Duplicate => "the section is there twice with other figures",
-            Problem::MixedCards => "the log holds several cards",
+            Problem::MixedCards => "the log holds several cards or erase sizes",
             Problem::NoContext => "the line does not say which test it belongs to",
             Problem::NoSuchRun => "no such run in the file",
             Problem::TooLarge => "the file is too large",
