@@ -188,6 +188,8 @@ pub struct OpenAus {
     pub stride_bytes: u64,
     /// Median of all slow writes of the last turn that had any, in microseconds.
     pub overflow_us: f64,
+    /// Whether that is long enough to copy an AU.
+    pub copies: bool,
 }
 
 /// Result of [`Stage::AuByWrites`].

@@ -51,6 +51,8 @@ pub(crate) struct Trial {
     visits: BTreeMap<u64, u64>,
     /// Places in the order in which they came into use.
     used: Vec<u64>,
+    /// Whether `slow_us` is still that of one AU alone, and not of several in turns.
+    alone: bool,
 }
 
 impl Trial {
@@ -73,6 +75,7 @@ impl Trial {
             slow_alone: 0.0,
             visits: BTreeMap::new(),
             used: Vec::new(),
+            alone: true,
         }
     }
 
@@ -185,12 +188,18 @@ impl Trial {
             Verdict::Rare => false,
             Verdict::Open => slow.len() as f64 > (rare + 0.15) * (fast.len() + slow.len()) as f64,
         };
+        let fast_us = median(&fast).unwrap_or(0.0);
+        if self.alone && !too_many && bases.len() > 1 {
+            // What is usual in turns, where nothing is joined, is known now.
+            self.slow_us = SLOW * fast_us;
+            self.alone = false;
+        }
         Ok(Turn {
             aus: bases.len() as u32,
             writes: (fast.len() + slow.len()) as u32,
             slow: slow.len() as u32,
             too_many,
-            fast_us: median(&fast).unwrap_or(0.0),
+            fast_us,
             slow_us: median(&slow).unwrap_or(0.0),
             region,
         })
@@ -267,6 +276,7 @@ pub(crate) fn measure(
     }
     let slow = result.turns.iter().rfind(|turn| turn.too_many);
     result.overflow_us = slow.map_or(0.0, |turn| turn.slow_us);
+    result.copies = result.overflow_us >= COPY_LEAST * copy_us;
     Ok(result)
 }
 

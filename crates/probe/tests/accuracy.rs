@@ -56,10 +56,10 @@ fn judge(
 }
 
 fn family_of(seed: u64) -> Family {
-    if seed.is_multiple_of(2) {
-        Family::LogBlock
-    } else {
-        Family::PageMap
+    match seed % 8 {
+        0 | 2 | 4 => Family::LogBlock,
+        6 => Family::UpdateBlock,
+        _ => Family::PageMap,
     }
 }
 
@@ -83,7 +83,7 @@ fn brief(card: &Specimen) -> String {
         "read.first_page_us",
         "read.next_page_us",
         "read.au_step_us",
-        "log_block.fat_aus",
+        "fat.aus",
         "log_block.small_write_bytes",
         "cache.bytes",
     ];

@@ -10,6 +10,7 @@ use whichfs_units::{KIB, MIB, Nanos, Rng};
 pub struct Truth {
     counts: BTreeMap<Quantity, u64>,
     limited: bool,
+    small: bool,
     read_rates: BTreeMap<u64, f64>,
     write_rates: BTreeMap<u64, f64>,
     random_read: f64,
@@ -53,7 +54,7 @@ impl Truth {
             (Quantity::AuBytes, "geometry.au_bytes"),
             (Quantity::OpenAusLinear, "geometry.open_aus_linear"),
             (Quantity::OpenAusRandom, "geometry.open_aus_random"),
-            (Quantity::FatAus, "log_block.fat_aus"),
+            (Quantity::FatAus, "fat.aus"),
             (Quantity::SmallWriteBytes, "log_block.small_write_bytes"),
             (Quantity::CacheBytes, "cache.bytes"),
         ];
@@ -98,6 +99,7 @@ impl Truth {
         Truth {
             counts: figures.map(|(q, path)| (q, card.figure(path))).into(),
             limited,
+            small: card.profile.family() == whichfs_card::Family::LogBlock,
             read_rates,
             write_rates,
             random_read: random_read(make()),
@@ -106,7 +108,7 @@ impl Truth {
 
     /// Whether the quantity can be asked of this card.
     pub fn applies(&self, quantity: Quantity) -> bool {
-        quantity != Quantity::SmallWriteBytes || self.limited
+        quantity != Quantity::SmallWriteBytes || self.small
     }
 
     /// Whether a value agrees, the card being slower by a factor between the two.
