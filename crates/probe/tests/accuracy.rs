@@ -144,7 +144,10 @@ fn outside(seed: u64, giga_max: u64, summary: &mut Summary) {
                 by,
             };
             let mut device = Noisy::new(shifted(), noise, Drift::None, seed);
-            (run(&mut device, seed), vec![Truth::seen(&card, shifted)])
+            (
+                run(&mut device, seed),
+                vec![Truth::seen(&card, by, shifted)],
+            )
         }
     };
     judge(&truths, &findings, slower, &what, summary);

@@ -43,11 +43,13 @@ pub const JUDGED: [Quantity; 12] = [
 
 impl Truth {
     pub fn of(card: &Specimen) -> Truth {
-        Truth::seen(card, || card.device())
+        Truth::seen(card, 0, || card.device())
     }
 
     /// The truth about a card as one sees it through `make`.
-    pub fn seen<D: Device>(card: &Specimen, make: impl Fn() -> D) -> Truth {
+    ///
+    /// AUs begin `phase` bytes before multiples of their size there.
+    pub fn seen<D: Device>(card: &Specimen, phase: u64, make: impl Fn() -> D) -> Truth {
         let limited = card.limited();
         let figures = [
             (Quantity::PageBytes, "geometry.page_bytes"),
@@ -60,7 +62,7 @@ impl Truth {
         ];
         let au = card.profile.au_bytes();
         let capacity = card.profile.capacity_bytes();
-        let base = capacity / 3 / au * au;
+        let base = capacity / 3 / au * au - phase;
         let mut read_rates = BTreeMap::new();
         let mut write_rates = BTreeMap::new();
         let mut size = 4 * KIB;
