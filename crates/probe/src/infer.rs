@@ -22,11 +22,12 @@ const ZONES: f64 = 0.12;
 /// What the evidence tells.
 pub fn infer(evidence: &Evidence) -> Findings {
     let drift = drift(evidence);
-    let drifts = |what: &str| drift.iter().any(|drift| drift.what == what);
+    // A card that became warm while it read is warm when it writes.
+    let drifts = !drift.is_empty();
     let mut values = BTreeMap::new();
     geometry(evidence, &mut values);
-    reading(evidence, drifts("read"), &mut values);
-    infer_writes::writing(evidence, drifts("write"), &mut values);
+    reading(evidence, drifts, &mut values);
+    infer_writes::writing(evidence, drifts, &mut values);
     if let Some(why) = patchwork(evidence) {
         for finding in values.values_mut().filter(|f| f.confidence > DOUBTFUL) {
             finding.confidence = DOUBTFUL;

@@ -249,6 +249,9 @@ pub(crate) fn flush(bench: &mut Bench) -> Result<FlushTest, Halt> {
         idle.extend(bench.flush()?);
     }
     bench.release();
+    if write.len() < 4 {
+        return Err(Halt::Stage("too many writes failed".into()));
+    }
     Ok(FlushTest {
         supported,
         idle_us: Centre::of(&idle),

@@ -206,17 +206,3 @@ fn a_fresh_card_is_not_said_to_have_no_limit() {
         "{linear:?}"
     );
 }
-
-#[test]
-fn debug_one() {
-    let Ok(seed) = std::env::var("PROBE_ONE") else {
-        return;
-    };
-    let seed: u64 = seed.parse().unwrap();
-    let card = specimen(seed, family_of(seed), Sizes::Usual, 4);
-    let mut rng = Rng::named(seed, "noise of the card");
-    let noise = noise(&mut rng);
-    let mut device = Noisy::new(card.device(), noise, Drift::None, seed);
-    let findings = run(&mut device, seed);
-    println!("{}", serde_json::to_string_pretty(&findings).unwrap());
-}
