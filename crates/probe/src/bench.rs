@@ -118,6 +118,7 @@ impl<'a> Bench<'a> {
     /// Says that the share `part` of the stage is done.
     pub fn tell(&mut self, part: f64) {
         let done = self.share.0 + (self.share.1 - self.share.0) * part.clamp(0.0, 1.0);
+        let done = done.max(self.step.done);
         let spent = self.spent.device.0 as f64;
         self.step.done = done;
         self.step.left = (done > 0.02).then(|| Nanos((spent * (1.0 - done) / done) as u64));
@@ -239,21 +240,15 @@ impl<'a> Bench<'a> {
         self.spent.write_bytes + bytes <= self.options.budget.write_bytes
     }
 
-    /// Seconds on the device that are left.
-    pub fn seconds_left(&self) -> f64 {
-        let left = self.options.budget.device.saturating_sub(self.spent.device);
-        left.as_secs_f64()
-    }
-
     /// Reads the sentinels.
     pub fn look(&mut self) -> Result<(), Halt> {
         let mut us = 0.0;
+        // Apart from the buffer in which data that are to be kept may stand.
+        let mut buffer = [0; SENTINEL_BYTES as usize];
         for at in 0..self.sentinels.len() {
             let offset = self.sentinels[at];
             self.check(0)?;
-            let spent = self
-                .device
-                .read(offset, &mut self.buffer[..SENTINEL_BYTES as usize]);
+            let spent = self.device.read(offset, &mut buffer);
             self.spent.reads += 1;
             self.spent.read_bytes += SENTINEL_BYTES;
             us += self.judge("read", spent)?.unwrap_or(f64::NAN);

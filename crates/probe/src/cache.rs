@@ -70,10 +70,18 @@ fn end_of_cache(times: &[f64]) -> Option<usize> {
         let ratio = median(slow)? / median(fast)?.max(1e-9);
         Some((ratio, rank_score(slow, fast)))
     };
-    let best = (4..times.len().saturating_sub(6))
-        .filter_map(|end| Some((end, split(end)?)))
-        .max_by(|a, b| a.1.1.total_cmp(&b.1.1))?;
-    let (end, (ratio, score)) = best;
+    // Where all lie closest to the middle of their side, in their logarithms.
+    let apart = |side: &[f64]| -> f64 {
+        let middle = median(side).unwrap_or(1.0).max(1e-9);
+        side.iter()
+            .map(|us| (us.max(1e-9) / middle).ln().abs())
+            .sum()
+    };
+    let end = (4..times.len().saturating_sub(6)).min_by(|a, b| {
+        let of = |end: usize| apart(&times[..end]) + apart(&times[end..]);
+        of(*a).total_cmp(&of(*b))
+    })?;
+    let (ratio, score) = split(end)?;
     (ratio >= SLOWER && score >= 3.2).then_some(end)
 }
 

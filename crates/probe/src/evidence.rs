@@ -134,7 +134,7 @@ pub struct Streams {
 pub struct RandomTimes {
     /// Request size in bytes → (mean, standard error of the mean, count), in microseconds.
     pub means: BTreeMap<u64, (f64, f64, usize)>,
-    /// Request size in bytes → spread of the times over their median, without the 15 %
+    /// Request size in bytes → spread of the times over their median, without the 8 %
     /// shortest and longest.
     pub spreads: BTreeMap<u64, f64>,
 }
@@ -142,7 +142,7 @@ pub struct RandomTimes {
 impl RandomTimes {
     /// Whether places differ so much that the card is of more than one kind.
     pub(crate) fn differs(&self, size: u64) -> bool {
-        self.spreads.get(&size).is_some_and(|spread| *spread > 0.2)
+        self.spreads.get(&size).is_some_and(|spread| *spread > 0.22)
     }
 }
 
@@ -188,6 +188,8 @@ pub struct OpenAus {
     pub stride_bytes: u64,
     /// Median of all slow writes of the last turn that had any, in microseconds.
     pub overflow_us: f64,
+    /// Whether that is long enough to copy an AU.
+    pub copies: bool,
 }
 
 /// Result of [`Stage::AuByWrites`].

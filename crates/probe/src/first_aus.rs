@@ -157,35 +157,42 @@ pub(crate) fn small_writes(
     linear: &OpenAus,
     limit: u32,
 ) -> Result<BTreeMap<u64, (u32, u32, f64)>, Halt> {
-    const WRITES: u32 = 3;
-    let bases = others(bench, au, linear);
-    let bases = &bases[..bases.len().min(limit as usize + 1)];
+    const WRITES: usize = 3;
+    /// Share of the usual copy that a write takes which copies.
+    const COPY: f64 = 0.6;
+    let all = others(bench, au, linear);
+    let bases = &all[..all.len().min(limit as usize + 1)];
     if bases.len() <= limit as usize {
         return Err(Halt::Stage("the device is too small for this test".into()));
     }
-    for base in bases {
-        bench.hold(*base, (1 + SMALL.len() as u64 * u64::from(WRITES)) * BLOCK)?;
-        bench.write_through(*base, BLOCK)?;
+    // Fresh AUs where there are enough of them. Else the first is closed for the last, and the
+    // only one that is not open: a write that opens it closes the next.
+    let spare = linear.filled.is_empty() && all.len() >= bases.len() + SMALL.len() * WRITES;
+    let mut next: Vec<u64> = all.clone();
+    for at in 0..bases.len() {
+        bench.hold(next[at], (1 + WRITES as u64) * BLOCK)?;
+        bench.write_through(next[at], BLOCK)?;
+        next[at] += BLOCK;
     }
-    // The first was closed for the last: it is the only one that is not open. A write that
-    // opens it closes the next; one that does not leaves all as it is.
-    let mut closed = 0;
+    let bound = middle(linear).max(COPY * linear.overflow_us);
+    let (mut fresh, mut closed) = (bases.len(), 0);
     let mut result = BTreeMap::new();
-    let mut at = BLOCK;
     for size in SMALL {
         let mut fast = Vec::new();
         let mut slow = 0;
         for _ in 0..WRITES {
-            let us = bench.write_through(bases[closed] + at, size)?;
-            match us {
-                Some(us) if us < middle(linear) => fast.push(us),
+            let target = if spare { fresh } else { closed };
+            match bench.write_through(next[target], size)? {
+                Some(us) if us < bound => fast.push(us),
                 Some(_) => {
+                    // It is in order: the next write there goes on behind it.
+                    next[target] += size;
                     slow += 1;
                     closed = (closed + 1) % bases.len();
                 }
                 None => {}
             }
-            at += BLOCK;
+            fresh += 1;
         }
         let usual = median(&fast).unwrap_or(0.0);
         result.insert(size, (slow + fast.len() as u32, slow, usual));

@@ -22,11 +22,18 @@ const ZONES: f64 = 0.12;
 /// What the evidence tells.
 pub fn infer(evidence: &Evidence) -> Findings {
     let drift = drift(evidence);
-    let drifts = |what: &str| drift.iter().any(|drift| drift.what == what);
+    // A card that became warm while it read is warm when it writes.
+    let drifts = !drift.is_empty();
     let mut values = BTreeMap::new();
     geometry(evidence, &mut values);
-    reading(evidence, drifts("read"), &mut values);
-    infer_writes::writing(evidence, drifts("write"), &mut values);
+    reading(evidence, drifts, &mut values);
+    infer_writes::writing(evidence, drifts, &mut values);
+    if let Some(why) = patchwork(evidence) {
+        for finding in values.values_mut().filter(|f| f.confidence > DOUBTFUL) {
+            finding.confidence = DOUBTFUL;
+            finding.evidence += &format!("; but {why}");
+        }
+    }
     for quantity in Quantity::ALL {
         values
             .entry(quantity)
@@ -61,6 +68,22 @@ pub fn infer(evidence: &Evidence) -> Findings {
 fn doing(stage: Stage) -> &'static str {
     let found = Stage::ALL.iter().find(|(other, _, _)| *other == stage);
     found.map_or("", |(_, doing, _)| doing)
+}
+
+/// Signs that parts of the card are of different kinds: then what was seen in one place need
+/// not hold elsewhere.
+fn patchwork(evidence: &Evidence) -> Option<String> {
+    let boundaries = evidence.align.iter().flat_map(|align| &align.boundaries);
+    let doubt = boundaries
+        .filter_map(|boundary| boundary.doubt.clone())
+        .next();
+    let random = evidence.random_reads.as_ref();
+    let small = crate::rates::RANDOM_SIZES[0];
+    doubt.or_else(|| {
+        random
+            .is_some_and(|random| random.differs(small))
+            .then(|| "reads at random places differ as if the card were of two kinds".into())
+    })
 }
 
 /// Why a stage has no result.
@@ -203,8 +226,7 @@ fn reading(evidence: &Evidence, drifts: bool, values: &mut BTreeMap<Quantity, Fi
     }
     for (quantity, size) in random.into_iter().zip(crate::rates::RANDOM_SIZES) {
         let test = evidence.random_reads.as_ref();
-        let halves = test.is_some_and(|test| test.differs(size));
-        let finding = test.and_then(|test| per_second(test.means.get(&size)?, drifts || halves));
+        let finding = test.and_then(|test| per_second(test.means.get(&size)?, drifts));
         values.insert(
             quantity,
             finding.unwrap_or_else(|| missing(evidence, Stage::Reading)),

@@ -2,7 +2,7 @@
 
 use crate::evidence::{Evidence, OpenAus, Stage};
 use crate::findings::{Finding, Quantity, Value};
-use crate::infer::{DOUBTFUL, best, limit_of, missing, per_second, round};
+use crate::infer::{DOUBTFUL, au_bytes, best, limit_of, missing, per_second, round};
 use crate::stats::median;
 use std::collections::BTreeMap;
 use whichfs_units::Bytes;
@@ -44,17 +44,30 @@ fn open_linear(evidence: &Evidence) -> Finding {
         return missing(evidence, Stage::OpenLinear);
     };
     match limit_of(Some(test)) {
-        Some(limit) => limited(test, limit),
+        Some(limit) => unplaced(evidence, limited(test, limit)),
         None => unlimited(test, test.filled_up_to),
     }
 }
 
+/// Where it is not known where AUs begin, one place may have been two AUs.
+fn unplaced(evidence: &Evidence, finding: Finding) -> Finding {
+    match au_bytes(evidence) {
+        Some(_) => finding,
+        None => Finding {
+            confidence: finding.confidence.min(0.85),
+            evidence: format!("{}; it is not known where AUs begin", finding.evidence),
+            ..finding
+        },
+    }
+}
+
 fn open_random(evidence: &Evidence) -> Finding {
+    let of = evidence;
     let Some(test) = &evidence.open_random else {
         return missing(evidence, Stage::OpenRandom);
     };
     if let Some(limit) = limit_of(Some(test)) {
-        return limited(test, limit);
+        return unplaced(evidence, limited(test, limit));
     }
     let linear = evidence.open_linear.as_ref();
     match limit_of(linear) {
@@ -66,7 +79,10 @@ fn open_random(evidence: &Evidence) -> Finding {
                  and no more can be open"
             );
             let sure = open_linear_sure(linear.unwrap_or(test)).min(0.97);
-            Finding::of(Value::Whole(u64::from(limit)), sure, evidence)
+            unplaced(
+                of,
+                Finding::of(Value::Whole(u64::from(limit)), sure, evidence),
+            )
         }
         _ => unlimited(test, linear.map_or(0, |linear| linear.filled_up_to)),
     }

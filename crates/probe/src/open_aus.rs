@@ -51,12 +51,15 @@ pub(crate) struct Trial {
     visits: BTreeMap<u64, u64>,
     /// Places in the order in which they came into use.
     used: Vec<u64>,
+    /// Whether `slow_us` is still that of one AU alone, and not of several in turns.
+    alone: bool,
 }
 
 impl Trial {
-    /// For AUs of `au_bytes`, or of 2 MiB at least where that is not known.
+    /// For AUs of `au_bytes`; where that is not known little of each is used, as places may
+    /// lie anywhere in an AU.
     pub fn new(bench: &mut Bench, order: Order, au_bytes: Option<u64>) -> Trial {
-        let blocks = (au_bytes.unwrap_or(2 * MIB).min(2 * MIB) / BLOCK).max(4) / 2 * 2;
+        let blocks = (au_bytes.unwrap_or(MIB / 2).min(2 * MIB) / BLOCK).max(4) / 2 * 2;
         let mut offsets: Vec<u64> = (0..blocks).map(|at| at * BLOCK).collect();
         if order == Order::Random {
             bench.rng.shuffle(&mut offsets);
@@ -73,6 +76,7 @@ impl Trial {
             slow_alone: 0.0,
             visits: BTreeMap::new(),
             used: Vec::new(),
+            alone: true,
         }
     }
 
@@ -123,10 +127,17 @@ impl Trial {
     /// Writes of one AU that is alone in use; from them on it is known what is slow.
     ///
     /// A card may join contiguous writes to one AU (2.3.2), which it cannot in turns: what is
-    /// slow must also take a good part of the time to copy an AU, `copy_us`.
-    pub fn alone(&mut self, bench: &mut Bench, base: u64, copy_us: f64) -> Result<Centre, Halt> {
+    /// slow must also take a good part of the time to copy an AU, `copy_us`; where that is not
+    /// known, much more than writes to one AU that cannot be joined.
+    pub fn alone(
+        &mut self,
+        bench: &mut Bench,
+        bases: &[u64],
+        copy_us: Option<f64>,
+    ) -> Result<Centre, Halt> {
         const COUNT: u64 = 12;
         let mut times = Vec::new();
+        let base = bases[0];
         self.hold(bench, &[base], COUNT + 1)?;
         for visit in 0..=COUNT {
             let time = self.visit(bench, base)?;
@@ -136,7 +147,10 @@ impl Trial {
         }
         bench.release();
         let alone = Centre::of(&times);
-        self.slow_us = (SLOW * alone.median).max(alone.median + COPY_PART * copy_us);
+        self.slow_us = match copy_us {
+            Some(us) => (SLOW * alone.median).max(alone.median + COPY_PART * us),
+            None => SLOW * alone.median.max(backwards(bench, bases[1])?),
+        };
         let slow = times.iter().filter(|us| **us > self.slow_us).count();
         self.slow_alone = slow as f64 / times.len().max(1) as f64;
         Ok(alone)
@@ -185,16 +199,37 @@ impl Trial {
             Verdict::Rare => false,
             Verdict::Open => slow.len() as f64 > (rare + 0.15) * (fast.len() + slow.len()) as f64,
         };
+        let fast_us = median(&fast).unwrap_or(0.0);
+        if self.alone && !too_many && bases.len() > 1 {
+            // What is usual in turns, where nothing is joined, is known now.
+            self.slow_us = SLOW * fast_us;
+            self.alone = false;
+        }
         Ok(Turn {
             aus: bases.len() as u32,
             writes: (fast.len() + slow.len()) as u32,
             slow: slow.len() as u32,
             too_many,
-            fast_us: median(&fast).unwrap_or(0.0),
+            fast_us,
             slow_us: median(&slow).unwrap_or(0.0),
             region,
         })
     }
+}
+
+/// Median time of writes to one AU in falling order, in microseconds.
+fn backwards(bench: &mut Bench, base: u64) -> Result<f64, Halt> {
+    const COUNT: u64 = 8;
+    let mut times = Vec::new();
+    bench.hold(base, COUNT * BLOCK)?;
+    for at in (0..COUNT).rev() {
+        let us = bench.write_through(base + at * BLOCK, BLOCK)?;
+        if at + 2 < COUNT {
+            times.extend(us);
+        }
+    }
+    bench.release();
+    Ok(median(&times).unwrap_or(0.0))
 }
 
 /// Finds the limit; `linear` is the result of writing in order, which bounds it; `rate` is
@@ -221,9 +256,10 @@ pub(crate) fn measure(
         return Err(Halt::Stage("the device is too small for this test".into()));
     }
     let mut trial = Trial::new(bench, order, au_bytes);
-    let copy_us = au_bytes.unwrap_or(MIB) as f64 / rate.unwrap_or(1e8) * 1e6;
+    let copy_of = |au: u64| au as f64 / rate.unwrap_or(1e8) * 1e6;
+    let copy_us = copy_of(au_bytes.unwrap_or(MIB));
     let mut result = OpenAus {
-        alone_us: trial.alone(bench, regions[0][0], copy_us)?,
+        alone_us: trial.alone(bench, &regions[0], au_bytes.map(copy_of))?,
         block_bytes: BLOCK,
         stride_bytes: stride,
         ..OpenAus::default()
@@ -267,6 +303,7 @@ pub(crate) fn measure(
     }
     let slow = result.turns.iter().rfind(|turn| turn.too_many);
     result.overflow_us = slow.map_or(0.0, |turn| turn.slow_us);
+    result.copies = result.overflow_us >= COPY_LEAST * copy_us;
     Ok(result)
 }
 
@@ -282,6 +319,7 @@ fn elsewhere(
     let bases = trial.pick(bases, count.min(bases.len() as u32));
     let turn = trial.turn(bench, &bases, 1)?;
     let usual = result.turns.last().map_or(0.0, |turn| turn.fast_us);
+    let usual = usual.max(result.alone_us.median);
     if turn.too_many || turn.fast_us > SLOW * usual {
         result.doubt = Some("one half of the card has a limit, the other has not".into());
     }

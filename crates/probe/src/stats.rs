@@ -57,19 +57,6 @@ impl Centre {
             count: values.len(),
         }
     }
-
-    /// How many standard errors apart two centres are; positive if `self` is the greater.
-    pub(crate) fn above(&self, other: &Centre) -> f64 {
-        let error = self.error.hypot(other.error);
-        let difference = self.median - other.median;
-        if error > 0.0 {
-            difference / error
-        } else if difference == 0.0 {
-            0.0
-        } else {
-            difference.signum() * f64::MAX
-        }
-    }
 }
 
 /// Mann and Whitney's test: standard score of `a` being greater than `b`, ties averaged.

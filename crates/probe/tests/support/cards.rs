@@ -96,6 +96,11 @@ pub fn specimen(seed: u64, family: Family, sizes: Sizes, giga_max: u64) -> Speci
     figure("write.overhead_us", spread(rng, 300.0, 3000.0) as u64);
     figure("write.rate_bytes_per_s", rate as u64);
     figure("write.coalesce", rng.below(2));
+    if family == Family::LogBlock {
+        let partial = spread(rng, 500.0, 4000.0) as u64;
+        figure("write.partial_us", partial);
+        figure("write.partial_full_us", partial);
+    }
     figure(
         "copy.rate_bytes_per_s",
         (rate * spread(rng, 0.6, 2.1)) as u64,
@@ -111,28 +116,38 @@ pub fn specimen(seed: u64, family: Family, sizes: Sizes, giga_max: u64) -> Speci
         figure("cache.flush_us", spread(rng, 100.0, 900.0) as u64);
         figure("cache.fua_us", 300);
     }
-    if family == Family::PageMap {
-        figure("page_map.unit_bytes", one_of(rng, &[4, 4, 8]) * KIB);
-        figure("page_map.modify_us", spread(rng, 100.0, 400.0) as u64);
-    } else {
-        figure("log_block.sub_page_us", spread(rng, 500.0, 4000.0) as u64);
-        figure("log_block.random_percent", spread(rng, 100.0, 400.0) as u64);
-        figure("log_block.log_aus", 1 + rng.below(3));
-        figure("log_block.gap_bytes", one_of(rng, &[0, 16 * KIB]));
-        if rng.ratio(1, 3) {
-            figure("log_block.small_write_bytes", one_of(rng, &[8, 16]) * KIB);
-            figure("log_block.small_write_us", spread(rng, 4e3, 25e3) as u64);
-        }
+    if family != Family::PageMap {
         let fat = one_of(rng, &[0, 0, 1, 2, 2, 3]);
-        figure("log_block.fat_aus", fat);
+        figure("fat.aus", fat);
+        figure("fat.overhead_us", spread(rng, 500.0, 2000.0) as u64);
         figure(
-            "log_block.fat_overhead_us",
-            spread(rng, 500.0, 2000.0) as u64,
+            "fat.rate_bytes_per_s",
+            (rate * spread(rng, 0.4, 0.85)) as u64,
         );
-        figure(
-            "log_block.fat_rate_bytes_per_s",
-            (rate * spread(rng, 0.4, 0.9)) as u64,
-        );
+    }
+    match family {
+        Family::PageMap => {
+            figure("page_map.unit_bytes", one_of(rng, &[4, 4, 8]) * KIB);
+            figure("page_map.modify_us", spread(rng, 100.0, 400.0) as u64);
+        }
+        Family::LogBlock => {
+            figure("log_block.random_percent", spread(rng, 100.0, 400.0) as u64);
+            figure("log_block.log_percent", 100 * (1 + rng.below(3)));
+            figure("log_block.gap_bytes", one_of(rng, &[0, 16 * KIB]));
+            if rng.ratio(1, 3) {
+                figure("log_block.small_write_bytes", one_of(rng, &[8, 16]) * KIB);
+                figure("log_block.small_write_us", spread(rng, 4e3, 25e3) as u64);
+            }
+        }
+        Family::UpdateBlock => {
+            figure("update_block.small_bytes", 8 * KIB);
+            figure("update_block.small_us", spread(rng, 1e3, 4e3) as u64);
+            figure("update_block.group_bytes", 512 * KIB);
+            figure(
+                "update_block.group_rate_bytes_per_s",
+                spread(rng, 4e6, 10e6) as u64,
+            );
+        }
     }
     let profile = Profile::parse("random.toml", &text).unwrap_or_else(|e| panic!("{e}\n{text}"));
     Specimen {
@@ -159,7 +174,7 @@ impl Specimen {
     }
 
     pub fn limited(&self) -> bool {
-        self.profile.family() == Family::LogBlock
+        self.profile.family() != Family::PageMap
     }
 }
 

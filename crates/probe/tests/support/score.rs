@@ -10,6 +10,7 @@ use whichfs_units::{KIB, MIB, Nanos, Rng};
 pub struct Truth {
     counts: BTreeMap<Quantity, u64>,
     limited: bool,
+    small: bool,
     read_rates: BTreeMap<u64, f64>,
     write_rates: BTreeMap<u64, f64>,
     random_read: f64,
@@ -42,24 +43,26 @@ pub const JUDGED: [Quantity; 12] = [
 
 impl Truth {
     pub fn of(card: &Specimen) -> Truth {
-        Truth::seen(card, || card.device())
+        Truth::seen(card, 0, || card.device())
     }
 
     /// The truth about a card as one sees it through `make`.
-    pub fn seen<D: Device>(card: &Specimen, make: impl Fn() -> D) -> Truth {
+    ///
+    /// AUs begin `phase` bytes before multiples of their size there.
+    pub fn seen<D: Device>(card: &Specimen, phase: u64, make: impl Fn() -> D) -> Truth {
         let limited = card.limited();
         let figures = [
             (Quantity::PageBytes, "geometry.page_bytes"),
             (Quantity::AuBytes, "geometry.au_bytes"),
             (Quantity::OpenAusLinear, "geometry.open_aus_linear"),
             (Quantity::OpenAusRandom, "geometry.open_aus_random"),
-            (Quantity::FatAus, "log_block.fat_aus"),
+            (Quantity::FatAus, "fat.aus"),
             (Quantity::SmallWriteBytes, "log_block.small_write_bytes"),
             (Quantity::CacheBytes, "cache.bytes"),
         ];
         let au = card.profile.au_bytes();
         let capacity = card.profile.capacity_bytes();
-        let base = capacity / 3 / au * au;
+        let base = capacity / 3 / au * au - phase;
         let mut read_rates = BTreeMap::new();
         let mut write_rates = BTreeMap::new();
         let mut size = 4 * KIB;
@@ -98,6 +101,7 @@ impl Truth {
         Truth {
             counts: figures.map(|(q, path)| (q, card.figure(path))).into(),
             limited,
+            small: card.profile.family() == whichfs_card::Family::LogBlock,
             read_rates,
             write_rates,
             random_read: random_read(make()),
@@ -106,7 +110,7 @@ impl Truth {
 
     /// Whether the quantity can be asked of this card.
     pub fn applies(&self, quantity: Quantity) -> bool {
-        quantity != Quantity::SmallWriteBytes || self.limited
+        quantity != Quantity::SmallWriteBytes || self.small
     }
 
     /// Whether a value agrees, the card being slower by a factor between the two.
