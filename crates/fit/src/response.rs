@@ -26,12 +26,20 @@ pub(crate) fn rows(
         at[linear] = 1.0;
     }
     let base = plain(&at)?;
-    let slopes = slopes(&at, linear, &base, &plain)?;
+    let all: Vec<usize> = (0..linear).collect();
+    let slopes = slopes(&at, &all, &base, &plain)?;
     let extra = if factor {
         at[linear] = 2.0;
         let doubled = plain(&at)?;
-        let steeper = self::slopes(&at, linear, &doubled, &plain)?;
-        Some(steeper)
+        // The factor multiplies programming and what comes before it, nothing else.
+        let of_writing = |j: &usize| free[*j].path.starts_with("write.");
+        let affected: Vec<usize> = (0..linear).filter(of_writing).collect();
+        let mut extra = vec![vec![0.0; points.len()]; linear];
+        let steeper = self::slopes(&at, &affected, &doubled, &plain)?;
+        for (j, steep) in affected.into_iter().zip(steeper) {
+            extra[j] = steep.iter().zip(&slopes[j]).map(|(e, c)| e - c).collect();
+        }
+        Some(extra)
     } else {
         None
     };
@@ -41,7 +49,11 @@ pub(crate) fn rows(
         Row {
             constant: base[i] - explained,
             factored: extra.as_ref().map_or_else(Vec::new, |extra| {
-                extra.iter().zip(&of_points).map(|(e, c)| e[i] - c).collect()
+                extra
+                    .iter()
+                    .zip(&of_points)
+                    .map(|(e, c)| e[i] - c)
+                    .collect()
             }),
             linear: of_points,
             measured_ns: points[i].ns,
@@ -50,19 +62,23 @@ pub(crate) fn rows(
     Some((0..points.len()).map(row).collect())
 }
 
-/// How much the time of each point grows with each of the first `linear` figures.
+/// How much the time of each point grows with each of `figures`.
 fn slopes(
     at: &[f64],
-    linear: usize,
+    figures: &[usize],
     base: &[f64],
     plain: &impl Fn(&[f64]) -> Option<Vec<f64>>,
 ) -> Option<Vec<Vec<f64>>> {
-    (0..linear)
-        .map(|j| {
+    figures
+        .iter()
+        .map(|&j| {
             let mut more = at.to_vec();
             more[j] *= 2.0;
             let reached = plain(&more)?;
-            let slope = reached.iter().zip(base).map(|(more, less)| (more - less) / at[j]);
+            let slope = reached
+                .iter()
+                .zip(base)
+                .map(|(more, less)| (more - less) / at[j]);
             Some(slope.collect())
         })
         .collect()

@@ -6,6 +6,8 @@
 //! reweighting; ρ is quadratic for small errors and linear for large ones, since logs have
 //! outliers. What no point determines stays at its prior.
 
+use crate::reads::median;
+
 /// Errors above this (6 %) count linearly: about the spread of repeated runs in the logs.
 const SCALE: f64 = 0.06;
 /// Points of a curve are not independent of each other: what their number counts for.
@@ -44,6 +46,8 @@ pub(crate) struct Solution {
     pub informed: Vec<f64>,
     /// What was minimised.
     pub cost: f64,
+    /// Median |ln(model / measured)| over the rows.
+    pub typical_error: f64,
 }
 
 impl Row {
@@ -125,11 +129,18 @@ fn finish(rows: &[Row], priors: &[Prior], x: Vec<f64>, cost: f64) -> Solution {
         spread.push(variance.sqrt());
         informed.push((1.0 - variance / (prior.sigma * prior.sigma)).clamp(0.0, 1.0));
     }
+    let theta: Vec<f64> = x.iter().map(|x| x.exp()).collect();
+    let mut slopes = vec![0.0; x.len()];
+    let errors = rows
+        .iter()
+        .map(|row| (row.time(&theta, &mut slopes) / row.measured_ns).ln());
+    let typical_error = median(errors.map(f64::abs).collect()).unwrap_or(0.0);
     Solution {
-        theta: x.iter().map(|x| x.exp()).collect(),
+        theta,
         spread,
         informed,
         cost,
+        typical_error,
     }
 }
 
