@@ -49,11 +49,7 @@ pub(crate) fn rows(
         Row {
             constant: base[i] - explained,
             factored: extra.as_ref().map_or_else(Vec::new, |extra| {
-                extra
-                    .iter()
-                    .zip(&of_points)
-                    .map(|(e, c)| e[i] - c)
-                    .collect()
+                extra.iter().map(|of_figure| of_figure[i]).collect()
             }),
             linear: of_points,
             measured_ns: points[i].ns,

@@ -171,6 +171,14 @@ impl Shape {
                 free.push(RANDOM);
             }
             Family::UpdateBlock => {
+                if self.value("geometry.open_aus_linear") < 8 {
+                    free.push(in_pages(
+                        "update_block.whole_us",
+                        5.8,
+                        0.6,
+                        "cards of family S in the data with a limit of open AUs",
+                    ));
+                }
                 free.push(in_pages(
                     "update_block.small_us",
                     0.5,

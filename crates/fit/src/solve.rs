@@ -100,8 +100,13 @@ pub(crate) fn solve(rows: &[Row], priors: &[Prior], limits: &[(f64, f64)]) -> So
         let reached = cost_of(rows, priors, &next);
         if reached < cost {
             let gain = cost - reached;
+            let promised: f64 = gradient.iter().zip(&step).map(|(g, s)| g * s).sum::<f64>() / 2.0;
             (x, cost) = (next, reached);
-            damping = (damping / 5.0).max(1e-9);
+            damping = match gain / promised.max(1e-12) {
+                ..0.3 => damping * 3.0,
+                0.3..0.7 => damping,
+                _ => (damping / 5.0).max(1e-9),
+            };
             if gain < 1e-7 * (1.0 + cost) {
                 break;
             }

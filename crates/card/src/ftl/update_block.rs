@@ -20,9 +20,9 @@
 //! 16 KiB 66 ms). Together: latency is not monotonic in the request size (2.3.7).
 //!
 //! **Whole AUs.** A write of a whole AU goes to a new block. The first to an AU that was not
-//! written lately costs two consolidations more (4 MiB writes in passes over 1 to 7 AUs: WB12
+//! written lately costs `whole_us` more (4 MiB writes in passes over 1 to 7 AUs: WB12
 //! 0.71 s, WB1 0.54 s, WB4 0.42 s for one AU in the first three passes, then for one more AU in
-//! nearly each).
+//! nearly each; WB27, with more update blocks, nothing).
 //!
 //! **Too many AUs.** An AU in use keeps its update block, by recency [P-7818493]; one not
 //! written for a while loses it to an AU that asks. Else the asking AU's writes go on without:
@@ -70,6 +70,7 @@ struct Rules {
     small_bytes: u64,
     small_area_bytes: u64,
     small_ns: u64,
+    whole_ns: u64,
     group_bytes: u64,
     group_rate: u64,
     gather_bytes: u64,
@@ -212,11 +213,7 @@ impl UpdateBlock {
             spent += self.erase(slot.block, stats);
         }
         if !self.known(piece.au) {
-            // Two AUs are consolidated: the one that comes and the one that goes.
-            let copied = 2 * self.rules.au_bytes;
-            stats.programmed_bytes += copied;
-            stats.au_copies += 2;
-            spent += span_ns(copied, self.rules.copy_rate);
+            spent += self.rules.whole_ns;
         }
         self.forget_shared(piece.au);
         let block = self.pool.take();
@@ -510,6 +507,7 @@ impl Rules {
             small_bytes: profile.figure("update_block.small_bytes"),
             small_area_bytes: profile.figure("update_block.small_area_bytes"),
             small_ns: profile.nanos("update_block.small_us"),
+            whole_ns: profile.nanos("update_block.whole_us"),
             group_bytes: profile.figure("update_block.group_bytes"),
             group_rate: profile.figure("update_block.group_rate_bytes_per_s"),
             gather_bytes: profile.figure("update_block.gather_bytes"),
