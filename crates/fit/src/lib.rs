@@ -30,7 +30,7 @@ pub use write::Determined;
 use search::Search;
 use whichfs_card::{Family, Profile};
 use whichfs_curves::Curves;
-use whichfs_curves::flashbench::write_curves_of;
+use whichfs_curves::flashbench::curves_of;
 
 /// A card whose fitted points are off by more than this in the median, or in the 90th
 /// percentile, fits no family (|ln(model / measured)|).
@@ -64,7 +64,7 @@ pub struct Fit {
     pub profile: Profile,
     /// How well each fitted time and rate is determined.
     pub determined: Vec<Determined>,
-    /// The write curves of the fitted card.
+    /// All curves of the fitted card, as `whichfs card curves` has them.
     pub modelled: Curves,
     /// Every measured write point beside the model's, also those that the fit did not see.
     pub compared: Vec<Compared>,
@@ -136,7 +136,7 @@ pub fn fit(curves: &Curves, options: &Options) -> Result<Fit, FitError> {
     let families = found.iter().map(|c| (c.shape.family, c.cost)).collect();
     let measured = sizes.is_none().then_some(curves);
     let written = write::profile(best, measured, seen.len(), capacity, options)?;
-    let modelled = write_curves_of(&written.profile, options.seed)
+    let modelled = curves_of(&written.profile, options.seed)
         .map_err(|error| FitError::NoCard(error.to_string()))?;
     let compared = compare(curves, &modelled, sizes);
     let curves = curve_errors(&compared);

@@ -4,11 +4,11 @@
 //! of a translation layer depends on them. So a run with all figures at a reference and one
 //! more for each figure doubled give the time of every point for any figures.
 
-use crate::points::{Point, time_at};
+use crate::points::{Order, Point, time_at};
 use crate::shape::{Free, Shape, TRIAL_CAPACITY, Unit};
 use crate::solve::Row;
 use whichfs_curves::Curves;
-use whichfs_curves::flashbench::write_curves_of;
+use whichfs_curves::flashbench::{OPEN_AUS_MOST, write_curves_of};
 
 /// Rows for the `points`; `None` where the shape is no card.
 pub(crate) fn rows(
@@ -21,7 +21,8 @@ pub(crate) fn rows(
     let factor = free.last().is_some_and(|last| last.unit == Unit::Percent);
     let linear = free.len() - usize::from(factor);
     let mut at = rounded(free, reference);
-    let plain = |at: &[f64]| run(shape, free, at, seed).map(|curves| times(&curves, points));
+    let plain =
+        |at: &[f64]| run(shape, free, at, points, seed).map(|curves| times(&curves, points));
     if factor {
         at[linear] = 1.0;
     }
@@ -95,9 +96,14 @@ fn rounded(free: &[Free], reference: &[f64]) -> Vec<f64> {
 }
 
 /// The shape with these figures under flashbench.
-pub(crate) fn run(shape: &Shape, free: &[Free], theta: &[f64], seed: u64) -> Option<Curves> {
+fn run(shape: &Shape, free: &[Free], theta: &[f64], points: &[Point], seed: u64) -> Option<Curves> {
     let profile = shape.sheet(free, theta, TRIAL_CAPACITY).profile().ok()?;
-    write_curves_of(&profile, seed).ok()
+    let most = Order::ALL.map(|order| {
+        let of_order = points.iter().filter(|point| point.place.order == order);
+        let most = of_order.map(|point| point.place.aus).max();
+        most.unwrap_or(0).min(OPEN_AUS_MOST)
+    });
+    write_curves_of(&profile, seed, most).ok()
 }
 
 fn times(curves: &Curves, points: &[Point]) -> Vec<f64> {

@@ -6,10 +6,8 @@ use crate::shape::{self, Free, Shape};
 use crate::solve::{Prior, Solution, solve};
 use whichfs_card::Family;
 
-/// Passes over all figures of a shape.
-const PASSES: usize = 2;
 /// What a family may be behind the best and still be refined.
-const REFINE_WITHIN: f64 = 1.6;
+const REFINE_WITHIN: f64 = 1.4;
 
 /// A shape with its fitted figures.
 #[derive(Clone, Debug)]
@@ -64,24 +62,18 @@ impl Search<'_> {
 
     fn refine(&mut self, mut best: Candidate) -> Candidate {
         let mut chosen = Vec::new();
-        for _ in 0..PASSES {
-            let before = best.cost;
-            for path in figures(&best.shape) {
-                let values = alternatives(&best.shape, path, &self.hints);
-                if !values.is_empty() && !chosen.contains(&path) {
-                    chosen.push(path);
-                }
-                for value in values {
-                    let shape = changed(&best.shape, path, value);
-                    if let Some(candidate) = self.try_shape(&shape)
-                        && candidate.cost < best.cost
-                    {
-                        best = candidate;
-                    }
-                }
+        for path in figures(&best.shape) {
+            let values = alternatives(&best.shape, path, &self.hints);
+            if !values.is_empty() && !chosen.contains(&path) {
+                chosen.push(path);
             }
-            if best.cost >= before {
-                break;
+            for value in values {
+                let shape = changed(&best.shape, path, value);
+                if let Some(candidate) = self.try_shape(&shape)
+                    && candidate.cost < best.cost
+                {
+                    best = candidate;
+                }
             }
         }
         best.chosen = chosen;
@@ -182,7 +174,7 @@ fn first(family: Family, [linear, random]: [u64; 2]) -> Shape {
 
 /// The figures that refining tries, those that matter most first.
 fn figures(shape: &Shape) -> Vec<&'static str> {
-    let mut paths = vec!["reader.max_bytes", "write.coalesce"];
+    let mut paths = vec!["write.coalesce", "reader.max_bytes"];
     match shape.family {
         Family::LogBlock => paths.extend([
             "log_block.small_write_bytes",
@@ -198,7 +190,8 @@ fn figures(shape: &Shape) -> Vec<&'static str> {
         ]),
         Family::PageMap => paths.push("page_map.streams"),
     }
-    paths.push("write.program_bytes");
+    // The reader once more: what was taken for it may be explained by now, or the reverse.
+    paths.extend(["write.program_bytes", "reader.max_bytes"]);
     paths
 }
 

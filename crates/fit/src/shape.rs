@@ -153,9 +153,9 @@ impl Shape {
         if self.has("reader.max_bytes") {
             free.push(in_pages(
                 "reader.command_us",
-                -1.0,
-                1.0,
-                "cards of the data",
+                0.2,
+                0.7,
+                "cards of the data behind a reader",
             ));
         }
         match self.family {
@@ -267,6 +267,7 @@ pub(crate) fn start(family: Family) -> Shape {
         }
         Family::UpdateBlock => {
             fixed.insert("update_block.small_bytes", 8 << 10);
+            fixed.insert("update_block.small_area_bytes", 4 << 20);
             fixed.insert("update_block.group_bytes", 512 << 10);
         }
         Family::PageMap => {
@@ -286,12 +287,12 @@ impl Shape {
         for (path, value) in &self.fixed {
             let odd = match *path {
                 "reader.max_bytes" if *value > 0 => {
-                    oddity += 1.5;
+                    oddity += 1.0;
                     false
                 }
                 "write.coalesce" => *value > 0,
                 "update_block.group_bytes" if *value != 512 << 10 => {
-                    oddity += 1.0;
+                    oddity += 1.7;
                     true
                 }
                 "log_block.small_write_bytes" => *value > 0,
