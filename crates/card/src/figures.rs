@@ -178,6 +178,7 @@ pub(crate) const SPECS: &[Spec] = &[
         Some(1 << 20),
     )),
     update_block(varied("update_block.small_us", 0, LONG_US, Some(0))),
+    update_block(varied("update_block.whole_us", 0, LONG_US, Some(0))),
     update_block(fixed(
         "update_block.group_bytes",
         4096,

@@ -20,26 +20,51 @@ fn main() {
         }
         for sizes in [None, Some(vec![4096, 65536, 1 << 20])] {
             let clock = std::time::Instant::now();
-            let options = Options { block_sizes: sizes.clone(), seed: 1, capacity_bytes: None };
+            let options = Options {
+                block_sizes: sizes.clone(),
+                seed: 1,
+                ..Options::default()
+            };
             let found = fit(curves, &options).unwrap();
             let took = clock.elapsed();
             let of = |order, fitted| {
-                Errors::over(&found.compared, |p| p.place.order == order && p.fitted == fitted)
-                    .unwrap_or_default()
+                Errors::over(&found.compared, |p| {
+                    p.place.order == order && p.fitted == fitted
+                })
+                .unwrap_or_default()
             };
             let show = sizes.is_none();
-            print!("{name:>5} {:?} {:5.1}s ", found.family, took.as_secs_f64());
+            print!(
+                "{name:>5} {:?} {:5.1}s ",
+                found.profile.family(),
+                took.as_secs_f64()
+            );
             for order in Order::ALL {
                 let f = of(order, true);
-                print!(" {} fit {:4.1}% {:5.1}%", order.name(), f.median * 100., f.p90 * 100.);
+                print!(
+                    " {} fit {:4.1}% {:5.1}%",
+                    order.name(),
+                    f.median * 100.,
+                    f.p90 * 100.
+                );
             }
             if !show {
                 for order in Order::ALL {
                     let f = of(order, false);
-                    print!(" | {} {:4.1}% {:5.1}%", order.name(), f.median * 100., f.p90 * 100.);
+                    print!(
+                        " | {} {:4.1}% {:5.1}%",
+                        order.name(),
+                        f.median * 100.,
+                        f.p90 * 100.
+                    );
                 }
                 let e = Errors::over(&found.compared, |p| !p.fitted).unwrap();
-                print!(" || {:4.1}% {:5.1}% {:6.1}%", e.median * 100., e.p90 * 100., e.worst * 100.);
+                print!(
+                    " || {:4.1}% {:5.1}% {:6.1}%",
+                    e.median * 100.,
+                    e.p90 * 100.,
+                    e.worst * 100.
+                );
                 ours.extend(found.compared.iter().filter(|p| !p.fitted).copied());
             } else {
                 everything.extend(found.compared.iter().copied());
@@ -50,9 +75,18 @@ fn main() {
                 for order in Order::ALL {
                     println!("{} ln(model/measured) in %", order.name());
                     for aus in 1..=7 {
-                        let line: Vec<String> = found.compared.iter().rev()
+                        let line: Vec<String> = found
+                            .compared
+                            .iter()
+                            .rev()
                             .filter(|p| p.place.order == order && p.place.aus == aus)
-                            .map(|p| format!("{:7.1}{:5.0}", p.measured_ns / 1e6, (p.modelled_ns / p.measured_ns).ln() * 100.))
+                            .map(|p| {
+                                format!(
+                                    "{:7.1}{:5.0}",
+                                    p.measured_ns / 1e6,
+                                    (p.modelled_ns / p.measured_ns).ln() * 100.
+                                )
+                            })
                             .collect();
                         println!("{aus} {}", line.join(" "));
                     }
@@ -62,7 +96,13 @@ fn main() {
     }
     for (what, points) in [("all points", &everything), ("not fitted", &ours)] {
         if let Some(e) = Errors::over(points, |_| true) {
-            println!("{what}: {} points, {:.1}% {:.1}% worst {:.1}%", e.points, e.median * 100., e.p90 * 100., e.worst * 100.);
+            println!(
+                "{what}: {} points, {:.1}% {:.1}% worst {:.1}%",
+                e.points,
+                e.median * 100.,
+                e.p90 * 100.,
+                e.worst * 100.
+            );
         }
     }
 }
@@ -71,7 +111,10 @@ fn main() {
 fn drop_nulls(value: &mut serde_json::Value) {
     use serde_json::Value;
     let holed = |value: &Value| {
-        value.is_null() || value.as_array().is_some_and(|list| list.iter().any(Value::is_null))
+        value.is_null()
+            || value
+                .as_array()
+                .is_some_and(|list| list.iter().any(Value::is_null))
     };
     match value {
         Value::Array(list) => {

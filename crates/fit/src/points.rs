@@ -105,11 +105,7 @@ impl Compared {
 }
 
 /// Every measured point that the model has too.
-pub fn compare(
-    measured: &Curves,
-    modelled: &Curves,
-    block_sizes: Option<&[u64]>,
-) -> Vec<Compared> {
+pub fn compare(measured: &Curves, modelled: &Curves, block_sizes: Option<&[u64]>) -> Vec<Compared> {
     points(measured, None)
         .into_iter()
         .filter_map(|point| {

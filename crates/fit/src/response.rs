@@ -4,11 +4,11 @@
 //! of a translation layer depends on them. So a run with all figures at a reference and one
 //! more for each figure doubled give the time of every point for any figures.
 
-use crate::points::{Point, time_at};
+use crate::points::{Order, Point, time_at};
 use crate::shape::{Free, Shape, TRIAL_CAPACITY, Unit};
 use crate::solve::Row;
 use whichfs_curves::Curves;
-use whichfs_curves::flashbench::write_curves_of;
+use whichfs_curves::flashbench::{OPEN_AUS_MOST, write_curves_of};
 
 /// Rows for the `points`; `None` where the shape is no card.
 pub(crate) fn rows(
@@ -21,17 +21,26 @@ pub(crate) fn rows(
     let factor = free.last().is_some_and(|last| last.unit == Unit::Percent);
     let linear = free.len() - usize::from(factor);
     let mut at = rounded(free, reference);
-    let plain = |at: &[f64]| run(shape, free, at, seed).map(|curves| times(&curves, points));
+    let plain =
+        |at: &[f64]| run(shape, free, at, points, seed).map(|curves| times(&curves, points));
     if factor {
         at[linear] = 1.0;
     }
     let base = plain(&at)?;
-    let slopes = slopes(&at, linear, &base, &plain)?;
+    let all: Vec<usize> = (0..linear).collect();
+    let slopes = slopes(&at, &all, &base, &plain)?;
     let extra = if factor {
         at[linear] = 2.0;
         let doubled = plain(&at)?;
-        let steeper = self::slopes(&at, linear, &doubled, &plain)?;
-        Some(steeper)
+        // The factor multiplies programming and what comes before it, nothing else.
+        let of_writing = |j: &usize| free[*j].path.starts_with("write.");
+        let affected: Vec<usize> = (0..linear).filter(of_writing).collect();
+        let mut extra = vec![vec![0.0; points.len()]; linear];
+        let steeper = self::slopes(&at, &affected, &doubled, &plain)?;
+        for (j, steep) in affected.into_iter().zip(steeper) {
+            extra[j] = steep.iter().zip(&slopes[j]).map(|(e, c)| e - c).collect();
+        }
+        Some(extra)
     } else {
         None
     };
@@ -41,7 +50,7 @@ pub(crate) fn rows(
         Row {
             constant: base[i] - explained,
             factored: extra.as_ref().map_or_else(Vec::new, |extra| {
-                extra.iter().zip(&of_points).map(|(e, c)| e[i] - c).collect()
+                extra.iter().map(|of_figure| of_figure[i]).collect()
             }),
             linear: of_points,
             measured_ns: points[i].ns,
@@ -50,19 +59,23 @@ pub(crate) fn rows(
     Some((0..points.len()).map(row).collect())
 }
 
-/// How much the time of each point grows with each of the first `linear` figures.
+/// How much the time of each point grows with each of `figures`.
 fn slopes(
     at: &[f64],
-    linear: usize,
+    figures: &[usize],
     base: &[f64],
     plain: &impl Fn(&[f64]) -> Option<Vec<f64>>,
 ) -> Option<Vec<Vec<f64>>> {
-    (0..linear)
-        .map(|j| {
+    figures
+        .iter()
+        .map(|&j| {
             let mut more = at.to_vec();
             more[j] *= 2.0;
             let reached = plain(&more)?;
-            let slope = reached.iter().zip(base).map(|(more, less)| (more - less) / at[j]);
+            let slope = reached
+                .iter()
+                .zip(base)
+                .map(|(more, less)| (more - less) / at[j]);
             Some(slope.collect())
         })
         .collect()
@@ -83,9 +96,14 @@ fn rounded(free: &[Free], reference: &[f64]) -> Vec<f64> {
 }
 
 /// The shape with these figures under flashbench.
-pub(crate) fn run(shape: &Shape, free: &[Free], theta: &[f64], seed: u64) -> Option<Curves> {
+fn run(shape: &Shape, free: &[Free], theta: &[f64], points: &[Point], seed: u64) -> Option<Curves> {
     let profile = shape.sheet(free, theta, TRIAL_CAPACITY).profile().ok()?;
-    write_curves_of(&profile, seed).ok()
+    let most = Order::ALL.map(|order| {
+        let of_order = points.iter().filter(|point| point.place.order == order);
+        let most = of_order.map(|point| point.place.aus).max();
+        most.unwrap_or(0).min(OPEN_AUS_MOST)
+    });
+    write_curves_of(&profile, seed, most).ok()
 }
 
 fn times(curves: &Curves, points: &[Point]) -> Vec<f64> {

@@ -1,15 +1,13 @@
 //! The search for a shape: from a start for each family, one figure after the other.
 
-use crate::points::{Order, Point};
+use crate::points::{Order, Place, Point};
 use crate::response;
 use crate::shape::{self, Free, Shape};
 use crate::solve::{Prior, Solution, solve};
 use whichfs_card::Family;
 
-/// Passes over all figures of a shape.
-const PASSES: usize = 2;
 /// What a family may be behind the best and still be refined.
-const REFINE_WITHIN: f64 = 1.6;
+const REFINE_WITHIN: f64 = 1.4;
 
 /// A shape with its fitted figures.
 #[derive(Clone, Debug)]
@@ -18,11 +16,14 @@ pub(crate) struct Candidate {
     pub free: Vec<Free>,
     pub solution: Solution,
     pub cost: f64,
+    /// Sizes, counts and switches that the points decided.
+    pub chosen: Vec<&'static str>,
 }
 
 /// The search over shapes for one card.
 pub(crate) struct Search<'a> {
     points: &'a [Point],
+    hints: Hints,
     seed: u64,
     tried: Vec<(Shape, Option<Candidate>)>,
 }
@@ -31,6 +32,7 @@ impl Search<'_> {
     pub fn new(points: &[Point], seed: u64) -> Search<'_> {
         Search {
             points,
+            hints: Hints::new(points),
             seed,
             tried: Vec::new(),
         }
@@ -44,7 +46,9 @@ impl Search<'_> {
             .filter_map(|(_, family)| self.try_shape(&first(*family, slots)))
             .collect();
         found.sort_by(|a, b| a.cost.total_cmp(&b.cost));
-        let most = found.first().map_or(0.0, |best| best.cost * REFINE_WITHIN + 5.0);
+        let most = found
+            .first()
+            .map_or(0.0, |best| best.cost * REFINE_WITHIN + 5.0);
         let mut refined: Vec<Candidate> = found
             .into_iter()
             .map(|candidate| match candidate.cost <= most {
@@ -57,22 +61,22 @@ impl Search<'_> {
     }
 
     fn refine(&mut self, mut best: Candidate) -> Candidate {
-        for _ in 0..PASSES {
-            let before = best.cost;
-            for path in figures(&best.shape) {
-                for value in alternatives(&best.shape, path, self.points) {
-                    let shape = changed(&best.shape, path, value);
-                    if let Some(candidate) = self.try_shape(&shape)
-                        && candidate.cost < best.cost
-                    {
-                        best = candidate;
-                    }
+        let mut chosen = Vec::new();
+        for path in figures(&best.shape) {
+            let values = alternatives(&best.shape, path, &self.hints);
+            if !values.is_empty() && !chosen.contains(&path) {
+                chosen.push(path);
+            }
+            for value in values {
+                let shape = changed(&best.shape, path, value);
+                if let Some(candidate) = self.try_shape(&shape)
+                    && candidate.cost < best.cost
+                {
+                    best = candidate;
                 }
             }
-            if best.cost >= before {
-                break;
-            }
         }
+        best.chosen = chosen;
         best
     }
 
@@ -98,6 +102,7 @@ impl Search<'_> {
             free,
             solution,
             cost,
+            chosen: Vec::new(),
         })
     }
 }
@@ -169,7 +174,7 @@ fn first(family: Family, [linear, random]: [u64; 2]) -> Shape {
 
 /// The figures that refining tries, those that matter most first.
 fn figures(shape: &Shape) -> Vec<&'static str> {
-    let mut paths = vec!["reader.max_bytes", "write.coalesce"];
+    let mut paths = vec!["write.coalesce", "reader.max_bytes"];
     match shape.family {
         Family::LogBlock => paths.extend([
             "log_block.small_write_bytes",
@@ -185,29 +190,86 @@ fn figures(shape: &Shape) -> Vec<&'static str> {
         ]),
         Family::PageMap => paths.push("page_map.streams"),
     }
-    paths.push("write.program_bytes");
+    // The reader once more: what was taken for it may be explained by now, or the reverse.
+    paths.extend(["write.program_bytes", "reader.max_bytes"]);
     paths
 }
 
-/// Values of a figure to try.
-fn alternatives(shape: &Shape, path: &'static str, points: &[Point]) -> Vec<u64> {
+/// Values of a figure to try; none where the points speak against it at once.
+fn alternatives(shape: &Shape, path: &'static str, hints: &Hints) -> Vec<u64> {
     let now = shape.value(path);
     let neighbours = [now.saturating_sub(1).max(1), (now + 1).min(8)];
-    let many_sizes = points.iter().any(|point| point.place.bytes == 8 << 10);
-    match path {
-        "reader.max_bytes" => vec![0, 64 << 10, 120 << 10],
-        "write.coalesce" => vec![0, 1],
-        "write.program_bytes" if many_sizes => vec![8 << 10, 16 << 10, 32 << 10],
-        "log_block.small_write_bytes" => vec![0, 8 << 10],
-        "log_block.small_write_jumps" if shape.value("log_block.small_write_bytes") > 0 => {
-            vec![0, 1]
+    let values: &[u64] = match path {
+        "reader.max_bytes" if hints.cut => &[0, 64 << 10, 120 << 10],
+        "write.coalesce" if hints.joined => &[0, 1],
+        "write.program_bytes" if hints.many_sizes => &[8 << 10, 16 << 10, 32 << 10],
+        "log_block.small_write_bytes" if hints.small => &[0, 8 << 10],
+        "log_block.small_write_jumps" if shape.value("log_block.small_write_bytes") > 0 => &[0, 1],
+        "log_block.log_percent" => &[100, 50, 34, 25],
+        "update_block.small_bytes" if hints.many_sizes => &[4 << 10, 8 << 10, 16 << 10],
+        "update_block.group_bytes" => &[256 << 10, 512 << 10, 1 << 20],
+        "page_map.streams" => &[0, 2, 3, 4, 5, 6],
+        "geometry.open_aus_linear" | "geometry.open_aus_random" => &neighbours,
+        _ => &[],
+    };
+    values
+        .iter()
+        .copied()
+        .filter(|value| *value != now)
+        .collect()
+}
+
+/// What some points say at once, so that less needs to be tried.
+#[derive(Clone, Copy, Debug)]
+struct Hints {
+    /// Sizes between those of a sparse fit are there.
+    many_sizes: bool,
+    /// Large writes may be cut on their way: they take at least as long as their parts.
+    cut: bool,
+    /// Contiguous small writes may be joined: they are much faster in one AU than in two.
+    joined: bool,
+    /// Small writes may go to an area of their own: slow as such, or unmoved by the number
+    /// of AUs that others suffer from.
+    small: bool,
+}
+
+impl Hints {
+    fn new(points: &[Point]) -> Hints {
+        let sizes = || points.iter().map(|point| point.place.bytes);
+        let least = sizes().min().unwrap_or(0);
+        let near = |wanted: u64| {
+            sizes()
+                .min_by_key(|bytes| bytes.abs_diff(wanted))
+                .unwrap_or(0)
+        };
+        let [middle, large] = [64 << 10, 1 << 20].map(near);
+        let at = |aus: u32, bytes: u64| {
+            let of = |point: &&Point| {
+                let Place {
+                    order,
+                    aus: n,
+                    bytes: b,
+                } = point.place;
+                (order, n, b) == (Order::Linear, aus, bytes)
+            };
+            points.iter().find(of).map(|point| point.ns)
+        };
+        let ratio = |a: Option<f64>, b: Option<f64>| Some(a? / b?);
+        let parts = 0.94 * large as f64 / middle as f64;
+        let most = points
+            .iter()
+            .map(|point| point.place.aus)
+            .max()
+            .unwrap_or(1);
+        let grown = |bytes| ratio(at(most, bytes), at(2, bytes));
+        let immune = grown(middle).is_some_and(|grown| grown > 3.0)
+            && grown(least).is_some_and(|grown| grown < 2.0);
+        Hints {
+            many_sizes: sizes().any(|bytes| bytes == 8 << 10),
+            cut: ratio(at(1, large), at(1, middle)).is_none_or(|times| times > parts),
+            joined: ratio(at(1, least), at(2, least)).is_none_or(|times| times < 0.7),
+            small: immune || ratio(at(2, least), at(2, middle)).is_none_or(|times| times > 1.2),
         }
-        "log_block.log_percent" => vec![100, 50, 34, 25],
-        "update_block.small_bytes" if many_sizes => vec![4 << 10, 8 << 10, 16 << 10],
-        "update_block.group_bytes" => vec![256 << 10, 512 << 10, 1 << 20],
-        "page_map.streams" => vec![0, 2, 3, 4, 5, 6],
-        "geometry.open_aus_linear" | "geometry.open_aus_random" => neighbours.to_vec(),
-        _ => Vec::new(),
     }
 }
 

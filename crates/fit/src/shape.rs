@@ -6,8 +6,6 @@ use crate::solve::Prior;
 use std::collections::BTreeMap;
 use whichfs_card::Family;
 
-/// A page: the unit that times are stated in relation to.
-pub(crate) const PAGE_BYTES: f64 = 16_384.0;
 /// Capacity of the cut-down card on which shapes are tried, in bytes.
 pub(crate) const TRIAL_CAPACITY: u64 = 512 << 20;
 
@@ -75,12 +73,7 @@ impl Unit {
 }
 
 /// `pages` times what a page takes, give or take `sigma`.
-const fn in_pages(
-    path: &'static str,
-    ln_pages: f64,
-    sigma: f64,
-    why: &'static str,
-) -> Free {
+const fn in_pages(path: &'static str, ln_pages: f64, sigma: f64, why: &'static str) -> Free {
     Free {
         path,
         unit: Unit::Micros,
@@ -95,12 +88,7 @@ const fn in_pages(
 }
 
 /// A rate of about `exp(-ln_times)` times the write rate.
-const fn like_writing(
-    path: &'static str,
-    ln_times: f64,
-    sigma: f64,
-    why: &'static str,
-) -> Free {
+const fn like_writing(path: &'static str, ln_times: f64, sigma: f64, why: &'static str) -> Free {
     Free {
         path,
         unit: Unit::Rate,
@@ -163,7 +151,12 @@ impl Shape {
             like_writing("copy.rate_bytes_per_s", 0.0, 0.5, "flash.md 2.3.5"),
         ];
         if self.has("reader.max_bytes") {
-            free.push(in_pages("reader.command_us", -1.0, 1.0, "cards of the data"));
+            free.push(in_pages(
+                "reader.command_us",
+                0.2,
+                0.7,
+                "cards of the data behind a reader",
+            ));
         }
         match self.family {
             Family::LogBlock => {
@@ -178,6 +171,14 @@ impl Shape {
                 free.push(RANDOM);
             }
             Family::UpdateBlock => {
+                if self.value("geometry.open_aus_linear") < 8 {
+                    free.push(in_pages(
+                        "update_block.whole_us",
+                        5.8,
+                        0.6,
+                        "cards of family S in the data with a limit of open AUs",
+                    ));
+                }
                 free.push(in_pages(
                     "update_block.small_us",
                     0.5,
@@ -186,7 +187,7 @@ impl Shape {
                 ));
                 free.push(like_writing(
                     "update_block.group_rate_bytes_per_s",
-                    0.3,
+                    0.5,
                     0.5,
                     "cards of family S in the data",
                 ));
@@ -266,6 +267,7 @@ pub(crate) fn start(family: Family) -> Shape {
         }
         Family::UpdateBlock => {
             fixed.insert("update_block.small_bytes", 8 << 10);
+            fixed.insert("update_block.small_area_bytes", 4 << 20);
             fixed.insert("update_block.group_bytes", 512 << 10);
         }
         Family::PageMap => {
@@ -284,8 +286,15 @@ impl Shape {
         let mut oddity = 0.0;
         for (path, value) in &self.fixed {
             let odd = match *path {
-                "reader.max_bytes" => *value > 0,
+                "reader.max_bytes" if *value > 0 => {
+                    oddity += 1.0;
+                    false
+                }
                 "write.coalesce" => *value > 0,
+                "update_block.group_bytes" if *value != 512 << 10 => {
+                    oddity += 1.7;
+                    true
+                }
                 "log_block.small_write_bytes" => *value > 0,
                 "page_map.streams" => *value > 0,
                 _ => false,

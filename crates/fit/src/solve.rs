@@ -6,6 +6,8 @@
 //! reweighting; ρ is quadratic for small errors and linear for large ones, since logs have
 //! outliers. What no point determines stays at its prior.
 
+use crate::reads::median;
+
 /// Errors above this (6 %) count linearly: about the spread of repeated runs in the logs.
 const SCALE: f64 = 0.06;
 /// Points of a curve are not independent of each other: what their number counts for.
@@ -44,6 +46,8 @@ pub(crate) struct Solution {
     pub informed: Vec<f64>,
     /// What was minimised.
     pub cost: f64,
+    /// Median |ln(model / measured)| over the rows.
+    pub typical_error: f64,
 }
 
 impl Row {
@@ -96,8 +100,13 @@ pub(crate) fn solve(rows: &[Row], priors: &[Prior], limits: &[(f64, f64)]) -> So
         let reached = cost_of(rows, priors, &next);
         if reached < cost {
             let gain = cost - reached;
+            let promised: f64 = gradient.iter().zip(&step).map(|(g, s)| g * s).sum::<f64>() / 2.0;
             (x, cost) = (next, reached);
-            damping = (damping / 5.0).max(1e-9);
+            damping = match gain / promised.max(1e-12) {
+                ..0.3 => damping * 3.0,
+                0.3..0.7 => damping,
+                _ => (damping / 5.0).max(1e-9),
+            };
             if gain < 1e-7 * (1.0 + cost) {
                 break;
             }
@@ -125,11 +134,18 @@ fn finish(rows: &[Row], priors: &[Prior], x: Vec<f64>, cost: f64) -> Solution {
         spread.push(variance.sqrt());
         informed.push((1.0 - variance / (prior.sigma * prior.sigma)).clamp(0.0, 1.0));
     }
+    let theta: Vec<f64> = x.iter().map(|x| x.exp()).collect();
+    let mut slopes = vec![0.0; x.len()];
+    let errors = rows
+        .iter()
+        .map(|row| (row.time(&theta, &mut slopes) / row.measured_ns).ln());
+    let typical_error = median(errors.map(f64::abs).collect()).unwrap_or(0.0);
     Solution {
-        theta: x.iter().map(|x| x.exp()).collect(),
+        theta,
         spread,
         informed,
         cost,
+        typical_error,
     }
 }
 
