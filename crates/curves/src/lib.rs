@@ -5,8 +5,8 @@
 
 mod curves;
 mod device;
-pub mod flashbench;
 pub mod draw;
+pub mod flashbench;
 pub mod logs;
 mod modelled;
 

@@ -26,7 +26,9 @@ pub fn bytes(text: &str) -> Result<u64, String> {
 pub fn request_bytes(text: &str) -> Result<u64, String> {
     let found = bytes(text)?;
     if found == 0 || found % 512 != 0 || found > 64 << 20 {
-        return Err(format!("found {text:?}; expected a multiple of 512 up to 64M"));
+        return Err(format!(
+            "found {text:?}; expected a multiple of 512 up to 64M"
+        ));
     }
     Ok(found)
 }

@@ -188,7 +188,14 @@ pub fn attached(json: bool) -> Outcome<u8> {
             Nanos(one.delivery.p99_ns).to_string(),
         ]
     });
-    let head = ["device", "card", "capacity", "speed", "written", "late (p99)"];
+    let head = [
+        "device",
+        "card",
+        "capacity",
+        "speed",
+        "written",
+        "late (p99)",
+    ];
     output::text_line(&table::text(&head, rows.collect()))?;
     Ok(0)
 }

@@ -6,8 +6,8 @@ use crate::cli::{CardListArgs, SortKey};
 use crate::failure::{Failure, Kind, Outcome};
 use crate::output;
 use serde::Serialize;
-use whichfs_curves::{draw, flashbench};
 use whichfs_card::{Family, Figure, Interface, Profile, builtin};
+use whichfs_curves::{draw, flashbench};
 use whichfs_units::{Bytes, Nanos};
 
 /// A line of `card list`.
@@ -50,8 +50,15 @@ pub fn list(args: &CardListArgs) -> Outcome<u8> {
     }
     let wanted = args.pattern.as_deref().unwrap_or_default().to_lowercase();
     lines.retain(|line| {
-        let fields = [line.name.as_str(), line.title.as_str(), line.interface, line.family];
-        fields.iter().any(|field| field.to_lowercase().contains(&wanted))
+        let fields = [
+            line.name.as_str(),
+            line.title.as_str(),
+            line.interface,
+            line.family,
+        ];
+        fields
+            .iter()
+            .any(|field| field.to_lowercase().contains(&wanted))
     });
     if lines.is_empty() {
         return Err(Failure::new(

@@ -22,7 +22,7 @@ pub fn run(args: &CurvesArgs) -> Outcome<u8> {
         save(path, &draw::svg(&card.name, &curves))?;
     }
     if args.json {
-        output::text_line(logs::json_text([(card.name.as_str(), &curves)]).trim_end())?;
+        output::text_line(logs::json_text(&card.name, &curves).trim_end())?;
     } else if args.flashbench {
         output::text_line(logs::flashbench_text(&curves).trim_end())?;
     } else {

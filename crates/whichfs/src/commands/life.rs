@@ -97,7 +97,10 @@ fn write(card: &mut Card, span: u64, bytes: u64, args: &LifeArgs) {
             LifeOrder::Random => rng.below(places),
             LifeOrder::Sequential => at % places,
         };
-        card.submit(card.busy_until(), &Request::write(place * args.block, args.block));
+        card.submit(
+            card.busy_until(),
+            &Request::write(place * args.block, args.block),
+        );
     }
 }
 

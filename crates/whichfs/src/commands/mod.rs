@@ -11,6 +11,7 @@ pub mod fit;
 pub mod fs;
 pub mod kernel;
 pub mod life;
+mod logs;
 pub mod probe;
 mod probe_progress;
 mod table;

@@ -2,7 +2,7 @@
 
 use super::curves::save;
 use super::probe_progress::Watcher;
-use super::table;
+use super::{logs, table};
 use crate::cards;
 use crate::cli::{ProbeArgs, WriteHow};
 use crate::failure::{Failure, Outcome};
@@ -12,7 +12,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use whichfs_card::{Card, builtin};
-use whichfs_curves::{Device, Modelled, flashbench, logs};
+use whichfs_curves::logs::align_text;
+use whichfs_curves::{Curves, Device, Modelled, flashbench};
 use whichfs_here::{Access, Raw, Roots, target};
 use whichfs_probe::{Budget, Evidence, Finding, Findings, Options, Quantity, Value, Writing};
 use whichfs_units::{Bytes, Nanos};
@@ -30,6 +31,10 @@ Examples:
 A device that is mounted, in use or the system's own is refused. Without --write nothing is
 written.";
 
+/// What `flashbench -a` reads at a time, and how often at each place, if it is not told.
+const ALIGN_BLOCK: u64 = 1024;
+const ALIGN_TRIES: u32 = 8;
+
 /// Probes a card, or interprets a log.
 pub fn run(args: &ProbeArgs) -> Outcome<u8> {
     if let Some(log) = &args.from {
@@ -40,8 +45,15 @@ pub fn run(args: &ProbeArgs) -> Outcome<u8> {
     };
     let mut device = open(name, args)?;
     if args.flashbench_compatible {
-        let table = flashbench::align_of(&mut *device).map_err(Failure::environment)?;
-        return output::text_line(logs::align_text(&table).trim_end()).map(|()| 0);
+        let table = flashbench::align(&mut *device, ALIGN_BLOCK, ALIGN_TRIES);
+        let lines = table.map_err(Failure::environment)?.into_iter();
+        let curves = Curves {
+            align: lines
+                .map(|(boundary, line)| (boundary, vec![line]))
+                .collect(),
+            ..Curves::default()
+        };
+        return output::text_line(align_text(&curves).trim_end()).map(|()| 0);
     }
     if args.capacity {
         return super::capacity::run(&mut *device, args);
@@ -54,8 +66,7 @@ pub fn run(args: &ProbeArgs) -> Outcome<u8> {
         eprintln!("whichfs: {failed}");
     }
     if let Some(path) = &args.save {
-        let stem = path.file_stem().and_then(|stem| stem.to_str());
-        save(path, &findings.to_profile(stem.unwrap_or("probed")))?;
+        save(path, &findings.to_profile())?;
     }
     show(args, name, &findings)
 }
@@ -143,30 +154,14 @@ fn budget(parts: &[String]) -> Outcome<Budget> {
 }
 
 fn interpret(args: &ProbeArgs, log: &Path) -> Outcome<u8> {
-    let name = log.display().to_string();
-    let text = std::fs::read(log).map_err(|error| Failure::input(format!("{name}: {error}")))?;
-    let options = logs::Options {
-        run: args.run.clone(),
-        ..logs::Options::default()
-    };
-    let reading = logs::read_with(&name, text, &options).map_err(Failure::input)?;
-    let run = match reading.runs.as_slice() {
-        [run] => run,
-        runs => {
-            let names: Vec<&str> = runs.iter().map(|run| run.name.as_str()).collect();
-            return Err(Failure::input(format!(
-                "{name} holds {} runs; choose one with --run: {}",
-                runs.len(),
-                names.join(", ")
-            )));
-        }
-    };
+    let runs = logs::read(&[log.to_owned()], args.run.as_deref(), args.json)?;
+    let run = logs::only(runs)?;
     show(args, &run.name, &whichfs_probe::interpret(&run.curves))
 }
 
 fn show(args: &ProbeArgs, name: &str, findings: &Findings) -> Outcome<u8> {
     if let Some(path) = &args.plot {
-        save(path, &whichfs_probe::svg(name, findings))?;
+        save(path, &whichfs_probe::svg(findings))?;
     }
     if args.json {
         output::json(findings)?;
@@ -174,7 +169,10 @@ fn show(args: &ProbeArgs, name: &str, findings: &Findings) -> Outcome<u8> {
         output::text_line(&text(name, findings))?;
     }
     // What ended early still told something; nothing at all is a "no".
-    let any = findings.values.values().any(|finding| finding.value.is_some());
+    let any = findings
+        .values
+        .values()
+        .any(|finding| finding.value.is_some());
     Ok(u8::from(!any))
 }
 
@@ -186,17 +184,28 @@ fn text(name: &str, findings: &Findings) -> String {
         .filter(|(_, finding)| finding.value.is_some())
         .map(|(name, finding)| {
             let confidence = format!("{:.0} %", finding.confidence * 100.0);
-            vec![words(&name), value(&name, finding), confidence, finding.evidence.clone()]
+            vec![
+                words(&name),
+                value(&name, finding),
+                confidence,
+                finding.evidence.clone(),
+            ]
         });
-    out.push_str(&table::text(&["", "value", "sure", "evidence"], rows.collect()));
-    let plot = whichfs_probe::plot(findings, output::width());
+    out.push_str(&table::text(
+        &["", "value", "sure", "evidence"],
+        rows.collect(),
+    ));
+    let plot = whichfs_probe::plot(findings, false);
     if !plot.is_empty() {
         out.push_str(&format!("\n\n{plot}"));
     }
     out.push_str(&unknown(findings));
     for drift in &findings.drift {
         let share = (drift.slowdown - 1.0) * 100.0;
-        out.push_str(&format!("\n{}s took {share:+.0} % at the end: {}", drift.what, drift.evidence));
+        out.push_str(&format!(
+            "\n{}s took {share:+.0} % at the end: {}",
+            drift.what, drift.evidence
+        ));
     }
     for note in &findings.notes {
         out.push_str(&format!("\n{note}"));
