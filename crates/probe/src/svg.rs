@@ -138,7 +138,7 @@ fn turns(measured: &Evidence) -> Option<Panel> {
     counts.dedup();
     let series: Vec<Series> = tests
         .into_iter()
-        .filter_map(|(name, test)| {
+        .map(|(name, test)| {
             let points = counts.iter().enumerate().filter_map(|(at, count)| {
                 let turns = test?.turns.iter().filter(|turn| turn.aus == *count);
                 let times: Vec<f64> = turns
@@ -152,10 +152,8 @@ fn turns(measured: &Evidence) -> Option<Panel> {
                     .collect();
                 Some((at, median(&times)? / 1e3, 0.0))
             });
-            Some(Series {
-                name,
-                points: points.collect(),
-            })
+            let points = points.collect();
+            Series { name, points }
         })
         .filter(|series| !series.points.is_empty())
         .collect();
