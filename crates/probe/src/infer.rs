@@ -306,25 +306,51 @@ pub(crate) fn best(streams: &Streams, drifts: bool, what: &str) -> (Finding, Fin
     )
 }
 
-/// The closest rates that never fall (pool adjacent violators): larger requests are not
-/// slower, so what falls is noise.
+/// Rates with noise removed: of large requests most follow t = t0 + size / rate, so where
+/// all but one do within 15 %, these are read off the line.
 fn smooth(rates: &[(u64, f64)]) -> Vec<(u64, f64)> {
-    let mut pools: Vec<(f64, usize)> = Vec::new();
-    for (_, rate) in rates {
-        pools.push((*rate, 1));
-        while pools.len() > 1 && pools[pools.len() - 2].0 > pools[pools.len() - 1].0 {
-            let (upper, more) = pools.pop().unwrap_or_default();
-            if let Some((lower, count)) = pools.last_mut() {
-                let sum = *lower * *count as f64 + upper * more as f64;
-                *count += more;
-                *lower = sum / *count as f64;
+    const FROM: u64 = 32 << 10;
+    const CLOSE: f64 = 0.15;
+    let mut used: Vec<(f64, f64)> = rates
+        .iter()
+        .filter(|(size, _)| *size >= FROM)
+        .map(|(size, rate)| (*size as f64, *size as f64 / rate))
+        .collect();
+    for _ in 0..2 {
+        let Some((start, slope)) = line(&used) else {
+            break;
+        };
+        let off = |(size, time): &(f64, f64)| ((start + slope * size) / time - 1.0).abs();
+        let worst = (0..used.len()).max_by(|a, b| off(&used[*a]).total_cmp(&off(&used[*b])));
+        match worst {
+            Some(worst) if off(&used[worst]) > CLOSE => drop(used.remove(worst)),
+            _ => {
+                let of = |size: u64, rate: f64| match size {
+                    ..FROM => rate,
+                    _ => size as f64 / (start + slope * size as f64),
+                };
+                return rates.iter().map(|(s, r)| (*s, of(*s, *r))).collect();
             }
         }
     }
-    let flat = pools
-        .into_iter()
-        .flat_map(|(rate, count)| std::iter::repeat_n(rate, count));
-    rates.iter().map(|rate| rate.0).zip(flat).collect()
+    rates.to_vec()
+}
+
+/// Start and slope of the line that is closest to the points, each relative to its height.
+fn line(points: &[(f64, f64)]) -> Option<(f64, f64)> {
+    let (mut ww, mut wx, mut wxx, mut wy, mut wxy) = (0.0, 0.0, 0.0, 0.0, 0.0);
+    for (x, y) in points {
+        let weight = 1.0 / (y * y);
+        ww += weight;
+        wx += weight * x;
+        wxx += weight * x * x;
+        wy += weight * y;
+        wxy += weight * x * y;
+    }
+    let below = ww * wxx - wx * wx;
+    let slope = (ww * wxy - wx * wy) / below;
+    let start = (wy - slope * wx) / ww;
+    (points.len() >= 4 && slope > 0.0 && start >= 0.0).then_some((start, slope))
 }
 
 /// Ratio of the rates of two regions at large sizes, where it is not one.

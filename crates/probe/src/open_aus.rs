@@ -32,14 +32,6 @@ const COPY_PART: f64 = 0.2;
 /// Visits of one AU at most.
 const VISITS_MAX: u64 = 20;
 
-/// Slow writes among usual ones from which on the test is made with patience.
-const MILD: usize = 2;
-/// Writes after which a card has forgotten AUs that are no longer written: WB1 and its like
-/// keep an AU's place for some tens of writes.
-const FORGET: usize = 80;
-/// Writes that are counted then: one in thirty is slow with one AU of ten too many.
-const COUNTED: usize = 120;
-
 /// Order of the writes within an AU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
@@ -59,12 +51,6 @@ pub(crate) struct Trial {
     visits: BTreeMap<u64, u64>,
     /// Places in the order in which they came into use.
     used: Vec<u64>,
-    /// Whether the AU is known, so that places can be written to their end.
-    known_au: bool,
-    /// Slow writes among usual ones so far: not all that is too many copies.
-    mild: usize,
-    /// Whether AUs have data for certain, so that a mild card is worth patience.
-    patient: bool,
     /// Whether `slow_us` is still that of one AU alone, and not of several in turns.
     alone: bool,
 }
@@ -73,12 +59,7 @@ impl Trial {
     /// For AUs of `au_bytes`; where that is not known little of each is used, as places may
     /// lie anywhere in an AU.
     pub fn new(bench: &mut Bench, order: Order, au_bytes: Option<u64>) -> Trial {
-        let whole = au_bytes.unwrap_or(MIB / 2);
-        let blocks = match order {
-            // To its end: a card may take an AU begun anew for random writes.
-            Order::Linear => (whole / BLOCK).max(4),
-            Order::Random => (whole.min(2 * MIB) / BLOCK).max(4) / 2 * 2,
-        };
+        let blocks = (au_bytes.unwrap_or(MIB / 2).min(2 * MIB) / BLOCK).max(4) / 2 * 2;
         let mut offsets: Vec<u64> = (0..blocks).map(|at| at * BLOCK).collect();
         if order == Order::Random {
             bench.rng.shuffle(&mut offsets);
@@ -95,9 +76,6 @@ impl Trial {
             slow_alone: 0.0,
             visits: BTreeMap::new(),
             used: Vec::new(),
-            known_au: au_bytes.is_some(),
-            mild: 0,
-            patient: false,
             alone: true,
         }
     }
@@ -189,61 +167,8 @@ impl Trial {
         Ok(())
     }
 
-    /// Whether the card is one that keeps some AUs open and copies now and then for others.
-    fn careful(&self) -> bool {
-        self.order == Order::Linear && self.patient
-    }
-
-    /// Whether copies are so few that AUs with data and patience are needed to count them.
-    fn puzzling(&self) -> bool {
-        self.order == Order::Linear && self.known_au && self.mild >= MILD && !self.patient
-    }
-
-    /// Visits `bases` in turns until those that were open before are forgotten, then counts.
-    fn careful_turn(
-        &mut self,
-        bench: &mut Bench,
-        bases: &[u64],
-        region: u32,
-    ) -> Result<Turn, Halt> {
-        let (mut fast, mut slow) = (Vec::new(), Vec::new());
-        for write in 0..FORGET + COUNTED {
-            let base = bases[write % bases.len()];
-            let Some(us) = self.visit(bench, base)? else {
-                continue;
-            };
-            if us > self.slow_us {
-                &mut slow
-            } else {
-                &mut fast
-            }
-            .push(us);
-            // One that copies for each write needs no patience.
-            if slow.len() >= 6 && write > bases.len() && slow.len() * 10 > fast.len() * 23 {
-                break;
-            }
-            if write + 1 == FORGET {
-                fast.clear();
-                slow.clear();
-            }
-        }
-        bench.release();
-        Ok(Turn {
-            aus: bases.len() as u32,
-            writes: (fast.len() + slow.len()) as u32,
-            slow: slow.len() as u32,
-            too_many: slow.len() * 30 > fast.len() + slow.len(),
-            fast_us: median(&fast).unwrap_or(0.0),
-            slow_us: median(&slow).unwrap_or(0.0),
-            region,
-        })
-    }
-
     /// Visits `bases` in turns until it is clear whether they are too many.
     pub fn turn(&mut self, bench: &mut Bench, bases: &[u64], region: u32) -> Result<Turn, Halt> {
-        if self.careful() {
-            return self.careful_turn(bench, bases, region);
-        }
         let visits = (1 + 13_u64.div_ceil(bases.len() as u64)).min(3);
         self.hold(bench, bases, visits)?;
         let rare = (1.3 * self.slow_alone).clamp(0.05, 0.5);
@@ -274,9 +199,6 @@ impl Trial {
             Verdict::Rare => false,
             Verdict::Open => slow.len() as f64 > (rare + 0.15) * (fast.len() + slow.len()) as f64,
         };
-        if slow.len() * 7 < (fast.len() + slow.len()) * 5 {
-            self.mild += slow.len();
-        }
         let fast_us = median(&fast).unwrap_or(0.0);
         if self.alone && !too_many && bases.len() > 1 {
             // What is usual in turns, where nothing is joined, is known now.
@@ -328,7 +250,8 @@ pub(crate) fn measure(
     rate: Option<f64>,
 ) -> Result<OpenAus, Halt> {
     let stride = places::stride(bench.capacity, au_bytes);
-    let at_most = crate::infer::limit_of(linear);
+    // A mild card's count is not exact enough to bound the other.
+    let at_most = crate::infer::limit_of(linear.filter(|linear| linear.copies));
     let regions = regions(bench, stride, linear);
     if regions.iter().any(|bases| bases.len() < 3) {
         return Err(Halt::Stage("the device is too small for this test".into()));
@@ -356,13 +279,11 @@ pub(crate) fn measure(
         turn.slow * 10 < turn.writes * 7 && turn.fast_us > 2.0 * result.alone_us.median
     };
     let empty = order == Order::Linear
-        && (result.overflow_us < COPY_LEAST * copy_us
-            || slow.is_some_and(mixed)
-            || trial.puzzling());
+        && (result.overflow_us < COPY_LEAST * copy_us || slow.is_some_and(mixed));
     match first {
         Some(limit) if empty => {
             result.limits.clear();
-            let count = (limit + 2).max(FILLED + 2);
+            let count = limit + 2;
             filled(bench, &mut trial, &regions[0], au_bytes, count, &mut result)?;
         }
         Some(limit) => confirm(bench, &mut trial, &regions[1], limit, most, &mut result)?,
@@ -426,16 +347,12 @@ fn search(
         };
         let places = trial.pick(bases, count);
         let turn = trial.turn(bench, &places, region)?;
-        result.turns.push(turn);
-        if trial.puzzling() {
-            result.limits.clear();
-            return Ok(Some(free));
-        }
         if turn.too_many {
             over = Some(count);
         } else {
             free = count;
         }
+        result.turns.push(turn);
         next = count * 2;
     }
     match over {
@@ -512,14 +429,12 @@ fn filled(
         bench.tell(0.6 + 0.3 * done as f64 / count as f64);
     }
     trial.move_on();
-    trial.patient = trial.puzzling();
     let places = trial.pick(bases, count as u32);
     let turn = trial.turn(bench, &places, 0)?;
     result.turns.push(turn);
     result.filled = bases[..count].to_vec();
     if !turn.too_many {
         result.filled_up_to = count as u32;
-        result.free_up_to = result.free_up_to.max(count as u32);
         return Ok(());
     }
     result.free_up_to = 0;

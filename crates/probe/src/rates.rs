@@ -82,9 +82,8 @@ fn groups(bench: &mut Bench, direction: Direction, at_least: Option<u64>) -> Vec
             continue;
         }
         let bytes = (192 * KIB).max(match size {
-            s if s <= 64 * KIB => 8 * s,
-            s if s <= 512 * KIB => 6 * s,
-            s if s <= MIB => 4 * s,
+            s if s <= 64 * KIB => s,
+            s if s <= MIB => 3 * s,
             s => 2 * s,
         });
         // Two halves of it at different times.
@@ -139,13 +138,8 @@ fn group(
 
 /// Time of one request of a stream: the mean of many, the middle of few.
 fn usual(times: &[f64]) -> f64 {
-    if times.len() > 12 {
+    if times.len() > 6 {
         return without_outliers(times);
-    }
-    if times.len() >= 4 {
-        let bound = 1.3 * median(times).unwrap_or(0.0);
-        let kept: Vec<f64> = times.iter().copied().filter(|us| *us <= bound).collect();
-        return kept.iter().sum::<f64>() / kept.len().max(1) as f64;
     }
     let mut sorted = times.to_vec();
     sorted.sort_by(f64::total_cmp);
