@@ -183,7 +183,7 @@ fn inspect(bench: &mut Bench, rise: Rise) -> Result<Boundary, Halt> {
     }
     for factor in FACTORS
         .into_iter()
-        .filter(|f| allowed > 1 && allowed % f == 0)
+        .filter(|f| allowed > 1 && allowed.is_multiple_of(*f))
     {
         let unit = factor * rise.bytes;
         let at = |bench: &mut Bench| coprime(bench, unit);
@@ -262,7 +262,10 @@ fn coprime(bench: &mut Bench, unit: u64) -> u64 {
     let most = (bench.capacity / unit).max(2) - 1;
     for _ in 0..64 {
         let number = bench.rng.below(most) + 1;
-        if [2, 3, 5, 7].iter().all(|prime| number % prime != 0) {
+        if [2, 3, 5, 7]
+            .iter()
+            .all(|prime| !number.is_multiple_of(*prime))
+        {
             return number * unit;
         }
     }

@@ -83,8 +83,7 @@ pub(crate) fn measure(
         ));
     }
     if !linear.filled.is_empty() && supposed.is_some() {
-        let reason =
-            "the card was never written: closing its AUs costs nothing, so writes do not tell";
+        let reason = "the card was never written: closing an AU costs nothing, which tells nothing";
         return Err(Halt::Stage(reason.into()));
     }
     let stride = places::stride(bench.capacity, supposed).max(supposed.unwrap_or(0) * 3);
@@ -112,27 +111,36 @@ pub(crate) fn measure(
         bench.write_through(base, BLOCK)?;
         bench.release();
     }
+    // Not as far as the next place, which may be open.
+    find(bench, &mut pairs, supposed, AU_MAX.min(stride / 8 * 5))
+}
+
+/// Checks what is supposed, or searches up to `most`.
+fn find(
+    bench: &mut Bench,
+    pairs: &mut Pairs,
+    supposed: Option<u64>,
+    most: u64,
+) -> Result<AuByWrites, Halt> {
     let mut result = AuByWrites {
         fineness_bytes: BLOCK,
         ..AuByWrites::default()
     };
     if let Some(au) = supposed.filter(|au| *au > BLOCK) {
-        check(bench, &mut pairs, au, 1, &mut result)?;
+        check(bench, pairs, au, 1, &mut result)?;
         if result.disagree == 0 {
             result.au_bytes = Some(au);
             return Ok(result);
         }
         (result.agree, result.disagree) = (0, 0);
     }
-    // Not as far as the next place, which may be open.
-    let most = AU_MAX.min(stride / 8 * 5);
     for _ in 0..ATTEMPTS {
-        let Some(au) = bisect(bench, &mut pairs, most)? else {
+        let Some(au) = bisect(bench, pairs, most)? else {
             result.doubt = Some("no place nearby lies in another AU".into());
             continue;
         };
         (result.agree, result.disagree) = (0, 0);
-        check(bench, &mut pairs, au, CHECKS, &mut result)?;
+        check(bench, pairs, au, CHECKS, &mut result)?;
         if result.disagree == 0 {
             result.au_bytes = Some(au);
             result.doubt = None;

@@ -169,10 +169,10 @@ pub(crate) fn small_writes(
     // only one that is not open: a write that opens it closes the next.
     let spare = linear.filled.is_empty() && all.len() >= bases.len() + SMALL.len() * WRITES;
     let mut next: Vec<u64> = all.clone();
-    for at in 0..bases.len() {
-        bench.hold(next[at], (1 + WRITES as u64) * BLOCK)?;
-        bench.write_through(next[at], BLOCK)?;
-        next[at] += BLOCK;
+    for place in next.iter_mut().take(bases.len()) {
+        bench.hold(*place, (1 + WRITES as u64) * BLOCK)?;
+        bench.write_through(*place, BLOCK)?;
+        *place += BLOCK;
     }
     let bound = middle(linear).max(COPY * linear.overflow_us);
     let (mut fresh, mut closed) = (bases.len(), 0);

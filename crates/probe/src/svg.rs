@@ -138,7 +138,7 @@ fn turns(measured: &Evidence) -> Option<Panel> {
     counts.dedup();
     let series: Vec<Series> = tests
         .into_iter()
-        .filter_map(|(name, test)| {
+        .map(|(name, test)| {
             let points = counts.iter().enumerate().filter_map(|(at, count)| {
                 let turns = test?.turns.iter().filter(|turn| turn.aus == *count);
                 let times: Vec<f64> = turns
@@ -152,10 +152,8 @@ fn turns(measured: &Evidence) -> Option<Panel> {
                     .collect();
                 Some((at, median(&times)? / 1e3, 0.0))
             });
-            Some(Series {
-                name,
-                points: points.collect(),
-            })
+            let points = points.collect();
+            Series { name, points }
         })
         .filter(|series| !series.points.is_empty())
         .collect();
@@ -184,20 +182,43 @@ fn bounds(panel: &Panel) -> (f64, f64) {
     (low.min(0.0), (high * 1.15).max(1.0))
 }
 
-fn draw(text: &mut String, panel: &Panel, top: f64) {
-    let (low, high) = bounds(panel);
-    let across = WIDTH - LEFT - RIGHT;
-    let last = (panel.labels.len().max(2) - 1) as f64;
-    let x = |at: usize| LEFT + across * at as f64 / last;
-    let y = |value: f64| {
-        let value = if panel.logarithmic {
-            value.max(1e-3).log10()
-        } else {
-            value
+/// Where a panel's values are on the page.
+struct Scale {
+    top: f64,
+    low: f64,
+    high: f64,
+    last: f64,
+    logarithmic: bool,
+}
+
+impl Scale {
+    fn of(panel: &Panel, top: f64) -> Scale {
+        let (low, high) = bounds(panel);
+        Scale {
+            top,
+            low,
+            high,
+            last: (panel.labels.len().max(2) - 1) as f64,
+            logarithmic: panel.logarithmic,
+        }
+    }
+
+    fn x(&self, at: usize) -> f64 {
+        LEFT + (WIDTH - LEFT - RIGHT) * at as f64 / self.last
+    }
+
+    fn y(&self, value: f64) -> f64 {
+        let value = match self.logarithmic {
+            true => value.max(1e-3).log10(),
+            false => value,
         };
-        let share = (value - low) / (high - low).max(1e-9);
-        top + PANEL - BOTTOM - (PANEL - TOP - BOTTOM) * share
-    };
+        let share = (value - self.low) / (self.high - self.low).max(1e-9);
+        self.top + PANEL - BOTTOM - (PANEL - TOP - BOTTOM) * share
+    }
+}
+
+fn draw(text: &mut String, panel: &Panel, top: f64) {
+    let scale = Scale::of(panel, top);
     let _ = writeln!(
         text,
         "<text x=\"{LEFT}\" y=\"{:.1}\" font-weight=\"bold\">{} ({})</text>",
@@ -205,16 +226,23 @@ fn draw(text: &mut String, panel: &Panel, top: f64) {
         escape(&panel.title),
         panel.unit
     );
-    for tick in ticks(panel, low, high) {
+    axes(text, panel, &scale);
+    for (which, series) in panel.series.iter().enumerate() {
+        line(text, series, which, &scale);
+    }
+}
+
+fn axes(text: &mut String, panel: &Panel, scale: &Scale) {
+    let bottom = scale.top + PANEL - BOTTOM;
+    for tick in ticks(panel, scale.low, scale.high) {
+        let y = scale.y(tick);
         let _ = writeln!(
             text,
-            "<line x1=\"{LEFT}\" x2=\"{:.1}\" y1=\"{:.1}\" y2=\"{:.1}\" stroke=\"#ddd\"/>\
+            "<line x1=\"{LEFT}\" x2=\"{:.1}\" y1=\"{y:.1}\" y2=\"{y:.1}\" stroke=\"#ddd\"/>\
              <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{tick}</text>",
             WIDTH - RIGHT,
-            y(tick),
-            y(tick),
             LEFT - 6.0,
-            y(tick) + 4.0
+            y + 4.0
         );
     }
     let every = panel.labels.len().div_ceil(12).max(1);
@@ -222,56 +250,55 @@ fn draw(text: &mut String, panel: &Panel, top: f64) {
         let _ = writeln!(
             text,
             "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
-            x(at),
-            top + PANEL - BOTTOM + 16.0,
+            scale.x(at),
+            bottom + 16.0,
             escape(label)
         );
     }
     for (at, name) in &panel.marks {
+        let x = scale.x(*at);
         let _ = writeln!(
             text,
-            "<line x1=\"{0:.1}\" x2=\"{0:.1}\" y1=\"{1:.1}\" y2=\"{2:.1}\" stroke=\"#888\" \
-             stroke-dasharray=\"3 3\"/><text x=\"{3:.1}\" y=\"{4:.1}\" fill=\"#444\">{5}</text>",
-            x(*at),
-            top + TOP,
-            top + PANEL - BOTTOM,
-            x(*at) + 3.0,
-            top + TOP + 8.0,
+            "<line x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{:.1}\" y2=\"{bottom:.1}\" stroke=\"#888\" \
+             stroke-dasharray=\"3 3\"/><text x=\"{:.1}\" y=\"{:.1}\" fill=\"#444\">{}</text>",
+            scale.top + TOP,
+            x + 3.0,
+            scale.top + TOP + 8.0,
             escape(name)
         );
     }
-    for (which, series) in panel.series.iter().enumerate() {
-        let colour = COLOURS[which % COLOURS.len()];
-        let line: Vec<String> = series
-            .points
-            .iter()
-            .map(|(at, value, _)| format!("{:.1},{:.1}", x(*at), y(*value)))
-            .collect();
+}
+
+fn line(text: &mut String, series: &Series, which: usize, scale: &Scale) {
+    let colour = COLOURS[which % COLOURS.len()];
+    let points: Vec<String> = series
+        .points
+        .iter()
+        .map(|(at, value, _)| format!("{:.1},{:.1}", scale.x(*at), scale.y(*value)))
+        .collect();
+    let _ = writeln!(
+        text,
+        "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.5\"/>",
+        points.join(" ")
+    );
+    for (at, value, error) in &series.points {
+        let x = scale.x(*at);
         let _ = writeln!(
             text,
-            "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.5\"/>",
-            line.join(" ")
-        );
-        for (at, value, error) in &series.points {
-            let _ = writeln!(
-                text,
-                "<line x1=\"{0:.1}\" x2=\"{0:.1}\" y1=\"{1:.1}\" y2=\"{2:.1}\" \
-                 stroke=\"{colour}\"/><circle cx=\"{0:.1}\" cy=\"{3:.1}\" r=\"2.5\" \
-                 fill=\"{colour}\"/>",
-                x(*at),
-                y(value - error),
-                y(value + error),
-                y(*value)
-            );
-        }
-        let _ = writeln!(
-            text,
-            "<text x=\"{:.1}\" y=\"{:.1}\" fill=\"{colour}\" text-anchor=\"end\">{}</text>",
-            WIDTH - RIGHT - 110.0 * which as f64,
-            top + 16.0,
-            series.name
+            "<line x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{:.1}\" y2=\"{:.1}\" stroke=\"{colour}\"/>\
+             <circle cx=\"{x:.1}\" cy=\"{:.1}\" r=\"2.5\" fill=\"{colour}\"/>",
+            scale.y(value - error),
+            scale.y(value + error),
+            scale.y(*value)
         );
     }
+    let _ = writeln!(
+        text,
+        "<text x=\"{:.1}\" y=\"{:.1}\" fill=\"{colour}\" text-anchor=\"end\">{}</text>",
+        WIDTH - RIGHT - 110.0 * which as f64,
+        scale.top + 16.0,
+        series.name
+    );
 }
 
 /// Values at which lines are drawn.

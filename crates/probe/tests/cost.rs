@@ -14,7 +14,7 @@ const FAT_AUS: u64 = 6;
 
 /// Block sizes of `-O` and `-f` with `--blocksize=4096`.
 fn blocks() -> impl Iterator<Item = u64> {
-    (0..11).map(|power| 4 * MIB >> power)
+    (0..11).map(|power| (4 * MIB) >> power)
 }
 
 /// A permutation as flashbench's shift register makes: every block once, none in order.
