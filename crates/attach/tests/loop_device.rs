@@ -266,6 +266,38 @@ fn loop_statistics_and_detach_come_by_the_socket() {
 }
 
 #[test]
+fn loop_a_dropped_card_is_detached() {
+    if !ready("loop_a_dropped_card_is_detached") {
+        return;
+    }
+    let attached = attach(options("a1-32gb", 64, Speed::Max)).unwrap();
+    let device = attached.device();
+    Direct::open(&device).write(0, &[1; 4096]);
+    drop(attached);
+    assert!(!device.exists());
+}
+
+#[test]
+fn loop_the_speed_can_change_while_attached() {
+    if !ready("loop_the_speed_can_change") {
+        return;
+    }
+    let attached = attach(options("a1-32gb", 64, Speed::Max)).unwrap();
+    let mut device = Direct::open(&attached.device());
+    device.write(0, &[1; 4096]);
+    let fast = attached.statistics();
+    assert_eq!((fast.delivery.count, fast.speed.as_str()), (0, "max"));
+    attached.set_speed(Speed::Thousandths(8000));
+    device.write(0, &[2; 4096]);
+    let timed = attached.statistics();
+    assert_eq!((timed.delivery.count, timed.speed.as_str()), (1, "8.0"));
+    assert!(timed.card_time >= timed.figures.busy && timed.card_time > fast.card_time);
+    assert_eq!(device.read(0, 4096), [2; 4096]);
+    drop(device);
+    attached.detach().unwrap();
+}
+
+#[test]
 fn loop_run_gives_the_device_and_returns_the_status() {
     if !ready("loop_run") {
         return;

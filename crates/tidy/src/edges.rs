@@ -26,7 +26,7 @@ const INNER: [(&str, &[&str]); 15] = [
 ];
 
 /// A crate from outside and the only crates that may use it.
-const OUTER: [(&str, &[&str]); 10] = [
+const OUTER: [(&str, &[&str]); 11] = [
     ("rusqlite", &["store"]),
     ("askama", &["report"]),
     ("anyhow", &["whichfs"]),
@@ -35,6 +35,7 @@ const OUTER: [(&str, &[&str]); 10] = [
     ("comfy-table", &["whichfs", "report"]),
     ("libc", &["agent", "lab", "attach", "whichfs"]),
     ("rustix", &["agent", "lab", "attach", "whichfs"]),
+    ("fuser", &["attach"]),
     ("rand", &[]),
     ("chrono", &[]),
 ];
