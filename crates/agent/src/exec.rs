@@ -303,10 +303,11 @@ impl<'a> Executor<'a> {
         loop {
             let count = retry_on_intr(|| rustix::io::read(&fd, &mut self.buffer[..]))
                 .map_err(|errno| self.error("read", path, errno))?;
-            if count == 0 {
+            self.counts.bytes += count as u64;
+            // A regular file gives less than was asked for at its end only.
+            if count < self.buffer.len() {
                 break;
             }
-            self.counts.bytes += count as u64;
         }
         self.counts.files += 1;
         Ok(())

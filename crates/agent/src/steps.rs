@@ -58,7 +58,8 @@ pub fn perform(job: &Job, context: &Context, sink: &mut dyn Sink) -> Result<(), 
     Ok(())
 }
 
-/// Trees of the user that have been listed.
+/// Trees of the user that have been listed and trees that have been drawn, by what they were
+/// asked for with.
 struct Trees<'a> {
     context: &'a Context,
     listed: BTreeMap<String, Listing>,
@@ -97,7 +98,7 @@ fn perform_step(
 /// A stream of operations.
 type Ops = Box<dyn Iterator<Item = Op>>;
 
-/// The operations of `phase`; a tree of the user is listed when it is first needed.
+/// The operations of `phase`; a tree is listed or drawn when it is first needed.
 fn operations(
     phase: &str,
     spec: &WorkloadSpec,
@@ -106,15 +107,20 @@ fn operations(
 ) -> Result<Ops, Error> {
     let refuse = |error: &dyn std::fmt::Display| Error::new(error.to_string());
     let workload = whichfs_workload::find(&spec.name).map_err(|error| refuse(&error))?;
-    if let Some(tree) = &spec.tree
-        && !trees.listed.contains_key(tree)
-    {
-        let listing = list_tree(&trees.context.host(tree))?;
-        trees.listed.insert(tree.clone(), listing);
+    let key = format!("{spec:?} {seed}");
+    if !trees.listed.contains_key(&key) {
+        let listing = match &spec.tree {
+            Some(tree) => Some(list_tree(&trees.context.host(tree))?),
+            None => workload
+                .generated_tree(spec, seed)
+                .map_err(|error| refuse(&error))?,
+        };
+        trees
+            .listed
+            .extend(listing.map(|listing| (key.clone(), listing)));
     }
-    let listing = spec.tree.as_ref().and_then(|tree| trees.listed.get(tree));
     workload
-        .operations(phase, spec, listing, seed)
+        .operations(phase, spec, trees.listed.get(&key), seed)
         .map_err(|error| refuse(&error))
 }
 

@@ -1,19 +1,19 @@
-//! A card: serial service of requests, the volatile cache of an eMMC, and the figures.
+//! A card: serial service of requests, caches in front of the flash, and the figures.
 //!
 //! **Service.** The device does one request at a time: it starts at `max(now, busy until)`.
 //! A plain SD card has no cache: a write completes when the card releases busy, and a flush
 //! has nothing to do (`flash.md` §2.8).
 //!
-//! **Volatile cache** (eMMC; `cache.bytes`). A write completes when its data are in the
-//! cache; programming it is a *debt* of time that the card pays while it is idle, before a
-//! write that would overfill the cache, and at a flush or FUA write. No source tells the
-//! latency distribution of a flush; its fixed part `flush_us` is a composed figure. Mapping
-//! moves at once; what a power cut loses is not modelled yet.
+//! **Commands.** A reader may cut a request into several commands; each finds how it stands
+//! to the one before (`ftl::Order`). What the family's programming takes is what the host
+//! waits for, unless a pSLC cache (`slc`) or a volatile cache (`cache`) is in front.
 
-use crate::bus::Bus;
-use crate::ftl::{Ftl, Violation};
+use crate::bus::{Bus, Divisor};
+use crate::cache::{Cache, CacheRules};
+use crate::ftl::{Ftl, Order, Violation};
 use crate::profile::Profile;
 use crate::request::{CardStatus, Completion, Op, Request};
+use crate::slc::{Slc, SlcRules};
 use crate::stats::Stats;
 use serde::{Deserialize, Serialize};
 use whichfs_units::{MIB, Nanos, Rng, SECTOR};
@@ -32,17 +32,12 @@ pub struct Card {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct State {
     pub ftl: Ftl,
-    pub cache: Cache,
+    cache: Cache,
+    slc: Slc,
     busy_until: u64,
-    /// Where the last write ended: a write there continues it.
+    /// Where the last write command ended, and how long it was: a write there follows it.
     last_end: u64,
-}
-
-/// The volatile cache: bytes in it and the time that programming them will take.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Cache {
-    dirty_bytes: u64,
-    debt_ns: u64,
+    last_bytes: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -51,9 +46,11 @@ struct Rules {
     capacity_bytes: u64,
     discard: bool,
     discard_overhead_ns: u64,
-    cache_bytes: u64,
-    flush_ns: u64,
-    fua_ns: u64,
+    au: Divisor,
+    /// Longest contiguous write that is joined with the one before; zero if none is.
+    join_bytes: u64,
+    cache: CacheRules,
+    slc: Option<SlcRules>,
 }
 
 impl Card {
@@ -62,8 +59,10 @@ impl Card {
         let state = State {
             ftl: Ftl::new(profile),
             cache: Cache::default(),
+            slc: Slc::default(),
             busy_until: 0,
             last_end: u64::MAX,
+            last_bytes: 0,
         };
         Card::assemble(profile, state)
     }
@@ -74,20 +73,25 @@ impl Card {
     pub fn used(profile: &Profile, seed: u64) -> Card {
         const UNIT: u64 = 4096;
         let mut card = Card::fresh(profile);
-        let capacity = profile.capacity_bytes();
+        let capacity = profile.flash_bytes();
         for offset in (0..capacity).step_by(MIB as usize) {
-            card.state.ftl.write(
-                offset,
-                MIB.min(capacity - offset),
-                offset > 0,
-                &mut card.stats,
-            );
+            let order = Order {
+                follows: offset > 0,
+                joined: offset > 0 && card.rules.join_bytes > 0,
+                same_au: true,
+            };
+            let bytes = MIB.min(capacity - offset);
+            card.state.ftl.write(offset, bytes, order, &mut card.stats);
         }
         let mut rng = Rng::named(seed, "used card");
         for _ in 0..capacity / UNIT / 20 {
             let offset = rng.below(capacity / UNIT) * UNIT;
-            card.state.ftl.write(offset, UNIT, false, &mut card.stats);
+            let order = Order::default();
+            card.state.ftl.write(offset, UNIT, order, &mut card.stats);
         }
+        // It was idle since.
+        const LONG_NS: u64 = 1 << 50;
+        card.state.ftl.idle(LONG_NS, &mut card.stats);
         Card {
             stats: Stats::default(),
             ..card
@@ -140,6 +144,11 @@ impl Card {
     /// # Errors
     /// The first invariant that does not hold.
     pub fn verify(&self) -> Result<(), Violation> {
+        if let Some(rules) = &self.rules.slc
+            && !self.state.slc.fits(rules)
+        {
+            return Err(Violation("the pSLC cache holds more than it can".into()));
+        }
         self.state.ftl.verify()
     }
 
@@ -149,9 +158,14 @@ impl Card {
             capacity_bytes: profile.capacity_bytes(),
             discard: profile.discard_supported(),
             discard_overhead_ns: profile.nanos("discard.overhead_us"),
-            cache_bytes: profile.figure("cache.bytes"),
-            flush_ns: profile.nanos("cache.flush_us"),
-            fua_ns: profile.nanos("cache.fua_us"),
+            au: Divisor::new(profile.au_bytes()),
+            join_bytes: match profile.figure("write.coalesce_bytes") {
+                _ if profile.figure("write.coalesce") == 0 => 0,
+                0 => u64::MAX,
+                stated => stated,
+            },
+            cache: CacheRules::new(profile),
+            slc: (profile.figure("slc.bytes") > 0).then(|| SlcRules::new(profile)),
         };
         Card {
             rules,
@@ -198,13 +212,10 @@ impl Card {
             }
             Op::Write => {
                 self.stats.count_write(bytes);
-                let follows = offset == self.state.last_end;
-                self.state.last_end = offset + bytes;
-                let program = self
-                    .state
-                    .ftl
-                    .write(offset, bytes, follows, &mut self.stats);
-                self.bus.command_ns + self.buffer(bytes, program, fua)
+                let commands = self.bus.commands(offset, bytes);
+                commands
+                    .map(|(at, length)| self.write(at, length, fua))
+                    .sum()
             }
             Op::Discard => {
                 self.stats.discards += 1;
@@ -215,58 +226,44 @@ impl Card {
             }
             Op::Flush => {
                 self.stats.flushes += 1;
-                self.flush()
+                match self.rules.cache.present() {
+                    false => 0,
+                    true => self.bus.command_ns + self.state.cache.flush(&self.rules.cache),
+                }
             }
         }
     }
 
-    /// Time until a write of `bytes` that needs `program_ns` of programming completes.
-    fn buffer(&mut self, bytes: u64, program_ns: u64, fua: bool) -> u64 {
-        if self.rules.cache_bytes == 0 {
-            return program_ns;
+    /// Time of one write command.
+    #[inline]
+    fn write(&mut self, offset: u64, bytes: u64, fua: bool) -> u64 {
+        let Card { rules, state, .. } = self;
+        let follows = offset == state.last_end;
+        let au = |at: u64| rules.au.of(at);
+        let order = Order {
+            follows,
+            joined: follows && bytes.max(state.last_bytes) <= rules.join_bytes,
+            same_au: follows || au(offset) == au(state.last_end.wrapping_sub(1)),
+        };
+        (state.last_end, state.last_bytes) = (offset + bytes, bytes);
+        let mut program = state.ftl.write(offset, bytes, order, &mut self.stats);
+        if let Some(slc) = &rules.slc {
+            program = state.slc.write(slc, bytes, program, &mut self.stats);
         }
-        if fua {
-            return self.rules.fua_ns + program_ns;
-        }
-        let cache = &mut self.state.cache;
-        cache.dirty_bytes += bytes;
-        cache.debt_ns += program_ns;
-        let excess = cache.dirty_bytes.saturating_sub(self.rules.cache_bytes);
-        let waited = cache.write_back(excess);
-        waited.max(self.bus.transfer_ns(bytes))
+        let waited = state.cache.write(&rules.cache, bytes, program, fua);
+        self.bus.command_ns + self.bus.at_least_transfer(bytes, waited)
     }
 
-    fn flush(&mut self) -> u64 {
-        if self.rules.cache_bytes == 0 {
-            return 0;
-        }
-        let debt = std::mem::take(&mut self.state.cache).debt_ns;
-        self.bus.command_ns + self.rules.flush_ns + debt
-    }
-
-    /// The card was idle for `ns`: it programs what the cache holds. Families that work
-    /// while idle (draining a pSLC cache) hook in here.
+    /// The card was idle for `ns`.
+    #[inline]
     fn idle(&mut self, ns: u64) {
-        let cache = &mut self.state.cache;
-        if cache.debt_ns == 0 {
+        if ns == 0 {
             return;
         }
-        let paid = ns.min(cache.debt_ns);
-        let cleaned = u128::from(cache.dirty_bytes) * u128::from(paid) / u128::from(cache.debt_ns);
-        cache.debt_ns -= paid;
-        cache.dirty_bytes -= cleaned as u64;
-    }
-}
-
-impl Cache {
-    /// Programs `bytes` of what is dirty and returns the time for it: its share of the debt.
-    fn write_back(&mut self, bytes: u64) -> u64 {
-        if bytes == 0 {
-            return 0;
+        self.state.ftl.idle(ns, &mut self.stats);
+        self.state.cache.idle(ns);
+        if let Some(slc) = &self.rules.slc {
+            self.state.slc.idle(slc, ns);
         }
-        let share = u128::from(self.debt_ns) * u128::from(bytes) / u128::from(self.dirty_bytes);
-        self.dirty_bytes -= bytes;
-        self.debt_ns -= share as u64;
-        share as u64
     }
 }

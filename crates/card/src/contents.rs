@@ -4,6 +4,10 @@
 //! a bound of resident chunks, those not touched lately go to a [`Spill`] that the caller
 //! provides: this crate does no I/O. Errors of the spill are returned and leave the
 //! contents as they were before the call, except for chunks that a long write had finished.
+//!
+//! A card that lies about its size has a [`Layout`] with fewer real bytes than it claims. What
+//! is written beyond them lands on other data (the address wraps, as on most fakes), or
+//! nowhere, in which case it reads as zeros (`flash.md` §5, f3's findings).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -51,10 +55,46 @@ pub enum ContentsError {
     },
 }
 
+/// Where the bytes of a card are kept: all of them at their place, unless the card lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Bytes that the card claims.
+    pub capacity_bytes: u64,
+    /// Bytes that it has; at most as many.
+    pub real_bytes: u64,
+    /// What is written beyond is lost; otherwise it overwrites the beginning.
+    pub vanish: bool,
+}
+
+impl Layout {
+    /// Of an honest card.
+    pub const fn honest(capacity_bytes: u64) -> Layout {
+        Layout {
+            capacity_bytes,
+            real_bytes: capacity_bytes,
+            vanish: false,
+        }
+    }
+
+    /// The runs of a range: place in flash, or `None` if there is none, and length.
+    fn runs(self, offset: u64, bytes: u64) -> impl Iterator<Item = (Option<u64>, u64)> {
+        let end = offset + bytes;
+        let mut at = offset;
+        std::iter::from_fn(move || {
+            let place = at % self.real_bytes;
+            let beyond = at >= self.real_bytes;
+            let length = (end - at).min(self.real_bytes - place);
+            at += length;
+            let kept = !(beyond && self.vanish);
+            (length > 0).then_some((kept.then_some(place), length))
+        })
+    }
+}
+
 /// The bytes on a card.
 #[derive(Clone)]
 pub struct Contents {
-    capacity: u64,
+    layout: Layout,
     chunks: BTreeMap<u64, Chunk>,
     /// Indices of the resident chunks, the next to be put away first.
     queue: VecDeque<u64>,
@@ -98,7 +138,7 @@ impl Drop for Slot {
 
 impl std::fmt::Debug for Contents {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (capacity, resident) = (self.capacity, self.queue.len());
+        let (capacity, resident) = (self.layout.capacity_bytes, self.queue.len());
         write!(
             f,
             "Contents({capacity} bytes, {} chunks, {resident} resident)",
@@ -112,7 +152,7 @@ impl Contents {
     pub fn new(capacity_bytes: u64) -> Contents {
         let (chunks, queue) = (BTreeMap::new(), VecDeque::new());
         Contents {
-            capacity: capacity_bytes,
+            layout: Layout::honest(capacity_bytes),
             chunks,
             queue,
             bound: None,
@@ -134,9 +174,18 @@ impl Contents {
         }
     }
 
-    /// Bytes of the card.
+    /// The same for a card that keeps its bytes as `layout` says, which
+    /// [`crate::Profile::layout`] tells; nothing may be written yet.
+    #[must_use]
+    pub fn laid_out(self, layout: Layout) -> Contents {
+        assert!(self.chunks.is_empty(), "laid out after it was written");
+        assert!(layout.real_bytes <= layout.capacity_bytes && layout.real_bytes > 0);
+        Contents { layout, ..self }
+    }
+
+    /// Bytes that the card claims to have.
     pub fn capacity_bytes(&self) -> u64 {
-        self.capacity
+        self.layout.capacity_bytes
     }
 
     /// Bytes of the chunks in memory, shared ones included.
@@ -151,7 +200,20 @@ impl Contents {
     pub fn read(&mut self, offset: u64, out: &mut [u8]) -> Result<(), ContentsError> {
         self.check(offset, out.len() as u64)?;
         let mut rest = out;
-        for piece in pieces(offset, rest.len() as u64) {
+        for (place, length) in self.layout.runs(offset, rest.len() as u64) {
+            let (run, tail) = rest.split_at_mut(length as usize);
+            rest = tail;
+            match place {
+                Some(place) => self.read_run(place, run)?,
+                None => run.fill(0),
+            }
+        }
+        Ok(())
+    }
+
+    fn read_run(&mut self, place: u64, out: &mut [u8]) -> Result<(), ContentsError> {
+        let mut rest = out;
+        for piece in pieces(place, rest.len() as u64) {
             let (part, tail) = rest.split_at_mut(piece.length);
             rest = tail;
             match self.bring(piece.chunk)? {
@@ -169,7 +231,19 @@ impl Contents {
     pub fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), ContentsError> {
         self.check(offset, data.len() as u64)?;
         let mut rest = data;
-        for piece in pieces(offset, data.len() as u64) {
+        for (place, length) in self.layout.runs(offset, data.len() as u64) {
+            let (run, tail) = rest.split_at(length as usize);
+            rest = tail;
+            if let Some(place) = place {
+                self.write_run(place, run)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_run(&mut self, place: u64, data: &[u8]) -> Result<(), ContentsError> {
+        let mut rest = data;
+        for piece in pieces(place, data.len() as u64) {
             let (part, tail) = rest.split_at(piece.length);
             rest = tail;
             let absent = !self.chunks.contains_key(&piece.chunk);
@@ -193,6 +267,15 @@ impl Contents {
     /// A range that is no sectors of the card, or the spill's failure.
     pub fn discard(&mut self, offset: u64, bytes: u64) -> Result<(), ContentsError> {
         self.check(offset, bytes)?;
+        for (place, length) in self.layout.runs(offset, bytes) {
+            if let Some(place) = place {
+                self.discard_run(place, length)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn discard_run(&mut self, offset: u64, bytes: u64) -> Result<(), ContentsError> {
         let (first, last) = (offset.div_ceil(CHUNK_BYTES), (offset + bytes) / CHUNK_BYTES);
         if first < last {
             let mut beyond = self.chunks.split_off(&first);
@@ -213,14 +296,14 @@ impl Contents {
     fn check(&self, offset: u64, bytes: u64) -> Result<(), ContentsError> {
         let fits = offset
             .checked_add(bytes)
-            .is_some_and(|end| end <= self.capacity);
+            .is_some_and(|end| end <= self.layout.capacity_bytes);
         if fits && offset.is_multiple_of(SECTOR) && bytes.is_multiple_of(SECTOR) {
             return Ok(());
         }
         Err(ContentsError::Range {
             offset,
             bytes,
-            capacity: self.capacity,
+            capacity: self.layout.capacity_bytes,
         })
     }
 

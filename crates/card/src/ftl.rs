@@ -5,68 +5,287 @@
 //! To add a family: its file, a variant here, its name in `profile::Family`, its figures in
 //! `figures::SPECS`.
 
+mod fat;
 mod log_block;
 mod page_map;
 mod pool;
+mod program;
+mod streams;
+mod update_block;
 
 use crate::profile::{Family, Profile};
 use crate::stats::Stats;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
+use fat::Fat;
 pub(crate) use log_block::{LogBlock, MAX_LOGS};
 pub(crate) use page_map::PageMap;
+pub(crate) use program::Order;
+pub(crate) use update_block::{GROUPS_MAX, UpdateBlock};
 
 /// An invariant of the mapping that does not hold: a bug of the model, or a corrupt snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the card's map is inconsistent: {0}")]
 pub struct Violation(pub String);
 
-/// The translation layer of a card.
+/// The translation layer of a card: a family's mapping, and a FAT region where it has one.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) enum Ftl {
+pub(crate) struct Ftl {
+    fat: Option<Fat>,
+    map: Mapping,
+    flash_bytes: u64,
+    vanish: bool,
+    discard: DiscardRules,
+}
+
+/// What a discard costs, in nanoseconds and bytes.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct DiscardRules {
+    au_bytes: u64,
+    granularity_bytes: u64,
+    au_ns: u64,
+    partial_au_ns: u64,
+}
+
+/// The mapping of a family.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+enum Mapping {
     LogBlock(LogBlock),
+    UpdateBlock(UpdateBlock),
     PageMap(PageMap),
 }
 
 impl Ftl {
     pub fn new(profile: &Profile) -> Ftl {
-        match profile.family() {
-            Family::LogBlock => Ftl::LogBlock(LogBlock::new(profile)),
-            Family::PageMap => Ftl::PageMap(PageMap::new(profile)),
+        let map = match profile.family() {
+            Family::LogBlock => Mapping::LogBlock(LogBlock::new(profile)),
+            Family::UpdateBlock => Mapping::UpdateBlock(UpdateBlock::new(profile)),
+            Family::PageMap => Mapping::PageMap(PageMap::new(profile)),
+        };
+        let discard = DiscardRules {
+            au_bytes: profile.au_bytes(),
+            granularity_bytes: profile.figure("discard.granularity_bytes"),
+            au_ns: profile.nanos("discard.au_us"),
+            partial_au_ns: profile.nanos("discard.partial_au_us"),
+        };
+        Ftl {
+            fat: Fat::new(profile),
+            map,
+            flash_bytes: profile.flash_bytes(),
+            vanish: profile.layout().vanish,
+            discard,
         }
     }
 
     /// Writes and returns the time in nanoseconds that programming, copying and erasing take.
-    /// `follows` tells that the write begins where the previous one ended.
+    /// To the card, a write that crosses the border of the FAT region is one on each side.
     #[inline]
-    pub fn write(&mut self, offset: u64, bytes: u64, follows: bool, stats: &mut Stats) -> u64 {
-        match self {
-            Ftl::LogBlock(ftl) => ftl.write(offset, bytes, follows, stats),
-            Ftl::PageMap(ftl) => ftl.write(offset, bytes, follows, stats),
+    pub fn write(&mut self, offset: u64, bytes: u64, order: Order, stats: &mut Stats) -> u64 {
+        if offset + bytes > self.flash_bytes {
+            return self.write_beyond(offset, bytes, order, stats);
+        }
+        match &self.fat {
+            None => self.map.write(offset, bytes, order, stats),
+            Some(_) => self.write_around_fat(offset, bytes, order, stats),
         }
     }
 
-    /// Forgets what it wholly holds of the range; returns the time in nanoseconds.
+    fn write_around_fat(
+        &mut self,
+        offset: u64,
+        bytes: u64,
+        order: Order,
+        stats: &mut Stats,
+    ) -> u64 {
+        let mut spent = 0;
+        let region = self.fat.as_ref().map_or(0..0, Fat::range);
+        for (inside, part) in parts(offset..offset + bytes, region) {
+            let length = part.end - part.start;
+            let order = order.next_part(part.start > offset);
+            spent += match &mut self.fat {
+                Some(fat) if inside => fat.write(part.start, length, order, stats),
+                _ => self.map.write(part.start, length, order, stats),
+            };
+        }
+        spent
+    }
+
+    /// A card that lies about its size takes as long for what it does not have: the address
+    /// wraps in the controller, whether or not the data are kept.
+    #[cold]
+    fn write_beyond(&mut self, offset: u64, bytes: u64, order: Order, stats: &mut Stats) -> u64 {
+        let mut spent = 0;
+        for (at, length) in wrapped(offset, bytes, self.flash_bytes) {
+            spent += self.write(at, length, order, stats);
+        }
+        spent
+    }
+
+    /// The card is idle for `ns`; families that work meanwhile do.
+    #[inline]
+    pub fn idle(&mut self, ns: u64, stats: &mut Stats) {
+        match &mut self.map {
+            Mapping::LogBlock(map) => map.idle(ns, stats),
+            Mapping::UpdateBlock(_) => {}
+            Mapping::PageMap(map) => map.idle(ns, stats),
+        }
+    }
+
+    /// Forgets what it wholly holds of the range, in steps of the granularity; returns the
+    /// time in nanoseconds: `discard.au_us` for each AU covered wholly and
+    /// `discard.partial_au_us` for each covered in part [SD124, SD125], beside what the
+    /// family erases at once. The FAT region keeps what it has.
     pub fn discard(&mut self, offset: u64, bytes: u64, stats: &mut Stats) -> u64 {
-        match self {
-            Ftl::LogBlock(ftl) => ftl.discard(offset, bytes, stats),
-            Ftl::PageMap(ftl) => ftl.discard(offset, bytes, stats),
+        let mut spent = 0;
+        for (at, length) in wrapped(offset, bytes, self.flash_bytes) {
+            if self.vanish && offset + bytes > self.flash_bytes && at < offset {
+                continue;
+            }
+            spent += self.discard.time_ns(at, at + length, self.flash_bytes);
+            let range = self.discard.covered(at, at + length, self.flash_bytes);
+            let fat = self.fat.as_ref().map_or(0..0, Fat::range);
+            spent += parts(range, fat)
+                .filter(|(inside, _)| !inside)
+                .map(|(_, part)| self.map.discard(part.start, part.end - part.start, stats))
+                .sum::<u64>();
         }
+        spent
     }
 
-    /// Erase count of every physical block.
+    /// Erase count of every physical block; those of the FAT region come last.
     pub fn erase_counts(&self) -> Vec<u32> {
-        match self {
-            Ftl::LogBlock(ftl) => ftl.erase_counts(),
-            Ftl::PageMap(ftl) => ftl.erase_counts(),
-        }
+        let mut counts = match &self.map {
+            Mapping::LogBlock(map) => map.erase_counts(),
+            Mapping::UpdateBlock(map) => map.erase_counts(),
+            Mapping::PageMap(map) => map.erase_counts(),
+        };
+        counts.extend(self.fat.iter().flat_map(Fat::erase_counts));
+        counts
     }
 
     /// Checks every invariant of the mapping; linear in the size of the card.
     pub fn verify(&self) -> Result<(), Violation> {
-        match self {
-            Ftl::LogBlock(ftl) => ftl.verify(),
-            Ftl::PageMap(ftl) => ftl.verify(),
+        self.fat.as_ref().map_or(Ok(()), Fat::verify)?;
+        match &self.map {
+            Mapping::LogBlock(map) => map.verify(),
+            Mapping::UpdateBlock(map) => map.verify(),
+            Mapping::PageMap(map) => map.verify(),
         }
+    }
+}
+
+impl Mapping {
+    #[inline]
+    fn write(&mut self, offset: u64, bytes: u64, order: Order, stats: &mut Stats) -> u64 {
+        match self {
+            Mapping::LogBlock(map) => map.write(offset, bytes, order, stats),
+            Mapping::UpdateBlock(map) => map.write(offset, bytes, order, stats),
+            Mapping::PageMap(map) => map.write(offset, bytes, order, stats),
+        }
+    }
+
+    fn discard(&mut self, offset: u64, bytes: u64, stats: &mut Stats) -> u64 {
+        match self {
+            Mapping::LogBlock(map) => map.discard(offset, bytes, stats),
+            Mapping::UpdateBlock(map) => map.discard(offset, bytes, stats),
+            Mapping::PageMap(map) => map.discard(offset, bytes, stats),
+        }
+    }
+}
+
+impl DiscardRules {
+    /// Time for the AUs of `start..end`; the card's end counts as the end of an AU.
+    fn time_ns(&self, start: u64, end: u64, card_bytes: u64) -> u64 {
+        let au = self.au_bytes;
+        let end = if end == card_bytes {
+            end.next_multiple_of(au)
+        } else {
+            end
+        };
+        let touched = end.div_ceil(au) - start / au;
+        let whole = (end / au).saturating_sub(start.div_ceil(au));
+        whole * self.au_ns + (touched - whole) * self.partial_au_ns
+    }
+
+    /// What is forgotten of `start..end`.
+    fn covered(&self, start: u64, end: u64, card_bytes: u64) -> Range<u64> {
+        let step = self.granularity_bytes;
+        let start = start.next_multiple_of(step);
+        let end = if end == card_bytes {
+            end
+        } else {
+            end / step * step
+        };
+        start..end.max(start)
+    }
+}
+
+/// The pieces of a request on a card of `real` bytes: addresses beyond wrap around.
+fn wrapped(offset: u64, bytes: u64, real: u64) -> impl Iterator<Item = (u64, u64)> {
+    let (mut at, end) = (offset, offset + bytes);
+    std::iter::from_fn(move || {
+        let place = at % real;
+        let length = (end - at).min(real - place);
+        at += length;
+        (length > 0).then_some((place, length))
+    })
+}
+
+/// What of `range` lies before, in (`true`) and behind `fat`, in order, without empty parts.
+fn parts(range: Range<u64>, fat: Range<u64>) -> impl Iterator<Item = (bool, Range<u64>)> {
+    let before = range.start..range.end.min(fat.start.max(range.start));
+    let inside = range.start.max(fat.start)..range.end.min(fat.end);
+    let behind = range.start.max(fat.end)..range.end;
+    let (before, behind) = match fat.is_empty() {
+        true => (range, 0..0),
+        false => (before, behind),
+    };
+    [(false, before), (true, inside), (false, behind)]
+        .into_iter()
+        .filter(|(_, part)| !part.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn aus_covered_wholly_and_in_part_are_counted() {
+        let rules = DiscardRules {
+            au_bytes: 100,
+            granularity_bytes: 10,
+            au_ns: 1000,
+            partial_au_ns: 1,
+        };
+        let ns = |start, end| rules.time_ns(start, end, 950);
+        assert_eq!([ns(0, 100), ns(0, 99), ns(50, 60)], [1000, 1, 1]);
+        assert_eq!([ns(50, 250), ns(99, 101), ns(850, 950)], [1002, 2, 1001]);
+        assert_eq!(rules.covered(5, 38, 950), 10..30);
+        assert_eq!(rules.covered(941, 950, 950), 950..950);
+        assert_eq!(rules.covered(3, 8, 950), 10..10);
+    }
+
+    #[test]
+    fn addresses_beyond_the_flash_wrap() {
+        let pieces = |offset, bytes| wrapped(offset, bytes, 100).collect::<Vec<_>>();
+        assert_eq!(pieces(20, 30), [(20, 30)]);
+        assert_eq!(pieces(250, 30), [(50, 30)]);
+        assert_eq!(pieces(90, 130), [(90, 10), (0, 100), (0, 20)]);
+    }
+
+    #[test]
+    fn a_request_is_cut_at_the_borders_of_the_fat_region() {
+        let check = |range, fat, expect: &[(bool, Range<u64>)]| {
+            assert_eq!(parts(range, fat).collect::<Vec<_>>(), expect);
+        };
+        check(0..9, 0..0, &[(false, 0..9)]);
+        check(0..9, 4..6, &[(false, 0..4), (true, 4..6), (false, 6..9)]);
+        check(5..9, 4..6, &[(true, 5..6), (false, 6..9)]);
+        check(0..5, 4..6, &[(false, 0..4), (true, 4..5)]);
+        check(0..4, 4..6, &[(false, 0..4)]);
+        check(6..9, 4..6, &[(false, 6..9)]);
+        check(7..9, 4..6, &[(false, 7..9)]);
+        check(0..9, 0..4, &[(true, 0..4), (false, 4..9)]);
     }
 }

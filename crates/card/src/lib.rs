@@ -4,12 +4,14 @@
 //! [`Card`] is the timing and mapping state of one: [`Card::submit`] says when a request
 //! completes and moves the mapping on. [`Contents`] holds the bytes, apart from the timing.
 //!
-//! Layers, from the host inwards: `card` (serial service, volatile cache, figures), `bus`
-//! (command, transfer, read steps), `ftl` (one file per family of translation layer).
+//! Layers, from the host inwards: `card` (serial service, figures), `bus` (reader, command,
+//! transfer, read steps), `cache` and `slc` (what is in front of the flash), `ftl` (the FAT
+//! region and one file per family of translation layer). `wear` tells what it does to life.
 //! No clock, no entropy, no I/O: equal calls give equal answers.
 
 mod builtin;
 mod bus;
+mod cache;
 mod card;
 mod contents;
 mod cow;
@@ -17,14 +19,17 @@ mod figures;
 mod ftl;
 mod profile;
 mod request;
+mod slc;
 mod snapshot;
 mod stats;
+mod wear;
 
 pub use builtin::builtin;
 pub use card::Card;
-pub use contents::{CHUNK_BYTES, Contents, ContentsError, Spill};
+pub use contents::{CHUNK_BYTES, Contents, ContentsError, Layout, Spill};
 pub use ftl::Violation;
 pub use profile::{CapacityError, Family, Figure, Interface, Profile, ProfileError};
 pub use request::{CardStatus, Completion, Op, Request};
 pub use snapshot::SnapshotError;
 pub use stats::Stats;
+pub use wear::{Life, Wear, projected_life};

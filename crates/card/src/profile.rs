@@ -7,10 +7,13 @@
 mod capacity;
 mod draw;
 mod parse;
+mod shape;
 
+use crate::contents::Layout;
 use crate::figures::{self, SPECS};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
+use std::ops::Range;
 
 pub use capacity::CapacityError;
 pub use parse::ProfileError;
@@ -22,14 +25,17 @@ pub enum Family {
     /// A log block for each open AU, with a hard limit of open AUs (A, and A+s with a
     /// small-write area).
     LogBlock,
+    /// A few update blocks, each for one AU: switched, consolidated or chaotic (S).
+    UpdateBlock,
     /// Page mapped with greedy collection (P).
     PageMap,
 }
 
 impl Family {
     /// All families with their names in profiles.
-    pub const NAMES: [(&'static str, Family); 2] = [
+    pub const NAMES: [(&'static str, Family); 3] = [
         ("log-block", Family::LogBlock),
+        ("update-block", Family::UpdateBlock),
         ("page-map", Family::PageMap),
     ];
 }
@@ -105,6 +111,34 @@ impl Profile {
         self.figure("geometry.capacity_bytes")
     }
 
+    /// Bytes that are really there: less than the capacity on a card that lies about it.
+    pub fn flash_bytes(&self) -> u64 {
+        match self.figure("geometry.real_bytes") {
+            0 => self.capacity_bytes(),
+            real => real,
+        }
+    }
+
+    /// Where the bytes of the card are kept; see [`Layout`].
+    pub fn layout(&self) -> Layout {
+        Layout {
+            capacity_bytes: self.capacity_bytes(),
+            real_bytes: self.flash_bytes(),
+            vanish: self.figure("geometry.beyond") == 1,
+        }
+    }
+
+    /// Program and erase cycles that a block of this card may stand: of a bad specimen, a
+    /// typical and a good one (`flash.md` §3: the spread within a model is tenfold).
+    pub fn pe_cycles(&self) -> [u64; 3] {
+        let end = |name| self.figure(name);
+        [
+            end("wear.pe_cycles_low"),
+            end("wear.pe_cycles_typical"),
+            end("wear.pe_cycles_high"),
+        ]
+    }
+
     /// The flash page: the least that is programmed at once.
     pub fn page_bytes(&self) -> u64 {
         self.figure("geometry.page_bytes")
@@ -130,9 +164,15 @@ impl Profile {
         self.figure("geometry.open_aus_random")
     }
 
-    /// AUs at the beginning of the card that are mapped by page for FAT tables.
+    /// AUs that are mapped by page for FAT tables, from AU `fat.first_au` on.
     pub fn fat_aus(&self) -> u64 {
-        self.figure_or("log_block.fat_aus", 0)
+        self.figure("fat.aus")
+    }
+
+    /// Bytes of the card that are the FAT region; empty if it has none.
+    pub fn fat_range(&self) -> Range<u64> {
+        let start = self.figure("fat.first_au") * self.au_bytes();
+        start..start + self.fat_aus() * self.au_bytes()
     }
 
     /// Whether the card has a volatile cache, so that a flush means something. A plain SD
@@ -187,11 +227,6 @@ impl Profile {
             .unwrap_or_else(|| unreachable!("{:?} has no {path}", self.family))
     }
 
-    /// Value of a figure, or `other` where the family does not have it.
-    pub(crate) fn figure_or(&self, path: &str, other: u64) -> u64 {
-        self.lookup(path).unwrap_or(other)
-    }
-
     /// A figure in microseconds as nanoseconds.
     pub(crate) fn nanos(&self, path: &str) -> u64 {
         self.figure(path) * 1_000
@@ -200,45 +235,6 @@ impl Profile {
     fn lookup(&self, path: &str) -> Option<u64> {
         let index = figures::index_of(path)?;
         self.figures[index].as_ref().map(|figure| figure.value)
-    }
-
-    fn check_shape(&self) -> Result<(), (&'static str, String)> {
-        let page = self.page_bytes();
-        let multiple = |path: &'static str, of: u64, what: &str| {
-            let value = self.figure(path);
-            if value.is_multiple_of(of) {
-                return Ok(());
-            }
-            Err((
-                path,
-                format!("{value}, which is no multiple of {what} ({of})"),
-            ))
-        };
-        multiple("geometry.capacity_bytes", 512, "the sector")?;
-        multiple("geometry.page_bytes", 512, "the sector")?;
-        multiple("geometry.write_unit_bytes", page, "geometry.page_bytes")?;
-        multiple("geometry.au_bytes", page, "geometry.page_bytes")?;
-        if self.family == Family::PageMap {
-            multiple("page_map.unit_bytes", 512, "the sector")?;
-            multiple(
-                "geometry.au_bytes",
-                self.figure("page_map.unit_bytes"),
-                "page_map.unit_bytes",
-            )?;
-        }
-        if self.family == Family::LogBlock {
-            let more_logs = (self.figure("log_block.log_aus") - 1) * self.open_aus_random();
-            let needed = self.open_aus_linear().max(self.open_aus_random()) + more_logs + 2;
-            if self.figure("geometry.spare_aus") < needed {
-                let found = format!("fewer than the {needed} that open AUs and merging take");
-                return Err(("geometry.spare_aus", found));
-            }
-        }
-        if self.capacity_bytes() < self.au_bytes() * (self.fat_aus() + 1) {
-            let path = "geometry.capacity_bytes";
-            return Err((path, "less than one AU beyond the FAT region".into()));
-        }
-        Ok(())
     }
 
     pub(crate) fn assemble(

@@ -130,7 +130,7 @@ fn mistakes_of_the_file_as_a_whole_are_named_too() {
         "family = \"logblock\"",
         3,
         "family",
-        &["logblock", "log-block, page-map"],
+        &["logblock", "log-block, update-block, page-map"],
     );
     check(
         "interface = \"sd\"",

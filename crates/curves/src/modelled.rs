@@ -73,7 +73,7 @@ impl Device for Modelled {
     }
 
     fn rest(&mut self, span: Nanos) {
-        self.now = self.now + span;
+        self.now += span;
     }
 }
 

@@ -7,7 +7,7 @@ use crate::{Finding, SourceFile};
 
 /// A crate and the crates of this workspace that it may depend on.
 /// `whichfs` alone may see everything and is not listed; `tidy` sees nothing.
-const INNER: [(&str, &[&str]); 15] = [
+const INNER: [(&str, &[&str]); 16] = [
     ("units", &[]),
     ("trial", &["units"]),
     ("card", &["units"]),
@@ -15,6 +15,7 @@ const INNER: [(&str, &[&str]); 15] = [
     ("fit", &["units", "card", "curves"]),
     ("probe", &["units", "card", "curves"]),
     ("attach", &["units", "card"]),
+    ("here", &["units", "curves"]),
     ("fs", &["units", "trial"]),
     ("workload", &["units", "trial"]),
     ("agent", &["units", "trial", "workload"]),
@@ -33,8 +34,8 @@ const OUTER: [(&str, &[&str]); 11] = [
     ("clap", &["whichfs"]),
     ("indicatif", &["whichfs"]),
     ("comfy-table", &["whichfs", "report"]),
-    ("libc", &["agent", "lab", "attach", "whichfs"]),
-    ("rustix", &["agent", "lab", "attach", "whichfs"]),
+    ("libc", &["agent", "lab", "attach", "here", "whichfs"]),
+    ("rustix", &["agent", "lab", "attach", "here", "whichfs"]),
     ("fuser", &["attach"]),
     ("rand", &[]),
     ("chrono", &[]),

@@ -10,6 +10,7 @@ use crate::tree::{self, Size};
 use crate::workload::{
     Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter, unknown_phase,
 };
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use whichfs_trial::WorkloadSpec;
 use whichfs_units::{GIB, KIB, MIB, Rng};
@@ -208,16 +209,19 @@ impl Workload for Rootfs {
         tree: Option<&Listing>,
         seed: u64,
     ) -> Result<Box<dyn Iterator<Item = Op>>, Error> {
-        let generated = self.generated_tree(spec, seed)?;
-        let Some(tree) = generated.as_ref().or(tree) else {
+        self.check(spec)?;
+        let tree = match tree {
+            Some(listed) => Some(Cow::Borrowed(listed)),
+            None => self.generated_tree(spec, seed)?.map(Cow::Owned),
+        };
+        let Some(mut tree) = tree else {
             return Err(Error::Conflict {
                 workload: self.name(),
                 reason: "a tree of the user is named, but its listing is missing".to_owned(),
             });
         };
-        let mut tree = tree.clone();
         if !spec.unix {
-            tree = tree.without_unix();
+            tree = Cow::Owned(tree.into_owned().without_unix());
         }
         let value = |name| parameter(self, spec, name);
         let ops = match phase {
@@ -228,7 +232,7 @@ impl Workload for Rootfs {
                 ops
             }
             "tree_read" => {
-                let mut whole = tree;
+                let mut whole = tree.into_owned();
                 whole.entries.append(&mut self.database(spec, seed).entries);
                 read(&whole)
             }

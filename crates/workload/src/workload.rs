@@ -155,8 +155,9 @@ pub trait Workload: Sync {
         Ok(None)
     }
 
-    /// The operations of `phase`. `tree` is the listing of the user's tree if `spec` has
-    /// one, else ignored.
+    /// The operations of `phase`. `tree` is the listing of the user's tree if `spec` has one,
+    /// else what [`Workload::generated_tree`] gives for the same `spec` and `seed`; without
+    /// it the tree is drawn again.
     ///
     /// # Errors
     /// If phase or parameter is unknown, or a parameter is out of its range.

@@ -12,20 +12,23 @@
 //!
 //! **Order.** A log that is written in order from one end to the other replaces the mother
 //! without copying (*switch*). A jump ahead of at most `gap_bytes` is filled by copying and
-//! stays in order [P-7904670]. Anything else makes the log *chaotic*: each page then costs
-//! `random_percent` of its time, overhead included (WB5: 3–4 × for 16–64 KiB, 2.3.4), the
-//! log fills up by pages *programmed*, not by pages covered, and closing it is a full merge into
-//! a third block. A
-//! log may have `log_aus` blocks, as superblock layers do [HYB], which makes merges rarer.
+//! stays in order [P-7904670]. Anything else makes the log *chaotic*: it fills up by pages
+//! *programmed*, not by pages covered, and when it has taken `log_percent` of an AU it is
+//! merged fully into a third block. So writing an AU at random costs the same number of
+//! merges whatever the size of the writes: one on WB19 (440 ms an AU from 16 KiB to 1 MiB, at
+//! `log_percent` 100), 2.3 on WB6, WB15 and WB21, three and more on WB11 and WB5. Above 100
+//! the log has several blocks, as superblock layers do [HYB], which makes merges rarer.
+//! `random_percent` is what a page in a chaotic log takes of its time in order.
 //!
-//! **Small writes.** A write that covers part of a page costs `sub_page_us` for that page:
-//! more than a page or less, as measured (2.3.3). With `small_write_bytes` set, writes below
-//! it go to a separate area and touch no slot (2.3.8); its collection is in the measured
-//! `small_write_us`. Contiguous writes are joined in the page buffer where the card does so
-//! (`write.coalesce`, 2.3.2).
+//! **Small writes.** What a page covered in part costs is told in `program` (2.3.3). With
+//! `small_write_bytes` set, writes below it go to a separate area and touch no slot (2.3.8);
+//! its collection is in the measured `small_write_us`; with `small_write_jumps` only those that
+//! do not continue the last write (WB21 does so, WB15 does not). Contiguous writes are joined
+//! where the reader keeps the transfer open (`write.coalesce`, 2.3.2).
 //!
-//! **FAT region.** The first `fat_aus` are mapped by page (2.5): no slots, no copies, own
-//! rate. Their wear is spread within the region.
+//! **Rest.** With `idle_close_us`, the card closes its logs while idle, the oldest first, once
+//! it was left alone for that long: the first writes of 4 MiB after five AUs in turns cost no
+//! merge on WB6, WB11, WB15 and WB21, whose logs another run of flashbench separates.
 //!
 //! Erased AUs (discarded, or never written) have nothing to copy: opening one is cheap.
 
@@ -34,6 +37,7 @@ mod tests;
 
 use super::Violation;
 use super::pool::Pool;
+use super::program::{Order, Program};
 use crate::bus::span_ns;
 use crate::cow::CowArray;
 use crate::profile::Profile;
@@ -52,23 +56,20 @@ struct Rules {
     page_bytes: u64,
     capacity_bytes: u64,
     aus: u32,
-    fat_aus: u32,
     open_linear: usize,
     open_random: usize,
-    overhead_ns: u64,
-    rate: u64,
+    program: Program,
     copy_rate: u64,
     erase_ns: u64,
-    sub_page_ns: u64,
     random_percent: u64,
     gap_bytes: u64,
-    log_aus: u32,
+    idle_close_ns: u64,
+    log_pages: u32,
+    /// Free blocks that opening and merging may take.
+    reserve: usize,
     small_write_bytes: u64,
     small_write_ns: u64,
-    fat_overhead_ns: u64,
-    fat_rate: u64,
-    discard_partial_ns: u64,
-    coalesce: bool,
+    small_write_jumps: bool,
 }
 
 /// An open AU. Offsets are within the AU.
@@ -76,7 +77,7 @@ struct Rules {
 struct Slot {
     au: u32,
     /// Physical log blocks, [`NONE`] beyond those in use; a log in order has one.
-    logs: [u32; MAX_LOGS],
+    logs: [u32; MAX_LOGS + 1],
     /// In order: the log holds `start..next`.
     start: u32,
     next: u32,
@@ -85,6 +86,8 @@ struct Slot {
     /// Pages programmed in the log blocks.
     used_pages: u32,
     chaotic: bool,
+    /// In order once more, in a log of its own behind a chaotic one.
+    again: bool,
     /// Stamp of the last use, for eviction.
     used_at: u64,
 }
@@ -101,10 +104,8 @@ pub(crate) struct LogBlock {
     chaotic: usize,
     clock: u64,
     pool: Pool,
-    /// Bytes programmed into the small-write area and the FAT region since their last erase.
+    /// Bytes programmed into the small-write area since its last erase.
     small_fill: u64,
-    fat_fill: u64,
-    fat_erase_next: u32,
     small_block: u32,
 }
 
@@ -113,12 +114,9 @@ impl LogBlock {
         let rules = Rules::new(profile);
         let spare = profile.figure("geometry.spare_aus") as u32;
         // One more holds the small-write area.
-        let mut pool = Pool::new(rules.aus + spare + 1);
+        let mut pool = Pool::new(rules.aus - profile.fat_aus() as u32 + spare + 1);
         let small_block = pool.take();
-        let mut map = CowArray::new(rules.aus as usize, NONE);
-        for au in 0..rules.fat_aus {
-            map.replace(au as usize, pool.take());
-        }
+        let map = CowArray::new(rules.aus as usize, NONE);
         let filled = CowArray::new(rules.aus as usize, 0);
         let slots = Vec::with_capacity(rules.open_linear + 1);
         LogBlock {
@@ -130,39 +128,25 @@ impl LogBlock {
             clock: 0,
             pool,
             small_fill: 0,
-            fat_fill: 0,
-            fat_erase_next: 0,
             small_block,
         }
     }
 
-    pub fn write(&mut self, offset: u64, bytes: u64, follows: bool, stats: &mut Stats) -> u64 {
-        let joined = follows && self.rules.coalesce;
-        if bytes < self.rules.small_write_bytes && !joined && !self.in_fat(offset) {
+    pub fn write(&mut self, offset: u64, bytes: u64, order: Order, stats: &mut Stats) -> u64 {
+        let aside = !(order.joined || order.follows && self.rules.small_write_jumps);
+        if bytes < self.rules.small_write_bytes && aside {
             return self.write_small(bytes, stats);
         }
-        let mut spent = if joined || self.in_fat(offset) {
-            0
-        } else {
-            self.rules.overhead_ns
-        };
+        let mut spent = self.rules.program.overhead_ns(order);
         let (mut at, end) = (offset, offset + bytes);
         while at < end {
             let au = (at / self.rules.au_bytes) as u32;
             let within = (at % self.rules.au_bytes) as u32;
             let length = (end - at).min(self.rules.au_bytes - u64::from(within)) as u32;
-            spent += if au < self.rules.fat_aus {
-                self.write_fat(u64::from(length), joined, stats)
-            } else {
-                self.write_au(au, within, length, joined, stats)
-            };
+            spent += self.write_au(au, within, length, order, stats);
             at += u64::from(length);
         }
         spent
-    }
-
-    fn in_fat(&self, offset: u64) -> bool {
-        offset < u64::from(self.rules.fat_aus) * self.rules.au_bytes
     }
 
     /// A write into the small-write area: no slot is touched.
@@ -178,33 +162,13 @@ impl LogBlock {
         self.rules.small_write_ns
     }
 
-    /// A write into the page-mapped AUs at the beginning of the card.
-    fn write_fat(&mut self, bytes: u64, joined: bool, stats: &mut Stats) -> u64 {
-        let programmed = bytes.next_multiple_of(self.rules.page_bytes);
-        stats.programmed_bytes += programmed;
-        self.fat_fill += programmed;
-        while self.fat_fill >= self.rules.au_bytes {
-            self.fat_fill -= self.rules.au_bytes;
-            let block = self.map.read(self.fat_erase_next as usize);
-            self.pool.wear(block);
-            self.fat_erase_next = (self.fat_erase_next + 1) % self.rules.fat_aus;
-            stats.erases += 1;
-        }
-        let overhead = if joined {
-            0
-        } else {
-            self.rules.fat_overhead_ns
-        };
-        overhead + span_ns(bytes, self.rules.fat_rate)
-    }
-
     /// A write of `length` bytes at `within` inside one AU.
     fn write_au(
         &mut self,
         au: u32,
         within: u32,
         length: u32,
-        joined: bool,
+        order: Order,
         stats: &mut Stats,
     ) -> u64 {
         self.clock += 1;
@@ -213,8 +177,9 @@ impl LogBlock {
         let mut found = self.slots.iter().position(|slot| slot.au == au);
         if let Some(at) = found {
             let needed = self.rules.pages_touched(within, length);
-            let full = self.slots[at].used_pages + needed > self.rules.log_pages();
-            if whole || (full && !self.continues(at, within)) {
+            let full = self.slots[at].used_pages + needed > self.rules.log_pages;
+            let goes_on = self.continues(at, within) || self.begins_again(at, within);
+            if whole || (full && !goes_on) {
                 spent += self.close(at, whole, stats);
                 found = None;
             }
@@ -229,11 +194,11 @@ impl LogBlock {
                     .unwrap_or(at)
             }
             None => {
-                spent += self.open(au, within, stats);
+                spent += self.open(au, within, whole, stats);
                 self.slots.len() - 1
             }
         };
-        spent + self.program(at, within, length, joined, stats)
+        spent + self.program(at, within, length, order, stats)
     }
 
     fn continues(&self, at: usize, within: u32) -> bool {
@@ -242,12 +207,13 @@ impl LogBlock {
     }
 
     /// Opens `au` for a write at `within`; closes the least recently used if all are in use.
-    fn open(&mut self, au: u32, within: u32, stats: &mut Stats) -> u64 {
+    /// A write of the whole AU needs no slot: its log is the new block as soon as it is full.
+    fn open(&mut self, au: u32, within: u32, whole: bool, stats: &mut Stats) -> u64 {
         let mut spent = 0;
-        if self.slots.len() >= self.rules.open_linear {
+        if self.slots.len() >= self.rules.open_linear && !whole {
             spent += self.close(self.oldest(false), false, stats);
         }
-        let mut logs = [NONE; MAX_LOGS];
+        let mut logs = [NONE; MAX_LOGS + 1];
         logs[0] = self.pool.take();
         let (start, next, high) = (within, within, within);
         let used_at = self.clock;
@@ -259,6 +225,7 @@ impl LogBlock {
             high,
             used_pages: 0,
             chaotic: false,
+            again: false,
             used_at,
         });
         spent
@@ -267,6 +234,9 @@ impl LogBlock {
     /// Prepares open slot `at` for a write at `within`: in order, after a small gap, or chaotic.
     fn place(&mut self, at: usize, within: u32, stats: &mut Stats) -> u64 {
         self.slots[at].used_at = self.clock;
+        if self.begins_again(at, within) {
+            self.begin_again(at);
+        }
         let slot = self.slots[at];
         if slot.chaotic || within == slot.next {
             return 0;
@@ -283,6 +253,26 @@ impl LogBlock {
             return 0;
         }
         self.close(self.oldest(true), false, stats)
+    }
+
+    /// Whether a write at `within` starts slot `at` anew: a log in order beside the chaotic
+    /// one. If it comes to the end of the AU, the chaotic one is worth nothing and no merge is
+    /// needed (WB6, WB11, WB21: 4 MiB after random writes takes what it does in order).
+    fn begins_again(&self, at: usize, within: u32) -> bool {
+        let slot = &self.slots[at];
+        let room = slot.logs.contains(&NONE) && self.pool.free() > self.rules.reserve;
+        within == 0 && room && (slot.chaotic || slot.again && slot.next > 0)
+    }
+
+    fn begin_again(&mut self, at: usize) {
+        let block = self.pool.take();
+        let slot = &mut self.slots[at];
+        if let Some(free) = slot.logs.iter_mut().find(|log| **log == NONE) {
+            *free = block;
+        }
+        self.chaotic -= usize::from(slot.chaotic);
+        (slot.chaotic, slot.again) = (false, true);
+        (slot.start, slot.next) = (0, 0);
     }
 
     /// Index of the slot used longest ago, among the chaotic ones if asked; never the one
@@ -303,23 +293,22 @@ impl LogBlock {
         at: usize,
         within: u32,
         length: u32,
-        joined: bool,
+        order: Order,
         stats: &mut Stats,
     ) -> u64 {
         let rules = &self.rules;
         let end = within + length;
-        let (pages, partial) = rules.split(within, length);
-        let page_ns = if joined {
-            span_ns(u64::from(length), rules.rate)
-        } else {
-            span_ns(pages * rules.page_bytes, rules.rate) + partial * rules.sub_page_ns
-        };
-        stats.programmed_bytes += (pages + partial) * rules.page_bytes;
+        let pages = rules.pages_touched(within, length);
+        let chaotic = self.slots[at].chaotic;
+        let units_ns = rules
+            .program
+            .units_ns(u64::from(within), u64::from(length), order, chaotic);
+        stats.programmed_bytes += u64::from(pages) * rules.page_bytes;
         let au_bytes = rules.au_bytes;
         let slot = &mut self.slots[at];
         slot.high = slot.high.max(end);
         if slot.chaotic {
-            slot.used_pages += (pages + partial) as u32;
+            slot.used_pages += pages;
             let blocks = slot.used_pages.div_ceil(rules.pages_per_au()) as usize;
             for log in slot
                 .logs
@@ -329,14 +318,16 @@ impl LogBlock {
             {
                 *log = self.pool.take();
             }
-            let extra = if joined { 0 } else { rules.overhead_ns } * (rules.random_percent - 100);
-            return (page_ns * rules.random_percent + extra) / 100;
+            let extra = rules.program.overhead_ns(order) * (rules.random_percent - 100);
+            return (units_ns * rules.random_percent + extra) / 100;
         }
         slot.next = end;
         // In order, small writes share pages.
-        slot.used_pages = rules.pages_touched(slot.start, end - slot.start);
+        if !slot.again {
+            slot.used_pages = rules.pages_touched(slot.start, end - slot.start);
+        }
         let complete = slot.start == 0 && u64::from(end) == au_bytes;
-        page_ns
+        units_ns
             + if complete {
                 self.close(at, false, stats)
             } else {
@@ -347,7 +338,7 @@ impl LogBlock {
     /// Closes slot `at` and returns the time for it. `superseded`: its AU is about to be
     /// written wholly, so nothing of log or mother is worth copying.
     fn close(&mut self, at: usize, superseded: bool, stats: &mut Stats) -> u64 {
-        let slot = self.slots.swap_remove(at);
+        let mut slot = self.slots.swap_remove(at);
         self.chaotic -= usize::from(slot.chaotic);
         let au = slot.au as usize;
         let page = self.rules.page_bytes;
@@ -360,24 +351,44 @@ impl LogBlock {
             high
         } else {
             let ahead = u64::from(slot.start).min(mother_bytes);
-            ahead + mother_bytes.saturating_sub(u64::from(slot.next))
+            let held = if slot.again { high } else { mother_bytes };
+            ahead + held.saturating_sub(u64::from(slot.next))
         };
         let mut spent = span_ns(copied, self.rules.copy_rate);
         stats.programmed_bytes += copied;
         stats.au_copies += u64::from(copied > 0);
         let new = if slot.chaotic {
-            let merged = self.pool.take();
-            spent += self.erase_logs(&slot, stats);
-            merged
+            self.pool.take()
         } else {
-            slot.logs[0]
+            let logs = slot.logs.iter_mut().rev();
+            let last = logs.into_iter().find(|log| **log != NONE);
+            last.map_or(NONE, |log| std::mem::replace(log, NONE))
         };
+        spent += self.erase_logs(&slot, stats);
         let mother = self.map.replace(au, new);
         self.filled.replace(au, high.div_ceil(page) as u32);
         if mother != NONE {
             spent += self.erase(mother, stats);
         }
         spent
+    }
+
+    /// Closes logs in `ns` of idle time.
+    #[inline]
+    pub fn idle(&mut self, ns: u64, stats: &mut Stats) {
+        let wait = self.rules.idle_close_ns;
+        if wait > 0 && ns >= wait && !self.slots.is_empty() {
+            self.close_idle(ns - wait, stats);
+        }
+    }
+
+    /// As many as are begun within `ns`; the last may end later, unseen by the host.
+    #[cold]
+    fn close_idle(&mut self, ns: u64, stats: &mut Stats) {
+        let mut spent = 0;
+        while spent <= ns && !self.slots.is_empty() {
+            spent += self.close(self.oldest(false), false, stats);
+        }
     }
 
     fn erase_logs(&mut self, slot: &Slot, stats: &mut Stats) -> u64 {
@@ -391,30 +402,18 @@ impl LogBlock {
         self.rules.erase_ns
     }
 
-    /// Erases the AUs covered wholly; one covered in part costs time and keeps its data.
+    /// Erases the AUs covered wholly; one covered in part keeps its data.
     pub fn discard(&mut self, offset: u64, bytes: u64, stats: &mut Stats) -> u64 {
         let au_bytes = self.rules.au_bytes;
         let end = offset + bytes;
         let to_the_end = end == self.rules.capacity_bytes;
-        let first = offset.div_ceil(au_bytes).max(u64::from(self.rules.fat_aus));
+        let first = offset.div_ceil(au_bytes);
         let last = if to_the_end {
             u64::from(self.rules.aus)
         } else {
             end / au_bytes
         };
-        let mut spent = 0;
-        for au in first..last {
-            spent += self.forget(au as u32, stats);
-        }
-        let head = !offset.is_multiple_of(au_bytes);
-        let tail = !end.is_multiple_of(au_bytes) && !to_the_end;
-        let one_au = offset / au_bytes == (end - 1) / au_bytes;
-        let ragged = if one_au {
-            u64::from(head | tail)
-        } else {
-            u64::from(head) + u64::from(tail)
-        };
-        spent + ragged * self.rules.discard_partial_ns
+        (first..last).map(|au| self.forget(au as u32, stats)).sum()
     }
 
     /// Erases everything of one AU.
@@ -484,54 +483,37 @@ impl LogBlock {
 impl Rules {
     fn new(profile: &Profile) -> Rules {
         let au_bytes = profile.au_bytes();
+        let pages_per_au = au_bytes / profile.page_bytes();
         let linear = profile.open_aus_linear() as usize;
         Rules {
             au_bytes,
             page_bytes: profile.page_bytes(),
-            capacity_bytes: profile.capacity_bytes(),
-            aus: profile.capacity_bytes().div_ceil(au_bytes) as u32,
-            fat_aus: profile.fat_aus() as u32,
+            capacity_bytes: profile.flash_bytes(),
+            aus: profile.flash_bytes().div_ceil(au_bytes) as u32,
             open_linear: linear,
             open_random: (profile.open_aus_random() as usize).min(linear),
-            overhead_ns: profile.nanos("write.overhead_us"),
-            rate: profile.figure("write.rate_bytes_per_s"),
+            program: Program::new(profile, profile.page_bytes()),
             copy_rate: profile.figure("copy.rate_bytes_per_s"),
             erase_ns: profile.nanos("copy.erase_us"),
-            sub_page_ns: profile.nanos("log_block.sub_page_us"),
             random_percent: profile.figure("log_block.random_percent"),
-            log_aus: profile.figure("log_block.log_aus") as u32,
+            reserve: 2 + linear + MAX_LOGS * (profile.open_aus_random() as usize).min(linear),
+            log_pages: (pages_per_au * profile.figure("log_block.log_percent") / 100) as u32,
+            idle_close_ns: profile.nanos("log_block.idle_close_us"),
             gap_bytes: profile.figure("log_block.gap_bytes"),
             small_write_bytes: profile.figure("log_block.small_write_bytes"),
+            small_write_jumps: profile.figure("log_block.small_write_jumps") == 1,
             small_write_ns: profile.nanos("log_block.small_write_us"),
-            fat_overhead_ns: profile.nanos("log_block.fat_overhead_us"),
-            fat_rate: profile.figure("log_block.fat_rate_bytes_per_s"),
-            discard_partial_ns: profile.nanos("discard.partial_au_us"),
-            coalesce: profile.figure("write.coalesce") == 1,
         }
-    }
-
-    /// Pages that a chaotic log may use before it is merged.
-    fn log_pages(&self) -> u32 {
-        self.pages_per_au() * self.log_aus
     }
 
     fn pages_per_au(&self) -> u32 {
         (self.au_bytes / self.page_bytes) as u32
     }
 
-    /// Pages that a write touches.
-    fn pages_touched(&self, within: u32, length: u32) -> u32 {
-        let (whole, partial) = self.split(within, length);
-        (whole + partial) as u32
-    }
-
-    /// Pages that a write covers wholly and in part.
+    /// Pages that a write covers wholly or in part.
     #[inline]
-    fn split(&self, within: u32, length: u32) -> (u64, u64) {
+    fn pages_touched(&self, within: u32, length: u32) -> u32 {
         let (start, end) = (u64::from(within), u64::from(within) + u64::from(length));
-        let (first, last) = (start.div_ceil(self.page_bytes), end / self.page_bytes);
-        let touched = end.div_ceil(self.page_bytes) - start / self.page_bytes;
-        let whole = last.saturating_sub(first);
-        (whole, touched - whole)
+        (end.div_ceil(self.page_bytes) - start / self.page_bytes) as u32
     }
 }

@@ -8,13 +8,25 @@
 //! amplification is not a parameter: it emerges from the mapping, the spare area and what
 //! the host overwrites.
 //!
-//! **Cost.** t = t0 + size / rate, which fits the cards of this family from 4 KiB to 1 MiB
-//! (2.3.1: NCard 4.6 ms + b/9.5 MB/s, SD-NAND 1.7 ms + b/7.2 MB/s). A unit that is written in
-//! part and holds data is read and merged first, `modify_us` each (2.3.1: the residual is
-//! mostly 4 KiB writes). `write.coalesce`: a write that continues the previous one pays no t0.
+//! **Cost.** Overhead and programming as `program` has it: t0 + size / rate fits the cards of
+//! this family from 4 KiB to 1 MiB (2.3.1: NCard 4.6 ms + b/9.5 MB/s, SD-NAND 1.7 ms + b/7.2
+//! MB/s), with a plateau where several units are programmed together. A map unit that is
+//! written in part and holds data is read and merged first, `modify_us` each.
 //!
-//! **Order.** There is no slot limit: random costs more than sequential through t0, through
-//! partial units and through collection, which stalls for whole-block copies (2.3.11).
+//! **Streams.** The cards of the logs slow down gradually when more AUs are written in turns,
+//! by a share of the rate that does not depend on the size of the writes (WB16_2, 64 KiB and
+//! 512 KiB: 2 AUs +0 %, 3 AUs +50 %, 5 AUs +60 %, 7 AUs +90 %): data of some AUs are written
+//! twice. With `streams` set, that many AUs have a place of their own; what is written to
+//! others goes to a mixed block, which is *folded* (copied out and erased) as soon as it is
+//! full. An AU gives up its stream when it is not written for a while, not when another wants
+//! one: with slots that follow the last use, all of n + 1 AUs would suffer, and they do not.
+//!
+//! **Background.** While idle, the card collects until `background_aus` are free, as long as a
+//! block has a sixteenth of garbage: a burst then finds room and pays for no collection. The
+//! cards of the logs write AUs in order at an even rate, so they have such a reserve.
+//!
+//! **Order.** There is no slot limit: random costs more than sequential through the overhead,
+//! through partial units and through collection, which stalls for whole-block copies (2.3.11).
 //! Discarded units are garbage at once, which makes later collections cheaper.
 //!
 //! A physical address is `block << shift | unit in block`, so that AUs that are no power of
@@ -25,7 +37,9 @@ mod tests;
 
 use super::Violation;
 use super::pool::Pool;
-use crate::bus::span_ns;
+use super::program::{Order, Program};
+use super::streams::Streams;
+use crate::bus::{Divisor, span_ns};
 use crate::cow::CowArray;
 use crate::profile::Profile;
 use crate::stats::Stats;
@@ -38,21 +52,24 @@ const NOT_CLOSED: u32 = 1 << 31;
 /// Collection starts when fewer blocks are free: one may be needed by the collection itself.
 const RESERVE: usize = 2;
 
+/// Idle time after which no AU keeps its stream.
+const REST_NS: u64 = 200_000_000;
+/// In the background, a block is worth collecting if this part of it is garbage.
+const WORTH: u32 = 16;
+
 /// Parameters, from the profile.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Rules {
-    unit_bytes: u64,
+    unit: Divisor,
     units: u32,
     units_per_block: u32,
     shift: u32,
-    overhead_ns: u64,
-    rate: u64,
-    /// Time to program one unit; fractions of a nanosecond are below any measurement.
-    unit_ns: u64,
+    program: Program,
+    /// Time to copy one unit; fractions of a nanosecond are below any measurement.
     copy_unit_ns: u64,
     erase_ns: u64,
     modify_ns: u64,
-    coalesce: bool,
+    background: usize,
 }
 
 /// A block that takes writes.
@@ -74,6 +91,11 @@ pub(crate) struct PageMap {
     live: Vec<u32>,
     host: Option<Frontier>,
     copies: Option<Frontier>,
+    /// Takes what has no stream.
+    mixed: Option<Frontier>,
+    streams: Streams,
+    /// Idle time not yet spent on collecting.
+    idle_ns: u64,
     pool: Pool,
     /// Units on the move; kept for its memory.
     #[serde(skip)]
@@ -83,7 +105,7 @@ pub(crate) struct PageMap {
 impl PageMap {
     pub fn new(profile: &Profile) -> PageMap {
         let rules = Rules::new(profile);
-        let blocks = rules.units.div_ceil(rules.units_per_block)
+        let blocks = rules.units.div_ceil(rules.units_per_block) - profile.fat_aus() as u32
             + profile.figure("geometry.spare_aus") as u32;
         PageMap {
             map: CowArray::new(rules.units as usize, NONE),
@@ -91,37 +113,43 @@ impl PageMap {
             live: vec![NOT_CLOSED; blocks as usize],
             host: None,
             copies: None,
+            mixed: None,
+            idle_ns: 0,
+            streams: Streams::new(profile.figure("page_map.streams") as usize),
             pool: Pool::new(blocks),
             moving: Vec::new(),
             rules,
         }
     }
 
-    pub fn write(&mut self, offset: u64, bytes: u64, follows: bool, stats: &mut Stats) -> u64 {
-        let unit_bytes = self.rules.unit_bytes;
-        let (first, last) = (offset / unit_bytes, (offset + bytes - 1) / unit_bytes);
-        let joined = follows && self.rules.coalesce;
-        let mut spent = if joined { 0 } else { self.rules.overhead_ns };
-        spent += self.modify(offset, bytes, first, last, joined);
-        for unit in first..=last {
-            spent += self.place(unit as u32, stats);
-        }
-        let units = last - first + 1;
-        stats.programmed_bytes += units * unit_bytes;
-        spent
-            + if joined {
-                span_ns(bytes, self.rules.rate)
-            } else {
-                units * self.rules.unit_ns
+    pub fn write(&mut self, offset: u64, bytes: u64, order: Order, stats: &mut Stats) -> u64 {
+        let unit = self.rules.unit;
+        let (first, last) = (unit.of(offset), unit.of(offset + bytes - 1));
+        let mut spent = self.rules.program.overhead_ns(order);
+        spent += self.modify(offset, bytes, first, last, order.joined);
+        let in_block = u64::from(self.rules.units_per_block);
+        let whole = last - first + 1 >= in_block;
+        if whole || self.streams.admit(|| (first / in_block) as u32) {
+            for unit in first..=last {
+                spent += self.place(unit as u32, stats);
             }
+        } else {
+            for unit in first..=last {
+                spent += self.place_mixed(unit as u32, stats);
+            }
+        }
+        stats.programmed_bytes += (last - first + 1) * unit.get();
+        let scattered = !order.follows;
+        let program = &self.rules.program;
+        spent + program.units_ns(offset, bytes, order, scattered)
     }
 
     /// Reads the units that are written in part and hold data. A joined write finds its
     /// first unit still in the buffer.
     fn modify(&mut self, offset: u64, bytes: u64, first: u64, last: u64, joined: bool) -> u64 {
-        let unit_bytes = self.rules.unit_bytes;
-        let head = !offset.is_multiple_of(unit_bytes) && !joined;
-        let tail = !(offset + bytes).is_multiple_of(unit_bytes) && (last > first || !head);
+        let unit = self.rules.unit;
+        let head = offset != first * unit.get() && !joined;
+        let tail = offset + bytes != (last + 1) * unit.get() && (last > first || !head);
         let mut spent = 0;
         if head && self.map.read(first as usize) != NONE {
             spent += self.rules.modify_ns;
@@ -160,6 +188,40 @@ impl PageMap {
         spent
     }
 
+    /// Gives logical `unit` a new place in the mixed block, and folds it when it is full.
+    #[cold]
+    fn place_mixed(&mut self, unit: u32, stats: &mut Stats) -> u64 {
+        let mut spent = 0;
+        let frontier = match self.mixed {
+            Some(frontier) => frontier,
+            None => {
+                spent += self.make_room(stats);
+                Frontier {
+                    block: self.pool.take(),
+                    next: 0,
+                }
+            }
+        };
+        let address = frontier.block << self.rules.shift | frontier.next;
+        self.live[frontier.block as usize] += 1;
+        let old = self.map.replace(unit as usize, address);
+        self.owner.replace(address as usize, unit);
+        if old != NONE {
+            self.kill(old);
+        }
+        let next = frontier.next + 1;
+        self.mixed = (next < self.rules.units_per_block).then_some(Frontier { next, ..frontier });
+        if self.mixed.is_none() {
+            self.live[frontier.block as usize] &= !NOT_CLOSED;
+            spent += self.make_room(stats);
+            // Making room may have taken this very block.
+            if self.live[frontier.block as usize] & NOT_CLOSED == 0 {
+                spent += self.evacuate(frontier.block, stats);
+            }
+        }
+        spent
+    }
+
     /// What lives at `address` is garbage from now on: the map no longer points to it, which
     /// is all that tells. Marking it would cost a second random access for every write.
     #[inline]
@@ -172,16 +234,58 @@ impl PageMap {
         if let Some(full) = self.host.take() {
             self.live[full.block as usize] &= !NOT_CLOSED;
         }
+        self.make_room(stats)
+    }
+
+    /// Collects until there are free blocks enough.
+    fn make_room(&mut self, stats: &mut Stats) -> u64 {
         let mut spent = 0;
         while self.pool.free() < RESERVE {
-            spent += self.collect(stats);
+            let victim = self.emptiest();
+            assert!(
+                self.live[victim as usize] < self.rules.units_per_block,
+                "nothing to collect: no spare space"
+            );
+            spent += self.evacuate(victim, stats);
         }
         spent
     }
 
-    /// Copies the live units of the emptiest closed block and erases it.
-    fn collect(&mut self, stats: &mut Stats) -> u64 {
-        let victim = self.emptiest();
+    /// Works in `ns` of idle time.
+    #[inline]
+    pub fn idle(&mut self, ns: u64, stats: &mut Stats) {
+        if ns >= REST_NS {
+            self.streams.release();
+        }
+        if self.wants_idle() {
+            self.collect_idle(ns, stats);
+        }
+    }
+
+    fn wants_idle(&self) -> bool {
+        self.pool.free() < self.rules.background
+    }
+
+    /// Collects in `ns` of idle time; what is left of it counts next time, up to a block.
+    #[cold]
+    fn collect_idle(&mut self, ns: u64, stats: &mut Stats) {
+        self.idle_ns = self.idle_ns.saturating_add(ns);
+        while self.wants_idle() {
+            let victim = self.emptiest();
+            let live = self.live[victim as usize];
+            let cost = u64::from(live) * self.rules.copy_unit_ns + self.rules.erase_ns;
+            let full = self.rules.units_per_block - self.rules.units_per_block / WORTH;
+            if live > full || cost > self.idle_ns {
+                self.idle_ns = self.idle_ns.min(cost);
+                return;
+            }
+            self.idle_ns -= self.evacuate(victim, stats);
+        }
+        self.idle_ns = 0;
+    }
+
+    /// Copies the live units of closed block `victim` and erases it.
+    fn evacuate(&mut self, victim: u32, stats: &mut Stats) -> u64 {
         let live = u64::from(self.live[victim as usize]);
         self.gather(victim);
         debug_assert_eq!(self.moving.len() as u64, live);
@@ -190,7 +294,7 @@ impl PageMap {
         self.pool.erase(victim);
         stats.erases += 1;
         stats.au_copies += u64::from(live > 0);
-        stats.programmed_bytes += live * self.rules.unit_bytes;
+        stats.programmed_bytes += live * self.rules.unit.get();
         live * self.rules.copy_unit_ns + self.rules.erase_ns
     }
 
@@ -245,10 +349,6 @@ impl PageMap {
     /// The closed block with the least live data; the first of equals.
     fn emptiest(&self) -> u32 {
         let least = self.live.iter().copied().min().unwrap_or(NOT_CLOSED);
-        assert!(
-            least < self.rules.units_per_block,
-            "nothing to collect: no spare space"
-        );
         self.live
             .iter()
             .position(|live| *live == least)
@@ -257,8 +357,8 @@ impl PageMap {
 
     pub fn discard(&mut self, offset: u64, bytes: u64, _stats: &mut Stats) -> u64 {
         // Units covered in part keep their data.
-        let first = offset.div_ceil(self.rules.unit_bytes);
-        let last = (offset + bytes) / self.rules.unit_bytes;
+        let first = offset.div_ceil(self.rules.unit.get());
+        let last = (offset + bytes) / self.rules.unit.get();
         for unit in first..last {
             if self.map.read(unit as usize) != NONE {
                 let old = self.map.replace(unit as usize, NONE);
@@ -311,6 +411,7 @@ impl PageMap {
             .host
             .iter()
             .chain(&self.copies)
+            .chain(&self.mixed)
             .map(|frontier| frontier.block);
         for block in self.pool.free_blocks() {
             if live.get(block as usize) != Some(&0) {
@@ -341,19 +442,16 @@ impl Rules {
     fn new(profile: &Profile) -> Rules {
         let unit_bytes = profile.figure("page_map.unit_bytes");
         let units_per_block = (profile.au_bytes() / unit_bytes) as u32;
-        let rate = profile.figure("write.rate_bytes_per_s");
         Rules {
-            unit_bytes,
-            units: profile.capacity_bytes().div_ceil(unit_bytes) as u32,
+            unit: Divisor::new(unit_bytes),
+            units: profile.flash_bytes().div_ceil(unit_bytes) as u32,
             units_per_block,
             shift: units_per_block.next_power_of_two().trailing_zeros(),
-            overhead_ns: profile.nanos("write.overhead_us"),
-            rate,
-            unit_ns: span_ns(unit_bytes, rate),
+            program: Program::new(profile, unit_bytes),
             copy_unit_ns: span_ns(unit_bytes, profile.figure("copy.rate_bytes_per_s")),
             erase_ns: profile.nanos("copy.erase_us"),
             modify_ns: profile.nanos("page_map.modify_us"),
-            coalesce: profile.figure("write.coalesce") == 1,
+            background: profile.figure("page_map.background_aus") as usize,
         }
     }
 }

@@ -26,10 +26,12 @@ impl Tiny {
         let figure =
             |key: &str, value: u64| format!("{key} = {{ value = {value}, source = \"test\" }}\n");
         let own = match self.family {
-            "log-block" => {
-                "[log_block]\n".to_owned()
-                    + &figure("sub_page_us", 500)
-                    + &figure("random_percent", 300)
+            "log-block" => "[log_block]\n".to_owned() + &figure("random_percent", 300),
+            "update-block" => {
+                "[update_block]\n".to_owned()
+                    + &figure("group_rate_bytes_per_s", 5_000_000)
+                    + &figure("group_bytes", 32 << 10)
+                    + &figure("small_area_bytes", 32 << 10)
             }
             _ => "[page_map]\n".to_owned() + &figure("unit_bytes", 4096) + &figure("modify_us", 90),
         };
@@ -55,6 +57,10 @@ impl Tiny {
             "[write]\n".into(),
             figure("overhead_us", 400),
             figure("rate_bytes_per_s", 10_000_000),
+            match self.family {
+                "page-map" => String::new(),
+                _ => figure("partial_us", 500) + &figure("partial_full_us", 500),
+            },
             "[copy]\n".into(),
             figure("rate_bytes_per_s", 10_000_000),
             figure("erase_us", 2000),
@@ -156,4 +162,15 @@ pub fn random(card: &mut Card, start: u64, span: u64, bytes: u64, count: u64, wr
         us += serve(card, request);
     }
     count as f64 * 1e6 / us
+}
+
+/// A tiny card of the update-block family.
+pub fn update_block() -> Profile {
+    Tiny {
+        family: "update-block",
+        au_kib: 256,
+        aus: 40,
+        extra: "",
+    }
+    .profile()
 }

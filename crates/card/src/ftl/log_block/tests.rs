@@ -11,7 +11,12 @@ fn tiny() -> LogBlock {
     let mut ftl = LogBlock::new(&Profile::parse("class10-16gb", toml).unwrap());
     let mut stats = Stats::default();
     for step in 0..3000_u64 {
-        ftl.write(step * 7919 % 3000 * 65_536, 16_384, false, &mut stats);
+        ftl.write(
+            step * 7919 % 3000 * 65_536,
+            16_384,
+            Order::default(),
+            &mut stats,
+        );
     }
     ftl.verify().unwrap();
     assert!(stats.au_copies > 0 && ftl.slots.len() > 1);
@@ -62,9 +67,9 @@ fn the_checker_finds_every_planted_fault() {
 fn pages_are_counted_whole_and_in_part() {
     let rules = tiny().rules;
     let page = rules.page_bytes as u32;
-    assert_eq!(rules.split(0, page), (1, 0));
-    assert_eq!(rules.split(512, 512), (0, 1));
-    assert_eq!(rules.split(page - 512, 1024), (0, 2));
-    assert_eq!(rules.split(512, 2 * page), (1, 2));
-    assert_eq!(rules.split(page, 3 * page + 512), (3, 1));
+    assert_eq!(rules.pages_touched(0, page), 1);
+    assert_eq!(rules.pages_touched(512, 512), 1);
+    assert_eq!(rules.pages_touched(page - 512, 1024), 2);
+    assert_eq!(rules.pages_touched(512, 2 * page), 3);
+    assert_eq!(rules.pages_touched(page, 3 * page + 512), 4);
 }

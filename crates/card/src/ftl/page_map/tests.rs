@@ -5,17 +5,15 @@ use super::*;
 
 fn tiny() -> PageMap {
     let rules = Rules {
-        unit_bytes: 4096,
+        unit: Divisor::new(4096),
         units: 300,
         units_per_block: 24,
         shift: 5,
-        overhead_ns: 1000,
-        rate: 4_096_000_000,
-        unit_ns: 1000,
+        program: Program::plain(4096, 1000, 1000),
         copy_unit_ns: 1000,
         erase_ns: 5000,
         modify_ns: 100,
-        coalesce: false,
+        background: 0,
     };
     let blocks = 300_u32.div_ceil(24) + 8;
     let mut ftl = PageMap {
@@ -24,16 +22,19 @@ fn tiny() -> PageMap {
         live: vec![NOT_CLOSED; blocks as usize],
         host: None,
         copies: None,
+        mixed: None,
+        idle_ns: 0,
+        streams: Streams::new(0),
         pool: Pool::new(blocks),
         moving: Vec::new(),
         rules,
     };
     let mut stats = Stats::default();
     for unit in 0..300 {
-        ftl.write(unit * 4096, 4096, false, &mut stats);
+        ftl.write(unit * 4096, 4096, Order::default(), &mut stats);
     }
     for unit in 0..2000 {
-        ftl.write(unit * 7919 % 300 * 4096, 4096, false, &mut stats);
+        ftl.write(unit * 7919 % 300 * 4096, 4096, Order::default(), &mut stats);
     }
     ftl.verify().unwrap();
     assert!(stats.au_copies > 0);
@@ -93,9 +94,27 @@ fn a_collection_takes_the_emptiest_block_and_costs_its_live_units() {
     let closed = ftl.live.iter().filter(|live| **live & NOT_CLOSED == 0);
     assert_eq!(closed.min(), Some(&live));
     let mut stats = Stats::default();
-    let spent = ftl.collect(&mut stats);
+    let spent = ftl.evacuate(victim, &mut stats);
     assert_eq!(spent, u64::from(live) * 1000 + 5000);
     assert_eq!(stats.programmed_bytes, u64::from(live) * 4096);
     assert_eq!(stats.erases, 1);
     ftl.verify().unwrap();
+}
+
+#[test]
+fn idle_time_is_spent_on_collecting_and_what_is_left_is_kept() {
+    let mut ftl = tiny();
+    ftl.rules.background = 5;
+    let (before, mut stats) = (ftl.pool.free(), Stats::default());
+    assert!(before < 5 && ftl.wants_idle());
+    let victim = ftl.emptiest();
+    let cost = u64::from(ftl.live[victim as usize]) * 1000 + 5000;
+    ftl.idle(cost - 1, &mut stats);
+    assert_eq!(stats.erases, 0);
+    ftl.idle(1, &mut stats);
+    assert_eq!(stats.erases, 1);
+    ftl.idle(1 << 40, &mut stats);
+    ftl.verify().unwrap();
+    assert!(ftl.pool.free() > before);
+    assert!(!ftl.wants_idle() || ftl.idle_ns < 30_000);
 }

@@ -1,0 +1,514 @@
+//! Family S: update blocks, as SanDisk's patents have them and its cards show them.
+//!
+//! **Update blocks.** A few logical AUs (`open_aus_linear`) have an update block, which takes
+//! their writes in arrival order [P-7139864]. Written in order to the end it replaces the
+//! original (*switch*); closed before, the rest is copied from the original first. A jump
+//! ahead leaves a hole and stays sequential; a jump back makes the block *chaotic*
+//! [P-8275953], of which there are at most `open_aus_random`. A gap of at most `gap_bytes` is
+//! padded by copying [P-7904670].
+//!
+//! **Folding.** With `fold_rate_bytes_per_s`, an AU that was written to its end keeps its place
+//! among the open ones; giving it up has the whole AU copied once more at that rate. So a
+//! stream pays for every AU it passes, whatever the size of its writes (WB1 -f: 540-590 ms an
+//! AU more than -O in an open one from 16 KiB to 4 MiB; WB4 420, WB12 700 ms; WB27 nothing).
+//!
+//! **Groups.** A chaotic AU is kept in groups of `group_bytes`. A write out of order that
+//! covers part of a group has the rest of it copied into a third block (*consolidation*) at
+//! `group_rate_bytes_per_s`. Hence the cliff and the slope behind it: WB1 takes 66 ms more
+//! than in order for 16 KiB, 62, 55, 52 and 34 ms for 32 to 256 KiB, 12 for 512 KiB and none
+//! for 1 MiB: (512 KiB - size) at 7.7 MB/s; WB4 the same behind another reader; WB12 10 MB/s;
+//! WB27 behaves as if its group were 1 MiB at 4.2 MB/s (230-250 ms up to 256 KiB).
+//!
+//! **Small writes.** Out of order and up to `small_bytes`, a write goes to the AU's share of a
+//! small-write area for `small_us`; when the share holds `small_area_bytes`, the groups
+//! written in it are consolidated (WB1: 4 KiB at random 1.6 ms more than in order, 8 KiB 5 ms,
+//! 16 KiB 66 ms). Together: latency is not monotonic in the request size (2.3.7).
+//!
+//! **Too many AUs.** An AU in use keeps its update block, by recency [P-7818493]; one not
+//! written for a while loses it to an AU that asks. Else the asking AU's writes go on without:
+//! in order they are gathered in a shared block and consolidated, a group for each
+//! `gather_bytes` of a long write, or for three times as many of short ones (WB1, WB4, WB12
+//! with 5 to 7 AUs: 54 ms for each 64 KiB of writes beyond the four, a third of it up to 64
+//! KiB); small ones at random go to a shared area, a quarter of an AU's; others take the block
+//! of the AU written last, whose rest is copied (280-350 ms), and what is longer than a piece
+//! is consolidated too.
+
+#[cfg(test)]
+mod tests;
+
+use super::pool::Pool;
+use super::program::{Order, Program};
+use super::streams::KEEP_WRITES;
+use crate::bus::span_ns;
+use crate::cow::CowArray;
+use crate::profile::Profile;
+use crate::stats::Stats;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::num::NonZeroU64;
+
+/// Most groups of an AU: one bit each.
+pub(crate) const GROUPS_MAX: u64 = 128;
+/// No physical block.
+const NONE: u32 = u32::MAX;
+/// AUs without an update block whose end is remembered.
+const TAILS_MAX: usize = 16;
+/// Pieces of short writes that are gathered before a group is consolidated.
+const SHORT_PIECES: u64 = 3;
+/// What the AUs without an update block have of a small-write area together, as a divisor.
+const SHARED_PART: u64 = 4;
+
+/// Parameters, from the profile.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Rules {
+    au_bytes: u64,
+    page_bytes: u64,
+    flash_bytes: u64,
+    open: usize,
+    open_chaotic: usize,
+    program: Program,
+    copy_rate: u64,
+    /// If complete AUs are folded.
+    fold_rate: Option<NonZeroU64>,
+    erase_ns: u64,
+    small_bytes: u64,
+    small_area_bytes: u64,
+    small_ns: u64,
+    group_bytes: u64,
+    group_rate: u64,
+    gather_bytes: u64,
+    gap_bytes: u64,
+}
+
+/// An AU with its update block. Offsets are within the AU.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct Slot {
+    au: u32,
+    /// [`NONE`] if the AU is complete and waits to be folded.
+    block: u32,
+    /// In order: the block holds `start..next` but for `holes` bytes. `next` is also where the
+    /// last write ended if the block is chaotic.
+    start: u64,
+    next: u64,
+    holes: u64,
+    /// One past the highest byte written while open.
+    high: u64,
+    chaotic: bool,
+    /// Groups that have data in the small-write area, and bytes there.
+    groups: u128,
+    small_bytes: u64,
+    /// Bytes programmed into the block.
+    programmed: u64,
+    used_at: u64,
+}
+
+/// Where writing in order would go on in an AU without an update block.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct Tail {
+    au: u32,
+    next: u64,
+    gathered: u64,
+}
+
+/// State of the family.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct UpdateBlock {
+    rules: Rules,
+    /// Logical AU → physical block, or [`NONE`].
+    map: CowArray,
+    /// Logical AU → pages from its beginning that may hold data.
+    filled: CowArray,
+    slots: Vec<Slot>,
+    tails: Vec<Tail>,
+    clock: u64,
+    pool: Pool,
+    /// The shared block: bytes programmed since its last erase.
+    shared: u32,
+    shared_fill: u64,
+    /// Groups (AU, group) with small writes in the shared area, and bytes there.
+    shared_groups: BTreeSet<(u32, u32)>,
+    shared_small: u64,
+}
+
+/// A write within one AU.
+#[derive(Clone, Copy)]
+struct Piece {
+    au: u32,
+    within: u64,
+    end: u64,
+    order: Order,
+}
+
+impl Piece {
+    fn bytes(&self) -> u64 {
+        self.end - self.within
+    }
+}
+
+impl UpdateBlock {
+    pub fn new(profile: &Profile) -> UpdateBlock {
+        let rules = Rules::new(profile);
+        let aus = rules.flash_bytes.div_ceil(rules.au_bytes) as u32;
+        let spare = profile.figure("geometry.spare_aus") as u32;
+        // One more is the shared block.
+        let mut pool = Pool::new(aus - profile.fat_aus() as u32 + spare + 1);
+        let shared = pool.take();
+        UpdateBlock {
+            map: CowArray::new(aus as usize, NONE),
+            filled: CowArray::new(aus as usize, 0),
+            slots: Vec::with_capacity(rules.open),
+            tails: Vec::new(),
+            clock: 0,
+            pool,
+            shared,
+            shared_fill: 0,
+            shared_groups: BTreeSet::new(),
+            shared_small: 0,
+            rules,
+        }
+    }
+
+    pub fn write(&mut self, offset: u64, bytes: u64, order: Order, stats: &mut Stats) -> u64 {
+        let au_bytes = self.rules.au_bytes;
+        let mut spent = self.rules.program.overhead_ns(order);
+        let (mut at, end) = (offset, offset + bytes);
+        while at < end {
+            let within = at % au_bytes;
+            let piece = Piece {
+                au: (at / au_bytes) as u32,
+                within,
+                end: au_bytes.min(within + end - at),
+                order,
+            };
+            spent += self.write_au(piece, stats);
+            at += piece.bytes();
+        }
+        spent
+    }
+
+    fn write_au(&mut self, piece: Piece, stats: &mut Stats) -> u64 {
+        self.clock += 1;
+        let found = self.slots.iter().position(|slot| slot.au == piece.au);
+        if piece.bytes() == self.rules.au_bytes {
+            return self.replace(found, piece, stats);
+        }
+        if let Some(at) = found {
+            return self.write_open(at, piece, stats);
+        }
+        let mut spent = 0;
+        if self.slots.len() >= self.rules.open {
+            let oldest = self.by_age(Slot::is_any, false);
+            if self.slots[oldest].used_at + KEEP_WRITES >= self.clock {
+                return self.write_without(piece, stats);
+            }
+            spent += self.close(oldest, stats);
+        }
+        spent + self.open(piece, stats)
+    }
+
+    /// Writes a whole AU to a new block.
+    fn replace(&mut self, found: Option<usize>, piece: Piece, stats: &mut Stats) -> u64 {
+        let mut spent = self.program(piece, false, stats);
+        if let Some(at) = found {
+            let slot = self.slots.swap_remove(at);
+            spent += self.give_back(&slot, stats);
+        }
+        self.forget_shared(piece.au);
+        let block = self.pool.take();
+        spent + self.switch(piece.au, block, self.rules.au_bytes, stats)
+    }
+
+    /// Gives the AU of `piece` an update block and writes there; there is room.
+    fn open(&mut self, piece: Piece, stats: &mut Stats) -> u64 {
+        let mut spent = self.consolidate_shared(Some(piece.au), stats);
+        self.tails.retain(|tail| tail.au != piece.au);
+        spent += self.program(piece, false, stats);
+        let slot = self.begin(piece);
+        self.slots.push(slot);
+        spent
+    }
+
+    /// An update block that begins with `piece`.
+    fn begin(&mut self, piece: Piece) -> Slot {
+        Slot {
+            au: piece.au,
+            block: self.pool.take(),
+            start: piece.within,
+            next: piece.end,
+            holes: 0,
+            high: piece.end,
+            chaotic: false,
+            groups: 0,
+            small_bytes: 0,
+            programmed: piece.bytes(),
+            used_at: self.clock,
+        }
+    }
+
+    /// Writes into an AU that has an update block.
+    fn write_open(&mut self, at: usize, piece: Piece, stats: &mut Stats) -> u64 {
+        let clock = self.clock;
+        if self.slots[at].block == NONE {
+            self.slots[at] = self.begin(piece);
+            return self.program(piece, false, stats);
+        }
+        let slot = &mut self.slots[at];
+        slot.used_at = clock;
+        slot.high = slot.high.max(piece.end);
+        let in_order = piece.within == slot.next;
+        let ahead = piece.within.saturating_sub(slot.next);
+        if in_order || (!slot.chaotic && ahead > 0) {
+            let mut spent = 0;
+            if ahead > 0 && ahead <= self.rules.gap_bytes {
+                spent += span_ns(ahead, self.rules.copy_rate);
+                stats.programmed_bytes += ahead;
+            } else {
+                slot.holes += ahead;
+            }
+            slot.next = piece.end;
+            let chaotic = slot.chaotic;
+            spent += self.program(piece, chaotic, stats);
+            return spent + self.fill(at, piece.bytes(), stats);
+        }
+        let mut spent = 0;
+        if !slot.chaotic {
+            slot.chaotic = true;
+            if self.chaotic() > self.rules.open_chaotic {
+                let oldest = self.by_age(Slot::is_chaotic, false);
+                spent += self.close(oldest, stats);
+            }
+        } else if piece.within == 0 && slot.groups == 0 {
+            // All groups are in place: a new pass in order begins.
+            (slot.chaotic, slot.start, slot.holes) = (false, 0, 0);
+            slot.next = piece.end;
+            spent += self.program(piece, false, stats);
+            return spent + self.fill(at, piece.bytes(), stats);
+        }
+        let at = self.slots.iter().position(|slot| slot.au == piece.au);
+        spent + at.map_or(0, |at| self.write_chaotic(at, piece, stats))
+    }
+
+    /// Writes out of order into slot `at`, which is chaotic.
+    fn write_chaotic(&mut self, at: usize, piece: Piece, stats: &mut Stats) -> u64 {
+        let rules = &self.rules;
+        let touched = rules.groups(piece.within, piece.end);
+        let slot = &mut self.slots[at];
+        slot.next = piece.end;
+        let mut spent;
+        if piece.bytes() <= rules.small_bytes {
+            slot.groups |= mask(touched);
+            slot.small_bytes += piece.bytes();
+            spent = rules.small_ns;
+            if slot.small_bytes > rules.small_area_bytes {
+                let groups = slot.groups;
+                (slot.groups, slot.small_bytes) = (0, 0);
+                spent += self.consolidate(piece.au, groups, stats);
+            }
+        } else {
+            let high = slot.high;
+            slot.groups &= !mask(touched.clone());
+            if slot.groups == 0 {
+                slot.small_bytes = 0;
+            }
+            spent = self.consolidate_rest(piece, high, stats);
+        }
+        spent += self.program(piece, true, stats);
+        spent + self.fill(at, piece.bytes(), stats)
+    }
+
+    /// Counts `bytes` programmed into slot `at`; a block complete in order replaces the
+    /// original, a full chaotic one, whose groups are in place, makes room for a new one.
+    fn fill(&mut self, at: usize, bytes: u64, stats: &mut Stats) -> u64 {
+        let au_bytes = self.rules.au_bytes;
+        let slot = &mut self.slots[at];
+        slot.programmed += bytes;
+        if !slot.chaotic && slot.next == au_bytes && slot.start == 0 && slot.holes == 0 {
+            let (au, block) = (slot.au, std::mem::replace(&mut slot.block, NONE));
+            if self.rules.fold_rate.is_none() {
+                self.slots.swap_remove(at);
+            }
+            return self.switch(au, block, au_bytes, stats);
+        }
+        if slot.programmed < au_bytes || !slot.chaotic {
+            return 0;
+        }
+        slot.programmed -= au_bytes;
+        let full = slot.block;
+        slot.block = self.pool.take();
+        self.erase(full, stats)
+    }
+
+    /// Writes into an AU that has no update block while all others are in use.
+    fn write_without(&mut self, piece: Piece, stats: &mut Stats) -> u64 {
+        let bytes = piece.bytes();
+        let tail = self.tails.iter().position(|tail| tail.au == piece.au);
+        if let Some(at) = tail.filter(|at| self.tails[*at].next == piece.within) {
+            let gather = self.rules.gather_bytes;
+            let tail = &mut self.tails[at];
+            tail.next = piece.end;
+            let mut groups = bytes / gather;
+            if bytes <= gather {
+                tail.gathered += bytes;
+                groups = tail.gathered / (gather * SHORT_PIECES);
+                tail.gathered %= gather * SHORT_PIECES;
+            }
+            self.tails[at..].rotate_left(1);
+            return self.program_shared(piece, stats) + self.shared_groups_ns(groups, stats);
+        }
+        if bytes <= self.rules.small_bytes {
+            let groups = self.rules.groups(piece.within, piece.end);
+            let marked = groups.map(|group| (piece.au, group));
+            self.shared_groups.extend(marked);
+            self.shared_small += bytes;
+            let spent = self.rules.small_ns + self.program_shared(piece, stats);
+            if self.shared_small <= self.rules.small_area_bytes / SHARED_PART {
+                return spent;
+            }
+            return spent + self.consolidate_shared(None, stats);
+        }
+        let newest = self.by_age(Slot::is_any, true);
+        let most = match self.slots[newest].block {
+            NONE => 0,
+            _ => self.rules.au_bytes / self.rules.group_bytes,
+        };
+        let more = (bytes.div_ceil(self.rules.gather_bytes) - 1).min(most);
+        let spent = self.close(newest, stats) + self.shared_groups_ns(more, stats);
+        spent + self.open(piece, stats)
+    }
+
+    /// Closes slot `at`: the block becomes the AU's, after what it lacks was copied.
+    fn close(&mut self, at: usize, stats: &mut Stats) -> u64 {
+        let slot = self.slots.swap_remove(at);
+        if slot.block == NONE {
+            return self.fold(slot.au, stats);
+        }
+        let mother = u64::from(self.filled.read(slot.au as usize)) * self.rules.page_bytes;
+        let high = mother.max(slot.high);
+        let copied = if slot.chaotic {
+            high
+        } else {
+            let around = slot.start.min(mother) + mother.saturating_sub(slot.next);
+            around + slot.holes
+        };
+        stats.programmed_bytes += copied;
+        stats.au_copies += u64::from(copied > 0);
+        let mut spent = span_ns(copied, self.rules.copy_rate);
+        let block = if slot.chaotic {
+            let merged = self.pool.take();
+            spent += self.erase(slot.block, stats);
+            merged
+        } else {
+            slot.block
+        };
+        if self.tails.len() == TAILS_MAX {
+            self.tails.remove(0);
+        }
+        self.tails.push(Tail {
+            au: slot.au,
+            next: slot.next,
+            gathered: 0,
+        });
+        spent + self.switch(slot.au, block, high, stats)
+    }
+
+    /// Makes `block` the one of `au`, of which `high` bytes hold data.
+    fn switch(&mut self, au: u32, block: u32, high: u64, stats: &mut Stats) -> u64 {
+        let pages = high.div_ceil(self.rules.page_bytes) as u32;
+        self.filled.replace(au as usize, pages);
+        match self.map.replace(au as usize, block) {
+            NONE => 0,
+            mother => self.erase(mother, stats),
+        }
+    }
+
+    /// Erases the update block of a slot that is no more.
+    fn give_back(&mut self, slot: &Slot, stats: &mut Stats) -> u64 {
+        match slot.block {
+            NONE => 0,
+            block => self.erase(block, stats),
+        }
+    }
+
+    fn erase(&mut self, block: u32, stats: &mut Stats) -> u64 {
+        self.pool.erase(block);
+        stats.erases += 1;
+        self.rules.erase_ns
+    }
+
+    /// Erases the AUs covered wholly; one covered in part keeps its data.
+    pub fn discard(&mut self, offset: u64, bytes: u64, stats: &mut Stats) -> u64 {
+        let (au_bytes, end) = (self.rules.au_bytes, offset + bytes);
+        let last = match end == self.rules.flash_bytes {
+            true => end.div_ceil(au_bytes),
+            false => end / au_bytes,
+        };
+        let mut spent = 0;
+        for au in offset.div_ceil(au_bytes)..last {
+            let au = au as u32;
+            if let Some(at) = self.slots.iter().position(|slot| slot.au == au) {
+                let slot = self.slots.swap_remove(at);
+                spent += self.give_back(&slot, stats);
+            }
+            self.forget_shared(au);
+            spent += self.switch(au, NONE, 0, stats);
+        }
+        spent
+    }
+
+    /// Nothing of `au` is left in the shared block.
+    fn forget_shared(&mut self, au: u32) {
+        self.tails.retain(|tail| tail.au != au);
+        self.shared_groups.retain(|(of, _)| *of != au);
+    }
+
+    pub fn erase_counts(&self) -> Vec<u32> {
+        self.pool.erase_counts()
+    }
+}
+
+mod consolidate;
+mod verify;
+
+/// The bits of a range of groups.
+fn mask(groups: std::ops::Range<u32>) -> u128 {
+    groups.fold(0, |bits, group| bits | 1 << group)
+}
+
+impl Slot {
+    fn is_any(&self) -> bool {
+        true
+    }
+
+    fn is_chaotic(&self) -> bool {
+        self.chaotic
+    }
+}
+
+impl Rules {
+    fn new(profile: &Profile) -> Rules {
+        let open = profile.open_aus_linear() as usize;
+        Rules {
+            au_bytes: profile.au_bytes(),
+            page_bytes: profile.page_bytes(),
+            flash_bytes: profile.flash_bytes(),
+            open,
+            open_chaotic: (profile.open_aus_random() as usize).min(open),
+            program: Program::new(profile, profile.page_bytes()),
+            copy_rate: profile.figure("copy.rate_bytes_per_s"),
+            fold_rate: NonZeroU64::new(profile.figure("update_block.fold_rate_bytes_per_s")),
+            erase_ns: profile.nanos("copy.erase_us"),
+            small_bytes: profile.figure("update_block.small_bytes"),
+            small_area_bytes: profile.figure("update_block.small_area_bytes"),
+            small_ns: profile.nanos("update_block.small_us"),
+            group_bytes: profile.figure("update_block.group_bytes"),
+            group_rate: profile.figure("update_block.group_rate_bytes_per_s"),
+            gather_bytes: profile.figure("update_block.gather_bytes"),
+            gap_bytes: profile.figure("update_block.gap_bytes"),
+        }
+    }
+
+    /// The groups that `within..end` touches.
+    fn groups(&self, within: u64, end: u64) -> std::ops::Range<u32> {
+        (within / self.group_bytes) as u32..end.div_ceil(self.group_bytes) as u32
+    }
+}

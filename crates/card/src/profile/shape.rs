@@ -1,0 +1,85 @@
+//! Whether the figures of a profile fit together.
+
+use super::{Family, Profile};
+use crate::ftl::GROUPS_MAX;
+use whichfs_units::SECTOR;
+
+/// The figure at fault and what is wrong with it.
+type Misfit = (&'static str, String);
+
+impl Profile {
+    /// Checks what no range of a single figure can tell.
+    pub(super) fn check_shape(&self) -> Result<(), Misfit> {
+        self.check_geometry()?;
+        match self.family {
+            Family::PageMap => {
+                let unit = "page_map.unit_bytes";
+                self.multiple(unit, SECTOR, "the sector")?;
+                self.multiple("geometry.au_bytes", self.figure(unit), unit)?;
+            }
+            Family::LogBlock => {
+                let logs = self.figure("log_block.log_percent").div_ceil(100);
+                self.spare((logs - 1) * self.open_aus_random())?;
+            }
+            Family::UpdateBlock => {
+                let group = self.figure("update_block.group_bytes");
+                self.multiple("geometry.au_bytes", group, "update_block.group_bytes")?;
+                let groups = self.au_bytes() / group;
+                if groups > GROUPS_MAX {
+                    let found = format!("{groups} groups in an AU, more than {GROUPS_MAX}");
+                    return Err(("update_block.group_bytes", found));
+                }
+                self.spare(0)?;
+            }
+        }
+        self.check_wear()
+    }
+
+    fn check_geometry(&self) -> Result<(), Misfit> {
+        let page = self.page_bytes();
+        self.multiple("geometry.capacity_bytes", SECTOR, "the sector")?;
+        self.multiple("geometry.real_bytes", SECTOR, "the sector")?;
+        self.multiple("geometry.page_bytes", SECTOR, "the sector")?;
+        self.multiple("geometry.write_unit_bytes", page, "geometry.page_bytes")?;
+        self.multiple("geometry.au_bytes", page, "geometry.page_bytes")?;
+        self.multiple("write.program_bytes", SECTOR, "the sector")?;
+        self.multiple("reader.max_bytes", SECTOR, "the sector")?;
+        if self.figure("geometry.real_bytes") > self.capacity_bytes() {
+            let path = "geometry.real_bytes";
+            return Err((path, "more than geometry.capacity_bytes".into()));
+        }
+        if self.flash_bytes() < self.fat_range().end + self.au_bytes() {
+            let path = "geometry.capacity_bytes";
+            return Err((path, "less than one AU beyond the FAT region".into()));
+        }
+        Ok(())
+    }
+
+    fn check_wear(&self) -> Result<(), Misfit> {
+        let [low, typical, high] = self.pe_cycles();
+        if low <= typical && typical <= high {
+            return Ok(());
+        }
+        let found = format!("{low}, {typical} and {high}, which do not ascend");
+        Err(("wear.pe_cycles_typical", found))
+    }
+
+    /// Whether the spare AUs are enough for the open ones, merging and `more`.
+    fn spare(&self, more: u64) -> Result<(), Misfit> {
+        let needed = self.open_aus_linear().max(self.open_aus_random()) + more + 2;
+        if self.figure("geometry.spare_aus") >= needed {
+            return Ok(());
+        }
+        let found = format!("fewer than the {needed} that open AUs and merging take");
+        Err(("geometry.spare_aus", found))
+    }
+
+    fn multiple(&self, path: &'static str, of: u64, what: &str) -> Result<(), Misfit> {
+        let value = self.figure(path);
+        if value.is_multiple_of(of) {
+            return Ok(());
+        }
+        let found = format!("{value}, which is no multiple of {what} ({of})");
+        Err((path, found))
+    }
+}

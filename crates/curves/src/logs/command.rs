@@ -1,0 +1,305 @@
+//! Command lines of flashbench and dd, as a shell's transcript has them.
+
+use super::Operation;
+
+/// What a command line of flashbench asked for; defaults are the program's own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Flashbench {
+    pub align: bool,
+    pub fat: bool,
+    pub open_au: bool,
+    pub random: bool,
+    pub open_aus: u32,
+    pub fat_aus: u32,
+    /// Unknown where the argument is a shell variable.
+    pub block_bytes: Option<u64>,
+    pub erase_bytes: Option<u64>,
+    pub device: Option<String>,
+}
+
+/// What a command line of dd asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Dd {
+    /// Unknown where neither side tells: a copy from file to file.
+    pub operation: Option<Operation>,
+    pub block_bytes: Option<u64>,
+    pub direct: bool,
+    /// `status=progress`: lines like the result come before it.
+    pub progress: bool,
+}
+
+/// Long options of flashbench, their short names, and whether they take an argument
+/// (`parse_arguments` of flashbench.c).
+const OPTIONS: [(&str, char, bool); 17] = [
+    ("out", 'o', true),
+    ("scatter", 's', false),
+    ("scatter-order", 'S', true),
+    ("scatter-span", '$', true),
+    ("align", 'a', false),
+    ("interval", 'i', false),
+    ("interval-order", 'I', true),
+    ("find-fat", 'f', false),
+    ("fat-nr", 'F', true),
+    ("open-au", 'O', false),
+    ("open-au-nr", '0', true),
+    ("offset", 't', true),
+    ("random", 'r', false),
+    ("verbose", 'v', false),
+    ("count", 'c', true),
+    ("blocksize", 'b', true),
+    ("erasesize", 'e', true),
+];
+
+/// The flashbench command in `text`; none where it has no action, as in prose.
+pub(super) fn flashbench(text: &str) -> Option<Flashbench> {
+    let words = command(text, "flashbench")?;
+    let mut found = Flashbench {
+        align: false,
+        fat: false,
+        open_au: false,
+        random: false,
+        open_aus: 2,
+        fat_aus: 6,
+        block_bytes: Some(16384),
+        erase_bytes: Some(4 << 20),
+        device: None,
+    };
+    let mut words = words.into_iter();
+    while let Some(word) = words.next() {
+        if let Some(long) = word.strip_prefix("--") {
+            let (name, value) = match long.split_once('=') {
+                Some((name, value)) => (name, Some(value.to_owned())),
+                None => (long, None),
+            };
+            let Some((_, short, argument)) = long_option(name) else {
+                continue;
+            };
+            let value = if argument {
+                value.or_else(|| words.next())
+            } else {
+                None
+            };
+            found.set(short, value.as_deref());
+        } else if let Some(cluster) = word.strip_prefix('-').filter(|c| !c.is_empty()) {
+            let mut letters = cluster.chars();
+            while let Some(letter) = letters.next() {
+                // Of the short forms only these take arguments: "o:siafF:Ovrc:b:e:p".
+                let value = "oFcbe".contains(letter).then(|| match letters.as_str() {
+                    "" => words.next(),
+                    rest => Some(rest.to_owned()),
+                });
+                let ends = value.is_some();
+                found.set(letter, value.flatten().as_deref());
+                if ends {
+                    break;
+                }
+            }
+        } else {
+            found.device.get_or_insert(word);
+        }
+    }
+    (found.align || found.fat || found.open_au).then_some(found)
+}
+
+impl Flashbench {
+    fn set(&mut self, option: char, value: Option<&str>) {
+        let number = value.and_then(arithmetic);
+        let small = number.and_then(|number| u32::try_from(number).ok());
+        match option {
+            'a' => self.align = true,
+            'f' => self.fat = true,
+            'O' => self.open_au = true,
+            'r' => self.random = true,
+            '0' => self.open_aus = small.unwrap_or(0),
+            'F' => self.fat_aus = small.unwrap_or(0),
+            'b' => self.block_bytes = number,
+            'e' => self.erase_bytes = number,
+            _ => {}
+        }
+    }
+}
+
+/// getopt_long takes any unambiguous beginning of a name.
+fn long_option(name: &str) -> Option<(&'static str, char, bool)> {
+    let exact = OPTIONS.iter().find(|option| option.0 == name);
+    let mut begin = OPTIONS.iter().filter(|option| option.0.starts_with(name));
+    let unique = match (begin.next(), begin.next()) {
+        (Some(only), None) => Some(only),
+        _ => None,
+    };
+    exact.or(unique).copied()
+}
+
+/// The dd command in `text`.
+pub(super) fn dd(text: &str) -> Option<Dd> {
+    let words = command(text, "dd")?;
+    let value = |key: &str| {
+        let find = |word: &String| word.strip_prefix(key)?.strip_prefix('=').map(str::to_owned);
+        words.iter().find_map(find)
+    };
+    let (input, output) = (value("if"), value("of"));
+    if input.is_none() && output.is_none() {
+        return None;
+    }
+    let device = |path: &Option<String>| path.as_ref().is_some_and(|p| p.starts_with("/dev/"));
+    let endless = ["/dev/zero", "/dev/urandom", "/dev/random"];
+    let operation = if output.as_deref() == Some("/dev/null") {
+        Some(Operation::Read)
+    } else if input.as_deref().is_some_and(|path| endless.contains(&path)) {
+        Some(Operation::Write)
+    } else {
+        match (device(&input), device(&output)) {
+            (true, false) => Some(Operation::Read),
+            (false, true) => Some(Operation::Write),
+            _ => None,
+        }
+    };
+    let (block, flags) = match operation {
+        Some(Operation::Write) => ("obs", "oflag"),
+        _ => ("ibs", "iflag"),
+    };
+    Some(Dd {
+        operation,
+        block_bytes: value("bs")
+            .or_else(|| value(block))
+            .and_then(|text| dd_number(&text)),
+        direct: value(flags).is_some_and(|flags| flags.split(',').any(|flag| flag == "direct")),
+        progress: value("status").as_deref() == Some("progress"),
+    })
+}
+
+/// dd's numbers: `4M` and `4K` are binary, `4MB` and `4kB` decimal.
+pub(super) fn dd_number(text: &str) -> Option<u64> {
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let value: u64 = text[..digits].parse().ok()?;
+    let scale = match text[digits..].to_ascii_lowercase().as_str() {
+        "" | "c" => 1,
+        "b" => 512,
+        "k" | "kib" => 1 << 10,
+        "m" | "mib" => 1 << 20,
+        "g" | "gib" => 1 << 30,
+        "kb" => 1000,
+        "mb" => 1_000_000,
+        "gb" => 1_000_000_000,
+        _ => return None,
+    };
+    value.checked_mul(scale).filter(|&bytes| bytes > 0)
+}
+
+/// A number as the shell hands it on: digits, or a product in `$[…]` or `$((…))`.
+fn arithmetic(text: &str) -> Option<u64> {
+    let inner = |open: &str, close: &str| text.strip_prefix(open)?.strip_suffix(close);
+    let product = inner("$((", "))").or_else(|| inner("$[", "]"));
+    match product {
+        Some(product) => product.split('*').try_fold(1_u64, |all, factor| {
+            all.checked_mul(factor.trim().parse().ok()?)
+        }),
+        None => text.parse().ok(),
+    }
+}
+
+/// The words after the program `name` up to a pipe, a redirection or the next command.
+fn command(text: &str, name: &str) -> Option<Vec<String>> {
+    let words = words(text);
+    let is_program = |word: &String| {
+        let path = word.trim_start_matches(['$', '#', '`', '(']);
+        path.rsplit('/').next() == Some(name)
+    };
+    let start = words.iter().position(is_program)? + 1;
+    let ends = |word: &String| word.starts_with(['|', '>', ';', '&', '`']) || word.contains(">&");
+    let of_command = words[start..].iter().take_while(|word| !ends(word));
+    Some(
+        of_command
+            .map(|word| word.trim_end_matches([';', '`']).to_owned())
+            .collect(),
+    )
+}
+
+/// Splits at blanks outside `$[…]`, `$((…))` and quotes.
+fn words(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word = String::new();
+    let mut depth = 0_usize;
+    let mut quote = None;
+    for c in text.chars() {
+        match (c, quote) {
+            (c, Some(open)) if c == open => quote = None,
+            ('"' | '\'', None) => quote = Some(c),
+            ('[' | '(', None) if depth > 0 || word.ends_with('$') => {
+                depth += 1;
+                word.push(c);
+            }
+            (']' | ')', None) if depth > 0 => {
+                depth -= 1;
+                word.push(c);
+            }
+            (c, None) if c.is_whitespace() && depth == 0 => {
+                if !word.is_empty() {
+                    words.push(std::mem::take(&mut word));
+                }
+            }
+            (c, _) => word.push(c),
+        }
+    }
+    words.push(word);
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn commands_of_the_readme_and_of_scripts() {
+        let text = "$ sudo ./flashbench -O --erasesize=$[4 * 1024 * 1024] \
+                    --blocksize=$[256 * 1024] /dev/mmcblk0  --open-au-nr=3";
+        let found = flashbench(text).unwrap();
+        assert!(found.open_au && !found.random && !found.align);
+        assert_eq!(found.open_aus, 3);
+        assert_eq!(found.erase_bytes, Some(4 << 20));
+        assert_eq!(found.block_bytes, Some(256 << 10));
+        assert_eq!(found.device.as_deref(), Some("/dev/mmcblk0"));
+        let found = flashbench("# flashbench --rand --open-au --open-au-n 5 /dev/sdb -b 4096");
+        let found = found.unwrap();
+        assert!(found.random && found.open_au);
+        assert_eq!((found.open_aus, found.block_bytes), (5, Some(4096)));
+        let found = flashbench("flashbench -fr --fat-nr=8 -b1024 /dev/sdb > log 2>&1").unwrap();
+        assert!(found.fat && found.random);
+        assert_eq!((found.fat_aus, found.block_bytes), (8, Some(1024)));
+        let found = flashbench("flashbench -aO -e $((24*1024*1024)) $DEV").unwrap();
+        assert_eq!((found.open_aus, found.erase_bytes), (2, Some(24 << 20)));
+        assert_eq!(found.device.as_deref(), Some("$DEV"));
+    }
+
+    #[test]
+    fn prose_is_no_command() {
+        for text in [
+            "I ran flashbench on my card",
+            "flashbench: need at least one action",
+            "apt install flashbench",
+            "",
+            "--- flashbench",
+        ] {
+            assert_eq!(flashbench(text), None, "{text}");
+        }
+        assert_eq!(dd("dd: error writing"), None);
+        assert_eq!(dd("Linear read speed (dd, 4M block)"), None);
+    }
+
+    #[test]
+    fn dd_tells_its_direction() {
+        let read = dd("$ sudo dd if=/dev/sdb of=/dev/null bs=4M iflag=direct count=10").unwrap();
+        assert_eq!(read.operation, Some(Operation::Read));
+        assert_eq!(read.block_bytes, Some(4 << 20));
+        assert!(read.direct);
+        let write = dd("dd if=/dev/zero of=file bs=64K conv=fdatasync").unwrap();
+        assert_eq!(write.operation, Some(Operation::Write));
+        assert!(!write.direct);
+        assert_eq!(dd("dd if=a of=b").unwrap().operation, None);
+        assert_eq!(dd_number("4MB"), Some(4_000_000));
+        assert_eq!(dd_number("99999999999G"), None);
+        assert_eq!(dd_number("$BS"), None);
+    }
+}

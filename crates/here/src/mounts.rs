@@ -1,0 +1,126 @@
+//! What is mounted and swapped on, read from /proc.
+
+use std::path::Path;
+
+/// A line of a mountinfo file that matters here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mount {
+    /// Device number, `major:minor`.
+    pub device: String,
+    /// Where it is mounted, with octal escapes resolved.
+    pub place: String,
+    /// What is mounted: a device's path for most filesystems.
+    pub source: String,
+}
+
+/// All mounts of this process and of every other that it can see: a card that is mounted in
+/// a container is mounted.
+pub fn mounts(proc: &Path) -> Vec<Mount> {
+    let mut found: Vec<Mount> = Vec::new();
+    let processes = std::fs::read_dir(proc).into_iter().flatten().flatten();
+    let mut files = vec![proc.join("self/mountinfo")];
+    files.extend(
+        processes
+            .filter(|entry| {
+                let name = entry.file_name();
+                name.as_encoded_bytes().iter().all(u8::is_ascii_digit)
+            })
+            .map(|entry| entry.path().join("mountinfo")),
+    );
+    for file in files {
+        // A process may be gone or another user's: then its mounts are not to be seen.
+        let text = std::fs::read(file).unwrap_or_default();
+        for mount in String::from_utf8_lossy(&text).lines().filter_map(parse) {
+            if !found.contains(&mount) {
+                found.push(mount);
+            }
+        }
+    }
+    found
+}
+
+/// Devices with active swap space.
+pub fn swaps(proc: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(proc.join("swaps")).unwrap_or_default();
+    let lines = text.lines().skip(1);
+    lines
+        .filter_map(|line| line.split_whitespace().next())
+        .map(unescape)
+        .collect()
+}
+
+/// `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue`
+fn parse(line: &str) -> Option<Mount> {
+    let (front, back) = line.split_once(" - ")?;
+    let mut front = front.split(' ').skip(2);
+    let device = front.next()?.to_owned();
+    let place = unescape(front.nth(1)?);
+    let source = unescape(back.split(' ').nth(1)?);
+    Some(Mount {
+        device,
+        place,
+        source,
+    })
+}
+
+/// `\040` and its like stand for blanks, tabs, line ends and backslashes.
+fn unescape(text: &str) -> String {
+    let mut out = Vec::with_capacity(text.len());
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        let octal = bytes
+            .get(at + 1..at + 4)
+            .and_then(|digits| std::str::from_utf8(digits).ok())
+            .and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        match octal {
+            Some(byte) if bytes[at] == b'\\' => {
+                out.push(byte);
+                at += 4;
+            }
+            _ => {
+                out.push(bytes[at]);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_mountinfo_line_gives_device_place_and_source() {
+        let line = r"36 35 8:1 / /media/my\040card rw,noatime shared:1 - vfat /dev/sda1 rw";
+        let mount = parse(line).unwrap();
+        assert_eq!(mount.device, "8:1");
+        assert_eq!(mount.place, "/media/my card");
+        assert_eq!(mount.source, "/dev/sda1");
+        assert_eq!(parse("nonsense"), None);
+        assert_eq!(parse("1 2 - ext4"), None);
+    }
+
+    #[test]
+    fn mounts_of_other_processes_count() {
+        let proc = tempfile::tempdir().unwrap();
+        for (who, place) in [("self", "/"), ("17", "/container")] {
+            std::fs::create_dir(proc.path().join(who)).unwrap();
+            let line = format!("1 0 8:1 / {place} rw - ext4 /dev/sda1 rw\n");
+            std::fs::write(proc.path().join(who).join("mountinfo"), line).unwrap();
+        }
+        let places: Vec<String> = mounts(proc.path()).into_iter().map(|m| m.place).collect();
+        assert_eq!(places, ["/", "/container"]);
+    }
+
+    #[test]
+    fn swaps_are_the_first_column() {
+        let proc = tempfile::tempdir().unwrap();
+        let text = "Filename\tType\tSize\tUsed\tPriority\n/dev/sdb2 partition 1 0 -2\n";
+        std::fs::write(proc.path().join("swaps"), text).unwrap();
+        assert_eq!(swaps(proc.path()), ["/dev/sdb2"]);
+        assert!(swaps(Path::new("/nonexistent")).is_empty());
+    }
+}

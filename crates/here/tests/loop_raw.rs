@@ -1,0 +1,167 @@
+//! Direct I/O on loop devices (root) and on files.
+#![allow(clippy::unwrap_used)]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use whichfs_curves::{Device, DeviceError};
+use whichfs_here::{Access, HereError, Kind, Raw, Roots, target};
+use whichfs_units::Nanos;
+
+const BYTES: u64 = 32 << 20;
+
+/// A loop device on a file in a directory that vanishes; `None` where there can be none.
+struct Loop {
+    device: PathBuf,
+    _directory: tempfile::TempDir,
+}
+
+impl Loop {
+    fn new(read_only: bool) -> Option<Loop> {
+        let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let file = directory.path().join("card");
+        std::fs::File::create(&file)
+            .unwrap()
+            .set_len(BYTES)
+            .unwrap();
+        let mut command = Command::new("losetup");
+        command.args(["--find", "--show"]);
+        if read_only {
+            command.arg("--read-only");
+        }
+        let output = command.arg(&file).output().ok()?;
+        if !output.status.success() {
+            println!("skipped: no loop device can be made here (root and loop are needed)");
+            return None;
+        }
+        let device = String::from_utf8(output.stdout).unwrap().trim().into();
+        Some(Loop {
+            device,
+            _directory: directory,
+        })
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").arg("-d").arg(&self.device).status();
+    }
+}
+
+fn open(path: &Path, access: Access) -> Result<Raw, HereError> {
+    let target = target(path, access, &Roots::default())?;
+    Raw::open(&target, access, Arc::default())
+}
+
+fn round_trip(raw: &mut Raw) {
+    assert_eq!(raw.capacity_bytes(), BYTES);
+    let data: Vec<u8> = (0..8192_u32).map(|at| (at % 251) as u8).collect();
+    assert!(raw.write(4096, &data).unwrap() > Nanos::ZERO);
+    let mut back = vec![0; 8192];
+    assert!(raw.read(4096, &mut back).unwrap() > Nanos::ZERO);
+    assert!(back == data);
+    raw.flush().unwrap();
+    let beyond = raw.read(BYTES, &mut [0; 512]);
+    assert!(
+        matches!(beyond, Err(DeviceError::Failed { .. })),
+        "{beyond:?}"
+    );
+}
+
+#[test]
+fn a_file_is_read_and_written_directly() {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let file = directory.path().join("card");
+    std::fs::File::create(&file)
+        .unwrap()
+        .set_len(BYTES)
+        .unwrap();
+    let mut raw = match open(&file, Access::Write) {
+        // Build directories on tmpfs and the like have no direct I/O; that is told.
+        Err(HereError::NoDirect { .. }) => return println!("skipped: no direct I/O here"),
+        opened => opened.unwrap(),
+    };
+    round_trip(&mut raw);
+    assert_eq!(
+        raw.discard(0, 4096),
+        Err(DeviceError::Unsupported("discard"))
+    );
+}
+
+#[test]
+fn a_small_file_is_refused() {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let file = directory.path().join("card");
+    std::fs::write(&file, [0; 4096]).unwrap();
+    match open(&file, Access::Read) {
+        Err(HereError::TooSmall { bytes: 4096, .. } | HereError::NoDirect { .. }) => {}
+        Err(other) => panic!("{other}"),
+        Ok(_) => panic!("a file of 4 KiB was taken"),
+    }
+}
+
+#[test]
+fn loop_device_round_trip_discard_and_stop() {
+    let Some(device) = Loop::new(false) else {
+        return;
+    };
+    let stop = Arc::new(AtomicBool::new(false));
+    let found = target(&device.device, Access::Write, &Roots::default()).unwrap();
+    assert!(matches!(found.kind, Kind::Disk { .. }));
+    let mut raw = Raw::open(&found, Access::Write, Arc::clone(&stop)).unwrap();
+    round_trip(&mut raw);
+    raw.discard(0, 1 << 20).unwrap();
+    let mut back = vec![1; 8192];
+    raw.read(4096, &mut back).unwrap();
+    assert!(back.iter().all(|&byte| byte == 0), "discarded");
+    stop.store(true, Ordering::Relaxed);
+    let stopped = raw.read(0, &mut back);
+    assert!(
+        matches!(stopped, Err(DeviceError::Stopped(_))),
+        "{stopped:?}"
+    );
+}
+
+#[test]
+fn loop_device_that_is_open_elsewhere_or_mounted_is_refused() {
+    let Some(device) = Loop::new(false) else {
+        return;
+    };
+    let first = open(&device.device, Access::Read).unwrap();
+    match open(&device.device, Access::Read) {
+        Err(HereError::Busy { .. }) => {}
+        other => panic!("opened twice: {:?}", other.err()),
+    }
+    drop(first);
+    let mkfs = Command::new("mkfs.ext4")
+        .arg("-q")
+        .arg(&device.device)
+        .status();
+    let place = tempfile::tempdir().unwrap();
+    let mount = Command::new("mount")
+        .arg(&device.device)
+        .arg(place.path())
+        .status();
+    if !(mkfs.is_ok_and(|s| s.success()) && mount.is_ok_and(|s| s.success())) {
+        return println!("skipped: ext4 cannot be mounted here");
+    }
+    let refused = open(&device.device, Access::Read);
+    let _ = Command::new("umount").arg(place.path()).status();
+    match refused {
+        Err(HereError::Mounted { .. }) => {}
+        other => panic!("mounted, yet {:?}", other.err()),
+    }
+}
+
+#[test]
+fn loop_device_that_is_read_only_is_not_written() {
+    let Some(device) = Loop::new(true) else {
+        return;
+    };
+    assert!(open(&device.device, Access::Read).is_ok());
+    match open(&device.device, Access::Write) {
+        Err(HereError::ReadOnly { .. }) => {}
+        other => panic!("read-only, yet {:?}", other.err()),
+    }
+}
