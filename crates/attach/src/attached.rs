@@ -183,17 +183,19 @@ fn free(device: LoopDevice, serving: Serving, record: &Record) {
 
 /// Bounded contents, if there is room for all of the card.
 fn contents(options: &Options) -> Result<Contents, AttachError> {
-    let (capacity, directory) = (options.profile.capacity_bytes(), &options.directory);
+    let (layout, directory) = (options.profile.layout(), &options.directory);
     let failed = |error| AttachError::io(format!("make a file in {}", directory.display()), error);
     let spill = SpillFile::new(directory).map_err(failed)?;
-    let memory = options.memory_bytes.min(capacity);
+    // A card that lies about its size holds no more than it has.
+    let memory = options.memory_bytes.min(layout.real_bytes);
     require_room(
-        capacity,
+        layout.real_bytes,
         memory,
         free_bytes(directory).map_err(failed)?,
         directory,
     )?;
-    Ok(Contents::bounded(capacity, memory, Box::new(spill)))
+    let contents = Contents::bounded(layout.capacity_bytes, memory, Box::new(spill));
+    Ok(contents.laid_out(layout))
 }
 
 fn require_room(capacity: u64, memory: u64, disk: u64, at: &Path) -> Result<(), AttachError> {

@@ -1,4 +1,5 @@
-//! How far from their times completions were delivered: a histogram of fixed size and its percentiles.
+//! How far from their times completions were delivered: a histogram of fixed size and its
+//! percentiles.
 //!
 //! Eight buckets to the octave: a percentile is known to 12.5 %, from 1 ns to a minute and
 //! beyond, in 2.4 KiB, whatever the number of requests.

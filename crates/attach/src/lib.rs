@@ -14,6 +14,24 @@
 //! it on.
 //!
 //! What a process that is killed leaves: see [`clean`].
+//!
+//! ```no_run
+//! # fn example(options: whichfs_attach::Options) -> Result<(), Box<dyn std::error::Error>> {
+//! # let interrupted = std::sync::atomic::AtomicBool::new(false);
+//! let mut attached = whichfs_attach::attach(options)?;
+//! loop {
+//!     attached.wait(&interrupted);
+//!     match attached.detach() {
+//!         Ok(statistics) => break println!("{:?}", statistics.delivery),
+//!         // In use: say by whom, and wait for the next time.
+//!         Err(refused) => {
+//!             eprintln!("{}", refused.error);
+//!             attached = refused.attached;
+//!         }
+//!     }
+//! }
+//! # Ok(()) }
+//! ```
 
 mod attached;
 mod busy;

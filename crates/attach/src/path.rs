@@ -35,7 +35,9 @@ impl Way {
     /// From the time of a way for each of two sizes.
     pub fn through(small: (usize, u64), large: (usize, u64)) -> Way {
         let more = large.1.saturating_sub(small.1);
-        let ns_per_mib = (more << 20) / (large.0 - small.0) as u64;
+        // A host that sends no larger requests than the small one: a point, not a line.
+        let bytes = large.0.saturating_sub(small.0) as u64;
+        let ns_per_mib = (more << 20).checked_div(bytes).unwrap_or(0);
         let own = (ns_per_mib * small.0 as u64) >> 20;
         Way {
             fixed_ns: small.1.saturating_sub(own),
@@ -62,7 +64,7 @@ pub(crate) struct Ways {
 pub(crate) fn measure(device: &LoopDevice, model: &Model, largest_kib: u64) -> io::Result<Ways> {
     let flags = OFlags::RDWR | OFlags::DIRECT | OFlags::CLOEXEC;
     let file = open(device.path(), flags, Mode::empty())?;
-    let large = LARGE.min((largest_kib << 10) as usize);
+    let large = LARGE.min((largest_kib << 10) as usize).max(SMALL);
     let mut buffer = vec![0; large + SMALL];
     let start = buffer.as_ptr().align_offset(SMALL);
     model.try_out(Some(DELAY_NS));
@@ -115,5 +117,7 @@ mod tests {
         let odd = Way::through((4096, 90_000), (262_144, 50_000));
         assert_eq!((odd.ns(0), odd.ns(1 << 20)), (90_000, 90_000));
         assert_eq!(Way::default().ns(1 << 20), 0);
+        let point = Way::through((4096, 40_000), (4096, 41_000));
+        assert_eq!(point.ns(1 << 20), 40_000);
     }
 }

@@ -13,8 +13,8 @@
 //! here, as they have the processor for themselves in the lab: what else this machine does
 //! would otherwise be measured.
 //!
-//! What differs nevertheless: the kernels' versions; requests under way at once (loop takes 128, UML's virtio its ring); the dirty limits of a
-//! cgroup (version 1 has none of its own).
+//! What differs nevertheless: the kernels' versions; requests under way at once (loop takes
+//! 128, UML's virtio its ring); the dirty limits of a cgroup (version 1 has none of its own).
 //!
 //! Reduced by default (a minute); `WHICHFS_SOAK=1` runs longer phases and more cards,
 //! `WHICHFS_CROSS_CHECK_CARDS` names them.
@@ -83,7 +83,8 @@ const PHASES: [(&str, bool, &str); 8] = [
     (
         "random write 4K, fsync each",
         true,
-        "--filename=sync --rw=randwrite --bs=4k --size=16M --io_size={n}M --number_ios=160 --fsync=1",
+        "--filename=sync --rw=randwrite --bs=4k --size=16M --io_size={n}M \
+         --number_ios={n}60 --fsync=1",
     ),
     (
         "buffered write 64K, fsync at the end",

@@ -266,6 +266,63 @@ fn loop_statistics_and_detach_come_by_the_socket() {
 }
 
 #[test]
+fn loop_a_card_that_lies_about_its_size_wraps() {
+    if !ready("loop_a_card_that_lies") {
+        return;
+    }
+    let (name, text) = whichfs_card::builtin()[0];
+    let figure = format!(
+        "real_bytes = {{ value = {}, source = \"planted\" }}",
+        32 * MIB
+    );
+    let text = text.replacen("[geometry]", &format!("[geometry]\n{figure}"), 1);
+    let whole = whichfs_card::Profile::parse(name, &text).unwrap();
+    let options = whichfs_attach::Options {
+        profile: whole.with_capacity(64 * MIB).unwrap(),
+        ..options(name, 64, Speed::Max)
+    };
+    let attached = attach(options).unwrap();
+    let mut device = Direct::open(&attached.device());
+    device.write(0, &[1; 4096]);
+    device.write(32 * MIB, &[2; 4096]);
+    assert_eq!(device.read(0, 4096), [2; 4096]);
+    drop(device);
+    attached.detach().unwrap();
+}
+
+#[test]
+fn loop_a_dropped_card_is_detached() {
+    if !ready("loop_a_dropped_card_is_detached") {
+        return;
+    }
+    let attached = attach(options("a1-32gb", 64, Speed::Max)).unwrap();
+    let device = attached.device();
+    Direct::open(&device).write(0, &[1; 4096]);
+    drop(attached);
+    assert!(!device.exists());
+}
+
+#[test]
+fn loop_the_speed_can_change_while_attached() {
+    if !ready("loop_the_speed_can_change") {
+        return;
+    }
+    let attached = attach(options("a1-32gb", 64, Speed::Max)).unwrap();
+    let mut device = Direct::open(&attached.device());
+    device.write(0, &[1; 4096]);
+    let fast = attached.statistics();
+    assert_eq!((fast.delivery.count, fast.speed.as_str()), (0, "max"));
+    attached.set_speed(Speed::Thousandths(8000));
+    device.write(0, &[2; 4096]);
+    let timed = attached.statistics();
+    assert_eq!((timed.delivery.count, timed.speed.as_str()), (1, "8.0"));
+    assert!(timed.card_time >= timed.figures.busy && timed.card_time > fast.card_time);
+    assert_eq!(device.read(0, 4096), [2; 4096]);
+    drop(device);
+    attached.detach().unwrap();
+}
+
+#[test]
 fn loop_run_gives_the_device_and_returns_the_status() {
     if !ready("loop_run") {
         return;

@@ -145,11 +145,13 @@ fn loop_devices_of_others_are_not_cleaned() {
     let other = other.trim();
     // A record of a dead process that names the other's device, as if a number was used again.
     let number: u32 = other.strip_prefix("/dev/loop").unwrap().parse().unwrap();
-    let record = format!(
-        r#"{{"number":{number},"pid":4194305,"start_time":1,"made":true,"card":"x","capacity_bytes":1}}"#
-    );
+    let mut record = serde_json::json!({"pid": 4_194_305, "start_time": 1, "made": true});
+    record["number"] = number.into();
+    record["card"] = "x".into();
+    record["capacity_bytes"] = 1.into();
     std::fs::create_dir_all("/run/whichfs/attach").unwrap();
-    std::fs::write(format!("/run/whichfs/attach/loop{number}.json"), record).unwrap();
+    let file = format!("/run/whichfs/attach/loop{number}.json");
+    std::fs::write(file, record.to_string()).unwrap();
     let left = clean().unwrap();
     assert_eq!(left.len(), 1, "{left:?}");
     let still = sh("losetup -n -O NAME");

@@ -29,6 +29,11 @@ impl Profile {
         resized
             .put("geometry.capacity_bytes", bytes)
             .map_err(refuse)?;
+        // A card that lies has what it has, up to where it tells the truth.
+        let real = self.figure("geometry.real_bytes");
+        resized
+            .put("geometry.real_bytes", if real < bytes { real } else { 0 })
+            .map_err(refuse)?;
         if self.family == Family::PageMap {
             let spare = u128::from(self.figure("geometry.spare_aus")) * u128::from(bytes);
             let spare = spare.div_ceil(u128::from(self.capacity_bytes())) as u64;
@@ -111,6 +116,19 @@ mod tests {
     fn the_same_capacity_is_the_same_card() {
         let whole = profile("emmc-8gb");
         assert_eq!(whole.with_capacity(whole.capacity_bytes()).unwrap(), whole);
+    }
+
+    #[test]
+    fn a_card_that_lies_is_honest_below_what_it_has() {
+        let (_, text) = builtin()[0];
+        let figure = "real_bytes = { value = 268435456, source = \"planted\" }";
+        let lie = text.replacen("[geometry]", &format!("[geometry]\n{figure}"), 1);
+        let lying = Profile::parse("lying", &lie).unwrap();
+        for (mib, real) in [(512, 256), (256, 256), (128, 128)] {
+            let layout = lying.with_capacity(mib * MIB).unwrap().layout();
+            assert_eq!(layout.real_bytes, real * MIB, "{mib}");
+            assert_eq!(layout.capacity_bytes, mib * MIB);
+        }
     }
 
     #[test]
