@@ -30,6 +30,9 @@ fn curves(path: &str, profile: &Profile) {
     let mut card = Card::used(profile, 1);
     for random in [false, true] {
         for aus in 1..=7 {
+            // Each number of AUs is a run of the program.
+            let later = card.busy_until() + Nanos::from_secs(2);
+            card.submit(later, &Request::read(0, 512));
             for block in (0..=10).map(|power| AU >> power) {
                 let us = mean_us(&mut card, aus, block, random);
                 let kind = if random { "rnd" } else { "lin" };

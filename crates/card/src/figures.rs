@@ -161,6 +161,7 @@ pub(crate) const SPECS: &[Spec] = &[
         100 * MAX_LOGS as u64,
         Some(100),
     )),
+    log_block(varied("log_block.idle_close_us", 0, LONG_US, Some(0))),
     log_block(fixed("log_block.gap_bytes", 0, 64 << 20, Some(0))),
     log_block(fixed("log_block.small_write_bytes", 0, 1 << 20, Some(0))),
     log_block(fixed("log_block.small_write_jumps", 0, 1, Some(0))),
@@ -189,6 +190,12 @@ pub(crate) const SPECS: &[Spec] = &[
         RATE.0,
         RATE.1,
         None,
+    )),
+    update_block(varied(
+        "update_block.fold_rate_bytes_per_s",
+        0,
+        RATE.1,
+        Some(0),
     )),
     update_block(fixed(
         "update_block.gather_bytes",

@@ -125,8 +125,10 @@ impl Ftl {
     /// The card is idle for `ns`; families that work meanwhile do.
     #[inline]
     pub fn idle(&mut self, ns: u64, stats: &mut Stats) {
-        if let Mapping::PageMap(map) = &mut self.map {
-            map.idle(ns, stats);
+        match &mut self.map {
+            Mapping::LogBlock(map) => map.idle(ns, stats),
+            Mapping::UpdateBlock(_) => {}
+            Mapping::PageMap(map) => map.idle(ns, stats),
         }
     }
 

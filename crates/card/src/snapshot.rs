@@ -5,7 +5,7 @@ use crate::profile::Profile;
 use serde::{Deserialize, Serialize};
 
 /// Raised whenever the meaning of the bytes changes.
-const VERSION: u32 = 2;
+const VERSION: u32 = 4;
 const MAGIC: [u8; 8] = *b"wfs-card";
 
 #[derive(Serialize, Deserialize)]

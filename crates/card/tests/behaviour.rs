@@ -301,3 +301,61 @@ fn requests_queue_up_behind_each_other() {
     let second = card.submit(Nanos(1000), &Request::read(0, 4096)).at;
     assert_eq!(second.0 - first.0, first.0 - 1000);
 }
+
+#[test]
+fn logs_are_closed_in_a_long_rest_and_not_in_a_short_one() {
+    let extra = "idle_close_us = { value = 500000, source = \"test\" }\n";
+    let profile = Tiny {
+        family: "log-block",
+        au_kib: 256,
+        aus: 40,
+        extra,
+    }
+    .profile();
+    let copies_after = |rest_ms: u64| {
+        let mut card = Card::used(&profile, 1);
+        for au in 0..3 {
+            serve(&mut card, Request::write(au * profile.au_bytes(), 4096));
+        }
+        let before = card.stats().au_copies;
+        let later = card.busy_until() + Nanos::from_millis(rest_ms);
+        card.submit(later, &Request::read(0, 512));
+        let rested = card.stats().au_copies;
+        let next = serve(&mut card, Request::write(9 * profile.au_bytes(), 4096));
+        card.verify().unwrap();
+        (rested - before, next)
+    };
+    let (short, slow) = copies_after(400);
+    let (long, quick) = copies_after(5000);
+    assert_eq!((short, long), (0, 3));
+    assert!(quick * 5.0 < slow, "{quick} µs to {slow} µs");
+}
+
+#[test]
+fn a_stream_pays_for_each_au_where_complete_ones_are_folded() {
+    // WB1 -f: 540 ms an AU more, whatever the size of the writes.
+    let extra = "fold_rate_bytes_per_s = { value = 8000000, source = \"test\" }\n";
+    let tiny = |extra| Tiny {
+        family: "update-block",
+        au_kib: 256,
+        aus: 40,
+        extra,
+    };
+    let au_ms = |extra, block: u64| {
+        let mut card = Card::used(&tiny(extra).profile(), 1);
+        let au = 256 * KIB;
+        sequential(&mut card, 0, block, 8 * au / block, true);
+        let began = card.busy_until();
+        sequential(&mut card, 8 * au, block, 8 * au / block, true);
+        card.verify().unwrap();
+        (card.busy_until() - began).0 as f64 / 8e6
+    };
+    let fold_ms = 256.0 * 1024.0 / 8e3;
+    for block in [16 * KIB, 64 * KIB] {
+        let more = au_ms(extra, block) - au_ms("", block);
+        assert!(
+            (more / fold_ms - 1.0).abs() < 0.1,
+            "{block}: {more} ms, {fold_ms}"
+        );
+    }
+}

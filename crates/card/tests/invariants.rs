@@ -1,4 +1,4 @@
-//! What must hold whatever the host asks, on both families and on odd AU sizes.
+//! What must hold whatever the host asks, in every family and on odd AU sizes.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -15,6 +15,7 @@ const EXTRAS: [(&str, &str); 6] = [
     (
         "update-block",
         "gap_bytes = { value = 16384, source = \"test\" }\n\
+        fold_rate_bytes_per_s = { value = 8000000, source = \"test\" }\n\
         [fat]\naus = { value = 1, source = \"test\" }\n\
         first_au = { value = 1, source = \"test\" }\n\
         [reader]\nmax_bytes = { value = 122880, source = \"test\" }\n",
@@ -23,11 +24,14 @@ const EXTRAS: [(&str, &str); 6] = [
     (
         "page-map",
         "streams = { value = 2, source = \"test\" }\n\
+        background_aus = { value = 4, source = \"test\" }\n\
         [slc]\nbytes = { value = 100000, source = \"test\" }\n",
     ),
     (
         "log-block",
         "small_write_bytes = { value = 8192, source = \"test\" }\n\
+        idle_close_us = { value = 1000, source = \"test\" }\n\
+        log_percent = { value = 60, source = \"test\" }\n\
         small_write_us = { value = 700, source = \"test\" }\n\
         gap_bytes = { value = 16384, source = \"test\" }\n\
         [fat]\naus = { value = 2, source = \"test\" }\n",
@@ -164,7 +168,11 @@ proptest! {
 
 #[test]
 fn erases_of_all_blocks_add_up_to_the_figure() {
-    for profile in [common::log_block(), common::page_map()] {
+    for profile in [
+        common::log_block(),
+        common::update_block(),
+        common::page_map(),
+    ] {
         let mut card = Card::fresh(&profile);
         common::random(&mut card, 0, profile.capacity_bytes(), 4096, 20_000, true);
         let erases: u64 = card

@@ -26,6 +26,10 @@
 //! do not continue the last write (WB21 does so, WB15 does not). Contiguous writes are joined
 //! where the reader keeps the transfer open (`write.coalesce`, 2.3.2).
 //!
+//! **Rest.** With `idle_close_us`, the card closes its logs while idle, the oldest first, once
+//! it was left alone for that long: the first writes of 4 MiB after five AUs in turns cost no
+//! merge on WB6, WB11, WB15 and WB21, whose logs another run of flashbench separates.
+//!
 //! Erased AUs (discarded, or never written) have nothing to copy: opening one is cheap.
 
 #[cfg(test)]
@@ -59,7 +63,10 @@ struct Rules {
     erase_ns: u64,
     random_percent: u64,
     gap_bytes: u64,
+    idle_close_ns: u64,
     log_pages: u32,
+    /// Free blocks that opening and merging may take.
+    reserve: usize,
     small_write_bytes: u64,
     small_write_ns: u64,
     small_write_jumps: bool,
@@ -171,8 +178,8 @@ impl LogBlock {
         if let Some(at) = found {
             let needed = self.rules.pages_touched(within, length);
             let full = self.slots[at].used_pages + needed > self.rules.log_pages;
-            let again = within == 0 && self.slots[at].chaotic && !self.slots[at].again;
-            if whole || (full && !again && !self.continues(at, within)) {
+            let goes_on = self.continues(at, within) || self.begins_again(at, within);
+            if whole || (full && !goes_on) {
                 spent += self.close(at, whole, stats);
                 found = None;
             }
@@ -227,7 +234,9 @@ impl LogBlock {
     /// Prepares open slot `at` for a write at `within`: in order, after a small gap, or chaotic.
     fn place(&mut self, at: usize, within: u32, stats: &mut Stats) -> u64 {
         self.slots[at].used_at = self.clock;
-        self.begin_again(at, within);
+        if self.begins_again(at, within) {
+            self.begin_again(at);
+        }
         let slot = self.slots[at];
         if slot.chaotic || within == slot.next {
             return 0;
@@ -246,18 +255,24 @@ impl LogBlock {
         self.close(self.oldest(true), false, stats)
     }
 
-    /// A write at the beginning of a chaotic AU starts a log in order beside the chaotic one,
-    /// once: if it comes to the end of the AU, the chaotic one is worth nothing and no merge is
+    /// Whether a write at `within` starts slot `at` anew: a log in order beside the chaotic
+    /// one. If it comes to the end of the AU, the chaotic one is worth nothing and no merge is
     /// needed (WB6, WB11, WB21: 4 MiB after random writes takes what it does in order).
-    fn begin_again(&mut self, at: usize, within: u32) {
+    fn begins_again(&self, at: usize, within: u32) -> bool {
+        let slot = &self.slots[at];
+        let room = slot.logs.contains(&NONE) && self.pool.free() > self.rules.reserve;
+        within == 0 && room && (slot.chaotic || slot.again && slot.next > 0)
+    }
+
+    fn begin_again(&mut self, at: usize) {
+        let block = self.pool.take();
         let slot = &mut self.slots[at];
-        let room = slot.logs.iter().position(|log| *log == NONE);
-        if let Some(free) = room.filter(|_| slot.chaotic && !slot.again && within == 0) {
-            slot.logs[free] = self.pool.take();
-            (slot.chaotic, slot.again) = (false, true);
-            (slot.start, slot.next) = (0, 0);
-            self.chaotic -= 1;
+        if let Some(free) = slot.logs.iter_mut().find(|log| **log == NONE) {
+            *free = block;
         }
+        self.chaotic -= usize::from(slot.chaotic);
+        (slot.chaotic, slot.again) = (false, true);
+        (slot.start, slot.next) = (0, 0);
     }
 
     /// Index of the slot used longest ago, among the chaotic ones if asked; never the one
@@ -357,6 +372,24 @@ impl LogBlock {
             spent += self.erase(mother, stats);
         }
         spent
+    }
+
+    /// Closes logs in `ns` of idle time.
+    #[inline]
+    pub fn idle(&mut self, ns: u64, stats: &mut Stats) {
+        let wait = self.rules.idle_close_ns;
+        if wait > 0 && ns >= wait && !self.slots.is_empty() {
+            self.close_idle(ns - wait, stats);
+        }
+    }
+
+    /// As many as are begun within `ns`; the last may end later, unseen by the host.
+    #[cold]
+    fn close_idle(&mut self, ns: u64, stats: &mut Stats) {
+        let mut spent = 0;
+        while spent <= ns && !self.slots.is_empty() {
+            spent += self.close(self.oldest(false), false, stats);
+        }
     }
 
     fn erase_logs(&mut self, slot: &Slot, stats: &mut Stats) -> u64 {
@@ -464,7 +497,9 @@ impl Rules {
             copy_rate: profile.figure("copy.rate_bytes_per_s"),
             erase_ns: profile.nanos("copy.erase_us"),
             random_percent: profile.figure("log_block.random_percent"),
+            reserve: 2 + linear + MAX_LOGS * (profile.open_aus_random() as usize).min(linear),
             log_pages: (pages_per_au * profile.figure("log_block.log_percent") / 100) as u32,
+            idle_close_ns: profile.nanos("log_block.idle_close_us"),
             gap_bytes: profile.figure("log_block.gap_bytes"),
             small_write_bytes: profile.figure("log_block.small_write_bytes"),
             small_write_jumps: profile.figure("log_block.small_write_jumps") == 1,

@@ -7,6 +7,11 @@
 //! [P-8275953], of which there are at most `open_aus_random`. A gap of at most `gap_bytes` is
 //! padded by copying [P-7904670].
 //!
+//! **Folding.** With `fold_rate_bytes_per_s`, an AU that was written to its end keeps its place
+//! among the open ones; giving it up has the whole AU copied once more at that rate. So a
+//! stream pays for every AU it passes, whatever the size of its writes (WB1 -f: 540-590 ms an
+//! AU more than -O in an open one from 16 KiB to 4 MiB; WB4 420, WB12 700 ms; WB27 nothing).
+//!
 //! **Groups.** A chaotic AU is kept in groups of `group_bytes`. A write out of order that
 //! covers part of a group has the rest of it copied into a third block (*consolidation*) at
 //! `group_rate_bytes_per_s`. Hence the cliff and the slope behind it: WB1 takes 66 ms more
@@ -28,9 +33,10 @@
 //! written for a while loses it to an AU that asks. Else the asking AU's writes go on without:
 //! in order they are gathered in a shared block and consolidated, a group for each
 //! `gather_bytes` of a long write, or for three times as many of short ones (WB1, WB4, WB12
-//! with 5 to 7 AUs: 54 ms for each 64 KiB of writes beyond the four, a third of it up to 64 KiB); small
-//! ones at random go to the shared area; others take the block of the AU written last, whose
-//! rest is copied (280-350 ms), and what is longer than a piece is consolidated too.
+//! with 5 to 7 AUs: 54 ms for each 64 KiB of writes beyond the four, a third of it up to 64
+//! KiB); small ones at random go to a shared area, a quarter of an AU's; others take the block
+//! of the AU written last, whose rest is copied (280-350 ms), and what is longer than a piece
+//! is consolidated too.
 
 #[cfg(test)]
 mod tests;
@@ -44,6 +50,7 @@ use crate::profile::Profile;
 use crate::stats::Stats;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
+use std::num::NonZeroU64;
 
 /// Most groups of an AU: one bit each.
 pub(crate) const GROUPS_MAX: u64 = 128;
@@ -66,6 +73,8 @@ struct Rules {
     open_chaotic: usize,
     program: Program,
     copy_rate: u64,
+    /// If complete AUs are folded.
+    fold_rate: Option<NonZeroU64>,
     erase_ns: u64,
     small_bytes: u64,
     small_area_bytes: u64,
@@ -81,6 +90,7 @@ struct Rules {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Slot {
     au: u32,
+    /// [`NONE`] if the AU is complete and waits to be folded.
     block: u32,
     /// In order: the block holds `start..next` but for `holes` bytes. `next` is also where the
     /// last write ended if the block is chaotic.
@@ -210,7 +220,7 @@ impl UpdateBlock {
         let mut spent = self.program(piece, false, stats);
         if let Some(at) = found {
             let slot = self.slots.swap_remove(at);
-            spent += self.erase(slot.block, stats);
+            spent += self.give_back(&slot, stats);
         }
         if !self.known(piece.au) {
             spent += self.rules.whole_ns;
@@ -240,7 +250,14 @@ impl UpdateBlock {
         let mut spent = self.consolidate_shared(Some(piece.au), stats);
         self.tails.retain(|tail| tail.au != piece.au);
         spent += self.program(piece, false, stats);
-        self.slots.push(Slot {
+        let slot = self.begin(piece);
+        self.slots.push(slot);
+        spent
+    }
+
+    /// An update block that begins with `piece`.
+    fn begin(&mut self, piece: Piece) -> Slot {
+        Slot {
             au: piece.au,
             block: self.pool.take(),
             start: piece.within,
@@ -252,13 +269,16 @@ impl UpdateBlock {
             small_bytes: 0,
             programmed: piece.bytes(),
             used_at: self.clock,
-        });
-        spent
+        }
     }
 
     /// Writes into an AU that has an update block.
     fn write_open(&mut self, at: usize, piece: Piece, stats: &mut Stats) -> u64 {
         let clock = self.clock;
+        if self.slots[at].block == NONE {
+            self.slots[at] = self.begin(piece);
+            return self.program(piece, false, stats);
+        }
         let slot = &mut self.slots[at];
         slot.used_at = clock;
         slot.high = slot.high.max(piece.end);
@@ -333,8 +353,11 @@ impl UpdateBlock {
         let slot = &mut self.slots[at];
         slot.programmed += bytes;
         if !slot.chaotic && slot.next == au_bytes && slot.start == 0 && slot.holes == 0 {
-            let slot = self.slots.swap_remove(at);
-            return self.switch(slot.au, slot.block, au_bytes, stats);
+            let (au, block) = (slot.au, std::mem::replace(&mut slot.block, NONE));
+            if self.rules.fold_rate.is_none() {
+                self.slots.swap_remove(at);
+            }
+            return self.switch(au, block, au_bytes, stats);
         }
         if slot.programmed < au_bytes || !slot.chaotic {
             return 0;
@@ -376,7 +399,10 @@ impl UpdateBlock {
             return spent + self.consolidate_shared(None, stats);
         }
         let newest = self.by_age(Slot::is_any, true);
-        let most = self.rules.au_bytes / self.rules.group_bytes;
+        let most = match self.slots[newest].block {
+            NONE => 0,
+            _ => self.rules.au_bytes / self.rules.group_bytes,
+        };
         let more = (bytes.div_ceil(self.rules.gather_bytes) - 1).min(most);
         let spent = self.close(newest, stats) + self.shared_groups_ns(more, stats);
         spent + self.open(piece, stats)
@@ -405,6 +431,9 @@ impl UpdateBlock {
     /// Closes slot `at`: the block becomes the AU's, after what it lacks was copied.
     fn close(&mut self, at: usize, stats: &mut Stats) -> u64 {
         let slot = self.slots.swap_remove(at);
+        if slot.block == NONE {
+            return self.fold(slot.au, stats);
+        }
         let mother = u64::from(self.filled.read(slot.au as usize)) * self.rules.page_bytes;
         let high = mother.max(slot.high);
         let copied = if slot.chaotic {
@@ -437,6 +466,14 @@ impl UpdateBlock {
         }
     }
 
+    /// Erases the update block of a slot that is no more.
+    fn give_back(&mut self, slot: &Slot, stats: &mut Stats) -> u64 {
+        match slot.block {
+            NONE => 0,
+            block => self.erase(block, stats),
+        }
+    }
+
     fn erase(&mut self, block: u32, stats: &mut Stats) -> u64 {
         self.pool.erase(block);
         stats.erases += 1;
@@ -455,7 +492,7 @@ impl UpdateBlock {
             let au = au as u32;
             if let Some(at) = self.slots.iter().position(|slot| slot.au == au) {
                 let slot = self.slots.swap_remove(at);
-                spent += self.erase(slot.block, stats);
+                spent += self.give_back(&slot, stats);
             }
             self.forget_shared(au);
             spent += self.switch(au, NONE, 0, stats);
@@ -503,6 +540,7 @@ impl Rules {
             open_chaotic: (profile.open_aus_random() as usize).min(open),
             program: Program::new(profile, profile.page_bytes()),
             copy_rate: profile.figure("copy.rate_bytes_per_s"),
+            fold_rate: NonZeroU64::new(profile.figure("update_block.fold_rate_bytes_per_s")),
             erase_ns: profile.nanos("copy.erase_us"),
             small_bytes: profile.figure("update_block.small_bytes"),
             small_area_bytes: profile.figure("update_block.small_area_bytes"),

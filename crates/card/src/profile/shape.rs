@@ -19,7 +19,7 @@ impl Profile {
             }
             Family::LogBlock => {
                 let logs = self.figure("log_block.log_percent").div_ceil(100);
-                self.spare(logs * self.open_aus_random())?;
+                self.spare((logs - 1) * self.open_aus_random())?;
             }
             Family::UpdateBlock => {
                 let group = self.figure("update_block.group_bytes");

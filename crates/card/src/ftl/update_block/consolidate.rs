@@ -3,6 +3,7 @@
 use super::{Piece, Slot, UpdateBlock};
 use crate::bus::span_ns;
 use crate::stats::Stats;
+use std::num::NonZeroU64;
 
 impl UpdateBlock {
     /// Index of the slot used longest ago, or of the one used last, among those that `count`.
@@ -49,6 +50,16 @@ impl UpdateBlock {
             spent += self.rules.erase_ns;
         }
         spent
+    }
+
+    /// Copies the complete AU once more into a block of its own.
+    pub(super) fn fold(&mut self, au: u32, stats: &mut Stats) -> u64 {
+        let rate = self.rules.fold_rate.map_or(u64::MAX, NonZeroU64::get);
+        let bytes = self.data_bytes(au, 0);
+        stats.programmed_bytes += bytes;
+        stats.au_copies += 1;
+        let block = self.pool.take();
+        span_ns(bytes, rate) + self.switch(au, block, bytes, stats)
     }
 
     /// Consolidates `count` groups of AUs without an update block.

@@ -9,9 +9,10 @@ impl UpdateBlock {
     pub fn verify(&self) -> Result<(), Violation> {
         let mut owners = vec![0_u32; self.pool.total() as usize];
         let updates = self.slots.iter().map(|slot| slot.block);
-        let mapped = self.map.to_vec().into_iter().filter(|block| *block != NONE);
+        let used = updates.chain(self.map.to_vec());
+        let used = used.filter(|block| *block != NONE);
         let free = self.pool.free_blocks();
-        for block in updates.chain(mapped).chain(free).chain([self.shared]) {
+        for block in used.chain(free).chain([self.shared]) {
             match owners.get_mut(block as usize) {
                 Some(count) => *count += 1,
                 None => return Err(Violation(format!("block {block} does not exist"))),
@@ -44,7 +45,8 @@ impl UpdateBlock {
             let full = slot.small_bytes > self.rules.small_area_bytes;
             let order = slot.start > slot.next && !slot.chaotic;
             let outside = slot.next.max(slot.high) > self.rules.au_bytes;
-            if beyond || full || order || outside {
+            let lost = slot.block == NONE && self.rules.fold_rate.is_none();
+            if lost || beyond || full || order || outside {
                 return Err(Violation(format!("update block in disorder: {slot:?}")));
             }
         }
