@@ -43,7 +43,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         });
     }
     let rows: Vec<Row> = runs.iter().map(row).collect();
-    fs::write(format!("{folder}/fit.md"), format!("{}{}", HEAD, table(&rows)))?;
+    fs::write(
+        format!("{folder}/fit.md"),
+        format!("{}{}", HEAD, table(&rows)),
+    )?;
     for run in runs.iter().filter(|run| plotted.contains(&run.name)) {
         let title = format!("Run {} ({}), three block sizes fitted", run.name, run.card);
         let svg = plot(&title, &run.some.compared);
@@ -92,7 +95,10 @@ fn card(value: &serde_json::Value) -> String {
 fn drop_nulls(value: &mut serde_json::Value) {
     use serde_json::Value;
     let holed = |value: &Value| {
-        value.is_null() || value.as_array().is_some_and(|list| list.iter().any(Value::is_null))
+        value.is_null()
+            || value
+                .as_array()
+                .is_some_and(|list| list.iter().any(Value::is_null))
     };
     match value {
         Value::Array(list) => {
