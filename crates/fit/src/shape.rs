@@ -148,7 +148,7 @@ impl Shape {
             in_pages("write.partial_us", 0.0, 0.5, "cards of the data"),
             in_pages("write.partial_full_us", 0.0, 0.3, "a page, flash.md 2.3.3"),
             in_pages("write.fill_us", -0.5, 1.0, "cards of the data"),
-            like_writing("copy.rate_bytes_per_s", 0.0, 0.5, "flash.md 2.3.5"),
+            like_writing("copy.rate_bytes_per_s", 0.0, 0.35, "flash.md 2.3.5"),
         ];
         if self.has("reader.max_bytes") {
             free.push(in_pages(
@@ -261,7 +261,7 @@ pub(crate) fn start(family: Family) -> Shape {
     ]);
     match family {
         Family::LogBlock => {
-            fixed.insert("log_block.log_percent", 50);
+            fixed.insert("log_block.log_percent", 100);
             fixed.insert("log_block.small_write_bytes", 0);
             fixed.insert("log_block.small_write_jumps", 0);
         }
