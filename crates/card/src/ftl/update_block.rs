@@ -408,9 +408,10 @@ impl UpdateBlock {
         spent + self.open(piece, stats)
     }
 
-    /// A write at the beginning of an AU begins writing in order.
+    /// A write of the first half of an AU, or more, begins writing in order (WB1, WB4, WB12: 2
+    /// MiB writes with 5 to 7 AUs take as much more for each byte as 128 to 512 KiB do).
     fn begin_tail(&mut self, piece: Piece) -> Option<usize> {
-        if piece.within > 0 {
+        if piece.within > 0 || 2 * piece.bytes() < self.rules.au_bytes {
             return None;
         }
         self.push_tail(piece.au, 0);
