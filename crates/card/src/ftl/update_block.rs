@@ -371,8 +371,7 @@ impl UpdateBlock {
     /// Writes into an AU that has no update block while all others are in use.
     fn write_without(&mut self, piece: Piece, stats: &mut Stats) -> u64 {
         let bytes = piece.bytes();
-        let known = self.tails.iter().position(|tail| tail.au == piece.au);
-        let tail = known.or_else(|| self.begin_tail(piece));
+        let tail = self.tails.iter().position(|tail| tail.au == piece.au);
         if let Some(at) = tail.filter(|at| self.tails[*at].next == piece.within) {
             let gather = self.rules.gather_bytes;
             let tail = &mut self.tails[at];
@@ -406,16 +405,6 @@ impl UpdateBlock {
         let more = (bytes.div_ceil(self.rules.gather_bytes) - 1).min(most);
         let spent = self.close(newest, stats) + self.shared_groups_ns(more, stats);
         spent + self.open(piece, stats)
-    }
-
-    /// A write of the first half of an AU, or more, begins writing in order (WB1, WB4, WB12: 2
-    /// MiB writes with 5 to 7 AUs take as much more for each byte as 128 to 512 KiB do).
-    fn begin_tail(&mut self, piece: Piece) -> Option<usize> {
-        if piece.within > 0 || 2 * piece.bytes() < self.rules.au_bytes {
-            return None;
-        }
-        self.push_tail(piece.au, 0);
-        Some(self.tails.len() - 1)
     }
 
     fn push_tail(&mut self, au: u32, next: u64) {
