@@ -7,7 +7,7 @@ use crate::solve::{Prior, Solution, solve};
 use whichfs_card::Family;
 
 /// What a family may be behind the best and still be refined.
-const REFINE_WITHIN: f64 = 1.4;
+const REFINE_WITHIN: f64 = 1.5;
 
 /// A shape with its fitted figures.
 #[derive(Clone, Debug)]
@@ -43,7 +43,7 @@ impl Search<'_> {
         let slots = slots(self.points);
         let mut found: Vec<Candidate> = Family::NAMES
             .iter()
-            .filter_map(|(_, family)| self.try_shape(&first(*family, slots)))
+            .filter_map(|(_, family)| self.try_shape(&first(*family, slots, &self.hints.clone())))
             .collect();
         found.sort_by(|a, b| a.cost.total_cmp(&b.cost));
         let most = found
@@ -161,14 +161,19 @@ fn step(points: &[Point], order: Order, aus: u32) -> Option<f64> {
 }
 
 /// The first shape of a family that is tried.
-fn first(family: Family, [linear, random]: [u64; 2]) -> Shape {
+fn first(family: Family, [linear, random]: [u64; 2], hints: &Hints) -> Shape {
     let least = linear.min(random);
-    let shape = shape::start(family);
+    let shape = shape::start(family).with("write.coalesce", u64::from(hints.joined));
+    let small = if hints.small { 8 << 10 } else { 0 };
+    let open = |shape: Shape| {
+        shape
+            .with("geometry.open_aus_linear", linear)
+            .with("geometry.open_aus_random", random.min(linear))
+    };
     match family {
         Family::PageMap => shape.with("page_map.streams", if least < 8 { least } else { 0 }),
-        _ => shape
-            .with("geometry.open_aus_linear", linear)
-            .with("geometry.open_aus_random", random.min(linear)),
+        Family::LogBlock => open(shape).with("log_block.small_write_bytes", small),
+        Family::UpdateBlock => open(shape),
     }
 }
 
@@ -224,7 +229,7 @@ fn alternatives(shape: &Shape, path: &'static str, hints: &Hints) -> Vec<u64> {
 struct Hints {
     /// Sizes between those of a sparse fit are there.
     many_sizes: bool,
-    /// Large writes may be cut on their way: they take at least as long as their parts.
+    /// Large writes seem to be cut on their way: they take longer than their parts.
     cut: bool,
     /// Contiguous small writes may be joined: they are much faster in one AU than in two.
     joined: bool,
@@ -255,7 +260,8 @@ impl Hints {
             points.iter().find(of).map(|point| point.ns)
         };
         let ratio = |a: Option<f64>, b: Option<f64>| Some(a? / b?);
-        let parts = 0.94 * large as f64 / middle as f64;
+        // Not cut, a large write takes less than its parts: it pays the overhead once.
+        let parts = 1.03 * large as f64 / middle as f64;
         let most = points
             .iter()
             .map(|point| point.place.aus)

@@ -212,12 +212,18 @@ fn equations(rows: &[Row], priors: &[Prior], x: &[f64]) -> (Vec<Vec<f64>>, Vec<f
             normal[j][0] -= precision;
         }
     }
-    for j in 0..n {
-        for k in 0..j {
-            normal[k][j] = normal[j][k];
+    mirror(&mut normal);
+    (normal, gradient)
+}
+
+/// Copies the lower half of a square matrix to the upper one.
+fn mirror(matrix: &mut [Vec<f64>]) {
+    for j in 0..matrix.len() {
+        let (above, rest) = matrix.split_at_mut(j);
+        for (line, value) in above.iter_mut().zip(&rest[0]) {
+            line[j] = *value;
         }
     }
-    (normal, gradient)
 }
 
 /// Lower factor of a positive definite matrix; `None` if it is not.

@@ -371,8 +371,7 @@ impl UpdateBlock {
     /// Writes into an AU that has no update block while all others are in use.
     fn write_without(&mut self, piece: Piece, stats: &mut Stats) -> u64 {
         let bytes = piece.bytes();
-        let known = self.tails.iter().position(|tail| tail.au == piece.au);
-        let tail = known.or_else(|| self.begin_tail(piece));
+        let tail = self.tails.iter().position(|tail| tail.au == piece.au);
         if let Some(at) = tail.filter(|at| self.tails[*at].next == piece.within) {
             let gather = self.rules.gather_bytes;
             let tail = &mut self.tails[at];
@@ -406,15 +405,6 @@ impl UpdateBlock {
         let more = (bytes.div_ceil(self.rules.gather_bytes) - 1).min(most);
         let spent = self.close(newest, stats) + self.shared_groups_ns(more, stats);
         spent + self.open(piece, stats)
-    }
-
-    /// A write at the beginning of an AU begins writing in order.
-    fn begin_tail(&mut self, piece: Piece) -> Option<usize> {
-        if piece.within > 0 {
-            return None;
-        }
-        self.push_tail(piece.au, 0);
-        Some(self.tails.len() - 1)
     }
 
     fn push_tail(&mut self, au: u32, next: u64) {

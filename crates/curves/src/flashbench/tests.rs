@@ -130,3 +130,24 @@ fn align_keeps_the_fastest_try_and_averages_the_places() {
             .all(|entry| entry.1 + entry.2 <= device.size)
     );
 }
+
+#[test]
+fn all_tests_of_a_modelled_card_are_repeatable_and_the_short_way_agrees() {
+    let (name, text) = whichfs_card::builtin()[0];
+    let profile = whichfs_card::Profile::parse(name, text).unwrap();
+    let curves = curves_of(&profile, 1).unwrap();
+    assert_eq!(curves, curves_of(&profile, 1).unwrap());
+    for part in [&curves.linear, &curves.random] {
+        assert_eq!(
+            part.keys().copied().collect::<Vec<_>>(),
+            [1, 2, 3, 4, 5, 6, 7]
+        );
+        assert!(part.values().all(|rates| rates.len() == 11));
+    }
+    assert_eq!(curves.fat[&1024][0].len(), 8);
+    assert!(curves.align.contains_key(&(4 * MIB)));
+    let short = write_curves_of(&profile, 1, [2, 1]).unwrap();
+    assert_eq!((short.linear.len(), short.random.len()), (2, 1));
+    let ratio = short.linear[&2][&65_536] / curves.linear[&2][&65_536];
+    assert!((0.9..1.1).contains(&ratio), "{ratio}");
+}
