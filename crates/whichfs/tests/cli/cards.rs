@@ -1,0 +1,215 @@
+//! Cards: lists, curves, fits, life, and what the probe finds on modelled ones.
+
+use crate::sandbox::Sandbox;
+use serde_json::Value;
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+#[test]
+fn a_list_is_searched_and_sorted() {
+    let sandbox = Sandbox::new();
+    let found = sandbox.run(&["card", "list", "emmc", "--json"]);
+    let found = json(found.succeeds());
+    let names: Vec<&str> = found
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|c| c["name"].as_str())
+        .collect();
+    assert!(
+        !names.is_empty() && names.iter().all(|name| name.contains("emmc")),
+        "{names:?}"
+    );
+    let sorted = sandbox.run(&["card", "list", "--sort", "write", "--json"]);
+    let sorted = json(sorted.succeeds());
+    let rates: Vec<u64> = sorted
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|card| card["write_bytes_per_s"].as_u64())
+        .collect();
+    assert!(rates.windows(2).all(|two| two[0] >= two[1]), "{rates:?}");
+    sandbox
+        .run(&["card", "list", "no such thing"])
+        .fails(1, &["card list"]);
+}
+
+#[test]
+fn curves_of_a_card_are_fitted_and_the_profile_is_a_card() {
+    let sandbox = Sandbox::new();
+    let curves = sandbox.run(&["card", "curves", "class4-4gb", "--json"]);
+    let document = json(curves.succeeds());
+    let of = &document["class4-4gb"];
+    for part in ["al", "lin", "rnd", "fat"] {
+        assert!(
+            of[part].as_object().is_some_and(|part| !part.is_empty()),
+            "{part}"
+        );
+    }
+    sandbox.file("curves.json", curves.succeeds());
+    let fitted = sandbox.run(&[
+        "card",
+        "fit",
+        "curves.json",
+        "--block-sizes",
+        "4096,65536,1048576",
+        "--out",
+        "fit.toml",
+        "--plot",
+        "fit.svg",
+        "--json",
+    ]);
+    let fitted = json(fitted.succeeds());
+    assert_eq!(fitted["family"], "log-block");
+    assert!(
+        fitted["unfitted"]["median"].as_f64().unwrap() < 0.08,
+        "{fitted}"
+    );
+    assert!(
+        std::fs::read_to_string(sandbox.path().join("fit.svg"))
+            .unwrap()
+            .contains("<svg")
+    );
+    let shown = sandbox.run(&["card", "show", "./fit.toml", "--json"]);
+    assert_eq!(json(shown.succeeds())["family"], "log-block");
+}
+
+#[test]
+fn text_of_flashbench_goes_round_and_is_interpreted() {
+    let sandbox = Sandbox::new();
+    let text = sandbox.run(&["card", "curves", "class4-4gb", "--flashbench"]);
+    sandbox.file("flashbench.log", text.succeeds());
+    let found = sandbox.run(&["probe", "--from", "flashbench.log", "--json"]);
+    let found = json(found.succeeds());
+    assert_eq!(found["au_bytes"]["value"], 4 << 20);
+    assert_eq!(found["open_aus_linear"]["value"], 3);
+    assert!(found["write_mb_s"]["value"].is_null() && found["write_mb_s"]["reason"].is_string());
+}
+
+#[test]
+fn bad_logs_are_refused_with_file_and_line() {
+    let sandbox = Sandbox::new();
+    sandbox.file("foreign.log", "hello\nworld\n");
+    sandbox.file("cut.log", "align 4194304\tpre 645µs\ton 1.0");
+    sandbox.file("empty.log", "");
+    sandbox
+        .run(&["card", "fit", "foreign.log"])
+        .fails(2, &["foreign.log:1", "flashbench"]);
+    sandbox
+        .run(&["card", "fit", "cut.log"])
+        .fails(2, &["cut.log:1"]);
+    sandbox
+        .run(&["card", "fit", "empty.log"])
+        .fails(2, &["empty.log"]);
+    sandbox
+        .run(&["card", "fit", "none.log"])
+        .fails(2, &["none.log", "No such file"]);
+    sandbox
+        .run(&["probe", "--from", "foreign.log"])
+        .fails(2, &["foreign.log:1"]);
+}
+
+#[test]
+fn a_probe_reads_only_unless_told_and_its_profile_is_a_card() {
+    let sandbox = Sandbox::new();
+    let read = json(sandbox.run(&["probe", "a1-32gb", "--json"]).succeeds());
+    assert_eq!(read["bytes_written"], 0);
+    assert_eq!(read["au_bytes"]["value"], 4 << 20);
+    assert!(read["open_aus_linear"]["value"].is_null());
+    let write = sandbox.run(&[
+        "probe",
+        "class4-4gb",
+        "--write=destroy",
+        "--save",
+        "probed.toml",
+        "--plot",
+        "p.svg",
+        "--json",
+    ]);
+    let write = json(write.succeeds());
+    assert_eq!(write["open_aus_linear"]["value"], 3);
+    assert!(write["bytes_written"].as_u64().unwrap() > 0);
+    sandbox
+        .run(&["card", "show", "./probed.toml", "--json"])
+        .succeeds();
+    assert!(
+        std::fs::read_to_string(sandbox.path().join("p.svg"))
+            .unwrap()
+            .contains("<svg")
+    );
+}
+
+#[test]
+fn a_probe_is_kept_and_goes_on() {
+    let sandbox = Sandbox::new();
+    let arguments = [
+        "probe",
+        "class4-4gb",
+        "--write=destroy",
+        "--resume",
+        "state.json",
+        "--json",
+    ];
+    let first = json(sandbox.run(&arguments).succeeds());
+    let again = json(sandbox.run(&arguments).succeeds());
+    assert_eq!(first["au_bytes"], again["au_bytes"]);
+    sandbox.file("state.json", "{");
+    sandbox
+        .run(&arguments)
+        .fails(2, &["state.json", "remove it"]);
+}
+
+#[test]
+fn a_card_that_lies_is_found_out_and_an_honest_one_is_not() {
+    let sandbox = Sandbox::new();
+    // Modelled cards keep no data in a probe, so honesty is tested on a file.
+    let file = sandbox.path().join("card.img");
+    std::fs::File::create(&file)
+        .unwrap()
+        .set_len(64 << 20)
+        .unwrap();
+    let checked = sandbox.run(&["probe", "./card.img", "--write", "--capacity", "--json"]);
+    if checked.code == 2 && checked.stderr.contains("direct I/O") {
+        return println!("skipped: no direct I/O in {}", file.display());
+    }
+    let report = json(checked.succeeds());
+    assert_eq!(
+        (&report["honesty"], &report["lost_blocks"]),
+        (&"honest".into(), &0.into())
+    );
+    sandbox
+        .run(&["probe", "a1-32gb", "--capacity"])
+        .fails(2, &["--write"]);
+}
+
+#[test]
+fn what_cannot_be_probed_is_refused_with_the_remedy() {
+    let sandbox = Sandbox::new();
+    sandbox
+        .run(&["probe", "/dev/null"])
+        .fails(2, &["character device", "lsblk"]);
+    sandbox.run(&["probe", "/tmp"]).fails(2, &["directory"]);
+    sandbox
+        .run(&["probe", "/dev/none"])
+        .fails(2, &["No such file"]);
+    sandbox.run(&["probe", "a1-32g"]).fails(2, &["a1-32gb"]);
+    sandbox
+        .run(&["probe", "a1-32gb", "--budget", "lots"])
+        .fails(2, &["640M"]);
+    sandbox.run(&["probe"]).fails(2, &[]);
+}
+
+#[test]
+fn a_life_is_a_range() {
+    let sandbox = Sandbox::new();
+    let life = sandbox.run(&["card", "life", "class4-4gb", "--per-day", "200M", "--json"]);
+    let life = json(life.succeeds());
+    let years = |key: &str| life["life"][key].as_f64().unwrap();
+    assert!(years("low_years") < years("typical_years"));
+    assert!(years("typical_years") < years("high_years"));
+    sandbox
+        .run(&["card", "life", "class4-4gb", "--per-day", "much"])
+        .fails(2, &["200M"]);
+}
