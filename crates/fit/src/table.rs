@@ -76,6 +76,9 @@ fn summary(text: &mut String, rows: &[Row]) {
             );
         }
     }
+    if rows.iter().all(|row| row.all.breaks.is_none()) {
+        text.push_str("- Every run fits a family by the measure above.\n");
+    }
     for row in rows {
         if let Some(Break { overall, curve }) = row.all.breaks {
             let _ = writeln!(
