@@ -225,13 +225,7 @@ fn text(run: &str, fit: &Fit, args: &FitArgs) -> String {
             out.push_str(&format!("\n{} points {what}: {}", of.points, line(&of)));
         }
     }
-    let cell = |of: &Option<Errors>| of.as_ref().map(line).unwrap_or_default();
-    let rows = fit.curves.iter().map(|curve| {
-        let name = format!("{}, {} open AUs", order(curve.order), curve.aus);
-        vec![name, cell(&curve.fitted), cell(&curve.unfitted)]
-    });
-    let head = ["curve", "fitted", "not fitted"];
-    out.push_str(&format!("\n\n{}", table::text(&head, rows.collect())));
+    out.push_str(&format!("\n\n{}", curves_text(fit)));
     let figures = fit
         .profile
         .figures()
@@ -261,16 +255,47 @@ fn text(run: &str, fit: &Fit, args: &FitArgs) -> String {
     out
 }
 
+/// A line for each curve.
+fn curves_text(fit: &Fit) -> String {
+    let rows = fit.curves.iter().map(|curve| {
+        let mut row = vec![format!("{} {}", order(curve.order), curve.aus)];
+        row.extend(cells(&curve.fitted));
+        row.extend(cells(&curve.unfitted));
+        row
+    });
+    let head = [
+        "open AUs",
+        "fitted",
+        "90th",
+        "worst",
+        "not fitted",
+        "90th",
+        "worst",
+    ];
+    table::text(&head, rows.collect())
+}
+
+/// Median, 90th percentile and worst error, or nothing.
+fn cells(of: &Option<Errors>) -> [String; 3] {
+    of.as_ref().map_or_else(Default::default, |of| {
+        [of.median, of.p90, of.worst].map(|error| format!("{} %", percent(error)))
+    })
+}
+
 /// `median 3.1 %, 90th percentile 12 %, worst 40 %`.
 fn line(of: &Errors) -> String {
-    let percent = |error: f64| match 100.0 * error {
-        p if p >= 10.0 => format!("{p:.0}"),
-        p => format!("{p:.1}"),
-    };
     format!(
         "median {} %, 90th percentile {} %, worst {} %",
         percent(of.median),
         percent(of.p90),
         percent(of.worst)
     )
+}
+
+/// An error of the logarithm in percent, with two digits.
+fn percent(error: f64) -> String {
+    match 100.0 * error {
+        p if p >= 10.0 => format!("{p:.0}"),
+        p => format!("{p:.1}"),
+    }
 }

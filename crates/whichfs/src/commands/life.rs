@@ -18,7 +18,13 @@ Examples:
 The load is what reaches the card: what applications write, times what the filesystem adds
 (write_amplification_filesystem of `whichfs choose`).";
 
-/// Most bytes that are written to find the amplification: enough to pass over a small card.
+/// Capacity of the cut-down card on which a load over the whole card is simulated, with the
+/// same share of spare blocks: blocks must be erased several times for their spread to show.
+const CUT_BYTES: u64 = 2 << 30;
+/// How often what is written is written over, before the figures are taken and while they are.
+const ROUNDS: u64 = 4;
+/// Fewest and most bytes that are written each time.
+const WRITTEN_LEAST: u64 = 4 << 30;
 const WRITTEN_MAX: u64 = 16 << 30;
 
 /// The document of `card life`.
@@ -59,13 +65,20 @@ fn project(name: String, profile: &Profile, args: &LifeArgs) -> Outcome<Document
             Bytes(capacity)
         )));
     }
-    let mut used = Card::used(profile, args.seed);
-    let total = span_bytes.min(WRITTEN_MAX).max(64 * args.block);
-    // The first half brings the mapping into the state that lasts.
-    write(&mut used, span_bytes, total / 2, args);
+    let small = match args.span {
+        None if capacity > CUT_BYTES => profile.with_capacity(CUT_BYTES),
+        _ => Ok(profile.clone()),
+    };
+    let small = small.map_err(Failure::input)?;
+    let span = args.span.unwrap_or(small.capacity_bytes());
+    let share = small.capacity_bytes() as f64 / capacity as f64;
+    let mut used = Card::used(&small, args.seed);
+    let total = (ROUNDS * span).clamp(WRITTEN_LEAST, WRITTEN_MAX);
+    // The first rounds bring the mapping into the state that lasts.
+    write(&mut used, span, total, args, "life, before");
     let (before, programmed) = (used.erases_per_au(), used.stats().programmed_bytes);
     let written = used.stats().write_bytes;
-    write(&mut used, span_bytes, total / 2, args);
+    write(&mut used, span, total, args, "life");
     let stats = used.stats();
     let amplification =
         (stats.programmed_bytes - programmed) as f64 / (stats.write_bytes - written) as f64;
@@ -82,16 +95,21 @@ fn project(name: String, profile: &Profile, args: &LifeArgs) -> Outcome<Document
         span_bytes,
         write_amplification_card: amplification,
         spread: erases.spread(),
-        life: projected_life(profile, args.per_day, amplification, &erases),
+        life: projected_life(
+            &small,
+            (args.per_day as f64 * share).ceil() as u64,
+            amplification,
+            &erases,
+        ),
         erases,
         pe_cycles: profile.pe_cycles(),
     })
 }
 
 /// Writes `bytes` into the first `span` bytes of the card.
-fn write(card: &mut Card, span: u64, bytes: u64, args: &LifeArgs) {
+fn write(card: &mut Card, span: u64, bytes: u64, args: &LifeArgs, stream: &str) {
     let places = span / args.block;
-    let mut rng = Rng::named(args.seed, "life");
+    let mut rng = Rng::named(args.seed, stream);
     for at in 0..bytes / args.block {
         let place = match args.order {
             LifeOrder::Random => rng.below(places),
