@@ -17,7 +17,8 @@
 //! rate, and cuts a request into commands of at most `reader.max_bytes`. 120 KiB (240 sectors,
 //! the limit of Linux's usb-storage) shows in the logs: WB16 is the card of WB16_2 in another
 //! host and takes 5.2-5.4 ms more for each multiple of 120 KiB from 128 KiB to 4 MiB; WB6, WB11
-//! and WB2 have the same step. Hosts have limits too: with 64 KiB, a write of 128 KiB takes
+//! and WB2 have the same step; each command of a write that is cut takes `reader.cut_us` more.
+//! Hosts have limits too: with 64 KiB, a write of 128 KiB takes
 //! twice what 64 KiB takes, without the overhead that shows below (WB1, WB5, WB12, WB14, WB19).
 
 use crate::profile::Profile;
@@ -94,6 +95,7 @@ pub(crate) struct Bus {
     /// Bytes of a map zone, or none.
     zone_bytes: Option<NonZeroU64>,
     max_bytes: u64,
+    cut_ns: u64,
     page_bytes: u64,
     au_bytes: u64,
 }
@@ -110,6 +112,7 @@ impl Bus {
             au_step_ns: profile.nanos("read.au_step_us"),
             zone_step_ns: profile.nanos("read.zone_step_us"),
             zone_bytes: NonZeroU64::new(profile.figure("read.zone_bytes")),
+            cut_ns: profile.nanos("reader.cut_us"),
             max_bytes: match profile.figure("reader.max_bytes") {
                 0 => u64::MAX,
                 stated => stated,
@@ -146,6 +149,15 @@ impl Bus {
             at += length;
             (length > 0).then_some(command)
         })
+    }
+
+    /// What writing takes more because the request is cut.
+    #[inline]
+    pub fn cut_ns(&self, bytes: u64) -> u64 {
+        if bytes <= self.max_bytes {
+            return 0;
+        }
+        bytes.div_ceil(self.max_bytes) * self.cut_ns
     }
 
     /// A read of `bytes` (not zero) at `offset`, all of it.

@@ -213,9 +213,10 @@ impl Card {
             Op::Write => {
                 self.stats.count_write(bytes);
                 let commands = self.bus.commands(offset, bytes);
-                commands
+                let spent: u64 = commands
                     .map(|(at, length)| self.write(at, length, fua))
-                    .sum()
+                    .sum();
+                spent + self.bus.cut_ns(bytes)
             }
             Op::Discard => {
                 self.stats.discards += 1;

@@ -110,6 +110,7 @@ pub(crate) const SPECS: &[Spec] = &[
     fixed("bus.mode", 0, 6, Some(0)),
     varied("reader.command_us", 0, LONG_US, Some(0)),
     varied("reader.rate_bytes_per_s", RATE.0, RATE.1, Some(RATE.1)),
+    varied("reader.cut_us", 0, LONG_US, Some(0)),
     fixed("reader.max_bytes", 0, 64 << 20, Some(0)),
     varied("read.first_page_us", 0, LONG_US, None),
     varied("read.next_page_us", 0, LONG_US, None),
@@ -178,6 +179,7 @@ pub(crate) const SPECS: &[Spec] = &[
         Some(1 << 20),
     )),
     update_block(varied("update_block.small_us", 0, LONG_US, Some(0))),
+    update_block(varied("update_block.whole_us", 0, LONG_US, Some(0))),
     update_block(fixed(
         "update_block.group_bytes",
         4096,

@@ -28,7 +28,7 @@ pub use builtin::builtin;
 pub use card::Card;
 pub use contents::{CHUNK_BYTES, Contents, ContentsError, Layout, Spill};
 pub use ftl::Violation;
-pub use profile::{Family, Figure, Interface, Profile, ProfileError};
+pub use profile::{CapacityError, Family, Figure, Interface, Profile, ProfileError};
 pub use request::{CardStatus, Completion, Op, Request};
 pub use snapshot::SnapshotError;
 pub use stats::Stats;

@@ -4,6 +4,7 @@
 //! section, with `uncertainty_percent = 20` where it differs from the file's. All values are
 //! integers whose unit is the end of the key: no floating point decides a result.
 
+mod capacity;
 mod draw;
 mod parse;
 mod shape;
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 use std::ops::Range;
 
+pub use capacity::CapacityError;
 pub use parse::ProfileError;
 
 /// The family of translation layer (`flash.md` §2.2).

@@ -6,6 +6,7 @@
 mod curves;
 mod device;
 pub mod draw;
+pub mod flashbench;
 pub mod logs;
 mod modelled;
 

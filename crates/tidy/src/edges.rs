@@ -27,7 +27,7 @@ const INNER: [(&str, &[&str]); 16] = [
 ];
 
 /// A crate from outside and the only crates that may use it.
-const OUTER: [(&str, &[&str]); 10] = [
+const OUTER: [(&str, &[&str]); 11] = [
     ("rusqlite", &["store"]),
     ("askama", &["report"]),
     ("anyhow", &["whichfs"]),
@@ -36,6 +36,7 @@ const OUTER: [(&str, &[&str]); 10] = [
     ("comfy-table", &["whichfs", "report"]),
     ("libc", &["agent", "lab", "attach", "here", "whichfs"]),
     ("rustix", &["agent", "lab", "attach", "here", "whichfs"]),
+    ("fuser", &["attach"]),
     ("rand", &[]),
     ("chrono", &[]),
 ];

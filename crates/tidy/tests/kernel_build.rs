@@ -211,8 +211,8 @@ fn a_missing_source_or_tool_is_named_with_its_package() -> Result {
     let tools = bench.path("tools");
     fs::create_dir(&tools)?;
     for tool in [
-        "bash", "dirname", "nproc", "gcc", "ld", "make", "flex", "bc", "perl", "xz", "patch",
-        "tar", "flock", "strip", "env",
+        "bash", "dirname", "nproc", "gcc", "g++", "ld", "make", "flex", "bc", "perl", "xz",
+        "patch", "tar", "flock", "strip", "env",
     ] {
         let places = ["/usr/bin", "/bin", "/usr/local/bin"];
         let found = places

@@ -1,7 +1,7 @@
 //! The command line: one definition gives parsing, help and the checks on it.
 
 use crate::cards::{self, CardState};
-use crate::{board, commands};
+use crate::{board, commands, quantity};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -31,9 +31,11 @@ pub enum Command {
     /// The lab itself: run any program in it, or look at its kernel.
     #[command(subcommand)]
     Lab(LabCommand),
-    /// Modelled cards.
+    /// Modelled cards: look at them, fit one to measurements, attach one to this machine.
     #[command(subcommand)]
-    Card(ShowCommand),
+    Card(CardCommand),
+    /// Find out what a card is like: page, AU, open AUs, rates, each with its confidence.
+    Probe(ProbeArgs),
     /// The catalogue of filesystems.
     #[command(subcommand)]
     Fs(FsCommand),
@@ -58,6 +60,26 @@ pub enum ShowCommand {
     List(JsonArgs),
     /// One of them, whole.
     Show(NamedArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub enum CardCommand {
+    /// All of them, a line each.
+    List(CardListArgs),
+    /// One of them: its curves and all its figures.
+    Show(NamedArgs),
+    /// What flashbench would measure on it.
+    Curves(CurvesArgs),
+    /// Fit a profile to logs of flashbench, dd, iozone or fio.
+    Fit(FitArgs),
+    /// How long it lives under a load, as a range.
+    Life(LifeArgs),
+    /// Attach it to this machine as a block device, in real time (root).
+    Attach(AttachArgs),
+    /// Detach an attached card.
+    Detach(DetachArgs),
+    /// The cards that are attached, and what they have done.
+    Attached(JsonArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -97,6 +119,208 @@ pub struct FsShowArgs {
     /// One JSON document on standard output, nothing else.
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct CardListArgs {
+    /// Only cards whose name, title, bus or family contains this.
+    #[arg(value_name = "TEXT")]
+    pub pattern: Option<String>,
+    /// Order of the lines.
+    #[arg(long, value_enum, value_name = "KEY", default_value = "name")]
+    pub sort: SortKey,
+    /// One JSON document on standard output, nothing else.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What `card list` sorts by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum SortKey {
+    /// Name.
+    Name,
+    /// Capacity, smallest first.
+    Capacity,
+    /// Sequential write rate, fastest first.
+    Write,
+    /// Family, then name.
+    Family,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = commands::curves::EXAMPLES)]
+pub struct CurvesArgs {
+    /// Card: a name (`whichfs card list`) or a profile file.
+    #[arg(value_name = "NAME|FILE")]
+    pub name: String,
+    /// Seed of what the used card was written with.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Write a drawing (SVG) to this file.
+    #[arg(long, value_name = "FILE")]
+    pub plot: Option<PathBuf>,
+    /// Print what flashbench prints.
+    #[arg(long, conflicts_with = "json")]
+    pub flashbench: bool,
+    /// One JSON document on standard output, in the form of flashbench.json, nothing else.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = commands::fit::EXAMPLES)]
+pub struct FitArgs {
+    /// Logs of flashbench (-a, -O, -f), dd, iozone or fio (JSON) of one card, or curves in the
+    /// form of `card curves --json`.
+    #[arg(value_name = "LOG", required = true)]
+    pub logs: Vec<PathBuf>,
+    /// The run to fit, where a file holds several.
+    #[arg(long, value_name = "NAME")]
+    pub run: Option<String>,
+    /// Fit only to the write curves at these block sizes in bytes, and tell the error on the rest.
+    #[arg(long, value_name = "BYTES,…", value_delimiter = ',')]
+    pub block_sizes: Vec<u64>,
+    /// Write the profile to this file.
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Write a drawing (SVG) of measured against modelled to this file.
+    #[arg(long, value_name = "FILE")]
+    pub plot: Option<PathBuf>,
+    /// Fit each run of the files and print a table (Markdown) of families and errors.
+    #[arg(long, conflicts_with_all = ["run", "out", "plot", "json"])]
+    pub report: bool,
+    /// Seed of what the used card was written with.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// One JSON document on standard output, nothing else.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = commands::life::EXAMPLES)]
+pub struct LifeArgs {
+    /// Card: a name (`whichfs card list`) or a profile file.
+    #[arg(value_name = "NAME|FILE")]
+    pub name: String,
+    /// Bytes that reach the card in a day.
+    #[arg(long, value_name = "BYTES", value_parser = quantity::bytes)]
+    pub per_day: u64,
+    /// Size of a write.
+    #[arg(long, value_name = "BYTES", default_value = "4K", value_parser = quantity::request_bytes)]
+    pub block: u64,
+    /// Order of the writes.
+    #[arg(long, value_enum, value_name = "ORDER", default_value = "random")]
+    pub order: LifeOrder,
+    /// Part of the card, from its beginning, that is written; default: all.
+    #[arg(long, value_name = "BYTES", value_parser = quantity::bytes)]
+    pub span: Option<u64>,
+    /// Seed of the places.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// One JSON document on standard output, nothing else.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Order of the writes of a load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum LifeOrder {
+    /// Anywhere.
+    Random,
+    /// Each after the last.
+    Sequential,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = commands::attach::EXAMPLES)]
+pub struct AttachArgs {
+    /// Card: a name (`whichfs card list`) or a profile file.
+    #[arg(value_name = "NAME|FILE")]
+    pub name: String,
+    /// Capacity in MiB, if less than the card's.
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(16..=1 << 20))]
+    pub size: Option<u64>,
+    /// Speed of the card's time: a factor, or max to answer at once.
+    #[arg(long, value_name = "FACTOR|max", default_value = "1.0")]
+    pub speed: whichfs_attach::Speed,
+    /// Run this shell command with the device in $WHICHFS_DEVICE, then detach.
+    #[arg(long, value_name = "CMD")]
+    pub run: Option<String>,
+    /// State in which the card begins.
+    #[arg(long, value_enum, value_name = "STATE", default_value = "used")]
+    pub card_state: CardState,
+    /// Computer around the card: its queue limits are those of the device.
+    #[arg(long, value_name = "NAME|FILE", default_value = board::DEFAULT)]
+    pub board: String,
+    /// Memory for the card's contents in MiB; the rest goes to a file.
+    #[arg(long, value_name = "MIB", default_value_t = 512,
+          value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    pub memory: u64,
+    /// Seed of the card's use.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Print the figures as one JSON document at the end, nothing else on standard output.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct DetachArgs {
+    /// Device, as `card attach` printed it; without it, all that dead processes left.
+    #[arg(value_name = "DEVICE")]
+    pub device: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = commands::probe::EXAMPLES)]
+pub struct ProbeArgs {
+    /// A modelled card (name or profile file), a block device, or a file on one.
+    #[arg(value_name = "CARD|DEV|FILE", required_unless_present = "from")]
+    pub target: Option<String>,
+    /// Interpret a saved flashbench output instead of measuring.
+    #[arg(long, value_name = "LOG", conflicts_with = "target")]
+    pub from: Option<PathBuf>,
+    /// The run of the log, where it holds several.
+    #[arg(long, value_name = "NAME", requires = "from")]
+    pub run: Option<String>,
+    /// Write too. `preserve` puts back what was there, `destroy` does not and is faster.
+    #[arg(long, value_enum, value_name = "HOW", num_args = 0..=1, require_equals = true,
+          default_missing_value = "preserve")]
+    pub write: Option<WriteHow>,
+    /// Check that the capacity is real (needs --write).
+    #[arg(long, requires = "write")]
+    pub capacity: bool,
+    /// Most that it may cost: bytes written (640M) and time (30m), either or both.
+    #[arg(long, value_name = "BYTES,TIME", value_delimiter = ',')]
+    pub budget: Vec<String>,
+    /// Keep what is measured in this file, and go on from it if it is there.
+    #[arg(long, value_name = "FILE", conflicts_with = "from")]
+    pub resume: Option<PathBuf>,
+    /// Write a profile of the card for the lab to this file.
+    #[arg(long, value_name = "PROFILE", conflicts_with = "from")]
+    pub save: Option<PathBuf>,
+    /// Write a drawing (SVG) of the evidence to this file.
+    #[arg(long, value_name = "FILE")]
+    pub plot: Option<PathBuf>,
+    /// Print what `flashbench -a` would print.
+    #[arg(long, conflicts_with_all = ["json", "from", "write", "save"])]
+    pub flashbench_compatible: bool,
+    /// Seed of all places and orders.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// One JSON document on standard output, nothing else.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What happens to the data under a probe that writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum WriteHow {
+    /// Each place gets its data back at once.
+    Preserve,
+    /// Random bytes stay.
+    Destroy,
 }
 
 /// The place of a trial: card, computer, clock.

@@ -17,12 +17,13 @@ mod output;
 mod page;
 mod places;
 mod progress;
+mod quantity;
 mod runner;
 mod tools;
 mod tree;
 
 use clap::Parser;
-use cli::{Cli, Command, FsCommand, LabCommand, ShowCommand};
+use cli::{CardCommand, Cli, Command, FsCommand, LabCommand, ShowCommand};
 use failure::Outcome;
 use std::process::ExitCode;
 
@@ -46,8 +47,8 @@ fn run(command: Command) -> Outcome<u8> {
         Command::Choose(args) => commands::choose::run(&args),
         Command::Lab(LabCommand::Exec(args)) => commands::exec::run(&args),
         Command::Lab(LabCommand::Kernel(args)) => commands::kernel::run(&args),
-        Command::Card(ShowCommand::List(args)) => commands::card::list(args.json),
-        Command::Card(ShowCommand::Show(args)) => commands::card::show(&args.name, args.json),
+        Command::Card(command) => card(command),
+        Command::Probe(args) => commands::probe::run(&args),
         Command::Fs(FsCommand::List(args)) => commands::fs::list(args.json),
         Command::Fs(FsCommand::Show(args)) => commands::fs::show(&args),
         Command::Workload(ShowCommand::List(args)) => commands::workload::list(args.json),
@@ -55,5 +56,18 @@ fn run(command: Command) -> Outcome<u8> {
             commands::workload::show(&args.name, args.json)
         }
         Command::Doctor(args) => commands::doctor::run(args.json),
+    }
+}
+
+fn card(command: CardCommand) -> Outcome<u8> {
+    match command {
+        CardCommand::List(args) => commands::card::list(&args),
+        CardCommand::Show(args) => commands::card::show(&args.name, args.json),
+        CardCommand::Curves(args) => commands::curves::run(&args),
+        CardCommand::Life(args) => commands::life::run(&args),
+        CardCommand::Fit(args) => commands::fit::run(&args),
+        CardCommand::Attach(args) => commands::attach::run(&args),
+        CardCommand::Detach(args) => commands::attach::detach(&args),
+        CardCommand::Attached(args) => commands::attach::attached(args.json),
     }
 }

@@ -58,8 +58,10 @@ fn derive(metric: &str, rule: Rule, phase: &PhaseFigures) -> Option<Metric> {
     })
 }
 
-/// Flash bytes programmed for each byte written, over all writing phases of `workload`.
-fn write_amplification(workload: &dyn Workload, figures: &[PhaseFigures]) -> Option<Metric> {
+/// How the bytes that a workload writes grow on their way to the flash, over all its writing
+/// phases: by the filesystem (bytes that reach the card for each byte written to files), by
+/// the card (bytes programmed for each that reaches it), and in all (the product).
+fn write_amplification(workload: &dyn Workload, figures: &[PhaseFigures]) -> Vec<Metric> {
     let writing = |name: &str| {
         workload
             .phases()
@@ -67,20 +69,36 @@ fn write_amplification(workload: &dyn Workload, figures: &[PhaseFigures]) -> Opt
             .any(|phase| phase.writes && phase.name == name)
     };
     let mut sum = DeviceFigures::default();
+    let mut bytes = 0;
     for phase in figures.iter().filter(|phase| writing(&phase.phase)) {
         sum.write_bytes += phase.device.write_bytes;
         sum.programmed_bytes += phase.device.programmed_bytes;
+        bytes += phase.counts.bytes;
     }
+    let ratio = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
+    let filesystem = ratio(sum.write_bytes, bytes).filter(|_| sum.write_bytes > 0);
     // A real device does not tell what it programs.
-    let value = sum
+    let card = sum
         .write_amplification()
-        .filter(|_| sum.programmed_bytes > 0)?;
-    Some(Metric {
-        metric: "write_amplification".to_owned(),
-        value,
-        unit: "1".to_owned(),
-        lower_is_better: true,
+        .filter(|_| sum.programmed_bytes > 0);
+    let both = filesystem
+        .zip(card)
+        .map(|(filesystem, card)| filesystem * card);
+    [
+        ("write_amplification", both),
+        ("write_amplification_filesystem", filesystem),
+        ("write_amplification_card", card),
+    ]
+    .into_iter()
+    .filter_map(|(metric, value)| {
+        Some(Metric {
+            metric: metric.to_owned(),
+            value: value?,
+            unit: "1".to_owned(),
+            lower_is_better: true,
+        })
     })
+    .collect()
 }
 
 #[cfg(test)]
@@ -158,7 +176,11 @@ mod tests {
         assert!((99.0..=112.0).contains(&p99), "{p99}");
         assert_eq!(value(&metrics, "delete"), Some(30.0));
         assert_eq!(value(&metrics, "space"), Some(5.0));
-        assert_eq!(value(&metrics, "write_amplification"), Some(3.0));
+        let filesystem = 3000.0 / (30_000_000.0 + 200.0 * 4096.0);
+        let of = |name| value(&metrics, name).unwrap();
+        assert_eq!(of("write_amplification_card"), 3.0);
+        assert!((of("write_amplification_filesystem") - filesystem).abs() < 1e-12);
+        assert!((of("write_amplification") - 3.0 * filesystem).abs() < 1e-12);
         assert_eq!(value(&metrics, "tree_read"), None, "it did not happen");
         let write = metrics
             .iter()

@@ -2,10 +2,12 @@
 
 use super::table;
 use crate::cards::{self, NamedProfile};
-use crate::failure::Outcome;
+use crate::cli::{CardListArgs, SortKey};
+use crate::failure::{Failure, Kind, Outcome};
 use crate::output;
 use serde::Serialize;
 use whichfs_card::{Family, Figure, Interface, Profile, builtin};
+use whichfs_curves::{draw, flashbench};
 use whichfs_units::{Bytes, Nanos};
 
 /// A line of `card list`.
@@ -40,13 +42,32 @@ struct FigureLine<'a> {
     source: Option<&'a str>,
 }
 
-/// All shipped cards, a line each.
-pub fn list(json: bool) -> Outcome<u8> {
+/// Shipped cards, a line each.
+pub fn list(args: &CardListArgs) -> Outcome<u8> {
     let mut lines = Vec::new();
     for (name, _) in builtin() {
         lines.push(line(&cards::open(name)?));
     }
-    if json {
+    let wanted = args.pattern.as_deref().unwrap_or_default().to_lowercase();
+    lines.retain(|line| {
+        let fields = [
+            line.name.as_str(),
+            line.title.as_str(),
+            line.interface,
+            line.family,
+        ];
+        fields
+            .iter()
+            .any(|field| field.to_lowercase().contains(&wanted))
+    });
+    if lines.is_empty() {
+        return Err(Failure::new(
+            Kind::No,
+            format!("no card contains {wanted:?}; whichfs card list shows all"),
+        ));
+    }
+    sort(&mut lines, args.sort);
+    if args.json {
         output::json(&lines)?;
         return Ok(0);
     }
@@ -66,7 +87,16 @@ pub fn list(json: bool) -> Outcome<u8> {
     Ok(0)
 }
 
-/// One card with all its figures; `name` may be a profile file.
+fn sort(lines: &mut [Line], key: SortKey) {
+    lines.sort_by(|a, b| match key {
+        SortKey::Name => a.name.cmp(&b.name),
+        SortKey::Capacity => (a.capacity_bytes, &a.name).cmp(&(b.capacity_bytes, &b.name)),
+        SortKey::Write => (b.write_bytes_per_s, &a.name).cmp(&(a.write_bytes_per_s, &b.name)),
+        SortKey::Family => (a.family, &a.name).cmp(&(b.family, &b.name)),
+    });
+}
+
+/// One card with its curves and all its figures; `name` may be a profile file.
 pub fn show(name: &str, json: bool) -> Outcome<u8> {
     let card = cards::open(name)?;
     let figures = card.profile.figures().map(figure_line).collect();
@@ -78,7 +108,9 @@ pub fn show(name: &str, json: bool) -> Outcome<u8> {
     if json {
         output::json(&document)?;
     } else {
+        let curves = flashbench::curves_of(&card.profile, 1).map_err(Failure::input)?;
         output::text_line(&text(&document))?;
+        output::text_line(&format!("\n{}", draw::terminal(name, &curves)))?;
     }
     Ok(0)
 }

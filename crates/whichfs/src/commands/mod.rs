@@ -1,10 +1,18 @@
 //! One file a command.
 
+pub mod attach;
+mod capacity;
 pub mod card;
 pub mod choose;
+pub mod curves;
 pub mod doctor;
 pub mod exec;
+pub mod fit;
 pub mod fs;
 pub mod kernel;
+pub mod life;
+mod logs;
+pub mod probe;
+mod probe_progress;
 mod table;
 pub mod workload;

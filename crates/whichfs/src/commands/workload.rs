@@ -174,7 +174,7 @@ fn text(workload: &Document) -> String {
     let _ = writeln!(text, "{}\n", table::text(&head, parameters.collect()));
     text.push_str(
         "Also measured in every trial: mkfs or deploy, and mount (s), space (B), \
-         write_amplification.",
+         write_amplification (and its parts: _filesystem, _card).",
     );
     if workload.takes_tree {
         text.push_str("\n--tree DIR replaces the generated tree by the files of a directory.");

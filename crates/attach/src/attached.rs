@@ -1,0 +1,389 @@
+//! An attached card from its beginning to its end.
+
+use crate::busy::{self, Holder};
+use crate::clean::{Leftover, clean, within};
+use crate::clock::Speed;
+use crate::control::Control;
+use crate::delivery::Delivery;
+use crate::error::AttachError;
+use crate::file::CardFile;
+use crate::loopdev::{self, LoopDevice};
+use crate::model::Model;
+use crate::mount::{self, Serving};
+use crate::options::Options;
+use crate::path::{self, Ways};
+use crate::queue::{self, CardQueue};
+use crate::runtime::{self, Record};
+use crate::spill::{SpillFile, free_bytes};
+use crate::statistics::Statistics;
+use rustix::fs::fsync;
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use whichfs_card::Contents;
+
+/// How long the kernel may take to write back and let go of a device.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long programs that only look at a device (udev, blkid) may keep it open.
+const GLANCE: Duration = Duration::from_secs(2);
+
+/// A card that is attached as a block device.
+///
+/// It ends by [`Attached::detach`]. If it is dropped instead, it is detached where nobody uses
+/// the device; where somebody does, it is served until the process ends.
+pub struct Attached {
+    live: Option<Live>,
+    cleaned: Vec<Leftover>,
+}
+
+/// The parts.
+struct Live {
+    control: Control,
+    device: LoopDevice,
+    serving: Serving,
+    facts: Arc<Facts>,
+    asked: Arc<AtomicBool>,
+    record: Record,
+}
+
+/// What statistics are made of.
+struct Facts {
+    model: Arc<Model>,
+    delivery: Arc<Delivery>,
+    device: String,
+    card: String,
+    capacity_bytes: u64,
+    speed: Mutex<Speed>,
+    largest_request_kib: u64,
+    ways: Ways,
+}
+
+/// A card that could not be detached, and why. It is attached as before.
+pub struct StillAttached {
+    /// The card.
+    pub attached: Attached,
+    /// Why: most often [`AttachError::Busy`].
+    pub error: AttachError,
+}
+
+impl fmt::Debug for StillAttached {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "StillAttached({})", self.error)
+    }
+}
+
+/// Attaches a card, after removing what dead processes left.
+///
+/// # Errors
+/// What is missing or wrong, with the remedy: root, FUSE, loop devices, room for the
+/// contents, a setting that the kernel does not take.
+pub fn attach(options: Options) -> Result<Attached, AttachError> {
+    if !rustix::process::geteuid().is_root() {
+        return Err(AttachError::NotRoot);
+    }
+    loopdev::available().map_err(AttachError::no_loop)?;
+    let cleaned = clean()?;
+    let contents = contents(&options)?;
+    let profile = &options.profile;
+    let model = Arc::new(Model::new(options.card(), contents, options.request_cost));
+    let delivery = Delivery::new().map_err(|e| AttachError::io("start a thread", e))?;
+    let delivery = Arc::new(delivery);
+    let file = CardFile {
+        model: Arc::clone(&model),
+        delivery: Arc::clone(&delivery),
+        bytes: profile.capacity_bytes(),
+        discard_bytes: profile.au_bytes() as u32,
+        discard: profile.discard_supported(),
+        buffers: Arc::default(),
+    };
+    let (serving, backing) = mount::serve(file)?;
+    let pid = std::process::id();
+    let start_time = runtime::start_time(pid).unwrap_or_default();
+    let device = LoopDevice::bind(backing.as_fd(), &runtime::label(pid, start_time))?;
+    drop(backing);
+    let record = Record {
+        number: device.number,
+        pid,
+        start_time,
+        made: device.ours,
+        card: options.name.clone(),
+        capacity_bytes: profile.capacity_bytes(),
+    };
+    let facts = Facts {
+        model,
+        delivery,
+        device: device.path().display().to_string(),
+        card: options.name.clone(),
+        capacity_bytes: profile.capacity_bytes(),
+        speed: Mutex::new(options.speed),
+        largest_request_kib: 0,
+        ways: Ways::default(),
+    };
+    match set_up(&device, facts, &record, &options) {
+        Ok((facts, control, asked)) => Ok(Attached {
+            live: Some(Live {
+                control,
+                device,
+                serving,
+                facts,
+                asked,
+                record,
+            }),
+            cleaned,
+        }),
+        Err(error) => {
+            free(device, serving, &record);
+            Err(error)
+        }
+    }
+}
+
+/// What is left to do once the device is there; its clock runs at the end.
+fn set_up(
+    device: &LoopDevice,
+    mut facts: Facts,
+    record: &Record,
+    options: &Options,
+) -> Result<(Arc<Facts>, Control, Arc<AtomicBool>), AttachError> {
+    record.write()?;
+    facts.largest_request_kib = settle(device, options)?;
+    facts.ways = path::measure(device, &facts.model, facts.largest_request_kib)
+        .map_err(|error| AttachError::io("try out the new device", error))?;
+    facts.model.take_off(facts.ways);
+    facts.delivery.forget();
+    let facts = Arc::new(facts);
+    let asked = Arc::new(AtomicBool::new(false));
+    let told = Arc::clone(&facts);
+    let control = Control::new(device.number, move || told.statistics(), Arc::clone(&asked))
+        .map_err(|error| AttachError::io("make the socket for statistics", error))?;
+    facts.model.run_at(options.speed);
+    Ok((facts, control, asked))
+}
+
+/// Detaches the loop device from the file: with it the FUSE filesystem and its session end.
+/// A kernel that does not let go in time leaves a record for [`clean`].
+fn free(device: LoopDevice, serving: Serving, record: &Record) {
+    let _ = loopdev::clear(device.number);
+    let cleared = within(PATIENCE, || !loopdev::is_bound(record.number));
+    let over = cleared && within(PATIENCE, || serving.is_over());
+    if over {
+        // How it ended does not matter any more: the kernel has let go.
+        let _ = serving.join();
+        if record.made {
+            within(GLANCE, || loopdev::remove(record.number).is_ok());
+        }
+        record.remove();
+    }
+}
+
+/// Bounded contents, if there is room for all of the card.
+fn contents(options: &Options) -> Result<Contents, AttachError> {
+    let (layout, directory) = (options.profile.layout(), &options.directory);
+    let failed = |error| AttachError::io(format!("make a file in {}", directory.display()), error);
+    let spill = SpillFile::new(directory).map_err(failed)?;
+    // A card that lies about its size holds no more than it has.
+    let memory = options.memory_bytes.min(layout.real_bytes);
+    require_room(
+        layout.real_bytes,
+        memory,
+        free_bytes(directory).map_err(failed)?,
+        directory,
+    )?;
+    let contents = Contents::bounded(layout.capacity_bytes, memory, Box::new(spill));
+    Ok(contents.laid_out(layout))
+}
+
+fn require_room(capacity: u64, memory: u64, disk: u64, at: &Path) -> Result<(), AttachError> {
+    let free = memory.saturating_add(disk);
+    if capacity <= free {
+        return Ok(());
+    }
+    Err(AttachError::NoRoom {
+        capacity,
+        free,
+        memory,
+        directory: at.to_owned(),
+    })
+}
+
+/// Gives the new device the looks of the card's; returns its largest request in KiB.
+fn settle(device: &LoopDevice, options: &Options) -> Result<u64, AttachError> {
+    let card = CardQueue {
+        cache: options.profile.has_cache(),
+        discard: options.profile.discard_supported(),
+    };
+    let name = format!("loop{}", device.number);
+    let largest = queue::set(Path::new("/sys/block"), &name, &options.queue, card)?;
+    refuse_zeroing(device).map_err(|e| AttachError::io("write zeros to the new device", e))?;
+    Ok(largest)
+}
+
+/// Makes the loop driver find out that there is no command to write zeros, as no card has one:
+/// it asks once, is refused, and the kernel writes zeros itself from then on.
+fn refuse_zeroing(device: &LoopDevice) -> io::Result<()> {
+    const BLKZEROOUT: libc::Ioctl = 0x127f;
+    let sector: [u64; 2] = [0, 512];
+    let file = device.open()?;
+    // SAFETY: BLKZEROOUT reads two u64 at the pointer.
+    match unsafe { libc::ioctl(file.as_raw_fd(), BLKZEROOUT, &raw const sector) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
+impl Facts {
+    fn speed(&self) -> MutexGuard<'_, Speed> {
+        self.speed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn statistics(&self) -> Statistics {
+        let progress = self.model.progress();
+        Statistics {
+            device: self.device.clone(),
+            card: self.card.clone(),
+            pid: std::process::id(),
+            capacity_bytes: self.capacity_bytes,
+            speed: self.speed().to_string(),
+            largest_request_kib: self.largest_request_kib,
+            way_ns: self.ways.write.ns(4096),
+            card_time: progress.card_time,
+            figures: progress.stats,
+            delivery: self.delivery.error(),
+            failure: progress.failure,
+        }
+    }
+}
+
+impl Attached {
+    /// Path of the block device.
+    pub fn device(&self) -> PathBuf {
+        self.live().device.path()
+    }
+
+    /// What dead processes had left, removed before this card was attached.
+    pub fn cleaned(&self) -> &[Leftover] {
+        &self.cleaned
+    }
+
+    /// What the card has done up to now.
+    pub fn statistics(&self) -> Statistics {
+        self.live().facts.statistics()
+    }
+
+    /// Lets the card's time run at another speed from now on: formatting at
+    /// [`Speed::Max`], then measuring at [`Speed::REAL`].
+    pub fn set_speed(&self, speed: Speed) {
+        let facts = &self.live().facts;
+        let mut current = facts.speed();
+        facts.model.run_at(speed);
+        *current = speed;
+    }
+
+    /// Waits until `interrupt` is set, somebody asks for the device to be detached
+    /// ([`crate::request_detach`]), or it can no longer be served.
+    pub fn wait(&self, interrupt: &AtomicBool) {
+        let live = self.live();
+        while !interrupt.load(Ordering::Acquire)
+            && !live.asked.swap(false, Ordering::AcqRel)
+            && !live.serving.is_over()
+        {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Runs `command` by the shell, as nbdkit's `--run` does, with the device's path in
+    /// `$WHICHFS_DEVICE` and `$dev`, and returns its status.
+    ///
+    /// # Errors
+    /// If the shell cannot be started.
+    pub fn run(&self, command: &str) -> io::Result<ExitStatus> {
+        let device = self.device();
+        Command::new("/bin/sh")
+            .args(["-c", command])
+            .env("WHICHFS_DEVICE", &device)
+            .env("dev", &device)
+            .status()
+    }
+
+    /// Detaches the card: writes back what the kernel still holds for the device, frees it and
+    /// ends all threads. Returns the last figures.
+    ///
+    /// # Errors
+    /// The card, attached as before, where somebody uses the device: the message names the
+    /// mount, swap, device or process. Also where it cannot be written back.
+    pub fn detach(mut self) -> Result<Statistics, Box<StillAttached>> {
+        match self.live.take().map(Live::end) {
+            Some(Ok(statistics)) => Ok(statistics),
+            Some(Err((live, error))) => {
+                self.live = Some(*live);
+                let attached = self;
+                Err(Box::new(StillAttached { attached, error }))
+            }
+            None => unreachable!("detached twice"),
+        }
+    }
+
+    fn live(&self) -> &Live {
+        match &self.live {
+            Some(live) => live,
+            None => unreachable!("gone only in detach and drop"),
+        }
+    }
+}
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        if let Some(Err((live, _))) = self.live.take().map(Live::end) {
+            // Somebody uses it: its threads go on until the process ends.
+            std::mem::forget(live);
+        }
+    }
+}
+
+impl Live {
+    fn end(self) -> Result<Statistics, (Box<Live>, AttachError)> {
+        let name = format!("loop{}", self.device.number);
+        let mut holders = Vec::new();
+        within(GLANCE, || {
+            holders = busy::holders(&name);
+            // Only programs go away by themselves.
+            holders.iter().all(|h| !matches!(h, Holder::Process { .. }))
+        });
+        if !holders.is_empty() {
+            let device = self.device.path().display().to_string();
+            return Err((Box::new(self), AttachError::Busy { device, holders }));
+        }
+        // Where nobody serves any more, there is nothing to write back to.
+        if !self.serving.is_over()
+            && let Err(error) = self.device.open().and_then(|file| Ok(fsync(file)?))
+        {
+            let error = AttachError::io("write back to the device", error);
+            return Err((Box::new(self), error));
+        }
+        let statistics = self.facts.statistics();
+        drop(self.control);
+        free(self.device, self.serving, &self.record);
+        Ok(statistics)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_card_that_does_not_fit_is_refused_with_the_remedy() {
+        let at = Path::new("/var/tmp");
+        assert!(require_room(100, 40, 60, at).is_ok());
+        let error = require_room(101 << 20, 40 << 20, 60 << 20, at);
+        let text = error.err().map(|e| e.to_string()).unwrap_or_default();
+        for word in ["101", "40", "/var/tmp", "--size", "TMPDIR"] {
+            assert!(text.contains(word), "{word} in {text}");
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! What to attach and how.
+
+use crate::clock::Speed;
+use crate::queue::HostQueue;
+use std::path::PathBuf;
+use whichfs_card::{Card, Profile};
+use whichfs_units::Nanos;
+
+/// State in which the card begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CardState {
+    /// Never written.
+    Fresh,
+    /// All of it written once, then 5 % random overwrites, as in the lab. The seed decides
+    /// where. The bytes are zeros all the same: only the mapping knows of the use.
+    Used(u64),
+}
+
+/// A card to attach.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The card's name, for people and in [`crate::Statistics`].
+    pub name: String,
+    /// The card; cut down beforehand by [`Profile::with_capacity`] where it is to be smaller,
+    /// drawn beforehand by [`Profile::draw`] where its uncertainty is to count.
+    pub profile: Profile,
+    /// State in which it begins.
+    pub state: CardState,
+    /// How fast its time runs.
+    pub speed: Speed,
+    /// The queue that the kernel sees.
+    pub queue: HostQueue,
+    /// Time that the host's controller and driver add to each request, as the board file
+    /// states it (`request_cost_ns`). This machine's own way to the card is measured and
+    /// taken off.
+    pub request_cost: Nanos,
+    /// Bytes of its contents that stay in memory; the rest goes to a file in `directory`.
+    pub memory_bytes: u64,
+    /// Directory of the file for contents that do not fit in memory. It must not be on the
+    /// attached card itself.
+    pub directory: PathBuf,
+}
+
+impl Options {
+    pub(crate) fn card(&self) -> Card {
+        match self.state {
+            CardState::Fresh => Card::fresh(&self.profile),
+            CardState::Used(seed) => Card::used(&self.profile, seed),
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! What an attached card has done.
+
+use crate::lateness::DeliveryError;
+use serde::{Deserialize, Serialize};
+use whichfs_card::Stats;
+use whichfs_units::Nanos;
+
+/// Figures of an attached card; the JSON document that its socket answers with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Statistics {
+    /// The device's path.
+    pub device: String,
+    /// The card's name.
+    pub card: String,
+    /// The process that serves it.
+    pub pid: u32,
+    /// Bytes of the card.
+    pub capacity_bytes: u64,
+    /// Speed of its time, as it was asked for.
+    pub speed: String,
+    /// The largest request in KiB that reaches the card in one piece: the host's, or less
+    /// where FUSE or the loop driver take less.
+    pub largest_request_kib: u64,
+    /// What the way of a 4 KiB write from the block layer to the card and back takes on this
+    /// machine, in nanoseconds: measured when the card was attached, and taken off.
+    pub way_ns: u64,
+    /// The card's time since it was attached.
+    pub card_time: Nanos,
+    /// What the card has done; `busy` is in its time.
+    pub figures: Stats,
+    /// How late completions were delivered. Empty at the speed `max`: nothing is due.
+    pub delivery: DeliveryError,
+    /// Why contents could not be kept, if so: writes then end with "no space left".
+    pub failure: Option<String>,
+}

@@ -1,0 +1,160 @@
+//! A process that dies by SIGKILL leaves nothing that `clean` does not remove.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod common;
+
+use common::{Direct, installed, options, ready, sh};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+use whichfs_attach::{Speed, attach, clean, list};
+
+/// Set for the process that is to be killed.
+const CHILD: &str = "WHICHFS_ATTACH_TEST_CHILD";
+/// Each test removes what all dead processes left: one at a time.
+static ONE: Mutex<()> = Mutex::new(());
+
+/// Not a test: what the killed process does. It ends when nobody kills it for a minute.
+#[test]
+#[ignore = "a part of the other tests"]
+fn child() {
+    if std::env::var_os(CHILD).is_none() {
+        return;
+    }
+    let attached = attach(options("a1-32gb", 128, Speed::Max)).unwrap();
+    println!("device={}", attached.device().display());
+    std::thread::sleep(std::time::Duration::from_secs(60));
+}
+
+/// Starts this test program as a process that attaches a card.
+fn start() -> (Child, PathBuf) {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "child", "--ignored", "--nocapture"])
+        .env(CHILD, "1")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let device = lines
+        .map(Result::unwrap)
+        .find_map(|line| Some(PathBuf::from(line.split_once("device=")?.1)))
+        .unwrap();
+    (child, device)
+}
+
+fn kill(mut child: Child) -> u32 {
+    let pid = child.id();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    pid
+}
+
+fn nothing_is_left(device: &Path, pid: u32) {
+    let name = device.file_name().unwrap().to_str().unwrap();
+    assert!(!device.exists(), "{device:?}");
+    for ending in ["json", "sock"] {
+        let path = format!("/run/whichfs/attach/{name}.{ending}");
+        assert!(!Path::new(&path).exists(), "{path}");
+    }
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+    assert!(
+        !mounts.contains(&format!("{} ", device.display())),
+        "{mounts}"
+    );
+    assert!(list().unwrap().iter().all(|record| record.pid != pid));
+}
+
+#[test]
+fn loop_killed_processes_leave_nothing_after_clean() {
+    if !ready("loop_killed") {
+        return;
+    }
+    let _one = ONE.lock().unwrap();
+    let (child, device) = start();
+    // Dirty pages in the kernel when it dies.
+    std::fs::File::options()
+        .write(true)
+        .open(&device)
+        .and_then(|mut file| std::io::Write::write_all(&mut file, &vec![7; 8 << 20]))
+        .unwrap();
+    assert!(
+        clean().unwrap().is_empty(),
+        "a living process is left alone"
+    );
+    Direct::open(&device).write(0, &[1; 512]);
+    let pid = kill(child);
+    let left = clean().unwrap();
+    assert_eq!(left.len(), 1, "{left:?}");
+    assert_eq!((left[0].record.pid, left[0].remains.as_ref()), (pid, None));
+    nothing_is_left(&device, pid);
+    assert!(clean().unwrap().is_empty(), "and nothing the second time");
+}
+
+#[test]
+fn loop_killed_under_a_mounted_filesystem_leaves_nothing_after_clean() {
+    let test = "loop_killed_under_a_mounted_filesystem";
+    if !ready(test) || !installed(test, "mkfs.ext4") {
+        return;
+    }
+    let _one = ONE.lock().unwrap();
+    let (child, device) = start();
+    let directory = tempfile::tempdir().unwrap();
+    let at = directory.path().display().to_string();
+    sh(&format!(
+        "mkfs.ext4 -q -F {0} && mount {0} {at}",
+        device.display()
+    ));
+    sh(&format!("head -c 4000000 /dev/urandom > {at}/x"));
+    let pid = kill(child);
+    let left = clean().unwrap();
+    assert_eq!(left.len(), 1, "{left:?}");
+    assert_eq!(left[0].mounts, [at]);
+    assert_eq!(left[0].remains, None);
+    nothing_is_left(&device, pid);
+}
+
+#[test]
+fn loop_a_next_start_cleans_up_first() {
+    if !ready("loop_a_next_start_cleans_up_first") {
+        return;
+    }
+    let _one = ONE.lock().unwrap();
+    let (child, device) = start();
+    let pid = kill(child);
+    let attached = attach(options("a1-32gb", 64, Speed::Max)).unwrap();
+    let cleaned = attached.cleaned();
+    assert_eq!(cleaned.len(), 1, "{cleaned:?}");
+    assert_eq!(
+        (cleaned[0].record.pid, cleaned[0].record.device()),
+        (pid, device)
+    );
+    attached.detach().unwrap();
+}
+
+#[test]
+fn loop_devices_of_others_are_not_cleaned() {
+    let test = "loop_devices_of_others_are_not_cleaned";
+    if !ready(test) || !installed(test, "losetup") {
+        return;
+    }
+    let _one = ONE.lock().unwrap();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    file.as_file().set_len(1 << 20).unwrap();
+    let other = sh(&format!("losetup -f --show {}", file.path().display()));
+    let other = other.trim();
+    // A record of a dead process that names the other's device, as if a number was used again.
+    let number: u32 = other.strip_prefix("/dev/loop").unwrap().parse().unwrap();
+    let mut record = serde_json::json!({"pid": 4_194_305, "start_time": 1, "made": true});
+    record["number"] = number.into();
+    record["card"] = "x".into();
+    record["capacity_bytes"] = 1.into();
+    std::fs::create_dir_all("/run/whichfs/attach").unwrap();
+    let file = format!("/run/whichfs/attach/loop{number}.json");
+    std::fs::write(file, record.to_string()).unwrap();
+    let left = clean().unwrap();
+    assert_eq!(left.len(), 1, "{left:?}");
+    let still = sh("losetup -n -O NAME");
+    assert!(still.lines().any(|line| line.trim() == other), "{still}");
+    sh(&format!("losetup -d {other}"));
+}

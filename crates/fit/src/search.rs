@@ -1,0 +1,290 @@
+//! The search for a shape: from a start for each family, one figure after the other.
+
+use crate::points::{Order, Place, Point};
+use crate::response;
+use crate::shape::{self, Free, Shape};
+use crate::solve::{Prior, Solution, solve};
+use whichfs_card::Family;
+
+/// What a family may be behind the best and still be refined.
+const REFINE_WITHIN: f64 = 1.5;
+
+/// A shape with its fitted figures.
+#[derive(Clone, Debug)]
+pub(crate) struct Candidate {
+    pub shape: Shape,
+    pub free: Vec<Free>,
+    pub solution: Solution,
+    pub cost: f64,
+    /// Sizes, counts and switches that the points decided.
+    pub chosen: Vec<&'static str>,
+}
+
+/// The search over shapes for one card.
+pub(crate) struct Search<'a> {
+    points: &'a [Point],
+    hints: Hints,
+    seed: u64,
+    tried: Vec<(Shape, Option<Candidate>)>,
+}
+
+impl Search<'_> {
+    pub fn new(points: &[Point], seed: u64) -> Search<'_> {
+        Search {
+            points,
+            hints: Hints::new(points),
+            seed,
+            tried: Vec::new(),
+        }
+    }
+
+    /// The best candidate of each family, the best of all first.
+    pub fn run(&mut self) -> Vec<Candidate> {
+        let slots = slots(self.points);
+        let mut found: Vec<Candidate> = Family::NAMES
+            .iter()
+            .filter_map(|(_, family)| self.try_shape(&first(*family, slots, &self.hints.clone())))
+            .collect();
+        found.sort_by(|a, b| a.cost.total_cmp(&b.cost));
+        let most = found
+            .first()
+            .map_or(0.0, |best| best.cost * REFINE_WITHIN + 5.0);
+        let mut refined: Vec<Candidate> = found
+            .into_iter()
+            .map(|candidate| match candidate.cost <= most {
+                true => self.refine(candidate),
+                false => candidate,
+            })
+            .collect();
+        refined.sort_by(|a, b| a.cost.total_cmp(&b.cost));
+        refined
+    }
+
+    fn refine(&mut self, mut best: Candidate) -> Candidate {
+        let mut chosen = Vec::new();
+        for path in figures(&best.shape) {
+            let values = alternatives(&best.shape, path, &self.hints);
+            if !values.is_empty() && !chosen.contains(&path) {
+                chosen.push(path);
+            }
+            for value in values {
+                let shape = changed(&best.shape, path, value);
+                if let Some(candidate) = self.try_shape(&shape)
+                    && candidate.cost < best.cost
+                {
+                    best = candidate;
+                }
+            }
+        }
+        best.chosen = chosen;
+        best
+    }
+
+    fn try_shape(&mut self, shape: &Shape) -> Option<Candidate> {
+        if let Some((_, known)) = self.tried.iter().find(|(of, _)| of == shape) {
+            return known.clone();
+        }
+        let candidate = self.evaluate(shape);
+        self.tried.push((shape.clone(), candidate.clone()));
+        candidate
+    }
+
+    fn evaluate(&self, shape: &Shape) -> Option<Candidate> {
+        let free = shape.free();
+        let priors: Vec<Prior> = free.iter().map(|free| free.prior).collect();
+        let limits: Vec<(f64, f64)> = free.iter().map(|free| free.unit.limits()).collect();
+        let reference = reference(&free, self.points);
+        let rows = response::rows(shape, &free, &reference, self.points, self.seed)?;
+        let solution = solve(&rows, &priors, &limits);
+        let cost = solution.cost + shape.oddity();
+        Some(Candidate {
+            shape: shape.clone(),
+            free,
+            solution,
+            cost,
+            chosen: Vec::new(),
+        })
+    }
+}
+
+/// Centres of the priors about the rate of the largest linear writes.
+fn reference(free: &[Free], points: &[Point]) -> Vec<f64> {
+    let per_byte = points
+        .iter()
+        .filter(|point| point.place.order == Order::Linear)
+        .max_by_key(|point| (point.place.bytes.min(1 << 20), u32::MAX - point.place.aus))
+        .map_or(100.0, |point| point.ns / point.place.bytes as f64);
+    free.iter()
+        .enumerate()
+        .map(|(j, free)| match (j, free.prior.relative) {
+            (0, _) => per_byte,
+            (_, true) => per_byte * free.prior.centre.exp(),
+            (_, false) => free.prior.centre.exp(),
+        })
+        .collect()
+}
+
+/// Open AUs, linear and random, before the largest step of time with the number of AUs;
+/// eight, which no test reaches, where there is none.
+fn slots(points: &[Point]) -> [u64; 2] {
+    const STEP: f64 = 0.12;
+    const NONE: u64 = 8;
+    Order::ALL.map(|order| {
+        let steps = (1..7).filter_map(|aus| Some((step(points, order, aus)?, aus)));
+        match steps.max_by(|a, b| a.0.total_cmp(&b.0)) {
+            Some((step, aus)) if step > STEP => u64::from(aus),
+            _ => NONE,
+        }
+    })
+}
+
+/// Median growth of ln time from `aus` to one more, over sizes of 16 KiB and more.
+fn step(points: &[Point], order: Order, aus: u32) -> Option<f64> {
+    let at = |bytes: u64, aus: u32| {
+        let of = |point: &&Point| {
+            (point.place.order, point.place.aus, point.place.bytes) == (order, aus, bytes)
+        };
+        points.iter().find(of).map(|point| point.ns.ln())
+    };
+    // The step from one AU to two is that of contiguous writes, not of slots.
+    if aus == 1 {
+        return None;
+    }
+    let mut growth: Vec<f64> = points
+        .iter()
+        .map(|point| point.place.bytes)
+        .filter(|bytes| (16 << 10..=1 << 20).contains(bytes))
+        .filter_map(|bytes| Some(at(bytes, aus + 1)? - at(bytes, aus)?))
+        .collect();
+    growth.sort_by(f64::total_cmp);
+    growth.get(growth.len() / 2).copied()
+}
+
+/// The first shape of a family that is tried.
+fn first(family: Family, [linear, random]: [u64; 2], hints: &Hints) -> Shape {
+    let least = linear.min(random);
+    let shape = shape::start(family).with("write.coalesce", u64::from(hints.joined));
+    let small = if hints.small { 8 << 10 } else { 0 };
+    let open = |shape: Shape| {
+        shape
+            .with("geometry.open_aus_linear", linear)
+            .with("geometry.open_aus_random", random.min(linear))
+    };
+    match family {
+        Family::PageMap => shape.with("page_map.streams", if least < 8 { least } else { 0 }),
+        Family::LogBlock => open(shape).with("log_block.small_write_bytes", small),
+        Family::UpdateBlock => open(shape),
+    }
+}
+
+/// The figures that refining tries, those that matter most first.
+fn figures(shape: &Shape) -> Vec<&'static str> {
+    let mut paths = vec!["write.coalesce", "reader.max_bytes"];
+    match shape.family {
+        Family::LogBlock => paths.extend([
+            "log_block.small_write_bytes",
+            "log_block.small_write_jumps",
+            "log_block.log_percent",
+            "geometry.open_aus_linear",
+            "geometry.open_aus_random",
+        ]),
+        Family::UpdateBlock => paths.extend([
+            "update_block.group_bytes",
+            "geometry.open_aus_linear",
+            "update_block.small_bytes",
+        ]),
+        Family::PageMap => paths.push("page_map.streams"),
+    }
+    // The reader once more: what was taken for it may be explained by now, or the reverse.
+    paths.extend(["write.program_bytes", "reader.max_bytes"]);
+    paths
+}
+
+/// Values of a figure to try; none where the points speak against it at once.
+fn alternatives(shape: &Shape, path: &'static str, hints: &Hints) -> Vec<u64> {
+    let now = shape.value(path);
+    let neighbours = [now.saturating_sub(1).max(1), (now + 1).min(8)];
+    let values: &[u64] = match path {
+        "reader.max_bytes" if hints.cut => &[0, 64 << 10, 120 << 10],
+        "write.coalesce" if hints.joined => &[0, 1],
+        "write.program_bytes" if hints.many_sizes => &[8 << 10, 16 << 10, 32 << 10],
+        "log_block.small_write_bytes" if hints.small => &[0, 8 << 10],
+        "log_block.small_write_jumps" if shape.value("log_block.small_write_bytes") > 0 => &[0, 1],
+        "log_block.log_percent" => &[100, 50, 34, 25],
+        "update_block.small_bytes" if hints.many_sizes => &[4 << 10, 8 << 10, 16 << 10],
+        "update_block.group_bytes" => &[256 << 10, 512 << 10, 1 << 20],
+        "page_map.streams" => &[0, 2, 3, 4, 5, 6],
+        "geometry.open_aus_linear" | "geometry.open_aus_random" => &neighbours,
+        _ => &[],
+    };
+    values
+        .iter()
+        .copied()
+        .filter(|value| *value != now)
+        .collect()
+}
+
+/// What some points say at once, so that less needs to be tried.
+#[derive(Clone, Copy, Debug)]
+struct Hints {
+    /// Sizes between those of a sparse fit are there.
+    many_sizes: bool,
+    /// Large writes seem to be cut on their way: they take longer than their parts.
+    cut: bool,
+    /// Contiguous small writes may be joined: they are much faster in one AU than in two.
+    joined: bool,
+    /// Small writes may go to an area of their own: slow as such, or unmoved by the number
+    /// of AUs that others suffer from.
+    small: bool,
+}
+
+impl Hints {
+    fn new(points: &[Point]) -> Hints {
+        let sizes = || points.iter().map(|point| point.place.bytes);
+        let least = sizes().min().unwrap_or(0);
+        let near = |wanted: u64| {
+            sizes()
+                .min_by_key(|bytes| bytes.abs_diff(wanted))
+                .unwrap_or(0)
+        };
+        let [middle, large] = [64 << 10, 1 << 20].map(near);
+        let at = |aus: u32, bytes: u64| {
+            let of = |point: &&Point| {
+                let Place {
+                    order,
+                    aus: n,
+                    bytes: b,
+                } = point.place;
+                (order, n, b) == (Order::Linear, aus, bytes)
+            };
+            points.iter().find(of).map(|point| point.ns)
+        };
+        let ratio = |a: Option<f64>, b: Option<f64>| Some(a? / b?);
+        // Not cut, a large write takes less than its parts: it pays the overhead once.
+        let parts = 1.03 * large as f64 / middle as f64;
+        let most = points
+            .iter()
+            .map(|point| point.place.aus)
+            .max()
+            .unwrap_or(1);
+        let grown = |bytes| ratio(at(most, bytes), at(2, bytes));
+        let immune = grown(middle).is_some_and(|grown| grown > 3.0)
+            && grown(least).is_some_and(|grown| grown < 2.0);
+        Hints {
+            many_sizes: sizes().any(|bytes| bytes == 8 << 10),
+            cut: ratio(at(1, large), at(1, middle)).is_none_or(|times| times > parts),
+            joined: ratio(at(1, least), at(2, least)).is_none_or(|times| times < 0.7),
+            small: immune || ratio(at(2, least), at(2, middle)).is_none_or(|times| times > 1.2),
+        }
+    }
+}
+
+fn changed(shape: &Shape, path: &'static str, value: u64) -> Shape {
+    let shape = shape.with(path, value);
+    match path {
+        "geometry.open_aus_linear" if shape.value("geometry.open_aus_random") > value => {
+            shape.with("geometry.open_aus_random", value)
+        }
+        _ => shape,
+    }
+}

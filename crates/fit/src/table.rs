@@ -1,0 +1,144 @@
+//! A table of many fitted cards, in Markdown.
+
+use crate::points::{Compared, Errors, Order};
+use crate::sheet::family_name;
+use crate::{Break, Fit};
+use std::fmt::Write as _;
+
+/// One card: fitted to all of its points, and to a few block sizes.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'a> {
+    /// Name of the run.
+    pub name: &'a str,
+    /// Maker and model, as far as known.
+    pub card: &'a str,
+    /// The fit to all points.
+    pub all: &'a Fit,
+    /// The fit to some block sizes.
+    pub some: &'a Fit,
+}
+
+/// The table, and what it says over all rows.
+pub fn table(rows: &[Row]) -> String {
+    let mut text = String::from(
+        "Errors are |ln(model / measured)| of the time of a write, in percent: median / 90th \
+         percentile.\n\n\
+         | run | card | family | figures | all points fitted | fitted of 3 sizes | other sizes, \
+         linear | other sizes, random | other sizes |\n\
+         |---|---|---|---|---|---|---|---|---|\n",
+    );
+    for row in rows {
+        let _ = writeln!(
+            text,
+            "| {} | {} | {}{} | {} | {} | {} | {} | {} | {} |",
+            row.name,
+            row.card,
+            family_name(row.all.profile.family()),
+            other_family(row),
+            figures(row.all),
+            errors(row.all, |_| true),
+            errors(row.some, |point| point.fitted),
+            errors(row.some, |point| !point.fitted
+                && point.place.order == Order::Linear),
+            errors(row.some, |point| !point.fitted
+                && point.place.order == Order::Random),
+            errors(row.some, |point| !point.fitted),
+        );
+    }
+    text.push('\n');
+    summary(&mut text, rows);
+    text
+}
+
+fn summary(text: &mut String, rows: &[Row]) {
+    let all = rows.iter().flat_map(|row| &row.all.compared);
+    let some = || rows.iter().flat_map(|row| &row.some.compared);
+    let over = [
+        ("All points fitted", Errors::over(all, |_| true)),
+        (
+            "Three sizes, points fitted",
+            Errors::over(some(), |point| point.fitted),
+        ),
+        (
+            "Three sizes, points not fitted",
+            Errors::over(some(), |point| !point.fitted),
+        ),
+    ];
+    for (what, errors) in over {
+        if let Some(errors) = errors {
+            let _ = writeln!(
+                text,
+                "- {what}: {} points, median {:.1} %, 90th percentile {:.1} %, worst {:.0} %.",
+                errors.points,
+                errors.median * 100.0,
+                errors.p90 * 100.0,
+                errors.worst * 100.0
+            );
+        }
+    }
+    for row in rows {
+        if let Some(Break { overall, curve }) = row.all.breaks {
+            let _ = writeln!(
+                text,
+                "- Run {} fits no family (median {:.0} %, 90th percentile {:.0} %); the curve \
+                 that breaks most: {}, {} AUs.",
+                row.name,
+                overall.median * 100.0,
+                overall.p90 * 100.0,
+                curve.order.name(),
+                curve.aus
+            );
+        }
+    }
+}
+
+/// Where three sizes lead to another family than all do.
+fn other_family(row: &Row) -> String {
+    let (all, some) = (row.all.profile.family(), row.some.profile.family());
+    if all == some {
+        String::new()
+    } else {
+        format!(" ({} of 3 sizes)", family_name(some))
+    }
+}
+
+/// The figures that tell most about a card.
+fn figures(fit: &Fit) -> String {
+    const SHOWN: [(&str, &str, f64, &str); 6] = [
+        ("write.rate_bytes_per_s", "write", 1e6, "MB/s"),
+        ("write.overhead_us", "overhead", 1e3, "ms"),
+        ("copy.rate_bytes_per_s", "copy", 1e6, "MB/s"),
+        ("log_block.small_write_us", "small write", 1e3, "ms"),
+        ("update_block.group_rate_bytes_per_s", "group", 1e6, "MB/s"),
+        ("page_map.streams", "streams", 1.0, ""),
+    ];
+    let value = |path: &str| {
+        let of_path = |figure: &&whichfs_card::Figure| figure.path == path;
+        fit.profile
+            .figures()
+            .find(of_path)
+            .map(|figure| figure.value)
+    };
+    let mut parts = Vec::new();
+    if let (Some(linear), Some(random)) = (
+        value("geometry.open_aus_linear"),
+        value("geometry.open_aus_random"),
+    ) && linear < 8
+    {
+        parts.push(format!("open AUs {linear}/{random}"));
+    }
+    for (path, name, divisor, unit) in SHOWN {
+        if let Some(value) = value(path).filter(|value| *value > 0) {
+            let value = value as f64 / divisor;
+            parts.push(format!("{name} {value:.3} {unit}").trim_end().to_owned());
+        }
+    }
+    parts.join(", ").replace(".000", "")
+}
+
+fn errors(fit: &Fit, chosen: impl Fn(&Compared) -> bool) -> String {
+    Errors::over(&fit.compared, chosen).map_or_else(
+        || "–".to_owned(),
+        |errors| format!("{:.1} / {:.1}", errors.median * 100.0, errors.p90 * 100.0),
+    )
+}

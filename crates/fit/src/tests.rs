@@ -1,0 +1,231 @@
+//! Fits of modelled cards, whose figures are known, and of curves that no card has.
+
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use crate::shape::{Shape, TRIAL_CAPACITY, start};
+
+const SPARSE: [u64; 3] = [4 << 10, 64 << 10, 1 << 20];
+
+/// Curves of a shape with the free figures at `values`, others at their priors' centres
+/// about 100 ns a byte.
+fn curves(shape: &Shape, values: &[(&str, f64)]) -> Curves {
+    let free = shape.free();
+    let theta: Vec<f64> = free
+        .iter()
+        .enumerate()
+        .map(
+            |(j, free)| match values.iter().find(|value| value.0 == free.path) {
+                Some((_, theta)) => *theta,
+                None if j == 0 => 100.0,
+                None if free.prior.relative => 100.0 * free.prior.centre.exp(),
+                None => free.prior.centre.exp(),
+            },
+        )
+        .collect();
+    let profile = shape
+        .sheet(&free, &theta, TRIAL_CAPACITY)
+        .profile()
+        .unwrap();
+    curves_of(&profile, 7).unwrap()
+}
+
+fn sparse() -> Options {
+    Options {
+        block_sizes: Some(SPARSE.to_vec()),
+        ..Options::default()
+    }
+}
+
+fn figure(fit: &Fit, path: &str) -> f64 {
+    let found = fit.profile.figures().find(|figure| figure.path == path);
+    found.unwrap_or_else(|| panic!("no {path}")).value as f64
+}
+
+/// Fits three sizes, and checks family, figures (with the factor by which
+/// they may be off) and errors over all sizes.
+fn recovers(curves: &Curves, family: Family, figures: &[(&str, f64, f64)]) {
+    {
+        let found = fit(curves, &sparse()).unwrap();
+        assert_eq!(found.profile.family(), family, "{:?}", found.families);
+        for (path, truth, factor) in figures {
+            let off = (figure(&found, path) / truth).ln().abs();
+            assert!(
+                off <= factor.ln() + 1e-9,
+                "{path}: {} for {truth}",
+                figure(&found, path)
+            );
+        }
+        let errors = Errors::over(&found.compared, |_| true).unwrap();
+        assert!(errors.median < 0.04 && errors.p90 < 0.25, "{errors:?}");
+        assert!(found.breaks.is_none());
+    }
+}
+
+#[test]
+fn a_card_with_log_blocks_and_a_small_write_area_comes_back() {
+    let shape = start(Family::LogBlock)
+        .with("geometry.open_aus_linear", 3)
+        .with("geometry.open_aus_random", 3)
+        .with("log_block.small_write_bytes", 8 << 10);
+    let measured = curves(
+        &shape,
+        &[
+            ("log_block.small_write_us", 20e6),
+            ("copy.rate_bytes_per_s", 110.0),
+        ],
+    );
+    let figures = [
+        ("geometry.open_aus_linear", 3.0, 1.0),
+        ("geometry.open_aus_random", 3.0, 1.0),
+        ("write.rate_bytes_per_s", 10e6, 1.1),
+        ("copy.rate_bytes_per_s", 1e9 / 110.0, 1.1),
+        ("log_block.small_write_us", 20e3, 1.05),
+    ];
+    recovers(&measured, Family::LogBlock, &figures);
+}
+
+#[test]
+fn a_card_with_log_blocks_alone_comes_back() {
+    let shape = start(Family::LogBlock)
+        .with("geometry.open_aus_linear", 5)
+        .with("geometry.open_aus_random", 5);
+    let figures = [
+        ("geometry.open_aus_linear", 5.0, 1.0),
+        ("write.rate_bytes_per_s", 10e6, 1.15),
+    ];
+    recovers(&curves(&shape, &[]), Family::LogBlock, &figures);
+}
+
+#[test]
+fn a_card_with_update_blocks_comes_back() {
+    let shape = start(Family::UpdateBlock).with("geometry.open_aus_linear", 4);
+    let measured = curves(&shape, &[("update_block.group_rate_bytes_per_s", 130.0)]);
+    let figures = [
+        ("geometry.open_aus_linear", 4.0, 1.0),
+        ("update_block.group_bytes", 524_288.0, 1.0),
+        ("update_block.group_rate_bytes_per_s", 1e9 / 130.0, 1.1),
+        ("write.rate_bytes_per_s", 10e6, 1.1),
+    ];
+    recovers(&measured, Family::UpdateBlock, &figures);
+}
+
+#[test]
+fn a_page_mapped_card_comes_back() {
+    let shape = start(Family::PageMap).with("page_map.streams", 3);
+    let measured = curves(
+        &shape,
+        &[("write.switch_us", 2e6), ("copy.rate_bytes_per_s", 90.0)],
+    );
+    let figures = [
+        ("page_map.streams", 3.0, 1.0),
+        ("write.rate_bytes_per_s", 10e6, 1.1),
+        ("copy.rate_bytes_per_s", 1e9 / 90.0, 1.25),
+    ];
+    recovers(&measured, Family::PageMap, &figures);
+}
+
+/// Few points, quickly fitted: two numbers of AUs.
+fn few() -> Curves {
+    let mut few = curves(&start(Family::PageMap), &[]);
+    few.linear.retain(|aus, _| [1, 2].contains(aus));
+    few.random.retain(|aus, _| *aus == 2);
+    few
+}
+
+#[test]
+fn curves_that_no_card_has_fit_no_family_and_the_worst_is_named() {
+    let mut wild = few();
+    // The planted fault: one curve goes up and down by a factor of forty from size to size.
+    for (index, rate) in wild.random.get_mut(&2).unwrap().values_mut().enumerate() {
+        *rate *= if index % 2 == 0 { 40.0 } else { 1.0 };
+    }
+    let found = fit(&wild, &Options::default()).unwrap();
+    let broken = found.breaks.unwrap();
+    assert_eq!((broken.curve.order, broken.curve.aus), (Order::Random, 2));
+    assert!(fit(&few(), &Options::default()).unwrap().breaks.is_none());
+}
+
+#[test]
+fn with_block_sizes_nothing_else_is_looked_at() {
+    let measured = few();
+    let before = fit(&measured, &sparse()).unwrap();
+    let mut altered = measured.clone();
+    altered.align.clear();
+    altered
+        .fat
+        .values_mut()
+        .flatten()
+        .flatten()
+        .for_each(|rate| *rate *= 3.0);
+    let parts = [&mut altered.linear, &mut altered.random];
+    for rates in parts.into_iter().flat_map(|part| part.values_mut()) {
+        for (bytes, rate) in rates {
+            *rate *= if SPARSE.contains(bytes) { 1.0 } else { 5.0 };
+        }
+    }
+    let after = fit(&altered, &sparse()).unwrap();
+    assert_eq!(before.toml, after.toml);
+    // The alteration is one that a fit to everything sees.
+    let [before, after] =
+        [&measured, &altered].map(|curves| fit(curves, &Options::default()).unwrap().toml);
+    assert_ne!(before, after);
+}
+
+#[test]
+fn equal_input_gives_equal_bytes() {
+    let measured = few();
+    let [one, two] = [(); 2].map(|()| fit(&measured, &sparse()).unwrap());
+    assert_eq!(one.toml, two.toml);
+    assert_eq!(one.compared, two.compared);
+}
+
+#[test]
+fn every_figure_says_where_it_is_from() {
+    let options = Options {
+        title: "a \"card\"".into(),
+        source: "run 7".into(),
+        ..sparse()
+    };
+    let found = fit(&few(), &options).unwrap();
+    assert_eq!(found.profile.title(), "a \"card\"");
+    assert!(found.toml.contains("run 7"));
+    let stated = found.toml.matches("value =").count();
+    assert_eq!(found.toml.matches("source =").count(), stated);
+    assert!(
+        found
+            .determined
+            .iter()
+            .all(|known| known.uncertainty_percent > 0)
+    );
+    // Three sizes in order say nothing of copying.
+    let copy = found
+        .determined
+        .iter()
+        .find(|known| known.path.starts_with("copy"));
+    assert_eq!(copy.unwrap().word, "not determined");
+}
+
+#[test]
+fn too_little_is_refused() {
+    let sizes = Options {
+        block_sizes: Some(vec![4 << 10, 64 << 10]),
+        ..Options::default()
+    };
+    let error = fit(&few(), &sizes).unwrap_err();
+    assert_eq!(
+        error,
+        FitError::TooFewPoints {
+            points: 6,
+            sizes: 2
+        }
+    );
+    let small = Options {
+        capacity_bytes: Some(64 << 20),
+        ..sparse()
+    };
+    assert_eq!(
+        fit(&few(), &small).unwrap_err(),
+        FitError::TooSmall(64 << 20)
+    );
+}

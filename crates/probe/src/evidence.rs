@@ -1,0 +1,325 @@
+//! What was measured, stage by stage: the state of a probe, and all that is inferred from.
+//!
+//! It can be stored after each stage and gone on from; [`crate::infer`] turns it into
+//! findings without measuring anything.
+
+use crate::options::Options;
+use crate::stats::Centre;
+use crate::steps::Rise;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use whichfs_units::Nanos;
+
+/// A part of the probe; later ones use what earlier ones found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stage {
+    /// Reads across boundaries: page, AU, zones.
+    Align,
+    /// Reading in order and at random.
+    Reading,
+    /// What a flush costs.
+    Flush,
+    /// Writing in order.
+    Writing,
+    /// AUs open for writing in order.
+    OpenLinear,
+    /// AUs open for writing in random order.
+    OpenRandom,
+    /// Where AUs end, seen by writes.
+    AuByWrites,
+    /// AUs at the beginning with another mapping.
+    FatRegion,
+    /// Whether small writes open an AU.
+    SmallWrites,
+    /// Writing at random places of the whole card.
+    RandomWrites,
+    /// A cache that takes in more than can be programmed meanwhile.
+    Cache,
+    /// What a discard costs and brings.
+    Discard,
+}
+
+impl Stage {
+    /// All, in order, with what they do in words and their usual share of the time.
+    pub const ALL: [(Stage, &'static str, u32); 12] = [
+        (Stage::Align, "reads across boundaries", 16),
+        (Stage::Reading, "reading in order and at random", 8),
+        (Stage::Flush, "flush", 2),
+        (Stage::Writing, "writing in order", 16),
+        (Stage::OpenLinear, "open AUs, written in order", 16),
+        (Stage::OpenRandom, "open AUs, written at random", 16),
+        (Stage::AuByWrites, "where AUs end, by writes", 8),
+        (Stage::FatRegion, "the first AUs", 8),
+        (Stage::SmallWrites, "small writes", 4),
+        (Stage::RandomWrites, "writing at random", 8),
+        (Stage::Cache, "cache", 4),
+        (Stage::Discard, "discard", 4),
+    ];
+
+    /// Whether it writes.
+    pub fn writes(self) -> bool {
+        !matches!(self, Stage::Align | Stage::Reading)
+    }
+}
+
+/// What a probe cost so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spent {
+    /// Read requests.
+    pub reads: u64,
+    /// Write requests.
+    pub writes: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+    /// Time on the device, idle time included.
+    pub device: Nanos,
+    /// Requests that failed.
+    pub errors: u64,
+}
+
+/// One level of the alignment test: boundaries that are odd multiples of a power of two.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Level {
+    /// The power of two in bytes.
+    pub bytes: u64,
+    /// How much longer a read across takes than one on either side, in microseconds.
+    pub extra_us: Centre,
+}
+
+/// A step of the alignment test that was looked at closely.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Boundary {
+    /// Where it rises, by powers of two.
+    pub rise: Rise,
+    /// The odd number that the power of two is to be multiplied by; `None` if it did not show.
+    pub factor: Option<u64>,
+    /// Height in each quarter of the card, in microseconds.
+    pub quarters: Vec<Centre>,
+    /// Whether each quarter of the card has it; else what speaks against it.
+    pub doubt: Option<String>,
+    /// How many standard errors the weakest test was from the other answer.
+    pub score: f64,
+}
+
+impl Boundary {
+    /// Its size in bytes, if it is known.
+    pub fn bytes(&self) -> Option<u64> {
+        self.factor.map(|factor| factor * self.rise.bytes)
+    }
+}
+
+/// Result of [`Stage::Align`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct AlignTest {
+    /// Levels, finest first.
+    pub levels: Vec<Level>,
+    /// Steps, finest first.
+    pub boundaries: Vec<Boundary>,
+    /// Time of a read of 1 KiB, in microseconds.
+    pub read_us: Centre,
+}
+
+/// Rates of streams of one direction.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Streams {
+    /// Request size in bytes → bytes a second in each region of the card.
+    pub rates: BTreeMap<u64, Vec<f64>>,
+}
+
+/// Times of requests at random places.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RandomTimes {
+    /// Request size in bytes → (mean, standard error of the mean, count), in microseconds.
+    pub means: BTreeMap<u64, (f64, f64, usize)>,
+    /// Request size in bytes → spread of the times over their median, without the 8 %
+    /// shortest and longest.
+    pub spreads: BTreeMap<u64, f64>,
+}
+
+impl RandomTimes {
+    /// Whether places differ so much that the card is of more than one kind.
+    pub(crate) fn differs(&self, size: u64) -> bool {
+        self.spreads.get(&size).is_some_and(|spread| *spread > 0.22)
+    }
+}
+
+/// One count of AUs written in turns.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Turn {
+    /// AUs in use.
+    pub aus: u32,
+    /// Writes measured, after those that open the AUs.
+    pub writes: u32,
+    /// How many of them were slow.
+    pub slow: u32,
+    /// Whether the AUs were too many to be open.
+    pub too_many: bool,
+    /// Median of the fast ones in microseconds; zero of none.
+    pub fast_us: f64,
+    /// Median of the slow ones in microseconds; zero of none.
+    pub slow_us: f64,
+    /// Which part of the card.
+    pub region: u32,
+}
+
+/// Result of the tests of open AUs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct OpenAus {
+    /// Time of a write with one AU in use, in microseconds.
+    pub alone_us: Centre,
+    /// All that was tried, in order.
+    pub turns: Vec<Turn>,
+    /// Most AUs that went without copying, in each region where a limit was found.
+    pub limits: Vec<u32>,
+    /// Most AUs tried without a limit.
+    pub free_up_to: u32,
+    /// Most AUs tried without a limit after they had been written wholly.
+    pub filled_up_to: u32,
+    /// What makes the result doubtful.
+    pub doubt: Option<String>,
+    /// Beginnings of the AUs that were written wholly, where no others showed a limit.
+    pub filled: Vec<u64>,
+    /// Request size, in bytes.
+    pub block_bytes: u64,
+    /// Distance of the AUs, in bytes: a multiple of what was taken for an AU.
+    pub stride_bytes: u64,
+    /// Median of all slow writes of the last turn that had any, in microseconds.
+    pub overflow_us: f64,
+    /// Whether that is long enough to copy an AU.
+    pub copies: bool,
+}
+
+/// Result of [`Stage::AuByWrites`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct AuByWrites {
+    /// The AU in bytes, if the writes tell.
+    pub au_bytes: Option<u64>,
+    /// Fineness of the search in bytes.
+    pub fineness_bytes: u64,
+    /// Pairs of writes that agree and disagree with it.
+    pub agree: u32,
+    /// See `agree`.
+    pub disagree: u32,
+    /// What makes it doubtful.
+    pub doubt: Option<String>,
+}
+
+/// Result of [`Stage::FatRegion`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FatRegion {
+    /// Microseconds of writes into each of the first AUs.
+    pub first_us: Vec<Centre>,
+    /// The same elsewhere.
+    pub other_us: Centre,
+    /// Which of the first AUs differ.
+    pub different: Vec<bool>,
+    /// Whether it was seen by copying (else by the rate).
+    pub by_copies: bool,
+}
+
+/// Result of [`Stage::Flush`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FlushTest {
+    /// Whether the device has the operation.
+    pub supported: bool,
+    /// Microseconds of a flush with nothing to do.
+    pub idle_us: Centre,
+    /// Microseconds of a flush after a write of 4 KiB.
+    pub after_write_us: Centre,
+    /// Microseconds of that write.
+    pub write_us: Centre,
+}
+
+impl FlushTest {
+    /// Whether a flush after a write takes time that writes themselves do not show.
+    pub(crate) fn matters(&self) -> bool {
+        self.supported && self.after_write_us.median > 0.2 * self.write_us.median
+    }
+}
+
+/// Result of [`Stage::Cache`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CacheTest {
+    /// Each burst: request size, times of the requests in microseconds.
+    pub bursts: Vec<(u64, Vec<f64>)>,
+    /// Bytes taken in fast, of each burst that saw an end of it.
+    pub sizes: Vec<u64>,
+    /// Longest burst that saw no change, in bytes.
+    pub none_up_to: u64,
+}
+
+/// Result of [`Stage::Discard`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DiscardTest {
+    /// Whether the device has the operation.
+    pub supported: bool,
+    /// Bytes of one discard.
+    pub bytes: u64,
+    /// Microseconds of one.
+    pub discard_us: Centre,
+    /// Microseconds of writes into discarded places.
+    pub after_us: Vec<f64>,
+    /// Microseconds of the same writes into places with data.
+    pub before_us: Vec<f64>,
+}
+
+/// The same request from time to time, to see whether the card changes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sentinel {
+    /// Seconds on the device since the probe began.
+    pub at_s: f64,
+    /// Microseconds.
+    pub us: f64,
+}
+
+/// All that was measured so far, and how far the probe is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// Size that the device claims.
+    pub capacity_bytes: u64,
+    /// How it was asked to probe.
+    pub options: Options,
+    /// What it cost.
+    pub spent: Spent,
+    /// Stages that have a result.
+    pub done: Vec<Stage>,
+    /// Stages that have none, and why.
+    pub failed: BTreeMap<Stage, String>,
+    /// Why it ended early.
+    pub ended: Option<String>,
+    /// Failed and stalled requests, the first of them.
+    pub events: Vec<String>,
+    /// Stage by stage.
+    pub align: Option<AlignTest>,
+    /// Reading in order.
+    pub reads: Option<Streams>,
+    /// Reading at random.
+    pub random_reads: Option<RandomTimes>,
+    /// Writing in order.
+    pub writes: Option<Streams>,
+    /// Writing at random.
+    pub random_writes: Option<RandomTimes>,
+    /// Flush.
+    pub flush: Option<FlushTest>,
+    /// AUs written in order in turns.
+    pub open_linear: Option<OpenAus>,
+    /// AUs written at random in turns.
+    pub open_random: Option<OpenAus>,
+    /// The AU by writes.
+    pub au_by_writes: Option<AuByWrites>,
+    /// The first AUs.
+    pub fat: Option<FatRegion>,
+    /// Size of a small write → (writes, slow ones) with one AU more in use than can be open.
+    pub small_writes: Option<BTreeMap<u64, (u32, u32, f64)>>,
+    /// Cache.
+    pub cache: Option<CacheTest>,
+    /// Discard.
+    pub discard: Option<DiscardTest>,
+    /// Reads of the same places.
+    pub read_sentinels: Vec<Sentinel>,
+    /// Writes in order of the same size.
+    pub write_sentinels: Vec<Sentinel>,
+}

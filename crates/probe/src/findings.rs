@@ -1,0 +1,281 @@
+//! What a probe found: each value with its confidence and evidence, or nothing and why.
+
+use crate::evidence::Evidence;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// From this confidence on a value may be taken for granted.
+pub const CONFIDENT: f64 = 0.9;
+
+/// What a probe looks for, in the order in which it is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Quantity {
+    /// Flash page: the least that is read or programmed at once, in bytes.
+    PageBytes,
+    /// What several planes handle together, in bytes.
+    WriteUnitBytes,
+    /// Allocation unit or erase block, in bytes.
+    AuBytes,
+    /// Zone of the map above the AU, in bytes.
+    ZoneBytes,
+    /// AUs that can be written in order in turns without copying.
+    OpenAusLinear,
+    /// AUs that can be written in random order in turns without copying.
+    OpenAusRandom,
+    /// AUs at the beginning of the card with another mapping.
+    FatAus,
+    /// Writes below this many bytes do not open an AU; zero where all do.
+    SmallWriteBytes,
+    /// Time of a write when one more AU is in use than can be open, in microseconds.
+    OverflowUs,
+    /// Smallest size at which reading in order is at full rate, in bytes.
+    BestReadBytes,
+    /// Smallest size at which writing in order is at full rate, in bytes.
+    BestWriteBytes,
+    /// Rate of reading in order at the best size, in millions of bytes a second.
+    ReadMbS,
+    /// Rate of writing in order at the best size, in millions of bytes a second.
+    WriteMbS,
+    /// 4 KiB reads a second at random places.
+    #[serde(rename = "random_read_iops")]
+    RandomRead4k,
+    /// 16 KiB reads a second at random places.
+    #[serde(rename = "random_read_16k_iops")]
+    RandomRead16k,
+    /// 64 KiB reads a second at random places.
+    #[serde(rename = "random_read_64k_iops")]
+    RandomRead64k,
+    /// 4 KiB writes a second at random places of the whole card.
+    #[serde(rename = "random_write_iops")]
+    RandomWrite4k,
+    /// 16 KiB writes a second at random places of the whole card.
+    #[serde(rename = "random_write_16k_iops")]
+    RandomWrite16k,
+    /// 64 KiB writes a second at random places of the whole card.
+    #[serde(rename = "random_write_64k_iops")]
+    RandomWrite64k,
+    /// Time of a flush after one 4 KiB write, in microseconds.
+    FlushUs,
+    /// Bytes that are taken in faster than they can be programmed.
+    CacheBytes,
+    /// Time to discard an AU (4 MiB where the AU is not known), in microseconds.
+    DiscardUs,
+    /// How many times faster first writes into discarded AUs are than into used ones.
+    DiscardSpeedup,
+}
+
+impl Quantity {
+    /// All, in order.
+    pub const ALL: [Quantity; 23] = {
+        use Quantity::*;
+        [
+            PageBytes,
+            WriteUnitBytes,
+            AuBytes,
+            ZoneBytes,
+            OpenAusLinear,
+            OpenAusRandom,
+            FatAus,
+            SmallWriteBytes,
+            OverflowUs,
+            BestReadBytes,
+            BestWriteBytes,
+            ReadMbS,
+            WriteMbS,
+            RandomRead4k,
+            RandomRead16k,
+            RandomRead64k,
+            RandomWrite4k,
+            RandomWrite16k,
+            RandomWrite64k,
+            FlushUs,
+            CacheBytes,
+            DiscardUs,
+            DiscardSpeedup,
+        ]
+    };
+
+    /// Its name in JSON, which ends with the unit.
+    pub fn name(self) -> String {
+        match serde_json::to_value(self) {
+            Ok(serde_json::Value::String(name)) => name,
+            _ => unreachable!("a unit variant is a string"),
+        }
+    }
+}
+
+/// A value, whole where it counts something.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Value {
+    /// Bytes or a count.
+    Whole(u64),
+    /// A time or a rate.
+    Real(f64),
+}
+
+impl Value {
+    /// As a real number.
+    pub fn real(self) -> f64 {
+        match self {
+            Value::Whole(whole) => whole as f64,
+            Value::Real(real) => real,
+        }
+    }
+
+    /// As a whole number, rounded.
+    pub fn whole(self) -> u64 {
+        match self {
+            Value::Whole(whole) => whole,
+            Value::Real(real) => real.round() as u64,
+        }
+    }
+}
+
+/// One value with its evidence, or the reason why there is none.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// The value; `null` where the data do not tell.
+    pub value: Option<Value>,
+    /// The truth is this or more: the test saw no limit up to here.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub at_least: bool,
+    /// Probability that the value is right, 0 to 1; zero where there is none.
+    pub confidence: f64,
+    /// What was seen.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub evidence: String,
+    /// Why there is no value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl Finding {
+    /// A value.
+    pub(crate) fn of(value: Value, confidence: f64, evidence: impl Into<String>) -> Finding {
+        Finding {
+            value: Some(value),
+            at_least: false,
+            confidence: (confidence.clamp(0.0, 1.0) * 1e3).round() / 1e3,
+            evidence: evidence.into(),
+            reason: None,
+        }
+    }
+
+    /// A value that is a bound from below.
+    pub(crate) fn at_least(value: u64, confidence: f64, evidence: impl Into<String>) -> Finding {
+        Finding {
+            at_least: true,
+            ..Finding::of(Value::Whole(value), confidence, evidence)
+        }
+    }
+
+    /// No value.
+    pub(crate) fn none(reason: impl Into<String>) -> Finding {
+        Finding {
+            value: None,
+            at_least: false,
+            confidence: 0.0,
+            evidence: String::new(),
+            reason: Some(reason.into()),
+        }
+    }
+
+    /// Whether the value may be taken for granted.
+    pub fn confident(&self) -> bool {
+        self.value.is_some() && self.confidence >= CONFIDENT
+    }
+}
+
+/// A card that became slower or faster while it was probed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Drift {
+    /// `read` or `write`.
+    pub what: String,
+    /// Time of the same request at the end over that at the beginning.
+    pub slowdown: f64,
+    /// What was seen.
+    pub evidence: String,
+}
+
+/// All that a probe found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Findings {
+    /// Every quantity, found or not.
+    #[serde(flatten)]
+    pub values: BTreeMap<Quantity, Finding>,
+    /// Bytes written in all.
+    pub bytes_written: u64,
+    /// Bytes read in all.
+    pub bytes_read: u64,
+    /// Time on the device in seconds, idle time included.
+    pub device_s: f64,
+    /// Whether all that was asked for was measured.
+    pub complete: bool,
+    /// Why the probe ended early.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<String>,
+    /// Whether the card changed its speed meanwhile.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub drift: Vec<Drift>,
+    /// Failed and stalled requests, and what else is worth knowing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// What was measured.
+    pub measured: Evidence,
+}
+
+impl Findings {
+    /// What was found of `quantity`.
+    pub fn get(&self, quantity: Quantity) -> &Finding {
+        self.values
+            .get(&quantity)
+            .unwrap_or_else(|| unreachable!("every quantity is in the findings"))
+    }
+
+    /// The value of `quantity` if there is one.
+    pub fn value(&self, quantity: Quantity) -> Option<Value> {
+        self.get(quantity).value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_the_contract() {
+        let names: Vec<String> = Quantity::ALL.iter().map(|q| q.name()).collect();
+        for name in [
+            "page_bytes",
+            "au_bytes",
+            "open_aus_linear",
+            "open_aus_random",
+            "fat_aus",
+            "best_write_bytes",
+            "best_read_bytes",
+            "read_mb_s",
+            "write_mb_s",
+            "random_read_iops",
+        ] {
+            assert!(names.iter().any(|n| n == name), "{name}");
+        }
+        let mut sorted = Quantity::ALL;
+        sorted.sort();
+        assert_eq!(sorted, Quantity::ALL);
+    }
+
+    #[test]
+    fn null_has_a_reason_and_a_value_has_evidence() {
+        let none = serde_json::to_value(Finding::none("nothing to see")).unwrap();
+        assert_eq!(none["value"], serde_json::Value::Null);
+        assert_eq!(none["reason"], "nothing to see");
+        let some = Finding::of(Value::Whole(4096), 0.9876, "a step");
+        let json = serde_json::to_value(&some).unwrap();
+        assert_eq!(json["value"], 4096);
+        assert_eq!(json["confidence"], 0.988);
+        assert_eq!(serde_json::from_value::<Finding>(json).unwrap(), some);
+    }
+}

@@ -1,0 +1,351 @@
+//! What the writing tests tell.
+
+use crate::evidence::{Evidence, OpenAus, Stage};
+use crate::findings::{Finding, Quantity, Value};
+use crate::infer::{DOUBTFUL, au_bytes, best, limit_of, missing, per_second, round};
+use crate::stats::median;
+use std::collections::BTreeMap;
+use whichfs_units::Bytes;
+
+/// All quantities that take writing, except the AU.
+pub(crate) fn writing(evidence: &Evidence, drifts: bool, values: &mut BTreeMap<Quantity, Finding>) {
+    use Quantity::{
+        BestWriteBytes, CacheBytes, FatAus, FlushUs, OpenAusLinear, OpenAusRandom, OverflowUs,
+        RandomWrite4k, RandomWrite16k, RandomWrite64k, SmallWriteBytes, WriteMbS,
+    };
+    let (size, rate) = match &evidence.writes {
+        Some(streams) => best(streams, drifts, "writing"),
+        None => {
+            let none = missing(evidence, Stage::Writing);
+            (none.clone(), none)
+        }
+    };
+    values.insert(BestWriteBytes, size);
+    values.insert(WriteMbS, rate);
+    let random = [RandomWrite4k, RandomWrite16k, RandomWrite64k];
+    for (quantity, size) in random.into_iter().zip(crate::rates::RANDOM_SIZES) {
+        let test = evidence.random_writes.as_ref();
+        let finding = test.and_then(|test| per_second(test.means.get(&size)?, drifts));
+        let finding = finding.unwrap_or_else(|| missing(evidence, Stage::RandomWrites));
+        values.insert(quantity, finding);
+    }
+    values.insert(OpenAusLinear, open_linear(evidence));
+    values.insert(OpenAusRandom, open_random(evidence));
+    values.insert(OverflowUs, overflow(evidence));
+    values.insert(FatAus, fat(evidence));
+    values.insert(SmallWriteBytes, small(evidence));
+    values.insert(FlushUs, flush(evidence));
+    values.insert(CacheBytes, cache(evidence));
+    discard(evidence, values);
+}
+
+fn open_linear(evidence: &Evidence) -> Finding {
+    let Some(test) = &evidence.open_linear else {
+        return missing(evidence, Stage::OpenLinear);
+    };
+    match limit_of(Some(test)) {
+        Some(limit) => unplaced(evidence, limited(test, limit)),
+        None => unlimited(test, test.filled_up_to),
+    }
+}
+
+/// Where it is not known where AUs begin, one place may have been two AUs.
+fn unplaced(evidence: &Evidence, finding: Finding) -> Finding {
+    match au_bytes(evidence) {
+        Some(_) => finding,
+        None => Finding {
+            confidence: finding.confidence.min(0.85),
+            evidence: format!("{}; it is not known where AUs begin", finding.evidence),
+            ..finding
+        },
+    }
+}
+
+fn open_random(evidence: &Evidence) -> Finding {
+    let of = evidence;
+    let Some(test) = &evidence.open_random else {
+        return missing(evidence, Stage::OpenRandom);
+    };
+    if let Some(limit) = limit_of(Some(test)) {
+        return unplaced(evidence, limited(test, limit));
+    }
+    let linear = evidence.open_linear.as_ref();
+    match limit_of(linear.filter(|linear| linear.copies)) {
+        // All that can be open in order can be so at random: one more is too many anyway.
+        Some(limit) if test.doubt.is_none() && test.free_up_to >= limit => {
+            let alone = test.alone_us.median;
+            let evidence = format!(
+                "{limit} AUs written at random in turns take no longer than one ({alone:.0} µs), \
+                 and no more can be open"
+            );
+            let sure = open_linear_sure(linear.unwrap_or(test)).min(0.97);
+            unplaced(
+                of,
+                Finding::of(Value::Whole(u64::from(limit)), sure, evidence),
+            )
+        }
+        _ => unlimited(test, linear.map_or(0, |linear| linear.filled_up_to)),
+    }
+}
+
+fn limited(test: &OpenAus, limit: u32) -> Finding {
+    let evidence = format!(
+        "with {} AUs in turns a write of {} takes {:.0} ms, with {limit} no longer than with one \
+         ({:.1} ms); {} of 2 parts of the card agree",
+        limit + 1,
+        Bytes(test.block_bytes),
+        test.overflow_us / 1e3,
+        test.alone_us.median / 1e3,
+        test.limits.len().min(2)
+    );
+    let sure = open_linear_sure(test);
+    Finding::of(Value::Whole(u64::from(limit)), sure, evidence)
+}
+
+/// Confidence of a limit: two parts of the card agree, or the copies stand out.
+fn open_linear_sure(test: &OpenAus) -> f64 {
+    let clear = test.overflow_us > 8.0 * test.alone_us.median;
+    match test.limits.len() {
+        // Counted from copies now and then.
+        _ if !test.copies => 0.8,
+        2.. => 0.98,
+        _ if clear => 0.92,
+        _ => 0.85,
+    }
+}
+
+/// A bound from below: `written` AUs that had been written wholly stayed fast.
+fn unlimited(test: &OpenAus, written: u32) -> Finding {
+    if let Some(doubt) = &test.doubt {
+        return Finding::none(doubt.clone());
+    }
+    let proven = test.free_up_to.min(written);
+    if proven < 2 {
+        return Finding::none(format!(
+            "no limit up to {} AUs, which says nothing if they were never written",
+            test.free_up_to
+        ));
+    }
+    let evidence = format!(
+        "no limit up to {} AUs in turns, {written} of them written wholly before",
+        test.free_up_to
+    );
+    Finding::at_least(u64::from(proven), 0.95, evidence)
+}
+
+fn overflow(evidence: &Evidence) -> Finding {
+    let Some(test) = &evidence.open_linear else {
+        return missing(evidence, Stage::OpenLinear);
+    };
+    match limit_of(Some(test)) {
+        Some(limit) => {
+            let evidence = format!(
+                "writes of {} into {} AUs in turns",
+                Bytes(test.block_bytes),
+                limit + 1
+            );
+            Finding::of(Value::Real(round(test.overflow_us)), 0.95, evidence)
+        }
+        None => Finding::none("no limit of open AUs was found"),
+    }
+}
+
+/// The AU by writes, with what reads say beside it; `None` where writes do not tell.
+pub(crate) fn au_by_writes(evidence: &Evidence, by_reads: Option<&Finding>) -> Option<Finding> {
+    let test = evidence.au_by_writes.as_ref()?;
+    let Some(au) = test.au_bytes else {
+        let doubt = test.doubt.clone();
+        return Some(Finding::none(
+            doubt.unwrap_or_else(|| "writes do not tell".into()),
+        ));
+    };
+    let pairs = format!(
+        "{} of {} pairs of writes lie in one AU or in two as AUs of {} have it",
+        test.agree,
+        test.agree + test.disagree,
+        Bytes(au)
+    );
+    let reads = by_reads.and_then(|finding| Some((finding.value?.whole(), finding)));
+    Some(match reads {
+        Some((bytes, finding)) if bytes == au => {
+            let evidence = format!("{pairs}; {}", finding.evidence);
+            Finding::of(Value::Whole(au), 0.99, evidence)
+        }
+        Some((bytes, _)) => {
+            let evidence = format!("{pairs}; reads show a step at {}", Bytes(bytes));
+            Finding::of(Value::Whole(au), 0.92, evidence)
+        }
+        None => Finding::of(
+            Value::Whole(au),
+            0.96,
+            format!("{pairs}; reads do not show it"),
+        ),
+    })
+}
+
+fn fat(evidence: &Evidence) -> Finding {
+    let Some(test) = &evidence.fat else {
+        return missing(evidence, Stage::FatRegion);
+    };
+    let leading = test.different.iter().take_while(|other| **other).count();
+    if test.different[leading..].iter().any(|other| *other) {
+        let which: Vec<String> = (0..)
+            .zip(&test.different)
+            .filter(|(_, other)| **other)
+            .map(|(at, _): (u32, _)| at.to_string())
+            .collect();
+        return Finding::none(format!(
+            "AUs {} differ from the others, which is no region at the beginning",
+            which.join(", ")
+        ));
+    }
+    if leading == test.different.len() {
+        return Finding::none(format!("all of the first {leading} AUs differ from others"));
+    }
+    let times: Vec<String> = test
+        .first_us
+        .iter()
+        .map(|centre| format!("{:.1}", centre.median / 1e3))
+        .collect();
+    let how = if test.by_copies {
+        "written in turns with as many others as can be open"
+    } else {
+        "written in order"
+    };
+    let evidence = format!(
+        "the first AUs, {how}, take {} ms a write, others {:.1} ms",
+        times.join(", "),
+        test.other_us.median / 1e3
+    );
+    // Rates may agree by chance where the mapping does not.
+    let sure = if test.by_copies { 0.97 } else { 0.85 };
+    Finding::of(Value::Whole(leading as u64), sure, evidence)
+}
+
+fn small(evidence: &Evidence) -> Finding {
+    let Some(test) = &evidence.small_writes else {
+        return missing(evidence, Stage::SmallWrites);
+    };
+    let copies: Vec<(u64, bool)> = test
+        .iter()
+        .filter(|(_, (writes, _, _))| *writes > 0)
+        .map(|(size, (writes, slow, _))| (*size, slow * 2 > *writes))
+        .collect();
+    let told: Vec<String> = test
+        .iter()
+        .map(|(size, (writes, slow, _))| format!("{} {slow} of {writes}", Bytes(*size)))
+        .collect();
+    let evidence = format!(
+        "writes that copied an AU, with one AU too many in use: {}",
+        told.join(", ")
+    );
+    let least = copies.iter().position(|(_, copies)| *copies);
+    match least {
+        Some(at) if copies[at..].iter().any(|(_, copies)| !copies) => Finding::none(format!(
+            "{evidence}: neither all small sizes nor none of them"
+        )),
+        Some(0) => Finding::of(Value::Whole(0), 0.95, evidence),
+        Some(at) => Finding::of(Value::Whole(copies[at].0), 0.95, evidence),
+        None => Finding::none(format!("{evidence}: the bound is above them")),
+    }
+}
+
+fn flush(evidence: &Evidence) -> Finding {
+    let Some(test) = &evidence.flush else {
+        return missing(evidence, Stage::Flush);
+    };
+    if !test.supported || test.after_write_us.count == 0 {
+        return Finding::none("the device does not know flush");
+    }
+    let text = format!(
+        "{:.0} µs after a write of 4 KiB ({:.0} µs), {:.0} µs with nothing to do",
+        test.after_write_us.median, test.write_us.median, test.idle_us.median
+    );
+    Finding::of(Value::Real(round(test.after_write_us.median)), 0.95, text)
+}
+
+fn cache(evidence: &Evidence) -> Finding {
+    let Some(test) = &evidence.cache else {
+        return missing(evidence, Stage::Cache);
+    };
+    // The first is coarse, and nothing if no fine one agrees.
+    let fine: Vec<f64> = test.sizes.iter().skip(1).map(|size| *size as f64).collect();
+    if let Some(bytes) = median(&fine) {
+        let spread = fine
+            .iter()
+            .map(|f| (f / bytes - 1.0).abs())
+            .fold(0.0, f64::max);
+        let sure = if fine.len() == 2 && spread < 0.1 {
+            0.95
+        } else {
+            DOUBTFUL
+        };
+        let text = format!(
+            "after a rest, {} are written fast and what follows slower, in {} of 3 bursts",
+            Bytes(bytes as u64),
+            test.sizes.len()
+        );
+        return Finding::of(Value::Whole(bytes.round() as u64), sure, text);
+    }
+    let flushes = evidence.flush.as_ref();
+    if flushes.is_some_and(|flush| {
+        flush.supported && flush.after_write_us.median > 0.5 * flush.write_us.median
+    }) {
+        return Finding::none(format!(
+            "a flush costs something, so there is a cache, but bursts up to {} see no end of it",
+            Bytes(test.none_up_to)
+        ));
+    }
+    let longest = test
+        .bursts
+        .iter()
+        .map(|(size, times)| size * times.len() as u64);
+    let Some(longest) = longest.max() else {
+        return Finding::none("the budget left nothing for it");
+    };
+    let text = format!(
+        "after a rest, the first writes take as long as the last, in bursts up to {}",
+        Bytes(longest)
+    );
+    Finding::of(Value::Whole(0), 0.9, text)
+}
+
+fn discard(evidence: &Evidence, values: &mut BTreeMap<Quantity, Finding>) {
+    use Quantity::{DiscardSpeedup, DiscardUs};
+    let Some(test) = &evidence.discard else {
+        let none = missing(evidence, Stage::Discard);
+        values.insert(DiscardUs, none.clone());
+        values.insert(DiscardSpeedup, none);
+        return;
+    };
+    let (before, after) = (sum(&test.before_us), sum(&test.after_us));
+    let cost = format!(
+        "{} discards of {}",
+        test.discard_us.count,
+        Bytes(test.bytes)
+    );
+    values.insert(
+        DiscardUs,
+        match test.discard_us.count {
+            0 => Finding::none("no discard succeeded"),
+            _ => Finding::of(Value::Real(round(test.discard_us.median)), 0.9, cost),
+        },
+    );
+    let speedup = match test.after_us.len() {
+        0 => Finding::none("no write succeeded"),
+        count => {
+            let text = format!(
+                "{count} first writes into AUs with data took {:.1} ms in all, into discarded \
+                 ones {:.1} ms",
+                before / 1e3,
+                after / 1e3
+            );
+            Finding::of(Value::Real(round(before / after.max(1e-9))), 0.9, text)
+        }
+    };
+    values.insert(DiscardSpeedup, speedup);
+}
+
+fn sum(times: &[f64]) -> f64 {
+    times.iter().sum()
+}

@@ -1,0 +1,42 @@
+//! A card's geometry and speed from timings: design of experiments, inference, confidence.
+//!
+//! [`probe`] measures on anything that is a [`whichfs_curves::Device`]; [`infer`] turns what
+//! was measured into [`Findings`]; [`interpret`] does so for a saved flashbench output. Each
+//! value has a confidence and its evidence, or there is none and a reason.
+//! Pure: no clock, no entropy, no I/O; equal calls on equal devices give equal answers.
+
+mod align;
+mod au_writes;
+mod bench;
+mod cache;
+mod capacity;
+mod evidence;
+mod findings;
+mod first_aus;
+mod infer;
+mod infer_writes;
+mod interpret;
+mod open_aus;
+mod options;
+mod places;
+mod plot;
+mod probe;
+mod profile;
+mod rates;
+mod stats;
+mod steps;
+mod svg;
+
+pub use capacity::{CapacityOptions, CapacityReport, Honesty, capacity};
+pub use evidence::*;
+pub use findings::{CONFIDENT, Drift, Finding, Findings, Quantity, Value};
+pub use infer::infer;
+pub use interpret::interpret;
+pub use options::{Budget, Options, Progress, Silent, Step, Writing};
+pub use plot::plot;
+pub use probe::{probe, resume};
+pub use stats::Centre;
+pub use steps::Rise;
+pub use svg::svg;
+/// What `flashbench -a` would print of these curves, digit by digit.
+pub use whichfs_curves::logs::align_text as flashbench_compatible;

@@ -1,0 +1,66 @@
+//! Where on the card tests take place: random, in different AUs, in a known part.
+
+use crate::bench::Bench;
+use whichfs_units::MIB;
+
+/// The first bytes of a card are left to the test of the FAT region: 64 MiB, or a sixteenth
+/// of a small card.
+pub(crate) fn lead_bytes(capacity: u64) -> u64 {
+    (64 * MIB).min(capacity / 16)
+}
+
+/// Distances that are multiples of every usual AU, greatest first.
+const STRIDES: [u64; 4] = [192 * MIB, 96 * MIB, 48 * MIB, 24 * MIB];
+/// Multiples of a known AU that are tried as a distance: neighbours may belong together.
+const SPACINGS: [u64; 4] = [12, 6, 3, 1];
+/// Places of one region that a distance should leave.
+const PLACES: u64 = 24;
+
+/// Distance at which places lie in different AUs and at the beginning of one.
+pub(crate) fn stride(capacity: u64, au_bytes: Option<u64>) -> u64 {
+    let region = capacity / 2;
+    match au_bytes {
+        Some(au) => {
+            let fits = |spacing: &&u64| region / (**spacing * au) >= PLACES;
+            au * SPACINGS.iter().find(fits).copied().unwrap_or(1)
+        }
+        None => {
+            let fits = |stride: &&u64| region / **stride >= PLACES;
+            STRIDES.iter().find(fits).copied().unwrap_or(24 * MIB)
+        }
+    }
+}
+
+/// Multiples of `stride` in one half of the card (0 or 1), in random order.
+pub(crate) fn bases(bench: &mut Bench, stride: u64, region: u32) -> Vec<u64> {
+    let half = bench.capacity / 2;
+    let (from, to) = match region {
+        0 => (lead_bytes(bench.capacity), half),
+        _ => (half, bench.capacity),
+    };
+    let mut bases: Vec<u64> = (from.div_ceil(stride)..to / stride)
+        .map(|at| at * stride)
+        .collect();
+    bench.rng.shuffle(&mut bases);
+    bases
+}
+
+/// A random beginning of a stream of `length` in one half of the card.
+pub(crate) fn stream_base(
+    bench: &mut Bench,
+    region: u32,
+    length: u64,
+    au_bytes: Option<u64>,
+) -> Option<u64> {
+    let unit = au_bytes.unwrap_or(if bench.capacity >= 1024 * MIB {
+        192 * MIB
+    } else {
+        8 * MIB
+    });
+    let end = match region {
+        0 => bench.capacity / 2,
+        _ => bench.capacity,
+    };
+    let bases = bases(bench, unit, region);
+    bases.into_iter().find(|base| base + length <= end)
+}

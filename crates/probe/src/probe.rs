@@ -1,0 +1,195 @@
+//! The probe: stage after stage on one device, with all that was measured as its state.
+
+use crate::bench::{Bench, Halt};
+use crate::evidence::{Evidence, OpenAus, Sentinel, Stage};
+use crate::findings::Findings;
+use crate::infer::{au_by_reads, au_bytes, infer, limit_of};
+use crate::open_aus::{self, BLOCK, Order};
+use crate::options::{Options, Progress, Writing};
+use crate::rates::{self, Direction};
+use crate::{align, au_writes, cache, first_aus, places, stats};
+use whichfs_curves::Device;
+
+/// Probes `device`. Whatever happens, the findings say what is known and why the rest is not.
+pub fn probe(device: &mut dyn Device, options: &Options, progress: &mut dyn Progress) -> Findings {
+    let state = Evidence {
+        options: *options,
+        ..Evidence::default()
+    };
+    resume(device, state, progress)
+}
+
+/// Goes on from what [`Progress::checkpoint`] was given: finished stages are not repeated,
+/// those without a result are tried again. Options are those of the first part, except that
+/// the caller may have changed them in `state`. A state of a device of another size is not
+/// used.
+pub fn resume(device: &mut dyn Device, state: Evidence, progress: &mut dyn Progress) -> Findings {
+    let capacity = device.capacity_bytes();
+    let mut evidence = state;
+    if evidence.capacity_bytes != capacity {
+        let other = evidence.capacity_bytes;
+        evidence = Evidence {
+            capacity_bytes: capacity,
+            options: evidence.options,
+            ..Evidence::default()
+        };
+        if other != 0 {
+            let event = format!("the stored state is of a device of {other} bytes: begun anew");
+            evidence.events.push(event);
+        }
+    }
+    evidence.ended = None;
+    evidence.failed.clear();
+    let mut bench = Bench::new(device, progress, &evidence);
+    let stages = planned(&evidence);
+    let all: u32 = stages.iter().map(|stage| stage.2).sum::<u32>().max(1);
+    let mut before = 0;
+    for (stage, doing, weight) in stages {
+        let share = |work: u32| f64::from(work) / f64::from(all);
+        let (from, to) = (share(before), share(before + weight));
+        before += weight;
+        if evidence.done.contains(&stage) {
+            continue;
+        }
+        bench.begin(&format!("{stage:?}"), doing, (from, to));
+        let outcome = run(&mut bench, stage, &mut evidence);
+        bench.release();
+        evidence.spent = bench.spent;
+        evidence.events.clone_from(&bench.events);
+        evidence.read_sentinels.clone_from(&bench.read_sentinels);
+        match outcome {
+            Ok(()) => evidence.done.push(stage),
+            Err(Halt::Stage(reason)) => {
+                evidence.failed.insert(stage, reason);
+            }
+            Err(Halt::Probe(reason)) => {
+                evidence.ended = Some(format!("{doing}: {reason}"));
+                bench.checkpoint(&evidence);
+                break;
+            }
+        }
+        bench.checkpoint(&evidence);
+    }
+    bench.tell(1.0);
+    infer(&evidence)
+}
+
+/// Stages that this probe may run.
+fn planned(evidence: &Evidence) -> Vec<(Stage, &'static str, u32)> {
+    let writing = evidence.options.writing != Writing::Never;
+    let stages = Stage::ALL.into_iter();
+    stages
+        .filter(|(stage, _, _)| writing || !stage.writes())
+        .collect()
+}
+
+/// Runs one stage and stores its result.
+fn run(bench: &mut Bench, stage: Stage, evidence: &mut Evidence) -> Result<(), Halt> {
+    bench.look()?;
+    let au = au_bytes(evidence);
+    match stage {
+        Stage::Align => evidence.align = Some(align::measure(bench)?),
+        Stage::Reading => {
+            evidence.reads = Some(rates::streams(bench, Direction::Read, au, None)?);
+            evidence.random_reads = Some(rates::at_random(bench, Direction::Read, 10.0)?);
+        }
+        Stage::Flush => evidence.flush = Some(rates::flush(bench)?),
+        Stage::Writing => {
+            let flush = evidence.flush.as_ref();
+            evidence.writes = Some(rates::streams(bench, Direction::Write, au, flush)?);
+            write_sentinel(bench, evidence)?;
+        }
+        Stage::OpenLinear => {
+            let result = open_aus::measure(bench, Order::Linear, au, None, write_rate(evidence))?;
+            evidence.open_linear = Some(result);
+        }
+        Stage::OpenRandom => {
+            let linear = evidence.open_linear.as_ref();
+            let result = open_aus::measure(bench, Order::Random, au, linear, write_rate(evidence))?;
+            evidence.open_random = Some(result);
+        }
+        Stage::AuByWrites => {
+            let (linear, _) = limited(evidence)?;
+            let random = evidence.open_random.as_ref();
+            let random = random.map_or(1, |random| match random.limits.first() {
+                Some(limit) => *limit,
+                None => random.free_up_to,
+            });
+            let supposed = au_by_reads(evidence);
+            let result = au_writes::measure(bench, linear, random, supposed)?;
+            evidence.au_by_writes = Some(result);
+        }
+        Stage::FatRegion => {
+            let linear = evidence.open_linear.as_ref();
+            let linear = linear.ok_or_else(|| Halt::Stage("open AUs are not known".into()))?;
+            let limit = limit_of(Some(linear)).filter(|_| linear.copies);
+            let au = match (au, limit) {
+                (Some(au), _) => au,
+                (None, None) => 4 << 20,
+                (None, Some(_)) => return Err(Halt::Stage("the AU is not known".into())),
+            };
+            evidence.fat = Some(first_aus::fat_region(bench, au, linear, limit)?);
+        }
+        Stage::SmallWrites => {
+            let (linear, limit) = limited(evidence)?;
+            let result = first_aus::small_writes(bench, au, linear, limit)?;
+            evidence.small_writes = Some(result);
+        }
+        Stage::RandomWrites => {
+            let result = rates::at_random(bench, Direction::Write, 10.0)?;
+            evidence.random_writes = Some(result);
+        }
+        Stage::Cache => evidence.cache = Some(cache::cache(bench)?),
+        Stage::Discard => {
+            write_sentinel(bench, evidence)?;
+            if evidence.options.writing == Writing::Preserve {
+                let reason = "a discard would lose data that are to be kept";
+                return Err(Halt::Stage(reason.into()));
+            }
+            let limit = limit_of(evidence.open_linear.as_ref());
+            evidence.discard = Some(cache::discard(bench, au, limit)?);
+        }
+    }
+    Ok(())
+}
+
+/// The open AUs of a card that has a limit, beyond which it copies AUs.
+fn limited(evidence: &Evidence) -> Result<(&OpenAus, u32), Halt> {
+    let linear = evidence.open_linear.as_ref();
+    if linear.is_some_and(|linear| !linear.copies) {
+        let reason = "one AU too many costs less than a copy of it, so writes do not tell";
+        return Err(Halt::Stage(reason.into()));
+    }
+    let known = linear.and_then(|linear| Some((linear, limit_of(Some(linear))?)));
+    known.ok_or_else(|| Halt::Stage("no limit of open AUs was found, which this test needs".into()))
+}
+
+/// Rate of writing in order, in bytes a second.
+fn write_rate(evidence: &Evidence) -> Option<f64> {
+    let rates = evidence.writes.as_ref()?.rates.values().next_back()?;
+    stats::median(rates)
+}
+
+/// Writes in order at a fresh place: the same at different times tells drift.
+fn write_sentinel(bench: &mut Bench, evidence: &mut Evidence) -> Result<(), Halt> {
+    const WRITES: u64 = 12;
+    const LEAD: u64 = 3;
+    let length = (WRITES + LEAD) * BLOCK;
+    let Some(base) = places::stream_base(bench, 1, length, au_bytes(evidence)) else {
+        return Ok(());
+    };
+    bench.hold(base, length)?;
+    let mut times = Vec::new();
+    for at in 0..WRITES + LEAD {
+        let us = bench.write_through(base + at * BLOCK, BLOCK)?;
+        if at >= LEAD {
+            times.extend(us);
+        }
+    }
+    bench.release();
+    if let Some(us) = stats::median(&times) {
+        let at_s = bench.spent.device.as_secs_f64();
+        evidence.write_sentinels.push(Sentinel { at_s, us });
+    }
+    Ok(())
+}

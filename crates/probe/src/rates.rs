@@ -1,0 +1,261 @@
+//! Rates of reading and writing: in order by request size, and at random places.
+//!
+//! Sizes are mixed within one stream through a region of the card, in random order, so that
+//! a card that slows down meanwhile slows all sizes alike, and a stream stays in order as a
+//! file copied by dd does. Two regions are measured: zones may differ.
+
+use crate::bench::{Bench, Halt, REQUEST_MAX};
+use crate::evidence::{FlushTest, RandomTimes, Streams};
+use crate::places;
+use crate::stats::{Centre, median, quantile};
+use std::collections::BTreeMap;
+use whichfs_units::{KIB, MIB};
+
+/// Times longer than this many medians are lost samples where they are rare.
+const OUTLIER: f64 = 3.0;
+/// Sizes of requests at random places.
+pub(crate) const RANDOM_SIZES: [u64; 3] = [4 * KIB, 16 * KIB, 64 * KIB];
+/// Bytes of each size where there is a cache: some times as much as it may hold.
+const CACHED: u64 = 6 * MIB;
+/// From this size on writes may be mixed.
+const LARGE: u64 = 64 * KIB;
+/// Bytes of the write that wakes up a place before a stream is timed.
+const LEAD: u64 = 64 * KIB;
+
+/// Reads or writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Read,
+    Write,
+}
+
+/// Rates of streams in two regions; writes are flushed where that means something.
+pub(crate) fn streams(
+    bench: &mut Bench,
+    direction: Direction,
+    au_bytes: Option<u64>,
+    flush: Option<&FlushTest>,
+) -> Result<Streams, Halt> {
+    let mut result = Streams::default();
+    let buffered = direction == Direction::Write && flush.is_some_and(FlushTest::matters);
+    for region in 0..2 {
+        let groups = groups(bench, direction, buffered.then_some(CACHED));
+        let length: u64 = groups.iter().map(|(size, count)| size * count).sum();
+        let base = places::stream_base(bench, region, length + LEAD * 3, au_bytes);
+        let Some(base) = base else {
+            return Err(Halt::Stage("the device is too small for this test".into()));
+        };
+        let mut at = base;
+        if direction == Direction::Write {
+            bench.hold(base, length + LEAD * 3)?;
+            for _ in 0..3 {
+                bench.write(at, LEAD)?;
+                at += LEAD;
+            }
+        }
+        let total = groups.len() as f64;
+        let mut times: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+        for (done, (size, count)) in groups.into_iter().enumerate() {
+            bench.tell((f64::from(region) + done as f64 / total) / 2.0);
+            let each = group(bench, direction, at, size, count, flush)?;
+            times.entry(size).or_default().extend(each);
+            at += size * count;
+        }
+        bench.release();
+        for (size, times) in times.into_iter().filter(|(_, times)| !times.is_empty()) {
+            let rate = size as f64 / usual(&times) * 1e6;
+            result.rates.entry(size).or_default().push(rate);
+        }
+    }
+    Ok(result)
+}
+
+/// Requests of each size, in random order: enough of them to average, few bytes, but
+/// `at_least` so many that a cache does not decide.
+fn groups(bench: &mut Bench, direction: Direction, at_least: Option<u64>) -> Vec<(u64, u64)> {
+    let mut groups = Vec::new();
+    let mut size = 4 * KIB;
+    while size <= REQUEST_MAX {
+        if let Some(bytes) = at_least {
+            groups.push((size, (bytes / size).max(2)));
+            size *= 2;
+            continue;
+        }
+        let bytes = (192 * KIB).max(match size {
+            s if s <= 64 * KIB => s,
+            s if s <= MIB => 3 * s,
+            s => 2 * s,
+        });
+        // Two halves of it at different times.
+        let count = bytes / size;
+        groups.push((size, count.div_ceil(2)));
+        groups.push((size, count - count.div_ceil(2)));
+        size *= 2;
+    }
+    groups.retain(|(_, count)| *count > 0);
+    bench.rng.shuffle(&mut groups);
+    if direction == Direction::Write {
+        // Cards with a small-write area take small writes out of the stream, which leaves
+        // gaps for the others: they come last, the smallest at the end.
+        groups.sort_by_key(|(size, _)| std::cmp::Reverse((*size).min(LARGE)));
+    }
+    groups
+}
+
+/// Times of `count` requests in order, in microseconds, each with its share of the flush
+/// that makes them durable.
+fn group(
+    bench: &mut Bench,
+    direction: Direction,
+    base: u64,
+    size: u64,
+    count: u64,
+    flush: Option<&FlushTest>,
+) -> Result<Vec<f64>, Halt> {
+    let cached = flush.filter(|test| direction == Direction::Write && test.matters());
+    if cached.is_some() {
+        bench.flush()?;
+    }
+    let mut times = Vec::new();
+    for at in 0..count {
+        let offset = base + at * size;
+        times.extend(match direction {
+            Direction::Read => bench.read(offset, size)?,
+            Direction::Write => bench.write(offset, size)?,
+        });
+    }
+    if let Some(test) = cached {
+        let us = bench.flush()?.unwrap_or(0.0);
+        let share = (us - test.idle_us.median).max(0.0) / count as f64;
+        let mean = times.iter().sum::<f64>() / count as f64 + share;
+        // What a cache takes in at once says nothing by itself: only the sum does.
+        if share > 0.1 * mean {
+            times.fill(mean);
+        }
+    }
+    Ok(times)
+}
+
+/// Time of one request of a stream: the mean of many, the middle of few.
+fn usual(times: &[f64]) -> f64 {
+    if times.len() > 6 {
+        return without_outliers(times);
+    }
+    let mut sorted = times.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    // Of an even number the lower: what goes wrong takes longer.
+    sorted[(sorted.len() - 1) / 2]
+}
+
+/// Mean without values far above the median, where these are rare.
+fn without_outliers(times: &[f64]) -> f64 {
+    let bound = OUTLIER * median(times).unwrap_or(0.0);
+    let kept: Vec<f64> = times.iter().copied().filter(|us| *us <= bound).collect();
+    let lost = times.len() - kept.len();
+    let used = if lost * 10 <= times.len() {
+        &kept
+    } else {
+        times
+    };
+    used.iter().sum::<f64>() / used.len().max(1) as f64
+}
+
+/// Times at random places of the whole card, each size until its mean is known to 4 %, or
+/// `seconds` are over.
+pub(crate) fn at_random(
+    bench: &mut Bench,
+    direction: Direction,
+    seconds: f64,
+) -> Result<RandomTimes, Halt> {
+    /// Requests of each size at least and at most.
+    const COUNT: (usize, usize) = (6, 64);
+    const PRECISION: f64 = 0.04;
+    let mut times: BTreeMap<u64, Vec<f64>> = RANDOM_SIZES.map(|size| (size, Vec::new())).into();
+    let began = bench.spent.device.as_secs_f64();
+    for round in 0..COUNT.1 {
+        let mut sizes = RANDOM_SIZES;
+        bench.rng.shuffle(&mut sizes);
+        for size in sizes {
+            let offset = bench.rng.below(bench.capacity / size) * size;
+            let time = match direction {
+                Direction::Read => bench.read(offset, size)?,
+                Direction::Write => {
+                    bench.hold(offset, size)?;
+                    bench.write_through(offset, size)?
+                }
+            };
+            bench.release();
+            times.entry(size).or_default().extend(time);
+        }
+        bench.tell(round as f64 / COUNT.1 as f64);
+        let known = times.values().all(|times| {
+            let (mean, error) = mean_of(times);
+            times.len() >= COUNT.0 && error <= PRECISION * mean
+        });
+        // Reads cost next to nothing: more of them.
+        let few = direction == Direction::Read && round < COUNT.1 * 3 / 4;
+        let spent = bench.spent.device.as_secs_f64() - began;
+        if (known && !few) || (round >= COUNT.0 && spent > seconds) {
+            break;
+        }
+    }
+    times.retain(|_, times| times.len() >= 3);
+    let spread = |times: &[f64]| {
+        let at = |q| quantile(times, q).unwrap_or(0.0);
+        (at(0.92) - at(0.08)) / at(0.5).max(1e-9)
+    };
+    Ok(RandomTimes {
+        spreads: times.iter().map(|(s, t)| (*s, spread(t))).collect(),
+        means: times
+            .into_iter()
+            .map(|(size, times)| {
+                let (mean, error) = mean_of(&times);
+                (size, (mean, error, times.len()))
+            })
+            .collect(),
+    })
+}
+
+/// Mean without rare outliers and its standard error.
+fn mean_of(times: &[f64]) -> (f64, f64) {
+    let mean = without_outliers(times);
+    let bound = OUTLIER * median(times).unwrap_or(0.0);
+    let kept: Vec<f64> = times.iter().copied().filter(|us| *us <= bound).collect();
+    let used = if (times.len() - kept.len()) * 10 <= times.len() {
+        &kept[..]
+    } else {
+        times
+    };
+    let squares: f64 = used.iter().map(|us| (us - mean).powi(2)).sum();
+    let count = used.len().max(2) as f64;
+    (mean, (squares / (count - 1.0) / count).sqrt())
+}
+
+/// What a flush costs, with nothing to do and after a small write.
+pub(crate) fn flush(bench: &mut Bench) -> Result<FlushTest, Halt> {
+    const COUNT: u64 = 10;
+    const BYTES: u64 = 4 * KIB;
+    let Some(base) = places::stream_base(bench, 1, 2 * COUNT * BYTES, None) else {
+        return Err(Halt::Stage("the device is too small for this test".into()));
+    };
+    bench.hold(base, 2 * COUNT * BYTES)?;
+    let (mut idle, mut after, mut write) = (Vec::new(), Vec::new(), Vec::new());
+    // The first write opens the place.
+    bench.write(base, BYTES)?;
+    let supported = bench.flush()?.is_some();
+    for at in 1..=COUNT {
+        write.extend(bench.write(base + at * BYTES, BYTES)?);
+        after.extend(bench.flush()?);
+        idle.extend(bench.flush()?);
+    }
+    bench.release();
+    if write.len() < 4 {
+        return Err(Halt::Stage("too many writes failed".into()));
+    }
+    Ok(FlushTest {
+        supported,
+        idle_us: Centre::of(&idle),
+        after_write_us: Centre::of(&after),
+        write_us: Centre::of(&write),
+    })
+}

@@ -1,0 +1,208 @@
+//! How often the probe is right, and how often wrong though sure, on random cards with the
+//! noise of real ones.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use support::cards::{Sizes, Specimen, specimen, spread};
+use support::noisy::{Drift, Halves, Noise, Noisy, Shifted};
+use support::score::{Grade, JUDGED, Summary, Truth, grade};
+use whichfs_card::Family;
+use whichfs_curves::Device;
+use whichfs_probe::{Findings, Options, Quantity, Silent, Writing, probe};
+use whichfs_units::{MIB, Rng};
+
+/// Noise of a random card.
+fn noise(rng: &mut Rng) -> Noise {
+    Noise {
+        positional: spread(rng, 0.003, 0.037),
+        each: spread(rng, 0.002, 0.015),
+        write: spread(rng, 0.01, 0.06),
+        tail_permille: rng.below(15),
+    }
+}
+
+fn options(seed: u64) -> Options {
+    Options {
+        seed,
+        writing: Writing::Destroy,
+        ..Options::default()
+    }
+}
+
+fn run(device: &mut dyn Device, seed: u64) -> Findings {
+    probe(device, &options(seed), &mut Silent)
+}
+
+/// Judges one card and says what was not right.
+fn judge(
+    truths: &[Truth],
+    findings: &Findings,
+    slower: (f64, f64),
+    what: &str,
+    summary: &mut Summary,
+) {
+    for quantity in JUDGED {
+        if !truths.iter().all(|truth| truth.applies(quantity)) {
+            continue;
+        }
+        let grade = grade(truths, quantity, findings, slower);
+        summary.add(quantity, grade);
+        if std::env::var_os("PROBE_VERBOSE").is_some() && grade != Grade::Right {
+            let finding = findings.get(quantity);
+            println!("{what}: {} {grade:?}: {finding:?}", quantity.name());
+        }
+    }
+}
+
+fn family_of(seed: u64) -> Family {
+    match seed % 8 {
+        0 | 2 | 4 => Family::LogBlock,
+        6 => Family::UpdateBlock,
+        _ => Family::PageMap,
+    }
+}
+
+/// A card of a family, with noise.
+fn inside(seed: u64, giga_max: u64, summary: &mut Summary) {
+    let card = specimen(seed, family_of(seed), Sizes::Usual, giga_max);
+    let mut rng = Rng::named(seed, "noise of the card");
+    let noise = noise(&mut rng);
+    let mut device = Noisy::new(card.device(), noise, Drift::None, seed);
+    let findings = run(&mut device, seed);
+    let what = format!("seed {seed} {} {noise:?}", brief(&card));
+    judge(&[Truth::of(&card)], &findings, (1.0, 1.0), &what, summary);
+}
+
+fn brief(card: &Specimen) -> String {
+    let figures = [
+        "geometry.page_bytes",
+        "geometry.au_bytes",
+        "geometry.open_aus_linear",
+        "geometry.open_aus_random",
+        "read.first_page_us",
+        "read.next_page_us",
+        "read.au_step_us",
+        "fat.aus",
+        "log_block.small_write_bytes",
+        "cache.bytes",
+    ];
+    let values: Vec<String> = figures.iter().map(|f| card.figure(f).to_string()).collect();
+    format!(
+        "{:?} used {} {}",
+        card.profile.family(),
+        card.used,
+        values.join(" ")
+    )
+}
+
+/// A card outside of every family.
+fn outside(seed: u64, giga_max: u64, summary: &mut Summary) {
+    let mut rng = Rng::named(seed, "outside");
+    let noise = noise(&mut rng);
+    let card = |sizes| specimen(seed, family_of(seed / 4), sizes, giga_max);
+    let what = format!("outside seed {seed} kind {}", seed % 4);
+    let mut slower = (1.0, 1.0);
+    let (findings, truths) = match seed % 4 {
+        0 => {
+            let low = card(Sizes::Usual);
+            let high = specimen(seed + 77, family_of(seed / 8), Sizes::Usual, giga_max);
+            let halves = Halves {
+                low: low.device(),
+                high: high.device(),
+            };
+            let mut device = Noisy::new(halves, noise, Drift::None, seed);
+            let what = format!("{what} {} | {}", brief(&low), brief(&high));
+            let findings = run(&mut device, seed);
+            let truths = vec![Truth::of(&low), Truth::of(&high)];
+            judge(&truths, &findings, slower, &what, summary);
+            return;
+        }
+        1 => {
+            let card = card(Sizes::Usual);
+            let factor = spread(&mut rng, 1.15, 2.5);
+            let at = spread(&mut rng, 2.0, 30.0);
+            let drift = if rng.ratio(1, 2) {
+                Drift::Ramp(2.0 * at, factor)
+            } else {
+                Drift::Jump(at, factor)
+            };
+            slower = (1.0, factor);
+            let mut device = Noisy::new(card.device(), noise, drift, seed);
+            (run(&mut device, seed), vec![Truth::of(&card)])
+        }
+        2 => {
+            let card = card(Sizes::Unseen);
+            let mut device = Noisy::new(card.device(), noise, Drift::None, seed);
+            (run(&mut device, seed), vec![Truth::of(&card)])
+        }
+        _ => {
+            let card = card(Sizes::Usual);
+            let by = (1 + rng.below(7)) * MIB / 4;
+            let shifted = || Shifted {
+                inner: card.device(),
+                by,
+            };
+            let mut device = Noisy::new(shifted(), noise, Drift::None, seed);
+            (
+                run(&mut device, seed),
+                vec![Truth::seen(&card, by, shifted)],
+            )
+        }
+    };
+    judge(&truths, &findings, slower, &what, summary);
+}
+
+/// Probes `cards` cards, a third of them outside of the families, and holds the goals.
+fn measure(cards: u64, first_seed: u64, giga_max: u64) {
+    let (mut families, mut others) = (Summary::default(), Summary::default());
+    for at in 0..cards {
+        let seed = first_seed + at;
+        if at % 3 == 2 {
+            outside(seed, giga_max, &mut others);
+        } else {
+            inside(seed, giga_max, &mut families);
+        }
+    }
+    families.print(&format!("{} cards of the families", cards - cards / 3));
+    others.print(&format!("{} cards outside of them", cards / 3));
+    let wrong = families.count(None, Some(Grade::Wrong)) + others.count(None, Some(Grade::Wrong));
+    let all = families.count(None, None) + others.count(None, None);
+    let right = families.share(None, Grade::Right);
+    println!(
+        "{:.2} % right on the families; {wrong} of {all} ({:.2} %) wrong though sure",
+        100.0 * right,
+        100.0 * f64::from(wrong) / f64::from(all)
+    );
+    assert!(right >= 0.97, "{right} right on the families");
+    assert!(
+        f64::from(wrong) <= 0.01 * f64::from(all),
+        "{wrong} of {all} wrong though sure"
+    );
+}
+
+#[test]
+fn sixty_random_cards_are_read_right() {
+    measure(60, 1_000, 4);
+}
+
+/// For `make soak`: the full count, with large cards too.
+#[test]
+#[ignore = "the full count takes a minute: make soak"]
+fn soak_450_random_cards_are_read_right() {
+    let first = std::env::var("PROBE_SEED").map_or(50_000, |seed| seed.parse().unwrap());
+    measure(450, first, 32);
+}
+
+#[test]
+fn a_fresh_card_is_not_said_to_have_no_limit() {
+    let mut card = specimen(2, Family::LogBlock, Sizes::Usual, 2);
+    card.used = false;
+    let findings = run(&mut card.device(), 5);
+    let truth = Truth::of(&card);
+    let linear = findings.get(Quantity::OpenAusLinear);
+    assert!(
+        truth.agrees(Quantity::OpenAusLinear, linear, (1.0, 1.0)),
+        "{linear:?}"
+    );
+}

@@ -1,0 +1,327 @@
+//! What the probe reports when the device fails, stalls, slows down or is not to be written.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use support::faulty::{Fault, Faulty, Liar, Lie};
+use support::noisy::{Drift, Noise, Noisy};
+use whichfs_card::{Card, Profile, builtin};
+use whichfs_curves::{Device, Modelled};
+use whichfs_probe::{
+    Budget, Evidence, Findings, Options, Progress, Quantity, Silent, Stage, Step, Writing, plot,
+    probe, resume, svg,
+};
+use whichfs_units::Nanos;
+
+fn profile(name: &str) -> Profile {
+    let (name, text) = builtin()
+        .iter()
+        .find(|(n, _)| n.contains(name))
+        .copied()
+        .unwrap();
+    Profile::parse(name, text).unwrap()
+}
+
+fn card(name: &str) -> Modelled {
+    let profile = profile(name);
+    Modelled::new(Card::used(&profile, 1), profile.capacity_bytes())
+}
+
+fn options(writing: Writing) -> Options {
+    Options {
+        seed: 11,
+        writing,
+        ..Options::default()
+    }
+}
+
+fn run(device: &mut dyn Device, writing: Writing) -> Findings {
+    probe(device, &options(writing), &mut Silent)
+}
+
+const QUIET: Noise = Noise {
+    positional: 0.005,
+    each: 0.005,
+    write: 0.01,
+    tail_permille: 0,
+};
+
+#[test]
+fn nothing_is_written_unless_it_is_allowed() {
+    let mut device = Liar::new(1 << 30, 1 << 30, Lie::None);
+    let findings = run(&mut device, Writing::Never);
+    assert_eq!((device.writes, findings.bytes_written), (0, 0));
+    assert!(findings.complete);
+    let linear = findings.get(Quantity::OpenAusLinear);
+    assert_eq!(linear.value, None);
+    assert!(linear.reason.as_ref().unwrap().contains("not allowed"));
+}
+
+#[test]
+fn what_is_to_be_kept_is_kept() {
+    let mut device = Liar::new(1 << 30, 1 << 30, Lie::None);
+    let findings = run(&mut device, Writing::Preserve);
+    assert!(
+        findings.bytes_written > 10 << 20,
+        "{}",
+        findings.bytes_written
+    );
+    let changed = device
+        .blocks
+        .iter()
+        .filter(|(at, data)| **data != Liar::original(**at));
+    assert_eq!(changed.count(), 0);
+    assert!(
+        findings
+            .get(Quantity::DiscardUs)
+            .reason
+            .as_ref()
+            .unwrap()
+            .contains("kept")
+    );
+}
+
+#[test]
+fn without_keeping_data_change() {
+    let mut device = Liar::new(1 << 30, 1 << 30, Lie::None);
+    run(&mut device, Writing::Destroy);
+    let changed = device
+        .blocks
+        .iter()
+        .filter(|(at, data)| **data != Liar::original(**at));
+    assert!(changed.count() > 1000, "the check of kept data can fail");
+}
+
+#[test]
+fn a_device_that_vanishes_leaves_what_was_found_before() {
+    let whole = run(&mut card("class4"), Writing::Destroy);
+    let requests = whole.measured.spent.reads + whole.measured.spent.writes;
+    let mut device = Faulty::new(card("class4"), Fault::Gone(requests * 9 / 10));
+    let findings = run(&mut device, Writing::Destroy);
+    assert!(findings.ended.as_ref().unwrap().contains("pulled out"));
+    assert!(!findings.complete);
+    assert_eq!(
+        findings.value(Quantity::PageBytes).unwrap().whole(),
+        16 << 10
+    );
+    let last = findings.get(Quantity::DiscardUs);
+    assert!(
+        last.reason.as_ref().unwrap().contains("pulled out"),
+        "{last:?}"
+    );
+}
+
+#[test]
+fn errors_in_one_place_are_told_and_cost_samples_only() {
+    let mut device = Faulty::new(
+        card("class4"),
+        Fault::Range(1 << 30, (1 << 30) + (200 << 20)),
+    );
+    let findings = run(&mut device, Writing::Never);
+    assert_eq!(findings.value(Quantity::AuBytes).unwrap().whole(), 4 << 20);
+    assert!(findings.measured.spent.errors > 0);
+    assert!(
+        findings
+            .notes
+            .iter()
+            .any(|note| note.contains("medium error"))
+    );
+}
+
+#[test]
+fn a_device_that_only_fails_gives_reasons_and_no_value() {
+    let mut device = Faulty::new(card("class4"), Fault::Range(0, u64::MAX));
+    let findings = run(&mut device, Writing::Destroy);
+    for (quantity, finding) in &findings.values {
+        assert_eq!(finding.value, None, "{quantity:?} {finding:?}");
+        assert!(finding.reason.is_some(), "{quantity:?}");
+    }
+}
+
+#[test]
+fn a_stall_of_minutes_is_noted_and_changes_no_value() {
+    let mut device = Faulty::new(card("class4"), Fault::Stall(500, 200));
+    let findings = run(&mut device, Writing::Never);
+    assert!(
+        findings.notes.iter().any(|note| note.contains("200 s")),
+        "{:?}",
+        findings.notes
+    );
+    assert_eq!(findings.value(Quantity::AuBytes).unwrap().whole(), 4 << 20);
+    assert!(findings.device_s > 200.0);
+}
+
+#[test]
+fn a_read_only_device_says_so() {
+    let mut device = Faulty::new(card("class4"), Fault::ReadOnly);
+    let findings = run(&mut device, Writing::Destroy);
+    let rate = findings.get(Quantity::WriteMbS);
+    assert!(
+        rate.reason.as_ref().unwrap().contains("not supported"),
+        "{rate:?}"
+    );
+    assert!(findings.value(Quantity::ReadMbS).is_some());
+}
+
+#[test]
+fn a_card_that_heats_up_and_slows_is_marked() {
+    let mut device = Noisy::new(card("a1-32gb"), QUIET, Drift::Jump(3.0, 1.6), 4);
+    let findings = run(&mut device, Writing::Destroy);
+    assert!(!findings.drift.is_empty());
+    assert!(!findings.get(Quantity::WriteMbS).confident());
+    let mut device = Noisy::new(card("a1-32gb"), QUIET, Drift::None, 4);
+    let findings = run(&mut device, Writing::Destroy);
+    assert_eq!(findings.drift, []);
+    assert!(findings.get(Quantity::WriteMbS).confident());
+}
+
+#[test]
+fn a_budget_ends_the_probe_with_what_it_has() {
+    let mut options = options(Writing::Destroy);
+    options.budget = Budget {
+        write_bytes: 8 << 20,
+        device: Nanos::from_secs(600),
+    };
+    let findings = probe(&mut card("class4"), &options, &mut Silent);
+    assert!(findings.bytes_written <= 8 << 20);
+    assert!(findings.ended.unwrap().contains("budget"));
+    options.budget.device = Nanos::from_secs(1);
+    let findings = probe(&mut card("class4"), &options, &mut Silent);
+    assert!(findings.device_s < 1.1, "{}", findings.device_s);
+    assert!(findings.ended.unwrap().contains("budget"));
+}
+
+/// Stops after a number of checkpoints and keeps the last.
+struct Watch {
+    left: usize,
+    state: Option<Evidence>,
+    steps: Vec<f64>,
+}
+
+impl Progress for Watch {
+    fn step(&mut self, step: &Step) {
+        self.steps.push(step.done);
+    }
+
+    fn checkpoint(&mut self, state: &Evidence) {
+        self.state = Some(state.clone());
+        self.left = self.left.saturating_sub(1);
+    }
+
+    fn stop(&mut self) -> bool {
+        self.left == 0
+    }
+}
+
+#[test]
+fn a_stopped_probe_goes_on_where_it_was() {
+    let whole = run(&mut card("class4"), Writing::Destroy);
+    let mut watch = Watch {
+        left: 4,
+        state: None,
+        steps: Vec::new(),
+    };
+    let mut device = card("class4");
+    let first = probe(&mut device, &options(Writing::Destroy), &mut watch);
+    assert!(first.ended.unwrap().contains("stopped by the user"));
+    assert!(watch.steps.is_sorted(), "progress never goes back");
+    let stored = serde_json::to_string(&watch.state.unwrap()).unwrap();
+    let state: Evidence = serde_json::from_str(&stored).unwrap();
+    assert_eq!(
+        state.done,
+        [Stage::Align, Stage::Reading, Stage::Flush, Stage::Writing]
+    );
+    let reads = state.spent.reads;
+    let findings = resume(&mut device, state, &mut Silent);
+    assert!(findings.complete && findings.measured.spent.reads > reads);
+    for quantity in [Quantity::AuBytes, Quantity::OpenAusLinear, Quantity::FatAus] {
+        assert_eq!(
+            findings.value(quantity),
+            whole.value(quantity),
+            "{quantity:?}"
+        );
+    }
+}
+
+#[test]
+fn equal_calls_give_equal_findings() {
+    let once = run(&mut card("class10"), Writing::Destroy);
+    let again = run(&mut card("class10"), Writing::Destroy);
+    assert_eq!(
+        serde_json::to_string(&once).unwrap(),
+        serde_json::to_string(&again).unwrap()
+    );
+    let stored: Findings = serde_json::from_str(&serde_json::to_string(&once).unwrap()).unwrap();
+    assert_eq!(stored.values, once.values);
+}
+
+#[test]
+fn findings_become_a_profile_that_probes_alike() {
+    for name in ["class4", "class10", "a1-32gb", "emmc"] {
+        let found = run(&mut card(name), Writing::Destroy);
+        let text = found.to_profile();
+        let made = Profile::parse("probed.toml", &text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+        assert_eq!(made.family(), profile(name).family(), "{name}");
+        assert_eq!(made.page_bytes(), profile(name).page_bytes(), "{name}");
+        assert_eq!(made.au_bytes(), profile(name).au_bytes(), "{name}");
+        assert!(
+            made.sources()
+                .iter()
+                .any(|source| source.starts_with("probe")),
+            "{name}"
+        );
+        let mut again = Modelled::new(Card::used(&made, 1), made.capacity_bytes());
+        let again = run(&mut again, Writing::Destroy);
+        for quantity in [
+            Quantity::OpenAusLinear,
+            Quantity::FatAus,
+            Quantity::CacheBytes,
+        ] {
+            assert_eq!(
+                again.value(quantity),
+                found.value(quantity),
+                "{name} {quantity:?}"
+            );
+        }
+        let rates = [
+            Quantity::ReadMbS,
+            Quantity::WriteMbS,
+            Quantity::RandomRead4k,
+        ];
+        for quantity in rates {
+            let value = |f: &Findings| f.value(quantity).unwrap().real();
+            let ratio = value(&again) / value(&found);
+            assert!((0.75..1.34).contains(&ratio), "{name} {quantity:?} {ratio}");
+        }
+    }
+}
+
+#[test]
+fn findings_of_reads_alone_become_a_composed_profile() {
+    let found = run(&mut card("class4"), Writing::Never);
+    let text = found.to_profile();
+    let made = Profile::parse("probed.toml", &text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    assert!(made.composed());
+    assert_eq!(made.au_bytes(), 4 << 20);
+}
+
+#[test]
+fn the_evidence_is_drawn() {
+    let found = run(&mut card("class10"), Writing::Destroy);
+    let picture = svg(&found);
+    assert!(picture.starts_with("<svg") && picture.ends_with("</svg>\n"));
+    assert_eq!(picture.matches("<polyline").count(), 5);
+    assert!(picture.contains("AU 4 MiB") && !picture.contains("NaN"));
+    for ascii in [true, false] {
+        let text = plot(&found, ascii);
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 80),
+            "{text}"
+        );
+        assert!(
+            text.contains("AU 4 MiB") && text.contains("page 16 KiB"),
+            "{text}"
+        );
+        assert_eq!(text.replace('µ', "u").is_ascii(), ascii);
+    }
+}

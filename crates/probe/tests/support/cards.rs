@@ -1,0 +1,182 @@
+//! Random cards of the families, in the ranges that `flash.md` measures.
+
+use std::fmt::Write as _;
+use whichfs_card::{Card, Family, Profile};
+use whichfs_curves::Modelled;
+use whichfs_units::{KIB, MIB, Rng};
+
+/// A random card.
+pub struct Specimen {
+    pub profile: Profile,
+    pub used: bool,
+}
+
+/// A number between two bounds, evenly in its logarithm.
+pub fn spread(rng: &mut Rng, low: f64, high: f64) -> f64 {
+    low * (high / low).powf(rng.unit_f64())
+}
+
+fn one_of<T: Copy>(rng: &mut Rng, choices: &[T]) -> T {
+    choices[rng.below(choices.len() as u64) as usize]
+}
+
+/// AU sizes that cards have (SD105, F2A); odd ones are for cards outside of the families.
+const AUS_KIB: [u64; 14] = [
+    1024, 1536, 2048, 3072, 4096, 4096, 4096, 4096, 6144, 8192, 8192, 12288, 16384, 24576,
+];
+const UNSEEN_KIB: [u64; 8] = [2560, 3584, 5120, 7168, 9216, 10240, 11264, 13312];
+
+/// What kind of AU a random card shall have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sizes {
+    Usual,
+    Unseen,
+}
+
+/// A card of a family.
+pub fn specimen(seed: u64, family: Family, sizes: Sizes, giga_max: u64) -> Specimen {
+    let mut rng = Rng::named(seed, "specimen");
+    let rng = &mut rng;
+    let au = KIB
+        * match sizes {
+            Sizes::Usual => one_of(rng, &AUS_KIB),
+            Sizes::Unseen => one_of(rng, &UNSEEN_KIB),
+        };
+    let giga = one_of(rng, &[1, 2, 4, 4, 8, 16, 32]).min(giga_max);
+    let aus = giga * 1_000_000_000 / au;
+    let mut page = one_of(rng, &[8, 16, 16, 16, 32]) * KIB;
+    if au.is_multiple_of(48 * KIB) && rng.ratio(1, 4) {
+        page = 48 * KIB;
+    }
+    let mut text = String::from("title = \"random\"\ncomposed = true\n");
+    let cached = family == Family::PageMap && rng.ratio(1, 4);
+    let interface = if cached { "emmc" } else { "sd" };
+    let name = Family::NAMES.iter().find(|(_, f)| *f == family).unwrap().0;
+    let _ = writeln!(text, "interface = \"{interface}\"\nfamily = \"{name}\"");
+    let linear = one_of(rng, &[1, 2, 3, 3, 3, 4, 4, 5, 6, 8, 10]);
+    let random = linear.min(1 + rng.below(linear));
+    let mut section = "";
+    let mut figure = |path: &'static str, value: u64| {
+        let (head, key) = path.split_once('.').unwrap();
+        if head != section {
+            let _ = writeln!(text, "[{head}]");
+            section = head;
+        }
+        let _ = writeln!(text, "{key} = {{ value = {value}, source = \"random\" }}");
+    };
+    figure("geometry.capacity_bytes", aus * au);
+    figure("geometry.page_bytes", page);
+    figure("geometry.write_unit_bytes", 2 * page);
+    figure("geometry.au_bytes", au);
+    figure("geometry.open_aus_linear", linear);
+    figure("geometry.open_aus_random", random);
+    let spare = if family == Family::PageMap {
+        aus / 8 + 16
+    } else {
+        64
+    };
+    figure("geometry.spare_aus", spare);
+    let first = spread(rng, 150.0, 1200.0);
+    figure("bus.command_us", spread(rng, 30.0, 250.0) as u64);
+    let bus = if cached {
+        spread(rng, 80e6, 180e6)
+    } else {
+        spread(rng, 12e6, 90e6)
+    };
+    figure("bus.rate_bytes_per_s", bus as u64);
+    figure("read.first_page_us", first as u64);
+    figure(
+        "read.next_page_us",
+        (first * spread(rng, 0.04, 0.4)).max(6.0) as u64,
+    );
+    let hidden = family == Family::LogBlock && rng.ratio(1, 10);
+    let step = (first * spread(rng, 0.048, 0.35)).clamp(20.0, 380.0);
+    figure("read.au_step_us", if hidden { 0 } else { step as u64 });
+    let rate = spread(rng, 4e6, 40e6);
+    figure("write.overhead_us", spread(rng, 300.0, 3000.0) as u64);
+    figure("write.rate_bytes_per_s", rate as u64);
+    figure("write.coalesce", rng.below(2));
+    if family == Family::LogBlock {
+        let partial = spread(rng, 500.0, 4000.0) as u64;
+        figure("write.partial_us", partial);
+        figure("write.partial_full_us", partial);
+    }
+    figure(
+        "copy.rate_bytes_per_s",
+        (rate * spread(rng, 0.6, 2.1)) as u64,
+    );
+    figure("copy.erase_us", spread(rng, 1500.0, 4500.0) as u64);
+    figure("discard.supported", u64::from(rng.ratio(4, 5)));
+    figure("discard.overhead_us", spread(rng, 200.0, 2000.0) as u64);
+    if cached {
+        figure(
+            "cache.bytes",
+            one_of(rng, &[64, 128, 256, 512, 1024, 2048]) * KIB,
+        );
+        figure("cache.flush_us", spread(rng, 100.0, 900.0) as u64);
+        figure("cache.fua_us", 300);
+    }
+    if family != Family::PageMap {
+        let fat = one_of(rng, &[0, 0, 1, 2, 2, 3]);
+        figure("fat.aus", fat);
+        figure("fat.overhead_us", spread(rng, 500.0, 2000.0) as u64);
+        figure(
+            "fat.rate_bytes_per_s",
+            (rate * spread(rng, 0.4, 0.85)) as u64,
+        );
+    }
+    match family {
+        Family::PageMap => {
+            figure("page_map.unit_bytes", one_of(rng, &[4, 4, 8]) * KIB);
+            figure("page_map.modify_us", spread(rng, 100.0, 400.0) as u64);
+        }
+        Family::LogBlock => {
+            figure("log_block.random_percent", spread(rng, 100.0, 400.0) as u64);
+            figure("log_block.log_percent", 100 * (1 + rng.below(3)));
+            figure("log_block.gap_bytes", one_of(rng, &[0, 16 * KIB]));
+            if rng.ratio(1, 3) {
+                figure("log_block.small_write_bytes", one_of(rng, &[8, 16]) * KIB);
+                figure("log_block.small_write_us", spread(rng, 4e3, 25e3) as u64);
+            }
+        }
+        Family::UpdateBlock => {
+            figure("update_block.small_bytes", 8 * KIB);
+            figure("update_block.small_us", spread(rng, 1e3, 4e3) as u64);
+            figure("update_block.group_bytes", 512 * KIB);
+            figure(
+                "update_block.group_rate_bytes_per_s",
+                spread(rng, 4e6, 10e6) as u64,
+            );
+        }
+    }
+    let profile = Profile::parse("random.toml", &text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    Specimen {
+        profile,
+        used: rng.ratio(2, 3),
+    }
+}
+
+impl Specimen {
+    /// The card under test.
+    pub fn device(&self) -> Modelled {
+        let card = if self.used {
+            Card::used(&self.profile, 1)
+        } else {
+            Card::fresh(&self.profile)
+        };
+        Modelled::new(card, self.profile.capacity_bytes())
+    }
+
+    /// Value of a figure of the profile.
+    pub fn figure(&self, path: &str) -> u64 {
+        let mut figures = self.profile.figures();
+        figures.find(|f| f.path == path).map_or(0, |f| f.value)
+    }
+
+    pub fn limited(&self) -> bool {
+        self.profile.family() != Family::PageMap
+    }
+}
+
+/// AUs of a size that a device of a few gigabytes holds many of.
+pub const SMALLEST_AU: u64 = MIB;

@@ -1,0 +1,7 @@
+//! Doubles for the probe's tests: random cards, noise as in real logs, faults, contents.
+#![allow(dead_code, clippy::unwrap_used)]
+
+pub mod cards;
+pub mod faulty;
+pub mod noisy;
+pub mod score;

@@ -1,0 +1,246 @@
+//! The truth about a random card, and whether a finding agrees with it.
+
+use super::cards::Specimen;
+use std::collections::BTreeMap;
+use whichfs_curves::Device;
+use whichfs_probe::{Finding, Findings, Quantity};
+use whichfs_units::{KIB, MIB, Nanos, Rng};
+
+/// What is known of a card without any noise.
+pub struct Truth {
+    counts: BTreeMap<Quantity, u64>,
+    limited: bool,
+    small: bool,
+    read_rates: BTreeMap<u64, f64>,
+    write_rates: BTreeMap<u64, f64>,
+    random_read: f64,
+}
+
+/// How a finding compares with the truth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Grade {
+    Right,
+    Null,
+    Unsure,
+    Wrong,
+}
+
+/// Quantities that are judged.
+pub const JUDGED: [Quantity; 12] = [
+    Quantity::PageBytes,
+    Quantity::AuBytes,
+    Quantity::OpenAusLinear,
+    Quantity::OpenAusRandom,
+    Quantity::FatAus,
+    Quantity::SmallWriteBytes,
+    Quantity::BestReadBytes,
+    Quantity::BestWriteBytes,
+    Quantity::ReadMbS,
+    Quantity::WriteMbS,
+    Quantity::RandomRead4k,
+    Quantity::CacheBytes,
+];
+
+impl Truth {
+    pub fn of(card: &Specimen) -> Truth {
+        Truth::seen(card, 0, || card.device())
+    }
+
+    /// The truth about a card as one sees it through `make`.
+    ///
+    /// AUs begin `phase` bytes before multiples of their size there.
+    pub fn seen<D: Device>(card: &Specimen, phase: u64, make: impl Fn() -> D) -> Truth {
+        let limited = card.limited();
+        let figures = [
+            (Quantity::PageBytes, "geometry.page_bytes"),
+            (Quantity::AuBytes, "geometry.au_bytes"),
+            (Quantity::OpenAusLinear, "geometry.open_aus_linear"),
+            (Quantity::OpenAusRandom, "geometry.open_aus_random"),
+            (Quantity::FatAus, "fat.aus"),
+            (Quantity::SmallWriteBytes, "log_block.small_write_bytes"),
+            (Quantity::CacheBytes, "cache.bytes"),
+        ];
+        let au = card.profile.au_bytes();
+        let capacity = card.profile.capacity_bytes();
+        let base = capacity / 3 / au * au - phase;
+        let mut read_rates = BTreeMap::new();
+        let mut write_rates = BTreeMap::new();
+        let mut size = 4 * KIB;
+        while size <= 4 * MIB {
+            let bytes = if card.figure("cache.bytes") > 0 {
+                16 * MIB
+            } else {
+                2 * MIB
+            };
+            let bytes = bytes.max(4 * size);
+            let mut device = make();
+            let mut buffer = vec![0; size as usize];
+            let mut read = Nanos::ZERO;
+            for at in 0..bytes / size {
+                read += device.read(base + at * size, &mut buffer).unwrap();
+            }
+            read_rates.insert(size, bytes as f64 / read.0 as f64 * 1e3);
+            // A stream that has been going on for a while, flushed at its end.
+            let mut at = base;
+            for _ in 0..16 {
+                device.write(at, &[0; 65536]).unwrap();
+                at += 65536;
+            }
+            device.flush().unwrap();
+            let mut write = Nanos::ZERO;
+            for _ in 0..bytes / size {
+                write += device.write(at, &buffer).unwrap();
+                at += size;
+            }
+            let flush = device.flush().unwrap();
+            let idle = device.flush().unwrap();
+            write += flush.saturating_sub(idle);
+            write_rates.insert(size, bytes as f64 / write.0 as f64 * 1e3);
+            size *= 2;
+        }
+        Truth {
+            counts: figures.map(|(q, path)| (q, card.figure(path))).into(),
+            limited,
+            small: card.profile.family() == whichfs_card::Family::LogBlock,
+            read_rates,
+            write_rates,
+            random_read: random_read(make()),
+        }
+    }
+
+    /// Whether the quantity can be asked of this card.
+    pub fn applies(&self, quantity: Quantity) -> bool {
+        quantity != Quantity::SmallWriteBytes || self.small
+    }
+
+    /// Whether a value agrees, the card being slower by a factor between the two.
+    pub fn agrees(&self, quantity: Quantity, finding: &Finding, slower: (f64, f64)) -> bool {
+        let Some(value) = finding.value else {
+            return false;
+        };
+        let near = |truth: f64, tolerance: f64| {
+            value.real() >= truth / slower.1 * (1.0 - tolerance)
+                && value.real() <= truth / slower.0 * (1.0 + tolerance)
+        };
+        match quantity {
+            Quantity::OpenAusLinear | Quantity::OpenAusRandom => {
+                let least = value.whole();
+                match (self.limited, finding.at_least) {
+                    (true, false) => least == self.counts[&quantity],
+                    (true, true) => least <= self.counts[&quantity],
+                    (false, at_least) => at_least,
+                }
+            }
+            Quantity::CacheBytes if self.counts[&quantity] > 0 => {
+                let truth = self.counts[&quantity] as f64;
+                (value.real() / truth - 1.0).abs() <= 0.1
+            }
+            Quantity::ReadMbS => near(top(&self.read_rates), 0.07),
+            Quantity::WriteMbS => near(top(&self.write_rates), 0.07),
+            Quantity::BestReadBytes => best(&self.read_rates, value.whole()),
+            Quantity::BestWriteBytes => best(&self.write_rates, value.whole()),
+            Quantity::RandomRead4k => near(self.random_read, 0.07),
+            _ => value.whole() == self.counts[&quantity],
+        }
+    }
+}
+
+/// Rate of large requests, in MB/s.
+fn top(rates: &BTreeMap<u64, f64>) -> f64 {
+    *rates.values().next_back().unwrap()
+}
+
+/// Whether a size is at full rate, and not much larger than need be.
+fn best(rates: &BTreeMap<u64, f64>, size: u64) -> bool {
+    let full = |size: u64, share: f64| rates.get(&size).is_some_and(|r| *r >= share * top(rates));
+    full(size, 0.92) && (size <= 8 * KIB || !full(size / 4, 0.97))
+}
+
+fn random_read(mut device: impl Device) -> f64 {
+    let mut rng = Rng::named(99, "truth");
+    let mut buffer = [0; 4096];
+    let mut spent = 0;
+    const COUNT: u64 = 200;
+    for _ in 0..COUNT {
+        let offset = rng.below(device.capacity_bytes() / 4096) * 4096;
+        spent += device.read(offset, &mut buffer).unwrap().0;
+    }
+    COUNT as f64 * 1e9 / spent as f64
+}
+
+/// Grade of a finding on a card that is all of these at once: a claim must hold for each.
+pub fn grade(
+    truths: &[Truth],
+    quantity: Quantity,
+    findings: &Findings,
+    slower: (f64, f64),
+) -> Grade {
+    let finding = findings.get(quantity);
+    if finding.value.is_none() {
+        return Grade::Null;
+    }
+    let rate = matches!(
+        quantity,
+        Quantity::ReadMbS
+            | Quantity::WriteMbS
+            | Quantity::RandomRead4k
+            | Quantity::BestReadBytes
+            | Quantity::BestWriteBytes
+    );
+    let agrees = |truth: &Truth| truth.agrees(quantity, finding, slower);
+    let right = if rate {
+        truths.iter().any(agrees)
+    } else {
+        truths.iter().all(agrees)
+    };
+    match (right, finding.confident()) {
+        (true, _) => Grade::Right,
+        (false, true) => Grade::Wrong,
+        (false, false) => Grade::Unsure,
+    }
+}
+
+/// Grades by quantity.
+#[derive(Default)]
+pub struct Summary {
+    pub grades: BTreeMap<(Quantity, Grade), u32>,
+}
+
+impl Summary {
+    pub fn add(&mut self, quantity: Quantity, grade: Grade) {
+        *self.grades.entry((quantity, grade)).or_default() += 1;
+    }
+
+    pub fn count(&self, quantity: Option<Quantity>, grade: Option<Grade>) -> u32 {
+        let wanted = |(q, g): &(Quantity, Grade)| {
+            quantity.is_none_or(|quantity| quantity == *q) && grade.is_none_or(|grade| grade == *g)
+        };
+        let found = self.grades.iter().filter(|(key, _)| wanted(key));
+        found.map(|(_, count)| count).sum()
+    }
+
+    pub fn share(&self, quantity: Option<Quantity>, grade: Grade) -> f64 {
+        let all = self.count(quantity, None).max(1);
+        f64::from(self.count(quantity, Some(grade))) / f64::from(all)
+    }
+
+    pub fn print(&self, title: &str) {
+        println!("{title}");
+        println!(
+            "{:<22}{:>7}{:>7}{:>8}{:>7}",
+            "", "right", "null", "unsure", "wrong"
+        );
+        let rows = JUDGED.iter().map(|q| (q.name(), Some(*q)));
+        for (name, quantity) in rows.chain([("all".to_owned(), None)]) {
+            let of = |grade| self.count(quantity, Some(grade));
+            println!(
+                "{name:<22}{:>7}{:>7}{:>8}{:>7}   {:.1} % right",
+                of(Grade::Right),
+                of(Grade::Null),
+                of(Grade::Unsure),
+                of(Grade::Wrong),
+                100.0 * self.share(quantity, Grade::Right)
+            );
+        }
+    }
+}

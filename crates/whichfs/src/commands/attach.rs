@@ -1,0 +1,201 @@
+//! `whichfs card attach`, `detach` and `attached`: a modelled card as a block device.
+
+use super::table;
+use crate::board::{Board, Host};
+use crate::cards::{self, CardState};
+use crate::cli::{AttachArgs, DetachArgs};
+use crate::failure::{Failure, Kind, Outcome};
+use crate::{interrupt, output, places};
+use whichfs_attach::{
+    Attached, CardState as State, HostQueue, Leftover, Options, Record, Statistics,
+};
+use whichfs_units::{Bytes, MIB, Nanos};
+
+/// Examples for `--help`.
+pub const EXAMPLES: &str = "\
+Examples:
+  sudo whichfs card attach a1-32gb                    until Ctrl-C, or whichfs card detach
+  sudo whichfs card attach class4-4gb --size 1024 --run 'mkfs.ext4 -q $dev && fsck.ext4 -fn $dev'
+  sudo whichfs card attach emmc-8gb --speed max       as fast as this machine can
+  sudo whichfs card attached                          which cards, and what they have done
+
+The device answers when the modelled card would. Its contents are lost when it is detached.";
+
+/// Attaches a card until it is asked to go, or for one command.
+pub fn run(args: &AttachArgs) -> Outcome<u8> {
+    let options = options(args)?;
+    let attached = whichfs_attach::attach(options).map_err(Failure::environment)?;
+    for leftover in attached.cleaned() {
+        eprintln!("{}", cleaned(leftover));
+    }
+    let stop = interrupt::flag();
+    let code = match &args.run {
+        Some(command) => {
+            let status = attached.run(command).map_err(Failure::environment)?;
+            status.code().unwrap_or(Kind::Interrupted as i32)
+        }
+        None => {
+            eprintln!(
+                "{} is {}, {}. Ctrl-C or `whichfs card detach {0}` ends it.",
+                attached.device().display(),
+                args.name,
+                Bytes(attached.statistics().capacity_bytes),
+            );
+            attached.wait(stop);
+            0
+        }
+    };
+    let statistics = detach_patiently(attached)?;
+    if args.json {
+        output::json(&statistics)?;
+    } else {
+        eprint!("{}", summary(&statistics));
+    }
+    Ok(u8::try_from(code).unwrap_or(1))
+}
+
+fn options(args: &AttachArgs) -> Outcome<Options> {
+    let card = cards::open(&args.name)?;
+    let board = Board::open(&args.board)?;
+    let profile = match args.size {
+        Some(mib) => card
+            .profile
+            .with_capacity(mib * MIB)
+            .map_err(|error| Failure::input(format!("--size {mib}: {error}")))?,
+        None => card.profile,
+    };
+    let host = board.host(profile.interface());
+    Ok(Options {
+        name: card.name,
+        state: match args.card_state {
+            CardState::Fresh => State::Fresh,
+            CardState::Used => State::Used(args.seed),
+        },
+        speed: args.speed,
+        queue: queue(host),
+        request_cost: Nanos(host.request_cost_ns),
+        memory_bytes: args.memory * MIB,
+        directory: places::cache_directory("spill")?,
+        profile,
+    })
+}
+
+fn queue(host: &Host) -> HostQueue {
+    HostQueue {
+        scheduler: host.scheduler.clone(),
+        rotational: host.rotational,
+        nr_requests: host.nr_requests,
+        read_ahead_kib: host.read_ahead_kib,
+        largest_request_kib: host.largest_request_kib,
+    }
+}
+
+/// Detaches the card as soon as nobody uses it; says who does.
+fn detach_patiently(mut attached: Attached) -> Outcome<Statistics> {
+    let mut told = false;
+    loop {
+        match attached.detach() {
+            Ok(statistics) => return Ok(statistics),
+            Err(still) => {
+                if !told {
+                    eprintln!("whichfs: {}; waiting (Ctrl-C again leaves it)", still.error);
+                    told = true;
+                }
+                attached = still.attached;
+                std::thread::sleep(std::time::Duration::from_millis(500));
+            }
+        }
+    }
+}
+
+/// What it did, for people.
+fn summary(statistics: &Statistics) -> String {
+    let figures = &statistics.figures;
+    let mut text = format!(
+        "{}: {} reads, {} writes ({} written), {} flushes, {} discards, busy {} of {}\n",
+        statistics.card,
+        figures.reads,
+        figures.writes,
+        Bytes(figures.write_bytes),
+        figures.flushes,
+        figures.discards,
+        figures.busy,
+        statistics.card_time,
+    );
+    if statistics.delivery.count > 0 {
+        text.push_str(&format!(
+            "delivered late by {} (median), {} (99th percentile), {} (most)\n",
+            Nanos(statistics.delivery.median_ns),
+            Nanos(statistics.delivery.p99_ns),
+            Nanos(statistics.delivery.max_ns),
+        ));
+    }
+    if let Some(failure) = &statistics.failure {
+        text.push_str(&format!("its contents could not be kept: {failure}\n"));
+    }
+    text
+}
+
+fn cleaned(leftover: &Leftover) -> String {
+    let device = leftover.record.device();
+    let device = device.display();
+    match &leftover.remains {
+        None => format!("removed {device}, which a dead process left"),
+        Some(why) => format!("{device}, which a dead process left, could not be removed: {why}"),
+    }
+}
+
+/// Detaches one card of another process, or cleans up after dead ones.
+pub fn detach(args: &DetachArgs) -> Outcome<u8> {
+    if let Some(device) = &args.device {
+        whichfs_attach::request_detach(device).map_err(Failure::environment)?;
+        return Ok(0);
+    }
+    let leftovers = whichfs_attach::clean().map_err(Failure::environment)?;
+    for leftover in &leftovers {
+        output::text_line(&cleaned(leftover))?;
+    }
+    if leftovers.is_empty() {
+        output::text_line("nothing was left behind; name a device to detach it")?;
+    }
+    let remains = leftovers.iter().any(|leftover| leftover.remains.is_some());
+    Ok(u8::from(remains))
+}
+
+/// The cards that running processes have attached.
+pub fn attached(json: bool) -> Outcome<u8> {
+    let records = whichfs_attach::list().map_err(Failure::environment)?;
+    let mut found = Vec::new();
+    for Record { number, .. } in records {
+        // One may go away meanwhile: then it is no longer attached.
+        found.extend(whichfs_attach::statistics(&format!("/dev/loop{number}")).ok());
+    }
+    if json {
+        output::json(&found)?;
+        return Ok(0);
+    }
+    if found.is_empty() {
+        output::text_line("no card is attached; sudo whichfs card attach NAME does it")?;
+        return Ok(0);
+    }
+    let rows = found.iter().map(|one| {
+        vec![
+            one.device.clone(),
+            one.card.clone(),
+            Bytes(one.capacity_bytes).to_string(),
+            one.speed.clone(),
+            Bytes(one.figures.write_bytes).to_string(),
+            Nanos(one.delivery.p99_ns).to_string(),
+        ]
+    });
+    let head = [
+        "device",
+        "card",
+        "capacity",
+        "speed",
+        "written",
+        "late (p99)",
+    ];
+    output::text_line(&table::text(&head, rows.collect()))?;
+    Ok(0)
+}

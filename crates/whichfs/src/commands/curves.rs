@@ -1,0 +1,38 @@
+//! `whichfs card curves`: a modelled card put through flashbench's tests.
+
+use crate::cards;
+use crate::cli::CurvesArgs;
+use crate::failure::{Failure, Outcome};
+use crate::output;
+use std::path::Path;
+use whichfs_curves::{draw, flashbench, logs};
+
+/// Examples for `--help`.
+pub const EXAMPLES: &str = "\
+Examples:
+  whichfs card curves class4-4gb                 drawn in the terminal
+  whichfs card curves class4-4gb --json          for a program, as card fit reads it
+  whichfs card curves ./mine.toml --flashbench   as flashbench prints it";
+
+/// Measures and shows the curves of a card.
+pub fn run(args: &CurvesArgs) -> Outcome<u8> {
+    let card = cards::open(&args.name)?;
+    let curves = flashbench::curves_of(&card.profile, args.seed).map_err(Failure::input)?;
+    if let Some(path) = &args.plot {
+        save(path, &draw::svg(&card.name, &curves))?;
+    }
+    if args.json {
+        output::text_line(logs::json_text(&card.name, &curves).trim_end())?;
+    } else if args.flashbench {
+        output::text_line(logs::flashbench_text(&curves).trim_end())?;
+    } else {
+        output::text_line(&draw::terminal(&card.name, &curves))?;
+    }
+    Ok(0)
+}
+
+/// Writes `text` to `path`.
+pub fn save(path: &Path, text: &str) -> Outcome {
+    std::fs::write(path, text)
+        .map_err(|error| Failure::input(format!("cannot write {}: {error}", path.display())))
+}

@@ -1,0 +1,276 @@
+//! `whichfs card fit`: a profile from logs of measurements.
+
+use super::curves::save;
+use super::{logs, table};
+use crate::cli::FitArgs;
+use crate::failure::{Failure, Outcome};
+use crate::output;
+use serde::Serialize;
+use whichfs_card::Family;
+use whichfs_curves::logs::Run;
+use whichfs_fit::{Errors, Fit, Options, Order, Row, fit, plot, table as report_table};
+
+/// Examples for `--help`.
+pub const EXAMPLES: &str = "\
+Examples:
+  whichfs card fit flashbench.log --out mycard.toml --plot fit.svg
+  whichfs card fit flashbench.json --run 5_2
+  whichfs card fit flashbench.json --run 5_2 --block-sizes 4096,65536,1048576
+  whichfs card fit flashbench.json --report > fit.md
+  whichfs choose --card ./mycard.toml            decide for the fitted card
+
+At least flashbench -O of three block sizes is needed; -O --random, -a and -f tell the rest.
+Exit status 1: the card fits no family.";
+
+/// Block sizes that `--report` fits for its test of prediction.
+const REPORT_SIZES: [u64; 3] = [4096, 65_536, 1_048_576];
+
+/// The document of `card fit`.
+#[derive(Serialize)]
+struct Document<'a> {
+    run: &'a str,
+    family: &'static str,
+    /// Families in the order in which they fit, the least cost first.
+    families: Vec<(&'static str, f64)>,
+    fitted: Option<ErrorsDocument>,
+    unfitted: Option<ErrorsDocument>,
+    curves: Vec<CurveDocument>,
+    figures: Vec<Determined>,
+    /// The curve that breaks, where the card fits no family.
+    breaks: Option<String>,
+    profile: &'a str,
+}
+
+/// |ln(model / measured)|.
+#[derive(Serialize)]
+struct ErrorsDocument {
+    points: usize,
+    median: f64,
+    p90: f64,
+    worst: f64,
+}
+
+#[derive(Serialize)]
+struct CurveDocument {
+    order: &'static str,
+    open_aus: u32,
+    fitted: Option<ErrorsDocument>,
+    unfitted: Option<ErrorsDocument>,
+}
+
+#[derive(Serialize)]
+struct Determined {
+    figure: String,
+    value: u64,
+    uncertainty_percent: u64,
+    source: Option<String>,
+}
+
+/// Fits one run, or all for a report.
+pub fn run(args: &FitArgs) -> Outcome<u8> {
+    let runs = logs::read(&args.logs, args.run.as_deref(), args.json)?;
+    if args.report {
+        return report(&runs, args);
+    }
+    let run = logs::only(runs)?;
+    let found = fit(&run.curves, &options(&run, args, true))
+        .map_err(|error| Failure::input(format!("{}: {error}", run.name)))?;
+    if let Some(path) = &args.out {
+        save(path, &found.toml)?;
+    }
+    if let Some(path) = &args.plot {
+        save(path, &plot(&run.name, &found.compared))?;
+    }
+    match args.json {
+        true => output::json(&document(&run.name, &found))?,
+        false => output::text_line(&text(&run.name, &found, args))?,
+    }
+    Ok(u8::from(found.breaks.is_some()))
+}
+
+fn options(run: &Run, args: &FitArgs, some: bool) -> Options {
+    let sizes = (some && !args.block_sizes.is_empty()).then(|| args.block_sizes.clone());
+    Options {
+        block_sizes: sizes,
+        seed: args.seed,
+        capacity_bytes: run.card.capacity_bytes,
+        title: name(run),
+        source: run.name.clone(),
+    }
+}
+
+/// What the log says the card is.
+fn name(run: &Run) -> String {
+    let card = &run.card;
+    let product = card.product.as_deref().unwrap_or("card of unknown name");
+    let maker = card
+        .manufacturer
+        .as_deref()
+        .map(|id| format!(", manufacturer {id}"));
+    let date = card.date.as_deref().map(|date| format!(", {date}"));
+    format!(
+        "{product}{}{}",
+        maker.unwrap_or_default(),
+        date.unwrap_or_default()
+    )
+}
+
+/// Fits every run twice, to all points and to three block sizes.
+fn report(runs: &[Run], args: &FitArgs) -> Outcome<u8> {
+    let mut fitted = Vec::new();
+    for (at, run) in runs.iter().enumerate() {
+        eprintln!("[{}/{}] {}", at + 1, runs.len(), run.name);
+        let all = options(run, args, false);
+        let some = Options {
+            block_sizes: Some(REPORT_SIZES.to_vec()),
+            ..all.clone()
+        };
+        match (fit(&run.curves, &all), fit(&run.curves, &some)) {
+            (Ok(all), Ok(some)) => fitted.push((run, all, some)),
+            (Err(error), _) | (_, Err(error)) => eprintln!("  left out: {error}"),
+        }
+    }
+    let names: Vec<String> = fitted.iter().map(|(run, ..)| name(run)).collect();
+    let rows: Vec<Row> = fitted
+        .iter()
+        .zip(&names)
+        .map(|((run, all, some), card)| Row {
+            name: &run.name,
+            card,
+            all,
+            some,
+        })
+        .collect();
+    if rows.is_empty() {
+        return Err(Failure::input("no run has enough points for a fit"));
+    }
+    output::text_line(report_table(&rows).trim_end())?;
+    Ok(0)
+}
+
+fn document<'a>(run: &'a str, fit: &'a Fit) -> Document<'a> {
+    let determined = fit.profile.figures().map(|figure| Determined {
+        figure: figure.path.to_owned(),
+        value: figure.value,
+        uncertainty_percent: figure.uncertainty_percent,
+        source: figure.source.clone(),
+    });
+    Document {
+        run,
+        family: family(fit.profile.family()),
+        families: fit
+            .families
+            .iter()
+            .map(|(of, cost)| (family(*of), *cost))
+            .collect(),
+        fitted: Errors::over(&fit.compared, |point| point.fitted).map(errors),
+        unfitted: Errors::over(&fit.compared, |point| !point.fitted).map(errors),
+        curves: fit
+            .curves
+            .iter()
+            .map(|curve| CurveDocument {
+                order: order(curve.order),
+                open_aus: curve.aus,
+                fitted: curve.fitted.map(errors),
+                unfitted: curve.unfitted.map(errors),
+            })
+            .collect(),
+        figures: determined.collect(),
+        breaks: broken(fit),
+        profile: &fit.toml,
+    }
+}
+
+fn errors(of: Errors) -> ErrorsDocument {
+    ErrorsDocument {
+        points: of.points,
+        median: of.median,
+        p90: of.p90,
+        worst: of.worst,
+    }
+}
+
+fn family(of: Family) -> &'static str {
+    let known = Family::NAMES.iter().find(|(_, value)| *value == of);
+    known.map_or("", |(name, _)| name)
+}
+
+fn order(of: Order) -> &'static str {
+    match of {
+        Order::Linear => "linear",
+        Order::Random => "random",
+    }
+}
+
+/// Says that the card fits no family, and which curve breaks.
+fn broken(fit: &Fit) -> Option<String> {
+    let found = fit.breaks.as_ref()?;
+    let curve = &found.curve;
+    let off = curve
+        .fitted
+        .or(curve.unfitted)
+        .map_or(0.0, |errors| errors.median);
+    Some(format!(
+        "this card fits no family: {} with {} open AUs is off by {:.0} % in the median",
+        order(curve.order),
+        curve.aus,
+        100.0 * off
+    ))
+}
+
+fn text(run: &str, fit: &Fit, args: &FitArgs) -> String {
+    let mut out = format!("{run}: family {}", family(fit.profile.family()));
+    for (what, fitted) in [("fitted", true), ("not fitted", false)] {
+        if let Some(of) = Errors::over(&fit.compared, |point| point.fitted == fitted) {
+            out.push_str(&format!("\n{} points {what}: {}", of.points, line(&of)));
+        }
+    }
+    let cell = |of: &Option<Errors>| of.as_ref().map(line).unwrap_or_default();
+    let rows = fit.curves.iter().map(|curve| {
+        let name = format!("{}, {} open AUs", order(curve.order), curve.aus);
+        vec![name, cell(&curve.fitted), cell(&curve.unfitted)]
+    });
+    let head = ["curve", "fitted", "not fitted"];
+    out.push_str(&format!("\n\n{}", table::text(&head, rows.collect())));
+    let figures = fit
+        .profile
+        .figures()
+        .filter(|figure| figure.source.is_some());
+    let rows = figures.map(|figure| {
+        let uncertainty = match figure.uncertainty_percent {
+            0 => String::new(),
+            percent => format!("±{percent} %"),
+        };
+        let source = figure.source.clone().unwrap_or_default();
+        vec![
+            figure.path.to_owned(),
+            figure.value.to_string(),
+            uncertainty,
+            source,
+        ]
+    });
+    let head = ["figure", "value", "", "source"];
+    out.push_str(&format!("\n\n{}", table::text(&head, rows.collect())));
+    if let Some(broken) = broken(fit) {
+        out.push_str(&format!("\n\n{broken}"));
+    }
+    match &args.out {
+        Some(path) => out.push_str(&format!("\n\nprofile: {}", path.display())),
+        None => out.push_str("\n\n--out FILE keeps the profile"),
+    }
+    out
+}
+
+/// `median 3.1 %, 90th percentile 12 %, worst 40 %`.
+fn line(of: &Errors) -> String {
+    let percent = |error: f64| match 100.0 * error {
+        p if p >= 10.0 => format!("{p:.0}"),
+        p => format!("{p:.1}"),
+    };
+    format!(
+        "median {} %, 90th percentile {} %, worst {} %",
+        percent(of.median),
+        percent(of.p90),
+        percent(of.worst)
+    )
+}

@@ -1,0 +1,191 @@
+//! `whichfs card life`: how long a modelled card lives under a stated load.
+
+use crate::cards;
+use crate::cli::{LifeArgs, LifeOrder};
+use crate::failure::{Failure, Outcome};
+use crate::output;
+use serde::Serialize;
+use whichfs_card::{Card, Life, Profile, Request, Wear, projected_life};
+use whichfs_units::{Bytes, Rng};
+
+/// Examples for `--help`.
+pub const EXAMPLES: &str = "\
+Examples:
+  whichfs card life a1-32gb --per-day 2G                      4 KiB writes at random places
+  whichfs card life class4-4gb --per-day 200M --block 64K --order sequential
+  whichfs card life emmc-8gb --per-day 1G --span 256M         all of it into one small partition
+
+The load is what reaches the card: what applications write, times what the filesystem adds
+(write_amplification_filesystem of `whichfs choose`).";
+
+/// Most bytes that are written to find the amplification: enough to pass over a small card.
+const WRITTEN_MAX: u64 = 16 << 30;
+
+/// The document of `card life`.
+#[derive(Serialize)]
+struct Document {
+    card: String,
+    bytes_a_day: u64,
+    block_bytes: u64,
+    order: &'static str,
+    span_bytes: u64,
+    /// Flash bytes programmed for each byte that the host writes.
+    write_amplification_card: f64,
+    /// Erases of the most worn block for each of the mean.
+    spread: f64,
+    erases: Wear,
+    pe_cycles: [u64; 3],
+    life: Option<Life>,
+}
+
+/// Simulates the load and projects the life.
+pub fn run(args: &LifeArgs) -> Outcome<u8> {
+    let card = cards::open(&args.name)?;
+    let document = project(card.name, &card.profile, args)?;
+    match args.json {
+        true => output::json(&document)?,
+        false => output::text_line(&text(&document))?,
+    }
+    Ok(0)
+}
+
+fn project(name: String, profile: &Profile, args: &LifeArgs) -> Outcome<Document> {
+    let capacity = profile.capacity_bytes();
+    let span_bytes = args.span.unwrap_or(capacity);
+    if span_bytes > capacity || span_bytes < args.block {
+        return Err(Failure::input(format!(
+            "--span {}: expected between a block and the card's {}",
+            Bytes(span_bytes),
+            Bytes(capacity)
+        )));
+    }
+    let mut used = Card::used(profile, args.seed);
+    let total = span_bytes.min(WRITTEN_MAX).max(64 * args.block);
+    // The first half brings the mapping into the state that lasts.
+    write(&mut used, span_bytes, total / 2, args);
+    let (before, programmed) = (used.erases_per_au(), used.stats().programmed_bytes);
+    let written = used.stats().write_bytes;
+    write(&mut used, span_bytes, total / 2, args);
+    let stats = used.stats();
+    let amplification =
+        (stats.programmed_bytes - programmed) as f64 / (stats.write_bytes - written) as f64;
+    let erases = Wear::between(&before, &used.erases_per_au())
+        .ok_or_else(|| Failure::environment("the card lost count of its erases"))?;
+    Ok(Document {
+        card: name,
+        bytes_a_day: args.per_day,
+        block_bytes: args.block,
+        order: match args.order {
+            LifeOrder::Random => "random",
+            LifeOrder::Sequential => "sequential",
+        },
+        span_bytes,
+        write_amplification_card: amplification,
+        spread: erases.spread(),
+        life: projected_life(profile, args.per_day, amplification, &erases),
+        erases,
+        pe_cycles: profile.pe_cycles(),
+    })
+}
+
+/// Writes `bytes` into the first `span` bytes of the card.
+fn write(card: &mut Card, span: u64, bytes: u64, args: &LifeArgs) {
+    let places = span / args.block;
+    let mut rng = Rng::named(args.seed, "life");
+    for at in 0..bytes / args.block {
+        let place = match args.order {
+            LifeOrder::Random => rng.below(places),
+            LifeOrder::Sequential => at % places,
+        };
+        card.submit(
+            card.busy_until(),
+            &Request::write(place * args.block, args.block),
+        );
+    }
+}
+
+fn text(document: &Document) -> String {
+    let wear = &document.erases;
+    let mut text = format!(
+        "{}: {} a day in {} writes of {} over {}\n\
+         write amplification of the card {:.2}; its most worn block gets {:.1} × the mean \
+         ({} to {} erases)",
+        document.card,
+        Bytes(document.bytes_a_day),
+        document.order,
+        Bytes(document.block_bytes),
+        Bytes(document.span_bytes),
+        document.write_amplification_card,
+        document.spread,
+        wear.least,
+        wear.most,
+    );
+    let [low, typical, high] = document.pe_cycles;
+    match document.life {
+        Some(life) => text.push_str(&format!(
+            "\nlife: {} to {} years; {} with the usual {typical} cycles\n\
+             (a bad specimen endures {low}, a good one {high}; specimens of one model differ \
+             tenfold, and\nother faults are not in it)",
+            years(life.low_years),
+            years(life.high_years),
+            years(life.typical_years),
+        )),
+        None => text.push_str("\nnothing is written: wear does not end it"),
+    }
+    text
+}
+
+/// Two significant digits, and no more than a century.
+fn years(years: f64) -> String {
+    match years {
+        y if y >= 100.0 => "more than 100".to_owned(),
+        y if y >= 10.0 => format!("{y:.0}"),
+        y if y >= 1.0 => format!("{y:.1}"),
+        y => format!("{y:.2}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn args(order: LifeOrder, per_day: u64) -> LifeArgs {
+        LifeArgs {
+            name: "class4-4gb".to_owned(),
+            per_day,
+            block: 4096,
+            order,
+            span: Some(256 << 20),
+            seed: 1,
+            json: false,
+        }
+    }
+
+    #[test]
+    fn random_writes_wear_more_than_those_in_order_and_life_is_a_range() {
+        let card = cards::open("class4-4gb").unwrap();
+        let of = |order, per_day| {
+            project(card.name.clone(), &card.profile, &args(order, per_day)).unwrap()
+        };
+        let random = of(LifeOrder::Random, 1 << 30);
+        let sequential = of(LifeOrder::Sequential, 1 << 30);
+        assert!(random.write_amplification_card > 5.0 * sequential.write_amplification_card);
+        let life = random.life.unwrap();
+        assert!(life.low_years < life.typical_years && life.typical_years < life.high_years);
+        assert!(life.typical_years < sequential.life.unwrap().typical_years);
+        assert!(of(LifeOrder::Random, 0).life.is_none());
+        assert!(text(&random).contains(" to "));
+    }
+
+    #[test]
+    fn a_span_beyond_the_card_is_refused() {
+        let card = cards::open("class4-4gb").unwrap();
+        let wrong = LifeArgs {
+            span: Some(1 << 50),
+            ..args(LifeOrder::Random, 1)
+        };
+        let failure = project(card.name, &card.profile, &wrong).err().unwrap();
+        assert!(failure.message.contains("--span"), "{failure}");
+    }
+}

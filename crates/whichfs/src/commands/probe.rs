@@ -1,0 +1,306 @@
+//! `whichfs probe`: what a card is like, from timings.
+
+use super::curves::save;
+use super::probe_progress::Watcher;
+use super::{logs, table};
+use crate::cards;
+use crate::cli::{ProbeArgs, WriteHow};
+use crate::failure::{Failure, Outcome};
+use crate::output;
+use crate::quantity::bytes;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use whichfs_card::{Card, builtin};
+use whichfs_curves::logs::align_text;
+use whichfs_curves::{Curves, Device, Modelled, flashbench};
+use whichfs_here::{Access, Raw, Roots, target};
+use whichfs_probe::{Budget, Evidence, Finding, Findings, Options, Quantity, Value, Writing};
+use whichfs_units::{Bytes, Nanos};
+
+/// Examples for `--help`.
+pub const EXAMPLES: &str = "\
+Examples:
+  whichfs probe a1-32gb                        a modelled card, in virtual time
+  sudo whichfs probe /dev/mmcblk0              reads only: page, AU, zones, read rates
+  sudo whichfs probe /dev/sdX --write          writes too, and puts back what was there
+  sudo whichfs probe /dev/sdX --write=destroy --budget 200M,10m --save mycard.toml
+  sudo whichfs probe /dev/sdX --write --capacity   is all of it real?
+  whichfs probe --from flashbench.log          what a saved flashbench output tells
+
+A device that is mounted, in use or the system's own is refused. Without --write nothing is
+written.";
+
+/// What `flashbench -a` reads at a time, and how often at each place, if it is not told.
+const ALIGN_BLOCK: u64 = 1024;
+const ALIGN_TRIES: u32 = 8;
+
+/// Probes a card, or interprets a log.
+pub fn run(args: &ProbeArgs) -> Outcome<u8> {
+    if let Some(log) = &args.from {
+        return interpret(args, log);
+    }
+    let Some(name) = &args.target else {
+        return Err(Failure::input("name a card, a device or a file to probe"));
+    };
+    let mut device = open(name, args)?;
+    if args.flashbench_compatible {
+        let table = flashbench::align(&mut *device, ALIGN_BLOCK, ALIGN_TRIES);
+        let lines = table.map_err(Failure::environment)?.into_iter();
+        let curves = Curves {
+            align: lines
+                .map(|(boundary, line)| (boundary, vec![line]))
+                .collect(),
+            ..Curves::default()
+        };
+        return output::text_line(align_text(&curves).trim_end()).map(|()| 0);
+    }
+    if args.capacity {
+        return super::capacity::run(&mut *device, args);
+    }
+    let mut watcher = Watcher::new(args.resume.as_deref(), args.json);
+    let state = state(args)?;
+    let findings = whichfs_probe::resume(&mut *device, state, &mut watcher);
+    watcher.finish();
+    if let Some(failed) = &watcher.failed {
+        eprintln!("whichfs: {failed}");
+    }
+    if let Some(path) = &args.save {
+        save(path, &findings.to_profile())?;
+    }
+    show(args, name, &findings)
+}
+
+/// A modelled card by name or profile file, else a device or file of this machine.
+fn open(name: &str, args: &ProbeArgs) -> Outcome<Box<dyn Device>> {
+    let modelled = builtin().iter().any(|(known, _)| *known == name) || name.ends_with(".toml");
+    if modelled || !(name.contains('/') || Path::new(name).exists()) {
+        // A name that is neither gets the nearest names of cards.
+        let card = cards::open(name)?;
+        let capacity = card.profile.capacity_bytes();
+        let used = Card::used(&card.profile, args.seed);
+        return Ok(Box::new(Modelled::new(used, capacity)));
+    }
+    let access = match args.write {
+        Some(_) => Access::Write,
+        None => Access::Read,
+    };
+    let target = target(Path::new(name), access, &Roots::default());
+    let target = target.map_err(Failure::input)?;
+    // Ctrl-C ends the probe between requests, with what it has.
+    let stop = Arc::new(AtomicBool::new(false));
+    let raw = Raw::open(&target, access, stop).map_err(Failure::input)?;
+    Ok(Box::new(raw))
+}
+
+/// Where the probe begins: anew, or where the file of an earlier one ends.
+fn state(args: &ProbeArgs) -> Outcome<Evidence> {
+    let options = Options {
+        seed: args.seed,
+        writing: match args.write {
+            None => Writing::Never,
+            Some(WriteHow::Preserve) => Writing::Preserve,
+            Some(WriteHow::Destroy) => Writing::Destroy,
+        },
+        budget: budget(&args.budget)?,
+    };
+    let begin = Evidence {
+        options,
+        ..Evidence::default()
+    };
+    let Some(path) = args.resume.as_ref().filter(|path| path.exists()) else {
+        return Ok(begin);
+    };
+    let wrong = |error: &dyn std::fmt::Display| {
+        let path = path.display();
+        Failure::input(format!(
+            "{path}: {error}; it is no state of a probe: remove it or name another file"
+        ))
+    };
+    let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
+    let kept: Evidence = serde_json::from_str(&text).map_err(|error| wrong(&error))?;
+    Ok(Evidence { options, ..kept })
+}
+
+/// `640M`, `30m` or both, in any order.
+fn budget(parts: &[String]) -> Outcome<Budget> {
+    let mut budget = Budget::default();
+    for part in parts {
+        let wrong = || {
+            Failure::input(format!(
+                "--budget {part}: expected bytes such as 640M or 2G, or a time such as 90s, 30m \
+                 or 2h"
+            ))
+        };
+        let seconds = |unit: u64| {
+            let number = part[..part.len() - 1].parse::<u64>().ok()?;
+            let ns = number.checked_mul(unit)?.checked_mul(1_000_000_000)?;
+            (ns > 0).then_some(Nanos(ns))
+        };
+        let time = match part.chars().last() {
+            Some('s') => seconds(1),
+            Some('m') => seconds(60),
+            Some('h') => seconds(3600),
+            _ => {
+                let units = part.ends_with(|c: char| !c.is_ascii_digit());
+                let bytes = bytes(part).ok().filter(|bytes| units && *bytes > 0);
+                budget.write_bytes = bytes.ok_or_else(wrong)?;
+                continue;
+            }
+        };
+        budget.device = time.ok_or_else(wrong)?;
+    }
+    Ok(budget)
+}
+
+fn interpret(args: &ProbeArgs, log: &Path) -> Outcome<u8> {
+    let runs = logs::read(&[log.to_owned()], args.run.as_deref(), args.json)?;
+    let run = logs::only(runs)?;
+    show(args, &run.name, &whichfs_probe::interpret(&run.curves))
+}
+
+fn show(args: &ProbeArgs, name: &str, findings: &Findings) -> Outcome<u8> {
+    if let Some(path) = &args.plot {
+        save(path, &whichfs_probe::svg(findings))?;
+    }
+    if args.json {
+        output::json(findings)?;
+    } else {
+        output::text_line(&text(name, findings))?;
+    }
+    // What ended early still told something; nothing at all is a "no".
+    let any = findings
+        .values
+        .values()
+        .any(|finding| finding.value.is_some());
+    Ok(u8::from(!any))
+}
+
+fn text(name: &str, findings: &Findings) -> String {
+    let mut out = format!("{name}\n\n");
+    let rows = Quantity::ALL
+        .into_iter()
+        .map(|quantity| (quantity.name(), findings.get(quantity)))
+        .filter(|(_, finding)| finding.value.is_some())
+        .map(|(name, finding)| {
+            let confidence = format!("{:.0} %", finding.confidence * 100.0);
+            vec![
+                words(&name),
+                value(&name, finding),
+                confidence,
+                finding.evidence.clone(),
+            ]
+        });
+    out.push_str(&table::text(
+        &["", "value", "sure", "evidence"],
+        rows.collect(),
+    ));
+    let plot = whichfs_probe::plot(findings, false);
+    if !plot.is_empty() {
+        out.push_str(&format!("\n\n{plot}"));
+    }
+    out.push_str(&unknown(findings));
+    for drift in &findings.drift {
+        let share = (drift.slowdown - 1.0) * 100.0;
+        out.push_str(&format!(
+            "\n{}s took {share:+.0} % at the end: {}",
+            drift.what, drift.evidence
+        ));
+    }
+    for note in &findings.notes {
+        out.push_str(&format!("\n{note}"));
+    }
+    if let Some(ended) = &findings.ended {
+        out.push_str(&format!("\nended early: {ended}"));
+    }
+    if findings.device_s > 0.0 {
+        out.push_str(&format!(
+            "\n{:.1} s on the device, {} read, {} written",
+            findings.device_s,
+            Bytes(findings.bytes_read),
+            Bytes(findings.bytes_written),
+        ));
+    }
+    out
+}
+
+/// What was not found, by reason.
+fn unknown(findings: &Findings) -> String {
+    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    for quantity in Quantity::ALL {
+        let Some(reason) = findings.get(quantity).reason.as_deref() else {
+            continue;
+        };
+        let name = words(&quantity.name());
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, names)) => names.push(name),
+            None => reasons.push((reason, vec![name])),
+        }
+    }
+    let lines = reasons
+        .iter()
+        .map(|(reason, names)| format!("\n  {}: {reason}", names.join(", ")));
+    match reasons.is_empty() {
+        true => String::new(),
+        false => format!("\n\nNot known:{}", lines.collect::<String>()),
+    }
+}
+
+/// `open_aus_linear` → `open AUs linear`, without the unit at its end.
+fn words(name: &str) -> String {
+    let ends = ["_bytes", "_us", "_mb_s"];
+    let stem = ends.iter().find_map(|end| name.strip_suffix(end));
+    let text = stem.unwrap_or(name).replace('_', " ");
+    let text = text.replace("aus", "AUs").replace("iops", "IOPS");
+    if text == "au" { "AU".to_owned() } else { text }
+}
+
+fn value(name: &str, finding: &Finding) -> String {
+    let Some(value) = finding.value else {
+        return String::new();
+    };
+    let text = match value {
+        Value::Whole(bytes) if name.ends_with("_bytes") => Bytes(bytes).to_string(),
+        value if name.ends_with("_us") => Nanos((value.real() * 1e3) as u64).to_string(),
+        value if name.ends_with("_mb_s") => format!("{:.1} MB/s", value.real()),
+        Value::Whole(count) => count.to_string(),
+        Value::Real(real) if real >= 10.0 => format!("{real:.0}"),
+        Value::Real(real) => format!("{real:.1}"),
+    };
+    if finding.at_least {
+        return format!("≥ {text}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_budget_is_bytes_a_time_or_both() {
+        let of = |parts: &[&str]| {
+            let parts: Vec<String> = parts.iter().map(|part| (*part).to_owned()).collect();
+            budget(&parts)
+        };
+        let both = of(&["2G", "90s"]).unwrap();
+        assert_eq!(both.write_bytes, 2 << 30);
+        assert_eq!(both.device, Nanos::from_secs(90));
+        assert_eq!(of(&[]).unwrap(), Budget::default());
+        assert_eq!(of(&["2h"]).unwrap().device, Nanos::from_secs(7200));
+        for wrong in ["", "12", "x", "5 apples", "0M", "99999999999999G", "-3m"] {
+            let failure = of(&[wrong]).unwrap_err();
+            assert!(failure.message.contains("640M"), "{wrong}: {failure}");
+        }
+    }
+
+    #[test]
+    fn names_are_told_in_words_and_values_with_units() {
+        assert_eq!(words("open_aus_linear"), "open AUs linear");
+        assert_eq!(words("au_bytes"), "AU");
+        assert_eq!(words("random_write_iops"), "random write IOPS");
+        let findings = whichfs_probe::interpret(&whichfs_curves::Curves::default());
+        assert!(text("x", &findings).contains("Not known:"));
+    }
+}

@@ -1,0 +1,53 @@
+//! Sizes on the command line: `4096`, `64K`, `2G`.
+
+/// Bytes of `text`: a number, or one with K, M, G or T (powers of 1024; KiB and so on too).
+///
+/// # Errors
+/// Says what was expected.
+pub fn bytes(text: &str) -> Result<u64, String> {
+    let wrong = || format!("found {text:?}; expected bytes such as 4096, 64K, 200M or 2G");
+    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let number: u64 = digits.parse().map_err(|_| wrong())?;
+    let unit = match &text[digits.len()..] {
+        "" | "B" => 1,
+        "K" | "KiB" => 1 << 10,
+        "M" | "MiB" => 1 << 20,
+        "G" | "GiB" => 1 << 30,
+        "T" | "TiB" => 1 << 40,
+        _ => return Err(wrong()),
+    };
+    number.checked_mul(unit).ok_or_else(wrong)
+}
+
+/// Bytes of a request: whole sectors, at least one, at most 64 MiB.
+///
+/// # Errors
+/// Says what was expected.
+pub fn request_bytes(text: &str) -> Result<u64, String> {
+    let found = bytes(text)?;
+    if found == 0 || found % 512 != 0 || found > 64 << 20 {
+        return Err(format!(
+            "found {text:?}; expected a multiple of 512 up to 64M"
+        ));
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn sizes_have_binary_units_and_nothing_else() {
+        assert_eq!(bytes("4096").unwrap(), 4096);
+        assert_eq!(bytes("64K").unwrap(), 65_536);
+        assert_eq!(bytes("2GiB").unwrap(), 2 << 30);
+        for wrong in ["", "K", "-1", "1.5G", "3 M", "99999999999T", "7x"] {
+            assert!(bytes(wrong).unwrap_err().contains("64K"), "{wrong}");
+        }
+        assert!(request_bytes("0").is_err());
+        assert!(request_bytes("1000").is_err());
+        assert_eq!(request_bytes("512").unwrap(), 512);
+    }
+}
