@@ -326,8 +326,7 @@ impl LogBlock {
         if !slot.again {
             slot.used_pages = rules.pages_touched(slot.start, end - slot.start);
         }
-        // What was before its start is copied now: nothing more can come in order.
-        let complete = u64::from(end) == au_bytes;
+        let complete = slot.start == 0 && u64::from(end) == au_bytes;
         units_ns
             + if complete {
                 self.close(at, false, stats)
