@@ -1,5 +1,8 @@
 //! Unknown names: what may have been meant.
 
+/// Most names that a message lists.
+const LISTED_MAX: usize = 24;
+
 /// "unknown KIND 'NAME'", with the nearest of `names`.
 pub fn unknown(kind: &str, name: &str, names: &[&str]) -> String {
     let mut near: Vec<(usize, &str)> = names
@@ -13,10 +16,15 @@ pub fn unknown(kind: &str, name: &str, names: &[&str]) -> String {
         [] => String::new(),
         near => format!("; did you mean {}?", near.join(" or ")),
     };
-    format!(
-        "unknown {kind} '{name}'{meant} There are: {}",
-        names.join(", ")
-    )
+    let listed = match names.len() {
+        0..=LISTED_MAX => names.join(", "),
+        many => format!(
+            "{}, … ({many} in all: whichfs {kind} list)",
+            names[..LISTED_MAX].join(", ")
+        ),
+    };
+    let end = if meant.is_empty() { "." } else { "" };
+    format!("unknown {kind} '{name}'{meant}{end} There are: {listed}")
 }
 
 #[cfg(test)]
