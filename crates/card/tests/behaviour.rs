@@ -73,7 +73,7 @@ fn random_over_the_card_is_slower_than_sequential_on_every_shipped_card() {
         let profile = shipped(name);
         let mut card = Card::used(&profile, 1);
         let ordered = sequential(&mut card, 64 * MIB, 64 * KIB, 512, true) * 1e6 / 65536.0;
-        let shuffled = random(&mut card, 64 * MIB, 512 * MIB, 64 * KIB, 512, true);
+        let shuffled = random(&mut card, 64 * MIB, 384 * MIB, 64 * KIB, 512, true);
         assert!(
             shuffled < ordered,
             "{name}: {shuffled} to {ordered} a second"
