@@ -121,13 +121,13 @@ fn legend(svg: &mut String, y: f64) {
         svg,
         "<circle class=\"seen\" cx=\"70\" cy=\"{at:.1}\" r=\"3\"/>\
          <circle class=\"unseen\" cx=\"180\" cy=\"{at:.1}\" r=\"3\"/>\
-         <path class=\"model\" d=\"M300 {at:.1}h18\"/>",
+         <path class=\"model\" d=\"M316 {at:.1}h18\"/>",
         at = y - 4.0
     );
     text(svg, 78.0, y, "start", "measured, fitted");
     text(svg, 188.0, y, "start", "measured, not fitted");
-    text(svg, 324.0, y, "start", "modelled");
-    text(svg, 400.0, y, "start", "time of a write over its size");
+    text(svg, 340.0, y, "start", "modelled");
+    text(svg, 416.0, y, "start", "time of a write over its size");
 }
 
 fn text(svg: &mut String, x: f64, y: f64, anchor: &str, content: &str) {

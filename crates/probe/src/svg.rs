@@ -10,7 +10,7 @@ use whichfs_units::Bytes;
 const WIDTH: f64 = 760.0;
 const PANEL: f64 = 220.0;
 const LEFT: f64 = 80.0;
-const RIGHT: f64 = 20.0;
+const RIGHT: f64 = 32.0;
 const TOP: f64 = 34.0;
 const BOTTOM: f64 = 40.0;
 /// Colours that are told apart by the colour-blind too.
