@@ -175,6 +175,30 @@ fn lab_every_filesystem_repeats_with_the_device_clock() {
     every_filesystem_repeats(0);
 }
 
+/// UML prints its process number while it boots: a longer one must not take longer. Needs root,
+/// who may say which number comes next.
+#[test]
+fn lab_the_process_number_does_not_matter() {
+    const NEXT: &str = "/proc/sys/kernel/ns_last_pid";
+    let _one = one_at_a_time();
+    let ext4 = whichfs_fs::find("ext4").unwrap();
+    let core = whichfs_lab::available_cores()[0];
+    let mut found = Vec::new();
+    for number in ["400", "5000", "20000"] {
+        if let Err(error) = std::fs::write(NEXT, number) {
+            eprintln!("skipped: {NEXT} cannot be written: {error}");
+            return;
+        }
+        let Some(text) = run(ext4, 7, CPU, core) else {
+            return;
+        };
+        found.push(text);
+    }
+    for other in &found[1..] {
+        assert_eq!(difference(&found[0], other), None);
+    }
+}
+
 /// The checker itself can fail: another seed is another trial.
 #[test]
 fn lab_another_seed_is_another_trial() {
