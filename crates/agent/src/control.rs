@@ -155,6 +155,7 @@ mod tests {
             seed: 7,
             queues: Vec::new(),
             steps: vec![Step::DropCaches, Step::Settle { milliseconds: 3 }],
+            promises: false,
         }
     }
 

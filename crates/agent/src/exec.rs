@@ -17,7 +17,9 @@ const CHUNK: u64 = 128 * KIB;
 const OPEN_MAX: usize = 64;
 
 /// Performs `ops` in `dir`, in order. `tree` is the directory that `Content::File` is
-/// relative to; `clock` tells nanoseconds and is read around timed operations only.
+/// relative to; `clock` tells nanoseconds and is read around timed operations only. `promised`
+/// hears of each call that returned with data durable: its name, its path if it is about one
+/// file, and the operations done so far.
 ///
 /// # Errors
 /// The first operation that fails: what it was, its path, the system's reason.
@@ -26,6 +28,7 @@ pub fn operate(
     dir: &Path,
     tree: Option<&Path>,
     clock: &dyn Fn() -> u64,
+    promised: &mut dyn FnMut(&str, &str, u64) -> Result<(), Error>,
 ) -> Result<(Counts, Latency), Error> {
     let mut executor = Executor::new(dir, tree)?;
     let mut latency = Latency::default();
@@ -37,8 +40,23 @@ pub fn operate(
             latency.record(clock().saturating_sub(begin));
         }
         executor.counts.operations += 1;
+        if let Some((call, path)) = promise(&op) {
+            promised(call, path, executor.counts.operations)?;
+        }
     }
     Ok((executor.counts, latency))
+}
+
+/// The call with which `op` makes data durable, and the file that it is about.
+fn promise(op: &Op) -> Option<(&'static str, &str)> {
+    match op {
+        Op::Update { path, .. } => Some(("fsync", path)),
+        Op::Append {
+            path, sync: true, ..
+        } => Some(("fdatasync", path)),
+        Op::SyncFs => Some(("syncfs", "")),
+        _ => None,
+    }
 }
 
 /// Where operations take place, and what has been done.

@@ -1,5 +1,8 @@
 //! The tail of the kernel's log, for error reports.
 
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+
 /// `SYSLOG_ACTION_READ_ALL` of syslog(2): read the last messages, leave them there.
 const READ_ALL: libc::c_int = 3;
 
@@ -22,6 +25,52 @@ pub fn tail(lines: usize) -> Vec<String> {
     last_lines(&String::from_utf8_lossy(&buffer), lines)
 }
 
+/// Number of the message that comes next: from there on [`since`] tells.
+pub fn now() -> u64 {
+    messages().last().map_or(0, |(number, _)| number + 1)
+}
+
+/// The messages from number `from` on, without level and time; `from` moves behind them.
+pub fn since(from: &mut u64) -> Vec<String> {
+    let new: Vec<(u64, String)> = messages()
+        .into_iter()
+        .filter(|(number, _)| number >= from)
+        .collect();
+    if let Some((number, _)) = new.last() {
+        *from = number + 1;
+    }
+    new.into_iter().map(|(_, text)| text).collect()
+}
+
+/// All messages that the kernel still has, with their numbers; none where this user may not
+/// read them.
+fn messages() -> Vec<(u64, String)> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let Ok(fd) = rustix::fs::open("/dev/kmsg", flags, Mode::empty()) else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    let mut buffer = [0; 8192];
+    loop {
+        match rustix::io::read(&fd, &mut buffer) {
+            Ok(0) => break,
+            Ok(count) => found.extend(message(&String::from_utf8_lossy(&buffer[..count]))),
+            // Overwritten while we read: the next is the oldest that is left.
+            Err(Errno::PIPE | Errno::INTR) => {}
+            Err(_) => break,
+        }
+    }
+    found
+}
+
+/// Number and text of a record of /dev/kmsg: `level,number,time,flags;text`, then lines of
+/// details that begin with a blank.
+fn message(record: &str) -> Option<(u64, String)> {
+    let (head, text) = record.split_once(';')?;
+    let number = head.split(',').nth(1)?.parse().ok()?;
+    Some((number, text.lines().next().unwrap_or_default().to_owned()))
+}
+
 /// The last `lines` lines of `text`.
 fn last_lines(text: &str, lines: usize) -> Vec<String> {
     let all: Vec<&str> = text.lines().collect();
@@ -38,6 +87,14 @@ mod tests {
         assert_eq!(last_lines("a\nb\nc\n", 2), ["b", "c"]);
         assert_eq!(last_lines("a\n", 5), ["a"]);
         assert!(last_lines("", 5).is_empty());
+    }
+
+    #[test]
+    fn records_of_kmsg_have_a_number_and_a_text() {
+        let record = "4,1203,5140900,-;EXT4-fs (vda): recovery complete\n SUBSYSTEM=x\n";
+        let text = "EXT4-fs (vda): recovery complete".to_owned();
+        assert_eq!(message(record), Some((1203, text)));
+        assert_eq!(message("no record"), None);
     }
 
     #[test]

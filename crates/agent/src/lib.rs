@@ -10,6 +10,8 @@ mod control;
 mod deploy;
 mod error;
 mod exec;
+mod exercise;
+mod inspect;
 mod kernel_log;
 mod mount;
 mod program;

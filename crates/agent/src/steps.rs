@@ -3,10 +3,12 @@
 use crate::deploy::deploy;
 use crate::error::Error;
 use crate::exec::operate;
+use crate::exercise::exercise;
+use crate::inspect::inspect;
 use crate::program::{self, Program};
 use crate::sink::Sink;
 use crate::walk::list_tree;
-use crate::{mount, queue};
+use crate::{kernel_log, mount, queue};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
 use std::fs;
@@ -52,8 +54,33 @@ pub fn perform(job: &Job, context: &Context, sink: &mut dyn Sink) -> Result<(), 
         context,
         listed: BTreeMap::new(),
     };
-    for step in &job.steps {
-        perform_step(step, job.seed, &mut trees, sink)?;
+    let mut progress = Progress {
+        promises: job.promises,
+        operations: 0,
+        log_from: kernel_log::now(),
+    };
+    perform_steps(&job.steps, job.seed, &mut trees, &mut progress, sink)
+}
+
+/// What the steps of a job share, beside trees.
+struct Progress {
+    /// Whether promises are reported.
+    promises: bool,
+    /// Operations done in all phases so far.
+    operations: u64,
+    /// Kernel messages from here on have not been reported.
+    log_from: u64,
+}
+
+fn perform_steps(
+    steps: &[Step],
+    seed: u64,
+    trees: &mut Trees<'_>,
+    progress: &mut Progress,
+    sink: &mut dyn Sink,
+) -> Result<(), Error> {
+    for step in steps {
+        perform_step(step, seed, trees, progress, sink)?;
     }
     Ok(())
 }
@@ -69,8 +96,18 @@ fn perform_step(
     step: &Step,
     seed: u64,
     trees: &mut Trees<'_>,
+    progress: &mut Progress,
     sink: &mut dyn Sink,
 ) -> Result<(), Error> {
+    if let Step::Try { name, steps } = step {
+        return match perform_steps(steps, seed, trees, progress, sink) {
+            Ok(()) => Ok(()),
+            Err(error) => sink.send(&Event::Failed {
+                attempt: name.clone(),
+                message: error.to_string(),
+            }),
+        };
+    }
     // Listing and drawing trees is our own work, so it stands before the phase.
     let ops = match step {
         Step::Operate {
@@ -83,7 +120,7 @@ fn perform_step(
         let phase = phase.to_owned();
         sink.send(&Event::PhaseBegin { phase })?;
     }
-    let (counts, latency) = act(step, ops, trees.context, sink)?;
+    let (counts, latency) = act(step, ops, trees.context, progress, sink)?;
     if let Some(phase) = phase {
         let phase = phase.to_owned();
         sink.send(&Event::PhaseEnd {
@@ -138,7 +175,14 @@ fn phase_of(step: &Step) -> Option<&str> {
             phase.as_deref()
         }
         Step::Deploy { phase, .. } | Step::Operate { phase, .. } => Some(phase),
-        Step::DropCaches | Step::Settle { .. } | Step::Space { .. } | Step::ShowFile { .. } => None,
+        Step::DropCaches
+        | Step::Settle { .. }
+        | Step::Space { .. }
+        | Step::Try { .. }
+        | Step::Inspect { .. }
+        | Step::Exercise { .. }
+        | Step::KernelLog
+        | Step::ShowFile { .. } => None,
     }
 }
 
@@ -146,6 +190,7 @@ fn act(
     step: &Step,
     ops: Option<Ops>,
     context: &Context,
+    progress: &mut Progress,
     sink: &mut dyn Sink,
 ) -> Result<Done, Error> {
     let one = Counts {
@@ -162,7 +207,10 @@ fn act(
             options,
             ..
         } => mount::mount(source, target, kernel_fs, options)?,
-        Step::Unmount { target, .. } => mount::unmount(target)?,
+        Step::Unmount { target, .. } => {
+            mount::unmount(target)?;
+            progress.promise("umount", "", 0, sink)?;
+        }
         Step::DropCaches => drop_caches()?,
         Step::Settle { milliseconds } => std::thread::sleep(Duration::from_millis(*milliseconds)),
         Step::Deploy { image, device, .. } => {
@@ -171,12 +219,49 @@ fn act(
         Step::Operate { workload, dir, .. } => {
             let ops = ops.into_iter().flatten();
             let tree = workload.tree.as_ref().map(|tree| context.host(tree));
-            return operate(ops, Path::new(dir), tree.as_deref(), &monotonic);
+            let mut promised =
+                |call: &str, path: &str, done| progress.promise(call, path, done, sink);
+            let done = operate(
+                ops,
+                Path::new(dir),
+                tree.as_deref(),
+                &monotonic,
+                &mut promised,
+            )?;
+            progress.operations += done.0.operations;
+            return Ok(done);
+        }
+        Step::Try { .. } => unreachable!("its steps are performed one by one"),
+        Step::Inspect { dir, sectors } => inspect(Path::new(dir), sectors, sink)?,
+        Step::Exercise { dir } => exercise(Path::new(dir))?,
+        Step::KernelLog => {
+            let lines = kernel_log::since(&mut progress.log_from);
+            sink.send(&Event::KernelLog { lines })?;
         }
         Step::Space { dir, device } => sink.send(&space(dir, device)?)?,
         Step::ShowFile { path } => sink.send(&show(path)?)?,
     }
     Ok((counts, Latency::default()))
+}
+
+impl Progress {
+    /// Reports that `call` made durable what `done` operations of this phase did, if asked to.
+    fn promise(
+        &self,
+        call: &str,
+        path: &str,
+        done: u64,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Error> {
+        if !self.promises {
+            return Ok(());
+        }
+        sink.send(&Event::Promise {
+            call: call.to_owned(),
+            path: path.to_owned(),
+            operations: self.operations + done,
+        })
+    }
 }
 
 /// Runs the program of a [`Step::Run`].
@@ -284,6 +369,7 @@ mod tests {
             seed: 1,
             queues: Vec::new(),
             steps,
+            promises: false,
         };
         let mut events = Vec::new();
         (perform(&job, &Context::board(), &mut events), events)

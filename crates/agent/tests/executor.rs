@@ -304,6 +304,7 @@ fn a_tree_of_the_user_is_copied_by_a_job() {
             operate("tree_read"),
             operate("rewrite"),
         ],
+        promises: false,
     };
     let mut events: Vec<Event> = Vec::new();
     perform(&job, &Context::board(), &mut events).unwrap();
@@ -342,6 +343,7 @@ fn a_job_survives_json() {
             },
             Step::DropCaches,
         ],
+        promises: false,
     };
     let json = serde_json::to_string(&job).unwrap();
     assert_eq!(serde_json::from_str::<Job>(&json).unwrap(), job);

@@ -1,5 +1,6 @@
 //! What an agent says while it works: one JSON object a record.
 
+use crate::found::Found;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -27,6 +28,34 @@ pub enum Event {
         call: String,
         /// Path, where the promise is about one file.
         path: String,
+        /// Operations of the job's phases that had been done then, the promising one included.
+        operations: u64,
+    },
+    /// A [`crate::Step::Try`] stopped at a failure.
+    Failed {
+        /// Name of the attempt.
+        attempt: String,
+        /// What failed and why.
+        message: String,
+    },
+    /// What a [`crate::Step::Inspect`] found, in the order of the paths; one of several.
+    Found {
+        /// Some of the entries.
+        entries: Vec<Found>,
+    },
+    /// Digests of consecutive sectors of a file that a [`crate::Step::Inspect`] asked for.
+    Sectors {
+        /// Path relative to the directory inspected.
+        path: String,
+        /// Number of the first sector.
+        first: u64,
+        /// [`crate::sector_digest`] of each.
+        digests: Vec<u32>,
+    },
+    /// What the kernel logged.
+    KernelLog {
+        /// Lines without level and time.
+        lines: Vec<String>,
     },
     /// A figure that is not a duration.
     Metric {

@@ -12,6 +12,9 @@ pub struct Job {
     pub queues: Vec<BlockQueue>,
     /// What to do, in this order; the first failure ends the job.
     pub steps: Vec<Step>,
+    /// Report each call that makes data durable as [`crate::Event::Promise`].
+    #[serde(default)]
+    pub promises: bool,
 }
 
 /// Attributes of a block device's queue, as mmc_block or a USB reader has them
@@ -109,6 +112,30 @@ pub enum Step {
         /// Its block device.
         device: String,
     },
+    /// Does `steps` up to the first that fails, which is reported as [`crate::Event::Failed`];
+    /// the job goes on after them.
+    Try {
+        /// Name of the attempt in the report of its failure.
+        name: String,
+        /// What to do.
+        steps: Vec<Step>,
+    },
+    /// Reports all that is below `dir` as [`crate::Event::Found`], and digests of the sectors
+    /// of some files. What cannot be read is reported with the error.
+    Inspect {
+        /// Directory on the filesystem under test.
+        dir: String,
+        /// Files whose sectors are wanted, relative to `dir`.
+        sectors: Vec<String>,
+    },
+    /// Makes, writes, renames, reads back and deletes a file in `dir`: whether the filesystem
+    /// can be used.
+    Exercise {
+        /// Directory on the filesystem under test.
+        dir: String,
+    },
+    /// Reports what the kernel logged since the last such step as [`crate::Event::KernelLog`].
+    KernelLog,
     /// Reports a file's trimmed content as an `output` event (tests read sysfs with it).
     ShowFile {
         /// Absolute path.

@@ -5,9 +5,11 @@
 //! nothing else; every one of them is JSON on the wire and in the store.
 
 mod event;
+mod found;
 mod job;
 mod record;
 
 pub use event::{Counts, Event, Latency};
+pub use found::{ContentDigest, Found, Node, content_digest, sector_digest};
 pub use job::{BlockQueue, Job, Step, WorkloadSpec};
 pub use record::{DeviceFigures, Identity, Metric, Outcome, PhaseFigures, Status, Trial};

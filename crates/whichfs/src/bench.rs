@@ -179,6 +179,7 @@ impl Bench {
                 read_ahead_kib: host.read_ahead_kib,
             }],
             steps,
+            promises: false,
         }
     }
 

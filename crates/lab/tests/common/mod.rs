@@ -173,6 +173,7 @@ impl Trial {
             seed: self.seed,
             queues: self.queues,
             steps: self.steps,
+            promises: false,
         };
         let spec = GuestSpec {
             kernel: &self.kernel,

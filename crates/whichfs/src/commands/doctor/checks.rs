@@ -131,6 +131,7 @@ fn guest_check(kernel: &Kernel, agent: &Agent) -> Outcome<Check> {
         seed: 1,
         queues: Vec::new(),
         steps: Vec::new(),
+        promises: false,
     };
     let spec = GuestSpec {
         kernel,

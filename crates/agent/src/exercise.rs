@@ -1,0 +1,61 @@
+//! Whether a filesystem can be used: one file through its life.
+
+use crate::error::Error;
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::path::Path;
+use whichfs_units::KIB;
+
+/// Bytes of the file: more than one block, less than any filesystem has free.
+const BYTES: usize = 64 * KIB as usize;
+
+/// Makes a file in `dir`, makes it durable, renames it, reads it back, deletes it.
+///
+/// # Errors
+/// The first call that fails, or content that differs.
+pub fn exercise(dir: &Path) -> Result<(), Error> {
+    let (first, second) = (dir.join("whichfs-used"), dir.join("whichfs-used.2"));
+    let content: Vec<u8> = (0..BYTES).map(|at| (at % 251) as u8).collect();
+    let fail = |operation: &'static str| {
+        let path = first.display().to_string();
+        move |error: std::io::Error| Error::io(operation, path.clone(), &error)
+    };
+    let mut file = File::create_new(&first).map_err(fail("create"))?;
+    file.write_all(&content).map_err(fail("write"))?;
+    file.sync_all().map_err(fail("fsync"))?;
+    drop(file);
+    fs::rename(&first, &second).map_err(fail("rename"))?;
+    let mut found = Vec::new();
+    File::open(&second)
+        .and_then(|mut file| file.read_to_end(&mut found))
+        .map_err(fail("read back"))?;
+    if found != content {
+        return Err(Error::new(format!(
+            "read back {}: other bytes than were written",
+            second.display()
+        )));
+    }
+    fs::remove_file(&second).map_err(fail("delete"))?;
+    File::open(dir)
+        .and_then(|dir| Ok(rustix::fs::syncfs(&dir)?))
+        .map_err(fail("syncfs"))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_good_directory_is_left_as_it_was() {
+        let dir = tempfile::tempdir().unwrap();
+        exercise(dir.path()).unwrap();
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_directory_that_is_gone_fails() {
+        let error = exercise(Path::new("/nowhere/at/all")).unwrap_err();
+        assert!(error.to_string().contains("create"), "{error}");
+    }
+}
