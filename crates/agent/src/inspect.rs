@@ -259,7 +259,12 @@ mod tests {
         inspect(dir.path(), &["b".to_owned()], &mut heard).unwrap();
         let mut told = Vec::new();
         for event in &heard.0 {
-            if let Event::Sectors { path, first, digests } = event {
+            if let Event::Sectors {
+                path,
+                first,
+                digests,
+            } = event
+            {
                 assert_eq!((path.as_str(), *first), ("b", told.len() as u64));
                 told.extend(digests.iter().copied());
             }
@@ -273,6 +278,9 @@ mod tests {
         let mut heard = Heard::default();
         inspect(Path::new("/nowhere/at/all"), &[], &mut heard).unwrap();
         let found = entries(&heard);
-        assert!(matches!(found[0].node, Node::Unreadable { .. }), "{found:?}");
+        assert!(
+            matches!(found[0].node, Node::Unreadable { .. }),
+            "{found:?}"
+        );
     }
 }

@@ -246,13 +246,7 @@ fn act(
 
 impl Progress {
     /// Reports that `call` made durable what `done` operations of this phase did, if asked to.
-    fn promise(
-        &self,
-        call: &str,
-        path: &str,
-        done: u64,
-        sink: &mut dyn Sink,
-    ) -> Result<(), Error> {
+    fn promise(&self, call: &str, path: &str, done: u64, sink: &mut dyn Sink) -> Result<(), Error> {
         if !self.promises {
             return Ok(());
         }

@@ -3,7 +3,7 @@
 use crate::block::{BlockGeometry, BlockOperation, BlockRequest, BlockStatus};
 use crate::memory::GuestMemory;
 use crate::trace::Trace;
-use whichfs_card::{Card, CardStatus, Contents, ContentsError, Op, Request};
+use whichfs_card::{Card, CardStatus, Completion, Contents, ContentsError, Logged, Op, Request};
 use whichfs_trial::DeviceFigures;
 use whichfs_units::{Nanos, SECTOR};
 
@@ -19,6 +19,8 @@ pub struct Disk {
     pub geometry: BlockGeometry,
     /// Time that the host's controller and driver add to each request.
     pub request_cost: Nanos,
+    /// Requests that change the card, with their data, if they are to be kept.
+    pub log: Option<Vec<Logged>>,
 }
 
 /// Virtual instant at which a request is done, its status, and bytes the device wrote.
@@ -60,6 +62,10 @@ impl Disk {
                     return Ok(refuse(done.at, BlockStatus::IoError));
                 }
                 self.transfer(request, memory, reads)?;
+                if !reads {
+                    let data = self.written(request)?;
+                    self.keep(now, &done, Op::Write, request.offset, data);
+                }
                 Ok(Served {
                     at: done.at,
                     status: BlockStatus::Ok,
@@ -68,6 +74,7 @@ impl Disk {
             }
             BlockOperation::Flush => {
                 let done = serve(&mut self.card, Op::Flush, 0, 0);
+                self.keep(now, &done, Op::Flush, 0, (0, Box::default()));
                 Ok(refuse(done.at, BlockStatus::Ok))
             }
             BlockOperation::Discard => {
@@ -76,7 +83,9 @@ impl Disk {
                     if !self.holds(offset, bytes) {
                         return Ok(refuse(now, BlockStatus::IoError));
                     }
-                    at = serve(&mut self.card, Op::Discard, offset, bytes).at;
+                    let done = serve(&mut self.card, Op::Discard, offset, bytes);
+                    at = done.at;
+                    self.keep(now, &done, Op::Discard, offset, (bytes, Box::default()));
                     let forgotten = self.contents.discard(self.offset + offset, bytes);
                     forgotten.map_err(not_kept)?;
                 }
@@ -100,6 +109,38 @@ impl Disk {
             }
             BlockOperation::Unknown(_) => Ok(refuse(now, BlockStatus::Unsupported)),
         }
+    }
+
+    /// Adds a request to the log, if one is kept: its length and data.
+    fn keep(
+        &mut self,
+        arrived: Nanos,
+        done: &Completion,
+        op: Op,
+        offset: u64,
+        (bytes, data): (u64, Box<[u8]>),
+    ) {
+        if let Some(log) = &mut self.log {
+            log.push(Logged {
+                op,
+                offset: self.offset + offset,
+                bytes,
+                arrived,
+                done: done.at,
+                data,
+            });
+        }
+    }
+
+    /// What a write has just written, if a log is kept: its length and the bytes.
+    fn written(&mut self, request: &BlockRequest) -> Result<(u64, Box<[u8]>), String> {
+        let mut data = Vec::new();
+        if self.log.is_some() {
+            data.resize(request.bytes() as usize, 0);
+            let at = self.offset + request.offset;
+            self.contents.read(at, &mut data).map_err(not_kept)?;
+        }
+        Ok((request.bytes(), data.into_boxed_slice()))
     }
 
     /// What the card has done since it was made.

@@ -55,6 +55,7 @@ fn disk() -> Disk {
             discard_bytes: None,
         },
         request_cost: Nanos(1000),
+        log: None,
     }
 }
 

@@ -63,6 +63,7 @@ impl Machine {
                 discard_bytes: Some(4096),
             },
             request_cost: Nanos(1),
+            log: None,
         }
     }
 }

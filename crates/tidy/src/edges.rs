@@ -7,7 +7,7 @@ use crate::{Finding, SourceFile};
 
 /// A crate and the crates of this workspace that it may depend on.
 /// `whichfs` alone may see everything and is not listed; `tidy` sees nothing.
-const INNER: [(&str, &[&str]); 16] = [
+const INNER: [(&str, &[&str]); 17] = [
     ("units", &[]),
     ("trial", &["units"]),
     ("card", &["units"]),
@@ -20,6 +20,7 @@ const INNER: [(&str, &[&str]); 16] = [
     ("workload", &["units", "trial"]),
     ("agent", &["units", "trial", "workload"]),
     ("lab", &["units", "trial", "card"]),
+    ("crash", &["units", "trial", "card", "workload"]),
     ("study", &["units", "trial", "fs"]),
     ("store", &["units", "trial", "study"]),
     ("report", &["units", "trial", "study"]),

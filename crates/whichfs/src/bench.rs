@@ -240,6 +240,7 @@ impl Bench {
                 discard_bytes: profile.discard_supported().then_some(profile.au_bytes()),
             },
             request_cost: Nanos(host.request_cost_ns),
+            log: None,
         })
     }
 

@@ -64,6 +64,7 @@ pub fn disk(name: &str, bytes: u64) -> Disk {
             discard_bytes: None,
         },
         request_cost: Nanos::from_micros(50),
+        log: None,
     }
 }
 

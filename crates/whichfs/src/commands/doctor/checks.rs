@@ -170,6 +170,7 @@ fn disk() -> Outcome<Disk> {
             discard_bytes: None,
         },
         request_cost: Nanos(0),
+        log: None,
     })
 }
 

@@ -1,0 +1,59 @@
+//! A share of a count, with the interval that the count supports.
+
+use serde::Serialize;
+
+/// How often something happened among independent cuts.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Share {
+    /// Times it happened.
+    pub count: u64,
+    /// Cuts.
+    pub of: u64,
+    /// Lower end of the 95 % interval of the share.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+impl Share {
+    /// `count` of `of`, with Wilson's score interval (E. B. Wilson, JASA 22, 1927).
+    pub fn new(count: u64, of: u64) -> Share {
+        const Z: f64 = 1.959_964;
+        if of == 0 {
+            return Share {
+                count,
+                of,
+                low: 0.0,
+                high: 1.0,
+            };
+        }
+        let (n, p) = (of as f64, count as f64 / of as f64);
+        let scale = 1.0 / (1.0 + Z * Z / n);
+        let centre = p + Z * Z / (2.0 * n);
+        let half = Z * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n)).sqrt();
+        Share {
+            count,
+            of,
+            low: (scale * (centre - half)).max(0.0),
+            high: (scale * (centre + half)).min(1.0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn none_of_many_is_few_but_not_none() {
+        // Wilson's interval for 0 of 226: 3.84 / (226 + 3.84).
+        let share = Share::new(0, 226);
+        assert!(
+            share.low == 0.0 && (share.high - 0.0167).abs() < 1e-3,
+            "{share:?}"
+        );
+        let half = Share::new(50, 100);
+        assert!((half.low - 0.404).abs() < 1e-3 && (half.high - 0.596).abs() < 1e-3);
+        assert_eq!(Share::new(0, 0).high, 1.0);
+    }
+}

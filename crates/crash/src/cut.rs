@@ -1,0 +1,168 @@
+//! Where the power goes: instants of a recorded run.
+
+use serde::{Deserialize, Serialize};
+use whichfs_card::{Logged, Op};
+use whichfs_units::{Nanos, Rng};
+
+/// Where in a request a cut lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    /// Right before the request reaches the card.
+    Before,
+    /// While the card works on it.
+    Inside,
+    /// Right after the card reported it done.
+    After,
+}
+
+/// One power cut. All that follows from it is a function of these figures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cut {
+    /// Its number in its series.
+    pub number: u64,
+    /// Index of the request in the log.
+    pub request: usize,
+    /// Where in that request.
+    pub place: Place,
+    /// When; requests that are done by then were reported done.
+    pub at: Nanos,
+    /// Seed of what chance decides: which cached writes are lost, where a write is torn.
+    pub seed: u64,
+}
+
+/// `count` random cuts among the requests from `first` on, in the order of time. Requests of any
+/// kind are equally likely, and so are the three places of each.
+pub fn random_cuts(log: &[Logged], first: usize, count: u64, seed: u64) -> Vec<Cut> {
+    let requests = log.len().saturating_sub(first) as u64;
+    if requests == 0 {
+        return Vec::new();
+    }
+    let mut rng = Rng::named(seed, "crash/cuts");
+    let mut cuts: Vec<Cut> = (0..count)
+        .map(|_| {
+            let request = first + rng.below(requests) as usize;
+            let place = [Place::Before, Place::Inside, Place::After][rng.below(3) as usize];
+            place_at(log, request, place, rng.next_u64())
+        })
+        .collect();
+    number(&mut cuts);
+    cuts
+}
+
+/// Every boundary between the requests from `first` on, and one instant inside each that writes.
+pub fn all_cuts(log: &[Logged], first: usize, seed: u64) -> Vec<Cut> {
+    let mut rng = Rng::named(seed, "crash/cuts");
+    let mut cuts = Vec::new();
+    for request in first..log.len() {
+        let inside = (log[request].op == Op::Write).then_some(Place::Inside);
+        for place in [Some(Place::Before), inside].into_iter().flatten() {
+            cuts.push(place_at(log, request, place, rng.next_u64()));
+        }
+    }
+    if let Some(last) = log.len().checked_sub(1).filter(|&last| last >= first) {
+        cuts.push(place_at(log, last, Place::After, rng.next_u64()));
+    }
+    number(&mut cuts);
+    cuts
+}
+
+/// The three cuts around request number `request`; none if there is no such request.
+pub fn cut_at(log: &[Logged], request: usize, seed: u64) -> Vec<Cut> {
+    if request >= log.len() {
+        return Vec::new();
+    }
+    let mut rng = Rng::named(seed, "crash/cuts");
+    let mut cuts: Vec<Cut> = [Place::Before, Place::Inside, Place::After]
+        .map(|place| place_at(log, request, place, rng.next_u64()))
+        .to_vec();
+    number(&mut cuts);
+    cuts
+}
+
+fn place_at(log: &[Logged], request: usize, place: Place, seed: u64) -> Cut {
+    let Logged { arrived, done, .. } = log[request];
+    let at = match place {
+        Place::Before => Nanos(arrived.0.saturating_sub(1)),
+        Place::After => done,
+        // At least at its arrival, and before it is done.
+        Place::Inside => {
+            let lasts = done.0.saturating_sub(arrived.0).max(1);
+            Nanos(arrived.0 + Rng::named(seed, "crash/inside").below(lasts))
+        }
+    };
+    Cut {
+        number: 0,
+        request,
+        place,
+        at,
+        seed,
+    }
+}
+
+/// Sorts by time and numbers from 0.
+fn number(cuts: &mut [Cut]) {
+    cuts.sort_by_key(|cut| (cut.at, cut.request, cut.seed));
+    for (number, cut) in cuts.iter_mut().enumerate() {
+        cut.number = number as u64;
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn write(offset: u64, fill: u8, bytes: u64, arrived: u64, done: u64) -> Logged {
+        Logged {
+            op: Op::Write,
+            offset,
+            bytes,
+            arrived: Nanos(arrived),
+            done: Nanos(done),
+            data: vec![fill; bytes as usize].into_boxed_slice(),
+        }
+    }
+
+    fn log() -> Vec<Logged> {
+        (0..50)
+            .map(|n| write(n * 4096, n as u8, 4096, n * 100, n * 100 + 60))
+            .collect()
+    }
+
+    #[test]
+    fn a_seed_gives_the_same_cuts_and_another_gives_others() {
+        let log = log();
+        assert_eq!(random_cuts(&log, 10, 30, 1), random_cuts(&log, 10, 30, 1));
+        assert_ne!(random_cuts(&log, 10, 30, 1), random_cuts(&log, 10, 30, 2));
+    }
+
+    #[test]
+    fn cuts_lie_where_they_say() {
+        let log = log();
+        let cuts = random_cuts(&log, 10, 300, 1);
+        assert_eq!(cuts.len(), 300);
+        for (number, cut) in cuts.iter().enumerate() {
+            let request = &log[cut.request];
+            assert_eq!(cut.number, number as u64);
+            assert!(cut.request >= 10);
+            match cut.place {
+                Place::Before => assert!(cut.at < request.arrived),
+                Place::Inside => assert!(request.arrived <= cut.at && cut.at < request.done),
+                Place::After => assert_eq!(cut.at, request.done),
+            }
+        }
+        for place in [Place::Before, Place::Inside, Place::After] {
+            assert!(cuts.iter().any(|cut| cut.place == place), "{place:?}");
+        }
+    }
+
+    #[test]
+    fn all_cuts_are_every_boundary_and_an_inside_of_each_write() {
+        let log = log();
+        assert_eq!(all_cuts(&log, 0, 1).len(), 101);
+        assert_eq!(all_cuts(&log, 49, 1).len(), 3);
+        assert!(all_cuts(&log, 50, 1).is_empty() && random_cuts(&log, 50, 9, 1).is_empty());
+        assert_eq!(cut_at(&log, 7, 1).len(), 3);
+        assert!(cut_at(&log, 50, 1).is_empty());
+    }
+}

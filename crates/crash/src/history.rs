@@ -1,0 +1,376 @@
+//! What every path was at every moment of a run, from its operations.
+
+use std::collections::BTreeMap;
+use whichfs_trial::{content_digest, sector_digest};
+use whichfs_units::SECTOR;
+use whichfs_workload::{Content, Op, generated_bytes};
+
+/// What a path was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Node {
+    /// A directory with these permissions.
+    Directory { mode: Option<u32> },
+    /// File number so many.
+    File(usize),
+    /// A link to this.
+    Symlink { target: String },
+}
+
+/// A file over time.
+#[derive(Clone, Debug)]
+pub(crate) struct File {
+    /// Permissions, where they were asked for.
+    pub mode: Option<u32>,
+    /// The operations that changed it, the first made it.
+    changes: Vec<Change>,
+}
+
+#[derive(Clone, Debug)]
+struct Change {
+    operation: u64,
+    offset: u64,
+    len: u64,
+    content: Content,
+    /// Size afterwards.
+    size: u64,
+}
+
+/// All paths and files of a run over the numbers of its operations.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    /// What each path became, with the operation that did it; `None`: it is gone.
+    paths: BTreeMap<String, Vec<(u64, Option<Node>)>>,
+    files: Vec<File>,
+    operations: u64,
+}
+
+/// Why a history cannot be told.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HistoryError {
+    /// An operation on a path that does not exist then.
+    #[error("operation {operation} needs {path}, which does not exist then")]
+    Missing {
+        /// Number of the operation, from 1.
+        operation: u64,
+        /// The path.
+        path: String,
+    },
+    /// The content is on the host.
+    #[error("{path} is copied from a file of yours; only generated content can be told later")]
+    NotGenerated {
+        /// The path.
+        path: String,
+    },
+}
+
+impl History {
+    /// The history of operations in the order in which they were done.
+    ///
+    /// # Errors
+    /// The first operation that does not go with those before it.
+    pub fn of(operations: impl IntoIterator<Item = Op>) -> Result<History, HistoryError> {
+        let mut history = History::default();
+        for operation in operations {
+            history.operations += 1;
+            history.add(operation)?;
+        }
+        Ok(history)
+    }
+
+    /// Number of operations.
+    pub fn operations(&self) -> u64 {
+        self.operations
+    }
+
+    fn add(&mut self, op: Op) -> Result<(), HistoryError> {
+        match op {
+            Op::Mkdir { path, mode } => self.set(path, Some(Node::Directory { mode })),
+            Op::Symlink { path, target } => self.set(path, Some(Node::Symlink { target })),
+            Op::Create {
+                path,
+                size,
+                content,
+                mode,
+            } => {
+                let file = self.new_file(mode);
+                self.change(file, &path, Some(0), size, content)?;
+                self.set(path, Some(Node::File(file)));
+            }
+            Op::HardLink { path, existing } => {
+                let file = self.file_now(&existing)?;
+                self.set(path, Some(Node::File(file)));
+            }
+            Op::Overwrite {
+                path,
+                offset,
+                len,
+                content,
+            }
+            | Op::Update {
+                path,
+                offset,
+                len,
+                content,
+            } => {
+                let file = self.file_now(&path)?;
+                self.change(file, &path, Some(offset), len, content)?;
+            }
+            Op::Append {
+                path, len, content, ..
+            } => {
+                let file = match self.file_now(&path) {
+                    Ok(file) => file,
+                    Err(_) => {
+                        let file = self.new_file(None);
+                        self.set(path.clone(), Some(Node::File(file)));
+                        file
+                    }
+                };
+                self.change(file, &path, None, len, content)?;
+            }
+            Op::Rename { from, to } => {
+                let node = self.now(&from)?;
+                self.set(from, None);
+                self.set(to, Some(node));
+            }
+            Op::Unlink { path } | Op::Rmdir { path } => {
+                self.now(&path)?;
+                self.set(path, None);
+            }
+            Op::ReadDir { .. } | Op::Read { .. } | Op::ReadLink { .. } | Op::SyncFs => {}
+        }
+        Ok(())
+    }
+
+    fn new_file(&mut self, mode: Option<u32>) -> usize {
+        self.files.push(File {
+            mode,
+            changes: Vec::new(),
+        });
+        self.files.len() - 1
+    }
+
+    fn set(&mut self, path: String, node: Option<Node>) {
+        let states = self.paths.entry(path).or_default();
+        states.push((self.operations, node));
+    }
+
+    fn now(&self, path: &str) -> Result<Node, HistoryError> {
+        self.node_at(path, self.operations)
+            .cloned()
+            .ok_or_else(|| HistoryError::Missing {
+                operation: self.operations,
+                path: path.to_owned(),
+            })
+    }
+
+    fn file_now(&self, path: &str) -> Result<usize, HistoryError> {
+        match self.now(path)? {
+            Node::File(file) => Ok(file),
+            _ => Err(HistoryError::Missing {
+                operation: self.operations,
+                path: path.to_owned(),
+            }),
+        }
+    }
+
+    /// Adds a write; at the end of the file if no offset is given.
+    fn change(
+        &mut self,
+        file: usize,
+        path: &str,
+        offset: Option<u64>,
+        len: u64,
+        content: Content,
+    ) -> Result<(), HistoryError> {
+        if matches!(content, Content::File { .. }) {
+            return Err(HistoryError::NotGenerated {
+                path: path.to_owned(),
+            });
+        }
+        let operation = self.operations;
+        let changes = &mut self.files[file].changes;
+        let before = changes.last().map_or(0, |change| change.size);
+        let offset = offset.unwrap_or(before);
+        changes.push(Change {
+            operation,
+            offset,
+            len,
+            content,
+            size: before.max(offset + len),
+        });
+        Ok(())
+    }
+
+    /// All paths that ever existed.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &str> {
+        self.paths.keys().map(String::as_str)
+    }
+
+    /// What `path` was after `operation` operations.
+    pub(crate) fn node_at(&self, path: &str, operation: u64) -> Option<&Node> {
+        let states = self.paths.get(path)?;
+        let known = states.partition_point(|(at, _)| *at <= operation);
+        states[..known].last().and_then(|(_, node)| node.as_ref())
+    }
+
+    /// What `path` was at any moment from `first` to `last` operations; `None` among them if it
+    /// did not exist at some.
+    pub(crate) fn nodes_within(&self, path: &str, first: u64, last: u64) -> Vec<Option<&Node>> {
+        let mut nodes = vec![self.node_at(path, first)];
+        let states = self.paths.get(path).map_or(&[][..], Vec::as_slice);
+        let later = states.iter().filter(|(at, _)| first < *at && *at <= last);
+        nodes.extend(later.map(|(_, node)| node.as_ref()));
+        nodes
+    }
+
+    pub(crate) fn file(&self, file: usize) -> &File {
+        &self.files[file]
+    }
+}
+
+impl File {
+    /// Numbers of the versions that it had at any moment from `first` to `last` operations. Version
+    /// 0 is the empty file before its first change; version n is after n changes.
+    pub fn versions(&self, first: u64, last: u64) -> std::ops::RangeInclusive<usize> {
+        let until = |operation| {
+            self.changes
+                .partition_point(|change| change.operation <= operation)
+        };
+        // It is made and filled by one operation: empty only if that one is not durable.
+        until(first)..=until(last)
+    }
+
+    /// Bytes of a version.
+    pub fn size(&self, version: usize) -> u64 {
+        version
+            .checked_sub(1)
+            .map_or(0, |last| self.changes[last].size)
+    }
+
+    /// The whole content of a version.
+    pub fn content(&self, version: usize) -> Vec<u8> {
+        let mut bytes = vec![0; self.size(version) as usize];
+        for change in &self.changes[..version] {
+            let Content::Generated { level, seed } = change.content else {
+                unreachable!("History::change refuses other content");
+            };
+            let mut done = 0;
+            while done < change.len {
+                let piece = generated_bytes(level, seed, done, change.len - done);
+                let at = (change.offset + done) as usize;
+                bytes[at..at + piece.len()].copy_from_slice(piece);
+                done += piece.len() as u64;
+            }
+        }
+        bytes
+    }
+
+    /// Digest of a version, as the agent takes it.
+    pub fn digest(&self, version: usize) -> u64 {
+        content_digest(&self.content(version))
+    }
+
+    /// Digest of each sector of a version; `size` cuts it, so that the last sector compares with
+    /// that of a shorter file.
+    pub fn sectors(&self, version: usize, size: u64) -> Vec<u32> {
+        let mut content = self.content(version);
+        content.truncate(size as usize);
+        content.chunks(SECTOR as usize).map(sector_digest).collect()
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    pub(crate) fn content(seed: u64) -> Content {
+        Content::Generated { level: 0, seed }
+    }
+
+    pub(crate) fn create(path: &str, size: u64, seed: u64) -> Op {
+        Op::Create {
+            path: path.into(),
+            size,
+            content: content(seed),
+            mode: Some(0o644),
+        }
+    }
+
+    pub(crate) fn update(path: &str, offset: u64, len: u64, seed: u64) -> Op {
+        Op::Update {
+            path: path.into(),
+            offset,
+            len,
+            content: content(seed),
+        }
+    }
+
+    pub(crate) fn rename(from: &str, to: &str) -> Op {
+        Op::Rename {
+            from: from.into(),
+            to: to.into(),
+        }
+    }
+
+    #[test]
+    fn a_path_is_what_it_was() {
+        let history = History::of([
+            create("a", 10, 1),
+            rename("a", "b"),
+            Op::Unlink { path: "b".into() },
+            create("a", 20, 2),
+        ])
+        .unwrap();
+        assert_eq!(history.node_at("a", 0), None);
+        assert_eq!(history.node_at("a", 1), Some(&Node::File(0)));
+        assert_eq!(history.node_at("a", 2), None);
+        assert_eq!(history.node_at("b", 2), Some(&Node::File(0)));
+        assert_eq!(history.node_at("a", 4), Some(&Node::File(1)));
+        let within = history.nodes_within("a", 1, 4);
+        assert_eq!(within, [Some(&Node::File(0)), None, Some(&Node::File(1))]);
+    }
+
+    #[test]
+    fn versions_have_the_bytes_of_their_moment() {
+        let history = History::of([
+            create("a", 1000, 1),
+            update("a", 100, 50, 2),
+            Op::Append {
+                path: "a".into(),
+                len: 30,
+                content: content(3),
+                sync: true,
+            },
+        ])
+        .unwrap();
+        let file = history.file(0);
+        assert_eq!(file.versions(0, 3), 0..=3);
+        assert_eq!(file.versions(2, 2), 2..=2);
+        assert_eq!([0, 1, 2, 3].map(|v| file.size(v)), [0, 1000, 1000, 1030]);
+        let (first, second, third) = (file.content(1), file.content(2), file.content(3));
+        assert_eq!(first[..100], second[..100]);
+        assert_eq!(second[100..150], generated_bytes(0, 2, 0, 50)[..50]);
+        assert_eq!(second[150..], first[150..]);
+        assert_eq!(third[..1000], second[..]);
+        assert_eq!(third[1000..], generated_bytes(0, 3, 0, 30)[..30]);
+    }
+
+    #[test]
+    fn operations_that_do_not_go_together_are_refused() {
+        let error = History::of([create("a", 1, 1), rename("b", "c")]).unwrap_err();
+        let path = "b".to_owned();
+        assert_eq!(error, HistoryError::Missing { operation: 2, path });
+        let copied = Op::Create {
+            path: "a".into(),
+            size: 1,
+            content: Content::File { path: "x".into() },
+            mode: None,
+        };
+        assert!(matches!(
+            History::of([copied]),
+            Err(HistoryError::NotGenerated { .. })
+        ));
+    }
+}

@@ -1,0 +1,203 @@
+//! Images of small logs, written out by hand.
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use crate::cut::tests::write as logged;
+use crate::cut::{Place, cut_at};
+
+const SD: CardFacts = CardFacts {
+    cache_bytes: 0,
+    page_bytes: 16 * KIB,
+    au_bytes: 1 << 20,
+    small_write_bytes: 0,
+};
+const EMMC: CardFacts = CardFacts {
+    cache_bytes: 64 * KIB,
+    ..SD
+};
+
+fn flush(arrived: u64, done: u64) -> Logged {
+    Logged {
+        op: Op::Flush,
+        ..logged(0, 0, 0, arrived, done)
+    }
+}
+
+/// Twenty writes of 4 KiB one after the other, a flush after the tenth.
+fn log() -> Vec<Logged> {
+    let mut log: Vec<Logged> = (0..20)
+        .map(|n| logged(n * BLOCK, n as u8 + 1, BLOCK, n * 1000, n * 1000 + 600))
+        .collect();
+    log.insert(10, flush(9700, 9900));
+    log
+}
+
+fn at(log: &[Logged], at: u64, seed: u64) -> Cut {
+    let place = Place::After;
+    Cut {
+        number: 0,
+        request: log.len() - 1,
+        place,
+        at: Nanos(at),
+        seed,
+    }
+}
+
+/// First bytes of the first twenty blocks.
+fn blocks(card: &CardFacts, faults: &[Fault], cut: &Cut) -> Vec<u8> {
+    let base = Contents::new(4 << 20);
+    let faults = faults.iter().copied().collect();
+    let mut contents = image(&base, &log(), card, &faults, cut).unwrap();
+    let mut bytes = vec![0; 20 * BLOCK as usize];
+    contents.read(0, &mut bytes).unwrap();
+    bytes.chunks(BLOCK as usize).map(|block| block[1]).collect()
+}
+
+fn written(count: u8) -> Vec<u8> {
+    (1..=20).map(|n| if n <= count { n } else { 0 }).collect()
+}
+
+#[test]
+fn an_sd_card_keeps_what_it_reported_done() {
+    for seed in 0..20 {
+        assert_eq!(blocks(&SD, &[], &at(&log(), 5700, seed)), written(6));
+        assert_eq!(blocks(&SD, &[], &at(&log(), 1 << 40, seed)), written(20));
+    }
+}
+
+#[test]
+fn a_write_under_way_leaves_a_prefix_of_sectors() {
+    let log = [logged(0, 7, BLOCK, 100, 200)];
+    let mut lengths = std::collections::BTreeSet::new();
+    for seed in 0..200 {
+        let cut = Cut {
+            seed,
+            ..cut_at(&log, 0, seed)[1]
+        };
+        let base = Contents::new(4 << 20);
+        let mut contents = image(&base, &log, &SD, &Faults::new(), &cut).unwrap();
+        let mut bytes = vec![0; BLOCK as usize];
+        contents.read(0, &mut bytes).unwrap();
+        let kept = bytes.iter().take_while(|&&byte| byte == 7).count();
+        assert!(kept % 512 == 0 && bytes[kept..].iter().all(|&byte| byte == 0));
+        lengths.insert(kept);
+    }
+    assert_eq!(lengths.len(), 9, "from nothing to all of it");
+}
+
+#[test]
+fn a_cache_loses_the_newest_first_and_nothing_before_a_flush() {
+    let mut kept_by_seed = std::collections::BTreeSet::new();
+    for seed in 0..100 {
+        let found = blocks(&EMMC, &[], &at(&log(), 1 << 40, seed));
+        let kept = found.iter().take_while(|&&byte| byte != 0).count();
+        assert!((10..=20).contains(&kept), "{found:?}");
+        assert_eq!(found, written(kept as u8), "a prefix");
+        kept_by_seed.insert(kept);
+    }
+    assert_eq!(kept_by_seed.len(), 11, "each length occurs");
+}
+
+#[test]
+fn reordering_loses_in_the_middle_and_a_lying_flush_loses_what_was_flushed() {
+    let holes = |faults: &[Fault]| {
+        (0..50).any(|seed| {
+            let found = blocks(&SD, faults, &at(&log(), 1 << 40, seed));
+            let first_lost = found.iter().position(|&byte| byte == 0).unwrap_or(20);
+            found[first_lost..].iter().any(|&byte| byte != 0)
+        })
+    };
+    assert!(holes(&[Fault::Reorder]) && !holes(&[Fault::FlushLies]));
+    let after_flush = at(&log(), 9950, 0);
+    let cached_before = |faults: &[Fault]| {
+        (0..50).any(|seed| {
+            let cut = Cut {
+                seed,
+                ..after_flush
+            };
+            blocks(&EMMC, faults, &cut) != written(10)
+        })
+    };
+    assert!(cached_before(&[Fault::FlushLies]) && !cached_before(&[Fault::Reorder]));
+}
+
+#[test]
+fn a_cache_holds_no_more_than_its_size() {
+    // 16 blocks fit into 64 KiB, so the first four of twenty are out even without a flush.
+    for seed in 0..50 {
+        let found = blocks(&EMMC, &[Fault::FlushLies], &at(&log(), 1 << 40, seed));
+        assert_eq!(found[..4], [1, 2, 3, 4]);
+    }
+}
+
+#[test]
+fn each_fault_without_a_cut_damages_what_it_says() {
+    let end = at(&log(), 1 << 40, 3);
+    let dropped = blocks(&SD, &[Fault::Dropped], &end);
+    assert_eq!(dropped, written(10));
+    let base = Contents::new(4 << 20);
+    let zeroed = [Fault::ZeroedAfter].into_iter().collect();
+    let mut contents = image(&base, &log(), &SD, &zeroed, &end).unwrap();
+    let mut bytes = vec![0; 20 * BLOCK as usize];
+    contents.read(0, &mut bytes).unwrap();
+    let first: Vec<u8> = bytes.chunks(BLOCK as usize).map(|block| block[0]).collect();
+    assert_eq!(first, written(10));
+    assert_eq!(bytes[15 * BLOCK as usize + 1], 16);
+    for fault in [
+        Fault::BitRot,
+        Fault::Misdirected,
+        Fault::SmallLost,
+        Fault::AuRollback,
+    ] {
+        let differs = (0..20).any(|seed| {
+            let set = [fault].into_iter().collect();
+            let cut = Cut { seed, ..end };
+            let mut damaged = image(&base, &log(), &SD, &set, &cut).unwrap();
+            let mut honest = image(&base, &log(), &SD, &Faults::new(), &cut).unwrap();
+            bytes_of(&mut damaged) != bytes_of(&mut honest)
+        });
+        assert!(differs, "{fault:?} changes nothing");
+    }
+}
+
+fn bytes_of(contents: &mut Contents) -> Vec<u8> {
+    let mut bytes = vec![0; 20 * BLOCK as usize];
+    contents.read(0, &mut bytes).unwrap();
+    bytes
+}
+
+#[test]
+fn noise_hits_the_page_under_way_or_one_before_it() {
+    let log = [
+        logged(0, 7, 16 * BLOCK, 0, 50),
+        logged(16 * BLOCK, 8, 4 * BLOCK, 100, 200),
+    ];
+    let base = Contents::new(4 << 20);
+    let noisy = |fault: Fault, from: u64, to: u64| {
+        (0..40).any(|seed| {
+            let cut = Cut {
+                seed,
+                ..cut_at(&log, 1, seed)[1]
+            };
+            let set = [fault].into_iter().collect();
+            let mut contents = image(&base, &log, &SD, &set, &cut).unwrap();
+            let mut bytes = vec![0; ((to - from) * BLOCK) as usize];
+            contents.read(from * BLOCK, &mut bytes).unwrap();
+            bytes.iter().any(|&byte| ![0, 7, 8].contains(&byte))
+        })
+    };
+    assert!(noisy(Fault::TornPage, 16, 20) && !noisy(Fault::TornPage, 0, 16));
+    assert!(noisy(Fault::Neighbour, 0, 16) && !noisy(Fault::Neighbour, 16, 20));
+}
+
+#[test]
+fn the_same_cut_gives_the_same_bytes() {
+    let base = Contents::new(4 << 20);
+    let all: Faults = Fault::ALL.into_iter().collect();
+    for seed in 0..10 {
+        let cut = at(&log(), 15_300, seed);
+        let mut a = image(&base, &log(), &EMMC, &all, &cut).unwrap();
+        let mut b = image(&base, &log(), &EMMC, &all, &cut).unwrap();
+        assert_eq!(bytes_of(&mut a), bytes_of(&mut b));
+    }
+}

@@ -1,0 +1,446 @@
+//! What was found on an image against what may and must be there.
+
+use crate::contract::Contract;
+use crate::history::{File, History, Node};
+use crate::window::{Run, Window};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use whichfs_trial::{Node as FoundNode, sector_digest};
+use whichfs_units::SECTOR;
+
+/// Names that filesystems and their checkers make by themselves.
+const OWN_NAMES: [&str; 5] = [
+    "lost+found",
+    ".nilfs",
+    "System Volume Information",
+    "$RECYCLE.BIN",
+    "found.000",
+];
+
+/// What was found: everything that could be listed, and digests of sectors where they were
+/// asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    /// Each path with what it is and its permission bits.
+    pub entries: BTreeMap<String, (FoundNode, u32)>,
+    /// Digests of all sectors of some files.
+    pub sectors: BTreeMap<String, Vec<u32>>,
+}
+
+/// What became of one path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// As it was when the power went.
+    Right,
+    /// As it was at an earlier moment.
+    Old,
+    /// Parts of several of its versions.
+    Mixed,
+    /// Zeros where its data should be.
+    Zeroed,
+    /// There, with no bytes.
+    Emptied,
+    /// Shorter than it was.
+    Truncated,
+    /// Not there.
+    Missing,
+    /// There again, or a name that never was.
+    Unexpected,
+    /// It cannot be read.
+    ReadError,
+    /// Other bytes, mode or kind; the kernel warned of damage.
+    WrongWithWarning,
+    /// Other bytes, mode or kind, and no word.
+    WrongSilently,
+}
+
+/// What became of one path that is not as it was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// Path relative to the directory under test.
+    pub path: String,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// It breaks a promise of the system or of the filesystem.
+    pub broken: bool,
+    /// In words.
+    pub what: String,
+}
+
+/// Judges many cuts of one run.
+pub struct Judge<'a> {
+    history: &'a History,
+    run: &'a Run,
+    contract: Contract,
+    digests: BTreeMap<(usize, usize), u64>,
+}
+
+/// The files whose content may lie between two versions after a cut: their sectors are needed.
+pub fn in_flux(history: &History, run: &Run, window: Window) -> Vec<String> {
+    let floors = Floors::new(history, run, window);
+    let several = |path: &&str| {
+        let nodes = history.nodes_within(path, window.durable, window.begun);
+        nodes.into_iter().flatten().any(|node| match node {
+            Node::File(file) => {
+                let versions = history
+                    .file(*file)
+                    .versions(floors.of_file(*file), window.begun);
+                versions.start() < versions.end()
+            }
+            _ => false,
+        })
+    };
+    history.paths().filter(several).map(str::to_owned).collect()
+}
+
+/// Up to which operation each file is durable.
+struct Floors {
+    all: u64,
+    files: BTreeMap<usize, u64>,
+}
+
+impl Floors {
+    fn new(history: &History, run: &Run, window: Window) -> Floors {
+        let mut files = BTreeMap::new();
+        for promise in run.of_files(window.at) {
+            if let Some(Node::File(file)) = history.node_at(&promise.path, promise.operations) {
+                files.insert(*file, promise.operations);
+            }
+        }
+        Floors {
+            all: window.durable,
+            files,
+        }
+    }
+
+    fn of_file(&self, file: usize) -> u64 {
+        self.files
+            .get(&file)
+            .map_or(self.all, |at| self.all.max(*at))
+    }
+}
+
+impl<'a> Judge<'a> {
+    /// A judge of cuts of `run`, whose operations are `history`, on a filesystem of `contract`.
+    pub fn new(history: &'a History, run: &'a Run, contract: Contract) -> Judge<'a> {
+        Judge {
+            history,
+            run,
+            contract,
+            digests: BTreeMap::new(),
+        }
+    }
+
+    /// All paths that are not as they were when the power went, in order, and the number of
+    /// those that are. `warned`: the kernel spoke of damage.
+    pub fn judge(&mut self, window: Window, found: &Found, warned: bool) -> (Vec<Finding>, u64) {
+        let floors = Floors::new(self.history, self.run, window);
+        let known: BTreeSet<&str> = self
+            .history
+            .paths()
+            .chain(found.entries.keys().map(String::as_str))
+            .collect();
+        let mut findings = Vec::new();
+        let mut right = 0;
+        for path in known {
+            if is_own(path) {
+                continue;
+            }
+            match self.path(path, window, &floors, found, warned) {
+                Some(finding) => findings.push(finding),
+                None => right += u64::from(found.entries.contains_key(path)),
+            }
+        }
+        (findings, right)
+    }
+
+    fn path(
+        &mut self,
+        path: &str,
+        window: Window,
+        floors: &Floors,
+        found: &Found,
+        warned: bool,
+    ) -> Option<Finding> {
+        let first = self.name_floor(path, floors);
+        let nodes = self.history.nodes_within(path, first, window.begun);
+        let finding = |outcome, broken, what: String| {
+            Some(Finding {
+                path: path.to_owned(),
+                outcome,
+                broken,
+                what,
+            })
+        };
+        let Some((node, mode)) = found.entries.get(path) else {
+            return self
+                .absent(path, &nodes, found)
+                .map(|(outcome, broken, what)| Finding {
+                    path: path.to_owned(),
+                    outcome,
+                    broken,
+                    what,
+                });
+        };
+        if let FoundNode::Unreadable { error } = node {
+            return finding(Outcome::ReadError, self.contract.structure, error.clone());
+        }
+        let there: Vec<&Node> = nodes.iter().copied().flatten().collect();
+        if there.is_empty() {
+            let what = match self.history.paths().any(|known| known == path) {
+                true => "it was deleted, and that was durable",
+                false => "no such name was ever made",
+            };
+            return finding(Outcome::Unexpected, self.contract.structure, what.into());
+        }
+        let wrong = if warned {
+            Outcome::WrongWithWarning
+        } else {
+            Outcome::WrongSilently
+        };
+        let mut best: Option<(Outcome, bool, String)> = None;
+        for node_then in there {
+            let verdict = self.compare(path, node_then, (node, *mode), window, floors, found);
+            let verdict = match verdict {
+                Compared::Right => return None,
+                Compared::Legal(outcome, what) => (outcome, false, what),
+                Compared::Damaged(outcome, what) => {
+                    (outcome.unwrap_or(wrong), self.contract.no_garbage, what)
+                }
+                Compared::Lost(outcome, what) => (outcome.unwrap_or(wrong), true, what),
+            };
+            if best
+                .as_ref()
+                .is_none_or(|best| (verdict.1, verdict.0) < (best.1, best.0))
+            {
+                best = Some(verdict);
+            }
+        }
+        best.and_then(|(outcome, broken, what)| finding(outcome, broken, what))
+    }
+
+    /// From which operation on the name is durable.
+    fn name_floor(&self, path: &str, floors: &Floors) -> u64 {
+        if !self.contract.fsync_keeps_names {
+            return floors.all;
+        }
+        let named = floors.files.iter().filter(|(file, operation)| {
+            self.history.node_at(path, **operation) == Some(&Node::File(**file))
+        });
+        named
+            .map(|(_, operation)| *operation)
+            .fold(floors.all, u64::max)
+    }
+
+    /// A path that was not found.
+    fn absent(
+        &self,
+        path: &str,
+        nodes: &[Option<&Node>],
+        found: &Found,
+    ) -> Option<(Outcome, bool, String)> {
+        let last = nodes.last().copied().flatten();
+        if nodes.contains(&None) {
+            let what = "it was new, and nothing had made it durable";
+            return last.map(|_| (Outcome::Missing, false, what.to_owned()));
+        }
+        let unlisted = ancestors(path).find(|above| {
+            matches!(
+                found.entries.get(*above),
+                Some((FoundNode::Unreadable { .. }, _))
+            )
+        });
+        if unlisted.is_some() {
+            let what = "a directory above it cannot be read".to_owned();
+            return Some((Outcome::ReadError, self.contract.structure, what));
+        }
+        let what = "it was durable".to_owned();
+        Some((Outcome::Missing, self.contract.keeps_untouched, what))
+    }
+
+    fn compare(
+        &mut self,
+        path: &str,
+        then: &Node,
+        (now, mode): (&FoundNode, u32),
+        window: Window,
+        floors: &Floors,
+        found: &Found,
+    ) -> Compared {
+        match (then, now) {
+            (Node::Directory { mode: asked }, FoundNode::Directory) => right_mode(*asked, mode),
+            (Node::Symlink { target }, FoundNode::Symlink { target: now }) if target == now => {
+                Compared::Right
+            }
+            (Node::Symlink { target }, FoundNode::Symlink { target: now }) => {
+                Compared::Damaged(None, format!("it points to {now:?} instead of {target:?}"))
+            }
+            (Node::File(number), FoundNode::File { size, digest }) => {
+                let content = self.content(
+                    *number,
+                    (floors.of_file(*number), window.begun),
+                    (*size, *digest),
+                    found.sectors.get(path).map(Vec::as_slice),
+                );
+                match content {
+                    Compared::Right => right_mode(self.history.file(*number).mode, mode),
+                    other => other,
+                }
+            }
+            _ => Compared::Damaged(None, "it is of another kind".to_owned()),
+        }
+    }
+
+    /// A file's content against its versions.
+    fn content(
+        &mut self,
+        number: usize,
+        (first, last): (u64, u64),
+        (size, digest): (u64, u64),
+        sectors: Option<&[u32]>,
+    ) -> Compared {
+        let file = self.history.file(number);
+        let versions = file.versions(first, last);
+        for version in versions.clone().rev() {
+            if file.size(version) == size && self.digest(number, version) == digest {
+                let (what, outcome) = match version {
+                    _ if version == *versions.end() => return Compared::Right,
+                    0 => ("made, and not filled yet", Outcome::Emptied),
+                    _ => ("an earlier version", Outcome::Old),
+                };
+                return Compared::Legal(outcome, what.to_owned());
+            }
+        }
+        let durable = file.size(*versions.start());
+        let newest = file.size(*versions.end());
+        if size < durable {
+            let outcome = if size == 0 {
+                Outcome::Emptied
+            } else {
+                Outcome::Truncated
+            };
+            let what = format!("{size} bytes; {durable} were durable");
+            return Compared::Lost(Some(outcome), what);
+        }
+        if versions.start() == versions.end() {
+            let what = format!("{size} bytes, other than the {durable} that were durable");
+            return Compared::Lost(None, what);
+        }
+        if size > newest {
+            let what = format!("{size} bytes; it never had more than {newest}");
+            return Compared::Damaged(None, what);
+        }
+        let Some(sectors) = sectors else {
+            return Compared::Damaged(None, "other bytes than any of its versions".to_owned());
+        };
+        mixture(file, versions, (size, durable, newest), sectors)
+    }
+
+    fn digest(&mut self, number: usize, version: usize) -> u64 {
+        let file = self.history.file(number);
+        let kept = self.digests.entry((number, version));
+        *kept.or_insert_with(|| file.digest(version))
+    }
+}
+
+/// How something found compares with what it may be.
+enum Compared {
+    Right,
+    /// Not the newest, but allowed.
+    Legal(Outcome, String),
+    /// Never so, where nothing durable was touched; no outcome: wrong, with or without warning.
+    Damaged(Option<Outcome>, String),
+    /// What was durable is lost.
+    Lost(Option<Outcome>, String),
+}
+
+fn right_mode(asked: Option<u32>, found: u32) -> Compared {
+    match asked {
+        Some(asked) if asked & 0o7777 != found => Compared::Damaged(
+            None,
+            format!("its mode is {found:04o} instead of {asked:04o}"),
+        ),
+        _ => Compared::Right,
+    }
+}
+
+/// Whether each sector is that of some version, or zero where nothing was durable.
+fn mixture(
+    file: &File,
+    versions: std::ops::RangeInclusive<usize>,
+    (size, durable, newest): (u64, u64, u64),
+    sectors: &[u32],
+) -> Compared {
+    let of_versions: Vec<Vec<u32>> = versions
+        .clone()
+        .map(|version| file.sectors(version, size))
+        .collect();
+    let zero = |bytes: u64| sector_digest(&[0; SECTOR as usize][..bytes as usize]);
+    let (mut zeros, mut lost, mut foreign) = (0_u64, 0_u64, 0_u64);
+    for (at, found) in sectors.iter().enumerate() {
+        if of_versions
+            .iter()
+            .any(|digests| digests.get(at) == Some(found))
+        {
+            continue;
+        }
+        let begin = at as u64 * SECTOR;
+        let is_zero = *found == zero(SECTOR.min(size - begin));
+        // One version only: what stands there has been durable.
+        let held = of_versions.iter().filter_map(|digests| digests.get(at));
+        let unchanged = held.clone().count() == of_versions.len() && same(held);
+        match (unchanged, is_zero) {
+            (true, _) => lost += 1,
+            (false, true) if begin + SECTOR > durable => zeros += 1,
+            _ => foreign += 1,
+        }
+    }
+    let count = sectors.len();
+    if lost > 0 {
+        return Compared::Lost(None, format!("{lost} of {count} sectors that were durable"));
+    }
+    if foreign > 0 {
+        let what = format!("{foreign} of {count} sectors are of none of its versions");
+        return Compared::Damaged(None, what);
+    }
+    let (outcome, what) = if size == 0 {
+        (Outcome::Emptied, format!("0 of {newest} bytes"))
+    } else if zeros > 0 {
+        (
+            Outcome::Zeroed,
+            format!("{zeros} of {count} sectors are zero"),
+        )
+    } else if size < newest {
+        (Outcome::Truncated, format!("{size} of {newest} bytes"))
+    } else {
+        (Outcome::Mixed, "sectors of several versions".to_owned())
+    };
+    Compared::Legal(outcome, what)
+}
+
+fn same<'a>(mut digests: impl Iterator<Item = &'a u32>) -> bool {
+    let first = digests.next();
+    digests.all(|digest| Some(digest) == first)
+}
+
+/// Names that are not the user's.
+fn is_own(path: &str) -> bool {
+    let top = path.split('/').next().unwrap_or_default();
+    OWN_NAMES.contains(&top) || (top.starts_with("FSCK") && top.ends_with(".REC"))
+}
+
+/// The directories above `path`, the nearest first, and the root as `.`.
+fn ancestors(path: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(path);
+    std::iter::from_fn(move || {
+        let current = rest?;
+        let above = current.rsplit_once('/').map(|(above, _)| above);
+        rest = above;
+        Some(above.unwrap_or("."))
+    })
+}
+
+#[cfg(test)]
+#[path = "judge_tests.rs"]
+mod tests;

@@ -1,0 +1,286 @@
+//! Small histories against what might be found of them. Each fault here is planted.
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use crate::contract::contract;
+use crate::history::tests::{create, rename, update};
+use crate::window::Promise;
+use whichfs_trial::content_digest;
+use whichfs_units::Nanos;
+use whichfs_workload::Op;
+
+/// `a` and `d/b` are made and synced (4 operations, time 100), then `a` is updated and fsynced
+/// (operation 5, time 200), then `c` is made and `d/b` renamed to `d/e` (6 and 7, no promise).
+fn history() -> History {
+    History::of([
+        Op::Mkdir {
+            path: "d".into(),
+            mode: Some(0o755),
+        },
+        create("a", 3000, 1),
+        create("d/b", 5000, 2),
+        Op::SyncFs,
+        update("a", 512, 1024, 3),
+        create("c", 2000, 4),
+        rename("d/b", "d/e"),
+    ])
+    .unwrap()
+}
+
+fn run() -> Run {
+    let promise = |at, call: &str, path: &str, operations| Promise {
+        at: Nanos(at),
+        call: call.into(),
+        path: path.into(),
+        operations,
+    };
+    Run {
+        promises: vec![promise(100, "syncfs", "", 4), promise(200, "fsync", "a", 5)],
+        phases: vec![(Nanos(0), 0)],
+        operations: 7,
+    }
+}
+
+/// What is found if everything is as after `operation` operations.
+fn found_at(history: &History, operation: u64) -> Found {
+    let mut found = Found::default();
+    for path in history.paths() {
+        let (node, mode) = match history.node_at(path, operation) {
+            None => continue,
+            Some(Node::Directory { mode }) => (FoundNode::Directory, mode.unwrap_or(0o755)),
+            Some(Node::Symlink { target }) => {
+                let target = target.clone();
+                (FoundNode::Symlink { target }, 0o777)
+            }
+            Some(Node::File(number)) => {
+                let file = history.file(*number);
+                let version = *file.versions(operation, operation).end();
+                put(&mut found, path, &file.content(version));
+                continue;
+            }
+        };
+        found.entries.insert(path.to_owned(), (node, mode));
+    }
+    found
+}
+
+/// Puts a file of `content` at `path`.
+fn put(found: &mut Found, path: &str, content: &[u8]) {
+    let node = FoundNode::File {
+        size: content.len() as u64,
+        digest: content_digest(content),
+    };
+    found.entries.insert(path.to_owned(), (node, 0o644));
+    let sectors = content.chunks(512).map(sector_digest).collect();
+    found.sectors.insert(path.to_owned(), sectors);
+}
+
+fn content_of(history: &History, path: &str, operation: u64) -> Vec<u8> {
+    match history.node_at(path, operation) {
+        Some(Node::File(number)) => {
+            let file = history.file(*number);
+            file.content(*file.versions(operation, operation).end())
+        }
+        other => panic!("{path}: {other:?}"),
+    }
+}
+
+/// Findings at `at` of what the state after `operation` becomes by `change`.
+fn judged(
+    at: u64,
+    operation: u64,
+    candidate: &str,
+    change: impl FnOnce(&History, &mut Found),
+) -> Vec<Finding> {
+    let (history, run) = (history(), run());
+    let mut found = found_at(&history, operation);
+    change(&history, &mut found);
+    let window = run.window(Nanos(at));
+    let mut judge = Judge::new(&history, &run, contract(candidate, "").unwrap());
+    judge.judge(window, &found, false).0
+}
+
+fn one(findings: &[Finding]) -> (&str, Outcome, bool) {
+    assert_eq!(findings.len(), 1, "{findings:?}");
+    (&findings[0].path, findings[0].outcome, findings[0].broken)
+}
+
+#[test]
+fn every_state_between_the_promise_and_the_end_is_legal() {
+    for operation in 5..=7 {
+        let findings = judged(300, operation, "ext4", |_, _| {});
+        assert!(
+            findings.iter().all(|finding| !finding.broken),
+            "{operation}: {findings:?}"
+        );
+    }
+    assert!(judged(300, 7, "ext4", |_, _| {}).is_empty());
+}
+
+#[test]
+fn a_state_before_the_promise_is_not() {
+    let lost = judged(300, 4, "ext4", |_, _| {});
+    let broken: Vec<&str> = lost
+        .iter()
+        .filter(|finding| finding.broken)
+        .map(|finding| finding.path.as_str())
+        .collect();
+    assert_eq!(broken, ["a"], "the update had been fsynced: {lost:?}");
+    assert!(judged(150, 4, "ext4", |_, _| {}).iter().all(|f| !f.broken));
+}
+
+#[test]
+fn a_lost_name_is_found() {
+    let findings = judged(300, 7, "ext4", |_, found| {
+        found.entries.remove("a");
+    });
+    assert_eq!(one(&findings), ("a", Outcome::Missing, true));
+    let findings = judged(300, 7, "ext4", |_, found| {
+        found.entries.remove("c");
+    });
+    assert_eq!(
+        one(&findings),
+        ("c", Outcome::Missing, false),
+        "c was never promised"
+    );
+}
+
+#[test]
+fn swapped_content_is_found() {
+    let findings = judged(300, 7, "ext4", |history, found| {
+        let other = content_of(history, "d/e", 7);
+        put(found, "a", &other[..3000]);
+    });
+    assert_eq!(one(&findings), ("a", Outcome::WrongSilently, true));
+}
+
+#[test]
+fn one_wrong_byte_is_found_wherever_it_is() {
+    for at in [0, 600, 2999] {
+        for (path, operation) in [("a", 7), ("c", 7), ("d/e", 7)] {
+            let findings = judged(300, operation, "ext4", |history, found| {
+                let mut content = content_of(history, path, operation);
+                let at = at.min(content.len() - 1);
+                content[at] ^= 1;
+                put(found, path, &content);
+            });
+            assert_eq!(
+                one(&findings),
+                (path, Outcome::WrongSilently, true),
+                "byte {at}"
+            );
+        }
+    }
+}
+
+#[test]
+fn shorter_and_zeroed_files_are_legal_only_where_nothing_was_durable() {
+    let cut = |path: &'static str, bytes: usize| {
+        judged(300, 7, "ext4", move |history, found| {
+            let content = content_of(history, path, 7);
+            put(found, path, &content[..bytes]);
+        })
+    };
+    assert_eq!(one(&cut("c", 1024)), ("c", Outcome::Truncated, false));
+    assert_eq!(one(&cut("c", 0)), ("c", Outcome::Emptied, false));
+    assert_eq!(one(&cut("a", 1024)), ("a", Outcome::Truncated, true));
+    assert_eq!(one(&cut("a", 0)), ("a", Outcome::Emptied, true));
+    let zeroed = judged(300, 7, "ext4", |history, found| {
+        let mut content = content_of(history, "c", 7);
+        content[512..1024].fill(0);
+        put(found, "c", &content);
+    });
+    assert_eq!(one(&zeroed), ("c", Outcome::Zeroed, false));
+}
+
+#[test]
+fn an_update_may_be_there_in_parts_until_it_is_promised() {
+    let torn = |at| {
+        judged(at, 5, "ext4", |history, found| {
+            let mut content = content_of(history, "a", 4);
+            content[512..1024].copy_from_slice(&content_of(history, "a", 5)[512..1024]);
+            put(found, "a", &content);
+        })
+    };
+    let legal: Vec<Finding> = torn(150).into_iter().filter(|f| f.path == "a").collect();
+    assert_eq!(one(&legal), ("a", Outcome::Mixed, false));
+    let lost: Vec<Finding> = torn(300).into_iter().filter(|f| f.path == "a").collect();
+    assert_eq!(one(&lost), ("a", Outcome::WrongSilently, true));
+}
+
+#[test]
+fn names_that_never_were_and_files_that_came_back_are_found() {
+    let findings = judged(300, 7, "ext4", |_, found| put(found, "x", b"boo"));
+    assert_eq!(one(&findings), ("x", Outcome::Unexpected, true));
+    let own = judged(300, 7, "ext4", |_, found| {
+        let entry = (FoundNode::Directory, 0o700);
+        found.entries.insert("lost+found".into(), entry);
+    });
+    assert!(own.is_empty());
+}
+
+#[test]
+fn what_cannot_be_read_is_found() {
+    let unreadable = || FoundNode::Unreadable {
+        error: "read it: EIO".into(),
+    };
+    let findings = judged(300, 7, "ext4", |_, found| {
+        found.entries.insert("a".into(), (unreadable(), 0));
+    });
+    assert_eq!(one(&findings), ("a", Outcome::ReadError, true));
+    let findings = judged(300, 7, "ext4", |_, found| {
+        found.entries.clear();
+        found.entries.insert(".".into(), (unreadable(), 0));
+    });
+    assert!(
+        findings
+            .iter()
+            .any(|f| f.path == "a" && f.outcome == Outcome::ReadError)
+    );
+}
+
+#[test]
+fn a_wrong_mode_is_found() {
+    let findings = judged(300, 7, "ext4", |_, found| {
+        found
+            .entries
+            .insert("d".into(), (FoundNode::Directory, 0o700));
+    });
+    assert_eq!(one(&findings), ("d", Outcome::WrongSilently, true));
+}
+
+#[test]
+fn a_warning_of_the_kernel_is_said() {
+    let (history, run) = (history(), run());
+    let mut found = found_at(&history, 7);
+    put(&mut found, "a", &[1; 3000]);
+    let mut judge = Judge::new(&history, &run, contract("ext4", "").unwrap());
+    let (findings, right) = judge.judge(run.window(Nanos(300)), &found, true);
+    assert_eq!(one(&findings).1, Outcome::WrongWithWarning);
+    assert_eq!(right, 3);
+}
+
+#[test]
+fn a_filesystem_that_promises_little_breaks_little() {
+    let findings = judged(300, 7, "ext2", |_, found| {
+        found.entries.remove("d/b");
+        found.entries.remove("d/e");
+    });
+    assert!(
+        findings.iter().all(|finding| !finding.broken),
+        "{findings:?}"
+    );
+    // But fsync of a file holds for its data wherever the file is.
+    let findings = judged(300, 4, "ext2", |_, _| {});
+    assert!(
+        findings.iter().any(|f| f.path == "a" && f.broken),
+        "{findings:?}"
+    );
+}
+
+#[test]
+fn files_between_two_versions_are_known_before_they_are_read() {
+    let (history, run) = (history(), run());
+    assert_eq!(in_flux(&history, &run, run.window(Nanos(150))), ["a"]);
+    assert_eq!(in_flux(&history, &run, run.window(Nanos(300))), ["c"]);
+}

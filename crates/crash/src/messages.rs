@@ -1,0 +1,154 @@
+//! What the kernel said about a filesystem, by its own sentences.
+
+use serde::{Deserialize, Serialize};
+
+/// Kinds of messages, the worst last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Message {
+    /// Nothing to do with damage.
+    Plain,
+    /// The journal or log was recovered, orphans were cleaned up.
+    Recovery,
+    /// The filesystem was not unmounted, or wants to be checked.
+    WantsCheck,
+    /// It went, or stays, read-only.
+    ReadOnly,
+    /// Structure or data are damaged.
+    Damage,
+    /// The device answered with an error.
+    DeviceError,
+    /// The kernel itself failed: BUG, oops, WARNING.
+    Oops,
+}
+
+/// Sentences of Linux 6.12, in lower case, the worse first: the first that a line holds decides.
+const SENTENCES: [(&str, Message); 46] = [
+    ("kernel bug at", Message::Oops),
+    ("bug: ", Message::Oops),
+    ("oops:", Message::Oops),
+    ("general protection fault", Message::Oops),
+    ("warning: cpu:", Message::Oops),
+    ("assertion failed", Message::Oops),
+    ("unable to handle", Message::Oops),
+    ("i/o error, dev", Message::DeviceError),
+    ("buffer i/o error", Message::DeviceError),
+    ("lost async page write", Message::DeviceError),
+    // ext2, ext3, ext4 and jbd2
+    ("ext4-fs error", Message::Damage),
+    ("ext2-fs error", Message::Damage),
+    ("ext4-fs warning", Message::WantsCheck),
+    ("warning: mounting fs with errors", Message::Damage),
+    ("mounting unchecked fs", Message::WantsCheck),
+    ("mounting fs with errors", Message::Damage),
+    ("error loading journal", Message::Damage),
+    ("journal checksum error", Message::Damage),
+    ("jbd2: invalid checksum", Message::Damage),
+    ("jbd2: recovery failed", Message::Damage),
+    ("recovery complete", Message::Recovery),
+    ("orphan cleanup", Message::Recovery),
+    ("orphan inode", Message::Recovery),
+    ("truncate: deleted", Message::Recovery),
+    // xfs
+    ("metadata corruption detected", Message::Damage),
+    ("metadata crc error", Message::Damage),
+    ("corruption of in-memory data", Message::Damage),
+    ("corruption detected", Message::Damage),
+    ("log mount/recovery failed", Message::Damage),
+    ("starting recovery", Message::Recovery),
+    ("ending recovery", Message::Recovery),
+    // btrfs
+    ("checksum verify failed", Message::Damage),
+    ("csum failed", Message::Damage),
+    ("parent transid verify failed", Message::Damage),
+    ("bad tree block", Message::Damage),
+    ("corrupt leaf", Message::Damage),
+    ("failed to read", Message::Damage),
+    ("start tree-log replay", Message::Recovery),
+    // f2fs
+    ("inconsistent", Message::Damage),
+    ("run fsck to fix", Message::Damage),
+    ("recover fsync data", Message::Recovery),
+    // FAT, exFAT, NTFS
+    ("was not properly unmounted", Message::WantsCheck),
+    ("volume is dirty", Message::WantsCheck),
+    ("fat-fs (vda): error", Message::Damage),
+    ("exfat-fs (vda): error", Message::Damage),
+    // all
+    ("remounting filesystem read-only", Message::ReadOnly),
+];
+
+/// Further signs of damage, whatever the filesystem.
+const DAMAGE: [&str; 4] = ["corrupt", "checksum error", "bad magic", "invalid inode"];
+
+/// The kind of one line of the kernel log.
+pub fn classify(line: &str) -> Message {
+    let line = line.to_lowercase();
+    let sentence = SENTENCES.iter().find(|(text, _)| line.contains(text));
+    if let Some((_, kind)) = sentence {
+        return *kind;
+    }
+    if DAMAGE.iter().any(|text| line.contains(text)) {
+        return Message::Damage;
+    }
+    Message::Plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_real_kernels_are_told_apart() {
+        let lines = [
+            (
+                "EXT4-fs (vda): mounted filesystem with ordered data mode",
+                Message::Plain,
+            ),
+            ("EXT4-fs (vda): recovery complete", Message::Recovery),
+            ("EXT4-fs (vda): 2 orphan inodes deleted", Message::Recovery),
+            (
+                "EXT4-fs error (device vda): ext4_lookup:1785: inode #2",
+                Message::Damage,
+            ),
+            (
+                "EXT4-fs (vda): Remounting filesystem read-only",
+                Message::ReadOnly,
+            ),
+            (
+                "XFS (vda): Starting recovery (logdev: internal)",
+                Message::Recovery,
+            ),
+            (
+                "XFS (vda): Metadata CRC error detected at xfs_agi_read_verify",
+                Message::Damage,
+            ),
+            (
+                "BTRFS info (device vda): start tree-log replay",
+                Message::Recovery,
+            ),
+            (
+                "BTRFS warning (device vda): csum failed root 5 ino 257",
+                Message::Damage,
+            ),
+            (
+                "F2FS-fs (vda): recover fsync data on readonly fs",
+                Message::Recovery,
+            ),
+            (
+                "FAT-fs (vda): Volume was not properly unmounted.",
+                Message::WantsCheck,
+            ),
+            ("kernel BUG at fs/jbd2/commit.c:534!", Message::Oops),
+            ("WARNING: CPU: 0 PID: 1 at fs/inode.c:407", Message::Oops),
+            (
+                "I/O error, dev vda, sector 8 op 0x0:(READ)",
+                Message::DeviceError,
+            ),
+        ];
+        for (line, kind) in lines {
+            assert_eq!(classify(line), kind, "{line}");
+        }
+        assert!(Message::Oops > Message::Damage && Message::Damage > Message::Recovery);
+    }
+}

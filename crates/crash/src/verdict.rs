@@ -1,0 +1,215 @@
+//! What became of a filesystem after one cut.
+
+use crate::contract::Contract;
+use crate::judge::{Finding, Outcome};
+use crate::messages::{Message, classify};
+use serde::{Deserialize, Serialize};
+
+/// All that was done with an image, in this order. `None`: it did not come to that.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Checked {
+    /// Whether the first mount succeeded, before any check; the error if not.
+    pub mounted: Option<Result<(), String>>,
+    /// Kernel messages from the first mount to its unmount.
+    pub messages: Vec<String>,
+    /// Whether a file could be made, written, renamed, read and deleted.
+    pub usable: Option<Result<(), String>>,
+    /// Findings of the first mount.
+    pub findings: Vec<Finding>,
+    /// Exit status of the check that changes nothing.
+    pub check: Option<i64>,
+    /// Exit status of the repair.
+    pub repair: Option<i64>,
+    /// Whether it mounted after the repair.
+    pub mounted_again: Option<Result<(), String>>,
+    /// Findings after the repair.
+    pub findings_again: Vec<Finding>,
+    /// The kernel panicked: its line.
+    pub panicked: Option<String>,
+    /// The guest hung: how.
+    pub hung: Option<String>,
+}
+
+/// What became of a filesystem; the worse, the later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Condition {
+    /// It mounts as if nothing had been.
+    Clean,
+    /// It mounts after recovering its journal or log.
+    Recovered,
+    /// It mounts but can only be read.
+    ReadOnly,
+    /// It mounts and works, but its checker finds faults.
+    NeedsCheck,
+    /// It does not mount or work; after the repair it does, and nothing durable is lost.
+    Repaired,
+    /// It does not mount or work; after the repair it does, and durable data are lost.
+    RepairedWithLoss,
+    /// It does not mount, and has no checker or that was not run.
+    MountFailed,
+    /// It does not mount, nor after the repair.
+    Unfixable,
+    /// It mounts, and something that was durable is lost.
+    DurableLost,
+    /// It mounts, and something holds bytes that it never had, without a word of the kernel.
+    SilentCorruption,
+    /// The kernel failed: BUG, oops, panic.
+    Oops,
+    /// The kernel hangs.
+    Hang,
+}
+
+/// What became of it, and whether that breaks the filesystem's contract.
+pub fn verdict(checked: &Checked, contract: &Contract) -> (Condition, bool) {
+    let condition = condition(checked);
+    let broken = match condition {
+        Condition::Clean | Condition::Recovered => false,
+        Condition::ReadOnly
+        | Condition::NeedsCheck
+        | Condition::Repaired
+        | Condition::RepairedWithLoss
+        | Condition::MountFailed
+        | Condition::Unfixable => contract.structure,
+        Condition::DurableLost | Condition::SilentCorruption => {
+            checked.findings.iter().any(|finding| finding.broken)
+        }
+        Condition::Oops | Condition::Hang => true,
+    };
+    (
+        condition,
+        broken || checked.findings.iter().any(|finding| finding.broken),
+    )
+}
+
+fn condition(checked: &Checked) -> Condition {
+    let worst = checked.messages.iter().map(|line| classify(line)).max();
+    let worst = worst.unwrap_or(Message::Plain);
+    if checked.hung.is_some() {
+        return Condition::Hang;
+    }
+    if checked.panicked.is_some() || worst == Message::Oops {
+        return Condition::Oops;
+    }
+    if !matches!(checked.mounted, Some(Ok(()))) {
+        return after_failure(checked);
+    }
+    let lost = |finding: &Finding| {
+        finding.broken
+            || matches!(
+                finding.outcome,
+                Outcome::WrongSilently | Outcome::WrongWithWarning
+            )
+    };
+    let silent = checked
+        .findings
+        .iter()
+        .any(|finding| finding.outcome == Outcome::WrongSilently);
+    if silent {
+        return Condition::SilentCorruption;
+    }
+    if checked.findings.iter().any(lost) {
+        return Condition::DurableLost;
+    }
+    match &checked.usable {
+        Some(Err(why)) if why.contains("EROFS") => return Condition::ReadOnly,
+        Some(Err(_)) => return after_failure(checked),
+        _ => {}
+    }
+    if worst >= Message::ReadOnly || checked.check.is_some_and(|status| status != 0) {
+        return Condition::NeedsCheck;
+    }
+    match worst {
+        Message::Plain => Condition::Clean,
+        _ => Condition::Recovered,
+    }
+}
+
+/// It did not mount or work: what the repair made of it.
+fn after_failure(checked: &Checked) -> Condition {
+    match &checked.mounted_again {
+        None if checked.repair.is_some() => Condition::Unfixable,
+        None => Condition::MountFailed,
+        Some(Err(_)) => Condition::Unfixable,
+        Some(Ok(())) if checked.findings_again.iter().any(|finding| finding.broken) => {
+            Condition::RepairedWithLoss
+        }
+        Some(Ok(())) => Condition::Repaired,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::contract::contract;
+
+    fn good() -> Checked {
+        Checked {
+            mounted: Some(Ok(())),
+            usable: Some(Ok(())),
+            check: Some(0),
+            repair: Some(0),
+            mounted_again: Some(Ok(())),
+            ..Checked::default()
+        }
+    }
+
+    fn finding(outcome: Outcome, broken: bool) -> Finding {
+        Finding {
+            path: "a".into(),
+            outcome,
+            broken,
+            what: String::new(),
+        }
+    }
+
+    fn of(change: impl FnOnce(&mut Checked)) -> (Condition, bool) {
+        let mut checked = good();
+        change(&mut checked);
+        verdict(&checked, &contract("ext4", "").unwrap())
+    }
+
+    #[test]
+    fn each_way_to_end_is_told() {
+        assert_eq!(of(|_| {}), (Condition::Clean, false));
+        let recovered = |checked: &mut Checked| {
+            checked.messages = vec!["EXT4-fs (vda): recovery complete".into()];
+        };
+        assert_eq!(of(recovered), (Condition::Recovered, false));
+        assert_eq!(of(|c| c.check = Some(4)), (Condition::NeedsCheck, true));
+        let read_only = |checked: &mut Checked| {
+            checked.usable = Some(Err("create x: EROFS: Read-only file system".into()));
+        };
+        assert_eq!(of(read_only), (Condition::ReadOnly, true));
+        assert_eq!(
+            of(|c| c.mounted = Some(Err("EIO".into()))),
+            (Condition::Repaired, true)
+        );
+        let gone = |checked: &mut Checked| {
+            checked.mounted = Some(Err("EIO".into()));
+            checked.mounted_again = Some(Err("EIO".into()));
+        };
+        assert_eq!(of(gone), (Condition::Unfixable, true));
+        let lost = |c: &mut Checked| c.findings = vec![finding(Outcome::Missing, true)];
+        assert_eq!(of(lost), (Condition::DurableLost, true));
+        let legal = |c: &mut Checked| c.findings = vec![finding(Outcome::Truncated, false)];
+        assert_eq!(of(legal), (Condition::Clean, false));
+        let silent = |c: &mut Checked| c.findings = vec![finding(Outcome::WrongSilently, true)];
+        assert_eq!(of(silent), (Condition::SilentCorruption, true));
+        assert_eq!(
+            of(|c| c.hung = Some("spins".into())),
+            (Condition::Hang, true)
+        );
+        let oops = |c: &mut Checked| c.messages = vec!["kernel BUG at fs/x.c:1!".into()];
+        assert_eq!(of(oops), (Condition::Oops, true));
+    }
+
+    #[test]
+    fn what_is_not_promised_breaks_nothing() {
+        let mut checked = good();
+        checked.check = Some(1);
+        let fat = contract("vfat", "").unwrap();
+        assert_eq!(verdict(&checked, &fat), (Condition::NeedsCheck, false));
+    }
+}
