@@ -39,14 +39,15 @@ impl Disk {
         memory: &mut GuestMemory,
         trace: &mut Trace,
     ) -> Result<Served, String> {
+        let (begin, cost) = (self.offset, self.request_cost);
         let mut serve = |card: &mut Card, op, offset, bytes| {
             let request = Request {
                 op,
-                offset: self.offset + offset,
+                offset: begin + offset,
                 bytes,
                 fua: false,
             };
-            let done = card.submit(now + self.request_cost, &request);
+            let done = card.submit(now + cost, &request);
             trace.request(now, &request, done.at);
             done
         };

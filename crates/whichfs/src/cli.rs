@@ -31,6 +31,9 @@ pub enum Command {
     /// The lab itself: run any program in it, or look at its kernel.
     #[command(subcommand)]
     Lab(LabCommand),
+    /// Cut the power of a modelled card and see what is left.
+    #[command(subcommand)]
+    Crash(CrashCommand),
     /// Modelled cards: look at them, fit one to measurements, attach one to this machine.
     #[command(subcommand)]
     Card(CardCommand),
@@ -52,6 +55,12 @@ pub enum LabCommand {
     Exec(ExecArgs),
     /// Show the lab kernel, or build it.
     Kernel(KernelArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub enum CrashCommand {
+    /// Cut the power at many instants of one run; mount, read, check and repair each image.
+    Run(CrashArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -412,6 +421,78 @@ pub struct ExecArgs {
     /// Program and arguments; the working directory is the mounted card.
     #[arg(last = true, required = true, value_name = "CMD")]
     pub command: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = commands::crash::EXAMPLES)]
+pub struct CrashArgs {
+    #[command(flatten)]
+    pub place: PlaceArgs,
+    /// Filesystems, separated by commas, as `whichfs fs list` prints them.
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', required = true)]
+    pub fs: Vec<String>,
+    /// Use these mount options instead of the catalogue's.
+    #[arg(long, value_name = "OPTIONS")]
+    pub mount: Option<String>,
+    /// Workload that is cut (`whichfs workload list`).
+    #[arg(long, value_name = "NAME", default_value = "rootfs")]
+    pub workload: String,
+    /// Size of its data in MiB, where it has one.
+    #[arg(long, value_name = "MIB", default_value_t = 32,
+          value_parser = clap::value_parser!(u64).range(16..=4096))]
+    pub size: u64,
+    /// Size of the partition in MiB.
+    #[arg(long, value_name = "MIB", default_value_t = 512,
+          value_parser = clap::value_parser!(u64).range(16..=1 << 20))]
+    pub partition: u64,
+    /// Number of random cuts, or all: each boundary between requests, and one inside each write.
+    #[arg(long, value_name = "N|all", default_value = "100")]
+    pub cuts: CutCount,
+    /// Cut at this request only: before, inside and after it.
+    #[arg(long, value_name = "REQUEST")]
+    pub at: Option<usize>,
+    /// Damage beyond what the card's profile says, separated by commas.
+    #[arg(long, value_name = "FAULT,…", value_delimiter = ',')]
+    pub faults: Vec<String>,
+    /// Only the cut of this number.
+    #[arg(long, value_name = "NUMBER")]
+    pub only: Option<u64>,
+    /// Write the image of that cut (the partition) to this file.
+    #[arg(long, value_name = "FILE")]
+    pub keep: Option<PathBuf>,
+    /// Leave out the filesystem's own checker and repair.
+    #[arg(long)]
+    pub no_fsck: bool,
+    /// Seed of the workload, the card and the cuts.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Cuts checked at once; default: one for each core.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=256))]
+    pub jobs: Option<u64>,
+    /// One JSON document on standard output, nothing else.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How many cuts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CutCount {
+    /// All that there are.
+    All,
+    /// So many at random.
+    Number(u64),
+}
+
+impl std::str::FromStr for CutCount {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<CutCount, String> {
+        match text.parse() {
+            _ if text == "all" => Ok(CutCount::All),
+            Ok(count @ 1..=1_000_000) => Ok(CutCount::Number(count)),
+            _ => Err("expected a number from 1 to 1000000, or all".to_owned()),
+        }
+    }
 }
 
 #[derive(Debug, Args)]

@@ -85,7 +85,8 @@ impl<'a> Images<'a> {
             .operations(TREE_PHASE, spec, None, seed)
             .map_err(Failure::input)
             .and_then(|ops| {
-                whichfs_agent::operate(ops, &part, None, &|| 0).map_err(Failure::environment)
+                whichfs_agent::operate(ops, &part, None, &|| 0, &mut |_, _, _| Ok(()))
+                    .map_err(Failure::environment)
             })
             .and_then(|_| std::fs::rename(&part, &tree).map_err(Failure::environment));
         if written.is_err() {

@@ -7,6 +7,7 @@ mod cards;
 mod cli;
 mod clock;
 mod commands;
+mod crash;
 mod digest;
 mod facts;
 mod failure;
@@ -23,7 +24,7 @@ mod tools;
 mod tree;
 
 use clap::Parser;
-use cli::{CardCommand, Cli, Command, FsCommand, LabCommand, ShowCommand};
+use cli::{CardCommand, Cli, Command, CrashCommand, FsCommand, LabCommand, ShowCommand};
 use failure::Outcome;
 use std::process::ExitCode;
 
@@ -47,6 +48,7 @@ fn run(command: Command) -> Outcome<u8> {
         Command::Choose(args) => commands::choose::run(&args),
         Command::Lab(LabCommand::Exec(args)) => commands::exec::run(&args),
         Command::Lab(LabCommand::Kernel(args)) => commands::kernel::run(&args),
+        Command::Crash(CrashCommand::Run(args)) => commands::crash::run(&args),
         Command::Card(command) => card(command),
         Command::Probe(args) => commands::probe::run(&args),
         Command::Fs(FsCommand::List(args)) => commands::fs::list(args.json),

@@ -4,6 +4,7 @@ pub mod attach;
 mod capacity;
 pub mod card;
 pub mod choose;
+pub mod crash;
 pub mod curves;
 pub mod doctor;
 pub mod exec;

@@ -1,0 +1,305 @@
+//! Checks one image: mounts it in the lab, reads everything, uses it, repairs it.
+
+use super::record::{Plan, Recorded, guest, on_device};
+use crate::bench::{DEVICE, MOUNT_POINT, environment};
+use crate::failure::{Failure, Kind, Outcome};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+use whichfs_card::Contents;
+use whichfs_crash::{
+    Checked, Condition, Cut, Fault, Faults, Found, Judge, Message, Window, classify, image,
+    in_flux, verdict,
+};
+use whichfs_lab::{LabError, Life, Stamped};
+use whichfs_trial::{Event, Step};
+use whichfs_units::Nanos;
+
+/// Names of the attempts in the job, and of their phases.
+const MOUNT: &str = "mount";
+const USE: &str = "use";
+const CHECK: &str = "check";
+const REPAIR: &str = "repair";
+const AGAIN: &str = "mount_again";
+
+/// One cut and what became of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Result {
+    /// Where the power went.
+    pub cut: Cut,
+    /// Operations that were durable, and that had begun.
+    pub window: (u64, u64),
+    /// What became of the filesystem.
+    pub condition: Condition,
+    /// It breaks what the filesystem promises.
+    pub broken: bool,
+    /// Time of the first mount, recovery included.
+    pub mount: Option<Nanos>,
+    /// Paths that were as they had been when the power went.
+    pub right: u64,
+    /// All that was seen.
+    #[serde(flatten)]
+    pub checked: Checked,
+}
+
+/// Makes images of a recorded run and checks them; one for each worker.
+pub struct Checker<'a> {
+    plan: &'a Plan<'a>,
+    recorded: &'a Recorded,
+    faults: &'a Faults,
+    /// Whether the filesystem's own checker is run.
+    fsck: bool,
+    judge: Judge<'a>,
+}
+
+impl<'a> Checker<'a> {
+    /// A checker of `recorded`, which came from `plan`.
+    pub fn new(plan: &'a Plan<'a>, recorded: &'a Recorded, faults: &'a Faults, fsck: bool) -> Self {
+        Checker {
+            plan,
+            recorded,
+            faults,
+            fsck,
+            judge: Judge::new(&recorded.history, &recorded.run, recorded.contract),
+        }
+    }
+
+    /// The card's content after `cut`.
+    ///
+    /// # Errors
+    /// If it cannot be kept.
+    pub fn image(&self, cut: &Cut) -> Outcome<Contents> {
+        let recorded = self.recorded;
+        image(
+            &recorded.base,
+            &recorded.log,
+            &recorded.card,
+            self.faults,
+            cut,
+        )
+        .map_err(Failure::environment)
+    }
+
+    /// Checks the image of `cut`.
+    ///
+    /// # Errors
+    /// Only what is not the filesystem's doing.
+    pub fn check(
+        &mut self,
+        cut: &Cut,
+        core: Option<usize>,
+        cancelled: &AtomicBool,
+    ) -> Outcome<Result> {
+        let recorded = self.recorded;
+        let bench = self.plan.bench;
+        let mut disk = bench.disk(&recorded.profile, self.plan.seed)?;
+        disk.contents = self.image(cut)?;
+        disk.geometry.bytes = self.plan.partition_bytes;
+        let window = recorded.run.window(cut.at);
+        let flux = in_flux(&recorded.history, &recorded.run, window);
+        let job = bench.job(self.steps(&flux), self.plan.seed);
+        let life = whichfs_lab::run(
+            &guest(bench, &job, core),
+            vec![disk],
+            cancelled,
+            &mut |_| {},
+        )
+        .map_err(Failure::environment)?;
+        let mut seen = Seen::of(&life.events);
+        how_it_ended(&life, &mut seen.checked)?;
+        self.result(cut, window, seen)
+    }
+
+    fn result(&mut self, cut: &Cut, window: Window, mut seen: Seen) -> Outcome<Result> {
+        let warned = (seen.checked.messages.iter()).any(|line| classify(line) >= Message::Damage);
+        let mut right = 0;
+        if matches!(seen.checked.mounted, Some(Ok(()))) {
+            (seen.checked.findings, right) = self.judge.judge(window, &seen.found, warned);
+        }
+        if matches!(seen.checked.mounted_again, Some(Ok(()))) {
+            (seen.checked.findings_again, _) = self.judge.judge(window, &seen.found_again, true);
+        }
+        let (condition, broken) = verdict(&seen.checked, &self.recorded.contract);
+        Ok(Result {
+            cut: *cut,
+            window: (window.durable, window.begun),
+            condition,
+            broken,
+            mount: seen.mount,
+            right,
+            checked: seen.checked,
+        })
+    }
+
+    fn steps(&self, flux: &[String]) -> Vec<Step> {
+        let attempt = |name: &str, steps| Step::Try {
+            name: name.to_owned(),
+            steps,
+        };
+        let inspect = || Step::Inspect {
+            dir: MOUNT_POINT.to_owned(),
+            sectors: flux.to_vec(),
+        };
+        let exercise = Step::Exercise {
+            dir: MOUNT_POINT.to_owned(),
+        };
+        let unmount = || {
+            attempt(
+                "unmount",
+                vec![Step::Unmount {
+                    phase: None,
+                    target: MOUNT_POINT.to_owned(),
+                }],
+            )
+        };
+        let first = vec![self.mount(MOUNT), inspect(), attempt(USE, vec![exercise])];
+        let mut steps = vec![attempt(MOUNT, first), unmount(), Step::KernelLog];
+        if self.fsck {
+            let recipe = &self.recorded.recipe;
+            for (name, argv) in [(CHECK, &recipe.fsck_check), (REPAIR, &recipe.fsck_repair)] {
+                if !argv.is_empty() {
+                    steps.push(attempt(name, vec![run(name, argv)]));
+                }
+            }
+            steps.push(attempt(AGAIN, vec![self.mount(AGAIN), inspect()]));
+            steps.push(unmount());
+        }
+        steps
+    }
+
+    fn mount(&self, phase: &str) -> Step {
+        Step::Mount {
+            phase: Some(phase.to_owned()),
+            source: DEVICE.to_owned(),
+            target: MOUNT_POINT.to_owned(),
+            kernel_fs: self.recorded.recipe.kernel_fs.to_owned(),
+            options: self.recorded.mount_options.clone(),
+        }
+    }
+}
+
+fn run(phase: &str, argv: &[String]) -> Step {
+    Step::Run {
+        phase: Some(phase.to_owned()),
+        argv: on_device(argv),
+        env: environment(&BTreeMap::new()),
+        dir: "/".to_owned(),
+        show: false,
+        any_status: true,
+    }
+}
+
+/// A guest that does not end well tells of the filesystem, or of this machine.
+fn how_it_ended(life: &Life, checked: &mut Checked) -> Outcome {
+    let Err(error) = &life.result else {
+        return Ok(());
+    };
+    match error {
+        LabError::Interrupted => return Err(Failure::new(Kind::Interrupted, "interrupted")),
+        LabError::Panic { line } => checked.panicked = Some(line.clone()),
+        LabError::WallLimit(_)
+        | LabError::Spins(_)
+        | LabError::SleepsForever
+        | LabError::NoProgress(_)
+        | LabError::ConsoleFlood(_) => checked.hung = Some(error.to_string()),
+        LabError::Agent { message, .. } => {
+            return Err(Failure::new(
+                Kind::Trial,
+                format!("the check failed: {message}"),
+            ));
+        }
+        other => return Err(Failure::environment(other)),
+    }
+    Ok(())
+}
+
+/// What the agent said of an image.
+#[derive(Default)]
+struct Seen {
+    checked: Checked,
+    found: Found,
+    found_again: Found,
+    mount: Option<Nanos>,
+}
+
+impl Seen {
+    fn of(events: &[Stamped]) -> Seen {
+        let mut seen = Seen::default();
+        let mut phase = String::new();
+        let mut begun = Nanos(0);
+        let mut again = false;
+        for stamped in events {
+            match &stamped.event {
+                Event::PhaseBegin { phase: name } => {
+                    phase.clone_from(name);
+                    begun = stamped.at;
+                    again |= name == AGAIN;
+                }
+                Event::PhaseEnd { phase: name, .. } => match name.as_str() {
+                    MOUNT => {
+                        seen.checked.mounted = Some(Ok(()));
+                        seen.checked.usable = Some(Ok(()));
+                        seen.mount = Some(stamped.at.saturating_sub(begun));
+                    }
+                    AGAIN => seen.checked.mounted_again = Some(Ok(())),
+                    _ => {}
+                },
+                Event::Failed { attempt, message } => seen.failed(attempt, message),
+                Event::Metric { name, value, .. } if name == "exit_status" => {
+                    let status = Some(*value as i64);
+                    match phase.as_str() {
+                        CHECK => seen.checked.check = status,
+                        REPAIR => seen.checked.repair = status,
+                        _ => {}
+                    }
+                }
+                Event::KernelLog { lines } => seen.checked.messages.clone_from(lines),
+                Event::Found { entries } => {
+                    let found = seen.current(again);
+                    for entry in entries {
+                        let what = (entry.node.clone(), entry.mode);
+                        found.entries.insert(entry.path.clone(), what);
+                    }
+                }
+                Event::Sectors { path, digests, .. } => {
+                    let found = seen.current(again);
+                    let all = found.sectors.entry(path.clone()).or_default();
+                    all.extend_from_slice(digests);
+                }
+                _ => {}
+            }
+        }
+        seen
+    }
+
+    fn current(&mut self, again: bool) -> &mut Found {
+        if again {
+            &mut self.found_again
+        } else {
+            &mut self.found
+        }
+    }
+
+    fn failed(&mut self, attempt: &str, message: &str) {
+        let failed = Some(Err(message.to_owned()));
+        match attempt {
+            MOUNT if self.checked.mounted.is_none() => self.checked.mounted = failed,
+            USE => self.checked.usable = failed,
+            AGAIN => self.checked.mounted_again = failed,
+            // An unmount that fails, a checker that cannot be started.
+            _ => self.checked.messages.push(format!("{attempt}: {message}")),
+        }
+    }
+}
+
+/// Whether a fault damages data without a cut: then the run is judged at its end.
+pub fn is_without_cut(fault: Fault) -> bool {
+    matches!(
+        fault,
+        Fault::ZeroedAfter
+            | Fault::ZeroedAlternately
+            | Fault::Dropped
+            | Fault::BitRot
+            | Fault::Misdirected
+    )
+}

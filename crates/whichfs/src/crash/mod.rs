@@ -1,0 +1,5 @@
+//! Power cuts in the lab: a run is recorded once, then images of any instant of it are checked.
+
+pub mod check;
+pub mod record;
+pub mod series;

@@ -1,0 +1,293 @@
+//! Runs a workload once and keeps all that a cut of it needs.
+
+use crate::bench::{Bench, DEVICE, MOUNT_POINT, environment};
+use crate::failure::{Failure, Kind, Outcome};
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+use whichfs_card::{Contents, Logged, Profile};
+use whichfs_crash::{CardFacts, Contract, History, Promise, Run};
+use whichfs_fs::{Candidate, Geometry, Purpose, Recipe};
+use whichfs_lab::{Disk, GuestSpec, LabError, Life, Stamped};
+use whichfs_trial::{Event, Job, Step, WorkloadSpec};
+use whichfs_units::Nanos;
+use whichfs_workload::Workload;
+
+/// What is run, on what, how.
+pub struct Plan<'a> {
+    /// Where it runs.
+    pub bench: &'a Bench,
+    /// The filesystem.
+    pub candidate: &'static Candidate,
+    /// Mount options instead of the recipe's.
+    pub mount: Option<&'a str>,
+    /// The workload.
+    pub workload: &'static dyn Workload,
+    /// Its parameters that are not the default.
+    pub parameters: BTreeMap<String, u64>,
+    /// Bytes of the partition.
+    pub partition_bytes: u64,
+    /// Seed of everything.
+    pub seed: u64,
+}
+
+/// A run, and what is needed to make and judge images of it.
+pub struct Recorded {
+    /// The filesystem's commands.
+    pub recipe: Recipe,
+    /// Options it was mounted with.
+    pub mount_options: String,
+    /// What the filesystem promises.
+    pub contract: Contract,
+    /// The card's content right after mkfs.
+    pub base: Contents,
+    /// All requests from the first mount on.
+    pub log: Vec<Logged>,
+    /// The first request of the workload itself.
+    pub first: usize,
+    /// What every path was at every moment.
+    pub history: History,
+    /// Promises and phases.
+    pub run: Run,
+    /// What of the card decides which data survive.
+    pub card: CardFacts,
+    /// The card after the seed's draw.
+    pub profile: Profile,
+    /// Virtual time of the run.
+    pub time: Nanos,
+}
+
+impl Plan<'_> {
+    /// Makes the filesystem, then runs the workload on it.
+    ///
+    /// # Errors
+    /// What does not go together, a missing tool, or a run that fails.
+    pub fn record(&self, core: Option<usize>, cancelled: &AtomicBool) -> Outcome<Recorded> {
+        let recipe = self.recipe()?;
+        let mount_options = self
+            .mount
+            .map_or(recipe.mount_options.clone(), str::to_owned);
+        let contract = whichfs_crash::contract(self.candidate.name, &mount_options)
+            .ok_or_else(|| no_contract(self.candidate.name))?;
+        let spec = WorkloadSpec {
+            name: self.workload.name().to_owned(),
+            parameters: self.parameters.clone(),
+            tree: None,
+            unix: self.candidate.facts().unix_permissions,
+        };
+        let (mkfs, rest) = self.steps(&recipe, &mount_options, &spec)?;
+        let profile = self.bench.card.profile.draw(self.seed);
+        let mut disk = self.bench.disk(&profile, self.seed)?;
+        disk.geometry.bytes = self.partition_bytes;
+        let made = self.live(mkfs, false, disk, core, cancelled)?;
+        let mut disk = only_disk(made)?;
+        let base = disk.contents.clone();
+        disk.log = Some(Vec::new());
+        let phases = operate_phases(&rest);
+        let life = self.live(rest, true, disk, core, cancelled)?;
+        let (history, counts) = self.history(&phases, &spec)?;
+        let run = run_of(&life.events, &phases, &counts);
+        let time = life.time;
+        let log = only_disk(life)?.log.unwrap_or_default();
+        let begin = run.phases.first().map_or(Nanos(0), |(begin, _)| *begin);
+        Ok(Recorded {
+            first: log.partition_point(|request| request.arrived < begin),
+            card: facts(&profile),
+            recipe,
+            mount_options,
+            contract,
+            base,
+            log,
+            history,
+            run,
+            profile,
+            time,
+        })
+    }
+
+    fn recipe(&self) -> Outcome<Recipe> {
+        let geometry = Geometry {
+            partition_bytes: self.partition_bytes,
+            ..self.bench.geometry()
+        };
+        let name = self.candidate.name;
+        let recipe = self
+            .candidate
+            .recipe(&geometry, Purpose::Lab { seed: self.seed })
+            .map_err(|why| {
+                Failure::input(format!("--fs {name}: {why}; try a larger --partition"))
+            })?;
+        if recipe.image.is_some() {
+            return Err(no_contract(name));
+        }
+        let missing = recipe
+            .tools
+            .iter()
+            .find(|tool| crate::tools::find(tool).is_none());
+        match missing {
+            None => Ok(recipe),
+            Some(tool) => Err(Failure::environment(format!(
+                "{tool} is not installed: apt-get install {}",
+                self.candidate.facts().packages.join(" ")
+            ))),
+        }
+    }
+
+    /// The steps that make the filesystem, and those from its first mount on.
+    fn steps(
+        &self,
+        recipe: &Recipe,
+        mount_options: &str,
+        spec: &WorkloadSpec,
+    ) -> Outcome<(Vec<Step>, Vec<Step>)> {
+        let candidate = whichfs_workload::Candidate {
+            mkfs: recipe.mkfs.iter().map(|argv| on_device(argv)).collect(),
+            env: environment(&recipe.mkfs_env),
+            device: DEVICE.to_owned(),
+            image: None,
+            kernel_fs: recipe.kernel_fs.to_owned(),
+            mount_options: mount_options.to_owned(),
+            mount_point: MOUNT_POINT.to_owned(),
+        };
+        let mut steps =
+            whichfs_workload::steps(self.workload, spec, &candidate).map_err(Failure::input)?;
+        let made = steps
+            .iter()
+            .position(|step| !matches!(step, Step::Run { .. }))
+            .unwrap_or(steps.len());
+        let rest = steps.split_off(made);
+        Ok((steps, rest))
+    }
+
+    /// One guest's life on `disk`; it must end well.
+    fn live(
+        &self,
+        steps: Vec<Step>,
+        promises: bool,
+        disk: Disk,
+        core: Option<usize>,
+        cancelled: &AtomicBool,
+    ) -> Outcome<Life> {
+        let job = Job {
+            promises,
+            ..self.bench.job(steps, self.seed)
+        };
+        let life = whichfs_lab::run(
+            &guest(self.bench, &job, core),
+            vec![disk],
+            cancelled,
+            &mut |_| {},
+        )
+        .map_err(Failure::environment)?;
+        match &life.result {
+            Ok(()) => Ok(life),
+            Err(LabError::Interrupted) => Err(Failure::new(Kind::Interrupted, "interrupted")),
+            Err(error) => Err(Failure::new(
+                Kind::Trial,
+                format!("{}: the run to be cut failed: {error}", self.candidate.name),
+            )),
+        }
+    }
+
+    /// The history of the phases, and the number of operations of each.
+    fn history(&self, phases: &[String], spec: &WorkloadSpec) -> Outcome<(History, Vec<u64>)> {
+        let listing = self
+            .workload
+            .generated_tree(spec, self.seed)
+            .map_err(Failure::input)?;
+        let mut all = Vec::new();
+        let mut counts = Vec::new();
+        for phase in phases {
+            let before = all.len();
+            let operations = self
+                .workload
+                .operations(phase, spec, listing.as_ref(), self.seed)
+                .map_err(Failure::input)?;
+            all.extend(operations);
+            counts.push((all.len() - before) as u64);
+        }
+        let history = History::of(all).map_err(Failure::input)?;
+        Ok((history, counts))
+    }
+}
+
+/// A guest of `bench` that does `job`.
+pub fn guest<'a>(bench: &'a Bench, job: &'a Job, core: Option<usize>) -> GuestSpec<'a> {
+    GuestSpec {
+        kernel: &bench.kernel,
+        agent: &bench.agent,
+        memory_mib: bench.board.file.memory.mib,
+        cpu_ps_per_block: bench.clock.picoseconds_per_block(&bench.board),
+        job,
+        core,
+        limits: bench.limits,
+    }
+}
+
+/// `argv` with the guest's device in place of the placeholder.
+pub fn on_device(argv: &[String]) -> Vec<String> {
+    argv.iter()
+        .map(|word| word.replace(Recipe::DEVICE, DEVICE))
+        .collect()
+}
+
+fn no_contract(name: &str) -> Failure {
+    Failure::input(format!(
+        "--fs {name}: it is not written to, so a power cut cannot hurt it; name one that is (whichfs fs list)"
+    ))
+}
+
+fn only_disk(life: Life) -> Outcome<Disk> {
+    let disk = life.disks.into_iter().next();
+    disk.ok_or_else(|| Failure::new(Kind::Trial, "the guest gave its disk not back"))
+}
+
+fn facts(profile: &Profile) -> CardFacts {
+    let of = |path: &str| {
+        let found = profile.figures().find(|figure| figure.path == path);
+        found.map_or(0, |figure| figure.value)
+    };
+    CardFacts {
+        cache_bytes: of("cache.bytes"),
+        page_bytes: profile.page_bytes(),
+        au_bytes: profile.au_bytes(),
+        small_write_bytes: of("log_block.small_write_bytes"),
+    }
+}
+
+/// Names of the workload's phases in the order of the steps.
+fn operate_phases(steps: &[Step]) -> Vec<String> {
+    let phases = steps.iter().filter_map(|step| match step {
+        Step::Operate { phase, .. } => Some(phase.clone()),
+        _ => None,
+    });
+    phases.collect()
+}
+
+/// Promises and phases out of what the agent said. `counts` are the operations of each phase.
+fn run_of(events: &[Stamped], phases: &[String], counts: &[u64]) -> Run {
+    let mut run = Run {
+        operations: counts.iter().sum(),
+        ..Run::default()
+    };
+    let mut next = 0;
+    for stamped in events {
+        match &stamped.event {
+            Event::Promise {
+                call,
+                path,
+                operations,
+            } => run.promises.push(Promise {
+                at: stamped.at,
+                call: call.clone(),
+                path: path.clone(),
+                operations: *operations,
+            }),
+            Event::PhaseBegin { phase } if phases.get(next) == Some(phase) => {
+                run.phases.push((stamped.at, counts[..next].iter().sum()));
+                next += 1;
+            }
+            _ => {}
+        }
+    }
+    run
+}
