@@ -53,10 +53,12 @@ pub fn contract(candidate: &str, options: &str) -> Option<Contract> {
         ),
         "jfs" => of(
             Contract {
+                structure: false,
                 no_garbage: false,
                 ..JOURNALED
             },
-            "Linux 6.12 Documentation/admin-guide/jfs.rst: metadata are journaled, data not ordered",
+            "Linux 6.12 fs/jfs/jfs_mount.c: a dirty volume is refused until jfs_fsck has replayed \
+             the log; metadata are journaled, data not ordered",
         ),
         "reiserfs" => of(
             JOURNALED,

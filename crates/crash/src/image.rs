@@ -32,8 +32,8 @@ pub struct CardFacts {
 enum Fate {
     Whole,
     Lost,
-    /// So many bytes from its beginning.
-    Prefix(u64),
+    /// Everything before this place on the card.
+    Before(u64),
     /// Each piece of so many bytes by chance.
     Pieces(u64),
 }
@@ -96,7 +96,7 @@ fn fates(
         if request.done > at {
             *fate = match free > at {
                 true => Fate::Lost,
-                false => under_way(request, faults, rng),
+                false => under_way(request, card, faults, rng),
             };
         }
         free = free.max(request.done);
@@ -104,8 +104,9 @@ fn fates(
     fates
 }
 
-/// A request that the card had not reported done: anything up to all of it may be there.
-fn under_way(request: &Logged, faults: &Faults, rng: &mut Rng) -> Fate {
+/// A request that the card had not reported done: anything up to all of it may be there, in whole
+/// flash pages, since a card programs pages and switches its map over when they are done.
+fn under_way(request: &Logged, card: &CardFacts, faults: &Faults, rng: &mut Rng) -> Fate {
     if request.op != Op::Write {
         return if rng.ratio(1, 2) {
             Fate::Whole
@@ -119,7 +120,9 @@ fn under_way(request: &Logged, faults: &Faults, rng: &mut Rng) -> Fate {
     if faults.contains(&Fault::Torn4k) {
         return Fate::Pieces(BLOCK);
     }
-    Fate::Prefix(rng.below(request.bytes / SECTOR + 1) * SECTOR)
+    let page = card.page_bytes.max(SECTOR);
+    let (first, end) = (request.offset / page, request.offset + request.bytes);
+    Fate::Before((first + rng.below(end.div_ceil(page) - first + 1)) * page)
 }
 
 /// Writes that a volatile cache may still hold: the newest up to its size, since the last flush.
@@ -207,10 +210,13 @@ fn write(
     match fate {
         Fate::Lost => Ok(()),
         Fate::Whole => contents.write(offset, data),
-        Fate::Prefix(bytes) => match bytes as usize {
-            0 => Ok(()),
-            bytes => contents.write(offset, &data[..bytes]),
-        },
+        Fate::Before(end) => {
+            let bytes = end.saturating_sub(offset).min(data.len() as u64);
+            match bytes {
+                0 => Ok(()),
+                bytes => contents.write(offset, &data[..bytes as usize]),
+            }
+        }
         Fate::Pieces(unit) => {
             let mut at = offset;
             for piece in data.chunks(unit as usize) {

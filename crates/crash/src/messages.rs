@@ -23,7 +23,7 @@ pub enum Message {
 }
 
 /// Sentences of Linux 6.12, in lower case, the worse first: the first that a line holds decides.
-const SENTENCES: [(&str, Message); 46] = [
+const SENTENCES: [(&str, Message); 47] = [
     ("kernel bug at", Message::Oops),
     ("bug: ", Message::Oops),
     ("oops:", Message::Oops),
@@ -65,6 +65,8 @@ const SENTENCES: [(&str, Message); 46] = [
     ("corrupt leaf", Message::Damage),
     ("failed to read", Message::Damage),
     ("start tree-log replay", Message::Recovery),
+    // reiserfs
+    ("replayed", Message::Recovery),
     // f2fs
     ("inconsistent", Message::Damage),
     ("run fsck to fix", Message::Damage),

@@ -71,14 +71,17 @@ pub fn verdict(checked: &Checked, contract: &Contract) -> (Condition, bool) {
         | Condition::RepairedWithLoss
         | Condition::MountFailed
         | Condition::Unfixable => contract.structure,
-        Condition::DurableLost | Condition::SilentCorruption => {
-            checked.findings.iter().any(|finding| finding.broken)
-        }
+        Condition::DurableLost | Condition::SilentCorruption => false,
         Condition::Oops | Condition::Hang => true,
+    };
+    // What counts is what the user finds first: before the repair if it mounted, else after it.
+    let findings = match checked.mounted {
+        Some(Ok(())) => &checked.findings,
+        _ => &checked.findings_again,
     };
     (
         condition,
-        broken || checked.findings.iter().any(|finding| finding.broken),
+        broken || findings.iter().any(|finding| finding.broken),
     )
 }
 
@@ -203,6 +206,16 @@ mod tests {
         );
         let oops = |c: &mut Checked| c.messages = vec!["kernel BUG at fs/x.c:1!".into()];
         assert_eq!(of(oops), (Condition::Oops, true));
+    }
+
+    #[test]
+    fn what_a_repair_loses_is_lost() {
+        let jfs = contract("jfs", "").unwrap();
+        let mut checked = good();
+        checked.mounted = Some(Err("EINVAL".into()));
+        assert_eq!(verdict(&checked, &jfs), (Condition::Repaired, false));
+        checked.findings_again = vec![finding(Outcome::Missing, true)];
+        assert_eq!(verdict(&checked, &jfs), (Condition::RepairedWithLoss, true));
     }
 
     #[test]
