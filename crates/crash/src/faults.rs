@@ -107,6 +107,18 @@ impl Fault {
         }
     }
 
+    /// Whether it damages data without a cut: such a run is judged at its end.
+    pub const fn is_without_cut(self) -> bool {
+        matches!(
+            self,
+            Fault::ZeroedAfter
+                | Fault::ZeroedAlternately
+                | Fault::Dropped
+                | Fault::BitRot
+                | Fault::Misdirected
+        )
+    }
+
     /// Whether it is published of cards or of the flash in them, or a hypothesis.
     pub const fn published(self) -> bool {
         !matches!(self, Fault::AuRollback | Fault::SmallLost)

@@ -38,31 +38,104 @@ enum Fate {
     Pieces(u64),
 }
 
-/// The content after `cut`. `base` is the content before the first request of `log`.
-///
-/// # Errors
-/// If the contents cannot be kept or a request lies beyond them.
-pub fn image(
-    base: &Contents,
-    log: &[Logged],
-    card: &CardFacts,
-    faults: &Faults,
+/// Makes images of one log. What no cut from here on can undo is done once; images share it.
+pub struct Images<'a> {
+    log: &'a [Logged],
+    card: &'a CardFacts,
+    faults: &'a Faults,
+    before: &'a Contents,
+    /// The content after the first `done` requests, each of them whole.
+    solid: Contents,
+    done: usize,
+}
+
+impl<'a> Images<'a> {
+    /// Images of `log`; `base` is the content before its first request.
+    pub fn new(
+        base: &'a Contents,
+        log: &'a [Logged],
+        card: &'a CardFacts,
+        faults: &'a Faults,
+    ) -> Images<'a> {
+        Images {
+            log,
+            card,
+            faults,
+            before: base,
+            solid: base.clone(),
+            done: 0,
+        }
+    }
+
+    /// The content after `cut`. Cuts in the order of time are quickest.
+    ///
+    /// # Errors
+    /// If the contents cannot be kept or a request lies beyond them.
+    pub fn image(&mut self, cut: &Cut) -> Result<Contents, ContentsError> {
+        let seen = &self.log[..self
+            .log
+            .partition_point(|request| request.arrived <= cut.at)];
+        let fates = {
+            let mut rng = Rng::named(cut.seed, "crash/fates");
+            fates(seen, self.card, self.faults, cut.at, &mut rng)
+        };
+        self.advance(seen, &fates)?;
+        let (contents, from) = (self.solid.clone(), self.done);
+        finish(
+            contents,
+            (self.log, seen),
+            from,
+            &fates,
+            (self.card, self.faults),
+            cut,
+        )
+    }
+
+    /// Moves on to the first request that this cut does not leave whole, short of what later
+    /// cuts may undo; back to the beginning if that is too far already.
+    fn advance(&mut self, seen: &[Logged], fates: &[Fate]) -> Result<(), ContentsError> {
+        let whole = fates
+            .iter()
+            .take_while(|fate| **fate == Fate::Whole)
+            .count();
+        let damages = self.faults.iter().any(|fault| fault.is_without_cut());
+        let whole = if damages { 0 } else { whole };
+        if whole < self.done {
+            self.solid = self.before.clone();
+            self.done = 0;
+        }
+        let safe = whole.saturating_sub(LOOK_BACK).max(self.done);
+        for request in &seen[self.done..safe] {
+            match request.op {
+                Op::Discard => self.solid.discard(request.offset, request.bytes)?,
+                Op::Write => self.solid.write(request.offset, &request.data)?,
+                _ => {}
+            }
+        }
+        self.done = safe;
+        Ok(())
+    }
+}
+
+/// Applies the requests from number `from` on, as far as their fates let them, then damage.
+fn finish(
+    mut contents: Contents,
+    (log, seen): (&[Logged], &[Logged]),
+    from: usize,
+    fates: &[Fate],
+    (card, faults): (&CardFacts, &Faults),
     cut: &Cut,
 ) -> Result<Contents, ContentsError> {
     let mut rng = Rng::named(cut.seed, "crash/image");
-    let arrived = log.partition_point(|request| request.arrived <= cut.at);
-    let seen = &log[..arrived];
-    let fates = fates(seen, card, faults, cut.at, &mut rng);
     let damage = Damage::new(log, seen, faults, &mut rng);
-    let mut contents = base.clone();
-    for (index, (request, fate)) in seen.iter().zip(fates).enumerate() {
+    for (index, request) in seen.iter().enumerate().skip(from) {
         match request.op {
-            Op::Discard if fate == Fate::Whole => {
+            Op::Discard if fates[index] == Fate::Whole => {
                 contents.discard(request.offset, request.bytes)?;
             }
             Op::Write => {
                 let data = damage.data(index, request, card);
-                write(&mut contents, data.0, &data.1, fate, &mut rng)?;
+                write(&mut contents, data.0, &data.1, fates[index], &mut rng)?;
             }
             _ => {}
         }

@@ -5,6 +5,17 @@ use super::*;
 use crate::cut::tests::write as logged;
 use crate::cut::{Place, cut_at};
 
+/// One image by itself.
+fn image(
+    base: &Contents,
+    log: &[Logged],
+    card: &CardFacts,
+    faults: &Faults,
+    cut: &Cut,
+) -> Result<Contents, ContentsError> {
+    Images::new(base, log, card, faults).image(cut)
+}
+
 const SD: CardFacts = CardFacts {
     cache_bytes: 0,
     page_bytes: 16 * KIB,
@@ -201,5 +212,30 @@ fn the_same_cut_gives_the_same_bytes() {
         let mut a = image(&base, &log(), &EMMC, &all, &cut).unwrap();
         let mut b = image(&base, &log(), &EMMC, &all, &cut).unwrap();
         assert_eq!(bytes_of(&mut a), bytes_of(&mut b));
+    }
+}
+
+#[test]
+fn images_in_a_row_are_those_made_alone() {
+    // Longer than what a fault looks back.
+    let log: Vec<Logged> = (0..300)
+        .map(|n| logged(n % 20 * BLOCK, n as u8, BLOCK, n * 1000, n * 1000 + 600))
+        .collect();
+    let base = Contents::new(4 << 20);
+    for set in Fault::ALL.map(Some).into_iter().chain([None]) {
+        let faults: Faults = set.into_iter().collect();
+        let mut images = Images::new(&base, &log, &EMMC, &faults);
+        // Forwards, and once back.
+        let mut cuts = crate::cut::random_cuts(&log, 0, 40, 9);
+        cuts.push(cuts[3]);
+        for cut in &cuts {
+            let mut alone = image(&base, &log, &EMMC, &faults, cut).unwrap();
+            let mut shared = images.image(cut).unwrap();
+            assert_eq!(
+                bytes_of(&mut shared),
+                bytes_of(&mut alone),
+                "{set:?} {cut:?}"
+            );
+        }
     }
 }

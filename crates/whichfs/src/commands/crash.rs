@@ -5,7 +5,7 @@ use crate::board::Board;
 use crate::cli::{CrashArgs, CutCount};
 use crate::clock::Clock;
 use crate::commands::table;
-use crate::crash::check::{Checker, Result, is_without_cut};
+use crate::crash::check::{Checker, Result};
 use crate::crash::record::{Plan, Recorded};
 use crate::crash::series::{self, Options};
 use crate::failure::{Failure, Kind, Outcome};
@@ -181,7 +181,7 @@ fn partition(args: &CrashArgs, bench: &Bench) -> Outcome<u64> {
 /// The cuts that were asked for.
 fn cuts(args: &CrashArgs, recorded: &Recorded, faults: &Faults) -> Outcome<Vec<Cut>> {
     let (log, first) = (&recorded.log, recorded.first);
-    let whole = !faults.is_empty() && faults.iter().all(|fault| is_without_cut(*fault));
+    let whole = !faults.is_empty() && faults.iter().all(|fault| fault.is_without_cut());
     let mut cuts = match (args.at, args.cuts) {
         (Some(request), _) => cut_at(log, request, args.seed),
         (None, CutCount::All) => all_cuts(log, first, args.seed),
@@ -221,7 +221,7 @@ fn one(
     let recorded = plan.record(core, cancelled)?;
     let cuts = cuts(args, &recorded, faults)?;
     if let Some(path) = &args.keep {
-        let checker = Checker::new(plan, &recorded, faults, true);
+        let mut checker = Checker::new(plan, &recorded, faults, true);
         let offset = cards::partition_offset(&recorded.profile);
         keep(checker.image(&cuts[0])?, offset, plan.partition_bytes, path)?;
     }

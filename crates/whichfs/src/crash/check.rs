@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use whichfs_card::Contents;
 use whichfs_crash::{
-    Checked, Condition, Cut, Fault, Faults, Found, Judge, Message, Window, classify, image,
-    in_flux, verdict,
+    Checked, Condition, Cut, Faults, Found, Images, Judge, Message, Window, classify, in_flux,
+    verdict,
 };
 use whichfs_lab::{LabError, Life, Stamped};
 use whichfs_trial::{Event, Step};
@@ -46,7 +46,7 @@ pub struct Result {
 pub struct Checker<'a> {
     plan: &'a Plan<'a>,
     recorded: &'a Recorded,
-    faults: &'a Faults,
+    images: Images<'a>,
     /// Whether the filesystem's own checker is run.
     fsck: bool,
     judge: Judge<'a>,
@@ -58,7 +58,7 @@ impl<'a> Checker<'a> {
         Checker {
             plan,
             recorded,
-            faults,
+            images: Images::new(&recorded.base, &recorded.log, &recorded.card, faults),
             fsck,
             judge: Judge::new(&recorded.history, &recorded.run, recorded.contract),
         }
@@ -68,16 +68,8 @@ impl<'a> Checker<'a> {
     ///
     /// # Errors
     /// If it cannot be kept.
-    pub fn image(&self, cut: &Cut) -> Outcome<Contents> {
-        let recorded = self.recorded;
-        image(
-            &recorded.base,
-            &recorded.log,
-            &recorded.card,
-            self.faults,
-            cut,
-        )
-        .map_err(Failure::environment)
+    pub fn image(&mut self, cut: &Cut) -> Outcome<Contents> {
+        self.images.image(cut).map_err(Failure::environment)
     }
 
     /// Checks the image of `cut`.
@@ -290,16 +282,4 @@ impl Seen {
             _ => self.checked.messages.push(format!("{attempt}: {message}")),
         }
     }
-}
-
-/// Whether a fault damages data without a cut: then the run is judged at its end.
-pub fn is_without_cut(fault: Fault) -> bool {
-    matches!(
-        fault,
-        Fault::ZeroedAfter
-            | Fault::ZeroedAlternately
-            | Fault::Dropped
-            | Fault::BitRot
-            | Fault::Misdirected
-    )
 }
