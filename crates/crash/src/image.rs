@@ -38,113 +38,85 @@ enum Fate {
     Pieces(u64),
 }
 
-/// Makes images of one log. What no cut from here on can undo is done once; images share it.
-pub struct Images<'a> {
-    log: &'a [Logged],
-    card: &'a CardFacts,
-    faults: &'a Faults,
-    before: &'a Contents,
-    /// The content after the first `done` requests, each of them whole.
-    solid: Contents,
-    done: usize,
+/// Requests between two checkpoints.
+const EVERY: usize = 256;
+
+/// A log with the content of the card at some of its requests, so that images need not begin at
+/// the beginning. Images share what they do not change with it.
+pub struct Timeline {
+    log: Vec<Logged>,
+    /// Content before request number `EVERY * n`, all earlier ones whole.
+    checkpoints: Vec<Contents>,
 }
 
-impl<'a> Images<'a> {
-    /// Images of `log`; `base` is the content before its first request.
-    pub fn new(
-        base: &'a Contents,
-        log: &'a [Logged],
-        card: &'a CardFacts,
-        faults: &'a Faults,
-    ) -> Images<'a> {
-        Images {
-            log,
-            card,
-            faults,
-            before: base,
-            solid: base.clone(),
-            done: 0,
-        }
-    }
-
-    /// The content after `cut`. Cuts in the order of time are quickest.
+impl Timeline {
+    /// The timeline of `log`; `base` is the content before its first request.
     ///
     /// # Errors
     /// If the contents cannot be kept or a request lies beyond them.
-    pub fn image(&mut self, cut: &Cut) -> Result<Contents, ContentsError> {
-        let seen = &self.log[..self
-            .log
-            .partition_point(|request| request.arrived <= cut.at)];
-        let fates = {
-            let mut rng = Rng::named(cut.seed, "crash/fates");
-            fates(seen, self.card, self.faults, cut.at, &mut rng)
-        };
-        self.advance(seen, &fates)?;
-        let (contents, from) = (self.solid.clone(), self.done);
-        finish(
-            contents,
-            (self.log, seen),
-            from,
-            &fates,
-            (self.card, self.faults),
-            cut,
-        )
+    pub fn new(base: Contents, log: Vec<Logged>) -> Result<Timeline, ContentsError> {
+        let mut checkpoints = vec![base.clone()];
+        let mut contents = base;
+        for stretch in log.chunks(EVERY) {
+            for request in stretch {
+                match request.op {
+                    Op::Discard => contents.discard(request.offset, request.bytes)?,
+                    Op::Write => contents.write(request.offset, &request.data)?,
+                    _ => {}
+                }
+            }
+            checkpoints.push(contents.clone());
+        }
+        Ok(Timeline { log, checkpoints })
     }
 
-    /// Moves on to the first request that this cut does not leave whole, short of what later
-    /// cuts may undo; back to the beginning if that is too far already.
-    fn advance(&mut self, seen: &[Logged], fates: &[Fate]) -> Result<(), ContentsError> {
+    /// All requests.
+    pub fn log(&self) -> &[Logged] {
+        &self.log
+    }
+
+    /// The content of the card after `cut`.
+    ///
+    /// # Errors
+    /// If the contents cannot be kept.
+    pub fn image(
+        &self,
+        card: &CardFacts,
+        faults: &Faults,
+        cut: &Cut,
+    ) -> Result<Contents, ContentsError> {
+        let arrived = self
+            .log
+            .partition_point(|request| request.arrived <= cut.at);
+        let seen = &self.log[..arrived];
+        let mut rng = Rng::named(cut.seed, "crash/image");
+        let fates = fates(seen, card, faults, cut.at, &mut rng);
+        let damage = Damage::new(&self.log, seen, faults, &mut rng);
+        let damages = faults.iter().any(|fault| fault.is_without_cut());
         let whole = fates
             .iter()
             .take_while(|fate| **fate == Fate::Whole)
             .count();
-        let damages = self.faults.iter().any(|fault| fault.is_without_cut());
-        let whole = if damages { 0 } else { whole };
-        if whole < self.done {
-            self.solid = self.before.clone();
-            self.done = 0;
-        }
-        let safe = whole.saturating_sub(LOOK_BACK).max(self.done);
-        for request in &seen[self.done..safe] {
+        let checkpoint = if damages { 0 } else { whole / EVERY };
+        let mut contents = self.checkpoints[checkpoint].clone();
+        for (index, request) in seen.iter().enumerate().skip(checkpoint * EVERY) {
             match request.op {
-                Op::Discard => self.solid.discard(request.offset, request.bytes)?,
-                Op::Write => self.solid.write(request.offset, &request.data)?,
+                Op::Discard if fates[index] == Fate::Whole => {
+                    contents.discard(request.offset, request.bytes)?;
+                }
+                Op::Write => {
+                    let data = damage.data(index, request, card);
+                    write(&mut contents, data.0, &data.1, fates[index], &mut rng)?;
+                }
                 _ => {}
             }
         }
-        self.done = safe;
-        Ok(())
-    }
-}
-
-/// Applies the requests from number `from` on, as far as their fates let them, then damage.
-fn finish(
-    mut contents: Contents,
-    (log, seen): (&[Logged], &[Logged]),
-    from: usize,
-    fates: &[Fate],
-    (card, faults): (&CardFacts, &Faults),
-    cut: &Cut,
-) -> Result<Contents, ContentsError> {
-    let mut rng = Rng::named(cut.seed, "crash/image");
-    let damage = Damage::new(log, seen, faults, &mut rng);
-    for (index, request) in seen.iter().enumerate().skip(from) {
-        match request.op {
-            Op::Discard if fates[index] == Fate::Whole => {
-                contents.discard(request.offset, request.bytes)?;
-            }
-            Op::Write => {
-                let data = damage.data(index, request, card);
-                write(&mut contents, data.0, &data.1, fates[index], &mut rng)?;
-            }
-            _ => {}
+        damage_pages(&mut contents, seen, card, faults, cut.at, &mut rng)?;
+        if faults.contains(&Fault::BitRot) {
+            flip_bits(&mut contents, seen, &mut rng)?;
         }
+        Ok(contents)
     }
-    damage_pages(&mut contents, seen, card, faults, cut.at, &mut rng)?;
-    if faults.contains(&Fault::BitRot) {
-        flip_bits(&mut contents, seen, &mut rng)?;
-    }
-    Ok(contents)
 }
 
 /// What is left of each request in `seen` at `at`.

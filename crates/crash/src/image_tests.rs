@@ -13,7 +13,7 @@ fn image(
     faults: &Faults,
     cut: &Cut,
 ) -> Result<Contents, ContentsError> {
-    Images::new(base, log, card, faults).image(cut)
+    Timeline::new(base.clone(), log.to_vec())?.image(card, faults, cut)
 }
 
 const SD: CardFacts = CardFacts {
@@ -216,26 +216,30 @@ fn the_same_cut_gives_the_same_bytes() {
 }
 
 #[test]
-fn images_in_a_row_are_those_made_alone() {
-    // Longer than what a fault looks back.
-    let log: Vec<Logged> = (0..300)
+fn checkpoints_change_nothing() {
+    // Longer than a stretch between checkpoints; `slow` has none but the first.
+    let log: Vec<Logged> = (0..600)
         .map(|n| logged(n % 20 * BLOCK, n as u8, BLOCK, n * 1000, n * 1000 + 600))
         .collect();
     let base = Contents::new(4 << 20);
+    let quick = Timeline::new(base.clone(), log.clone()).unwrap();
+    assert!(quick.checkpoints.len() > 2);
+    let mut slow = Timeline::new(base.clone(), log.clone()).unwrap();
+    slow.checkpoints = (0..quick.checkpoints.len())
+        .map(|n| {
+            let mut contents = base.clone();
+            for request in &log[..(n * EVERY).min(log.len())] {
+                contents.write(request.offset, &request.data).unwrap();
+            }
+            contents
+        })
+        .collect();
     for set in Fault::ALL.map(Some).into_iter().chain([None]) {
         let faults: Faults = set.into_iter().collect();
-        let mut images = Images::new(&base, &log, &EMMC, &faults);
-        // Forwards, and once back.
-        let mut cuts = crate::cut::random_cuts(&log, 0, 40, 9);
-        cuts.push(cuts[3]);
-        for cut in &cuts {
-            let mut alone = image(&base, &log, &EMMC, &faults, cut).unwrap();
-            let mut shared = images.image(cut).unwrap();
-            assert_eq!(
-                bytes_of(&mut shared),
-                bytes_of(&mut alone),
-                "{set:?} {cut:?}"
-            );
+        for cut in crate::cut::random_cuts(&log, 0, 40, 9) {
+            let mut a = quick.image(&EMMC, &faults, &cut).unwrap();
+            let mut b = slow.image(&EMMC, &faults, &cut).unwrap();
+            assert_eq!(bytes_of(&mut a), bytes_of(&mut b), "{set:?} {cut:?}");
         }
     }
 }

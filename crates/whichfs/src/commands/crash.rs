@@ -180,7 +180,7 @@ fn partition(args: &CrashArgs, bench: &Bench) -> Outcome<u64> {
 
 /// The cuts that were asked for.
 fn cuts(args: &CrashArgs, recorded: &Recorded, faults: &Faults) -> Outcome<Vec<Cut>> {
-    let (log, first) = (&recorded.log, recorded.first);
+    let (log, first) = (recorded.timeline.log(), recorded.first);
     let whole = !faults.is_empty() && faults.iter().all(|fault| fault.is_without_cut());
     let mut cuts = match (args.at, args.cuts) {
         (Some(request), _) => cut_at(log, request, args.seed),
@@ -221,7 +221,7 @@ fn one(
     let recorded = plan.record(core, cancelled)?;
     let cuts = cuts(args, &recorded, faults)?;
     if let Some(path) = &args.keep {
-        let mut checker = Checker::new(plan, &recorded, faults, true);
+        let checker = Checker::new(plan, &recorded, faults, true);
         let offset = cards::partition_offset(&recorded.profile);
         keep(checker.image(&cuts[0])?, offset, plan.partition_bytes, path)?;
     }
@@ -276,7 +276,7 @@ fn report(plan: &Plan, recorded: &Recorded, cuts: Vec<Result>) -> Report {
         fs: plan.candidate.name.to_owned(),
         mount_options: recorded.mount_options.clone(),
         contract: recorded.contract,
-        requests: recorded.log.len() - recorded.first,
+        requests: recorded.timeline.log().len() - recorded.first,
         virtual_s: recorded.time.as_secs_f64(),
         conditions: conditions
             .into_iter()

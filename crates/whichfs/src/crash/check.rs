@@ -8,8 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use whichfs_card::Contents;
 use whichfs_crash::{
-    Checked, Condition, Cut, Faults, Found, Images, Judge, Message, Window, classify, in_flux,
-    verdict,
+    Checked, Condition, Cut, Faults, Found, Judge, Message, Window, classify, in_flux, verdict,
 };
 use whichfs_lab::{LabError, Life, Stamped};
 use whichfs_trial::{Event, Step};
@@ -46,7 +45,7 @@ pub struct Result {
 pub struct Checker<'a> {
     plan: &'a Plan<'a>,
     recorded: &'a Recorded,
-    images: Images<'a>,
+    faults: &'a Faults,
     /// Whether the filesystem's own checker is run.
     fsck: bool,
     judge: Judge<'a>,
@@ -58,7 +57,7 @@ impl<'a> Checker<'a> {
         Checker {
             plan,
             recorded,
-            images: Images::new(&recorded.base, &recorded.log, &recorded.card, faults),
+            faults,
             fsck,
             judge: Judge::new(&recorded.history, &recorded.run, recorded.contract),
         }
@@ -68,8 +67,11 @@ impl<'a> Checker<'a> {
     ///
     /// # Errors
     /// If it cannot be kept.
-    pub fn image(&mut self, cut: &Cut) -> Outcome<Contents> {
-        self.images.image(cut).map_err(Failure::environment)
+    pub fn image(&self, cut: &Cut) -> Outcome<Contents> {
+        self.recorded
+            .timeline
+            .image(&self.recorded.card, self.faults, cut)
+            .map_err(Failure::environment)
     }
 
     /// Checks the image of `cut`.

@@ -4,8 +4,8 @@ use crate::bench::{Bench, DEVICE, MOUNT_POINT, environment};
 use crate::failure::{Failure, Kind, Outcome};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
-use whichfs_card::{Contents, Logged, Profile};
-use whichfs_crash::{CardFacts, Contract, History, Promise, Run};
+use whichfs_card::Profile;
+use whichfs_crash::{CardFacts, Contract, History, Promise, Run, Timeline};
 use whichfs_fs::{Candidate, Geometry, Purpose, Recipe};
 use whichfs_lab::{Disk, GuestSpec, LabError, Life, Stamped};
 use whichfs_trial::{Event, Job, Step, WorkloadSpec};
@@ -38,10 +38,8 @@ pub struct Recorded {
     pub mount_options: String,
     /// What the filesystem promises.
     pub contract: Contract,
-    /// The card's content right after mkfs.
-    pub base: Contents,
-    /// All requests from the first mount on.
-    pub log: Vec<Logged>,
+    /// All requests from the first mount on, and the card's content between them.
+    pub timeline: Timeline,
     /// The first request of the workload itself.
     pub first: usize,
     /// What every path was at every moment.
@@ -95,8 +93,7 @@ impl Plan<'_> {
             recipe,
             mount_options,
             contract,
-            base,
-            log,
+            timeline: Timeline::new(base, log).map_err(Failure::environment)?,
             history,
             run,
             profile,
