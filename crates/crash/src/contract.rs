@@ -88,7 +88,7 @@ pub fn contract(candidate: &str, options: &str) -> Option<Contract> {
         ),
         "vfat" | "vfat-factory" | "exfat" => of(
             NONE,
-            "Linux 6.12 Documentation/filesystems/vfat.rst: no journal; the dirty flag asks for fsck",
+            "Linux 6.12 Documentation/filesystems/vfat.rst: no journal; a dirty flag asks for fsck",
         ),
         _ => None,
     }?;

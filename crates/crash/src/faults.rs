@@ -3,8 +3,9 @@
 //! Without any fault a card keeps every request that it reported done, up to what its
 //! profile says of a volatile cache: there, what was written since the last flush
 //! may be lost, newest first (JESD84 on the eMMC cache: "data may be lost", the order of an
-//! internal flush is not defined). Of the request under way a prefix of whole flash pages is kept:
-//! a card programs pages elsewhere and switches its map over. That is an assumption; `torn-512` drops it.
+//! internal flush is not defined). Of the request under way a prefix of whole flash pages is
+//! kept: a card programs pages elsewhere and switches its map over. That is an assumption;
+//! `torn-512` drops it.
 //! A fault takes more. `flash.md` §2.9 says which of them are published, and of what.
 
 use serde::{Deserialize, Serialize};

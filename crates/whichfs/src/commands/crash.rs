@@ -21,6 +21,7 @@ use whichfs_crash::{
     Condition, Contract, Cut, Fault, Faults, Outcome as Became, Place, Share, all_cuts, cut_at,
     random_cuts,
 };
+use whichfs_fs::Candidate;
 use whichfs_lab::available_cores;
 use whichfs_units::{MIB, Nanos};
 
@@ -75,23 +76,22 @@ struct Document<'a> {
 
 /// Runs the command.
 pub fn run(args: &CrashArgs) -> Outcome<u8> {
-    let cancelled = interrupt::flag();
     let faults = faults(args)?;
-    let jobs = args
-        .jobs
-        .map_or_else(|| available_cores().len(), |jobs| jobs as usize);
-    let bench = bench(args, jobs)?;
-    let workload = whichfs_workload::find(&args.workload).map_err(Failure::input)?;
+    let workload = whichfs_workload::find(&args.workload)
+        .map_err(|e| Failure::input(format!("--workload: {e}")))?;
     let parameters = parameters(args, workload)?;
-    let partition_bytes = partition(args, &bench)?;
+    let candidates = candidates(args)?;
     if args.keep.is_some() && (args.only.is_none() || args.fs.len() != 1) {
         return Err(Failure::input(
-            "--keep needs one --fs and the number of a cut (--only N)",
+            "--keep needs one --fs and the number of one cut (--only N)",
         ));
     }
+    let jobs = (args.jobs).map_or_else(|| available_cores().len(), |jobs| jobs as usize);
+    let bench = bench(args, jobs)?;
+    let partition_bytes = partition(args, &bench)?;
+    let cancelled = interrupt::flag();
     let mut reports = Vec::new();
-    for name in &args.fs {
-        let candidate = whichfs_fs::find(name).map_err(|e| Failure::input(format!("--fs: {e}")))?;
+    for candidate in candidates {
         let plan = Plan {
             bench: &bench,
             candidate,
@@ -122,6 +122,25 @@ pub fn run(args: &CrashArgs) -> Outcome<u8> {
         })?;
     }
     Ok(if broken { Kind::No as u8 } else { 0 })
+}
+
+/// The filesystems that were asked for.
+fn candidates(args: &CrashArgs) -> Outcome<Vec<&'static Candidate>> {
+    args.fs
+        .iter()
+        .map(|name| {
+            let found = whichfs_fs::find(name);
+            let candidate = found.map_err(|e| Failure::input(format!("--fs: {e}")))?;
+            let options = args.mount.as_deref().unwrap_or_default();
+            match whichfs_crash::contract(candidate.name, options) {
+                Some(_) => Ok(candidate),
+                None => Err(Failure::input(format!(
+                    "--fs {name}: nothing is written to it, so a power cut cannot hurt it; name \
+                     one that is (whichfs fs list)"
+                ))),
+            }
+        })
+        .collect()
 }
 
 fn bench(args: &CrashArgs, jobs: usize) -> Outcome<Bench> {

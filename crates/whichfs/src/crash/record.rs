@@ -228,9 +228,7 @@ pub fn on_device(argv: &[String]) -> Vec<String> {
 }
 
 fn no_contract(name: &str) -> Failure {
-    Failure::input(format!(
-        "--fs {name}: it is not written to, so a power cut cannot hurt it; name one that is (whichfs fs list)"
-    ))
+    Failure::input(format!("--fs {name}: nothing is written to it"))
 }
 
 fn only_disk(life: Life) -> Outcome<Disk> {

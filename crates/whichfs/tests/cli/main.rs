@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod cards;
+mod crash;
 mod environment;
 mod input;
 mod output;

@@ -3,7 +3,7 @@
 use crate::sandbox::{Run, Sandbox};
 use std::process::{Command, Stdio};
 
-const COMMANDS: [&[&str]; 14] = [
+const COMMANDS: [&[&str]; 16] = [
     &[],
     &["choose"],
     &["lab"],
@@ -17,6 +17,8 @@ const COMMANDS: [&[&str]; 14] = [
     &["fs", "show"],
     &["workload"],
     &["workload", "show"],
+    &["crash"],
+    &["crash", "run"],
     &["doctor"],
 ];
 

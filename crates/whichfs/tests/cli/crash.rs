@@ -1,0 +1,39 @@
+//! `whichfs crash`: what is refused before any guest begins.
+
+use crate::sandbox::Sandbox;
+
+#[track_caller]
+fn refused(arguments: &[&str], words: &[&str]) {
+    let all = [&["crash", "run"], arguments].concat();
+    Sandbox::new().run(&all).fails(2, words);
+}
+
+#[test]
+fn wrong_names_are_refused_with_those_that_are_right() {
+    refused(&["--fs", "ext5"], &["--fs", "ext4"]);
+    refused(
+        &["--fs", "ext4", "--faults", "torn"],
+        &["--faults", "torn-512"],
+    );
+    refused(
+        &["--fs", "ext4", "--workload", "rootfss"],
+        &["--workload", "rootfs"],
+    );
+    refused(&["--fs", "ext4", "--card", "a1-32g"], &["a1-32gb"]);
+}
+
+#[test]
+fn what_cannot_be_cut_is_refused() {
+    refused(&["--fs", "squashfs-xz"], &["cannot hurt it", "fs list"]);
+    refused(&["--fs", "ext4", "--cuts", "0"], &["1 to 1000000", "all"]);
+    refused(
+        &["--fs", "ext4,xfs", "--only", "1", "--keep", "x"],
+        &["--keep", "--only N"],
+    );
+}
+
+#[test]
+fn without_a_kernel_the_remedy_is_told() {
+    let run = Sandbox::new().run(&["crash", "run", "--fs", "ext4"]);
+    run.fails(3, &["make kernel"]);
+}

@@ -1,0 +1,154 @@
+//! Power cuts with guests: an honest card raises no alarm, and every planted fault is caught.
+//! These need the lab kernel and the static agent. `WHICHFS_SOAK=1` makes 2,500 honest cuts of
+//! each filesystem instead of a few.
+#![allow(clippy::unwrap_used)]
+
+use serde_json::Value;
+use std::process::{Command, Stdio};
+
+/// `whichfs crash run` on a small run; its exit status and document. `None`: no lab here.
+fn crash(arguments: &[&str]) -> Option<(i32, Value)> {
+    let there = ["WHICHFS_KERNEL", "WHICHFS_AGENT"]
+        .iter()
+        .all(|name| std::env::var_os(name).is_some());
+    if !there {
+        eprintln!("skipped: WHICHFS_KERNEL and WHICHFS_AGENT are not set (make test sets them)");
+        return None;
+    }
+    let output = Command::new(env!("CARGO_BIN_EXE_whichfs"))
+        .args(["crash", "run", "--size", "16", "--json"])
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    let status = output.status.code().unwrap();
+    assert!(status <= 1, "{arguments:?} ended with {status}: {said}");
+    Some((status, serde_json::from_slice(&output.stdout).unwrap()))
+}
+
+/// The cuts of the first filesystem.
+fn cuts(document: &Value) -> &Vec<Value> {
+    document["filesystems"][0]["cuts"].as_array().unwrap()
+}
+
+#[test]
+fn lab_an_honest_card_raises_no_alarm() {
+    let count = match std::env::var_os("WHICHFS_SOAK") {
+        Some(_) => "2500",
+        None => "10",
+    };
+    for card in ["a1-32gb", "emmc-8gb"] {
+        let arguments = [
+            "--fs",
+            "ext4,xfs,btrfs,f2fs",
+            "--cuts",
+            count,
+            "--card",
+            card,
+        ];
+        let Some((status, document)) = crash(&arguments) else {
+            return;
+        };
+        for report in document["filesystems"].as_array().unwrap() {
+            let broken = |cut: &&Value| cut["broken"] == true;
+            let alarms: Vec<&Value> = report["cuts"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .filter(broken)
+                .collect();
+            assert!(
+                alarms.is_empty(),
+                "{} on {card}: {:#?}",
+                report["fs"],
+                alarms[0]
+            );
+            assert!(report["outcomes"]["right"].as_u64().unwrap() > 0);
+        }
+        assert_eq!(status, 0);
+    }
+}
+
+/// Faults of the card, each with a card on which it must show. An SD card has no cache that the
+/// kernel would flush, so there a cache is a fault by itself.
+#[test]
+fn lab_every_fault_of_the_card_is_caught() {
+    let planted = [
+        ("reorder", "a1-32gb", "ext4"),
+        ("flush-lies", "emmc-8gb", "ext4"),
+        ("flush-lies,reorder", "emmc-8gb", "btrfs"),
+        ("torn-page", "a1-32gb", "ext4"),
+        ("au-rollback", "a1-32gb", "ext4"),
+        ("small-lost", "a1-32gb", "ext4"),
+        ("neighbour", "a1-32gb", "btrfs"),
+        ("zeroed-after", "a1-32gb", "ext4"),
+        ("zeroed-alternately", "a1-32gb", "f2fs"),
+        ("dropped", "a1-32gb", "ext4"),
+        ("bit-rot", "a1-32gb", "ext4"),
+        ("misdirected", "a1-32gb", "ext4"),
+    ];
+    for (faults, card, fs) in planted {
+        let arguments = [
+            "--fs", fs, "--faults", faults, "--card", card, "--cuts", "24",
+        ];
+        let Some((status, document)) = crash(&arguments) else {
+            return;
+        };
+        assert_eq!(status, 1, "{faults} on {card} with {fs} was not noticed");
+        let noticed = cuts(&document).iter().filter(|cut| cut["broken"] == true);
+        assert!(noticed.count() > 0, "{faults}");
+    }
+}
+
+/// The mount is at fault: without barriers the journal does not order what a cache holds.
+#[test]
+fn lab_a_mount_without_barriers_is_caught() {
+    let arguments = [
+        "--fs",
+        "ext4",
+        "--mount",
+        "noatime,barrier=0",
+        "--card",
+        "emmc-8gb",
+        "--faults",
+        "reorder",
+        "--cuts",
+        "40",
+    ];
+    let Some((_, document)) = crash(&arguments) else {
+        return;
+    };
+    // Nothing is promised then, except what fsync says: that is lost.
+    let lost = cuts(&document).iter().filter(|cut| cut["broken"] == true);
+    assert!(lost.count() > 0);
+}
+
+#[test]
+fn lab_the_same_cut_is_the_same_image_and_the_same_answer() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut answers = Vec::new();
+    for name in ["a", "b"] {
+        let image = directory.path().join(name);
+        let keep = image.to_str().unwrap();
+        let arguments = [
+            "--fs", "ext4", "--cuts", "30", "--only", "17", "--keep", keep,
+        ];
+        let Some((_, document)) = crash(&arguments) else {
+            return;
+        };
+        assert_eq!(cuts(&document).len(), 1);
+        answers.push((document, std::fs::read(image).unwrap()));
+    }
+    assert!(answers[0].1.len() == 512 << 20 && answers[0] == answers[1]);
+}
+
+#[test]
+fn lab_filesystems_that_promise_little_are_told_so() {
+    let Some((status, document)) = crash(&["--fs", "vfat", "--cuts", "10"]) else {
+        return;
+    };
+    let contract = &document["filesystems"][0]["contract"];
+    assert_eq!(contract["structure"], false);
+    assert!(status == 0 && contract["source"].as_str().is_some_and(|s| !s.is_empty()));
+}
