@@ -122,6 +122,11 @@ proptest! {
         prop_assert_eq!(stats.errors, errors);
         prop_assert_eq!(stats.busy.0, busy);
         prop_assert!(stats.programmed_bytes >= stats.write_bytes);
+        if common::figure(&profile, "slc.bytes") == 0 {
+            let blocks = card.erases_per_au().len() as u64;
+            let room = (stats.erases + blocks) * profile.au_bytes();
+            prop_assert!(stats.programmed_bytes <= room, "{stats:?}");
+        }
         prop_assert_eq!(stats.write_sizes.iter().sum::<u64>(), stats.writes);
     }
 
@@ -163,6 +168,48 @@ proptest! {
         let mut alone = Card::used(&profile, 3);
         play(&mut alone, &two);
         prop_assert_eq!(clone.to_bytes(), alone.to_bytes());
+    }
+}
+
+/// Between two erases a block takes at most its size; in order, it is erased only when full.
+#[test]
+fn what_is_programmed_and_what_is_erased_agree() {
+    let profiles = [
+        common::log_block(),
+        common::update_block(),
+        common::page_map(),
+    ];
+    for profile in profiles
+        .into_iter()
+        .chain(["class4-4gb", "sandisk-su04g-4gb", "emmc-8gb"].map(common::shipped))
+    {
+        let (au, mut used) = (profile.au_bytes(), Card::used(&profile, 1));
+        let slack =
+            (profile.open_aus_linear() + common::figure(&profile, "geometry.spare_aus")) * au;
+        let apart = |card: &Card| {
+            let stats = card.stats();
+            assert!(stats.programmed_bytes >= stats.write_bytes);
+            stats.programmed_bytes as i64 - (stats.erases * au) as i64
+        };
+        let start = 4 * au;
+        for block in [4096, 16_384, 65_536] {
+            let mut card = used.clone();
+            common::sequential(&mut card, start, block, 3 * slack / block, true);
+            let apart = apart(&card);
+            assert!(
+                apart.unsigned_abs() <= slack,
+                "{}: {apart} bytes more programmed than erased, {block} in order",
+                profile.title()
+            );
+        }
+        // At random, logs may be merged before they are full.
+        common::random(&mut used, start, au, 65_536, 3 * slack / 65_536, true);
+        let apart = apart(&used);
+        assert!(
+            apart <= slack as i64,
+            "{}: {apart}, one AU at random",
+            profile.title()
+        );
     }
 }
 

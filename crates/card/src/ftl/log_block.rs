@@ -36,7 +36,7 @@
 mod tests;
 
 use super::Violation;
-use super::pool::Pool;
+use super::pool::{Fill, Pool};
 use super::program::{Order, Program};
 use crate::bus::span_ns;
 use crate::cow::CowArray;
@@ -83,7 +83,7 @@ struct Slot {
     next: u32,
     /// One past the highest byte written while open.
     high: u32,
-    /// Pages programmed in the log blocks.
+    /// Pages programmed in the log blocks; in order, small writes share them.
     used_pages: u32,
     chaotic: bool,
     /// In order once more, in a log of its own behind a chaotic one.
@@ -104,8 +104,8 @@ pub(crate) struct LogBlock {
     chaotic: usize,
     clock: u64,
     pool: Pool,
-    /// Bytes programmed into the small-write area since its last erase.
-    small_fill: u64,
+    /// Of the small-write area.
+    small_fill: Fill,
     small_block: u32,
 }
 
@@ -120,6 +120,7 @@ impl LogBlock {
         let filled = CowArray::new(rules.aus as usize, 0);
         let slots = Vec::with_capacity(rules.open_linear + 1);
         LogBlock {
+            small_fill: Fill::new(rules.au_bytes),
             rules,
             map,
             filled,
@@ -127,7 +128,6 @@ impl LogBlock {
             chaotic: 0,
             clock: 0,
             pool,
-            small_fill: 0,
             small_block,
         }
     }
@@ -152,13 +152,8 @@ impl LogBlock {
     /// A write into the small-write area: no slot is touched.
     fn write_small(&mut self, bytes: u64, stats: &mut Stats) -> u64 {
         let programmed = bytes.next_multiple_of(self.rules.page_bytes);
-        stats.programmed_bytes += programmed;
-        self.small_fill += programmed;
-        if self.small_fill >= self.rules.au_bytes {
-            self.small_fill -= self.rules.au_bytes;
-            self.pool.wear(self.small_block);
-            stats.erases += 1;
-        }
+        let erased = self.small_fill.program(programmed, stats);
+        self.pool.wear(self.small_block, erased);
         self.rules.small_write_ns
     }
 
@@ -242,10 +237,7 @@ impl LogBlock {
             return 0;
         }
         if within > slot.next && u64::from(within - slot.next) <= self.rules.gap_bytes {
-            let gap = u64::from(within - slot.next);
-            self.slots[at].next = within;
-            stats.programmed_bytes += gap;
-            return span_ns(gap, self.rules.copy_rate);
+            return span_ns(u64::from(within - slot.next), self.rules.copy_rate);
         }
         self.slots[at].chaotic = true;
         self.chaotic += 1;
@@ -298,17 +290,20 @@ impl LogBlock {
     ) -> u64 {
         let rules = &self.rules;
         let end = within + length;
-        let pages = rules.pages_touched(within, length);
-        let chaotic = self.slots[at].chaotic;
+        let slot = &mut self.slots[at];
+        let chaotic = slot.chaotic;
+        let pages = match chaotic {
+            true => rules.pages_touched(within, length),
+            false => rules.pages_behind(slot, end),
+        };
+        stats.programmed_bytes += u64::from(pages) * rules.page_bytes;
+        slot.used_pages += pages;
+        slot.high = slot.high.max(end);
         let units_ns = rules
             .program
             .units_ns(u64::from(within), u64::from(length), order, chaotic);
-        stats.programmed_bytes += u64::from(pages) * rules.page_bytes;
         let au_bytes = rules.au_bytes;
-        let slot = &mut self.slots[at];
-        slot.high = slot.high.max(end);
-        if slot.chaotic {
-            slot.used_pages += pages;
+        if chaotic {
             let blocks = slot.used_pages.div_ceil(rules.pages_per_au()) as usize;
             for log in slot
                 .logs
@@ -322,10 +317,6 @@ impl LogBlock {
             return (units_ns * rules.random_percent + extra) / 100;
         }
         slot.next = end;
-        // In order, small writes share pages.
-        if !slot.again {
-            slot.used_pages = rules.pages_touched(slot.start, end - slot.start);
-        }
         let complete = slot.start == 0 && u64::from(end) == au_bytes;
         units_ns
             + if complete {
@@ -355,7 +346,12 @@ impl LogBlock {
             ahead + held.saturating_sub(u64::from(slot.next))
         };
         let mut spent = span_ns(copied, self.rules.copy_rate);
-        stats.programmed_bytes += copied;
+        // What a page covered in part lacks, the copy fills.
+        let room = match slot.chaotic {
+            true => self.rules.au_bytes,
+            false => self.rules.au_bytes - self.rules.in_order_bytes(&slot),
+        };
+        stats.programmed_bytes += copied.next_multiple_of(page).min(room);
         stats.au_copies += u64::from(copied > 0);
         let new = if slot.chaotic {
             self.pool.take()
@@ -476,6 +472,22 @@ impl LogBlock {
         if self.slots.len() > self.rules.open_linear {
             return Err(Violation(format!("{} open AUs", self.slots.len())));
         }
+        self.verify_room()
+    }
+
+    /// No block holds more than it can between two erases.
+    fn verify_room(&self) -> Result<(), Violation> {
+        if !self.small_fill.fits() {
+            let found = format!("the small-write area has {:?}", self.small_fill);
+            return Err(Violation(found));
+        }
+        for slot in &self.slots {
+            let logs = slot.logs.iter().filter(|log| **log != NONE).count() as u32;
+            if slot.used_pages > logs * self.rules.pages_per_au() {
+                let found = format!("{} pages in {logs} logs", slot.used_pages);
+                return Err(Violation(found));
+            }
+        }
         Ok(())
     }
 }
@@ -515,5 +527,21 @@ impl Rules {
     fn pages_touched(&self, within: u32, length: u32) -> u32 {
         let (start, end) = (u64::from(within), u64::from(within) + u64::from(length));
         (end.div_ceil(self.page_bytes) - start / self.page_bytes) as u32
+    }
+
+    /// Pages that going on in order up to `end` begins; the last one begun may have had room.
+    #[inline]
+    fn pages_behind(&self, slot: &Slot, end: u32) -> u32 {
+        if slot.next == slot.start {
+            return self.pages_touched(slot.start, end - slot.start);
+        }
+        let pages = |bytes: u32| u64::from(bytes).div_ceil(self.page_bytes) as u32;
+        pages(end) - pages(slot.next)
+    }
+
+    /// Bytes of the pages that the log in order holds.
+    fn in_order_bytes(&self, slot: &Slot) -> u64 {
+        let pages = self.pages_touched(slot.start, slot.next - slot.start);
+        u64::from(pages) * self.page_bytes
     }
 }

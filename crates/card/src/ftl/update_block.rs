@@ -41,7 +41,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::pool::Pool;
+use super::pool::{Fill, Pool};
 use super::program::{Order, Program};
 use super::streams::KEEP_WRITES;
 use crate::bus::span_ns;
@@ -103,7 +103,7 @@ struct Slot {
     /// Groups that have data in the small-write area, and bytes there.
     groups: u128,
     small_bytes: u64,
-    /// Bytes programmed into the block.
+    /// Bytes programmed into the block; in order, small writes share pages.
     programmed: u64,
     used_at: u64,
 }
@@ -130,9 +130,9 @@ pub(crate) struct UpdateBlock {
     ready: Vec<(u32, u64)>,
     clock: u64,
     pool: Pool,
-    /// The shared block: bytes programmed since its last erase.
+    /// The shared block.
     shared: u32,
-    shared_fill: u64,
+    shared_fill: Fill,
     /// Groups (AU, group) with small writes in the shared area, and bytes there.
     shared_groups: BTreeSet<(u32, u32)>,
     shared_small: u64,
@@ -170,7 +170,7 @@ impl UpdateBlock {
             clock: 0,
             pool,
             shared,
-            shared_fill: 0,
+            shared_fill: Fill::new(rules.au_bytes),
             shared_groups: BTreeSet::new(),
             shared_small: 0,
             rules,
@@ -217,7 +217,8 @@ impl UpdateBlock {
 
     /// Writes a whole AU to a new block.
     fn replace(&mut self, found: Option<usize>, piece: Piece, stats: &mut Stats) -> u64 {
-        let mut spent = self.program(piece, false, stats);
+        let mut spent = self.program(piece, false);
+        stats.programmed_bytes += self.rules.au_bytes;
         if let Some(at) = found {
             let slot = self.slots.swap_remove(at);
             spent += self.give_back(&slot, stats);
@@ -249,14 +250,16 @@ impl UpdateBlock {
     fn open(&mut self, piece: Piece, stats: &mut Stats) -> u64 {
         let mut spent = self.consolidate_shared(Some(piece.au), stats);
         self.tails.retain(|tail| tail.au != piece.au);
-        spent += self.program(piece, false, stats);
-        let slot = self.begin(piece);
+        spent += self.program(piece, false);
+        let slot = self.begin(piece, stats);
         self.slots.push(slot);
         spent
     }
 
     /// An update block that begins with `piece`.
-    fn begin(&mut self, piece: Piece) -> Slot {
+    fn begin(&mut self, piece: Piece, stats: &mut Stats) -> Slot {
+        let programmed = self.rules.pages_behind(0, piece.within, piece.end);
+        stats.programmed_bytes += programmed;
         Slot {
             au: piece.au,
             block: self.pool.take(),
@@ -267,7 +270,7 @@ impl UpdateBlock {
             chaotic: false,
             groups: 0,
             small_bytes: 0,
-            programmed: piece.bytes(),
+            programmed,
             used_at: self.clock,
         }
     }
@@ -276,8 +279,8 @@ impl UpdateBlock {
     fn write_open(&mut self, at: usize, piece: Piece, stats: &mut Stats) -> u64 {
         let clock = self.clock;
         if self.slots[at].block == NONE {
-            self.slots[at] = self.begin(piece);
-            return self.program(piece, false, stats);
+            self.slots[at] = self.begin(piece, stats);
+            return self.program(piece, false);
         }
         let slot = &mut self.slots[at];
         slot.used_at = clock;
@@ -288,17 +291,15 @@ impl UpdateBlock {
         let in_order = piece.within == slot.next;
         let ahead = piece.within.saturating_sub(slot.next);
         if in_order || (!slot.chaotic && ahead > 0) {
-            let mut spent = 0;
-            if ahead > 0 && ahead <= self.rules.gap_bytes {
-                spent += span_ns(ahead, self.rules.copy_rate);
-                stats.programmed_bytes += ahead;
-            } else {
-                slot.holes += ahead;
-            }
-            slot.next = piece.end;
+            let next = std::mem::replace(&mut slot.next, piece.end);
+            let padded = ahead <= self.rules.gap_bytes;
+            slot.holes += if padded { 0 } else { ahead };
+            let from = if padded { next } else { piece.within };
+            let programmed = self.rules.pages_behind(next, from, piece.end);
+            let padding = span_ns(piece.within - from, self.rules.copy_rate);
             let chaotic = slot.chaotic;
-            spent += self.program(piece, chaotic, stats);
-            return spent + self.fill(at, piece.bytes(), stats);
+            let spent = padding + self.program(piece, chaotic);
+            return spent + self.fill(at, programmed, stats);
         }
         let mut spent = 0;
         if !slot.chaotic {
@@ -308,14 +309,23 @@ impl UpdateBlock {
                 spent += self.close(oldest, stats);
             }
         } else if piece.within == 0 && slot.groups == 0 {
-            // All groups are in place: a new pass in order begins.
-            (slot.chaotic, slot.start, slot.holes) = (false, 0, 0);
-            slot.next = piece.end;
-            spent += self.program(piece, false, stats);
-            return spent + self.fill(at, piece.bytes(), stats);
+            return self.begin_pass(at, piece, stats);
         }
         let at = self.slots.iter().position(|slot| slot.au == piece.au);
         spent + at.map_or(0, |at| self.write_chaotic(at, piece, stats))
+    }
+
+    /// All groups of slot `at` are in place: a new pass in order begins, in an erased block.
+    fn begin_pass(&mut self, at: usize, piece: Piece, stats: &mut Stats) -> u64 {
+        let slot = &mut self.slots[at];
+        (slot.chaotic, slot.start, slot.holes) = (false, 0, 0);
+        slot.next = piece.end;
+        let worn = std::mem::take(&mut slot.programmed) > 0;
+        let mut spent = self.program(piece, false);
+        if worn {
+            spent += self.renew(at, stats);
+        }
+        spent + self.fill(at, self.rules.pages_behind(0, 0, piece.end), stats)
     }
 
     /// Writes out of order into slot `at`, which is chaotic.
@@ -324,7 +334,8 @@ impl UpdateBlock {
         let touched = rules.groups(piece.within, piece.end);
         let slot = &mut self.slots[at];
         slot.next = piece.end;
-        let mut spent;
+        let mut copied = 0;
+        let mut spent = 0;
         if piece.bytes() <= rules.small_bytes {
             slot.groups |= mask(touched);
             slot.small_bytes += piece.bytes();
@@ -332,7 +343,7 @@ impl UpdateBlock {
             if slot.small_bytes > rules.small_area_bytes {
                 let groups = slot.groups;
                 (slot.groups, slot.small_bytes) = (0, 0);
-                spent += self.consolidate(piece.au, groups, stats);
+                copied = self.groups_bytes(piece.au, groups);
             }
         } else {
             let high = slot.high;
@@ -340,16 +351,18 @@ impl UpdateBlock {
             if slot.groups == 0 {
                 slot.small_bytes = 0;
             }
-            spent = self.consolidate_rest(piece, high, stats);
+            copied = self.rest_bytes(piece, high);
         }
-        spent += self.program(piece, true, stats);
-        spent + self.fill(at, piece.bytes(), stats)
+        let pages = self.rules.pages_behind(0, piece.within, piece.end);
+        spent += span_ns(copied, self.rules.group_rate) + self.program(piece, true);
+        spent + self.fill(at, pages + copied, stats)
     }
 
-    /// Counts `bytes` programmed into slot `at`; a block complete in order replaces the
-    /// original, a full chaotic one, whose groups are in place, makes room for a new one.
+    /// Programs `bytes` into slot `at`; a block complete in order replaces the original, a
+    /// full chaotic one, whose groups are in place, makes room for a new one.
     fn fill(&mut self, at: usize, bytes: u64, stats: &mut Stats) -> u64 {
         let au_bytes = self.rules.au_bytes;
+        stats.programmed_bytes += bytes;
         let slot = &mut self.slots[at];
         slot.programmed += bytes;
         if !slot.chaotic && slot.next == au_bytes && slot.start == 0 && slot.holes == 0 {
@@ -359,12 +372,18 @@ impl UpdateBlock {
             }
             return self.switch(au, block, au_bytes, stats);
         }
-        if slot.programmed < au_bytes || !slot.chaotic {
-            return 0;
+        let mut spent = 0;
+        while self.slots[at].chaotic && self.slots[at].programmed >= au_bytes {
+            self.slots[at].programmed -= au_bytes;
+            spent += self.renew(at, stats);
         }
-        slot.programmed -= au_bytes;
-        let full = slot.block;
-        slot.block = self.pool.take();
+        spent
+    }
+
+    /// Gives slot `at` an erased block for its full one.
+    fn renew(&mut self, at: usize, stats: &mut Stats) -> u64 {
+        let erased = self.pool.take();
+        let full = std::mem::replace(&mut self.slots[at].block, erased);
         self.erase(full, stats)
     }
 
@@ -445,7 +464,12 @@ impl UpdateBlock {
             let around = slot.start.min(mother) + mother.saturating_sub(slot.next);
             around + slot.holes
         };
-        stats.programmed_bytes += copied;
+        // What a page covered in part lacks, the copy fills.
+        let room = match slot.chaotic {
+            true => self.rules.au_bytes,
+            false => self.rules.au_bytes - slot.programmed,
+        };
+        stats.programmed_bytes += copied.next_multiple_of(self.rules.page_bytes).min(room);
         stats.au_copies += u64::from(copied > 0);
         let mut spent = span_ns(copied, self.rules.copy_rate);
         let block = if slot.chaotic {
@@ -563,6 +587,13 @@ impl Rules {
         const FOUR_KIB: u64 = 4096;
         let pieces = bytes.div_ceil(FOUR_KIB);
         self.small_ns * pieces * pieces
+    }
+
+    /// Bytes of the pages that `within..end` begins in a block that is filled up to `next`.
+    fn pages_behind(&self, next: u64, within: u64, end: u64) -> u64 {
+        let page = self.page_bytes;
+        let first = (within / page).max(next.div_ceil(page));
+        end.div_ceil(page).saturating_sub(first) * page
     }
 
     /// The groups that `within..end` touches.

@@ -68,5 +68,8 @@ fn the_checker_finds_every_planted_fault() {
     check("a full area", |ftl| ftl.slots[0].small_bytes = 2 << 20);
     check("written beyond the AU", |ftl| ftl.slots[0].high = 5 << 20);
     check("a full shared area", |ftl| ftl.shared_small = 2 << 20);
-    check("a full shared block", |ftl| ftl.shared_fill = 4 << 20);
+    check("a full shared block", |ftl| ftl.shared_fill.overfill());
+    check("a block with more than it holds", |ftl| {
+        ftl.slots[0].programmed = (4 << 20) + 1;
+    });
 }
