@@ -91,8 +91,15 @@ const fn page_map(spec: Spec) -> Spec {
 const RATE: (u64, u64) = (10_000, 4_000_000_000);
 /// Longest time of one step, in microseconds: 10 s.
 const LONG_US: u64 = 10_000_000;
-/// Largest card: 128 GiB, and a little for makers who count otherwise.
-const CAPACITY_MAX: u64 = 140_000_000_000;
+/// Largest card: the end of SDXC, 2 TiB, and a little for makers who count otherwise.
+const CAPACITY_MAX: u64 = 2_200_000_000_000;
+/// Most AUs: 2 TiB in AUs of 2 MiB. Their mapping is kept in memory, a few words each.
+pub(crate) const AUS_MAX: u64 = 1 << 20;
+/// Most units of a page map with its spare blocks: 256 GB in units of 4 KiB. A used card takes
+/// two words of memory for each.
+pub(crate) const UNITS_MAX: u64 = 1 << 27;
+/// Spare blocks that collecting in the background cannot free: those that are open.
+pub(crate) const OPEN_BLOCKS: u64 = 4;
 
 /// All figures, ordered as they are documented in `cards/README.md`.
 pub(crate) const SPECS: &[Spec] = &[

@@ -6,6 +6,7 @@
 //! `figures::SPECS`.
 
 mod fat;
+mod live;
 mod log_block;
 mod page_map;
 mod pool;

@@ -36,6 +36,7 @@
 mod tests;
 
 use super::Violation;
+use super::live::Live;
 use super::pool::Pool;
 use super::program::{Order, Program};
 use super::streams::Streams;
@@ -47,8 +48,6 @@ use serde::{Deserialize, Serialize};
 
 /// No physical unit, or no logical one.
 const NONE: u32 = u32::MAX;
-/// Set in `live` while a block is free or open: such a block is no victim.
-const NOT_CLOSED: u32 = 1 << 31;
 /// Collection starts when fewer blocks are free: one may be needed by the collection itself.
 const RESERVE: usize = 2;
 
@@ -87,8 +86,7 @@ pub(crate) struct PageMap {
     map: CowArray,
     /// Physical address → logical unit programmed there; it lives there still if the map agrees.
     owner: CowArray,
-    /// Live units of each block, with [`NOT_CLOSED`].
-    live: Vec<u32>,
+    live: Live,
     host: Option<Frontier>,
     copies: Option<Frontier>,
     /// Takes what has no stream.
@@ -110,7 +108,7 @@ impl PageMap {
         PageMap {
             map: CowArray::new(rules.units as usize, NONE),
             owner: CowArray::new((blocks as usize) << rules.shift, NONE),
-            live: vec![NOT_CLOSED; blocks as usize],
+            live: Live::new(blocks),
             host: None,
             copies: None,
             mixed: None,
@@ -179,7 +177,7 @@ impl PageMap {
             next: frontier.next + 1,
             ..frontier
         });
-        self.live[frontier.block as usize] += 1;
+        self.live.add(frontier.block, 1);
         let old = self.map.replace(unit as usize, address);
         self.owner.replace(address as usize, unit);
         if old != NONE {
@@ -203,7 +201,7 @@ impl PageMap {
             }
         };
         let address = frontier.block << self.rules.shift | frontier.next;
-        self.live[frontier.block as usize] += 1;
+        self.live.add(frontier.block, 1);
         let old = self.map.replace(unit as usize, address);
         self.owner.replace(address as usize, unit);
         if old != NONE {
@@ -212,10 +210,10 @@ impl PageMap {
         let next = frontier.next + 1;
         self.mixed = (next < self.rules.units_per_block).then_some(Frontier { next, ..frontier });
         if self.mixed.is_none() {
-            self.live[frontier.block as usize] &= !NOT_CLOSED;
+            self.live.close(frontier.block);
             spent += self.make_room(stats);
             // Making room may have taken this very block.
-            if self.live[frontier.block as usize] & NOT_CLOSED == 0 {
+            if self.live.is_closed(frontier.block) {
                 spent += self.evacuate(frontier.block, stats);
             }
         }
@@ -226,13 +224,13 @@ impl PageMap {
     /// is all that tells. Marking it would cost a second random access for every write.
     #[inline]
     fn kill(&mut self, address: u32) {
-        self.live[(address >> self.rules.shift) as usize] -= 1;
+        self.live.kill(address >> self.rules.shift);
     }
 
     /// Closes the full host block and collects until one can be taken.
     fn next_block(&mut self, stats: &mut Stats) -> u64 {
         if let Some(full) = self.host.take() {
-            self.live[full.block as usize] &= !NOT_CLOSED;
+            self.live.close(full.block);
         }
         self.make_room(stats)
     }
@@ -241,11 +239,10 @@ impl PageMap {
     fn make_room(&mut self, stats: &mut Stats) -> u64 {
         let mut spent = 0;
         while self.pool.free() < RESERVE {
-            let victim = self.emptiest();
-            assert!(
-                self.live[victim as usize] < self.rules.units_per_block,
-                "nothing to collect: no spare space"
-            );
+            let victim = self.live.emptiest();
+            let victim =
+                victim.filter(|block| self.live.units(*block) < self.rules.units_per_block);
+            let victim = victim.unwrap_or_else(|| panic!("nothing to collect: no spare space"));
             spent += self.evacuate(victim, stats);
         }
         spent
@@ -270,12 +267,17 @@ impl PageMap {
     #[cold]
     fn collect_idle(&mut self, ns: u64, stats: &mut Stats) {
         self.idle_ns = self.idle_ns.saturating_add(ns);
+        let garbage = (self.rules.units_per_block / WORTH).max(1);
+        let most = self.rules.units_per_block - garbage;
         while self.wants_idle() {
-            let victim = self.emptiest();
-            let live = self.live[victim as usize];
-            let cost = u64::from(live) * self.rules.copy_unit_ns + self.rules.erase_ns;
-            let full = self.rules.units_per_block - self.rules.units_per_block / WORTH;
-            if live > full || cost > self.idle_ns {
+            let victim = self.live.emptiest();
+            let Some(victim) = victim.filter(|block| self.live.units(*block) <= most) else {
+                self.idle_ns = 0;
+                return;
+            };
+            let live = u64::from(self.live.units(victim));
+            let cost = live * self.rules.copy_unit_ns + self.rules.erase_ns;
+            if cost > self.idle_ns {
                 self.idle_ns = self.idle_ns.min(cost);
                 return;
             }
@@ -286,11 +288,11 @@ impl PageMap {
 
     /// Copies the live units of closed block `victim` and erases it.
     fn evacuate(&mut self, victim: u32, stats: &mut Stats) -> u64 {
-        let live = u64::from(self.live[victim as usize]);
+        let live = u64::from(self.live.units(victim));
         self.gather(victim);
         debug_assert_eq!(self.moving.len() as u64, live);
         self.settle();
-        self.live[victim as usize] = NOT_CLOSED;
+        self.live.clear(victim);
         self.pool.erase(victim);
         stats.erases += 1;
         stats.au_copies += u64::from(live > 0);
@@ -321,7 +323,7 @@ impl PageMap {
                 Some(frontier) if frontier.next < self.rules.units_per_block => frontier,
                 full => {
                     if let Some(full) = full {
-                        self.live[full.block as usize] &= !NOT_CLOSED;
+                        self.live.close(full.block);
                     }
                     Frontier {
                         block: self.pool.take(),
@@ -338,21 +340,12 @@ impl PageMap {
             places.copy_from_slice(units);
             self.map.assign(units, address);
             done += units.len();
-            self.live[frontier.block as usize] += units.len() as u32;
+            self.live.add(frontier.block, units.len() as u32);
             self.copies = Some(Frontier {
                 next: frontier.next + units.len() as u32,
                 ..frontier
             });
         }
-    }
-
-    /// The closed block with the least live data; the first of equals.
-    fn emptiest(&self) -> u32 {
-        let least = self.live.iter().copied().min().unwrap_or(NOT_CLOSED);
-        self.live
-            .iter()
-            .position(|live| *live == least)
-            .map_or(0, |block| block as u32)
     }
 
     pub fn discard(&mut self, offset: u64, bytes: u64, _stats: &mut Stats) -> u64 {
@@ -394,12 +387,15 @@ impl PageMap {
             }
             live[(address >> self.rules.shift) as usize] += 1;
         }
-        let counted = self.live.iter().map(|live| live & !NOT_CLOSED);
+        let counted = (0..).map(|block| self.live.units(block));
         if let Some(block) = live.iter().zip(counted).position(|(is, said)| *is != said) {
             return Err(Violation(format!(
                 "block {block} has {} live units",
                 live[block]
             )));
+        }
+        if !self.live.is_consistent() {
+            return Err(Violation("a group's least live count is wrong".into()));
         }
         self.verify_blocks(&live)
     }
@@ -424,7 +420,7 @@ impl PageMap {
                 _ => return Err(Violation(format!("block {block} is free or open twice"))),
             }
         }
-        let flags = self.live.iter().map(|live| live & NOT_CLOSED != 0);
+        let flags = (0..).map(|block| !self.live.is_closed(block));
         match not_closed
             .iter()
             .zip(flags)

@@ -1,6 +1,7 @@
 //! Whether the figures of a profile fit together.
 
 use super::{Family, Profile};
+use crate::figures::{AUS_MAX, OPEN_BLOCKS, UNITS_MAX};
 use crate::ftl::GROUPS_MAX;
 use whichfs_units::SECTOR;
 
@@ -16,6 +17,7 @@ impl Profile {
                 let unit = "page_map.unit_bytes";
                 self.multiple(unit, SECTOR, "the sector")?;
                 self.multiple("geometry.au_bytes", self.figure(unit), unit)?;
+                self.check_units()?;
             }
             Family::LogBlock => {
                 let logs = self.figure("log_block.log_percent").div_ceil(100);
@@ -48,9 +50,36 @@ impl Profile {
             let path = "geometry.real_bytes";
             return Err((path, "more than geometry.capacity_bytes".into()));
         }
+        let aus = self.flash_bytes().div_ceil(self.au_bytes()) + self.figure("geometry.spare_aus");
+        if aus > AUS_MAX {
+            let found = format!("{aus} AUs with the spare ones, more than {AUS_MAX}");
+            return Err(("geometry.au_bytes", found));
+        }
         if self.flash_bytes() < self.fat_range().end + self.au_bytes() {
             let path = "geometry.capacity_bytes";
             return Err((path, "less than one AU beyond the FAT region".into()));
+        }
+        Ok(())
+    }
+
+    /// Whether a page map fits into memory and its background work can come to an end.
+    fn check_units(&self) -> Result<(), Misfit> {
+        let spare = self.figure("geometry.spare_aus");
+        // As addressed: blocks are rounded up to a power of two units.
+        let in_block = self.au_bytes() / self.figure("page_map.unit_bytes");
+        let blocks = self.flash_bytes().div_ceil(self.au_bytes()) + spare;
+        let units = blocks * in_block.next_power_of_two();
+        if units > UNITS_MAX {
+            let found = format!("{units} units with the spare blocks, more than {UNITS_MAX}");
+            return Err(("page_map.unit_bytes", found));
+        }
+        let background = self.figure("page_map.background_aus");
+        if background + OPEN_BLOCKS > spare {
+            let found = format!(
+                "{background}, more than geometry.spare_aus ({spare}) leaves beside {OPEN_BLOCKS} \
+                 open blocks"
+            );
+            return Err(("page_map.background_aus", found));
         }
         Ok(())
     }
