@@ -17,6 +17,8 @@ mod contents;
 mod cow;
 mod figures;
 mod ftl;
+#[cfg(test)]
+mod legal;
 mod profile;
 mod request;
 mod slc;
