@@ -38,6 +38,8 @@ pub(crate) struct State {
     /// Where the last write command ended, and how long it was: a write there follows it.
     last_end: u64,
     last_bytes: u64,
+    /// The reader keeps the transfer of the last write open: nothing came between, and no rest.
+    transfer_open: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -49,6 +51,8 @@ struct Rules {
     au: Divisor,
     /// Longest contiguous write that is joined with the one before; zero if none is.
     join_bytes: u64,
+    /// Longest rest before such a write.
+    join_ns: u64,
     cache: CacheRules,
     slc: Option<SlcRules>,
 }
@@ -63,6 +67,7 @@ impl Card {
             busy_until: 0,
             last_end: u64::MAX,
             last_bytes: 0,
+            transfer_open: false,
         };
         Card::assemble(profile, state)
     }
@@ -164,6 +169,7 @@ impl Card {
                 0 => u64::MAX,
                 stated => stated,
             },
+            join_ns: profile.nanos("write.coalesce_us"),
             cache: CacheRules::new(profile),
             slc: (profile.figure("slc.bytes") > 0).then(|| SlcRules::new(profile)),
         };
@@ -204,6 +210,7 @@ impl Card {
             bytes,
             fua,
         } = *request;
+        self.state.transfer_open &= op == Op::Write;
         match op {
             Op::Read => {
                 self.stats.reads += 1;
@@ -243,10 +250,13 @@ impl Card {
         let au = |at: u64| rules.au.of(at);
         let order = Order {
             follows,
-            joined: follows && bytes.max(state.last_bytes) <= rules.join_bytes,
+            joined: follows
+                && state.transfer_open
+                && bytes.max(state.last_bytes) <= rules.join_bytes,
             same_au: follows || au(offset) == au(state.last_end.wrapping_sub(1)),
         };
         (state.last_end, state.last_bytes) = (offset + bytes, bytes);
+        state.transfer_open = true;
         let mut program = state.ftl.write(offset, bytes, order, &mut self.stats);
         if let Some(slc) = &rules.slc {
             program = state.slc.write(slc, bytes, program, &mut self.stats);
@@ -261,6 +271,7 @@ impl Card {
         if ns == 0 {
             return;
         }
+        self.state.transfer_open &= ns <= self.rules.join_ns;
         self.state.ftl.idle(ns, &mut self.stats);
         self.state.cache.idle(ns);
         if let Some(slc) = &self.rules.slc {

@@ -68,7 +68,8 @@ pub struct Figure {
     pub path: &'static str,
     /// Value in the key's unit.
     pub value: u64,
-    /// Where it is from; `None` for a default that the file does not state.
+    /// Where it is from; `None` for a default that the file does not state and that means
+    /// "nothing of the kind".
     pub source: Option<String>,
     /// How far the truth may be off, in percent, as a factor up or down; zero for geometry.
     pub uncertainty_percent: u64,

@@ -65,7 +65,7 @@ struct Rules {
     gap_bytes: u64,
     idle_close_ns: u64,
     log_pages: u32,
-    /// Free blocks that opening and merging may take.
+    /// Free blocks that opening, filling and merging may take.
     reserve: usize,
     small_write_bytes: u64,
     small_write_ns: u64,
@@ -252,7 +252,9 @@ impl LogBlock {
     /// needed (WB6, WB11, WB21: 4 MiB after random writes takes what it does in order).
     fn begins_again(&self, at: usize, within: u32) -> bool {
         let slot = &self.slots[at];
-        let room = slot.logs.contains(&NONE) && self.pool.free() > self.rules.reserve;
+        // Those that are open already took of the reserve.
+        let free = self.pool.free() + self.slots.len();
+        let room = slot.logs.contains(&NONE) && free > self.rules.reserve;
         within == 0 && room && (slot.chaotic || slot.again && slot.next > 0)
     }
 
@@ -508,7 +510,7 @@ impl Rules {
             copy_rate: profile.figure("copy.rate_bytes_per_s"),
             erase_ns: profile.nanos("copy.erase_us"),
             random_percent: profile.figure("log_block.random_percent"),
-            reserve: 2 + linear + MAX_LOGS * (profile.open_aus_random() as usize).min(linear),
+            reserve: profile.blocks_taken() as usize,
             log_pages: (pages_per_au * profile.figure("log_block.log_percent") / 100) as u32,
             idle_close_ns: profile.nanos("log_block.idle_close_us"),
             gap_bytes: profile.figure("log_block.gap_bytes"),

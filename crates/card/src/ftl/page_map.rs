@@ -18,11 +18,13 @@
 //! 512 KiB: 2 AUs +0 %, 3 AUs +50 %, 5 AUs +60 %, 7 AUs +90 %): data of some AUs are written
 //! twice. With `streams` set, that many AUs have a place of their own; what is written to
 //! others goes to a mixed block, which is *folded* (copied out and erased) as soon as it is
-//! full. An AU gives up its stream when it is not written for a while, not when another wants
-//! one: with slots that follow the last use, all of n + 1 AUs would suffer, and they do not.
+//! full. An AU gives up its stream when it is not written for a while (`keep_writes` writes to
+//! others, more than the seven AUs that the logs write in turns, or a rest of `rest_us`), not
+//! when another wants one: with slots that follow the last use, all of n + 1 AUs would suffer,
+//! and they do not.
 //!
 //! **Background.** While idle, the card collects until `background_aus` are free, as long as a
-//! block has a sixteenth of garbage: a burst then finds room and pays for no collection. The
+//! block has `worth_percent` of garbage: a burst then finds room and pays for no collection. The
 //! cards of the logs write AUs in order at an even rate, so they have such a reserve.
 //!
 //! **Order.** There is no slot limit: random costs more than sequential through the overhead,
@@ -51,11 +53,6 @@ const NONE: u32 = u32::MAX;
 /// Collection starts when fewer blocks are free: one may be needed by the collection itself.
 const RESERVE: usize = 2;
 
-/// Idle time after which no AU keeps its stream.
-const REST_NS: u64 = 200_000_000;
-/// In the background, a block is worth collecting if this part of it is garbage.
-const WORTH: u32 = 16;
-
 /// Parameters, from the profile.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Rules {
@@ -69,6 +66,10 @@ struct Rules {
     erase_ns: u64,
     modify_ns: u64,
     background: usize,
+    /// Units of garbage for which a block is worth collecting in the background.
+    worth: u32,
+    /// Idle time after which no AU keeps its stream.
+    rest_ns: u64,
 }
 
 /// A block that takes writes.
@@ -113,7 +114,10 @@ impl PageMap {
             copies: None,
             mixed: None,
             idle_ns: 0,
-            streams: Streams::new(profile.figure("page_map.streams") as usize),
+            streams: Streams::new(
+                profile.figure("page_map.streams") as usize,
+                profile.figure("page_map.keep_writes"),
+            ),
             pool: Pool::new(blocks),
             moving: Vec::new(),
             rules,
@@ -251,7 +255,7 @@ impl PageMap {
     /// Works in `ns` of idle time.
     #[inline]
     pub fn idle(&mut self, ns: u64, stats: &mut Stats) {
-        if ns >= REST_NS {
+        if ns >= self.rules.rest_ns {
             self.streams.release();
         }
         if self.wants_idle() {
@@ -267,8 +271,7 @@ impl PageMap {
     #[cold]
     fn collect_idle(&mut self, ns: u64, stats: &mut Stats) {
         self.idle_ns = self.idle_ns.saturating_add(ns);
-        let garbage = (self.rules.units_per_block / WORTH).max(1);
-        let most = self.rules.units_per_block - garbage;
+        let most = self.rules.units_per_block - self.rules.worth;
         while self.wants_idle() {
             let victim = self.live.emptiest();
             let Some(victim) = victim.filter(|block| self.live.units(*block) <= most) else {
@@ -438,6 +441,7 @@ impl Rules {
     fn new(profile: &Profile) -> Rules {
         let unit_bytes = profile.figure("page_map.unit_bytes");
         let units_per_block = (profile.au_bytes() / unit_bytes) as u32;
+        let worth = u64::from(units_per_block) * profile.figure("page_map.worth_percent");
         Rules {
             unit: Divisor::new(unit_bytes),
             units: profile.flash_bytes().div_ceil(unit_bytes) as u32,
@@ -448,6 +452,8 @@ impl Rules {
             erase_ns: profile.nanos("copy.erase_us"),
             modify_ns: profile.nanos("page_map.modify_us"),
             background: profile.figure("page_map.background_aus") as usize,
+            worth: worth.div_ceil(100).max(1) as u32,
+            rest_ns: profile.nanos("page_map.rest_us"),
         }
     }
 }

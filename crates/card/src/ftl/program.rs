@@ -18,6 +18,8 @@
 //! turns: 2.6 ms, whatever the size). Where the reader keeps a transfer open, contiguous
 //! writes are *joined* (`write.coalesce`, 2.3.2) and pay for their bytes alone; this holds
 //! while neither is longer than `write.coalesce_bytes` (WB6, WB16 and others: up to 64 KiB).
+//! Any other request ends the transfer, and so does a rest of more than `write.coalesce_us`: it
+//! was seen back to back only.
 
 use crate::bus::{Divisor, span_ns};
 use crate::profile::Profile;

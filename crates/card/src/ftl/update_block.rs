@@ -30,11 +30,11 @@
 //! nearly each; WB27, with more update blocks, nothing).
 //!
 //! **Too many AUs.** An AU in use keeps its update block, by recency [P-7818493]; one not
-//! written for a while loses it to an AU that asks. Else the asking AU's writes go on without:
+//! written for `keep_writes` writes loses it to an AU that asks. Else the asking AU's writes go on without:
 //! in order they are gathered in a shared block and consolidated, a group for each
-//! `gather_bytes` of a long write, or for three times as many of short ones (WB1, WB4, WB12
+//! `gather_bytes` of a long write, or for `short_pieces` times as many of short ones (WB1, WB4, WB12
 //! with 5 to 7 AUs: 54 ms for each 64 KiB of writes beyond the four, a third of it up to 64
-//! KiB); small ones at random go to a shared area, a quarter of an AU's; others take the block
+//! KiB); small ones at random go to a shared area, `shared_percent` of an AU's; others take the block
 //! of the AU written last, whose rest is copied (280-350 ms), and what is longer than a piece
 //! is consolidated too.
 
@@ -43,7 +43,6 @@ mod tests;
 
 use super::pool::{Fill, Pool};
 use super::program::{Order, Program};
-use super::streams::KEEP_WRITES;
 use crate::bus::span_ns;
 use crate::cow::CowArray;
 use crate::profile::Profile;
@@ -56,12 +55,6 @@ use std::num::NonZeroU64;
 pub(crate) const GROUPS_MAX: u64 = 128;
 /// No physical block.
 const NONE: u32 = u32::MAX;
-/// AUs without an update block whose end is remembered.
-const TAILS_MAX: usize = 16;
-/// Pieces of short writes that are gathered before a group is consolidated.
-const SHORT_PIECES: u64 = 3;
-/// What the AUs without an update block have of a small-write area together, as a divisor.
-const SHARED_PART: u64 = 4;
 
 /// Parameters, from the profile.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -84,6 +77,16 @@ struct Rules {
     group_rate: u64,
     gather_bytes: u64,
     gap_bytes: u64,
+    /// Writes after which an AU that was not written loses its place to one that asks.
+    keep_writes: u64,
+    /// Bytes of short writes that are gathered before a group is consolidated.
+    short_bytes: u64,
+    /// What the AUs without an update block have of a small-write area together.
+    shared_bytes: u64,
+    /// Least write of an AU's beginning that begins writing it in order.
+    tail_bytes: u64,
+    /// AUs without an update block whose end is remembered.
+    tails: usize,
 }
 
 /// An AU with its update block. Offsets are within the AU.
@@ -207,7 +210,7 @@ impl UpdateBlock {
         let mut spent = 0;
         if self.slots.len() >= self.rules.open {
             let oldest = self.by_age(Slot::is_any, false);
-            if self.slots[oldest].used_at + KEEP_WRITES >= self.clock {
+            if self.slots[oldest].used_at + self.rules.keep_writes >= self.clock {
                 return self.write_without(piece, stats);
             }
             spent += self.close(oldest, stats);
@@ -235,11 +238,12 @@ impl UpdateBlock {
     /// have update blocks; from now on it is, if there is room or one was not used for long.
     fn known(&mut self, au: u32) -> bool {
         let (clock, room) = (self.clock, (self.rules.open - 1).max(1));
+        let keep = self.rules.keep_writes;
         if let Some(place) = self.ready.iter_mut().find(|place| place.0 == au) {
             place.1 = clock;
             return true;
         }
-        self.ready.retain(|place| place.1 + KEEP_WRITES >= clock);
+        self.ready.retain(|place| place.1 + keep >= clock);
         if self.ready.len() < room {
             self.ready.push((au, clock));
         }
@@ -399,8 +403,8 @@ impl UpdateBlock {
             let mut groups = bytes / gather;
             if bytes <= gather {
                 tail.gathered += bytes;
-                groups = tail.gathered / (gather * SHORT_PIECES);
-                tail.gathered %= gather * SHORT_PIECES;
+                groups = tail.gathered / self.rules.short_bytes;
+                tail.gathered %= self.rules.short_bytes;
             }
             self.tails[at..].rotate_left(1);
             return self.program_shared(piece, stats) + self.shared_groups_ns(groups, stats);
@@ -412,7 +416,7 @@ impl UpdateBlock {
             self.shared_small += bytes;
             let small = self.rules.small_write_ns(bytes);
             let spent = small + self.program_shared(piece, stats);
-            if self.shared_small <= self.rules.small_area_bytes / SHARED_PART {
+            if self.shared_small <= self.rules.shared_bytes {
                 return spent;
             }
             return spent + self.consolidate_shared(None, stats);
@@ -427,11 +431,11 @@ impl UpdateBlock {
         spent + self.open(piece, stats)
     }
 
-    /// Among AUs written in order, a write of the first half of an AU or more begins another
+    /// Among AUs written in order, a write of the first `tail_percent` of an AU begins another
     /// (WB1, WB4, WB12: 2 MiB writes with 5 to 7 AUs take as much more for each byte as 128 to
     /// 512 KiB do).
     fn begin_tail(&mut self, piece: Piece) -> Option<usize> {
-        let large = piece.within == 0 && 2 * piece.bytes() >= self.rules.au_bytes;
+        let large = piece.within == 0 && piece.bytes() >= self.rules.tail_bytes;
         if !large || self.chaotic() > 0 {
             return None;
         }
@@ -440,7 +444,7 @@ impl UpdateBlock {
     }
 
     fn push_tail(&mut self, au: u32, next: u64) {
-        if self.tails.len() == TAILS_MAX {
+        if self.tails.len() == self.rules.tails {
             self.tails.remove(0);
         }
         self.tails.push(Tail {
@@ -559,6 +563,9 @@ impl Slot {
 impl Rules {
     fn new(profile: &Profile) -> Rules {
         let open = profile.open_aus_linear() as usize;
+        let percent = |of: u64, path| of * profile.figure(path) / 100;
+        let small_area_bytes = profile.figure("update_block.small_area_bytes");
+        let gather_bytes = profile.figure("update_block.gather_bytes");
         Rules {
             au_bytes: profile.au_bytes(),
             page_bytes: profile.page_bytes(),
@@ -570,13 +577,18 @@ impl Rules {
             fold_rate: NonZeroU64::new(profile.figure("update_block.fold_rate_bytes_per_s")),
             erase_ns: profile.nanos("copy.erase_us"),
             small_bytes: profile.figure("update_block.small_bytes"),
-            small_area_bytes: profile.figure("update_block.small_area_bytes"),
+            small_area_bytes,
             small_ns: profile.nanos("update_block.small_us"),
             whole_ns: profile.nanos("update_block.whole_us"),
             group_bytes: profile.figure("update_block.group_bytes"),
             group_rate: profile.figure("update_block.group_rate_bytes_per_s"),
-            gather_bytes: profile.figure("update_block.gather_bytes"),
+            gather_bytes,
             gap_bytes: profile.figure("update_block.gap_bytes"),
+            keep_writes: profile.figure("update_block.keep_writes"),
+            short_bytes: gather_bytes * profile.figure("update_block.short_pieces"),
+            shared_bytes: percent(small_area_bytes, "update_block.shared_percent"),
+            tail_bytes: percent(profile.au_bytes(), "update_block.tail_percent"),
+            tails: profile.figure("update_block.tails") as usize,
         }
     }
 

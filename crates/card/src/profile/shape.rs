@@ -5,6 +5,9 @@ use crate::figures::{AUS_MAX, OPEN_BLOCKS, UNITS_MAX};
 use crate::ftl::GROUPS_MAX;
 use whichfs_units::SECTOR;
 
+/// Blocks that closing an AU takes beside its logs.
+const MERGING: u64 = 2;
+
 /// The figure at fault and what is wrong with it.
 type Misfit = (&'static str, String);
 
@@ -20,8 +23,8 @@ impl Profile {
                 self.check_units()?;
             }
             Family::LogBlock => {
-                let logs = self.figure("log_block.log_percent").div_ceil(100);
-                self.spare((logs - 1) * self.open_aus_random())?;
+                // A chaotic AU that begins anew takes one more.
+                self.spare(self.blocks_taken() + 1)?;
             }
             Family::UpdateBlock => {
                 let group = self.figure("update_block.group_bytes");
@@ -31,7 +34,7 @@ impl Profile {
                     let found = format!("{groups} groups in an AU, more than {GROUPS_MAX}");
                     return Err(("update_block.group_bytes", found));
                 }
-                self.spare(0)?;
+                self.spare(self.open_aus_linear() + MERGING)?;
             }
         }
         self.check_wear()
@@ -93,9 +96,16 @@ impl Profile {
         Err(("wear.pe_cycles_typical", found))
     }
 
-    /// Whether the spare AUs are enough for the open ones, merging and `more`.
-    fn spare(&self, more: u64) -> Result<(), Misfit> {
-        let needed = self.open_aus_linear().max(self.open_aus_random()) + more + 2;
+    /// Blocks that log blocks take when all AUs that can be are open, those at random with all
+    /// their logs, and one is merged.
+    pub(crate) fn blocks_taken(&self) -> u64 {
+        let linear = self.open_aus_linear();
+        let more = self.figure("log_block.log_percent").div_ceil(100) - 1;
+        linear + more * self.open_aus_random().min(linear) + MERGING
+    }
+
+    /// Whether the spare AUs are the `needed` ones.
+    fn spare(&self, needed: u64) -> Result<(), Misfit> {
         if self.figure("geometry.spare_aus") >= needed {
             return Ok(());
         }

@@ -14,6 +14,8 @@ fn tiny() -> PageMap {
         erase_ns: 5000,
         modify_ns: 100,
         background: 0,
+        worth: 1,
+        rest_ns: 1000,
     };
     let blocks = 300_u32.div_ceil(24) + 8;
     let mut ftl = PageMap {
@@ -24,7 +26,7 @@ fn tiny() -> PageMap {
         copies: None,
         mixed: None,
         idle_ns: 0,
-        streams: Streams::new(0),
+        streams: Streams::new(0, 64),
         pool: Pool::new(blocks),
         moving: Vec::new(),
         rules,
@@ -121,7 +123,6 @@ fn idle_time_is_spent_on_collecting_and_what_is_left_is_kept() {
 
 #[test]
 fn idle_time_is_not_spent_on_blocks_without_garbage() {
-    // Blocks of four units: a sixteenth of one is nothing.
     let mut ftl = tiny();
     ftl.rules.units_per_block = 4;
     ftl.rules.shift = 2;

@@ -1,6 +1,6 @@
 //! The invariants of family S.
 
-use super::{NONE, TAILS_MAX, UpdateBlock};
+use super::{NONE, UpdateBlock};
 use crate::ftl::Violation;
 
 impl UpdateBlock {
@@ -52,7 +52,7 @@ impl UpdateBlock {
             }
         }
         let full = self.shared_small > self.rules.small_area_bytes;
-        if full || !self.shared_fill.fits() || self.tails.len() > TAILS_MAX {
+        if full || !self.shared_fill.fits() || self.tails.len() > self.rules.tails {
             return Err(Violation("the shared block holds more than it can".into()));
         }
         Ok(())
