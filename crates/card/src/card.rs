@@ -15,23 +15,23 @@ use crate::profile::Profile;
 use crate::request::{CardStatus, Completion, Op, Request};
 use crate::slc::{Slc, SlcRules};
 use crate::stats::Stats;
-use serde::{Deserialize, Serialize};
 use whichfs_units::{MIB, Nanos, Rng, SECTOR};
 
 /// A modelled card's timing and mapping state; the bytes are in [`crate::Contents`].
-/// A clone is a snapshot: it shares the mapping until one side writes.
-#[derive(Clone, Debug)]
+/// A clone is a snapshot: it shares the mapping until one side writes. Equal cards have the
+/// same figures and answer the same from now on.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Card {
     rules: Rules,
     bus: Bus,
-    pub(crate) state: State,
+    state: State,
     stats: Stats,
 }
 
-/// What a snapshot keeps.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct State {
-    pub ftl: Ftl,
+/// What requests and rests change.
+#[derive(Clone, Debug, PartialEq)]
+struct State {
+    ftl: Ftl,
     cache: Cache,
     slc: Slc,
     busy_until: u64,
@@ -42,9 +42,8 @@ pub(crate) struct State {
     transfer_open: bool,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 struct Rules {
-    fingerprint: u64,
     capacity_bytes: u64,
     discard: bool,
     discard_overhead_ns: u64,
@@ -157,9 +156,8 @@ impl Card {
         self.state.ftl.verify()
     }
 
-    pub(crate) fn assemble(profile: &Profile, state: State) -> Card {
+    fn assemble(profile: &Profile, state: State) -> Card {
         let rules = Rules {
-            fingerprint: profile.fingerprint(),
             capacity_bytes: profile.capacity_bytes(),
             discard: profile.discard_supported(),
             discard_overhead_ns: profile.nanos("discard.overhead_us"),
@@ -179,10 +177,6 @@ impl Card {
             state,
             stats: Stats::default(),
         }
-    }
-
-    pub(crate) fn fingerprint(&self) -> u64 {
-        self.rules.fingerprint
     }
 
     fn judge(&self, request: &Request) -> CardStatus {

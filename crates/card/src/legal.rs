@@ -159,7 +159,9 @@ fn check(seed: u64) -> bool {
     let mut card = Card::used(&profile, seed);
     card.verify().unwrap();
     play(&mut card, &profile, &mut rng);
-    play(&mut Card::fresh(&profile.draw(seed)), &profile, &mut rng);
+    let drawn = profile.draw(seed);
+    drawn.check_shape().unwrap();
+    play(&mut Card::fresh(&drawn), &drawn, &mut rng);
     let bytes = between(&mut rng, SECTOR, CAPACITY_MOST) / SECTOR * SECTOR;
     if let Ok(resized) = profile.with_capacity(bytes) {
         play(&mut Card::used(&resized, seed), &resized, &mut rng);

@@ -22,7 +22,6 @@ mod legal;
 mod profile;
 mod request;
 mod slc;
-mod snapshot;
 mod stats;
 mod wear;
 
@@ -32,6 +31,5 @@ pub use contents::{CHUNK_BYTES, Contents, ContentsError, Layout, Spill};
 pub use ftl::Violation;
 pub use profile::{CapacityError, Family, Figure, Interface, Profile, ProfileError};
 pub use request::{CardStatus, Completion, Op, Request};
-pub use snapshot::SnapshotError;
 pub use stats::Stats;
 pub use wear::{Life, Wear, projected_life};

@@ -213,15 +213,6 @@ impl Profile {
         text
     }
 
-    /// Stable hash of [`Profile::canonical`] (FNV-1a): binds a snapshot to its profile.
-    pub(crate) fn fingerprint(&self) -> u64 {
-        self.canonical()
-            .bytes()
-            .fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-                (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-            })
-    }
-
     /// Value of a figure that every card of this family has.
     pub(crate) fn figure(&self, path: &str) -> u64 {
         self.lookup(path)

@@ -16,11 +16,10 @@ use super::{Order, Violation};
 use crate::bus::span_ns;
 use crate::profile::Profile;
 use crate::stats::Stats;
-use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// Parameters, from the profile.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 struct Rules {
     start: u64,
     end: u64,
@@ -32,7 +31,7 @@ struct Rules {
 }
 
 /// State of the region.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Fat {
     rules: Rules,
     fill: Fill,

@@ -4,15 +4,13 @@
 //! so the counts of closed blocks only fall: a group's least is then a comparison away. Only
 //! when a block stops being closed is its group looked through again.
 
-use serde::{Deserialize, Serialize};
-
 /// Blocks of a group.
 const GROUP: usize = 256;
 /// Set in a count while its block is free or open: such a block is no victim.
 const NOT_CLOSED: u32 = 1 << 31;
 
 /// Live units by block.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Live {
     counts: Vec<u32>,
     /// Least count of the closed blocks in each group, or the flag if none is closed.

@@ -42,7 +42,6 @@ use crate::bus::span_ns;
 use crate::cow::CowArray;
 use crate::profile::Profile;
 use crate::stats::Stats;
-use serde::{Deserialize, Serialize};
 
 /// Most log blocks that one AU may use.
 pub(crate) const MAX_LOGS: usize = 4;
@@ -50,7 +49,7 @@ pub(crate) const MAX_LOGS: usize = 4;
 const NONE: u32 = u32::MAX;
 
 /// Parameters, from the profile.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 struct Rules {
     au_bytes: u64,
     page_bytes: u64,
@@ -73,7 +72,7 @@ struct Rules {
 }
 
 /// An open AU. Offsets are within the AU.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct Slot {
     au: u32,
     /// Physical log blocks, [`NONE`] beyond those in use; a log in order has one.
@@ -93,7 +92,7 @@ struct Slot {
 }
 
 /// State of the family.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct LogBlock {
     rules: Rules,
     /// Logical AU → physical block, or [`NONE`].

@@ -46,7 +46,6 @@ use crate::bus::{Divisor, span_ns};
 use crate::cow::CowArray;
 use crate::profile::Profile;
 use crate::stats::Stats;
-use serde::{Deserialize, Serialize};
 
 /// No physical unit, or no logical one.
 const NONE: u32 = u32::MAX;
@@ -54,7 +53,7 @@ const NONE: u32 = u32::MAX;
 const RESERVE: usize = 2;
 
 /// Parameters, from the profile.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 struct Rules {
     unit: Divisor,
     units: u32,
@@ -73,14 +72,14 @@ struct Rules {
 }
 
 /// A block that takes writes.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct Frontier {
     block: u32,
     next: u32,
 }
 
 /// State of the family.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct PageMap {
     rules: Rules,
     /// Logical unit → physical address.
@@ -97,7 +96,6 @@ pub(crate) struct PageMap {
     idle_ns: u64,
     pool: Pool,
     /// Units on the move; kept for its memory.
-    #[serde(skip)]
     moving: Vec<u32>,
 }
 

@@ -6,12 +6,11 @@
 
 use crate::cow::CowArray;
 use crate::stats::Stats;
-use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// How far a block is programmed that takes data in turns with others of its kind, or alone,
 /// and is erased whenever it is full.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Fill {
     block_bytes: u64,
     /// Bytes programmed since the last erase, less than a block.
@@ -54,7 +53,7 @@ impl Fill {
 }
 
 /// Free blocks and erase counts.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Pool {
     /// Blocks below this were handed out at least once; beyond it all are free and erased.
     untouched: u32,

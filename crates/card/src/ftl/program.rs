@@ -23,7 +23,6 @@
 
 use crate::bus::{Divisor, span_ns};
 use crate::profile::Profile;
-use serde::{Deserialize, Serialize};
 
 /// How a write stands to the one before it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -48,7 +47,7 @@ impl Order {
 }
 
 /// Times of programming, from the profile.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Program {
     unit: Divisor,
     unit_ns: u64,

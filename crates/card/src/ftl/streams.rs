@@ -1,9 +1,7 @@
 //! Which AUs are written with a place of their own.
 
-use serde::{Deserialize, Serialize};
-
 /// A few places, kept by the AUs that use them.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Streams {
     /// Zero: every AU has a place.
     places: usize,

@@ -47,7 +47,6 @@ use crate::bus::span_ns;
 use crate::cow::CowArray;
 use crate::profile::Profile;
 use crate::stats::Stats;
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::num::NonZeroU64;
 
@@ -57,7 +56,7 @@ pub(crate) const GROUPS_MAX: u64 = 128;
 const NONE: u32 = u32::MAX;
 
 /// Parameters, from the profile.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 struct Rules {
     au_bytes: u64,
     page_bytes: u64,
@@ -90,7 +89,7 @@ struct Rules {
 }
 
 /// An AU with its update block. Offsets are within the AU.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct Slot {
     au: u32,
     /// [`NONE`] if the AU is complete and waits to be folded.
@@ -112,7 +111,7 @@ struct Slot {
 }
 
 /// Where writing in order would go on in an AU without an update block.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct Tail {
     au: u32,
     next: u64,
@@ -120,7 +119,7 @@ struct Tail {
 }
 
 /// State of the family.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct UpdateBlock {
     rules: Rules,
     /// Logical AU → physical block, or [`NONE`].

@@ -13,7 +13,7 @@ type Misfit = (&'static str, String);
 
 impl Profile {
     /// Checks what no range of a single figure can tell.
-    pub(super) fn check_shape(&self) -> Result<(), Misfit> {
+    pub(crate) fn check_shape(&self) -> Result<(), Misfit> {
         self.check_geometry()?;
         match self.family {
             Family::PageMap => {
