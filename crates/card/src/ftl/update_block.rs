@@ -533,7 +533,7 @@ impl UpdateBlock {
     /// Nothing of `au` is left in the shared block.
     fn forget_shared(&mut self, au: u32) {
         self.tails.retain(|tail| tail.au != au);
-        self.shared_groups.retain(|(of, _)| *of != au);
+        self.forget_groups(Some(au));
     }
 
     pub fn erase_counts(&self) -> Vec<u32> {

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use crate::Curves;
 use whichfs_units::Nanos;
 
 /// Records requests; each takes a time that its place decides.

@@ -62,17 +62,27 @@ impl UpdateBlock {
 
     /// Consolidates the small writes of `au` in the shared area, or all of them.
     pub(super) fn consolidate_shared(&mut self, au: Option<u32>, stats: &mut Stats) -> u64 {
-        if self.shared_groups.is_empty() {
+        let gone = self.forget_groups(au);
+        match gone {
+            0 => 0,
+            gone => self.shared_groups_ns(gone, stats),
+        }
+    }
+
+    /// Takes the groups of `au`, or all of them, out of the shared area, and their share of the
+    /// bytes there; returns how many they were.
+    pub(super) fn forget_groups(&mut self, au: Option<u32>) -> u64 {
+        let before = self.shared_groups.len() as u64;
+        if before == 0 {
             return 0;
         }
-        let before = self.shared_groups.len() as u64;
         match au {
             None => self.shared_groups.clear(),
             Some(au) => self.shared_groups.retain(|(of, _)| *of != au),
         }
         let left = self.shared_groups.len() as u64;
         self.shared_small = self.shared_small * left / before;
-        self.shared_groups_ns(before - left, stats)
+        before - left
     }
 
     /// What consolidating the `groups` of `au` copies, whose small writes fill its area.
