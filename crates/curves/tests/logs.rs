@@ -164,7 +164,6 @@ fn a_run_is_chosen_by_name() {
     let choose = |name: &str| {
         let options = Options {
             run: Some(name.to_owned()),
-            ..Options::default()
         };
         read_with("card.log", CURVES, &options)
     };
@@ -182,7 +181,6 @@ fn a_log_of_two_cards_is_refused_unless_a_run_is_chosen() {
     assert_eq!(problem(&both), (Problem::MixedCards, Some(lines + 1)));
     let options = Options {
         run: Some("card#2".to_owned()),
-        ..Options::default()
     };
     let chosen = read_with("card.log", &both, &options).unwrap();
     assert_eq!(chosen.runs.len(), 1);

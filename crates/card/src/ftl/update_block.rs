@@ -30,63 +30,30 @@
 //! nearly each; WB27, with more update blocks, nothing).
 //!
 //! **Too many AUs.** An AU in use keeps its update block, by recency [P-7818493]; one not
-//! written for `keep_writes` writes loses it to an AU that asks. Else the asking AU's writes go on without:
-//! in order they are gathered in a shared block and consolidated, a group for each
-//! `gather_bytes` of a long write, or for `short_pieces` times as many of short ones (WB1, WB4, WB12
-//! with 5 to 7 AUs: 54 ms for each 64 KiB of writes beyond the four, a third of it up to 64
-//! KiB); small ones at random go to a shared area, `shared_percent` of an AU's; others take the block
-//! of the AU written last, whose rest is copied (280-350 ms), and what is longer than a piece
-//! is consolidated too.
+//! written for `keep_writes` writes loses it to an AU that asks. Else the asking AU's writes go
+//! on without: in order they are gathered in a shared block and consolidated, a group for each
+//! `gather_bytes` of a long write, or for `short_pieces` times as many of short ones (WB1, WB4,
+//! WB12 with 5 to 7 AUs: 54 ms for each 64 KiB of writes beyond the four, a third of it up to
+//! 64 KiB); small ones at random go to a shared area, `shared_percent` of an AU's; others take
+//! the block of the AU written last, whose rest is copied (280-350 ms), and what is longer than
+//! a piece is consolidated too.
 
 #[cfg(test)]
 mod tests;
 
 use super::pool::{Fill, Pool};
-use super::program::{Order, Program};
+use super::program::Order;
 use crate::bus::span_ns;
 use crate::cow::CowArray;
 use crate::profile::Profile;
 use crate::stats::Stats;
+use rules::Rules;
 use std::collections::BTreeSet;
-use std::num::NonZeroU64;
 
 /// Most groups of an AU: one bit each.
 pub(crate) const GROUPS_MAX: u64 = 128;
 /// No physical block.
 const NONE: u32 = u32::MAX;
-
-/// Parameters, from the profile.
-#[derive(Clone, Debug, PartialEq)]
-struct Rules {
-    au_bytes: u64,
-    page_bytes: u64,
-    flash_bytes: u64,
-    open: usize,
-    open_chaotic: usize,
-    program: Program,
-    copy_rate: u64,
-    /// If complete AUs are folded.
-    fold_rate: Option<NonZeroU64>,
-    erase_ns: u64,
-    small_bytes: u64,
-    small_area_bytes: u64,
-    small_ns: u64,
-    whole_ns: u64,
-    group_bytes: u64,
-    group_rate: u64,
-    gather_bytes: u64,
-    gap_bytes: u64,
-    /// Writes after which an AU that was not written loses its place to one that asks.
-    keep_writes: u64,
-    /// Bytes of short writes that are gathered before a group is consolidated.
-    short_bytes: u64,
-    /// What the AUs without an update block have of a small-write area together.
-    shared_bytes: u64,
-    /// Least write of an AU's beginning that begins writing it in order.
-    tail_bytes: u64,
-    /// AUs without an update block whose end is remembered.
-    tails: usize,
-}
 
 /// An AU with its update block. Offsets are within the AU.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -542,6 +509,7 @@ impl UpdateBlock {
 }
 
 mod consolidate;
+mod rules;
 mod verify;
 
 /// The bits of a range of groups.
@@ -556,59 +524,5 @@ impl Slot {
 
     fn is_chaotic(&self) -> bool {
         self.chaotic
-    }
-}
-
-impl Rules {
-    fn new(profile: &Profile) -> Rules {
-        let open = profile.open_aus_linear() as usize;
-        let percent = |of: u64, path| of * profile.figure(path) / 100;
-        let small_area_bytes = profile.figure("update_block.small_area_bytes");
-        let gather_bytes = profile.figure("update_block.gather_bytes");
-        Rules {
-            au_bytes: profile.au_bytes(),
-            page_bytes: profile.page_bytes(),
-            flash_bytes: profile.flash_bytes(),
-            open,
-            open_chaotic: (profile.open_aus_random() as usize).min(open),
-            program: Program::new(profile, profile.page_bytes()),
-            copy_rate: profile.figure("copy.rate_bytes_per_s"),
-            fold_rate: NonZeroU64::new(profile.figure("update_block.fold_rate_bytes_per_s")),
-            erase_ns: profile.nanos("copy.erase_us"),
-            small_bytes: profile.figure("update_block.small_bytes"),
-            small_area_bytes,
-            small_ns: profile.nanos("update_block.small_us"),
-            whole_ns: profile.nanos("update_block.whole_us"),
-            group_bytes: profile.figure("update_block.group_bytes"),
-            group_rate: profile.figure("update_block.group_rate_bytes_per_s"),
-            gather_bytes,
-            gap_bytes: profile.figure("update_block.gap_bytes"),
-            keep_writes: profile.figure("update_block.keep_writes"),
-            short_bytes: gather_bytes * profile.figure("update_block.short_pieces"),
-            shared_bytes: percent(small_area_bytes, "update_block.shared_percent"),
-            tail_bytes: percent(profile.au_bytes(), "update_block.tail_percent"),
-            tails: profile.figure("update_block.tails") as usize,
-        }
-    }
-
-    /// What a write to the small-write area takes beside programming: `small_us` for 4 KiB and
-    /// with the square of the size, which is what the logs show (WB1 1.6 and 5-6.7 ms for 4 and
-    /// 8 KiB, WB4 1.6 and 5-7, WB12 1.9 and 5-6, WB27 1.7 and 11).
-    fn small_write_ns(&self, bytes: u64) -> u64 {
-        const FOUR_KIB: u64 = 4096;
-        let pieces = bytes.div_ceil(FOUR_KIB);
-        self.small_ns * pieces * pieces
-    }
-
-    /// Bytes of the pages that `within..end` begins in a block that is filled up to `next`.
-    fn pages_behind(&self, next: u64, within: u64, end: u64) -> u64 {
-        let page = self.page_bytes;
-        let first = (within / page).max(next.div_ceil(page));
-        end.div_ceil(page).saturating_sub(first) * page
-    }
-
-    /// The groups that `within..end` touches.
-    fn groups(&self, within: u64, end: u64) -> std::ops::Range<u32> {
-        (within / self.group_bytes) as u32..end.div_ceil(self.group_bytes) as u32
     }
 }
