@@ -27,7 +27,7 @@ fn main() {
         let units = profile.capacity_bytes() / UNIT;
         let array = median(|| floor_per_second(units));
         let map = median(|| hash_map_per_second(units));
-        let mut card = snapshots(name, &profile);
+        let mut card = used(name, &profile);
         // Warm: every spare block taken, collections steady.
         run(&mut card, units, WRITES / 4);
         let rate = median(|| {
@@ -84,23 +84,14 @@ fn hash_map_per_second(units: u64) -> f64 {
     rate
 }
 
-/// Makes a used card and shows what making, keeping, restoring and cloning it take.
-fn snapshots(name: &str, profile: &Profile) -> Card {
+/// Makes a used card and shows what making and cloning it take.
+fn used(name: &str, profile: &Profile) -> Card {
     let began = Instant::now();
     let card = Card::used(profile, 1);
     let (made, began) = (began.elapsed(), Instant::now());
-    let bytes = card.to_bytes();
-    let (kept, began) = (began.elapsed(), Instant::now());
-    let restored = Card::from_bytes(profile, &bytes);
-    let (read, began) = (began.elapsed(), Instant::now());
     let clone = card.clone();
-    println!(
-        "{name}: used in {made:.0?}; {} MiB to bytes in {kept:.0?}, back in {read:.0?} ({}); \
-         clone in {:.0?}",
-        bytes.len() >> 20,
-        if restored.is_ok() { "same" } else { "refused" },
-        began.elapsed(),
-    );
+    let cloned = began.elapsed();
+    println!("{name}: used in {made:.0?}; clone in {cloned:.0?}");
     drop(clone);
     card
 }

@@ -22,7 +22,6 @@
 //! twice what 64 KiB takes, without the overhead that shows below (WB1, WB5, WB12, WB14, WB19).
 
 use crate::profile::Profile;
-use serde::{Deserialize, Serialize};
 use std::num::NonZeroU64;
 
 /// What the wires carry in each `bus.mode`, in bytes a second.
@@ -39,8 +38,7 @@ const MODE_RATES: [u64; 7] = [
 /// Time to move `bytes` at `rate` bytes a second, in nanoseconds, rounded up.
 #[inline]
 pub(crate) fn span_ns(bytes: u64, rate: u64) -> u64 {
-    // 16 GB is the largest product that fits; longer requests are split by the caller's
-    // capacity bound, so widen only for them.
+    // Up to 18 GB the product fits; only longer spans are widened.
     match bytes.checked_mul(1_000_000_000) {
         Some(scaled) => scaled.div_ceil(rate),
         None => (u128::from(bytes) * 1_000_000_000).div_ceil(u128::from(rate)) as u64,
@@ -49,7 +47,7 @@ pub(crate) fn span_ns(bytes: u64, rate: u64) -> u64 {
 
 /// A divisor; by a power of two it is a shift, which most are and which is several times
 /// faster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Divisor {
     value: u64,
     /// Shift, or 64 if it is no power of two.
@@ -84,7 +82,7 @@ impl Divisor {
 }
 
 /// Times of the bus and of reading, in nanoseconds and bytes a second.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Bus {
     pub command_ns: u64,
     rate: u64,

@@ -10,10 +10,9 @@
 //! Mapping moves at once; what a power cut loses is not modelled yet.
 
 use crate::profile::Profile;
-use serde::{Deserialize, Serialize};
 
 /// Times and size, from the profile.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct CacheRules {
     bytes: u64,
     flush_ns: u64,
@@ -38,7 +37,7 @@ impl CacheRules {
 }
 
 /// The volatile cache: bytes in it and the time that programming them will take.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Cache {
     dirty_bytes: u64,
     debt_ns: u64,

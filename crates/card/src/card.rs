@@ -15,40 +15,43 @@ use crate::profile::Profile;
 use crate::request::{CardStatus, Completion, Op, Request};
 use crate::slc::{Slc, SlcRules};
 use crate::stats::Stats;
-use serde::{Deserialize, Serialize};
 use whichfs_units::{MIB, Nanos, Rng, SECTOR};
 
 /// A modelled card's timing and mapping state; the bytes are in [`crate::Contents`].
-/// A clone is a snapshot: it shares the mapping until one side writes.
-#[derive(Clone, Debug)]
+/// A clone is a snapshot: it shares the mapping until one side writes. Equal cards have the
+/// same figures and answer the same from now on.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Card {
     rules: Rules,
     bus: Bus,
-    pub(crate) state: State,
+    state: State,
     stats: Stats,
 }
 
-/// What a snapshot keeps.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct State {
-    pub ftl: Ftl,
+/// What requests and rests change.
+#[derive(Clone, Debug, PartialEq)]
+struct State {
+    ftl: Ftl,
     cache: Cache,
     slc: Slc,
     busy_until: u64,
     /// Where the last write command ended, and how long it was: a write there follows it.
     last_end: u64,
     last_bytes: u64,
+    /// The reader keeps the transfer of the last write open: nothing came between, and no rest.
+    transfer_open: bool,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 struct Rules {
-    fingerprint: u64,
     capacity_bytes: u64,
     discard: bool,
     discard_overhead_ns: u64,
     au: Divisor,
     /// Longest contiguous write that is joined with the one before; zero if none is.
     join_bytes: u64,
+    /// Longest rest before such a write.
+    join_ns: u64,
     cache: CacheRules,
     slc: Option<SlcRules>,
 }
@@ -63,6 +66,7 @@ impl Card {
             busy_until: 0,
             last_end: u64::MAX,
             last_bytes: 0,
+            transfer_open: false,
         };
         Card::assemble(profile, state)
     }
@@ -152,9 +156,8 @@ impl Card {
         self.state.ftl.verify()
     }
 
-    pub(crate) fn assemble(profile: &Profile, state: State) -> Card {
+    fn assemble(profile: &Profile, state: State) -> Card {
         let rules = Rules {
-            fingerprint: profile.fingerprint(),
             capacity_bytes: profile.capacity_bytes(),
             discard: profile.discard_supported(),
             discard_overhead_ns: profile.nanos("discard.overhead_us"),
@@ -164,6 +167,7 @@ impl Card {
                 0 => u64::MAX,
                 stated => stated,
             },
+            join_ns: profile.nanos("write.coalesce_us"),
             cache: CacheRules::new(profile),
             slc: (profile.figure("slc.bytes") > 0).then(|| SlcRules::new(profile)),
         };
@@ -173,10 +177,6 @@ impl Card {
             state,
             stats: Stats::default(),
         }
-    }
-
-    pub(crate) fn fingerprint(&self) -> u64 {
-        self.rules.fingerprint
     }
 
     fn judge(&self, request: &Request) -> CardStatus {
@@ -204,6 +204,7 @@ impl Card {
             bytes,
             fua,
         } = *request;
+        self.state.transfer_open &= op == Op::Write;
         match op {
             Op::Read => {
                 self.stats.reads += 1;
@@ -243,10 +244,13 @@ impl Card {
         let au = |at: u64| rules.au.of(at);
         let order = Order {
             follows,
-            joined: follows && bytes.max(state.last_bytes) <= rules.join_bytes,
+            joined: follows
+                && state.transfer_open
+                && bytes.max(state.last_bytes) <= rules.join_bytes,
             same_au: follows || au(offset) == au(state.last_end.wrapping_sub(1)),
         };
         (state.last_end, state.last_bytes) = (offset + bytes, bytes);
+        state.transfer_open = true;
         let mut program = state.ftl.write(offset, bytes, order, &mut self.stats);
         if let Some(slc) = &rules.slc {
             program = state.slc.write(slc, bytes, program, &mut self.stats);
@@ -261,6 +265,7 @@ impl Card {
         if ns == 0 {
             return;
         }
+        self.state.transfer_open &= ns <= self.rules.join_ns;
         self.state.ftl.idle(ns, &mut self.stats);
         self.state.cache.idle(ns);
         if let Some(slc) = &self.rules.slc {

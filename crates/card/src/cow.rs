@@ -5,7 +5,6 @@
 //! array uses is a plain box; cloning turns the boxes into shared ones, once. The mutex is
 //! taken by `clone` and by readers of the whole; the hot path has `&mut self` and no lock.
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Entries of a chunk: 64 KiB of `u32`.
@@ -184,6 +183,13 @@ impl Clone for CowArray {
     }
 }
 
+/// Equal entries, whoever shares them.
+impl PartialEq for CowArray {
+    fn eq(&self, other: &CowArray) -> bool {
+        self.to_vec() == other.to_vec()
+    }
+}
+
 fn share(chunk: &mut Chunk) -> Chunk {
     let shared = match std::mem::replace(chunk, Chunk::Empty) {
         Chunk::Empty => return Chunk::Empty,
@@ -192,90 +198,6 @@ fn share(chunk: &mut Chunk) -> Chunk {
     };
     *chunk = Chunk::Shared(Arc::clone(&shared));
     Chunk::Shared(shared)
-}
-
-/// On the wire: length, fill value, and for each chunk nothing or its bytes.
-#[derive(Serialize, Deserialize)]
-struct Wire {
-    len: usize,
-    fill: u32,
-    chunks: Vec<Option<Blob>>,
-}
-
-/// Bytes that serialise as one run, not one by one.
-struct Blob(Vec<u8>);
-
-impl Serialize for Blob {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_bytes(&self.0)
-    }
-}
-
-impl<'de> Deserialize<'de> for Blob {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Blob, D::Error> {
-        struct Visitor;
-        impl serde::de::Visitor<'_> for Visitor {
-            type Value = Blob;
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("the bytes of a chunk")
-            }
-            fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Blob, E> {
-                Ok(Blob(bytes.to_vec()))
-            }
-        }
-        deserializer.deserialize_bytes(Visitor)
-    }
-}
-
-impl Serialize for CowArray {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let bytes = |chunk: &Chunk| {
-            let entries = chunk.entries()?;
-            Some(Blob(
-                entries
-                    .iter()
-                    .flat_map(|entry| entry.to_le_bytes())
-                    .collect(),
-            ))
-        };
-        let chunks = self.lock().iter().map(bytes).collect();
-        Wire {
-            len: self.len,
-            fill: self.fill,
-            chunks,
-        }
-        .serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for CowArray {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<CowArray, D::Error> {
-        let wire = Wire::deserialize(deserializer)?;
-        let fits = wire.chunks.len() == wire.len.div_ceil(CHUNK)
-            && wire
-                .chunks
-                .iter()
-                .flatten()
-                .all(|blob| blob.0.len() == CHUNK * 4);
-        if !fits {
-            return Err(serde::de::Error::custom("chunks do not fit the length"));
-        }
-        let chunk = |blob: Option<Blob>| match blob {
-            None => Chunk::Empty,
-            Some(blob) => Chunk::Owned(
-                blob.0
-                    .chunks_exact(4)
-                    .map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
-                    .collect(),
-            ),
-        };
-        let chunks = wire.chunks.into_iter().map(chunk).collect();
-        Ok(CowArray {
-            len: wire.len,
-            fill: wire.fill,
-            chunks: Mutex::new(chunks),
-        })
-    }
 }
 
 #[cfg(test)]

@@ -7,9 +7,9 @@ use crate::profile::Family;
 /// What kind of a quantity a figure is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Geometry, counts, switches: never varied by a draw.
+    /// Geometry, cycles, switches: never varied by a draw.
     Fixed,
-    /// A time or a rate: varied within its uncertainty.
+    /// A time, a rate or a threshold: varied within its uncertainty.
     Varied,
 }
 
@@ -28,6 +28,8 @@ pub(crate) struct Spec {
     pub kind: Kind,
     /// The family that has it; `None` for all.
     pub family: Option<Family>,
+    /// Where the default is from and how far it may be off, in percent.
+    pub assumed: Option<(&'static str, u64)>,
 }
 
 impl Spec {
@@ -52,6 +54,7 @@ const fn fixed(path: &'static str, min: u64, max: u64, default: Option<u64>) -> 
         default,
         kind: Kind::Fixed,
         family: None,
+        assumed: None,
     }
 }
 
@@ -63,6 +66,15 @@ const fn varied(path: &'static str, min: u64, max: u64, default: Option<u64>) ->
         default,
         kind: Kind::Varied,
         family: None,
+        assumed: None,
+    }
+}
+
+/// A figure whose default has a source and an uncertainty of its own.
+const fn assumed(spec: Spec, source: &'static str, percent: u64) -> Spec {
+    Spec {
+        assumed: Some((source, percent)),
+        ..spec
     }
 }
 
@@ -89,10 +101,21 @@ const fn page_map(spec: Spec) -> Spec {
 
 /// Slowest and fastest rate that is no typing error, in bytes a second: 10 kB/s to 4 GB/s.
 const RATE: (u64, u64) = (10_000, 4_000_000_000);
+/// Source of what the published logs of flashbench were fitted with.
+const LOGS: &str = "assumed: fits the logs of flashbench";
+/// Source of what no log tells.
+const UNKNOWN: &str = "assumed: no measurement";
 /// Longest time of one step, in microseconds: 10 s.
 const LONG_US: u64 = 10_000_000;
-/// Largest card: 128 GiB, and a little for makers who count otherwise.
-const CAPACITY_MAX: u64 = 140_000_000_000;
+/// Largest card: the end of SDXC, 2 TiB, and a little for makers who count otherwise.
+const CAPACITY_MAX: u64 = 2_200_000_000_000;
+/// Most AUs: 2 TiB in AUs of 2 MiB. Their mapping is kept in memory, a few words each.
+pub(crate) const AUS_MAX: u64 = 1 << 20;
+/// Most units of a page map with its spare blocks: 256 GB in units of 4 KiB. A used card takes
+/// two words of memory for each.
+pub(crate) const UNITS_MAX: u64 = 1 << 27;
+/// Spare blocks that collecting in the background cannot free: those that are open.
+pub(crate) const OPEN_BLOCKS: u64 = 4;
 
 /// All figures, ordered as they are documented in `cards/README.md`.
 pub(crate) const SPECS: &[Spec] = &[
@@ -121,6 +144,11 @@ pub(crate) const SPECS: &[Spec] = &[
     varied("write.rate_bytes_per_s", RATE.0, RATE.1, None),
     fixed("write.coalesce", 0, 1, Some(0)),
     fixed("write.coalesce_bytes", 0, 64 << 20, Some(0)),
+    assumed(
+        varied("write.coalesce_us", 0, LONG_US, Some(10_000)),
+        UNKNOWN,
+        200,
+    ),
     fixed("write.program_bytes", 0, 4 << 20, Some(0)),
     varied("write.partial_us", 0, LONG_US, Some(0)),
     varied("write.partial_full_us", 0, LONG_US, Some(0)),
@@ -147,9 +175,9 @@ pub(crate) const SPECS: &[Spec] = &[
         RATE.1,
         Some(10_000_000),
     ),
-    varied("wear.pe_cycles_low", 1, 1_000_000, Some(500)),
-    varied("wear.pe_cycles_typical", 1, 1_000_000, Some(3_000)),
-    varied("wear.pe_cycles_high", 1, 1_000_000, Some(10_000)),
+    fixed("wear.pe_cycles_low", 1, 1_000_000, Some(500)),
+    fixed("wear.pe_cycles_typical", 1, 1_000_000, Some(3_000)),
+    fixed("wear.pe_cycles_high", 1, 1_000_000, Some(10_000)),
     fixed("fat.aus", 0, 64, Some(0)),
     fixed("fat.first_au", 0, 63, Some(0)),
     varied("fat.overhead_us", 0, LONG_US, Some(0)),
@@ -171,7 +199,22 @@ pub(crate) const SPECS: &[Spec] = &[
     page_map(varied("page_map.modify_us", 0, LONG_US, None)),
     page_map(fixed("page_map.streams", 0, 1024, Some(0))),
     page_map(fixed("page_map.background_aus", 0, 100_000, Some(0))),
-    update_block(fixed("update_block.small_bytes", 512, 1 << 20, Some(8192))),
+    page_map(assumed(
+        varied("page_map.keep_writes", 8, 65_536, Some(64)),
+        LOGS,
+        200,
+    )),
+    page_map(assumed(
+        varied("page_map.rest_us", 0, LONG_US, Some(200_000)),
+        LOGS,
+        200,
+    )),
+    page_map(assumed(
+        varied("page_map.worth_percent", 0, 90, Some(6)),
+        UNKNOWN,
+        100,
+    )),
+    update_block(fixed("update_block.small_bytes", 512, 16 << 10, Some(8192))),
     update_block(fixed(
         "update_block.small_area_bytes",
         4096,
@@ -205,6 +248,31 @@ pub(crate) const SPECS: &[Spec] = &[
         Some(64 << 10),
     )),
     update_block(fixed("update_block.gap_bytes", 0, 64 << 20, Some(0))),
+    update_block(assumed(
+        varied("update_block.keep_writes", 8, 65_536, Some(64)),
+        LOGS,
+        200,
+    )),
+    update_block(assumed(
+        varied("update_block.short_pieces", 1, 64, Some(3)),
+        LOGS,
+        30,
+    )),
+    update_block(assumed(
+        varied("update_block.shared_percent", 1, 100, Some(25)),
+        LOGS,
+        30,
+    )),
+    update_block(assumed(
+        varied("update_block.tail_percent", 1, 100, Some(50)),
+        LOGS,
+        30,
+    )),
+    update_block(assumed(
+        fixed("update_block.tails", 1, 256, Some(16)),
+        UNKNOWN,
+        0,
+    )),
 ];
 
 /// Index of `path` in [`SPECS`].
@@ -220,6 +288,7 @@ mod tests {
     fn every_figure_has_a_section_a_range_and_a_legal_default() {
         for (at, spec) in SPECS.iter().enumerate() {
             assert!(spec.names().0.len() > 1);
+            assert!(spec.assumed.is_none() || spec.default.is_some());
             assert!(spec.min < spec.max, "{}", spec.path);
             assert!(
                 spec.default

@@ -3,9 +3,11 @@
 //! A family answers what a write, a discard or an idle spell costs and moves its mapping;
 //! bus, read timing, volatile cache and counters of the host's side are not its business.
 //! To add a family: its file, a variant here, its name in `profile::Family`, its figures in
-//! `figures::SPECS`.
+//! `figures::SPECS`, how they fit together in `profile/shape.rs`, and what of them goes with
+//! the size in `profile/capacity.rs`.
 
 mod fat;
+mod live;
 mod log_block;
 mod page_map;
 mod pool;
@@ -15,7 +17,6 @@ mod update_block;
 
 use crate::profile::{Family, Profile};
 use crate::stats::Stats;
-use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 use fat::Fat;
@@ -24,13 +25,13 @@ pub(crate) use page_map::PageMap;
 pub(crate) use program::Order;
 pub(crate) use update_block::{GROUPS_MAX, UpdateBlock};
 
-/// An invariant of the mapping that does not hold: a bug of the model, or a corrupt snapshot.
+/// An invariant of the mapping that does not hold: a bug of the model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the card's map is inconsistent: {0}")]
 pub struct Violation(pub String);
 
 /// The translation layer of a card: a family's mapping, and a FAT region where it has one.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Ftl {
     fat: Option<Fat>,
     map: Mapping,
@@ -40,7 +41,7 @@ pub(crate) struct Ftl {
 }
 
 /// What a discard costs, in nanoseconds and bytes.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 struct DiscardRules {
     au_bytes: u64,
     granularity_bytes: u64,
@@ -49,7 +50,7 @@ struct DiscardRules {
 }
 
 /// The mapping of a family.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 enum Mapping {
     LogBlock(LogBlock),
     UpdateBlock(UpdateBlock),

@@ -17,11 +17,12 @@ mod contents;
 mod cow;
 mod figures;
 mod ftl;
+#[cfg(test)]
+mod legal;
 mod log;
 mod profile;
 mod request;
 mod slc;
-mod snapshot;
 mod stats;
 mod wear;
 
@@ -32,6 +33,5 @@ pub use ftl::Violation;
 pub use log::Logged;
 pub use profile::{CapacityError, Family, Figure, Interface, Profile, ProfileError};
 pub use request::{CardStatus, Completion, Op, Request};
-pub use snapshot::SnapshotError;
 pub use stats::Stats;
 pub use wear::{Life, Wear, projected_life};

@@ -68,7 +68,8 @@ pub struct Figure {
     pub path: &'static str,
     /// Value in the key's unit.
     pub value: u64,
-    /// Where it is from; `None` for a default that the file does not state.
+    /// Where it is from; `None` for a default that the file does not state and that means
+    /// "nothing of the kind".
     pub source: Option<String>,
     /// How far the truth may be off, in percent, as a factor up or down; zero for geometry.
     pub uncertainty_percent: u64,
@@ -210,15 +211,6 @@ impl Profile {
             let _ = writeln!(text, "{}={}", figure.path, figure.value);
         }
         text
-    }
-
-    /// Stable hash of [`Profile::canonical`] (FNV-1a): binds a snapshot to its profile.
-    pub(crate) fn fingerprint(&self) -> u64 {
-        self.canonical()
-            .bytes()
-            .fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-                (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-            })
     }
 
     /// Value of a figure that every card of this family has.

@@ -10,10 +10,9 @@
 use crate::bus::span_ns;
 use crate::profile::Profile;
 use crate::stats::Stats;
-use serde::{Deserialize, Serialize};
 
 /// Size and times, from the profile.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SlcRules {
     bytes: u64,
     overhead_ns: u64,
@@ -33,7 +32,7 @@ impl SlcRules {
 }
 
 /// What is in the cache.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Slc {
     used_bytes: u64,
 }

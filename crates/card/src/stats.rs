@@ -27,7 +27,9 @@ pub struct Stats {
     pub discard_bytes: u64,
     /// Time in which a request was in service.
     pub busy: Nanos,
-    /// Bytes programmed into flash: host data rounded up to program units, and copies.
+    /// Bytes programmed into flash: host data, what is left empty of pages and units that they
+    /// cover in part, and copies. Beside what goes through a pSLC cache, no block takes more
+    /// than its size between two erases.
     pub programmed_bytes: u64,
     /// Blocks (AUs) erased.
     pub erases: u64,

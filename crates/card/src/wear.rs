@@ -6,13 +6,12 @@
 //! one model differ tenfold (2518, 219, 728; 1905, 1583, 395 [BH]). Where a profile says
 //! nothing: 500, 3000 and 10 000.
 //!
-//! **Life.** A card fails when its most worn block does. A day erases
-//! `host bytes × write amplification / bytes of a block` blocks, spread as the trial's erases
-//! were: the worst block gets `spread` times the mean. So
-//! `days = cycles × bytes of all blocks / (host bytes × amplification × spread)`. The answer is
-//! a range over the cycles, never one number: retention, temperature and the controller's own
-//! faults are not in it. The spread of a short trial overstates the spread of a life; the
-//! spread is therefore bounded below by one and its evidence ([`Wear::erases`]) is shown.
+//! **Life.** A card fails when its most worn block does. In a trial, the host wrote some bytes
+//! and that block was erased `most` times; a day does the same for each byte. So
+//! `days = cycles × bytes of the trial / (bytes a day × most)`. The answer is a range over the
+//! cycles, never one number: retention, temperature and the controller's own faults are not in
+//! it. A short trial overstates how uneven the erases of a life are; its evidence
+//! ([`Wear::erases`], [`Wear::spread`]) is shown.
 
 use crate::profile::Profile;
 use serde::Serialize;
@@ -86,23 +85,21 @@ pub struct Life {
     pub high_years: f64,
 }
 
-/// How long a card of `profile` lives if the host writes `host_bytes_a_day`, the card programs
-/// `write_amplification` bytes for each, and the erases are spread as in `wear`. `None` if
-/// nothing is written or the amplification is no positive number: then wear does not end it.
+/// How long a card of `profile` lives if the host writes `host_bytes_a_day` as it wrote the
+/// `host_bytes` that caused `wear`. `None` if nothing is written or nothing was erased: then
+/// wear does not end it.
 pub fn projected_life(
     profile: &Profile,
     host_bytes_a_day: u64,
-    write_amplification: f64,
+    host_bytes: u64,
     wear: &Wear,
 ) -> Option<Life> {
     const DAYS_A_YEAR: f64 = 365.25;
-    let positive = write_amplification.is_finite() && write_amplification > 0.0;
-    if host_bytes_a_day == 0 || !positive {
+    if host_bytes_a_day == 0 || host_bytes == 0 || wear.most == 0 {
         return None;
     }
-    let flash_bytes = wear.blocks as f64 * profile.au_bytes() as f64;
-    let worst_a_day = host_bytes_a_day as f64 * write_amplification * wear.spread();
-    let years = |cycles: u64| cycles as f64 * flash_bytes / worst_a_day / DAYS_A_YEAR;
+    let worst_a_day = host_bytes_a_day as f64 * f64::from(wear.most) / host_bytes as f64;
+    let years = |cycles: u64| cycles as f64 / worst_a_day / DAYS_A_YEAR;
     let [low, typical, high] = profile.pe_cycles();
     Some(Life {
         low_years: years(low),
@@ -138,20 +135,21 @@ mod tests {
     }
 
     #[test]
-    fn life_is_a_range_that_shrinks_with_load_amplification_and_spread() {
+    fn life_is_a_range_that_shrinks_with_load_and_with_erases_of_the_worst_block() {
         let (name, toml) = crate::builtin()[0];
         let profile = Profile::parse(name, toml).unwrap();
         let even = Wear::of(&vec![10; 8192]);
-        let life = projected_life(&profile, 32 << 30, 2.0, &even).unwrap();
-        // 8192 blocks of 4 MiB are 32 GiB: two cycles a day.
+        // Ten erases for five days' bytes: two cycles a day.
+        let life = projected_life(&profile, 32 << 30, 160 << 30, &even).unwrap();
         assert!((life.typical_years - 3000.0 / 2.0 / 365.25).abs() < 1e-9);
         assert!((life.low_years - 500.0 / 2.0 / 365.25).abs() < 1e-9);
         assert!((life.high_years - 10_000.0 / 2.0 / 365.25).abs() < 1e-9);
         let mut hot = vec![10; 8192];
         hot[7] = 100;
-        let worse = projected_life(&profile, 32 << 30, 2.0, &Wear::of(&hot)).unwrap();
+        let worse = projected_life(&profile, 32 << 30, 160 << 30, &Wear::of(&hot)).unwrap();
         assert!(worse.typical_years < life.typical_years / 9.0);
-        assert_eq!(projected_life(&profile, 0, 2.0, &even), None);
-        assert_eq!(projected_life(&profile, 1, f64::NAN, &even), None);
+        assert_eq!(projected_life(&profile, 0, 1, &even), None);
+        assert_eq!(projected_life(&profile, 1, 0, &even), None);
+        assert_eq!(projected_life(&profile, 1, 1, &Wear::of(&[0, 0])), None);
     }
 }

@@ -359,3 +359,29 @@ fn a_stream_pays_for_each_au_where_complete_ones_are_folded() {
         );
     }
 }
+
+#[test]
+fn writes_are_joined_only_while_the_transfer_stays_open() {
+    let profile = shipped("a1-32gb");
+    assert_eq!(common::figure(&profile, "write.coalesce"), 1);
+    let pause_ns = common::figure(&profile, "write.coalesce_us") * 1000;
+    let second = |between: fn(&mut Card), rest_ns: u64| {
+        let mut card = Card::fresh(&profile);
+        serve(&mut card, Request::write(0, 4096));
+        between(&mut card);
+        let now = card.busy_until() + Nanos(rest_ns);
+        let completion = card.submit(now, &Request::write(4096, 4096));
+        completion.at - now
+    };
+    let joined = second(|_| {}, 0);
+    assert_eq!(second(|_| {}, pause_ns), joined);
+    let apart = second(|_| {}, pause_ns + 1);
+    assert!(apart.0 > 2 * joined.0, "{apart:?}, {joined:?}");
+    let read = |card: &mut Card| {
+        serve(card, Request::read(1 << 20, 4096));
+    };
+    let flush = |card: &mut Card| {
+        serve(card, Request::flush());
+    };
+    assert_eq!([second(read, 0), second(flush, 0)], [apart; 2]);
+}

@@ -217,8 +217,8 @@ fn finding_2_3_5_one_au_too_many_costs_an_au_copy_whatever_the_size_of_the_reque
 #[test]
 fn finding_2_3_6_the_slow_path_and_the_copy_rate_tell_the_size_of_an_au() {
     for au_kib in [1536, 3072, 4096, 6144, 12_288] {
-        let text = format!("{}\n[x]", wb21_text(au_kib));
-        let profile = Profile::parse("au.toml", text.trim_end_matches("[x]")).unwrap();
+        let profile = Profile::parse("au.toml", &wb5_text(au_kib)).unwrap();
+        assert_eq!(profile.au_bytes(), au_kib * KIB);
         let mut card = Card::used(&profile, 1);
         let au = profile.au_bytes();
         // Four AUs in turns, each continued where it stands.
@@ -236,18 +236,25 @@ fn finding_2_3_6_the_slow_path_and_the_copy_rate_tell_the_size_of_an_au() {
     }
 }
 
-/// WB21 with AUs of another size.
-fn wb21_text(au_kib: u64) -> String {
+/// WB5 with AUs of another size and WB21's copy rate.
+fn wb5_text(au_kib: u64) -> String {
     let (_, text) = whichfs_card::builtin()
         .iter()
         .find(|(name, _)| *name == "class4-4gb")
         .unwrap();
     let au = format!("au_bytes = {{ value = {},", au_kib * KIB);
-    text.replace("au_bytes = { value = 4_194_304,", &au)
-        .replace(
+    let mut text = (*text).to_owned();
+    for (from, to) in [
+        ("au_bytes = { value = 4_194_304,", au.as_str()),
+        (
             "copy]\nrate_bytes_per_s = { value = 4_700_000",
             "copy]\nrate_bytes_per_s = { value = 8_700_000",
-        )
+        ),
+    ] {
+        assert_eq!(text.matches(from).count(), 1, "{from}");
+        text = text.replace(from, to);
+    }
+    text
 }
 
 #[test]
@@ -280,8 +287,9 @@ fn finding_2_3_8_4k_is_immune_where_16k_collapses() {
 }
 
 #[test]
-fn finding_2_3_9_reads_of_two_map_units_take_longer_than_of_one() {
-    // SanDisk Extreme: 8 KiB random reads at half the rate of 4 KiB ones: unit of 4 KiB.
+fn finding_2_3_9_reads_of_two_pages_take_longer_than_of_one() {
+    // SanDisk Extreme: 8 KiB random reads at half the rate of 4 KiB ones: what is read at once,
+    // the page of the model, has 4 KiB.
     let text = "[write]
         overhead_us = 700
         rate_bytes_per_s = 30000000
@@ -291,18 +299,17 @@ fn finding_2_3_9_reads_of_two_map_units_take_longer_than_of_one() {
         [page_map]
         unit_bytes = 4096
         modify_us = 300";
-    // A page that is read at once as small as the unit: what is modelled of it.
-    let toml = |profile: &str| {
-        profile.replace(
-            "page_bytes = { value = 16384",
-            "page_bytes = { value = 4096",
-        )
+    let large = card_text("page-map", 8, text);
+    let page = "page_bytes = { value = 16384";
+    assert_eq!(large.matches(page).count(), 1);
+    let ratio = |text: &str| {
+        let mut used = Card::used(&Profile::parse("test.toml", text).unwrap(), 1);
+        let mut reads = |bytes| random(&mut used, 0, GIB / 2, bytes, 500, false);
+        reads(8 * KIB) / reads(4 * KIB)
     };
-    let profile = Profile::parse("test.toml", &toml(&card_text("page-map", 8, text))).unwrap();
-    let mut used = Card::used(&profile, 1);
-    let one = random(&mut used, 0, GIB / 2, 4 * KIB, 500, false);
-    let two = random(&mut used, 0, GIB / 2, 8 * KIB, 500, false);
-    assert!(two < 0.75 * one, "{two} to {one} a second");
+    let small = large.replace(page, "page_bytes = { value = 4096");
+    let ratios = [ratio(&small), ratio(&large)];
+    assert!(ratios[0] < 0.65 && ratios[1] > 0.75, "{ratios:?}");
 }
 
 #[test]

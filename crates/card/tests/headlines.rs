@@ -127,9 +127,11 @@ fn emmc_is_like_em1_and_between_its_neighbours() {
         15.0,
     );
     let stream = sequential(&mut card, 256 * MIB, 512 * KIB, 1000, true);
-    assert!(
-        (6.0..98.0).contains(&stream),
-        "EL1 6 MB/s, EM1 98 MB/s: {stream}"
+    check(
+        "sequential write MB/s (chosen between EL1 6 and EM1 98)",
+        stream,
+        40.0,
+        15.0,
     );
 }
 

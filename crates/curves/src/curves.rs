@@ -26,3 +26,24 @@ pub struct Curves {
     #[serde(default)]
     pub fat: BTreeMap<u64, Vec<Vec<f64>>>,
 }
+
+impl Curves {
+    /// Whether there is no measurement in them.
+    pub fn is_empty(&self) -> bool {
+        let mut rates = self.linear.values().chain(self.random.values());
+        self.align.values().all(Vec::is_empty)
+            && rates.all(Rates::is_empty)
+            && self.fat.values().flatten().all(Vec::is_empty)
+    }
+
+    /// Drops entries without a measurement.
+    pub fn prune(&mut self) {
+        self.align.retain(|_, lines| !lines.is_empty());
+        self.linear.retain(|_, rates| !rates.is_empty());
+        self.random.retain(|_, rates| !rates.is_empty());
+        for runs in self.fat.values_mut() {
+            runs.retain(|rates| !rates.is_empty());
+        }
+        self.fat.retain(|_, runs| !runs.is_empty());
+    }
+}

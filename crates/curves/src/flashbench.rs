@@ -21,8 +21,9 @@ use crate::curves::{Align, Rates};
 use crate::device::{Device, DeviceError};
 use order::{in_order, shuffled};
 use std::collections::BTreeMap;
+use whichfs_units::SECTOR;
 
-pub use tests_of_card::{OPEN_AUS_MOST, curves_of, write_curves_of};
+pub use tests_of_card::{OPEN_AUS_MOST, OpenAuTests, curves_of, write_curves_of};
 
 /// Where `-O` begins, if no offset is given: behind the FAT.
 const OPEN_AU_START: u64 = 16 << 20;
@@ -47,11 +48,11 @@ pub struct Writing {
 }
 
 impl Writing {
-    /// Block sizes from the erase size down to the block size.
+    /// Block sizes from the erase size down to the block size, as far as they are whole sectors.
     fn sizes(&self) -> impl Iterator<Item = u64> + use<> {
         let least = self.block_bytes;
         std::iter::successors(Some(self.erase_bytes), |size| Some(size / 2))
-            .take_while(move |size| *size >= least && *size > 0)
+            .take_while(move |size| *size >= least && *size > 0 && size.is_multiple_of(SECTOR))
     }
 
     /// Order of the blocks of `bytes` in an AU.

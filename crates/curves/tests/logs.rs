@@ -164,7 +164,6 @@ fn a_run_is_chosen_by_name() {
     let choose = |name: &str| {
         let options = Options {
             run: Some(name.to_owned()),
-            ..Options::default()
         };
         read_with("card.log", CURVES, &options)
     };
@@ -182,7 +181,6 @@ fn a_log_of_two_cards_is_refused_unless_a_run_is_chosen() {
     assert_eq!(problem(&both), (Problem::MixedCards, Some(lines + 1)));
     let options = Options {
         run: Some("card#2".to_owned()),
-        ..Options::default()
     };
     let chosen = read_with("card.log", &both, &options).unwrap();
     assert_eq!(chosen.runs.len(), 1);
@@ -265,13 +263,60 @@ fn bad_logs_are_refused_with_the_line() {
     );
     let bare = "4MiB    3.95M/s \n2MiB    3.58M/s \n";
     assert_eq!(problem(bare), (Problem::NoContext, Some(1)));
-    let options = Options {
-        open_aus: Some(5),
-        random: true,
-        ..Options::default()
+    let told = format!("# flashbench -O --open-au-nr=5 --random /dev/sdb\n{bare}");
+    let told = reading("card.log", &told);
+    assert_eq!(told.runs[0].curves.random[&5].len(), 2);
+}
+
+#[test]
+fn results_of_other_programs_that_cannot_be_used_cost_no_curve() {
+    for bad in [
+        "41943040 bytes (42 MB) copied, 10.4858 s, 4.0 MB/s",
+        "$ dd if=$A of=$B\n41943040 bytes (42 MB) copied, 10.4858 s, 4.0 MB/s",
+        "$ dd if=/dev/zero of=x\n41943040 bytes (42 MB) copied, 10.4858 s, 4.0 kB/s",
+        " Timing buffered disk reads:  92 MB in\n",
+    ] {
+        let found = reading("card.log", format!("{bad}\n{SCRIPT}"));
+        assert_eq!(
+            found.runs[0].curves,
+            reading("card.log", SCRIPT).runs[0].curves
+        );
+        let remark = found
+            .skipped
+            .iter()
+            .find(|remark| remark.why.contains("unusable"));
+        assert!(remark.is_some(), "{bad}: {:?}", found.skipped);
+        assert_eq!(problem(bad).0, Problem::Empty, "{bad}");
+    }
+}
+
+#[test]
+fn a_dd_without_its_command_has_not_the_direction_of_the_last() {
+    let done = "41943040 bytes (42 MB) copied, 10.4858 s, 4.0 MB/s";
+    let log = format!(
+        "$ dd if=/dev/zero of=test bs=1M oflag=direct\n{done}\n\
+         $ sudo sh -c 'dd if=test of=/dev/null bs=4M'\n{done}\n\
+         $ ./read-it-again\n{done}\n"
+    );
+    let found = reading("card.log", &log);
+    let rates: Vec<_> = found.runs[0]
+        .rates
+        .iter()
+        .map(|r| (r.operation, r.direct))
+        .collect();
+    assert_eq!(rates, [(Operation::Write, true), (Operation::Read, false)]);
+    assert_eq!(found.skipped.last().unwrap().lines.0, 6);
+}
+
+#[test]
+fn a_log_of_more_runs_than_there_are_is_refused() {
+    let card = |n: usize| {
+        format!(
+            "cid: 744a60555344202010{n:06x}010000f6\nalign 4096 pre 1ms on 1ms post 1ms diff 0ns\n"
+        )
     };
-    let given = read_with("card.log", bare, &options).unwrap();
-    assert_eq!(given.runs[0].curves.random[&5].len(), 2);
+    let log: String = (0..1002).map(card).collect();
+    assert_eq!(problem(&log).0, Problem::TooLarge);
 }
 
 #[test]
@@ -287,6 +332,11 @@ fn foreign_and_empty_files_are_told_apart() {
     );
     assert_eq!(problem("{}").0, Problem::Empty);
     assert_eq!(problem("{\"a\": {\"b\": 1}}").0, Problem::Empty);
+    assert_eq!(problem("{\"a\": {\"lin\": {\"1\": {}}}}").0, Problem::Empty);
+    assert_eq!(
+        problem("{\"a\": {\"fat\": {\"4096\": []}}}").0,
+        Problem::Empty
+    );
     let elf: Vec<u8> = (0..=255).cycle().take(5000).collect();
     assert_eq!(read("elf", &elf).unwrap_err().problem, Problem::Foreign);
 }

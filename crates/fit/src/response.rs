@@ -8,7 +8,7 @@ use crate::points::{Order, Point, time_at};
 use crate::shape::{Free, Shape, TRIAL_CAPACITY, Unit};
 use crate::solve::Row;
 use whichfs_curves::Curves;
-use whichfs_curves::flashbench::{OPEN_AUS_MOST, write_curves_of};
+use whichfs_curves::flashbench::{OPEN_AUS_MOST, OpenAuTests, write_curves_of};
 
 /// Rows for the `points`; `None` where the shape is no card.
 pub(crate) fn rows(
@@ -103,7 +103,11 @@ fn run(shape: &Shape, free: &[Free], theta: &[f64], points: &[Point], seed: u64)
         let most = of_order.map(|point| point.place.aus).max();
         most.unwrap_or(0).min(OPEN_AUS_MOST)
     });
-    write_curves_of(&profile, seed, most).ok()
+    let tests = OpenAuTests {
+        most,
+        ..OpenAuTests::PUBLISHED
+    };
+    write_curves_of(&profile, seed, &tests).ok()
 }
 
 fn times(curves: &Curves, points: &[Point]) -> Vec<f64> {

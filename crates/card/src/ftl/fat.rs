@@ -11,31 +11,30 @@
 //! bytes at that rate and `fat.sub_page_us` (WB21 there: 1 KiB 3.4 ms, 4 KiB 3.9, 8 KiB 4.8,
 //! 16 KiB 5.1, 32 KiB 8.4 ms). The region has its own blocks, erased in turn.
 
+use super::pool::Fill;
 use super::{Order, Violation};
 use crate::bus::span_ns;
 use crate::profile::Profile;
 use crate::stats::Stats;
-use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// Parameters, from the profile.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 struct Rules {
     start: u64,
     end: u64,
-    au_bytes: u64,
     page_bytes: u64,
+    au_bytes: u64,
     overhead_ns: u64,
     rate: u64,
     sub_page_ns: u64,
 }
 
 /// State of the region.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Fat {
     rules: Rules,
-    /// Bytes programmed since a block was last erased.
-    fill: u64,
+    fill: Fill,
     /// The block to be erased next.
     next: u32,
     erases: Vec<u32>,
@@ -58,8 +57,8 @@ impl Fat {
             sub_page_ns: profile.nanos("fat.sub_page_us"),
         };
         Some(Fat {
+            fill: Fill::new(rules.au_bytes),
             rules,
-            fill: 0,
             next: 0,
             erases: vec![0; profile.fat_aus() as usize],
         })
@@ -75,13 +74,9 @@ impl Fat {
         let page = self.rules.page_bytes;
         let touched = (offset + bytes).div_ceil(page) - offset / page;
         let whole = ((offset + bytes) / page).saturating_sub(offset.div_ceil(page));
-        stats.programmed_bytes += touched * page;
-        self.fill += touched * page;
-        while self.fill >= self.rules.au_bytes {
-            self.fill -= self.rules.au_bytes;
+        for _ in 0..self.fill.program(touched * page, stats) {
             self.erases[self.next as usize] += 1;
             self.next = (self.next + 1) % self.erases.len() as u32;
-            stats.erases += 1;
         }
         let transfer = span_ns(bytes, self.rules.rate);
         if order.joined {
@@ -107,9 +102,9 @@ impl Fat {
         if start >= end || blocks * au_bytes < end - start {
             return Err(Violation(format!("a FAT region of {blocks} blocks")));
         }
-        if u64::from(self.next) >= blocks || self.fill >= au_bytes {
-            let (next, fill) = (self.next, self.fill);
-            return Err(Violation(format!("FAT block {next} with {fill} bytes")));
+        if u64::from(self.next) >= blocks || !self.fill.fits() {
+            let (next, fill) = (self.next, &self.fill);
+            return Err(Violation(format!("FAT block {next} with {fill:?}")));
         }
         Ok(())
     }
@@ -142,7 +137,7 @@ mod tests {
     fn the_checker_finds_planted_faults() {
         let plants: [fn(&mut Fat); 3] = [
             |fat| fat.next = 2,
-            |fat| fat.fill = fat.rules.au_bytes,
+            |fat| fat.fill.overfill(),
             |fat| fat.erases.truncate(1),
         ];
         for plant in plants {

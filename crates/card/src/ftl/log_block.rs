@@ -36,13 +36,12 @@
 mod tests;
 
 use super::Violation;
-use super::pool::Pool;
+use super::pool::{Fill, Pool};
 use super::program::{Order, Program};
 use crate::bus::span_ns;
 use crate::cow::CowArray;
 use crate::profile::Profile;
 use crate::stats::Stats;
-use serde::{Deserialize, Serialize};
 
 /// Most log blocks that one AU may use.
 pub(crate) const MAX_LOGS: usize = 4;
@@ -50,7 +49,7 @@ pub(crate) const MAX_LOGS: usize = 4;
 const NONE: u32 = u32::MAX;
 
 /// Parameters, from the profile.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 struct Rules {
     au_bytes: u64,
     page_bytes: u64,
@@ -65,7 +64,7 @@ struct Rules {
     gap_bytes: u64,
     idle_close_ns: u64,
     log_pages: u32,
-    /// Free blocks that opening and merging may take.
+    /// Free blocks that opening, filling and merging may take.
     reserve: usize,
     small_write_bytes: u64,
     small_write_ns: u64,
@@ -73,7 +72,7 @@ struct Rules {
 }
 
 /// An open AU. Offsets are within the AU.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct Slot {
     au: u32,
     /// Physical log blocks, [`NONE`] beyond those in use; a log in order has one.
@@ -83,7 +82,7 @@ struct Slot {
     next: u32,
     /// One past the highest byte written while open.
     high: u32,
-    /// Pages programmed in the log blocks.
+    /// Pages programmed in the log blocks; in order, small writes share them.
     used_pages: u32,
     chaotic: bool,
     /// In order once more, in a log of its own behind a chaotic one.
@@ -93,7 +92,7 @@ struct Slot {
 }
 
 /// State of the family.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct LogBlock {
     rules: Rules,
     /// Logical AU → physical block, or [`NONE`].
@@ -104,8 +103,8 @@ pub(crate) struct LogBlock {
     chaotic: usize,
     clock: u64,
     pool: Pool,
-    /// Bytes programmed into the small-write area since its last erase.
-    small_fill: u64,
+    /// Of the small-write area.
+    small_fill: Fill,
     small_block: u32,
 }
 
@@ -120,6 +119,7 @@ impl LogBlock {
         let filled = CowArray::new(rules.aus as usize, 0);
         let slots = Vec::with_capacity(rules.open_linear + 1);
         LogBlock {
+            small_fill: Fill::new(rules.au_bytes),
             rules,
             map,
             filled,
@@ -127,7 +127,6 @@ impl LogBlock {
             chaotic: 0,
             clock: 0,
             pool,
-            small_fill: 0,
             small_block,
         }
     }
@@ -152,13 +151,8 @@ impl LogBlock {
     /// A write into the small-write area: no slot is touched.
     fn write_small(&mut self, bytes: u64, stats: &mut Stats) -> u64 {
         let programmed = bytes.next_multiple_of(self.rules.page_bytes);
-        stats.programmed_bytes += programmed;
-        self.small_fill += programmed;
-        if self.small_fill >= self.rules.au_bytes {
-            self.small_fill -= self.rules.au_bytes;
-            self.pool.wear(self.small_block);
-            stats.erases += 1;
-        }
+        let erased = self.small_fill.program(programmed, stats);
+        self.pool.wear(self.small_block, erased);
         self.rules.small_write_ns
     }
 
@@ -242,10 +236,7 @@ impl LogBlock {
             return 0;
         }
         if within > slot.next && u64::from(within - slot.next) <= self.rules.gap_bytes {
-            let gap = u64::from(within - slot.next);
-            self.slots[at].next = within;
-            stats.programmed_bytes += gap;
-            return span_ns(gap, self.rules.copy_rate);
+            return span_ns(u64::from(within - slot.next), self.rules.copy_rate);
         }
         self.slots[at].chaotic = true;
         self.chaotic += 1;
@@ -260,7 +251,9 @@ impl LogBlock {
     /// needed (WB6, WB11, WB21: 4 MiB after random writes takes what it does in order).
     fn begins_again(&self, at: usize, within: u32) -> bool {
         let slot = &self.slots[at];
-        let room = slot.logs.contains(&NONE) && self.pool.free() > self.rules.reserve;
+        // Those that are open already took of the reserve.
+        let free = self.pool.free() + self.slots.len();
+        let room = slot.logs.contains(&NONE) && free > self.rules.reserve;
         within == 0 && room && (slot.chaotic || slot.again && slot.next > 0)
     }
 
@@ -298,17 +291,20 @@ impl LogBlock {
     ) -> u64 {
         let rules = &self.rules;
         let end = within + length;
-        let pages = rules.pages_touched(within, length);
-        let chaotic = self.slots[at].chaotic;
+        let slot = &mut self.slots[at];
+        let chaotic = slot.chaotic;
+        let pages = match chaotic {
+            true => rules.pages_touched(within, length),
+            false => rules.pages_behind(slot, end),
+        };
+        stats.programmed_bytes += u64::from(pages) * rules.page_bytes;
+        slot.used_pages += pages;
+        slot.high = slot.high.max(end);
         let units_ns = rules
             .program
             .units_ns(u64::from(within), u64::from(length), order, chaotic);
-        stats.programmed_bytes += u64::from(pages) * rules.page_bytes;
         let au_bytes = rules.au_bytes;
-        let slot = &mut self.slots[at];
-        slot.high = slot.high.max(end);
-        if slot.chaotic {
-            slot.used_pages += pages;
+        if chaotic {
             let blocks = slot.used_pages.div_ceil(rules.pages_per_au()) as usize;
             for log in slot
                 .logs
@@ -322,10 +318,6 @@ impl LogBlock {
             return (units_ns * rules.random_percent + extra) / 100;
         }
         slot.next = end;
-        // In order, small writes share pages.
-        if !slot.again {
-            slot.used_pages = rules.pages_touched(slot.start, end - slot.start);
-        }
         let complete = slot.start == 0 && u64::from(end) == au_bytes;
         units_ns
             + if complete {
@@ -355,7 +347,12 @@ impl LogBlock {
             ahead + held.saturating_sub(u64::from(slot.next))
         };
         let mut spent = span_ns(copied, self.rules.copy_rate);
-        stats.programmed_bytes += copied;
+        // What a page covered in part lacks, the copy fills.
+        let room = match slot.chaotic {
+            true => self.rules.au_bytes,
+            false => self.rules.au_bytes - self.rules.in_order_bytes(&slot),
+        };
+        stats.programmed_bytes += copied.next_multiple_of(page).min(room);
         stats.au_copies += u64::from(copied > 0);
         let new = if slot.chaotic {
             self.pool.take()
@@ -476,6 +473,22 @@ impl LogBlock {
         if self.slots.len() > self.rules.open_linear {
             return Err(Violation(format!("{} open AUs", self.slots.len())));
         }
+        self.verify_room()
+    }
+
+    /// No block holds more than it can between two erases.
+    fn verify_room(&self) -> Result<(), Violation> {
+        if !self.small_fill.fits() {
+            let found = format!("the small-write area has {:?}", self.small_fill);
+            return Err(Violation(found));
+        }
+        for slot in &self.slots {
+            let logs = slot.logs.iter().filter(|log| **log != NONE).count() as u32;
+            if slot.used_pages > logs * self.rules.pages_per_au() {
+                let found = format!("{} pages in {logs} logs", slot.used_pages);
+                return Err(Violation(found));
+            }
+        }
         Ok(())
     }
 }
@@ -496,7 +509,7 @@ impl Rules {
             copy_rate: profile.figure("copy.rate_bytes_per_s"),
             erase_ns: profile.nanos("copy.erase_us"),
             random_percent: profile.figure("log_block.random_percent"),
-            reserve: 2 + linear + MAX_LOGS * (profile.open_aus_random() as usize).min(linear),
+            reserve: profile.blocks_taken() as usize,
             log_pages: (pages_per_au * profile.figure("log_block.log_percent") / 100) as u32,
             idle_close_ns: profile.nanos("log_block.idle_close_us"),
             gap_bytes: profile.figure("log_block.gap_bytes"),
@@ -515,5 +528,21 @@ impl Rules {
     fn pages_touched(&self, within: u32, length: u32) -> u32 {
         let (start, end) = (u64::from(within), u64::from(within) + u64::from(length));
         (end.div_ceil(self.page_bytes) - start / self.page_bytes) as u32
+    }
+
+    /// Pages that going on in order up to `end` begins; the last one begun may have had room.
+    #[inline]
+    fn pages_behind(&self, slot: &Slot, end: u32) -> u32 {
+        if slot.next == slot.start {
+            return self.pages_touched(slot.start, end - slot.start);
+        }
+        let pages = |bytes: u32| u64::from(bytes).div_ceil(self.page_bytes) as u32;
+        pages(end) - pages(slot.next)
+    }
+
+    /// Bytes of the pages that the log in order holds.
+    fn in_order_bytes(&self, slot: &Slot) -> u64 {
+        let pages = self.pages_touched(slot.start, slot.next - slot.start);
+        u64::from(pages) * self.page_bytes
     }
 }

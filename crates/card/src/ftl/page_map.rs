@@ -18,11 +18,13 @@
 //! 512 KiB: 2 AUs +0 %, 3 AUs +50 %, 5 AUs +60 %, 7 AUs +90 %): data of some AUs are written
 //! twice. With `streams` set, that many AUs have a place of their own; what is written to
 //! others goes to a mixed block, which is *folded* (copied out and erased) as soon as it is
-//! full. An AU gives up its stream when it is not written for a while, not when another wants
-//! one: with slots that follow the last use, all of n + 1 AUs would suffer, and they do not.
+//! full. An AU gives up its stream when it is not written for a while (`keep_writes` writes to
+//! others, more than the seven AUs that the logs write in turns, or a rest of `rest_us`), not
+//! when another wants one: with slots that follow the last use, all of n + 1 AUs would suffer,
+//! and they do not.
 //!
 //! **Background.** While idle, the card collects until `background_aus` are free, as long as a
-//! block has a sixteenth of garbage: a burst then finds room and pays for no collection. The
+//! block has `worth_percent` of garbage: a burst then finds room and pays for no collection. The
 //! cards of the logs write AUs in order at an even rate, so they have such a reserve.
 //!
 //! **Order.** There is no slot limit: random costs more than sequential through the overhead,
@@ -36,6 +38,7 @@
 mod tests;
 
 use super::Violation;
+use super::live::Live;
 use super::pool::Pool;
 use super::program::{Order, Program};
 use super::streams::Streams;
@@ -43,22 +46,14 @@ use crate::bus::{Divisor, span_ns};
 use crate::cow::CowArray;
 use crate::profile::Profile;
 use crate::stats::Stats;
-use serde::{Deserialize, Serialize};
 
 /// No physical unit, or no logical one.
 const NONE: u32 = u32::MAX;
-/// Set in `live` while a block is free or open: such a block is no victim.
-const NOT_CLOSED: u32 = 1 << 31;
 /// Collection starts when fewer blocks are free: one may be needed by the collection itself.
 const RESERVE: usize = 2;
 
-/// Idle time after which no AU keeps its stream.
-const REST_NS: u64 = 200_000_000;
-/// In the background, a block is worth collecting if this part of it is garbage.
-const WORTH: u32 = 16;
-
 /// Parameters, from the profile.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 struct Rules {
     unit: Divisor,
     units: u32,
@@ -70,25 +65,28 @@ struct Rules {
     erase_ns: u64,
     modify_ns: u64,
     background: usize,
+    /// Units of garbage for which a block is worth collecting in the background.
+    worth: u32,
+    /// Idle time after which no AU keeps its stream.
+    rest_ns: u64,
 }
 
 /// A block that takes writes.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct Frontier {
     block: u32,
     next: u32,
 }
 
 /// State of the family.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct PageMap {
     rules: Rules,
     /// Logical unit → physical address.
     map: CowArray,
     /// Physical address → logical unit programmed there; it lives there still if the map agrees.
     owner: CowArray,
-    /// Live units of each block, with [`NOT_CLOSED`].
-    live: Vec<u32>,
+    live: Live,
     host: Option<Frontier>,
     copies: Option<Frontier>,
     /// Takes what has no stream.
@@ -98,7 +96,6 @@ pub(crate) struct PageMap {
     idle_ns: u64,
     pool: Pool,
     /// Units on the move; kept for its memory.
-    #[serde(skip)]
     moving: Vec<u32>,
 }
 
@@ -110,12 +107,15 @@ impl PageMap {
         PageMap {
             map: CowArray::new(rules.units as usize, NONE),
             owner: CowArray::new((blocks as usize) << rules.shift, NONE),
-            live: vec![NOT_CLOSED; blocks as usize],
+            live: Live::new(blocks),
             host: None,
             copies: None,
             mixed: None,
             idle_ns: 0,
-            streams: Streams::new(profile.figure("page_map.streams") as usize),
+            streams: Streams::new(
+                profile.figure("page_map.streams") as usize,
+                profile.figure("page_map.keep_writes"),
+            ),
             pool: Pool::new(blocks),
             moving: Vec::new(),
             rules,
@@ -179,7 +179,7 @@ impl PageMap {
             next: frontier.next + 1,
             ..frontier
         });
-        self.live[frontier.block as usize] += 1;
+        self.live.add(frontier.block, 1);
         let old = self.map.replace(unit as usize, address);
         self.owner.replace(address as usize, unit);
         if old != NONE {
@@ -203,7 +203,7 @@ impl PageMap {
             }
         };
         let address = frontier.block << self.rules.shift | frontier.next;
-        self.live[frontier.block as usize] += 1;
+        self.live.add(frontier.block, 1);
         let old = self.map.replace(unit as usize, address);
         self.owner.replace(address as usize, unit);
         if old != NONE {
@@ -212,10 +212,10 @@ impl PageMap {
         let next = frontier.next + 1;
         self.mixed = (next < self.rules.units_per_block).then_some(Frontier { next, ..frontier });
         if self.mixed.is_none() {
-            self.live[frontier.block as usize] &= !NOT_CLOSED;
+            self.live.close(frontier.block);
             spent += self.make_room(stats);
             // Making room may have taken this very block.
-            if self.live[frontier.block as usize] & NOT_CLOSED == 0 {
+            if self.live.is_closed(frontier.block) {
                 spent += self.evacuate(frontier.block, stats);
             }
         }
@@ -226,13 +226,13 @@ impl PageMap {
     /// is all that tells. Marking it would cost a second random access for every write.
     #[inline]
     fn kill(&mut self, address: u32) {
-        self.live[(address >> self.rules.shift) as usize] -= 1;
+        self.live.kill(address >> self.rules.shift);
     }
 
     /// Closes the full host block and collects until one can be taken.
     fn next_block(&mut self, stats: &mut Stats) -> u64 {
         if let Some(full) = self.host.take() {
-            self.live[full.block as usize] &= !NOT_CLOSED;
+            self.live.close(full.block);
         }
         self.make_room(stats)
     }
@@ -241,11 +241,10 @@ impl PageMap {
     fn make_room(&mut self, stats: &mut Stats) -> u64 {
         let mut spent = 0;
         while self.pool.free() < RESERVE {
-            let victim = self.emptiest();
-            assert!(
-                self.live[victim as usize] < self.rules.units_per_block,
-                "nothing to collect: no spare space"
-            );
+            let victim = self.live.emptiest();
+            let victim =
+                victim.filter(|block| self.live.units(*block) < self.rules.units_per_block);
+            let victim = victim.unwrap_or_else(|| panic!("nothing to collect: no spare space"));
             spent += self.evacuate(victim, stats);
         }
         spent
@@ -254,7 +253,7 @@ impl PageMap {
     /// Works in `ns` of idle time.
     #[inline]
     pub fn idle(&mut self, ns: u64, stats: &mut Stats) {
-        if ns >= REST_NS {
+        if ns >= self.rules.rest_ns {
             self.streams.release();
         }
         if self.wants_idle() {
@@ -270,12 +269,16 @@ impl PageMap {
     #[cold]
     fn collect_idle(&mut self, ns: u64, stats: &mut Stats) {
         self.idle_ns = self.idle_ns.saturating_add(ns);
+        let most = self.rules.units_per_block - self.rules.worth;
         while self.wants_idle() {
-            let victim = self.emptiest();
-            let live = self.live[victim as usize];
-            let cost = u64::from(live) * self.rules.copy_unit_ns + self.rules.erase_ns;
-            let full = self.rules.units_per_block - self.rules.units_per_block / WORTH;
-            if live > full || cost > self.idle_ns {
+            let victim = self.live.emptiest();
+            let Some(victim) = victim.filter(|block| self.live.units(*block) <= most) else {
+                self.idle_ns = 0;
+                return;
+            };
+            let live = u64::from(self.live.units(victim));
+            let cost = live * self.rules.copy_unit_ns + self.rules.erase_ns;
+            if cost > self.idle_ns {
                 self.idle_ns = self.idle_ns.min(cost);
                 return;
             }
@@ -286,11 +289,11 @@ impl PageMap {
 
     /// Copies the live units of closed block `victim` and erases it.
     fn evacuate(&mut self, victim: u32, stats: &mut Stats) -> u64 {
-        let live = u64::from(self.live[victim as usize]);
+        let live = u64::from(self.live.units(victim));
         self.gather(victim);
         debug_assert_eq!(self.moving.len() as u64, live);
         self.settle();
-        self.live[victim as usize] = NOT_CLOSED;
+        self.live.clear(victim);
         self.pool.erase(victim);
         stats.erases += 1;
         stats.au_copies += u64::from(live > 0);
@@ -321,7 +324,7 @@ impl PageMap {
                 Some(frontier) if frontier.next < self.rules.units_per_block => frontier,
                 full => {
                     if let Some(full) = full {
-                        self.live[full.block as usize] &= !NOT_CLOSED;
+                        self.live.close(full.block);
                     }
                     Frontier {
                         block: self.pool.take(),
@@ -338,21 +341,12 @@ impl PageMap {
             places.copy_from_slice(units);
             self.map.assign(units, address);
             done += units.len();
-            self.live[frontier.block as usize] += units.len() as u32;
+            self.live.add(frontier.block, units.len() as u32);
             self.copies = Some(Frontier {
                 next: frontier.next + units.len() as u32,
                 ..frontier
             });
         }
-    }
-
-    /// The closed block with the least live data; the first of equals.
-    fn emptiest(&self) -> u32 {
-        let least = self.live.iter().copied().min().unwrap_or(NOT_CLOSED);
-        self.live
-            .iter()
-            .position(|live| *live == least)
-            .map_or(0, |block| block as u32)
     }
 
     pub fn discard(&mut self, offset: u64, bytes: u64, _stats: &mut Stats) -> u64 {
@@ -394,12 +388,15 @@ impl PageMap {
             }
             live[(address >> self.rules.shift) as usize] += 1;
         }
-        let counted = self.live.iter().map(|live| live & !NOT_CLOSED);
+        let counted = (0..).map(|block| self.live.units(block));
         if let Some(block) = live.iter().zip(counted).position(|(is, said)| *is != said) {
             return Err(Violation(format!(
                 "block {block} has {} live units",
                 live[block]
             )));
+        }
+        if !self.live.is_consistent() {
+            return Err(Violation("a group's least live count is wrong".into()));
         }
         self.verify_blocks(&live)
     }
@@ -424,7 +421,7 @@ impl PageMap {
                 _ => return Err(Violation(format!("block {block} is free or open twice"))),
             }
         }
-        let flags = self.live.iter().map(|live| live & NOT_CLOSED != 0);
+        let flags = (0..).map(|block| !self.live.is_closed(block));
         match not_closed
             .iter()
             .zip(flags)
@@ -442,6 +439,7 @@ impl Rules {
     fn new(profile: &Profile) -> Rules {
         let unit_bytes = profile.figure("page_map.unit_bytes");
         let units_per_block = (profile.au_bytes() / unit_bytes) as u32;
+        let worth = u64::from(units_per_block) * profile.figure("page_map.worth_percent");
         Rules {
             unit: Divisor::new(unit_bytes),
             units: profile.flash_bytes().div_ceil(unit_bytes) as u32,
@@ -452,6 +450,8 @@ impl Rules {
             erase_ns: profile.nanos("copy.erase_us"),
             modify_ns: profile.nanos("page_map.modify_us"),
             background: profile.figure("page_map.background_aus") as usize,
+            worth: worth.div_ceil(100).max(1) as u32,
+            rest_ns: profile.nanos("page_map.rest_us"),
         }
     }
 }

@@ -5,11 +5,55 @@
 //! no source says that cards of this class do.
 
 use crate::cow::CowArray;
-use serde::{Deserialize, Serialize};
+use crate::stats::Stats;
 use std::collections::VecDeque;
 
+/// How far a block is programmed that takes data in turns with others of its kind, or alone,
+/// and is erased whenever it is full.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Fill {
+    block_bytes: u64,
+    /// Bytes programmed since the last erase, less than a block.
+    bytes: u64,
+}
+
+impl Fill {
+    /// An erased block of `block_bytes`.
+    pub fn new(block_bytes: u64) -> Fill {
+        Fill {
+            block_bytes,
+            bytes: 0,
+        }
+    }
+
+    /// Programs `bytes` and returns how many blocks were full and erased.
+    #[inline]
+    pub fn program(&mut self, bytes: u64, stats: &mut Stats) -> u64 {
+        stats.programmed_bytes += bytes;
+        self.bytes += bytes;
+        let mut full = 0;
+        while self.bytes >= self.block_bytes {
+            self.bytes -= self.block_bytes;
+            full += 1;
+        }
+        stats.erases += full;
+        full
+    }
+
+    /// Whether it holds less than a block.
+    pub fn fits(&self) -> bool {
+        self.bytes < self.block_bytes
+    }
+
+    /// Plants more than it can hold.
+    #[cfg(test)]
+    pub fn overfill(&mut self) {
+        self.bytes = self.block_bytes;
+    }
+}
+
 /// Free blocks and erase counts.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Pool {
     /// Blocks below this were handed out at least once; beyond it all are free and erased.
     untouched: u32,
@@ -63,10 +107,12 @@ impl Pool {
         self.freed.push_back(block);
     }
 
-    /// Counts an erase of a block that stays in use.
+    /// Counts `times` erases of a block that stays in use.
     #[inline]
-    pub fn wear(&mut self, block: u32) {
-        self.erases.increment(block as usize);
+    pub fn wear(&mut self, block: u32, times: u64) {
+        for _ in 0..times {
+            self.erases.increment(block as usize);
+        }
     }
 
     /// Erase count of every block.

@@ -18,10 +18,11 @@
 //! turns: 2.6 ms, whatever the size). Where the reader keeps a transfer open, contiguous
 //! writes are *joined* (`write.coalesce`, 2.3.2) and pay for their bytes alone; this holds
 //! while neither is longer than `write.coalesce_bytes` (WB6, WB16 and others: up to 64 KiB).
+//! Any other request ends the transfer, and so does a rest of more than `write.coalesce_us`: it
+//! was seen back to back only.
 
 use crate::bus::{Divisor, span_ns};
 use crate::profile::Profile;
-use serde::{Deserialize, Serialize};
 
 /// How a write stands to the one before it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -46,7 +47,7 @@ impl Order {
 }
 
 /// Times of programming, from the profile.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Program {
     unit: Divisor,
     unit_ns: u64,

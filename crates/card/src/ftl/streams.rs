@@ -1,26 +1,23 @@
 //! Which AUs are written with a place of their own.
 
-use serde::{Deserialize, Serialize};
-
-/// Writes after which an AU that was not written loses its place to one that wants it. It is
-/// above the seven AUs that the logs write in turns and below a burst of a filesystem.
-pub(crate) const KEEP_WRITES: u64 = 64;
-
 /// A few places, kept by the AUs that use them.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Streams {
     /// Zero: every AU has a place.
     places: usize,
+    /// Writes after which an AU that was not written loses its place to one that wants it.
+    keep_writes: u64,
     /// AU and the write that used it last.
     holders: Vec<(u32, u64)>,
     clock: u64,
 }
 
 impl Streams {
-    /// `places` of them; zero means that there is no limit.
-    pub fn new(places: usize) -> Streams {
+    /// `places` of them, each kept for `keep_writes`; no places mean that there is no limit.
+    pub fn new(places: usize, keep_writes: u64) -> Streams {
         Streams {
             places,
+            keep_writes,
             holders: Vec::with_capacity(places),
             clock: 0,
         }
@@ -50,7 +47,7 @@ impl Streams {
         }
         let stale = self.holders.iter_mut().min_by_key(|holder| holder.1);
         match stale {
-            Some(holder) if holder.1 + KEEP_WRITES < clock => {
+            Some(holder) if holder.1 + self.keep_writes < clock => {
                 *holder = (au, clock);
                 true
             }
@@ -65,18 +62,17 @@ mod tests {
 
     #[test]
     fn places_are_kept_by_those_who_use_them() {
-        let mut streams = Streams::new(2);
+        const KEEP: u64 = 64;
+        let mut streams = Streams::new(2, KEEP);
         assert!(streams.admit(|| 1) && streams.admit(|| 2));
         for _ in 0..10 {
             assert!(!streams.admit(|| 3) && streams.admit(|| 1) && streams.admit(|| 2));
         }
-        let refused = (0..KEEP_WRITES + 1)
-            .take_while(|_| !streams.admit(|| 3))
-            .count();
-        assert_eq!(refused as u64, KEEP_WRITES - 1, "1 is the stalest");
+        let refused = (0..KEEP + 1).take_while(|_| !streams.admit(|| 3)).count();
+        assert_eq!(refused as u64, KEEP - 1, "1 is the stalest");
         assert!(streams.admit(|| 2) && !streams.admit(|| 1));
         streams.release();
         assert!(streams.admit(|| 1) && streams.admit(|| 9) && !streams.admit(|| 2));
-        assert!(Streams::new(0).admit(|| 9));
+        assert!(Streams::new(0, KEEP).admit(|| 9));
     }
 }

@@ -30,64 +30,33 @@
 //! nearly each; WB27, with more update blocks, nothing).
 //!
 //! **Too many AUs.** An AU in use keeps its update block, by recency [P-7818493]; one not
-//! written for a while loses it to an AU that asks. Else the asking AU's writes go on without:
-//! in order they are gathered in a shared block and consolidated, a group for each
-//! `gather_bytes` of a long write, or for three times as many of short ones (WB1, WB4, WB12
-//! with 5 to 7 AUs: 54 ms for each 64 KiB of writes beyond the four, a third of it up to 64
-//! KiB); small ones at random go to a shared area, a quarter of an AU's; others take the block
-//! of the AU written last, whose rest is copied (280-350 ms), and what is longer than a piece
-//! is consolidated too.
+//! written for `keep_writes` writes loses it to an AU that asks. Else the asking AU's writes go
+//! on without: in order they are gathered in a shared block and consolidated, a group for each
+//! `gather_bytes` of a long write, or for `short_pieces` times as many of short ones (WB1, WB4,
+//! WB12 with 5 to 7 AUs: 54 ms for each 64 KiB of writes beyond the four, a third of it up to
+//! 64 KiB); small ones at random go to a shared area, `shared_percent` of an AU's; others take
+//! the block of the AU written last, whose rest is copied (280-350 ms), and what is longer than
+//! a piece is consolidated too.
 
 #[cfg(test)]
 mod tests;
 
-use super::pool::Pool;
-use super::program::{Order, Program};
-use super::streams::KEEP_WRITES;
+use super::pool::{Fill, Pool};
+use super::program::Order;
 use crate::bus::span_ns;
 use crate::cow::CowArray;
 use crate::profile::Profile;
 use crate::stats::Stats;
-use serde::{Deserialize, Serialize};
+use rules::Rules;
 use std::collections::BTreeSet;
-use std::num::NonZeroU64;
 
 /// Most groups of an AU: one bit each.
 pub(crate) const GROUPS_MAX: u64 = 128;
 /// No physical block.
 const NONE: u32 = u32::MAX;
-/// AUs without an update block whose end is remembered.
-const TAILS_MAX: usize = 16;
-/// Pieces of short writes that are gathered before a group is consolidated.
-const SHORT_PIECES: u64 = 3;
-/// What the AUs without an update block have of a small-write area together, as a divisor.
-const SHARED_PART: u64 = 4;
-
-/// Parameters, from the profile.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Rules {
-    au_bytes: u64,
-    page_bytes: u64,
-    flash_bytes: u64,
-    open: usize,
-    open_chaotic: usize,
-    program: Program,
-    copy_rate: u64,
-    /// If complete AUs are folded.
-    fold_rate: Option<NonZeroU64>,
-    erase_ns: u64,
-    small_bytes: u64,
-    small_area_bytes: u64,
-    small_ns: u64,
-    whole_ns: u64,
-    group_bytes: u64,
-    group_rate: u64,
-    gather_bytes: u64,
-    gap_bytes: u64,
-}
 
 /// An AU with its update block. Offsets are within the AU.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct Slot {
     au: u32,
     /// [`NONE`] if the AU is complete and waits to be folded.
@@ -103,13 +72,13 @@ struct Slot {
     /// Groups that have data in the small-write area, and bytes there.
     groups: u128,
     small_bytes: u64,
-    /// Bytes programmed into the block.
+    /// Bytes programmed into the block; in order, small writes share pages.
     programmed: u64,
     used_at: u64,
 }
 
 /// Where writing in order would go on in an AU without an update block.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct Tail {
     au: u32,
     next: u64,
@@ -117,7 +86,7 @@ struct Tail {
 }
 
 /// State of the family.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct UpdateBlock {
     rules: Rules,
     /// Logical AU → physical block, or [`NONE`].
@@ -130,9 +99,9 @@ pub(crate) struct UpdateBlock {
     ready: Vec<(u32, u64)>,
     clock: u64,
     pool: Pool,
-    /// The shared block: bytes programmed since its last erase.
+    /// The shared block.
     shared: u32,
-    shared_fill: u64,
+    shared_fill: Fill,
     /// Groups (AU, group) with small writes in the shared area, and bytes there.
     shared_groups: BTreeSet<(u32, u32)>,
     shared_small: u64,
@@ -170,7 +139,7 @@ impl UpdateBlock {
             clock: 0,
             pool,
             shared,
-            shared_fill: 0,
+            shared_fill: Fill::new(rules.au_bytes),
             shared_groups: BTreeSet::new(),
             shared_small: 0,
             rules,
@@ -207,7 +176,7 @@ impl UpdateBlock {
         let mut spent = 0;
         if self.slots.len() >= self.rules.open {
             let oldest = self.by_age(Slot::is_any, false);
-            if self.slots[oldest].used_at + KEEP_WRITES >= self.clock {
+            if self.slots[oldest].used_at + self.rules.keep_writes >= self.clock {
                 return self.write_without(piece, stats);
             }
             spent += self.close(oldest, stats);
@@ -217,7 +186,8 @@ impl UpdateBlock {
 
     /// Writes a whole AU to a new block.
     fn replace(&mut self, found: Option<usize>, piece: Piece, stats: &mut Stats) -> u64 {
-        let mut spent = self.program(piece, false, stats);
+        let mut spent = self.program(piece, false);
+        stats.programmed_bytes += self.rules.au_bytes;
         if let Some(at) = found {
             let slot = self.slots.swap_remove(at);
             spent += self.give_back(&slot, stats);
@@ -234,11 +204,12 @@ impl UpdateBlock {
     /// have update blocks; from now on it is, if there is room or one was not used for long.
     fn known(&mut self, au: u32) -> bool {
         let (clock, room) = (self.clock, (self.rules.open - 1).max(1));
+        let keep = self.rules.keep_writes;
         if let Some(place) = self.ready.iter_mut().find(|place| place.0 == au) {
             place.1 = clock;
             return true;
         }
-        self.ready.retain(|place| place.1 + KEEP_WRITES >= clock);
+        self.ready.retain(|place| place.1 + keep >= clock);
         if self.ready.len() < room {
             self.ready.push((au, clock));
         }
@@ -249,14 +220,16 @@ impl UpdateBlock {
     fn open(&mut self, piece: Piece, stats: &mut Stats) -> u64 {
         let mut spent = self.consolidate_shared(Some(piece.au), stats);
         self.tails.retain(|tail| tail.au != piece.au);
-        spent += self.program(piece, false, stats);
-        let slot = self.begin(piece);
+        spent += self.program(piece, false);
+        let slot = self.begin(piece, stats);
         self.slots.push(slot);
         spent
     }
 
     /// An update block that begins with `piece`.
-    fn begin(&mut self, piece: Piece) -> Slot {
+    fn begin(&mut self, piece: Piece, stats: &mut Stats) -> Slot {
+        let programmed = self.rules.pages_behind(0, piece.within, piece.end);
+        stats.programmed_bytes += programmed;
         Slot {
             au: piece.au,
             block: self.pool.take(),
@@ -267,7 +240,7 @@ impl UpdateBlock {
             chaotic: false,
             groups: 0,
             small_bytes: 0,
-            programmed: piece.bytes(),
+            programmed,
             used_at: self.clock,
         }
     }
@@ -276,8 +249,8 @@ impl UpdateBlock {
     fn write_open(&mut self, at: usize, piece: Piece, stats: &mut Stats) -> u64 {
         let clock = self.clock;
         if self.slots[at].block == NONE {
-            self.slots[at] = self.begin(piece);
-            return self.program(piece, false, stats);
+            self.slots[at] = self.begin(piece, stats);
+            return self.program(piece, false);
         }
         let slot = &mut self.slots[at];
         slot.used_at = clock;
@@ -288,17 +261,15 @@ impl UpdateBlock {
         let in_order = piece.within == slot.next;
         let ahead = piece.within.saturating_sub(slot.next);
         if in_order || (!slot.chaotic && ahead > 0) {
-            let mut spent = 0;
-            if ahead > 0 && ahead <= self.rules.gap_bytes {
-                spent += span_ns(ahead, self.rules.copy_rate);
-                stats.programmed_bytes += ahead;
-            } else {
-                slot.holes += ahead;
-            }
-            slot.next = piece.end;
+            let next = std::mem::replace(&mut slot.next, piece.end);
+            let padded = ahead <= self.rules.gap_bytes;
+            slot.holes += if padded { 0 } else { ahead };
+            let from = if padded { next } else { piece.within };
+            let programmed = self.rules.pages_behind(next, from, piece.end);
+            let padding = span_ns(piece.within - from, self.rules.copy_rate);
             let chaotic = slot.chaotic;
-            spent += self.program(piece, chaotic, stats);
-            return spent + self.fill(at, piece.bytes(), stats);
+            let spent = padding + self.program(piece, chaotic);
+            return spent + self.fill(at, programmed, stats);
         }
         let mut spent = 0;
         if !slot.chaotic {
@@ -308,14 +279,23 @@ impl UpdateBlock {
                 spent += self.close(oldest, stats);
             }
         } else if piece.within == 0 && slot.groups == 0 {
-            // All groups are in place: a new pass in order begins.
-            (slot.chaotic, slot.start, slot.holes) = (false, 0, 0);
-            slot.next = piece.end;
-            spent += self.program(piece, false, stats);
-            return spent + self.fill(at, piece.bytes(), stats);
+            return self.begin_pass(at, piece, stats);
         }
         let at = self.slots.iter().position(|slot| slot.au == piece.au);
         spent + at.map_or(0, |at| self.write_chaotic(at, piece, stats))
+    }
+
+    /// All groups of slot `at` are in place: a new pass in order begins, in an erased block.
+    fn begin_pass(&mut self, at: usize, piece: Piece, stats: &mut Stats) -> u64 {
+        let slot = &mut self.slots[at];
+        (slot.chaotic, slot.start, slot.holes) = (false, 0, 0);
+        slot.next = piece.end;
+        let worn = std::mem::take(&mut slot.programmed) > 0;
+        let mut spent = self.program(piece, false);
+        if worn {
+            spent += self.renew(at, stats);
+        }
+        spent + self.fill(at, self.rules.pages_behind(0, 0, piece.end), stats)
     }
 
     /// Writes out of order into slot `at`, which is chaotic.
@@ -324,7 +304,8 @@ impl UpdateBlock {
         let touched = rules.groups(piece.within, piece.end);
         let slot = &mut self.slots[at];
         slot.next = piece.end;
-        let mut spent;
+        let mut copied = 0;
+        let mut spent = 0;
         if piece.bytes() <= rules.small_bytes {
             slot.groups |= mask(touched);
             slot.small_bytes += piece.bytes();
@@ -332,7 +313,7 @@ impl UpdateBlock {
             if slot.small_bytes > rules.small_area_bytes {
                 let groups = slot.groups;
                 (slot.groups, slot.small_bytes) = (0, 0);
-                spent += self.consolidate(piece.au, groups, stats);
+                copied = self.groups_bytes(piece.au, groups);
             }
         } else {
             let high = slot.high;
@@ -340,16 +321,18 @@ impl UpdateBlock {
             if slot.groups == 0 {
                 slot.small_bytes = 0;
             }
-            spent = self.consolidate_rest(piece, high, stats);
+            copied = self.rest_bytes(piece, high);
         }
-        spent += self.program(piece, true, stats);
-        spent + self.fill(at, piece.bytes(), stats)
+        let pages = self.rules.pages_behind(0, piece.within, piece.end);
+        spent += span_ns(copied, self.rules.group_rate) + self.program(piece, true);
+        spent + self.fill(at, pages + copied, stats)
     }
 
-    /// Counts `bytes` programmed into slot `at`; a block complete in order replaces the
-    /// original, a full chaotic one, whose groups are in place, makes room for a new one.
+    /// Programs `bytes` into slot `at`; a block complete in order replaces the original, a
+    /// full chaotic one, whose groups are in place, makes room for a new one.
     fn fill(&mut self, at: usize, bytes: u64, stats: &mut Stats) -> u64 {
         let au_bytes = self.rules.au_bytes;
+        stats.programmed_bytes += bytes;
         let slot = &mut self.slots[at];
         slot.programmed += bytes;
         if !slot.chaotic && slot.next == au_bytes && slot.start == 0 && slot.holes == 0 {
@@ -359,12 +342,18 @@ impl UpdateBlock {
             }
             return self.switch(au, block, au_bytes, stats);
         }
-        if slot.programmed < au_bytes || !slot.chaotic {
-            return 0;
+        let mut spent = 0;
+        while self.slots[at].chaotic && self.slots[at].programmed >= au_bytes {
+            self.slots[at].programmed -= au_bytes;
+            spent += self.renew(at, stats);
         }
-        slot.programmed -= au_bytes;
-        let full = slot.block;
-        slot.block = self.pool.take();
+        spent
+    }
+
+    /// Gives slot `at` an erased block for its full one.
+    fn renew(&mut self, at: usize, stats: &mut Stats) -> u64 {
+        let erased = self.pool.take();
+        let full = std::mem::replace(&mut self.slots[at].block, erased);
         self.erase(full, stats)
     }
 
@@ -380,8 +369,8 @@ impl UpdateBlock {
             let mut groups = bytes / gather;
             if bytes <= gather {
                 tail.gathered += bytes;
-                groups = tail.gathered / (gather * SHORT_PIECES);
-                tail.gathered %= gather * SHORT_PIECES;
+                groups = tail.gathered / self.rules.short_bytes;
+                tail.gathered %= self.rules.short_bytes;
             }
             self.tails[at..].rotate_left(1);
             return self.program_shared(piece, stats) + self.shared_groups_ns(groups, stats);
@@ -393,7 +382,7 @@ impl UpdateBlock {
             self.shared_small += bytes;
             let small = self.rules.small_write_ns(bytes);
             let spent = small + self.program_shared(piece, stats);
-            if self.shared_small <= self.rules.small_area_bytes / SHARED_PART {
+            if self.shared_small <= self.rules.shared_bytes {
                 return spent;
             }
             return spent + self.consolidate_shared(None, stats);
@@ -408,11 +397,11 @@ impl UpdateBlock {
         spent + self.open(piece, stats)
     }
 
-    /// Among AUs written in order, a write of the first half of an AU or more begins another
+    /// Among AUs written in order, a write of the first `tail_percent` of an AU begins another
     /// (WB1, WB4, WB12: 2 MiB writes with 5 to 7 AUs take as much more for each byte as 128 to
     /// 512 KiB do).
     fn begin_tail(&mut self, piece: Piece) -> Option<usize> {
-        let large = piece.within == 0 && 2 * piece.bytes() >= self.rules.au_bytes;
+        let large = piece.within == 0 && piece.bytes() >= self.rules.tail_bytes;
         if !large || self.chaotic() > 0 {
             return None;
         }
@@ -421,7 +410,7 @@ impl UpdateBlock {
     }
 
     fn push_tail(&mut self, au: u32, next: u64) {
-        if self.tails.len() == TAILS_MAX {
+        if self.tails.len() == self.rules.tails {
             self.tails.remove(0);
         }
         self.tails.push(Tail {
@@ -445,7 +434,12 @@ impl UpdateBlock {
             let around = slot.start.min(mother) + mother.saturating_sub(slot.next);
             around + slot.holes
         };
-        stats.programmed_bytes += copied;
+        // What a page covered in part lacks, the copy fills.
+        let room = match slot.chaotic {
+            true => self.rules.au_bytes,
+            false => self.rules.au_bytes - slot.programmed,
+        };
+        stats.programmed_bytes += copied.next_multiple_of(self.rules.page_bytes).min(room);
         stats.au_copies += u64::from(copied > 0);
         let mut spent = span_ns(copied, self.rules.copy_rate);
         let block = if slot.chaotic {
@@ -506,7 +500,7 @@ impl UpdateBlock {
     /// Nothing of `au` is left in the shared block.
     fn forget_shared(&mut self, au: u32) {
         self.tails.retain(|tail| tail.au != au);
-        self.shared_groups.retain(|(of, _)| *of != au);
+        self.forget_groups(Some(au));
     }
 
     pub fn erase_counts(&self) -> Vec<u32> {
@@ -515,6 +509,7 @@ impl UpdateBlock {
 }
 
 mod consolidate;
+mod rules;
 mod verify;
 
 /// The bits of a range of groups.
@@ -529,44 +524,5 @@ impl Slot {
 
     fn is_chaotic(&self) -> bool {
         self.chaotic
-    }
-}
-
-impl Rules {
-    fn new(profile: &Profile) -> Rules {
-        let open = profile.open_aus_linear() as usize;
-        Rules {
-            au_bytes: profile.au_bytes(),
-            page_bytes: profile.page_bytes(),
-            flash_bytes: profile.flash_bytes(),
-            open,
-            open_chaotic: (profile.open_aus_random() as usize).min(open),
-            program: Program::new(profile, profile.page_bytes()),
-            copy_rate: profile.figure("copy.rate_bytes_per_s"),
-            fold_rate: NonZeroU64::new(profile.figure("update_block.fold_rate_bytes_per_s")),
-            erase_ns: profile.nanos("copy.erase_us"),
-            small_bytes: profile.figure("update_block.small_bytes"),
-            small_area_bytes: profile.figure("update_block.small_area_bytes"),
-            small_ns: profile.nanos("update_block.small_us"),
-            whole_ns: profile.nanos("update_block.whole_us"),
-            group_bytes: profile.figure("update_block.group_bytes"),
-            group_rate: profile.figure("update_block.group_rate_bytes_per_s"),
-            gather_bytes: profile.figure("update_block.gather_bytes"),
-            gap_bytes: profile.figure("update_block.gap_bytes"),
-        }
-    }
-
-    /// What a write to the small-write area takes beside programming: `small_us` for 4 KiB and
-    /// with the square of the size, which is what the logs show (WB1 1.6 and 5-6.7 ms for 4 and
-    /// 8 KiB, WB4 1.6 and 5-7, WB12 1.9 and 5-6, WB27 1.7 and 11).
-    fn small_write_ns(&self, bytes: u64) -> u64 {
-        const FOUR_KIB: u64 = 4096;
-        let pieces = bytes.div_ceil(FOUR_KIB);
-        self.small_ns * pieces * pieces
-    }
-
-    /// The groups that `within..end` touches.
-    fn groups(&self, within: u64, end: u64) -> std::ops::Range<u32> {
-        (within / self.group_bytes) as u32..end.div_ceil(self.group_bytes) as u32
     }
 }

@@ -18,8 +18,9 @@ impl Profile {
     /// The same card with `bytes` of capacity, a multiple of the 512-byte sector.
     ///
     /// A page-mapped card keeps its ratio of spare blocks to capacity, because its write
-    /// amplification depends on it; a card with log blocks keeps their number, because the
-    /// limits of open AUs do. All times and rates stay.
+    /// amplification depends on it, and what it keeps free in the background is the same part
+    /// of them; so is the pSLC cache. A card with log blocks keeps the number of spare blocks,
+    /// because the limits of open AUs depend on it. All times and rates stay.
     ///
     /// # Errors
     /// Where such a card cannot be: no whole sectors, too few AUs, beyond the largest card.
@@ -34,18 +35,29 @@ impl Profile {
         resized
             .put("geometry.real_bytes", if real < bytes { real } else { 0 })
             .map_err(refuse)?;
+        let slc = share(self.figure("slc.bytes"), bytes, self.capacity_bytes());
+        resized.put("slc.bytes", slc).map_err(refuse)?;
         if self.family == Family::PageMap {
-            let spare = u128::from(self.figure("geometry.spare_aus")) * u128::from(bytes);
-            let spare = spare.div_ceil(u128::from(self.capacity_bytes())) as u64;
-            let least = figures::SPECS[index("geometry.spare_aus")].min;
             resized
-                .put("geometry.spare_aus", spare.max(least))
+                .scale_spare(bytes, self.capacity_bytes())
                 .map_err(refuse)?;
         }
         match resized.check_shape() {
             Ok(()) => Ok(resized),
             Err((path, found)) => Err(refuse(format!("{path} is {found}"))),
         }
+    }
+
+    /// Gives a page map `bytes` of `of_bytes` of its spare blocks, and the same part of those
+    /// that it keeps free.
+    fn scale_spare(&mut self, bytes: u64, of_bytes: u64) -> Result<(), String> {
+        let (all, kept) = ("geometry.spare_aus", "page_map.background_aus");
+        let (spare, background) = (self.figure(all), self.figure(kept));
+        let least = figures::SPECS[index(all)].min;
+        let scaled = share(spare, bytes, of_bytes).max(least);
+        let most = scaled - figures::OPEN_BLOCKS;
+        self.put(kept, share(background, scaled, spare).min(most))?;
+        self.put(all, scaled)
     }
 
     /// Sets a figure that the family has, within its legal range.
@@ -63,6 +75,12 @@ impl Profile {
     }
 }
 
+/// `value` times `part / whole`, rounded up.
+fn share(value: u64, part: u64, whole: u64) -> u64 {
+    let scaled = (u128::from(value) * u128::from(part)).div_ceil(u128::from(whole));
+    u64::try_from(scaled).unwrap_or(u64::MAX)
+}
+
 fn index(path: &'static str) -> usize {
     figures::index_of(path).unwrap_or_else(|| unreachable!("{path} is a figure"))
 }
@@ -70,7 +88,7 @@ fn index(path: &'static str) -> usize {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use crate::{Card, Op, Profile, Request, builtin};
+    use crate::{Card, Profile, Request, builtin};
     use whichfs_units::{MIB, Nanos};
 
     fn profile(name: &str) -> Profile {
@@ -91,7 +109,6 @@ mod tests {
                 card.submit(Nanos::ZERO, &beyond).status,
                 crate::CardStatus::Ok
             );
-            assert_eq!(beyond.op, Op::Write);
         }
     }
 
@@ -110,6 +127,19 @@ mod tests {
                 .figure("geometry.spare_aus"),
             logs.figure("geometry.spare_aus")
         );
+    }
+
+    #[test]
+    fn what_is_kept_free_in_the_background_stays_a_part_of_the_spare_blocks() {
+        let whole = profile("transcend-usd-8gb");
+        let figure = |of: &Profile, path| of.figure(path);
+        assert_eq!(figure(&whole, "page_map.background_aus"), 16);
+        for (mib, background) in [(64, 1), (1024, 3), (3848, 9)] {
+            let small = whole.with_capacity(mib * MIB).unwrap();
+            let found = figure(&small, "page_map.background_aus");
+            assert_eq!(found, background, "{mib} MiB");
+            assert!(found + 4 <= figure(&small, "geometry.spare_aus"));
+        }
     }
 
     #[test]

@@ -1,13 +1,14 @@
-//! A card like this one: times and rates drawn within what the profile is sure of.
+//! A card like this one: times, rates and thresholds drawn within what the profile is sure of.
 
 use super::Profile;
 use crate::figures::{Kind, SPECS};
 use whichfs_units::Rng;
 
 impl Profile {
-    /// The profile with every time and rate multiplied by a factor drawn log-uniformly
+    /// The profile with every time, rate and threshold multiplied by a factor drawn log-uniformly
     /// between `1 / (1 + u)` and `1 + u`, where `u` is the figure's uncertainty. Geometry,
-    /// counts and switches stay. Equal seeds give equal profiles.
+    /// cycles and switches stay, so that a drawn profile is as legal as this one. Equal seeds
+    /// give equal profiles.
     pub fn draw(&self, seed: u64) -> Profile {
         let mut drawn = self.clone();
         for (spec, figure) in SPECS.iter().zip(&mut drawn.figures) {

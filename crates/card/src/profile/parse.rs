@@ -112,12 +112,13 @@ impl Reader<'_> {
             Some(value) => Some(self.table(value, section)?),
         };
         let Some(stated) = section.and_then(|table| table.get(key)) else {
+            let (source, own) = spec.assumed.unzip();
             let varies = |value| Figure {
                 path: spec.path,
                 value,
-                source: None,
+                source: source.map(str::to_owned),
                 uncertainty_percent: if spec.kind == Kind::Varied {
-                    uncertainty
+                    own.unwrap_or(uncertainty)
                 } else {
                     0
                 },

@@ -1,25 +1,30 @@
 //! Whether the figures of a profile fit together.
 
 use super::{Family, Profile};
+use crate::figures::{AUS_MAX, OPEN_BLOCKS, UNITS_MAX};
 use crate::ftl::GROUPS_MAX;
 use whichfs_units::SECTOR;
+
+/// Blocks that closing an AU takes beside its logs.
+const MERGING: u64 = 2;
 
 /// The figure at fault and what is wrong with it.
 type Misfit = (&'static str, String);
 
 impl Profile {
     /// Checks what no range of a single figure can tell.
-    pub(super) fn check_shape(&self) -> Result<(), Misfit> {
+    pub(crate) fn check_shape(&self) -> Result<(), Misfit> {
         self.check_geometry()?;
         match self.family {
             Family::PageMap => {
                 let unit = "page_map.unit_bytes";
                 self.multiple(unit, SECTOR, "the sector")?;
                 self.multiple("geometry.au_bytes", self.figure(unit), unit)?;
+                self.check_units()?;
             }
             Family::LogBlock => {
-                let logs = self.figure("log_block.log_percent").div_ceil(100);
-                self.spare((logs - 1) * self.open_aus_random())?;
+                // A chaotic AU that begins anew takes one more.
+                self.spare(self.blocks_taken() + 1)?;
             }
             Family::UpdateBlock => {
                 let group = self.figure("update_block.group_bytes");
@@ -29,7 +34,7 @@ impl Profile {
                     let found = format!("{groups} groups in an AU, more than {GROUPS_MAX}");
                     return Err(("update_block.group_bytes", found));
                 }
-                self.spare(0)?;
+                self.spare(self.open_aus_linear() + MERGING)?;
             }
         }
         self.check_wear()
@@ -48,9 +53,36 @@ impl Profile {
             let path = "geometry.real_bytes";
             return Err((path, "more than geometry.capacity_bytes".into()));
         }
+        let aus = self.flash_bytes().div_ceil(self.au_bytes()) + self.figure("geometry.spare_aus");
+        if aus > AUS_MAX {
+            let found = format!("{aus} AUs with the spare ones, more than {AUS_MAX}");
+            return Err(("geometry.au_bytes", found));
+        }
         if self.flash_bytes() < self.fat_range().end + self.au_bytes() {
             let path = "geometry.capacity_bytes";
             return Err((path, "less than one AU beyond the FAT region".into()));
+        }
+        Ok(())
+    }
+
+    /// Whether a page map fits into memory and its background work can come to an end.
+    fn check_units(&self) -> Result<(), Misfit> {
+        let spare = self.figure("geometry.spare_aus");
+        // As addressed: blocks are rounded up to a power of two units.
+        let in_block = self.au_bytes() / self.figure("page_map.unit_bytes");
+        let blocks = self.flash_bytes().div_ceil(self.au_bytes()) + spare;
+        let units = blocks * in_block.next_power_of_two();
+        if units > UNITS_MAX {
+            let found = format!("{units} units with the spare blocks, more than {UNITS_MAX}");
+            return Err(("page_map.unit_bytes", found));
+        }
+        let background = self.figure("page_map.background_aus");
+        if background + OPEN_BLOCKS > spare {
+            let found = format!(
+                "{background}, more than geometry.spare_aus ({spare}) leaves beside {OPEN_BLOCKS} \
+                 open blocks"
+            );
+            return Err(("page_map.background_aus", found));
         }
         Ok(())
     }
@@ -64,9 +96,16 @@ impl Profile {
         Err(("wear.pe_cycles_typical", found))
     }
 
-    /// Whether the spare AUs are enough for the open ones, merging and `more`.
-    fn spare(&self, more: u64) -> Result<(), Misfit> {
-        let needed = self.open_aus_linear().max(self.open_aus_random()) + more + 2;
+    /// Blocks that log blocks take when all AUs that can be are open, those at random with all
+    /// their logs, and one is merged.
+    pub(crate) fn blocks_taken(&self) -> u64 {
+        let linear = self.open_aus_linear();
+        let more = self.figure("log_block.log_percent").div_ceil(100) - 1;
+        linear + more * self.open_aus_random().min(linear) + MERGING
+    }
+
+    /// Whether the spare AUs are the `needed` ones.
+    fn spare(&self, needed: u64) -> Result<(), Misfit> {
         if self.figure("geometry.spare_aus") >= needed {
             return Ok(());
         }

@@ -13,6 +13,11 @@ pub fn shipped(name: &str) -> Profile {
     Profile::parse(name, toml).unwrap()
 }
 
+/// The value of a figure of `profile`.
+pub fn figure(profile: &Profile, path: &str) -> u64 {
+    profile.figures().find(|of| of.path == path).unwrap().value
+}
+
 /// A small card: everything happens within a few hundred requests.
 pub struct Tiny {
     pub family: &'static str,

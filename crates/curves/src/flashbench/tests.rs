@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use crate::Curves;
 use whichfs_units::Nanos;
 
 /// Records requests; each takes a time that its place decides.
@@ -46,7 +47,9 @@ impl Device for Recorder {
     fn flush(&mut self) -> Result<Nanos, DeviceError> {
         Err(DeviceError::Unsupported("flush"))
     }
-    fn rest(&mut self, _: Nanos) {}
+    fn rest(&mut self, span: Nanos) {
+        self.log.push(('z', 0, span.0));
+    }
 }
 
 const MIB: u64 = 1 << 20;
@@ -146,8 +149,54 @@ fn all_tests_of_a_modelled_card_are_repeatable_and_the_short_way_agrees() {
     }
     assert_eq!(curves.fat[&1024][0].len(), 8);
     assert!(curves.align.contains_key(&(4 * MIB)));
-    let short = write_curves_of(&profile, 1, [2, 1]).unwrap();
+    let few = OpenAuTests {
+        most: [2, 1],
+        ..OpenAuTests::PUBLISHED
+    };
+    let short = write_curves_of(&profile, 1, &few).unwrap();
     assert_eq!((short.linear.len(), short.random.len()), (2, 1));
     let ratio = short.linear[&2][&65_536] / curves.linear[&2][&65_536];
     assert!((0.9..1.1).contains(&ratio), "{ratio}");
+}
+
+#[test]
+fn each_number_of_aus_is_a_run_of_its_own_after_a_rest() {
+    let mut device = Recorder::new();
+    let tests = OpenAuTests {
+        block_bytes: 4 * MIB,
+        most: [2, 1],
+        ..OpenAuTests::PUBLISHED
+    };
+    tests_of_card::open_au_tests(&mut device, &mut Curves::default(), &tests).unwrap();
+    let order: String = device.log.iter().map(|entry| entry.0).collect();
+    assert_eq!(order, "zwzwwzw");
+}
+
+#[test]
+fn other_erase_sizes_have_other_aus_and_blocks() {
+    let (name, text) = whichfs_card::builtin()[0];
+    let profile = whichfs_card::Profile::parse(name, text).unwrap();
+    let tests = OpenAuTests {
+        erase_bytes: 24 * MIB,
+        block_bytes: 4096,
+        most: [2, 0],
+    };
+    let curves = write_curves_of(&profile, 1, &tests).unwrap();
+    let sizes: Vec<u64> = curves.linear[&2].keys().copied().collect();
+    assert_eq!((sizes[0], sizes[12]), (6144, 24 * MIB));
+    assert_eq!(tests.end_bytes(), (24 + 6 * 12 * 24 + 24) * MIB);
+}
+
+#[test]
+fn on_a_small_card_only_the_aus_it_has_are_opened() {
+    let (name, text) = whichfs_card::builtin()[0];
+    let whole = whichfs_card::Profile::parse(name, text).unwrap();
+    let aus = |mib: u64| {
+        let small = whole.with_capacity(mib * MIB).unwrap();
+        let curves = write_curves_of(&small, 1, &OpenAuTests::PUBLISHED);
+        curves.map(|curves| curves.random.len())
+    };
+    assert_eq!((aus(308), aus(307), aus(64)), (Ok(7), Ok(6), Ok(1)));
+    let most = aus(67).unwrap();
+    assert_eq!((most, aus(68)), (1, Ok(2)));
 }

@@ -5,6 +5,7 @@ use crate::curves::Curves;
 use crate::device::{Device, DeviceError};
 use crate::modelled::Modelled;
 use whichfs_card::{Card, Profile};
+use whichfs_units::Nanos;
 
 /// `--erasesize` of the published logs.
 const ERASE_BYTES: u64 = 4 << 20;
@@ -28,13 +29,16 @@ pub const OPEN_AUS_MOST: u32 = 7;
 /// A model has no noise: more tries or runs would give the same.
 const TRIES: u32 = 2;
 const RUNS: usize = 1;
+/// Rest before each run of the program, which a script or a person starts.
+const BETWEEN_RUNS: Nanos = Nanos::from_secs(2);
 
 /// Curves of the card that `profile` describes, in use for a while (`seed` decides what was
 /// written to it): `-a`, `-f`, then `-O` with 1 to 7 AUs, then the same with `--random`, as
-/// the logs in `shared/data` were made.
+/// the logs in `shared/data` were made: each is a run of the program, with a rest before it.
+/// Of `-O`, only what the card has room for is done.
 ///
 /// # Errors
-/// The card refuses a request: it is too small for the tests.
+/// The card has no room for `-O` with one AU, or refuses a request.
 pub fn curves_of(profile: &Profile, seed: u64) -> Result<Curves, DeviceError> {
     let mut device = used(profile, seed);
     let mut curves = Curves::default();
@@ -42,33 +46,82 @@ pub fn curves_of(profile: &Profile, seed: u64) -> Result<Curves, DeviceError> {
         curves.align.insert(boundary, vec![line]);
     }
     for _ in 0..RUNS {
+        device.rest(BETWEEN_RUNS);
         for (bytes, rates) in find_fat(&mut device, &FIRST_AUS)? {
             curves.fat.entry(bytes).or_default().push(rates);
         }
     }
-    open_au_tests(&mut device, &mut curves, [OPEN_AUS_MOST; 2])?;
+    open_au_tests(&mut device, &mut curves, &OpenAuTests::PUBLISHED)?;
     Ok(curves)
 }
 
+/// What of `-O` is done, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenAuTests {
+    /// `--erasesize` in bytes: what is taken for an AU, and the largest block.
+    pub erase_bytes: u64,
+    /// `--blocksize` in bytes: the smallest block.
+    pub block_bytes: u64,
+    /// Most open AUs, linear and random, of [`OPEN_AUS_MOST`].
+    pub most: [u32; 2],
+}
+
+impl OpenAuTests {
+    /// All, as the published logs have them.
+    pub const PUBLISHED: OpenAuTests = OpenAuTests {
+        erase_bytes: ERASE_BYTES,
+        block_bytes: BLOCK_BYTES,
+        most: [OPEN_AUS_MOST; 2],
+    };
+
+    /// Bytes from the beginning of the card to the end of the last AU that is written.
+    pub fn end_bytes(&self) -> u64 {
+        self.end_with(OPEN_AUS_MOST)
+    }
+
+    /// The same with `aus` AUs, of which there is at least one.
+    fn end_with(&self, aus: u32) -> u64 {
+        let erase = self.erase_bytes;
+        let last = u64::from(aus - 1) * super::OPEN_AU_STRIDE;
+        super::OPEN_AU_START.next_multiple_of(erase) + (last + 1) * erase
+    }
+
+    /// Most AUs for which a card of `capacity_bytes` has room; offsets beyond would wrap, and
+    /// two AUs be one.
+    fn room(&self, capacity_bytes: u64) -> Result<u32, DeviceError> {
+        let fit = (1..=OPEN_AUS_MOST).take_while(|aus| self.end_with(*aus) <= capacity_bytes);
+        fit.last().ok_or_else(|| DeviceError::Failed {
+            operation: "write",
+            offset: self.end_with(1) - self.erase_bytes,
+            bytes: self.erase_bytes,
+            reason: format!(
+                "the card has {capacity_bytes} bytes, flashbench -O needs {}",
+                self.end_with(1)
+            ),
+        })
+    }
+}
+
 /// The curves of `-O` as in [`curves_of`], in a fraction of the time: of the tests before,
-/// only the larger writes of `-f` are done, which leave the card in the same state. `most`:
-/// most open AUs, linear and random, of [`OPEN_AUS_MOST`].
+/// only the larger writes of `-f` are done, which leave the card in the same state.
 ///
 /// # Errors
 /// As [`curves_of`].
 pub fn write_curves_of(
     profile: &Profile,
     seed: u64,
-    most: [u32; 2],
+    tests: &OpenAuTests,
 ) -> Result<Curves, DeviceError> {
     let mut device = used(profile, seed);
     let larger = Writing {
+        erase_bytes: tests.erase_bytes,
         block_bytes: LARGER_BLOCK_BYTES,
         ..FIRST_AUS
     };
+    device.rest(BETWEEN_RUNS);
     find_fat(&mut device, &larger)?;
     let mut curves = Curves::default();
-    open_au_tests(&mut device, &mut curves, most)?;
+    open_au_tests(&mut device, &mut curves, tests)?;
     Ok(curves)
 }
 
@@ -76,16 +129,18 @@ fn used(profile: &Profile, seed: u64) -> Modelled {
     Modelled::new(Card::used(profile, seed), profile.capacity_bytes())
 }
 
-fn open_au_tests(
+pub(super) fn open_au_tests(
     device: &mut dyn Device,
     curves: &mut Curves,
-    most: [u32; 2],
+    tests: &OpenAuTests,
 ) -> Result<(), DeviceError> {
-    for (random, most) in [false, true].into_iter().zip(most) {
-        for aus in 1..=most {
+    let room = tests.room(device.capacity_bytes())?;
+    for (random, most) in [false, true].into_iter().zip(tests.most) {
+        for aus in 1..=most.min(room) {
+            device.rest(BETWEEN_RUNS);
             let writing = Writing {
-                erase_bytes: ERASE_BYTES,
-                block_bytes: BLOCK_BYTES,
+                erase_bytes: tests.erase_bytes,
+                block_bytes: tests.block_bytes,
                 aus,
                 random,
             };

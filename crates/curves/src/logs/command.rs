@@ -26,6 +26,8 @@ pub(super) struct Dd {
     pub direct: bool,
     /// `status=progress`: lines like the result come before it.
     pub progress: bool,
+    /// It stands for several: in a loop of the shell, or in a heading.
+    pub repeats: bool,
 }
 
 /// Long options of flashbench, their short names, and whether they take an argument
@@ -133,6 +135,10 @@ fn long_option(name: &str) -> Option<(&'static str, char, bool)> {
 /// The dd command in `text`.
 pub(super) fn dd(text: &str) -> Option<Dd> {
     let words = command(text, "dd")?;
+    let looped = |text: &str| {
+        text.split([' ', ';', '\t', '\'', '"'])
+            .any(|word| word == "do")
+    };
     let value = |key: &str| {
         let find = |word: &String| word.strip_prefix(key)?.strip_prefix('=').map(str::to_owned);
         words.iter().find_map(find)
@@ -165,6 +171,7 @@ pub(super) fn dd(text: &str) -> Option<Dd> {
             .and_then(|text| dd_number(&text)),
         direct: value(flags).is_some_and(|flags| flags.split(',').any(|flag| flag == "direct")),
         progress: value("status").as_deref() == Some("progress"),
+        repeats: looped(text),
     })
 }
 
@@ -201,6 +208,9 @@ fn arithmetic(text: &str) -> Option<u64> {
 /// The words after the program `name` up to a pipe, a redirection or the next command.
 fn command(text: &str, name: &str) -> Option<Vec<String>> {
     let words = words(text);
+    if let Some(script) = script(&words) {
+        return command(script, name);
+    }
     let is_program = |word: &String| {
         let path = word.trim_start_matches(['$', '#', '`', '(']);
         path.rsplit('/').next() == Some(name)
@@ -213,6 +223,19 @@ fn command(text: &str, name: &str) -> Option<Vec<String>> {
             .map(|word| word.trim_end_matches([';', '`']).to_owned())
             .collect(),
     )
+}
+
+/// What `sh -c 'script'` runs.
+fn script(words: &[String]) -> Option<&str> {
+    let is_shell = |word: &String| {
+        let program = word.rsplit('/').next().unwrap_or(word);
+        ["sh", "bash", "dash", "ash", "zsh", "ksh"].contains(&program)
+    };
+    let shell = words.iter().position(is_shell)?;
+    match &words[shell + 1..] {
+        [option, script, ..] if option == "-c" => Some(script),
+        _ => None,
+    }
 }
 
 /// Splits at blanks outside `$[…]`, `$((…))` and quotes.
@@ -298,6 +321,9 @@ mod tests {
         assert_eq!(write.operation, Some(Operation::Write));
         assert!(!write.direct);
         assert_eq!(dd("dd if=a of=b").unwrap().operation, None);
+        let shell = "$ sudo sh -c 'dd if=test of=/dev/null bs=4M'";
+        assert_eq!(dd(shell).unwrap().operation, Some(Operation::Read));
+        assert_eq!(dd("sh -c"), None);
         assert_eq!(dd_number("4MB"), Some(4_000_000));
         assert_eq!(dd_number("99999999999G"), None);
         assert_eq!(dd_number("$BS"), None);

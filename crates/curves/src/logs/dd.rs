@@ -51,13 +51,15 @@ impl State {
         };
     }
 
+    /// The dd at hand is done: its command says nothing about the next, unless it is a loop or
+    /// a heading over several.
+    fn end(&mut self) {
+        self.failed = None;
+        self.command = self.command.take().filter(|command| command.repeats);
+    }
+
     /// Takes a line of dd's output; `next` is the line with text after it.
-    pub fn take(
-        &mut self,
-        line: &Line,
-        next: Option<&Line>,
-        given: Option<Operation>,
-    ) -> Result<Option<Taken>, LogError> {
+    pub fn take(&mut self, line: &Line, next: Option<&Line>) -> Result<Option<Taken>, LogError> {
         let text = line.text.trim();
         if let Some((whole, partial)) = records(text) {
             self.records = Some((whole, partial));
@@ -74,7 +76,7 @@ impl State {
         if self.table
             && let Some((block, rate)) = table_row(text)
         {
-            return self.table_rate(line, block, rate, given).map(Some);
+            return self.table_rate(line, block, rate).map(Some);
         }
         let Some(summary) = summary(text) else {
             return Ok(None);
@@ -88,13 +90,15 @@ impl State {
             )));
         }
         let records = self.records.take();
-        if let Some(failed) = self.failed.take() {
+        let of = self.clone();
+        self.end();
+        if let Some(failed) = of.failed {
             return Ok(Some(Taken::Useless(format!("a dd that failed: {failed}"))));
         }
         if summary.bytes == 0 {
             return Ok(Some(Taken::Useless("a dd that copied nothing".to_owned())));
         }
-        self.result(line, summary, records, given).map(Some)
+        of.result(line, summary, records).map(Some)
     }
 
     fn result(
@@ -102,7 +106,6 @@ impl State {
         line: &Line,
         summary: Summary,
         records: Option<(u64, u64)>,
-        given: Option<Operation>,
     ) -> Result<Taken, LogError> {
         let bytes_per_s = summary.bytes as f64 / summary.seconds;
         if !(bytes_per_s > 0.0 && bytes_per_s <= RATE_MAX) {
@@ -123,7 +126,7 @@ impl State {
                 );
             }
         }
-        let Some(operation) = self.operation(given) else {
+        let Some(operation) = self.operation() else {
             return Err(self.no_direction(line));
         };
         let exact = |(whole, partial): (u64, u64)| {
@@ -146,29 +149,21 @@ impl State {
         }))
     }
 
-    fn operation(&self, given: Option<Operation>) -> Option<Operation> {
-        self.command.as_ref().and_then(|dd| dd.operation).or(given)
+    fn operation(&self) -> Option<Operation> {
+        self.command.as_ref().and_then(|dd| dd.operation)
     }
 
     fn no_direction(&self, line: &Line) -> LogError {
         LogError::new(Problem::NoContext, Some(line.number), &line.text)
             .expected("above it the dd command, or a heading with `dd` and `read` or `write`")
-            .remedy("put the command into the log, or say whether dd read or wrote")
+            .remedy("put the command into the log")
     }
 
-    fn table_rate(
-        &self,
-        line: &Line,
-        block: u64,
-        bytes_per_s: f64,
-        given: Option<Operation>,
-    ) -> Result<Taken, LogError> {
+    fn table_rate(&self, line: &Line, block: u64, bytes_per_s: f64) -> Result<Taken, LogError> {
         if !(bytes_per_s > 0.0 && bytes_per_s <= RATE_MAX) {
             return Err(flash::absurd(line, "a rate above 0 B/s and below 100 GB/s"));
         }
-        let operation = self
-            .operation(given)
-            .ok_or_else(|| self.no_direction(line))?;
+        let operation = self.operation().ok_or_else(|| self.no_direction(line))?;
         Ok(Taken::Rate(Rate {
             block_bytes: Some(block),
             direct: self.command.as_ref().is_some_and(|command| command.direct),
@@ -212,6 +207,7 @@ pub(super) fn heading(text: &str) -> Option<Dd> {
         block_bytes: command::dd_number(size.trim_end_matches('b')),
         direct: words.contains(&"direct"),
         progress: false,
+        repeats: true,
     })
 }
 
@@ -363,13 +359,14 @@ mod tests {
             block_bytes: None,
             direct: false,
             progress: false,
+            repeats: false,
         };
         state.begin(Some(command), "");
         state
     }
 
     fn rate_of(text: &str) -> Rate {
-        let taken = state(Operation::Read).take(&line(text), None, None);
+        let taken = state(Operation::Read).take(&line(text), None);
         match taken.unwrap() {
             Some(Taken::Rate(rate)) => rate,
             other => panic!("{text}: {other:?}"),
@@ -397,7 +394,7 @@ mod tests {
             "a, b, c",
         ] {
             assert_eq!(
-                state(Operation::Read).take(&line(text), None, None),
+                state(Operation::Read).take(&line(text), None),
                 Ok(None),
                 "{text}"
             );
@@ -407,9 +404,9 @@ mod tests {
     #[test]
     fn records_tell_the_block_size() {
         let mut dd = state(Operation::Write);
-        dd.take(&line("512+0 records in"), None, None).unwrap();
+        dd.take(&line("512+0 records in"), None).unwrap();
         let text = "33554432 bytes (34 MB, 32 MiB) copied, 8 s, 4.2 MB/s";
-        let Some(Taken::Rate(rate)) = dd.take(&line(text), None, None).unwrap() else {
+        let Some(Taken::Rate(rate)) = dd.take(&line(text), None).unwrap() else {
             panic!("no rate");
         };
         assert_eq!(rate.block_bytes, Some(65536));
@@ -422,36 +419,43 @@ mod tests {
     fn progress_and_failures_are_no_results() {
         let text = "20971520 bytes (21 MB, 20 MiB) copied, 5 s, 4.2 MB/s";
         let next = line("10+0 records in");
-        let taken = state(Operation::Read).take(&line(text), Some(&next), None);
+        let taken = state(Operation::Read).take(&line(text), Some(&next));
         assert!(matches!(taken, Ok(Some(Taken::Useless(_)))), "{taken:?}");
         let mut dd = state(Operation::Write);
-        dd.take(
-            &line("dd: fdatasync failed: Input/output error"),
-            None,
-            None,
-        )
-        .unwrap();
-        let taken = dd.take(&line(text), None, None);
+        dd.take(&line("dd: fdatasync failed: Input/output error"), None)
+            .unwrap();
+        let taken = dd.take(&line(text), None);
         assert!(matches!(taken, Ok(Some(Taken::Useless(_)))), "{taken:?}");
+    }
+
+    #[test]
+    fn a_command_tells_of_one_result_a_heading_of_several() {
+        let text = "41943040 bytes (42 MB) copied, 10.4858 s, 4.0 MB/s";
+        let take = |state: &mut State| state.take(&line(text), None);
+        let of = |command: Option<Dd>| {
+            let mut state = State::default();
+            state.begin(command, "");
+            [take(&mut state), take(&mut state)]
+                .map(|taken| matches!(taken, Ok(Some(Taken::Rate(_)))))
+        };
+        let write = "dd if=/dev/zero of=test bs=1M";
+        assert_eq!(of(command::dd(write)), [true, false]);
+        let many = format!("for i in 1 2; do {write}; done");
+        assert_eq!(of(command::dd(&many)), [true, true]);
+        assert_eq!(of(heading("Linear read speed (dd, 64K block)")), [true; 2]);
     }
 
     #[test]
     fn a_rate_that_is_not_bytes_by_seconds_is_refused() {
         let text = "41943040 bytes (42 MB) copied, 10.4858 s, 4.0 kB/s";
-        let error = state(Operation::Read)
-            .take(&line(text), None, None)
-            .unwrap_err();
+        let error = state(Operation::Read).take(&line(text), None).unwrap_err();
         assert_eq!((error.problem, error.line), (Problem::MixedUnits, Some(3)));
         let text = "41943040 bytes (42 MB) copied, 0 s, 4.0 MB/s";
-        let error = state(Operation::Read)
-            .take(&line(text), None, None)
-            .unwrap_err();
+        let error = state(Operation::Read).take(&line(text), None).unwrap_err();
         assert_eq!(error.problem, Problem::Absurd);
         let text = "41943040 bytes (42 MB) copied, 10.4858 s, 4.0 MB/s";
-        let error = State::default().take(&line(text), None, None).unwrap_err();
+        let error = State::default().take(&line(text), None).unwrap_err();
         assert_eq!(error.problem, Problem::NoContext);
-        let given = State::default().take(&line(text), None, Some(Operation::Write));
-        assert!(matches!(given, Ok(Some(Taken::Rate(_)))));
     }
 
     #[test]
@@ -464,9 +468,8 @@ mod tests {
         let error = hdparm(&line(" Timing buffered disk reads:  92 MB in")).unwrap_err();
         assert_eq!(error.problem, Problem::Malformed);
         let mut dd = state(Operation::Write);
-        dd.take(&line("block size : transfer rate"), None, None)
-            .unwrap();
-        let taken = dd.take(&line("   65536 : 17.8 MB/s"), None, None).unwrap();
+        dd.take(&line("block size : transfer rate"), None).unwrap();
+        let taken = dd.take(&line("   65536 : 17.8 MB/s"), None).unwrap();
         let Some(Taken::Rate(rate)) = taken else {
             panic!("no rate");
         };

@@ -5,6 +5,9 @@ use super::{LogError, Options, Problem, Rate, Remark, Run, stem};
 use crate::Curves;
 use std::collections::BTreeMap;
 
+/// More runs than any log has.
+const RUNS_MAX: usize = 1000;
+
 /// A run that may still grow.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Draft {
@@ -22,12 +25,7 @@ pub(super) struct Draft {
 
 impl Draft {
     fn has_data(&self) -> bool {
-        let curves = &self.curves;
-        !(self.rates.is_empty()
-            && curves.align.is_empty()
-            && curves.linear.is_empty()
-            && curves.random.is_empty()
-            && curves.fat.is_empty())
+        !(self.rates.is_empty() && self.curves.is_empty())
     }
 
     /// Counts `line` as one of the run's.
@@ -42,6 +40,8 @@ impl Draft {
 pub(super) struct Drafts {
     all: Vec<Draft>,
     at: usize,
+    /// There were more than [`RUNS_MAX`].
+    too_many: bool,
 }
 
 impl Drafts {
@@ -49,6 +49,7 @@ impl Drafts {
         Drafts {
             all: vec![Draft::default()],
             at: 0,
+            too_many: false,
         }
     }
 
@@ -58,6 +59,10 @@ impl Drafts {
     }
 
     fn begin(&mut self, draft: Draft) {
+        if self.all.len() >= RUNS_MAX {
+            self.too_many = true;
+            return;
+        }
         self.at = self.all.len();
         self.all.push(draft);
     }
@@ -135,6 +140,12 @@ impl Drafts {
         options: &Options,
         mended: &mut Vec<Remark>,
     ) -> Result<Vec<Run>, LogError> {
+        if self.too_many {
+            return Err(LogError::new(Problem::TooLarge, None, "")
+                .found(format!("more than {RUNS_MAX} runs"))
+                .expected("the log of a card, or of a few")
+                .remedy("cut the measurements of one card out of it"));
+        }
         let drafts: Vec<Draft> = self.all.into_iter().filter(Draft::has_data).collect();
         let several = drafts.len() > 1;
         let mut runs = Vec::new();

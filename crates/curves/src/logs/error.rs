@@ -92,6 +92,11 @@ impl LogError {
         self
     }
 
+    /// What is wrong and what was expected, without place and quotation.
+    pub(super) fn reason(&self) -> String {
+        format!("{}; expected {}", self.problem.words(), self.expected)
+    }
+
     /// Replaces what was found by words that are no quotation.
     pub(super) fn found(mut self, found: impl Into<String>) -> LogError {
         self.found = found.into();

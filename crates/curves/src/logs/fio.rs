@@ -2,7 +2,7 @@
 //! printed around it, and several documents in one file.
 
 use super::draft::Drafts;
-use super::session::push;
+use super::session::{UNUSABLE, push};
 use super::units::RATE_MAX;
 use super::{Form, Latency, LogError, Operation, Options, Order, Problem, Rate, Reading, Remark};
 use serde::Deserialize;
@@ -81,15 +81,11 @@ pub(super) fn read(name: &str, text: &str, at: usize) -> Result<Reading, LogErro
     let mut skipped = Vec::new();
     let mut begin = Some(at);
     let mut end = 0;
+    let mut end_line = 1;
     while let Some(at) = begin {
-        let line = line_of(text, at);
+        let line = end_line + lines_in(&text[end..at]);
         if let Some(around) = text[end..at].lines().find(|line| !line.trim().is_empty()) {
-            push(
-                &mut skipped,
-                line_of(text, end),
-                "text around fio's JSON",
-                around,
-            );
+            push(&mut skipped, end_line, "text around fio's JSON", around);
         }
         let mut documents = serde_json::Deserializer::from_str(&text[at..]).into_iter::<Document>();
         let document = match documents.next() {
@@ -98,10 +94,15 @@ pub(super) fn read(name: &str, text: &str, at: usize) -> Result<Reading, LogErro
             None => break,
         };
         end = at + documents.byte_offset();
+        end_line = line + lines_in(&text[at..end]);
         let lines = job_lines(&text[at..end], line);
         for (i, job) in document.jobs.iter().enumerate() {
             let line = lines.get(i).copied().unwrap_or(line);
-            job_rates(job, &document.global, line, &mut drafts, &mut skipped)?;
+            let taken = job_rates(job, &document.global, line, &mut drafts, &mut skipped);
+            if let Err(error) = taken {
+                let why = format!("{UNUSABLE}{}", error.reason());
+                push(&mut skipped, line, &why, &job.jobname);
+            }
         }
         begin = self::document(&text[end..]).map(|next| end + next);
     }
@@ -128,8 +129,8 @@ fn syntax(text: &str, first_line: usize, error: &serde_json::Error) -> LogError 
         .remedy("keep the whole output of fio --output-format=json")
 }
 
-fn line_of(text: &str, at: usize) -> usize {
-    text[..at].bytes().filter(|&byte| byte == b'\n').count() + 1
+fn lines_in(text: &str) -> usize {
+    text.bytes().filter(|&byte| byte == b'\n').count()
 }
 
 /// Lines on which the jobs of a document begin, by their names.
@@ -406,17 +407,21 @@ mod tests {
         let cut = rates(&good[..good.len() - 60]).unwrap_err();
         assert_eq!(cut.problem, Problem::Truncated);
         let absurd = SIDE.replace("\"bw_bytes\": 4096000", "\"bw_bytes\": 1e15");
-        let error = rates(&text("read", "4k", &absurd)).unwrap_err();
-        assert_eq!((error.problem, error.line), (Problem::Absurd, Some(6)));
         let mixed = SIDE.replace("\"bw\": 4000", "\"bw\": 4");
-        assert_eq!(
-            rates(&text("read", "4k", &mixed)).unwrap_err().problem,
-            Problem::MixedUnits
-        );
-        assert_eq!(
-            rates(&text("reda", "4k", SIDE)).unwrap_err().problem,
-            Problem::Malformed
-        );
+        for (rw, side, why) in [
+            ("read", absurd.as_str(), "absurd"),
+            ("read", &mixed, "units are mixed"),
+            ("reda", SIDE, "fio's rw"),
+        ] {
+            // A job that cannot be used costs no other one.
+            let text = text(rw, "4k", side);
+            let found = read("fio.json", &text, document(&text).unwrap()).unwrap();
+            assert!(found.runs.is_empty());
+            let unusable = |remark: &&Remark| remark.why.starts_with(UNUSABLE);
+            let remark = found.skipped.iter().find(unusable).unwrap();
+            assert!(remark.why.contains(why), "{remark:?}");
+            assert_eq!(remark.lines, (6, 6));
+        }
     }
 
     #[test]

@@ -13,12 +13,7 @@ pub const READERS: u8 = 5;
 /// When a reader breaks a promise.
 pub fn one(reader: u8, data: &[u8]) -> u64 {
     let name = "fuzz.log";
-    let options = Options {
-        open_aus: Some(3),
-        random: reader.is_multiple_of(2),
-        dd: Some(super::Operation::Read),
-        run: None,
-    };
+    let options = Options::default();
     let text = super::text::decode(data);
     let result = match reader % READERS {
         0 => super::session::read(name, &text, &options),

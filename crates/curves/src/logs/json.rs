@@ -41,7 +41,8 @@ pub(super) fn read(text: &str) -> Result<Reading, LogError> {
     let mut skipped = Vec::new();
     let mut mended = Vec::new();
     let mut runs = Vec::new();
-    for (name, card) in named.0 {
+    for (name, mut card) in named.0 {
+        card.curves.prune();
         let remark = |why: String| Remark {
             lines,
             why,
@@ -53,7 +54,7 @@ pub(super) fn read(text: &str) -> Result<Reading, LogError> {
                 "fields without a meaning or unit here: {fields}"
             )));
         }
-        if card.curves == Curves::default() {
+        if card.curves.is_empty() {
             skipped.push(remark("a run without curves".to_owned()));
             continue;
         }

@@ -6,7 +6,9 @@
 //! prints are passed over, but each is listed in [`Reading::skipped`]; what had to be mended
 //! (a unit that flashbench's eight-byte fields cut off, noise of a terminal) is listed in
 //! [`Reading::mended`]. A line that begins as a measurement must be a whole and plausible
-//! one, or the log is refused with [`LogError`]: nothing is guessed silently.
+//! one, or the log is refused with [`LogError`]: nothing is guessed silently. Of dd, hdparm, iozone
+//! and fio, a result that cannot be used is passed over too, so that it costs no curve of
+//! flashbench.
 //!
 //! Runs are told apart by the card's identity (CID, capacity, device) and by flashbench's
 //! erase size. A log whose runs are of different cards is refused unless
@@ -175,12 +177,6 @@ pub struct Reading {
 pub struct Options {
     /// Only this run, by name.
     pub run: Option<String>,
-    /// Open AUs of `-O` sections that do not say how many.
-    pub open_aus: Option<u32>,
-    /// Whether such sections were run with `--random`.
-    pub random: bool,
-    /// What dd did in outputs that do not say.
-    pub dd: Option<Operation>,
 }
 
 /// Reads the runs of a log; `name` is its file name, for messages and names of runs.
@@ -242,6 +238,12 @@ fn read_any(name: &str, bytes: &[u8], options: &Options) -> Result<Reading, LogE
 
 /// The error of a file without any measurement.
 fn nothing(text: &str, reading: &Reading) -> LogError {
+    let unusable = |remark: &&Remark| remark.why.starts_with(session::UNUSABLE);
+    if let Some(remark) = reading.skipped.iter().find(unusable) {
+        return LogError::new(Problem::Empty, Some(remark.lines.0), &remark.text)
+            .expected(format!("a figure that can be used ({})", remark.why))
+            .remedy("restore that line as the program printed it, with its command above it");
+    }
     let first = text.lines().position(|line| !line.trim().is_empty());
     let line = first.and_then(|at| text.lines().nth(at)).unwrap_or("");
     let known = reading

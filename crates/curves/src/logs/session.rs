@@ -3,7 +3,8 @@
 //!
 //! A section is opened by a heading (`======= AU=3, linear access =======`) or by the command
 //! itself. flashbench does not print how many AUs `-O` had open, so a figure of `-O` outside
-//! such a section is refused unless the caller knows ([`Options::open_aus`]).
+//! such a section is refused. Results of the other programs that cannot be used are passed over:
+//! flashbench's curves do not depend on them.
 
 use super::command::{self, Flashbench};
 use super::draft::Drafts;
@@ -17,6 +18,8 @@ const ROUNDING: f64 = 0.006;
 /// More AUs than any card can have in the range that flashbench uses.
 const OPEN_AUS_MAX: u32 = 65_536;
 
+/// Begins the reason for passing over a result of dd, hdparm or iozone.
+pub(super) const UNUSABLE: &str = "unusable: ";
 const FOREIGN: &str = "not a line of flashbench, dd, hdparm or iozone";
 const FAT_RANDOM: &str = "find-fat with --random has no place in the curves";
 
@@ -121,7 +124,15 @@ impl<'a> Session<'a> {
         if let Some(row) = flash::rates(line, expected)? {
             return self.rates(line, row);
         }
-        if self.other_programs(i, line)? || self.context(i, line) {
+        let other = match self.other_programs(i, line) {
+            Ok(other) => other,
+            Err(error) if error.problem == Problem::Truncated => return Err(error),
+            Err(error) => {
+                self.skip(line, &format!("{UNUSABLE}{}", error.reason()));
+                true
+            }
+        };
+        if other || self.context(i, line) {
             return Ok(());
         }
         self.skip(line, FOREIGN);
@@ -165,10 +176,7 @@ impl<'a> Session<'a> {
             }
             Test::Command(c) if c.fat => self.fat(line, &row, Some(c.fat_aus)),
             Test::Fat => self.fat(line, &row, None),
-            _ if single => match self.options.open_aus {
-                Some(aus) => self.open_au(line, &row, self.options.random, aus),
-                None => Err(no_open_aus(line)),
-            },
+            _ if single => Err(no_open_aus(line)),
             _ => self.fat(line, &row, None),
         }
     }
@@ -291,7 +299,7 @@ impl<'a> Session<'a> {
         let next = self.lines[i + 1..]
             .iter()
             .find(|line| !line.text.trim().is_empty());
-        let taken = match self.dd.take(line, next, self.options.dd)? {
+        let taken = match self.dd.take(line, next)? {
             Some(taken) => Some(taken),
             None => dd::hdparm(line)?,
         };
@@ -468,10 +476,7 @@ fn no_open_aus(line: &Line) -> LogError {
             "above it `flashbench -O --open-au-nr=N` or `AU=N, linear access`: flashbench \
              itself does not print the number of open AUs",
         )
-        .remedy(
-            "put the command into the log as a line `# flashbench -O --open-au-nr=3 …`, or \
-                 say how many AUs were open",
-        )
+        .remedy("put the command into the log as a line `# flashbench -O --open-au-nr=3 …`")
 }
 
 fn several(line: &Line, row: &RateRow) -> LogError {

@@ -119,7 +119,8 @@ fn shown(raw: &str) -> String {
     line.into_iter().collect()
 }
 
-/// ECMA-48: CSI ends at a byte from `@` to `~`, OSC at BEL or ESC \, others have one byte.
+/// ECMA-48: CSI ends at a byte from `@` to `~`; OSC, DCS, SOS, PM and APC at BEL or ESC \; others
+/// have one byte behind intermediate ones.
 fn skip_escape(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
     match chars.next() {
         Some('[') => {
@@ -129,7 +130,7 @@ fn skip_escape(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
                 }
             }
         }
-        Some(']') => {
+        Some(']' | 'P' | 'X' | '^' | '_') => {
             while let Some(c) = chars.next() {
                 if c == '\u{7}' {
                     break;
@@ -139,6 +140,10 @@ fn skip_escape(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
                     break;
                 }
             }
+        }
+        Some(' '..='/') => {
+            while chars.next_if(|c| (' '..='/').contains(c)).is_some() {}
+            chars.next();
         }
         _ => {}
     }
@@ -195,6 +200,12 @@ mod tests {
         assert_eq!(cleaned("4MiX\u{8}B\n"), ["4MiB"]);
         assert_eq!(cleaned("\u{1b}[1;32m4MiB\u{1b}[0m  3M/s\n"), ["4MiB  3M/s"]);
         assert_eq!(cleaned("\u{1b}]0;title\u{7}x\n"), ["x"]);
+        assert_eq!(cleaned("\u{1b}Pq#0\u{1b}\\x\n"), ["x"]);
+        let reset = "\u{1b}(B\u{1b}[m";
+        assert_eq!(
+            cleaned(&format!("{reset}4MiB  3M/s{reset}\n")),
+            ["4MiB  3M/s"]
+        );
         assert_eq!(
             cleaned("^N2MiB    7.08M/s \n64KiB ^C\n"),
             ["2MiB    7.08M/s", "64KiB"]

@@ -22,7 +22,6 @@ fn of_file(path: &Path, run: Option<&str>, quiet: bool) -> Outcome<Vec<Run>> {
     let text = std::fs::read(path).map_err(|error| Failure::input(format!("{name}: {error}")))?;
     let options = logs::Options {
         run: run.map(str::to_owned),
-        ..logs::Options::default()
     };
     let reading = logs::read_with(&name, text, &options).map_err(Failure::input)?;
     if !quiet {

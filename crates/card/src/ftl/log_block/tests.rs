@@ -61,6 +61,10 @@ fn the_checker_finds_every_planted_fault() {
     check_finds("more open AUs than slots", |ftl| {
         ftl.rules.open_linear = 1;
     });
+    check_finds("a full small-write area", |ftl| ftl.small_fill.overfill());
+    check_finds("more pages than logs hold", |ftl| {
+        ftl.slots[0].used_pages = 5 * ftl.rules.pages_per_au() + 1;
+    });
 }
 
 #[test]
@@ -72,4 +76,34 @@ fn pages_are_counted_whole_and_in_part() {
     assert_eq!(rules.pages_touched(page - 512, 1024), 2);
     assert_eq!(rules.pages_touched(512, 2 * page), 3);
     assert_eq!(rules.pages_touched(page, 3 * page + 512), 4);
+}
+
+#[test]
+fn a_chaotic_au_begins_anew_while_all_others_are_open() {
+    let (name, toml) = crate::builtin()
+        .iter()
+        .find(|(name, _)| *name == "class6-8gb")
+        .unwrap();
+    let profile = Profile::parse(name, toml).unwrap();
+    let (mut ftl, mut stats) = (LogBlock::new(&profile), Stats::default());
+    let (au, block) = (profile.au_bytes(), profile.au_bytes() / 64);
+    let mut write = |ftl: &mut LogBlock, offset, bytes| {
+        ftl.write(offset, bytes, Order::default(), &mut stats);
+        stats.au_copies
+    };
+    for at in 0..3 {
+        write(&mut ftl, at * au, au);
+    }
+    for at in 1..3 {
+        write(&mut ftl, at * au, block);
+    }
+    for at in [5, 3, 7] {
+        write(&mut ftl, at * block, block);
+    }
+    assert_eq!((ftl.slots.len(), ftl.chaotic), (3, 1));
+    let before = write(&mut ftl, 9 * block, block);
+    for at in 0..64 {
+        assert_eq!(write(&mut ftl, at * block, block), before, "block {at}");
+    }
+    ftl.verify().unwrap();
 }

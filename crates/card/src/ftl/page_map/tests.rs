@@ -14,17 +14,19 @@ fn tiny() -> PageMap {
         erase_ns: 5000,
         modify_ns: 100,
         background: 0,
+        worth: 1,
+        rest_ns: 1000,
     };
     let blocks = 300_u32.div_ceil(24) + 8;
     let mut ftl = PageMap {
         map: CowArray::new(300, NONE),
         owner: CowArray::new((blocks as usize) << 5, NONE),
-        live: vec![NOT_CLOSED; blocks as usize],
+        live: Live::new(blocks),
         host: None,
         copies: None,
         mixed: None,
         idle_ns: 0,
-        streams: Streams::new(0),
+        streams: Streams::new(0, 64),
         pool: Pool::new(blocks),
         moving: Vec::new(),
         rules,
@@ -66,7 +68,7 @@ fn the_checker_finds_every_planted_fault() {
     });
     check_finds("a wrong count", |ftl| {
         let block = ftl.map.read(7) >> ftl.rules.shift;
-        ftl.live[block as usize] += 1;
+        ftl.live.add(block, 1);
     });
     check_finds("a block that is lost", |ftl| {
         ftl.pool.take();
@@ -82,17 +84,17 @@ fn the_checker_finds_every_planted_fault() {
     });
     check_finds("an open block closed", |ftl| {
         let block = ftl.host.unwrap().block;
-        ftl.live[block as usize] &= !NOT_CLOSED;
+        ftl.live.close(block);
     });
 }
 
 #[test]
 fn a_collection_takes_the_emptiest_block_and_costs_its_live_units() {
     let mut ftl = tiny();
-    let victim = ftl.emptiest();
-    let live = ftl.live[victim as usize];
-    let closed = ftl.live.iter().filter(|live| **live & NOT_CLOSED == 0);
-    assert_eq!(closed.min(), Some(&live));
+    let victim = ftl.live.emptiest().unwrap();
+    let live = ftl.live.units(victim);
+    let closed = (0..ftl.live.len() as u32).filter(|block| ftl.live.is_closed(*block));
+    assert_eq!(closed.map(|block| ftl.live.units(block)).min(), Some(live));
     let mut stats = Stats::default();
     let spent = ftl.evacuate(victim, &mut stats);
     assert_eq!(spent, u64::from(live) * 1000 + 5000);
@@ -107,8 +109,8 @@ fn idle_time_is_spent_on_collecting_and_what_is_left_is_kept() {
     ftl.rules.background = 5;
     let (before, mut stats) = (ftl.pool.free(), Stats::default());
     assert!(before < 5 && ftl.wants_idle());
-    let victim = ftl.emptiest();
-    let cost = u64::from(ftl.live[victim as usize]) * 1000 + 5000;
+    let victim = ftl.live.emptiest().unwrap();
+    let cost = u64::from(ftl.live.units(victim)) * 1000 + 5000;
     ftl.idle(cost - 1, &mut stats);
     assert_eq!(stats.erases, 0);
     ftl.idle(1, &mut stats);
@@ -117,4 +119,30 @@ fn idle_time_is_spent_on_collecting_and_what_is_left_is_kept() {
     ftl.verify().unwrap();
     assert!(ftl.pool.free() > before);
     assert!(!ftl.wants_idle() || ftl.idle_ns < 30_000);
+}
+
+#[test]
+fn idle_time_is_not_spent_on_blocks_without_garbage() {
+    let mut ftl = tiny();
+    ftl.rules.units_per_block = 4;
+    ftl.rules.shift = 2;
+    ftl.rules.background = 100;
+    ftl.owner = CowArray::new(100 << 2, NONE);
+    ftl.map = CowArray::new(300, NONE);
+    ftl.live = Live::new(100);
+    ftl.pool = Pool::new(100);
+    (ftl.host, ftl.copies) = (None, None);
+    let mut stats = Stats::default();
+    // Nothing is closed, and a unit takes long enough for products to overflow.
+    ftl.rules.copy_unit_ns = 1 << 34;
+    ftl.idle(1 << 50, &mut stats);
+    assert_eq!(stats.erases, 0);
+    for unit in 0..300 {
+        ftl.write(unit * 4096, 4096, Order::default(), &mut stats);
+    }
+    ftl.write(0, 4096, Order::default(), &mut stats);
+    ftl.idle(u64::MAX, &mut stats);
+    ftl.idle(u64::MAX, &mut stats);
+    assert_eq!(stats.erases, 1, "only the block with garbage");
+    ftl.verify().unwrap();
 }

@@ -68,5 +68,28 @@ fn the_checker_finds_every_planted_fault() {
     check("a full area", |ftl| ftl.slots[0].small_bytes = 2 << 20);
     check("written beyond the AU", |ftl| ftl.slots[0].high = 5 << 20);
     check("a full shared area", |ftl| ftl.shared_small = 2 << 20);
-    check("a full shared block", |ftl| ftl.shared_fill = 4 << 20);
+    check("a full shared block", |ftl| ftl.shared_fill.overfill());
+    check("a block with more than it holds", |ftl| {
+        ftl.slots[0].programmed = (4 << 20) + 1;
+    });
+}
+
+#[test]
+fn groups_that_are_discarded_take_their_bytes_with_them() {
+    let profile = profile();
+    let (mut ftl, mut stats) = (UpdateBlock::new(&profile), Stats::default());
+    let au = profile.au_bytes();
+    let mut write = |ftl: &mut UpdateBlock, offset, bytes| {
+        ftl.write(offset, bytes, Order::default(), &mut stats);
+    };
+    for at in 0..8 {
+        write(&mut ftl, at * au, 65_536);
+    }
+    // AU 20 has no update block; its small writes go to the shared area.
+    for at in [9, 3, 5] {
+        write(&mut ftl, 20 * au + at * 65_536, 4096);
+    }
+    assert_eq!((ftl.shared_groups.len(), ftl.shared_small), (2, 3 * 4096));
+    ftl.discard(20 * au, au, &mut Stats::default());
+    assert_eq!((ftl.shared_groups.len(), ftl.shared_small), (0, 0));
 }

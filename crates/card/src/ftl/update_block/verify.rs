@@ -1,6 +1,6 @@
 //! The invariants of family S.
 
-use super::{NONE, TAILS_MAX, UpdateBlock};
+use super::{NONE, UpdateBlock};
 use crate::ftl::Violation;
 
 impl UpdateBlock {
@@ -45,13 +45,14 @@ impl UpdateBlock {
             let full = slot.small_bytes > self.rules.small_area_bytes;
             let order = slot.start > slot.next && !slot.chaotic;
             let outside = slot.next.max(slot.high) > self.rules.au_bytes;
+            let overfull = slot.programmed > self.rules.au_bytes;
             let lost = slot.block == NONE && self.rules.fold_rate.is_none();
-            if lost || beyond || full || order || outside {
+            if lost || overfull || beyond || full || order || outside {
                 return Err(Violation(format!("update block in disorder: {slot:?}")));
             }
         }
         let full = self.shared_small > self.rules.small_area_bytes;
-        if full || self.shared_fill >= self.rules.au_bytes || self.tails.len() > TAILS_MAX {
+        if full || !self.shared_fill.fits() || self.tails.len() > self.rules.tails {
             return Err(Violation("the shared block holds more than it can".into()));
         }
         Ok(())

@@ -1,0 +1,93 @@
+//! What a profile says of family S, and the arithmetic of its sizes.
+
+use crate::ftl::program::Program;
+use crate::profile::Profile;
+use std::num::NonZeroU64;
+
+/// Parameters, from the profile.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Rules {
+    pub au_bytes: u64,
+    pub page_bytes: u64,
+    pub flash_bytes: u64,
+    pub open: usize,
+    pub open_chaotic: usize,
+    pub program: Program,
+    pub copy_rate: u64,
+    /// If complete AUs are folded.
+    pub fold_rate: Option<NonZeroU64>,
+    pub erase_ns: u64,
+    pub small_bytes: u64,
+    pub small_area_bytes: u64,
+    pub small_ns: u64,
+    pub whole_ns: u64,
+    pub group_bytes: u64,
+    pub group_rate: u64,
+    pub gather_bytes: u64,
+    pub gap_bytes: u64,
+    /// Writes after which an AU that was not written loses its place to one that asks.
+    pub keep_writes: u64,
+    /// Bytes of short writes that are gathered before a group is consolidated.
+    pub short_bytes: u64,
+    /// What the AUs without an update block have of a small-write area together.
+    pub shared_bytes: u64,
+    /// Least write of an AU's beginning that begins writing it in order.
+    pub tail_bytes: u64,
+    /// AUs without an update block whose end is remembered.
+    pub tails: usize,
+}
+
+impl Rules {
+    /// The figures of `profile`.
+    pub fn new(profile: &Profile) -> Rules {
+        let open = profile.open_aus_linear() as usize;
+        let percent = |of: u64, path| of * profile.figure(path) / 100;
+        let small_area_bytes = profile.figure("update_block.small_area_bytes");
+        let gather_bytes = profile.figure("update_block.gather_bytes");
+        Rules {
+            au_bytes: profile.au_bytes(),
+            page_bytes: profile.page_bytes(),
+            flash_bytes: profile.flash_bytes(),
+            open,
+            open_chaotic: (profile.open_aus_random() as usize).min(open),
+            program: Program::new(profile, profile.page_bytes()),
+            copy_rate: profile.figure("copy.rate_bytes_per_s"),
+            fold_rate: NonZeroU64::new(profile.figure("update_block.fold_rate_bytes_per_s")),
+            erase_ns: profile.nanos("copy.erase_us"),
+            small_bytes: profile.figure("update_block.small_bytes"),
+            small_area_bytes,
+            small_ns: profile.nanos("update_block.small_us"),
+            whole_ns: profile.nanos("update_block.whole_us"),
+            group_bytes: profile.figure("update_block.group_bytes"),
+            group_rate: profile.figure("update_block.group_rate_bytes_per_s"),
+            gather_bytes,
+            gap_bytes: profile.figure("update_block.gap_bytes"),
+            keep_writes: profile.figure("update_block.keep_writes"),
+            short_bytes: gather_bytes * profile.figure("update_block.short_pieces"),
+            shared_bytes: percent(small_area_bytes, "update_block.shared_percent"),
+            tail_bytes: percent(profile.au_bytes(), "update_block.tail_percent"),
+            tails: profile.figure("update_block.tails") as usize,
+        }
+    }
+
+    /// What a write to the small-write area takes beside programming: `small_us` for 4 KiB and
+    /// with the square of the size, which is what the logs show (WB1 1.6 and 5-6.7 ms for 4 and
+    /// 8 KiB, WB4 1.6 and 5-7, WB12 1.9 and 5-6, WB27 1.7 and 11).
+    pub fn small_write_ns(&self, bytes: u64) -> u64 {
+        const FOUR_KIB: u64 = 4096;
+        let pieces = bytes.div_ceil(FOUR_KIB);
+        self.small_ns * pieces * pieces
+    }
+
+    /// Bytes of the pages that `within..end` begins in a block that is filled up to `next`.
+    pub fn pages_behind(&self, next: u64, within: u64, end: u64) -> u64 {
+        let page = self.page_bytes;
+        let first = (within / page).max(next.div_ceil(page));
+        end.div_ceil(page).saturating_sub(first) * page
+    }
+
+    /// The groups that `within..end` touches.
+    pub fn groups(&self, within: u64, end: u64) -> std::ops::Range<u32> {
+        (within / self.group_bytes) as u32..end.div_ceil(self.group_bytes) as u32
+    }
+}
