@@ -22,7 +22,7 @@ use crate::device::{Device, DeviceError};
 use order::{in_order, shuffled};
 use std::collections::BTreeMap;
 
-pub use tests_of_card::{OPEN_AUS_MOST, curves_of, write_curves_of};
+pub use tests_of_card::{OPEN_AUS_MOST, OpenAuTests, curves_of, write_curves_of};
 
 /// Where `-O` begins, if no offset is given: behind the FAT.
 const OPEN_AU_START: u64 = 16 << 20;

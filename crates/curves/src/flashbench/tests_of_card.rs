@@ -46,29 +46,56 @@ pub fn curves_of(profile: &Profile, seed: u64) -> Result<Curves, DeviceError> {
             curves.fat.entry(bytes).or_default().push(rates);
         }
     }
-    open_au_tests(&mut device, &mut curves, [OPEN_AUS_MOST; 2])?;
+    open_au_tests(&mut device, &mut curves, &OpenAuTests::PUBLISHED)?;
     Ok(curves)
 }
 
+/// What of `-O` is done, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenAuTests {
+    /// `--erasesize` in bytes: what is taken for an AU, and the largest block.
+    pub erase_bytes: u64,
+    /// `--blocksize` in bytes: the smallest block.
+    pub block_bytes: u64,
+    /// Most open AUs, linear and random, of [`OPEN_AUS_MOST`].
+    pub most: [u32; 2],
+}
+
+impl OpenAuTests {
+    /// All, as the published logs have them.
+    pub const PUBLISHED: OpenAuTests = OpenAuTests {
+        erase_bytes: ERASE_BYTES,
+        block_bytes: BLOCK_BYTES,
+        most: [OPEN_AUS_MOST; 2],
+    };
+
+    /// Bytes from the beginning of the card to the end of the last AU that is written.
+    pub fn end_bytes(&self) -> u64 {
+        let erase = self.erase_bytes;
+        let aus = u64::from(OPEN_AUS_MOST - 1) * super::OPEN_AU_STRIDE + 1;
+        super::OPEN_AU_START.next_multiple_of(erase) + aus * erase
+    }
+}
+
 /// The curves of `-O` as in [`curves_of`], in a fraction of the time: of the tests before,
-/// only the larger writes of `-f` are done, which leave the card in the same state. `most`:
-/// most open AUs, linear and random, of [`OPEN_AUS_MOST`].
+/// only the larger writes of `-f` are done, which leave the card in the same state.
 ///
 /// # Errors
 /// As [`curves_of`].
 pub fn write_curves_of(
     profile: &Profile,
     seed: u64,
-    most: [u32; 2],
+    tests: &OpenAuTests,
 ) -> Result<Curves, DeviceError> {
     let mut device = used(profile, seed);
     let larger = Writing {
+        erase_bytes: tests.erase_bytes,
         block_bytes: LARGER_BLOCK_BYTES,
         ..FIRST_AUS
     };
     find_fat(&mut device, &larger)?;
     let mut curves = Curves::default();
-    open_au_tests(&mut device, &mut curves, most)?;
+    open_au_tests(&mut device, &mut curves, tests)?;
     Ok(curves)
 }
 
@@ -79,13 +106,13 @@ fn used(profile: &Profile, seed: u64) -> Modelled {
 fn open_au_tests(
     device: &mut dyn Device,
     curves: &mut Curves,
-    most: [u32; 2],
+    tests: &OpenAuTests,
 ) -> Result<(), DeviceError> {
-    for (random, most) in [false, true].into_iter().zip(most) {
+    for (random, most) in [false, true].into_iter().zip(tests.most) {
         for aus in 1..=most {
             let writing = Writing {
-                erase_bytes: ERASE_BYTES,
-                block_bytes: BLOCK_BYTES,
+                erase_bytes: tests.erase_bytes,
+                block_bytes: tests.block_bytes,
                 aus,
                 random,
             };
