@@ -207,17 +207,12 @@ fn a_name_cannot_break_the_profile() {
 #[test]
 fn a_larger_capacity_than_a_profile_may_have_is_cut() {
     let options = Options {
-        capacity_bytes: Some(255_869_321_216),
+        capacity_bytes: Some(900_000_000_000_000),
         ..sparse()
     };
-    let (bytes, source) = write::capacity(&options, &replay(&few(), &options).unwrap()).unwrap();
-    assert_eq!(bytes, 128 << 30);
-    assert!(source.contains("255869321216"));
-    let mut sheet = start(Family::PageMap);
-    sheet.fixed.insert("geometry.capacity_bytes", bytes);
-    let free = sheet.free();
-    let theta: Vec<f64> = free.iter().map(|_| 1e5).collect();
-    assert!(sheet.sheet(&free, &theta, bytes).profile().is_ok());
+    let found = fit(&few(), &[], &options).unwrap();
+    assert_eq!(figure(&found, "geometry.capacity_bytes"), 2_f64.powi(37));
+    assert!(found.toml.contains("from 900000000000000 bytes as stated"));
 }
 
 #[test]

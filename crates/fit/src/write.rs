@@ -15,8 +15,8 @@ use whichfs_curves::Curves;
 
 /// Capacity where none is known: a card sold as 4 GB, as most of the data.
 const CAPACITY: u64 = 3_980_394_496;
-/// Largest capacity that a profile may state and that is a power of two, in bytes.
-const CAPACITY_MOST: u64 = 128 << 30;
+/// What a larger card is cut to where a profile cannot have its capacity, in bytes.
+const CAPACITY_CUT: u64 = 128 << 30;
 /// SD high speed less framing, in bytes a second; faster cards get what they need.
 const BUS_RATE: u64 = 23_000_000;
 
@@ -58,10 +58,6 @@ pub(crate) fn capacity(options: &Options, replay: &Replay) -> Result<(u64, Strin
             least,
             erase_bytes: replay.erase_bytes,
         }),
-        Some(bytes) if bytes > CAPACITY_MOST => Ok((
-            CAPACITY_MOST,
-            format!("of {bytes} bytes as stated, what a profile may have"),
-        )),
         Some(bytes) => Ok((bytes / 512 * 512, "as stated".to_owned())),
         None => Ok((
             CAPACITY.max(least),
@@ -71,11 +67,26 @@ pub(crate) fn capacity(options: &Options, replay: &Replay) -> Result<(u64, Strin
 }
 
 impl Basis<'_> {
-    /// Writes the profile of `best` with a capacity and its source.
+    /// Writes the profile of `best` with a capacity and its source, or a lesser one where no
+    /// profile may have it.
     pub fn profile(
         &self,
         best: &Candidate,
-        (capacity, of_capacity): (u64, String),
+        (capacity, source): (u64, String),
+    ) -> Result<Written, FitError> {
+        let written = self.profile_of(best, capacity, source);
+        if written.is_ok() || capacity <= CAPACITY_CUT {
+            return written;
+        }
+        let source = format!("cut to what a profile may have from {capacity} bytes as stated");
+        self.profile_of(best, CAPACITY_CUT, source)
+    }
+
+    fn profile_of(
+        &self,
+        best: &Candidate,
+        capacity: u64,
+        of_capacity: String,
     ) -> Result<Written, FitError> {
         let mut sheet = best.shape.sheet(&best.free, &best.solution.theta, capacity);
         let mut notes = self.notes(best);

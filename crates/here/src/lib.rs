@@ -6,6 +6,7 @@
 
 mod error;
 mod guard;
+mod identity;
 mod mounts;
 mod raw;
 mod sysfs;

@@ -19,7 +19,7 @@ use whichfs_units::{KIB, MIB};
 /// Size of a write.
 pub(crate) const BLOCK: u64 = 64 * KIB;
 /// Most AUs that are tried.
-const AUS_MAX: u32 = 64;
+pub(crate) const AUS_MAX: u32 = 64;
 /// AUs that are written wholly where no limit shows.
 const FILLED: u32 = 8;
 /// A write that takes this many times the usual one copies an AU.
