@@ -255,7 +255,7 @@ pub struct CacheTest {
 /// Result of [`Stage::Discard`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DiscardTest {
-    /// Whether the device has the operation.
+    /// Whether at least one discard succeeded.
     pub supported: bool,
     /// Bytes of one discard.
     pub bytes: u64,

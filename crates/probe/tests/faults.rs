@@ -8,8 +8,8 @@ use support::noisy::{Drift, Noise, Noisy};
 use whichfs_card::{Card, Profile, builtin};
 use whichfs_curves::{Device, Modelled};
 use whichfs_probe::{
-    Budget, Evidence, Findings, Options, Progress, Quantity, Silent, Stage, Step, Writing, plot,
-    probe, resume, svg,
+    Budget, Evidence, Findings, Options, Progress, Quantity, Silent, Stage, Step, Value, Writing,
+    plot, probe, resume, svg,
 };
 use whichfs_units::Nanos;
 
@@ -259,7 +259,7 @@ fn equal_calls_give_equal_findings() {
 fn findings_become_a_profile_that_probes_alike() {
     for name in ["class4", "class10", "a1-32gb", "emmc"] {
         let found = run(&mut card(name), Writing::Destroy);
-        let text = found.to_profile();
+        let text = found.to_profile().unwrap();
         let made = Profile::parse("probed.toml", &text).unwrap_or_else(|e| panic!("{e}\n{text}"));
         assert_eq!(made.family(), profile(name).family(), "{name}");
         assert_eq!(made.page_bytes(), profile(name).page_bytes(), "{name}");
@@ -299,10 +299,59 @@ fn findings_become_a_profile_that_probes_alike() {
 #[test]
 fn findings_of_reads_alone_become_a_composed_profile() {
     let found = run(&mut card("class4"), Writing::Never);
-    let text = found.to_profile();
+    let text = found.to_profile().unwrap();
     let made = Profile::parse("probed.toml", &text).unwrap_or_else(|e| panic!("{e}\n{text}"));
     assert!(made.composed());
     assert_eq!(made.au_bytes(), 4 << 20);
+}
+
+#[test]
+fn what_was_not_measured_is_composed_and_the_reason_is_told() {
+    let mut options = options(Writing::Destroy);
+    options.budget.write_bytes = 39 << 20;
+    let found = probe(&mut card("class4"), &options, &mut Silent);
+    assert!(found.value(Quantity::WriteMbS).is_some());
+    assert_eq!(found.value(Quantity::OpenAusLinear), None);
+    let text = found.to_profile().unwrap();
+    assert!(
+        text.contains("# The family is composed, not measured: "),
+        "{text}"
+    );
+    let made = Profile::parse("probed.toml", &text).unwrap();
+    assert!(made.composed());
+    let figure = |path: &str| made.figures().find(|figure| figure.path == path).unwrap();
+    for path in ["geometry.open_aus_linear", "copy.rate_bytes_per_s"] {
+        let source = figure(path).source.as_deref().unwrap();
+        assert!(source.contains("budget"), "{path}: {source}");
+    }
+    assert_eq!(figure("copy.erase_us").uncertainty_percent, 30);
+}
+
+#[test]
+fn a_card_larger_than_profiles_and_an_au_beyond_them_still_become_one() {
+    let mut found = run(&mut card("class4"), Writing::Never);
+    found.measured.capacity_bytes = 900_000_000_000_000;
+    let au = found.values.get_mut(&Quantity::AuBytes).unwrap();
+    au.value = Some(Value::Whole(96 << 20));
+    let text = found.to_profile().unwrap();
+    let made = Profile::parse("probed.toml", &text).unwrap();
+    assert_eq!((made.capacity_bytes(), made.au_bytes()), (1 << 37, 4 << 20));
+    assert!(text.contains("the probe saw 96 MiB"), "{text}");
+    found.measured.capacity_bytes = 4096;
+    assert!(found.to_profile().unwrap_err().contains("--json"));
+}
+
+#[test]
+fn a_discard_that_never_succeeded_is_not_supported() {
+    let mut device = Faulty::new(card("class4"), Fault::Discards);
+    let found = run(&mut device, Writing::Destroy);
+    assert_eq!(found.value(Quantity::DiscardUs), None);
+    let made = Profile::parse("probed.toml", &found.to_profile().unwrap()).unwrap();
+    assert!(!made.discard_supported());
+    let mut small = Liar::new(64 << 20, 64 << 20, Lie::None);
+    let found = run(&mut small, Writing::Destroy);
+    let reason = found.get(Quantity::DiscardUs).reason.as_ref().unwrap();
+    assert!(reason.contains("too small"), "{reason}");
 }
 
 #[test]

@@ -67,7 +67,7 @@ pub fn run(args: &ProbeArgs) -> Outcome<u8> {
         eprintln!("whichfs: {failed}");
     }
     if let Some(path) = &args.save {
-        save(path, &findings.to_profile())?;
+        save(path, &findings.to_profile().map_err(Failure::input)?)?;
     }
     show(args, name, &findings)
 }
