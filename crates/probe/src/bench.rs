@@ -34,6 +34,8 @@ const SENTINEL_BYTES: u64 = 16 * KIB;
 pub(crate) enum Halt {
     /// This stage cannot be done.
     Stage(String),
+    /// The requests of this stage failed.
+    Lost(String),
     /// Nothing more can be done.
     Probe(String),
 }
@@ -319,7 +321,7 @@ impl<'a> Bench<'a> {
                 self.note(error.to_string());
                 if self.failures >= FAILURES_MAX {
                     let reason = format!("{FAILURES_MAX} requests in a row failed, last: {error}");
-                    return Err(Halt::Stage(reason));
+                    return Err(Halt::Lost(reason));
                 }
                 Ok(None)
             }

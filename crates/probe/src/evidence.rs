@@ -291,6 +291,8 @@ pub struct Evidence {
     pub done: Vec<Stage>,
     /// Stages that have none, and why.
     pub failed: BTreeMap<Stage, String>,
+    /// Those of them whose requests failed: another try may have a result.
+    pub lost: Vec<Stage>,
     /// Why it ended early.
     pub ended: Option<String>,
     /// Failed and stalled requests, the first of them.

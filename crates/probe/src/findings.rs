@@ -211,7 +211,8 @@ pub struct Findings {
     pub bytes_read: u64,
     /// Time on the device in seconds, idle time included.
     pub device_s: f64,
-    /// Whether all that was asked for was measured.
+    /// Whether each stage that was asked for has a result, or a reason in the card why it cannot
+    /// have one; not if requests failed or the probe ended early.
     pub complete: bool,
     /// Why the probe ended early.
     #[serde(default, skip_serializing_if = "Option::is_none")]

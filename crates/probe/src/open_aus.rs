@@ -29,6 +29,11 @@ const SLOW: f64 = 2.5;
 const COPY_LEAST: f64 = 0.42;
 /// What takes this share of such a copy beyond a usual write is slow.
 const COPY_PART: f64 = 0.2;
+/// Least AU that a test with such writes is for: in a smaller one they come round soon, and a
+/// write takes as long as a copy of it.
+const AU_LEAST: u64 = 8 * BLOCK;
+/// What is written of an AU whose size is not known.
+const UNKNOWN_AU: u64 = 4 * MIB;
 /// Visits of one AU at most.
 const VISITS_MAX: u64 = 20;
 
@@ -59,7 +64,7 @@ impl Trial {
     /// For AUs of `au_bytes`; where that is not known little of each is used, as places may
     /// lie anywhere in an AU.
     pub fn new(bench: &mut Bench, order: Order, au_bytes: Option<u64>) -> Trial {
-        let blocks = (au_bytes.unwrap_or(MIB / 2).min(2 * MIB) / BLOCK).max(4) / 2 * 2;
+        let blocks = (au_bytes.unwrap_or(MIB / 2).min(2 * MIB) / BLOCK).max(2) / 2 * 2;
         let mut offsets: Vec<u64> = (0..blocks).map(|at| at * BLOCK).collect();
         if order == Order::Random {
             bench.rng.shuffle(&mut offsets);
@@ -249,6 +254,11 @@ pub(crate) fn measure(
     linear: Option<&OpenAus>,
     rate: Option<f64>,
 ) -> Result<OpenAus, Halt> {
+    if let Some(au) = au_bytes.filter(|au| *au < AU_LEAST) {
+        let [au, least] = [au, AU_LEAST].map(whichfs_units::Bytes);
+        let reason = format!("an AU of {au} is too small for this test: {least} at least");
+        return Err(Halt::Stage(reason));
+    }
     let stride = places::stride(bench.capacity, au_bytes);
     // A mild card's count is not exact enough to bound the other.
     let at_most = crate::infer::limit_of(linear.filter(|linear| linear.copies));
@@ -266,7 +276,7 @@ pub(crate) fn measure(
         ..OpenAus::default()
     };
     if result.alone_us.count < 4 {
-        return Err(Halt::Stage("too many writes failed".into()));
+        return Err(Halt::Lost("too many writes failed".into()));
     }
     bench.tell(0.1);
     let most = at_most.unwrap_or(AUS_MAX);
@@ -285,6 +295,14 @@ pub(crate) fn measure(
             result.limits.clear();
             let count = limit + 2;
             filled(bench, &mut trial, &regions[0], au_bytes, count, &mut result)?;
+            if result.filled.is_empty() {
+                let bytes = 2 * u64::from(count) * au_bytes.unwrap_or(UNKNOWN_AU);
+                result.doubt = Some(format!(
+                    "a limit of {limit} was seen, but AUs may never have been written, and \
+                     writing them takes {}: raise --budget",
+                    whichfs_units::Bytes(bytes)
+                ));
+            }
         }
         Some(limit) => confirm(bench, &mut trial, &regions[1], limit, most, &mut result)?,
         None if at_most.is_none() && order == Order::Linear => {
@@ -418,7 +436,7 @@ fn filled(
     count: u32,
     result: &mut OpenAus,
 ) -> Result<(), Halt> {
-    let bytes = au_bytes.unwrap_or(4 * MIB);
+    let bytes = au_bytes.unwrap_or(UNKNOWN_AU);
     let count = bases.len().min(count as usize);
     if !bench.affords(2 * bytes * count as u64) {
         return Ok(());

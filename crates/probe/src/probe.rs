@@ -39,6 +39,7 @@ pub fn resume(device: &mut dyn Device, state: Evidence, progress: &mut dyn Progr
     }
     evidence.ended = None;
     evidence.failed.clear();
+    evidence.lost.clear();
     let mut bench = Bench::new(device, progress, &evidence);
     let stages = planned(&evidence);
     let all: u32 = stages.iter().map(|stage| stage.2).sum::<u32>().max(1);
@@ -60,6 +61,10 @@ pub fn resume(device: &mut dyn Device, state: Evidence, progress: &mut dyn Progr
             Ok(()) => evidence.done.push(stage),
             Err(Halt::Stage(reason)) => {
                 evidence.failed.insert(stage, reason);
+            }
+            Err(Halt::Lost(reason)) => {
+                evidence.failed.insert(stage, reason);
+                evidence.lost.push(stage);
             }
             Err(Halt::Probe(reason)) => {
                 evidence.ended = Some(format!("{doing}: {reason}"));

@@ -354,6 +354,84 @@ fn a_discard_that_never_succeeded_is_not_supported() {
     assert!(reason.contains("too small"), "{reason}");
 }
 
+/// `profile(name)` with figures changed.
+fn changed(name: &str, figures: &[(&str, u64)]) -> Modelled {
+    let (_, text) = builtin().iter().find(|(n, _)| n.contains(name)).unwrap();
+    let line = |line: &str| {
+        let key = line.split(" = ").next().unwrap();
+        match figures.iter().find(|(changed, _)| *changed == key) {
+            Some((_, value)) => format!("{key} = {{ value = {value}, source = \"test\" }}"),
+            None => line.to_owned(),
+        }
+    };
+    let text: Vec<String> = text.lines().map(line).collect();
+    let profile = Profile::parse("changed.toml", &text.join("\n")).unwrap();
+    Modelled::new(Card::used(&profile, 1), profile.capacity_bytes())
+}
+
+#[test]
+fn the_least_aus_are_told_by_reads_and_from_512_kib_on_by_writes_too() {
+    for au in [128 << 10, 256 << 10, 512 << 10] {
+        let figures = [
+            ("capacity_bytes", 10_000 * au),
+            ("au_bytes", au),
+            ("spare_aus", 2000),
+        ];
+        let found = run(&mut changed("class4", &figures), Writing::Destroy);
+        let finding = found.get(Quantity::AuBytes);
+        assert_eq!(finding.value, Some(Value::Whole(au)), "{finding:?}");
+        let linear = found.get(Quantity::OpenAusLinear);
+        if au >= 512 << 10 {
+            assert!(finding.evidence.contains("pairs"), "{finding:?}");
+            assert_eq!(linear.value, Some(Value::Whole(3)), "{linear:?}");
+        } else {
+            let reason = linear.reason.as_ref().unwrap();
+            assert!(reason.contains("too small"), "{linear:?}");
+        }
+    }
+}
+
+#[test]
+fn a_limit_on_aus_that_were_perhaps_never_written_is_a_doubt_that_names_the_budget() {
+    let profile = profile("class4");
+    let mut device = Modelled::new(Card::fresh(&profile), profile.capacity_bytes());
+    let mut options = options(Writing::Destroy);
+    options.budget.write_bytes = 80 << 20;
+    let found = probe(&mut device, &options, &mut Silent);
+    let linear = found.get(Quantity::OpenAusLinear);
+    let reason = linear.reason.as_ref().unwrap();
+    assert!(
+        reason.contains("a limit of 3") && reason.contains("--budget"),
+        "{reason}"
+    );
+    let text = found.to_profile().unwrap();
+    assert!(Profile::parse("probed.toml", &text).unwrap().composed());
+}
+
+#[test]
+fn half_of_the_writes_lost_do_not_make_a_cached_card_faster() {
+    let rate = |device: &mut dyn Device| {
+        let found = run(device, Writing::Destroy);
+        found.value(Quantity::WriteMbS).unwrap().real()
+    };
+    let whole = rate(&mut card("emmc"));
+    let lossy = rate(&mut Faulty::new(card("emmc"), Fault::Writes(1)));
+    assert!(lossy < 1.3 * whole, "{lossy} {whole}");
+}
+
+#[test]
+fn lost_writes_are_no_answer_of_the_first_aus() {
+    let mut device = Faulty::new(card("class4"), Fault::Range(8 << 20, 12 << 20));
+    let found = run(&mut device, Writing::Destroy);
+    let fat = found.get(Quantity::FatAus);
+    assert_eq!(fat.value, None, "{fat:?}");
+    assert!(
+        fat.reason.as_ref().unwrap().contains("AU 2 failed"),
+        "{fat:?}"
+    );
+    assert!(!found.complete);
+}
+
 #[test]
 fn the_evidence_is_drawn() {
     let found = run(&mut card("class10"), Writing::Destroy);
