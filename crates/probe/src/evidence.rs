@@ -406,15 +406,12 @@ impl Evidence {
     }
 
     fn check_open_aus(&self, name: &str, test: &OpenAus) -> Result<(), String> {
-        let counts = test
-            .turns
-            .iter()
-            .map(|turn| turn.aus)
-            .chain([test.free_up_to, test.filled_up_to]);
-        let limits = test.limits.iter().copied();
-        let bad = limits.filter(|limit| *limit == 0).next();
-        let beyond = |count: &u32| *count > AUS_MAX;
-        if let Some(count) = bad.or_else(|| counts.chain(test.limits.clone()).find(beyond)) {
+        let limits = || test.limits.iter().copied();
+        let turns = test.turns.iter().map(|turn| turn.aus);
+        let counts = turns.chain([test.free_up_to, test.filled_up_to]);
+        let none = limits().find(|limit| *limit == 0);
+        let many = || counts.chain(limits()).find(|count| *count > AUS_MAX);
+        if let Some(count) = none.or_else(many) {
             return Err(format!(
                 "{name}: found {count} AUs; expected 1 to {AUS_MAX}"
             ));
@@ -436,7 +433,7 @@ impl Evidence {
         for (name, streams) in [("reads", &self.reads), ("writes", &self.writes)] {
             let rates = streams.iter().flat_map(|streams| &streams.rates);
             for (size, rates) in rates {
-                if *size == 0 || rates.iter().any(|rate| !(*rate > 0.0)) {
+                if *size == 0 || rates.iter().any(|rate| *rate <= 0.0) {
                     return Err(format!(
                         "{name}: found {rates:?} at {size} bytes; expected rates above zero"
                     ));

@@ -31,7 +31,7 @@ const COPY_LEAST: f64 = 0.42;
 const COPY_PART: f64 = 0.2;
 /// Least AU that a test with such writes is for: in a smaller one they come round soon, and a
 /// write takes as long as a copy of it.
-const AU_LEAST: u64 = 8 * BLOCK;
+const AU_LEAST: u64 = 16 * BLOCK;
 /// What is written of an AU whose size is not known.
 const UNKNOWN_AU: u64 = 4 * MIB;
 /// Visits of one AU at most.

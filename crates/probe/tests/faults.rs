@@ -370,8 +370,8 @@ fn changed(name: &str, figures: &[(&str, u64)]) -> Modelled {
 }
 
 #[test]
-fn the_least_aus_are_told_by_reads_and_from_512_kib_on_by_writes_too() {
-    for au in [128 << 10, 256 << 10, 512 << 10] {
+fn the_least_aus_are_told_by_reads_and_from_1_mib_on_by_writes_too() {
+    for au in [128 << 10, 512 << 10, 1 << 20] {
         let figures = [
             ("capacity_bytes", 10_000 * au),
             ("au_bytes", au),
@@ -381,7 +381,7 @@ fn the_least_aus_are_told_by_reads_and_from_512_kib_on_by_writes_too() {
         let finding = found.get(Quantity::AuBytes);
         assert_eq!(finding.value, Some(Value::Whole(au)), "{finding:?}");
         let linear = found.get(Quantity::OpenAusLinear);
-        if au >= 512 << 10 {
+        if au >= 1 << 20 {
             assert!(finding.evidence.contains("pairs"), "{finding:?}");
             assert_eq!(linear.value, Some(Value::Whole(3)), "{linear:?}");
         } else {
