@@ -191,6 +191,9 @@ pub struct OpenAus {
     pub overflow_us: f64,
     /// Whether that is long enough to copy an AU.
     pub copies: bool,
+    /// Whether the limit is the number of AUs that stayed fast among too many, in both halves of
+    /// the card.
+    pub kept: bool,
 }
 
 /// Result of [`Stage::AuByWrites`].

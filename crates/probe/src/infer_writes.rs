@@ -70,7 +70,7 @@ fn open_random(evidence: &Evidence) -> Finding {
         return unplaced(evidence, limited(test, limit));
     }
     let linear = evidence.open_linear.as_ref();
-    match limit_of(linear.filter(|linear| linear.copies)) {
+    match limit_of(linear.filter(|linear| linear.copies || linear.kept)) {
         // All that can be open in order can be so at random: one more is too many anyway.
         Some(limit) if test.doubt.is_none() && test.free_up_to >= limit => {
             let evidence = format!(
@@ -90,6 +90,15 @@ fn open_random(evidence: &Evidence) -> Finding {
 }
 
 fn limited(test: &OpenAus, limit: u32) -> Finding {
+    if test.kept {
+        let evidence = format!(
+            "of many AUs in turns {limit} stay fast and the others take {:.0} ms for two writes \
+             of {}, in both halves of the card",
+            test.overflow_us / 1e3,
+            Bytes(test.block_bytes)
+        );
+        return Finding::of(Value::Whole(u64::from(limit)), KEPT, evidence);
+    }
     let other_half = match test.limits.len() {
         2.. => "confirmed in the other half of the card",
         _ if test.filled.is_empty() => "not confirmed in the other half of the card",
@@ -106,6 +115,9 @@ fn limited(test: &OpenAus, limit: u32) -> Finding {
     Finding::of(Value::Whole(u64::from(limit)), sure, evidence)
 }
 
+/// Confidence of a limit that is the number of AUs that stayed fast.
+const KEPT: f64 = 0.95;
+
 /// Time of a write with `aus` AUs in turns that are not too many, in microseconds.
 fn usual_us(test: &OpenAus, aus: u32) -> f64 {
     let turn = |turn: &&crate::evidence::Turn| turn.aus == aus && !turn.too_many;
@@ -117,6 +129,7 @@ fn usual_us(test: &OpenAus, aus: u32) -> f64 {
 fn open_linear_sure(test: &OpenAus) -> f64 {
     let clear = test.overflow_us > 8.0 * test.alone_us.median;
     match test.limits.len() {
+        _ if test.kept => KEPT,
         // Counted from copies now and then.
         _ if !test.copies => 0.8,
         2.. => 0.98,

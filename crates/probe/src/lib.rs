@@ -16,6 +16,7 @@ mod first_aus;
 mod infer;
 mod infer_writes;
 mod interpret;
+mod kept_aus;
 mod open_aus;
 mod options;
 mod places;

@@ -11,6 +11,7 @@
 
 use crate::bench::{Bench, Halt};
 use crate::evidence::{OpenAus, Turn};
+use crate::kept_aus;
 use crate::places;
 use crate::stats::{Centre, Sequential, Verdict, median};
 use std::collections::BTreeMap;
@@ -261,10 +262,14 @@ pub(crate) fn measure(
     }
     let stride = places::stride(bench.capacity, au_bytes);
     // A mild card's count is not exact enough to bound the other.
-    let at_most = crate::infer::limit_of(linear.filter(|linear| linear.copies));
+    let at_most = crate::infer::limit_of(linear.filter(|linear| linear.copies || linear.kept));
     let regions = regions(bench, stride, linear);
     if regions.iter().any(|bases| bases.len() < 3) {
         return Err(Halt::Stage("the device is too small for this test".into()));
+    }
+    let keeps = order == Order::Random && linear.is_some_and(|linear| linear.kept);
+    if keeps {
+        kept_aus::settle(bench, &regions[0])?;
     }
     let mut trial = Trial::new(bench, order, au_bytes);
     let copy_of = |au: u64| au as f64 / rate.unwrap_or(1e8) * 1e6;
@@ -290,6 +295,15 @@ pub(crate) fn measure(
     };
     let empty = order == Order::Linear
         && (result.overflow_us < COPY_LEAST * copy_us || slow.is_some_and(mixed));
+    if order == Order::Linear
+        && (empty || is_unclear(&result))
+        && kept(bench, &regions, au_bytes, &mut result)?
+    {
+        return Ok(result);
+    }
+    if keeps {
+        kept_aus::settle(bench, &regions[1])?;
+    }
     match first {
         Some(limit) if empty => {
             result.limits.clear();
@@ -324,6 +338,43 @@ pub(crate) fn measure(
     result.overflow_us = slow.map_or(0.0, |turn| turn.slow_us);
     result.copies = result.overflow_us >= COPY_LEAST * copy_us;
     Ok(result)
+}
+
+/// Whether some writes were slow with numbers of AUs that are not too many, or the limit is one
+/// that hardly any card has.
+fn is_unclear(result: &OpenAus) -> bool {
+    const SLOW_MOST: u32 = 2;
+    const USUAL_MOST: u32 = 7;
+    let turns = result.turns.iter().filter(|turn| !turn.too_many);
+    let slow: u32 = turns.map(|turn| turn.slow).sum();
+    slow > SLOW_MOST
+        || result
+            .limits
+            .first()
+            .is_some_and(|limit| *limit > USUAL_MOST)
+}
+
+/// Counts the AUs that keep their place; whether both halves of the card agree on it.
+fn kept(
+    bench: &mut Bench,
+    regions: &[Vec<u64>; 2],
+    au_bytes: Option<u64>,
+    result: &mut OpenAus,
+) -> Result<bool, Halt> {
+    if au_bytes.is_none_or(|au| au < kept_aus::BYTES) {
+        return Ok(false);
+    }
+    let Some(first) = kept_aus::measure(bench, &regions[0])? else {
+        return Ok(false);
+    };
+    let other = kept_aus::measure(bench, &regions[1])?;
+    if other.is_none_or(|other| other.aus != first.aus) {
+        return Ok(false);
+    }
+    result.limits = vec![first.aus; 2];
+    result.overflow_us = first.slow_us;
+    result.kept = true;
+    Ok(true)
 }
 
 /// Tries a number without a limit in another region.

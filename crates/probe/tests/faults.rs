@@ -5,7 +5,7 @@ mod support;
 
 use support::faulty::{Fault, Faulty, Liar, Lie};
 use support::noisy::{Drift, Noise, Noisy};
-use whichfs_card::{Card, Profile, builtin};
+use whichfs_card::{Card, Family, Profile, builtin};
 use whichfs_curves::{Device, Modelled};
 use whichfs_probe::{
     Budget, Evidence, Findings, Options, Progress, Quantity, Silent, Stage, Step, Value, Writing,
@@ -430,6 +430,21 @@ fn lost_writes_are_no_answer_of_the_first_aus() {
         "{fat:?}"
     );
     assert!(!found.complete);
+}
+
+/// A few AUs keep their place and others are slow beside them: no number is too many at once.
+#[test]
+fn open_aus_of_update_blocks_are_those_that_stay_fast() {
+    for (linear, random) in [(3, 2), (5, 3), (8, 6)] {
+        let figures = [("open_aus_linear", linear), ("open_aus_random", random)];
+        let found = run(&mut changed("sandisk-su04g", &figures), Writing::Destroy);
+        let finding = found.get(Quantity::OpenAusLinear);
+        assert_eq!(finding.value, Some(Value::Whole(linear)), "{finding:?}");
+        assert!(finding.confident() && finding.evidence.contains("stay fast"));
+        let text = found.to_profile().unwrap();
+        let made = Profile::parse("probed.toml", &text).unwrap();
+        assert_eq!(made.family(), Family::UpdateBlock);
+    }
 }
 
 #[test]
