@@ -6,7 +6,6 @@
 
 mod error;
 mod guard;
-mod identity;
 mod mounts;
 mod raw;
 mod sysfs;

@@ -283,7 +283,7 @@ pub struct Sentinel {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
     /// What tells this device from another of the same size; the caller says it.
-    pub target: String,
+    pub identity: String,
     /// Size that the device claims.
     pub capacity_bytes: u64,
     /// How it was asked to probe.
@@ -333,29 +333,29 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Nothing measured yet of `target`.
-    pub fn begin(target: &str, options: Options) -> Evidence {
+    /// Nothing measured yet of the device `identity`.
+    pub fn begin(identity: &str, options: Options) -> Evidence {
         Evidence {
-            target: target.to_owned(),
+            identity: identity.to_owned(),
             options,
             ..Evidence::default()
         }
     }
 
-    /// The state with which a probe of `target` goes on: this one with what is asked for now,
+    /// The state with which a probe of `identity` goes on: this one with what is asked for now,
     /// but for the seed, which decided the places measured so far; a fresh one, which says so,
     /// if this is of another device.
-    pub fn go_on(self, target: &str, options: Options) -> Evidence {
-        if self.target == target {
+    pub fn go_on(self, identity: &str, options: Options) -> Evidence {
+        if self.identity == identity {
             let seed = self.options.seed;
             return Evidence {
                 options: Options { seed, ..options },
                 ..self
             };
         }
-        let mut begun = Evidence::begin(target, options);
-        let other = self.target;
-        let event = format!("the stored state is of `{other}`, not `{target}`: begun anew");
+        let mut begun = Evidence::begin(identity, options);
+        let other = self.identity;
+        let event = format!("the stored state is of `{other}`, not `{identity}`: begun anew");
         begun.events.push(event);
         begun
     }
@@ -480,7 +480,7 @@ mod tests {
         assert_eq!((same.done.len(), same.options.seed), (1, 5));
         let other = kept.go_on("another card", options);
         assert_eq!((other.done.len(), other.options.seed), (0, 9));
-        assert!(other.events[0].contains("`a card`") && other.target == "another card");
+        assert!(other.events[0].contains("`a card`") && other.identity == "another card");
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub fn resume(device: &mut dyn Device, state: Evidence, progress: &mut dyn Progr
         evidence = Evidence {
             capacity_bytes: capacity,
             events,
-            ..Evidence::begin(&evidence.target, evidence.options)
+            ..Evidence::begin(&evidence.identity, evidence.options)
         };
     }
     evidence.ended = None;

@@ -93,7 +93,7 @@ fn open(name: &str, args: &ProbeArgs) -> Outcome<(Box<dyn Device>, String)> {
     // Ctrl-C ends the probe between requests, with what it has.
     let stop = Arc::new(AtomicBool::new(false));
     let raw = Raw::open(&target, access, stop).map_err(Failure::input)?;
-    Ok((Box::new(raw), target.identity(&Roots::default())))
+    Ok((Box::new(raw), format!("device {}", target.path.display())))
 }
 
 /// A modelled card by all that decides its timings.
