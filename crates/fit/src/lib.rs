@@ -1,19 +1,23 @@
-//! Fits modelled cards to measured curves.
+//! Fits modelled cards to what was measured.
 //!
 //! [`fit`] chooses the family, sizes and counts by trying them on the modelled card under
 //! flashbench's sequences ([`whichfs_curves::flashbench`]), fits times and rates to the
 //! logarithms of the measured times, and says for each figure where it is from and how well
-//! the points determine it. [`plot`] draws measured against modelled, [`table`] lists many
-//! cards. Pure: no clock, no entropy, no I/O; equal input, equal output.
+//! the points determine it. Rates of dd, hdparm, iozone and fio are points beside flashbench's;
+//! alone they tell rates, and the rest is composed. [`plot`] draws measured against modelled,
+//! [`table`] lists many cards. Pure: no clock, no entropy, no I/O; equal input, equal output.
 //!
-//! Inside, from the points to the profile: `points` (what is seen), `search` (shapes: family,
-//! sizes, counts, switches), `response` (a shape on the modelled card), `solve` (times and
-//! rates of a shape), `reads` and `fat` (figures of `-a` and `-f`), `write` (the profile).
+//! Inside, from the points to the profile: `points` and `host` (what is seen), `replay` (the
+//! same on a modelled card), `search` (shapes: family, sizes, counts, switches), `response` (how
+//! a shape answers to its figures), `solve` (times and rates of a shape), `reads` and `fat`
+//! (figures of reads, `-a` and `-f`), `write` (the profile).
 
 mod fat;
+mod host;
 mod plot;
 mod points;
 mod reads;
+mod replay;
 mod response;
 mod search;
 mod shape;
@@ -23,19 +27,21 @@ mod table;
 mod write;
 
 pub use plot::plot;
-pub use points::{Compared, Errors, Order, Place, Point, compare, points};
+pub use points::{Compared, Errors, Order, Place};
 pub use table::{Row, table};
-pub use write::Determined;
 
+use points::Point;
+use replay::Replay;
 use search::Search;
 use whichfs_card::{Family, Profile};
 use whichfs_curves::Curves;
-use whichfs_curves::flashbench::curves_of;
+use whichfs_curves::logs::Rate;
+use write::Basis;
 
 /// A card whose fitted points are off by more than this in the median, or in the 90th
 /// percentile, fits no family (|ln(model / measured)|).
 const BROKEN: [f64; 2] = [0.15, 0.6];
-/// Fewest points and sizes that tell a family.
+/// Fewest points and sizes of `flashbench -O` that tell a family.
 const POINTS_LEAST: usize = 6;
 const SIZES_LEAST: usize = 3;
 
@@ -49,6 +55,8 @@ pub struct Options {
     pub seed: u64,
     /// Capacity of the card in bytes, if known; it is no curve.
     pub capacity_bytes: Option<u64>,
+    /// flashbench's `--erasesize` in bytes, if known.
+    pub erase_bytes: Option<u64>,
     /// Title of the profile: maker and model. Empty: "fitted card".
     pub title: String,
     /// What the curves are called in the sources of the figures, such as a run of a log.
@@ -62,16 +70,16 @@ pub struct Fit {
     pub toml: String,
     /// The same, read.
     pub profile: Profile,
-    /// How well each fitted time and rate is determined.
-    pub determined: Vec<Determined>,
-    /// All curves of the fitted card, as `whichfs card curves` has them.
-    pub modelled: Curves,
-    /// Every measured write point beside the model's, also those that the fit did not see.
+    /// Every measured point beside the model's, also those that the fit did not see.
     pub compared: Vec<Compared>,
     /// Errors of each curve.
     pub curves: Vec<CurveErrors>,
     /// Families in the order in which they fit, with what the fit minimised (less is better).
     pub families: Vec<(Family, f64)>,
+    /// Whether the points tell the family. If not, family, sizes and counts are composed.
+    pub family_told: bool,
+    /// What of the log could not be used, and why.
+    pub left_out: Vec<String>,
     /// The curve that breaks, where no family fits.
     pub breaks: Option<Break>,
 }
@@ -79,14 +87,21 @@ pub struct Fit {
 /// Errors of one curve: one order, one number of AUs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CurveErrors {
-    /// Linear or random.
+    /// What it was measured by.
     pub order: Order,
-    /// Number of AUs.
+    /// Number of AUs; 1 where that is not what was tested.
     pub aus: u32,
     /// Over the points that the fit saw.
     pub fitted: Option<Errors>,
     /// Over the others.
     pub unfitted: Option<Errors>,
+}
+
+impl CurveErrors {
+    /// The curve for people: `linear, 2 AUs`, `read in order`.
+    pub fn name(&self) -> String {
+        points::curve_name(self.order, self.aus)
+    }
 }
 
 /// Why a card fits no family.
@@ -104,63 +119,175 @@ pub enum FitError {
     /// Too little was measured.
     #[error(
         "{points} write points of {sizes} block sizes; a fit needs at least {POINTS_LEAST} \
-         points of {SIZES_LEAST} sizes of flashbench -O"
+         points of {SIZES_LEAST} sizes of flashbench -O, or rates of dd, hdparm, iozone or fio\
+         {}",
+        left_out_text(left_out)
     )]
     TooFewPoints {
         /// Points that the fit may see.
         points: usize,
         /// Different block sizes among them.
         sizes: usize,
+        /// What of the log could not be used, and why.
+        left_out: Vec<String>,
     },
     /// The card is too small for the places that `flashbench -O` writes.
-    #[error("a capacity of {0} bytes has no room for flashbench -O with 7 AUs (352 MiB)")]
-    TooSmall(u64),
+    #[error(
+        "a capacity of {bytes} bytes has no room for flashbench -O with 7 AUs of {erase_bytes} \
+         bytes: {least} bytes"
+    )]
+    TooSmall {
+        /// Capacity of the card.
+        bytes: u64,
+        /// What the tests need.
+        least: u64,
+        /// flashbench's `--erasesize`.
+        erase_bytes: u64,
+    },
+    /// No modelled card has such AUs.
+    #[error(
+        "an erase size of {0} bytes is no AU of a modelled card: whole pages of 16 KiB, at most \
+         64 MiB. Repeat flashbench with such an --erasesize"
+    )]
+    EraseSize(u64),
     /// The fitted figures are outside of what a profile may state.
     #[error("the fitted card is no card: {0}")]
     NoCard(String),
 }
 
-/// Fits a card to `curves`.
+/// What was left out, behind a message.
+fn left_out_text(left_out: &[String]) -> String {
+    left_out
+        .iter()
+        .map(|what| format!("; left out: {what}"))
+        .collect()
+}
+
+/// Fits a card to `curves` and `rates`.
 ///
 /// # Errors
 /// Too few points, a capacity too small for the tests, figures beyond all cards.
-pub fn fit(curves: &Curves, options: &Options) -> Result<Fit, FitError> {
-    let sizes = options.block_sizes.as_deref();
-    let seen = points(curves, sizes);
-    check(&seen)?;
-    let capacity = write::capacity(options)?;
-    let found = Search::new(&seen, options.seed).run();
+pub fn fit(curves: &Curves, rates: &[Rate], options: &Options) -> Result<Fit, FitError> {
+    let replay = replay(curves, options)?;
+    let (measured, left_out) = measured(curves, rates, &replay);
+    let sees = |point: &Point| options.sees(point);
+    let seen: Vec<Point> = measured.iter().copied().filter(sees).collect();
+    let told = tells_family(&seen, &left_out)?;
+    let capacity = write::capacity(options, &replay)?;
+    let writes: Vec<Point> = seen
+        .iter()
+        .copied()
+        .filter(|point| point.place.order.is_write())
+        .collect();
+    let mut search = Search::new(&writes, replay);
+    let found = if told { search.run() } else { search.usual() };
     let best = found
         .first()
         .ok_or_else(|| FitError::NoCard("no family can be tried".into()))?;
-    let families = found.iter().map(|c| (c.shape.family, c.cost)).collect();
-    let measured = sizes.is_none().then_some(curves);
-    let written = write::profile(best, measured, seen.len(), capacity, options)?;
-    let modelled = curves_of(&written.profile, options.seed)
-        .map_err(|error| FitError::NoCard(error.to_string()))?;
-    let compared = compare(curves, &modelled, sizes);
+    let basis = Basis {
+        curves: options.block_sizes.is_none().then_some(curves),
+        points: &seen,
+        told,
+        left_out: &left_out,
+        options,
+    };
+    let written = basis.profile(best, capacity)?;
+    let compared = compared(&measured, &written.profile, &replay, options)?;
     let curves = curve_errors(&compared);
     Ok(Fit {
-        breaks: breaks(&compared, &curves),
+        breaks: if told {
+            breaks(&compared, &curves)
+        } else {
+            None
+        },
         toml: written.toml,
         profile: written.profile,
-        determined: written.determined,
-        modelled,
         compared,
         curves,
-        families,
+        families: found.iter().map(|c| (c.shape.family, c.cost)).collect(),
+        family_told: told,
+        left_out,
     })
 }
 
-fn check(seen: &[Point]) -> Result<(), FitError> {
-    let mut sizes: Vec<u64> = seen.iter().map(|point| point.place.bytes).collect();
+impl Options {
+    /// Whether the fit may see a point.
+    fn sees(&self, point: &Point) -> bool {
+        let place = point.place;
+        let among = |sizes: &Vec<u64>| place.order.is_flashbench() && sizes.contains(&place.bytes);
+        self.block_sizes.as_ref().is_none_or(among)
+    }
+}
+
+/// The tests as they were done, with the erase size of the log.
+fn replay(curves: &Curves, options: &Options) -> Result<Replay, FitError> {
+    const PAGE_BYTES: u64 = 16 << 10;
+    const AU_MOST: u64 = 64 << 20;
+    let told = || points::erase_bytes(curves);
+    let erase_bytes = options.erase_bytes.unwrap_or_else(told);
+    if erase_bytes == 0 || erase_bytes > AU_MOST || !erase_bytes.is_multiple_of(PAGE_BYTES) {
+        return Err(FitError::EraseSize(erase_bytes));
+    }
+    Ok(Replay {
+        erase_bytes,
+        seed: options.seed,
+    })
+}
+
+/// All points that can be replayed, and what was left out.
+fn measured(curves: &Curves, rates: &[Rate], replay: &Replay) -> (Vec<Point>, Vec<String>) {
+    let (mut found, beyond) = points::points(curves, replay.erase_bytes);
+    let (of_rates, mut left_out) = host::points(rates);
+    found.extend(of_rates);
+    if beyond > 0 {
+        left_out.insert(
+            0,
+            format!(
+                "{beyond} points of flashbench -O that no run with 1 to 7 AUs of {} bytes has",
+                replay.erase_bytes
+            ),
+        );
+    }
+    (found, left_out)
+}
+
+/// Whether the points tell a family; if not, there must be rates.
+fn tells_family(seen: &[Point], left_out: &[String]) -> Result<bool, FitError> {
+    let of_test = |point: &&Point| point.place.order.is_flashbench();
+    let mut sizes: Vec<u64> = seen.iter().filter(of_test).map(|p| p.place.bytes).collect();
+    let points = sizes.len();
     sizes.sort_unstable();
     sizes.dedup();
-    let (points, sizes) = (seen.len(), sizes.len());
-    if points < POINTS_LEAST || sizes < SIZES_LEAST {
-        return Err(FitError::TooFewPoints { points, sizes });
+    let sizes = sizes.len();
+    let told = points >= POINTS_LEAST && sizes >= SIZES_LEAST;
+    if !told && points == seen.len() {
+        return Err(FitError::TooFewPoints {
+            points,
+            sizes,
+            left_out: left_out.to_vec(),
+        });
     }
-    Ok(())
+    Ok(told)
+}
+
+/// The measured points beside the fitted card's.
+fn compared(
+    measured: &[Point],
+    profile: &Profile,
+    replay: &Replay,
+    options: &Options,
+) -> Result<Vec<Compared>, FitError> {
+    let modelled = replay
+        .times(profile, measured)
+        .map_err(|error| FitError::NoCard(error.to_string()))?;
+    let pairs = measured.iter().zip(modelled);
+    let compared = pairs.map(|(point, modelled_ns)| Compared {
+        place: point.place,
+        measured_ns: point.ns,
+        modelled_ns,
+        fitted: options.sees(point),
+    });
+    Ok(compared.collect())
 }
 
 /// Errors of every curve that was measured.
@@ -203,3 +330,5 @@ fn breaks(compared: &[Compared], curves: &[CurveErrors]) -> Option<Break> {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_of_logs;

@@ -1,11 +1,13 @@
-//! Measured against modelled as SVG: small multiples, one for each number of AUs.
+//! Measured against modelled as SVG: small multiples, one for each number of AUs, and one
+//! each for rates of writes and reads.
 //!
-//! Time of a write over its size, both logarithmic; upper row linear, lower row random.
+//! Time of a request over its size, both logarithmic; upper row in order, lower row at random.
 //! Dots are measured: filled where the fit saw them, hollow where it did not. Lines are the
 //! model. Colours follow the reader's light or dark scheme.
 
-use crate::points::{Compared, Order};
+use crate::points::{Compared, Order, curve_name};
 use std::fmt::Write as _;
+use whichfs_curves::logs::{Operation, Order as Access};
 
 /// Size of a panel and the space around it, in user units.
 const PANEL: [f64; 2] = [150.0, 150.0];
@@ -29,40 +31,56 @@ struct Axes {
 
 /// The plot of one card.
 pub fn plot(title: &str, compared: &[Compared]) -> String {
-    let mut aus: Vec<u32> = compared.iter().map(|point| point.place.aus).collect();
-    aus.sort_unstable();
-    aus.dedup();
+    let columns = columns(compared);
     let axes = Axes::of(compared);
-    let width = MARGIN[0] + aus.len() as f64 * (PANEL[0] + GAP) + GAP;
+    let width = MARGIN[0] + columns.len() as f64 * (PANEL[0] + GAP) + GAP;
     let height = 2.0 * MARGIN[1] + 2.0 * (PANEL[1] + GAP) + 26.0;
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" \
-         role=\"img\"><title>{title}: measured and modelled write times</title>\
+         role=\"img\"><title>{title}: measured and modelled times</title>\
          <style>{STYLE}</style>\n<text class=\"title\" x=\"8\" y=\"18\">{title}</text>\n",
         title = escaped(title),
     );
-    for (row, order) in Order::ALL.into_iter().enumerate() {
-        for (column, aus) in aus.iter().enumerate() {
+    for (column, curves) in columns.iter().enumerate() {
+        for (row, (order, aus)) in curves.iter().enumerate() {
             let corner = [
                 MARGIN[0] + column as f64 * (PANEL[0] + GAP),
                 MARGIN[1] + row as f64 * (PANEL[1] + GAP + 14.0),
             ];
             let of_panel: Vec<&Compared> = compared
                 .iter()
-                .filter(|point| point.place.order == order && point.place.aus == *aus)
+                .filter(|point| (point.place.order, point.place.aus) == (*order, *aus))
                 .collect();
             panel(&mut svg, &axes, corner, column == 0, row == 1, &of_panel);
-            let label = format!(
-                "{}, {aus} AU{}",
-                order.name(),
-                if *aus == 1 { "" } else { "s" }
-            );
+            let label = curve_name(*order, *aus);
             text(&mut svg, corner[0] + 4.0, corner[1] - 4.0, "start", &label);
         }
     }
     legend(&mut svg, height - 10.0);
     svg.push_str("</svg>\n");
     svg
+}
+
+/// Order and number of AUs of the curves of each column: the upper one in order, the lower one
+/// at random.
+fn columns(compared: &[Compared]) -> Vec<[(Order, u32); 2]> {
+    let places = || compared.iter().map(|point| point.place);
+    let of_test = places().filter(|place| place.order.is_flashbench());
+    let mut aus: Vec<u32> = of_test.map(|place| place.aus).collect();
+    aus.sort_unstable();
+    aus.dedup();
+    let mut columns: Vec<[(Order, u32); 2]> = aus
+        .into_iter()
+        .map(|aus| Order::FLASHBENCH.map(|order| (order, aus)))
+        .collect();
+    for operation in [Operation::Write, Operation::Read] {
+        let both =
+            [Access::Sequential, Access::Random].map(|access| Order::Host(operation, access));
+        if places().any(|place| both.contains(&place.order)) {
+            columns.push(both.map(|order| (order, 1)));
+        }
+    }
+    columns
 }
 
 fn panel(
@@ -127,7 +145,7 @@ fn legend(svg: &mut String, y: f64) {
     text(svg, 78.0, y, "start", "measured, fitted");
     text(svg, 188.0, y, "start", "measured, not fitted");
     text(svg, 340.0, y, "start", "modelled");
-    text(svg, 416.0, y, "start", "time of a write over its size");
+    text(svg, 416.0, y, "start", "time of a request over its size");
 }
 
 fn text(svg: &mut String, x: f64, y: f64, anchor: &str, content: &str) {
@@ -189,6 +207,7 @@ impl Axes {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::points::Place;
 
@@ -213,6 +232,23 @@ mod tests {
         assert_eq!(svg.matches("<circle class=\"seen\"").count(), 11 + 1);
         assert_eq!(svg.matches("<circle class=\"unseen\"").count(), 22 + 1);
         assert_eq!(svg.matches("<rect").count(), 6);
+        let number = |text: &str, key: &str| -> f64 {
+            let (_, rest) = text.split_once(&format!(" {key}=\"")).unwrap();
+            rest.split('"').next().unwrap().parse().unwrap()
+        };
+        // The frames come column by column, the one at random after the one in order.
+        let frame = |at: usize| svg.split("<rect").nth(at + 1).unwrap();
+        let drawn = svg
+            .split("<circle")
+            .skip(1)
+            .filter(|of| !of.contains("r=\"3\""));
+        for (index, circle) in drawn.enumerate() {
+            let frame = frame(index / 11 * 2 + 1);
+            for (centre, corner, size) in [("cx", "x", PANEL[0]), ("cy", "y", PANEL[1])] {
+                let inside = number(circle, centre) - number(frame, corner);
+                assert!((0.0..=size).contains(&inside), "{circle}");
+            }
+        }
         assert!(svg.contains("a &lt;b&gt; card") && !svg.contains("NaN"));
         assert!(svg.ends_with("</svg>\n"));
         assert!(!plot("nothing", &[]).contains("inf"));

@@ -1,68 +1,109 @@
 //! The measured points that a fit sees, and how far a model is from them.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
+use whichfs_curves::flashbench::{OPEN_AUS_MOST, OpenAuTests};
+use whichfs_curves::logs::{Operation, Order as Access};
 use whichfs_curves::{Curves, Rates};
 
-/// The order in which an AU is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// Slower requests are errors of the log, in nanoseconds: 1000 s.
+const NS_MAX: f64 = 1e12;
+/// Requests are whole sectors.
+const SECTOR: u64 = 512;
+
+/// What a point was measured by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Order {
     /// `flashbench -O`.
     Linear,
     /// `flashbench -O --random`.
     Random,
+    /// Reads or writes over much of the card, as dd, hdparm, iozone and fio do them.
+    Host(Operation, Access),
 }
 
 impl Order {
-    /// Both, in the order of the tests.
-    pub const ALL: [Order; 2] = [Order::Linear, Order::Random];
+    /// Those of `flashbench -O`, in the order of the tests.
+    pub const FLASHBENCH: [Order; 2] = [Order::Linear, Order::Random];
 
-    /// One word for people.
+    /// A few words for people.
     pub fn name(self) -> &'static str {
         match self {
             Order::Linear => "linear",
             Order::Random => "random",
+            Order::Host(Operation::Read, Access::Sequential) => "read in order",
+            Order::Host(Operation::Read, Access::Random) => "read at random",
+            Order::Host(Operation::Write, Access::Sequential) => "written in order",
+            Order::Host(Operation::Write, Access::Random) => "written at random",
+            Order::Host(Operation::Discard, _) => "discarded",
         }
     }
 
-    /// Its part of `curves`.
-    pub fn of(self, curves: &Curves) -> &std::collections::BTreeMap<u32, Rates> {
+    /// Whether it is one of `flashbench -O`.
+    pub fn is_flashbench(self) -> bool {
+        Order::FLASHBENCH.contains(&self)
+    }
+
+    /// Whether writes were measured.
+    pub fn is_write(self) -> bool {
+        self.is_flashbench() || matches!(self, Order::Host(Operation::Write, _))
+    }
+
+    /// Whether one AU, or all, were written in order.
+    pub(crate) fn in_order(self) -> bool {
+        let host = Order::Host(Operation::Write, Access::Sequential);
+        self == Order::Linear || self == host
+    }
+
+    /// Its part of `curves`, if it is one of `flashbench -O`.
+    pub fn of(self, curves: &Curves) -> Option<&BTreeMap<u32, Rates>> {
         match self {
-            Order::Linear => &curves.linear,
-            Order::Random => &curves.random,
+            Order::Linear => Some(&curves.linear),
+            Order::Random => Some(&curves.random),
+            Order::Host(..) => None,
         }
     }
 }
 
 /// Where on the curves a point is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// Linear or random.
+    /// What it was measured by.
     pub order: Order,
-    /// Number of AUs written in turns.
+    /// Number of AUs written in turns; 1 where that is not what was tested.
     pub aus: u32,
-    /// Size of a write in bytes.
+    /// Size of a request in bytes.
     pub bytes: u64,
 }
 
-/// One measured point: the mean time of a write, in nanoseconds.
+/// A curve for people: `linear, 2 AUs`, `read in order`.
+pub(crate) fn curve_name(order: Order, aus: u32) -> String {
+    match (order, aus) {
+        (Order::Host(..), _) => order.name().to_owned(),
+        (_, 1) => format!("{}, 1 AU", order.name()),
+        _ => format!("{}, {aus} AUs", order.name()),
+    }
+}
+
+/// One measured point: the mean time of a request, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Point {
+pub(crate) struct Point {
     /// Where it is.
     pub place: Place,
-    /// Mean time of one write.
+    /// Mean time of one request.
     pub ns: f64,
 }
 
-/// The write points of `curves`; of the sizes in `block_sizes` alone if it is given. Rates
-/// that are no positive numbers are left out: a log has them where a run was cut off.
-pub fn points(curves: &Curves, block_sizes: Option<&[u64]>) -> Vec<Point> {
-    let seen: Option<BTreeSet<u64>> = block_sizes.map(|sizes| sizes.iter().copied().collect());
+/// The write points of `curves` that a replay with AUs of `erase_bytes` has too, and how many
+/// it has not. Rates that are no positive numbers are left out and not counted: a log has them
+/// where a run was cut off.
+pub(crate) fn points(curves: &Curves, erase_bytes: u64) -> (Vec<Point>, usize) {
     let mut found = Vec::new();
-    for order in Order::ALL {
-        for (aus, rates) in order.of(curves) {
+    let mut beyond = 0;
+    for order in Order::FLASHBENCH {
+        for (aus, rates) in order.of(curves).into_iter().flatten() {
             for (bytes, rate) in rates {
-                let chosen = seen.as_ref().is_none_or(|sizes| sizes.contains(bytes));
-                if !chosen || !rate.is_finite() || *rate <= 0.0 {
+                let ns = *bytes as f64 / rate * 1e9;
+                if !(ns > 0.0 && ns < NS_MAX) {
                     continue;
                 }
                 let place = Place {
@@ -70,18 +111,44 @@ pub fn points(curves: &Curves, block_sizes: Option<&[u64]>) -> Vec<Point> {
                     aus: *aus,
                     bytes: *bytes,
                 };
-                let ns = *bytes as f64 / rate * 1e9;
-                found.push(Point { place, ns });
+                match replayed(place, erase_bytes) {
+                    true => found.push(Point { place, ns }),
+                    false => beyond += 1,
+                }
             }
         }
     }
-    found
+    (found, beyond)
 }
 
-/// Time of a write at `place` in `curves`, in nanoseconds.
-pub fn time_at(curves: &Curves, place: Place) -> Option<f64> {
-    let rate = place.order.of(curves).get(&place.aus)?.get(&place.bytes)?;
-    Some(place.bytes as f64 / rate * 1e9)
+/// Whether `flashbench -O` with AUs of `erase_bytes` writes at `place`: it halves the AU until
+/// it comes to a block.
+fn replayed(place: Place, erase_bytes: u64) -> bool {
+    let bytes = place.bytes;
+    let halved = bytes > 0 && erase_bytes.is_multiple_of(bytes);
+    (1..=OPEN_AUS_MOST).contains(&place.aus)
+        && halved
+        && (erase_bytes / bytes).is_power_of_two()
+        && bytes.is_multiple_of(SECTOR)
+}
+
+/// The erase size with which the curves were measured where nobody says: that of the published
+/// logs, unless the largest block, with which `flashbench -O` begins, is not one of its.
+pub(crate) fn erase_bytes(curves: &Curves) -> u64 {
+    let usual = OpenAuTests::PUBLISHED.erase_bytes;
+    let rates = Order::FLASHBENCH.into_iter().filter_map(|o| o.of(curves));
+    let sizes = rates.flat_map(BTreeMap::values).flat_map(BTreeMap::keys);
+    let largest = sizes.max().copied().unwrap_or(usual);
+    let place = Place {
+        order: Order::Linear,
+        aus: 1,
+        bytes: largest,
+    };
+    if replayed(place, usual) {
+        usual
+    } else {
+        largest
+    }
 }
 
 /// A measured point beside what the model does there.
@@ -89,9 +156,9 @@ pub fn time_at(curves: &Curves, place: Place) -> Option<f64> {
 pub struct Compared {
     /// Where.
     pub place: Place,
-    /// Measured time of one write in nanoseconds.
+    /// Measured time of one request in nanoseconds.
     pub measured_ns: f64,
-    /// Modelled time of one write in nanoseconds.
+    /// Modelled time of one request in nanoseconds.
     pub modelled_ns: f64,
     /// Whether the fit saw it.
     pub fitted: bool,
@@ -102,21 +169,6 @@ impl Compared {
     pub fn error(&self) -> f64 {
         (self.modelled_ns / self.measured_ns).ln().abs()
     }
-}
-
-/// Every measured point that the model has too.
-pub fn compare(measured: &Curves, modelled: &Curves, block_sizes: Option<&[u64]>) -> Vec<Compared> {
-    points(measured, None)
-        .into_iter()
-        .filter_map(|point| {
-            Some(Compared {
-                place: point.place,
-                measured_ns: point.ns,
-                modelled_ns: time_at(modelled, point.place)?,
-                fitted: block_sizes.is_none_or(|sizes| sizes.contains(&point.place.bytes)),
-            })
-        })
-        .collect()
 }
 
 /// Median, 90th percentile and worst of |ln(model / measured)| over `points` points.
@@ -190,12 +242,45 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_off_rate_is_no_point() {
+    fn a_rate_that_is_cut_off_or_no_rate_of_a_card_is_no_point() {
         let mut curves = Curves::default();
-        let rates = Rates::from([(4096, 1e6), (8192, 0.0), (16_384, f64::NAN), (32_768, 2e6)]);
-        curves.linear.insert(1, rates);
-        assert_eq!(points(&curves, None).len(), 2);
-        assert_eq!(points(&curves, Some(&[4096, 8192])).len(), 1);
-        assert_eq!(points(&curves, None)[0].ns, 4_096_000.0);
+        let rates = [
+            (4096, 1e6),
+            (8192, 0.0),
+            (16_384, f64::NAN),
+            (32_768, 1e-300),
+            (65_536, 2e6),
+        ];
+        curves.linear.insert(1, Rates::from(rates));
+        let (found, beyond) = points(&curves, 4 << 20);
+        assert_eq!((found.len(), beyond), (2, 0));
+        assert_eq!(found[0].ns, 4_096_000.0);
+    }
+
+    #[test]
+    fn points_that_flashbench_does_not_write_are_counted_and_left_out() {
+        let mut curves = Curves::default();
+        let rates = Rates::from([(4096, 1e6), (6144, 1e6), (1 << 20, 1e6)]);
+        curves.linear.insert(2, rates.clone());
+        curves.random.insert(8, rates);
+        let (found, beyond) = points(&curves, 4 << 20);
+        assert_eq!((found.len(), beyond), (2, 4));
+        let (found, _) = points(&curves, 6 << 20);
+        assert_eq!(found[0].place.bytes, 6144);
+    }
+
+    #[test]
+    fn the_largest_block_tells_an_unusual_erase_size() {
+        let of = |bytes: &[u64]| {
+            let rates = bytes.iter().map(|bytes| (*bytes, 1e6)).collect();
+            erase_bytes(&Curves {
+                linear: [(1, rates)].into(),
+                ..Curves::default()
+            })
+        };
+        assert_eq!(of(&[4096, 1 << 20]), 4 << 20);
+        assert_eq!(of(&[4096, 8 << 20]), 8 << 20);
+        assert_eq!(of(&[6144, 3 << 20]), 3 << 20);
+        assert_eq!(of(&[]), 4 << 20);
     }
 }

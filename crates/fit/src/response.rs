@@ -4,11 +4,10 @@
 //! of a translation layer depends on them. So a run with all figures at a reference and one
 //! more for each figure doubled give the time of every point for any figures.
 
-use crate::points::{Order, Point, time_at};
-use crate::shape::{Free, Shape, TRIAL_CAPACITY, Unit};
+use crate::points::Point;
+use crate::replay::Replay;
+use crate::shape::{Free, MICROS_MOST, RATE_LEAST, Shape, Unit};
 use crate::solve::Row;
-use whichfs_curves::Curves;
-use whichfs_curves::flashbench::{OPEN_AUS_MOST, OpenAuTests, write_curves_of};
 
 /// Rows for the `points`; `None` where the shape is no card.
 pub(crate) fn rows(
@@ -16,19 +15,21 @@ pub(crate) fn rows(
     free: &[Free],
     reference: &[f64],
     points: &[Point],
-    seed: u64,
+    replay: &Replay,
 ) -> Option<Vec<Row>> {
     let factor = free.last().is_some_and(|last| last.unit == Unit::Percent);
     let linear = free.len() - usize::from(factor);
     let mut at = rounded(free, reference);
-    let plain =
-        |at: &[f64]| run(shape, free, at, points, seed).map(|curves| times(&curves, points));
+    let plain = |at: &[f64]| {
+        let sheet = shape.sheet(free, at, replay.trial_capacity());
+        replay.times(&sheet.profile().ok()?, points).ok()
+    };
     if factor {
         at[linear] = 1.0;
     }
     let base = plain(&at)?;
     let all: Vec<usize> = (0..linear).collect();
-    let slopes = slopes(&at, &all, &base, &plain)?;
+    let slopes = slopes(free, &at, &all, &base, &plain)?;
     let extra = if factor {
         at[linear] = 2.0;
         let doubled = plain(&at)?;
@@ -36,7 +37,7 @@ pub(crate) fn rows(
         let of_writing = |j: &usize| free[*j].path.starts_with("write.");
         let affected: Vec<usize> = (0..linear).filter(of_writing).collect();
         let mut extra = vec![vec![0.0; points.len()]; linear];
-        let steeper = self::slopes(&at, &affected, &doubled, &plain)?;
+        let steeper = self::slopes(free, &at, &affected, &doubled, &plain)?;
         for (j, steep) in affected.into_iter().zip(steeper) {
             extra[j] = steep.iter().zip(&slopes[j]).map(|(e, c)| e - c).collect();
         }
@@ -61,6 +62,7 @@ pub(crate) fn rows(
 
 /// How much the time of each point grows with each of `figures`.
 fn slopes(
+    free: &[Free],
     at: &[f64],
     figures: &[usize],
     base: &[f64],
@@ -71,6 +73,12 @@ fn slopes(
         .map(|&j| {
             let mut more = at.to_vec();
             more[j] *= 2.0;
+            assert!(
+                is_doubled(free[j].unit, at[j], more[j]),
+                "{} cannot be doubled from {}",
+                free[j].path,
+                at[j]
+            );
             let reached = plain(&more)?;
             let slope = reached
                 .iter()
@@ -81,38 +89,55 @@ fn slopes(
         .collect()
 }
 
-/// References as the integers of a profile have them, doubled without rounding.
+/// Whether the profile's integers of the figures are double each other, as the figures are.
+fn is_doubled(unit: Unit, less: f64, more: f64) -> bool {
+    let (less, more) = (unit.integer(less), unit.integer(more));
+    match unit {
+        Unit::Rate => less == 2 * more,
+        _ => more == 2 * less,
+    }
+}
+
+/// References as the integers of a profile have them, such that they can be doubled without
+/// rounding and without coming to the figure's bound.
 fn rounded(free: &[Free], reference: &[f64]) -> Vec<f64> {
     free.iter()
         .zip(reference)
         .map(|(free, theta)| {
-            let integer = match free.unit {
-                Unit::Rate => free.unit.integer(*theta) / 2 * 2,
-                _ => free.unit.integer(*theta).max(20),
-            };
-            free.unit.theta(integer)
+            let integer = free.unit.integer(*theta);
+            free.unit.theta(match free.unit {
+                Unit::Rate => integer.max(2 * RATE_LEAST) / 2 * 2,
+                Unit::Micros => integer.clamp(20, MICROS_MOST / 2),
+                Unit::Percent => integer,
+            })
         })
         .collect()
 }
 
-/// The shape with these figures under flashbench.
-fn run(shape: &Shape, free: &[Free], theta: &[f64], points: &[Point], seed: u64) -> Option<Curves> {
-    let profile = shape.sheet(free, theta, TRIAL_CAPACITY).profile().ok()?;
-    let most = Order::ALL.map(|order| {
-        let of_order = points.iter().filter(|point| point.place.order == order);
-        let most = of_order.map(|point| point.place.aus).max();
-        most.unwrap_or(0).min(OPEN_AUS_MOST)
-    });
-    let tests = OpenAuTests {
-        most,
-        ..OpenAuTests::PUBLISHED
-    };
-    write_curves_of(&profile, seed, &tests).ok()
-}
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::shape::start;
+    use whichfs_card::Family;
 
-fn times(curves: &Curves, points: &[Point]) -> Vec<f64> {
-    points
-        .iter()
-        .map(|point| time_at(curves, point.place).unwrap_or(0.0))
-        .collect()
+    #[test]
+    fn references_at_their_bounds_can_be_doubled() {
+        let free = start(Family::UpdateBlock)
+            .with("geometry.open_aus_linear", 4)
+            .free();
+        // 398 kB/s: the double of a whole AU's copy is beyond 10 s; and slower than any card.
+        for per_byte in [0.01, 1e9 / 398e3, 1e9 / 9e3] {
+            let reference: Vec<f64> = free
+                .iter()
+                .map(|free| match free.prior.relative {
+                    true => per_byte * free.prior.centre.exp(),
+                    false => per_byte,
+                })
+                .collect();
+            for (free, at) in free.iter().zip(rounded(&free, &reference)) {
+                assert!(is_doubled(free.unit, at, 2.0 * at), "{} {at}", free.path);
+            }
+        }
+    }
 }

@@ -1,13 +1,18 @@
 //! The search for a shape: from a start for each family, one figure after the other.
 
 use crate::points::{Order, Place, Point};
+use crate::replay::Replay;
 use crate::response;
 use crate::shape::{self, Free, Shape};
 use crate::solve::{Prior, Solution, solve};
+use std::collections::BTreeMap;
 use whichfs_card::Family;
 
 /// What a family may be behind the best and still be refined.
 const REFINE_WITHIN: f64 = 1.5;
+
+/// Open AUs of a card whose limit no test reaches.
+const NO_LIMIT: u64 = 8;
 
 /// A shape with its fitted figures.
 #[derive(Clone, Debug)]
@@ -16,36 +21,42 @@ pub(crate) struct Candidate {
     pub free: Vec<Free>,
     pub solution: Solution,
     pub cost: f64,
-    /// Sizes, counts and switches that the points decided.
-    pub chosen: Vec<&'static str>,
+    /// How the points decided sizes, counts and switches; others have their usual values.
+    pub decided: BTreeMap<&'static str, How>,
+}
+
+/// How points decide a size, a count or a switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum How {
+    /// It fits best of the values tried.
+    Tried,
+    /// The time steps up at this number of AUs.
+    Step,
+    /// The points speak against any other value at once.
+    Plain,
 }
 
 /// The search over shapes for one card.
 pub(crate) struct Search<'a> {
     points: &'a [Point],
     hints: Hints,
-    seed: u64,
+    replay: Replay,
     tried: Vec<(Shape, Option<Candidate>)>,
 }
 
 impl Search<'_> {
-    pub fn new(points: &[Point], seed: u64) -> Search<'_> {
+    pub fn new(points: &[Point], replay: Replay) -> Search<'_> {
         Search {
             points,
             hints: Hints::new(points),
-            seed,
+            replay,
             tried: Vec::new(),
         }
     }
 
     /// The best candidate of each family, the best of all first.
     pub fn run(&mut self) -> Vec<Candidate> {
-        let slots = slots(self.points);
-        let mut found: Vec<Candidate> = Family::NAMES
-            .iter()
-            .filter_map(|(_, family)| self.try_shape(&first(*family, slots, &self.hints.clone())))
-            .collect();
-        found.sort_by(|a, b| a.cost.total_cmp(&b.cost));
+        let found = self.first_of_families(slots(self.points), &self.hints.clone());
         let most = found
             .first()
             .map_or(0.0, |best| best.cost * REFINE_WITHIN + 5.0);
@@ -60,12 +71,29 @@ impl Search<'_> {
         refined
     }
 
+    /// The usual card of each family with times and rates fitted, the nearest first: for
+    /// points that tell neither family nor sizes.
+    pub fn usual(&mut self) -> Vec<Candidate> {
+        self.first_of_families([NO_LIMIT; 2], &Hints::NONE)
+    }
+
+    fn first_of_families(&mut self, slots: [u64; 2], hints: &Hints) -> Vec<Candidate> {
+        let au_bytes = self.replay.erase_bytes;
+        let mut found: Vec<Candidate> = Family::NAMES
+            .iter()
+            .map(|(_, family)| first(*family, slots, hints).with("geometry.au_bytes", au_bytes))
+            .filter_map(|shape| self.try_shape(&shape))
+            .collect();
+        found.sort_by(|a, b| a.cost.total_cmp(&b.cost));
+        found
+    }
+
     fn refine(&mut self, mut best: Candidate) -> Candidate {
-        let mut chosen = Vec::new();
+        let mut decided = at_once(&best.shape, self.points, &self.hints);
         for path in figures(&best.shape) {
             let values = alternatives(&best.shape, path, &self.hints);
-            if !values.is_empty() && !chosen.contains(&path) {
-                chosen.push(path);
+            if !values.is_empty() {
+                decided.insert(path, How::Tried);
             }
             for value in values {
                 let shape = changed(&best.shape, path, value);
@@ -76,7 +104,7 @@ impl Search<'_> {
                 }
             }
         }
-        best.chosen = chosen;
+        best.decided = decided;
         best
     }
 
@@ -94,7 +122,7 @@ impl Search<'_> {
         let priors: Vec<Prior> = free.iter().map(|free| free.prior).collect();
         let limits: Vec<(f64, f64)> = free.iter().map(|free| free.unit.limits()).collect();
         let reference = reference(&free, self.points);
-        let rows = response::rows(shape, &free, &reference, self.points, self.seed)?;
+        let rows = response::rows(shape, &free, &reference, self.points, &self.replay)?;
         let solution = solve(&rows, &priors, &limits);
         let cost = solution.cost + shape.oddity();
         Some(Candidate {
@@ -102,7 +130,7 @@ impl Search<'_> {
             free,
             solution,
             cost,
-            chosen: Vec::new(),
+            decided: BTreeMap::new(),
         })
     }
 }
@@ -111,7 +139,7 @@ impl Search<'_> {
 fn reference(free: &[Free], points: &[Point]) -> Vec<f64> {
     let per_byte = points
         .iter()
-        .filter(|point| point.place.order == Order::Linear)
+        .filter(|point| point.place.order.in_order())
         .max_by_key(|point| (point.place.bytes.min(1 << 20), u32::MAX - point.place.aus))
         .map_or(100.0, |point| point.ns / point.place.bytes as f64);
     free.iter()
@@ -125,15 +153,14 @@ fn reference(free: &[Free], points: &[Point]) -> Vec<f64> {
 }
 
 /// Open AUs, linear and random, before the largest step of time with the number of AUs;
-/// eight, which no test reaches, where there is none.
+/// [`NO_LIMIT`] where there is none.
 fn slots(points: &[Point]) -> [u64; 2] {
     const STEP: f64 = 0.12;
-    const NONE: u64 = 8;
-    Order::ALL.map(|order| {
+    Order::FLASHBENCH.map(|order| {
         let steps = (1..7).filter_map(|aus| Some((step(points, order, aus)?, aus)));
         match steps.max_by(|a, b| a.0.total_cmp(&b.0)) {
             Some((step, aus)) if step > STEP => u64::from(aus),
-            _ => NONE,
+            _ => NO_LIMIT,
         }
     })
 }
@@ -171,10 +198,37 @@ fn first(family: Family, [linear, random]: [u64; 2], hints: &Hints) -> Shape {
             .with("geometry.open_aus_random", random.min(linear))
     };
     match family {
-        Family::PageMap => shape.with("page_map.streams", if least < 8 { least } else { 0 }),
+        Family::PageMap => shape.with("page_map.streams", if least < NO_LIMIT { least } else { 0 }),
         Family::LogBlock => open(shape).with("log_block.small_write_bytes", small),
         Family::UpdateBlock => open(shape),
     }
+}
+
+/// What the points decide before anything is tried.
+fn at_once(shape: &Shape, points: &[Point], hints: &Hints) -> BTreeMap<&'static str, How> {
+    let mut decided = BTreeMap::new();
+    let several = |order: Order| {
+        points
+            .iter()
+            .any(|p| p.place.order == order && p.place.aus > 2)
+    };
+    let open_aus = ["geometry.open_aus_linear", "geometry.open_aus_random"];
+    for (path, order) in open_aus.into_iter().zip(Order::FLASHBENCH) {
+        if shape.family != Family::PageMap && several(order) {
+            decided.insert(path, How::Step);
+        }
+    }
+    let ruled_out = [
+        ("reader.max_bytes", hints.cut),
+        ("write.coalesce", hints.joined),
+        ("log_block.small_write_bytes", hints.small),
+    ];
+    for (path, possible) in ruled_out {
+        if !possible && shape.fixed.contains_key(path) {
+            decided.insert(path, How::Plain);
+        }
+    }
+    decided
 }
 
 /// The figures that refining tries, those that matter most first.
@@ -239,7 +293,17 @@ struct Hints {
 }
 
 impl Hints {
+    /// Nothing unusual.
+    const NONE: Hints = Hints {
+        many_sizes: false,
+        cut: false,
+        joined: false,
+        small: false,
+    };
+
     fn new(points: &[Point]) -> Hints {
+        let of_test = |point: &&Point| point.place.order.is_flashbench();
+        let points: Vec<Point> = points.iter().filter(of_test).copied().collect();
         let sizes = || points.iter().map(|point| point.place.bytes);
         let least = sizes().min().unwrap_or(0);
         let near = |wanted: u64| {

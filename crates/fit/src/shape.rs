@@ -6,8 +6,11 @@ use crate::solve::Prior;
 use std::collections::BTreeMap;
 use whichfs_card::Family;
 
-/// Capacity of the cut-down card on which shapes are tried, in bytes.
-pub(crate) const TRIAL_CAPACITY: u64 = 512 << 20;
+/// Longest time of a step in a profile: 10 s.
+pub(crate) const MICROS_MOST: u64 = 10_000_000;
+/// Least and greatest rate in a profile, in bytes a second.
+pub(crate) const RATE_LEAST: u64 = 10_000;
+pub(crate) const RATE_MOST: u64 = 4_000_000_000;
 
 /// What a figure's integer means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,8 +50,8 @@ impl Unit {
         };
         let value = value.round().max(0.0) as u64;
         match self {
-            Unit::Micros => value.min(10_000_000),
-            Unit::Rate => value.clamp(10_000, 4_000_000_000),
+            Unit::Micros => value.min(MICROS_MOST),
+            Unit::Rate => value.clamp(RATE_LEAST, RATE_MOST),
             Unit::Percent => value.clamp(100, 10_000),
         }
     }
@@ -247,7 +250,7 @@ pub(crate) fn start(family: Family) -> Shape {
         ("geometry.au_bytes", 4 << 20),
         ("geometry.open_aus_linear", 8),
         ("geometry.open_aus_random", 8),
-        ("bus.rate_bytes_per_s", 4_000_000_000),
+        ("bus.rate_bytes_per_s", RATE_MOST),
         ("read.first_page_us", 400),
         ("read.next_page_us", 250),
         ("write.coalesce", 0),

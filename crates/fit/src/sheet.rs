@@ -18,31 +18,63 @@ pub(crate) struct Note {
     pub uncertainty_percent: Option<u64>,
 }
 
+/// Uncertainty of times and rates that were put together, not measured (DESIGN.md §8).
+pub(crate) const COMPOSED_PERCENT: u64 = 30;
+
+impl Note {
+    /// A source alone: the file's uncertainty holds.
+    pub fn plain(source: String) -> Note {
+        Note {
+            source,
+            uncertainty_percent: None,
+        }
+    }
+
+    /// A figure that nothing measured tells: if it is a time or a rate, it may be far off.
+    pub fn composed(path: &str, source: &str) -> Note {
+        let varied = path.ends_with("_us") || path.ends_with("_per_s");
+        Note {
+            source: source.to_owned(),
+            uncertainty_percent: varied.then_some(COMPOSED_PERCENT),
+        }
+    }
+}
+
+/// What a profile begins with.
+#[derive(Clone, Debug)]
+pub(crate) struct Head<'a> {
+    pub title: &'a str,
+    pub interface: &'static str,
+    /// Whether the card was put together, not fitted.
+    pub composed: bool,
+    /// Lines above it all.
+    pub comments: Vec<String>,
+}
+
 impl Sheet {
     /// The profile, for a simulation: sources do not matter.
     pub fn profile(&self) -> Result<Profile, ProfileError> {
-        let note = |_: &str| Note {
-            source: "fit".into(),
-            uncertainty_percent: None,
+        let head = Head {
+            title: "fit",
+            interface: "sd",
+            composed: false,
+            comments: Vec::new(),
         };
-        Profile::parse("fit", &self.toml("fit", "sd", &[], note))
+        Profile::parse("fit", &self.toml(&head, |_| Note::plain("fit".into())))
     }
 
-    /// The file: `head` are comment lines above it.
-    pub fn toml(
-        &self,
-        title: &str,
-        interface: &str,
-        head: &[String],
-        note: impl Fn(&str) -> Note,
-    ) -> String {
+    /// The file.
+    pub fn toml(&self, head: &Head, note: impl Fn(&str) -> Note) -> String {
         let mut text = String::new();
-        for line in head {
-            let _ = writeln!(text, "# {line}");
+        for line in &head.comments {
+            let _ = writeln!(text, "# {}", printable(line));
         }
-        let _ = writeln!(text, "title = {}", quoted(title));
-        let _ = writeln!(text, "interface = \"{interface}\"");
+        let _ = writeln!(text, "title = {}", quoted(head.title));
+        let _ = writeln!(text, "interface = \"{}\"", head.interface);
         let _ = writeln!(text, "family = \"{}\"", family_name(self.family));
+        if head.composed {
+            text.push_str("composed = true\n");
+        }
         let mut section = "";
         for (path, value) in &self.values {
             let (of, key) = path.split_once('.').unwrap_or(("", path));
@@ -73,16 +105,14 @@ pub(crate) fn family_name(family: Family) -> &'static str {
         .map_or("", |(name, _)| name)
 }
 
+/// Text without control characters.
+fn printable(text: &str) -> String {
+    let plain = |letter: char| if letter.is_control() { ' ' } else { letter };
+    text.chars().map(plain).collect()
+}
+
 /// A TOML basic string.
 fn quoted(text: &str) -> String {
-    let mut quoted = String::from("\"");
-    for letter in text.chars() {
-        match letter {
-            '"' | '\\' => quoted.extend(['\\', letter]),
-            letter if letter.is_control() => quoted.push(' '),
-            letter => quoted.push(letter),
-        }
-    }
-    quoted.push('"');
-    quoted
+    let escaped = printable(text).replace('\\', "\\\\").replace('"', "\\\"");
+    format!("\"{escaped}\"")
 }

@@ -18,10 +18,13 @@ pub struct Row<'a> {
     pub some: &'a Fit,
 }
 
-/// The table, and what it says over all rows.
+/// How a fit works and what it does not meet.
+const HEAD: &str = include_str!("table.head.md");
+
+/// The report: how fits work, the table, and what it says over all rows.
 pub fn table(rows: &[Row]) -> String {
-    let mut text = String::from(
-        "Errors are |ln(model / measured)| of the time of a write, in percent: median / 90th \
+    let mut text = format!(
+        "{HEAD}Errors are |ln(model / measured)| of the time of a write, in percent: median / 90th \
          percentile.\n\n\
          | run | card | family | figures | all points fitted | fitted of 3 sizes | other sizes, \
          linear | other sizes, random | other sizes |\n\
@@ -84,12 +87,11 @@ fn summary(text: &mut String, rows: &[Row]) {
             let _ = writeln!(
                 text,
                 "- Run {} fits no family (median {:.0} %, 90th percentile {:.0} %); the curve \
-                 that breaks most: {}, {} AUs.",
+                 that breaks most: {}.",
                 row.name,
                 overall.median * 100.0,
                 overall.p90 * 100.0,
-                curve.order.name(),
-                curve.aus
+                curve.name()
             );
         }
     }

@@ -3,13 +3,19 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use crate::shape::{Shape, TRIAL_CAPACITY, start};
+use crate::shape::{Shape, start};
+use whichfs_curves::flashbench::curves_of;
 
 const SPARSE: [u64; 3] = [4 << 10, 64 << 10, 1 << 20];
 
 /// Curves of a shape with the free figures at `values`, others at their priors' centres
 /// about 100 ns a byte.
 fn curves(shape: &Shape, values: &[(&str, f64)]) -> Curves {
+    curves_of(&card(shape, values), 7).unwrap()
+}
+
+/// The card of that shape and these figures.
+pub(super) fn card(shape: &Shape, values: &[(&str, f64)]) -> Profile {
     let free = shape.free();
     let theta: Vec<f64> = free
         .iter()
@@ -23,21 +29,18 @@ fn curves(shape: &Shape, values: &[(&str, f64)]) -> Curves {
             },
         )
         .collect();
-    let profile = shape
-        .sheet(&free, &theta, TRIAL_CAPACITY)
-        .profile()
-        .unwrap();
-    curves_of(&profile, 7).unwrap()
+    let capacity = 128 * shape.value("geometry.au_bytes");
+    shape.sheet(&free, &theta, capacity).profile().unwrap()
 }
 
-fn sparse() -> Options {
+pub(super) fn sparse() -> Options {
     Options {
         block_sizes: Some(SPARSE.to_vec()),
         ..Options::default()
     }
 }
 
-fn figure(fit: &Fit, path: &str) -> f64 {
+pub(super) fn figure(fit: &Fit, path: &str) -> f64 {
     let found = fit.profile.figures().find(|figure| figure.path == path);
     found.unwrap_or_else(|| panic!("no {path}")).value as f64
 }
@@ -46,7 +49,7 @@ fn figure(fit: &Fit, path: &str) -> f64 {
 /// they may be off) and errors over all sizes.
 fn recovers(curves: &Curves, family: Family, figures: &[(&str, f64, f64)]) {
     {
-        let found = fit(curves, &sparse()).unwrap();
+        let found = fit(curves, &[], &sparse()).unwrap();
         assert_eq!(found.profile.family(), family, "{:?}", found.families);
         for (path, truth, factor) in figures {
             let off = (figure(&found, path) / truth).ln().abs();
@@ -126,7 +129,7 @@ fn a_page_mapped_card_comes_back() {
 }
 
 /// Few points, quickly fitted: two numbers of AUs.
-fn few() -> Curves {
+pub(super) fn few() -> Curves {
     let mut few = curves(&start(Family::PageMap), &[]);
     few.linear.retain(|aus, _| [1, 2].contains(aus));
     few.random.retain(|aus, _| *aus == 2);
@@ -140,16 +143,21 @@ fn curves_that_no_card_has_fit_no_family_and_the_worst_is_named() {
     for (index, rate) in wild.random.get_mut(&2).unwrap().values_mut().enumerate() {
         *rate *= if index % 2 == 0 { 40.0 } else { 1.0 };
     }
-    let found = fit(&wild, &Options::default()).unwrap();
+    let found = fit(&wild, &[], &Options::default()).unwrap();
     let broken = found.breaks.unwrap();
     assert_eq!((broken.curve.order, broken.curve.aus), (Order::Random, 2));
-    assert!(fit(&few(), &Options::default()).unwrap().breaks.is_none());
+    assert!(
+        fit(&few(), &[], &Options::default())
+            .unwrap()
+            .breaks
+            .is_none()
+    );
 }
 
 #[test]
 fn with_block_sizes_nothing_else_is_looked_at() {
     let measured = few();
-    let before = fit(&measured, &sparse()).unwrap();
+    let before = fit(&measured, &[], &sparse()).unwrap();
     let mut altered = measured.clone();
     altered.align.clear();
     altered
@@ -164,18 +172,18 @@ fn with_block_sizes_nothing_else_is_looked_at() {
             *rate *= if SPARSE.contains(bytes) { 1.0 } else { 5.0 };
         }
     }
-    let after = fit(&altered, &sparse()).unwrap();
+    let after = fit(&altered, &[], &sparse()).unwrap();
     assert_eq!(before.toml, after.toml);
     // The alteration is one that a fit to everything sees.
     let [before, after] =
-        [&measured, &altered].map(|curves| fit(curves, &Options::default()).unwrap().toml);
+        [&measured, &altered].map(|curves| fit(curves, &[], &Options::default()).unwrap().toml);
     assert_ne!(before, after);
 }
 
 #[test]
 fn equal_input_gives_equal_bytes() {
     let measured = few();
-    let [one, two] = [(); 2].map(|()| fit(&measured, &sparse()).unwrap());
+    let [one, two] = [(); 2].map(|()| fit(&measured, &[], &sparse()).unwrap());
     assert_eq!(one.toml, two.toml);
     assert_eq!(one.compared, two.compared);
 }
@@ -187,23 +195,49 @@ fn every_figure_says_where_it_is_from() {
         source: "run 7".into(),
         ..sparse()
     };
-    let found = fit(&few(), &options).unwrap();
+    let found = fit(&few(), &[], &options).unwrap();
     assert_eq!(found.profile.title(), "a \"card\"");
     assert!(found.toml.contains("run 7"));
-    let stated = found.toml.matches("value =").count();
-    assert_eq!(found.toml.matches("source =").count(), stated);
-    assert!(
-        found
-            .determined
-            .iter()
-            .all(|known| known.uncertainty_percent > 0)
-    );
-    // Three sizes in order say nothing of copying.
-    let copy = found
-        .determined
-        .iter()
-        .find(|known| known.path.starts_with("copy"));
-    assert_eq!(copy.unwrap().word, "not determined");
+    let figure = |path: &str| {
+        let found = found.profile.figures().find(|figure| figure.path == path);
+        found.unwrap().clone()
+    };
+    let stated = |figure: &&whichfs_card::Figure| figure.source.is_some();
+    assert!(found.profile.figures().filter(stated).count() > 25);
+    let source = |path: &str| figure(path).source.unwrap();
+    assert!(source("write.rate_bytes_per_s").starts_with("fit to 9 points of run 7: "));
+    // Three sizes in order say nothing of copying, nor of reads.
+    assert!(source("copy.rate_bytes_per_s").starts_with("not determined: prior"));
+    assert!(source("read.first_page_us").starts_with("usual value"));
+    for path in [
+        "copy.rate_bytes_per_s",
+        "read.first_page_us",
+        "copy.erase_us",
+    ] {
+        assert!(figure(path).uncertainty_percent >= 30, "{path}");
+    }
+    assert!(figure("write.rate_bytes_per_s").uncertainty_percent < 30);
+}
+
+#[test]
+fn what_the_points_decide_is_not_called_a_usual_value() {
+    let shape = start(Family::UpdateBlock)
+        .with("geometry.open_aus_linear", 4)
+        .with("geometry.open_aus_random", 4);
+    let found = fit(&curves(&shape, &[]), &[], &sparse()).unwrap();
+    assert_eq!(figure(&found, "geometry.open_aus_random"), 4.0);
+    let source = |path: &str| {
+        let found = found.profile.figures().find(|figure| figure.path == path);
+        found.unwrap().source.clone().unwrap()
+    };
+    for path in ["geometry.open_aus_linear", "geometry.open_aus_random"] {
+        assert!(
+            source(path).starts_with("fit: "),
+            "{path}: {}",
+            source(path)
+        );
+    }
+    assert!(source("geometry.page_bytes").starts_with("usual value"));
 }
 
 #[test]
@@ -212,12 +246,13 @@ fn too_little_is_refused() {
         block_sizes: Some(vec![4 << 10, 64 << 10]),
         ..Options::default()
     };
-    let error = fit(&few(), &sizes).unwrap_err();
+    let error = fit(&few(), &[], &sizes).unwrap_err();
     assert_eq!(
         error,
         FitError::TooFewPoints {
             points: 6,
-            sizes: 2
+            sizes: 2,
+            left_out: Vec::new(),
         }
     );
     let small = Options {
@@ -225,7 +260,11 @@ fn too_little_is_refused() {
         ..sparse()
     };
     assert_eq!(
-        fit(&few(), &small).unwrap_err(),
-        FitError::TooSmall(64 << 20)
+        fit(&few(), &[], &small).unwrap_err(),
+        FitError::TooSmall {
+            bytes: 64 << 20,
+            least: 352 << 20,
+            erase_bytes: 4 << 20,
+        }
     );
 }

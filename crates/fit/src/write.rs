@@ -1,10 +1,13 @@
 //! The profile of a fitted card: figures, sources, how well each is determined.
 
 use crate::fat::{FatRegion, region};
-use crate::reads::{Reads, reads};
-use crate::search::Candidate;
-use crate::shape::Unit;
-use crate::sheet::{Note, Sheet, family_name};
+use crate::points::Point;
+use crate::reads::{self, Known, Reads};
+use crate::replay::Replay;
+use crate::search::{Candidate, How};
+use crate::shape::{Free, RATE_LEAST, RATE_MOST, Unit};
+use crate::sheet::{COMPOSED_PERCENT, Head, Note, Sheet, family_name};
+use crate::solve::{SCALE, Solution};
 use crate::{FitError, Options};
 use std::collections::BTreeMap;
 use whichfs_card::Profile;
@@ -12,113 +15,162 @@ use whichfs_curves::Curves;
 
 /// Capacity where none is known: a card sold as 4 GB, as most of the data.
 const CAPACITY: u64 = 3_980_394_496;
-/// Where the last of seven AUs of `flashbench -O` ends: 16 MiB + 6 × 48 MiB + 4 MiB, and
-/// what the first tests need.
-const CAPACITY_LEAST: u64 = 352 << 20;
+/// What a larger card is cut to where a profile cannot have its capacity, in bytes.
+const CAPACITY_CUT: u64 = 128 << 30;
 /// SD high speed less framing, in bytes a second; faster cards get what they need.
 const BUS_RATE: u64 = 23_000_000;
-/// Bytes of a read of `flashbench -a` in the published logs.
-const READ_BYTES: f64 = 1024.0;
-/// Residual spread behind the solver's unit; a fit that is worse knows its figures less.
-const SCALE_SPREAD: f64 = 0.06;
 
 /// How well a time or rate of the profile is determined.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Determined {
-    /// `section.key` of the figure.
-    pub path: &'static str,
-    /// Value in the profile.
-    pub value: u64,
+struct Determined {
     /// How far it may be off, in percent, as a factor up or down (one standard deviation).
-    pub uncertainty_percent: u64,
+    uncertainty_percent: u64,
     /// Share of the knowledge that is from the points; the rest is the prior. 0 to 1.
-    pub informed: f64,
+    informed: f64,
     /// In a word or two.
-    pub word: &'static str,
+    word: &'static str,
 }
 
 /// What was written.
 pub(crate) struct Written {
     pub toml: String,
     pub profile: Profile,
-    pub determined: Vec<Determined>,
 }
 
-/// The capacity of the card.
-pub(crate) fn capacity(options: &Options) -> Result<u64, FitError> {
+/// What a profile is written from.
+pub(crate) struct Basis<'a> {
+    /// Curves from which reads and the FAT region may be taken, if the fit may see them.
+    pub curves: Option<&'a Curves>,
+    /// The points that were fitted.
+    pub points: &'a [Point],
+    /// Whether the points tell family and sizes.
+    pub told: bool,
+    /// What of the log could not be used.
+    pub left_out: &'a [String],
+    pub options: &'a Options,
+}
+
+/// The capacity of the card, and its source.
+pub(crate) fn capacity(options: &Options, replay: &Replay) -> Result<(u64, String), FitError> {
+    let least = replay.least_capacity();
     match options.capacity_bytes {
-        Some(bytes) if bytes < CAPACITY_LEAST => Err(FitError::TooSmall(bytes)),
-        Some(bytes) => Ok(bytes / 512 * 512),
-        None => Ok(CAPACITY),
+        Some(bytes) if bytes < least => Err(FitError::TooSmall {
+            bytes,
+            least,
+            erase_bytes: replay.erase_bytes,
+        }),
+        Some(bytes) => Ok((bytes / 512 * 512, "as stated".to_owned())),
+        None => Ok((
+            CAPACITY.max(least),
+            "unknown: a card sold as 4 GB".to_owned(),
+        )),
     }
 }
 
-/// Writes the profile of `best`. `measured`: curves from which reads and the FAT region may
-/// be taken.
-pub(crate) fn profile(
-    best: &Candidate,
-    measured: Option<&Curves>,
-    points: usize,
-    capacity: u64,
-    options: &Options,
-) -> Result<Written, FitError> {
-    let mut sheet = best.shape.sheet(&best.free, &best.solution.theta, capacity);
-    let determined = determined(best, &sheet);
-    let mut notes = notes(best, &determined, points, options);
-    let write_rate = sheet
-        .values
-        .get("write.rate_bytes_per_s")
-        .copied()
-        .unwrap_or(0);
-    sheet
-        .values
-        .insert("bus.rate_bytes_per_s", BUS_RATE.max(write_rate * 2));
-    if let Some(curves) = measured {
-        let shape = &best.shape;
-        let page = shape.value("geometry.page_bytes");
-        let au = shape.value("geometry.au_bytes");
-        if let Some(found) = reads(&curves.align, page, au) {
-            put_reads(&mut sheet, &mut notes, found, &options.source);
+impl Basis<'_> {
+    /// Writes the profile of `best` with a capacity and its source, or a lesser one where no
+    /// profile may have it.
+    pub fn profile(
+        &self,
+        best: &Candidate,
+        (capacity, source): (u64, String),
+    ) -> Result<Written, FitError> {
+        let written = self.profile_of(best, capacity, source);
+        if written.is_ok() || capacity <= CAPACITY_CUT {
+            return written;
         }
-        if let Some(found) = region(&curves.fat) {
-            put_fat(&mut sheet, &mut notes, found, &options.source);
+        let source = format!("cut to what a profile may have from {capacity} bytes as stated");
+        self.profile_of(best, CAPACITY_CUT, source)
+    }
+
+    fn profile_of(
+        &self,
+        best: &Candidate,
+        capacity: u64,
+        of_capacity: String,
+    ) -> Result<Written, FitError> {
+        let mut sheet = best.shape.sheet(&best.free, &best.solution.theta, capacity);
+        let mut notes = self.notes(best);
+        notes.insert("geometry.capacity_bytes", Note::plain(of_capacity));
+        let write_rate = figure(&sheet, "write.rate_bytes_per_s");
+        let bus_rate = BUS_RATE
+            .max((write_rate as u64).saturating_mul(2))
+            .min(RATE_MOST);
+        sheet.values.insert("bus.rate_bytes_per_s", bus_rate);
+        let align = self.curves.and_then(|curves| {
+            let page = figure(&sheet, "geometry.page_bytes") as u64;
+            reads::reads(
+                &curves.align,
+                page,
+                figure(&sheet, "geometry.au_bytes") as u64,
+            )
+        });
+        if let Some(found) = align {
+            self.put_reads(&mut sheet, &mut notes, found);
+        }
+        self.put_read_rates(&mut sheet, &mut notes, align.is_some());
+        if let Some(found) = self.curves.and_then(|curves| region(&curves.fat)) {
+            self.put_fat(&mut sheet, &mut notes, found);
+        }
+        self.finish(&sheet, &notes)
+    }
+
+    fn finish(
+        &self,
+        sheet: &Sheet,
+        notes: &BTreeMap<&'static str, Note>,
+    ) -> Result<Written, FitError> {
+        let title = match self.options.title.trim() {
+            "" => "fitted card",
+            title => title,
+        };
+        let head = Head {
+            title,
+            interface: "sd",
+            composed: !self.told,
+            comments: self.comments(sheet),
+        };
+        let toml = sheet.toml(&head, |path| notes.get(path).cloned().unwrap_or_default());
+        let profile =
+            Profile::parse(title, &toml).map_err(|error| FitError::NoCard(error.to_string()))?;
+        Ok(Written { toml, profile })
+    }
+
+    /// The lines above the profile.
+    fn comments(&self, sheet: &Sheet) -> Vec<String> {
+        let (count, from) = (self.points.len(), self.source());
+        let family = family_name(sheet.family);
+        let mut lines = vec![match self.told {
+            true => format!("Fitted to {count} points of {from}: family {family}."),
+            false => format!(
+                "Fitted to {count} rates of {from}. They tell neither family nor sizes: {family} \
+                 and the rest are composed."
+            ),
+        }];
+        lines.extend(
+            self.left_out
+                .iter()
+                .map(|what| format!("Left out: {what}.")),
+        );
+        lines
+    }
+
+    fn source(&self) -> &str {
+        match self.options.source.as_str() {
+            "" => "flashbench -O",
+            source => source,
         }
     }
-    let title = match options.title.trim() {
-        "" => "fitted card",
-        title => title,
-    };
-    let head = [format!(
-        "Fitted to {points} write points of {}: family {}.",
-        source_name(&options.source),
-        family_name(sheet.family),
-    )];
-    let toml = sheet.toml(title, "sd", &head, |path| {
-        notes.get(path).cloned().unwrap_or_default()
-    });
-    let profile =
-        Profile::parse(title, &toml).map_err(|error| FitError::NoCard(error.to_string()))?;
-    Ok(Written {
-        toml,
-        profile,
-        determined,
-    })
 }
 
-fn source_name(source: &str) -> &str {
-    if source.is_empty() {
-        "flashbench -O"
-    } else {
-        source
-    }
+/// A figure of the sheet, zero if it has none.
+fn figure(sheet: &Sheet, path: &str) -> f64 {
+    sheet.values.get(path).copied().unwrap_or(0) as f64
 }
 
 /// How well each free figure is known.
-fn determined(best: &Candidate, sheet: &Sheet) -> Vec<Determined> {
-    let solution = &best.solution;
-    let worse = (solution.typical_error / SCALE_SPREAD).max(1.0);
-    best.free
-        .iter()
+fn determined(free: &[Free], solution: &Solution) -> Vec<Determined> {
+    let worse = (solution.typical_error / SCALE).max(1.0);
+    free.iter()
         .enumerate()
         .map(|(j, free)| {
             let (spread, informed) = (solution.spread[j], solution.informed[j]);
@@ -133,8 +185,6 @@ fn determined(best: &Candidate, sheet: &Sheet) -> Vec<Determined> {
                 _ => "well determined",
             };
             Determined {
-                path: free.path,
-                value: sheet.values.get(free.path).copied().unwrap_or(0),
                 uncertainty_percent: percent,
                 informed,
                 word,
@@ -143,102 +193,140 @@ fn determined(best: &Candidate, sheet: &Sheet) -> Vec<Determined> {
         .collect()
 }
 
-/// Sources of all figures of the shape.
-fn notes(
-    best: &Candidate,
-    determined: &[Determined],
-    points: usize,
-    options: &Options,
-) -> BTreeMap<&'static str, Note> {
-    let from = source_name(&options.source);
-    let mut notes = BTreeMap::new();
-    for path in best.shape.fixed.keys() {
-        let source = match best.chosen.contains(path) {
-            true => format!("fit: of the values tried, fits {points} points of {from} best"),
-            false => "usual value: the write curves do not tell".to_owned(),
-        };
-        notes.insert(*path, plain(source));
-    }
-    let capacity = match options.capacity_bytes {
-        Some(_) => "as stated",
-        None => "unknown: a card sold as 4 GB",
-    };
-    notes.insert("geometry.capacity_bytes", plain(capacity.into()));
-    notes.insert(
-        "geometry.spare_aus",
-        plain("composed: flash comes in powers of two, and a reserve".into()),
-    );
-    notes.insert(
-        "bus.rate_bytes_per_s",
-        plain(
-            "composed: SD high speed 25 MB/s less framing, flash.md 2.7 GB, or what writing takes"
-                .into(),
-        ),
-    );
-    for (free, known) in best.free.iter().zip(determined) {
-        let source = match known.informed {
-            ..0.3 => format!("{}: prior of {}", known.word, free.why),
-            _ => format!("fit to {points} points of {from}: {}", known.word),
-        };
-        let note = Note {
-            source,
-            uncertainty_percent: (free.unit != Unit::Percent).then_some(known.uncertainty_percent),
-        };
-        notes.insert(free.path, note);
-    }
-    notes
-}
-
-fn plain(source: String) -> Note {
-    Note {
-        source,
-        uncertainty_percent: None,
-    }
-}
-
-fn put_reads(
-    sheet: &mut Sheet,
-    notes: &mut BTreeMap<&'static str, Note>,
-    found: Reads,
-    source: &str,
-) {
-    let figure = |path| sheet.values.get(path).copied().unwrap_or(0) as f64;
-    let transfer_us = READ_BYTES / figure("bus.rate_bytes_per_s") * 1e6;
-    let first = found.within_us - figure("bus.command_us") - transfer_us;
-    let values = [
-        ("read.first_page_us", first),
-        ("read.next_page_us", found.page_us),
-        ("read.au_step_us", found.au_us),
-    ];
-    for (path, us) in values {
-        sheet.values.insert(path, us.round().max(0.0) as u64);
-        let from = source_name(source);
-        notes.insert(path, plain(format!("median of flashbench -a of {from}")));
-    }
-}
-
-fn put_fat(
-    sheet: &mut Sheet,
-    notes: &mut BTreeMap<&'static str, Note>,
-    found: FatRegion,
-    source: &str,
-) {
-    let values = [
-        ("fat.first_au", found.first_au),
-        ("fat.aus", found.aus),
-        ("fat.overhead_us", found.overhead_us.round() as u64),
-        (
-            "fat.rate_bytes_per_s",
-            (found.rate as u64).clamp(10_000, 4_000_000_000),
-        ),
-        ("fat.sub_page_us", found.sub_page_us.round() as u64),
-    ];
-    for (path, value) in values {
-        sheet.values.insert(path, value);
-        let from = source_name(source);
+impl Basis<'_> {
+    /// Sources of all figures of the shape.
+    fn notes(&self, best: &Candidate) -> BTreeMap<&'static str, Note> {
+        let (points, from) = (self.points.len(), self.source());
+        let mut notes = BTreeMap::new();
+        for path in best.shape.fixed.keys() {
+            let note = match best.decided.get(path) {
+                Some(How::Tried) => Note::plain(format!(
+                    "fit: of the values tried, fits {points} points of {from} best"
+                )),
+                Some(How::Step) => Note::plain(format!(
+                    "fit: where the times of {from} step up with the number of AUs"
+                )),
+                Some(How::Plain) => Note::plain(format!(
+                    "fit: the {points} points of {from} speak against any other value"
+                )),
+                None if self.told => {
+                    Note::composed(path, "usual value: the write curves do not tell")
+                }
+                None => Note::composed(path, "composed: usual value; the log does not tell"),
+            };
+            notes.insert(*path, note);
+        }
+        if self.options.erase_bytes.is_some() {
+            let source = format!("--erasesize of {from}: its write curves do not tell");
+            notes.insert("geometry.au_bytes", Note::plain(source));
+        }
+        let spare = "composed: flash comes in powers of two, and a reserve";
+        notes.insert("geometry.spare_aus", Note::plain(spare.to_owned()));
+        let bus = "composed: SD high speed 25 MB/s less framing, flash.md 2.7 GB, or what \
+                   writing takes";
         notes.insert(
-            path,
-            plain(format!("flashbench -f of {from}: AUs unlike those behind")),
+            "bus.rate_bytes_per_s",
+            Note::composed("bus.rate_bytes_per_s", bus),
         );
+        let known = determined(&best.free, &best.solution);
+        self.note_free(&mut notes, &best.free, &known);
+        notes
+    }
+
+    /// Sources of fitted times and rates.
+    fn note_free(
+        &self,
+        notes: &mut BTreeMap<&'static str, Note>,
+        free: &[Free],
+        determined: &[Determined],
+    ) {
+        let (points, from) = (self.points.len(), self.source());
+        for (free, known) in free.iter().zip(determined) {
+            let source = match known.informed {
+                ..0.3 if self.told => format!("{}: prior of {}", known.word, free.why),
+                ..0.3 => format!("composed: {}, prior of {}", known.word, free.why),
+                _ => format!("fit to {points} points of {from}: {}", known.word),
+            };
+            let percent = known.uncertainty_percent;
+            let note = Note {
+                source,
+                uncertainty_percent: (free.unit != Unit::Percent).then_some(match known.informed {
+                    ..0.3 => percent.max(COMPOSED_PERCENT),
+                    _ => percent,
+                }),
+            };
+            notes.insert(free.path, note);
+        }
+    }
+
+    /// Figures of `flashbench -a`. Its reads tell what a first page takes if they are no longer
+    /// than a page.
+    fn put_reads(&self, sheet: &mut Sheet, notes: &mut BTreeMap<&'static str, Note>, found: Reads) {
+        let transfer_us = found.block_bytes as f64 / figure(sheet, "bus.rate_bytes_per_s") * 1e6;
+        let first = found.within_us - figure(sheet, "bus.command_us") - transfer_us;
+        let within_page = found.block_bytes as f64 <= figure(sheet, "geometry.page_bytes");
+        let values = [
+            ("read.first_page_us", within_page.then_some(first)),
+            ("read.next_page_us", Some(found.page_us)),
+            ("read.au_step_us", Some(found.au_us)),
+        ];
+        for (path, us) in values {
+            let Some(us) = us else { continue };
+            sheet.values.insert(path, us.round().max(0.0) as u64);
+            let source = format!("median of flashbench -a of {}", self.source());
+            notes.insert(path, Note::plain(source));
+        }
+    }
+
+    /// Figures of rates of reads.
+    fn put_read_rates(
+        &self,
+        sheet: &mut Sheet,
+        notes: &mut BTreeMap<&'static str, Note>,
+        pages_known: bool,
+    ) {
+        let pages = ["read.first_page_us", "read.next_page_us"].map(|path| figure(sheet, path));
+        let known = Known {
+            command_us: figure(sheet, "bus.command_us"),
+            page_bytes: figure(sheet, "geometry.page_bytes") as u64,
+            pages_us: pages_known.then_some(pages),
+        };
+        let Some((free, solution)) = reads::of_rates(self.points, &known) else {
+            return;
+        };
+        self.note_free(notes, &free, &determined(&free, &solution));
+        for (free, theta) in free.iter().zip(&solution.theta) {
+            sheet.values.insert(free.path, free.unit.integer(*theta));
+        }
+        // Writes go over the same bus.
+        let least =
+            figure(sheet, "write.rate_bytes_per_s").max(figure(sheet, "bus.rate_bytes_per_s"));
+        sheet.values.insert("bus.rate_bytes_per_s", least as u64);
+    }
+
+    fn put_fat(
+        &self,
+        sheet: &mut Sheet,
+        notes: &mut BTreeMap<&'static str, Note>,
+        found: FatRegion,
+    ) {
+        let values = [
+            ("fat.first_au", found.first_au),
+            ("fat.aus", found.aus),
+            ("fat.overhead_us", found.overhead_us.round() as u64),
+            (
+                "fat.rate_bytes_per_s",
+                (found.rate as u64).clamp(RATE_LEAST, RATE_MOST),
+            ),
+            ("fat.sub_page_us", found.sub_page_us.round() as u64),
+        ];
+        for (path, value) in values {
+            sheet.values.insert(path, value);
+            let source = format!(
+                "flashbench -f of {}: AUs unlike those behind",
+                self.source()
+            );
+            notes.insert(path, Note::plain(source));
+        }
     }
 }

@@ -21,6 +21,11 @@ const ATTEMPTS: u32 = 2;
 /// Times that each pair around the end must agree.
 const CHECKS: u32 = 2;
 
+/// Fewest pairs that must tell.
+const VOTES_LEAST: u32 = 4;
+/// Most answers of a search that may be lost.
+const LOST_MOST: u32 = 7;
+
 /// What is known of the slots.
 struct Pairs<'a> {
     linear: &'a OpenAus,
@@ -128,23 +133,34 @@ fn find(
     };
     if let Some(au) = supposed.filter(|au| *au > BLOCK) {
         check(bench, pairs, au, 1, &mut result)?;
-        if result.disagree == 0 {
+        if result.disagree == 0 && result.agree >= VOTES_LEAST {
             result.au_bytes = Some(au);
             return Ok(result);
         }
         (result.agree, result.disagree) = (0, 0);
     }
     for _ in 0..ATTEMPTS {
-        let Some(au) = bisect(bench, pairs, most)? else {
-            result.doubt = Some("no place nearby lies in another AU".into());
-            continue;
+        let au = match bisect(bench, pairs, most)? {
+            Ended::At(au) => au,
+            Ended::Nowhere => {
+                result.doubt = Some("no place nearby lies in another AU".into());
+                continue;
+            }
+            Ended::Lost => {
+                result.doubt = Some("too many writes failed".into());
+                continue;
+            }
         };
         (result.agree, result.disagree) = (0, 0);
         check(bench, pairs, au, CHECKS, &mut result)?;
-        if result.disagree == 0 {
+        if result.disagree == 0 && result.agree >= VOTES_LEAST {
             result.au_bytes = Some(au);
             result.doubt = None;
             break;
+        }
+        if result.disagree == 0 {
+            result.doubt = Some("too many writes failed".into());
+            continue;
         }
         result.doubt = Some(format!(
             "{} of {} pairs of writes speak against {}: AUs differ or begin elsewhere",
@@ -156,26 +172,37 @@ fn find(
     Ok(result)
 }
 
+/// How a search for the end of an AU ended.
+enum Ended {
+    /// At this distance from its beginning.
+    At(u64),
+    /// Nothing within reach lies in another AU.
+    Nowhere,
+    /// Too many writes failed.
+    Lost,
+}
+
 /// Least distance from the beginning of an AU that lies in another one.
-fn bisect(bench: &mut Bench, pairs: &mut Pairs, most: u64) -> Result<Option<u64>, Halt> {
+fn bisect(bench: &mut Bench, pairs: &mut Pairs, most: u64) -> Result<Ended, Halt> {
     // In blocks: `near` lies in the same AU, `far` in another.
     let (mut near, mut far) = (0, most / BLOCK);
     let first = pairs.base();
     if pairs.together(bench, first, first + far * BLOCK)? == Some(true) {
-        return Ok(None);
+        return Ok(Ended::Nowhere);
     }
     let mut lost = 0;
-    while far > near + 1 && lost < 8 {
+    while far > near + 1 {
         let middle = u64::midpoint(near, far);
         let base = pairs.base();
         match pairs.together(bench, base, base + middle * BLOCK)? {
             Some(true) => near = middle,
             Some(false) => far = middle,
+            None if lost == LOST_MOST => return Ok(Ended::Lost),
             None => lost += 1,
         }
         bench.tell(0.5 * (1.0 - (far - near) as f64 * BLOCK as f64 / most as f64));
     }
-    Ok((far == near + 1).then_some(far * BLOCK))
+    Ok(Ended::At(far * BLOCK))
 }
 
 /// Tries neighbours on either side of the first and of the second end, and between.
@@ -200,6 +227,10 @@ fn check(
             (au - BLOCK, true),
         ] {
             let place = place / BLOCK * BLOCK;
+            if place == 0 {
+                // A third of an AU of two blocks: there is nothing before it.
+                continue;
+            }
             // One answer of three may be wrong: any write may stall.
             let mut votes = 0;
             for _ in 0..3 {

@@ -34,6 +34,8 @@ const SENTINEL_BYTES: u64 = 16 * KIB;
 pub(crate) enum Halt {
     /// This stage cannot be done.
     Stage(String),
+    /// The requests of this stage failed.
+    Lost(String),
     /// Nothing more can be done.
     Probe(String),
 }
@@ -133,8 +135,8 @@ impl<'a> Bench<'a> {
     pub fn read(&mut self, offset: u64, bytes: u64) -> Result<Option<f64>, Halt> {
         self.check(0)?;
         let spent = self.device.read(offset, &mut self.buffer[..bytes as usize]);
-        self.spent.reads += 1;
-        self.spent.read_bytes += bytes;
+        self.spent.reads = self.spent.reads.saturating_add(1);
+        self.spent.read_bytes = self.spent.read_bytes.saturating_add(bytes);
         let time = self.judge("read", spent)?;
         if self.spent.reads.is_multiple_of(PULSE) {
             self.look()?;
@@ -191,8 +193,8 @@ impl<'a> Bench<'a> {
                     .write(offset, &self.pattern[from..from + bytes as usize])
             }
         };
-        self.spent.writes += 1;
-        self.spent.write_bytes += bytes;
+        self.spent.writes = self.spent.writes.saturating_add(1);
+        self.spent.write_bytes = self.spent.write_bytes.saturating_add(bytes);
         if self.spent.writes.is_multiple_of(PULSE) {
             self.progress.step(&self.step);
         }
@@ -237,7 +239,7 @@ impl<'a> Bench<'a> {
 
     /// Whether `bytes` more can be written.
     pub fn affords(&self, bytes: u64) -> bool {
-        self.spent.write_bytes + bytes <= self.options.budget.write_bytes
+        self.spent.write_bytes.saturating_add(bytes) <= self.options.budget.write_bytes
     }
 
     /// Reads the sentinels.
@@ -249,8 +251,8 @@ impl<'a> Bench<'a> {
             let offset = self.sentinels[at];
             self.check(0)?;
             let spent = self.device.read(offset, &mut buffer);
-            self.spent.reads += 1;
-            self.spent.read_bytes += SENTINEL_BYTES;
+            self.spent.reads = self.spent.reads.saturating_add(1);
+            self.spent.read_bytes = self.spent.read_bytes.saturating_add(SENTINEL_BYTES);
             us += self.judge("read", spent)?.unwrap_or(f64::NAN);
         }
         self.progress.step(&self.step);
@@ -267,9 +269,14 @@ impl<'a> Bench<'a> {
         (from + bytes <= data.len() as u64).then_some((*start, from as usize))
     }
 
+    /// Time on the device, that of earlier parts of the probe included.
+    fn now(&self) -> Nanos {
+        Nanos(self.before.0.saturating_add(self.device.elapsed().0))
+    }
+
     /// Whether one more request may be made.
     fn check(&mut self, write_bytes: u64) -> Result<(), Halt> {
-        let now = self.before + self.device.elapsed();
+        let now = self.now();
         self.spent.device = now;
         if now >= self.options.budget.device {
             let limit = self.options.budget.device;
@@ -295,7 +302,7 @@ impl<'a> Bench<'a> {
         what: &'static str,
         answer: Result<Nanos, DeviceError>,
     ) -> Result<Option<f64>, Halt> {
-        self.spent.device = self.before + self.device.elapsed();
+        self.spent.device = self.now();
         match answer {
             Ok(spent) => {
                 self.failures = 0;
@@ -309,12 +316,12 @@ impl<'a> Bench<'a> {
             }
             Err(error @ DeviceError::Unsupported(_)) => Err(Halt::Stage(error.to_string())),
             Err(error) => {
-                self.spent.errors += 1;
+                self.spent.errors = self.spent.errors.saturating_add(1);
                 self.failures += 1;
                 self.note(error.to_string());
                 if self.failures >= FAILURES_MAX {
                     let reason = format!("{FAILURES_MAX} requests in a row failed, last: {error}");
-                    return Err(Halt::Stage(reason));
+                    return Err(Halt::Lost(reason));
                 }
                 Ok(None)
             }

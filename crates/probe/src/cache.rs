@@ -97,9 +97,11 @@ pub(crate) fn discard(
     let bases = places::bases(bench, stride, 1);
     // Twice as many as can be open, so that the writes also close discarded ones.
     let count = (2 * limit.unwrap_or(2) as usize + 2).min(bases.len() / 2);
+    if count == 0 {
+        return Err(Halt::Stage("the device is too small for this test".into()));
+    }
     let (with, without) = (&bases[..count], &bases[count..2 * count]);
     let mut test = DiscardTest {
-        supported: true,
         bytes,
         ..DiscardTest::default()
     };
@@ -115,6 +117,7 @@ pub(crate) fn discard(
         test.after_us.extend(bench.write_through(*base, BLOCK)?);
     }
     test.before_us = before;
+    test.supported = !times.is_empty();
     test.discard_us = Centre::of(&times);
     Ok(test)
 }

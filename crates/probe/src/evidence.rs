@@ -3,12 +3,13 @@
 //! It can be stored after each stage and gone on from; [`crate::infer`] turns it into
 //! findings without measuring anything.
 
+use crate::open_aus::AUS_MAX;
 use crate::options::Options;
 use crate::stats::Centre;
 use crate::steps::Rise;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use whichfs_units::Nanos;
+use whichfs_units::{MIB, Nanos, SECTOR};
 
 /// A part of the probe; later ones use what earlier ones found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -190,6 +191,9 @@ pub struct OpenAus {
     pub overflow_us: f64,
     /// Whether that is long enough to copy an AU.
     pub copies: bool,
+    /// Whether the limit is the number of AUs that stayed fast among too many, in both halves of
+    /// the card.
+    pub kept: bool,
 }
 
 /// Result of [`Stage::AuByWrites`].
@@ -254,7 +258,7 @@ pub struct CacheTest {
 /// Result of [`Stage::Discard`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DiscardTest {
-    /// Whether the device has the operation.
+    /// Whether at least one discard succeeded.
     pub supported: bool,
     /// Bytes of one discard.
     pub bytes: u64,
@@ -278,6 +282,8 @@ pub struct Sentinel {
 /// All that was measured so far, and how far the probe is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
+    /// What tells this device from another of the same size; the caller says it.
+    pub identity: String,
     /// Size that the device claims.
     pub capacity_bytes: u64,
     /// How it was asked to probe.
@@ -288,6 +294,8 @@ pub struct Evidence {
     pub done: Vec<Stage>,
     /// Stages that have none, and why.
     pub failed: BTreeMap<Stage, String>,
+    /// Those of them whose requests failed: another try may have a result.
+    pub lost: Vec<Stage>,
     /// Why it ended early.
     pub ended: Option<String>,
     /// Failed and stalled requests, the first of them.
@@ -322,4 +330,212 @@ pub struct Evidence {
     pub read_sentinels: Vec<Sentinel>,
     /// Writes in order of the same size.
     pub write_sentinels: Vec<Sentinel>,
+}
+
+impl Evidence {
+    /// Nothing measured yet of the device `identity`.
+    pub fn begin(identity: &str, options: Options) -> Evidence {
+        Evidence {
+            identity: identity.to_owned(),
+            options,
+            ..Evidence::default()
+        }
+    }
+
+    /// The state with which a probe of `identity` goes on: this one with what is asked for now,
+    /// but for the seed, which decided the places measured so far; a fresh one, which says so,
+    /// if this is of another device.
+    pub fn go_on(self, identity: &str, options: Options) -> Evidence {
+        if self.identity == identity {
+            let seed = self.options.seed;
+            return Evidence {
+                options: Options { seed, ..options },
+                ..self
+            };
+        }
+        let mut begun = Evidence::begin(identity, options);
+        let other = self.identity;
+        let event = format!("the stored state is of `{other}`, not `{identity}`: begun anew");
+        begun.events.push(event);
+        begun
+    }
+
+    /// Whether the figures can be those of a device; a state from a file may hold anything.
+    ///
+    /// # Errors
+    /// The first figure that no device has.
+    pub fn check(&self) -> Result<(), String> {
+        if let Some(test) = &self.align {
+            for boundary in &test.boundaries {
+                self.check_boundary(boundary)?;
+            }
+        }
+        for (name, test) in [
+            ("open_linear", &self.open_linear),
+            ("open_random", &self.open_random),
+        ] {
+            if let Some(test) = test {
+                self.check_open_aus(name, test)?;
+            }
+        }
+        if let Some(au) = self.au_by_writes.as_ref().and_then(|test| test.au_bytes) {
+            self.check_size("au_by_writes.au_bytes", Some(au))?;
+        }
+        self.check_streams()
+    }
+
+    /// An AU or page in bytes: whole sectors, no more than the device.
+    fn check_size(&self, name: &str, bytes: Option<u64>) -> Result<(), String> {
+        let legal = |bytes: &u64| {
+            (SECTOR..=self.capacity_bytes).contains(bytes) && bytes.is_multiple_of(SECTOR)
+        };
+        match bytes.filter(legal) {
+            Some(_) => Ok(()),
+            None => Err(format!(
+                "{name}: found {}; expected whole sectors, at most the device's {} bytes",
+                bytes.map_or("a size beyond all".to_owned(), |bytes| bytes.to_string()),
+                self.capacity_bytes
+            )),
+        }
+    }
+
+    fn check_boundary(&self, boundary: &Boundary) -> Result<(), String> {
+        self.check_size("align.boundaries.rise.bytes", Some(boundary.rise.bytes))?;
+        let Some(factor) = boundary.factor else {
+            return Ok(());
+        };
+        let bytes = factor.checked_mul(boundary.rise.bytes);
+        self.check_size("align.boundaries, factor times bytes", bytes)
+    }
+
+    fn check_open_aus(&self, name: &str, test: &OpenAus) -> Result<(), String> {
+        let limits = || test.limits.iter().copied();
+        let turns = test.turns.iter().map(|turn| turn.aus);
+        let counts = turns.chain([test.free_up_to, test.filled_up_to]);
+        let none = limits().find(|limit| *limit == 0);
+        let many = || counts.chain(limits()).find(|count| *count > AUS_MAX);
+        if let Some(count) = none.or_else(many) {
+            return Err(format!(
+                "{name}: found {count} AUs; expected 1 to {AUS_MAX}"
+            ));
+        }
+        let end = |base: &u64| {
+            base.checked_add(MIB)
+                .is_none_or(|end| end > self.capacity_bytes)
+        };
+        match test.filled.iter().find(|base| end(base)) {
+            Some(base) => Err(format!(
+                "{name}.filled: found a place at {base}; expected places on the device"
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// Rates are of requests of some size in some place, and above zero.
+    fn check_streams(&self) -> Result<(), String> {
+        for (name, streams) in [("reads", &self.reads), ("writes", &self.writes)] {
+            let rates = streams.iter().flat_map(|streams| &streams.rates);
+            for (size, rates) in rates {
+                if *size == 0 || rates.iter().any(|rate| *rate <= 0.0) {
+                    return Err(format!(
+                        "{name}: found {rates:?} at {size} bytes; expected rates above zero"
+                    ));
+                }
+            }
+        }
+        let bursts = self.cache.iter().flat_map(|test| &test.bursts);
+        for (size, _) in bursts {
+            self.check_size("cache.bursts", Some(*size))?;
+        }
+        let fat = self.fat.as_ref();
+        if fat.is_some_and(|test| test.different.len() != test.first_us.len()) {
+            return Err("fat: found AUs without times; expected a time for each".to_owned());
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn state() -> Evidence {
+        Evidence {
+            capacity_bytes: 1 << 30,
+            ..Evidence::begin("a card", Options::default())
+        }
+    }
+
+    #[test]
+    fn a_state_of_another_device_of_equal_size_is_begun_anew() {
+        let mut kept = state();
+        kept.options.seed = 5;
+        kept.done.push(Stage::Align);
+        let options = Options {
+            seed: 9,
+            ..Options::default()
+        };
+        let same = kept.clone().go_on("a card", options);
+        assert_eq!((same.done.len(), same.options.seed), (1, 5));
+        let other = kept.go_on("another card", options);
+        assert_eq!((other.done.len(), other.options.seed), (0, 9));
+        assert!(other.events[0].contains("`a card`") && other.identity == "another card");
+    }
+
+    #[test]
+    fn figures_that_no_device_has_are_refused() {
+        assert_eq!(state().check(), Ok(()));
+        let boundary = |bytes: u64, factor: u64| Boundary {
+            rise: Rise {
+                bytes,
+                ..Rise::default()
+            },
+            factor: Some(factor),
+            quarters: Vec::new(),
+            doubt: None,
+            score: 9.0,
+        };
+        let with = |change: &dyn Fn(&mut Evidence)| {
+            let mut state = state();
+            change(&mut state);
+            state.check()
+        };
+        let align = |boundary: Boundary| AlignTest {
+            boundaries: vec![boundary],
+            ..AlignTest::default()
+        };
+        let open = |limit: u32, filled: u64| OpenAus {
+            limits: vec![limit],
+            filled: vec![filled],
+            ..OpenAus::default()
+        };
+        let by_writes = |bytes: u64| AuByWrites {
+            au_bytes: Some(bytes),
+            ..AuByWrites::default()
+        };
+        with(&|s| s.align = Some(align(boundary(4096, 3)))).unwrap();
+        with(&|s| s.open_linear = Some(open(3, 0))).unwrap();
+        let wrong: [&dyn Fn(&mut Evidence); 8] = [
+            &|s| s.align = Some(align(boundary(4096, 0))),
+            &|s| s.align = Some(align(boundary(4096, u64::MAX))),
+            &|s| s.open_linear = Some(open(u32::MAX, 0)),
+            &|s| s.open_linear = Some(open(0, 0)),
+            &|s| s.open_random = Some(open(3, 1 << 30)),
+            &|s| s.au_by_writes = Some(by_writes(0)),
+            &|s| s.au_by_writes = Some(by_writes(1 << 40)),
+            &|s| {
+                s.reads = Some(Streams {
+                    rates: [(0, vec![1.0])].into(),
+                })
+            },
+        ];
+        for change in wrong {
+            let error = with(change).unwrap_err();
+            assert!(
+                error.contains("found") && error.contains("expected"),
+                "{error}"
+            );
+        }
+    }
 }

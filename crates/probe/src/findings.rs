@@ -211,7 +211,8 @@ pub struct Findings {
     pub bytes_read: u64,
     /// Time on the device in seconds, idle time included.
     pub device_s: f64,
-    /// Whether all that was asked for was measured.
+    /// Whether each stage that was asked for has a result, or a reason in the card why it cannot
+    /// have one; not if requests failed or the probe ended early.
     pub complete: bool,
     /// Why the probe ended early.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -226,12 +227,20 @@ pub struct Findings {
     pub measured: Evidence,
 }
 
+/// What findings from a file say of a quantity that is not in them.
+static UNTOLD: Finding = Finding {
+    value: None,
+    at_least: false,
+    confidence: 0.0,
+    evidence: String::new(),
+    reason: None,
+};
+
 impl Findings {
-    /// What was found of `quantity`.
+    /// What was found of `quantity`: nothing, without a reason, of one that findings from a file
+    /// do not have.
     pub fn get(&self, quantity: Quantity) -> &Finding {
-        self.values
-            .get(&quantity)
-            .unwrap_or_else(|| unreachable!("every quantity is in the findings"))
+        self.values.get(&quantity).unwrap_or(&UNTOLD)
     }
 
     /// The value of `quantity` if there is one.
@@ -265,6 +274,18 @@ mod tests {
         let mut sorted = Quantity::ALL;
         sorted.sort();
         assert_eq!(sorted, Quantity::ALL);
+    }
+
+    #[test]
+    fn findings_from_a_file_may_lack_a_quantity() {
+        let whole = crate::infer(&Evidence::default());
+        let mut json = serde_json::to_value(&whole).unwrap();
+        json.as_object_mut().unwrap().remove("au_bytes").unwrap();
+        let read: Findings = serde_json::from_value(json).unwrap();
+        for quantity in Quantity::ALL {
+            assert_eq!(read.value(quantity), None);
+        }
+        assert!(crate::svg(&read).contains("<svg") && read.to_profile().is_err());
     }
 
     #[test]

@@ -46,6 +46,14 @@ pub(crate) fn fat_region(
     }
 }
 
+/// Ends the stage where an AU has no times: it can be like the others or not.
+fn all_timed(times: &[Vec<f64>]) -> Result<(), Halt> {
+    match times.iter().position(Vec::is_empty) {
+        Some(at) => Err(Halt::Lost(format!("all writes into AU {at} failed"))),
+        None => Ok(()),
+    }
+}
+
 /// Time in microseconds that tells a write into an open AU from one that copies.
 fn middle(linear: &OpenAus) -> f64 {
     (linear.alone_us.median * linear.overflow_us).sqrt()
@@ -85,6 +93,7 @@ fn by_copies(
         bench.tell(round as f64 / ROUNDS as f64);
     }
     bench.release();
+    all_timed(&times)?;
     let bound = middle(linear);
     let fast = |times: &Vec<f64>| median(times).is_some_and(|us| us < bound);
     Ok(FatRegion {
@@ -132,6 +141,7 @@ fn by_rate(bench: &mut Bench, au: u64) -> Result<FatRegion, Halt> {
     }
     bench.release();
     let (near, far) = times.split_at(COMPARED as usize);
+    all_timed(near)?;
     let elsewhere: Vec<f64> = far.iter().flatten().copied().collect();
     let usual = median(&elsewhere).unwrap_or(0.0);
     let differs = |times: &Vec<f64>| {

@@ -57,7 +57,7 @@ pub fn infer(evidence: &Evidence) -> Findings {
         bytes_written: evidence.spent.write_bytes,
         bytes_read: evidence.spent.read_bytes,
         device_s: evidence.spent.device.as_secs_f64(),
-        complete: complete && evidence.ended.is_none(),
+        complete: complete && evidence.lost.is_empty() && evidence.ended.is_none(),
         ended: evidence.ended.clone(),
         drift,
         notes,
@@ -112,15 +112,16 @@ fn geometry(evidence: &Evidence, values: &mut BTreeMap<Quantity, Finding>) {
         }
         return;
     };
-    let why = |where_: &str| {
-        format!(
-            "no step {where_}: reads across boundaries take as long as others to {:.1} µs",
-            test.levels
-                .iter()
-                .map(|level| level.extra_us.error)
-                .fold(0.0, f64::max)
-                * 3.0
-        )
+    let error_us = test.levels.iter().map(|level| level.extra_us.error);
+    let within_us = 3.0 * error_us.fold(0.0, f64::max);
+    let why = |where_: &str| match test.boundaries.len() {
+        0 => format!(
+            "no step {where_}: reads across boundaries take as long as others to {within_us:.1} µs"
+        ),
+        _ => format!(
+            "no further step {where_}: reads across such boundaries take as long as across \
+             smaller ones to {within_us:.1} µs"
+        ),
     };
     let (page, unit) = pages(test);
     let page = page.map_or_else(|| Finding::none(why("up to 64 KiB")), of_boundary);
@@ -383,15 +384,51 @@ fn trend(what: &str, sentinels: &[Sentinel], bound: f64) -> Option<Drift> {
         times(&sentinels[..third]),
         times(&sentinels[sentinels.len() - third..]),
     );
-    let ratio = median(&last)? / median(&first)?;
+    let (before, after) = (median(&first)?, median(&last)?);
+    let ratio = after / before;
     let told = third < 4 || rank_score(&last, &first).abs() > 2.5;
+    let requests = match what {
+        "read" => "four reads at the same places",
+        _ => "a write in order at a fresh place",
+    };
     (told && ratio.max(1.0 / ratio) > bound).then(|| Drift {
         what: what.to_owned(),
         slowdown: round(ratio),
         evidence: format!(
-            "the same {what} took {:.0} µs at first and {:.0} µs at the end",
-            first[0],
-            last[last.len() - 1]
+            "{requests} took {before:.0} µs in the first third of the probe and {after:.0} µs in \
+             the last, in the median"
         ),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn drift_tells_the_medians_from_which_it_is_told() {
+        let sentinels: Vec<Sentinel> = [5000.0, 1000.0, 1000.0, 1150.0, 1300.0, 1300.0, 1300.0]
+            .iter()
+            .flat_map(|us| [*us; 9])
+            .map(|us| Sentinel { at_s: 0.0, us })
+            .collect();
+        let found = trend("read", &sentinels[8..], 1.06).unwrap();
+        assert_eq!(found.slowdown, 1.3);
+        assert!(found.evidence.contains("1000 µs") && found.evidence.contains("1300 µs"));
+        assert!(!found.evidence.contains("5000"), "{}", found.evidence);
+    }
+
+    #[test]
+    fn a_probe_whose_stages_all_lost_their_requests_is_not_complete() {
+        let mut evidence = Evidence::default();
+        for stage in [Stage::Align, Stage::Reading] {
+            evidence
+                .failed
+                .insert(stage, "the device is too small".into());
+        }
+        assert!(infer(&evidence).complete);
+        evidence.lost.push(Stage::Reading);
+        assert!(!infer(&evidence).complete);
+    }
 }

@@ -70,13 +70,14 @@ fn open_random(evidence: &Evidence) -> Finding {
         return unplaced(evidence, limited(test, limit));
     }
     let linear = evidence.open_linear.as_ref();
-    match limit_of(linear.filter(|linear| linear.copies)) {
+    match limit_of(linear.filter(|linear| linear.copies || linear.kept)) {
         // All that can be open in order can be so at random: one more is too many anyway.
         Some(limit) if test.doubt.is_none() && test.free_up_to >= limit => {
-            let alone = test.alone_us.median;
             let evidence = format!(
-                "{limit} AUs written at random in turns take no longer than one ({alone:.0} µs), \
-                 and no more can be open"
+                "writes into {limit} AUs at random in turns take {:.0} µs, into one {:.0} µs, and \
+                 no more can be open",
+                usual_us(test, limit),
+                test.alone_us.median
             );
             let sure = open_linear_sure(linear.unwrap_or(test)).min(0.97);
             unplaced(
@@ -89,23 +90,46 @@ fn open_random(evidence: &Evidence) -> Finding {
 }
 
 fn limited(test: &OpenAus, limit: u32) -> Finding {
+    if test.kept {
+        let evidence = format!(
+            "of many AUs in turns {limit} stay fast and the others take {:.0} ms for two writes \
+             of {}, in both halves of the card",
+            test.overflow_us / 1e3,
+            Bytes(test.block_bytes)
+        );
+        return Finding::of(Value::Whole(u64::from(limit)), KEPT, evidence);
+    }
+    let other_half = match test.limits.len() {
+        2.. => "confirmed in the other half of the card",
+        _ if test.filled.is_empty() => "not confirmed in the other half of the card",
+        _ => "not tried in the other half of the card",
+    };
     let evidence = format!(
-        "with {} AUs in turns a write of {} takes {:.0} ms, with {limit} no longer than with one \
-         ({:.1} ms); {} of 2 parts of the card agree",
+        "with {} AUs in turns a write of {} takes {:.0} ms, with {limit} {:.1} ms; {other_half}",
         limit + 1,
         Bytes(test.block_bytes),
         test.overflow_us / 1e3,
-        test.alone_us.median / 1e3,
-        test.limits.len().min(2)
+        usual_us(test, limit) / 1e3,
     );
     let sure = open_linear_sure(test);
     Finding::of(Value::Whole(u64::from(limit)), sure, evidence)
+}
+
+/// Confidence of a limit that is the number of AUs that stayed fast.
+const KEPT: f64 = 0.95;
+
+/// Time of a write with `aus` AUs in turns that are not too many, in microseconds.
+fn usual_us(test: &OpenAus, aus: u32) -> f64 {
+    let turn = |turn: &&crate::evidence::Turn| turn.aus == aus && !turn.too_many;
+    let found = test.turns.iter().rfind(turn);
+    found.map_or(test.alone_us.median, |turn| turn.fast_us)
 }
 
 /// Confidence of a limit: two parts of the card agree, or the copies stand out.
 fn open_linear_sure(test: &OpenAus) -> f64 {
     let clear = test.overflow_us > 8.0 * test.alone_us.median;
     match test.limits.len() {
+        _ if test.kept => KEPT,
         // Counted from copies now and then.
         _ if !test.copies => 0.8,
         2.. => 0.98,
@@ -281,11 +305,18 @@ fn cache(evidence: &Evidence) -> Finding {
             DOUBTFUL
         };
         let text = format!(
-            "after a rest, {} are written fast and what follows slower, in {} of 3 bursts",
+            "after a rest, {} are written fast and what follows slower, in {} of {} bursts",
             Bytes(bytes as u64),
-            test.sizes.len()
+            test.sizes.len(),
+            test.bursts.len()
         );
         return Finding::of(Value::Whole(bytes.round() as u64), sure, text);
+    }
+    if let Some(end) = test.sizes.first() {
+        return Finding::none(format!(
+            "a burst slowed down after {}, but no finer one did",
+            Bytes(*end)
+        ));
     }
     let flushes = evidence.flush.as_ref();
     if flushes.is_some_and(|flush| {
@@ -348,4 +379,68 @@ fn discard(evidence: &Evidence, values: &mut BTreeMap<Quantity, Finding>) {
 
 fn sum(times: &[f64]) -> f64 {
     times.iter().sum()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::evidence::{CacheTest, Turn};
+
+    #[test]
+    fn a_limit_is_told_with_the_time_of_its_turn_and_where_it_was_tried() {
+        let turn = |aus: u32, too_many: bool, fast_us: f64| Turn {
+            aus,
+            writes: 9,
+            slow: 0,
+            too_many,
+            fast_us,
+            slow_us: 0.0,
+            region: 0,
+        };
+        let mut test = OpenAus {
+            turns: vec![turn(3, false, 7000.0), turn(4, true, 7000.0)],
+            limits: vec![3],
+            overflow_us: 90_000.0,
+            block_bytes: 65_536,
+            copies: true,
+            ..OpenAus::default()
+        };
+        test.alone_us.median = 190.0;
+        let told = |test: &OpenAus| limited(test, 3).evidence;
+        let text = told(&test);
+        assert!(
+            text.contains("with 3 7.0 ms") && text.contains("not confirmed"),
+            "{text}"
+        );
+        test.limits.push(3);
+        assert!(told(&test).contains("; confirmed in the other half"));
+        test.limits.pop();
+        test.filled.push(0);
+        assert!(told(&test).contains("not tried in the other half"));
+    }
+
+    #[test]
+    fn an_end_that_only_a_coarse_burst_saw_is_no_cache_and_no_absence_of_one() {
+        let mut test = CacheTest {
+            bursts: vec![(8192, vec![1.0; 48]); 3],
+            sizes: vec![65_536],
+            none_up_to: 0,
+        };
+        let told = |test: &CacheTest| {
+            cache(&Evidence {
+                cache: Some(test.clone()),
+                ..Evidence::default()
+            })
+        };
+        let found = told(&test);
+        assert_eq!(found.value, None);
+        assert!(found.reason.unwrap().contains("64 KiB"));
+        test.sizes.extend([61_440, 65_536]);
+        test.bursts
+            .extend([(8192, vec![1.0; 48]), (8192, vec![1.0; 48])]);
+        assert!(told(&test).evidence.contains("in 3 of 5 bursts"));
+        test.sizes.clear();
+        assert_eq!(told(&test).value, Some(Value::Whole(0)));
+    }
 }

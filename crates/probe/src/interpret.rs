@@ -36,7 +36,7 @@ const CLEAR_COLLAPSE: f64 = 0.5;
 pub fn interpret(curves: &Curves) -> Findings {
     let mut values: BTreeMap<Quantity, Finding> = Quantity::ALL
         .into_iter()
-        .map(|quantity| (quantity, Finding::none("flashbench's tables do not tell")))
+        .map(|quantity| (quantity, Finding::none(untold(quantity))))
         .collect();
     alignment(&curves.align, &mut values);
     let linear = open_aus(&curves.linear, "-O");
@@ -53,6 +53,16 @@ pub fn interpret(curves: &Curves) -> Findings {
         drift: Vec::new(),
         notes: Vec::new(),
         measured: Evidence::default(),
+    }
+}
+
+/// Why there is no value of a quantity that is not interpreted.
+fn untold(quantity: Quantity) -> &'static str {
+    match quantity {
+        Quantity::WriteMbS | Quantity::BestWriteBytes | Quantity::FatAus => {
+            "not read from flashbench's tables"
+        }
+        _ => "flashbench's tables do not tell",
     }
 }
 
@@ -216,8 +226,11 @@ fn open_aus(table: &BTreeMap<u32, Rates>, option: &str) -> Finding {
     let Some(most) = table.keys().next_back().copied().filter(|most| *most > 1) else {
         return Finding::none(format!("no tables of flashbench {option} for several AUs"));
     };
-    let ratios: Vec<(u32, f64)> = (1..most)
-        .filter_map(|aus| Some((aus, ratio(table.get(&aus)?, table.get(&(aus + 1))?)?)))
+    let ratios: Vec<(u32, f64)> = table
+        .iter()
+        .zip(table.iter().skip(1))
+        .filter(|((fewer, _), (more, _))| **fewer > 0 && **more - **fewer == 1)
+        .filter_map(|((aus, fewer), (_, more))| Some((*aus, ratio(fewer, more)?)))
         .collect();
     // From one AU to two, writes also cease to be contiguous, which costs by itself.
     let bound = |aus: u32| {

@@ -16,6 +16,7 @@ mod first_aus;
 mod infer;
 mod infer_writes;
 mod interpret;
+mod kept_aus;
 mod open_aus;
 mod options;
 mod places;
@@ -38,5 +39,3 @@ pub use probe::{probe, resume};
 pub use stats::Centre;
 pub use steps::Rise;
 pub use svg::svg;
-/// What `flashbench -a` would print of these curves, digit by digit.
-pub use whichfs_curves::logs::align_text as flashbench_compatible;

@@ -11,6 +11,7 @@
 
 use crate::bench::{Bench, Halt};
 use crate::evidence::{OpenAus, Turn};
+use crate::kept_aus;
 use crate::places;
 use crate::stats::{Centre, Sequential, Verdict, median};
 use std::collections::BTreeMap;
@@ -19,7 +20,7 @@ use whichfs_units::{KIB, MIB};
 /// Size of a write.
 pub(crate) const BLOCK: u64 = 64 * KIB;
 /// Most AUs that are tried.
-const AUS_MAX: u32 = 64;
+pub(crate) const AUS_MAX: u32 = 64;
 /// AUs that are written wholly where no limit shows.
 const FILLED: u32 = 8;
 /// A write that takes this many times the usual one copies an AU.
@@ -29,6 +30,11 @@ const SLOW: f64 = 2.5;
 const COPY_LEAST: f64 = 0.42;
 /// What takes this share of such a copy beyond a usual write is slow.
 const COPY_PART: f64 = 0.2;
+/// Least AU that a test with such writes is for: in a smaller one they come round soon, and a
+/// write takes as long as a copy of it.
+const AU_LEAST: u64 = 16 * BLOCK;
+/// What is written of an AU whose size is not known.
+const UNKNOWN_AU: u64 = 4 * MIB;
 /// Visits of one AU at most.
 const VISITS_MAX: u64 = 20;
 
@@ -59,7 +65,7 @@ impl Trial {
     /// For AUs of `au_bytes`; where that is not known little of each is used, as places may
     /// lie anywhere in an AU.
     pub fn new(bench: &mut Bench, order: Order, au_bytes: Option<u64>) -> Trial {
-        let blocks = (au_bytes.unwrap_or(MIB / 2).min(2 * MIB) / BLOCK).max(4) / 2 * 2;
+        let blocks = (au_bytes.unwrap_or(MIB / 2).min(2 * MIB) / BLOCK).max(2) / 2 * 2;
         let mut offsets: Vec<u64> = (0..blocks).map(|at| at * BLOCK).collect();
         if order == Order::Random {
             bench.rng.shuffle(&mut offsets);
@@ -249,12 +255,21 @@ pub(crate) fn measure(
     linear: Option<&OpenAus>,
     rate: Option<f64>,
 ) -> Result<OpenAus, Halt> {
+    if let Some(au) = au_bytes.filter(|au| *au < AU_LEAST) {
+        let [au, least] = [au, AU_LEAST].map(whichfs_units::Bytes);
+        let reason = format!("an AU of {au} is too small for this test: {least} at least");
+        return Err(Halt::Stage(reason));
+    }
     let stride = places::stride(bench.capacity, au_bytes);
     // A mild card's count is not exact enough to bound the other.
-    let at_most = crate::infer::limit_of(linear.filter(|linear| linear.copies));
+    let at_most = crate::infer::limit_of(linear.filter(|linear| linear.copies || linear.kept));
     let regions = regions(bench, stride, linear);
     if regions.iter().any(|bases| bases.len() < 3) {
         return Err(Halt::Stage("the device is too small for this test".into()));
+    }
+    let keeps = order == Order::Random && linear.is_some_and(|linear| linear.kept);
+    if keeps {
+        kept_aus::settle(bench, &regions[0])?;
     }
     let mut trial = Trial::new(bench, order, au_bytes);
     let copy_of = |au: u64| au as f64 / rate.unwrap_or(1e8) * 1e6;
@@ -266,7 +281,7 @@ pub(crate) fn measure(
         ..OpenAus::default()
     };
     if result.alone_us.count < 4 {
-        return Err(Halt::Stage("too many writes failed".into()));
+        return Err(Halt::Lost("too many writes failed".into()));
     }
     bench.tell(0.1);
     let most = at_most.unwrap_or(AUS_MAX);
@@ -280,11 +295,28 @@ pub(crate) fn measure(
     };
     let empty = order == Order::Linear
         && (result.overflow_us < COPY_LEAST * copy_us || slow.is_some_and(mixed));
+    if order == Order::Linear
+        && (empty || is_unclear(&result))
+        && kept(bench, &regions, au_bytes, &mut result)?
+    {
+        return Ok(result);
+    }
+    if keeps {
+        kept_aus::settle(bench, &regions[1])?;
+    }
     match first {
         Some(limit) if empty => {
             result.limits.clear();
             let count = limit + 2;
             filled(bench, &mut trial, &regions[0], au_bytes, count, &mut result)?;
+            if result.filled.is_empty() {
+                let bytes = 2 * u64::from(count) * au_bytes.unwrap_or(UNKNOWN_AU);
+                result.doubt = Some(format!(
+                    "a limit of {limit} was seen, but AUs may never have been written, and \
+                     writing them takes {}: raise --budget",
+                    whichfs_units::Bytes(bytes)
+                ));
+            }
         }
         Some(limit) => confirm(bench, &mut trial, &regions[1], limit, most, &mut result)?,
         None if at_most.is_none() && order == Order::Linear => {
@@ -306,6 +338,43 @@ pub(crate) fn measure(
     result.overflow_us = slow.map_or(0.0, |turn| turn.slow_us);
     result.copies = result.overflow_us >= COPY_LEAST * copy_us;
     Ok(result)
+}
+
+/// Whether some writes were slow with numbers of AUs that are not too many, or the limit is one
+/// that hardly any card has.
+fn is_unclear(result: &OpenAus) -> bool {
+    const SLOW_MOST: u32 = 2;
+    const USUAL_MOST: u32 = 7;
+    let turns = result.turns.iter().filter(|turn| !turn.too_many);
+    let slow: u32 = turns.map(|turn| turn.slow).sum();
+    slow > SLOW_MOST
+        || result
+            .limits
+            .first()
+            .is_some_and(|limit| *limit > USUAL_MOST)
+}
+
+/// Counts the AUs that keep their place; whether both halves of the card agree on it.
+fn kept(
+    bench: &mut Bench,
+    regions: &[Vec<u64>; 2],
+    au_bytes: Option<u64>,
+    result: &mut OpenAus,
+) -> Result<bool, Halt> {
+    if au_bytes.is_none_or(|au| au < kept_aus::BYTES) {
+        return Ok(false);
+    }
+    let Some(first) = kept_aus::measure(bench, &regions[0])? else {
+        return Ok(false);
+    };
+    let other = kept_aus::measure(bench, &regions[1])?;
+    if other.is_none_or(|other| other.aus != first.aus) {
+        return Ok(false);
+    }
+    result.limits = vec![first.aus; 2];
+    result.overflow_us = first.slow_us;
+    result.kept = true;
+    Ok(true)
 }
 
 /// Tries a number without a limit in another region.
@@ -418,7 +487,7 @@ fn filled(
     count: u32,
     result: &mut OpenAus,
 ) -> Result<(), Halt> {
-    let bytes = au_bytes.unwrap_or(4 * MIB);
+    let bytes = au_bytes.unwrap_or(UNKNOWN_AU);
     let count = bases.len().min(count as usize);
     if !bench.affords(2 * bytes * count as u64) {
         return Ok(());

@@ -12,34 +12,34 @@ use whichfs_curves::Device;
 
 /// Probes `device`. Whatever happens, the findings say what is known and why the rest is not.
 pub fn probe(device: &mut dyn Device, options: &Options, progress: &mut dyn Progress) -> Findings {
-    let state = Evidence {
-        options: *options,
-        ..Evidence::default()
-    };
-    resume(device, state, progress)
+    resume(device, Evidence::begin("", *options), progress)
 }
 
 /// Goes on from what [`Progress::checkpoint`] was given: finished stages are not repeated,
 /// those without a result are tried again. Options are those of the first part, except that
-/// the caller may have changed them in `state`. A state of a device of another size is not
-/// used.
+/// the caller may have changed them in `state` ([`Evidence::go_on`]). A state of a device of
+/// another size is not used; one from a file is to pass [`Evidence::check`] before.
 pub fn resume(device: &mut dyn Device, state: Evidence, progress: &mut dyn Progress) -> Findings {
     let capacity = device.capacity_bytes();
     let mut evidence = state;
     if evidence.capacity_bytes != capacity {
         let other = evidence.capacity_bytes;
+        let mut events = Vec::new();
+        match other {
+            0 => events = evidence.events,
+            _ => events.push(format!(
+                "the stored state is of a device of {other} bytes: begun anew"
+            )),
+        }
         evidence = Evidence {
             capacity_bytes: capacity,
-            options: evidence.options,
-            ..Evidence::default()
+            events,
+            ..Evidence::begin(&evidence.identity, evidence.options)
         };
-        if other != 0 {
-            let event = format!("the stored state is of a device of {other} bytes: begun anew");
-            evidence.events.push(event);
-        }
     }
     evidence.ended = None;
     evidence.failed.clear();
+    evidence.lost.clear();
     let mut bench = Bench::new(device, progress, &evidence);
     let stages = planned(&evidence);
     let all: u32 = stages.iter().map(|stage| stage.2).sum::<u32>().max(1);
@@ -61,6 +61,10 @@ pub fn resume(device: &mut dyn Device, state: Evidence, progress: &mut dyn Progr
             Ok(()) => evidence.done.push(stage),
             Err(Halt::Stage(reason)) => {
                 evidence.failed.insert(stage, reason);
+            }
+            Err(Halt::Lost(reason)) => {
+                evidence.failed.insert(stage, reason);
+                evidence.lost.push(stage);
             }
             Err(Halt::Probe(reason)) => {
                 evidence.ended = Some(format!("{doing}: {reason}"));

@@ -4,66 +4,121 @@
 //! and says so. The family follows from the behaviour: a limit of open AUs beyond which AUs
 //! are copied is a log block for each, a milder one update blocks, none a page map.
 
+mod draft;
+
 use crate::findings::{Finding, Findings, Quantity};
 use crate::infer::limit_of;
-use crate::stats::median;
+use draft::Draft;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use whichfs_card::Profile;
 use whichfs_units::{Bytes, KIB, MIB};
 
-/// Where a figure is from that nothing was measured of.
-const UNSEEN: &str = "composed: the probe cannot see it";
-/// What one more figure of a section is.
-type Section = Vec<(&'static str, u64, String)>;
+/// Uncertainty in percent of what was measured, and of what was not or is doubtful
+/// (DESIGN.md §8).
+const MEASURED_PERCENT: u64 = 15;
+const COMPOSED_PERCENT: u64 = 30;
+/// What a larger card is cut to where a profile cannot have its capacity.
+const CAPACITY_CUT: u64 = 128 << 30;
+/// AUs that a profile may have.
+const AUS: std::ops::RangeInclusive<u64> = 16 * KIB..=64 * MIB;
+/// The AU of a card that does not tell.
+const USUAL_AU: u64 = 4 * MIB;
 
-/// A profile in the making.
-struct Draft<'a> {
-    findings: &'a Findings,
-    sections: BTreeMap<usize, (&'static str, Section)>,
+/// One figure of a section.
+struct Figure {
+    key: &'static str,
+    value: u64,
+    source: String,
+    /// Whether it was measured, beyond doubt.
+    sure: bool,
 }
+/// The figures of a section.
+type Section = Vec<Figure>;
 
 impl Findings {
-    /// The card as a profile (TOML) that [`whichfs_card::Profile::parse`] reads. Without
-    /// writing tests most figures of writing are composed, and the profile says so.
-    pub fn to_profile(&self) -> String {
+    /// The card as a profile (TOML) that [`Profile::parse`] reads. Where writing tests did not
+    /// settle how many AUs can be open, the family and most figures of writing are composed,
+    /// and the profile says so and why.
+    ///
+    /// # Errors
+    /// No profile can have what was found, such as a capacity of a few sectors.
+    pub fn to_profile(&self) -> Result<String, String> {
+        let capacity = self.measured.capacity_bytes / 512 * 512;
+        let whole = self.profile_of(capacity);
+        if whole.is_ok() || capacity <= CAPACITY_CUT {
+            return whole;
+        }
+        self.profile_of(CAPACITY_CUT)
+    }
+
+    fn profile_of(&self, capacity: u64) -> Result<String, String> {
         let mut draft = Draft {
             findings: self,
+            capacity,
             sections: BTreeMap::new(),
         };
         let family = self.family();
         draft.geometry(family);
         let command = draft.reading();
         draft.writing(family, command);
-        let measured = !self
-            .measured
-            .writes
-            .as_ref()
-            .is_none_or(|w| w.rates.is_empty());
+        let mut text = self.head(family);
+        for (name, figures) in draft.sections.values() {
+            let _ = writeln!(text, "\n[{name}]");
+            for figure in figures {
+                let _ = writeln!(text, "{}", figure.line());
+            }
+        }
+        match Profile::parse("profile", &text) {
+            Ok(_) => Ok(text),
+            Err(error) => Err(format!(
+                "the card cannot be a modelled one: {error}; the findings themselves are in --json"
+            )),
+        }
+    }
+
+    /// Comments, title, interface and family.
+    fn head(&self, family: &str) -> String {
         let mut text = format!(
             "# Made by whichfs probe: seed {}, {} written, {:.1} s on the device.\n",
             self.measured.options.seed,
             Bytes(self.bytes_written),
             self.device_s
         );
+        let linear = self.get(Quantity::OpenAusLinear);
+        let settled = linear.value.is_some();
+        if !settled {
+            let why = linear.reason.as_deref().unwrap_or("it was not measured");
+            let why = plain(why);
+            let _ = writeln!(text, "# The family is composed, not measured: {why}.");
+        }
         for note in self.notes.iter().take(5) {
             let _ = writeln!(text, "# {}", plain(note));
         }
         let capacity = self.measured.capacity_bytes as f64 / 1e9;
-        let interface = if self.whole(Quantity::CacheBytes).unwrap_or(0) > 0 {
-            "emmc"
-        } else {
-            "sd"
+        let interface = match self.whole(Quantity::CacheBytes) {
+            Some(1..) => "emmc",
+            _ => "sd",
         };
         let _ = writeln!(text, "title = \"Probed card, {capacity:.1} GB\"");
         let _ = writeln!(text, "interface = \"{interface}\"\nfamily = \"{family}\"");
-        let _ = writeln!(text, "composed = {}\nuncertainty_percent = 15", !measured);
-        for (name, figures) in draft.sections.values() {
-            let _ = writeln!(text, "\n[{name}]");
-            for (key, value, source) in figures {
-                let _ = writeln!(text, "{key} = {{ value = {value}, source = \"{source}\" }}");
-            }
-        }
+        let composed = !settled || self.value(Quantity::WriteMbS).is_none();
+        let percent = if composed {
+            COMPOSED_PERCENT
+        } else {
+            MEASURED_PERCENT
+        };
+        let _ = writeln!(
+            text,
+            "composed = {composed}\nuncertainty_percent = {percent}"
+        );
         text
+    }
+
+    /// The AU, as far as a profile may have it.
+    fn au(&self) -> u64 {
+        let found = self.whole(Quantity::AuBytes);
+        found.filter(|au| AUS.contains(au)).unwrap_or(USUAL_AU)
     }
 
     fn whole(&self, quantity: Quantity) -> Option<u64> {
@@ -84,6 +139,25 @@ impl Findings {
     }
 }
 
+impl Figure {
+    /// Its line in the profile. Times and rates say how far they may be off; sizes and counts
+    /// are never varied.
+    fn line(&self) -> String {
+        let Figure {
+            key,
+            value,
+            source,
+            sure,
+        } = self;
+        let varied = key.ends_with("_us") || key.ends_with("_per_s");
+        let percent = match varied && !sure {
+            true => format!(", uncertainty_percent = {COMPOSED_PERCENT}"),
+            false => String::new(),
+        };
+        format!("{key} = {{ value = {value}, source = \"{source}\"{percent} }}")
+    }
+}
+
 /// Text that can stand in a comment or a string of TOML.
 fn plain(text: &str) -> String {
     text.chars()
@@ -101,355 +175,4 @@ fn plain(text: &str) -> String {
 fn seen(finding: &Finding) -> String {
     let text: String = plain(&finding.evidence).chars().take(160).collect();
     format!("probe ({:.2}): {text}", finding.confidence)
-}
-
-/// Sections in the order of a profile.
-const ORDER: [&str; 11] = [
-    "geometry",
-    "bus",
-    "read",
-    "write",
-    "copy",
-    "discard",
-    "cache",
-    "fat",
-    "log_block",
-    "page_map",
-    "update_block",
-];
-
-impl Draft<'_> {
-    fn put(&mut self, section: &'static str, key: &'static str, value: u64, source: String) {
-        let at = ORDER.iter().position(|name| *name == section);
-        let entry = self.sections.entry(at.unwrap_or(ORDER.len()));
-        let (_, figures) = entry.or_insert_with(|| (section, Vec::new()));
-        figures.push((key, value, source));
-    }
-
-    fn composed(&mut self, section: &'static str, key: &'static str, value: u64) {
-        self.put(section, key, value, UNSEEN.into());
-    }
-
-    /// A finding, or a composed value.
-    fn found(&mut self, section: &'static str, key: &'static str, of: Quantity, other: u64) -> u64 {
-        let finding = self.findings.get(of).clone();
-        match finding.value {
-            Some(value) => {
-                self.put(section, key, value.whole(), seen(&finding));
-                value.whole()
-            }
-            None => {
-                self.composed(section, key, other);
-                other
-            }
-        }
-    }
-
-    fn geometry(&mut self, family: &str) {
-        let capacity = self.findings.measured.capacity_bytes / 512 * 512;
-        self.put(
-            "geometry",
-            "capacity_bytes",
-            capacity,
-            "probe: the device's size".into(),
-        );
-        let au = self.findings.whole(Quantity::AuBytes).unwrap_or(4 * MIB);
-        let page = self.findings.whole(Quantity::PageBytes);
-        match page {
-            Some(page) if au.is_multiple_of(page) => {
-                self.found("geometry", "page_bytes", Quantity::PageBytes, page);
-            }
-            _ => self.composed("geometry", "page_bytes", divisor(au, 16 * KIB)),
-        }
-        let page = page.filter(|page| au.is_multiple_of(*page));
-        let page = page.unwrap_or(divisor(au, 16 * KIB));
-        let unit = self.findings.whole(Quantity::WriteUnitBytes);
-        match unit.filter(|unit| unit.is_multiple_of(page)) {
-            Some(unit) => {
-                self.found(
-                    "geometry",
-                    "write_unit_bytes",
-                    Quantity::WriteUnitBytes,
-                    unit,
-                );
-            }
-            None => self.composed("geometry", "write_unit_bytes", page),
-        }
-        self.found("geometry", "au_bytes", Quantity::AuBytes, au);
-        let linear = self.found("geometry", "open_aus_linear", Quantity::OpenAusLinear, 8);
-        let random = self.found(
-            "geometry",
-            "open_aus_random",
-            Quantity::OpenAusRandom,
-            linear,
-        );
-        let aus = capacity / au;
-        let spare = match family {
-            "page-map" => (aus * 7 / 100).max(16),
-            _ => (aus / 100).max(linear.max(random) + 4 * random + 8),
-        };
-        self.composed("geometry", "spare_aus", spare);
-    }
-
-    /// Bus and reading; returns the time of a command in microseconds.
-    fn reading(&mut self) -> f64 {
-        let measured = &self.findings.measured;
-        let small = measured
-            .align
-            .as_ref()
-            .map_or(400.0, |align| align.read_us.median);
-        let rises = measured
-            .align
-            .as_ref()
-            .map_or(&[][..], |align| &align.boundaries);
-        let rise = |of: Option<u64>| {
-            let wanted = rises.iter().find(|b| b.bytes() == of && of.is_some());
-            wanted.map(|boundary| boundary.rise.height_us)
-        };
-        let page = self.findings.whole(Quantity::PageBytes);
-        let (next, step) = (rise(page), rise(self.findings.whole(Quantity::AuBytes)));
-        let zone = self.findings.whole(Quantity::ZoneBytes);
-        let zone_step = rise(zone);
-        let rate = self.findings.real(Quantity::ReadMbS).unwrap_or(20.0) * 1e6;
-        let page_us = page.map_or(0.0, |page| next.unwrap_or(0.0) / page as f64);
-        let wire_us = (1e6 / rate - page_us).max(0.1 * 1e6 / rate);
-        let command = (0.2 * small).min(200.0);
-        self.composed("bus", "command_us", command as u64);
-        let how = |what: &str| format!("probe: {what}");
-        self.put(
-            "bus",
-            "rate_bytes_per_s",
-            ((1e6 / wire_us) as u64).clamp(10_000, 4_000_000_000),
-            how("rate of reading in order, less the time of pages"),
-        );
-        let first = (small - command - 1024.0 * wire_us).max(0.0);
-        self.put(
-            "read",
-            "first_page_us",
-            first as u64,
-            how("a read of 1 KiB, less command"),
-        );
-        match next {
-            Some(next) => self.put(
-                "read",
-                "next_page_us",
-                next.round() as u64,
-                how("step at a page"),
-            ),
-            None => self.composed("read", "next_page_us", 0),
-        }
-        match step {
-            Some(step) => self.put(
-                "read",
-                "au_step_us",
-                step.round() as u64,
-                how("step at an AU"),
-            ),
-            None => self.composed("read", "au_step_us", 0),
-        }
-        if let (Some(zone), Some(step)) = (zone, zone_step) {
-            self.put("read", "zone_bytes", zone, how("step beyond the AU"));
-            self.put(
-                "read",
-                "zone_step_us",
-                step.round() as u64,
-                how("step beyond the AU"),
-            );
-        }
-        command
-    }
-
-    fn writing(&mut self, family: &'static str, command: f64) {
-        let measured = &self.findings.measured;
-        let rate = self
-            .findings
-            .real(Quantity::WriteMbS)
-            .map(|rate| rate * 1e6);
-        let used = rate.unwrap_or(8e6);
-        let block_us = crate::open_aus::BLOCK as f64 / used * 1e6;
-        let turns = measured.open_linear.as_ref();
-        let fast: Vec<f64> = turns
-            .map_or(&[][..], |open| &open.turns)
-            .iter()
-            .filter(|turn| !turn.too_many && turn.aus > 1)
-            .map(|turn| turn.fast_us)
-            .collect();
-        let overhead = median(&fast).map(|us| (us - block_us - command).max(0.0));
-        let stream = measured.writes.as_ref().and_then(|writes| {
-            let rate = median(writes.rates.get(&(4 * KIB))?)?;
-            Some(4096.0 / rate * 1e6)
-        });
-        match overhead {
-            Some(us) => self.put(
-                "write",
-                "overhead_us",
-                us as u64,
-                "probe: writes of 64 KiB into AUs in turns".into(),
-            ),
-            None => self.composed("write", "overhead_us", 1000),
-        }
-        match rate {
-            Some(_) => {
-                let finding = self.findings.get(Quantity::WriteMbS);
-                let source = seen(finding);
-                self.put("write", "rate_bytes_per_s", used as u64, source);
-            }
-            None => self.composed("write", "rate_bytes_per_s", used as u64),
-        }
-        if let (Some(stream), Some(overhead)) = (stream, overhead) {
-            let joined = stream < 0.5 * (overhead + command + 4096.0 / used * 1e6);
-            let source = "probe: writes of 4 KiB in order beside those in turns";
-            self.put("write", "coalesce", u64::from(joined), source.into());
-        }
-        self.copying(used);
-        self.discard_and_cache();
-        match family {
-            "log-block" => self.log_block(),
-            "update-block" => self.update_block(),
-            _ => {
-                let au = self.findings.whole(Quantity::AuBytes).unwrap_or(4 * MIB);
-                self.composed("page_map", "unit_bytes", divisor(au, 4 * KIB));
-                self.composed("page_map", "modify_us", 300);
-            }
-        }
-        self.fat(family, overhead.unwrap_or(1000.0) + command);
-    }
-
-    fn copying(&mut self, rate: f64) {
-        let au = self.findings.whole(Quantity::AuBytes).unwrap_or(4 * MIB);
-        let linear = self.findings.measured.open_linear.as_ref();
-        match self
-            .findings
-            .real(Quantity::OverflowUs)
-            .filter(|_| linear.is_some_and(|l| l.copies))
-        {
-            Some(us) => {
-                let rate = (au as f64 / us * 1e6).clamp(10_000.0, 4e9);
-                let source = "probe: AU over the time of a write that copies one".into();
-                self.put("copy", "rate_bytes_per_s", rate as u64, source);
-            }
-            None => self.composed("copy", "rate_bytes_per_s", rate as u64),
-        }
-        self.composed("copy", "erase_us", 3000);
-    }
-
-    fn discard_and_cache(&mut self) {
-        let measured = &self.findings.measured;
-        let (flush, discard) = (measured.flush.clone(), measured.discard.clone());
-        let cached = self.findings.whole(Quantity::CacheBytes).unwrap_or(0);
-        match discard {
-            Some(test) => {
-                let source = "probe: it was discarded";
-                self.put("discard", "supported", 1, source.into());
-                let us = test.discard_us.median as u64;
-                self.put(
-                    "discard",
-                    "overhead_us",
-                    us,
-                    format!("probe: {}", Bytes(test.bytes)),
-                );
-            }
-            None => self.composed("discard", "supported", 0),
-        }
-        if cached > 0 {
-            self.found("cache", "bytes", Quantity::CacheBytes, 0);
-            let us = flush.map_or(0.0, |flush| flush.idle_us.median);
-            self.put(
-                "cache",
-                "flush_us",
-                us as u64,
-                "probe: a flush with nothing to do".into(),
-            );
-            self.composed("cache", "fua_us", us as u64);
-        }
-    }
-
-    fn log_block(&mut self) {
-        let measured = &self.findings.measured;
-        let alone =
-            |open: &Option<crate::evidence::OpenAus>| open.as_ref().map(|o| o.alone_us.median);
-        let (linear, random) = (alone(&measured.open_linear), alone(&measured.open_random));
-        let small = self.findings.whole(Quantity::SmallWriteBytes).unwrap_or(0);
-        let usual = measured
-            .small_writes
-            .as_ref()
-            .and_then(|small| Some(small.get(&(4 * KIB))?.2));
-        match linear.zip(random) {
-            Some((linear, random)) => {
-                let percent = (100.0 * random / linear.max(1.0)).clamp(100.0, 10_000.0);
-                let source = "probe: writes of 64 KiB into one AU at random and in order";
-                self.put("log_block", "random_percent", percent as u64, source.into());
-            }
-            None => self.composed("log_block", "random_percent", 100),
-        }
-        if small > 0 {
-            self.found(
-                "log_block",
-                "small_write_bytes",
-                Quantity::SmallWriteBytes,
-                0,
-            );
-            let us = usual.unwrap_or(0.0) as u64;
-            self.put(
-                "log_block",
-                "small_write_us",
-                us,
-                "probe: writes of 4 KiB".into(),
-            );
-        }
-    }
-
-    fn update_block(&mut self) {
-        let au = self.findings.whole(Quantity::AuBytes).unwrap_or(4 * MIB);
-        let group = divisor(au, 512 * KIB).max(au.div_ceil(128));
-        self.composed("update_block", "group_bytes", group);
-        self.composed("update_block", "group_rate_bytes_per_s", 8_000_000);
-        self.composed("update_block", "small_us", 1600);
-    }
-
-    fn fat(&mut self, family: &str, overhead: f64) {
-        let Some(count) = self.findings.whole(Quantity::FatAus).filter(|c| *c > 0) else {
-            return;
-        };
-        if family == "page-map" {
-            return;
-        }
-        self.found("fat", "aus", Quantity::FatAus, count);
-        let times: Vec<f64> = self
-            .findings
-            .measured
-            .fat
-            .as_ref()
-            .map_or(Vec::new(), |fat| {
-                fat.first_us
-                    .iter()
-                    .take(count as usize)
-                    .map(|c| c.median)
-                    .collect()
-            });
-        let us = median(&times).unwrap_or(10_000.0);
-        let overhead = overhead.min(0.5 * us);
-        let rate = (crate::open_aus::BLOCK as f64 / (us - overhead) * 1e6).clamp(10_000.0, 4e9);
-        self.put(
-            "fat",
-            "overhead_us",
-            overhead as u64,
-            "composed: as elsewhere".into(),
-        );
-        self.put(
-            "fat",
-            "rate_bytes_per_s",
-            rate as u64,
-            "probe: writes of 64 KiB into them".into(),
-        );
-    }
-}
-
-/// The largest half, quarter … of `most` that divides `bytes`.
-fn divisor(bytes: u64, most: u64) -> u64 {
-    let mut size = most;
-    while size > 512 && !bytes.is_multiple_of(size) {
-        size /= 2;
-    }
-    size
 }

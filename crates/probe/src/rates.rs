@@ -124,10 +124,12 @@ fn group(
             Direction::Write => bench.write(offset, size)?,
         });
     }
-    if let Some(test) = cached {
+    if let Some(test) = cached.filter(|_| !times.is_empty()) {
         let us = bench.flush()?.unwrap_or(0.0);
-        let share = (us - test.idle_us.median).max(0.0) / count as f64;
-        let mean = times.iter().sum::<f64>() / count as f64 + share;
+        // Of those that succeeded.
+        let count = times.len() as f64;
+        let share = (us - test.idle_us.median).max(0.0) / count;
+        let mean = times.iter().sum::<f64>() / count + share;
         // What a cache takes in at once says nothing by itself: only the sum does.
         if share > 0.1 * mean {
             times.fill(mean);
@@ -250,7 +252,7 @@ pub(crate) fn flush(bench: &mut Bench) -> Result<FlushTest, Halt> {
     }
     bench.release();
     if write.len() < 4 {
-        return Err(Halt::Stage("too many writes failed".into()));
+        return Err(Halt::Lost("too many writes failed".into()));
     }
     Ok(FlushTest {
         supported,

@@ -5,11 +5,11 @@ mod support;
 
 use support::faulty::{Fault, Faulty, Liar, Lie};
 use support::noisy::{Drift, Noise, Noisy};
-use whichfs_card::{Card, Profile, builtin};
+use whichfs_card::{Card, Family, Profile, builtin};
 use whichfs_curves::{Device, Modelled};
 use whichfs_probe::{
-    Budget, Evidence, Findings, Options, Progress, Quantity, Silent, Stage, Step, Writing, plot,
-    probe, resume, svg,
+    Budget, Evidence, Findings, Options, Progress, Quantity, Silent, Stage, Step, Value, Writing,
+    plot, probe, resume, svg,
 };
 use whichfs_units::Nanos;
 
@@ -259,7 +259,7 @@ fn equal_calls_give_equal_findings() {
 fn findings_become_a_profile_that_probes_alike() {
     for name in ["class4", "class10", "a1-32gb", "emmc"] {
         let found = run(&mut card(name), Writing::Destroy);
-        let text = found.to_profile();
+        let text = found.to_profile().unwrap();
         let made = Profile::parse("probed.toml", &text).unwrap_or_else(|e| panic!("{e}\n{text}"));
         assert_eq!(made.family(), profile(name).family(), "{name}");
         assert_eq!(made.page_bytes(), profile(name).page_bytes(), "{name}");
@@ -299,10 +299,152 @@ fn findings_become_a_profile_that_probes_alike() {
 #[test]
 fn findings_of_reads_alone_become_a_composed_profile() {
     let found = run(&mut card("class4"), Writing::Never);
-    let text = found.to_profile();
+    let text = found.to_profile().unwrap();
     let made = Profile::parse("probed.toml", &text).unwrap_or_else(|e| panic!("{e}\n{text}"));
     assert!(made.composed());
     assert_eq!(made.au_bytes(), 4 << 20);
+}
+
+#[test]
+fn what_was_not_measured_is_composed_and_the_reason_is_told() {
+    let mut options = options(Writing::Destroy);
+    options.budget.write_bytes = 39 << 20;
+    let found = probe(&mut card("class4"), &options, &mut Silent);
+    assert!(found.value(Quantity::WriteMbS).is_some());
+    assert_eq!(found.value(Quantity::OpenAusLinear), None);
+    let text = found.to_profile().unwrap();
+    assert!(
+        text.contains("# The family is composed, not measured: "),
+        "{text}"
+    );
+    let made = Profile::parse("probed.toml", &text).unwrap();
+    assert!(made.composed());
+    let figure = |path: &str| made.figures().find(|figure| figure.path == path).unwrap();
+    for path in ["geometry.open_aus_linear", "copy.rate_bytes_per_s"] {
+        let source = figure(path).source.as_deref().unwrap();
+        assert!(source.contains("budget"), "{path}: {source}");
+    }
+    assert_eq!(figure("copy.erase_us").uncertainty_percent, 30);
+}
+
+#[test]
+fn a_card_larger_than_profiles_and_an_au_beyond_them_still_become_one() {
+    let mut found = run(&mut card("class4"), Writing::Never);
+    found.measured.capacity_bytes = 900_000_000_000_000;
+    let au = found.values.get_mut(&Quantity::AuBytes).unwrap();
+    au.value = Some(Value::Whole(96 << 20));
+    let text = found.to_profile().unwrap();
+    let made = Profile::parse("probed.toml", &text).unwrap();
+    assert_eq!((made.capacity_bytes(), made.au_bytes()), (1 << 37, 4 << 20));
+    assert!(text.contains("the probe saw 96 MiB"), "{text}");
+    found.measured.capacity_bytes = 4096;
+    assert!(found.to_profile().unwrap_err().contains("--json"));
+}
+
+#[test]
+fn a_discard_that_never_succeeded_is_not_supported() {
+    let mut device = Faulty::new(card("class4"), Fault::Discards);
+    let found = run(&mut device, Writing::Destroy);
+    assert_eq!(found.value(Quantity::DiscardUs), None);
+    let made = Profile::parse("probed.toml", &found.to_profile().unwrap()).unwrap();
+    assert!(!made.discard_supported());
+    let mut small = Liar::new(64 << 20, 64 << 20, Lie::None);
+    let found = run(&mut small, Writing::Destroy);
+    let reason = found.get(Quantity::DiscardUs).reason.as_ref().unwrap();
+    assert!(reason.contains("too small"), "{reason}");
+}
+
+/// `profile(name)` with figures changed.
+fn changed(name: &str, figures: &[(&str, u64)]) -> Modelled {
+    let (_, text) = builtin().iter().find(|(n, _)| n.contains(name)).unwrap();
+    let line = |line: &str| {
+        let key = line.split(" = ").next().unwrap();
+        match figures.iter().find(|(changed, _)| *changed == key) {
+            Some((_, value)) => format!("{key} = {{ value = {value}, source = \"test\" }}"),
+            None => line.to_owned(),
+        }
+    };
+    let text: Vec<String> = text.lines().map(line).collect();
+    let profile = Profile::parse("changed.toml", &text.join("\n")).unwrap();
+    Modelled::new(Card::used(&profile, 1), profile.capacity_bytes())
+}
+
+#[test]
+fn the_least_aus_are_told_by_reads_and_from_1_mib_on_by_writes_too() {
+    for au in [128 << 10, 512 << 10, 1 << 20] {
+        let figures = [
+            ("capacity_bytes", 10_000 * au),
+            ("au_bytes", au),
+            ("spare_aus", 2000),
+        ];
+        let found = run(&mut changed("class4", &figures), Writing::Destroy);
+        let finding = found.get(Quantity::AuBytes);
+        assert_eq!(finding.value, Some(Value::Whole(au)), "{finding:?}");
+        let linear = found.get(Quantity::OpenAusLinear);
+        if au >= 1 << 20 {
+            assert!(finding.evidence.contains("pairs"), "{finding:?}");
+            assert_eq!(linear.value, Some(Value::Whole(3)), "{linear:?}");
+        } else {
+            let reason = linear.reason.as_ref().unwrap();
+            assert!(reason.contains("too small"), "{linear:?}");
+        }
+    }
+}
+
+#[test]
+fn a_limit_on_aus_that_were_perhaps_never_written_is_a_doubt_that_names_the_budget() {
+    let profile = profile("class4");
+    let mut device = Modelled::new(Card::fresh(&profile), profile.capacity_bytes());
+    let mut options = options(Writing::Destroy);
+    options.budget.write_bytes = 80 << 20;
+    let found = probe(&mut device, &options, &mut Silent);
+    let linear = found.get(Quantity::OpenAusLinear);
+    let reason = linear.reason.as_ref().unwrap();
+    assert!(
+        reason.contains("a limit of 3") && reason.contains("--budget"),
+        "{reason}"
+    );
+    let text = found.to_profile().unwrap();
+    assert!(Profile::parse("probed.toml", &text).unwrap().composed());
+}
+
+#[test]
+fn half_of_the_writes_lost_do_not_make_a_cached_card_faster() {
+    let rate = |device: &mut dyn Device| {
+        let found = run(device, Writing::Destroy);
+        found.value(Quantity::WriteMbS).unwrap().real()
+    };
+    let whole = rate(&mut card("emmc"));
+    let lossy = rate(&mut Faulty::new(card("emmc"), Fault::Writes(1)));
+    assert!(lossy < 1.3 * whole, "{lossy} {whole}");
+}
+
+#[test]
+fn lost_writes_are_no_answer_of_the_first_aus() {
+    let mut device = Faulty::new(card("class4"), Fault::Range(8 << 20, 12 << 20));
+    let found = run(&mut device, Writing::Destroy);
+    let fat = found.get(Quantity::FatAus);
+    assert_eq!(fat.value, None, "{fat:?}");
+    assert!(
+        fat.reason.as_ref().unwrap().contains("AU 2 failed"),
+        "{fat:?}"
+    );
+    assert!(!found.complete);
+}
+
+/// A few AUs keep their place and others are slow beside them: no number is too many at once.
+#[test]
+fn open_aus_of_update_blocks_are_those_that_stay_fast() {
+    for (linear, random) in [(3, 2), (5, 3), (8, 6)] {
+        let figures = [("open_aus_linear", linear), ("open_aus_random", random)];
+        let found = run(&mut changed("sandisk-su04g", &figures), Writing::Destroy);
+        let finding = found.get(Quantity::OpenAusLinear);
+        assert_eq!(finding.value, Some(Value::Whole(linear)), "{finding:?}");
+        assert!(finding.confident() && finding.evidence.contains("stay fast"));
+        let text = found.to_profile().unwrap();
+        let made = Profile::parse("probed.toml", &text).unwrap();
+        assert_eq!(made.family(), Family::UpdateBlock);
+    }
 }
 
 #[test]

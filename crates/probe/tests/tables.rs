@@ -134,3 +134,17 @@ fn the_runs_of_real_cards_give_what_their_columns_say_or_nothing() {
         "{pages} {aus} {slots}"
     );
 }
+
+#[test]
+fn a_number_of_aus_beyond_all_costs_nothing() {
+    let rates = Rates::from([(64 * KIB, 1e6)]);
+    let mut curves = Curves::default();
+    for aus in [1, 2, u32::MAX] {
+        curves.linear.insert(aus, rates.clone());
+    }
+    let found = interpret(&curves);
+    let linear = found.get(Quantity::OpenAusLinear);
+    assert!(linear.reason.as_ref().unwrap().contains("in between"));
+    let rate = found.get(Quantity::WriteMbS);
+    assert!(rate.reason.as_ref().unwrap().contains("not read"));
+}

@@ -15,6 +15,10 @@ pub enum Fault {
     Stall(u64, u64),
     /// Writes are not allowed.
     ReadOnly,
+    /// Every discard fails.
+    Discards,
+    /// Of the writes, this many fail and then as many succeed, again and again.
+    Writes(u64),
 }
 
 /// A device with a fault, over another one.
@@ -22,6 +26,7 @@ pub struct Faulty<D> {
     pub inner: D,
     pub fault: Fault,
     requests: u64,
+    writes: u64,
     stalled: u64,
 }
 
@@ -31,6 +36,7 @@ impl<D: Device> Faulty<D> {
             inner,
             fault,
             requests: 0,
+            writes: 0,
             stalled: 0,
         }
     }
@@ -42,23 +48,30 @@ impl<D: Device> Faulty<D> {
         bytes: u64,
     ) -> Result<Nanos, DeviceError> {
         self.requests += 1;
+        let failed = DeviceError::Failed {
+            operation,
+            offset,
+            bytes,
+            reason: "medium error".into(),
+        };
         match self.fault {
             Fault::Gone(after) if self.requests > after => {
                 Err(DeviceError::Gone("it was pulled out".into()))
             }
-            Fault::Range(from, to) if offset < to && offset + bytes > from => {
-                Err(DeviceError::Failed {
-                    operation,
-                    offset,
-                    bytes,
-                    reason: "medium error".into(),
-                })
-            }
+            Fault::Range(from, to) if offset < to && offset + bytes > from => Err(failed),
             Fault::Stall(at, seconds) if self.requests == at => {
                 self.stalled += seconds * 1_000_000_000;
                 Ok(Nanos::from_secs(seconds))
             }
             Fault::ReadOnly if operation == "write" => Err(DeviceError::Unsupported("write")),
+            Fault::Discards if operation == "discard" => Err(failed),
+            Fault::Writes(each) if operation == "write" => {
+                self.writes += 1;
+                match (self.writes / each).is_multiple_of(2) {
+                    true => Err(failed),
+                    false => Ok(Nanos::ZERO),
+                }
+            }
             _ => Ok(Nanos::ZERO),
         }
     }

@@ -8,7 +8,7 @@ use crate::output;
 use serde::Serialize;
 use whichfs_card::Family;
 use whichfs_curves::logs::Run;
-use whichfs_fit::{Errors, Fit, Options, Order, Row, fit, plot, table as report_table};
+use whichfs_fit::{Errors, Fit, Options, Row, fit, plot, table as report_table};
 
 /// Examples for `--help`.
 pub const EXAMPLES: &str = "\
@@ -19,7 +19,8 @@ Examples:
   whichfs card fit flashbench.json --report > fit.md
   whichfs choose --card ./mycard.toml            decide for the fitted card
 
-At least flashbench -O of three block sizes is needed; -O --random, -a and -f tell the rest.
+flashbench -O of three block sizes tells the family; -O --random, -a and -f tell more. Rates of
+dd, hdparm, iozone and fio are fitted too; from them alone the family is not told but composed.
 Exit status 1: the card fits no family.";
 
 /// Block sizes that `--report` fits for its test of prediction.
@@ -30,6 +31,8 @@ const REPORT_SIZES: [u64; 3] = [4096, 65_536, 1_048_576];
 struct Document<'a> {
     run: &'a str,
     family: &'static str,
+    /// Whether the log tells the family; if not, it is composed.
+    family_told: bool,
     /// Families in the order in which they fit, the least cost first.
     families: Vec<(&'static str, f64)>,
     fitted: Option<ErrorsDocument>,
@@ -38,6 +41,8 @@ struct Document<'a> {
     figures: Vec<Determined>,
     /// The curve that breaks, where the card fits no family.
     breaks: Option<String>,
+    /// What of the log could not be used, and why.
+    left_out: &'a [String],
     profile: &'a str,
 }
 
@@ -73,7 +78,7 @@ pub fn run(args: &FitArgs) -> Outcome<u8> {
         return report(&runs, args);
     }
     let run = logs::only(runs)?;
-    let found = fit(&run.curves, &options(&run, args, true))
+    let found = fit(&run.curves, &run.rates, &options(&run, args, true))
         .map_err(|error| Failure::input(format!("{}: {error}", run.name)))?;
     if let Some(path) = &args.out {
         save(path, &found.toml)?;
@@ -94,6 +99,7 @@ fn options(run: &Run, args: &FitArgs, some: bool) -> Options {
         block_sizes: sizes,
         seed: args.seed,
         capacity_bytes: run.card.capacity_bytes,
+        erase_bytes: run.erase_bytes,
         title: name(run),
         source: run.name.clone(),
     }
@@ -125,7 +131,7 @@ fn report(runs: &[Run], args: &FitArgs) -> Outcome<u8> {
             block_sizes: Some(REPORT_SIZES.to_vec()),
             ..all.clone()
         };
-        match (fit(&run.curves, &all), fit(&run.curves, &some)) {
+        match (fit(&run.curves, &[], &all), fit(&run.curves, &[], &some)) {
             (Ok(all), Ok(some)) => fitted.push((run, all, some)),
             (Err(error), _) | (_, Err(error)) => eprintln!("  left out: {error}"),
         }
@@ -158,6 +164,7 @@ fn document<'a>(run: &'a str, fit: &'a Fit) -> Document<'a> {
     Document {
         run,
         family: family(fit.profile.family()),
+        family_told: fit.family_told,
         families: fit
             .families
             .iter()
@@ -169,7 +176,7 @@ fn document<'a>(run: &'a str, fit: &'a Fit) -> Document<'a> {
             .curves
             .iter()
             .map(|curve| CurveDocument {
-                order: order(curve.order),
+                order: curve.order.name(),
                 open_aus: curve.aus,
                 fitted: curve.fitted.map(errors),
                 unfitted: curve.unfitted.map(errors),
@@ -177,6 +184,7 @@ fn document<'a>(run: &'a str, fit: &'a Fit) -> Document<'a> {
             .collect(),
         figures: determined.collect(),
         breaks: broken(fit),
+        left_out: &fit.left_out,
         profile: &fit.toml,
     }
 }
@@ -195,13 +203,6 @@ fn family(of: Family) -> &'static str {
     known.map_or("", |(name, _)| name)
 }
 
-fn order(of: Order) -> &'static str {
-    match of {
-        Order::Linear => "linear",
-        Order::Random => "random",
-    }
-}
-
 /// Says that the card fits no family, and which curve breaks.
 fn broken(fit: &Fit) -> Option<String> {
     let found = fit.breaks.as_ref()?;
@@ -211,15 +212,20 @@ fn broken(fit: &Fit) -> Option<String> {
         .or(curve.unfitted)
         .map_or(0.0, |errors| errors.median);
     Some(format!(
-        "this card fits no family: {} with {} open AUs is off by {:.0} % in the median",
-        order(curve.order),
-        curve.aus,
+        "this card fits no family: the curve {} is off by {:.0} % in the median",
+        curve.name(),
         100.0 * off
     ))
 }
 
 fn text(run: &str, fit: &Fit, args: &FitArgs) -> String {
     let mut out = format!("{run}: family {}", family(fit.profile.family()));
+    if !fit.family_told {
+        out.push_str(" (composed: the log tells neither family nor sizes, only rates)");
+    }
+    for what in &fit.left_out {
+        out.push_str(&format!("\nleft out: {what}"));
+    }
     for (what, fitted) in [("fitted", true), ("not fitted", false)] {
         if let Some(of) = Errors::over(&fit.compared, |point| point.fitted == fitted) {
             out.push_str(&format!("\n{} points {what}: {}", of.points, line(&of)));
@@ -258,13 +264,13 @@ fn text(run: &str, fit: &Fit, args: &FitArgs) -> String {
 /// A line for each curve.
 fn curves_text(fit: &Fit) -> String {
     let rows = fit.curves.iter().map(|curve| {
-        let mut row = vec![format!("{} {}", order(curve.order), curve.aus)];
+        let mut row = vec![curve.name()];
         row.extend(cells(&curve.fitted));
         row.extend(cells(&curve.unfitted));
         row
     });
     let head = [
-        "open AUs",
+        "curve",
         "fitted",
         "90th",
         "worst",

@@ -8,10 +8,11 @@ use crate::cli::{ProbeArgs, WriteHow};
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::quantity::bytes;
+use sha2::{Digest, Sha256};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use whichfs_card::{Card, builtin};
+use whichfs_card::{Card, Profile, builtin};
 use whichfs_curves::logs::align_text;
 use whichfs_curves::{Curves, Device, Modelled, flashbench};
 use whichfs_here::{Access, Raw, Roots, target};
@@ -43,7 +44,7 @@ pub fn run(args: &ProbeArgs) -> Outcome<u8> {
     let Some(name) = &args.target else {
         return Err(Failure::input("name a card, a device or a file to probe"));
     };
-    let mut device = open(name, args)?;
+    let (mut device, identity) = open(name, args)?;
     if args.flashbench_compatible {
         let table = flashbench::align(&mut *device, ALIGN_BLOCK, ALIGN_TRIES);
         let lines = table.map_err(Failure::environment)?.into_iter();
@@ -59,27 +60,29 @@ pub fn run(args: &ProbeArgs) -> Outcome<u8> {
         return super::capacity::run(&mut *device, args);
     }
     let mut watcher = Watcher::new(args.resume.as_deref(), args.json);
-    let state = state(args)?;
+    let state = state(args, &identity)?;
     let findings = whichfs_probe::resume(&mut *device, state, &mut watcher);
     watcher.finish();
     if let Some(failed) = &watcher.failed {
         eprintln!("whichfs: {failed}");
     }
     if let Some(path) = &args.save {
-        save(path, &findings.to_profile())?;
+        save(path, &findings.to_profile().map_err(Failure::input)?)?;
     }
     show(args, name, &findings)
 }
 
-/// A modelled card by name or profile file, else a device or file of this machine.
-fn open(name: &str, args: &ProbeArgs) -> Outcome<Box<dyn Device>> {
+/// A modelled card by name or profile file, else a device or file of this machine; and what
+/// tells it from others.
+fn open(name: &str, args: &ProbeArgs) -> Outcome<(Box<dyn Device>, String)> {
     let modelled = builtin().iter().any(|(known, _)| *known == name) || name.ends_with(".toml");
     if modelled || !(name.contains('/') || Path::new(name).exists()) {
         // A name that is neither gets the nearest names of cards.
         let card = cards::open(name)?;
         let capacity = card.profile.capacity_bytes();
         let used = Card::used(&card.profile, args.seed);
-        return Ok(Box::new(Modelled::new(used, capacity)));
+        let identity = model_identity(&card.profile);
+        return Ok((Box::new(Modelled::new(used, capacity)), identity));
     }
     let access = match args.write {
         Some(_) => Access::Write,
@@ -90,11 +93,21 @@ fn open(name: &str, args: &ProbeArgs) -> Outcome<Box<dyn Device>> {
     // Ctrl-C ends the probe between requests, with what it has.
     let stop = Arc::new(AtomicBool::new(false));
     let raw = Raw::open(&target, access, stop).map_err(Failure::input)?;
-    Ok(Box::new(raw))
+    Ok((Box::new(raw), format!("device {}", target.path.display())))
 }
 
-/// Where the probe begins: anew, or where the file of an earlier one ends.
-fn state(args: &ProbeArgs) -> Outcome<Evidence> {
+/// A modelled card by all that decides its timings.
+fn model_identity(profile: &Profile) -> String {
+    let digest = Sha256::digest(profile.canonical());
+    let short: String = digest[..8]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    format!("modelled card {short}")
+}
+
+/// Where the probe begins: anew, or where the file of an earlier one of the same device ends.
+fn state(args: &ProbeArgs, identity: &str) -> Outcome<Evidence> {
     let options = Options {
         seed: args.seed,
         writing: match args.write {
@@ -104,12 +117,8 @@ fn state(args: &ProbeArgs) -> Outcome<Evidence> {
         },
         budget: budget(&args.budget)?,
     };
-    let begin = Evidence {
-        options,
-        ..Evidence::default()
-    };
     let Some(path) = args.resume.as_ref().filter(|path| path.exists()) else {
-        return Ok(begin);
+        return Ok(Evidence::begin(identity, options));
     };
     let wrong = |error: &dyn std::fmt::Display| {
         let path = path.display();
@@ -119,7 +128,8 @@ fn state(args: &ProbeArgs) -> Outcome<Evidence> {
     };
     let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
     let kept: Evidence = serde_json::from_str(&text).map_err(|error| wrong(&error))?;
-    Ok(Evidence { options, ..kept })
+    kept.check().map_err(|error| wrong(&error))?;
+    Ok(kept.go_on(identity, options))
 }
 
 /// `640M`, `30m` or both, in any order.

@@ -1,0 +1,121 @@
+//! Rates of dd, hdparm, iozone and fio as points, and the modelled card under such requests.
+//!
+//! A rate counts as the card's if it cannot be the host's memory: with O_DIRECT, or in order,
+//! where no such rate was measured with O_DIRECT. Below the page cache requests have the
+//! kernel's sizes, not the program's. The card answers one request after the other, so the
+//! queue's depth does not matter.
+
+use crate::points::{Order, Place, Point};
+use crate::reads::median;
+use std::collections::BTreeMap;
+use whichfs_curves::logs::{Operation, Order as Access, Rate};
+use whichfs_curves::{Device, DeviceError, Modelled};
+use whichfs_units::Rng;
+
+/// Size of buffered reads: the kernel's read-ahead (`read_ahead_kb`), in bytes.
+const READ_AHEAD_BYTES: u64 = 128 << 10;
+/// Size of buffered writes: the largest request of mmc_block, in bytes.
+const WRITE_BACK_BYTES: u64 = 512 << 10;
+/// No card has a faster bus (eMMC HS400), in bytes a second; memory has.
+const BUS_RATE_MAX: f64 = 400e6;
+/// Largest request that is replayed, in bytes.
+const BYTES_MAX: u64 = 16 << 20;
+const SECTOR: u64 = 512;
+
+/// Where the requests of a replay begin, in bytes: behind the FAT.
+const START: u64 = 64 << 20;
+/// Size of the file over which random requests go, in bytes.
+const FILE_BYTES: u64 = 256 << 20;
+/// Bytes that a replay writes in order.
+const IN_ORDER_BYTES: u64 = 16 << 20;
+/// Requests of a replay: first those that bring the card into its steady state.
+const SETTLING: u64 = 64;
+const RANDOM_REQUESTS: u64 = 512;
+
+/// The points that `rates` tell, and for each rate that is left out the reason.
+pub(crate) fn points(rates: &[Rate]) -> (Vec<Point>, Vec<String>) {
+    let mut found: BTreeMap<Place, Vec<f64>> = BTreeMap::new();
+    let mut left_out = Vec::new();
+    for rate in rates {
+        match place(rate, rates) {
+            Ok(place) => {
+                let ns = place.bytes as f64 / rate.bytes_per_s * 1e9;
+                found.entry(place).or_default().push(ns);
+            }
+            Err(why) => left_out.push(format!("{} at line {}: {why}", rate.label, rate.line)),
+        }
+    }
+    let median_of = |(place, ns)| {
+        Some(Point {
+            place,
+            ns: median(ns)?,
+        })
+    };
+    (found.into_iter().filter_map(median_of).collect(), left_out)
+}
+
+/// Which point a rate is, or why it is none.
+fn place(rate: &Rate, all: &[Rate]) -> Result<Place, &'static str> {
+    let same = |other: &&Rate| (other.operation, other.order) == (rate.operation, rate.order);
+    if rate.operation == Operation::Discard {
+        return Err("a fit does not look at discards");
+    }
+    if !(rate.bytes_per_s > 0.0 && rate.bytes_per_s <= BUS_RATE_MAX) {
+        return Err("faster than any card's bus: the host's memory");
+    }
+    if !rate.direct && rate.order == Access::Random {
+        return Err("at random through the page cache: its requests are not known");
+    }
+    if !rate.direct && all.iter().filter(same).any(|other| other.direct) {
+        return Err("through the page cache, and there are rates with O_DIRECT");
+    }
+    let bytes = match (rate.direct, rate.operation) {
+        (true, _) => rate.block_bytes.ok_or("its block size is not known")?,
+        (false, Operation::Read) => READ_AHEAD_BYTES,
+        (false, _) => WRITE_BACK_BYTES,
+    };
+    if bytes == 0 || !bytes.is_multiple_of(SECTOR) || bytes > BYTES_MAX {
+        return Err("its block size is not one of 512 bytes to 16 MiB in whole sectors");
+    }
+    Ok(Place {
+        order: Order::Host(rate.operation, rate.order),
+        aus: 1,
+        bytes,
+    })
+}
+
+/// Mean time in nanoseconds of a request of `bytes` of that kind on a copy of `device`.
+///
+/// # Errors
+/// The card refuses a request: it is too small.
+pub(crate) fn replay(
+    device: &Modelled,
+    operation: Operation,
+    access: Access,
+    bytes: u64,
+    seed: u64,
+) -> Result<f64, DeviceError> {
+    let mut device = device.clone();
+    let mut rng = Rng::named(seed, "fit.host");
+    let slots = (FILE_BYTES / bytes).max(1);
+    let (settling, counted) = match access {
+        Access::Sequential => (0, (IN_ORDER_BYTES / bytes).max(4)),
+        Access::Random => (SETTLING, RANDOM_REQUESTS),
+    };
+    let mut buffer = vec![0; bytes as usize];
+    let mut spent = 0;
+    for request in 0..settling + counted {
+        let slot = match access {
+            Access::Sequential => request,
+            Access::Random => rng.below(slots),
+        };
+        let at = START + slot * bytes;
+        let took = match operation {
+            Operation::Read => device.read(at, &mut buffer)?,
+            Operation::Write => device.write(at, &buffer)?,
+            Operation::Discard => device.discard(at, bytes)?,
+        };
+        spent += if request < settling { 0 } else { took.0 };
+    }
+    Ok(spent as f64 / counted as f64)
+}

@@ -1,0 +1,82 @@
+//! The tests of the measured points, done on a modelled card.
+
+use crate::host;
+use crate::points::{Order, Point};
+use whichfs_card::{Card, Profile};
+use whichfs_curves::flashbench::{OpenAuTests, write_curves_of};
+use whichfs_curves::{DeviceError, Modelled};
+
+/// What cards of a fit are put through.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Replay {
+    /// flashbench's `--erasesize`, in bytes.
+    pub erase_bytes: u64,
+    /// Seed of what the card was written with before, and of random places.
+    pub seed: u64,
+}
+
+impl Replay {
+    /// Times of requests at `points` on the card of `profile`, in nanoseconds.
+    ///
+    /// # Errors
+    /// The card refuses a request: it is too small.
+    pub fn times(&self, profile: &Profile, points: &[Point]) -> Result<Vec<f64>, DeviceError> {
+        let tests = self.tests(points);
+        let curves = match tests.most {
+            [0, 0] => None,
+            _ => Some(write_curves_of(profile, self.seed, &tests)?),
+        };
+        let used = match points.iter().all(|point| point.place.order.is_flashbench()) {
+            true => None,
+            false => Some(Modelled::new(
+                Card::used(profile, self.seed),
+                profile.capacity_bytes(),
+            )),
+        };
+        let time = |point: &Point| {
+            let (place, bytes) = (point.place, point.place.bytes);
+            if let (Order::Host(operation, access), Some(used)) = (place.order, &used) {
+                return host::replay(used, operation, access, bytes, self.seed);
+            }
+            let of_order = curves.as_ref().and_then(|curves| place.order.of(curves));
+            let rate = of_order.and_then(|of| of.get(&place.aus)?.get(&bytes));
+            let missing = || DeviceError::Unsupported("a write that flashbench does not do");
+            rate.map(|rate| bytes as f64 / rate * 1e9)
+                .ok_or_else(missing)
+        };
+        points.iter().map(time).collect()
+    }
+
+    /// Those of flashbench's tests that `points` need.
+    fn tests(&self, points: &[Point]) -> OpenAuTests {
+        let of_test = points
+            .iter()
+            .filter(|point| point.place.order.is_flashbench());
+        let least = of_test.map(|point| point.place.bytes).min();
+        let usual = OpenAuTests::PUBLISHED.block_bytes;
+        OpenAuTests {
+            erase_bytes: self.erase_bytes,
+            block_bytes: least.map_or(usual, |least| least.min(usual)),
+            most: Order::FLASHBENCH.map(|order| {
+                let of_order = points.iter().filter(|point| point.place.order == order);
+                of_order.map(|point| point.place.aus).max().unwrap_or(0)
+            }),
+        }
+    }
+
+    /// Capacity of the cut-down card on which shapes are tried, in bytes.
+    pub fn trial_capacity(&self) -> u64 {
+        const AUS: u64 = 128;
+        (AUS * self.erase_bytes).max(512 << 20)
+    }
+
+    /// Least capacity that has room for all tests, in bytes.
+    pub fn least_capacity(&self) -> u64 {
+        let end = OpenAuTests {
+            erase_bytes: self.erase_bytes,
+            ..OpenAuTests::PUBLISHED
+        }
+        .end_bytes();
+        (end + 11 * self.erase_bytes).max(352 << 20)
+    }
+}

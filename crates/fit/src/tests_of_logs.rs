@@ -1,0 +1,233 @@
+//! Fits of what logs hold besides plain curves: rates of other programs, unusual erase sizes,
+//! capacities, names and figures that no card has.
+
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use crate::shape::start;
+use crate::tests::{card, few, figure, sparse};
+use whichfs_card::Card;
+use whichfs_curves::Modelled;
+use whichfs_curves::flashbench::{OpenAuTests, write_curves_of};
+use whichfs_curves::logs::{Operation, Order as Access};
+
+/// A rate as iozone with O_DIRECT gives it.
+fn rate(operation: Operation, order: Access, bytes: u64, bytes_per_s: f64) -> Rate {
+    Rate {
+        operation,
+        order,
+        block_bytes: Some(bytes),
+        direct: true,
+        queue_depth: 1,
+        bytes_per_s,
+        iops: None,
+        latency: None,
+        label: "iozone".to_owned(),
+        line: 7,
+    }
+}
+
+/// What iozone would print of the card.
+fn iozone(profile: &Profile, sizes: &[u64]) -> Vec<Rate> {
+    let device = Modelled::new(Card::used(profile, 3), profile.capacity_bytes());
+    let mut rates = Vec::new();
+    for operation in [Operation::Write, Operation::Read] {
+        for order in [Access::Sequential, Access::Random] {
+            for bytes in sizes.iter().copied() {
+                let ns = host::replay(&device, operation, order, bytes, 3).unwrap();
+                rates.push(rate(operation, order, bytes, bytes as f64 / ns * 1e9));
+            }
+        }
+    }
+    rates
+}
+
+#[test]
+fn rates_alone_are_fitted_and_the_rest_is_composed_and_says_so() {
+    let known = card(
+        &start(Family::LogBlock),
+        &[
+            ("write.rate_bytes_per_s", 60.0),
+            ("write.overhead_us", 700e3),
+        ],
+    );
+    let rates = iozone(&known, &[4 << 10, 64 << 10, 1 << 20, 4 << 20]);
+    let options = Options {
+        source: "a table".into(),
+        ..Options::default()
+    };
+    let found = fit(&Curves::default(), &rates, &options).unwrap();
+    assert!(!found.family_told && found.profile.composed() && found.breaks.is_none());
+    assert!(found.toml.contains("They tell neither family nor sizes"));
+    let off = figure(&found, "write.rate_bytes_per_s") * 60.0 / 1e9;
+    assert!((off - 1.0).abs() < 0.15, "{off}");
+    let in_order = |point: &Compared| {
+        let host = [Operation::Write, Operation::Read].map(|o| Order::Host(o, Access::Sequential));
+        host.contains(&point.place.order)
+    };
+    let errors = Errors::over(&found.compared, in_order).unwrap();
+    assert!(errors.points == 8 && errors.p90 < 0.15, "{errors:?}");
+    for figure in found.profile.figures() {
+        let Some(source) = &figure.source else {
+            continue;
+        };
+        let fitted = source.starts_with("fit to 16 points of a table");
+        assert!(
+            fitted || source.contains("composed") || source.starts_with("unknown: "),
+            "{}: {source}",
+            figure.path
+        );
+    }
+}
+
+#[test]
+fn hdparm_alone_tells_a_read_rate() {
+    let mut read = rate(Operation::Read, Access::Sequential, 2 << 20, 18e6);
+    read.direct = false;
+    let found = fit(&Curves::default(), &[read], &Options::default()).unwrap();
+    assert!(found.compared[0].error() < 0.1, "{:?}", found.compared);
+    assert_eq!(found.compared[0].place.bytes, 128 << 10);
+}
+
+#[test]
+fn rates_beside_flashbench_are_points_of_the_same_fit() {
+    let plain = fit(&few(), &[], &Options::default()).unwrap();
+    let known = card(&start(Family::PageMap), &[]);
+    let rates = iozone(&known, &[16 << 10, 1 << 20]);
+    let both = fit(&few(), &rates, &Options::default()).unwrap();
+    assert!(both.family_told && both.breaks.is_none());
+    assert_eq!(both.compared.len(), plain.compared.len() + rates.len());
+    // Reads were not told by the curves without -a.
+    let source = |fit: &Fit| {
+        fit.toml
+            .contains("first_page_us = { value = 400, source = \"usual")
+    };
+    assert!(source(
+        &fit(&without_align(), &[], &Options::default()).unwrap()
+    ));
+    assert!(!source(
+        &fit(&without_align(), &rates, &Options::default()).unwrap()
+    ));
+    // With block sizes a fit sees nothing else.
+    assert_eq!(
+        fit(&few(), &[], &sparse()).unwrap().toml,
+        fit(&few(), &rates, &sparse()).unwrap().toml
+    );
+}
+
+fn without_align() -> Curves {
+    Curves {
+        align: [].into(),
+        ..few()
+    }
+}
+
+#[test]
+fn rates_of_memory_and_of_unknown_sizes_are_left_out_with_the_reason() {
+    let good = rate(Operation::Read, Access::Sequential, 4096, 5e6);
+    let memory = rate(Operation::Read, Access::Sequential, 4096, 2e9);
+    let mut unknown = good.clone();
+    unknown.block_bytes = None;
+    let mut cached = rate(Operation::Write, Access::Random, 4096, 5e6);
+    cached.direct = false;
+    let mut buffered = good.clone();
+    buffered.direct = false;
+    let rates = [good, memory, unknown, cached, buffered];
+    let found = fit(&Curves::default(), &rates, &Options::default()).unwrap();
+    assert_eq!(found.compared.len(), 1);
+    assert_eq!(found.left_out.len(), 4, "{:?}", found.left_out);
+    assert!(found.left_out[0].contains("line 7") && found.left_out[0].contains("memory"));
+    let error = fit(&Curves::default(), &rates[1..3], &Options::default()).unwrap_err();
+    assert!(error.to_string().contains("memory"), "{error}");
+}
+
+#[test]
+fn an_erase_size_of_8_mib_is_replayed_and_becomes_the_au() {
+    let shape = start(Family::LogBlock)
+        .with("geometry.au_bytes", 8 << 20)
+        .with("geometry.open_aus_linear", 3)
+        .with("geometry.open_aus_random", 3);
+    let tests = OpenAuTests {
+        erase_bytes: 8 << 20,
+        most: [4, 1],
+        ..OpenAuTests::PUBLISHED
+    };
+    let measured = write_curves_of(&card(&shape, &[]), 7, &tests).unwrap();
+    let options = Options {
+        erase_bytes: Some(8 << 20),
+        ..sparse()
+    };
+    let found = fit(&measured, &[], &options).unwrap();
+    assert_eq!(figure(&found, "geometry.au_bytes"), f64::from(8 << 20));
+    assert_eq!(figure(&found, "geometry.open_aus_linear"), 3.0);
+    let errors = Errors::over(&found.compared, |_| true).unwrap();
+    assert!(errors.points == 60 && errors.median < 0.04, "{errors:?}");
+    let absurd = Options {
+        erase_bytes: Some(100 << 20),
+        ..sparse()
+    };
+    assert_eq!(
+        fit(&measured, &[], &absurd).unwrap_err(),
+        FitError::EraseSize(100 << 20)
+    );
+}
+
+#[test]
+fn points_that_cannot_be_replayed_do_not_count() {
+    let mut beyond = Curves::default();
+    let rates = [4096, 8192, 16_384, 65_536, 262_144, 1 << 20].map(|bytes| (bytes, 1e6));
+    beyond.linear.insert(8, rates.into());
+    let error = fit(&beyond, &[], &Options::default()).unwrap_err();
+    let FitError::TooFewPoints {
+        points, left_out, ..
+    } = error
+    else {
+        panic!("{error}")
+    };
+    assert_eq!((points, left_out.len()), (0, 1));
+    let mut mixed = few();
+    mixed.linear.extend(beyond.linear);
+    let found = fit(&mixed, &[], &Options::default()).unwrap();
+    let plain = fit(&few(), &[], &Options::default()).unwrap();
+    assert_eq!(found.compared, plain.compared);
+    assert!(found.toml.contains("# Left out: 6 points of flashbench -O"));
+}
+
+#[test]
+fn a_name_cannot_break_the_profile() {
+    let options = Options {
+        title: "a\nb\"\\".into(),
+        source: "run\ntitle = \"other\"".into(),
+        ..sparse()
+    };
+    let found = fit(&few(), &[], &options).unwrap();
+    assert_eq!(found.profile.title(), "a b\"\\");
+}
+
+#[test]
+fn a_larger_capacity_than_a_profile_may_have_is_cut() {
+    let options = Options {
+        capacity_bytes: Some(900_000_000_000_000),
+        ..sparse()
+    };
+    let found = fit(&few(), &[], &options).unwrap();
+    assert_eq!(figure(&found, "geometry.capacity_bytes"), 2_f64.powi(37));
+    assert!(found.toml.contains("from 900000000000000 bytes as stated"));
+}
+
+#[test]
+fn reads_of_flashbench_a_have_the_size_that_its_least_boundary_tells() {
+    let mut coarse = few();
+    let of = |us: f64| vec![[us, us + 100.0, us, 100.0]];
+    coarse.align = (15..27).map(|power| (1 << power, of(1000.0))).collect();
+    let first = |curves: &Curves| {
+        let found = fit(curves, &[], &Options::default()).unwrap();
+        let command = figure(&found, "bus.command_us");
+        figure(&found, "read.first_page_us") + command
+    };
+    // 16 KiB take 712 us at 23 MB/s.
+    assert!((first(&coarse) - (1000.0 - 712.0)).abs() < 2.0);
+    coarse.align = (16..27).map(|power| (1 << power, of(1000.0))).collect();
+    let found = fit(&coarse, &[], &Options::default()).unwrap();
+    assert_eq!(figure(&found, "read.first_page_us"), 400.0);
+}
