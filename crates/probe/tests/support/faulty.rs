@@ -11,6 +11,10 @@ pub enum Fault {
     Gone(u64),
     /// Reads and writes of this range fail.
     Range(u64, u64),
+    /// One request fails, and does nothing.
+    Once(u64),
+    /// One request fails although it was done.
+    OnceDone(u64),
     /// One request takes so many seconds.
     Stall(u64, u64),
     /// Writes are not allowed.
@@ -21,7 +25,7 @@ pub enum Fault {
 pub struct Faulty<D> {
     pub inner: D,
     pub fault: Fault,
-    requests: u64,
+    pub requests: u64,
     stalled: u64,
 }
 
@@ -47,13 +51,9 @@ impl<D: Device> Faulty<D> {
                 Err(DeviceError::Gone("it was pulled out".into()))
             }
             Fault::Range(from, to) if offset < to && offset + bytes > from => {
-                Err(DeviceError::Failed {
-                    operation,
-                    offset,
-                    bytes,
-                    reason: "medium error".into(),
-                })
+                Err(medium_error(operation, offset, bytes))
             }
+            Fault::Once(at) if self.requests == at => Err(medium_error(operation, offset, bytes)),
             Fault::Stall(at, seconds) if self.requests == at => {
                 self.stalled += seconds * 1_000_000_000;
                 Ok(Nanos::from_secs(seconds))
@@ -61,6 +61,15 @@ impl<D: Device> Faulty<D> {
             Fault::ReadOnly if operation == "write" => Err(DeviceError::Unsupported("write")),
             _ => Ok(Nanos::ZERO),
         }
+    }
+}
+
+fn medium_error(operation: &'static str, offset: u64, bytes: u64) -> DeviceError {
+    DeviceError::Failed {
+        operation,
+        offset,
+        bytes,
+        reason: "medium error".into(),
     }
 }
 
@@ -80,7 +89,13 @@ impl<D: Device> Device for Faulty<D> {
 
     fn write(&mut self, offset: u64, data: &[u8]) -> Result<Nanos, DeviceError> {
         let extra = self.before("write", offset, data.len() as u64)?;
-        Ok(self.inner.write(offset, data)? + extra)
+        let spent = self.inner.write(offset, data)?;
+        match self.fault {
+            Fault::OnceDone(at) if self.requests == at => {
+                Err(medium_error("write", offset, data.len() as u64))
+            }
+            _ => Ok(spent + extra),
+        }
     }
 
     fn discard(&mut self, offset: u64, bytes: u64) -> Result<Nanos, DeviceError> {
