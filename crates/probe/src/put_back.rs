@@ -2,6 +2,7 @@
 
 use crate::marks::{self, BLOCK};
 use crate::options::{Progress, Step};
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use whichfs_curves::{Device, DeviceError};
@@ -35,7 +36,7 @@ impl Keeper for MemoryOnly {
 }
 
 /// What became of blocks that an interrupted check left.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Rescue {
     /// Blocks that held a mark, or nothing readable, and hold their data again.
     pub put_back: u64,
@@ -44,6 +45,15 @@ pub struct Rescue {
     pub changed: u64,
     /// Blocks that could not be put back.
     pub lost: u64,
+}
+
+/// How many of `blocks` hold a mark of `seed` in the place of their data.
+pub fn marked(device: &mut dyn Device, seed: u64, blocks: &Blocks) -> u64 {
+    let found = runs(blocks).into_iter().flat_map(|run| read(device, run));
+    let is_mark = |now: &Vec<u8>| marks::any(seed, now);
+    found
+        .filter(|(_, now)| now.as_ref().is_some_and(is_mark))
+        .count() as u64
 }
 
 /// Puts `blocks` back where marks of `seed` still stand in their place.

@@ -297,9 +297,13 @@ pub struct ProbeArgs {
     #[arg(long, value_enum, value_name = "HOW", num_args = 0..=1, require_equals = true,
           default_missing_value = "preserve")]
     pub write: Option<WriteHow>,
-    /// Check that the capacity is real (needs --write).
-    #[arg(long, requires = "write")]
+    /// Check that the capacity is real (needs --write). What it overwrites is kept in a file
+    /// until it is put back, so that not even a power cut loses it.
+    #[arg(long, requires = "write", conflicts_with_all = ["budget", "save", "plot", "resume"])]
     pub capacity: bool,
+    /// Put back what a --capacity check that was killed left overwritten (needs --write).
+    #[arg(long, requires = "write", conflicts_with_all = ["budget", "save", "plot", "resume", "capacity"])]
+    pub put_back: bool,
     /// Most that it may cost: bytes written (640M) and time (30m), either or both.
     #[arg(long, value_name = "BYTES,TIME", value_delimiter = ',')]
     pub budget: Vec<String>,

@@ -48,7 +48,7 @@ impl Failure {
 
     /// Prints the failure on standard error and gives its exit code.
     pub fn report(&self) -> ExitCode {
-        eprintln!("whichfs: {}", self.message);
+        note!("whichfs: {}", self.message);
         ExitCode::from(self.kind as u8)
     }
 }

@@ -1,5 +1,12 @@
 //! The command: wires the rest, nothing else.
 
+/// Tells a line on standard error, as `eprintln!` does, which panics where nobody reads it.
+macro_rules! note {
+    ($($text:tt)*) => {
+        $crate::output::note(format_args!("{}\n", format_args!($($text)*)))
+    };
+}
+
 mod apply;
 mod bench;
 mod board;
@@ -19,6 +26,7 @@ mod page;
 mod places;
 mod progress;
 mod quantity;
+mod rescue;
 mod runner;
 mod tools;
 mod tree;

@@ -14,6 +14,11 @@ pub fn store() -> Outcome<PathBuf> {
     Ok(below("XDG_DATA_HOME", ".local/share")?.join("store.sqlite"))
 }
 
+/// Directory for data of the user that a capacity check has overwritten for a while.
+pub fn put_back() -> Outcome<PathBuf> {
+    Ok(below("XDG_DATA_HOME", ".local/share")?.join("put-back"))
+}
+
 fn below(variable: &str, in_home: &str) -> Outcome<PathBuf> {
     let absolute = |name| {
         std::env::var_os(name)

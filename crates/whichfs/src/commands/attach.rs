@@ -26,7 +26,7 @@ pub fn run(args: &AttachArgs) -> Outcome<u8> {
     let options = options(args)?;
     let attached = whichfs_attach::attach(options).map_err(Failure::environment)?;
     for leftover in attached.cleaned() {
-        eprintln!("{}", cleaned(leftover));
+        note!("{}", cleaned(leftover));
     }
     let stop = interrupt::flag();
     let code = match &args.run {
@@ -35,7 +35,7 @@ pub fn run(args: &AttachArgs) -> Outcome<u8> {
             status.code().unwrap_or(Kind::Interrupted as i32)
         }
         None => {
-            eprintln!(
+            note!(
                 "{} is {}, {}. Ctrl-C or `whichfs card detach {0}` ends it.",
                 attached.device().display(),
                 args.name,
@@ -49,7 +49,7 @@ pub fn run(args: &AttachArgs) -> Outcome<u8> {
     if args.json {
         output::json(&statistics)?;
     } else {
-        eprint!("{}", summary(&statistics));
+        output::note(format_args!("{}", summary(&statistics)));
     }
     Ok(u8::try_from(code).unwrap_or(1))
 }
@@ -98,7 +98,7 @@ fn detach_patiently(mut attached: Attached) -> Outcome<Statistics> {
             Ok(statistics) => return Ok(statistics),
             Err(still) => {
                 if !told {
-                    eprintln!("whichfs: {}; waiting (Ctrl-C again leaves it)", still.error);
+                    note!("whichfs: {}; waiting (Ctrl-C again leaves it)", still.error);
                     told = true;
                 }
                 attached = still.attached;

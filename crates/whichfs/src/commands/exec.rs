@@ -182,7 +182,7 @@ impl Heard {
         }
         .push_str(text);
         if pass_on && is_error {
-            eprint!("{text}");
+            output::note(format_args!("{text}"));
         } else if pass_on {
             // A closed pipe is no reason to stop the guest: the summary is still wanted.
             let _ = std::io::stdout().lock().write_all(text.as_bytes());
@@ -265,12 +265,12 @@ fn summary(
         return Err(Failure::new(kind, message));
     }
     let status = exit_status.map_or("unknown".to_owned(), |status| status.to_string());
-    eprintln!("--");
-    eprintln!(
+    note!("--");
+    note!(
         "exit status {status}, {virtual_s:.6} s of virtual time, {:.1} s of wall time",
         wall.as_secs_f64()
     );
-    eprintln!("{}", device_line(&device));
+    note!("{}", device_line(&device));
     Ok(code)
 }
 

@@ -119,7 +119,7 @@ fn name(run: &Run) -> String {
 fn report(runs: &[Run], args: &FitArgs) -> Outcome<u8> {
     let mut fitted = Vec::new();
     for (at, run) in runs.iter().enumerate() {
-        eprintln!("[{}/{}] {}", at + 1, runs.len(), run.name);
+        note!("[{}/{}] {}", at + 1, runs.len(), run.name);
         let all = options(run, args, false);
         let some = Options {
             block_sizes: Some(REPORT_SIZES.to_vec()),
@@ -127,7 +127,7 @@ fn report(runs: &[Run], args: &FitArgs) -> Outcome<u8> {
         };
         match (fit(&run.curves, &all), fit(&run.curves, &some)) {
             (Ok(all), Ok(some)) => fitted.push((run, all, some)),
-            (Err(error), _) | (_, Err(error)) => eprintln!("  left out: {error}"),
+            (Err(error), _) | (_, Err(error)) => note!("  left out: {error}"),
         }
     }
     let names: Vec<String> = fitted.iter().map(|(run, ..)| name(run)).collect();

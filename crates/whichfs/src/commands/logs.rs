@@ -36,7 +36,7 @@ fn of_file(path: &Path, run: Option<&str>, quiet: bool) -> Outcome<Vec<Run>> {
                 } else {
                     String::new()
                 };
-                eprintln!("{name}: {what} at line {line}: {}{more}", first.why);
+                note!("{name}: {what} at line {line}: {}{more}", first.why);
             }
         }
     }

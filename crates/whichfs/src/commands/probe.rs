@@ -9,9 +9,7 @@ use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::quantity::bytes;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use whichfs_card::{Card, builtin};
+use whichfs_card::{Card, Contents, builtin};
 use whichfs_curves::logs::align_text;
 use whichfs_curves::{Curves, Device, Modelled, flashbench};
 use whichfs_here::{Access, Raw, Roots, target};
@@ -26,6 +24,7 @@ Examples:
   sudo whichfs probe /dev/sdX --write          writes too, and puts back what was there
   sudo whichfs probe /dev/sdX --write=destroy --budget 200M,10m --save mycard.toml
   sudo whichfs probe /dev/sdX --write --capacity   is all of it real?
+  sudo whichfs probe /dev/sdX --write --put-back   after a check that was killed
   whichfs probe --from flashbench.log          what a saved flashbench output tells
 
 A device that is mounted, in use or the system's own is refused. Without --write nothing is
@@ -43,7 +42,21 @@ pub fn run(args: &ProbeArgs) -> Outcome<u8> {
     let Some(name) = &args.target else {
         return Err(Failure::input("name a card, a device or a file to probe"));
     };
-    let mut device = open(name, args)?;
+    let Opened {
+        mut device,
+        identity,
+    } = open(name, args)?;
+    if let Some(identity) = &identity {
+        if args.put_back {
+            return super::capacity::put_back(&mut *device, name, identity, args);
+        }
+        super::capacity::refuse_marked(&mut *device, name, identity)?;
+    }
+    if args.put_back {
+        return Err(Failure::input(format!(
+            "{name} is no device: nothing is to be put back"
+        )));
+    }
     if args.flashbench_compatible {
         let table = flashbench::align(&mut *device, ALIGN_BLOCK, ALIGN_TRIES);
         let lines = table.map_err(Failure::environment)?.into_iter();
@@ -56,14 +69,14 @@ pub fn run(args: &ProbeArgs) -> Outcome<u8> {
         return output::text_line(align_text(&curves).trim_end()).map(|()| 0);
     }
     if args.capacity {
-        return super::capacity::run(&mut *device, args);
+        return super::capacity::run(&mut *device, identity.as_deref(), args);
     }
     let mut watcher = Watcher::new(args.resume.as_deref(), args.json);
     let state = state(args)?;
     let findings = whichfs_probe::resume(&mut *device, state, &mut watcher);
     watcher.finish();
     if let Some(failed) = &watcher.failed {
-        eprintln!("whichfs: {failed}");
+        note!("whichfs: {failed}");
     }
     if let Some(path) = &args.save {
         save(path, &findings.to_profile())?;
@@ -71,26 +84,41 @@ pub fn run(args: &ProbeArgs) -> Outcome<u8> {
     show(args, name, &findings)
 }
 
+/// A device under test.
+struct Opened {
+    device: Box<dyn Device>,
+    /// What tells a real device from others.
+    identity: Option<String>,
+}
+
 /// A modelled card by name or profile file, else a device or file of this machine.
-fn open(name: &str, args: &ProbeArgs) -> Outcome<Box<dyn Device>> {
+fn open(name: &str, args: &ProbeArgs) -> Outcome<Opened> {
     let modelled = builtin().iter().any(|(known, _)| *known == name) || name.ends_with(".toml");
     if modelled || !(name.contains('/') || Path::new(name).exists()) {
         // A name that is neither gets the nearest names of cards.
-        let card = cards::open(name)?;
-        let capacity = card.profile.capacity_bytes();
-        let used = Card::used(&card.profile, args.seed);
-        return Ok(Box::new(Modelled::new(used, capacity)));
+        let profile = cards::open(name)?.profile;
+        let capacity = profile.capacity_bytes();
+        let mut device = Modelled::new(Card::used(&profile, args.seed), capacity);
+        if args.capacity {
+            let contents = Contents::new(capacity).laid_out(profile.layout());
+            device = device.keeping(contents);
+        }
+        return Ok(Opened {
+            device: Box::new(device),
+            identity: None,
+        });
     }
     let access = match args.write {
         Some(_) => Access::Write,
         None => Access::Read,
     };
-    let target = target(Path::new(name), access, &Roots::default());
-    let target = target.map_err(Failure::input)?;
-    // Ctrl-C ends the probe between requests, with what it has.
-    let stop = Arc::new(AtomicBool::new(false));
-    let raw = Raw::open(&target, access, stop).map_err(Failure::input)?;
-    Ok(Box::new(raw))
+    let roots = Roots::default();
+    let target = target(Path::new(name), access, &roots).map_err(Failure::input)?;
+    let raw = Raw::open(&target, access, &roots).map_err(Failure::input)?;
+    Ok(Opened {
+        device: Box::new(raw),
+        identity: Some(target.identity),
+    })
 }
 
 /// Where the probe begins: anew, or where the file of an earlier one ends.

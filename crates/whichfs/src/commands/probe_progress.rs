@@ -4,7 +4,6 @@ use crate::interrupt;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
 use whichfs_probe::{Evidence, Progress, Step};
 
 /// Shows the steps of a probe, keeps its state and ends it at Ctrl-C.
@@ -58,7 +57,7 @@ impl Progress for Watcher {
                 bar.set_message(format!("{}{left}", step.doing));
             }
             None if !self.quiet && self.told != step.doing => {
-                eprintln!("{:3.0} % {}{left}", step.done * 100.0, step.doing);
+                note!("{:3.0} % {}{left}", step.done * 100.0, step.doing);
                 self.told = step.doing;
             }
             None => {}
@@ -74,7 +73,7 @@ impl Progress for Watcher {
     }
 
     fn stop(&mut self) -> bool {
-        interrupt::flag().load(Ordering::Relaxed)
+        interrupt::asked()
     }
 }
 

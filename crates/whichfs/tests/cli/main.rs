@@ -1,6 +1,7 @@
 //! The command line from outside: bad input, faults of the environment, output. No guest runs.
 #![allow(clippy::unwrap_used)]
 
+mod capacity;
 mod cards;
 mod crash;
 mod environment;
