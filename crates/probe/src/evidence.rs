@@ -280,6 +280,9 @@ pub struct Sentinel {
 pub struct Evidence {
     /// Size that the device claims.
     pub capacity_bytes: u64,
+    /// What tells the device from others, if the caller knows: a state is of one device.
+    #[serde(default)]
+    pub identity: String,
     /// How it was asked to probe.
     pub options: Options,
     /// What it cost.

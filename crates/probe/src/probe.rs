@@ -31,6 +31,7 @@ pub fn resume(device: &mut dyn Device, state: Evidence, progress: &mut dyn Progr
         evidence = Evidence {
             capacity_bytes: capacity,
             options: evidence.options,
+            identity: evidence.identity,
             ..Evidence::default()
         };
         if other != 0 {

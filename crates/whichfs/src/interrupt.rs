@@ -1,6 +1,7 @@
 //! Signals that end a command: the first one asks for an orderly end, the second ends at once,
 //! unless something is to be put back first.
 
+use crate::failure::Kind;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
@@ -38,6 +39,15 @@ pub fn flag() -> &'static AtomicBool {
 /// Whether a signal has asked for an end.
 pub fn asked() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
+}
+
+/// The exit status of a command that would end with `code`: another one if a signal ended it.
+pub fn or(code: u8) -> u8 {
+    if asked() {
+        Kind::Interrupted as u8
+    } else {
+        code
+    }
 }
 
 /// While it lives, no signal that can be caught ends the program.

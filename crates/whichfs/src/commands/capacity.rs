@@ -58,8 +58,8 @@ fn status(report: &CapacityReport) -> u8 {
     match report.honesty {
         _ if report.lost_blocks > 0 => Kind::No as u8,
         Honesty::Honest => 0,
-        Honesty::Unknown if interrupt::asked() => Kind::Interrupted as u8,
-        Honesty::Unknown => Kind::Environment as u8,
+        // Whether it lies is not known: that is no "no".
+        Honesty::Unknown => interrupt::or(Kind::Environment as u8),
         _ => Kind::No as u8,
     }
 }

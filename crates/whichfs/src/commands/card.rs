@@ -60,6 +60,10 @@ pub fn list(args: &CardListArgs) -> Outcome<u8> {
             .iter()
             .any(|field| field.to_lowercase().contains(&wanted))
     });
+    if lines.is_empty() && args.json {
+        output::json(&lines)?;
+        return Ok(Kind::No as u8);
+    }
     if lines.is_empty() {
         return Err(Failure::new(
             Kind::No,

@@ -1,10 +1,10 @@
 //! `whichfs card fit`: a profile from logs of measurements.
 
-use super::curves::save;
 use super::{logs, table};
 use crate::cli::FitArgs;
 use crate::failure::{Failure, Outcome};
 use crate::output;
+use crate::places::write_whole;
 use serde::Serialize;
 use whichfs_card::Family;
 use whichfs_curves::logs::Run;
@@ -14,6 +14,7 @@ use whichfs_fit::{Errors, Fit, Options, Order, Row, fit, plot, table as report_t
 pub const EXAMPLES: &str = "\
 Examples:
   whichfs card fit flashbench.log --out mycard.toml --plot fit.svg
+  whichfs card fit align.log open.log random.log   one card, a file for each test
   whichfs card fit flashbench.json --run 5_2
   whichfs card fit flashbench.json --run 5_2 --block-sizes 4096,65536,1048576
   whichfs card fit flashbench.json --report > fit.md
@@ -68,18 +69,17 @@ struct Determined {
 
 /// Fits one run, or all for a report.
 pub fn run(args: &FitArgs) -> Outcome<u8> {
-    let runs = logs::read(&args.logs, args.run.as_deref(), args.json)?;
     if args.report {
-        return report(&runs, args);
+        return report(&logs::read(&args.logs, args.json)?, args);
     }
-    let run = logs::only(runs)?;
+    let run = logs::read_one(&args.logs, args.run.as_deref(), args.json)?;
     let found = fit(&run.curves, &options(&run, args, true))
         .map_err(|error| Failure::input(format!("{}: {error}", run.name)))?;
     if let Some(path) = &args.out {
-        save(path, &found.toml)?;
+        write_whole(path, found.toml.as_bytes())?;
     }
     if let Some(path) = &args.plot {
-        save(path, &plot(&run.name, &found.compared))?;
+        write_whole(path, plot(&run.name, &found.compared).as_bytes())?;
     }
     match args.json {
         true => output::json(&document(&run.name, &found))?,

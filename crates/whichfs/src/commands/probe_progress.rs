@@ -1,6 +1,8 @@
 //! Progress of a probe on standard error, its state in a file, and Ctrl-C.
 
+use crate::failure::{Failure, Outcome};
 use crate::interrupt;
+use crate::places::write_whole;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -68,7 +70,7 @@ impl Progress for Watcher {
         if let Some(path) = &self.state
             && let Err(error) = keep(path, state)
         {
-            self.failed = Some(format!("cannot write {}: {error}", path.display()));
+            self.failed = Some(error.message);
         }
     }
 
@@ -77,11 +79,7 @@ impl Progress for Watcher {
     }
 }
 
-/// Writes the state by a rename: the file is whole at any time.
-fn keep(path: &Path, state: &Evidence) -> std::io::Result<()> {
-    let text = serde_json::to_string(state)?;
-    let mut new = path.as_os_str().to_owned();
-    new.push(".new");
-    std::fs::write(&new, text)?;
-    std::fs::rename(new, path)
+fn keep(path: &Path, state: &Evidence) -> Outcome {
+    let text = serde_json::to_string(state).map_err(Failure::environment)?;
+    write_whole(path, text.as_bytes())
 }

@@ -141,6 +141,35 @@ fn a_closed_standard_error_loses_no_data() {
 }
 
 #[test]
+fn an_interrupted_probe_says_so_and_writes_no_profile() {
+    let Some(card) = Card::new() else { return };
+    for signal in [Signal::INT, Signal::TERM] {
+        card.sandbox.file("mine.toml", "a good profile");
+        let arguments = ["probe", "./card.img", "--save", "mine.toml"];
+        let mut child = card
+            .sandbox
+            .std_command(&arguments)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut told = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        told.read_line(&mut line).unwrap();
+        send(&child, signal);
+        let mut rest = String::new();
+        told.read_to_string(&mut rest).unwrap();
+        let code = child.wait().unwrap().code();
+        if line.contains("direct I/O") {
+            return;
+        }
+        assert_eq!(code, Some(130), "{line}{rest}");
+        let profile = std::fs::read_to_string(card.sandbox.path().join("mine.toml")).unwrap();
+        assert_eq!(profile, "a good profile");
+    }
+}
+
+#[test]
 fn what_a_killed_check_left_is_offered_and_put_back() {
     let Some(card) = Card::new() else { return };
     let Some((mut child, _told)) = card.checked() else {
