@@ -179,9 +179,14 @@ pub(crate) fn judge(target: &Target, access: Access, roots: &Roots) -> Result<()
     {
         return Err(HereError::ReadOnly { path });
     }
-    let open = without_glances(|| match &disk {
-        Some(disk) => usage::processes_of_disk(disk, roots),
-        None => usage::processes_of_file(&target.path, roots),
+    let own = std::process::id();
+    let open = without_glances(|| {
+        let mut users = match &disk {
+            Some(disk) => usage::processes_of_disk(disk, roots),
+            None => usage::processes_of_file(&target.path, roots),
+        };
+        users.retain(|user| !matches!(user, User::Process { pid, .. } if *pid == own));
+        users
     });
     refusal(&path, open).map_or(Ok(()), Err)
 }

@@ -16,6 +16,5 @@ mod usage;
 
 pub use error::HereError;
 pub use guard::{Access, Kind, Roots, Target, target};
-pub use mounts::{Mount, own_mounts};
 pub use raw::Raw;
-pub use usage::{User, users_of_disk};
+pub use usage::{User, removable_mounts, users_of_disk};

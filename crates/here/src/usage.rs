@@ -2,7 +2,7 @@
 //! descriptors, in every namespace that this process can see.
 
 use crate::guard::Roots;
-use crate::mounts::{Mount, mounts, swaps};
+use crate::mounts::{Mount, mounts, own_mounts, swaps};
 use crate::sysfs::Block;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, StatxFlags, open, statx};
 use std::collections::BTreeSet;
@@ -41,7 +41,7 @@ pub enum User {
         /// Path of the loop device.
         holder: String,
     },
-    /// Open in another process.
+    /// Open in a process.
     Process {
         /// Its number.
         pid: u32,
@@ -133,8 +133,8 @@ impl Subject {
     }
 }
 
-/// Everybody who uses the disk that the kernel calls `name` (`loop7`) or a partition of it,
-/// except this process.
+/// Everybody who uses the disk that the kernel calls `name` (`loop7`) or a partition of it, this
+/// process included.
 pub fn users_of_disk(name: &str, roots: &Roots) -> Vec<User> {
     let Some(disk) = Block::named(&roots.sys, name) else {
         return Vec::new();
@@ -146,6 +146,27 @@ pub fn users_of_disk(name: &str, roots: &Roots) -> Vec<User> {
         users.push(User::Claimed);
     }
     users
+}
+
+/// Where the disk called `name` or a partition of it is mounted so that an unmount of that path
+/// takes this mount and no other: it is the topmost there, and nothing is mounted below it.
+pub fn removable_mounts(name: &str, roots: &Roots) -> Vec<String> {
+    let Some(disk) = Block::named(&roots.sys, name) else {
+        return Vec::new();
+    };
+    let (blocks, all) = (blocks(&disk), own_mounts(&roots.proc));
+    let mut found = Vec::new();
+    for (at, mount) in all.iter().enumerate() {
+        let below = format!("{}/", mount.place.trim_end_matches('/'));
+        let is_covered = all[at + 1..].iter().any(|other| other.place == mount.place)
+            || all
+                .iter()
+                .any(|other| other.place != mount.place && other.place.starts_with(&below));
+        if !is_covered && blocks.iter().any(|block| is_of(mount, block)) {
+            found.push(mount.place.clone());
+        }
+    }
+    found
 }
 
 /// The users of `disk` that the kernel knows of: mounts, swap, stacked and loop devices.
@@ -179,12 +200,12 @@ pub(crate) fn claims_of_file(path: &Path, roots: &Roots) -> Vec<User> {
     swaps_and_loops(&[file(path)], roots)
 }
 
-/// Other processes that have the file `path` open.
+/// Processes that have the file `path` open.
 pub(crate) fn processes_of_file(path: &Path, roots: &Roots) -> Vec<User> {
     processes(&[file(path)], &roots.proc)
 }
 
-/// Other processes that have `disk` or a partition of it open.
+/// Processes that have `disk` or a partition of it open.
 pub(crate) fn processes_of_disk(disk: &Block, roots: &Roots) -> Vec<User> {
     let subjects: Vec<Subject> = blocks(disk).iter().map(Subject::of_block).collect();
     processes(&subjects, &roots.proc)
@@ -241,12 +262,11 @@ fn loops(sys: &Path) -> Vec<(String, PathBuf)> {
     found
 }
 
-/// Processes other than this one that have one of `subjects` open.
+/// Processes that have one of `subjects` open.
 fn processes(subjects: &[Subject], proc: &Path) -> Vec<User> {
     let mut found = Vec::new();
     for entry in fs::read_dir(proc).into_iter().flatten().flatten() {
-        let pid = entry.file_name().to_str().and_then(|n| n.parse().ok());
-        let Some(pid) = pid.filter(|pid| *pid != std::process::id()) else {
+        let Some(pid) = entry.file_name().to_str().and_then(|n| n.parse().ok()) else {
             continue;
         };
         if has_open(&entry.path(), subjects) {
@@ -316,6 +336,21 @@ mod tests {
         ] {
             assert!(texts.iter().any(|text| text.contains(remedy)), "{texts:?}");
         }
+    }
+
+    #[test]
+    fn only_a_mount_on_which_nothing_else_lies_can_be_taken_alone() {
+        let (_root, roots) = machine();
+        let mounts = [
+            "1 0 8:17 / /mnt rw - ext4 /dev/sdz1 rw",
+            "2 0 8:17 / /free rw - ext4 /dev/sdz1 rw",
+            "3 0 8:17 / /above rw - ext4 /dev/sdz1 rw",
+            "4 3 8:1 / /above/home rw - ext4 /dev/sda1 rw",
+            "5 1 8:1 / /mnt rw - ext4 /dev/sda1 rw",
+        ];
+        fs::write(roots.proc.join("self/mountinfo"), mounts.join("\n")).unwrap();
+        assert_eq!(removable_mounts("sdz", &roots), ["/free"]);
+        assert_eq!(users_of_disk("sdz", &roots).len(), 3);
     }
 
     #[test]

@@ -26,13 +26,13 @@ pub fn open(name: &str) -> Outcome<NamedProfile> {
     let path = Path::new(name);
     if path.starts_with("/dev") {
         return Err(Failure::input(format!(
-            "--card {name}: real devices are not read yet; name a profile (whichfs card list) \
-             or a profile file"
+            "{name} is a device: sudo whichfs probe {name} --write --save card.toml makes a \
+             profile of it, which is named here; or name a modelled card (whichfs card list)"
         )));
     }
     if name.contains('/') || name.ends_with(".toml") {
         let text = std::fs::read_to_string(path)
-            .map_err(|e| Failure::input(format!("--card {name}: {e}")))?;
+            .map_err(|e| Failure::input(format!("card {name}: {e}")))?;
         let stem = path
             .file_stem()
             .and_then(|stem| stem.to_str())
@@ -125,7 +125,7 @@ mod tests {
                 .err()
                 .unwrap()
                 .message
-                .contains("real devices")
+                .contains("probe /dev/sdz --write --save")
         );
         assert!(
             open("./none.toml")

@@ -76,7 +76,9 @@ impl From<HereError> for Failure {
 impl From<AttachError> for Failure {
     fn from(error: AttachError) -> Failure {
         let kind = match error {
-            AttachError::NotAttached { .. } | AttachError::Busy { .. } => Kind::Input,
+            AttachError::NotAttached { .. }
+            | AttachError::Running { .. }
+            | AttachError::Busy { .. } => Kind::Input,
             _ => Kind::Environment,
         };
         Failure::new(kind, error)

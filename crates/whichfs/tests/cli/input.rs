@@ -42,7 +42,11 @@ fn a_card_far_from_all_names_lists_them() {
 fn a_real_device_is_not_taken_for_a_profile() {
     refused(
         &["choose", "--card", "/dev/null"],
-        &["real devices are not read yet", "card list"],
+        &[
+            "/dev/null is a device",
+            "whichfs probe /dev/null",
+            "card list",
+        ],
     );
 }
 
