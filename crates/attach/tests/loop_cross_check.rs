@@ -220,12 +220,14 @@ fn card(name: &str, directory: &Path) -> (PathBuf, Options) {
 /// The lab's command, kernel and agent; prints what is missing.
 fn lab(test: &str) -> Option<PathBuf> {
     let Some(agent) = std::env::var_os("WHICHFS_AGENT") else {
-        eprintln!("{test}: skipped: WHICHFS_AGENT is not set (make test sets it)");
+        common::skip::skip("WHICHFS_AGENT is not set (make test sets it)");
         return None;
     };
     let command = Path::new(&agent).with_file_name("whichfs");
     if std::env::var_os("WHICHFS_KERNEL").is_none() || !command.is_file() {
-        eprintln!("{test}: skipped: no lab kernel (make kernel) or no {command:?} (make build)");
+        common::skip::skip(format!(
+            "no lab kernel (make kernel) or no {command:?} (make build)"
+        ));
         return None;
     }
     Some(command)
@@ -407,7 +409,7 @@ fn loop_cross_check() {
         for fs in FILESYSTEMS {
             let known = std::fs::read_to_string("/proc/filesystems").unwrap();
             if !known.lines().any(|line| line.trim() == fs.0) {
-                eprintln!("{test}: {}: skipped: this kernel does not have it", fs.0);
+                common::skip::skip(format!("{test}: {}: this kernel does not have it", fs.0));
                 continue;
             }
             if !installed(test, fs.1.split(' ').next().unwrap()) {

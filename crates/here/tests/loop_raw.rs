@@ -1,6 +1,10 @@
 //! Direct I/O on loop devices (root) and on files.
 #![allow(clippy::unwrap_used)]
 
+#[path = "../../../tests/skip.rs"]
+mod skip;
+
+use skip::skip;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use whichfs_curves::{Device, DeviceError};
@@ -30,7 +34,7 @@ impl Loop {
         }
         let output = command.arg(&file).output().ok()?;
         if !output.status.success() {
-            println!("skipped: no loop device can be made here (root and loop are needed)");
+            skip("no loop device can be made here (root and loop are needed)");
             return None;
         }
         let device = String::from_utf8(output.stdout).unwrap().trim().into();
@@ -77,7 +81,7 @@ fn a_file_is_read_and_written_directly() {
         .unwrap();
     let mut raw = match open(&file, Access::Write) {
         // Build directories on tmpfs and the like have no direct I/O; that is told.
-        Err(HereError::NoDirect { .. }) => return println!("skipped: no direct I/O here"),
+        Err(HereError::NoDirect { .. }) => return skip("no direct I/O here"),
         opened => opened.unwrap(),
     };
     round_trip(&mut raw);
@@ -135,7 +139,7 @@ fn loop_device_that_is_open_elsewhere_or_mounted_is_refused() {
         .arg(place.path())
         .status();
     if !(mkfs.is_ok_and(|s| s.success()) && mount.is_ok_and(|s| s.success())) {
-        return println!("skipped: ext4 cannot be mounted here");
+        return skip("ext4 cannot be mounted here");
     }
     let refused = open(&device.device, Access::Read);
     let _ = Command::new("umount").arg(place.path()).status();

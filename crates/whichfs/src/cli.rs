@@ -292,7 +292,8 @@ pub struct ProbeArgs {
     pub target: Option<String>,
     /// Interpret a saved flashbench output instead of measuring.
     #[arg(long, value_name = "LOG",
-          conflicts_with_all = ["target", "write", "capacity", "put_back", "budget", "resume", "save", "seed"])]
+          conflicts_with_all = ["target", "write", "capacity", "put_back", "budget", "resume",
+                                "save", "seed"])]
     pub from: Option<PathBuf>,
     /// The run of the log, where it holds several.
     #[arg(long, value_name = "NAME", requires = "from")]
@@ -306,7 +307,8 @@ pub struct ProbeArgs {
     #[arg(long, requires = "write", conflicts_with_all = ["budget", "save", "plot", "resume"])]
     pub capacity: bool,
     /// Put back what a --capacity check that was killed left overwritten (needs --write).
-    #[arg(long, requires = "write", conflicts_with_all = ["budget", "save", "plot", "resume", "capacity"])]
+    #[arg(long, requires = "write",
+          conflicts_with_all = ["budget", "save", "plot", "resume", "capacity"])]
     pub put_back: bool,
     /// Most that it may cost: bytes written (640M) and time (30m), either or both.
     #[arg(long, value_name = "BYTES,TIME", value_delimiter = ',')]

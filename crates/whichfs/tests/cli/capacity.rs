@@ -1,9 +1,10 @@
 //! `probe --write --capacity`: lies are found, and the user's data survive whatever ends it.
 
 use crate::sandbox::Sandbox;
+use crate::skip::skip;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
@@ -26,7 +27,7 @@ impl Card {
         let path = sandbox.file("card.img", pattern());
         let file = File::options().write(true).open(&path).unwrap();
         if let Err(error) = file.set_len(BYTES) {
-            let _ = writeln!(std::io::stderr(), "skipped: no file of 4 TiB here: {error}");
+            skip(format!("no file of 4 TiB here: {error}"));
             return None;
         }
         file.sync_all().unwrap();
@@ -50,7 +51,8 @@ impl Card {
             line.clear();
             assert!(told.read_line(&mut line).unwrap() > 0, "it ended: {line}");
             if line.contains("direct I/O") {
-                let _ = writeln!(std::io::stderr(), "skipped: {line}");
+                skip(line);
+                child.wait().unwrap();
                 return None;
             }
         }

@@ -9,3 +9,5 @@ mod input;
 mod output;
 mod profiles;
 mod sandbox;
+#[path = "../../../../tests/skip.rs"]
+mod skip;
