@@ -205,10 +205,16 @@ fn without_glances(users: impl Fn() -> Vec<User>) -> Vec<User> {
 
 /// Why `users` speak against a test; what is the system's comes first.
 fn refusal(path: &str, users: Vec<User>) -> Option<HereError> {
-    let is_system = |user: &User| matches!(user, User::Mount { place, process: None, .. } if SYSTEM.contains(&place.as_str()));
     let path = path.to_owned();
-    if let Some(User::Mount { place, .. }) = users.iter().find(|user| is_system(user)) {
-        let place = place.clone();
+    let system = users.iter().find_map(|user| match user {
+        User::Mount {
+            place,
+            process: None,
+            ..
+        } if SYSTEM.contains(&place.as_str()) => Some(place.clone()),
+        _ => None,
+    });
+    if let Some(place) = system {
         return Some(HereError::System { path, place });
     }
     Some(match users.into_iter().next()? {
