@@ -364,6 +364,7 @@ fn ioctl(device: &OwnedFd, request: libc::Ioctl, argument: libc::c_long) -> io::
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::fd::AsFd;
 
     #[test]
     fn the_structures_have_the_kernels_sizes() {
@@ -378,5 +379,29 @@ mod tests {
         for other in ["loop", "loop0p1", "sda", "/dev/loop-control", "loop+1", ""] {
             assert_eq!(number(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn loop_a_device_that_cannot_be_bound_is_not_left() {
+        let null = open("/dev/null", OFlags::RDWR, Mode::empty());
+        let Some(null) = null.ok().filter(|_| available().is_ok()) else {
+            return;
+        };
+        let free = || {
+            let entries = fs::read_dir("/sys/block").into_iter().flatten().flatten();
+            let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+            let mut names: Vec<String> = names.filter(|name| number(name).is_some()).collect();
+            names.retain(|name| number(name).is_some_and(|number| !is_bound(number)));
+            names
+        };
+        // Others may make devices meanwhile, but not at every attempt.
+        let leaves_nothing = (0..20).any(|_| {
+            let before = free();
+            let refused = LoopDevice::bind(null.as_fd(), "whichfs test").err();
+            let text = refused.map(|error| error.to_string()).unwrap_or_default();
+            assert!(text.contains("bind a loop device"), "{text}");
+            free().iter().all(|name| before.contains(name))
+        });
+        assert!(leaves_nothing);
     }
 }

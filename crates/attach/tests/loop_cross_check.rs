@@ -218,7 +218,7 @@ fn card(name: &str, directory: &Path) -> (PathBuf, Options) {
 }
 
 /// The lab's command, kernel and agent; prints what is missing.
-fn lab(test: &str) -> Option<PathBuf> {
+fn lab() -> Option<PathBuf> {
     let Some(agent) = std::env::var_os("WHICHFS_AGENT") else {
         common::skip::skip("WHICHFS_AGENT is not set (make test sets it)");
         return None;
@@ -393,7 +393,7 @@ fn rows(here: &[(f64, f64)], lab: &[f64]) -> Vec<Row> {
 #[test]
 fn loop_cross_check() {
     let test = "loop_cross_check";
-    let Some(whichfs) = lab(test).filter(|_| ready(test) && installed(test, "fio")) else {
+    let Some(whichfs) = lab().filter(|_| ready(test) && installed(test, "fio")) else {
         return;
     };
     let soak = std::env::var_os("WHICHFS_SOAK").is_some();

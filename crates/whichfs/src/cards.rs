@@ -3,7 +3,7 @@
 use crate::failure::{Failure, Outcome};
 use crate::names::unknown;
 use std::path::Path;
-use whichfs_card::{Card, Profile, builtin};
+use whichfs_card::{Card, Family, Profile, builtin};
 use whichfs_fs::Geometry;
 use whichfs_units::MIB;
 
@@ -49,6 +49,12 @@ fn parse(name: &str, file: &str, text: &str) -> Outcome<NamedProfile> {
         name: name.to_owned(),
         profile,
     })
+}
+
+/// What profiles call `family`.
+pub fn family_name(family: Family) -> &'static str {
+    let known = Family::NAMES.iter().find(|(_, value)| *value == family);
+    known.map_or("", |(name, _)| name)
 }
 
 /// Where the partition begins: the first AU boundary at or after 4 MiB.

@@ -1,4 +1,8 @@
 //! The command: wires the rest, nothing else.
+#![deny(
+    clippy::print_stderr,
+    reason = "it panics where nobody reads it: note!"
+)]
 
 /// Tells a line on standard error, as `eprintln!` does, which panics where nobody reads it.
 macro_rules! note {
@@ -28,6 +32,7 @@ mod progress;
 mod quantity;
 mod rescue;
 mod runner;
+mod shell;
 mod tools;
 mod tree;
 

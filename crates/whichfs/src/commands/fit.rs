@@ -1,14 +1,14 @@
 //! `whichfs card fit`: a profile from logs of measurements.
 
 use super::{logs, table};
+use crate::cards::family_name;
 use crate::cli::FitArgs;
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::places::write_whole;
 use serde::Serialize;
-use whichfs_card::Family;
 use whichfs_curves::logs::Run;
-use whichfs_fit::{Errors, Fit, Options, Order, Row, fit, plot, table as report_table};
+use whichfs_fit::{Errors, Fit, Options, Row, fit, plot, table as report_table};
 
 /// Examples for `--help`.
 pub const EXAMPLES: &str = "\
@@ -157,11 +157,11 @@ fn document<'a>(run: &'a str, fit: &'a Fit) -> Document<'a> {
     });
     Document {
         run,
-        family: family(fit.profile.family()),
+        family: family_name(fit.profile.family()),
         families: fit
             .families
             .iter()
-            .map(|(of, cost)| (family(*of), *cost))
+            .map(|(of, cost)| (family_name(*of), *cost))
             .collect(),
         fitted: Errors::over(&fit.compared, |point| point.fitted).map(errors),
         unfitted: Errors::over(&fit.compared, |point| !point.fitted).map(errors),
@@ -169,7 +169,7 @@ fn document<'a>(run: &'a str, fit: &'a Fit) -> Document<'a> {
             .curves
             .iter()
             .map(|curve| CurveDocument {
-                order: order(curve.order),
+                order: curve.order.name(),
                 open_aus: curve.aus,
                 fitted: curve.fitted.map(errors),
                 unfitted: curve.unfitted.map(errors),
@@ -190,18 +190,6 @@ fn errors(of: Errors) -> ErrorsDocument {
     }
 }
 
-fn family(of: Family) -> &'static str {
-    let known = Family::NAMES.iter().find(|(_, value)| *value == of);
-    known.map_or("", |(name, _)| name)
-}
-
-fn order(of: Order) -> &'static str {
-    match of {
-        Order::Linear => "linear",
-        Order::Random => "random",
-    }
-}
-
 /// Says that the card fits no family, and which curve breaks.
 fn broken(fit: &Fit) -> Option<String> {
     let found = fit.breaks.as_ref()?;
@@ -212,14 +200,14 @@ fn broken(fit: &Fit) -> Option<String> {
         .map_or(0.0, |errors| errors.median);
     Some(format!(
         "this card fits no family: {} with {} open AUs is off by {:.0} % in the median",
-        order(curve.order),
+        curve.order.name(),
         curve.aus,
         100.0 * off
     ))
 }
 
 fn text(run: &str, fit: &Fit, args: &FitArgs) -> String {
-    let mut out = format!("{run}: family {}", family(fit.profile.family()));
+    let mut out = format!("{run}: family {}", family_name(fit.profile.family()));
     for (what, fitted) in [("fitted", true), ("not fitted", false)] {
         if let Some(of) = Errors::over(&fit.compared, |point| point.fitted == fitted) {
             out.push_str(&format!("\n{} points {what}: {}", of.points, line(&of)));
@@ -258,7 +246,7 @@ fn text(run: &str, fit: &Fit, args: &FitArgs) -> String {
 /// A line for each curve.
 fn curves_text(fit: &Fit) -> String {
     let rows = fit.curves.iter().map(|curve| {
-        let mut row = vec![format!("{} {}", order(curve.order), curve.aus)];
+        let mut row = vec![format!("{} {}", curve.order.name(), curve.aus)];
         row.extend(cells(&curve.fitted));
         row.extend(cells(&curve.unfitted));
         row
