@@ -313,7 +313,8 @@ pub struct ProbeArgs {
     /// Most that it may cost: bytes written (640M) and time (30m), either or both.
     #[arg(long, value_name = "BYTES,TIME", value_delimiter = ',')]
     pub budget: Vec<String>,
-    /// Keep what is measured in this file, and go on from it if it is there.
+    /// Keep what is measured in this file, and go on from it if it is there. It is of one card
+    /// (but cards of one size in one USB reader look alike).
     #[arg(long, value_name = "FILE")]
     pub resume: Option<PathBuf>,
     /// Write a profile of the card for the lab to this file.

@@ -11,6 +11,7 @@ use crate::places;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use whichfs_probe::{Blocks, Keeper};
 
@@ -69,7 +70,10 @@ impl Rescue {
 }
 
 fn begin(path: &Path, head: &Head) -> io::Result<File> {
-    let mut file = File::options().write(true).create_new(true).open(path)?;
+    // What is on a card is for nobody else to read.
+    let mut options = File::options();
+    options.write(true).create_new(true).mode(0o600);
+    let mut file = options.open(path)?;
     writeln!(file, "{}", serde_json::to_string(head)?)?;
     file.sync_all()?;
     if let Some(directory) = path.parent() {
@@ -118,7 +122,8 @@ pub fn left(identity: &str) -> Outcome<Vec<Left>> {
     let directory = places::put_back()?;
     let failed = |path: &Path, error: &dyn std::fmt::Display| {
         Failure::environment(format!(
-            "{}, in which an interrupted check kept what was on the card, cannot be read: {error}",
+            "{}, where interrupted checks keep what was on the card, cannot be read: {error}; make \
+             it readable, or remove it if nobody needs that",
             path.display()
         ))
     };
@@ -133,10 +138,12 @@ pub fn left(identity: &str) -> Outcome<Vec<Left>> {
             continue;
         }
         let path = entry.path();
-        let (head, blocks) = read(&path).map_err(|error| failed(&path, &error))?;
-        if head.identity == identity {
-            let seed = head.seed;
-            found.push(Left { path, seed, blocks });
+        match read(&path).map_err(|error| failed(&path, &error))? {
+            Some((head, blocks)) if head.identity == identity => {
+                let seed = head.seed;
+                found.push(Left { path, seed, blocks });
+            }
+            _ => {}
         }
     }
     found.sort_by(|a, b| a.path.cmp(&b.path));
@@ -147,11 +154,15 @@ fn stem(identity: &str) -> String {
     sha256(identity.as_bytes())[..16].to_owned()
 }
 
-fn read(path: &Path) -> io::Result<(Head, Blocks)> {
+/// What is in a file; nothing if its first line is not whole: that is on disk before anything
+/// is overwritten.
+fn read(path: &Path) -> io::Result<Option<(Head, Blocks)>> {
     let mut file = BufReader::new(File::open(path)?);
-    let mut line = String::new();
-    file.read_line(&mut line)?;
-    let head = serde_json::from_str(&line)?;
+    let mut line = Vec::new();
+    file.read_until(b'\n', &mut line)?;
+    let Ok(head) = serde_json::from_slice(&line) else {
+        return Ok(None);
+    };
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
     let mut blocks = Blocks::new();
@@ -163,7 +174,7 @@ fn read(path: &Path) -> io::Result<(Head, Blocks)> {
             .fold(0, |at, byte| at << 8 | u64::from(*byte));
         blocks.insert(at, data.to_vec());
     }
-    Ok((head, blocks))
+    Ok(Some((head, blocks)))
 }
 
 #[cfg(test)]
@@ -185,10 +196,19 @@ mod tests {
         let blocks: Blocks = [(1 << 20, vec![7; BLOCK]), (1 << 40, vec![9; BLOCK])].into();
         rescue.keep(&blocks).unwrap();
         rescue.keep(&[(4096, vec![1; BLOCK])].into()).unwrap();
-        assert_eq!(read(rescue.path()).unwrap().1.len(), 3);
-        let bytes = fs::read(rescue.path()).unwrap();
-        fs::write(rescue.path(), &bytes[..bytes.len() - 1]).unwrap();
-        assert_eq!(read(rescue.path()).unwrap(), (head, blocks));
-        assert!(begin(rescue.path(), &read(rescue.path()).unwrap().0).is_err());
+        let path = rescue.path();
+        assert_eq!(read(path).unwrap().unwrap().1.len(), 3);
+        let mode =
+            std::os::unix::fs::PermissionsExt::mode(&fs::metadata(path).unwrap().permissions());
+        assert_eq!(mode & 0o077, 0, "nobody else reads it");
+        let bytes = fs::read(path).unwrap();
+        fs::write(path, &bytes[..bytes.len() - 1]).unwrap();
+        assert_eq!(read(path).unwrap().unwrap(), (head.clone(), blocks));
+        assert!(
+            begin(path, &head).is_err(),
+            "another check is not overwritten"
+        );
+        fs::write(path, &bytes[..10]).unwrap();
+        assert_eq!(read(path).unwrap(), None);
     }
 }
