@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::{Child, Stdio};
 
 /// So large that the check takes seconds: time for signals.
-const BYTES: u64 = 4 << 40;
+const BYTES: u64 = 8 << 40;
 /// What it overwrites first lies in here.
 const PATTERN: usize = 40 << 20;
 
@@ -27,15 +27,15 @@ impl Card {
         let path = sandbox.file("card.img", pattern());
         let file = File::options().write(true).open(&path).unwrap();
         if let Err(error) = file.set_len(BYTES) {
-            skip(format!("no file of 4 TiB here: {error}"));
+            skip(format!("no file of 8 TiB here: {error}"));
             return None;
         }
         file.sync_all().unwrap();
         Some(Card { sandbox, path })
     }
 
-    /// A check that has marked its stripe and looks for it elsewhere, and the rest of what it
-    /// says.
+    /// A check that has marked its stripe, was looking for it elsewhere and is stopped
+    /// (SIGSTOP), and the rest of what it says.
     fn checked(&self) -> Option<(Child, BufReader<std::process::ChildStderr>)> {
         let arguments = ["probe", "./card.img", "--write", "--capacity"];
         let mut child = self
@@ -56,6 +56,8 @@ impl Card {
                 return None;
             }
         }
+        // At once: however slow this test is, the check does not come to its end meanwhile.
+        send(&child, Signal::STOP);
         assert!(!self.is_whole(), "the stripe is marked");
         Some((child, told))
     }
@@ -115,7 +117,6 @@ fn no_signal_that_can_be_caught_loses_data() {
             return;
         };
         // The others come together, before it can have put all back.
-        send(&child, Signal::STOP);
         for signal in signals {
             send(&child, signal);
         }
@@ -138,6 +139,7 @@ fn a_closed_standard_error_loses_no_data() {
     };
     drop(told);
     send(&child, Signal::INT);
+    send(&child, Signal::CONT);
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(card.is_whole());
 }
