@@ -23,7 +23,7 @@ pub fn machine() -> (TempDir, Roots) {
     let numbers = roots.sys.join("dev/block");
     fs::create_dir_all(&numbers).unwrap();
     symlink(&disk, numbers.join("8:16")).unwrap();
-    symlink(&disk.join("sdz1"), numbers.join("8:17")).unwrap();
+    symlink(disk.join("sdz1"), numbers.join("8:17")).unwrap();
     fs::create_dir_all(roots.sys.join("block")).unwrap();
     symlink(&disk, roots.sys.join("block/sdz")).unwrap();
     fs::create_dir_all(roots.proc.join("self")).unwrap();
