@@ -58,6 +58,7 @@ soak: setup build kernel ## the full counts (20 runs of every filesystem, 450 pr
 	@{ echo "whichfs $$(git describe --always --dirty 2>/dev/null || echo unversioned), $$(date -u +%FT%TZ)"; \
 	   uname -srm; grep -m 1 'model name' /proc/cpuinfo; kernel/build --version $(KERNEL) --print-plan; \
 	   $(lab_env) WHICHFS_SOAK=1 $(cargo) test --release --locked -p whichfs-lab --test lab_determinism -- --nocapture; \
+	   $(lab_env) WHICHFS_SOAK=1 $(cargo) test --release --locked -p whichfs-attach --test loop_cross_check -- --nocapture; \
 	   WHICHFS_AGENT='$(agent)' setup/soak.sh '$(release)/whichfs' 20; \
 	   $(cargo) test --release --locked -p whichfs-probe --test accuracy soak -- --ignored --nocapture; \
 	} 2>&1 | tee "docs/results/soak-$$(date -u +%F).txt"

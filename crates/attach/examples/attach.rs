@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::atomic::AtomicBool;
 use whichfs_attach::{CardState, HostQueue, Options, attach};
 use whichfs_card::Profile;
 use whichfs_units::Nanos;
@@ -33,7 +35,9 @@ fn main() {
         directory: PathBuf::from("/var/tmp"),
     };
     let attached = attach(options).unwrap_or_else(|error| panic!("{error}"));
-    let status = attached.run(command).expect("a shell");
+    let status = attached
+        .run(command, Stdio::inherit(), &AtomicBool::new(false))
+        .expect("a shell");
     match attached.detach() {
         Ok(figures) => println!("{}", serde_json::to_string_pretty(&figures).expect("JSON")),
         Err(refused) => {

@@ -1,13 +1,12 @@
 //! An attached card from its beginning to its end.
 
-use crate::busy::{self, Holder};
 use crate::clean::{Leftover, clean, within};
 use crate::clock::Speed;
-use crate::control::Control;
+use crate::control::{Control, Wishes};
 use crate::delivery::Delivery;
 use crate::error::AttachError;
 use crate::file::CardFile;
-use crate::loopdev::{self, LoopDevice};
+use crate::loopdev::{self, Binding, LoopDevice};
 use crate::model::Model;
 use crate::mount::{self, Serving};
 use crate::options::Options;
@@ -20,12 +19,14 @@ use rustix::fs::fsync;
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use whichfs_card::Contents;
+use whichfs_here::{Roots, User, users_of_disk};
 
 /// How long the kernel may take to write back and let go of a device.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -47,7 +48,7 @@ struct Live {
     device: LoopDevice,
     serving: Serving,
     facts: Arc<Facts>,
-    asked: Arc<AtomicBool>,
+    wishes: Arc<Wishes>,
     record: Record,
 }
 
@@ -104,12 +105,15 @@ pub fn attach(options: Options) -> Result<Attached, AttachError> {
     let (serving, backing) = mount::serve(file)?;
     let pid = std::process::id();
     let start_time = runtime::start_time(pid).unwrap_or_default();
-    let device = LoopDevice::bind(backing.as_fd(), &runtime::label(pid, start_time))?;
+    let namespace = runtime::namespace().unwrap_or_default();
+    let label = runtime::label(pid, start_time, namespace);
+    let device = LoopDevice::bind(backing.as_fd(), &label)?;
     drop(backing);
     let record = Record {
         number: device.number,
         pid,
         start_time,
+        namespace,
         made: device.ours,
         card: options.name.clone(),
         capacity_bytes: profile.capacity_bytes(),
@@ -125,19 +129,21 @@ pub fn attach(options: Options) -> Result<Attached, AttachError> {
         ways: Ways::default(),
     };
     match set_up(&device, facts, &record, &options) {
-        Ok((facts, control, asked)) => Ok(Attached {
+        Ok((facts, control, wishes)) => Ok(Attached {
             live: Some(Live {
                 control,
                 device,
                 serving,
                 facts,
-                asked,
+                wishes,
                 record,
             }),
             cleaned,
         }),
         Err(error) => {
-            free(device, serving, &record);
+            if is_let_go(&record, &serving) || let_go(&record, &serving) {
+                forget(&record, serving);
+            }
             Err(error)
         }
     }
@@ -149,7 +155,7 @@ fn set_up(
     mut facts: Facts,
     record: &Record,
     options: &Options,
-) -> Result<(Arc<Facts>, Control, Arc<AtomicBool>), AttachError> {
+) -> Result<(Arc<Facts>, Control, Arc<Wishes>), AttachError> {
     record.write()?;
     facts.largest_request_kib = settle(device, options)?;
     facts.ways = path::measure(device, &facts.model, facts.largest_request_kib)
@@ -157,28 +163,50 @@ fn set_up(
     facts.model.take_off(facts.ways);
     facts.delivery.forget();
     let facts = Arc::new(facts);
-    let asked = Arc::new(AtomicBool::new(false));
+    let wishes = Arc::new(Wishes::default());
     let told = Arc::clone(&facts);
-    let control = Control::new(device.number, move || told.statistics(), Arc::clone(&asked))
-        .map_err(|error| AttachError::io("make the socket for statistics", error))?;
+    let control = Control::new(
+        device.number,
+        move || told.statistics(),
+        Arc::clone(&wishes),
+    )
+    .map_err(|error| AttachError::io("make the socket for statistics", error))?;
     facts.model.run_at(options.speed);
-    Ok((facts, control, asked))
+    Ok((facts, control, wishes))
+}
+
+/// Whether the kernel has let go of the file, by whoever's doing: then the loop device of that
+/// number may be somebody else's by now.
+fn is_let_go(record: &Record, serving: &Serving) -> bool {
+    let binding = || loopdev::binding(record.number, &record.label());
+    serving.is_over() || matches!(binding(), Binding::Others | Binding::Free)
 }
 
 /// Detaches the loop device from the file: with it the FUSE filesystem and its session end.
-/// A kernel that does not let go in time leaves a record for [`clean`].
-fn free(device: LoopDevice, serving: Serving, record: &Record) {
-    let _ = loopdev::clear(device.number);
-    let cleared = within(PATIENCE, || !loopdev::is_bound(record.number));
-    let over = cleared && within(PATIENCE, || serving.is_over());
-    if over {
-        // How it ended does not matter any more: the kernel has let go.
+/// Returns whether the kernel lets go in time; it does not while somebody has the device open.
+fn let_go(record: &Record, serving: &Serving) -> bool {
+    let _ = loopdev::clear(record.number);
+    within(PATIENCE, || {
+        !matches!(
+            loopdev::binding(record.number, &record.label()),
+            Binding::Ours | Binding::Unknown(_)
+        )
+    }) && within(PATIENCE, || serving.is_over())
+}
+
+/// Removes what is left of a device that the kernel has let go of.
+fn forget(record: &Record, serving: Serving) {
+    if within(PATIENCE, || serving.is_over()) {
+        // How it ended does not matter any more.
         let _ = serving.join();
-        if record.made {
-            within(GLANCE, || loopdev::remove(record.number).is_ok());
-        }
-        record.remove();
     }
+    if record.made {
+        // The kernel refuses that for a device that is somebody else's by now.
+        within(GLANCE, || {
+            loopdev::remove(record.number).is_ok() || loopdev::is_bound(record.number)
+        });
+    }
+    record.remove();
 }
 
 /// Bounded contents, if there is room for all of the card.
@@ -289,7 +317,7 @@ impl Attached {
     pub fn wait(&self, interrupt: &AtomicBool) {
         let live = self.live();
         while !interrupt.load(Ordering::Acquire)
-            && !live.asked.swap(false, Ordering::AcqRel)
+            && !live.wishes.detach.swap(false, Ordering::AcqRel)
             && !live.serving.is_over()
         {
             std::thread::sleep(Duration::from_millis(50));
@@ -297,17 +325,38 @@ impl Attached {
     }
 
     /// Runs `command` by the shell, as nbdkit's `--run` does, with the device's path in
-    /// `$WHICHFS_DEVICE` and `$dev`, and returns its status.
+    /// `$WHICHFS_DEVICE` and `$dev`, and returns its status. `output` is its standard output.
+    /// When `interrupt` is set, it gets a moment to end (a terminal has told it too), then
+    /// SIGTERM. It dies with this thread, before its device does.
     ///
     /// # Errors
     /// If the shell cannot be started.
-    pub fn run(&self, command: &str) -> io::Result<ExitStatus> {
+    pub fn run(
+        &self,
+        command: &str,
+        output: Stdio,
+        interrupt: &AtomicBool,
+    ) -> io::Result<ExitStatus> {
         let device = self.device();
-        Command::new("/bin/sh")
+        let mut shell = Command::new("/bin/sh");
+        shell
             .args(["-c", command])
             .env("WHICHFS_DEVICE", &device)
             .env("dev", &device)
-            .status()
+            .stdout(output);
+        // SAFETY: prctl is async-signal-safe.
+        unsafe {
+            shell.pre_exec(|| {
+                let signal = Some(rustix::process::Signal::TERM);
+                Ok(rustix::process::set_parent_process_death_signal(signal)?)
+            });
+        }
+        let child = shell.spawn()?;
+        let command = &self.live().wishes.command;
+        command.store(child.id(), Ordering::Release);
+        let status = wait_for(child, interrupt);
+        command.store(0, Ordering::Release);
+        status
     }
 
     /// Detaches the card: writes back what the kernel still holds for the device, frees it and
@@ -347,28 +396,68 @@ impl Drop for Attached {
 
 impl Live {
     fn end(self) -> Result<Statistics, (Box<Live>, AttachError)> {
-        let name = format!("loop{}", self.device.number);
-        let mut holders = Vec::new();
-        within(GLANCE, || {
-            holders = busy::holders(&name);
-            // Only programs go away by themselves.
-            holders.iter().all(|h| !matches!(h, Holder::Process { .. }))
-        });
-        if !holders.is_empty() {
-            let device = self.device.path().display().to_string();
-            return Err((Box::new(self), AttachError::Busy { device, holders }));
-        }
-        // Where nobody serves any more, there is nothing to write back to.
-        if !self.serving.is_over()
-            && let Err(error) = self.device.open().and_then(|file| Ok(fsync(file)?))
+        if !is_let_go(&self.record, &self.serving)
+            && let Err(error) = self.detach()
         {
-            let error = AttachError::io("write back to the device", error);
             return Err((Box::new(self), error));
         }
         let statistics = self.facts.statistics();
         drop(self.control);
-        free(self.device, self.serving, &self.record);
+        forget(&self.record, self.serving);
         Ok(statistics)
+    }
+
+    /// Writes back and frees the device, if nobody uses it.
+    fn detach(&self) -> Result<(), AttachError> {
+        let name = format!("loop{}", self.device.number);
+        let users = || users_of_disk(&name, &Roots::default());
+        let busy = |holders| {
+            let device = self.device.path().display().to_string();
+            Err(AttachError::Busy { device, holders })
+        };
+        let mut found = Vec::new();
+        within(GLANCE, || {
+            found = users();
+            // Only programs go away by themselves.
+            found
+                .iter()
+                .all(|user| !matches!(user, User::Process { .. }))
+        });
+        if !found.is_empty() {
+            return busy(found);
+        }
+        let written = self.device.open().and_then(|file| Ok(fsync(file)?));
+        written.map_err(|error| AttachError::io("write back to the device", error))?;
+        if let_go(&self.record, &self.serving) {
+            return Ok(());
+        }
+        // Somebody opened it in between: the kernel waits for the last to close it.
+        let mut found = users();
+        if found.is_empty() {
+            found.push(User::Claimed);
+        }
+        busy(found)
+    }
+}
+
+/// Waits for `child`, which gets SIGTERM if it does not end after `interrupt` is set.
+fn wait_for(mut child: Child, interrupt: &AtomicBool) -> io::Result<ExitStatus> {
+    let mut asked = None;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        if interrupt.load(Ordering::Acquire) {
+            let since = asked.get_or_insert_with(Instant::now).elapsed();
+            if since > GLANCE
+                && let Some(pid) = rustix::process::Pid::from_raw(child.id() as i32)
+            {
+                // It is not waited for yet, so the number is its own.
+                let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+                asked = Some(Instant::now());
+            }
+        }
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 
@@ -382,7 +471,14 @@ mod tests {
         assert!(require_room(100, 40, 60, at).is_ok());
         let error = require_room(101 << 20, 40 << 20, 60 << 20, at);
         let text = error.err().map(|e| e.to_string()).unwrap_or_default();
-        for word in ["101", "40", "/var/tmp", "--size", "TMPDIR"] {
+        for word in [
+            "101",
+            "40",
+            "/var/tmp",
+            "--size",
+            "XDG_CACHE_HOME",
+            "--memory",
+        ] {
             assert!(text.contains(word), "{word} in {text}");
         }
     }

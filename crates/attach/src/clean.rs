@@ -4,12 +4,13 @@
 //! device, every access to which fails, the record of it, and the mount where a filesystem was
 //! mounted on the card.
 
-use crate::busy::{self, Holder};
-use crate::error::AttachError;
-use crate::loopdev;
-use crate::runtime::{self, Record, parse_label};
+use crate::error::{AttachError, sentence};
+use crate::loopdev::{self, Binding};
+use crate::runtime::{self, Life, Record, parse_label};
 use rustix::mount::{UnmountFlags, unmount};
+use std::io;
 use std::time::{Duration, Instant};
+use whichfs_here::{Roots, User, removable_mounts, users_of_disk};
 
 /// How long the kernel may take to let go of a device.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -21,6 +22,8 @@ pub struct Leftover {
     pub record: Record,
     /// Mount points of the dead device that were unmounted.
     pub mounts: Vec<String>,
+    /// The device is another program's by now: only the record of ours was removed.
+    pub taken: bool,
     /// `None` where all of it is gone, else why not and what to do.
     pub remains: Option<String>,
 }
@@ -31,32 +34,34 @@ pub struct Leftover {
 /// If the runtime directory cannot be read.
 pub fn list() -> Result<Vec<Record>, AttachError> {
     let mut records = all()?;
-    records.retain(Record::is_alive);
+    records.retain(|record| record.life() == Life::Running);
     Ok(records)
 }
 
 /// Removes what dead processes left behind, and says what that was. Devices of running
-/// processes and loop devices of others are not touched.
+/// processes, those of other PID namespaces and loop devices of others are not touched.
 ///
 /// # Errors
 /// If the runtime directory cannot be read.
 pub fn clean() -> Result<Vec<Leftover>, AttachError> {
     let mut records = all()?;
-    records.retain(|record| !record.is_alive());
+    records.retain(|record| record.life() == Life::Dead);
     // The runtime directory may be lost; the kernel keeps our label with each device.
     for (number, bound) in loopdev::bound().unwrap_or_default() {
-        let Some((pid, start_time)) = parse_label(&bound.label) else {
+        let Some((pid, start_time, namespace)) = parse_label(&bound.label) else {
             continue;
         };
         let record = Record {
             number,
             pid,
             start_time,
+            namespace,
             made: true,
             card: "unknown".into(),
             capacity_bytes: 0,
         };
-        if !record.is_alive() && records.iter().all(|known| known.number != number) {
+        let is_known = records.iter().any(|known| known.number == number);
+        if record.life() == Life::Dead && !is_known {
             records.push(record);
         }
     }
@@ -64,65 +69,71 @@ pub fn clean() -> Result<Vec<Leftover>, AttachError> {
 }
 
 fn all() -> Result<Vec<Record>, AttachError> {
-    runtime::records()
-        .map_err(|error| AttachError::io(format!("read {}", runtime::DIRECTORY), error))
-}
-
-fn remove(record: Record) -> Leftover {
-    let name = format!("loop{}", record.number);
-    let mut mounts = Vec::new();
-    let mut remains = None;
-    if still_ours(&record) {
-        for holder in busy::holders(&name) {
-            match holder {
-                Holder::Mount(at) => {
-                    // Lazily where somebody is in there: nothing can be read or written anyway.
-                    let done = unmount(&*at, UnmountFlags::empty())
-                        .or_else(|_| unmount(&*at, UnmountFlags::DETACH));
-                    if done.is_ok() {
-                        mounts.push(at);
-                    }
-                }
-                other => remains = Some(busy::list(&[other])),
-            }
-        }
-        let _ = loopdev::clear(record.number);
-        let cleared = within(PATIENCE, || !loopdev::is_bound(record.number));
-        if !cleared && remains.is_none() {
-            let holders = busy::holders(&name);
-            remains = Some(format!(
-                "the kernel still uses it: {}",
-                busy::list(&holders)
-            ));
-        }
-    }
-    // Another program may have bound the device that was made for us: then it is its own.
-    if remains.is_none() && record.made && !loopdev::is_bound(record.number) {
-        within(PATIENCE, || {
-            loopdev::remove(record.number).is_ok() || gone(&record)
-        });
-    }
-    if remains.is_none() {
-        record.remove();
-    }
-    Leftover {
-        record,
-        mounts,
-        remains,
-    }
-}
-
-/// Whether the device is bound, and by the process of the record.
-fn still_ours(record: &Record) -> bool {
-    let bound = loopdev::bound().unwrap_or_default();
-    bound.iter().any(|(number, bound)| {
-        *number == record.number
-            && parse_label(&bound.label) == Some((record.pid, record.start_time))
+    runtime::records().map_err(|error| match error.kind() {
+        io::ErrorKind::PermissionDenied => AttachError::NotRoot,
+        _ => AttachError::io(format!("read {}", runtime::DIRECTORY), error),
     })
 }
 
-fn gone(record: &Record) -> bool {
-    !record.device().exists()
+fn remove(record: Record) -> Leftover {
+    let mut leftover = Leftover {
+        taken: false,
+        mounts: Vec::new(),
+        remains: None,
+        record,
+    };
+    let record = &leftover.record;
+    match loopdev::binding(record.number, &record.label()) {
+        Binding::Ours => {
+            leftover.remains = take_apart(record.number, &mut leftover.mounts).err();
+        }
+        Binding::Others => leftover.taken = true,
+        Binding::Free => {}
+        Binding::Unknown(why) => {
+            let device = record.device();
+            leftover.remains = Some(format!(
+                "the kernel does not say what it is bound to: {why}; losetup -d {}",
+                device.display()
+            ));
+        }
+    }
+    if leftover.remains.is_none() {
+        if record.made && !leftover.taken {
+            // The kernel refuses to remove what somebody uses.
+            within(PATIENCE, || {
+                loopdev::remove(record.number).is_ok() || !record.device().exists()
+            });
+        }
+        record.remove();
+    }
+    leftover
+}
+
+/// Unmounts what is mounted of the dead device `number`, which is told in `unmounted`, and
+/// frees it.
+///
+/// # Errors
+/// Who uses it still, and what to do.
+fn take_apart(number: u32, unmounted: &mut Vec<String>) -> Result<(), String> {
+    let (name, roots) = (format!("loop{number}"), Roots::default());
+    while let Some(place) = removable_mounts(&name, &roots).pop() {
+        // Lazily where somebody is in there: nothing can be read or written anyway.
+        let done = unmount(&*place, UnmountFlags::empty())
+            .or_else(|_| unmount(&*place, UnmountFlags::DETACH));
+        done.map_err(|error| format!("umount {place}: {error}"))?;
+        unmounted.push(place);
+    }
+    let mut rest = users_of_disk(&name, &roots);
+    rest.retain(|user| !matches!(user, User::Process { .. } | User::Claimed));
+    if !rest.is_empty() {
+        return Err(sentence(&rest));
+    }
+    let _ = loopdev::clear(number);
+    if within(PATIENCE, || !loopdev::is_bound(number)) {
+        return Ok(());
+    }
+    let users = sentence(&users_of_disk(&name, &roots));
+    Err(format!("the kernel still uses it: {users}"))
 }
 
 /// Whether `done` becomes true in time.

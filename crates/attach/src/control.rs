@@ -3,20 +3,23 @@
 //! One line in, one JSON document out. The socket is root's alone (its directory has mode
 //! 0700).
 
-use crate::busy;
-use crate::error::AttachError;
-use crate::runtime::{self, path};
+use crate::clean::{list, within};
+use crate::error::{AttachError, sentence};
+use crate::runtime::path;
 use crate::statistics::Statistics;
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use whichfs_here::{Roots, users_of_disk};
 
 /// A client that says nothing must not stop the others.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How long the device may take to go: the kernel writes back what it holds.
+const GOES: Duration = Duration::from_secs(65);
 /// No request is longer.
 const LINE_MAX: u64 = 64;
 
@@ -29,8 +32,19 @@ enum Answer {
     Detaching,
     /// Somebody uses it: who, as a sentence.
     Busy(String),
+    /// It ends with this process, the command that it was attached for.
+    Running(u32),
     /// The request was none.
     Unknown(String),
+}
+
+/// What the thread that answers and the one that waits tell each other.
+#[derive(Debug, Default)]
+pub(crate) struct Wishes {
+    /// Somebody wants the device detached and nobody uses it.
+    pub detach: AtomicBool,
+    /// The command for which it is attached; 0 if there is none.
+    pub command: AtomicU32,
 }
 
 /// The thread that answers.
@@ -41,15 +55,14 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    /// Listens for loop device `number`. `asked` becomes true when somebody wants the device
-    /// detached and nobody uses it.
+    /// Listens for loop device `number`.
     ///
     /// # Errors
     /// If the socket cannot be made.
     pub fn new(
         number: u32,
         statistics: impl Fn() -> Statistics + Send + 'static,
-        asked: Arc<AtomicBool>,
+        wishes: Arc<Wishes>,
     ) -> io::Result<Control> {
         let at = path(number, "sock");
         // Left by a process that is gone: the device is ours now.
@@ -63,7 +76,7 @@ impl Control {
                     break;
                 }
                 // A client that is gone needs no answer.
-                let _ = stream.and_then(|stream| answer(stream, number, &statistics, &asked));
+                let _ = stream.and_then(|stream| answer(stream, number, &statistics, &wishes));
             }
         };
         let thread = std::thread::Builder::new()
@@ -95,7 +108,7 @@ fn answer(
     mut stream: UnixStream,
     number: u32,
     statistics: &impl Fn() -> Statistics,
-    asked: &AtomicBool,
+    wishes: &Wishes,
 ) -> io::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
@@ -103,16 +116,24 @@ fn answer(
     BufReader::new((&stream).take(LINE_MAX)).read_line(&mut line)?;
     let answer = match line.trim() {
         "statistics" => Answer::Statistics(Box::new(statistics())),
-        "detach" => match busy::holders(&format!("loop{number}")).as_slice() {
-            [] => {
-                asked.store(true, Ordering::Release);
-                Answer::Detaching
-            }
-            holders => Answer::Busy(busy::list(holders)),
-        },
+        "detach" => detach(number, wishes),
         other => Answer::Unknown(format!("{other:?}: expected statistics or detach")),
     };
     stream.write_all(&serde_json::to_vec(&answer)?)
+}
+
+fn detach(number: u32, wishes: &Wishes) -> Answer {
+    let command = wishes.command.load(Ordering::Acquire);
+    if command != 0 {
+        return Answer::Running(command);
+    }
+    match &*users_of_disk(&format!("loop{number}"), &Roots::default()) {
+        [] => {
+            wishes.detach.store(true, Ordering::Release);
+            Answer::Detaching
+        }
+        users => Answer::Busy(sentence(users)),
+    }
 }
 
 /// What the card on `device` (`loop7` or `/dev/loop7`) has done.
@@ -126,26 +147,44 @@ pub fn statistics(device: &str) -> Result<Statistics, AttachError> {
     }
 }
 
-/// Asks the process that serves the card on `device` to detach it.
+/// Asks the process that serves the card on `device` to detach it, and waits until it has.
 ///
 /// # Errors
-/// If no running process serves a card there, or somebody uses it: the message names who.
+/// If no running process serves a card there, it ends with a command, or somebody uses it: the
+/// message names who.
 pub fn request_detach(device: &str) -> Result<(), AttachError> {
+    let in_use =
+        |why: String| AttachError::io(format!("{device} is in use"), io::Error::other(why));
     match request(device, "detach")? {
-        Answer::Detaching => Ok(()),
-        Answer::Busy(why) => Err(AttachError::io(
-            format!("{device} is in use"),
-            io::Error::other(why),
-        )),
-        other => Err(unexpected(&other)),
+        Answer::Detaching => {}
+        Answer::Busy(why) => return Err(in_use(why)),
+        Answer::Running(pid) => {
+            let device = device.to_owned();
+            return Err(AttachError::Running { device, pid });
+        }
+        other => return Err(unexpected(&other)),
     }
+    let Some(number) = crate::loopdev::number(device) else {
+        return Ok(());
+    };
+    // Its process removes the record last.
+    if within(GOES, || !path(number, "json").exists()) {
+        return Ok(());
+    }
+    let users = users_of_disk(&format!("loop{number}"), &Roots::default());
+    Err(in_use(sentence(&users)))
 }
 
 fn request(device: &str, line: &str) -> Result<Answer, AttachError> {
-    let connected = crate::loopdev::number(device)
-        .and_then(|number| UnixStream::connect(path(number, "sock")).ok());
-    let Some(mut stream) = connected else {
-        return Err(not_attached(device));
+    let Some(number) = crate::loopdev::number(device) else {
+        return Err(not_attached(device)?);
+    };
+    let mut stream = match UnixStream::connect(path(number, "sock")) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            return Err(AttachError::NotRoot);
+        }
+        Err(_) => return Err(not_attached(device)?),
+        Ok(stream) => stream,
     };
     let mut ask = || -> io::Result<Answer> {
         stream.set_read_timeout(Some(PATIENCE * 5))?;
@@ -157,19 +196,19 @@ fn request(device: &str, line: &str) -> Result<Answer, AttachError> {
     ask().map_err(|error| AttachError::io(format!("ask the process that serves {device}"), error))
 }
 
-fn not_attached(device: &str) -> AttachError {
-    let records = runtime::records().unwrap_or_default();
-    let alive = records.iter().filter(|record| record.is_alive());
-    let names: Vec<String> = alive
-        .map(|record| format!("{} ({})", record.device().display(), record.card))
-        .collect();
-    AttachError::NotAttached {
+/// That no card is attached as `device`, with those that are.
+fn not_attached(device: &str) -> Result<AttachError, AttachError> {
+    let records = list()?;
+    let names = records.iter();
+    let names = names.map(|record| format!("{} ({})", record.device().display(), record.card));
+    let names: Vec<String> = names.collect();
+    Ok(AttachError::NotAttached {
         device: device.to_owned(),
         attached: match names.is_empty() {
             true => "none".to_owned(),
             false => names.join(", "),
         },
-    }
+    })
 }
 
 fn unexpected(answer: &Answer) -> AttachError {

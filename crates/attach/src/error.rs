@@ -1,8 +1,8 @@
 //! Why a card could not be attached or detached, each with the remedy.
 
-use crate::busy::Holder;
 use std::io;
 use std::path::PathBuf;
+use whichfs_here::User;
 use whichfs_units::Bytes;
 
 /// An operational error of attaching.
@@ -36,13 +36,11 @@ pub enum AttachError {
     /// The kernel lacks something.
     #[error("this kernel is too old: it lacks {0}; remedy: a kernel of 5.8 or newer")]
     OldKernel(&'static str),
-    /// The capacity cannot be.
-    #[error("--size: {0}")]
-    Size(#[from] whichfs_card::CapacityError),
     /// Less room than the card may come to hold.
     #[error(
         "the card holds {}, but only {} are free: {} of memory and the rest in {}; remedy: a \
-         smaller card (--size), room there, or another directory (TMPDIR)",
+         smaller card (--size), room there, another directory (XDG_CACHE_HOME) or more memory \
+         (--memory)",
         Bytes(*capacity), Bytes(*free), Bytes(*memory), directory.display()
     )]
     NoRoom {
@@ -56,12 +54,23 @@ pub enum AttachError {
         directory: PathBuf,
     },
     /// Somebody uses the device.
-    #[error("{device} is in use: {}", crate::busy::list(.holders))]
+    #[error("{device} is in use: {}", sentence(.holders))]
     Busy {
         /// The device's path.
         device: String,
         /// Who uses it, and what to do.
-        holders: Vec<Holder>,
+        holders: Vec<User>,
+    },
+    /// It ends with a command.
+    #[error(
+        "{device} ends with the command that it was attached for, process {pid}; end that \
+         (kill {pid})"
+    )]
+    Running {
+        /// The device's path.
+        device: String,
+        /// The command's process.
+        pid: u32,
     },
     /// No device of ours.
     #[error("{device}: no attached card of a running whichfs; attached are: {attached}")]
@@ -72,8 +81,10 @@ pub enum AttachError {
         attached: String,
     },
     /// A setting that the kernel does not take.
-    #[error("{path}: {value} was asked for: {why}")]
+    #[error("{path}: {value} was asked for: {why}; change {key} in the board file (--board)")]
     Setting {
+        /// What the value comes from.
+        key: &'static str,
         /// The attribute's path.
         path: String,
         /// The value.
@@ -89,6 +100,12 @@ pub enum AttachError {
         /// The system's answer.
         source: io::Error,
     },
+}
+
+/// The users with what to do about each, as one sentence.
+pub(crate) fn sentence(users: &[User]) -> String {
+    let each: Vec<String> = users.iter().map(User::to_string).collect();
+    each.join("; ")
 }
 
 impl AttachError {

@@ -34,7 +34,6 @@
 //! ```
 
 mod attached;
-mod busy;
 mod clean;
 mod clock;
 mod control;
@@ -54,7 +53,6 @@ mod statistics;
 mod thread;
 
 pub use attached::{Attached, StillAttached, attach};
-pub use busy::Holder;
 pub use clean::{Leftover, clean, list};
 pub use clock::Speed;
 pub use control::{request_detach, statistics};
@@ -64,3 +62,4 @@ pub use options::{CardState, Options};
 pub use queue::HostQueue;
 pub use runtime::Record;
 pub use statistics::Statistics;
+pub use whichfs_here::User;

@@ -7,6 +7,7 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
+use std::time::Duration;
 
 const LOOP_CLR_FD: libc::Ioctl = 0x4C01;
 const LOOP_GET_STATUS64: libc::Ioctl = 0x4C05;
@@ -92,21 +93,41 @@ impl LoopDevice {
         // Between finding a free device and binding it another process may take it.
         for _ in 0..64 {
             let (number, ours) = unbound()?;
-            let device = open_device(number)
-                .map_err(|e| AttachError::io(format!("open {}", path(number).display()), e))?;
-            match configure(&device, backing, label) {
-                Ok(()) => return LoopDevice { number, ours }.check(&device),
-                Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {}
-                Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
-                    return Err(AttachError::OldKernel("LOOP_CONFIGURE, Linux 5.8"));
+            let found = LoopDevice { number, ours };
+            match found.try_bind(backing, label) {
+                Ok(true) => return Ok(found),
+                Ok(false) => found.give_back(),
+                Err(error) => {
+                    found.give_back();
+                    return Err(error);
                 }
-                Err(error) => return Err(AttachError::io("bind a loop device", error)),
             }
         }
         Err(AttachError::io(
             "bind a loop device",
             io::Error::other("others took each one that was free"),
         ))
+    }
+
+    /// Whether it is bound to `backing` now; not if another process was first.
+    fn try_bind(self, backing: BorrowedFd<'_>, label: &str) -> Result<bool, AttachError> {
+        let device = open_device(self.number)
+            .map_err(|e| AttachError::io(format!("open {}", self.path().display()), e))?;
+        match configure(&device, backing, label) {
+            Ok(()) => check(&device).map(|()| true),
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => Ok(false),
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) && is_old_kernel() => {
+                Err(AttachError::OldKernel("LOOP_CONFIGURE, Linux 5.8"))
+            }
+            Err(error) => Err(AttachError::io("bind a loop device", error)),
+        }
+    }
+
+    /// Removes it, if it was made for us. It was never bound, or is no longer.
+    fn give_back(self) {
+        // What it was opened with may be closed a moment later.
+        let removed = || !self.ours || remove(self.number).is_ok();
+        let _ = crate::clean::within(Duration::from_secs(1), removed);
     }
 
     /// Its path in `/dev`.
@@ -121,18 +142,58 @@ impl LoopDevice {
     pub fn open(&self) -> io::Result<OwnedFd> {
         open_device(self.number)
     }
+}
 
-    /// The loop driver falls back to the page cache without a word: that would be another
-    /// device than the one asked for.
-    fn check(self, device: &OwnedFd) -> Result<LoopDevice, AttachError> {
-        let found = status(device);
-        if matches!(&found, Ok(Some(bound)) if bound.direct) {
-            return Ok(self);
-        }
-        let _ = ioctl(device, LOOP_CLR_FD, 0);
-        let why = format!("the kernel made {found:?}");
-        let what = "bind a loop device in direct I/O";
-        Err(AttachError::io(what, io::Error::other(why)))
+/// The loop driver falls back to the page cache without a word: that would be another device
+/// than the one asked for.
+fn check(device: &OwnedFd) -> Result<(), AttachError> {
+    let found = status(device);
+    if matches!(&found, Ok(Some(bound)) if bound.direct) {
+        return Ok(());
+    }
+    let _ = ioctl(device, LOOP_CLR_FD, 0);
+    let why = format!("the kernel made {found:?}");
+    let what = "bind a loop device in direct I/O";
+    Err(AttachError::io(what, io::Error::other(why)))
+}
+
+/// Whether the kernel is older than Linux 5.8.
+fn is_old_kernel() -> bool {
+    let name = rustix::system::uname();
+    let release = name.release().to_string_lossy().into_owned();
+    let mut numbers = release.split(['.', '-']).map(|part| part.parse::<u32>());
+    let mut next = || numbers.next().and_then(Result::ok).unwrap_or(u32::MAX);
+    (next(), next()) < (5, 8)
+}
+
+/// Whose loop device `number` is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Binding {
+    /// Bound under the label that was asked for, or to a file that nobody serves any more.
+    Ours,
+    /// Bound by somebody else.
+    Others,
+    /// Bound to nothing, or not there.
+    Free,
+    /// The kernel does not say, and why not.
+    Unknown(String),
+}
+
+/// Whether loop device `number` is bound under `label`.
+pub(crate) fn binding(number: u32, label: &str) -> Binding {
+    if !is_bound(number) {
+        return Binding::Free;
+    }
+    let found = open_device_readonly(number).and_then(|device| status(&device));
+    match found {
+        Ok(None) => Binding::Free,
+        Ok(Some(bound)) if bound.label == label => Binding::Ours,
+        Ok(Some(_)) => Binding::Others,
+        // Its file was served by FUSE, and the server is dead: the kernel asks it for the
+        // file's attributes before it tells what it knows itself. To clear such a device takes
+        // nothing from anybody.
+        Err(error) if error.raw_os_error() == Some(libc::ENOTCONN) => Binding::Ours,
+        Err(error) => Binding::Unknown(error.to_string()),
     }
 }
 
@@ -173,11 +234,10 @@ pub(crate) fn bound() -> io::Result<Vec<(u32, Bound)>> {
         if !entry.path().join("loop").is_dir() {
             continue;
         }
-        // Gone in the meantime, or without a node: not ours to judge.
-        let Ok(device) = open_device_readonly(number) else {
-            continue;
-        };
-        if let Some(bound) = status(&device)? {
+        // Gone in the meantime, without a node, or on a file that nobody serves: what the
+        // kernel does not tell of one says nothing about the others.
+        let told = open_device_readonly(number).and_then(|device| status(&device));
+        if let Ok(Some(bound)) = told {
             found.push((number, bound));
         }
     }
@@ -234,7 +294,7 @@ fn node_appears(number: u32) -> bool {
     (0..20).any(|_| {
         let there = path(number).exists();
         if !there {
-            std::thread::sleep(std::time::Duration::from_millis(5));
+            std::thread::sleep(Duration::from_millis(5));
         }
         there
     })
@@ -280,9 +340,6 @@ fn status(device: &OwnedFd) -> io::Result<Option<Bound>> {
     match ioctl(device, LOOP_GET_STATUS64, pointer) {
         Ok(_) => {}
         Err(error) if error.raw_os_error() == Some(libc::ENXIO) => return Ok(None),
-        // The file it is bound to no longer answers (its filesystem's server is dead); the
-        // kernel asks it for its attributes before it gives out what it knows itself.
-        Err(error) if error.raw_os_error() == Some(libc::ENOTCONN) => return Ok(None),
         Err(error) => return Err(error),
     }
     let end = info.file_name.iter().position(|b| *b == 0).unwrap_or(64);
@@ -307,6 +364,7 @@ fn ioctl(device: &OwnedFd, request: libc::Ioctl, argument: libc::c_long) -> io::
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::fd::AsFd;
 
     #[test]
     fn the_structures_have_the_kernels_sizes() {
@@ -321,5 +379,29 @@ mod tests {
         for other in ["loop", "loop0p1", "sda", "/dev/loop-control", "loop+1", ""] {
             assert_eq!(number(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn loop_a_device_that_cannot_be_bound_is_not_left() {
+        let null = open("/dev/null", OFlags::RDWR, Mode::empty());
+        let Some(null) = null.ok().filter(|_| available().is_ok()) else {
+            return;
+        };
+        let free = || {
+            let entries = fs::read_dir("/sys/block").into_iter().flatten().flatten();
+            let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+            let mut names: Vec<String> = names.filter(|name| number(name).is_some()).collect();
+            names.retain(|name| number(name).is_some_and(|number| !is_bound(number)));
+            names
+        };
+        // Others may make devices meanwhile, but not at every attempt.
+        let leaves_nothing = (0..20).any(|_| {
+            let before = free();
+            let refused = LoopDevice::bind(null.as_fd(), "whichfs test").err();
+            let text = refused.map(|error| error.to_string()).unwrap_or_default();
+            assert!(text.contains("bind a loop device"), "{text}");
+            free().iter().all(|name| before.contains(name))
+        });
+        assert!(leaves_nothing);
     }
 }

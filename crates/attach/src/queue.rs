@@ -4,6 +4,7 @@ use crate::error::AttachError;
 use crate::file::TRANSFER_BYTES;
 use serde::{Deserialize, Serialize};
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// The queue of the host controller that the card is behind: `[host.mmc]` or `[host.usb]` of
@@ -49,34 +50,55 @@ pub(crate) fn set(
 ) -> Result<u64, AttachError> {
     let queue = Attributes(block.join(name).join("queue"));
     // The scheduler comes first: the kernel resets the number of requests with it.
-    queue.set("scheduler", &host.scheduler)?;
-    queue.set("rotational", if host.rotational { "1" } else { "0" })?;
-    queue.set("nr_requests", &host.nr_requests.to_string())?;
-    queue.set("read_ahead_kb", &host.read_ahead_kib.to_string())?;
+    queue.set("scheduler", "host.scheduler", &host.scheduler)?;
+    queue.set(
+        "rotational",
+        "host.rotational",
+        if host.rotational { "1" } else { "0" },
+    )?;
+    queue.set(
+        "nr_requests",
+        "host.nr_requests",
+        &host.nr_requests.to_string(),
+    )?;
+    queue.set(
+        "read_ahead_kb",
+        "host.read_ahead_kib",
+        &host.read_ahead_kib.to_string(),
+    )?;
     let hardware = queue.number("max_hw_sectors_kb")?;
     let largest = host.largest_request_kib.min(LARGEST_KIB).min(hardware);
-    queue.set("max_sectors_kb", &largest.to_string())?;
+    queue.set(
+        "max_sectors_kb",
+        "host.largest_request_kib",
+        &largest.to_string(),
+    )?;
     let cache = if card.cache {
         "write back"
     } else {
         "write through"
     };
-    queue.set("write_cache", cache)?;
+    queue.set("write_cache", CARD, cache)?;
     let discard = match card.discard {
         true => DISCARD_MAX_BYTES.min(queue.number("discard_max_hw_bytes")?),
         false => 0,
     };
-    queue.set("discard_max_bytes", &discard.to_string())?;
+    queue.set("discard_max_bytes", CARD, &discard.to_string())?;
     Ok(largest)
 }
+
+/// Where settings come from that the board does not decide.
+const CARD: &str = "the card's profile, or the kernel";
 
 /// The directory `queue` of a disk in sysfs.
 struct Attributes(PathBuf);
 
 impl Attributes {
-    fn set(&self, name: &str, value: &str) -> Result<(), AttachError> {
+    /// Sets `name` to the `value` of `key`.
+    fn set(&self, name: &str, key: &'static str, value: &str) -> Result<(), AttachError> {
         let path = self.0.join(name);
         let wrong = |why: String| AttachError::Setting {
+            key,
             path: path.display().to_string(),
             value: value.to_owned(),
             why,
@@ -91,14 +113,10 @@ impl Attributes {
 
     fn number(&self, name: &str) -> Result<u64, AttachError> {
         let path = self.0.join(name);
-        let wrong = |why: String| AttachError::Setting {
-            path: path.display().to_string(),
-            value: "a number".to_owned(),
-            why,
-        };
-        let text = fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))?;
+        let failed = |error| AttachError::io(format!("read {}", path.display()), error);
+        let text = fs::read_to_string(&path).map_err(failed)?;
         let number = text.trim().parse();
-        number.map_err(|_| wrong(format!("found {:?}", text.trim())))
+        number.map_err(|_| failed(io::Error::other(format!("found {:?}", text.trim()))))
     }
 }
 
@@ -192,5 +210,17 @@ mod tests {
         std::os::unix::fs::symlink("/dev/null", path).unwrap();
         let error = set(dir.path(), "loop9", &host(), SD).unwrap_err();
         assert!(error.to_string().contains("write_cache"), "{error}");
+        let deep = HostQueue {
+            nr_requests: 4096,
+            ..host()
+        };
+        let path = dir.path().join("loop9/queue/nr_requests");
+        fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink("/dev/null", path).unwrap();
+        let error = set(dir.path(), "loop9", &deep, SD).unwrap_err().to_string();
+        assert!(
+            error.contains("host.nr_requests in the board file"),
+            "{error}"
+        );
     }
 }

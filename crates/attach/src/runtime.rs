@@ -2,7 +2,8 @@
 //!
 //! `/run/whichfs/attach/loop7.json` is the record of a device, `loop7.sock` its socket. A
 //! record whose process is gone marks what a crash left. A process is known by its number
-//! and its start time, because numbers are used again.
+//! and its start time, because numbers are used again, and by the namespace of the number:
+//! loop devices are everybody's, process numbers are not.
 
 use crate::error::AttachError;
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,8 @@ pub struct Record {
     pub pid: u32,
     /// Its start, in clock ticks since boot.
     pub start_time: u64,
+    /// Inode of its PID namespace.
+    pub namespace: u64,
     /// Whether the loop device was made for it, and goes with it.
     pub made: bool,
     /// The card's name.
@@ -37,9 +40,21 @@ impl Record {
         crate::loopdev::path(self.number)
     }
 
-    /// Whether its process runs.
-    pub(crate) fn is_alive(&self) -> bool {
-        start_time(self.pid) == Some(self.start_time)
+    /// Whether its process runs; of a process of another namespace that is not known.
+    pub(crate) fn life(&self) -> Life {
+        match namespace() {
+            Some(own) if own == self.namespace => {}
+            _ => return Life::Elsewhere,
+        }
+        match start_time(self.pid) == Some(self.start_time) {
+            true => Life::Running,
+            false => Life::Dead,
+        }
+    }
+
+    /// What the kernel keeps with the loop device.
+    pub(crate) fn label(&self) -> String {
+        label(self.pid, self.start_time, self.namespace)
     }
 
     pub(crate) fn write(&self) -> Result<(), AttachError> {
@@ -60,6 +75,21 @@ impl Record {
             let _ = fs::remove_file(path(self.number, ending));
         }
     }
+}
+
+/// What is known of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Life {
+    Running,
+    Dead,
+    /// Its number is one of another namespace.
+    Elsewhere,
+}
+
+/// Inode of this process's PID namespace.
+pub(crate) fn namespace() -> Option<u64> {
+    let meta = fs::metadata("/proc/self/ns/pid").ok()?;
+    Some(std::os::unix::fs::MetadataExt::ino(&meta))
 }
 
 /// The file of loop device `number` with that ending.
@@ -108,15 +138,18 @@ fn parse_stat(stat: &str) -> Option<u64> {
     fields.nth(18)?.parse().ok()
 }
 
-/// The label of a device of process `pid`, as the kernel keeps it with the loop device.
-pub(crate) fn label(pid: u32, start_time: u64) -> String {
-    format!("whichfs-attach:{pid}:{start_time}")
+/// The label of a device of process `pid` of `namespace`, as the kernel keeps it with the loop
+/// device.
+pub(crate) fn label(pid: u32, start_time: u64, namespace: u64) -> String {
+    format!("whichfs-attach:{pid}:{start_time}:{namespace}")
 }
 
-/// Process and start time in a label of ours.
-pub(crate) fn parse_label(label: &str) -> Option<(u32, u64)> {
-    let (pid, start) = label.strip_prefix("whichfs-attach:")?.split_once(':')?;
-    Some((pid.parse().ok()?, start.parse().ok()?))
+/// Process, start time and namespace in a label of ours.
+pub(crate) fn parse_label(label: &str) -> Option<(u32, u64, u64)> {
+    let mut parts = label.strip_prefix("whichfs-attach:")?.split(':');
+    let mut number = || parts.next()?.parse::<u64>().ok();
+    let found = (u32::try_from(number()?).ok()?, number()?, number()?);
+    parts.next().is_none().then_some(found)
 }
 
 #[cfg(test)]
@@ -136,34 +169,44 @@ mod tests {
 
     #[test]
     fn only_labels_of_ours_are_read() {
-        assert_eq!(parse_label(&label(12, 34)), Some((12, 34)));
+        assert_eq!(parse_label(&label(12, 34, 56)), Some((12, 34, 56)));
         for other in [
             "/var/lib/images/disk.img",
             "whichfs-attach:12",
+            "whichfs-attach:12:34",
+            "whichfs-attach:12:34:56:78",
             "whichfs-attach:x:1",
             "",
         ] {
             assert_eq!(parse_label(other), None, "{other}");
         }
-        assert!(label(u32::MAX, u64::MAX).len() < 64, "the kernel keeps 63");
+        // Ticks since boot and inodes of namespaces (32 bits) in practice.
+        let longest = label(u32::MAX, u64::MAX / 1000, u64::from(u32::MAX));
+        assert!(longest.len() < 64, "the kernel keeps 63: {longest}");
     }
 
     #[test]
-    fn a_record_of_this_process_is_alive_and_of_another_time_is_not() {
+    fn a_process_of_another_time_is_dead_and_of_another_namespace_is_not_judged() {
         let pid = std::process::id();
         let record = Record {
             number: 9,
             pid,
             start_time: start_time(pid).unwrap(),
+            namespace: namespace().unwrap(),
             made: true,
             card: "x".into(),
             capacity_bytes: 1,
         };
-        assert!(record.is_alive());
+        assert_eq!(record.life(), Life::Running);
         let earlier = Record {
             start_time: record.start_time - 1,
-            ..record
+            ..record.clone()
         };
-        assert!(!earlier.is_alive());
+        assert_eq!(earlier.life(), Life::Dead);
+        let elsewhere = Record {
+            namespace: record.namespace + 1,
+            ..earlier
+        };
+        assert_eq!(elsewhere.life(), Life::Elsewhere);
     }
 }

@@ -218,14 +218,16 @@ fn card(name: &str, directory: &Path) -> (PathBuf, Options) {
 }
 
 /// The lab's command, kernel and agent; prints what is missing.
-fn lab(test: &str) -> Option<PathBuf> {
+fn lab() -> Option<PathBuf> {
     let Some(agent) = std::env::var_os("WHICHFS_AGENT") else {
-        eprintln!("{test}: skipped: WHICHFS_AGENT is not set (make test sets it)");
+        common::skip::skip("WHICHFS_AGENT is not set (make test sets it)");
         return None;
     };
     let command = Path::new(&agent).with_file_name("whichfs");
     if std::env::var_os("WHICHFS_KERNEL").is_none() || !command.is_file() {
-        eprintln!("{test}: skipped: no lab kernel (make kernel) or no {command:?} (make build)");
+        common::skip::skip(format!(
+            "no lab kernel (make kernel) or no {command:?} (make build)"
+        ));
         return None;
     }
     Some(command)
@@ -391,7 +393,7 @@ fn rows(here: &[(f64, f64)], lab: &[f64]) -> Vec<Row> {
 #[test]
 fn loop_cross_check() {
     let test = "loop_cross_check";
-    let Some(whichfs) = lab(test).filter(|_| ready(test) && installed(test, "fio")) else {
+    let Some(whichfs) = lab().filter(|_| ready(test) && installed(test, "fio")) else {
         return;
     };
     let soak = std::env::var_os("WHICHFS_SOAK").is_some();
@@ -407,7 +409,7 @@ fn loop_cross_check() {
         for fs in FILESYSTEMS {
             let known = std::fs::read_to_string("/proc/filesystems").unwrap();
             if !known.lines().any(|line| line.trim() == fs.0) {
-                eprintln!("{test}: {}: skipped: this kernel does not have it", fs.0);
+                common::skip::skip(format!("{test}: {}: this kernel does not have it", fs.0));
                 continue;
             }
             if !installed(test, fs.1.split(' ').next().unwrap()) {

@@ -6,9 +6,10 @@ mod common;
 use common::{Direct, installed, options, ready, sh};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
 use whichfs_attach::{
-    AttachError, Attached, Holder, Speed, attach, list, request_detach, statistics,
+    AttachError, Attached, Speed, User, attach, list, request_detach, statistics,
 };
 use whichfs_units::{MIB, Rng, SECTOR};
 
@@ -218,7 +219,14 @@ fn loop_a_filesystem_lives_on_it_and_keeps_it_from_being_detached() {
     ));
     let refused = attached.detach().unwrap_err();
     match &refused.error {
-        AttachError::Busy { holders, .. } => assert_eq!(holders, &[Holder::Mount(at.clone())]),
+        AttachError::Busy { holders, .. } => {
+            let mount = User::Mount {
+                device: device.clone(),
+                place: at.clone(),
+                process: None,
+            };
+            assert_eq!(holders, &[mount]);
+        }
         other => panic!("{other}"),
     }
     let text = refused.error.to_string();
@@ -256,10 +264,18 @@ fn loop_statistics_and_detach_come_by_the_socket() {
     let heard = statistics(&device).unwrap();
     assert_eq!(heard, attached.statistics());
     assert_eq!((heard.figures.writes, heard.device.as_str()), (1, &*device));
-    request_detach(&device).unwrap();
+    let asks = device.clone();
+    let asked = std::thread::spawn(move || {
+        let asked = request_detach(&asks);
+        (asked, Path::new(&asks).exists())
+    });
     // Returns because of the request: nobody interrupts.
     attached.wait(&AtomicBool::new(false));
+    assert!(!asked.is_finished(), "it answers when the device is gone");
     attached.detach().unwrap();
+    let (asked, there) = asked.join().unwrap();
+    asked.unwrap();
+    assert!(!there);
     let error = statistics(&device).unwrap_err().to_string();
     assert!(error.contains("no attached card"), "{error}");
     assert!(!Path::new(&device).exists());
@@ -329,10 +345,66 @@ fn loop_run_gives_the_device_and_returns_the_status() {
     }
     let attached = attach(options("a1-32gb", 64, Speed::Max)).unwrap();
     let command = "test -b \"$dev\" && test \"$dev\" = \"$WHICHFS_DEVICE\" || exit 9; exit 7";
-    assert_eq!(attached.run(command).unwrap().code(), Some(7));
-    let killed = attached.run("kill -9 $$").unwrap();
-    assert_eq!(killed.signal(), Some(9));
+    let never = AtomicBool::new(false);
+    let run = |command: &str| attached.run(command, Stdio::inherit(), &never).unwrap();
+    assert_eq!(run(command).code(), Some(7));
+    assert_eq!(run("kill -9 $$").signal(), Some(9));
     attached.detach().unwrap();
+}
+
+#[test]
+fn loop_a_command_keeps_its_card_and_ends_when_asked() {
+    if !ready("loop_a_command_keeps_its_card") {
+        return;
+    }
+    let attached = attach(options("a1-32gb", 64, Speed::Max)).unwrap();
+    let device = attached.device().display().to_string();
+    let stop = AtomicBool::new(false);
+    let directory = tempfile::tempdir().unwrap();
+    let begun = directory.path().join("begun").display().to_string();
+    let (attached_ref, stop_ref) = (&attached, &stop);
+    std::thread::scope(|scope| {
+        let command = format!("touch {begun}; exec sleep 100");
+        let run = scope.spawn(move || attached_ref.run(&command, Stdio::inherit(), stop_ref));
+        while !Path::new(&begun).exists() {
+            std::thread::yield_now();
+        }
+        // The number of the process is noted right after it is there.
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        let refused = request_detach(&device).unwrap_err();
+        assert!(matches!(refused, AttachError::Running { .. }), "{refused}");
+        assert!(refused.to_string().contains("kill "), "{refused}");
+        stop.store(true, Ordering::Release);
+        let status = run.join().unwrap().unwrap();
+        assert_eq!(status.signal(), Some(15));
+    });
+    attached.detach().unwrap();
+}
+
+#[test]
+fn loop_a_device_that_the_user_took_is_left_alone() {
+    let test = "loop_a_device_that_the_user_took";
+    if !ready(test) || !installed(test, "losetup") {
+        return;
+    }
+    let attached = attach(options("a1-32gb", 64, Speed::Max)).unwrap();
+    let device = attached.device().display().to_string();
+    let image = tempfile::NamedTempFile::new().unwrap();
+    image.as_file().set_len(MIB).unwrap();
+    let image = image.path().display().to_string();
+    sh(&format!("losetup -d {device} && losetup {device} {image}"));
+    // The server notices by itself.
+    attached.wait(&AtomicBool::new(false));
+    attached.detach().unwrap();
+    let shown = sh(&format!("losetup -n -O BACK-FILE {device}"));
+    let _ = sh(&format!("losetup -d {device}"));
+    assert_eq!(shown.trim(), image);
+    assert!(
+        list()
+            .unwrap()
+            .iter()
+            .all(|record| record.device() != Path::new(&device))
+    );
 }
 
 #[test]

@@ -29,7 +29,14 @@ fn child() {
 
 /// Starts this test program as a process that attaches a card.
 fn start() -> (Child, PathBuf) {
-    let mut child = Command::new(std::env::current_exe().unwrap())
+    start_by(&["env"])
+}
+
+/// The same by another program.
+fn start_by(program: &[&str]) -> (Child, PathBuf) {
+    let mut child = Command::new(program[0])
+        .args(&program[1..])
+        .arg(std::env::current_exe().unwrap())
         .args(["--exact", "child", "--ignored", "--nocapture"])
         .env(CHILD, "1")
         .stdout(Stdio::piped())
@@ -146,6 +153,8 @@ fn loop_devices_of_others_are_not_cleaned() {
     // A record of a dead process that names the other's device, as if a number was used again.
     let number: u32 = other.strip_prefix("/dev/loop").unwrap().parse().unwrap();
     let mut record = serde_json::json!({"pid": 4_194_305, "start_time": 1, "made": true});
+    let namespace = std::fs::metadata("/proc/self/ns/pid").unwrap();
+    record["namespace"] = std::os::unix::fs::MetadataExt::ino(&namespace).into();
     record["number"] = number.into();
     record["card"] = "x".into();
     record["capacity_bytes"] = 1.into();
@@ -154,7 +163,63 @@ fn loop_devices_of_others_are_not_cleaned() {
     std::fs::write(file, record.to_string()).unwrap();
     let left = clean().unwrap();
     assert_eq!(left.len(), 1, "{left:?}");
+    assert!(left[0].taken && left[0].remains.is_none(), "{left:?}");
     let still = sh("losetup -n -O NAME");
     assert!(still.lines().any(|line| line.trim() == other), "{still}");
     sh(&format!("losetup -d {other}"));
+}
+
+#[test]
+fn loop_a_card_of_another_pid_namespace_is_not_judged() {
+    let test = "loop_a_card_of_another_pid_namespace";
+    if !ready(test) || !installed(test, "unshare") {
+        return;
+    }
+    let _one = ONE.lock().unwrap();
+    let (mut child, device) =
+        start_by(&["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]);
+    let left = clean().unwrap();
+    assert!(left.is_empty(), "{left:?}");
+    Direct::open(&device).write(0, &[1; 512]);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // Nobody here can say whether it lives: the test, which knows, removes it.
+    sh(&format!("sleep 0.3; losetup -d {}", device.display()));
+    let name = device.file_name().unwrap().to_str().unwrap();
+    for ending in ["json", "sock"] {
+        std::fs::remove_file(format!("/run/whichfs/attach/{name}.{ending}")).unwrap();
+    }
+}
+
+#[test]
+fn loop_a_mount_of_the_user_over_the_dead_one_stays() {
+    let test = "loop_a_mount_of_the_user_over_the_dead_one";
+    if !ready(test) || !installed(test, "mkfs.ext4") {
+        return;
+    }
+    let _one = ONE.lock().unwrap();
+    let (child, device) = start();
+    let directory = tempfile::tempdir().unwrap();
+    let at = directory.path().display().to_string();
+    sh(&format!(
+        "mkfs.ext4 -q -F {0} && mount {0} {at} && mount -t tmpfs mine {at}",
+        device.display()
+    ));
+    let pid = kill(child);
+    // Also after the kernel has forgotten what the dead server said of its file.
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    let left = clean().unwrap();
+    assert_eq!(left.len(), 1, "{left:?}");
+    assert_eq!(left[0].mounts, [""; 0]);
+    let why = left[0].remains.clone().unwrap_or_default();
+    assert!(why.contains(&format!("umount {at}")), "{why}");
+    let top = sh(&format!("findmnt -n -o SOURCE {at} | tail -1"));
+    sh(&format!("umount {at}"));
+    assert_eq!(top.trim(), "mine");
+    let left = clean().unwrap();
+    assert_eq!(
+        (left[0].mounts.as_slice(), &left[0].remains),
+        (&[at][..], &None)
+    );
+    nothing_is_left(&device, pid);
 }

@@ -4,9 +4,11 @@ use whichfs_units::Nanos;
 
 /// A block device under test: a modelled card in virtual time, or a real one.
 ///
-/// Requests are synchronous and bypass every cache of the host, as with O_DIRECT and O_SYNC.
-/// Each returns the time from its issue to its completion. Offsets and lengths are in bytes
-/// and multiples of 512.
+/// Requests are synchronous and bypass every cache of the host, as with O_DIRECT. The device's
+/// own cache works as always: a write is complete when the device says so, and durable only
+/// after the next [`Device::flush`]. (O_DSYNC would flush after each write: a card with a cache
+/// would be measured without it.) Each request returns the time from its issue to its
+/// completion. Offsets and lengths are in bytes and multiples of 512.
 pub trait Device {
     /// Size that the device claims, in bytes.
     fn capacity_bytes(&self) -> u64;
@@ -20,7 +22,7 @@ pub trait Device {
     /// The device failed, is gone, or the range is not on it.
     fn read(&mut self, offset: u64, buffer: &mut [u8]) -> Result<Nanos, DeviceError>;
 
-    /// Writes `data` at `offset`.
+    /// Writes `data` at `offset`, perhaps to the device's cache only.
     ///
     /// # Errors
     /// The device failed, is gone, is read-only, or the range is not on it.

@@ -1,7 +1,7 @@
-//! A modelled card as a [`Device`] in virtual time: timing only, data are not kept.
+//! A modelled card as a [`Device`] in virtual time: timing alone, or with what is written.
 
 use crate::device::{Device, DeviceError};
-use whichfs_card::{Card, CardStatus, Request};
+use whichfs_card::{Card, CardStatus, Contents, ContentsError, Request};
 use whichfs_units::Nanos;
 
 /// A modelled card under a host that issues one request after the other.
@@ -11,6 +11,8 @@ pub struct Modelled {
     capacity_bytes: u64,
     now: Nanos,
     began: Nanos,
+    /// What was written; `None` where only times matter.
+    contents: Option<Contents>,
 }
 
 impl Modelled {
@@ -22,7 +24,16 @@ impl Modelled {
             capacity_bytes,
             now,
             began: now,
+            contents: None,
         }
+    }
+
+    /// The same card that keeps in `contents` what is written to it. Without contents reads
+    /// leave the buffer as it is.
+    #[must_use]
+    pub fn keeping(self, contents: Contents) -> Modelled {
+        let contents = Some(contents);
+        Modelled { contents, ..self }
     }
 
     /// The card with all that the test did to it.
@@ -47,6 +58,15 @@ impl Modelled {
     }
 }
 
+fn failed(operation: &'static str, offset: u64, bytes: u64, error: &ContentsError) -> DeviceError {
+    DeviceError::Failed {
+        operation,
+        offset,
+        bytes,
+        reason: error.to_string(),
+    }
+}
+
 impl Device for Modelled {
     fn capacity_bytes(&self) -> u64 {
         self.capacity_bytes
@@ -57,15 +77,32 @@ impl Device for Modelled {
     }
 
     fn read(&mut self, offset: u64, buffer: &mut [u8]) -> Result<Nanos, DeviceError> {
-        self.submit("read", &Request::read(offset, buffer.len() as u64))
+        let spent = self.submit("read", &Request::read(offset, buffer.len() as u64))?;
+        if let Some(contents) = &mut self.contents {
+            let bytes = buffer.len() as u64;
+            let read = contents.read(offset, buffer);
+            read.map_err(|error| failed("read", offset, bytes, &error))?;
+        }
+        Ok(spent)
     }
 
     fn write(&mut self, offset: u64, data: &[u8]) -> Result<Nanos, DeviceError> {
-        self.submit("write", &Request::write(offset, data.len() as u64))
+        let bytes = data.len() as u64;
+        let spent = self.submit("write", &Request::write(offset, bytes))?;
+        if let Some(contents) = &mut self.contents {
+            let written = contents.write(offset, data);
+            written.map_err(|error| failed("write", offset, bytes, &error))?;
+        }
+        Ok(spent)
     }
 
     fn discard(&mut self, offset: u64, bytes: u64) -> Result<Nanos, DeviceError> {
-        self.submit("discard", &Request::discard(offset, bytes))
+        let spent = self.submit("discard", &Request::discard(offset, bytes))?;
+        if let Some(contents) = &mut self.contents {
+            let discarded = contents.discard(offset, bytes);
+            discarded.map_err(|error| failed("discard", offset, bytes, &error))?;
+        }
+        Ok(spent)
     }
 
     fn flush(&mut self) -> Result<Nanos, DeviceError> {
@@ -81,7 +118,7 @@ impl Device for Modelled {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use whichfs_card::{Profile, builtin};
+    use whichfs_card::{Layout, Profile, builtin};
 
     #[test]
     fn time_is_the_cards_and_rest_counts() {
@@ -97,5 +134,22 @@ mod tests {
             matches!(beyond, Err(DeviceError::Failed { .. })),
             "{beyond:?}"
         );
+    }
+
+    #[test]
+    fn a_card_with_contents_keeps_what_is_written_where_its_layout_says() {
+        let (name, text) = builtin()[0];
+        let profile = Profile::parse(name, text).unwrap();
+        let layout = Layout {
+            real_bytes: 1 << 20,
+            ..profile.layout()
+        };
+        let contents = Contents::new(profile.capacity_bytes()).laid_out(layout);
+        let timing = Modelled::new(Card::fresh(&profile), profile.capacity_bytes());
+        let mut device = timing.keeping(contents);
+        device.write((1 << 20) + 4096, &[7; 4096]).unwrap();
+        let mut found = [0; 4096];
+        device.read(4096, &mut found).unwrap();
+        assert_eq!(found, [7; 4096], "addresses wrap");
     }
 }

@@ -4,6 +4,9 @@
 //! does not.
 #![allow(clippy::unwrap_used)]
 
+#[path = "../../../tests/skip.rs"]
+mod skip;
+
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -44,7 +47,7 @@ fn installed(tool: &str) -> bool {
 fn have(recipe: &Recipe, name: &str) -> bool {
     let missing = recipe.tools.iter().find(|tool| !installed(tool));
     if let Some(tool) = missing {
-        println!("skipped {name}: {tool} is not installed");
+        skip::skip(format!("{name}: {tool} is not installed"));
     }
     missing.is_none()
 }

@@ -54,7 +54,7 @@ pub enum HereError {
         device: String,
     },
     /// A RAID, LVM, crypt or loop device is made of it.
-    #[error("{path} is part of {holder} ({device}); close that (dmsetup, mdadm, losetup) first")]
+    #[error("{path} is part of {holder} ({device}); close that ({tool}) first")]
     Held {
         /// As given.
         path: String,
@@ -62,6 +62,27 @@ pub enum HereError {
         device: String,
         /// Who holds it.
         holder: String,
+        /// The tools that do it.
+        tool: &'static str,
+    },
+    /// Another process has it open.
+    #[error("{path} is open in process {pid}, {name}; end it, then try again")]
+    Open {
+        /// As given.
+        path: String,
+        /// The process.
+        pid: u32,
+        /// Its name.
+        name: String,
+    },
+    /// The path led to one device when it was judged and to another when it was opened.
+    #[error(
+        "{path} is another device than a moment ago (was it plugged in again?); look at lsblk, \
+         then try again"
+    )]
+    Replaced {
+        /// As given.
+        path: String,
     },
     /// Another program has it.
     #[error("{path} is in use by another program; fuser -v {path} names it")]
@@ -96,7 +117,7 @@ pub enum HereError {
     /// Its filesystem or driver has no direct I/O.
     #[error(
         "{path}: direct I/O is not possible here ({reason}); without it the page cache would be \
-         measured: name the device itself, or a file on ext4, xfs or btrfs"
+         measured: name the device itself, or a file on ext4 or xfs"
     )]
     NoDirect {
         /// As given.

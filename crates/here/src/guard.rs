@@ -1,11 +1,15 @@
 //! What a path is, and whether it may be tested.
 
 use crate::error::HereError;
-use crate::mounts::{Mount, mounts, swaps};
 use crate::sysfs::Block;
+use crate::usage::{self, User};
 use rustix::io::Errno;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long programs that only look at a device (udev, blkid) may keep it open.
+const GLANCE: Duration = Duration::from_secs(2);
 
 /// What the test is going to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,15 +41,20 @@ impl Default for Roots {
 /// What is tested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A whole disk: its kernel's name and number.
+    /// A whole disk.
     Disk {
-        /// `mmcblk0`.
+        /// Kernel's name: `mmcblk0`.
         name: String,
         /// `major:minor`.
         number: String,
     },
     /// A regular file: offsets in it are not the card's.
-    File,
+    File {
+        /// Number of its filesystem.
+        device: u64,
+        /// Its number there.
+        inode: u64,
+    },
 }
 
 /// A path that may be tested.
@@ -55,6 +64,8 @@ pub struct Target {
     pub path: PathBuf,
     /// What it is.
     pub kind: Kind,
+    /// What tells it from others: a serial number, or where the file is.
+    pub identity: String,
 }
 
 /// Places whose device is the system's.
@@ -79,68 +90,44 @@ pub fn target(path: &Path, access: Access, roots: &Roots) -> Result<Target, Here
         reason: error.to_string(),
     })?;
     let file_type = meta.file_type();
+    let device = meta.rdev();
+    let kind = match () {
+        () if file_type.is_file() => Kind::File {
+            device: meta.dev(),
+            inode: meta.ino(),
+        },
+        () if file_type.is_block_device() => {
+            let number = format!("{}:{}", libc::major(device), libc::minor(device));
+            whole_disk(&shown, &number, roots)?
+        }
+        () => {
+            let found = match () {
+                () if file_type.is_dir() => "a directory",
+                () if file_type.is_char_device() => "a character device",
+                () => "neither a device nor a file",
+            };
+            return Err(HereError::NotStorage { path: shown, found });
+        }
+    };
     let found = Target {
         path: path.to_owned(),
-        kind: Kind::File,
+        identity: identity(path, &kind, roots),
+        kind,
     };
-    if file_type.is_file() {
-        return Ok(found);
-    }
-    if !file_type.is_block_device() {
-        let found = match () {
-            () if file_type.is_dir() => "a directory",
-            () if file_type.is_char_device() => "a character device",
-            () => "neither a device nor a file",
-        };
-        return Err(HereError::NotStorage { path: shown, found });
-    }
-    let device = meta.rdev();
-    let number = format!("{}:{}", libc::major(device), libc::minor(device));
-    let kind = disk(&shown, &number, access, roots)?;
-    Ok(Target { kind, ..found })
+    judge(&found, access, roots)?;
+    Ok(found)
 }
 
-/// The disk `number`, if nothing uses it.
-fn disk(path: &str, number: &str, access: Access, roots: &Roots) -> Result<Kind, HereError> {
+/// The disk `number`.
+fn whole_disk(path: &str, number: &str, roots: &Roots) -> Result<Kind, HereError> {
+    let path = path.to_owned();
     let Some(block) = Block::of(&roots.sys, number) else {
-        return Err(HereError::Missing {
-            path: path.to_owned(),
-            reason: format!("the system does not know block device {number}"),
-        });
+        let reason = format!("the system does not know block device {number}");
+        return Err(HereError::Missing { path, reason });
     };
     if let Some(disk) = block.disk() {
-        return Err(HereError::Partition {
-            path: path.to_owned(),
-            disk: format!("/dev/{}", disk.name),
-        });
-    }
-    let mut parts = block.partitions();
-    parts.insert(0, block.clone());
-    let mounted = mounts(&roots.proc);
-    let swapped = swaps(&roots.proc);
-    for part in &parts {
-        refuse_mounted(path, part, &mounted)?;
-    }
-    for part in &parts {
-        let device = format!("/dev/{}", part.name);
-        if swapped.contains(&device) {
-            return Err(HereError::Swap {
-                path: path.to_owned(),
-                device,
-            });
-        }
-        if let Some(holder) = part.holders().into_iter().next() {
-            return Err(HereError::Held {
-                path: path.to_owned(),
-                device,
-                holder,
-            });
-        }
-    }
-    if access == Access::Write && block.attribute("ro").as_deref() == Some("1") {
-        return Err(HereError::ReadOnly {
-            path: path.to_owned(),
-        });
+        let disk = disk.path();
+        return Err(HereError::Partition { path, disk });
     }
     Ok(Kind::Disk {
         name: block.name,
@@ -148,31 +135,117 @@ fn disk(path: &str, number: &str, access: Access, roots: &Roots) -> Result<Kind,
     })
 }
 
-fn refuse_mounted(path: &str, part: &Block, mounted: &[Mount]) -> Result<(), HereError> {
-    let device = format!("/dev/{}", part.name);
-    // Btrfs has a device number of its own: there the source tells.
-    let of_part: Vec<&Mount> = mounted
-        .iter()
-        .filter(|mount| mount.device == part.number || mount.source == device)
-        .collect();
-    let place = |mount: &&Mount| mount.place.clone();
-    let system = of_part
-        .iter()
-        .find(|mount| SYSTEM.contains(&mount.place.as_str()));
-    if let Some(place) = system.map(place) {
-        return Err(HereError::System {
-            path: path.to_owned(),
-            place,
-        });
+fn identity(path: &Path, kind: &Kind, roots: &Roots) -> String {
+    match kind {
+        Kind::Disk { number, .. } => {
+            let block = Block::of(&roots.sys, number);
+            block.map_or_else(|| number.clone(), |block| block.identity())
+        }
+        Kind::File { inode, .. } => {
+            let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+            format!("{}, inode {inode}", path.display())
+        }
     }
-    match of_part.first().map(place) {
-        Some(place) => Err(HereError::Mounted {
-            path: path.to_owned(),
+}
+
+/// Whether `access` to `target` is safe now.
+///
+/// # Errors
+/// The first reason against it, with its remedy.
+pub(crate) fn judge(target: &Target, access: Access, roots: &Roots) -> Result<(), HereError> {
+    let path = target.path.display().to_string();
+    let disk = match &target.kind {
+        Kind::Disk { number, .. } => match Block::of(&roots.sys, number) {
+            None => return Err(HereError::Replaced { path }),
+            disk => disk,
+        },
+        Kind::File { .. } => None,
+    };
+    let claims = match &disk {
+        Some(disk) => usage::claims(disk, roots),
+        None => usage::claims_of_file(&target.path, roots),
+    };
+    if let Some(refusal) = refusal(&path, claims) {
+        return Err(refusal);
+    }
+    if access == Access::Read {
+        return Ok(());
+    }
+    if disk
+        .as_ref()
+        .and_then(|disk| disk.attribute("ro"))
+        .as_deref()
+        == Some("1")
+    {
+        return Err(HereError::ReadOnly { path });
+    }
+    let own = std::process::id();
+    let open = without_glances(|| {
+        let mut users = match &disk {
+            Some(disk) => usage::processes_of_disk(disk, roots),
+            None => usage::processes_of_file(&target.path, roots),
+        };
+        users.retain(|user| !matches!(user, User::Process { pid, .. } if *pid == own));
+        users
+    });
+    refusal(&path, open).map_or(Ok(()), Err)
+}
+
+/// Users that do not go away by themselves: udev and its like look at a device that is new.
+fn without_glances(users: impl Fn() -> Vec<User>) -> Vec<User> {
+    let begun = Instant::now();
+    loop {
+        let found = users();
+        if found.is_empty() || begun.elapsed() > GLANCE {
+            return found;
+        }
+        std::thread::sleep(GLANCE / 20);
+    }
+}
+
+/// Why `users` speak against a test; what is the system's comes first.
+fn refusal(path: &str, users: Vec<User>) -> Option<HereError> {
+    let path = path.to_owned();
+    let system = users.iter().find_map(|user| match user {
+        User::Mount {
+            place,
+            process: None,
+            ..
+        } if SYSTEM.contains(&place.as_str()) => Some(place.clone()),
+        _ => None,
+    });
+    if let Some(place) = system {
+        return Some(HereError::System { path, place });
+    }
+    Some(match users.into_iter().next()? {
+        User::Mount {
             device,
             place,
-        }),
-        None => Ok(()),
-    }
+            process,
+        } => HereError::Mounted {
+            path,
+            device,
+            place: match process {
+                None => place,
+                Some(process) => format!("{place} (seen by process {process})"),
+            },
+        },
+        User::Swap { device } => HereError::Swap { path, device },
+        User::Stacked { device, holder } => HereError::Held {
+            path,
+            device,
+            holder,
+            tool: "dmsetup, mdadm",
+        },
+        User::Loop { device, holder } => HereError::Held {
+            path,
+            device,
+            holder,
+            tool: "losetup -d",
+        },
+        User::Process { pid, name } => HereError::Open { path, pid, name },
+        User::Claimed => HereError::Busy { path },
+    })
 }
 
 /// Why opening `target` failed.
@@ -215,38 +288,24 @@ fn group_name(gid: u32) -> String {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::testing::machine;
     use std::fs;
-    use tempfile::TempDir;
-
-    /// A machine with a disk `sdz` (8:16) and its partition `sdz1` (8:17).
-    fn machine() -> (TempDir, Roots) {
-        let root = tempfile::tempdir().unwrap();
-        let roots = Roots {
-            proc: root.path().join("proc"),
-            sys: root.path().join("sys"),
-        };
-        let disk = roots.sys.join("devices/sdz");
-        fs::create_dir_all(disk.join("sdz1/holders")).unwrap();
-        fs::create_dir_all(disk.join("holders")).unwrap();
-        fs::write(disk.join("dev"), "8:16\n").unwrap();
-        fs::write(disk.join("ro"), "0\n").unwrap();
-        fs::write(disk.join("sdz1/dev"), "8:17\n").unwrap();
-        fs::write(disk.join("sdz1/partition"), "1\n").unwrap();
-        let numbers = roots.sys.join("dev/block");
-        fs::create_dir_all(&numbers).unwrap();
-        std::os::unix::fs::symlink(&disk, numbers.join("8:16")).unwrap();
-        std::os::unix::fs::symlink(disk.join("sdz1"), numbers.join("8:17")).unwrap();
-        fs::create_dir_all(roots.proc.join("self")).unwrap();
-        (root, roots)
-    }
 
     fn mount(roots: &Roots, line: &str) {
         fs::write(roots.proc.join("self/mountinfo"), format!("{line}\n")).unwrap();
     }
 
     fn message(roots: &Roots, number: &str, access: Access) -> String {
-        match disk("/dev/x", number, access, roots) {
-            Ok(kind) => format!("allowed: {kind:?}"),
+        let judged = whole_disk("/dev/x", number, roots).and_then(|kind| {
+            let target = Target {
+                path: "/dev/x".into(),
+                identity: String::new(),
+                kind,
+            };
+            judge(&target, access, roots)
+        });
+        match judged {
+            Ok(()) => "allowed".to_owned(),
             Err(error) => error.to_string(),
         }
     }
@@ -278,6 +337,14 @@ mod tests {
             let message = message(&roots, "8:16", Access::Read);
             assert!(message.contains("umount /media/card"), "{line}: {message}");
         }
+        let elsewhere = roots.proc.join("17");
+        fs::create_dir(&elsewhere).unwrap();
+        let line = "1 0 8:17 / /in/container rw - ext4 /dev/sdz1 rw\n";
+        mount(&roots, "");
+        fs::write(elsewhere.join("mountinfo"), line).unwrap();
+        let message_of = message(&roots, "8:16", Access::Read);
+        assert!(message_of.contains("process 17"), "{message_of}");
+        fs::remove_dir_all(elsewhere).unwrap();
         mount(&roots, "1 0 8:33 / /media/card rw - vfat /dev/sdy1 rw");
         assert!(message(&roots, "8:16", Access::Write).starts_with("allowed"));
     }
@@ -324,12 +391,24 @@ mod tests {
         assert!(message("/dev/null").contains("a character device"));
         assert!(message("/tmp").contains("a directory"));
         assert!(message("/dev/none").contains("lsblk"));
-        assert!(message_of_unknown(&roots).contains("does not know"));
+        let unknown = whole_disk("/dev/x", "999:999", &roots).unwrap_err();
+        assert!(unknown.to_string().contains("does not know"));
     }
 
-    fn message_of_unknown(roots: &Roots) -> String {
-        disk("/dev/x", "999:999", Access::Read, roots)
-            .unwrap_err()
-            .to_string()
+    #[test]
+    fn a_writer_elsewhere_and_a_loop_device_on_it_refuse() {
+        let (_root, roots) = machine();
+        fs::create_dir_all(roots.proc.join("17/fd")).unwrap();
+        fs::write(roots.proc.join("17/comm"), "dd\n").unwrap();
+        std::os::unix::fs::symlink("/dev/sdz1", roots.proc.join("17/fd/5")).unwrap();
+        assert_eq!(message(&roots, "8:16", Access::Read), "allowed");
+        let refused = message(&roots, "8:16", Access::Write);
+        assert!(refused.contains("process 17, dd"), "{refused}");
+        let by = roots.sys.join("block/loop4/loop");
+        fs::create_dir_all(&by).unwrap();
+        fs::write(by.join("backing_file"), "/dev/sdz1\n").unwrap();
+        let refused = message(&roots, "8:16", Access::Read);
+        assert!(refused.contains("/dev/loop4"), "{refused}");
+        assert!(refused.contains("losetup -d"), "{refused}");
     }
 }

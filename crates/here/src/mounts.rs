@@ -11,32 +11,43 @@ pub struct Mount {
     pub place: String,
     /// What is mounted: a device's path for most filesystems.
     pub source: String,
+    /// A process that sees it, if this one does not.
+    pub process: Option<u32>,
 }
 
 /// All mounts of this process and of every other that it can see: a card that is mounted in
 /// a container is mounted.
 pub fn mounts(proc: &Path) -> Vec<Mount> {
     let mut found: Vec<Mount> = Vec::new();
-    let processes = std::fs::read_dir(proc).into_iter().flatten().flatten();
-    let mut files = vec![proc.join("self/mountinfo")];
-    files.extend(
-        processes
-            .filter(|entry| {
-                let name = entry.file_name();
-                name.as_encoded_bytes().iter().all(u8::is_ascii_digit)
-            })
-            .map(|entry| entry.path().join("mountinfo")),
-    );
-    for file in files {
-        // A process may be gone or another user's: then its mounts are not to be seen.
-        let text = std::fs::read(file).unwrap_or_default();
-        for mount in String::from_utf8_lossy(&text).lines().filter_map(parse) {
-            if !found.contains(&mount) {
+    let entries = std::fs::read_dir(proc).into_iter().flatten().flatten();
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    for process in std::iter::once(None).chain(numbers.map(Some)) {
+        for mount in of_process(proc, process) {
+            let is_known = |known: &Mount| {
+                (&known.device, &known.place, &known.source)
+                    == (&mount.device, &mount.place, &mount.source)
+            };
+            if !found.iter().any(is_known) {
                 found.push(mount);
             }
         }
     }
     found
+}
+
+/// The mounts that this process sees, in the order in which they lie on each other.
+pub fn own_mounts(proc: &Path) -> Vec<Mount> {
+    of_process(proc, None)
+}
+
+/// The mounts that `process`, or else this one, sees. It may be gone or another user's: then
+/// they are not to be seen.
+fn of_process(proc: &Path, process: Option<u32>) -> Vec<Mount> {
+    let name = process.map_or("self".to_owned(), |process| process.to_string());
+    let text = std::fs::read(proc.join(name).join("mountinfo")).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let mounts = text.lines().filter_map(parse);
+    mounts.map(|mount| Mount { process, ..mount }).collect()
 }
 
 /// Devices with active swap space.
@@ -60,6 +71,7 @@ fn parse(line: &str) -> Option<Mount> {
         device,
         place,
         source,
+        process: None,
     })
 }
 
@@ -111,8 +123,11 @@ mod tests {
             let line = format!("1 0 8:1 / {place} rw - ext4 /dev/sda1 rw\n");
             std::fs::write(proc.path().join(who).join("mountinfo"), line).unwrap();
         }
-        let places: Vec<String> = mounts(proc.path()).into_iter().map(|m| m.place).collect();
-        assert_eq!(places, ["/", "/container"]);
+        let found = mounts(proc.path()).into_iter();
+        let found: Vec<_> = found.map(|mount| (mount.place, mount.process)).collect();
+        let container = ("/container".to_owned(), Some(17));
+        assert_eq!(found, [("/".to_owned(), None), container]);
+        assert_eq!(own_mounts(proc.path()).len(), 1);
     }
 
     #[test]

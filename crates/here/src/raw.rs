@@ -1,13 +1,11 @@
 //! Timed direct I/O on a device or a file.
 
 use crate::error::HereError;
-use crate::guard::{Access, Kind, Target, open_error};
+use crate::guard::{Access, Kind, Roots, Target, judge, open_error};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 use std::os::fd::AsRawFd;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use whichfs_curves::{Device, DeviceError};
 use whichfs_units::Nanos;
@@ -21,35 +19,39 @@ const LEAST_BYTES: u64 = 16 << 20;
 /// `_IO(0x12, 119)` of linux/fs.h: discard the range of two 64-bit numbers.
 const BLKDISCARD: libc::c_ulong = 0x1277;
 
-/// An open device: each request goes to it directly and is complete when it returns.
+/// An open device: each request goes to it directly, past the page cache, and returns when the
+/// device says that it is done. A cache of the device works as it does under a filesystem.
 pub struct Raw {
     fd: OwnedFd,
     is_disk: bool,
     capacity_bytes: u64,
     began: Instant,
     buffer: Vec<u8>,
-    /// Set from outside to end the test at the next request.
-    stop: Arc<AtomicBool>,
 }
 
 impl Raw {
-    /// Opens `target`; a disk exclusively, so that nothing can be mounted on it meanwhile.
-    /// `stop` ends the test when it becomes true.
+    /// Opens `target`; a disk exclusively, so that nothing can be mounted on it meanwhile. What
+    /// is open is what was judged, and is judged once more.
     ///
     /// # Errors
-    /// In use, no permission, read-only, no direct I/O, too small.
-    pub fn open(target: &Target, access: Access, stop: Arc<AtomicBool>) -> Result<Raw, HereError> {
+    /// Another device by now, in use, no permission, read-only, no direct I/O, too small.
+    pub fn open(target: &Target, access: Access, roots: &Roots) -> Result<Raw, HereError> {
         let is_disk = matches!(target.kind, Kind::Disk { .. });
         let mut flags = OFlags::DIRECT | OFlags::CLOEXEC;
         flags |= match access {
             Access::Read => OFlags::RDONLY,
-            Access::Write => OFlags::RDWR | OFlags::DSYNC,
+            Access::Write => OFlags::RDWR,
         };
         if is_disk {
             flags |= OFlags::EXCL;
         }
         let fd = rustix::fs::open(&target.path, flags, Mode::empty())
             .map_err(|errno| open_error(target, errno))?;
+        if !is_of(&fd, &target.kind) {
+            let path = target.path.display().to_string();
+            return Err(HereError::Replaced { path });
+        }
+        judge(target, access, roots)?;
         let end = rustix::fs::seek(&fd, rustix::fs::SeekFrom::End(0))
             .map_err(|errno| open_error(target, errno))?;
         let capacity_bytes = end - end % 512;
@@ -66,7 +68,6 @@ impl Raw {
             capacity_bytes,
             began: Instant::now(),
             buffer: Vec::new(),
-            stop,
         })
     }
 
@@ -76,13 +77,6 @@ impl Raw {
             self.buffer = vec![0; bytes + ALIGN];
         }
         self.buffer.as_ptr().align_offset(ALIGN)
-    }
-
-    fn go_on(&self) -> Result<(), DeviceError> {
-        if self.stop.load(Ordering::Relaxed) {
-            return Err(DeviceError::Stopped("interrupted".to_owned()));
-        }
-        Ok(())
     }
 
     /// Says why `operation` failed: the device, or that it is no longer there.
@@ -114,6 +108,23 @@ impl Raw {
     }
 }
 
+/// Whether what is open is what was judged.
+fn is_of(fd: &OwnedFd, kind: &Kind) -> bool {
+    let Ok(stat) = rustix::fs::fstat(fd) else {
+        return false;
+    };
+    match (FileType::from_raw_mode(stat.st_mode), kind) {
+        (FileType::BlockDevice, Kind::Disk { number, .. }) => {
+            let (major, minor) = (libc::major(stat.st_rdev), libc::minor(stat.st_rdev));
+            *number == format!("{major}:{minor}")
+        }
+        (FileType::RegularFile, Kind::File { device, inode }) => {
+            (stat.st_dev, stat.st_ino) == (*device, *inode)
+        }
+        _ => false,
+    }
+}
+
 /// Runs `request` and returns what it gave and how long it took.
 fn timed<T>(request: impl FnOnce() -> T) -> (T, Nanos) {
     let begin = Instant::now();
@@ -135,7 +146,6 @@ impl Device for Raw {
     }
 
     fn read(&mut self, offset: u64, buffer: &mut [u8]) -> Result<Nanos, DeviceError> {
-        self.go_on()?;
         let bytes = buffer.len();
         let at = self.aligned(bytes);
         let into = &mut self.buffer[at..at + bytes];
@@ -152,7 +162,6 @@ impl Device for Raw {
     }
 
     fn write(&mut self, offset: u64, data: &[u8]) -> Result<Nanos, DeviceError> {
-        self.go_on()?;
         let at = self.aligned(data.len());
         self.buffer[at..at + data.len()].copy_from_slice(data);
         let from = &self.buffer[at..at + data.len()];
@@ -166,7 +175,6 @@ impl Device for Raw {
     }
 
     fn discard(&mut self, offset: u64, bytes: u64) -> Result<Nanos, DeviceError> {
-        self.go_on()?;
         if !self.is_disk {
             return Err(DeviceError::Unsupported("discard"));
         }
@@ -184,7 +192,6 @@ impl Device for Raw {
     }
 
     fn flush(&mut self) -> Result<Nanos, DeviceError> {
-        self.go_on()?;
         let fd = self.fd.as_fd();
         let (result, spent) = timed(|| rustix::fs::fsync(fd));
         result.map_err(|errno| self.failed("flush", 0, 0, errno))?;

@@ -1,10 +1,12 @@
 //! Direct I/O on loop devices (root) and on files.
 #![allow(clippy::unwrap_used)]
 
+#[path = "../../../tests/skip.rs"]
+mod skip;
+
+use skip::skip;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use whichfs_curves::{Device, DeviceError};
 use whichfs_here::{Access, HereError, Kind, Raw, Roots, target};
 use whichfs_units::Nanos;
@@ -32,7 +34,7 @@ impl Loop {
         }
         let output = command.arg(&file).output().ok()?;
         if !output.status.success() {
-            println!("skipped: no loop device can be made here (root and loop are needed)");
+            skip("no loop device can be made here (root and loop are needed)");
             return None;
         }
         let device = String::from_utf8(output.stdout).unwrap().trim().into();
@@ -51,7 +53,7 @@ impl Drop for Loop {
 
 fn open(path: &Path, access: Access) -> Result<Raw, HereError> {
     let target = target(path, access, &Roots::default())?;
-    Raw::open(&target, access, Arc::default())
+    Raw::open(&target, access, &Roots::default())
 }
 
 fn round_trip(raw: &mut Raw) {
@@ -79,7 +81,7 @@ fn a_file_is_read_and_written_directly() {
         .unwrap();
     let mut raw = match open(&file, Access::Write) {
         // Build directories on tmpfs and the like have no direct I/O; that is told.
-        Err(HereError::NoDirect { .. }) => return println!("skipped: no direct I/O here"),
+        Err(HereError::NoDirect { .. }) => return skip("no direct I/O here"),
         opened => opened.unwrap(),
     };
     round_trip(&mut raw);
@@ -102,25 +104,18 @@ fn a_small_file_is_refused() {
 }
 
 #[test]
-fn loop_device_round_trip_discard_and_stop() {
+fn loop_device_round_trip_and_discard() {
     let Some(device) = Loop::new(false) else {
         return;
     };
-    let stop = Arc::new(AtomicBool::new(false));
     let found = target(&device.device, Access::Write, &Roots::default()).unwrap();
     assert!(matches!(found.kind, Kind::Disk { .. }));
-    let mut raw = Raw::open(&found, Access::Write, Arc::clone(&stop)).unwrap();
+    let mut raw = Raw::open(&found, Access::Write, &Roots::default()).unwrap();
     round_trip(&mut raw);
     raw.discard(0, 1 << 20).unwrap();
     let mut back = vec![1; 8192];
     raw.read(4096, &mut back).unwrap();
     assert!(back.iter().all(|&byte| byte == 0), "discarded");
-    stop.store(true, Ordering::Relaxed);
-    let stopped = raw.read(0, &mut back);
-    assert!(
-        matches!(stopped, Err(DeviceError::Stopped(_))),
-        "{stopped:?}"
-    );
 }
 
 #[test]
@@ -144,7 +139,7 @@ fn loop_device_that_is_open_elsewhere_or_mounted_is_refused() {
         .arg(place.path())
         .status();
     if !(mkfs.is_ok_and(|s| s.success()) && mount.is_ok_and(|s| s.success())) {
-        return println!("skipped: ext4 cannot be mounted here");
+        return skip("ext4 cannot be mounted here");
     }
     let refused = open(&device.device, Access::Read);
     let _ = Command::new("umount").arg(place.path()).status();
@@ -164,4 +159,98 @@ fn loop_device_that_is_read_only_is_not_written() {
         Err(HereError::ReadOnly { .. }) => {}
         other => panic!("read-only, yet {:?}", other.err()),
     }
+}
+
+#[test]
+fn loop_device_under_another_loop_device_is_refused() {
+    let Some(device) = Loop::new(false) else {
+        return;
+    };
+    // It shows a part only, as one mounted with an offset does.
+    let upper = Command::new("losetup")
+        .args(["--find", "--show", "-o", "4M"])
+        .arg(&device.device)
+        .output()
+        .unwrap();
+    let upper = String::from_utf8(upper.stdout).unwrap();
+    let refused = [Access::Read, Access::Write].map(|access| open(&device.device, access).err());
+    let below = std::fs::read_to_string(format!(
+        "/sys/block/{}/loop/backing_file",
+        device.device.file_name().unwrap().to_str().unwrap()
+    ));
+    let of_file = open(Path::new(below.unwrap().trim()), Access::Write).err();
+    let _ = Command::new("losetup").arg("-d").arg(upper.trim()).status();
+    for refused in refused.into_iter().chain([of_file]) {
+        match refused {
+            Some(HereError::Held { holder, .. }) => assert!(holder.starts_with("/dev/loop")),
+            other => panic!("{upper} shows it, yet {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn loop_device_or_file_that_another_process_writes_is_not_written() {
+    let Some(device) = Loop::new(false) else {
+        return;
+    };
+    let file = tempfile::NamedTempFile::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    file.as_file().set_len(BYTES).unwrap();
+    // By another name than the one that is asked for.
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    for path in [&*device.device, file.path()] {
+        let link = directory.path().join("link");
+        let _ = std::fs::remove_file(&link);
+        std::os::unix::fs::symlink(path, &link).unwrap();
+        let writer = std::fs::File::options().append(true).open(&link).unwrap();
+        let mut writer = Command::new("sleep")
+            .arg("60")
+            .stdout(writer)
+            .spawn()
+            .unwrap();
+        let refused = open(path, Access::Write).err();
+        let read = open(path, Access::Read).err();
+        writer.kill().unwrap();
+        writer.wait().unwrap();
+        match refused {
+            Some(HereError::Open { pid, name, .. }) => {
+                assert_eq!((pid, name.as_str()), (writer.id(), "sleep"));
+            }
+            other => panic!("{path:?} is being written, yet {other:?}"),
+        }
+        assert!(
+            matches!(read, None | Some(HereError::NoDirect { .. })),
+            "{read:?}"
+        );
+    }
+}
+
+#[test]
+fn loop_device_that_is_another_one_when_it_is_opened_is_refused() {
+    let (Some(first), Some(second)) = (Loop::new(false), Loop::new(false)) else {
+        return;
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let link = directory.path().join("by-id");
+    let point = |at: &Path| {
+        let _ = std::fs::remove_file(&link);
+        std::os::unix::fs::symlink(at, &link).unwrap();
+    };
+    point(&first.device);
+    let judged = target(&link, Access::Write, &Roots::default()).unwrap();
+    let file = directory.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    for other in [&second.device, &file] {
+        point(other);
+        let opened = Raw::open(&judged, Access::Write, &Roots::default());
+        assert!(
+            matches!(
+                opened,
+                Err(HereError::Replaced { .. } | HereError::NoDirect { .. })
+            ),
+            "{:?}",
+            opened.err()
+        );
+    }
+    point(&first.device);
+    Raw::open(&judged, Access::Write, &Roots::default()).unwrap();
 }

@@ -113,7 +113,7 @@ fn lab_an_ordinary_user_gets_the_same_trial() {
         return;
     };
     if !rustix::process::geteuid().is_root() {
-        eprintln!("skipped: only root can become another user (this user's guests run)");
+        common::skip::skip("only root can become another user (this user's guests run)");
         return;
     }
     let ours = fingerprint(&trial.run());

@@ -9,27 +9,33 @@
 //! until the end is known to the block: O(log n) of them. Marks are read only after other
 //! writes have pushed them out of a cache that would show them for a while.
 //!
-//! All that is written can be put back, and is compared.
+//! **Data to keep.** What stands on a block is read and given to a [`Keeper`] before the first
+//! mark is written there. However the check ends (a lie, an error, the user, a panic), all of
+//! it is put back, read and compared; a block counts as lost if it does not read as before.
+//! Where nothing lies this is exact. Beyond the end of a card that lies nothing was kept, so
+//! nothing can be lost there, but it is written back too: the end that was found may be a
+//! passing fault. A place that shows a mark when it is to be saved is another name of a block
+//! that is saved already.
 
+use crate::marks::{self, BLOCK};
 use crate::options::{Progress, Step};
+use crate::put_back::{self, Blocks, Keeper, REQUEST, put_back};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use whichfs_curves::{Device, DeviceError};
-use whichfs_units::{Bytes, KIB, MIB, Rng};
+use whichfs_units::{Bytes, MIB};
 
-/// Size of a marked block.
-const BLOCK: u64 = 4 * KIB;
 /// Bounds of the stripe.
 const STRIPE: (u64, u64) = (MIB, 32 * MIB);
 /// Marks of one round of the search.
 const MARKS: u64 = 16;
-/// Largest request.
-const REQUEST: u64 = MIB;
 
 /// What is done with what is on the card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CapacityOptions {
-    /// Decides the marks.
+    /// Decides the marks. Another one for each check of a real device: marks that an earlier
+    /// check left must not be taken for those of this one.
     pub seed: u64,
     /// Put back what was there. On a card that lies, what is beyond its end never was.
     pub preserve: bool,
@@ -72,42 +78,44 @@ pub struct CapacityReport {
     pub ended: Option<String>,
 }
 
-/// Checks where `device` really ends. It writes.
+/// Checks where `device` really ends. It writes. What it overwrites is given to `keeper`
+/// before.
 pub fn capacity(
     device: &mut dyn Device,
     options: &CapacityOptions,
+    keeper: &mut dyn Keeper,
     progress: &mut dyn Progress,
 ) -> CapacityReport {
-    let claimed = device.capacity_bytes() / BLOCK * BLOCK;
+    let claimed_bytes = device.capacity_bytes();
     let mut check = Check {
         device,
+        keeper,
         progress,
         options: *options,
-        claimed,
+        claimed: claimed_bytes / BLOCK * BLOCK,
         written: 0,
         saved: BTreeMap::new(),
+        unkept: BTreeMap::new(),
         epochs: BTreeMap::new(),
         epoch: 0,
     };
-    let outcome = check.run();
-    let lost_blocks = check.restore();
-    let bytes_written = check.written;
-    let (honesty, real_bytes, evidence, ended) = match outcome {
+    let (honesty, real_bytes, evidence, ended) = match check.run() {
         Ok((honesty, real, evidence)) => (honesty, real, evidence, None),
         Err(reason) => {
             let evidence = "the check did not come to an end".to_owned();
             (Honesty::Unknown, None, evidence, Some(reason))
         }
     };
+    let lost_blocks = check.restore(real_bytes.unwrap_or(claimed_bytes));
     CapacityReport {
-        claimed_bytes: device.capacity_bytes(),
+        claimed_bytes,
         real_bytes: match honesty {
-            Honesty::Honest => Some(device.capacity_bytes()),
+            Honesty::Honest => Some(claimed_bytes),
             _ => real_bytes,
         },
         honesty,
         evidence,
-        bytes_written,
+        bytes_written: check.written,
         lost_blocks,
         ended,
     }
@@ -115,15 +123,25 @@ pub fn capacity(
 
 struct Check<'a> {
     device: &'a mut dyn Device,
+    keeper: &'a mut dyn Keeper,
     progress: &'a mut dyn Progress,
     options: CapacityOptions,
     claimed: u64,
     written: u64,
     /// What was there, block by block.
-    saved: BTreeMap<u64, Vec<u8>>,
+    saved: Blocks,
+    /// The part of it that the keeper does not have yet.
+    unkept: Blocks,
     /// The mark that each block should hold.
     epochs: BTreeMap<u64, u64>,
     epoch: u64,
+}
+
+impl Drop for Check<'_> {
+    /// On the way out of a panic: who watched may be what panicked, and is not told.
+    fn drop(&mut self) {
+        put_back(self.device, &self.saved, &mut |_| {});
+    }
 }
 
 /// Honesty, real size, evidence; or why there is no answer.
@@ -149,9 +167,11 @@ impl Check<'_> {
             return Err(format!("{} is too small to check", Bytes(self.claimed)));
         }
         self.tell("marking a stripe", 0.0)?;
-        for at in (first..first + stripe).step_by(BLOCK as usize) {
-            self.save(at)?;
+        for at in (first..first + stripe).step_by(REQUEST as usize) {
+            let end = (at + REQUEST).min(first + stripe);
+            self.save(at..end)?;
         }
+        self.keep()?;
         self.mark_stripe(first, stripe)?;
         self.flush()?;
         for at in [
@@ -217,22 +237,16 @@ impl Check<'_> {
             if round == 0 {
                 marks.push(self.claimed - BLOCK);
             }
-            let mut broken = BTreeMap::new();
-            for at in &marks {
-                if self.save(*at).is_err() || self.mark(*at).is_err() {
-                    self.alive()?;
-                    broken.insert(*at, ());
-                }
-            }
+            let broken = self.mark_each(&marks)?;
             self.decoy(first, stripe)?;
             let mut end = None;
             for at in marks {
                 marks_read += 1;
                 match self.look(at)? {
-                    Found::Own if !broken.contains_key(&at) && end.is_none() => good = at + BLOCK,
+                    Found::Own if !broken.contains(&at) && end.is_none() => good = at + BLOCK,
                     Found::Own => {}
                     found => {
-                        failed += u32::from(found == Found::Error || broken.contains_key(&at));
+                        failed += u32::from(found == Found::Error || broken.contains(&at));
                         end = end.or(Some(at));
                     }
                 }
@@ -266,32 +280,57 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// The contents of a mark: its place and epoch, then what only these produce.
-    fn contents(&self, at: u64, epoch: u64) -> Vec<u8> {
-        let mut data = vec![0; BLOCK as usize];
-        let key = self.options.seed ^ at.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ epoch;
-        Rng::named(key, "capacity mark").fill(&mut data);
-        data[..8].copy_from_slice(&at.to_le_bytes());
-        data
-    }
-
-    fn save(&mut self, at: u64) -> Result<(), String> {
-        if !self.options.preserve || self.saved.contains_key(&at) {
+    /// Reads what stands in `range`, if it is to be kept.
+    fn save(&mut self, range: Range<u64>) -> Result<(), String> {
+        if !self.options.preserve {
             return Ok(());
         }
-        let mut data = vec![0; BLOCK as usize];
-        self.device.read(at, &mut data).map_err(|e| e.to_string())?;
-        self.saved.insert(at, data);
+        let mut data = vec![0; (range.end - range.start) as usize];
+        let read = self.device.read(range.start, &mut data);
+        read.map_err(|error| error.to_string())?;
+        let places = range.step_by(BLOCK as usize);
+        for (at, block) in places.zip(data.chunks_exact(BLOCK as usize)) {
+            if !self.saved.contains_key(&at) && !marks::any(self.options.seed, block) {
+                self.unkept.insert(at, block.to_vec());
+            }
+        }
         Ok(())
+    }
+
+    /// Gives what was read since the last time to the keeper: from now on it may be
+    /// overwritten.
+    fn keep(&mut self) -> Result<(), String> {
+        self.keeper.keep(&self.unkept)?;
+        self.saved.append(&mut self.unkept);
+        Ok(())
+    }
+
+    /// Marks blocks one by one; returns those that cannot be read or written.
+    fn mark_each(&mut self, places: &[u64]) -> Result<BTreeSet<u64>, String> {
+        let mut broken = BTreeSet::new();
+        for at in places {
+            if self.save(*at..at + BLOCK).is_err() {
+                self.alive()?;
+                broken.insert(*at);
+            }
+        }
+        self.keep()?;
+        for at in places {
+            if !broken.contains(at) && self.mark(*at).is_err() {
+                self.alive()?;
+                broken.insert(*at);
+            }
+        }
+        Ok(broken)
     }
 
     fn mark(&mut self, at: u64) -> Result<(), String> {
         self.epoch += 1;
-        let data = self.contents(at, self.epoch);
+        let data = marks::mark(self.options.seed, at, self.epoch);
         self.written += BLOCK;
-        self.device.write(at, &data).map_err(|e| e.to_string())?;
         self.epochs.insert(at, self.epoch);
-        Ok(())
+        let written = self.device.write(at, &data);
+        written.map(drop).map_err(|error| error.to_string())
     }
 
     /// Marks a whole stripe with one epoch, in large requests.
@@ -303,7 +342,7 @@ impl Check<'_> {
             let blocks = (at..at + length).step_by(BLOCK as usize);
             let mut data = Vec::with_capacity(length as usize);
             for block in blocks {
-                data.extend(self.contents(block, self.epoch));
+                data.extend(marks::mark(self.options.seed, block, self.epoch));
                 self.epochs.insert(block, self.epoch);
             }
             self.written += length;
@@ -344,41 +383,27 @@ impl Check<'_> {
             }
             Err(_) => return Ok(Found::Error),
         }
-        let mut place = [0; 8];
-        place.copy_from_slice(&data[..8]);
-        let origin = u64::from_le_bytes(place);
-        let Some(epoch) = self.epochs.get(&origin) else {
-            return Ok(Found::Foreign);
-        };
-        if data != self.contents(origin, *epoch) {
-            return Ok(Found::Foreign);
-        }
-        Ok(if origin == at {
-            Found::Own
-        } else {
-            Found::Other(origin)
+        Ok(match marks::read(self.options.seed, &data) {
+            Some((origin, epoch)) if self.epochs.get(&origin) != Some(&epoch) => Found::Foreign,
+            Some((origin, _)) if origin == at => Found::Own,
+            Some((origin, _)) => Found::Other(origin),
+            None => Found::Foreign,
         })
     }
 
-    /// Puts back what was there, and counts blocks that are not as they were.
-    fn restore(&mut self) -> u64 {
-        let saved = std::mem::take(&mut self.saved);
-        // What a card does not keep is not worth putting back, and may wrap onto data.
-        let kept: Vec<_> = saved
-            .into_iter()
-            .filter(|(at, _)| matches!(self.look(*at), Ok(Found::Own) | Err(_)))
-            .collect();
-        let mut lost = 0;
-        for (at, data) in &kept {
-            self.written += BLOCK;
-            lost += u64::from(self.device.write(*at, data).is_err());
-        }
-        let _ = self.flush();
-        for (at, data) in &kept {
-            let mut now = vec![0; BLOCK as usize];
-            let read = self.device.read(*at, &mut now);
-            lost += u64::from(read.is_ok() && now != *data);
-        }
-        lost
+    /// Puts back what was there, and counts the blocks below `end` that are not as they were.
+    /// A mark that still stands beyond it counts too: there was something to be kept.
+    fn restore(&mut self, end: u64) -> u64 {
+        let progress = &mut *self.progress;
+        let done = put_back(self.device, &self.saved, &mut |done| {
+            put_back::tell(progress, done);
+        });
+        // Only now: until then a panic puts it back.
+        self.saved.clear();
+        self.written += done.written;
+        let is_mark = |data: &Vec<u8>| marks::any(self.options.seed, data);
+        let lost = done.wrong.iter();
+        let lost = lost.filter(|(at, now)| **at < end || now.as_ref().is_some_and(is_mark));
+        lost.count() as u64
     }
 }

@@ -3,15 +3,38 @@
 
 mod support;
 
-use support::faulty::{Liar, Lie};
-use whichfs_probe::{CapacityOptions, CapacityReport, Honesty, Silent, capacity};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use support::faulty::{Fault, Faulty, Liar, Lie};
+use whichfs_curves::{Device, DeviceError};
+use whichfs_probe::{
+    Blocks, CapacityOptions, CapacityReport, Honesty, Keeper, MemoryOnly, Progress, Rescue, Silent,
+    Step, capacity, rescue,
+};
+use whichfs_units::Nanos;
 
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
-fn check(device: &mut Liar, preserve: bool) -> CapacityReport {
-    let options = CapacityOptions { seed: 3, preserve };
-    capacity(device, &options, &mut Silent)
+const SEED: u64 = 3;
+
+fn check(device: &mut dyn Device, preserve: bool) -> CapacityReport {
+    let seed = SEED;
+    let options = CapacityOptions { seed, preserve };
+    capacity(device, &options, &mut MemoryOnly, &mut Silent)
+}
+
+/// Blocks of 4 KiB that are not as they were before any test.
+fn changed(device: &Liar) -> u64 {
+    let sectors = device.blocks.iter();
+    let changed = sectors.filter(|(at, data)| **data != Liar::original(**at));
+    let mut blocks: Vec<u64> = changed.map(|(at, _)| at / 4096).collect();
+    blocks.dedup();
+    blocks.len() as u64
+}
+
+/// An honest card small enough to be checked many times.
+fn small() -> Liar {
+    Liar::new(64 * MIB, 64 * MIB, Lie::None)
 }
 
 #[test]
@@ -21,11 +44,7 @@ fn an_honest_card_is_honest_and_keeps_its_data() {
     assert_eq!(report.honesty, Honesty::Honest, "{report:?}");
     assert_eq!(report.real_bytes, Some(8 * GIB));
     assert_eq!(report.lost_blocks, 0);
-    let changed = device
-        .blocks
-        .iter()
-        .filter(|(at, data)| **data != Liar::original(**at));
-    assert_eq!(changed.count(), 0);
+    assert_eq!(changed(&device), 0);
 }
 
 #[test]
@@ -36,11 +55,7 @@ fn wrapping_is_found_at_any_size_to_the_byte() {
             let report = check(&mut device, true);
             assert_eq!(report.honesty, Honesty::Wraps, "{report:?}");
             assert_eq!(report.real_bytes, Some(real), "{report:?}");
-            let changed = device
-                .blocks
-                .iter()
-                .filter(|(at, data)| **data != Liar::original(**at));
-            assert_eq!(changed.count(), 0, "data are put back");
+            assert_eq!(changed(&device), 0, "data are put back");
         }
     }
 }
@@ -58,11 +73,7 @@ fn vanishing_and_failing_are_found_to_the_block() {
             let report = check(&mut device, true);
             assert_eq!(report.honesty, honesty, "{lie:?} {report:?}");
             assert_eq!(report.real_bytes, Some(real), "{lie:?} {report:?}");
-            let changed = device
-                .blocks
-                .iter()
-                .filter(|(at, data)| **data != Liar::original(**at));
-            assert_eq!(changed.count(), 0, "{lie:?}: data are put back");
+            assert_eq!(changed(&device), 0, "{lie:?}: data are put back");
         }
     }
 }
@@ -92,4 +103,161 @@ fn a_card_too_small_to_check_says_so() {
     let report = check(&mut device, true);
     assert_eq!(report.honesty, Honesty::Unknown);
     assert!(report.ended.unwrap().contains("too small"));
+}
+
+#[test]
+fn one_failing_request_at_any_instant_loses_nothing() {
+    let mut whole = Faulty::new(small(), Fault::Gone(u64::MAX));
+    assert_eq!(check(&mut whole, true).honesty, Honesty::Honest);
+    for at in 1..=whole.requests {
+        for fault in [Fault::Once(at), Fault::OnceDone(at)] {
+            let mut device = Faulty::new(small(), fault);
+            let report = check(&mut device, true);
+            assert_eq!(changed(&device.inner), 0, "{fault:?} {report:?}");
+            assert_eq!(report.lost_blocks, 0, "{fault:?}");
+        }
+    }
+}
+
+#[test]
+fn a_card_that_is_pulled_out_has_lost_what_is_marked_and_that_is_told() {
+    let mut device = Faulty::new(small(), Fault::Gone(8));
+    let report = check(&mut device, true);
+    assert_eq!(report.honesty, Honesty::Unknown);
+    assert!(changed(&device.inner) > 0);
+    assert_eq!(report.lost_blocks, changed(&device.inner), "{report:?}");
+}
+
+/// A device whose writes to one block stop working after the first.
+struct WornOut {
+    inner: Liar,
+    at: u64,
+    written: bool,
+}
+
+impl Device for WornOut {
+    fn capacity_bytes(&self) -> u64 {
+        self.inner.capacity_bytes()
+    }
+    fn elapsed(&self) -> Nanos {
+        self.inner.elapsed()
+    }
+    fn read(&mut self, offset: u64, buffer: &mut [u8]) -> Result<Nanos, DeviceError> {
+        self.inner.read(offset, buffer)
+    }
+    fn write(&mut self, offset: u64, data: &[u8]) -> Result<Nanos, DeviceError> {
+        let hit = (offset..offset + data.len() as u64).contains(&self.at);
+        if hit && self.written {
+            return Ok(Nanos::ZERO);
+        }
+        self.written |= hit;
+        self.inner.write(offset, data)
+    }
+    fn discard(&mut self, offset: u64, bytes: u64) -> Result<Nanos, DeviceError> {
+        self.inner.discard(offset, bytes)
+    }
+    fn flush(&mut self) -> Result<Nanos, DeviceError> {
+        self.inner.flush()
+    }
+    fn rest(&mut self, span: Nanos) {
+        self.inner.rest(span);
+    }
+}
+
+#[test]
+fn blocks_that_cannot_be_put_back_are_counted() {
+    // The run that holds the block is dropped without a word, then written block by block.
+    let (inner, at) = (small(), MIB + 8192);
+    let written = false;
+    let mut device = WornOut { inner, at, written };
+    let report = check(&mut device, true);
+    assert_eq!(changed(&device.inner), 1, "{report:?}");
+    assert_eq!(report.lost_blocks, 1);
+}
+
+/// Panics at the n-th step that it is told.
+struct Panics(u32);
+
+impl Progress for Panics {
+    fn step(&mut self, _step: &Step) {
+        self.0 -= 1;
+        assert!(self.0 > 0, "nobody listens any more");
+    }
+}
+
+#[test]
+fn a_panic_on_the_way_loses_nothing() {
+    let seed = SEED;
+    let preserve = true;
+    let options = CapacityOptions { seed, preserve };
+    for steps in [2, 40, 66, 67] {
+        let mut device = small();
+        let mut watcher = Panics(steps);
+        let run = AssertUnwindSafe(|| {
+            capacity(&mut device, &options, &mut MemoryOnly, &mut watcher);
+        });
+        assert!(catch_unwind(run).is_err(), "{steps}");
+        assert!(device.writes > 0, "{steps}");
+        assert_eq!(changed(&device), 0, "{steps}");
+    }
+}
+
+/// Keeps all; fails after so many calls.
+struct Memory {
+    blocks: Blocks,
+    calls: u32,
+}
+
+impl Keeper for Memory {
+    fn keep(&mut self, blocks: &Blocks) -> Result<(), String> {
+        self.calls = self.calls.checked_sub(1).ok_or("no space left")?;
+        self.blocks.extend(blocks.clone());
+        Ok(())
+    }
+}
+
+#[test]
+fn what_is_not_kept_is_not_overwritten() {
+    for calls in 0..3 {
+        let blocks = Blocks::new();
+        let mut keeper = Memory { blocks, calls };
+        let mut device = small();
+        let (seed, preserve) = (SEED, true);
+        let options = CapacityOptions { seed, preserve };
+        let report = capacity(&mut device, &options, &mut keeper, &mut Silent);
+        for at in device.blocks.keys() {
+            assert!(keeper.blocks.contains_key(&(at / 4096 * 4096)), "{at}");
+        }
+        let refused = report.ended.is_some_and(|ended| ended.contains("no space"));
+        assert_eq!(refused, calls < 2);
+        assert_eq!(changed(&device), 0);
+    }
+}
+
+#[test]
+fn a_killed_check_is_made_good_from_what_was_kept_and_newer_data_stay() {
+    let (blocks, calls) = (Blocks::new(), 9);
+    let mut keeper = Memory { blocks, calls };
+    // Killed: nothing is written any more from some request on.
+    let mut device = Faulty::new(small(), Fault::Gone(70));
+    let (seed, preserve) = (SEED, true);
+    let options = CapacityOptions { seed, preserve };
+    capacity(&mut device, &options, &mut keeper, &mut Silent);
+    let mut device = device.inner;
+    let marked = changed(&device);
+    assert!(marked > 0);
+    // Somebody wrote to a block since, and one mark is torn.
+    device.write(MIB, &[7; 4096]).unwrap();
+    device.write(2 * MIB - 4096, &[9; 512]).unwrap();
+    let found = rescue(&mut device, SEED, &keeper.blocks, &mut Silent);
+    let expected = Rescue {
+        put_back: marked - 1,
+        changed: 1,
+        lost: 0,
+    };
+    assert_eq!(found, expected);
+    assert_eq!(changed(&device), 1, "only the block that somebody wrote");
+    // Marks of another check are not touched.
+    let other = rescue(&mut device, SEED + 1, &keeper.blocks, &mut Silent);
+    assert_eq!((other.put_back, other.changed), (0, 1));
 }

@@ -14,7 +14,7 @@ const INNER: [(&str, &[&str]); 17] = [
     ("curves", &["units", "card"]),
     ("fit", &["units", "card", "curves"]),
     ("probe", &["units", "card", "curves"]),
-    ("attach", &["units", "card"]),
+    ("attach", &["units", "card", "here"]),
     ("here", &["units", "curves"]),
     ("fs", &["units", "trial"]),
     ("workload", &["units", "trial"]),

@@ -1,6 +1,7 @@
 //! How to apply a candidate: commands and the fstab line, for a person to paste.
 
 use crate::bench::Bench;
+use crate::shell::quoted;
 use whichfs_fs::{ImageBuild, Purpose, Recipe};
 
 /// The user's partition in commands.
@@ -21,7 +22,7 @@ pub fn of_recipe(recipe: &Recipe, target: &str) -> Vec<String> {
     let partition = "DEV=/dev/mmcblk0p2   # your partition, begun on an AU boundary";
     let mut lines = vec![partition.to_owned()];
     let line = |argv: &[String]| {
-        let words: Vec<String> = argv.iter().map(|word| quoted(word)).collect();
+        let words: Vec<String> = argv.iter().map(|argument| word(argument)).collect();
         words.join(" ")
     };
     lines.extend(recipe.mkfs.iter().map(|argv| line(argv)));
@@ -57,15 +58,11 @@ pub fn of_recipe(recipe: &Recipe, target: &str) -> Vec<String> {
 }
 
 /// A word as a shell takes it, with the device's placeholder replaced.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=,./:+@%{}".contains(c);
-    if word == Recipe::DEVICE {
-        return PARTITION.to_owned();
+fn word(word: &str) -> String {
+    match word == Recipe::DEVICE {
+        true => PARTITION.to_owned(),
+        false => quoted(word),
     }
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 #[cfg(test)]
@@ -73,14 +70,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_quoted_only_where_a_shell_needs_it() {
-        assert_eq!(
-            quoted("stride=4,stripe_width=1024"),
-            "stride=4,stripe_width=1024"
-        );
-        assert_eq!(quoted("a b"), "'a b'");
-        assert_eq!(quoted("it's"), r"'it'\''s'");
-        assert_eq!(quoted("^has_journal"), "'^has_journal'");
-        assert_eq!(quoted(Recipe::DEVICE), PARTITION);
+    fn the_placeholder_becomes_the_partition_and_other_words_are_quoted() {
+        assert_eq!(word(Recipe::DEVICE), PARTITION);
+        assert_eq!(word("a b"), "'a b'");
     }
 }

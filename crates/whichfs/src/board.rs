@@ -154,6 +154,7 @@ impl Board {
                 ("host.segments", u64::from(host.segments), 1, 65_535),
                 ("host.queue_depth", u64::from(host.queue_depth), 1, 1024),
                 ("host.nr_requests", u64::from(host.nr_requests), 1, 4096),
+                ("host.read_ahead_kib", host.read_ahead_kib, 0, 1 << 20),
                 (
                     "host.request_cost_ns",
                     host.request_cost_ns,

@@ -3,7 +3,7 @@
 use crate::failure::{Failure, Outcome};
 use crate::names::unknown;
 use std::path::Path;
-use whichfs_card::{Card, Profile, builtin};
+use whichfs_card::{Card, Family, Profile, builtin};
 use whichfs_fs::Geometry;
 use whichfs_units::MIB;
 
@@ -26,13 +26,13 @@ pub fn open(name: &str) -> Outcome<NamedProfile> {
     let path = Path::new(name);
     if path.starts_with("/dev") {
         return Err(Failure::input(format!(
-            "--card {name}: real devices are not read yet; name a profile (whichfs card list) \
-             or a profile file"
+            "{name} is a device: sudo whichfs probe {name} --write --save card.toml makes a \
+             profile of it, which is named here; or name a modelled card (whichfs card list)"
         )));
     }
     if name.contains('/') || name.ends_with(".toml") {
         let text = std::fs::read_to_string(path)
-            .map_err(|e| Failure::input(format!("--card {name}: {e}")))?;
+            .map_err(|e| Failure::input(format!("card {name}: {e}")))?;
         let stem = path
             .file_stem()
             .and_then(|stem| stem.to_str())
@@ -49,6 +49,12 @@ fn parse(name: &str, file: &str, text: &str) -> Outcome<NamedProfile> {
         name: name.to_owned(),
         profile,
     })
+}
+
+/// What profiles call `family`.
+pub fn family_name(family: Family) -> &'static str {
+    let known = Family::NAMES.iter().find(|(_, value)| *value == family);
+    known.map_or("", |(name, _)| name)
 }
 
 /// Where the partition begins: the first AU boundary at or after 4 MiB.
@@ -125,7 +131,7 @@ mod tests {
                 .err()
                 .unwrap()
                 .message
-                .contains("real devices")
+                .contains("probe /dev/sdz --write --save")
         );
         assert!(
             open("./none.toml")

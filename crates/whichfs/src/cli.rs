@@ -179,8 +179,8 @@ pub struct CurvesArgs {
 #[derive(Debug, Args)]
 #[command(after_help = commands::fit::EXAMPLES)]
 pub struct FitArgs {
-    /// Logs of flashbench (-a, -O, -f), dd, iozone or fio (JSON) of one card, or curves in the
-    /// form of `card curves --json`.
+    /// Logs of flashbench (-a, -O, -f), dd, iozone or fio (JSON) of one card, each test in one of
+    /// them, or curves in the form of `card curves --json`.
     #[arg(value_name = "LOG", required = true)]
     pub logs: Vec<PathBuf>,
     /// The run to fit, where a file holds several.
@@ -196,7 +196,7 @@ pub struct FitArgs {
     #[arg(long, value_name = "FILE")]
     pub plot: Option<PathBuf>,
     /// Fit each run of the files and print a table (Markdown) of families and errors.
-    #[arg(long, conflicts_with_all = ["run", "out", "plot", "json"])]
+    #[arg(long, conflicts_with_all = ["run", "out", "plot", "json", "block_sizes"])]
     pub report: bool,
     /// Seed of what the used card was written with.
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -279,6 +279,9 @@ pub struct DetachArgs {
     /// Device, as `card attach` printed it; without it, all that dead processes left.
     #[arg(value_name = "DEVICE")]
     pub device: Option<String>,
+    /// One JSON document on standard output, nothing else.
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -288,7 +291,9 @@ pub struct ProbeArgs {
     #[arg(value_name = "CARD|DEV|FILE", required_unless_present = "from")]
     pub target: Option<String>,
     /// Interpret a saved flashbench output instead of measuring.
-    #[arg(long, value_name = "LOG", conflicts_with = "target")]
+    #[arg(long, value_name = "LOG",
+          conflicts_with_all = ["target", "write", "capacity", "put_back", "budget", "resume",
+                                "save", "seed"])]
     pub from: Option<PathBuf>,
     /// The run of the log, where it holds several.
     #[arg(long, value_name = "NAME", requires = "from")]
@@ -297,23 +302,29 @@ pub struct ProbeArgs {
     #[arg(long, value_enum, value_name = "HOW", num_args = 0..=1, require_equals = true,
           default_missing_value = "preserve")]
     pub write: Option<WriteHow>,
-    /// Check that the capacity is real (needs --write).
-    #[arg(long, requires = "write")]
+    /// Check that the capacity is real (needs --write). What it overwrites is kept in a file
+    /// until it is put back, so that not even a power cut loses it.
+    #[arg(long, requires = "write", conflicts_with_all = ["budget", "save", "plot", "resume"])]
     pub capacity: bool,
+    /// Put back what a --capacity check that was killed left overwritten (needs --write).
+    #[arg(long, requires = "write",
+          conflicts_with_all = ["budget", "save", "plot", "resume", "capacity"])]
+    pub put_back: bool,
     /// Most that it may cost: bytes written (640M) and time (30m), either or both.
     #[arg(long, value_name = "BYTES,TIME", value_delimiter = ',')]
     pub budget: Vec<String>,
-    /// Keep what is measured in this file, and go on from it if it is there.
-    #[arg(long, value_name = "FILE", conflicts_with = "from")]
+    /// Keep what is measured in this file, and go on from it if it is there. It is of one card
+    /// (but cards of one size in one USB reader look alike).
+    #[arg(long, value_name = "FILE")]
     pub resume: Option<PathBuf>,
     /// Write a profile of the card for the lab to this file.
-    #[arg(long, value_name = "PROFILE", conflicts_with = "from")]
+    #[arg(long, value_name = "PROFILE")]
     pub save: Option<PathBuf>,
     /// Write a drawing (SVG) of the evidence to this file.
     #[arg(long, value_name = "FILE")]
     pub plot: Option<PathBuf>,
     /// Print what `flashbench -a` would print.
-    #[arg(long, conflicts_with_all = ["json", "from", "write", "save"])]
+    #[arg(long, conflicts_with_all = ["json", "from", "write", "save", "plot", "resume", "budget"])]
     pub flashbench_compatible: bool,
     /// Seed of all places and orders.
     #[arg(long, value_name = "N", default_value_t = 1)]

@@ -2,6 +2,8 @@
 
 use std::fmt;
 use std::process::ExitCode;
+use whichfs_attach::AttachError;
+use whichfs_here::HereError;
 
 /// Why a command ends without doing what it was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +50,7 @@ impl Failure {
 
     /// Prints the failure on standard error and gives its exit code.
     pub fn report(&self) -> ExitCode {
-        eprintln!("whichfs: {}", self.message);
+        note!("whichfs: {}", self.message);
         ExitCode::from(self.kind as u8)
     }
 }
@@ -60,6 +62,28 @@ impl fmt::Display for Failure {
 }
 
 impl std::error::Error for Failure {}
+
+impl From<HereError> for Failure {
+    fn from(error: HereError) -> Failure {
+        let kind = match error {
+            HereError::Permission { .. } | HereError::NoDirect { .. } => Kind::Environment,
+            _ => Kind::Input,
+        };
+        Failure::new(kind, error)
+    }
+}
+
+impl From<AttachError> for Failure {
+    fn from(error: AttachError) -> Failure {
+        let kind = match error {
+            AttachError::NotAttached { .. }
+            | AttachError::Running { .. }
+            | AttachError::Busy { .. } => Kind::Input,
+            _ => Kind::Environment,
+        };
+        Failure::new(kind, error)
+    }
+}
 
 /// What commands return.
 pub type Outcome<T = ()> = Result<T, Failure>;

@@ -1,22 +1,81 @@
-//! Ctrl-C: the first one asks for an orderly end, the second ends at once.
+//! Signals that end a command: the first one asks for an orderly end, the second ends at once,
+//! unless something is to be put back first.
 
+use crate::failure::Kind;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+/// Whether a second signal, too, only asks.
+static PATIENT: AtomicBool = AtomicBool::new(false);
+
+const WAIT: &[u8] =
+    b"\nwhichfs: putting back what was on the card, which must not be cut short: wait\n";
 
 extern "C" fn handle(signal: libc::c_int) {
-    if INTERRUPTED.swap(true, Ordering::Relaxed) {
+    if !INTERRUPTED.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    if !PATIENT.load(Ordering::Relaxed) {
         // SAFETY: _exit is async-signal-safe; guests die with their parent.
         unsafe { libc::_exit(128 + signal) }
     }
+    // SAFETY: write is async-signal-safe, and the errno of what was interrupted is kept.
+    unsafe {
+        let errno = libc::__errno_location();
+        let kept = *errno;
+        libc::write(libc::STDERR_FILENO, WAIT.as_ptr().cast(), WAIT.len());
+        *errno = kept;
+    }
 }
 
-/// Installs the handler for SIGINT and SIGTERM and gives the flag that it sets.
+/// Installs the handler for SIGINT, SIGTERM and SIGHUP and gives the flag that it sets.
 pub fn flag() -> &'static AtomicBool {
-    let handler = handle as extern "C" fn(libc::c_int) as libc::sighandler_t;
-    for signal in [libc::SIGINT, libc::SIGTERM] {
-        // SAFETY: the handler only touches an atomic and calls _exit.
-        unsafe { libc::signal(signal, handler) };
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        install(signal);
     }
     &INTERRUPTED
+}
+
+/// Whether a signal has asked for an end.
+pub fn asked() -> bool {
+    INTERRUPTED.load(Ordering::Relaxed)
+}
+
+/// The exit status of a command that would end with `code`: another one if a signal ended it.
+pub fn or(code: u8) -> u8 {
+    if asked() {
+        Kind::Interrupted as u8
+    } else {
+        code
+    }
+}
+
+/// While it lives, no signal that can be caught ends the program.
+pub struct Patience(());
+
+impl Patience {
+    /// From now on all of them only set the flag, SIGQUIT too.
+    pub fn begin() -> Patience {
+        PATIENT.store(true, Ordering::Relaxed);
+        flag();
+        install(libc::SIGQUIT);
+        Patience(())
+    }
+}
+
+impl Drop for Patience {
+    fn drop(&mut self) {
+        PATIENT.store(false, Ordering::Relaxed);
+    }
+}
+
+fn install(signal: libc::c_int) {
+    let handler = handle as extern "C" fn(libc::c_int) as libc::sighandler_t;
+    // SAFETY: the handler does only what is async-signal-safe.
+    let before = unsafe { libc::signal(signal, handler) };
+    if signal == libc::SIGHUP && before == libc::SIG_IGN {
+        // nohup: a terminal that closes does not matter.
+        // SAFETY: as it was.
+        unsafe { libc::signal(signal, before) };
+    }
 }

@@ -1,4 +1,15 @@
 //! The command: wires the rest, nothing else.
+#![deny(
+    clippy::print_stderr,
+    reason = "it panics where nobody reads it: note!"
+)]
+
+/// Tells a line on standard error, as `eprintln!` does, which panics where nobody reads it.
+macro_rules! note {
+    ($($text:tt)*) => {
+        $crate::output::note(format_args!("{}\n", format_args!($($text)*)))
+    };
+}
 
 mod apply;
 mod bench;
@@ -19,7 +30,9 @@ mod page;
 mod places;
 mod progress;
 mod quantity;
+mod rescue;
 mod runner;
+mod shell;
 mod tools;
 mod tree;
 

@@ -21,6 +21,11 @@ pub fn text_line(text: &str) -> Outcome {
     }
 }
 
+/// Tells something on standard error. If nobody reads that, it is no reason to end.
+pub fn note(text: std::fmt::Arguments<'_>) {
+    let _ = io::stderr().lock().write_fmt(text);
+}
+
 /// Width of the terminal in columns; 80 where there is none.
 pub fn width() -> usize {
     let columns = || {

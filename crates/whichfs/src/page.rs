@@ -2,6 +2,7 @@
 
 use crate::bench::{Bench, Work};
 use crate::cards::partition_offset;
+use crate::shell::quoted;
 use crate::tools::package_versions;
 use whichfs_card::Profile;
 use whichfs_report::{Item, Page};
@@ -115,12 +116,7 @@ fn environment(bench: &Bench, work: &Work, reused: usize) -> Vec<Item> {
 
 /// This run's command, without the output options.
 fn command_line() -> String {
-    let words = std::env::args().skip(1);
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=,./:+@%".contains(c);
-    let quoted = words.map(|word| match word.chars().all(plain) && !word.is_empty() {
-        true => word,
-        false => format!("'{}'", word.replace('\'', r"'\''")),
-    });
+    let quoted = std::env::args().skip(1).map(|word| quoted(&word));
     ["whichfs".to_owned()]
         .into_iter()
         .chain(quoted)

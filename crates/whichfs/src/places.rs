@@ -1,6 +1,7 @@
 //! Where things are on this machine (XDG base directories).
 
 use crate::failure::{Failure, Outcome};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use whichfs_lab::{Agent, Kernel, LabError};
 
@@ -12,6 +13,11 @@ pub fn cache() -> Outcome<PathBuf> {
 /// File of the store.
 pub fn store() -> Outcome<PathBuf> {
     Ok(below("XDG_DATA_HOME", ".local/share")?.join("store.sqlite"))
+}
+
+/// Directory for data of the user that a capacity check has overwritten for a while.
+pub fn put_back() -> Outcome<PathBuf> {
+    Ok(below("XDG_DATA_HOME", ".local/share")?.join("put-back"))
 }
 
 fn below(variable: &str, in_home: &str) -> Outcome<PathBuf> {
@@ -77,11 +83,86 @@ pub fn make(directory: &Path) -> Outcome {
 
 /// Writes `bytes` to `path` so that the file is whole or not there.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Outcome {
-    let temporary = path.with_extension(format!("{}.part", std::process::id()));
-    let written =
-        std::fs::write(&temporary, bytes).and_then(|()| std::fs::rename(&temporary, path));
-    written.map_err(|e| {
-        let _ = std::fs::remove_file(&temporary);
-        Failure::environment(format!("cannot write {}: {e}", path.display()))
-    })
+    WholeFile::new(path)?.write(bytes)
+}
+
+/// A file that will be written as a whole or not at all. That it can be written is known from
+/// the beginning, before hours of measuring.
+pub struct WholeFile {
+    /// As the user named it.
+    shown: PathBuf,
+    /// Where it is, links followed.
+    path: PathBuf,
+    /// Where it is made, beside its place; none for what is no file (`/dev/stdout`).
+    temporary: Option<PathBuf>,
+}
+
+impl WholeFile {
+    /// What will be `path`.
+    pub fn new(path: &Path) -> Outcome<WholeFile> {
+        let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let is_special = std::fs::metadata(&real).is_ok_and(|meta| !meta.is_file());
+        let mut temporary = real.clone().into_os_string();
+        temporary.push(format!(".{}.part", std::process::id()));
+        let file = WholeFile {
+            shown: path.to_owned(),
+            path: real,
+            temporary: (!is_special).then(|| temporary.into()),
+        };
+        let made = match &file.temporary {
+            Some(temporary) => std::fs::write(temporary, ""),
+            None => File::options().write(true).open(&file.path).map(drop),
+        };
+        made.map_err(|error| file.failed(&error))?;
+        Ok(file)
+    }
+
+    /// Writes it.
+    pub fn write(mut self, bytes: &[u8]) -> Outcome {
+        let written = match self.temporary.take() {
+            None => std::fs::write(&self.path, bytes),
+            Some(temporary) => std::fs::write(&temporary, bytes)
+                .and_then(|()| std::fs::rename(&temporary, &self.path))
+                .inspect_err(|_| drop(std::fs::remove_file(&temporary))),
+        };
+        written.map_err(|error| self.failed(&error))
+    }
+
+    fn failed(&self, error: &std::io::Error) -> Failure {
+        let path = self.shown.display();
+        Failure::input(format!(
+            "cannot write {path}: {error}; name a file that can be written"
+        ))
+    }
+}
+
+impl Drop for WholeFile {
+    fn drop(&mut self) {
+        if let Some(temporary) = &self.temporary {
+            let _ = std::fs::remove_file(temporary);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_file_is_the_old_one_or_the_new_one_and_a_link_stays_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let (path, link) = (directory.path().join("a.toml"), directory.path().join("b"));
+        write_whole(&path, b"old").unwrap();
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        drop(WholeFile::new(&link).unwrap());
+        assert_eq!(std::fs::read(&path).unwrap(), b"old");
+        write_whole(&link, b"new").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"new");
+        assert!(link.is_symlink());
+        assert_eq!(directory.path().read_dir().unwrap().count(), 2);
+        write_whole(Path::new("/dev/null"), b"x").unwrap();
+        let refused = write_whole(Path::new("/no/such/x"), b"").unwrap_err();
+        assert!(refused.message.contains("/no/such/x"), "{refused}");
+    }
 }

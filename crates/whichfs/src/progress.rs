@@ -43,8 +43,8 @@ impl Progress {
     pub fn say(&self, line: &str) {
         match &self.bars {
             _ if self.quiet => {}
-            Some(bars) => bars.all.suspend(|| eprintln!("{line}")),
-            None => eprintln!("{line}"),
+            Some(bars) => bars.all.suspend(|| note!("{line}")),
+            None => note!("{line}"),
         }
     }
 

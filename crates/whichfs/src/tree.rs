@@ -1,5 +1,6 @@
 //! The user's own tree (`--tree`): its digest, which is part of a trial's identity.
 
+use crate::digest::hex;
 use crate::failure::{Failure, Outcome};
 use sha2::{Digest, Sha256};
 use std::fs::File;
@@ -19,11 +20,7 @@ pub fn digest(root: &Path) -> Outcome<String> {
             content(&path, &mut hash)?;
         }
     }
-    Ok(hash
-        .finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect())
+    Ok(hex(&hash.finalize()))
 }
 
 fn content(path: &Path, hash: &mut Sha256) -> Outcome {

@@ -3,6 +3,9 @@
 //! each filesystem instead of a few.
 #![allow(clippy::unwrap_used)]
 
+#[path = "../../../tests/skip.rs"]
+mod skip;
+
 use serde_json::Value;
 use std::process::{Command, Stdio};
 
@@ -12,7 +15,7 @@ fn crash(arguments: &[&str]) -> Option<(i32, Value)> {
         .iter()
         .all(|name| std::env::var_os(name).is_some());
     if !there {
-        eprintln!("skipped: WHICHFS_KERNEL and WHICHFS_AGENT are not set (make test sets them)");
+        skip::skip("WHICHFS_KERNEL and WHICHFS_AGENT are not set (make test sets them)");
         return None;
     }
     let output = Command::new(env!("CARGO_BIN_EXE_whichfs"))

@@ -1,6 +1,9 @@
 //! What the tests with real devices share: whether they can run here, cards, direct I/O.
 #![allow(dead_code, reason = "not every test file uses all of it")]
 
+#[path = "../../../../tests/skip.rs"]
+pub mod skip;
+
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -21,7 +24,7 @@ pub fn ready(test: &str) -> bool {
     } else {
         return true;
     };
-    eprintln!("{test}: skipped: {missing}");
+    skip::skip(format!("{test}: {missing}"));
     false
 }
 
@@ -30,7 +33,7 @@ pub fn installed(test: &str, program: &str) -> bool {
     let places = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
     let there = places.iter().any(|d| Path::new(d).join(program).is_file());
     if !there {
-        eprintln!("{test}: skipped: {program} is not installed");
+        skip::skip(format!("{test}: {program} is not installed"));
     }
     there
 }

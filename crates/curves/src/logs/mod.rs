@@ -25,6 +25,7 @@ mod flash;
 pub mod fuzz_input;
 mod identity;
 mod iozone;
+mod join;
 mod json;
 mod session;
 mod text;
@@ -33,6 +34,7 @@ mod write;
 
 pub use error::{LogError, Problem};
 pub use identity::Identity;
+pub use join::join;
 pub use json::json_text;
 pub use write::{align_text, fat_text, flashbench_text, open_au_text};
 

@@ -5,6 +5,9 @@
 pub mod program;
 pub mod traces;
 
+#[path = "../../../../tests/skip.rs"]
+pub mod skip;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -22,7 +25,7 @@ pub const OFFSET: u64 = 4 << 20;
 fn named(variable: &str) -> Option<PathBuf> {
     let path = std::env::var_os(variable).map(PathBuf::from);
     if path.is_none() {
-        eprintln!("skipped: {variable} is not set (make test sets it)");
+        skip::skip(format!("{variable} is not set (make test sets it)"));
     }
     path
 }

@@ -11,6 +11,10 @@ pub enum Fault {
     Gone(u64),
     /// Reads and writes of this range fail.
     Range(u64, u64),
+    /// One request fails, and does nothing.
+    Once(u64),
+    /// One request fails although it was done.
+    OnceDone(u64),
     /// One request takes so many seconds.
     Stall(u64, u64),
     /// Writes are not allowed.
@@ -25,7 +29,7 @@ pub enum Fault {
 pub struct Faulty<D> {
     pub inner: D,
     pub fault: Fault,
-    requests: u64,
+    pub requests: u64,
     writes: u64,
     stalled: u64,
 }
@@ -48,17 +52,13 @@ impl<D: Device> Faulty<D> {
         bytes: u64,
     ) -> Result<Nanos, DeviceError> {
         self.requests += 1;
-        let failed = DeviceError::Failed {
-            operation,
-            offset,
-            bytes,
-            reason: "medium error".into(),
-        };
+        let failed = medium_error(operation, offset, bytes);
         match self.fault {
             Fault::Gone(after) if self.requests > after => {
                 Err(DeviceError::Gone("it was pulled out".into()))
             }
             Fault::Range(from, to) if offset < to && offset + bytes > from => Err(failed),
+            Fault::Once(at) if self.requests == at => Err(failed),
             Fault::Stall(at, seconds) if self.requests == at => {
                 self.stalled += seconds * 1_000_000_000;
                 Ok(Nanos::from_secs(seconds))
@@ -74,6 +74,15 @@ impl<D: Device> Faulty<D> {
             }
             _ => Ok(Nanos::ZERO),
         }
+    }
+}
+
+fn medium_error(operation: &'static str, offset: u64, bytes: u64) -> DeviceError {
+    DeviceError::Failed {
+        operation,
+        offset,
+        bytes,
+        reason: "medium error".into(),
     }
 }
 
@@ -93,7 +102,13 @@ impl<D: Device> Device for Faulty<D> {
 
     fn write(&mut self, offset: u64, data: &[u8]) -> Result<Nanos, DeviceError> {
         let extra = self.before("write", offset, data.len() as u64)?;
-        Ok(self.inner.write(offset, data)? + extra)
+        let spent = self.inner.write(offset, data)?;
+        match self.fault {
+            Fault::OnceDone(at) if self.requests == at => {
+                Err(medium_error("write", offset, data.len() as u64))
+            }
+            _ => Ok(spent + extra),
+        }
     }
 
     fn discard(&mut self, offset: u64, bytes: u64) -> Result<Nanos, DeviceError> {

@@ -6,9 +6,16 @@ use crate::cards::{self, CardState};
 use crate::cli::{AttachArgs, DetachArgs};
 use crate::failure::{Failure, Kind, Outcome};
 use crate::{interrupt, output, places};
+use serde::Serialize;
+use std::os::fd::AsFd;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{ExitStatus, Stdio};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 use whichfs_attach::{
     Attached, CardState as State, HostQueue, Leftover, Options, Record, Statistics,
 };
+use whichfs_card::Profile;
 use whichfs_units::{Bytes, MIB, Nanos};
 
 /// Examples for `--help`.
@@ -24,18 +31,17 @@ The device answers when the modelled card would. Its contents are lost when it i
 /// Attaches a card until it is asked to go, or for one command.
 pub fn run(args: &AttachArgs) -> Outcome<u8> {
     let options = options(args)?;
-    let attached = whichfs_attach::attach(options).map_err(Failure::environment)?;
-    for leftover in attached.cleaned() {
-        eprintln!("{}", cleaned(leftover));
-    }
+    // From now on Ctrl-C waits until what is half made can be taken apart.
     let stop = interrupt::flag();
+    let attached = whichfs_attach::attach(options)?;
+    for leftover in attached.cleaned() {
+        note!("{}", cleaned(leftover));
+    }
     let code = match &args.run {
-        Some(command) => {
-            let status = attached.run(command).map_err(Failure::environment)?;
-            status.code().unwrap_or(Kind::Interrupted as i32)
-        }
+        _ if interrupt::asked() => Kind::Interrupted as u8,
+        Some(command) => status(run_command(&attached, command, args.json, stop)?),
         None => {
-            eprintln!(
+            note!(
                 "{} is {}, {}. Ctrl-C or `whichfs card detach {0}` ends it.",
                 attached.device().display(),
                 args.name,
@@ -49,19 +55,42 @@ pub fn run(args: &AttachArgs) -> Outcome<u8> {
     if args.json {
         output::json(&statistics)?;
     } else {
-        eprint!("{}", summary(&statistics));
+        output::note(format_args!("{}", summary(&statistics)));
     }
-    Ok(u8::try_from(code).unwrap_or(1))
+    Ok(code)
+}
+
+/// With `json` standard output is for one document alone: the command gets standard error.
+fn run_command(
+    attached: &Attached,
+    command: &str,
+    json: bool,
+    stop: &AtomicBool,
+) -> Outcome<ExitStatus> {
+    let output = match json {
+        true => std::io::stderr()
+            .as_fd()
+            .try_clone_to_owned()
+            .map(Stdio::from),
+        false => Ok(Stdio::inherit()),
+    };
+    let status = output.and_then(|output| attached.run(command, output, stop));
+    status.map_err(|error| Failure::environment(format!("--run: /bin/sh: {error}")))
+}
+
+/// The exit status that a shell would give.
+fn status(status: ExitStatus) -> u8 {
+    let code = status
+        .code()
+        .or_else(|| status.signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
 }
 
 fn options(args: &AttachArgs) -> Outcome<Options> {
     let card = cards::open(&args.name)?;
     let board = Board::open(&args.board)?;
     let profile = match args.size {
-        Some(mib) => card
-            .profile
-            .with_capacity(mib * MIB)
-            .map_err(|error| Failure::input(format!("--size {mib}: {error}")))?,
+        Some(mib) => cut_down(&card.profile, mib)?,
         None => card.profile,
     };
     let host = board.host(profile.interface());
@@ -80,6 +109,17 @@ fn options(args: &AttachArgs) -> Outcome<Options> {
     })
 }
 
+fn cut_down(profile: &Profile, mib: u64) -> Outcome<Profile> {
+    let whole = profile.capacity_bytes() / MIB;
+    let refuse = |why: &dyn std::fmt::Display| Failure::input(format!("--size {mib}: {why}"));
+    if mib > whole {
+        return Err(refuse(&format!("the card has {whole} MiB; at most that")));
+    }
+    profile
+        .with_capacity(mib * MIB)
+        .map_err(|error| refuse(&error))
+}
+
 fn queue(host: &Host) -> HostQueue {
     HostQueue {
         scheduler: host.scheduler.clone(),
@@ -90,21 +130,34 @@ fn queue(host: &Host) -> HostQueue {
     }
 }
 
-/// Detaches the card as soon as nobody uses it; says who does.
+/// Detaches the card as soon as nobody uses it; says who does. A signal that comes while it
+/// waits leaves the device to them.
 fn detach_patiently(mut attached: Attached) -> Outcome<Statistics> {
-    let mut told = false;
+    let (before, mut told) = (interrupt::asked(), false);
     loop {
-        match attached.detach() {
+        let still = match attached.detach() {
             Ok(statistics) => return Ok(statistics),
-            Err(still) => {
-                if !told {
-                    eprintln!("whichfs: {}; waiting (Ctrl-C again leaves it)", still.error);
-                    told = true;
-                }
-                attached = still.attached;
-                std::thread::sleep(std::time::Duration::from_millis(500));
-            }
+            Err(still) => still,
+        };
+        if !told {
+            let again = if before { " again" } else { "" };
+            note!(
+                "whichfs: {}; waiting (Ctrl-C{again} leaves it as it is, dead)",
+                still.error
+            );
+            told = true;
         }
+        if interrupt::asked() && !before {
+            return Err(Failure::new(
+                Kind::Interrupted,
+                format!(
+                    "{}; once it is free, `whichfs card detach` removes it",
+                    still.error
+                ),
+            ));
+        }
+        attached = still.attached;
+        std::thread::sleep(Duration::from_millis(500));
     }
 }
 
@@ -139,32 +192,72 @@ fn summary(statistics: &Statistics) -> String {
 fn cleaned(leftover: &Leftover) -> String {
     let device = leftover.record.device();
     let device = device.display();
-    match &leftover.remains {
+    let mut text = match &leftover.remains {
+        Some(why) => {
+            format!("{device}, which a dead process left, could not be removed: {why}")
+        }
+        None if leftover.taken => {
+            format!("{device}, which a dead process left, is another program's by now: left alone")
+        }
         None => format!("removed {device}, which a dead process left"),
-        Some(why) => format!("{device}, which a dead process left, could not be removed: {why}"),
+    };
+    if !leftover.mounts.is_empty() {
+        text.push_str(&format!("; unmounted {}", leftover.mounts.join(", ")));
     }
+    text
+}
+
+/// The document of `card detach`.
+#[derive(Serialize)]
+struct Detached {
+    device: String,
+    /// What was unmounted with it.
+    unmounted: Vec<String>,
+    /// Why it is still there; none if it is gone.
+    remains: Option<String>,
 }
 
 /// Detaches one card of another process, or cleans up after dead ones.
 pub fn detach(args: &DetachArgs) -> Outcome<u8> {
     if let Some(device) = &args.device {
-        whichfs_attach::request_detach(device).map_err(Failure::environment)?;
+        whichfs_attach::request_detach(device)?;
+        if args.json {
+            output::json(&[Detached {
+                device: device.clone(),
+                unmounted: Vec::new(),
+                remains: None,
+            }])?;
+        }
         return Ok(0);
     }
-    let leftovers = whichfs_attach::clean().map_err(Failure::environment)?;
+    let leftovers = whichfs_attach::clean()?;
+    let remains = leftovers.iter().any(|leftover| leftover.remains.is_some());
+    let code = if remains { Kind::No as u8 } else { 0 };
+    if args.json {
+        let documents: Vec<Detached> = leftovers.into_iter().map(document).collect();
+        output::json(&documents)?;
+        return Ok(code);
+    }
     for leftover in &leftovers {
         output::text_line(&cleaned(leftover))?;
     }
     if leftovers.is_empty() {
         output::text_line("nothing was left behind; name a device to detach it")?;
     }
-    let remains = leftovers.iter().any(|leftover| leftover.remains.is_some());
-    Ok(u8::from(remains))
+    Ok(code)
+}
+
+fn document(leftover: Leftover) -> Detached {
+    Detached {
+        device: leftover.record.device().display().to_string(),
+        unmounted: leftover.mounts,
+        remains: leftover.remains,
+    }
 }
 
 /// The cards that running processes have attached.
 pub fn attached(json: bool) -> Outcome<u8> {
-    let records = whichfs_attach::list().map_err(Failure::environment)?;
+    let records = whichfs_attach::list()?;
     let mut found = Vec::new();
     for Record { number, .. } in records {
         // One may go away meanwhile: then it is no longer attached.

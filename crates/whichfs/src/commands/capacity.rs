@@ -2,26 +2,135 @@
 
 use super::probe_progress::Watcher;
 use crate::cli::{ProbeArgs, WriteHow};
-use crate::failure::Outcome;
+use crate::failure::{Failure, Kind, Outcome};
+use crate::interrupt::{self, Patience};
 use crate::output;
+use crate::rescue::{Left, Rescue, left};
+use std::time::SystemTime;
 use whichfs_curves::Device;
-use whichfs_probe::{CapacityOptions, CapacityReport, Honesty, capacity};
+use whichfs_probe::{
+    CapacityOptions, CapacityReport, Honesty, Keeper, MemoryOnly, capacity, rescue,
+};
 use whichfs_units::Bytes;
 
-/// Checks the capacity of `device`; exit status 1 if it is not what the card claims.
-pub fn run(device: &mut dyn Device, args: &ProbeArgs) -> Outcome<u8> {
+/// Checks the capacity of `device`; exit status 1 if it is not what the card claims, or if
+/// data are lost. `identity` is that of a real device.
+pub fn run(device: &mut dyn Device, identity: Option<&str>, args: &ProbeArgs) -> Outcome<u8> {
     let options = CapacityOptions {
-        seed: args.seed,
+        seed: args.seed ^ identity.map_or(0, |_| nonce()),
         preserve: args.write != Some(WriteHow::Destroy),
     };
+    let name = args.target.as_deref().unwrap_or_default();
+    let mut kept = match identity.filter(|_| options.preserve) {
+        Some(identity) => Some(Rescue::create(name, identity, options.seed)?),
+        None => None,
+    };
     let mut watcher = Watcher::new(None, args.json);
-    let report = capacity(device, &options, &mut watcher);
+    let report = {
+        let _patience = Patience::begin();
+        let keeper: &mut dyn Keeper = match &mut kept {
+            Some(kept) => kept,
+            None => &mut MemoryOnly,
+        };
+        capacity(device, &options, keeper, &mut watcher)
+    };
     watcher.finish();
+    match kept {
+        Some(kept) if report.lost_blocks == 0 => kept.remove(),
+        Some(kept) => note!("whichfs: {}", remedy(name, &kept.path().display())),
+        None => {}
+    }
     match args.json {
         true => output::json(&report)?,
         false => output::text_line(&text(&report))?,
     }
-    Ok(u8::from(report.honesty != Honesty::Honest))
+    Ok(status(&report))
+}
+
+/// Another number each time.
+fn nonce() -> u64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    // Before 1970 every check is the first.
+    now.map_or(0, |now| now.as_nanos() as u64) ^ u64::from(std::process::id()).rotate_left(48)
+}
+
+fn status(report: &CapacityReport) -> u8 {
+    match report.honesty {
+        _ if report.lost_blocks > 0 => Kind::No as u8,
+        Honesty::Honest => 0,
+        // Whether it lies is not known: that is no "no".
+        Honesty::Unknown => interrupt::or(Kind::Environment as u8),
+        _ => Kind::No as u8,
+    }
+}
+
+fn remedy(name: &str, path: &dyn std::fmt::Display) -> String {
+    format!(
+        "what was on the card is in {path}; put it back: whichfs probe {name} --write --put-back \
+         (remove the file if nobody needs it)"
+    )
+}
+
+/// Refuses a test of a card on which an interrupted check left marks.
+pub fn refuse_marked(device: &mut dyn Device, name: &str, identity: &str) -> Outcome {
+    for left in left(identity)? {
+        let marks = whichfs_probe::marked(device, left.seed, &left.blocks);
+        if marks > 0 {
+            return Err(Failure::input(format!(
+                "an interrupted capacity check left {marks} blocks of 4 KiB overwritten; {}",
+                remedy(name, &left.path.display())
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Puts back what interrupted checks left overwritten; exit status 1 if not all of it.
+pub fn put_back(
+    device: &mut dyn Device,
+    name: &str,
+    identity: &str,
+    args: &ProbeArgs,
+) -> Outcome<u8> {
+    let all = left(identity)?;
+    if all.is_empty() {
+        return Err(Failure::input(format!(
+            "{name}: no interrupted check of this device ({identity}) has left anything to put back"
+        )));
+    }
+    let mut watcher = Watcher::new(None, args.json);
+    let _patience = Patience::begin();
+    let mut sum = whichfs_probe::Rescue::default();
+    for left in &all {
+        let found = put_back_one(device, left, &mut watcher);
+        sum.put_back += found.put_back;
+        sum.changed += found.changed;
+        sum.lost += found.lost;
+    }
+    watcher.finish();
+    match args.json {
+        true => output::json(&sum)?,
+        false => output::text_line(&format!(
+            "{} blocks of 4 KiB put back, {} left alone (written by others since), {} lost",
+            sum.put_back, sum.changed, sum.lost
+        ))?,
+    }
+    Ok(u8::from(sum.lost > 0))
+}
+
+/// The file stays if a block could not be put back, or if this may be another card.
+fn put_back_one(
+    device: &mut dyn Device,
+    left: &Left,
+    watcher: &mut Watcher,
+) -> whichfs_probe::Rescue {
+    let found = rescue(device, left.seed, &left.blocks, watcher);
+    if found.lost == 0 && (found.put_back > 0 || found.changed == 0) {
+        left.remove();
+    } else {
+        note!("whichfs: {} is kept", left.path.display());
+    }
+    found
 }
 
 fn text(report: &CapacityReport) -> String {

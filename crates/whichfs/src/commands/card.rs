@@ -6,7 +6,7 @@ use crate::cli::{CardListArgs, SortKey};
 use crate::failure::{Failure, Kind, Outcome};
 use crate::output;
 use serde::Serialize;
-use whichfs_card::{Family, Figure, Interface, Profile, builtin};
+use whichfs_card::{Figure, Interface, Profile, builtin};
 use whichfs_curves::{draw, flashbench};
 use whichfs_units::{Bytes, Nanos};
 
@@ -60,6 +60,10 @@ pub fn list(args: &CardListArgs) -> Outcome<u8> {
             .iter()
             .any(|field| field.to_lowercase().contains(&wanted))
     });
+    if lines.is_empty() && args.json {
+        output::json(&lines)?;
+        return Ok(Kind::No as u8);
+    }
     if lines.is_empty() {
         return Err(Failure::new(
             Kind::No,
@@ -151,7 +155,7 @@ fn line(card: &NamedProfile) -> Line {
         name: card.name.clone(),
         title: profile.title().to_owned(),
         interface: interface(profile),
-        family: family(profile),
+        family: cards::family_name(profile.family()),
         composed: profile.composed(),
         capacity_bytes: profile.capacity_bytes(),
         au_bytes: profile.au_bytes(),
@@ -166,13 +170,6 @@ fn interface(profile: &Profile) -> &'static str {
     let found = Interface::NAMES
         .iter()
         .find(|(_, value)| *value == profile.interface());
-    found.map_or("", |(name, _)| name)
-}
-
-fn family(profile: &Profile) -> &'static str {
-    let found = Family::NAMES
-        .iter()
-        .find(|(_, value)| *value == profile.family());
     found.map_or("", |(name, _)| name)
 }
 

@@ -130,7 +130,7 @@ impl<'a> Chooser<'a> {
         }
         if self.reused > before {
             let reused = self.reused - before;
-            eprintln!("{reused} finished trials reused from the store");
+            note!("{reused} finished trials reused from the store");
         }
         if missing.is_empty() {
             return Ok(());
@@ -172,7 +172,7 @@ impl<'a> Chooser<'a> {
     }
 
     fn prepare(&mut self, round: &[Planned]) -> Outcome<Vec<Prepared>> {
-        let tell = |what: &str| eprintln!("{what}");
+        let tell = |what: &str| note!("{what}");
         let images = Images::new(&tell);
         let mut prepared = Vec::new();
         for planned in round {
@@ -184,13 +184,13 @@ impl<'a> Chooser<'a> {
                 Ok(trial) => {
                     let first = planned.seed == self.args.first_seed;
                     if let Some(caveat) = trial.caveat.as_ref().filter(|_| first) {
-                        eprintln!("note: {}: {caveat}", planned.candidate);
+                        note!("note: {}: {caveat}", planned.candidate);
                     }
                     prepared.push(trial);
                 }
                 Err(NotHere::Failure(failure)) => return Err(failure),
                 Err(NotHere::LeftOut { why, source }) => {
-                    eprintln!("left out: {}: {why}", planned.candidate);
+                    note!("left out: {}: {why}", planned.candidate);
                     self.excluded.push(Excluded {
                         candidate: planned.candidate.clone(),
                         why,

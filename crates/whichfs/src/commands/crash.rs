@@ -236,7 +236,7 @@ fn one(
 ) -> Outcome<Report> {
     let name = plan.candidate.name;
     let core = available_cores().last().copied();
-    eprintln!("{name}: running the workload");
+    note!("{name}: running the workload");
     let recorded = plan.record(core, cancelled)?;
     let cuts = cuts(args, &recorded, faults)?;
     if let Some(path) = &args.keep {
@@ -346,7 +346,7 @@ impl Progress<'_> {
         self.told = Instant::now();
         let spent = self.begun.elapsed().as_secs_f64();
         let left = spent / self.done as f64 * (self.total - self.done) as f64;
-        eprintln!(
+        note!(
             "{}: {} of {} cuts, {:.1} a second, {} broke a promise, about {left:.0} s to go",
             self.name,
             self.done,

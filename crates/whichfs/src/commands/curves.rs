@@ -4,7 +4,7 @@ use crate::cards;
 use crate::cli::CurvesArgs;
 use crate::failure::{Failure, Outcome};
 use crate::output;
-use std::path::Path;
+use crate::places::write_whole;
 use whichfs_curves::{draw, flashbench, logs};
 
 /// Examples for `--help`.
@@ -19,7 +19,7 @@ pub fn run(args: &CurvesArgs) -> Outcome<u8> {
     let card = cards::open(&args.name)?;
     let curves = flashbench::curves_of(&card.profile, args.seed).map_err(Failure::input)?;
     if let Some(path) = &args.plot {
-        save(path, &draw::svg(&card.name, &curves))?;
+        write_whole(path, draw::svg(&card.name, &curves).as_bytes())?;
     }
     if args.json {
         output::text_line(logs::json_text(&card.name, &curves).trim_end())?;
@@ -29,10 +29,4 @@ pub fn run(args: &CurvesArgs) -> Outcome<u8> {
         output::text_line(&draw::terminal(&card.name, &curves))?;
     }
     Ok(0)
-}
-
-/// Writes `text` to `path`.
-pub fn save(path: &Path, text: &str) -> Outcome {
-    std::fs::write(path, text)
-        .map_err(|error| Failure::input(format!("cannot write {}: {error}", path.display())))
 }

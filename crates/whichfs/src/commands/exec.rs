@@ -182,7 +182,7 @@ impl Heard {
         }
         .push_str(text);
         if pass_on && is_error {
-            eprint!("{text}");
+            output::note(format_args!("{text}"));
         } else if pass_on {
             // A closed pipe is no reason to stop the guest: the summary is still wanted.
             let _ = std::io::stdout().lock().write_all(text.as_bytes());
@@ -225,8 +225,12 @@ fn summary(
     let virtual_s = ran.map_or(0.0, PhaseFigures::seconds);
     let device = ran.map(|phase| phase.device.clone()).unwrap_or_default();
     let error = life.result.as_ref().err().map(ToString::to_string);
+    let kind = match life.result {
+        Err(whichfs_lab::LabError::Interrupted) => Kind::Interrupted,
+        _ => Kind::Trial,
+    };
     let code = match (&error, exit_status) {
-        (Some(_), _) => Kind::Trial as u8,
+        (Some(_), _) => kind as u8,
         (None, Some(0)) => 0,
         (None, _) => Kind::No as u8,
     };
@@ -245,7 +249,7 @@ fn summary(
             phases,
             trace_sha256: &life.trace_sha256,
             error,
-            log: if code == Kind::Trial as u8 {
+            log: if life.result.is_err() {
                 &life.console
             } else {
                 &[]
@@ -256,21 +260,15 @@ fn summary(
     if let Some(error) = error {
         let log: Vec<&str> = life.console.iter().map(String::as_str).collect();
         let message = format!("the guest failed: {error}\n{}", log.join("\n"));
-        let interrupted = matches!(life.result, Err(whichfs_lab::LabError::Interrupted));
-        let kind = if interrupted {
-            Kind::Interrupted
-        } else {
-            Kind::Trial
-        };
         return Err(Failure::new(kind, message));
     }
     let status = exit_status.map_or("unknown".to_owned(), |status| status.to_string());
-    eprintln!("--");
-    eprintln!(
+    note!("--");
+    note!(
         "exit status {status}, {virtual_s:.6} s of virtual time, {:.1} s of wall time",
         wall.as_secs_f64()
     );
-    eprintln!("{}", device_line(&device));
+    note!("{}", device_line(&device));
     Ok(code)
 }
 

@@ -1,12 +1,12 @@
 //! `whichfs card fit`: a profile from logs of measurements.
 
-use super::curves::save;
 use super::{logs, table};
+use crate::cards::family_name;
 use crate::cli::FitArgs;
 use crate::failure::{Failure, Outcome};
 use crate::output;
+use crate::places::write_whole;
 use serde::Serialize;
-use whichfs_card::Family;
 use whichfs_curves::logs::Run;
 use whichfs_fit::{Errors, Fit, Options, Row, fit, plot, table as report_table};
 
@@ -14,6 +14,7 @@ use whichfs_fit::{Errors, Fit, Options, Row, fit, plot, table as report_table};
 pub const EXAMPLES: &str = "\
 Examples:
   whichfs card fit flashbench.log --out mycard.toml --plot fit.svg
+  whichfs card fit align.log open.log random.log   one card, a file for each test
   whichfs card fit flashbench.json --run 5_2
   whichfs card fit flashbench.json --run 5_2 --block-sizes 4096,65536,1048576
   whichfs card fit flashbench.json --report > fit.md
@@ -73,18 +74,17 @@ struct Determined {
 
 /// Fits one run, or all for a report.
 pub fn run(args: &FitArgs) -> Outcome<u8> {
-    let runs = logs::read(&args.logs, args.run.as_deref(), args.json)?;
     if args.report {
-        return report(&runs, args);
+        return report(&logs::read(&args.logs, args.json)?, args);
     }
-    let run = logs::only(runs)?;
+    let run = logs::read_one(&args.logs, args.run.as_deref(), args.json)?;
     let found = fit(&run.curves, &run.rates, &options(&run, args, true))
         .map_err(|error| Failure::input(format!("{}: {error}", run.name)))?;
     if let Some(path) = &args.out {
-        save(path, &found.toml)?;
+        write_whole(path, found.toml.as_bytes())?;
     }
     if let Some(path) = &args.plot {
-        save(path, &plot(&run.name, &found.compared))?;
+        write_whole(path, plot(&run.name, &found.compared).as_bytes())?;
     }
     match args.json {
         true => output::json(&document(&run.name, &found))?,
@@ -125,7 +125,7 @@ fn name(run: &Run) -> String {
 fn report(runs: &[Run], args: &FitArgs) -> Outcome<u8> {
     let mut fitted = Vec::new();
     for (at, run) in runs.iter().enumerate() {
-        eprintln!("[{}/{}] {}", at + 1, runs.len(), run.name);
+        note!("[{}/{}] {}", at + 1, runs.len(), run.name);
         let all = options(run, args, false);
         let some = Options {
             block_sizes: Some(REPORT_SIZES.to_vec()),
@@ -133,7 +133,7 @@ fn report(runs: &[Run], args: &FitArgs) -> Outcome<u8> {
         };
         match (fit(&run.curves, &[], &all), fit(&run.curves, &[], &some)) {
             (Ok(all), Ok(some)) => fitted.push((run, all, some)),
-            (Err(error), _) | (_, Err(error)) => eprintln!("  left out: {error}"),
+            (Err(error), _) | (_, Err(error)) => note!("  left out: {error}"),
         }
     }
     let names: Vec<String> = fitted.iter().map(|(run, ..)| name(run)).collect();
@@ -163,12 +163,12 @@ fn document<'a>(run: &'a str, fit: &'a Fit) -> Document<'a> {
     });
     Document {
         run,
-        family: family(fit.profile.family()),
+        family: family_name(fit.profile.family()),
         family_told: fit.family_told,
         families: fit
             .families
             .iter()
-            .map(|(of, cost)| (family(*of), *cost))
+            .map(|(of, cost)| (family_name(*of), *cost))
             .collect(),
         fitted: Errors::over(&fit.compared, |point| point.fitted).map(errors),
         unfitted: Errors::over(&fit.compared, |point| !point.fitted).map(errors),
@@ -198,11 +198,6 @@ fn errors(of: Errors) -> ErrorsDocument {
     }
 }
 
-fn family(of: Family) -> &'static str {
-    let known = Family::NAMES.iter().find(|(_, value)| *value == of);
-    known.map_or("", |(name, _)| name)
-}
-
 /// Says that the card fits no family, and which curve breaks.
 fn broken(fit: &Fit) -> Option<String> {
     let found = fit.breaks.as_ref()?;
@@ -219,7 +214,7 @@ fn broken(fit: &Fit) -> Option<String> {
 }
 
 fn text(run: &str, fit: &Fit, args: &FitArgs) -> String {
-    let mut out = format!("{run}: family {}", family(fit.profile.family()));
+    let mut out = format!("{run}: family {}", family_name(fit.profile.family()));
     if !fit.family_told {
         out.push_str(" (composed: the log tells neither family nor sizes, only rates)");
     }

@@ -18,8 +18,9 @@ Examples:
 The load is what reaches the card: what applications write, times what the filesystem adds
 (write_amplification_filesystem of `whichfs choose`).";
 
-/// Capacity of the cut-down card on which a load over the whole card is simulated, with the
-/// same share of spare blocks: blocks must be erased several times for their spread to show.
+/// Capacity of the cut-down card on which a load over the whole card is simulated: blocks must
+/// be erased several times for their spread to show. A page-mapped card keeps its share of
+/// spare blocks, others their number.
 const CUT_BYTES: u64 = 2 << 30;
 /// How often what is written is written over, before the figures are taken and while they are.
 const ROUNDS: u64 = 4;

@@ -4,26 +4,63 @@ use crate::failure::{Failure, Outcome};
 use std::path::{Path, PathBuf};
 use whichfs_curves::logs::{self, Run};
 
-/// The runs of `paths`; `run` names the one to take, and what was passed over is told on
-/// standard error unless `quiet`.
-pub fn read(paths: &[PathBuf], run: Option<&str>, quiet: bool) -> Outcome<Vec<Run>> {
+/// The runs of `paths`, in their order. What was passed over is told on standard error unless
+/// `quiet`.
+pub fn read(paths: &[PathBuf], quiet: bool) -> Outcome<Vec<Run>> {
     let mut runs = Vec::new();
     for path in paths {
-        runs.extend(of_file(path, run, quiet)?);
-    }
-    if let Some(name) = run {
-        runs.retain(|found| found.name == name);
+        runs.extend(of_file(path, None, quiet)?.map_err(Failure::input)?);
     }
     Ok(runs)
 }
 
-fn of_file(path: &Path, run: Option<&str>, quiet: bool) -> Outcome<Vec<Run>> {
+/// The only run of `paths`; where several hold one each, what they are together. `run` names
+/// the one to take, in whichever of them it is.
+pub fn read_one(paths: &[PathBuf], run: Option<&str>, quiet: bool) -> Outcome<Run> {
+    let mut choices = Vec::new();
+    let (mut parts, mut without) = (Vec::new(), None);
+    for path in paths {
+        match of_file(path, run, quiet)? {
+            Ok(mut found) => {
+                let place = |run: &Run| format!("{} ({})", run.name, path.display());
+                choices.extend(found.iter().map(place));
+                parts.append(&mut found);
+            }
+            Err(error) => without = without.or(Some(error)),
+        }
+    }
+    match without {
+        Some(error) if parts.is_empty() => return Err(Failure::input(error)),
+        _ => {}
+    }
+    let choose = |why: &str| {
+        Failure::input(format!(
+            "{why}: choose one with --run, or name fewer files: {}",
+            choices.join(", ")
+        ))
+    };
+    // Runs of one file are told apart by their card: they are not parts of one.
+    if choices.len() > 1 && choices.len() > paths.len() {
+        return Err(choose(&format!("{} runs", choices.len())));
+    }
+    logs::join(parts).map_err(|why| choose(&why))
+}
+
+/// The runs of a file, or that none of them is called `run`.
+fn of_file(
+    path: &Path,
+    run: Option<&str>,
+    quiet: bool,
+) -> Outcome<Result<Vec<Run>, logs::LogError>> {
     let name = path.display().to_string();
     let text = std::fs::read(path).map_err(|error| Failure::input(format!("{name}: {error}")))?;
     let options = logs::Options {
         run: run.map(str::to_owned),
     };
-    let reading = logs::read_with(&name, text, &options).map_err(Failure::input)?;
+    let reading = match logs::read_with(&name, text, &options) {
+        Err(error) if error.problem == logs::Problem::NoSuchRun => return Ok(Err(error)),
+        reading => reading.map_err(Failure::input)?,
+    };
     if !quiet {
         for (what, remarks) in [
             ("passed over", &reading.skipped),
@@ -36,24 +73,9 @@ fn of_file(path: &Path, run: Option<&str>, quiet: bool) -> Outcome<Vec<Run>> {
                 } else {
                     String::new()
                 };
-                eprintln!("{name}: {what} at line {line}: {}{more}", first.why);
+                note!("{name}: {what} at line {line}: {}{more}", first.why);
             }
         }
     }
-    Ok(reading.runs)
-}
-
-/// The only run of several files, or an error that names the choices.
-pub fn only(runs: Vec<Run>) -> Outcome<Run> {
-    let names: Vec<&str> = runs.iter().map(|run| run.name.as_str()).collect();
-    if runs.len() > 1 {
-        return Err(Failure::input(format!(
-            "{} runs; choose one with --run: {}",
-            runs.len(),
-            names.join(", ")
-        )));
-    }
-    runs.into_iter()
-        .next()
-        .ok_or_else(|| Failure::input("no run of that name in these files"))
+    Ok(Ok(reading.runs))
 }

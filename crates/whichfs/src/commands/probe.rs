@@ -1,18 +1,16 @@
 //! `whichfs probe`: what a card is like, from timings.
 
-use super::curves::save;
 use super::probe_progress::Watcher;
 use super::{logs, table};
 use crate::cards;
 use crate::cli::{ProbeArgs, WriteHow};
-use crate::failure::{Failure, Outcome};
-use crate::output;
+use crate::digest::sha256;
+use crate::failure::{Failure, Kind, Outcome};
+use crate::places::WholeFile;
 use crate::quantity::bytes;
-use sha2::{Digest, Sha256};
+use crate::{interrupt, output};
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use whichfs_card::{Card, Profile, builtin};
+use whichfs_card::{Card, Contents, builtin};
 use whichfs_curves::logs::align_text;
 use whichfs_curves::{Curves, Device, Modelled, flashbench};
 use whichfs_here::{Access, Raw, Roots, target};
@@ -27,6 +25,7 @@ Examples:
   sudo whichfs probe /dev/sdX --write          writes too, and puts back what was there
   sudo whichfs probe /dev/sdX --write=destroy --budget 200M,10m --save mycard.toml
   sudo whichfs probe /dev/sdX --write --capacity   is all of it real?
+  sudo whichfs probe /dev/sdX --write --put-back   after a check that was killed
   whichfs probe --from flashbench.log          what a saved flashbench output tells
 
 A device that is mounted, in use or the system's own is refused. Without --write nothing is
@@ -44,69 +43,113 @@ pub fn run(args: &ProbeArgs) -> Outcome<u8> {
     let Some(name) = &args.target else {
         return Err(Failure::input("name a card, a device or a file to probe"));
     };
-    let (mut device, identity) = open(name, args)?;
+    let mut opened = open(name, args)?;
+    let device = &mut *opened.device;
+    if args.put_back {
+        return super::capacity::put_back(device, name, &opened.identity, args);
+    }
+    if opened.is_real {
+        super::capacity::refuse_marked(device, name, &opened.identity)?;
+    }
     if args.flashbench_compatible {
-        let table = flashbench::align(&mut *device, ALIGN_BLOCK, ALIGN_TRIES);
-        let lines = table.map_err(Failure::environment)?.into_iter();
-        let curves = Curves {
-            align: lines
-                .map(|(boundary, line)| (boundary, vec![line]))
-                .collect(),
-            ..Curves::default()
-        };
-        return output::text_line(align_text(&curves).trim_end()).map(|()| 0);
+        return flashbench_compatible(device);
     }
     if args.capacity {
-        return super::capacity::run(&mut *device, args);
+        let identity = opened.is_real.then_some(&*opened.identity);
+        return super::capacity::run(device, identity, args);
     }
-    let mut watcher = Watcher::new(args.resume.as_deref(), args.json);
-    let state = state(args, &identity)?;
-    let findings = whichfs_probe::resume(&mut *device, state, &mut watcher);
-    watcher.finish();
-    if let Some(failed) = &watcher.failed {
-        eprintln!("whichfs: {failed}");
-    }
-    if let Some(path) = &args.save {
-        save(path, &findings.to_profile().map_err(Failure::input)?)?;
-    }
-    show(args, name, &findings)
+    measure(args, name, &mut opened)
 }
 
-/// A modelled card by name or profile file, else a device or file of this machine; and what
-/// tells it from others.
-fn open(name: &str, args: &ProbeArgs) -> Outcome<(Box<dyn Device>, String)> {
+fn flashbench_compatible(device: &mut dyn Device) -> Outcome<u8> {
+    let table = flashbench::align(device, ALIGN_BLOCK, ALIGN_TRIES);
+    let lines = table.map_err(Failure::environment)?.into_iter();
+    let curves = Curves {
+        align: lines
+            .map(|(boundary, line)| (boundary, vec![line]))
+            .collect(),
+        ..Curves::default()
+    };
+    output::text_line(align_text(&curves).trim_end()).map(|()| 0)
+}
+
+/// Measures, shows what was found, and only then writes the files that were asked for.
+fn measure(args: &ProbeArgs, name: &str, opened: &mut Opened) -> Outcome<u8> {
+    let state = state(args, &opened.identity)?;
+    let profile = args.save.as_deref().map(WholeFile::new).transpose()?;
+    let drawing = args.plot.as_deref().map(WholeFile::new).transpose()?;
+    if let Some(path) = &args.resume {
+        // Whether the state can be kept is known before the first request, too.
+        WholeFile::new(path)?;
+    }
+    let mut watcher = Watcher::new(args.resume.as_deref(), args.json);
+    let findings = whichfs_probe::resume(&mut *opened.device, state, &mut watcher);
+    watcher.finish();
+    let code = show(args, name, &findings)?;
+    if let Some(failed) = &watcher.failed {
+        note!("whichfs: {failed}");
+    }
+    if let Some(file) = drawing {
+        file.write(whichfs_probe::svg(&findings).as_bytes())?;
+    }
+    match profile {
+        // What was not found would be the defaults of a composed card.
+        Some(_) if code != 0 => {
+            note!("whichfs: --save: ended before the card was known: no profile")
+        }
+        Some(file) => file.write(findings.to_profile().map_err(Failure::input)?.as_bytes())?,
+        None => {}
+    }
+    Ok(code)
+}
+
+/// A device under test.
+struct Opened {
+    device: Box<dyn Device>,
+    /// What tells it from others.
+    identity: String,
+    /// Whether it outlives the program.
+    is_real: bool,
+}
+
+/// A modelled card by name or profile file, else a device or file of this machine.
+fn open(name: &str, args: &ProbeArgs) -> Outcome<Opened> {
     let modelled = builtin().iter().any(|(known, _)| *known == name) || name.ends_with(".toml");
     if modelled || !(name.contains('/') || Path::new(name).exists()) {
-        // A name that is neither gets the nearest names of cards.
-        let card = cards::open(name)?;
-        let capacity = card.profile.capacity_bytes();
-        let used = Card::used(&card.profile, args.seed);
-        let identity = model_identity(&card.profile);
-        return Ok((Box::new(Modelled::new(used, capacity)), identity));
+        return modelled_card(name, args);
     }
     let access = match args.write {
         Some(_) => Access::Write,
         None => Access::Read,
     };
-    let target = target(Path::new(name), access, &Roots::default());
-    let target = target.map_err(Failure::input)?;
-    // Ctrl-C ends the probe between requests, with what it has.
-    let stop = Arc::new(AtomicBool::new(false));
-    let raw = Raw::open(&target, access, stop).map_err(Failure::input)?;
-    Ok((Box::new(raw), format!("device {}", target.path.display())))
+    let roots = Roots::default();
+    let target = target(Path::new(name), access, &roots)?;
+    let raw = Raw::open(&target, access, &roots)?;
+    Ok(Opened {
+        device: Box::new(raw),
+        identity: target.identity,
+        is_real: true,
+    })
 }
 
-/// A modelled card by all that decides its timings.
-fn model_identity(profile: &Profile) -> String {
-    let digest = Sha256::digest(profile.canonical());
-    let short: String = digest[..8]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    format!("modelled card {short}")
+fn modelled_card(name: &str, args: &ProbeArgs) -> Outcome<Opened> {
+    // A name that is neither a card nor a path gets the nearest names of cards.
+    let profile = cards::open(name)?.profile;
+    let capacity = profile.capacity_bytes();
+    let mut device = Modelled::new(Card::used(&profile, args.seed), capacity);
+    if args.capacity {
+        let contents = Contents::new(capacity).laid_out(profile.layout());
+        device = device.keeping(contents);
+    }
+    let profile = &sha256(profile.canonical().as_bytes())[..16];
+    Ok(Opened {
+        device: Box::new(device),
+        identity: format!("modelled card, profile {profile}, seed {}", args.seed),
+        is_real: false,
+    })
 }
 
-/// Where the probe begins: anew, or where the file of an earlier one of the same device ends.
+/// Where the probe begins: anew, or where the file of an earlier one ends.
 fn state(args: &ProbeArgs, identity: &str) -> Outcome<Evidence> {
     let options = Options {
         seed: args.seed,
@@ -129,6 +172,16 @@ fn state(args: &ProbeArgs, identity: &str) -> Outcome<Evidence> {
     let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
     let kept: Evidence = serde_json::from_str(&text).map_err(|error| wrong(&error))?;
     kept.check().map_err(|error| wrong(&error))?;
+    if kept.identity != identity {
+        return Err(Failure::input(format!(
+            "{} is the state of another device ({}; this one is {identity}); name another file",
+            path.display(),
+            match kept.identity.as_str() {
+                "" => "of an older version, which did not say",
+                known => known,
+            }
+        )));
+    }
     Ok(kept.go_on(identity, options))
 }
 
@@ -164,26 +217,29 @@ fn budget(parts: &[String]) -> Outcome<Budget> {
 }
 
 fn interpret(args: &ProbeArgs, log: &Path) -> Outcome<u8> {
-    let runs = logs::read(&[log.to_owned()], args.run.as_deref(), args.json)?;
-    let run = logs::only(runs)?;
-    show(args, &run.name, &whichfs_probe::interpret(&run.curves))
+    let run = logs::read_one(&[log.to_owned()], args.run.as_deref(), args.json)?;
+    let findings = whichfs_probe::interpret(&run.curves);
+    let drawing = args.plot.as_deref().map(WholeFile::new).transpose()?;
+    let code = show(args, &run.name, &findings)?;
+    if let Some(file) = drawing {
+        file.write(whichfs_probe::svg(&findings).as_bytes())?;
+    }
+    Ok(code)
 }
 
+/// Prints the findings; the exit status that they deserve.
 fn show(args: &ProbeArgs, name: &str, findings: &Findings) -> Outcome<u8> {
-    if let Some(path) = &args.plot {
-        save(path, &whichfs_probe::svg(findings))?;
-    }
     if args.json {
         output::json(findings)?;
     } else {
         output::text_line(&text(name, findings))?;
     }
-    // What ended early still told something; nothing at all is a "no".
+    // What reached its budget still told something; nothing at all is a "no".
     let any = findings
         .values
         .values()
         .any(|finding| finding.value.is_some());
-    Ok(u8::from(!any))
+    Ok(interrupt::or(if any { 0 } else { Kind::No as u8 }))
 }
 
 fn text(name: &str, findings: &Findings) -> String {

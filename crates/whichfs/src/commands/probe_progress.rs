@@ -1,10 +1,11 @@
 //! Progress of a probe on standard error, its state in a file, and Ctrl-C.
 
+use crate::failure::{Failure, Outcome};
 use crate::interrupt;
+use crate::places::write_whole;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
 use whichfs_probe::{Evidence, Progress, Step};
 
 /// Shows the steps of a probe, keeps its state and ends it at Ctrl-C.
@@ -58,7 +59,7 @@ impl Progress for Watcher {
                 bar.set_message(format!("{}{left}", step.doing));
             }
             None if !self.quiet && self.told != step.doing => {
-                eprintln!("{:3.0} % {}{left}", step.done * 100.0, step.doing);
+                note!("{:3.0} % {}{left}", step.done * 100.0, step.doing);
                 self.told = step.doing;
             }
             None => {}
@@ -69,20 +70,16 @@ impl Progress for Watcher {
         if let Some(path) = &self.state
             && let Err(error) = keep(path, state)
         {
-            self.failed = Some(format!("cannot write {}: {error}", path.display()));
+            self.failed = Some(error.message);
         }
     }
 
     fn stop(&mut self) -> bool {
-        interrupt::flag().load(Ordering::Relaxed)
+        interrupt::asked()
     }
 }
 
-/// Writes the state by a rename: the file is whole at any time.
-fn keep(path: &Path, state: &Evidence) -> std::io::Result<()> {
-    let text = serde_json::to_string(state)?;
-    let mut new = path.as_os_str().to_owned();
-    new.push(".new");
-    std::fs::write(&new, text)?;
-    std::fs::rename(new, path)
+fn keep(path: &Path, state: &Evidence) -> Outcome {
+    let text = serde_json::to_string(state).map_err(Failure::environment)?;
+    write_whole(path, text.as_bytes())
 }

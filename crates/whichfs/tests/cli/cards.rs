@@ -89,6 +89,36 @@ fn text_of_flashbench_goes_round_and_is_interpreted() {
 }
 
 #[test]
+fn logs_of_one_card_are_fitted_together() {
+    let sandbox = Sandbox::new();
+    let text = sandbox.run(&["card", "curves", "class4-4gb", "--json"]);
+    let curves = json(text.succeeds());
+    let mut parts = curves["class4-4gb"].clone();
+    let parts = parts.as_object_mut().unwrap();
+    for test in ["al", "lin", "rnd"] {
+        let part = serde_json::json!({ format!("part {test}"): { test: parts[test] } });
+        sandbox.file(&format!("{test}.json"), part.to_string());
+    }
+    sandbox.file("all.json", curves.to_string());
+    let profile = |files: &[&str]| {
+        let arguments = [&["card", "fit", "--json"], files].concat();
+        let fitted = sandbox.run(&arguments);
+        assert!(fitted.code <= 1, "{}", fitted.stderr);
+        json(&fitted.stdout)["families"].clone()
+    };
+    let together = profile(&["al.json", "lin.json", "rnd.json"]);
+    assert_eq!(together, profile(&["lin.json", "al.json", "rnd.json"]));
+    // Also where only one of the files has the run.
+    profile(&["al.json", "all.json", "--run", "class4-4gb"]);
+    sandbox
+        .run(&["card", "fit", "all.json", "lin.json"])
+        .fails(2, &["both have flashbench -O", "all.json", "--run"]);
+    sandbox
+        .run(&["card", "fit", "al.json", "lin.json", "--run", "x"])
+        .fails(2, &["al.json", "x"]);
+}
+
+#[test]
 fn bad_logs_are_refused_with_file_and_line() {
     let sandbox = Sandbox::new();
     sandbox.file("foreign.log", "hello\nworld\n");
@@ -155,6 +185,15 @@ fn a_probe_is_kept_and_goes_on() {
     let first = json(sandbox.run(&arguments).succeeds());
     let again = json(sandbox.run(&arguments).succeeds());
     assert_eq!(first["au_bytes"], again["au_bytes"]);
+    // The same file with another card, or another state of the same.
+    for other in [
+        &["probe", "class4-4gb", "--seed", "2"][..],
+        &["probe", "a1-32gb"],
+    ] {
+        sandbox
+            .run(&[other, &["--resume", "state.json"]].concat())
+            .fails(2, &["state.json", "another device"]);
+    }
     sandbox.file("state.json", "{");
     sandbox
         .run(&arguments)
@@ -162,26 +201,23 @@ fn a_probe_is_kept_and_goes_on() {
 }
 
 #[test]
-fn a_card_that_lies_is_found_out_and_an_honest_one_is_not() {
+fn a_file_that_cannot_be_written_is_told_before_anything_is_measured() {
     let sandbox = Sandbox::new();
-    // Modelled cards keep no data in a probe, so honesty is tested on a file.
-    let file = sandbox.path().join("card.img");
-    std::fs::File::create(&file)
-        .unwrap()
-        .set_len(64 << 20)
-        .unwrap();
-    let checked = sandbox.run(&["probe", "./card.img", "--write", "--capacity", "--json"]);
-    if checked.code == 2 && checked.stderr.contains("direct I/O") {
-        return println!("skipped: no direct I/O in {}", file.display());
+    for flag in ["--save", "--plot", "--resume"] {
+        sandbox
+            .run(&["probe", "a1-32gb", flag, "no/such/x"])
+            .fails(2, &["no/such/x"]);
     }
-    let report = json(checked.succeeds());
-    assert_eq!(
-        (&report["honesty"], &report["lost_blocks"]),
-        (&"honest".into(), &0.into())
-    );
+    // A drawing may go to what is no file.
     sandbox
-        .run(&["probe", "a1-32gb", "--capacity"])
-        .fails(2, &["--write"]);
+        .run(&["probe", "a1-32gb", "--plot", "/dev/null", "--json"])
+        .succeeds();
+}
+
+#[test]
+fn a_list_of_nothing_is_a_list() {
+    let listed = Sandbox::new().run(&["card", "list", "nothing", "--json"]);
+    assert_eq!((listed.code, listed.stdout.as_str()), (1, "[]\n"));
 }
 
 #[test]

@@ -42,7 +42,11 @@ fn a_card_far_from_all_names_lists_them() {
 fn a_real_device_is_not_taken_for_a_profile() {
     refused(
         &["choose", "--card", "/dev/null"],
-        &["real devices are not read yet", "card list"],
+        &[
+            "/dev/null is a device",
+            "whichfs probe /dev/null",
+            "card list",
+        ],
     );
 }
 
@@ -185,4 +189,56 @@ fn unknown_flags_and_commands_are_bad_usage() {
     refused(&[], &["Usage"]);
     refused(&["lab", "exec", "--fs", "ext4"], &["CMD"]);
     refused(&["choose", "--card-state", "old"], &["used", "fresh"]);
+}
+
+#[test]
+fn flags_that_would_be_ignored_are_refused() {
+    let capacity = ["probe", "a1-32gb", "--write", "--capacity"];
+    let from = ["probe", "--from", "x.log"];
+    let like_flashbench = ["probe", "a1-32gb", "--flashbench-compatible"];
+    let report = ["card", "fit", "x.log", "--report"];
+    let cases: [(&[&str], &[&[&str]]); 4] = [
+        (
+            &capacity,
+            &[
+                &["--budget", "1M"],
+                &["--save", "x.toml"],
+                &["--plot", "x.svg"],
+                &["--resume", "x.json"],
+            ],
+        ),
+        (
+            &from,
+            &[
+                &["--write"],
+                &["--capacity"],
+                &["--budget", "1M"],
+                &["--seed", "2"],
+                &["--save", "x.toml"],
+                &["--resume", "x.json"],
+            ],
+        ),
+        (
+            &like_flashbench,
+            &[
+                &["--plot", "x.svg"],
+                &["--resume", "x.json"],
+                &["--budget", "1M"],
+                &["--json"],
+            ],
+        ),
+        (
+            &report,
+            &[
+                &["--block-sizes", "4096"],
+                &["--out", "x.toml"],
+                &["--json"],
+            ],
+        ),
+    ];
+    for (command, flags) in cases {
+        for flag in flags {
+            refused(&[command, flag].concat(), &["cannot be used with", flag[0]]);
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! The command line from outside: bad input, faults of the environment, output. No guest runs.
 #![allow(clippy::unwrap_used)]
 
+mod capacity;
 mod cards;
 mod crash;
 mod environment;
@@ -8,3 +9,5 @@ mod input;
 mod output;
 mod profiles;
 mod sandbox;
+#[path = "../../../../tests/skip.rs"]
+mod skip;

@@ -3,30 +3,35 @@
 use crate::sandbox::{Run, Sandbox};
 use std::process::{Command, Stdio};
 
-const COMMANDS: [&[&str]; 16] = [
-    &[],
-    &["choose"],
-    &["lab"],
-    &["lab", "exec"],
-    &["lab", "kernel"],
-    &["card"],
-    &["card", "list"],
-    &["card", "show"],
-    &["fs"],
-    &["fs", "list"],
-    &["fs", "show"],
-    &["workload"],
-    &["workload", "show"],
-    &["crash"],
-    &["crash", "run"],
-    &["doctor"],
-];
+/// `command` and all below it, as its help lists them.
+fn tree(sandbox: &Sandbox, command: &[String]) -> Vec<Vec<String>> {
+    let mut all = vec![command.to_vec()];
+    let mut arguments: Vec<&str> = command.iter().map(String::as_str).collect();
+    arguments.push("--help");
+    let help = sandbox.run(&arguments);
+    let lines = help.succeeds().lines();
+    let listed = lines.skip_while(|line| *line != "Commands:").skip(1);
+    // Longer descriptions go on, indented further.
+    let names = listed
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| line.strip_prefix("  "))
+        .filter(|line| !line.starts_with(' '))
+        .filter_map(|line| line.split(' ').next());
+    for name in names.filter(|name| *name != "help") {
+        all.extend(tree(sandbox, &[command, &[name.to_owned()]].concat()));
+    }
+    all
+}
 
 #[test]
 fn help_of_every_command_says_something_and_fits_100_columns() {
     let sandbox = Sandbox::new();
-    for command in COMMANDS {
-        let run = sandbox.run(&[command, &["--help"]].concat());
+    let commands = tree(&sandbox, &[]);
+    assert!(commands.len() > 20, "{commands:?}");
+    for command in commands {
+        let mut arguments: Vec<&str> = command.iter().map(String::as_str).collect();
+        arguments.push("--help");
+        let run = sandbox.run(&arguments);
         let text = run.succeeds();
         // The first line says what the command is for.
         assert!(

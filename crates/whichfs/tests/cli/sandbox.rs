@@ -27,6 +27,13 @@ impl Sandbox {
         }
     }
 
+    /// The same beside the build, where there is direct I/O more often than in `/tmp`.
+    pub fn on_disk() -> Sandbox {
+        Sandbox {
+            directory: tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap(),
+        }
+    }
+
     /// The sandbox's directory, where runs also begin.
     pub fn path(&self) -> &Path {
         self.directory.path()
@@ -41,7 +48,12 @@ impl Sandbox {
 
     /// The program with `arguments`, not yet run.
     pub fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::cargo_bin("whichfs").unwrap();
+        Command::from_std(self.std_command(arguments))
+    }
+
+    /// The same, to be started and spoken to.
+    pub fn std_command(&self, arguments: &[&str]) -> std::process::Command {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_whichfs"));
         command.current_dir(self.path()).args(arguments);
         for (variable, below) in [
             ("HOME", "home"),

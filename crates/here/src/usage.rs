@@ -1,0 +1,385 @@
+//! Who uses a block device or a file: mounts, swap, stacked and loop devices, open
+//! descriptors, in every namespace that this process can see.
+
+use crate::guard::Roots;
+use crate::mounts::{Mount, mounts, own_mounts, swaps};
+use crate::sysfs::Block;
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, StatxFlags, open, statx};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Somebody who uses a device or a file.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum User {
+    /// A mounted filesystem.
+    Mount {
+        /// The device: the disk or a partition.
+        device: String,
+        /// Where.
+        place: String,
+        /// A process that sees the mount, if this one does not.
+        process: Option<u32>,
+    },
+    /// Active swap space.
+    Swap {
+        /// The device or file.
+        device: String,
+    },
+    /// Another block device is made of it (device mapper, RAID …).
+    Stacked {
+        /// The disk or partition.
+        device: String,
+        /// Kernel's name of the other.
+        holder: String,
+    },
+    /// A loop device shows it, or a part of it.
+    Loop {
+        /// The disk, partition or file.
+        device: String,
+        /// Path of the loop device.
+        holder: String,
+    },
+    /// Open in a process.
+    Process {
+        /// Its number.
+        pid: u32,
+        /// Its name.
+        name: String,
+    },
+    /// Claimed by the kernel, which does not say for what.
+    Claimed,
+}
+
+impl fmt::Display for User {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            User::Mount {
+                place,
+                process: None,
+                ..
+            } => write!(f, "mounted at {place} (umount {place})"),
+            User::Mount {
+                place,
+                process: Some(pid),
+                ..
+            } => write!(
+                f,
+                "mounted at {place} in another namespace (nsenter -t {pid} -m umount {place})"
+            ),
+            User::Swap { device } => write!(f, "used as swap (swapoff {device})"),
+            User::Stacked { holder, .. } => write!(f, "part of {holder} (take that apart first)"),
+            User::Loop { holder, .. } => write!(f, "shown by {holder} (losetup -d {holder})"),
+            User::Process { pid, name } => write!(f, "open in process {pid}, {name} (end it)"),
+            User::Claimed => f.write_str(
+                "claimed by the kernel, perhaps mounted in another namespace (unmount it there)",
+            ),
+        }
+    }
+}
+
+/// What tells one device or file from all others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Node {
+    /// A block device: its number.
+    Device(u32, u32),
+    /// A file: number of its filesystem, and inode.
+    File(u32, u32, u64),
+}
+
+impl Node {
+    /// What `path` leads to. Whoever serves its filesystem is not asked, so that one that is
+    /// dead stops nobody.
+    fn of(path: &Path) -> Option<Node> {
+        let wanted = StatxFlags::TYPE | StatxFlags::INO;
+        // AT_STATX_DONT_SYNC of linux/fcntl.h.
+        let cached = AtFlags::from_bits_retain(0x4000);
+        let found = statx(CWD, path, cached, wanted).ok()?;
+        match FileType::from_raw_mode(found.stx_mode.into()) {
+            FileType::BlockDevice => Some(Node::Device(found.stx_rdev_major, found.stx_rdev_minor)),
+            FileType::RegularFile => {
+                let (major, minor) = (found.stx_dev_major, found.stx_dev_minor);
+                Some(Node::File(major, minor, found.stx_ino))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A device or file, as those who use it may name it.
+struct Subject {
+    /// As it is shown.
+    path: String,
+    node: Option<Node>,
+}
+
+impl Subject {
+    fn of_block(block: &Block) -> Subject {
+        let (major, minor) = block.number.split_once(':').unwrap_or_default();
+        let node = major.parse().ok().zip(minor.parse().ok());
+        Subject {
+            path: block.path(),
+            node: node.map(|(major, minor)| Node::Device(major, minor)),
+        }
+    }
+
+    /// Whether `path`, perhaps one of another namespace, leads to it.
+    fn is_at(&self, path: &Path) -> bool {
+        match (Node::of(path), self.node) {
+            (Some(found), Some(node)) => found == node,
+            _ => path == Path::new(&self.path),
+        }
+    }
+}
+
+/// Everybody who uses the disk that the kernel calls `name` (`loop7`) or a partition of it, this
+/// process included.
+pub fn users_of_disk(name: &str, roots: &Roots) -> Vec<User> {
+    let Some(disk) = Block::named(&roots.sys, name) else {
+        return Vec::new();
+    };
+    let mut users = claims(&disk, roots);
+    let subjects: Vec<Subject> = blocks(&disk).iter().map(Subject::of_block).collect();
+    users.extend(processes(&subjects, &roots.proc));
+    if users.is_empty() && subjects.iter().any(|one| is_claimed(&one.path)) {
+        users.push(User::Claimed);
+    }
+    users
+}
+
+/// Where the disk called `name` or a partition of it is mounted so that an unmount of that path
+/// takes this mount and no other: it is the topmost there, and nothing is mounted below it.
+pub fn removable_mounts(name: &str, roots: &Roots) -> Vec<String> {
+    let Some(disk) = Block::named(&roots.sys, name) else {
+        return Vec::new();
+    };
+    let (blocks, all) = (blocks(&disk), own_mounts(&roots.proc));
+    let mut found = Vec::new();
+    for (at, mount) in all.iter().enumerate() {
+        let below = format!("{}/", mount.place.trim_end_matches('/'));
+        let is_covered = all[at + 1..].iter().any(|other| other.place == mount.place)
+            || all
+                .iter()
+                .any(|other| other.place != mount.place && other.place.starts_with(&below));
+        if !is_covered && blocks.iter().any(|block| is_of(mount, block)) {
+            found.push(mount.place.clone());
+        }
+    }
+    found
+}
+
+/// The users of `disk` that the kernel knows of: mounts, swap, stacked and loop devices.
+pub(crate) fn claims(disk: &Block, roots: &Roots) -> Vec<User> {
+    let blocks = blocks(disk);
+    let mut users: BTreeSet<User> = BTreeSet::new();
+    for mount in mounts(&roots.proc) {
+        if let Some(block) = blocks.iter().find(|block| is_of(&mount, block)) {
+            users.insert(User::Mount {
+                device: block.path(),
+                place: mount.place,
+                process: mount.process,
+            });
+        }
+    }
+    for block in &blocks {
+        let device = block.path();
+        let stacked = block.holders().into_iter();
+        users.extend(stacked.map(|holder| User::Stacked {
+            device: device.clone(),
+            holder,
+        }));
+    }
+    let subjects: Vec<Subject> = blocks.iter().map(Subject::of_block).collect();
+    users.extend(swaps_and_loops(&subjects, roots));
+    users.into_iter().collect()
+}
+
+/// The users of the file `path` that the kernel knows of: swap and loop devices.
+pub(crate) fn claims_of_file(path: &Path, roots: &Roots) -> Vec<User> {
+    swaps_and_loops(&[file(path)], roots)
+}
+
+/// Processes that have the file `path` open.
+pub(crate) fn processes_of_file(path: &Path, roots: &Roots) -> Vec<User> {
+    processes(&[file(path)], &roots.proc)
+}
+
+/// Processes that have `disk` or a partition of it open.
+pub(crate) fn processes_of_disk(disk: &Block, roots: &Roots) -> Vec<User> {
+    let subjects: Vec<Subject> = blocks(disk).iter().map(Subject::of_block).collect();
+    processes(&subjects, &roots.proc)
+}
+
+fn file(path: &Path) -> Subject {
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    Subject {
+        node: Node::of(&path),
+        path: path.display().to_string(),
+    }
+}
+
+/// The disk and its partitions.
+fn blocks(disk: &Block) -> Vec<Block> {
+    let mut blocks = disk.partitions();
+    blocks.insert(0, disk.clone());
+    blocks
+}
+
+/// Btrfs has a device number of its own: there the source tells.
+fn is_of(mount: &Mount, block: &Block) -> bool {
+    mount.device == block.number || mount.source == block.path()
+}
+
+fn swaps_and_loops(subjects: &[Subject], roots: &Roots) -> Vec<User> {
+    let mut users = Vec::new();
+    for path in swaps(&roots.proc) {
+        if subjects.iter().any(|one| one.is_at(Path::new(&path))) {
+            users.push(User::Swap { device: path });
+        }
+    }
+    for (holder, backing) in loops(&roots.sys) {
+        if let Some(one) = subjects.iter().find(|one| one.is_at(&backing)) {
+            let device = one.path.clone();
+            users.push(User::Loop { device, holder });
+        }
+    }
+    users
+}
+
+/// Loop devices that are bound, each with what it shows. The loop driver neither claims that
+/// nor is among its holders.
+fn loops(sys: &Path) -> Vec<(String, PathBuf)> {
+    let entries = fs::read_dir(sys.join("block")).into_iter().flatten();
+    let mut found = Vec::new();
+    for entry in entries.flatten() {
+        if let Ok(backing) = fs::read_to_string(entry.path().join("loop/backing_file")) {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            found.push((format!("/dev/{name}"), backing.trim_end().into()));
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Processes that have one of `subjects` open.
+fn processes(subjects: &[Subject], proc: &Path) -> Vec<User> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(proc).into_iter().flatten().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|n| n.parse().ok()) else {
+            continue;
+        };
+        if has_open(&entry.path(), subjects) {
+            let name = fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
+            let name = name.trim().to_owned();
+            found.push(User::Process { pid, name });
+        }
+    }
+    found.sort();
+    found
+}
+
+fn has_open(process: &Path, subjects: &[Subject]) -> bool {
+    let entries = fs::read_dir(process.join("fd")).into_iter().flatten();
+    entries.flatten().any(|fd| {
+        // Sockets and pipes have no path.
+        let target = fs::read_link(fd.path()).is_ok_and(|target| target.is_absolute());
+        target && subjects.iter().any(|one| one.is_open_as(&fd.path()))
+    })
+}
+
+impl Subject {
+    /// Whether the descriptor `fd` (`/proc/PID/fd/N`) is one of it: it leads to what is open,
+    /// whatever its path is where the process lives.
+    fn is_open_as(&self, fd: &Path) -> bool {
+        match (Node::of(fd), self.node) {
+            (Some(found), Some(node)) => found == node,
+            _ => fs::read_link(fd).is_ok_and(|target| target == Path::new(&self.path)),
+        }
+    }
+}
+
+/// Whether the kernel has claimed the device at `path`: an exclusive open fails.
+fn is_claimed(path: &str) -> bool {
+    let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC;
+    matches!(
+        open(path, flags, Mode::empty()),
+        Err(rustix::io::Errno::BUSY)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::testing::machine;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn each_way_to_use_a_disk_is_seen_with_its_remedy() {
+        let (_root, roots) = machine();
+        let disk = Block::named(&roots.sys, "sdz").unwrap();
+        assert_eq!(claims(&disk, &roots), []);
+        let mount = "1 0 0:44 / /mnt rw - btrfs /dev/sdz1 rw\n";
+        fs::write(roots.proc.join("self/mountinfo"), mount).unwrap();
+        fs::write(roots.proc.join("swaps"), "Filename\n/dev/sdz1 x\n").unwrap();
+        fs::write(roots.sys.join("devices/sdz/sdz1/holders/dm-3"), "").unwrap();
+        let by = roots.sys.join("block/loop4/loop");
+        fs::create_dir_all(&by).unwrap();
+        fs::write(by.join("backing_file"), "/dev/sdz\n").unwrap();
+        let texts: Vec<String> = claims(&disk, &roots).iter().map(User::to_string).collect();
+        for remedy in [
+            "umount /mnt",
+            "swapoff /dev/sdz1",
+            "part of dm-3",
+            "losetup -d /dev/loop4",
+        ] {
+            assert!(texts.iter().any(|text| text.contains(remedy)), "{texts:?}");
+        }
+    }
+
+    #[test]
+    fn only_a_mount_on_which_nothing_else_lies_can_be_taken_alone() {
+        let (_root, roots) = machine();
+        let mounts = [
+            "1 0 8:17 / /mnt rw - ext4 /dev/sdz1 rw",
+            "2 0 8:17 / /free rw - ext4 /dev/sdz1 rw",
+            "3 0 8:17 / /above rw - ext4 /dev/sdz1 rw",
+            "4 3 8:1 / /above/home rw - ext4 /dev/sda1 rw",
+            "5 1 8:1 / /mnt rw - ext4 /dev/sda1 rw",
+        ];
+        fs::write(roots.proc.join("self/mountinfo"), mounts.join("\n")).unwrap();
+        assert_eq!(removable_mounts("sdz", &roots), ["/free"]);
+        assert_eq!(users_of_disk("sdz", &roots).len(), 3);
+    }
+
+    #[test]
+    fn a_mount_that_only_another_process_sees_names_it() {
+        let (_root, roots) = machine();
+        fs::create_dir_all(roots.proc.join("17")).unwrap();
+        let mount = "1 0 8:17 / /data rw - ext4 /dev/sdz1 rw\n";
+        fs::write(roots.proc.join("17/mountinfo"), mount).unwrap();
+        let users = users_of_disk("sdz", &roots);
+        assert_eq!(users.len(), 1);
+        assert!(users[0].to_string().contains("nsenter -t 17 -m"));
+    }
+
+    #[test]
+    fn a_file_is_known_under_each_of_its_names() {
+        let (root, roots) = machine();
+        let (image, link) = (root.path().join("image"), root.path().join("link"));
+        fs::write(&image, "").unwrap();
+        fs::hard_link(&image, &link).unwrap();
+        assert_eq!(claims_of_file(&link, &roots), []);
+        assert_eq!(processes_of_file(&link, &roots), []);
+        fs::create_dir_all(roots.proc.join("17/fd")).unwrap();
+        fs::write(roots.proc.join("17/comm"), "qemu\n").unwrap();
+        symlink(&image, roots.proc.join("17/fd/5")).unwrap();
+        let by = roots.sys.join("block/loop4/loop");
+        fs::create_dir_all(&by).unwrap();
+        fs::write(by.join("backing_file"), image.to_str().unwrap()).unwrap();
+        let text = format!("{:?}", processes_of_file(&link, &roots));
+        assert!(text.contains("17") && text.contains("qemu"), "{text}");
+        assert_eq!(claims_of_file(&link, &roots).len(), 1);
+    }
+}
