@@ -5,11 +5,15 @@ use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
-use whichfs_workload::Listing;
+use whichfs_workload::{Listing, Workload};
 
-/// Lists the tree at `root` and digests names, kinds, sizes and contents.
-pub fn digest(root: &Path) -> Outcome<String> {
+/// Lists the tree at `root`, which `workload` must agree to, and digests names, kinds, sizes
+/// and contents.
+pub fn digest(root: &Path, workload: &dyn Workload) -> Outcome<String> {
     let listing: Listing = whichfs_agent::list_tree(root).map_err(Failure::input)?;
+    workload
+        .check_tree(&listing)
+        .map_err(|e| Failure::input(format!("--tree {}: {e}", root.display())))?;
     let mut hash = Sha256::new();
     for entry in &listing.entries {
         let line = format!("{entry:?}\n");
@@ -47,10 +51,14 @@ mod tests {
     fn one_changed_byte_changes_the_digest() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("a"), "one").unwrap();
+        let digest = |path: &Path| digest(path, whichfs_workload::find("rootfs").unwrap());
         let before = digest(dir.path()).unwrap();
         assert_eq!(before, digest(dir.path()).unwrap());
         std::fs::write(dir.path().join("a"), "two").unwrap();
         assert_ne!(before, digest(dir.path()).unwrap());
         assert!(digest(&dir.path().join("none")).is_err());
+        std::fs::create_dir(dir.path().join("whichfs-database")).unwrap();
+        let refused = digest(dir.path()).unwrap_err();
+        assert!(refused.message.contains("--tree"), "{refused}");
     }
 }

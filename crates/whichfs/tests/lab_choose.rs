@@ -78,6 +78,47 @@ fn lab_trials_are_the_same_bytes_alone_and_side_by_side() {
     }
 }
 
+/// A small tree with a file, a link and a directory.
+fn small_tree(at: &Path) {
+    std::fs::create_dir_all(at.join("etc")).unwrap();
+    std::fs::write(at.join("etc/large"), vec![b'x'; 300_000]).unwrap();
+    std::os::unix::fs::symlink("large", at.join("etc/link")).unwrap();
+}
+
+#[test]
+fn lab_a_tree_of_the_user_is_judged_on_writable_and_read_only_filesystems() {
+    if !can_run() {
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    let tree = home.path().join("tree");
+    small_tree(&tree);
+    let arguments = [
+        "--for",
+        "rootfs-readonly",
+        "--candidates",
+        "ext4,erofs",
+        "--json",
+    ];
+    let mut command = Command::new(env!("CARGO_BIN_EXE_whichfs"));
+    command
+        .args(["choose", "--seeds", "1", "--out"])
+        .arg(home.path().join("report"))
+        .args(arguments)
+        .arg("--tree")
+        .arg(&tree)
+        .env("XDG_CACHE_HOME", home.path().join("cache"))
+        .env("XDG_DATA_HOME", home.path().join("data"));
+    let verdict = done(&command.output().unwrap());
+    let ranked = verdict["ranking"].as_array().unwrap();
+    let mut names: Vec<&str> = ranked
+        .iter()
+        .map(|ranked| ranked["candidate"].as_str().unwrap())
+        .collect();
+    names.sort_unstable();
+    assert_eq!(names, ["erofs", "ext4"], "{}", verdict["excluded"]);
+}
+
 #[test]
 fn lab_another_seed_is_another_trial() {
     if !can_run() {

@@ -186,7 +186,7 @@ mod tests {
     fn rootfs_on_a_writable_filesystem() {
         let steps = steps(find("rootfs").unwrap(), &spec("rootfs"), &candidate(None)).unwrap();
         let expected = "run:mkfs mount tree_write space unmount drop mount:mount tree_read \
-                        rewrite random_update delete unmount";
+                        rewrite database_write random_update delete unmount";
         assert_eq!(words(&steps).join(" "), expected);
     }
 

@@ -155,6 +155,14 @@ pub trait Workload: Sync {
         Ok(None)
     }
 
+    /// Checks that the user's `tree` does not contradict the workload.
+    ///
+    /// # Errors
+    /// What in it does, and the remedy.
+    fn check_tree(&self, _tree: &Listing) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// The operations of `phase`. `tree` is the listing of the user's tree if `spec` has one,
     /// else what [`Workload::generated_tree`] gives for the same `spec` and `seed`; without
     /// it the tree is drawn again.

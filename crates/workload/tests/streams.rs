@@ -185,7 +185,7 @@ fn the_same_seed_gives_the_same_operations_for_ever() {
 
 /// Digests of rootfs, logger and exchange with seed 7.
 const GOLDEN: [u64; 3] = [
-    0x14eb_3c8d_49d8_d361,
+    0x418a_e4b9_4ebc_ab51,
     0x16cb_b598_1b92_8158,
     0x89fb_3153_932d_ee99,
 ];
@@ -205,7 +205,7 @@ fn the_default_sizes_are_what_the_parameters_say() {
         }
         model
     };
-    let tree = after("rootfs", &["tree_write"]);
+    let tree = after("rootfs", &["tree_write", "database_write"]);
     // Hard links of the model count their file once more.
     assert!(
         (192 << 20..194 << 20).contains(&tree.bytes()),
@@ -323,6 +323,52 @@ fn a_tree_of_the_user_is_used_as_it_is() {
         .filter(|name| model.nodes.contains_key(**name))
         .count();
     assert_eq!(left, 1, "two of three are deleted");
+}
+
+/// An image is made of `tree_write`'s operations alone, whoever's tree it is.
+#[test]
+fn what_a_read_only_filesystem_does_is_possible_on_the_tree_alone() {
+    for workload in ALL {
+        let spec = spec(workload.name(), true);
+        let of = |phase: &str| workload.operations(phase, &spec, None, 3).unwrap();
+        let Some(first) = workload.phases().first().filter(|_| workload.takes_tree()) else {
+            continue;
+        };
+        let mut model = Model::default();
+        for op in of(first.name) {
+            assert_eq!(model.apply(&op), Ok(()), "{op:?}");
+        }
+        for phase in workload.phases().iter().filter(|phase| !phase.writes) {
+            for op in of(phase.name) {
+                assert_eq!(model.apply(&op), Ok(()), "{op:?}");
+            }
+        }
+        let database = model.nodes.keys().find(|path| path.contains("whichfs"));
+        assert_eq!(database, None, "only the tree itself is imaged");
+    }
+}
+
+#[test]
+fn a_tree_with_the_databases_name_is_refused() {
+    let rootfs = find("rootfs").unwrap();
+    let named = |path: &str| Listing {
+        entries: vec![Entry {
+            path: path.into(),
+            mode: 0o755,
+            kind: Kind::Directory,
+        }],
+    };
+    rootfs.check_tree(&named("whichfs")).unwrap();
+    let refused = rootfs.check_tree(&named("whichfs-database")).unwrap_err();
+    assert!(refused.to_string().contains("rename it"), "{refused}");
+    let mut spec = spec("rootfs", true);
+    spec.tree = Some("/srv/tree".into());
+    let tree = named("whichfs-database");
+    assert!(
+        rootfs
+            .operations("tree_write", &spec, Some(&tree), 1)
+            .is_err()
+    );
 }
 
 #[test]
