@@ -1,6 +1,6 @@
 //! Metrics out of the figures of phases. Pure.
 
-use crate::workload::{Rule, Workload};
+use crate::workload::{Rule, Unknown, Workload};
 use whichfs_trial::{DeviceFigures, Metric, PhaseFigures};
 
 /// Bytes in a megabyte, as card makers and the published tables count it.
@@ -8,6 +8,37 @@ const MEGABYTE: f64 = 1e6;
 
 /// Phases that every trial may have, and that yield their duration.
 const COMMON: [&str; 3] = ["mkfs", "deploy", "mount"];
+
+/// Bytes that the filesystem takes, which the agent measures itself.
+const SPACE: &str = "space";
+
+/// How bytes grow on their way to the flash: in all, by the filesystem, by the card.
+const AMPLIFICATION: [&str; 3] = [
+    "write_amplification",
+    "write_amplification_filesystem",
+    "write_amplification_card",
+];
+
+/// Checks that trials of `workload` can yield every metric that is `asked` for.
+///
+/// # Errors
+/// The first metric that they cannot, with the nearest that they can.
+pub fn check_metrics<'a>(
+    workload: &dyn Workload,
+    asked: impl IntoIterator<Item = &'a str>,
+) -> Result<(), Unknown> {
+    let own = workload.phases().iter().flat_map(|phase| phase.metrics);
+    let known: Vec<&'static str> = own
+        .map(|definition| definition.metric)
+        .chain(COMMON)
+        .chain([SPACE])
+        .chain(AMPLIFICATION)
+        .collect();
+    match asked.into_iter().find(|metric| !known.contains(metric)) {
+        Some(missing) => Err(Unknown::new("metric", missing, known)),
+        None => Ok(()),
+    }
+}
 
 /// The metrics of a trial: those of `workload`'s phases, durations of mkfs, deploy and
 /// mount, write amplification, and `others`, which the agent measured itself (`space`).
@@ -84,21 +115,18 @@ fn write_amplification(workload: &dyn Workload, figures: &[PhaseFigures]) -> Vec
     let both = filesystem
         .zip(card)
         .map(|(filesystem, card)| filesystem * card);
-    [
-        ("write_amplification", both),
-        ("write_amplification_filesystem", filesystem),
-        ("write_amplification_card", card),
-    ]
-    .into_iter()
-    .filter_map(|(metric, value)| {
-        Some(Metric {
-            metric: metric.to_owned(),
-            value: value?,
-            unit: "1".to_owned(),
-            lower_is_better: true,
+    AMPLIFICATION
+        .into_iter()
+        .zip([both, filesystem, card])
+        .filter_map(|(metric, value)| {
+            Some(Metric {
+                metric: metric.to_owned(),
+                value: value?,
+                unit: "1".to_owned(),
+                lower_is_better: true,
+            })
         })
-    })
-    .collect()
+        .collect()
 }
 
 #[cfg(test)]
@@ -169,6 +197,8 @@ mod tests {
         };
         let rootfs = find("rootfs").unwrap();
         let metrics = metrics(rootfs, &figures, &[space]);
+        let names = metrics.iter().map(|metric| metric.metric.as_str());
+        check_metrics(rootfs, names).unwrap();
         assert_eq!(value(&metrics, "mount"), Some(2.0));
         assert_eq!(value(&metrics, "tree_write"), Some(10.0));
         assert_eq!(value(&metrics, "random_update"), Some(25.0));

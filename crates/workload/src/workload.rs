@@ -98,7 +98,7 @@ pub enum Error {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown {kind} {name:?}; did you mean {nearest:?}? There are: {all}")]
 pub struct Unknown {
-    /// What was looked for: `workload`, `parameter`, `phase`.
+    /// What was looked for: `workload`, `parameter`, `phase`, `metric`.
     pub kind: &'static str,
     /// The name that was given.
     pub name: String,

@@ -272,6 +272,16 @@ fn failed_trials_and_impossible_figures_exclude_loudly() {
 }
 
 #[test]
+fn a_ranking_by_nothing_is_refused() {
+    let mut need = two_metrics();
+    need.requires.clear();
+    let samples = vec![sample("x", "c", 1, 1.0), sample("y", "c", 1, 2.0)];
+    let error = judge(&need, &evidence(samples)).unwrap_err();
+    assert!(error.to_string().contains("counts (a, b)"), "{error}");
+    judge(&need, &evidence(Vec::new())).unwrap();
+}
+
+#[test]
 fn two_units_of_one_metric_are_refused() {
     let mut samples = vec![sample("x", "a", 1, 1.0), sample("y", "a", 1, 1.0)];
     samples[1].unit = "ms".into();

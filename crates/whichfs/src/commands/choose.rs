@@ -320,6 +320,9 @@ fn need_of(args: &ChooseArgs) -> Outcome<Need> {
 /// The workload of the need, with the user's size or tree.
 fn work_of(args: &ChooseArgs, need: &Need) -> Outcome<Work> {
     let workload = whichfs_workload::find(&need.workload).map_err(Failure::input)?;
+    let asked = need.weights.keys().chain(&need.requires);
+    whichfs_workload::check_metrics(workload, asked.map(String::as_str))
+        .map_err(|e| Failure::input(format!("--for {}: {e}", args.needs)))?;
     let mut parameters: BTreeMap<String, u64> = workload
         .parameters()
         .iter()

@@ -106,6 +106,22 @@ fn a_need_file_with_an_unknown_workload_offers_the_nearest() {
 }
 
 #[test]
+fn a_need_that_weighs_what_nobody_measures_is_refused_before_any_trial() {
+    let sandbox = Sandbox::new();
+    let text = "name = \"mine\"\ntitle = \"mine\"\nworkload = \"rootfs\"\n\
+                [weights.random_updates]\nweight = 1\nbecause = \"fsync\"\n";
+    sandbox.file("mine.toml", text);
+    let words = [
+        "mine.toml",
+        "unknown metric \"random_updates\"",
+        "did you mean \"random_update\"?",
+    ];
+    sandbox
+        .run(&["choose", "--for", "mine.toml"])
+        .fails(2, &words);
+}
+
+#[test]
 fn an_unknown_board_offers_the_nearest() {
     let words = ["unknown board 'pandorra'", "did you mean pandora?"];
     refused(&["choose", "--board", "pandorra"], &words);
