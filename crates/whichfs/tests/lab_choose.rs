@@ -20,11 +20,17 @@ fn can_run() -> bool {
     there
 }
 
-/// `whichfs choose` with everything it leaves in `home`.
+/// `whichfs choose` on a small tree, with everything it leaves in `home`.
 fn choose(home: &Path, arguments: &[&str]) -> Command {
+    let mut command = choose_of_any_size(home, &["--size", "12"]);
+    command.args(arguments);
+    command
+}
+
+fn choose_of_any_size(home: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_whichfs"));
     command
-        .args(["choose", "--size", "12", "--seeds", "1", "--out"])
+        .args(["choose", "--seeds", "1", "--out"])
         .arg(home.join("report"))
         .args(arguments)
         .env("XDG_CACHE_HOME", home.join("cache"))
@@ -100,15 +106,8 @@ fn lab_a_tree_of_the_user_is_judged_on_writable_and_read_only_filesystems() {
         "ext4,erofs",
         "--json",
     ];
-    let mut command = Command::new(env!("CARGO_BIN_EXE_whichfs"));
-    command
-        .args(["choose", "--seeds", "1", "--out"])
-        .arg(home.path().join("report"))
-        .args(arguments)
-        .arg("--tree")
-        .arg(&tree)
-        .env("XDG_CACHE_HOME", home.path().join("cache"))
-        .env("XDG_DATA_HOME", home.path().join("data"));
+    let mut command = choose_of_any_size(home.path(), &arguments);
+    command.arg("--tree").arg(&tree);
     let verdict = done(&command.output().unwrap());
     let ranked = verdict["ranking"].as_array().unwrap();
     let mut names: Vec<&str> = ranked
@@ -117,6 +116,32 @@ fn lab_a_tree_of_the_user_is_judged_on_writable_and_read_only_filesystems() {
         .collect();
     names.sort_unstable();
     assert_eq!(names, ["erofs", "ext4"], "{}", verdict["excluded"]);
+}
+
+#[test]
+fn lab_a_limit_of_ours_ends_the_run_instead_of_a_candidate() {
+    if !can_run() {
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    let arguments = [
+        "--size",
+        "2048",
+        "--wall-limit",
+        "1",
+        "--candidates",
+        "ext4",
+    ];
+    let output = choose_of_any_size(home.path(), &arguments)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(
+        said.contains("ext4, seed 1: ") && said.contains("raise --wall-limit"),
+        "{said}"
+    );
+    assert!(trials(home.path()).is_empty(), "nothing is kept of it");
 }
 
 #[test]

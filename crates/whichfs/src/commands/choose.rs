@@ -52,11 +52,19 @@ pub fn run(args: &ChooseArgs) -> Outcome<u8> {
         output::text_line(&whichfs_report::terminal(&verdict, look))?;
         output::text_line(&format!("\nReport: {}", report.display()))?;
     }
-    Ok(if verdict.ranking.is_empty() {
-        Kind::No as u8
-    } else {
-        0
-    })
+    Ok(exit_code(
+        verdict.ranking.is_empty(),
+        chooser.failures().is_empty(),
+    ))
+}
+
+/// Nobody is left because of the need's rules, or because of trials that failed.
+fn exit_code(nobody_is_left: bool, no_trial_failed: bool) -> u8 {
+    match (nobody_is_left, no_trial_failed) {
+        (false, _) => 0,
+        (true, true) => Kind::No as u8,
+        (true, false) => Kind::Trial as u8,
+    }
 }
 
 /// Everything that one run of the command gathers.
