@@ -1,5 +1,6 @@
 //! Metrics out of the figures of phases. Pure.
 
+use crate::steps::is_unmount;
 use crate::workload::{Rule, Unknown, Workload};
 use whichfs_trial::{DeviceFigures, Metric, PhaseFigures};
 
@@ -90,7 +91,7 @@ fn derive(metric: &str, rule: Rule, phase: &PhaseFigures) -> Option<Metric> {
 }
 
 /// How the bytes that a workload writes grow on their way to the flash, over all its writing
-/// phases: by the filesystem (bytes that reach the card for each byte written to files), by
+/// phases and the unmounts, where filesystems write what they kept back until then: by the filesystem (bytes that reach the card for each byte written to files), by
 /// the card (bytes programmed for each that reaches it), and in all (the product).
 fn write_amplification(workload: &dyn Workload, figures: &[PhaseFigures]) -> Vec<Metric> {
     let writing = |name: &str| {
@@ -98,6 +99,7 @@ fn write_amplification(workload: &dyn Workload, figures: &[PhaseFigures]) -> Vec
             .phases()
             .iter()
             .any(|phase| phase.writes && phase.name == name)
+            || is_unmount(name)
     };
     let mut sum = DeviceFigures::default();
     let mut bytes = 0;
@@ -217,6 +219,29 @@ mod tests {
             .find(|metric| metric.metric == "tree_write")
             .unwrap();
         assert!(!write.lower_is_better && write.unit == "MB/s");
+    }
+
+    #[test]
+    fn what_is_written_at_unmount_counts() {
+        let write = Counts {
+            operations: 1,
+            files: 1,
+            bytes: 2_000,
+        };
+        let mut written = phase("tree_write", 1, write);
+        written.device = DeviceFigures::default();
+        let rootfs = find("rootfs").unwrap();
+        let of = |unmount: &str| {
+            let late = phase(unmount, 1, Counts::default());
+            metrics(rootfs, &[written.clone(), late], &[])
+        };
+        for unmount in ["unmount", "unmount_2"] {
+            let metrics = of(unmount);
+            let filesystem = value(&metrics, "write_amplification_filesystem");
+            assert_eq!(filesystem, Some(0.5));
+            assert_eq!(value(&metrics, "write_amplification"), Some(1.5));
+        }
+        assert_eq!(value(&of("tree_read"), "write_amplification"), None);
     }
 
     #[test]
