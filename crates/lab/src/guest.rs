@@ -36,6 +36,8 @@ pub struct GuestProcess<'a> {
     pub cpu_ps_per_block: u64,
     /// Seed of the guest's entropy.
     pub seed: u64,
+    /// Requests that a disk takes at once; `None`: as many as its ring holds.
+    pub queue_depth: Option<u32>,
     /// Number of disks, the control disk included.
     pub disks: usize,
     /// Kernel name of the control disk.
@@ -350,6 +352,11 @@ fn command_line(process: &GuestProcess) -> Vec<String> {
         "time-travel=ext:c".into(),
         format!("whichfs.control={}", process.control),
     ];
+    line.extend(
+        process
+            .queue_depth
+            .map(|depth| format!("virtio_blk.queue_depth={depth}")),
+    );
     line.extend((0..process.disks).map(|disk| format!("virtio_uml.device=d{disk}:2")));
     line
 }
@@ -424,6 +431,7 @@ mod tests {
             memory_mib: 256,
             cpu_ps_per_block: 0,
             seed: 1,
+            queue_depth: Some(64),
             disks: 2,
             control: "vdb",
         };
@@ -433,6 +441,7 @@ mod tests {
             "only uml_dir=./: {line}"
         );
         assert!(line.contains("virtio_uml.device=d1:2"));
+        assert!(line.contains("virtio_blk.queue_depth=64"));
     }
 
     #[test]

@@ -77,6 +77,8 @@ pub struct GuestSpec<'a> {
     pub memory_mib: u64,
     /// Picoseconds per basic block; 0 for the clock `device`.
     pub cpu_ps_per_block: u64,
+    /// Requests that a disk takes at once, from 1; `None`: as many as its ring holds.
+    pub queue_depth: Option<u32>,
     /// What the agent does; its seed is also that of the guest's entropy.
     pub job: &'a Job,
     /// CPU for the engine and the guest; `None`: wherever the system puts them.
@@ -129,6 +131,7 @@ pub fn run(
         memory_mib: spec.memory_mib,
         cpu_ps_per_block: spec.cpu_ps_per_block,
         seed: spec.job.seed,
+        queue_depth: spec.queue_depth,
         disks: devices.len(),
         control: &control_name,
     };

@@ -1,6 +1,6 @@
 //! The workbench: what all trials of one run share, and how a trial is prepared on it.
 
-use crate::board::Board;
+use crate::board::{Board, Host};
 use crate::cards::{self, CardState, NamedProfile, in_state, partition_offset};
 use crate::clock::Clock;
 use crate::digest::sha256;
@@ -168,9 +168,14 @@ impl Bench {
         })
     }
 
+    /// The board's controller for this card.
+    pub fn host(&self) -> &Host {
+        self.board.host(self.card.profile.interface())
+    }
+
     /// A job with the board's queue for this card.
     pub fn job(&self, steps: Vec<Step>, seed: u64) -> Job {
-        let host = self.board.host(self.card.profile.interface());
+        let host = self.host();
         Job {
             seed,
             queues: vec![BlockQueue {

@@ -128,6 +128,7 @@ fn work(
         agent: &bench.agent,
         memory_mib: identity.memory_mib,
         cpu_ps_per_block: bench.clock.picoseconds_per_block(&bench.board),
+        queue_depth: Some(bench.host().queue_depth),
         job: &prepared.job,
         core,
         limits: bench.limits,

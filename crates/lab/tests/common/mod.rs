@@ -136,6 +136,7 @@ pub struct Trial {
     pub queues: Vec<BlockQueue>,
     pub limits: Limits,
     pub cpu_ps_per_block: u64,
+    pub queue_depth: Option<u32>,
     pub core: Option<usize>,
 }
 
@@ -159,6 +160,7 @@ impl Trial {
                 ..Limits::default()
             },
             cpu_ps_per_block: 0,
+            queue_depth: None,
             core: Some(whichfs_lab::available_cores()[0]),
         }
     }
@@ -181,6 +183,7 @@ impl Trial {
             agent: &self.agent,
             memory_mib: 256,
             cpu_ps_per_block: self.cpu_ps_per_block,
+            queue_depth: self.queue_depth,
             job: &job,
             core: self.core,
             limits: self.limits,

@@ -44,6 +44,7 @@ pub fn run(args: &ExecArgs) -> Outcome<u8> {
         agent: &bench.agent,
         memory_mib: bench.board.file.memory.mib,
         cpu_ps_per_block: bench.clock.picoseconds_per_block(&bench.board),
+        queue_depth: Some(bench.host().queue_depth),
         job: &job,
         core: available_cores().last().copied(),
         limits: bench.limits,

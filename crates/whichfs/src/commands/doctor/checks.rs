@@ -138,6 +138,7 @@ fn guest_check(kernel: &Kernel, agent: &Agent) -> Outcome<Check> {
         agent,
         memory_mib: GUEST_MIB,
         cpu_ps_per_block: 0,
+        queue_depth: None,
         job: &job,
         core: available_cores().last().copied(),
         limits: Limits {
