@@ -20,8 +20,8 @@ use whichfs_workload::{Listing, Op};
 /// Where the agent finds things: this differs between the lab and a board.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Context {
-    /// Put before the paths of images and trees: hostfs without anything mounted over
-    /// it in the lab, `/` on a board.
+    /// Put before the paths of images and trees: where shared directories are in the lab,
+    /// `/` on a board.
     pub host_root: PathBuf,
 }
 

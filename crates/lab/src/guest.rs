@@ -6,6 +6,7 @@
 //! guest is connected, so nothing is left even if the engine is killed.
 
 use crate::error::LabError;
+use crate::shared::{self, Handles, SharedDirectory};
 use rustix::fs::{Mode, OFlags};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use std::fs::{self, File};
@@ -38,6 +39,8 @@ pub struct GuestProcess<'a> {
     pub seed: u64,
     /// Requests that a disk takes at once; `None`: as many as its ring holds.
     pub queue_depth: Option<u32>,
+    /// Directories of the host that it sees.
+    pub shared: &'a [SharedDirectory],
     /// Number of disks, the control disk included.
     pub disks: usize,
     /// Kernel name of the control disk.
@@ -193,8 +196,15 @@ impl Guest {
             .stdin(Stdio::null())
             .stdout(output()?)
             .stderr(output()?);
+        let handles = Handles::open(process.shared)?;
+        let numbers = handles.numbers();
         // SAFETY: only async-signal-safe system calls are made between fork and exec.
-        unsafe { command.pre_exec(prepare_child) };
+        unsafe {
+            command.pre_exec(move || {
+                prepare_child()?;
+                shared::put_in_place(&numbers)
+            })
+        };
         let child = command
             .spawn()
             .map_err(LabError::io(format!("start {}", process.kernel.display())))?;
@@ -357,6 +367,7 @@ fn command_line(process: &GuestProcess) -> Vec<String> {
             .queue_depth
             .map(|depth| format!("virtio_blk.queue_depth={depth}")),
     );
+    line.extend(shared::parameter(process.shared));
     line.extend((0..process.disks).map(|disk| format!("virtio_uml.device=d{disk}:2")));
     line
 }
@@ -432,6 +443,10 @@ mod tests {
             cpu_ps_per_block: 0,
             seed: 1,
             queue_depth: Some(64),
+            shared: &[SharedDirectory {
+                name: "tree",
+                path: "/srv/tree".into(),
+            }],
             disks: 2,
             control: "vdb",
         };

@@ -9,6 +9,7 @@ use crate::error::LabError;
 use crate::guest::{Guest, GuestDirectory, GuestProcess, KILLED};
 use crate::initramfs;
 use crate::kernel::Kernel;
+use crate::shared::SharedDirectory;
 use crate::socket::Peer;
 use crate::watch::{Limits, Watch};
 use sha2::{Digest, Sha256};
@@ -81,6 +82,8 @@ pub struct GuestSpec<'a> {
     pub queue_depth: Option<u32>,
     /// What the agent does; its seed is also that of the guest's entropy.
     pub job: &'a Job,
+    /// Directories of the host that the job's images and trees are in.
+    pub shared: &'a [SharedDirectory],
     /// CPU for the engine and the guest; `None`: wherever the system puts them.
     pub core: Option<usize>,
     /// When to stop it.
@@ -132,6 +135,7 @@ pub fn run(
         cpu_ps_per_block: spec.cpu_ps_per_block,
         seed: spec.job.seed,
         queue_depth: spec.queue_depth,
+        shared: spec.shared,
         disks: devices.len(),
         control: &control_name,
     };

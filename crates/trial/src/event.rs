@@ -99,8 +99,8 @@ pub struct Counts {
 ///
 /// An octave has 32 buckets of equal width, so neighbouring bounds are at most 1/32 apart
 /// and a quantile, which is a bound, is at most 1/32 too high. Histograms of different
-/// trials have the same buckets and can be added. In JSON a list of `[bound, count]`: the keys of an object
-/// are strings, which a tagged event does not turn back into numbers.
+/// trials have the same buckets and can be added. In JSON a list of `[bound, count]`: the
+/// keys of an object are strings, which a tagged event does not turn back into numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Vec<(u64, u64)>", into = "Vec<(u64, u64)>")]
 pub struct Latency(pub BTreeMap<u64, u64>);

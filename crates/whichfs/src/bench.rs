@@ -9,11 +9,12 @@ use crate::images::Images;
 use crate::places;
 use crate::tools::{PATH, Versions, cpu_features_sha256, find};
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 use whichfs_card::{Card, Contents, Profile};
 use whichfs_fs::{Geometry, Purpose, Recipe};
-use whichfs_lab::{Agent, BlockGeometry, Disk, Kernel, Limits, SpillFile};
+use whichfs_lab::{Agent, BlockGeometry, Disk, Kernel, Limits, SharedDirectory, SpillFile};
 use whichfs_trial::{BlockQueue, Identity, Job, Step, WorkloadSpec};
 use whichfs_units::{MIB, Nanos};
 use whichfs_workload::Workload;
@@ -29,6 +30,11 @@ const METHOD: u32 = 2;
 pub const MOUNT_POINT: &str = "/mnt/test";
 /// The card's device in the guest.
 pub const DEVICE: &str = "/dev/vda";
+
+/// Name of the user's tree in the guest.
+const TREE: &str = "tree";
+/// Name of the directory of images in the guest.
+const IMAGES: &str = "images";
 
 /// What all trials of one run share.
 pub struct Bench {
@@ -61,7 +67,7 @@ pub struct Work {
     /// Its parameters.
     pub parameters: BTreeMap<String, u64>,
     /// The user's own tree (`--tree`).
-    pub tree: Option<String>,
+    pub tree: Option<PathBuf>,
     /// Digest of that tree; empty without one.
     pub tree_sha256: String,
 }
@@ -72,6 +78,8 @@ pub struct Prepared {
     pub identity: Identity,
     /// What the agent does.
     pub job: Job,
+    /// Directories of this machine that it needs.
+    pub shared: Vec<SharedDirectory>,
     /// What the figures leave out, where they do.
     pub caveat: Option<String>,
     /// The card after the seed's parameter draw.
@@ -133,12 +141,13 @@ impl Bench {
         let spec = WorkloadSpec {
             name: work.workload.name().to_owned(),
             parameters: work.parameters.clone(),
-            tree: work.tree.clone(),
+            tree: work.tree.as_ref().map(|_| format!("/{TREE}")),
             unix: candidate.facts().unix_permissions,
         };
         let image = images
             .of(candidate, &recipe, work, &spec, seed)
             .map_err(NotHere::Failure)?;
+        let shared = shared(work.tree.as_deref(), image.as_deref());
         let mkfs: Vec<Vec<String>> = recipe.mkfs.iter().map(|argv| with_device(argv)).collect();
         let steps = whichfs_workload::steps(
             work.workload,
@@ -147,7 +156,7 @@ impl Bench {
                 mkfs: mkfs.clone(),
                 env: environment(&recipe.mkfs_env),
                 device: DEVICE.to_owned(),
-                image,
+                image: image.as_deref().map(image_in_guest),
                 kernel_fs: recipe.kernel_fs.to_owned(),
                 mount_options: recipe.mount_options.clone(),
                 mount_point: MOUNT_POINT.to_owned(),
@@ -160,6 +169,7 @@ impl Bench {
         Ok(Prepared {
             identity: self.identity(candidate.name, &recipe, commands, work, seed, &profile),
             job: self.job(steps, seed),
+            shared,
             caveat: recipe
                 .helper
                 .as_ref()
@@ -289,6 +299,27 @@ impl From<whichfs_fs::Unfit> for NotHere {
             source: Some(unfit.source.to_owned()),
         }
     }
+}
+
+/// The directories that a job needs: the user's tree, and the one of the image.
+fn shared(tree: Option<&Path>, image: Option<&Path>) -> Vec<SharedDirectory> {
+    let share = |name, path: Option<&Path>| {
+        path.map(|path| SharedDirectory {
+            name,
+            path: path.to_path_buf(),
+        })
+    };
+    let images = image.and_then(Path::parent);
+    share(TREE, tree)
+        .into_iter()
+        .chain(share(IMAGES, images))
+        .collect()
+}
+
+/// Where the guest finds an image: its name is a key of fixed length.
+fn image_in_guest(image: &Path) -> String {
+    let name = image.file_name().unwrap_or_default();
+    format!("/{IMAGES}/{}", name.to_string_lossy())
 }
 
 /// Contents that each of `jobs` trials may keep in memory beside its guest.

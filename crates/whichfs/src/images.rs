@@ -39,7 +39,7 @@ impl<'a> Images<'a> {
         work: &Work,
         spec: &WorkloadSpec,
         seed: u64,
-    ) -> Outcome<Option<String>> {
+    ) -> Outcome<Option<PathBuf>> {
         let Some(build) = &recipe.image else {
             return Ok(None);
         };
@@ -57,12 +57,12 @@ impl<'a> Images<'a> {
                 candidate.name
             ));
             let tree = match &work.tree {
-                Some(tree) => PathBuf::from(tree),
+                Some(tree) => tree.clone(),
                 None => self.tree(&tree_key, work.workload, spec, seed)?,
             };
             build_image(candidate.name, build, &tree, &image)?;
         }
-        Ok(Some(image.to_string_lossy().into_owned()))
+        Ok(Some(image))
     }
 
     /// The generated tree as a directory of the host.

@@ -130,6 +130,7 @@ fn work(
         cpu_ps_per_block: bench.clock.picoseconds_per_block(&bench.board),
         queue_depth: Some(bench.host().queue_depth),
         job: &prepared.job,
+        shared: &prepared.shared,
         core,
         limits: bench.limits,
     };

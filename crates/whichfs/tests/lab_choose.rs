@@ -118,6 +118,37 @@ fn lab_a_tree_of_the_user_is_judged_on_writable_and_read_only_filesystems() {
     assert_eq!(names, ["erofs", "ext4"], "{}", verdict["excluded"]);
 }
 
+/// The same tree at paths of other lengths, images in caches of other lengths: the same trials.
+#[test]
+fn lab_where_trees_and_images_are_changes_nothing() {
+    if !can_run() {
+        return;
+    }
+    let [near, far] = ["a", "a/somewhat/longer/path/to/the/same/things"].map(|place| {
+        let home = tempfile::tempdir().unwrap();
+        let place = home.path().join(place);
+        small_tree(&place.join("tree"));
+        let arguments = [
+            "--for",
+            "rootfs-readonly",
+            "--candidates",
+            "ext4,erofs",
+            "--json",
+        ];
+        let mut command = choose_of_any_size(&place, &arguments);
+        done(
+            &command
+                .arg("--tree")
+                .arg(place.join("tree"))
+                .output()
+                .unwrap(),
+        );
+        trials(&place)
+    });
+    assert_eq!(near.len(), 2);
+    assert_eq!(near, far);
+}
+
 #[test]
 fn lab_a_limit_of_ours_ends_the_run_instead_of_a_candidate() {
     if !can_run() {

@@ -91,8 +91,9 @@ fn derive(metric: &str, rule: Rule, phase: &PhaseFigures) -> Option<Metric> {
 }
 
 /// How the bytes that a workload writes grow on their way to the flash, over all its writing
-/// phases and the unmounts, where filesystems write what they kept back until then: by the filesystem (bytes that reach the card for each byte written to files), by
-/// the card (bytes programmed for each that reaches it), and in all (the product).
+/// phases and the unmounts, where filesystems write what they kept back until then: by the
+/// filesystem (bytes that reach the card for each byte written to files), by the card (bytes
+/// programmed for each that reaches it), and in all (the product).
 fn write_amplification(workload: &dyn Workload, figures: &[PhaseFigures]) -> Vec<Metric> {
     let writing = |name: &str| {
         workload

@@ -185,6 +185,7 @@ impl Trial {
             cpu_ps_per_block: self.cpu_ps_per_block,
             queue_depth: self.queue_depth,
             job: &job,
+            shared: &[],
             core: self.core,
             limits: self.limits,
         };

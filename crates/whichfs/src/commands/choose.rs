@@ -359,7 +359,7 @@ fn work_of(args: &ChooseArgs, need: &Need) -> Outcome<Work> {
     Ok(Work {
         workload,
         parameters,
-        tree: tree.map(|path| path.to_string_lossy().into_owned()),
+        tree,
         tree_sha256,
     })
 }

@@ -46,6 +46,7 @@ pub fn run(args: &ExecArgs) -> Outcome<u8> {
         cpu_ps_per_block: bench.clock.picoseconds_per_block(&bench.board),
         queue_depth: Some(bench.host().queue_depth),
         job: &job,
+        shared: &[],
         core: available_cores().last().copied(),
         limits: bench.limits,
     };

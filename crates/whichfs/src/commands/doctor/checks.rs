@@ -140,6 +140,7 @@ fn guest_check(kernel: &Kernel, agent: &Agent) -> Outcome<Check> {
         cpu_ps_per_block: 0,
         queue_depth: None,
         job: &job,
+        shared: &[],
         core: available_cores().last().copied(),
         limits: Limits {
             wall: GUEST_LIMIT,
