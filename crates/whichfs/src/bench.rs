@@ -8,6 +8,7 @@ use crate::failure::{Failure, Outcome};
 use crate::images::Images;
 use crate::places;
 use crate::tools::{PATH, Versions, cpu_features_sha256, find};
+use crate::tree;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -70,6 +71,16 @@ pub struct Work {
     pub tree: Option<PathBuf>,
     /// Digest of that tree; empty without one.
     pub tree_sha256: String,
+}
+
+impl Work {
+    /// Checks that the user's tree, if there is one, is still what its digest says.
+    pub fn check_tree(&self) -> Outcome {
+        match &self.tree {
+            Some(tree) => tree::check_unchanged(tree, self.workload, &self.tree_sha256),
+            None => Ok(()),
+        }
+    }
 }
 
 /// A trial that can be run.

@@ -60,7 +60,7 @@ impl<'a> Images<'a> {
                 Some(tree) => tree.clone(),
                 None => self.tree(&tree_key, work.workload, spec, seed)?,
             };
-            build_image(candidate.name, build, &tree, &image)?;
+            build_image(candidate.name, build, &tree, &image, &|| work.check_tree())?;
         }
         Ok(Some(image))
     }
@@ -105,7 +105,14 @@ fn tree_key(work: &Work, spec: &WorkloadSpec, seed: u64) -> String {
     sha256(format!("{version} {} {:?} {seed}", spec.name, spec.parameters).as_bytes())
 }
 
-fn build_image(name: &str, build: &ImageBuild, tree: &Path, image: &Path) -> Outcome {
+/// Builds `image` of `tree`; it is there only if it was built whole and `check` agrees.
+fn build_image(
+    name: &str,
+    build: &ImageBuild,
+    tree: &Path,
+    image: &Path,
+    check: &dyn Fn() -> Outcome,
+) -> Outcome {
     let part = image.with_extension(format!("{}.part", std::process::id()));
     let _ = std::fs::remove_file(&part);
     let argv: Vec<String> = build
@@ -140,5 +147,37 @@ fn build_image(name: &str, build: &ImageBuild, tree: &Path, image: &Path) -> Out
         let last: Vec<&str> = said.lines().rev().take(3).collect();
         return Err(failed(format!("{}: {}", output.status, last.join(" / "))));
     }
+    check().inspect_err(|_| drop(std::fs::remove_file(&part)))?;
     std::fs::rename(&part, image).map_err(|e| failed(e.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn an_image_of_a_tree_that_changed_meanwhile_is_not_kept() {
+        let home = tempfile::tempdir().unwrap();
+        let [tree, image] = ["tree", "x.img"].map(|name| home.path().join(name));
+        std::fs::create_dir(&tree).unwrap();
+        let workload = whichfs_workload::find("rootfs").unwrap();
+        let before = crate::tree::digest(&tree, workload).unwrap();
+        let check = || crate::tree::check_unchanged(&tree, workload, &before);
+        let build = |script: &str| ImageBuild {
+            argv: ["sh", "-c", script, ImageBuild::TREE, ImageBuild::IMAGE]
+                .map(str::to_owned)
+                .to_vec(),
+            env: BTreeMap::new(),
+        };
+        build_image("x", &build("touch \"$1\""), &tree, &image, &check).unwrap();
+        assert!(image.exists());
+        std::fs::remove_file(&image).unwrap();
+        let late = build("touch \"$1\" \"$0/late\"");
+        let failure = build_image("x", &late, &tree, &image, &check).unwrap_err();
+        assert_eq!(failure.kind, Kind::Input, "{failure}");
+        let left: Vec<_> = home.path().read_dir().unwrap().flatten().collect();
+        assert_eq!(left.len(), 1, "the tree alone: {left:?}");
+    }
 }

@@ -30,6 +30,22 @@ pub fn digest(root: &Path, workload: &dyn Workload) -> Outcome<String> {
         .collect())
 }
 
+/// Checks that the tree at `root` still has `digest`: what was made of it meanwhile is worth
+/// nothing otherwise.
+///
+/// # Errors
+/// If it has changed, with the remedy.
+pub fn check_unchanged(root: &Path, workload: &dyn Workload, digest: &str) -> Outcome {
+    if self::digest(root, workload)? == digest {
+        return Ok(());
+    }
+    Err(Failure::input(format!(
+        "--tree {}: it has changed since the run began; let whatever writes to it end, then run \
+         the same command again (finished trials of the same tree are kept)",
+        root.display()
+    )))
+}
+
 fn content(path: &Path, hash: &mut Sha256) -> Outcome {
     let cannot = |e| Failure::input(format!("--tree: cannot read {}: {e}", path.display()));
     let mut file = File::open(path).map_err(cannot)?;
@@ -54,7 +70,11 @@ mod tests {
         let digest = |path: &Path| digest(path, whichfs_workload::find("rootfs").unwrap());
         let before = digest(dir.path()).unwrap();
         assert_eq!(before, digest(dir.path()).unwrap());
+        let workload = whichfs_workload::find("rootfs").unwrap();
+        check_unchanged(dir.path(), workload, &before).unwrap();
         std::fs::write(dir.path().join("a"), "two").unwrap();
+        let failure = check_unchanged(dir.path(), workload, &before).unwrap_err();
+        assert!(failure.message.contains("has changed"), "{failure}");
         assert_ne!(before, digest(dir.path()).unwrap());
         assert!(digest(&dir.path().join("none")).is_err());
         std::fs::create_dir(dir.path().join("whichfs-database")).unwrap();

@@ -147,15 +147,17 @@ impl<'a> Chooser<'a> {
         let mut progress = Progress::new(missing.len(), jobs, false);
         let (store, trials, ran) = (&mut self.store, &mut self.trials, &mut self.ran);
         let interrupted = interrupt::flag();
+        let work = &self.work;
         let ended = run_all(
             &self.bench,
-            self.work.workload,
+            work.workload,
             missing,
             jobs,
             interrupted,
             &mut |news| {
                 progress.hear(news);
                 if let News::Ended { trial, wall, .. } = news {
+                    work.check_tree()?;
                     let wall_ns = u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX);
                     store
                         .put(trial, wall_ns, now_unix())
