@@ -124,6 +124,13 @@ impl Workload for Logger {
         &PHASES
     }
 
+    fn contradiction(&self, spec: &WorkloadSpec) -> Option<String> {
+        let [shortest, longest] =
+            ["record_min", "record_max"].map(|name| parameter(self, spec, name));
+        (shortest > longest)
+            .then(|| format!("record_min = {shortest} is above record_max = {longest}"))
+    }
+
     fn operations(
         &self,
         phase: &str,
@@ -134,12 +141,6 @@ impl Workload for Logger {
         self.check(spec)?;
         let value = |name| parameter(self, spec, name);
         let (shortest, longest) = (value("record_min"), value("record_max"));
-        if shortest > longest {
-            return Err(Error::Conflict {
-                workload: self.name(),
-                reason: format!("record_min = {shortest} is above record_max = {longest}"),
-            });
-        }
         let mut rng = Rng::named(seed, "logger");
         let mut logs = Logs::new(value("logs"), value("keep"), value("rotate_bytes"));
         let mut ops = logs.begin();

@@ -185,25 +185,25 @@ impl Workload for Rootfs {
         true
     }
 
+    fn contradiction(&self, spec: &WorkloadSpec) -> Option<String> {
+        let (bytes, database) = (parameter(self, spec, "bytes"), self.database_bytes(spec));
+        (spec.tree.is_none() && bytes <= database).then(|| {
+            format!(
+                "bytes = {bytes} does not hold database_files x database_bytes = {database} \
+                 and a tree"
+            )
+        })
+    }
+
     fn generated_tree(&self, spec: &WorkloadSpec, seed: u64) -> Result<Option<Listing>, Error> {
         self.check(spec)?;
         if spec.tree.is_some() {
             return Ok(None);
         }
         let value = |name| parameter(self, spec, name);
-        let database = value("database_files") * value("database_bytes");
-        let Some(bytes) = value("bytes").checked_sub(database) else {
-            return Err(Error::Conflict {
-                workload: self.name(),
-                reason: format!(
-                    "bytes = {} does not hold database_files x database_bytes = {database}",
-                    value("bytes")
-                ),
-            });
-        };
         let size = Size {
             files: value("files"),
-            bytes,
+            bytes: value("bytes") - self.database_bytes(spec),
         };
         Ok(Some(tree::draw(
             Distribution::rootfs(),
@@ -275,6 +275,11 @@ impl Workload for Rootfs {
 }
 
 impl Rootfs {
+    /// Bytes of all files that `random_update` writes to.
+    fn database_bytes(&self, spec: &WorkloadSpec) -> u64 {
+        parameter(self, spec, "database_files") * parameter(self, spec, "database_bytes")
+    }
+
     /// The files that `random_update` writes to.
     fn database(&self, spec: &WorkloadSpec, seed: u64) -> Listing {
         let mut rng = Rng::named(seed, "database");

@@ -177,10 +177,15 @@ pub trait Workload: Sync {
         seed: u64,
     ) -> Result<Box<dyn Iterator<Item = Op>>, Error>;
 
-    /// Checks the names and values of `spec`'s parameters.
+    /// What contradicts what in `spec`, whose parameters are in their ranges.
+    fn contradiction(&self, _spec: &WorkloadSpec) -> Option<String> {
+        None
+    }
+
+    /// Checks the names and values of `spec`'s parameters, each alone and all together.
     ///
     /// # Errors
-    /// The first parameter that is unknown or out of its range.
+    /// The first parameter that is unknown or out of its range, or what contradicts what.
     fn check(&self, spec: &WorkloadSpec) -> Result<(), Error> {
         let definitions = self.parameters();
         for (name, &value) in &spec.parameters {
@@ -205,7 +210,13 @@ pub trait Workload: Sync {
                 reason: "it cannot use a tree of yours; leave out --tree".to_owned(),
             });
         }
-        Ok(())
+        match self.contradiction(spec) {
+            None => Ok(()),
+            Some(reason) => Err(Error::Conflict {
+                workload: self.name(),
+                reason,
+            }),
+        }
     }
 }
 

@@ -378,11 +378,19 @@ fn contradictions_are_refused() {
         for &(parameter, value) in parameters {
             spec.parameters.insert(parameter.into(), value);
         }
-        let result = find(name).unwrap().operations(phase, &spec, None, 1);
-        result.err().map(|error| error.to_string()).unwrap()
+        let workload = find(name).unwrap();
+        let found = workload.check(&spec).unwrap_err().to_string();
+        let result = workload.operations(phase, &spec, None, 1);
+        assert_eq!(
+            result.err().map(|error| error.to_string()),
+            Some(found.clone())
+        );
+        found
     };
-    let text = refused("rootfs", "tree_write", &[("bytes", 1 << 20)]);
-    assert!(text.contains("does not hold"), "{text}");
+    for bytes in [1 << 20, 8 << 20] {
+        let text = refused("rootfs", "tree_write", &[("bytes", bytes)]);
+        assert!(text.contains("does not hold"), "{text}");
+    }
     let text = refused("logger", "log_append", &[("record_min", 500)]);
     assert!(text.contains("record_min = 500 is above"), "{text}");
     let text = refused("exchange", "photo_write", &[("photo_max", 5)]);

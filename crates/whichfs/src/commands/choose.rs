@@ -15,7 +15,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use whichfs_store::Store;
 use whichfs_study::plan::{Planned, first_round, next_round};
 use whichfs_study::{Evidence, Excluded, Failure as TrialFailure, Need, Row, Verdict, judge};
-use whichfs_trial::{Status, Trial};
+use whichfs_trial::{Status, Trial, WorkloadSpec};
 use whichfs_units::MIB;
 
 /// Examples in the help text.
@@ -339,6 +339,16 @@ fn work_of(args: &ChooseArgs, need: &Need) -> Outcome<Work> {
         .map(|p| (p.name.to_owned(), p.default))
         .collect();
     parameters.extend(need.parameters.clone());
+    let spec = |parameters: &BTreeMap<String, u64>| WorkloadSpec {
+        name: need.workload.clone(),
+        parameters: parameters.clone(),
+        // Whether it takes one is all that matters here.
+        tree: args.tree.as_ref().map(|_| String::new()),
+        unix: true,
+    };
+    workload
+        .check(&spec(&parameters))
+        .map_err(|e| Failure::input(format!("--for {}: {e}", args.needs)))?;
     if let Some(size) = args.size {
         let Some(bytes) = parameters.get_mut("bytes") else {
             return Err(Failure::input(format!(
@@ -351,6 +361,9 @@ fn work_of(args: &ChooseArgs, need: &Need) -> Outcome<Work> {
         if let Some(files) = parameters.get_mut("files") {
             *files = (*files * size * MIB / before).max(1);
         }
+        workload
+            .check(&spec(&parameters))
+            .map_err(|e| Failure::input(format!("--size {size}: {e}")))?;
     }
     let tree = args.tree.as_deref().map(absolute).transpose()?;
     let tree_sha256 = tree
