@@ -33,6 +33,8 @@ pub struct GuestProcess<'a> {
     pub initramfs: &'a [u8],
     /// Memory in MiB.
     pub memory_mib: u64,
+    /// Directory of the file that is its memory.
+    pub memory: &'a Path,
     /// Picoseconds per basic block; 0: the CPU is free.
     pub cpu_ps_per_block: u64,
     /// Seed of the guest's entropy.
@@ -108,7 +110,9 @@ fn remove_stale(parent: &Path) {
     }
 }
 
-/// A directory for the guest's memory: writable, mappable executable, with room.
+/// A directory for memory of guests: writable, mappable executable, with room for
+/// `memory_mib`, which is that of all guests that run side by side, because a guest takes
+/// its room only as it touches it.
 ///
 /// Memory in a file on a `noexec` /dev/shm cannot hold the guest's kernel.
 pub fn memory_directory(memory_mib: u64) -> Result<PathBuf, LabError> {
@@ -124,7 +128,7 @@ pub fn memory_directory(memory_mib: u64) -> Result<PathBuf, LabError> {
         }
     }
     Err(LabError::NoTemporary(format!(
-        "no directory for the guest's memory of {memory_mib} MiB ({}); \
+        "no directory for {memory_mib} MiB of guest memory ({}); \
          set TMPDIR to one that is not mounted noexec and has room",
         reasons.join("; ")
     )))
@@ -192,7 +196,7 @@ impl Guest {
             .args(command_line(process))
             .current_dir(&directory.path)
             .env_clear()
-            .env("TMPDIR", memory_directory(process.memory_mib)?)
+            .env("TMPDIR", process.memory)
             .stdin(Stdio::null())
             .stdout(output()?)
             .stderr(output()?);
@@ -440,6 +444,7 @@ mod tests {
             kernel: Path::new("/some/where/linux"),
             initramfs: &[],
             memory_mib: 256,
+            memory: Path::new("/dev/shm"),
             cpu_ps_per_block: 0,
             seed: 1,
             queue_depth: Some(64),

@@ -76,6 +76,8 @@ pub struct GuestSpec<'a> {
     pub agent: &'a Agent,
     /// Memory in MiB.
     pub memory_mib: u64,
+    /// Directory of the file that is its memory ([`crate::memory_directory`]).
+    pub memory: &'a Path,
     /// Picoseconds per basic block; 0 for the clock `device`.
     pub cpu_ps_per_block: u64,
     /// Requests that a disk takes at once, from 1; `None`: as many as its ring holds.
@@ -132,6 +134,7 @@ pub fn run(
         kernel: &spec.kernel.path,
         initramfs: &initramfs::build(&spec.agent.program),
         memory_mib: spec.memory_mib,
+        memory: spec.memory,
         cpu_ps_per_block: spec.cpu_ps_per_block,
         seed: spec.job.seed,
         queue_depth: spec.queue_depth,

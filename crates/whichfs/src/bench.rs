@@ -6,6 +6,7 @@ use crate::clock::Clock;
 use crate::digest::sha256;
 use crate::failure::{Failure, Outcome};
 use crate::images::Images;
+use crate::memory;
 use crate::places;
 use crate::tools::{PATH, Versions, cpu_features_sha256, find};
 use crate::tree;
@@ -20,8 +21,10 @@ use whichfs_trial::{BlockQueue, Identity, Job, Step, WorkloadSpec};
 use whichfs_units::{MIB, Nanos};
 use whichfs_workload::Workload;
 
-/// Memory that all trials side by side may take, guests and card contents together.
+/// Memory up to which card contents stay in memory beside the guests of all trials.
 const MEMORY_BYTES: u64 = 2048 * MIB;
+/// Card contents that each trial keeps in memory at least.
+const CONTENTS_MIN_BYTES: u64 = 64 * MIB;
 /// Part of it for everything else: mapping state of cards, the program itself.
 const OVERHEAD_BYTES: u64 = 256 * MIB;
 /// Part of each trial's version: raised where the same job on the same kernel comes to give
@@ -53,6 +56,10 @@ pub struct Bench {
     pub agent: Agent,
     /// When a guest is stopped.
     pub limits: Limits,
+    /// Trials that this machine has memory for at once, at most as many as were asked for.
+    pub jobs: usize,
+    /// Directory of the guests' memory.
+    pub memory: PathBuf,
     /// Card contents of a trial that stay in memory; the rest goes to an unlinked file.
     resident_bytes: u64,
     versions: Mutex<Versions>,
@@ -98,7 +105,8 @@ pub struct Prepared {
 }
 
 impl Bench {
-    /// A workbench with kernel and agent from their usual places, for `jobs` trials at once.
+    /// A workbench with kernel and agent from their usual places, for `jobs` trials at once or
+    /// as many as there is memory for.
     pub fn new(
         card: NamedProfile,
         card_state: CardState,
@@ -107,8 +115,12 @@ impl Bench {
         wall_limit: Duration,
         jobs: usize,
     ) -> Outcome<Bench> {
-        let resident_bytes = resident_bytes(board.file.memory.mib * MIB, jobs as u64);
+        let guest_bytes = board.file.memory.mib * MIB;
+        let (jobs, memory) = memory::side_by_side(jobs, guest_bytes, CONTENTS_MIN_BYTES)?;
+        let resident_bytes = resident_bytes(guest_bytes, jobs as u64);
         Ok(Bench {
+            jobs,
+            memory,
             resident_bytes,
             card,
             card_state,
@@ -336,7 +348,7 @@ fn image_in_guest(image: &Path) -> String {
 /// Contents that each of `jobs` trials may keep in memory beside its guest.
 fn resident_bytes(guest_bytes: u64, jobs: u64) -> u64 {
     let left = MEMORY_BYTES.saturating_sub(OVERHEAD_BYTES + jobs * guest_bytes);
-    (left / jobs).max(64 * MIB)
+    (left / jobs).max(CONTENTS_MIN_BYTES)
 }
 
 /// Checks that the tools of `recipe` are installed.

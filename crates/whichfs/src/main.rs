@@ -13,6 +13,7 @@ mod facts;
 mod failure;
 mod images;
 mod interrupt;
+mod memory;
 mod names;
 mod output;
 mod page;

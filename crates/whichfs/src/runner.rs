@@ -127,6 +127,7 @@ fn work(
         kernel: &bench.kernel,
         agent: &bench.agent,
         memory_mib: identity.memory_mib,
+        memory: &bench.memory,
         cpu_ps_per_block: bench.clock.picoseconds_per_block(&bench.board),
         queue_depth: Some(bench.host().queue_depth),
         job: &prepared.job,

@@ -182,6 +182,7 @@ impl Trial {
             kernel: &self.kernel,
             agent: &self.agent,
             memory_mib: 256,
+            memory: &whichfs_lab::memory_directory(256).unwrap(),
             cpu_ps_per_block: self.cpu_ps_per_block,
             queue_depth: self.queue_depth,
             job: &job,

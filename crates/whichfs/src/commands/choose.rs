@@ -143,7 +143,7 @@ impl<'a> Chooser<'a> {
         if missing.is_empty() {
             return Ok(());
         }
-        let jobs = jobs_of(self.args).min(missing.len());
+        let jobs = self.bench.jobs.min(missing.len());
         let mut progress = Progress::new(missing.len(), jobs, false);
         let (store, trials, ran) = (&mut self.store, &mut self.trials, &mut self.ran);
         let interrupted = interrupt::flag();

@@ -43,6 +43,7 @@ pub fn run(args: &ExecArgs) -> Outcome<u8> {
         kernel: &bench.kernel,
         agent: &bench.agent,
         memory_mib: bench.board.file.memory.mib,
+        memory: &bench.memory,
         cpu_ps_per_block: bench.clock.picoseconds_per_block(&bench.board),
         queue_depth: Some(bench.host().queue_depth),
         job: &job,
