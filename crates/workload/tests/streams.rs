@@ -223,6 +223,19 @@ fn the_default_sizes_are_what_the_parameters_say() {
     assert!(logs.nodes.len() <= 1 + 3 * 5);
 }
 
+/// The whole list would have 10 GB; its first operations are there at once.
+#[test]
+fn a_logger_of_any_length_is_made_as_it_goes() {
+    let logger = find("logger").unwrap();
+    let mut spec = spec("logger", true);
+    spec.parameters.insert("records".into(), 100_000_000);
+    let long = logger.operations("log_append", &spec, None, 3).unwrap();
+    spec.parameters.insert("records".into(), 1_000);
+    let short = logger.operations("log_append", &spec, None, 3).unwrap();
+    let [long, short]: [Vec<Op>; 2] = [long.take(500).collect(), short.take(500).collect()];
+    assert_eq!(long, short);
+}
+
 #[test]
 fn delete_and_rewrite_take_their_share() {
     let rootfs = find("rootfs").unwrap();
