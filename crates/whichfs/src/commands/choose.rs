@@ -11,6 +11,7 @@ use crate::runner::{News, run_all};
 use crate::{apply, cards, facts, interrupt, output, page, places, tree};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use whichfs_store::Store;
 use whichfs_study::plan::{Planned, first_round, next_round};
@@ -170,22 +171,29 @@ impl<'a> Chooser<'a> {
         );
         progress.finish();
         ended.map_err(|failure| match failure.kind {
-            Kind::Interrupted => Failure::new(
-                Kind::Interrupted,
-                format!(
-                    "interrupted; {} finished trials are kept: the same command goes on from there",
-                    self.ran
-                ),
-            ),
+            Kind::Interrupted => self.interrupted(),
             _ => failure,
         })
     }
 
+    fn interrupted(&self) -> Failure {
+        let kept = format!(
+            "interrupted; {} finished trials are kept: the same command goes on from there",
+            self.ran
+        );
+        Failure::new(Kind::Interrupted, kept)
+    }
+
+    /// Prepares `round`; a Ctrl-C ends it after the image under way, which is then removed.
     fn prepare(&mut self, round: &[Planned]) -> Outcome<Vec<Prepared>> {
+        let interrupted = interrupt::flag();
         let tell = |what: &str| eprintln!("{what}");
         let images = Images::new(&tell);
         let mut prepared = Vec::new();
         for planned in round {
+            if interrupted.load(Ordering::Relaxed) {
+                return Err(self.interrupted());
+            }
             let candidate = whichfs_fs::find(&planned.candidate).map_err(Failure::input)?;
             match self
                 .bench
@@ -197,6 +205,10 @@ impl<'a> Chooser<'a> {
                         eprintln!("note: {}: {caveat}", planned.candidate);
                     }
                     prepared.push(trial);
+                }
+                // The tool that builds an image hears the Ctrl-C too, and fails.
+                Err(NotHere::Failure(_)) if interrupted.load(Ordering::Relaxed) => {
+                    return Err(self.interrupted());
                 }
                 Err(NotHere::Failure(failure)) => return Err(failure),
                 Err(NotHere::LeftOut { why, source }) => {
