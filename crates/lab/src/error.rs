@@ -57,7 +57,10 @@ pub enum LabError {
     #[error("the trial took more than {} s of wall time: raise --wall-limit", .0.as_secs())]
     WallLimit(Duration),
     /// The guest burns CPU and says nothing.
-    #[error("the guest spins: {} s of CPU time without a message", .0.as_secs())]
+    #[error(
+        "the guest spins: {} s of CPU time without a message; if it computes, raise --wall-limit",
+        .0.as_secs()
+    )]
     Spins(Duration),
     /// Nothing is left that could wake the guest.
     #[error("the guest sleeps for ever: no request is under way and no timer is set")]
@@ -68,6 +71,11 @@ pub enum LabError {
     /// Too much console output.
     #[error("the guest flooded its console: more than {0} bytes")]
     ConsoleFlood(u64),
+    /// Too much output of programs.
+    #[error(
+        "a program printed more than {0} bytes: let it write to a file or to /dev/null instead"
+    )]
+    OutputFlood(u64),
     /// The store behind a disk's contents failed (the host's disk is full, …).
     #[error("the contents of disk {disk} could not be kept: {why}")]
     Contents {
@@ -169,6 +177,7 @@ mod tests {
             LabError::SleepsForever,
             LabError::NoProgress(9),
             LabError::ConsoleFlood(9),
+            LabError::OutputFlood(9),
             LabError::NotDone,
             LabError::protocol("virtio", "a ring of 3"),
         ];

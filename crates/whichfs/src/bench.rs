@@ -129,10 +129,7 @@ impl Bench {
             clock,
             kernel: places::kernel()?,
             agent: places::agent()?,
-            limits: Limits {
-                wall: wall_limit,
-                ..Limits::default()
-            },
+            limits: Limits::of_wall(wall_limit),
             versions: Mutex::default(),
             cpu_features_sha256: cpu_features_sha256(),
             used: Mutex::default(),
