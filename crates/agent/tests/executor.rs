@@ -38,7 +38,7 @@ fn ops(spec: &WorkloadSpec, phase: &str, tree: Option<&Listing>) -> Vec<Op> {
 }
 
 fn run(ops: &[Op], dir: &Path, tree: Option<&Path>) -> Result<(Counts, Latency), Error> {
-    operate(ops.iter().cloned(), dir, tree, &|| 0)
+    operate(ops.iter().cloned(), dir, tree, &|| 0, &mut |_, _, _| Ok(()))
 }
 
 /// The bytes of `content` from `offset` on, made anew.
@@ -239,9 +239,11 @@ fn only_timed_operations_read_the_clock() {
     };
     let timed = |phase: &str| {
         let ops = ops(&spec, phase, None);
-        operate(ops.into_iter(), dir.path(), None, &clock)
-            .unwrap()
-            .1
+        operate(ops.into_iter(), dir.path(), None, &clock, &mut |_, _, _| {
+            Ok(())
+        })
+        .unwrap()
+        .1
     };
     assert_eq!(timed("tree_write").count(), 0);
     assert_eq!(timed("database_write").count(), 0);
