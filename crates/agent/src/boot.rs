@@ -5,8 +5,8 @@
 //! /proc /sys /dev      kernel filesystems, moved below /host before the chroot
 //! /host                hostfs of the host's root, read-only; the new root
 //! /host/tmp, run, mnt  tmpfs: writable, empty
-//! /host/mnt/.host      hostfs again, without anything mounted over it: images and
-//!                      trees of the user may lie in the host's /tmp or /run
+//! /host/mnt/.host/NAME directories of the host that the kernel parameter names: images and
+//!                      trees of the user, at one path wherever they are on the host
 //! ```
 
 use crate::error::Error;
@@ -15,13 +15,15 @@ use rustix::fs::{Mode, symlink};
 use rustix::io::Errno;
 use rustix::mount::MountFlags;
 use rustix::system::{RebootCommand, reboot};
+use std::ffi::CString;
 use std::fs;
 use std::path::{Path, PathBuf};
+use whichfs_trial::{SHARED, shared_path};
 
 /// Name of the kernel parameter that names the control disk.
 const CONTROL: &str = "whichfs.control=";
 
-/// Where hostfs stays reachable below the new root.
+/// Where shared directories of the host are below the new root.
 const HOST: &str = "/mnt/.host";
 
 /// Makes the guest usable and returns where things are and the path of the control disk.
@@ -36,9 +38,6 @@ pub fn set_up_guest() -> Result<(Context, PathBuf), Error> {
         .map_err(|error| Error::io("read", "/proc/cmdline", &error))?;
     let disk = control_disk(&command_line)?;
     attach("hostfs", "/host", MountFlags::RDONLY)?;
-    make_dir("/raw")?;
-    rustix::mount::mount_bind("/host", "/raw")
-        .map_err(|errno| Error::system("bind", "/host to /raw", errno))?;
     for dir in ["/proc", "/sys", "/dev"] {
         let target = format!("/host{dir}");
         rustix::mount::mount_move(dir, target.as_str())
@@ -50,10 +49,7 @@ pub fn set_up_guest() -> Result<(Context, PathBuf), Error> {
             attach("tmpfs", dir, MountFlags::empty())?;
         }
     }
-    let kept = format!("/host{HOST}");
-    make_dir(&kept)?;
-    rustix::mount::mount_move("/raw", kept.as_str())
-        .map_err(|errno| Error::system("move mount", format!("/raw to {kept}"), errno))?;
+    attach_shared(&command_line)?;
     enter("/host")?;
     link_standard_streams()?;
     let context = Context {
@@ -81,6 +77,34 @@ fn attach(kind: &str, target: &str, flags: MountFlags) -> Result<(), Error> {
     make_dir(target)?;
     rustix::mount::mount("none", target, kind, flags, None)
         .map_err(|errno| Error::system("mount", format!("{kind} at {target}"), errno))
+}
+
+/// Mounts the shared directories that `command_line` names below the new root.
+fn attach_shared(command_line: &str) -> Result<(), Error> {
+    make_dir(&format!("/host{HOST}"))?;
+    for (at, name) in (0..).zip(shared(command_line)) {
+        let target = format!("/host{HOST}/{name}");
+        make_dir(&target)?;
+        let fail = |errno| Error::system("mount", format!("hostfs at {target}"), errno);
+        let data = CString::new(shared_path(at)).map_err(|_| fail(Errno::INVAL))?;
+        rustix::mount::mount(
+            "none",
+            target.as_str(),
+            "hostfs",
+            MountFlags::RDONLY,
+            data.as_c_str(),
+        )
+        .map_err(fail)?;
+    }
+    Ok(())
+}
+
+/// The names of shared directories in `command_line`.
+fn shared(command_line: &str) -> impl Iterator<Item = &str> {
+    let names = command_line
+        .split_ascii_whitespace()
+        .find_map(|word| word.strip_prefix(SHARED));
+    names.into_iter().flat_map(|names| names.split(','))
 }
 
 fn make_dir(path: &str) -> Result<(), Error> {
@@ -130,7 +154,7 @@ fn mounts_below_mnt(mounts: &str) -> Vec<String> {
         .lines()
         .filter_map(|line| line.split(' ').nth(1))
         .map(|target| target.replace("\\040", " "))
-        .filter(|target| target.starts_with("/mnt/") && target != HOST)
+        .filter(|target| target.starts_with("/mnt/") && !target.starts_with(HOST))
         .collect()
 }
 
@@ -160,9 +184,19 @@ mod tests {
     }
 
     #[test]
+    fn shared_directories_are_on_the_command_line() {
+        let names = |line| shared(line).collect::<Vec<_>>();
+        assert_eq!(
+            names("quiet whichfs.shared=tree,images x"),
+            ["tree", "images"]
+        );
+        assert!(names("quiet").is_empty());
+    }
+
+    #[test]
     fn only_what_is_below_mnt_is_unmounted() {
         let mounts = "none / hostfs ro 0 0\nnone /mnt tmpfs rw 0 0\n\
-                      none /mnt/.host hostfs ro 0 0\n/dev/vda /mnt/test ext4 rw 0 0\n\
+                      none /mnt/.host/tree hostfs ro 0 0\n/dev/vda /mnt/test ext4 rw 0 0\n\
                       /dev/vdb /mnt/a\\040b ext4 rw 0 0\n";
         assert_eq!(mounts_below_mnt(mounts), ["/mnt/test", "/mnt/a b"]);
     }

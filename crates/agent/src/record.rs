@@ -44,7 +44,7 @@ fn split(event: &Event) -> Vec<Event> {
             message: message[..boundary(message, message.len() / 2)].to_owned(),
             kernel_log: Vec::new(),
         }],
-        // Names of phases and metrics and histograms of 500 buckets are far below the
+        // Names of phases and metrics and histograms of 2,000 buckets are far below the
         // limit; a path or stream name of 128 KiB does not exist (PATH_MAX is 4 KiB).
         other => unreachable!("this event cannot be longer than a record: {other:?}"),
     }

@@ -20,8 +20,8 @@ use whichfs_workload::{Listing, Op};
 /// Where the agent finds things: this differs between the lab and a board.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Context {
-    /// Put before the paths of images and trees: hostfs without anything mounted over
-    /// it in the lab, `/` on a board.
+    /// Put before the paths of images and trees: where shared directories are in the lab,
+    /// `/` on a board.
     pub host_root: PathBuf,
 }
 
@@ -310,7 +310,7 @@ fn drop_caches() -> Result<(), Error> {
     fs::write(PATH, "3").map_err(|error| Error::io("write 3 to", PATH, &error))
 }
 
-/// Bytes used on the filesystem of `dir`, as df counts them.
+/// Bytes of `device` that the filesystem mounted on `dir` no longer has free ([`Step::Space`]).
 fn space(dir: &str, device: &str) -> Result<Event, Error> {
     let stat = rustix::fs::statvfs(dir).map_err(|errno| Error::system("statfs", dir, errno))?;
     let free = stat.f_bfree * stat.f_frsize;

@@ -13,7 +13,6 @@ use crate::options::Options;
 use crate::path::{self, Ways};
 use crate::queue::{self, CardQueue};
 use crate::runtime::{self, Record};
-use crate::spill::{SpillFile, free_bytes};
 use crate::statistics::Statistics;
 use rustix::fs::fsync;
 use std::fmt;
@@ -27,6 +26,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use whichfs_card::Contents;
 use whichfs_here::{Roots, User, users_of_disk};
+use whichfs_spill::SpillFile;
 
 /// How long the kernel may take to write back and let go of a device.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -459,6 +459,15 @@ fn wait_for(mut child: Child, interrupt: &AtomicBool) -> io::Result<ExitStatus> 
         }
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// Bytes that files in `directory` may still take.
+///
+/// # Errors
+/// If the filesystem does not say.
+fn free_bytes(directory: &Path) -> std::io::Result<u64> {
+    let state = rustix::fs::statvfs(directory)?;
+    Ok(state.f_bavail.saturating_mul(state.f_frsize))
 }
 
 #[cfg(test)]

@@ -48,7 +48,6 @@ mod options;
 mod path;
 mod queue;
 mod runtime;
-mod spill;
 mod statistics;
 mod thread;
 

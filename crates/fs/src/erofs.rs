@@ -76,6 +76,7 @@ const FACTS: Facts = Facts {
             "largest file",
             "Linux 6.12 fs/erofs/super.c, s_maxbytes = MAX_LFS_FILESIZE",
         ),
+        ("read-only", "Linux 6.12 fs/erofs/super.c: SB_RDONLY"),
         ("last year", "Linux 6.12 fs/erofs/erofs_fs.h: 64-bit times"),
         (
             "crash class",

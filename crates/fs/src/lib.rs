@@ -6,7 +6,6 @@
 
 mod arguments;
 mod catalogue;
-mod constraint;
 mod model;
 
 mod btrfs;
@@ -29,7 +28,6 @@ mod vfat_factory;
 mod xfs;
 
 pub use catalogue::{UnknownCandidate, candidates, find};
-pub use constraint::Constraint;
 pub use model::{
     Candidate, CrashClass, Facts, Geometry, Helper, ImageBuild, Purpose, Recipe, Unfit,
 };

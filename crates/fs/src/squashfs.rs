@@ -104,6 +104,7 @@ const FACTS: Facts = Facts {
             "permissions, links, xattrs",
             "Linux 6.12 Documentation/filesystems/squashfs.rst",
         ),
+        ("read-only", "Linux 6.12 fs/squashfs/super.c: SB_RDONLY"),
         ("compression", "Linux 6.12 fs/squashfs/Kconfig"),
         ("Windows and macOS", crate::model::NOT_LISTED),
     ],

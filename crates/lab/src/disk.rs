@@ -195,14 +195,9 @@ impl Disk {
     }
 }
 
-/// Why contents were not kept, and what to do about it.
+/// Why contents were not kept; whoever keeps them says where and what to do about it.
 fn not_kept(error: ContentsError) -> String {
-    match error {
-        ContentsError::Spill { .. } => format!(
-            "{error}; free room in the directory of temporary files, or set TMPDIR to another"
-        ),
-        ContentsError::Range { .. } => error.to_string(),
-    }
+    error.to_string()
 }
 
 /// A served request without data for the guest.

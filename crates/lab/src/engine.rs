@@ -50,6 +50,8 @@ pub(crate) struct Engine<'a> {
     trace: Trace,
     events: Vec<Stamped>,
     new_events: Vec<Event>,
+    /// Bytes of programs' output among the events.
+    printed: u64,
     watch: Watch<'a>,
     on_event: &'a mut dyn FnMut(&Stamped),
 }
@@ -86,6 +88,7 @@ impl<'a> Engine<'a> {
             trace: Trace::default(),
             events: Vec::new(),
             new_events: Vec::new(),
+            printed: 0,
             watch,
             on_event,
         })
@@ -195,8 +198,7 @@ impl<'a> Engine<'a> {
         self.last_progress = now;
         let device = &mut self.devices[index];
         device.serve(Nanos(now), &mut self.trace, &mut self.new_events)?;
-        self.stamp_events(now);
-        Ok(())
+        self.stamp_events(now)
     }
 
     /// Serves disk `index`, which a message kicked, and tells the running guest how far it
@@ -212,9 +214,9 @@ impl<'a> Engine<'a> {
         }
     }
 
-    fn stamp_events(&mut self, now: u64) {
+    fn stamp_events(&mut self, now: u64) -> Result<(), LabError> {
         if self.new_events.is_empty() {
-            return;
+            return Ok(());
         }
         let device = self.figures();
         for event in self.new_events.drain(..) {
@@ -223,9 +225,13 @@ impl<'a> Engine<'a> {
                 event,
                 device: device.clone(),
             };
+            if let Event::Output { text, .. } = &stamped.event {
+                self.printed += text.len() as u64;
+            }
             (self.on_event)(&stamped);
             self.events.push(stamped);
         }
+        self.watch.printed(self.printed)
     }
 
     /// What all cards together have done.

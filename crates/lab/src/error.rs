@@ -54,10 +54,13 @@ pub enum LabError {
         line: String,
     },
     /// More wall time than allowed.
-    #[error("the trial took more than {} s of wall time (--wall-limit)", .0.as_secs())]
+    #[error("the trial took more than {} s of wall time: raise --wall-limit", .0.as_secs())]
     WallLimit(Duration),
     /// The guest burns CPU and says nothing.
-    #[error("the guest spins: {} s of CPU time without a message", .0.as_secs())]
+    #[error(
+        "the guest spins: {} s of CPU time without a message; if it computes, raise --wall-limit",
+        .0.as_secs()
+    )]
     Spins(Duration),
     /// Nothing is left that could wake the guest.
     #[error("the guest sleeps for ever: no request is under way and no timer is set")]
@@ -68,6 +71,11 @@ pub enum LabError {
     /// Too much console output.
     #[error("the guest flooded its console: more than {0} bytes")]
     ConsoleFlood(u64),
+    /// Too much output of programs.
+    #[error(
+        "a program printed more than {0} bytes: let it write to a file or to /dev/null instead"
+    )]
+    OutputFlood(u64),
     /// The store behind a disk's contents failed (the host's disk is full, …).
     #[error("the contents of disk {disk} could not be kept: {why}")]
     Contents {
@@ -92,7 +100,38 @@ pub enum LabError {
     Interrupted,
 }
 
+/// Ends of a guest that the host caused, by a part of the sentence that tells them: memory
+/// that the host took away, or had not when it was first touched.
+const HOST_ENDS: [&str; 4] = [
+    "signal: 9 ",
+    "signal: 7 ",
+    // User Mode Linux on SIGBUS of its own, and of its first program.
+    "Kernel mode signal 7",
+    "exitcode=0x00000007",
+];
+
 impl LabError {
+    /// The sentence with its remedy, if this machine or the limits in force are to blame, so
+    /// that it says nothing about the filesystem under test.
+    pub fn blames_host(&self) -> Option<String> {
+        let memory = "this machine had no memory for the guest: run fewer trials at once \
+                      (--jobs), free memory, or set TMPDIR to a directory with room";
+        match self {
+            LabError::Io { .. }
+            | LabError::NoKernel { .. }
+            | LabError::NoAgent { .. }
+            | LabError::NoTemporary(_)
+            | LabError::WallLimit(_)
+            | LabError::Contents { .. } => Some(self.to_string()),
+            LabError::GuestEnded { how: text } | LabError::Panic { line: text }
+                if HOST_ENDS.iter().any(|end| text.contains(end)) =>
+            {
+                Some(format!("{self}; {memory}"))
+            }
+            _ => None,
+        }
+    }
+
     pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> LabError {
         let what = what.into();
         move |source| LabError::Io { what, source }
@@ -102,6 +141,48 @@ impl LabError {
         LabError::Protocol {
             protocol,
             what: what.into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_the_host_did_blames_the_host() {
+        let ended = |how: &str| LabError::GuestEnded { how: how.into() };
+        let panic = |line: &str| LabError::Panic { line: line.into() };
+        let full = || io::Error::from(io::ErrorKind::StorageFull);
+        let hosts = [
+            ended("signal: 9 (SIGKILL)"),
+            ended("signal: 7 (SIGBUS) (core dumped)"),
+            panic("Kernel panic - not syncing: Kernel mode signal 7"),
+            panic("Attempted to kill init! exitcode=0x00000007"),
+            LabError::WallLimit(Duration::from_secs(300)),
+            LabError::io("make the console file")(full()),
+            LabError::Contents {
+                disk: 0,
+                why: "no room".into(),
+            },
+        ];
+        for error in hosts {
+            assert!(error.blames_host().is_some(), "{error}");
+        }
+        let guests = [
+            ended("signal: 11 (SIGSEGV)"),
+            ended("signal: 79"),
+            panic("Kernel panic - not syncing: VFS: cannot mount root"),
+            LabError::Spins(Duration::from_secs(60)),
+            LabError::SleepsForever,
+            LabError::NoProgress(9),
+            LabError::ConsoleFlood(9),
+            LabError::OutputFlood(9),
+            LabError::NotDone,
+            LabError::protocol("virtio", "a ring of 3"),
+        ];
+        for error in guests {
+            assert_eq!(error.blames_host(), None, "{error}");
         }
     }
 }

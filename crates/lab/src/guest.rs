@@ -6,10 +6,12 @@
 //! guest is connected, so nothing is left even if the engine is killed.
 
 use crate::error::LabError;
-use rustix::fs::{Mode, OFlags};
+use crate::shared::{self, Handles, SharedDirectory};
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use std::fs::{self, File};
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::UnixListener;
@@ -18,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Prefix of a guest's directory; the number after it is the engine's process.
+/// Prefix of a guest's directory; after it come the engine's process and a number.
 const DIRECTORY_PREFIX: &str = "whichfs-guest-";
 
 /// What [`Guest::finish`] says of a guest that did not end by itself.
@@ -32,10 +34,16 @@ pub struct GuestProcess<'a> {
     pub initramfs: &'a [u8],
     /// Memory in MiB.
     pub memory_mib: u64,
+    /// Directory of the file that is its memory.
+    pub memory: &'a Path,
     /// Picoseconds per basic block; 0: the CPU is free.
     pub cpu_ps_per_block: u64,
     /// Seed of the guest's entropy.
     pub seed: u64,
+    /// Requests that a disk takes at once; `None`: as many as its ring holds.
+    pub queue_depth: Option<u32>,
+    /// Directories of the host that it sees.
+    pub shared: &'a [SharedDirectory],
     /// Number of disks, the control disk included.
     pub disks: usize,
     /// Kernel name of the control disk.
@@ -51,20 +59,36 @@ pub struct GuestDirectory {
 impl GuestDirectory {
     /// Makes a directory, after removing those that killed engines left behind.
     pub fn new() -> Result<GuestDirectory, LabError> {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
         let parent = std::env::temp_dir();
         remove_stale(&parent);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("{DIRECTORY_PREFIX}{}-{number}", std::process::id());
-        let path = parent.join(name);
-        let made = fs::DirBuilder::new().mode(0o700).create(&path);
-        made.map_err(LabError::io(format!(
-            "make {} (set TMPDIR elsewhere)",
-            path.display()
-        )))?;
-        let handle = rustix::fs::open(&path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
-            .map_err(|e| LabError::io(format!("open {}", path.display()))(e.into()))?;
-        Ok(GuestDirectory { path, handle })
+        GuestDirectory::below(&parent)
+    }
+
+    /// A directory below `parent`, locked as long as this process lives: process numbers do not
+    /// tell whose it is where containers share `parent`. Names that are taken are passed over.
+    fn below(parent: &Path) -> Result<GuestDirectory, LabError> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        loop {
+            let number = NEXT.fetch_add(1, Ordering::Relaxed);
+            let name = format!("{DIRECTORY_PREFIX}{}-{number}", std::process::id());
+            let path = parent.join(name);
+            match fs::DirBuilder::new().mode(0o700).create(&path) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
+                made => made.map_err(LabError::io(format!(
+                    "make {} (set TMPDIR elsewhere)",
+                    path.display()
+                )))?,
+            }
+            match locked(&path) {
+                Ok(handle) if path.exists() => return Ok(GuestDirectory { path, handle }),
+                // Another engine took it for stale before it was locked.
+                Ok(_) | Err(Errno::WOULDBLOCK | Errno::NOENT) => {}
+                Err(errno) => {
+                    let what = format!("lock {} (set TMPDIR elsewhere)", path.display());
+                    return Err(LabError::io(what)(errno.into()));
+                }
+            }
+        }
     }
 
     /// Listens on socket `name` in the directory, however long its path is.
@@ -85,25 +109,33 @@ impl Drop for GuestDirectory {
     }
 }
 
-/// Removes directories whose engine is gone.
+/// The directory, locked; `WOULDBLOCK` if another holds it.
+fn locked(path: &Path) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let handle = rustix::fs::open(path, flags, Mode::empty())?;
+    rustix::fs::flock(&handle, FlockOperation::NonBlockingLockExclusive)?;
+    Ok(handle)
+}
+
+/// Removes directories whose engine is gone: nobody holds their lock.
 fn remove_stale(parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else {
         return;
     };
     for entry in entries.flatten() {
         let name = entry.file_name();
-        let owner = name
+        let is_guests = name
             .to_str()
-            .and_then(|name| name.strip_prefix(DIRECTORY_PREFIX))
-            .and_then(|rest| rest.split('-').next())
-            .and_then(|pid| pid.parse::<u32>().ok());
-        if owner.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+            .is_some_and(|name| name.starts_with(DIRECTORY_PREFIX));
+        if is_guests && locked(&entry.path()).is_ok() {
             let _ = fs::remove_dir_all(entry.path());
         }
     }
 }
 
-/// A directory for the guest's memory: writable, mappable executable, with room.
+/// A directory for memory of guests: writable, mappable executable, with room for
+/// `memory_mib`, which is that of all guests that run side by side, because a guest takes
+/// its room only as it touches it.
 ///
 /// Memory in a file on a `noexec` /dev/shm cannot hold the guest's kernel.
 pub fn memory_directory(memory_mib: u64) -> Result<PathBuf, LabError> {
@@ -119,7 +151,7 @@ pub fn memory_directory(memory_mib: u64) -> Result<PathBuf, LabError> {
         }
     }
     Err(LabError::NoTemporary(format!(
-        "no directory for the guest's memory of {memory_mib} MiB ({}); \
+        "no directory for {memory_mib} MiB of guest memory ({}); \
          set TMPDIR to one that is not mounted noexec and has room",
         reasons.join("; ")
     )))
@@ -187,12 +219,19 @@ impl Guest {
             .args(command_line(process))
             .current_dir(&directory.path)
             .env_clear()
-            .env("TMPDIR", memory_directory(process.memory_mib)?)
+            .env("TMPDIR", process.memory)
             .stdin(Stdio::null())
             .stdout(output()?)
             .stderr(output()?);
+        let handles = Handles::open(process.shared)?;
+        let numbers = handles.numbers();
         // SAFETY: only async-signal-safe system calls are made between fork and exec.
-        unsafe { command.pre_exec(prepare_child) };
+        unsafe {
+            command.pre_exec(move || {
+                prepare_child()?;
+                shared::put_in_place(&numbers)
+            })
+        };
         let child = command
             .spawn()
             .map_err(LabError::io(format!("start {}", process.kernel.display())))?;
@@ -350,6 +389,12 @@ fn command_line(process: &GuestProcess) -> Vec<String> {
         "time-travel=ext:c".into(),
         format!("whichfs.control={}", process.control),
     ];
+    line.extend(
+        process
+            .queue_depth
+            .map(|depth| format!("virtio_blk.queue_depth={depth}")),
+    );
+    line.extend(shared::parameter(process.shared));
     line.extend((0..process.disks).map(|disk| format!("virtio_uml.device=d{disk}:2")));
     line
 }
@@ -406,14 +451,28 @@ mod tests {
     #[test]
     fn what_a_killed_engine_left_is_removed() {
         let parent = tempfile::tempdir().expect("a temporary directory");
-        let stale = parent.path().join(format!("{DIRECTORY_PREFIX}4194999-0"));
-        let own = parent
-            .path()
-            .join(format!("{DIRECTORY_PREFIX}{}-9", std::process::id()));
-        fs::create_dir(&stale).expect("made");
-        fs::create_dir(&own).expect("made");
+        // Its process number may be another's by now, or ours.
+        let stale = [std::process::id(), 1, 4_194_999].map(|pid| {
+            let path = parent.path().join(format!("{DIRECTORY_PREFIX}{pid}-x"));
+            fs::create_dir(&path).expect("made");
+            path
+        });
+        let own = GuestDirectory::below(parent.path()).expect("made");
         remove_stale(parent.path());
-        assert!(!stale.exists() && own.exists());
+        assert!(stale.iter().all(|path| !path.exists()));
+        assert!(own.path.exists(), "it is in use");
+    }
+
+    #[test]
+    fn a_name_that_is_taken_is_passed_over() {
+        let parent = tempfile::tempdir().expect("a temporary directory");
+        for number in 0..64 {
+            let name = format!("{DIRECTORY_PREFIX}{}-{number}", std::process::id());
+            fs::create_dir(parent.path().join(name)).expect("made");
+        }
+        let one = GuestDirectory::below(parent.path()).expect("made");
+        let other = GuestDirectory::below(parent.path()).expect("made");
+        assert_ne!(one.path, other.path);
     }
 
     #[test]
@@ -422,8 +481,14 @@ mod tests {
             kernel: Path::new("/some/where/linux"),
             initramfs: &[],
             memory_mib: 256,
+            memory: Path::new("/dev/shm"),
             cpu_ps_per_block: 0,
             seed: 1,
+            queue_depth: Some(64),
+            shared: &[SharedDirectory {
+                name: "tree",
+                path: "/srv/tree".into(),
+            }],
             disks: 2,
             control: "vdb",
         };
@@ -433,6 +498,7 @@ mod tests {
             "only uml_dir=./: {line}"
         );
         assert!(line.contains("virtio_uml.device=d1:2"));
+        assert!(line.contains("virtio_blk.queue_depth=64"));
     }
 
     #[test]

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 /// A kernel image that exists.
 #[derive(Clone, Debug)]
 pub struct Kernel {
-    /// The image.
+    /// The image itself: absolute, no link, so that it stays the one that was hashed when a
+    /// link to the newest kernel moves, and wherever the guest is started.
     pub path: PathBuf,
     /// SHA-256 of the image, in hex.
     pub sha256: String,
@@ -18,11 +19,13 @@ pub struct Kernel {
 impl Kernel {
     /// The kernel at `path`; its release is read from the image.
     pub fn open(path: &Path) -> Result<Kernel, LabError> {
-        let image = std::fs::read(path).map_err(|_| LabError::NoKernel {
+        let none = |_| LabError::NoKernel {
             path: path.to_path_buf(),
-        })?;
+        };
+        let path = path.canonicalize().map_err(none)?;
+        let image = std::fs::read(&path).map_err(none)?;
         Ok(Kernel {
-            path: path.to_path_buf(),
+            path,
             sha256: Sha256::digest(&image)
                 .iter()
                 .map(|b| format!("{b:02x}"))
@@ -57,6 +60,26 @@ mod tests {
         let image = b"xx Linux version %s (%s)\0yy Linux version 6.12.117 (user@host) ...";
         assert_eq!(release(image).as_deref(), Some("6.12.117"));
         assert_eq!(release(b"nothing here"), None);
+    }
+
+    #[test]
+    fn a_link_that_moves_later_does_not_change_the_kernel() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let [old, new, link] = ["old", "new", "link"].map(|name| directory.path().join(name));
+        std::fs::write(&old, "old").expect("written");
+        std::fs::write(&new, "new").expect("written");
+        std::os::unix::fs::symlink(&old, &link).expect("linked");
+        let kernel = Kernel::open(&link).expect("there");
+        std::fs::remove_file(&link).expect("removed");
+        std::os::unix::fs::symlink(&new, &link).expect("linked");
+        assert_eq!(std::fs::read(&kernel.path).expect("there"), b"old");
+    }
+
+    #[test]
+    fn a_relative_path_is_made_absolute() {
+        // Tests run in the directory of their crate.
+        let kernel = Kernel::open(Path::new("Cargo.toml")).expect("there");
+        assert!(kernel.path.is_absolute(), "{}", kernel.path.display());
     }
 
     #[test]

@@ -9,6 +9,7 @@ use crate::error::LabError;
 use crate::guest::{Guest, GuestDirectory, GuestProcess, KILLED};
 use crate::initramfs;
 use crate::kernel::Kernel;
+use crate::shared::SharedDirectory;
 use crate::socket::Peer;
 use crate::watch::{Limits, Watch};
 use sha2::{Digest, Sha256};
@@ -75,10 +76,16 @@ pub struct GuestSpec<'a> {
     pub agent: &'a Agent,
     /// Memory in MiB.
     pub memory_mib: u64,
+    /// Directory of the file that is its memory ([`crate::memory_directory`]).
+    pub memory: &'a Path,
     /// Picoseconds per basic block; 0 for the clock `device`.
     pub cpu_ps_per_block: u64,
+    /// Requests that a disk takes at once, from 1; `None`: as many as its ring holds.
+    pub queue_depth: Option<u32>,
     /// What the agent does; its seed is also that of the guest's entropy.
     pub job: &'a Job,
+    /// Directories of the host that the job's images and trees are in.
+    pub shared: &'a [SharedDirectory],
     /// CPU for the engine and the guest; `None`: wherever the system puts them.
     pub core: Option<usize>,
     /// When to stop it.
@@ -127,8 +134,11 @@ pub fn run(
         kernel: &spec.kernel.path,
         initramfs: &initramfs::build(&spec.agent.program),
         memory_mib: spec.memory_mib,
+        memory: spec.memory,
         cpu_ps_per_block: spec.cpu_ps_per_block,
         seed: spec.job.seed,
+        queue_depth: spec.queue_depth,
+        shared: spec.shared,
         disks: devices.len(),
         control: &control_name,
     };

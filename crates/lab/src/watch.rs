@@ -20,15 +20,30 @@ pub struct Limits {
     pub silent_cpu: Duration,
     /// Console output in bytes.
     pub console_bytes: u64,
+    /// Output of programs that is passed on, in bytes; all of it is kept in memory.
+    pub output_bytes: u64,
+}
+
+impl Limits {
+    /// Part of the wall time that a guest may compute without a message, and its least: a short
+    /// limit is to end a guest by itself.
+    const SILENT_PART: u32 = 5;
+    const SILENT_MIN: Duration = Duration::from_secs(60);
+
+    /// The usual limits of a trial that may take `wall`.
+    pub fn of_wall(wall: Duration) -> Limits {
+        Limits {
+            wall,
+            silent_cpu: (wall / Limits::SILENT_PART).max(Limits::SILENT_MIN),
+            console_bytes: 4 << 20,
+            output_bytes: 64 << 20,
+        }
+    }
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits {
-            wall: Duration::from_secs(300),
-            silent_cpu: Duration::from_secs(60),
-            console_bytes: 4 << 20,
-        }
+        Limits::of_wall(Duration::from_secs(300))
     }
 }
 
@@ -81,6 +96,14 @@ impl<'a> Watch<'a> {
         self.check_limits()
     }
 
+    /// The guest's programs have said `bytes` so far.
+    pub(crate) fn printed(&self, bytes: u64) -> Result<(), LabError> {
+        if bytes > self.limits.output_bytes {
+            return Err(LabError::OutputFlood(self.limits.output_bytes));
+        }
+        Ok(())
+    }
+
     /// No message came in a poll's time.
     pub(crate) fn silent(&mut self, guest: &mut Guest) -> Result<(), LabError> {
         if let Some(how) = guest.ended() {
@@ -111,5 +134,20 @@ impl<'a> Watch<'a> {
             return Err(LabError::ConsoleFlood(self.limits.console_bytes));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_higher_wall_limit_lets_a_guest_compute_longer() {
+        let silent = |wall| {
+            Limits::of_wall(Duration::from_secs(wall))
+                .silent_cpu
+                .as_secs()
+        };
+        assert_eq!([1, 300, 3600].map(silent), [60, 60, 720]);
     }
 }

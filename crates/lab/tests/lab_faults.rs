@@ -345,9 +345,27 @@ fn lab_a_full_disk_of_the_host_names_the_disk_and_a_way_out() {
         "{text}"
     );
     assert!(
-        text.contains("TMPDIR") || text.contains("free"),
-        "a way out: {text}"
+        !text.contains("TMPDIR"),
+        "where is for the spill to say: {text}"
     );
+}
+
+#[test]
+fn lab_a_program_that_prints_without_end_is_stopped() {
+    let _one = one_at_a_time();
+    let Some(mut trial) = Trial::new(107, vec![shell("yes")]) else {
+        return;
+    };
+    trial.limits = limits(|l| l.output_bytes = 1 << 20);
+    let life = end_of(trial);
+    let error = life.result.unwrap_err();
+    assert!(matches!(error, LabError::OutputFlood(_)), "{error}");
+    assert!(error.to_string().contains("/dev/null"), "{error}");
+    let kept = life.events.iter().map(|stamped| match &stamped.event {
+        whichfs_trial::Event::Output { text, .. } => text.len(),
+        _ => 0,
+    });
+    assert!(kept.sum::<usize>() < 2 << 20);
 }
 
 #[test]

@@ -70,6 +70,38 @@ fn lab_ext4_is_made_mounted_and_written() {
     assert!(life.disks[0].figures().write_bytes > 64 << 20);
 }
 
+/// Requests that the kernel may have in a disk of `queue_depth`, and the virtual time of random
+/// reads of which 16 are wanted at once.
+fn in_flight(seed: u64, queue_depth: Option<u32>) -> Option<(String, u64)> {
+    let tags = "/sys/block/vda/mq/0/nr_tags";
+    let readers = "for i in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do \
+                   dd if=/dev/vda of=/dev/null bs=4k count=20 skip=$((i*1000)) iflag=direct & \
+                   done; wait";
+    let mut trial = Trial::new(
+        seed,
+        vec![shell(readers), Step::ShowFile { path: tags.into() }],
+    )?;
+    trial.queue_depth = queue_depth;
+    let life = trial.run();
+    life.result.as_ref().unwrap();
+    Some((shown(&life, tags).to_owned(), life.time.0))
+}
+
+#[test]
+fn lab_the_queue_depth_bounds_what_the_device_has_at_once() {
+    let _one = one_at_a_time();
+    let Some((tags, one_by_one)) = in_flight(9, Some(1)) else {
+        return;
+    };
+    assert_eq!(tags, "1");
+    let (tags, several) = in_flight(9, Some(16)).unwrap();
+    assert_eq!(tags, "16");
+    // The host's cost of each request is paid one after the other only where the queue is 1 deep.
+    assert!(several < one_by_one, "{several} < {one_by_one} ns");
+    let (tags, _) = in_flight(9, None).unwrap();
+    assert!(tags.parse::<u32>().unwrap() > 16, "the ring's own: {tags}");
+}
+
 #[test]
 fn lab_an_sd_card_looks_like_one() {
     let _one = one_at_a_time();

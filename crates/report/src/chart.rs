@@ -45,6 +45,8 @@ pub(crate) struct Chart {
     pub share: String,
     pub because: String,
     pub bars: Vec<Bar>,
+    /// True if some bar is longer than the drawing.
+    pub any_broken: bool,
     /// Candidates without a figure.
     pub missing: Vec<String>,
     /// What the right edge stands for.
@@ -70,30 +72,33 @@ pub(crate) fn chart(verdict: &Verdict, metric: &MetricInfo) -> Chart {
             .then(a.0.candidate.cmp(&b.0.candidate))
     });
     let place = |value: f64| format!("{:.2}", (value / end * 100.0).clamp(0.0, 100.0));
-    let bars = measured.iter().map(|(ranked, figure)| Bar {
-        candidate: ranked.candidate.clone(),
-        value: with_unit(figure.value, &metric.unit),
-        percent: place(figure.value),
-        broken: figure.value > end,
-        dots: figure
-            .samples
-            .iter()
-            .map(|point| Dot {
-                percent: place(point.value),
-                text: format!(
-                    "seed {}: {}",
-                    point.seed,
-                    with_unit(point.value, &metric.unit)
-                ),
-            })
-            .collect(),
-        grade: ranked
-            .grades
-            .get(&metric.metric)
-            .copied()
-            .map_or("", Grade::name),
-        winner: Some(ranked.candidate.as_str()) == winner,
-    });
+    let bars: Vec<Bar> = measured
+        .iter()
+        .map(|(ranked, figure)| Bar {
+            candidate: ranked.candidate.clone(),
+            value: with_unit(figure.value, &metric.unit),
+            percent: place(figure.value),
+            broken: figure.value > end,
+            dots: figure
+                .samples
+                .iter()
+                .map(|point| Dot {
+                    percent: place(point.value),
+                    text: format!(
+                        "seed {}: {}",
+                        point.seed,
+                        with_unit(point.value, &metric.unit)
+                    ),
+                })
+                .collect(),
+            grade: ranked
+                .grades
+                .get(&metric.metric)
+                .copied()
+                .map_or("", Grade::name),
+            winner: Some(ranked.candidate.as_str()) == winner,
+        })
+        .collect();
     let lacks = |ranked: &&whichfs_study::Ranked| !ranked.figures.contains_key(&metric.metric);
     Chart {
         metric: metric.metric.clone(),
@@ -106,7 +111,8 @@ pub(crate) fn chart(verdict: &Verdict, metric: &MetricInfo) -> Chart {
         lower_is_better: metric.lower_is_better,
         share: format!("{:.0}", metric.share * 100.0),
         because: metric.because.clone(),
-        bars: bars.collect(),
+        any_broken: bars.iter().any(|bar| bar.broken),
+        bars,
         missing: verdict
             .ranking
             .iter()
@@ -131,4 +137,44 @@ fn end_of(verdict: &Verdict, metric: &str) -> f64 {
         return 1.0;
     };
     largest.min(median * CUT_AT_MEDIANS)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    /// Of rates the longest bar is the first, of durations the last.
+    #[test]
+    fn a_cut_bar_is_explained_wherever_it_stands() {
+        let text = "name = \"n\"\ntitle = \"t\"\nworkload = \"rootfs\"\n\
+                    [weights.tree_read]\nweight = 1\nbecause = \"x\"\n";
+        let need = whichfs_study::Need::parse("n.toml", text).unwrap();
+        for lower_is_better in [false, true] {
+            let values = [
+                ("a", 500.0),
+                ("b", 100.0),
+                ("c", 90.0),
+                ("d", 80.0),
+                ("e", 70.0),
+            ];
+            let sample = |(candidate, value): (&str, f64)| whichfs_study::Sample {
+                candidate: candidate.into(),
+                metric: "tree_read".into(),
+                seed: 1,
+                value,
+                unit: "MB/s".into(),
+                lower_is_better,
+            };
+            let evidence = whichfs_study::Evidence {
+                samples: values.map(sample).to_vec(),
+                ..whichfs_study::Evidence::default()
+            };
+            let verdict = whichfs_study::judge(&need, &evidence).unwrap();
+            let chart = chart(&verdict, &verdict.metrics[0]);
+            let broken = chart.bars.iter().position(|bar| bar.broken);
+            assert_eq!(broken, Some(if lower_is_better { 4 } else { 0 }));
+            assert!(chart.any_broken);
+        }
+    }
 }

@@ -99,7 +99,7 @@ pub(crate) fn winner(verdict: &Verdict) -> String {
 /// How sure, who ties, and on what it rests.
 pub(crate) fn sureness(verdict: &Verdict) -> Vec<String> {
     let Some(first) = verdict.ranking.first() else {
-        return vec!["Every candidate is excluded; the rules that did it are below.".to_owned()];
+        return vec!["Every candidate is excluded; the reasons are below.".to_owned()];
     };
     let mut sentences = vec![format!(
         "Best with a probability of {}, after {} {} ({} of virtual time in {}).",

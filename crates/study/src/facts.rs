@@ -173,6 +173,11 @@ impl Fact {
         matches!(self, Fact::MaxFileBytes | Fact::MinBytes | Fact::LastYear)
     }
 
+    /// Where the candidate's value comes from.
+    pub fn source(self, facts: &CandidateFacts) -> &str {
+        self.of(facts).1
+    }
+
     /// The candidate's value and its source.
     pub(crate) fn of(self, facts: &CandidateFacts) -> (Value, &str) {
         let flag = |f: &'_ Sourced<bool>| Value::Flag(f.value);

@@ -77,7 +77,7 @@ pub struct Evidence {
     pub wall_s: f64,
 }
 
-/// Samples that contradict each other: a fault of the caller or of a merged store.
+/// Samples that contradict each other or the need: a fault of the caller or of a merged store.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JudgeError {
     /// One metric came with two units or two directions.
@@ -89,6 +89,14 @@ pub enum JudgeError {
         first: String,
         /// Those of another.
         second: String,
+    },
+    /// Candidates have figures, but none that the need counts.
+    #[error("no trial gave a figure for what {need} counts ({weights}): nothing ranks them")]
+    NothingCounts {
+        /// Name of the need.
+        need: String,
+        /// The metrics with a weight above 0.
+        weights: String,
     },
 }
 
@@ -112,13 +120,17 @@ pub(crate) struct Scored {
 /// Judges `evidence` by `need`.
 ///
 /// # Errors
-/// [`JudgeError`] if a metric has two units.
+/// [`JudgeError`] if a metric has two units, or if there are candidates and nothing to rank
+/// them by.
 pub fn judge(need: &Need, evidence: &Evidence) -> Result<Verdict, JudgeError> {
     let units = units(&evidence.samples)?;
     let (figures, mut excluded) = admit(need, evidence);
     excluded.extend(evidence.excluded.iter().cloned());
     excluded.sort_by(|a, b| (&a.candidate, &a.why).cmp(&(&b.candidate, &b.why)));
     let shares = shares(need, &units);
+    if !figures.is_empty() && shares.iter().all(|share| share.share == 0.0) {
+        return Err(nothing_counts(need));
+    }
     let scored = score(&figures, &units, shares);
     let ranking = rank(need, &figures, &scored, evidence.card_uncertainty);
     let winner = ranking.first().map(|first| first.candidate.clone());
@@ -236,6 +248,18 @@ fn admit(need: &Need, evidence: &Evidence) -> (Figures, Vec<Excluded>) {
         source: None,
     });
     (figures, excluded.collect())
+}
+
+fn nothing_counts(need: &Need) -> JudgeError {
+    let counted = need
+        .weights
+        .iter()
+        .filter(|(_, weight)| weight.weight > 0.0);
+    let names: Vec<&str> = counted.map(|(metric, _)| metric.as_str()).collect();
+    JudgeError::NothingCounts {
+        need: need.name.clone(),
+        weights: names.join(", "),
+    }
 }
 
 fn shares(need: &Need, units: &Units) -> Vec<Share> {

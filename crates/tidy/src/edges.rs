@@ -7,21 +7,22 @@ use crate::{Finding, SourceFile};
 
 /// A crate and the crates of this workspace that it may depend on.
 /// `whichfs` alone may see everything and is not listed; `tidy` sees nothing.
-const INNER: [(&str, &[&str]); 17] = [
+const INNER: [(&str, &[&str]); 18] = [
     ("units", &[]),
     ("trial", &["units"]),
     ("card", &["units"]),
     ("curves", &["units", "card"]),
     ("fit", &["units", "card", "curves"]),
     ("probe", &["units", "card", "curves"]),
-    ("attach", &["units", "card", "here"]),
+    ("spill", &["card"]),
+    ("attach", &["units", "card", "here", "spill"]),
     ("here", &["units", "curves"]),
     ("fs", &["units", "trial"]),
     ("workload", &["units", "trial"]),
     ("agent", &["units", "trial", "workload"]),
     ("lab", &["units", "trial", "card"]),
     ("crash", &["units", "trial", "card", "workload"]),
-    ("study", &["units", "trial", "fs"]),
+    ("study", &["units", "trial"]),
     ("store", &["units", "trial", "study"]),
     ("report", &["units", "trial", "study"]),
     ("tidy", &[]),
@@ -36,7 +37,10 @@ const OUTER: [(&str, &[&str]); 11] = [
     ("indicatif", &["whichfs"]),
     ("comfy-table", &["whichfs", "report"]),
     ("libc", &["agent", "lab", "attach", "here", "whichfs"]),
-    ("rustix", &["agent", "lab", "attach", "here", "whichfs"]),
+    (
+        "rustix",
+        &["agent", "lab", "attach", "here", "spill", "whichfs"],
+    ),
     ("fuser", &["attach"]),
     ("rand", &[]),
     ("chrono", &[]),

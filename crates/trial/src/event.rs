@@ -97,9 +97,10 @@ pub struct Counts {
 
 /// Histogram of latencies: upper bound of a bucket in nanoseconds → count.
 ///
-/// Buckets are 1/8 of an octave wide (error at most 9 %), so histograms of
-/// different trials can be added. In JSON a list of `[bound, count]`: the keys of an object
-/// are strings, which a tagged event does not turn back into numbers.
+/// An octave has 32 buckets of equal width, so neighbouring bounds are at most 1/32 apart
+/// and a quantile, which is a bound, is at most 1/32 too high. Histograms of different
+/// trials have the same buckets and can be added. In JSON a list of `[bound, count]`: the
+/// keys of an object are strings, which a tagged event does not turn back into numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Vec<(u64, u64)>", into = "Vec<(u64, u64)>")]
 pub struct Latency(pub BTreeMap<u64, u64>);
@@ -139,12 +140,15 @@ impl Latency {
     }
 }
 
-/// Upper bound of the bucket of `ns`: eight buckets an octave.
+/// Buckets in an octave, as a power of two.
+const BUCKETS_LOG2: u32 = 5;
+
+/// Upper bound of the bucket of `ns`.
 fn bucket_ns(ns: u64) -> u64 {
-    if ns < 16 {
+    if ns < 2 << BUCKETS_LOG2 {
         return ns;
     }
-    let shift = ns.ilog2() - 3;
+    let shift = ns.ilog2() - BUCKETS_LOG2;
     (((ns >> shift) + 1) << shift) - 1
 }
 
@@ -154,11 +158,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn buckets_hold_their_values_within_an_eighth() {
-        for ns in [0, 1, 15, 16, 17, 1000, 123_456_789, u64::MAX / 2] {
+    fn buckets_hold_their_values_within_a_thirty_second() {
+        for ns in [0, 1, 63, 64, 65, 66, 1000, 123_456_789, u64::MAX / 2] {
             let bound = bucket_ns(ns);
             assert!(bound >= ns, "{bound} < {ns}");
-            assert!(bound - ns <= ns / 8, "{bound} is far above {ns}");
+            assert!(bound - ns <= ns / 32, "{bound} is far above {ns}");
             assert_eq!(bucket_ns(bound), bound, "bounds are in their own bucket");
         }
     }

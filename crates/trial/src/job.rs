@@ -88,7 +88,7 @@ pub enum Step {
     Deploy {
         /// Phase name (`deploy`).
         phase: String,
-        /// Image file, on hostfs in the lab.
+        /// Image file; in the lab `/NAME/…` below a directory that is shared as NAME.
         image: String,
         /// Block device.
         device: String,
@@ -150,7 +150,8 @@ pub struct WorkloadSpec {
     pub name: String,
     /// Parameters by name; the workload defines which and their units.
     pub parameters: BTreeMap<String, u64>,
-    /// Directory tree of the user instead of a generated one (`--tree DIR`).
+    /// Directory tree of the user instead of a generated one (`--tree DIR`); in the lab `/NAME`
+    /// of a shared directory.
     pub tree: Option<String>,
     /// Whether the filesystem has permissions, owners, symlinks and hard links
     /// (FAT and exFAT do not): operations that it cannot do are left out.

@@ -6,10 +6,12 @@
 
 mod event;
 mod found;
+mod guest;
 mod job;
 mod record;
 
 pub use event::{Counts, Event, Latency};
 pub use found::{ContentDigest, Found, Node, content_digest, sector_digest};
+pub use guest::{SHARED, SHARED_MAX, shared_descriptor, shared_path};
 pub use job::{BlockQueue, Job, Step, WorkloadSpec};
 pub use record::{DeviceFigures, Identity, Metric, Outcome, PhaseFigures, Status, Trial};

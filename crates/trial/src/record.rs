@@ -53,7 +53,7 @@ pub struct Identity {
     pub partition_bytes: u64,
     /// Memory of the guest in MiB.
     pub memory_mib: u64,
-    /// Version of the program.
+    /// Version of the program and of its method.
     pub version: String,
     /// SHA-256 of the agent's binary.
     pub agent_sha256: String,

@@ -1,31 +1,45 @@
 //! The workbench: what all trials of one run share, and how a trial is prepared on it.
 
-use crate::board::Board;
+use crate::board::{Board, Host};
 use crate::cards::{self, CardState, NamedProfile, in_state, partition_offset};
 use crate::clock::Clock;
 use crate::digest::sha256;
 use crate::failure::{Failure, Outcome};
 use crate::images::Images;
+use crate::memory;
 use crate::places;
 use crate::tools::{PATH, Versions, cpu_features_sha256, find};
+use crate::tree;
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 use whichfs_card::{Card, Contents, Profile};
 use whichfs_fs::{Geometry, Purpose, Recipe};
-use whichfs_lab::{Agent, BlockGeometry, Disk, Kernel, Limits, SpillFile};
+use whichfs_lab::{Agent, BlockGeometry, Disk, Kernel, Limits, SharedDirectory};
+use whichfs_spill::SpillFile;
 use whichfs_trial::{BlockQueue, Identity, Job, Step, WorkloadSpec};
 use whichfs_units::{MIB, Nanos};
 use whichfs_workload::Workload;
 
-/// Memory that all trials side by side may take, guests and card contents together.
+/// Memory up to which card contents stay in memory beside the guests of all trials.
 const MEMORY_BYTES: u64 = 2048 * MIB;
+/// Card contents that each trial keeps in memory at least.
+const CONTENTS_MIN_BYTES: u64 = 64 * MIB;
 /// Part of it for everything else: mapping state of cards, the program itself.
 const OVERHEAD_BYTES: u64 = 256 * MIB;
+/// Part of each trial's version: raised where the same job on the same kernel comes to give
+/// other figures, so that trials of both kinds are never compared.
+const METHOD: u32 = 2;
 /// Where the filesystem under test is mounted in the guest.
 pub const MOUNT_POINT: &str = "/mnt/test";
 /// The card's device in the guest.
 pub const DEVICE: &str = "/dev/vda";
+
+/// Name of the user's tree in the guest.
+const TREE: &str = "tree";
+/// Name of the directory of images in the guest.
+const IMAGES: &str = "images";
 
 /// What all trials of one run share.
 pub struct Bench {
@@ -43,6 +57,10 @@ pub struct Bench {
     pub agent: Agent,
     /// When a guest is stopped.
     pub limits: Limits,
+    /// Trials that this machine has memory for at once, at most as many as were asked for.
+    pub jobs: usize,
+    /// Directory of the guests' memory.
+    pub memory: PathBuf,
     /// Card contents of a trial that stay in memory; the rest goes to an unlinked file.
     resident_bytes: u64,
     versions: Mutex<Versions>,
@@ -58,9 +76,19 @@ pub struct Work {
     /// Its parameters.
     pub parameters: BTreeMap<String, u64>,
     /// The user's own tree (`--tree`).
-    pub tree: Option<String>,
+    pub tree: Option<PathBuf>,
     /// Digest of that tree; empty without one.
     pub tree_sha256: String,
+}
+
+impl Work {
+    /// Checks that the user's tree, if there is one, is still what its digest says.
+    pub fn check_tree(&self) -> Outcome {
+        match &self.tree {
+            Some(tree) => tree::check_unchanged(tree, self.workload, &self.tree_sha256),
+            None => Ok(()),
+        }
+    }
 }
 
 /// A trial that can be run.
@@ -69,6 +97,8 @@ pub struct Prepared {
     pub identity: Identity,
     /// What the agent does.
     pub job: Job,
+    /// Directories of this machine that it needs.
+    pub shared: Vec<SharedDirectory>,
     /// What the figures leave out, where they do.
     pub caveat: Option<String>,
     /// The card after the seed's parameter draw.
@@ -76,7 +106,8 @@ pub struct Prepared {
 }
 
 impl Bench {
-    /// A workbench with kernel and agent from their usual places, for `jobs` trials at once.
+    /// A workbench with kernel and agent from their usual places, for `jobs` trials at once or
+    /// as many as there is memory for.
     pub fn new(
         card: NamedProfile,
         card_state: CardState,
@@ -85,8 +116,12 @@ impl Bench {
         wall_limit: Duration,
         jobs: usize,
     ) -> Outcome<Bench> {
-        let resident_bytes = resident_bytes(board.file.memory.mib * MIB, jobs as u64);
+        let guest_bytes = board.file.memory.mib * MIB;
+        let (jobs, memory) = memory::side_by_side(jobs, guest_bytes, CONTENTS_MIN_BYTES)?;
+        let resident_bytes = resident_bytes(guest_bytes, jobs as u64);
         Ok(Bench {
+            jobs,
+            memory,
             resident_bytes,
             card,
             card_state,
@@ -94,10 +129,7 @@ impl Bench {
             clock,
             kernel: places::kernel()?,
             agent: places::agent()?,
-            limits: Limits {
-                wall: wall_limit,
-                ..Limits::default()
-            },
+            limits: Limits::of_wall(wall_limit),
             versions: Mutex::default(),
             cpu_features_sha256: cpu_features_sha256(),
             used: Mutex::default(),
@@ -130,12 +162,13 @@ impl Bench {
         let spec = WorkloadSpec {
             name: work.workload.name().to_owned(),
             parameters: work.parameters.clone(),
-            tree: work.tree.clone(),
+            tree: work.tree.as_ref().map(|_| format!("/{TREE}")),
             unix: candidate.facts().unix_permissions,
         };
         let image = images
             .of(candidate, &recipe, work, &spec, seed)
             .map_err(NotHere::Failure)?;
+        let shared = shared(work.tree.as_deref(), image.as_deref());
         let mkfs: Vec<Vec<String>> = recipe.mkfs.iter().map(|argv| with_device(argv)).collect();
         let steps = whichfs_workload::steps(
             work.workload,
@@ -144,7 +177,7 @@ impl Bench {
                 mkfs: mkfs.clone(),
                 env: environment(&recipe.mkfs_env),
                 device: DEVICE.to_owned(),
-                image,
+                image: image.as_deref().map(image_in_guest),
                 kernel_fs: recipe.kernel_fs.to_owned(),
                 mount_options: recipe.mount_options.clone(),
                 mount_point: MOUNT_POINT.to_owned(),
@@ -157,6 +190,7 @@ impl Bench {
         Ok(Prepared {
             identity: self.identity(candidate.name, &recipe, commands, work, seed, &profile),
             job: self.job(steps, seed),
+            shared,
             caveat: recipe
                 .helper
                 .as_ref()
@@ -165,9 +199,14 @@ impl Bench {
         })
     }
 
+    /// The board's controller for this card.
+    pub fn host(&self) -> &Host {
+        self.board.host(self.card.profile.interface())
+    }
+
     /// A job with the board's queue for this card.
     pub fn job(&self, steps: Vec<Step>, seed: u64) -> Job {
-        let host = self.board.host(self.card.profile.interface());
+        let host = self.host();
         Job {
             seed,
             queues: vec![BlockQueue {
@@ -211,7 +250,7 @@ impl Bench {
             partition_offset: partition_offset(&self.card.profile),
             partition_bytes: self.partition_bytes(),
             memory_mib: self.board.file.memory.mib,
-            version: env!("CARGO_PKG_VERSION").into(),
+            version: format!("{}+{METHOD}", env!("CARGO_PKG_VERSION")),
             agent_sha256: self.agent.sha256.clone(),
             tools: versions.of(&recipe.tools),
             cpu_features_sha256: self.cpu_features_sha256.clone(),
@@ -283,10 +322,31 @@ impl From<whichfs_fs::Unfit> for NotHere {
     }
 }
 
+/// The directories that a job needs: the user's tree, and the one of the image.
+fn shared(tree: Option<&Path>, image: Option<&Path>) -> Vec<SharedDirectory> {
+    let share = |name, path: Option<&Path>| {
+        path.map(|path| SharedDirectory {
+            name,
+            path: path.to_path_buf(),
+        })
+    };
+    let images = image.and_then(Path::parent);
+    share(TREE, tree)
+        .into_iter()
+        .chain(share(IMAGES, images))
+        .collect()
+}
+
+/// Where the guest finds an image: its name is a key of fixed length.
+fn image_in_guest(image: &Path) -> String {
+    let name = image.file_name().unwrap_or_default();
+    format!("/{IMAGES}/{}", name.to_string_lossy())
+}
+
 /// Contents that each of `jobs` trials may keep in memory beside its guest.
 fn resident_bytes(guest_bytes: u64, jobs: u64) -> u64 {
     let left = MEMORY_BYTES.saturating_sub(OVERHEAD_BYTES + jobs * guest_bytes);
-    (left / jobs).max(64 * MIB)
+    (left / jobs).max(CONTENTS_MIN_BYTES)
 }
 
 /// Checks that the tools of `recipe` are installed.

@@ -4,11 +4,18 @@ use crate::failure::{Failure, Outcome};
 use crate::names::unknown;
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::Path;
 use whichfs_card::Interface;
 
 /// The board that is used where none is named.
 pub const DEFAULT: &str = "generic-1ghz";
+
+/// I/O schedulers of the lab kernel.
+const SCHEDULERS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
+
+/// A page of the guest.
+const PAGE_KIB: u64 = 4;
 
 static BUILTIN: &[(&str, &str)] = &[
     (
@@ -153,7 +160,8 @@ impl Board {
                 ),
                 ("host.segments", u64::from(host.segments), 1, 65_535),
                 ("host.queue_depth", u64::from(host.queue_depth), 1, 1024),
-                ("host.nr_requests", u64::from(host.nr_requests), 1, 4096),
+                // BLKDEV_MIN_RQ and MAX_SCHED_RQ: the kernel makes legal what is not.
+                ("host.nr_requests", u64::from(host.nr_requests), 4, 2048),
                 ("host.read_ahead_kib", host.read_ahead_kib, 0, 1 << 20),
                 (
                     "host.request_cost_ns",
@@ -165,13 +173,40 @@ impl Board {
         }
         for (key, value, low, high) in ranges {
             if !(low..=high).contains(&value) {
-                return Err(Failure::input(format!(
-                    "board {}: {key} = {value} is not legal: {low} to {high}",
-                    self.name
-                )));
+                return Err(self.illegal(key, value, &format!("{low} to {high}")));
             }
         }
+        [&file.host.mmc, &file.host.usb]
+            .into_iter()
+            .try_for_each(|host| self.check_queue(host))
+    }
+
+    /// What the kernel takes in a queue's attributes, apart from ranges.
+    fn check_queue(&self, host: &Host) -> Outcome {
+        if !SCHEDULERS.contains(&host.scheduler.as_str()) {
+            let found = format!("{:?}", host.scheduler);
+            return Err(self.illegal("host.scheduler", found, &SCHEDULERS.join(", ")));
+        }
+        for (key, kib) in [
+            ("host.read_ahead_kib", host.read_ahead_kib),
+            ("host.largest_request_kib", host.largest_request_kib),
+        ] {
+            if !kib.is_multiple_of(PAGE_KIB) {
+                return Err(self.illegal(key, kib, "multiples of 4, a page"));
+            }
+        }
+        if host.scheduler == "none" && host.nr_requests > host.queue_depth {
+            let legal = "at most host.queue_depth where no scheduler holds requests";
+            return Err(self.illegal("host.nr_requests", host.nr_requests, legal));
+        }
         Ok(())
+    }
+
+    fn illegal(&self, key: &str, found: impl fmt::Display, legal: &str) -> Failure {
+        Failure::input(format!(
+            "board {}: {key} = {found} is not legal: {legal}",
+            self.name
+        ))
     }
 
     /// The queue for a card behind `interface`.
@@ -199,6 +234,39 @@ mod tests {
     fn an_unknown_board_offers_the_nearest() {
         let failure = Board::open("beaglebone").unwrap_err();
         assert!(failure.message.contains("beaglebone-black"), "{failure}");
+    }
+
+    #[test]
+    fn what_the_kernel_would_not_take_is_refused() {
+        let (_, text) = BUILTIN[1];
+        for (legal, bad, words) in [
+            (
+                "nr_requests = 4\n",
+                "nr_requests = 3\n",
+                "host.nr_requests = 3",
+            ),
+            ("nr_requests = 4\n", "nr_requests = 2049\n", "4 to 2048"),
+            (
+                "\"mq-deadline\"",
+                "\"deadline\"",
+                "none, mq-deadline, kyber, bfq",
+            ),
+            (
+                "read_ahead_kib = 128",
+                "read_ahead_kib = 130",
+                "read_ahead_kib = 130",
+            ),
+            (
+                "largest_request_kib = 512",
+                "largest_request_kib = 510",
+                "multiples of 4",
+            ),
+            ("\"mq-deadline\"", "\"none\"", "at most host.queue_depth"),
+        ] {
+            assert!(text.contains(legal), "{legal}");
+            let failure = Board::parse("mine", &text.replace(legal, bad)).unwrap_err();
+            assert!(failure.message.contains(words), "{bad}: {failure}");
+        }
     }
 
     #[test]

@@ -6,15 +6,15 @@ use whichfs_study::{CandidateFacts, Sourced};
 /// The facts of `candidate`.
 pub fn of(candidate: &Candidate) -> CandidateFacts {
     let facts = candidate.facts();
-    let source = |claim: &str| candidate.source_of(claim).to_owned();
+    let source = |claim: &str| source_of(candidate, claim);
     let flag = |value: bool, claim: &str| Sourced::new(value, source(claim));
     CandidateFacts {
         name: candidate.name.to_owned(),
         title: candidate.title.to_owned(),
         unix_permissions: flag(facts.unix_permissions, "permissions"),
-        symlinks: flag(facts.symlinks, "symlinks"),
-        hard_links: flag(facts.hard_links, "hard links"),
-        xattrs: flag(facts.xattrs, "attributes"),
+        symlinks: flag(facts.symlinks, "links"),
+        hard_links: flag(facts.hard_links, "links"),
+        xattrs: flag(facts.xattrs, "xattrs"),
         case_sensitive: flag(facts.case_sensitive, "case"),
         windows: flag(facts.windows, "Windows"),
         macos: flag(facts.macos, "macOS"),
@@ -28,17 +28,37 @@ pub fn of(candidate: &Candidate) -> CandidateFacts {
         compression: flag(facts.compression, "compress"),
         snapshots: flag(facts.snapshots, "snapshot"),
         crash_class: Sourced::new(crash_class(facts.crash_class), source("crash")),
-        in_current_linux: Sourced::new(facts.in_current_linux, source_of_presence(candidate)),
+        in_current_linux: Sourced::new(facts.in_current_linux, source("current Linux")),
     }
 }
 
-/// Where it stands that a filesystem is, or is no longer, in the newest kernels.
-fn source_of_presence(candidate: &Candidate) -> String {
-    match candidate.source_of("current Linux") {
-        "" => "the lab's kernel source has it, and no removal is announced there".to_owned(),
-        source => source.to_owned(),
+/// The source of a claim: the candidate's own, or what holds for all that name none.
+fn source_of(candidate: &Candidate, claim: &str) -> String {
+    let own = candidate.source_of(claim);
+    if !own.is_empty() {
+        return own.to_owned();
     }
+    let usual = USUAL_SOURCES.iter().find(|(usual, _)| *usual == claim);
+    usual.map_or_else(String::new, |(_, source)| (*source).to_owned())
 }
+
+/// Claims that most candidates share, and where they are from.
+const USUAL_SOURCES: [(&str, &str); 5] = [
+    (
+        "case",
+        "Linux 6.12 fs/dcache.c: names are compared byte by byte unless the filesystem does it",
+    ),
+    (
+        "read-only",
+        "the lab's kernel mounts and writes it in every trial",
+    ),
+    ("compress", "none among its mkfs and mount options"),
+    ("snapshot", "none among its tools and mount options"),
+    (
+        "current Linux",
+        "the lab's kernel source has it, and no removal is announced there",
+    ),
+];
 
 fn crash_class(class: CrashClass) -> whichfs_study::CrashClass {
     match class {
@@ -52,17 +72,15 @@ fn crash_class(class: CrashClass) -> whichfs_study::CrashClass {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use whichfs_study::Fact;
 
     #[test]
-    fn facts_that_rules_ask_for_have_their_sources() {
+    fn every_fact_that_a_rule_may_ask_for_has_its_source() {
         for candidate in whichfs_fs::candidates() {
             let facts = of(candidate);
-            for (what, source) in [
-                ("crash class", &facts.crash_class.source),
-                ("largest file", &facts.max_file_bytes.source),
-                ("minimum size", &facts.min_bytes.source),
-                ("Windows", &facts.windows.source),
-            ] {
+            for fact in Fact::ALL {
+                let source = fact.source(&facts);
+                let what = fact.name();
                 assert!(
                     !source.is_empty(),
                     "{}: no source for {what}",

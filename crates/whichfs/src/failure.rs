@@ -48,6 +48,14 @@ impl Failure {
         Failure::new(Kind::Environment, message)
     }
 
+    /// The failure, said of `what`; an interrupt is of the whole run.
+    pub fn of(self, what: &str) -> Failure {
+        match self.kind {
+            Kind::Interrupted => self,
+            kind => Failure::new(kind, format!("{what}: {}", self.message)),
+        }
+    }
+
     /// Prints the failure on standard error and gives its exit code.
     pub fn report(&self) -> ExitCode {
         note!("whichfs: {}", self.message);

@@ -8,6 +8,7 @@ use crate::tools::Versions;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
+use std::time::Duration;
 use whichfs_fs::{Candidate, ImageBuild, Recipe};
 use whichfs_trial::WorkloadSpec;
 use whichfs_workload::Workload;
@@ -39,7 +40,7 @@ impl<'a> Images<'a> {
         work: &Work,
         spec: &WorkloadSpec,
         seed: u64,
-    ) -> Outcome<Option<String>> {
+    ) -> Outcome<Option<PathBuf>> {
         let Some(build) = &recipe.image else {
             return Ok(None);
         };
@@ -57,12 +58,12 @@ impl<'a> Images<'a> {
                 candidate.name
             ));
             let tree = match &work.tree {
-                Some(tree) => PathBuf::from(tree),
+                Some(tree) => tree.clone(),
                 None => self.tree(&tree_key, work.workload, spec, seed)?,
             };
-            build_image(candidate.name, build, &tree, &image)?;
+            build_image(candidate.name, build, &tree, &image, &|| work.check_tree())?;
         }
-        Ok(Some(image.to_string_lossy().into_owned()))
+        Ok(Some(image))
     }
 
     /// The generated tree as a directory of the host.
@@ -78,6 +79,7 @@ impl<'a> Images<'a> {
             return Ok(tree);
         }
         (self.tell)("writing the tree for images (kept for next time)");
+        remove_abandoned(&tree);
         let part = tree.with_extension(format!("{}.part", std::process::id()));
         let _ = std::fs::remove_dir_all(&part);
         places::make(&part)?;
@@ -88,11 +90,56 @@ impl<'a> Images<'a> {
                 whichfs_agent::operate(ops, &part, None, &|| 0, &mut |_, _, _| Ok(()))
                     .map_err(Failure::environment)
             })
-            .and_then(|_| std::fs::rename(&part, &tree).map_err(Failure::environment));
+            .and_then(|_| put_in_place(&part, &tree));
         if written.is_err() {
             let _ = std::fs::remove_dir_all(&part);
         }
         written.map(|()| tree)
+    }
+}
+
+/// Age at which what a dead process left unfinished is removed: longer than any build, because
+/// a process of another container looks dead from here.
+const ABANDONED_AFTER: Duration = Duration::from_secs(24 * 3600);
+
+/// Removes what killed runs left unfinished beside `whole`.
+fn remove_abandoned(whole: &Path) {
+    let Some(Ok(entries)) = whole.parent().map(Path::read_dir) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let age = entry.metadata().ok().and_then(|meta| meta.modified().ok());
+        let age = age.and_then(|modified| modified.elapsed().ok());
+        let alive = |pid: u32| Path::new(&format!("/proc/{pid}")).exists();
+        let (name, path) = (entry.file_name(), entry.path());
+        if is_abandoned(&name.to_string_lossy(), age.unwrap_or_default(), &alive) {
+            let _ = std::fs::remove_dir_all(&path).or_else(|_| std::fs::remove_file(&path));
+        }
+    }
+}
+
+/// Whether `name` is of a part that nobody finishes any more.
+fn is_abandoned(name: &str, age: Duration, alive: &dyn Fn(u32) -> bool) -> bool {
+    let owner = name
+        .strip_suffix(".part")
+        .and_then(|rest| rest.rsplit('.').next())
+        .and_then(|pid| pid.parse().ok());
+    owner.is_some_and(|pid| age >= ABANDONED_AFTER && !alive(pid))
+}
+
+/// Gives the finished `part` its name, unless another run was first with the same.
+fn put_in_place(part: &Path, whole: &Path) -> Outcome {
+    match std::fs::rename(part, whole) {
+        Ok(()) => Ok(()),
+        Err(_) if whole.exists() => {
+            let _ = std::fs::remove_dir_all(part);
+            Ok(())
+        }
+        Err(e) => Err(Failure::environment(format!(
+            "cannot rename {} to {}: {e}; free room there or set XDG_CACHE_HOME elsewhere",
+            part.display(),
+            whole.display()
+        ))),
     }
 }
 
@@ -105,7 +152,15 @@ fn tree_key(work: &Work, spec: &WorkloadSpec, seed: u64) -> String {
     sha256(format!("{version} {} {:?} {seed}", spec.name, spec.parameters).as_bytes())
 }
 
-fn build_image(name: &str, build: &ImageBuild, tree: &Path, image: &Path) -> Outcome {
+/// Builds `image` of `tree`; it is there only if it was built whole and `check` agrees.
+fn build_image(
+    name: &str,
+    build: &ImageBuild,
+    tree: &Path,
+    image: &Path,
+    check: &dyn Fn() -> Outcome,
+) -> Outcome {
+    remove_abandoned(image);
     let part = image.with_extension(format!("{}.part", std::process::id()));
     let _ = std::fs::remove_file(&part);
     let argv: Vec<String> = build
@@ -140,5 +195,62 @@ fn build_image(name: &str, build: &ImageBuild, tree: &Path, image: &Path) -> Out
         let last: Vec<&str> = said.lines().rev().take(3).collect();
         return Err(failed(format!("{}: {}", output.status, last.join(" / "))));
     }
+    check().inspect_err(|_| drop(std::fs::remove_file(&part)))?;
     std::fs::rename(&part, image).map_err(|e| failed(e.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn the_second_of_two_runs_takes_the_tree_of_the_first() {
+        let home = tempfile::tempdir().unwrap();
+        let [part, whole] = ["1.part", "tree"].map(|name| home.path().join(name));
+        for directory in [&part, &whole] {
+            std::fs::create_dir(directory).unwrap();
+            std::fs::write(directory.join("file"), "x").unwrap();
+        }
+        put_in_place(&part, &whole).unwrap();
+        assert!(whole.exists() && !part.exists());
+        let failure = put_in_place(&part, &home.path().join("none/tree")).unwrap_err();
+        assert!(failure.message.contains("none/tree"), "{failure}");
+    }
+
+    #[test]
+    fn only_old_parts_of_the_dead_are_abandoned() {
+        let dead = |_| false;
+        assert!(is_abandoned("abc.17.part", ABANDONED_AFTER, &dead));
+        assert!(!is_abandoned("abc.17.part", ABANDONED_AFTER, &|pid| pid == 17));
+        assert!(!is_abandoned("abc.17.part", Duration::ZERO, &dead));
+        for name in ["abc", "abc.img", "abc.part", "abc.x.part"] {
+            assert!(!is_abandoned(name, ABANDONED_AFTER, &dead), "{name}");
+        }
+    }
+
+    #[test]
+    fn an_image_of_a_tree_that_changed_meanwhile_is_not_kept() {
+        let home = tempfile::tempdir().unwrap();
+        let [tree, image] = ["tree", "x.img"].map(|name| home.path().join(name));
+        std::fs::create_dir(&tree).unwrap();
+        let workload = whichfs_workload::find("rootfs").unwrap();
+        let before = crate::tree::digest(&tree, workload).unwrap();
+        let check = || crate::tree::check_unchanged(&tree, workload, &before);
+        let build = |script: &str| ImageBuild {
+            argv: ["sh", "-c", script, ImageBuild::TREE, ImageBuild::IMAGE]
+                .map(str::to_owned)
+                .to_vec(),
+            env: BTreeMap::new(),
+        };
+        build_image("x", &build("touch \"$1\""), &tree, &image, &check).unwrap();
+        assert!(image.exists());
+        std::fs::remove_file(&image).unwrap();
+        let late = build("touch \"$1\" \"$0/late\"");
+        let failure = build_image("x", &late, &tree, &image, &check).unwrap_err();
+        assert_eq!(failure.kind, Kind::Input, "{failure}");
+        let left: Vec<_> = home.path().read_dir().unwrap().flatten().collect();
+        assert_eq!(left.len(), 1, "the tree alone: {left:?}");
+    }
 }

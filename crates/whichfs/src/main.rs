@@ -24,6 +24,7 @@ mod facts;
 mod failure;
 mod images;
 mod interrupt;
+mod memory;
 mod names;
 mod output;
 mod page;

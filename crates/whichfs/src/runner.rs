@@ -118,14 +118,20 @@ fn work(
     let what = format!("{}, seed {}", identity.candidate, identity.seed);
     // The receiver lives as long as any worker.
     let tell = |news| drop(sender.send(news));
-    tell(News::Begun { worker, what });
+    tell(News::Begun {
+        worker,
+        what: what.clone(),
+    });
     let begun = Instant::now();
     let spec = GuestSpec {
         kernel: &bench.kernel,
         agent: &bench.agent,
         memory_mib: identity.memory_mib,
+        memory: &bench.memory,
         cpu_ps_per_block: bench.clock.picoseconds_per_block(&bench.board),
+        queue_depth: Some(bench.host().queue_depth),
         job: &prepared.job,
+        shared: &prepared.shared,
         core,
         limits: bench.limits,
     };
@@ -143,14 +149,8 @@ fn work(
         whichfs_lab::run(&spec, vec![disk], interrupted, &mut on_event)
             .map_err(Failure::environment)
     });
-    match life {
-        Err(failure) => tell(News::Stopped(failure)),
-        Ok(life) if matches!(life.result, Err(LabError::Interrupted)) => {
-            tell(News::Stopped(Failure::new(
-                Kind::Interrupted,
-                "interrupted",
-            )));
-        }
+    match life.and_then(judgeable) {
+        Err(failure) => tell(News::Stopped(failure.of(&what))),
         Ok(life) => {
             let trial = Box::new(record(prepared, workload, life));
             tell(News::Ended {
@@ -159,6 +159,19 @@ fn work(
                 wall: begun.elapsed(),
             });
         }
+    }
+}
+
+/// A life that says something about its candidate; one that the user or the host ended early
+/// does not.
+fn judgeable(life: Life) -> Outcome<Life> {
+    match &life.result {
+        Err(LabError::Interrupted) => Err(Failure::new(Kind::Interrupted, "interrupted")),
+        Err(error) => match error.blames_host() {
+            Some(sentence) => Err(Failure::environment(sentence)),
+            None => Ok(life),
+        },
+        Ok(()) => Ok(life),
     }
 }
 
@@ -243,6 +256,32 @@ fn phase_figures(
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+
+    fn life(result: Result<(), LabError>) -> Life {
+        Life {
+            result,
+            events: Vec::new(),
+            trace_sha256: String::new(),
+            requests: 0,
+            time: Nanos(0),
+            console: Vec::new(),
+            disks: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_the_host_did_is_no_property_of_a_candidate() {
+        let kind = |error| {
+            judgeable(life(Err(error)))
+                .err()
+                .map(|failure| failure.kind)
+        };
+        let slow = LabError::WallLimit(Duration::from_secs(300));
+        assert_eq!(kind(slow), Some(Kind::Environment));
+        assert_eq!(kind(LabError::Interrupted), Some(Kind::Interrupted));
+        assert_eq!(kind(LabError::SleepsForever), None, "the candidate's own");
+        assert!(judgeable(life(Ok(()))).is_ok());
+    }
 
     fn stamped(at: u64, writes: u64, event: Event) -> Stamped {
         Stamped {

@@ -6,11 +6,15 @@ use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
-use whichfs_workload::Listing;
+use whichfs_workload::{Listing, Workload};
 
-/// Lists the tree at `root` and digests names, kinds, sizes and contents.
-pub fn digest(root: &Path) -> Outcome<String> {
+/// Lists the tree at `root`, which `workload` must agree to, and digests names, kinds, sizes
+/// and contents.
+pub fn digest(root: &Path, workload: &dyn Workload) -> Outcome<String> {
     let listing: Listing = whichfs_agent::list_tree(root).map_err(Failure::input)?;
+    workload
+        .check_tree(&listing)
+        .map_err(|e| Failure::input(format!("--tree {}: {e}", root.display())))?;
     let mut hash = Sha256::new();
     for entry in &listing.entries {
         let line = format!("{entry:?}\n");
@@ -21,6 +25,22 @@ pub fn digest(root: &Path) -> Outcome<String> {
         }
     }
     Ok(hex(&hash.finalize()))
+}
+
+/// Checks that the tree at `root` still has `digest`: what was made of it meanwhile is worth
+/// nothing otherwise.
+///
+/// # Errors
+/// If it has changed, with the remedy.
+pub fn check_unchanged(root: &Path, workload: &dyn Workload, digest: &str) -> Outcome {
+    if self::digest(root, workload)? == digest {
+        return Ok(());
+    }
+    Err(Failure::input(format!(
+        "--tree {}: it has changed since the run began; let whatever writes to it end, then run \
+         the same command again (finished trials of the same tree are kept)",
+        root.display()
+    )))
 }
 
 fn content(path: &Path, hash: &mut Sha256) -> Outcome {
@@ -44,10 +64,18 @@ mod tests {
     fn one_changed_byte_changes_the_digest() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("a"), "one").unwrap();
+        let digest = |path: &Path| digest(path, whichfs_workload::find("rootfs").unwrap());
         let before = digest(dir.path()).unwrap();
         assert_eq!(before, digest(dir.path()).unwrap());
+        let workload = whichfs_workload::find("rootfs").unwrap();
+        check_unchanged(dir.path(), workload, &before).unwrap();
         std::fs::write(dir.path().join("a"), "two").unwrap();
+        let failure = check_unchanged(dir.path(), workload, &before).unwrap_err();
+        assert!(failure.message.contains("has changed"), "{failure}");
         assert_ne!(before, digest(dir.path()).unwrap());
         assert!(digest(&dir.path().join("none")).is_err());
+        std::fs::create_dir(dir.path().join("whichfs-database")).unwrap();
+        let refused = digest(dir.path()).unwrap_err();
+        assert!(refused.message.contains("--tree"), "{refused}");
     }
 }

@@ -26,11 +26,17 @@ fn can_run() -> bool {
     there
 }
 
-/// `whichfs choose` with everything it leaves in `home`.
+/// `whichfs choose` on a small tree, with everything it leaves in `home`.
 fn choose(home: &Path, arguments: &[&str]) -> Command {
+    let mut command = choose_of_any_size(home, &["--size", "12"]);
+    command.args(arguments);
+    command
+}
+
+fn choose_of_any_size(home: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_whichfs"));
     command
-        .args(["choose", "--size", "12", "--seeds", "1", "--out"])
+        .args(["choose", "--seeds", "1", "--out"])
         .arg(home.join("report"))
         .args(arguments)
         .env("XDG_CACHE_HOME", home.join("cache"))
@@ -82,6 +88,97 @@ fn lab_trials_are_the_same_bytes_alone_and_side_by_side() {
         assert!(alone.len() >= 3, "{} trials", alone.len());
         assert_eq!(alone, beside);
     }
+}
+
+/// A small tree with a file, a link and a directory.
+fn small_tree(at: &Path) {
+    std::fs::create_dir_all(at.join("etc")).unwrap();
+    std::fs::write(at.join("etc/large"), vec![b'x'; 300_000]).unwrap();
+    std::os::unix::fs::symlink("large", at.join("etc/link")).unwrap();
+}
+
+#[test]
+fn lab_a_tree_of_the_user_is_judged_on_writable_and_read_only_filesystems() {
+    if !can_run() {
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    let tree = home.path().join("tree");
+    small_tree(&tree);
+    let arguments = [
+        "--for",
+        "rootfs-readonly",
+        "--candidates",
+        "ext4,erofs",
+        "--json",
+    ];
+    let mut command = choose_of_any_size(home.path(), &arguments);
+    command.arg("--tree").arg(&tree);
+    let verdict = done(&command.output().unwrap());
+    let ranked = verdict["ranking"].as_array().unwrap();
+    let mut names: Vec<&str> = ranked
+        .iter()
+        .map(|ranked| ranked["candidate"].as_str().unwrap())
+        .collect();
+    names.sort_unstable();
+    assert_eq!(names, ["erofs", "ext4"], "{}", verdict["excluded"]);
+}
+
+/// The same tree at paths of other lengths, images in caches of other lengths: the same trials.
+#[test]
+fn lab_where_trees_and_images_are_changes_nothing() {
+    if !can_run() {
+        return;
+    }
+    let [near, far] = ["a", "a/somewhat/longer/path/to/the/same/things"].map(|place| {
+        let home = tempfile::tempdir().unwrap();
+        let place = home.path().join(place);
+        small_tree(&place.join("tree"));
+        let arguments = [
+            "--for",
+            "rootfs-readonly",
+            "--candidates",
+            "ext4,erofs",
+            "--json",
+        ];
+        let mut command = choose_of_any_size(&place, &arguments);
+        done(
+            &command
+                .arg("--tree")
+                .arg(place.join("tree"))
+                .output()
+                .unwrap(),
+        );
+        trials(&place)
+    });
+    assert_eq!(near.len(), 2);
+    assert_eq!(near, far);
+}
+
+#[test]
+fn lab_a_limit_of_ours_ends_the_run_instead_of_a_candidate() {
+    if !can_run() {
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    let arguments = [
+        "--size",
+        "2048",
+        "--wall-limit",
+        "1",
+        "--candidates",
+        "ext4",
+    ];
+    let output = choose_of_any_size(home.path(), &arguments)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(
+        said.contains("ext4, seed 1: ") && said.contains("raise --wall-limit"),
+        "{said}"
+    );
+    assert!(trials(home.path()).is_empty(), "nothing is kept of it");
 }
 
 #[test]

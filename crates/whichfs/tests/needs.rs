@@ -1,36 +1,24 @@
 //! Every shipped need asks for what its workload can measure.
 
-use std::collections::BTreeSet;
 use whichfs_study::Need;
+use whichfs_trial::WorkloadSpec;
 
-/// Metrics that every trial may have, whatever its workload.
-const COMMON: [&str; 5] = ["mkfs", "deploy", "mount", "space", "write_amplification"];
-
-/// What `need` asks for and cannot have.
-fn unmeasured(need: &Need) -> Vec<String> {
-    let Ok(workload) = whichfs_workload::find(&need.workload) else {
-        return vec![format!("workload {}", need.workload)];
+/// What is wrong with what `need` asks for.
+fn asks_in_vain(need: &Need) -> Option<String> {
+    let workload = match whichfs_workload::find(&need.workload) {
+        Ok(workload) => workload,
+        Err(error) => return Some(error.to_string()),
     };
-    let phases = workload.phases().iter();
-    let mut known: BTreeSet<&str> = phases
-        .flat_map(|phase| phase.metrics)
-        .map(|definition| definition.metric)
-        .collect();
-    known.extend(COMMON);
+    let spec = WorkloadSpec {
+        name: need.workload.clone(),
+        parameters: need.parameters.clone(),
+        tree: None,
+        unix: true,
+    };
     let asked = need.weights.keys().chain(&need.requires);
-    let metrics = asked
-        .filter(|metric| !known.contains(metric.as_str()))
-        .cloned();
-    let known: Vec<&str> = workload
-        .parameters()
-        .iter()
-        .map(|known| known.name)
-        .collect();
-    let parameters = need
-        .parameters
-        .keys()
-        .filter(|name| !known.contains(&name.as_str()));
-    metrics.chain(parameters.cloned()).collect()
+    let metrics = whichfs_workload::check_metrics(workload, asked.map(String::as_str));
+    let wrong = metrics.err().map(|error| error.to_string());
+    wrong.or_else(|| workload.check(&spec).err().map(|error| error.to_string()))
 }
 
 #[test]
@@ -38,7 +26,7 @@ fn every_need_asks_for_metrics_that_its_workload_yields() {
     let needs = Need::builtin();
     assert!(!needs.is_empty());
     for need in needs {
-        assert_eq!(unmeasured(&need), Vec::<String>::new(), "{}", need.name);
+        assert_eq!(asks_in_vain(&need), None, "{}", need.name);
     }
 }
 
@@ -48,19 +36,23 @@ fn a_need_that_asks_for_something_unmeasured_is_found() {
     let Some(need) = Need::builtin().into_iter().next() else {
         unreachable!("there are needs");
     };
+    let check = |need: &Need, word: &str| {
+        let found = asks_in_vain(need).unwrap_or_default();
+        assert!(found.contains(word), "{found:?}");
+    };
     let mut weighs = need.clone();
     let Some(weight) = need.weights.values().next() else {
         unreachable!("{} weighs something", need.name);
     };
     weighs.weights.insert("misspelt".into(), weight.clone());
-    assert_eq!(unmeasured(&weighs), ["misspelt"]);
+    check(&weighs, "unknown metric \"misspelt\"");
     let mut requires = need.clone();
     requires.requires.push("missing".into());
-    assert_eq!(unmeasured(&requires), ["missing"]);
+    check(&requires, "unknown metric \"missing\"");
     let mut sets = need.clone();
     sets.parameters.insert("unknown".into(), 1);
-    assert_eq!(unmeasured(&sets), ["unknown"]);
+    check(&sets, "unknown parameter \"unknown\"");
     let mut works = need;
     works.workload = "nothing".into();
-    assert_eq!(unmeasured(&works), ["workload nothing"]);
+    check(&works, "unknown workload \"nothing\"");
 }

@@ -152,6 +152,13 @@ impl Workload for Exchange {
         &PHASES
     }
 
+    fn contradiction(&self, spec: &WorkloadSpec) -> Option<String> {
+        let [smallest, largest] =
+            ["photo_min", "photo_max"].map(|name| parameter(self, spec, name));
+        (smallest > largest)
+            .then(|| format!("photo_min = {smallest} is above photo_max = {largest}"))
+    }
+
     fn operations(
         &self,
         phase: &str,
@@ -162,12 +169,6 @@ impl Workload for Exchange {
         self.check(spec)?;
         let value = |name| parameter(self, spec, name);
         let (smallest, largest) = (value("photo_min"), value("photo_max"));
-        if smallest > largest {
-            return Err(Error::Conflict {
-                workload: self.name(),
-                reason: format!("photo_min = {smallest} is above photo_max = {largest}"),
-            });
-        }
         let mut rng = Rng::named(seed, phase);
         let ops = match phase {
             "video_write" => {

@@ -22,7 +22,7 @@ mod workload;
 pub use content::{Level, generated_bytes, levels};
 pub use distribution::Distribution;
 pub use listing::{Entry, Kind, Listing};
-pub use metrics::metrics;
+pub use metrics::{check_metrics, metrics};
 pub use op::{Content, Op};
 pub use steps::{Candidate, steps};
 pub use workload::{Error, MetricDef, Parameter, PhaseDef, Rule, Unknown, Workload, parameter};

@@ -124,6 +124,13 @@ impl Workload for Logger {
         &PHASES
     }
 
+    fn contradiction(&self, spec: &WorkloadSpec) -> Option<String> {
+        let [shortest, longest] =
+            ["record_min", "record_max"].map(|name| parameter(self, spec, name));
+        (shortest > longest)
+            .then(|| format!("record_min = {shortest} is above record_max = {longest}"))
+    }
+
     fn operations(
         &self,
         phase: &str,
@@ -132,28 +139,61 @@ impl Workload for Logger {
         seed: u64,
     ) -> Result<Box<dyn Iterator<Item = Op>>, Error> {
         self.check(spec)?;
-        let value = |name| parameter(self, spec, name);
-        let (shortest, longest) = (value("record_min"), value("record_max"));
-        if shortest > longest {
-            return Err(Error::Conflict {
-                workload: self.name(),
-                reason: format!("record_min = {shortest} is above record_max = {longest}"),
-            });
-        }
-        let mut rng = Rng::named(seed, "logger");
-        let mut logs = Logs::new(value("logs"), value("keep"), value("rotate_bytes"));
-        let mut ops = logs.begin();
-        for _ in 0..value("records") {
-            let log = rng.below(value("logs"));
-            let len = shortest + rng.below(longest - shortest + 1);
-            logs.append(log, len, value("sync_every"), rng.next_u64(), &mut ops);
-        }
-        ops.push(Op::SyncFs);
+        let mut records = Records::new(self, spec, seed);
         match phase {
-            "log_append" => Ok(Box::new(ops.into_iter())),
-            "log_read" => Ok(Box::new(logs.read().into_iter())),
+            "log_append" => {
+                let begin = Op::Mkdir {
+                    path: DIR.to_owned(),
+                    mode: None,
+                };
+                let all = std::iter::once(begin)
+                    .chain(records.flatten())
+                    .chain([Op::SyncFs]);
+                Ok(Box::new(all))
+            }
+            "log_read" => {
+                records.by_ref().for_each(drop);
+                Ok(Box::new(records.logs.read().into_iter()))
+            }
             other => Err(unknown_phase(self, other)),
         }
+    }
+}
+
+/// The operations of each record, made one record at a time: a guest has no room for all.
+struct Records {
+    rng: Rng,
+    logs: Logs,
+    left: u64,
+    shortest: u64,
+    longest: u64,
+    sync_every: u64,
+}
+
+impl Records {
+    /// The records that a legal `spec` describes.
+    fn new(workload: &Logger, spec: &WorkloadSpec, seed: u64) -> Records {
+        let value = |name| parameter(workload, spec, name);
+        Records {
+            rng: Rng::named(seed, "logger"),
+            logs: Logs::new(value("logs"), value("keep"), value("rotate_bytes")),
+            left: value("records"),
+            shortest: value("record_min"),
+            longest: value("record_max"),
+            sync_every: value("sync_every"),
+        }
+    }
+}
+
+impl Iterator for Records {
+    type Item = Vec<Op>;
+
+    fn next(&mut self) -> Option<Vec<Op>> {
+        self.left = self.left.checked_sub(1)?;
+        let log = self.rng.below(self.logs.logs.len() as u64);
+        let len = self.shortest + self.rng.below(self.longest - self.shortest + 1);
+        let seed = self.rng.next_u64();
+        Some(self.logs.append(log, len, self.sync_every, seed))
     }
 }
 
@@ -177,13 +217,6 @@ impl Logs {
         }
     }
 
-    fn begin(&self) -> Vec<Op> {
-        vec![Op::Mkdir {
-            path: DIR.to_owned(),
-            mode: None,
-        }]
-    }
-
     /// The current file of `log` (age 0) or a rotated one.
     fn path(log: u64, age: u64) -> String {
         match age {
@@ -192,7 +225,9 @@ impl Logs {
         }
     }
 
-    fn append(&mut self, log: u64, len: u64, sync_every: u64, seed: u64, ops: &mut Vec<Op>) {
+    /// Appends `len` bytes to `log`, which is rotated first if they do not fit.
+    fn append(&mut self, log: u64, len: u64, sync_every: u64, seed: u64) -> Vec<Op> {
+        let mut ops = Vec::new();
         let Some((bytes, unsynced, rotated)) = self.logs.get_mut(&log) else {
             unreachable!("logs are numbered from 0");
         };
@@ -223,6 +258,7 @@ impl Logs {
             content: generated(LEVEL, seed),
             sync,
         });
+        ops
     }
 
     fn read(&self) -> Vec<Op> {

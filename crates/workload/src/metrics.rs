@@ -1,6 +1,7 @@
 //! Metrics out of the figures of phases. Pure.
 
-use crate::workload::{Rule, Workload};
+use crate::steps::is_unmount;
+use crate::workload::{Rule, Unknown, Workload};
 use whichfs_trial::{DeviceFigures, Metric, PhaseFigures};
 
 /// Bytes in a megabyte, as card makers and the published tables count it.
@@ -8,6 +9,37 @@ const MEGABYTE: f64 = 1e6;
 
 /// Phases that every trial may have, and that yield their duration.
 const COMMON: [&str; 3] = ["mkfs", "deploy", "mount"];
+
+/// Bytes that the filesystem takes, which the agent measures itself.
+const SPACE: &str = "space";
+
+/// How bytes grow on their way to the flash: in all, by the filesystem, by the card.
+const AMPLIFICATION: [&str; 3] = [
+    "write_amplification",
+    "write_amplification_filesystem",
+    "write_amplification_card",
+];
+
+/// Checks that trials of `workload` can yield every metric that is `asked` for.
+///
+/// # Errors
+/// The first metric that they cannot, with the nearest that they can.
+pub fn check_metrics<'a>(
+    workload: &dyn Workload,
+    asked: impl IntoIterator<Item = &'a str>,
+) -> Result<(), Unknown> {
+    let own = workload.phases().iter().flat_map(|phase| phase.metrics);
+    let known: Vec<&'static str> = own
+        .map(|definition| definition.metric)
+        .chain(COMMON)
+        .chain([SPACE])
+        .chain(AMPLIFICATION)
+        .collect();
+    match asked.into_iter().find(|metric| !known.contains(metric)) {
+        Some(missing) => Err(Unknown::new("metric", missing, known)),
+        None => Ok(()),
+    }
+}
 
 /// The metrics of a trial: those of `workload`'s phases, durations of mkfs, deploy and
 /// mount, write amplification, and `others`, which the agent measured itself (`space`).
@@ -59,14 +91,16 @@ fn derive(metric: &str, rule: Rule, phase: &PhaseFigures) -> Option<Metric> {
 }
 
 /// How the bytes that a workload writes grow on their way to the flash, over all its writing
-/// phases: by the filesystem (bytes that reach the card for each byte written to files), by
-/// the card (bytes programmed for each that reaches it), and in all (the product).
+/// phases and the unmounts, where filesystems write what they kept back until then: by the
+/// filesystem (bytes that reach the card for each byte written to files), by the card (bytes
+/// programmed for each that reaches it), and in all (the product).
 fn write_amplification(workload: &dyn Workload, figures: &[PhaseFigures]) -> Vec<Metric> {
     let writing = |name: &str| {
         workload
             .phases()
             .iter()
             .any(|phase| phase.writes && phase.name == name)
+            || is_unmount(name)
     };
     let mut sum = DeviceFigures::default();
     let mut bytes = 0;
@@ -84,21 +118,18 @@ fn write_amplification(workload: &dyn Workload, figures: &[PhaseFigures]) -> Vec
     let both = filesystem
         .zip(card)
         .map(|(filesystem, card)| filesystem * card);
-    [
-        ("write_amplification", both),
-        ("write_amplification_filesystem", filesystem),
-        ("write_amplification_card", card),
-    ]
-    .into_iter()
-    .filter_map(|(metric, value)| {
-        Some(Metric {
-            metric: metric.to_owned(),
-            value: value?,
-            unit: "1".to_owned(),
-            lower_is_better: true,
+    AMPLIFICATION
+        .into_iter()
+        .zip([both, filesystem, card])
+        .filter_map(|(metric, value)| {
+            Some(Metric {
+                metric: metric.to_owned(),
+                value: value?,
+                unit: "1".to_owned(),
+                lower_is_better: true,
+            })
         })
-    })
-    .collect()
+        .collect()
 }
 
 #[cfg(test)]
@@ -169,11 +200,13 @@ mod tests {
         };
         let rootfs = find("rootfs").unwrap();
         let metrics = metrics(rootfs, &figures, &[space]);
+        let names = metrics.iter().map(|metric| metric.metric.as_str());
+        check_metrics(rootfs, names).unwrap();
         assert_eq!(value(&metrics, "mount"), Some(2.0));
         assert_eq!(value(&metrics, "tree_write"), Some(10.0));
         assert_eq!(value(&metrics, "random_update"), Some(25.0));
         let p99 = value(&metrics, "random_update_p99").unwrap();
-        assert!((99.0..=112.0).contains(&p99), "{p99}");
+        assert!((99.0..=102.1).contains(&p99), "{p99}");
         assert_eq!(value(&metrics, "delete"), Some(30.0));
         assert_eq!(value(&metrics, "space"), Some(5.0));
         let filesystem = 3000.0 / (30_000_000.0 + 200.0 * 4096.0);
@@ -187,6 +220,29 @@ mod tests {
             .find(|metric| metric.metric == "tree_write")
             .unwrap();
         assert!(!write.lower_is_better && write.unit == "MB/s");
+    }
+
+    #[test]
+    fn what_is_written_at_unmount_counts() {
+        let write = Counts {
+            operations: 1,
+            files: 1,
+            bytes: 2_000,
+        };
+        let mut written = phase("tree_write", 1, write);
+        written.device = DeviceFigures::default();
+        let rootfs = find("rootfs").unwrap();
+        let of = |unmount: &str| {
+            let late = phase(unmount, 1, Counts::default());
+            metrics(rootfs, &[written.clone(), late], &[])
+        };
+        for unmount in ["unmount", "unmount_2"] {
+            let metrics = of(unmount);
+            let filesystem = value(&metrics, "write_amplification_filesystem");
+            assert_eq!(filesystem, Some(0.5));
+            assert_eq!(value(&metrics, "write_amplification"), Some(1.5));
+        }
+        assert_eq!(value(&of("tree_read"), "write_amplification"), None);
     }
 
     #[test]

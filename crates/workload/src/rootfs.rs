@@ -1,5 +1,8 @@
 //! Workload `rootfs`: the root filesystem of an embedded Debian is installed, read at
 //! boot, updated, and written to by a small database.
+//!
+//! The database is no part of the tree: what is installed, imaged, read and counted as space
+//! is the same for filesystems that can be written and for those that cannot.
 
 use crate::content::generated;
 use crate::distribution::Distribution;
@@ -15,7 +18,7 @@ use std::collections::BTreeSet;
 use whichfs_trial::WorkloadSpec;
 use whichfs_units::{GIB, KIB, MIB, Rng};
 
-/// Directory of the files that `random_update` writes to; no tree of a user has it.
+/// Directory of the files that `random_update` writes to; a tree that has it is refused.
 const DATABASE: &str = "whichfs-database";
 
 /// Bytes of a random update: a page of a database.
@@ -89,7 +92,7 @@ const PARAMETERS: [Parameter; 7] = [
     },
 ];
 
-const PHASES: [PhaseDef; 5] = [
+const PHASES: [PhaseDef; 6] = [
     PhaseDef {
         name: "tree_write",
         meaning: "write the whole tree, then syncfs (MB/s)",
@@ -122,6 +125,14 @@ const PHASES: [PhaseDef; 5] = [
             metric: "rewrite",
             rule: Rule::Throughput,
         }],
+    },
+    PhaseDef {
+        name: "database_write",
+        meaning: "write the files that random_update writes to, then syncfs",
+        cold: false,
+        writes: true,
+        space_after: false,
+        metrics: &[],
     },
     PhaseDef {
         name: "random_update",
@@ -174,25 +185,25 @@ impl Workload for Rootfs {
         true
     }
 
+    fn contradiction(&self, spec: &WorkloadSpec) -> Option<String> {
+        let (bytes, database) = (parameter(self, spec, "bytes"), self.database_bytes(spec));
+        (spec.tree.is_none() && bytes <= database).then(|| {
+            format!(
+                "bytes = {bytes} does not hold database_files x database_bytes = {database} \
+                 and a tree"
+            )
+        })
+    }
+
     fn generated_tree(&self, spec: &WorkloadSpec, seed: u64) -> Result<Option<Listing>, Error> {
         self.check(spec)?;
         if spec.tree.is_some() {
             return Ok(None);
         }
         let value = |name| parameter(self, spec, name);
-        let database = value("database_files") * value("database_bytes");
-        let Some(bytes) = value("bytes").checked_sub(database) else {
-            return Err(Error::Conflict {
-                workload: self.name(),
-                reason: format!(
-                    "bytes = {} does not hold database_files x database_bytes = {database}",
-                    value("bytes")
-                ),
-            });
-        };
         let size = Size {
             files: value("files"),
-            bytes,
+            bytes: value("bytes") - self.database_bytes(spec),
         };
         Ok(Some(tree::draw(
             Distribution::rootfs(),
@@ -200,6 +211,19 @@ impl Workload for Rootfs {
             seed,
             &[DATABASE],
         )))
+    }
+
+    fn check_tree(&self, tree: &Listing) -> Result<(), Error> {
+        if tree.entries.iter().all(|entry| entry.path != DATABASE) {
+            return Ok(());
+        }
+        Err(Error::Conflict {
+            workload: self.name(),
+            reason: format!(
+                "the tree has {DATABASE} at its top, where the workload puts its database: \
+                 rename it or leave it out"
+            ),
+        })
     }
 
     fn operations(
@@ -220,6 +244,7 @@ impl Workload for Rootfs {
                 reason: "a tree of the user is named, but its listing is missing".to_owned(),
             });
         };
+        self.check_tree(&tree)?;
         if !spec.unix {
             tree = Cow::Owned(tree.into_owned().without_unix());
         }
@@ -227,16 +252,16 @@ impl Workload for Rootfs {
         let ops = match phase {
             "tree_write" => {
                 let mut ops = create(&tree, spec.unix);
-                ops.extend(create(&self.database(spec, seed), spec.unix));
                 ops.push(Op::SyncFs);
                 ops
             }
-            "tree_read" => {
-                let mut whole = tree.into_owned();
-                whole.entries.append(&mut self.database(spec, seed).entries);
-                read(&whole)
-            }
+            "tree_read" => read(&tree),
             "rewrite" => rewrite(&tree, value("rewrite_permille"), seed),
+            "database_write" => {
+                let mut ops = create(&self.database(spec, seed), spec.unix);
+                ops.push(Op::SyncFs);
+                ops
+            }
             "random_update" => {
                 let files = value("database_files");
                 let pages = value("database_bytes") / UPDATE;
@@ -250,6 +275,11 @@ impl Workload for Rootfs {
 }
 
 impl Rootfs {
+    /// Bytes of all files that `random_update` writes to.
+    fn database_bytes(&self, spec: &WorkloadSpec) -> u64 {
+        parameter(self, spec, "database_files") * parameter(self, spec, "database_bytes")
+    }
+
     /// The files that `random_update` writes to.
     fn database(&self, spec: &WorkloadSpec, seed: u64) -> Listing {
         let mut rng = Rng::named(seed, "database");

@@ -4,6 +4,31 @@ use crate::workload::{Error, Workload};
 use std::collections::BTreeMap;
 use whichfs_trial::{Step, WorkloadSpec};
 
+/// Phase in which a filesystem is unmounted; those after the first carry a number.
+const UNMOUNT: &str = "unmount";
+
+/// Whether `phase` is an unmount: what a filesystem kept back is written there at the latest.
+pub(crate) fn is_unmount(phase: &str) -> bool {
+    numbered(phase, UNMOUNT)
+}
+
+/// Whether `phase` is `name`, or `name` with a number.
+fn numbered(phase: &str, name: &str) -> bool {
+    let rest = phase.strip_prefix(name);
+    rest.is_some_and(|rest| {
+        let number = rest.strip_prefix('_');
+        rest.is_empty() || number.is_some_and(|number| number.parse::<u32>().is_ok())
+    })
+}
+
+/// The name of the phase `name` when it occurs for the `nth` time.
+fn nth(name: &str, nth: usize) -> String {
+    match nth {
+        1 => name.to_owned(),
+        _ => format!("{name}_{nth}"),
+    }
+}
+
 /// What of a candidate decides the steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
@@ -41,6 +66,7 @@ pub fn steps(
     let mut composer = Composer {
         candidate,
         mount_timed: false,
+        unmounts: 0,
     };
     if let Some(image) = &candidate.image {
         steps.push(Step::Deploy {
@@ -84,24 +110,24 @@ struct Composer<'a> {
     candidate: &'a Candidate,
     /// The one mount that yields a figure has been composed.
     mount_timed: bool,
+    /// Unmounts composed so far.
+    unmounts: usize,
 }
 
 impl Composer<'_> {
     fn mkfs(&self) -> impl Iterator<Item = Step> {
-        self.candidate.mkfs.iter().enumerate().map(|(at, argv)| {
-            let phase = match at {
-                0 => "mkfs".to_owned(),
-                _ => format!("mkfs_{}", at + 1),
-            };
-            Step::Run {
-                phase: Some(phase),
+        self.candidate
+            .mkfs
+            .iter()
+            .enumerate()
+            .map(|(at, argv)| Step::Run {
+                phase: Some(nth("mkfs", at + 1)),
                 argv: argv.clone(),
                 env: self.candidate.env.clone(),
                 dir: "/".to_owned(),
                 show: false,
                 any_status: false,
-            }
-        })
+            })
     }
 
     fn mount(&self, phase: Option<&str>) -> Step {
@@ -121,9 +147,10 @@ impl Composer<'_> {
         self.mount(phase)
     }
 
-    fn unmount(&self) -> Step {
+    fn unmount(&mut self) -> Step {
+        self.unmounts += 1;
         Step::Unmount {
-            phase: None,
+            phase: Some(nth(UNMOUNT, self.unmounts)),
             target: self.candidate.mount_point.clone(),
         }
     }
@@ -185,8 +212,8 @@ mod tests {
     #[test]
     fn rootfs_on_a_writable_filesystem() {
         let steps = steps(find("rootfs").unwrap(), &spec("rootfs"), &candidate(None)).unwrap();
-        let expected = "run:mkfs mount tree_write space unmount drop mount:mount tree_read \
-                        rewrite random_update delete unmount";
+        let expected = "run:mkfs mount tree_write space unmount:unmount drop mount:mount tree_read \
+                        rewrite database_write random_update delete unmount:unmount_2";
         assert_eq!(words(&steps).join(" "), expected);
     }
 
@@ -194,7 +221,7 @@ mod tests {
     fn rootfs_on_a_read_only_filesystem() {
         let candidate = candidate(Some("/tmp/image"));
         let steps = steps(find("rootfs").unwrap(), &spec("rootfs"), &candidate).unwrap();
-        let expected = "deploy:deploy drop mount:mount space tree_read unmount";
+        let expected = "deploy:deploy drop mount:mount space tree_read unmount:unmount";
         assert_eq!(words(&steps).join(" "), expected);
     }
 
@@ -210,6 +237,16 @@ mod tests {
             phases.sort();
             phases.dedup();
             assert_eq!(phases.len(), count, "{}: {phases:?}", workload.name());
+        }
+    }
+
+    #[test]
+    fn unmounts_are_known_by_their_names() {
+        for at in [1, 2, 10] {
+            assert!(is_unmount(&nth(UNMOUNT, at)), "{at}");
+        }
+        for other in ["mount", "unmounted", "unmount_", "unmount_x"] {
+            assert!(!is_unmount(other), "{other}");
         }
     }
 

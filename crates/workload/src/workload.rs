@@ -98,7 +98,7 @@ pub enum Error {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown {kind} {name:?}; did you mean {nearest:?}? There are: {all}")]
 pub struct Unknown {
-    /// What was looked for: `workload`, `parameter`, `phase`.
+    /// What was looked for: `workload`, `parameter`, `phase`, `metric`.
     pub kind: &'static str,
     /// The name that was given.
     pub name: String,
@@ -155,6 +155,14 @@ pub trait Workload: Sync {
         Ok(None)
     }
 
+    /// Checks that the user's `tree` does not contradict the workload.
+    ///
+    /// # Errors
+    /// What in it does, and the remedy.
+    fn check_tree(&self, _tree: &Listing) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// The operations of `phase`. `tree` is the listing of the user's tree if `spec` has one,
     /// else what [`Workload::generated_tree`] gives for the same `spec` and `seed`; without
     /// it the tree is drawn again.
@@ -169,10 +177,15 @@ pub trait Workload: Sync {
         seed: u64,
     ) -> Result<Box<dyn Iterator<Item = Op>>, Error>;
 
-    /// Checks the names and values of `spec`'s parameters.
+    /// What contradicts what in `spec`, whose parameters are in their ranges.
+    fn contradiction(&self, _spec: &WorkloadSpec) -> Option<String> {
+        None
+    }
+
+    /// Checks the names and values of `spec`'s parameters, each alone and all together.
     ///
     /// # Errors
-    /// The first parameter that is unknown or out of its range.
+    /// The first parameter that is unknown or out of its range, or what contradicts what.
     fn check(&self, spec: &WorkloadSpec) -> Result<(), Error> {
         let definitions = self.parameters();
         for (name, &value) in &spec.parameters {
@@ -197,7 +210,13 @@ pub trait Workload: Sync {
                 reason: "it cannot use a tree of yours; leave out --tree".to_owned(),
             });
         }
-        Ok(())
+        match self.contradiction(spec) {
+            None => Ok(()),
+            Some(reason) => Err(Error::Conflict {
+                workload: self.name(),
+                reason,
+            }),
+        }
     }
 }
 

@@ -185,7 +185,7 @@ fn the_same_seed_gives_the_same_operations_for_ever() {
 
 /// Digests of rootfs, logger and exchange with seed 7.
 const GOLDEN: [u64; 3] = [
-    0x14eb_3c8d_49d8_d361,
+    0x418a_e4b9_4ebc_ab51,
     0x16cb_b598_1b92_8158,
     0x89fb_3153_932d_ee99,
 ];
@@ -205,7 +205,7 @@ fn the_default_sizes_are_what_the_parameters_say() {
         }
         model
     };
-    let tree = after("rootfs", &["tree_write"]);
+    let tree = after("rootfs", &["tree_write", "database_write"]);
     // Hard links of the model count their file once more.
     assert!(
         (192 << 20..194 << 20).contains(&tree.bytes()),
@@ -221,6 +221,19 @@ fn the_default_sizes_are_what_the_parameters_say() {
     let logs = after("logger", &["log_append"]);
     assert!(logs.bytes() <= 3 * 5 * 64 * 1024, "{}", logs.bytes());
     assert!(logs.nodes.len() <= 1 + 3 * 5);
+}
+
+/// The whole list would have 10 GB; its first operations are there at once.
+#[test]
+fn a_logger_of_any_length_is_made_as_it_goes() {
+    let logger = find("logger").unwrap();
+    let mut spec = spec("logger", true);
+    spec.parameters.insert("records".into(), 100_000_000);
+    let long = logger.operations("log_append", &spec, None, 3).unwrap();
+    spec.parameters.insert("records".into(), 1_000);
+    let short = logger.operations("log_append", &spec, None, 3).unwrap();
+    let [long, short]: [Vec<Op>; 2] = [long.take(500).collect(), short.take(500).collect()];
+    assert_eq!(long, short);
 }
 
 #[test]
@@ -325,6 +338,52 @@ fn a_tree_of_the_user_is_used_as_it_is() {
     assert_eq!(left, 1, "two of three are deleted");
 }
 
+/// An image is made of `tree_write`'s operations alone, whoever's tree it is.
+#[test]
+fn what_a_read_only_filesystem_does_is_possible_on_the_tree_alone() {
+    for workload in ALL {
+        let spec = spec(workload.name(), true);
+        let of = |phase: &str| workload.operations(phase, &spec, None, 3).unwrap();
+        let Some(first) = workload.phases().first().filter(|_| workload.takes_tree()) else {
+            continue;
+        };
+        let mut model = Model::default();
+        for op in of(first.name) {
+            assert_eq!(model.apply(&op), Ok(()), "{op:?}");
+        }
+        for phase in workload.phases().iter().filter(|phase| !phase.writes) {
+            for op in of(phase.name) {
+                assert_eq!(model.apply(&op), Ok(()), "{op:?}");
+            }
+        }
+        let database = model.nodes.keys().find(|path| path.contains("whichfs"));
+        assert_eq!(database, None, "only the tree itself is imaged");
+    }
+}
+
+#[test]
+fn a_tree_with_the_databases_name_is_refused() {
+    let rootfs = find("rootfs").unwrap();
+    let named = |path: &str| Listing {
+        entries: vec![Entry {
+            path: path.into(),
+            mode: 0o755,
+            kind: Kind::Directory,
+        }],
+    };
+    rootfs.check_tree(&named("whichfs")).unwrap();
+    let refused = rootfs.check_tree(&named("whichfs-database")).unwrap_err();
+    assert!(refused.to_string().contains("rename it"), "{refused}");
+    let mut spec = spec("rootfs", true);
+    spec.tree = Some("/srv/tree".into());
+    let tree = named("whichfs-database");
+    assert!(
+        rootfs
+            .operations("tree_write", &spec, Some(&tree), 1)
+            .is_err()
+    );
+}
+
 #[test]
 fn contradictions_are_refused() {
     let refused = |name: &str, phase: &str, parameters: &[(&str, u64)]| {
@@ -332,11 +391,19 @@ fn contradictions_are_refused() {
         for &(parameter, value) in parameters {
             spec.parameters.insert(parameter.into(), value);
         }
-        let result = find(name).unwrap().operations(phase, &spec, None, 1);
-        result.err().map(|error| error.to_string()).unwrap()
+        let workload = find(name).unwrap();
+        let found = workload.check(&spec).unwrap_err().to_string();
+        let result = workload.operations(phase, &spec, None, 1);
+        assert_eq!(
+            result.err().map(|error| error.to_string()),
+            Some(found.clone())
+        );
+        found
     };
-    let text = refused("rootfs", "tree_write", &[("bytes", 1 << 20)]);
-    assert!(text.contains("does not hold"), "{text}");
+    for bytes in [1 << 20, 8 << 20] {
+        let text = refused("rootfs", "tree_write", &[("bytes", bytes)]);
+        assert!(text.contains("does not hold"), "{text}");
+    }
     let text = refused("logger", "log_append", &[("record_min", 500)]);
     assert!(text.contains("record_min = 500 is above"), "{text}");
     let text = refused("exchange", "photo_write", &[("photo_max", 5)]);

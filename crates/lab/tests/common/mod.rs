@@ -139,6 +139,7 @@ pub struct Trial {
     pub queues: Vec<BlockQueue>,
     pub limits: Limits,
     pub cpu_ps_per_block: u64,
+    pub queue_depth: Option<u32>,
     pub core: Option<usize>,
 }
 
@@ -162,6 +163,7 @@ impl Trial {
                 ..Limits::default()
             },
             cpu_ps_per_block: 0,
+            queue_depth: None,
             core: Some(whichfs_lab::available_cores()[0]),
         }
     }
@@ -183,8 +185,11 @@ impl Trial {
             kernel: &self.kernel,
             agent: &self.agent,
             memory_mib: 256,
+            memory: &whichfs_lab::memory_directory(256).unwrap(),
             cpu_ps_per_block: self.cpu_ps_per_block,
+            queue_depth: self.queue_depth,
             job: &job,
+            shared: &[],
             core: self.core,
             limits: self.limits,
         };

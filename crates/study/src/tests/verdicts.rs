@@ -1,6 +1,6 @@
 //! Properties that any verdict must have.
 use super::{evidence, sample, two_metrics};
-use crate::{Excluded, Failure, Grade, JudgeError, Sample, Verdict, judge};
+use crate::{Excluded, Failure, Grade, JudgeError, NOISE_FLOOR, Sample, Verdict, judge};
 use proptest::prelude::*;
 
 fn verdict(samples: Vec<Sample>) -> Verdict {
@@ -269,6 +269,34 @@ fn failed_trials_and_impossible_figures_exclude_loudly() {
         "its trial with seed 2 failed: kernel panic"
     );
     assert!(verdict.excluded[3].why.contains("not a positive figure"));
+}
+
+#[test]
+fn a_ranking_by_nothing_is_refused() {
+    let mut need = two_metrics();
+    need.requires.clear();
+    let samples = vec![sample("x", "c", 1, 1.0), sample("y", "c", 1, 2.0)];
+    let error = judge(&need, &evidence(samples)).unwrap_err();
+    assert!(error.to_string().contains("counts (a, b)"), "{error}");
+    judge(&need, &evidence(Vec::new())).unwrap();
+}
+
+/// Latencies that are a noise floor apart never share a bucket, and a step from one bucket to
+/// the next alone decides nothing.
+#[test]
+fn latency_buckets_are_finer_than_the_noise_floor() {
+    let bound = |ns: u64| {
+        let mut latency = whichfs_trial::Latency::default();
+        latency.record(ns);
+        latency.quantile_ns(99, 100).unwrap()
+    };
+    for octave in 10..40 {
+        for ns in [(1 << octave) - 1, 1 << octave, (1 << octave) * 3 / 2] {
+            let (this, next) = (bound(ns), bound(bound(ns) + 1));
+            let step = next as f64 / this as f64;
+            assert!(step < NOISE_FLOOR.sqrt(), "{this} to {next} ns");
+        }
+    }
 }
 
 #[test]

@@ -11,11 +11,12 @@ use crate::runner::{News, run_all};
 use crate::{apply, cards, facts, interrupt, output, page, places, tree};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use whichfs_store::Store;
 use whichfs_study::plan::{Planned, first_round, next_round};
 use whichfs_study::{Evidence, Excluded, Failure as TrialFailure, Need, Row, Verdict, judge};
-use whichfs_trial::{Status, Trial};
+use whichfs_trial::{Status, Trial, WorkloadSpec};
 use whichfs_units::MIB;
 
 /// Examples in the help text.
@@ -52,11 +53,19 @@ pub fn run(args: &ChooseArgs) -> Outcome<u8> {
         output::text_line(&whichfs_report::terminal(&verdict, look))?;
         output::text_line(&format!("\nReport: {}", report.display()))?;
     }
-    Ok(if verdict.ranking.is_empty() {
-        Kind::No as u8
-    } else {
-        0
-    })
+    Ok(exit_code(
+        verdict.ranking.is_empty(),
+        chooser.failures().is_empty(),
+    ))
+}
+
+/// Nobody is left because of the need's rules, or because of trials that failed.
+fn exit_code(nobody_is_left: bool, no_trial_failed: bool) -> u8 {
+    match (nobody_is_left, no_trial_failed) {
+        (false, _) => 0,
+        (true, true) => Kind::No as u8,
+        (true, false) => Kind::Trial as u8,
+    }
 }
 
 /// Everything that one run of the command gathers.
@@ -135,19 +144,21 @@ impl<'a> Chooser<'a> {
         if missing.is_empty() {
             return Ok(());
         }
-        let jobs = jobs_of(self.args).min(missing.len());
+        let jobs = self.bench.jobs.min(missing.len());
         let mut progress = Progress::new(missing.len(), jobs, false);
         let (store, trials, ran) = (&mut self.store, &mut self.trials, &mut self.ran);
         let interrupted = interrupt::flag();
+        let work = &self.work;
         let ended = run_all(
             &self.bench,
-            self.work.workload,
+            work.workload,
             missing,
             jobs,
             interrupted,
             &mut |news| {
                 progress.hear(news);
                 if let News::Ended { trial, wall, .. } = news {
+                    work.check_tree()?;
                     let wall_ns = u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX);
                     store
                         .put(trial, wall_ns, now_unix())
@@ -160,22 +171,29 @@ impl<'a> Chooser<'a> {
         );
         progress.finish();
         ended.map_err(|failure| match failure.kind {
-            Kind::Interrupted => Failure::new(
-                Kind::Interrupted,
-                format!(
-                    "interrupted; {} finished trials are kept: the same command goes on from there",
-                    self.ran
-                ),
-            ),
+            Kind::Interrupted => self.interrupted(),
             _ => failure,
         })
     }
 
+    fn interrupted(&self) -> Failure {
+        let kept = format!(
+            "interrupted; {} finished trials are kept: the same command goes on from there",
+            self.ran
+        );
+        Failure::new(Kind::Interrupted, kept)
+    }
+
+    /// Prepares `round`; a Ctrl-C ends it after the image under way, which is then removed.
     fn prepare(&mut self, round: &[Planned]) -> Outcome<Vec<Prepared>> {
+        let interrupted = interrupt::flag();
         let tell = |what: &str| note!("{what}");
         let images = Images::new(&tell);
         let mut prepared = Vec::new();
         for planned in round {
+            if interrupted.load(Ordering::Relaxed) {
+                return Err(self.interrupted());
+            }
             let candidate = whichfs_fs::find(&planned.candidate).map_err(Failure::input)?;
             match self
                 .bench
@@ -187,6 +205,10 @@ impl<'a> Chooser<'a> {
                         note!("note: {}: {caveat}", planned.candidate);
                     }
                     prepared.push(trial);
+                }
+                // The tool that builds an image hears the Ctrl-C too, and fails.
+                Err(NotHere::Failure(_)) if interrupted.load(Ordering::Relaxed) => {
+                    return Err(self.interrupted());
                 }
                 Err(NotHere::Failure(failure)) => return Err(failure),
                 Err(NotHere::LeftOut { why, source }) => {
@@ -320,12 +342,25 @@ fn need_of(args: &ChooseArgs) -> Outcome<Need> {
 /// The workload of the need, with the user's size or tree.
 fn work_of(args: &ChooseArgs, need: &Need) -> Outcome<Work> {
     let workload = whichfs_workload::find(&need.workload).map_err(Failure::input)?;
+    let asked = need.weights.keys().chain(&need.requires);
+    whichfs_workload::check_metrics(workload, asked.map(String::as_str))
+        .map_err(|e| Failure::input(format!("--for {}: {e}", args.needs)))?;
     let mut parameters: BTreeMap<String, u64> = workload
         .parameters()
         .iter()
         .map(|p| (p.name.to_owned(), p.default))
         .collect();
     parameters.extend(need.parameters.clone());
+    let spec = |parameters: &BTreeMap<String, u64>| WorkloadSpec {
+        name: need.workload.clone(),
+        parameters: parameters.clone(),
+        // Whether it takes one is all that matters here.
+        tree: args.tree.as_ref().map(|_| String::new()),
+        unix: true,
+    };
+    workload
+        .check(&spec(&parameters))
+        .map_err(|e| Failure::input(format!("--for {}: {e}", args.needs)))?;
     if let Some(size) = args.size {
         let Some(bytes) = parameters.get_mut("bytes") else {
             return Err(Failure::input(format!(
@@ -338,17 +373,20 @@ fn work_of(args: &ChooseArgs, need: &Need) -> Outcome<Work> {
         if let Some(files) = parameters.get_mut("files") {
             *files = (*files * size * MIB / before).max(1);
         }
+        workload
+            .check(&spec(&parameters))
+            .map_err(|e| Failure::input(format!("--size {size}: {e}")))?;
     }
     let tree = args.tree.as_deref().map(absolute).transpose()?;
     let tree_sha256 = tree
         .as_deref()
-        .map(tree::digest)
+        .map(|tree| tree::digest(tree, workload))
         .transpose()?
         .unwrap_or_default();
     Ok(Work {
         workload,
         parameters,
-        tree: tree.map(|path| path.to_string_lossy().into_owned()),
+        tree,
         tree_sha256,
     })
 }

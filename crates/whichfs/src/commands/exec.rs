@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::time::{Duration, Instant};
 use whichfs_fs::{Purpose, Recipe};
-use whichfs_lab::{GuestSpec, Life, Stamped, available_cores};
+use whichfs_lab::{GuestSpec, Life, Limits, Stamped, available_cores};
 use whichfs_trial::{DeviceFigures, Event, PhaseFigures, Step};
 use whichfs_units::Bytes;
 
@@ -43,10 +43,17 @@ pub fn run(args: &ExecArgs) -> Outcome<u8> {
         kernel: &bench.kernel,
         agent: &bench.agent,
         memory_mib: bench.board.file.memory.mib,
+        memory: &bench.memory,
         cpu_ps_per_block: bench.clock.picoseconds_per_block(&bench.board),
+        queue_depth: Some(bench.host().queue_depth),
         job: &job,
+        shared: &[],
         core: available_cores().last().copied(),
-        limits: bench.limits,
+        // A program of the user may compute without a word as long as the wall limit lets it.
+        limits: Limits {
+            silent_cpu: bench.limits.wall,
+            ..bench.limits
+        },
     };
     let disk = bench.disk(&bench.card.profile.draw(args.seed), args.seed)?;
     let begun = Instant::now();
@@ -162,7 +169,7 @@ fn for_virtual_time(command: &[String]) -> Vec<String> {
     argv
 }
 
-/// What the program said.
+/// What the program said, where it is not passed on at once.
 #[derive(Default)]
 struct Heard {
     stdout: String,
@@ -175,17 +182,12 @@ impl Heard {
             return;
         };
         let is_error = stream == "stderr";
-        if is_error {
-            &mut self.stderr
-        } else {
-            &mut self.stdout
-        }
-        .push_str(text);
-        if pass_on && is_error {
-            output::note(format_args!("{text}"));
-        } else if pass_on {
+        match (pass_on, is_error) {
+            (true, true) => output::note(format_args!("{text}")),
             // A closed pipe is no reason to stop the guest: the summary is still wanted.
-            let _ = std::io::stdout().lock().write_all(text.as_bytes());
+            (true, false) => drop(std::io::stdout().lock().write_all(text.as_bytes())),
+            (false, true) => self.stderr.push_str(text),
+            (false, false) => self.stdout.push_str(text),
         }
     }
 }

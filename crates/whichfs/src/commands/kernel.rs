@@ -35,7 +35,7 @@ pub fn run(args: &KernelArgs) -> Outcome<u8> {
         false => places::kernel()?,
     };
     // The cache's stable name is a link: its target carries the key.
-    let path = kernel.path.canonicalize().unwrap_or(kernel.path);
+    let path = kernel.path;
     let document = Document {
         build: build_info(&path),
         path,

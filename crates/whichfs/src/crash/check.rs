@@ -195,7 +195,8 @@ fn how_it_ended(life: &Life, checked: &mut Checked) -> Outcome {
         | LabError::Spins(_)
         | LabError::SleepsForever
         | LabError::NoProgress(_)
-        | LabError::ConsoleFlood(_) => checked.hung = Some(error.to_string()),
+        | LabError::ConsoleFlood(_)
+        | LabError::OutputFlood(_) => checked.hung = Some(error.to_string()),
         LabError::Agent { message, .. } => {
             return Err(Failure::new(
                 Kind::Trial,

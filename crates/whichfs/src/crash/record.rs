@@ -213,8 +213,11 @@ pub fn guest<'a>(bench: &'a Bench, job: &'a Job, core: Option<usize>) -> GuestSp
         kernel: &bench.kernel,
         agent: &bench.agent,
         memory_mib: bench.board.file.memory.mib,
+        memory: &bench.memory,
         cpu_ps_per_block: bench.clock.picoseconds_per_block(&bench.board),
+        queue_depth: Some(bench.host().queue_depth),
         job,
+        shared: &[],
         core,
         limits: bench.limits,
     }

@@ -110,6 +110,61 @@ fn a_need_file_with_an_unknown_workload_offers_the_nearest() {
 }
 
 #[test]
+fn a_need_that_weighs_what_nobody_measures_is_refused_before_any_trial() {
+    let sandbox = Sandbox::new();
+    let text = "name = \"mine\"\ntitle = \"mine\"\nworkload = \"rootfs\"\n\
+                [weights.random_updates]\nweight = 1\nbecause = \"fsync\"\n";
+    sandbox.file("mine.toml", text);
+    let words = [
+        "mine.toml",
+        "unknown metric \"random_updates\"",
+        "did you mean \"random_update\"?",
+    ];
+    sandbox
+        .run(&["choose", "--for", "mine.toml"])
+        .fails(2, &words);
+}
+
+#[test]
+fn a_size_that_does_not_work_out_is_refused_before_any_trial() {
+    refused(&["choose", "--size", "4"], &["--size 4:", "does not hold"]);
+    refused(&["choose", "--size", "8"], &["--size 8:", "does not hold"]);
+    refused(
+        &["choose", "--size", "32001"],
+        &["--size 32001:", "files ="],
+    );
+}
+
+#[test]
+fn impossible_parameters_of_a_need_are_refused_before_any_arithmetic() {
+    let head = "name = \"mine\"\ntitle = \"mine\"\n[weights.mount]\nweight = 1\nbecause = \"x\"\n";
+    for (workload, parameters, words) in [
+        ("rootfs", "bytes = 0", "bytes = 0 is not legal"),
+        (
+            "rootfs",
+            "files = 9223372036854775807",
+            "files = 9223372036854775807 is not legal",
+        ),
+        (
+            "logger",
+            "record_min = 500",
+            "record_min = 500 is above record_max",
+        ),
+        ("exchange", "photo_max = 5", "is above photo_max = 5"),
+    ] {
+        let sandbox = Sandbox::new();
+        let text = format!("workload = \"{workload}\"\n{head}[parameters]\n{parameters}\n");
+        sandbox.file("mine.toml", &text);
+        let arguments = ["choose", "--for", "mine.toml"];
+        sandbox.run(&arguments).fails(2, &["mine.toml", words]);
+        if workload == "rootfs" {
+            let sized = [&arguments[..], &["--size", "64"]].concat();
+            sandbox.run(&sized).fails(2, &["mine.toml", words]);
+        }
+    }
+}
+
+#[test]
 fn an_unknown_board_offers_the_nearest() {
     let words = ["unknown board 'pandorra'", "did you mean pandora?"];
     refused(&["choose", "--board", "pandorra"], &words);

@@ -133,12 +133,16 @@ fn guest_check(kernel: &Kernel, agent: &Agent) -> Outcome<Check> {
         steps: Vec::new(),
         promises: false,
     };
+    let memory = memory_directory(GUEST_MIB).map_err(Failure::environment)?;
     let spec = GuestSpec {
         kernel,
         agent,
         memory_mib: GUEST_MIB,
+        memory: &memory,
         cpu_ps_per_block: 0,
+        queue_depth: None,
         job: &job,
+        shared: &[],
         core: available_cores().last().copied(),
         limits: Limits {
             wall: GUEST_LIMIT,
