@@ -144,25 +144,31 @@ fn text(document: &Document) -> String {
     let [low, typical, high] = document.pe_cycles;
     match document.life {
         Some(life) => text.push_str(&format!(
-            "\nlife: {} to {} years; {} with the usual {typical} cycles\n\
+            "\nlife: {} to {}; {} with the usual {typical} cycles\n\
              (a bad specimen endures {low}, a good one {high}; specimens of one model differ \
              tenfold, and\nother faults are not in it)",
-            years(life.low_years),
-            years(life.high_years),
-            years(life.typical_years),
+            span_of(life.low_years),
+            span_of(life.high_years),
+            span_of(life.typical_years),
         )),
         None => text.push_str("\nnothing is written or erased: wear does not end it"),
     }
     text
 }
 
-/// Two significant digits, and no more than a century.
-fn years(years: f64) -> String {
-    match years {
-        y if y >= 100.0 => "more than 100".to_owned(),
-        y if y >= 10.0 => format!("{y:.0}"),
-        y if y >= 1.0 => format!("{y:.1}"),
-        y => format!("{y:.2}"),
+/// In the unit that fits, with two significant digits, and no more than a century.
+fn span_of(years: f64) -> String {
+    const DAYS: f64 = 365.25;
+    let (value, unit) = match years {
+        y if y >= 100.0 => return "more than 100 years".to_owned(),
+        y if y >= 1.0 => (y, "years"),
+        y if y * 12.0 >= 1.0 => (y * 12.0, "months"),
+        y if y * DAYS >= 1.0 => (y * DAYS, "days"),
+        y => (y * DAYS * 24.0, "hours"),
+    };
+    match value {
+        v if v >= 10.0 => format!("{v:.0} {unit}"),
+        v => format!("{v:.1} {unit}"),
     }
 }
 
@@ -199,6 +205,20 @@ mod tests {
         assert!(life.typical_years < sequential.life.unwrap().typical_years);
         assert!(of(LifeOrder::Random, 0).life.is_none());
         assert!(text(&random).contains(" to "));
+    }
+
+    #[test]
+    fn spans_have_the_unit_that_fits() {
+        let spans = [0.0001, 0.01, 0.5, 3.0, 42.0, 1e6].map(span_of);
+        let right = [
+            "0.9 hours",
+            "3.7 days",
+            "6.0 months",
+            "3.0 years",
+            "42 years",
+            "more than 100 years",
+        ];
+        assert_eq!(spans, right);
     }
 
     #[test]
