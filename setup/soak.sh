@@ -14,7 +14,7 @@ trap finish EXIT
 
 # All candidates take part: no rule excludes one.
 all=(--need unix_permissions=any --need symlinks=any --need hard_links=any --need case_sensitive=any
-     --need crash_class=any --need in_current_linux=any)
+     --need crash_class=any --need mounts_after_cut=any --need in_current_linux=any)
 choose() {
     "$whichfs" choose --size 12 --seeds 1 --fresh --json --store "$work/store" --out "$work/report" "${all[@]}" "$@" \
         2>"$work/log" >"$work/verdict" || { tail -n 20 "$work/log" >&2; return 1; }

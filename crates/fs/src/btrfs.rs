@@ -26,6 +26,7 @@ pub(crate) const BTRFS: Candidate = Candidate {
         compression: true,
         snapshots: true,
         crash_class: CrashClass::Cow,
+        mounts_after_cut: true,
         in_current_linux: true,
         good_for: "checksummed data, snapshots, and compression of what is written",
         kernel_options: &["CONFIG_BTRFS_FS", "CONFIG_BTRFS_FS_POSIX_ACL"],

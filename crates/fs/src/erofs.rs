@@ -63,6 +63,7 @@ const FACTS: Facts = Facts {
     snapshots: false,
     // Never written, so a power cut finds nothing half done: the image is always old or new.
     crash_class: CrashClass::Cow,
+    mounts_after_cut: true,
     in_current_linux: true,
     good_for: "",
     kernel_options: &[],

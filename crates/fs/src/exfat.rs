@@ -25,6 +25,7 @@ pub(crate) const EXFAT: Candidate = Candidate {
         compression: false,
         snapshots: false,
         crash_class: CrashClass::None,
+        mounts_after_cut: true,
         in_current_linux: true,
         good_for: "exchange of large files with Windows, macOS and cameras",
         kernel_options: &["CONFIG_EXFAT_FS", "CONFIG_NLS_UTF8"],

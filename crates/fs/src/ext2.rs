@@ -30,6 +30,7 @@ pub(crate) const EXT2: Candidate = Candidate {
         compression: false,
         snapshots: false,
         crash_class: CrashClass::None,
+        mounts_after_cut: true,
         in_current_linux: true,
         good_for: "small partitions that are rarely written and always unmounted",
         kernel_options: &[

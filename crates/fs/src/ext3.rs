@@ -30,6 +30,7 @@ pub(crate) const EXT3: Candidate = Candidate {
         compression: false,
         snapshots: false,
         crash_class: CrashClass::Journaled,
+        mounts_after_cut: true,
         in_current_linux: true,
         good_for: "systems that must be read by kernels before 2.6.28",
         kernel_options: &[

@@ -36,6 +36,7 @@ pub(crate) const FACTS: Facts = Facts {
     compression: false,
     snapshots: false,
     crash_class: CrashClass::Journaled,
+    mounts_after_cut: true,
     in_current_linux: true,
     good_for: "a root filesystem that is written, with the tools every system has",
     kernel_options: &["CONFIG_EXT4_FS", "CONFIG_EXT4_FS_POSIX_ACL"],

@@ -18,6 +18,7 @@ pub(crate) const EXT4_NOJOURNAL: Candidate = Candidate {
     facts: Facts {
         min_bytes: MIB,
         crash_class: CrashClass::None,
+        mounts_after_cut: true,
         in_current_linux: true,
         good_for: "data that can be made again, on cards that must be written little",
         sources: &[

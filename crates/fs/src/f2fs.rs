@@ -25,6 +25,7 @@ pub(crate) const F2FS: Candidate = Candidate {
         compression: true,
         snapshots: false,
         crash_class: CrashClass::Log,
+        mounts_after_cut: true,
         in_current_linux: true,
         good_for: "flash with a slow card behind it: random writes become sequential",
         kernel_options: &[

@@ -25,6 +25,7 @@ pub(crate) const JFS: Candidate = Candidate {
         compression: false,
         snapshots: false,
         crash_class: CrashClass::Journaled,
+        mounts_after_cut: false,
         in_current_linux: true,
         good_for: "slow processors, on kernels that keep it",
         kernel_options: &["CONFIG_JFS_FS", "CONFIG_JFS_POSIX_ACL"],
@@ -43,6 +44,11 @@ pub(crate) const JFS: Candidate = Candidate {
                 "Linux 6.12 fs/jfs/super.c, s_time_max = U32_MAX",
             ),
             ("crash class journaled", "Linux 6.12 fs/jfs/jfs_logmgr.c"),
+            (
+                "after a power cut",
+                "Linux 6.12 fs/jfs/jfs_mount.c: \"Mount Failure: File System Dirty.\" unless \
+                 read-only, until jfs_fsck has replayed the log",
+            ),
             ("permissions and links", "Linux 6.12 fs/jfs/jfs_dinode.h"),
             ("xattrs", "Linux 6.12 fs/jfs/xattr.c"),
             ("Windows and macOS", crate::model::NOT_LISTED),

@@ -140,6 +140,8 @@ pub struct Facts {
     pub snapshots: bool,
     /// What holds over a power cut.
     pub crash_class: CrashClass,
+    /// After a power cut the kernel mounts it for writing, without a repair before.
+    pub mounts_after_cut: bool,
     /// The newest kernels still have it.
     pub in_current_linux: bool,
     /// What it is good for, in a sentence.

@@ -26,6 +26,7 @@ pub(crate) const NILFS2: Candidate = Candidate {
         compression: false,
         snapshots: true,
         crash_class: CrashClass::Log,
+        mounts_after_cut: true,
         in_current_linux: true,
         good_for: "cards that only like sequential writes, and going back in time",
         kernel_options: &["CONFIG_NILFS2_FS"],

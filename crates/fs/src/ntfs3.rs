@@ -25,11 +25,16 @@ pub(crate) const NTFS3: Candidate = Candidate {
         compression: true,
         snapshots: false,
         crash_class: CrashClass::Journaled,
+        mounts_after_cut: false,
         in_current_linux: true,
         good_for: "cards that are really used with Windows and only visited by Linux",
         kernel_options: &["CONFIG_NTFS3_FS", "CONFIG_NLS_UTF8"],
         packages: &["ntfs-3g"],
         sources: &[
+            (
+                "after a power cut",
+                "Linux 6.12 fs/ntfs3/super.c: \"volume is dirty and \\\"force\\\" flag is not set!\"",
+            ),
             (
                 "minimum size",
                 "mkntfs 2022.10.3 with our options on images of rising size",

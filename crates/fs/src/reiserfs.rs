@@ -25,6 +25,7 @@ pub(crate) const REISERFS: Candidate = Candidate {
         compression: false,
         snapshots: false,
         crash_class: CrashClass::Journaled,
+        mounts_after_cut: true,
         in_current_linux: false,
         good_for: "very many tiny files on kernels that still have it (removed in 6.13)",
         kernel_options: &["CONFIG_REISERFS_FS", "CONFIG_REISERFS_FS_XATTR"],

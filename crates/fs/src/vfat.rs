@@ -29,6 +29,7 @@ pub(crate) const FACTS: Facts = Facts {
     compression: false,
     snapshots: false,
     crash_class: CrashClass::None,
+    mounts_after_cut: true,
     in_current_linux: true,
     good_for: "exchange with anything: cameras, Windows, boot loaders; files below 4 GiB",
     kernel_options: &[

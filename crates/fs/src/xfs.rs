@@ -23,6 +23,7 @@ pub(crate) const XFS: Candidate = Candidate {
         compression: false,
         snapshots: false,
         crash_class: CrashClass::Journaled,
+        mounts_after_cut: true,
         in_current_linux: true,
         good_for: "large files and large partitions; it cannot be shrunk",
         kernel_options: &["CONFIG_XFS_FS", "CONFIG_XFS_POSIX_ACL"],

@@ -88,6 +88,8 @@ pub struct CandidateFacts {
     pub snapshots: Sourced<bool>,
     /// What survives a power cut.
     pub crash_class: Sourced<CrashClass>,
+    /// After a power cut it is mounted for writing without a repair before.
+    pub mounts_after_cut: Sourced<bool>,
     /// The newest kernels still have it.
     pub in_current_linux: Sourced<bool>,
 }
@@ -111,6 +113,7 @@ pub enum Fact {
     Compression,
     Snapshots,
     CrashClass,
+    MountsAfterCut,
     InCurrentLinux,
 }
 
@@ -124,7 +127,7 @@ pub(crate) enum Value {
 
 impl Fact {
     /// All of them, in the order in which rules are reported.
-    pub const ALL: [Fact; 15] = [
+    pub const ALL: [Fact; 16] = [
         Fact::UnixPermissions,
         Fact::Symlinks,
         Fact::HardLinks,
@@ -139,6 +142,7 @@ impl Fact {
         Fact::Compression,
         Fact::Snapshots,
         Fact::CrashClass,
+        Fact::MountsAfterCut,
         Fact::InCurrentLinux,
     ];
 
@@ -159,6 +163,7 @@ impl Fact {
             Fact::Compression => "compression",
             Fact::Snapshots => "snapshots",
             Fact::CrashClass => "crash_class",
+            Fact::MountsAfterCut => "mounts_after_cut",
             Fact::InCurrentLinux => "in_current_linux",
         }
     }
@@ -211,6 +216,10 @@ impl Fact {
                 Value::Class(facts.crash_class.value),
                 &facts.crash_class.source,
             ),
+            Fact::MountsAfterCut => (
+                flag(&facts.mounts_after_cut),
+                &facts.mounts_after_cut.source,
+            ),
             Fact::InCurrentLinux => (
                 flag(&facts.in_current_linux),
                 &facts.in_current_linux.source,
@@ -234,6 +243,10 @@ impl Fact {
             Fact::ReadOnly => ("can only be read", "can be written"),
             Fact::Compression => ("compresses", "does not compress"),
             Fact::Snapshots => ("takes snapshots", "takes no snapshots"),
+            Fact::MountsAfterCut => (
+                "mounts after a power cut",
+                "does not mount after a power cut until it is repaired",
+            ),
             Fact::InCurrentLinux => (
                 "is in the newest kernels",
                 "is no longer in the newest kernels",

@@ -27,6 +27,7 @@ pub(crate) fn able(name: &str) -> CandidateFacts {
         compression: flag(false),
         snapshots: flag(false),
         crash_class: Sourced::new(CrashClass::Journaled, "catalogue"),
+        mounts_after_cut: Sourced::new(true, "catalogue"),
         in_current_linux: Sourced::new(true, "catalogue"),
     }
 }

@@ -28,6 +28,7 @@ pub fn of(candidate: &Candidate) -> CandidateFacts {
         compression: flag(facts.compression, "compress"),
         snapshots: flag(facts.snapshots, "snapshot"),
         crash_class: Sourced::new(crash_class(facts.crash_class), source("crash")),
+        mounts_after_cut: flag(facts.mounts_after_cut, "after a power cut"),
         in_current_linux: Sourced::new(facts.in_current_linux, source("current Linux")),
     }
 }
@@ -43,7 +44,7 @@ fn source_of(candidate: &Candidate, claim: &str) -> String {
 }
 
 /// Claims that most candidates share, and where they are from.
-const USUAL_SOURCES: [(&str, &str); 5] = [
+const USUAL_SOURCES: [(&str, &str); 6] = [
     (
         "case",
         "Linux 6.12 fs/dcache.c: names are compared byte by byte unless the filesystem does it",
@@ -54,6 +55,10 @@ const USUAL_SOURCES: [(&str, &str); 5] = [
     ),
     ("compress", "none among its mkfs and mount options"),
     ("snapshot", "none among its tools and mount options"),
+    (
+        "after a power cut",
+        "whichfs crash run: the lab's kernel mounts it after every cut",
+    ),
     (
         "current Linux",
         "the lab's kernel source has it, and no removal is announced there",

@@ -77,6 +77,7 @@ struct Limits {
     macos: bool,
     compression: bool,
     snapshots: bool,
+    mounts_after_cut: bool,
 }
 
 #[derive(Serialize)]
@@ -215,6 +216,7 @@ fn limits(facts: &Facts) -> Limits {
         macos: facts.macos,
         compression: facts.compression,
         snapshots: facts.snapshots,
+        mounts_after_cut: facts.mounts_after_cut,
     }
 }
 
@@ -300,6 +302,7 @@ fn limit_rows(fs: &Document) -> Vec<Vec<String>> {
         ("read-only", fs.line.read_only),
         ("compression", limits.compression),
         ("snapshots", limits.snapshots),
+        ("mounts after a power cut", limits.mounts_after_cut),
     ];
     rows.extend(flags.map(|(what, flag)| (what, yes(flag).to_owned())));
     rows.push(("kernel options", fs.kernel_options.join(", ")));
