@@ -256,7 +256,7 @@ fn lab_an_interrupted_choose_keeps_what_is_finished_and_goes_on() {
     let home = tempfile::tempdir().unwrap();
     let arguments = [
         "--candidates",
-        "ext4,ext3,xfs,btrfs,f2fs,jfs",
+        "ext4,ext3,xfs,btrfs,f2fs,nilfs2",
         "--jobs",
         "1",
     ];
