@@ -33,7 +33,7 @@ pub(crate) const NTFS3: Candidate = Candidate {
         sources: &[
             (
                 "after a power cut",
-                "Linux 6.12 fs/ntfs3/super.c: \"volume is dirty and \\\"force\\\" flag is not set!\"",
+                "Linux 6.12 fs/ntfs3/super.c: a dirty volume is refused without the option force",
             ),
             (
                 "minimum size",
