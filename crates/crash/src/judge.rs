@@ -76,7 +76,8 @@ pub struct Judge<'a> {
     digests: BTreeMap<(usize, usize), u64>,
 }
 
-/// The files whose content may lie between two versions after a cut: their sectors are needed.
+/// The files whose sectors are needed: those that may lie between two versions after a cut, and
+/// those that were changed since they were made, of which an old version may come back.
 pub fn in_flux(history: &History, run: &Run, window: Window) -> Vec<String> {
     let floors = Floors::new(history, run, window);
     let several = |path: &&str| {
@@ -86,7 +87,7 @@ pub fn in_flux(history: &History, run: &Run, window: Window) -> Vec<String> {
                 let versions = history
                     .file(*file)
                     .versions(floors.of_file(*file), window.begun);
-                versions.start() < versions.end()
+                versions.start() < versions.end() || *versions.end() > 1
             }
             _ => false,
         })
@@ -312,6 +313,13 @@ impl<'a> Judge<'a> {
                 return Compared::Legal(outcome, what.to_owned());
             }
         }
+        let older = older(&versions);
+        for version in older.clone().rev() {
+            if file.size(version) == size && self.digest(number, version) == digest {
+                let what = "a version before the one that was durable";
+                return Compared::Lost(Some(Outcome::Old), what.to_owned());
+            }
+        }
         let durable = file.size(*versions.start());
         let newest = file.size(*versions.end());
         if size < durable {
@@ -323,18 +331,17 @@ impl<'a> Judge<'a> {
             let what = format!("{size} bytes; {durable} were durable");
             return Compared::Lost(Some(outcome), what);
         }
-        if versions.start() == versions.end() {
-            let what = format!("{size} bytes, other than the {durable} that were durable");
-            return Compared::Lost(None, what);
-        }
         if size > newest {
             let what = format!("{size} bytes; it never had more than {newest}");
             return Compared::Damaged(None, what);
         }
-        let Some(sectors) = sectors else {
-            return Compared::Damaged(None, "other bytes than any of its versions".to_owned());
-        };
-        mixture(file, versions, (size, durable, newest), sectors)
+        match sectors {
+            Some(sectors) => mixture(file, versions, (size, durable, newest), sectors),
+            None => {
+                let what = format!("{size} bytes, other than the {durable} that were durable");
+                Compared::Lost(None, what)
+            }
+        }
     }
 
     fn digest(&mut self, number: usize, version: usize) -> u64 {
@@ -342,6 +349,12 @@ impl<'a> Judge<'a> {
         let kept = self.digests.entry((number, version));
         *kept.or_insert_with(|| file.digest(version))
     }
+}
+
+/// Versions before those that may be there, as far back as is looked for lost updates.
+fn older(versions: &std::ops::RangeInclusive<usize>) -> std::ops::Range<usize> {
+    const BACK: usize = 64;
+    versions.start().saturating_sub(BACK).max(1)..*versions.start()
 }
 
 /// How something found compares with what it may be.
@@ -377,7 +390,7 @@ fn mixture(
         .map(|version| file.sectors(version, size))
         .collect();
     let zero = |bytes: u64| sector_digest(&[0; SECTOR as usize][..bytes as usize]);
-    let (mut zeros, mut lost, mut foreign) = (0_u64, 0_u64, 0_u64);
+    let (mut zeros, mut lost, mut foreign) = (0_u64, Vec::new(), 0_u64);
     for (at, found) in sectors.iter().enumerate() {
         if of_versions
             .iter()
@@ -391,14 +404,24 @@ fn mixture(
         let held = of_versions.iter().filter_map(|digests| digests.get(at));
         let unchanged = held.clone().count() == of_versions.len() && same(held);
         match (unchanged, is_zero) {
-            (true, _) => lost += 1,
+            (true, _) => lost.push(at),
             (false, true) if begin + SECTOR > durable => zeros += 1,
             _ => foreign += 1,
         }
     }
     let count = sectors.len();
-    if lost > 0 {
-        return Compared::Lost(None, format!("{lost} of {count} sectors that were durable"));
+    if !lost.is_empty() {
+        let before: Vec<Vec<u32>> = older(&versions)
+            .map(|version| file.sectors(version, size))
+            .collect();
+        let is_old = |at: &usize| {
+            before
+                .iter()
+                .any(|digests| digests.get(*at) == sectors.get(*at))
+        };
+        let outcome = lost.iter().all(is_old).then_some(Outcome::Old);
+        let what = format!("{} of {count} sectors that were durable", lost.len());
+        return Compared::Lost(outcome, what);
     }
     if foreign > 0 {
         let what = format!("{foreign} of {count} sectors are of none of its versions");
