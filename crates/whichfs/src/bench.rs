@@ -16,7 +16,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 use whichfs_card::{Card, Contents, Profile};
 use whichfs_fs::{Geometry, Purpose, Recipe};
-use whichfs_lab::{Agent, BlockGeometry, Disk, Kernel, Limits, SharedDirectory};
+use whichfs_lab::{Agent, BlockGeometry, Disk, GuestSpec, Kernel, Limits, SharedDirectory};
 use whichfs_spill::SpillFile;
 use whichfs_trial::{BlockQueue, Identity, Job, Step, WorkloadSpec};
 use whichfs_units::{MIB, Nanos};
@@ -202,6 +202,22 @@ impl Bench {
     /// The board's controller for this card.
     pub fn host(&self) -> &Host {
         self.board.host(self.card.profile.interface())
+    }
+
+    /// A guest that does `job` on `core`.
+    pub fn guest<'a>(&'a self, job: &'a Job, core: Option<usize>) -> GuestSpec<'a> {
+        GuestSpec {
+            kernel: &self.kernel,
+            agent: &self.agent,
+            memory_mib: self.board.file.memory.mib,
+            memory: &self.memory,
+            cpu_ps_per_block: self.clock.picoseconds_per_block(&self.board),
+            queue_depth: Some(self.host().queue_depth),
+            job,
+            shared: &[],
+            core,
+            limits: self.limits,
+        }
     }
 
     /// A job with the board's queue for this card.

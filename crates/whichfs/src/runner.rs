@@ -124,16 +124,8 @@ fn work(
     });
     let begun = Instant::now();
     let spec = GuestSpec {
-        kernel: &bench.kernel,
-        agent: &bench.agent,
-        memory_mib: identity.memory_mib,
-        memory: &bench.memory,
-        cpu_ps_per_block: bench.clock.picoseconds_per_block(&bench.board),
-        queue_depth: Some(bench.host().queue_depth),
-        job: &prepared.job,
         shared: &prepared.shared,
-        core,
-        limits: bench.limits,
+        ..bench.guest(&prepared.job, core)
     };
     let mut on_event = |stamped: &Stamped| {
         if let Event::PhaseBegin { phase } = &stamped.event {

@@ -40,20 +40,12 @@ pub fn run(args: &ExecArgs) -> Outcome<u8> {
     let steps = steps(args, &bench)?;
     let job = bench.job(steps, args.seed);
     let spec = GuestSpec {
-        kernel: &bench.kernel,
-        agent: &bench.agent,
-        memory_mib: bench.board.file.memory.mib,
-        memory: &bench.memory,
-        cpu_ps_per_block: bench.clock.picoseconds_per_block(&bench.board),
-        queue_depth: Some(bench.host().queue_depth),
-        job: &job,
-        shared: &[],
-        core: available_cores().last().copied(),
         // A program of the user may compute without a word as long as the wall limit lets it.
         limits: Limits {
             silent_cpu: bench.limits.wall,
             ..bench.limits
         },
+        ..bench.guest(&job, available_cores().last().copied())
     };
     let disk = bench.disk(&bench.card.profile.draw(args.seed), args.seed)?;
     let begun = Instant::now();

@@ -1,6 +1,6 @@
 //! Checks one image: mounts it in the lab, reads everything, uses it, repairs it.
 
-use super::record::{Plan, Recorded, guest, on_device};
+use super::record::{Plan, Recorded, on_device};
 use crate::bench::{DEVICE, MOUNT_POINT, environment};
 use crate::failure::{Failure, Kind, Outcome};
 use serde::Serialize;
@@ -92,13 +92,8 @@ impl<'a> Checker<'a> {
         let window = recorded.run.window(cut.at);
         let flux = in_flux(&recorded.history, &recorded.run, window);
         let job = bench.job(self.steps(&flux), self.plan.seed);
-        let life = whichfs_lab::run(
-            &guest(bench, &job, core),
-            vec![disk],
-            cancelled,
-            &mut |_| {},
-        )
-        .map_err(Failure::environment)?;
+        let life = whichfs_lab::run(&bench.guest(&job, core), vec![disk], cancelled, &mut |_| {})
+            .map_err(Failure::environment)?;
         let mut seen = Seen::of(&life.events);
         how_it_ended(&life, &mut seen.checked)?;
         self.result(cut, window, seen)

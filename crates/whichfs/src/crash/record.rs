@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use whichfs_card::Profile;
 use whichfs_crash::{CardFacts, Contract, History, Promise, Run, Timeline};
 use whichfs_fs::{Candidate, Geometry, Purpose, Recipe};
-use whichfs_lab::{Disk, GuestSpec, LabError, Life, Stamped};
+use whichfs_lab::{Disk, LabError, Life, Stamped};
 use whichfs_trial::{Event, Job, Step, WorkloadSpec};
 use whichfs_units::Nanos;
 use whichfs_workload::Workload;
@@ -169,7 +169,7 @@ impl Plan<'_> {
             ..self.bench.job(steps, self.seed)
         };
         let life = whichfs_lab::run(
-            &guest(self.bench, &job, core),
+            &self.bench.guest(&job, core),
             vec![disk],
             cancelled,
             &mut |_| {},
@@ -204,22 +204,6 @@ impl Plan<'_> {
         }
         let history = History::of(all).map_err(Failure::input)?;
         Ok((history, counts))
-    }
-}
-
-/// A guest of `bench` that does `job`.
-pub fn guest<'a>(bench: &'a Bench, job: &'a Job, core: Option<usize>) -> GuestSpec<'a> {
-    GuestSpec {
-        kernel: &bench.kernel,
-        agent: &bench.agent,
-        memory_mib: bench.board.file.memory.mib,
-        memory: &bench.memory,
-        cpu_ps_per_block: bench.clock.picoseconds_per_block(&bench.board),
-        queue_depth: Some(bench.host().queue_depth),
-        job,
-        shared: &[],
-        core,
-        limits: bench.limits,
     }
 }
 
