@@ -186,8 +186,8 @@ fn seconds(document: &Value) -> f64 {
 }
 
 /// Profile file of the card for the lab, and the options for here. `name:8000` is the card
-/// with 8,000 us for each write: as slow as many are that were measured, so that what the
-/// processor does between two requests of an fsync is little beside it.
+/// with 8,000 us more for each write and read: as slow as many are that were measured, so that
+/// what the processor does between two requests is little beside it.
 fn card(name: &str, directory: &Path) -> (PathBuf, Options) {
     let (name, overhead) = name.split_once(':').unwrap_or((name, ""));
     let (_, text) = builtin().iter().find(|(known, _)| *known == name).unwrap();
@@ -207,11 +207,13 @@ fn card(name: &str, directory: &Path) -> (PathBuf, Options) {
     });
     let mut text: String = shown.map(|line| line + "\n").collect();
     if !overhead.is_empty() {
-        let at = text.find("[write]").unwrap();
-        let from = at + text[at..].find("overhead_us").unwrap();
-        let end = from + text[from..].find('\n').unwrap();
-        let figure = format!("overhead_us = {{ value = {overhead}, source = \"slower\" }}");
-        text.replace_range(from..end, &figure);
+        for (section, name) in [("[write]", "overhead_us"), ("[read]", "first_page_us")] {
+            let at = text.find(section).unwrap();
+            let from = at + text[at..].find(name).unwrap();
+            let end = from + text[from..].find('\n').unwrap();
+            let figure = format!("{name} = {{ value = {overhead}, source = \"slower\" }}");
+            text.replace_range(from..end, &figure);
+        }
     }
     let file = directory.join(format!("{name}-cut.toml"));
     std::fs::write(&file, &text).unwrap();
@@ -400,7 +402,7 @@ fn rows(here: &[(f64, f64)], lab: &[f64]) -> Vec<Row> {
 }
 
 /// Compares `fs` on the card `name`, in several attempts; where this machine is too slow to keep
-/// that card busy, on one that takes twice as long for a write, and so on.
+/// that card busy, on one that takes twice as long for a request, and so on.
 fn checked(whichfs: &Path, name: &str, fs: (&str, &str, &str), factor: u64) -> Result<(), Fault> {
     const SLOWEST_US: u64 = 32_000;
     let directory = tempfile::tempdir().unwrap();
