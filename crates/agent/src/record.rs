@@ -9,8 +9,8 @@ pub const RECORD_MAX: usize = 128 << 10;
 /// The records of `event`: each is a complete JSON object, padded with zero
 /// bytes to a multiple of 512.
 ///
-/// A long `output` becomes several `output` events of the same stream; a long
-/// `error` loses the oldest lines of its kernel log, then the end of its message.
+/// A long `output`, `found` or `kernel_log` becomes several events; a long `error` loses the
+/// oldest lines of its kernel log, then the end of its message, as a `failed` does.
 pub fn records(event: &Event) -> Vec<Vec<u8>> {
     let json = encode(event);
     if json.len() <= RECORD_MAX {
@@ -44,10 +44,38 @@ fn split(event: &Event) -> Vec<Event> {
             message: message[..boundary(message, message.len() / 2)].to_owned(),
             kernel_log: Vec::new(),
         }],
-        // Names of phases and metrics and histograms of 2,000 buckets are far below the
-        // limit; a path or stream name of 128 KiB does not exist (PATH_MAX is 4 KiB).
+        Event::Found { entries } if entries.len() > 1 => halves(entries)
+            .map(|part| Event::Found {
+                entries: part.to_vec(),
+            })
+            .collect(),
+        Event::KernelLog { lines } if lines.len() > 1 => halves(lines)
+            .map(|part| Event::KernelLog {
+                lines: part.to_vec(),
+            })
+            .collect(),
+        Event::KernelLog { lines } => vec![Event::KernelLog {
+            // One line, and longer than the kernel makes any: its beginning tells enough.
+            lines: lines
+                .iter()
+                .map(|line| line[..boundary(line, line.len() / 2)].to_owned())
+                .collect(),
+        }],
+        Event::Failed { attempt, message } => vec![Event::Failed {
+            attempt: attempt.clone(),
+            message: message[..boundary(message, message.len() / 2)].to_owned(),
+        }],
+        // A sector's digest has at most 11 characters, an event 8,192 of them. Names of phases and
+        // metrics, one entry of a directory and histograms of 2,000 buckets are below the limit; a
+        // path or stream name of 128 KiB does not exist (PATH_MAX is 4 KiB).
         other => unreachable!("this event cannot be longer than a record: {other:?}"),
     }
+}
+
+/// The two halves of a list.
+fn halves<T>(list: &[T]) -> impl Iterator<Item = &[T]> {
+    let (first, second) = list.split_at(list.len() / 2);
+    [first, second].into_iter()
 }
 
 /// The first character boundary of `text` at or after `from`, but never 0.
@@ -72,6 +100,7 @@ fn pad(mut json: Vec<u8>) -> Vec<u8> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use whichfs_trial::{Found, Node};
 
     fn decode(record: &[u8]) -> Event {
         let end = record.iter().rposition(|&byte| byte != 0).unwrap() + 1;
@@ -84,6 +113,55 @@ mod tests {
         assert_eq!(records.len(), 1);
         assert_eq!(records[0].len(), 512);
         assert_eq!(decode(&records[0]), Event::Done);
+    }
+
+    #[test]
+    fn long_lists_are_split_and_nothing_is_lost() {
+        let lines: Vec<String> = (0..5000)
+            .map(|n| format!("{n} {}", "é".repeat(50)))
+            .collect();
+        let mut joined = Vec::new();
+        for record in records(&Event::KernelLog {
+            lines: lines.clone(),
+        }) {
+            assert!(record.len() <= RECORD_MAX);
+            match decode(&record) {
+                Event::KernelLog { lines } => joined.extend(lines),
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(joined, lines);
+        let found = |n: usize| Found {
+            path: format!("{n}/{}", "x".repeat(4000)),
+            node: Node::Directory,
+            mode: 0o755,
+        };
+        let entries: Vec<Found> = (0..100).map(found).collect();
+        let mut joined = Vec::new();
+        for record in records(&Event::Found {
+            entries: entries.clone(),
+        }) {
+            assert!(record.len() <= RECORD_MAX);
+            match decode(&record) {
+                Event::Found { entries } => joined.extend(entries),
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(joined, entries);
+    }
+
+    #[test]
+    fn texts_beyond_any_bound_are_cut() {
+        let text = "日".repeat(200_000);
+        let lines = vec![text.clone()];
+        let failed = Event::Failed {
+            attempt: "mount".into(),
+            message: text,
+        };
+        for event in [Event::KernelLog { lines }, failed] {
+            let records = records(&event);
+            assert!(records.len() == 1 && records[0].len() <= RECORD_MAX);
+        }
     }
 
     #[test]

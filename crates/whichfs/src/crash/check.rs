@@ -243,7 +243,7 @@ impl Seen {
                         _ => {}
                     }
                 }
-                Event::KernelLog { lines } => seen.checked.messages.clone_from(lines),
+                Event::KernelLog { lines } => seen.checked.messages.extend_from_slice(lines),
                 Event::Found { entries } => {
                     let found = seen.current(again);
                     for entry in entries {
