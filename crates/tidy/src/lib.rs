@@ -12,6 +12,7 @@ pub mod edges;
 pub mod leaks;
 pub mod lines;
 pub mod mask;
+pub mod panics;
 pub mod tree;
 
 use std::fmt;
@@ -95,6 +96,7 @@ pub fn check(files: &[SourceFile]) -> Vec<Finding> {
     for file in files {
         findings.extend(lines::check(file));
         findings.extend(calls::check(file));
+        findings.extend(panics::check(file));
         findings.extend(leaks::check(file));
         findings.extend(data::check(file));
     }
