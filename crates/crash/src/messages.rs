@@ -86,7 +86,7 @@ const DAMAGE: [&str; 4] = ["corrupt", "checksum error", "bad magic", "invalid in
 /// The kind of one line of the kernel log.
 pub fn classify(line: &str) -> Message {
     let line = line.to_lowercase();
-    let sentence = SENTENCES.iter().find(|(text, _)| line.contains(text));
+    let sentence = SENTENCES.iter().find(|(text, _)| says(&line, text));
     if let Some((_, kind)) = sentence {
         return *kind;
     }
@@ -94,6 +94,14 @@ pub fn classify(line: &str) -> Message {
         return Message::Damage;
     }
     Message::Plain
+}
+
+/// Whether `text` stands in `line` and does not begin inside a word: "debug: " is no "bug: ".
+fn says(line: &str, text: &str) -> bool {
+    line.match_indices(text).any(|(at, _)| {
+        let before = line[..at].chars().next_back();
+        !before.is_some_and(char::is_alphanumeric)
+    })
 }
 
 #[cfg(test)]
@@ -141,6 +149,7 @@ mod tests {
                 "FAT-fs (vda): Volume was not properly unmounted.",
                 Message::WantsCheck,
             ),
+            ("debug: nothing", Message::Plain),
             ("kernel BUG at fs/jbd2/commit.c:534!", Message::Oops),
             ("WARNING: CPU: 0 PID: 1 at fs/inode.c:407", Message::Oops),
             (
