@@ -53,7 +53,7 @@ test: setup build kernel ## everything the tests need, then all tests
 bench: setup build kernel ## measure speed beside its floor
 	@$(lab_env) $(cargo) bench --locked --workspace --bench '*'
 
-soak: setup build kernel ## the full counts (20 runs of every filesystem, 20,000 power cuts, 450 probed cards); a dated result goes to docs/results/
+soak: setup build kernel ## the full counts (20 runs of every filesystem, 30,000 power cuts, 450 probed cards); a dated result goes to docs/results/
 	@mkdir -p docs/results
 	@{ echo "whichfs $$(git describe --always --dirty 2>/dev/null || echo unversioned), $$(date -u +%FT%TZ)"; \
 	   uname -srm; grep -m 1 'model name' /proc/cpuinfo; kernel/build --version $(KERNEL) --print-plan; \

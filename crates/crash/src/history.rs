@@ -271,11 +271,11 @@ impl File {
         content_digest(&self.content(version))
     }
 
-    /// Digest of each sector of a version; `size` cuts it, so that the last sector compares with
-    /// that of a shorter file.
+    /// Digest of each sector of a version, cut or filled with zeros to `size` bytes: the size of a
+    /// file may reach the card before the bytes that were appended.
     pub fn sectors(&self, version: usize, size: u64) -> Vec<u32> {
         let mut content = self.content(version);
-        content.truncate(size as usize);
+        content.resize(size as usize, 0);
         content.chunks(SECTOR as usize).map(sector_digest).collect()
     }
 }

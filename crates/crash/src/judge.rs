@@ -5,7 +5,7 @@ use crate::history::{File, History, Node};
 use crate::window::{Run, Window};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use whichfs_trial::{Node as FoundNode, sector_digest};
+use whichfs_trial::Node as FoundNode;
 use whichfs_units::SECTOR;
 
 /// Names that filesystems and their checkers make by themselves.
@@ -336,7 +336,7 @@ impl<'a> Judge<'a> {
             return Compared::Damaged(None, what);
         }
         match sectors {
-            Some(sectors) => mixture(file, versions, (size, durable, newest), sectors),
+            Some(sectors) => mixture(file, versions, (size, newest), sectors),
             None => {
                 let what = format!("{size} bytes, other than the {durable} that were durable");
                 Compared::Lost(None, what)
@@ -378,35 +378,34 @@ fn right_mode(asked: Option<u32>, found: u32) -> Compared {
     }
 }
 
-/// Whether each sector is that of some version, or zero where nothing was durable.
+/// Whether each sector is that of some version, or ends with zeros where that version ended.
 fn mixture(
     file: &File,
     versions: std::ops::RangeInclusive<usize>,
-    (size, durable, newest): (u64, u64, u64),
+    (size, newest): (u64, u64),
     sectors: &[u32],
 ) -> Compared {
-    let of_versions: Vec<Vec<u32>> = versions
+    let of_versions: Vec<(u64, Vec<u32>)> = versions
         .clone()
-        .map(|version| file.sectors(version, size))
+        .map(|version| (file.size(version), file.sectors(version, size)))
         .collect();
-    let zero = |bytes: u64| sector_digest(&[0; SECTOR as usize][..bytes as usize]);
     let (mut zeros, mut lost, mut foreign) = (0_u64, Vec::new(), 0_u64);
-    for (at, found) in sectors.iter().enumerate() {
-        if of_versions
+    let told = sectors.iter().take(size.div_ceil(SECTOR) as usize);
+    for (at, found) in told.enumerate() {
+        let end = ((at as u64 + 1) * SECTOR).min(size);
+        let digests = of_versions.iter().map(|(_, digests)| &digests[at]);
+        let mut like = of_versions
             .iter()
-            .any(|digests| digests.get(at) == Some(found))
-        {
-            continue;
-        }
-        let begin = at as u64 * SECTOR;
-        let is_zero = *found == zero(SECTOR.min(size - begin));
-        // One version only: what stands there has been durable.
-        let held = of_versions.iter().filter_map(|digests| digests.get(at));
-        let unchanged = held.clone().count() == of_versions.len() && same(held);
-        match (unchanged, is_zero) {
-            (true, _) => lost.push(at),
-            (false, true) if begin + SECTOR > durable => zeros += 1,
-            _ => foreign += 1,
+            .filter(|(_, digests)| digests[at] == *found)
+            .peekable();
+        if like.peek().is_some() {
+            // No version that reaches so far: zeros stand for what was appended.
+            zeros += u64::from(like.all(|(length, _)| *length < end));
+        } else if same(digests) {
+            // It never changed: what stood there has been durable.
+            lost.push(at);
+        } else {
+            foreign += 1;
         }
     }
     let count = sectors.len();
@@ -432,7 +431,7 @@ fn mixture(
     } else if zeros > 0 {
         (
             Outcome::Zeroed,
-            format!("{zeros} of {count} sectors are zero"),
+            format!("{zeros} of {count} sectors end with zeros"),
         )
     } else if size < newest {
         (Outcome::Truncated, format!("{size} of {newest} bytes"))

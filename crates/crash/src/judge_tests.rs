@@ -5,7 +5,7 @@ use super::*;
 use crate::contract::contract;
 use crate::history::tests::{create, rename, update};
 use crate::window::Promise;
-use whichfs_trial::content_digest;
+use whichfs_trial::{content_digest, sector_digest};
 use whichfs_units::Nanos;
 use whichfs_workload::Op;
 
@@ -302,4 +302,51 @@ fn files_between_two_versions_are_known_before_they_are_read() {
     assert_eq!(in_flux(&history, &run, run.window(Nanos(150))), ["a"]);
     // `a` is whole, but an old version of it could come back.
     assert_eq!(in_flux(&history, &run, run.window(Nanos(300))), ["a", "c"]);
+}
+
+/// A log of two records; the first is fdatasynced, the second is not.
+fn appended() -> (History, Run) {
+    let append = |len, seed, sync| Op::Append {
+        path: "l".into(),
+        len,
+        content: crate::history::tests::content(seed),
+        sync,
+    };
+    let history = History::of([append(700, 1, true), append(900, 2, false)]).unwrap();
+    let run = Run {
+        promises: vec![Promise {
+            at: Nanos(100),
+            call: "fdatasync".into(),
+            path: "l".into(),
+            operations: 1,
+        }],
+        phases: vec![(Nanos(0), 0)],
+        operations: 2,
+    };
+    (history, run)
+}
+
+#[test]
+fn zeros_may_stand_for_an_append_but_not_for_what_was_synced() {
+    let (history, run) = appended();
+    let outcome = |content: &[u8]| {
+        let mut found = Found::default();
+        put(&mut found, "l", content);
+        let mut judge = Judge::new(&history, &run, contract("ext4", "").unwrap());
+        let findings = judge.judge(run.window(Nanos(200)), &found, false).0;
+        (findings[0].outcome, findings[0].broken)
+    };
+    let (synced, whole) = (content_of(&history, "l", 1), content_of(&history, "l", 2));
+    // The size is that of both records, the bytes are those of the first: 700 is no sector's end.
+    let padded = [synced.clone(), vec![0; 900]].concat();
+    assert_eq!(outcome(&padded), (Outcome::Zeroed, false));
+    // The second sector is whole, those behind it are not there yet.
+    let partly = [whole[..1024].to_vec(), vec![0; 576]].concat();
+    assert_eq!(outcome(&partly), (Outcome::Zeroed, false));
+    assert_eq!(outcome(&whole[..1024]), (Outcome::Truncated, false));
+    assert_eq!(outcome(&synced), (Outcome::Old, false));
+    let zeroed = [vec![0; 512], padded[512..].to_vec()].concat();
+    assert!(outcome(&zeroed).1, "the first sector was durable");
+    let foreign = [padded[..1024].to_vec(), vec![7; 576]].concat();
+    assert!(outcome(&foreign).1);
 }

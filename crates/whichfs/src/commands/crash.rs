@@ -214,17 +214,23 @@ fn cuts(args: &CrashArgs, recorded: &Recorded, faults: &Faults) -> Outcome<Vec<C
             cut.at = recorded.time;
         }
     }
-    if let Some(only) = args.only {
-        cuts.retain(|cut| cut.number == only);
-    }
     if cuts.is_empty() {
         return Err(Failure::input(format!(
-            "no such cut: the workload made {} requests, numbers {first} to {}",
+            "no such request: the workload made {}, numbers {first} to {}",
             log.len() - first,
             log.len().saturating_sub(1)
         )));
     }
-    Ok(cuts)
+    let last = cuts.len() - 1;
+    if let Some(only) = args.only {
+        cuts.retain(|cut| cut.number == only);
+    }
+    match cuts.is_empty() {
+        true => Err(Failure::input(format!(
+            "no such cut: --only takes 0 to {last} here"
+        ))),
+        false => Ok(cuts),
+    }
 }
 
 fn one(

@@ -178,10 +178,14 @@ impl Plan<'_> {
         match &life.result {
             Ok(()) => Ok(life),
             Err(LabError::Interrupted) => Err(Failure::new(Kind::Interrupted, "interrupted")),
-            Err(error) => Err(Failure::new(
-                Kind::Trial,
-                format!("{}: the run to be cut failed: {error}", self.candidate.name),
-            )),
+            Err(error) => {
+                let mut text =
+                    format!("{}: the run to be cut failed: {error}", self.candidate.name);
+                if text.contains("ENOSPC") {
+                    text.push_str("; take a larger --partition or a smaller --size");
+                }
+                Err(Failure::new(Kind::Trial, text))
+            }
         }
     }
 
