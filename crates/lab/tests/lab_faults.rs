@@ -4,7 +4,7 @@
 mod common;
 
 use common::program::{self, agent_of};
-use common::traces::{Lookout, sessions_of, wait_until};
+use common::traces::{Lookout, own_session, wait_until};
 use common::{Trial, command, kernel, mount, one_at_a_time, shell};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io;
@@ -229,22 +229,20 @@ fn lab_a_guest_that_is_killed_says_by_what() {
         let Some(trial) = Trial::new(seed, vec![writes]) else {
             return;
         };
-        let own = rustix::process::getsid(None)
-            .unwrap()
-            .as_raw_nonzero()
-            .get() as u32;
+        // A guest that the lookout missed would not be looked for afterwards.
+        let lookout = Lookout::for_seed(seed);
+        let seen = lookout.seen();
         let killer = std::thread::spawn(move || {
-            let guest = || {
-                sessions_of(seed)
-                    .into_iter()
-                    .find(|&session| session != own)
-            };
+            let own = own_session();
+            let guest = || seen.lock().unwrap().iter().copied().find(|&s| s != own);
             assert!(wait_until(Duration::from_secs(20), || guest().is_some()));
             std::thread::sleep(Duration::from_millis(after));
             let pid = Pid::from_raw(guest().unwrap() as i32).unwrap();
             kill_process(pid, Signal::KILL).unwrap();
         });
-        let error = end_of(trial).result.unwrap_err();
+        let life = trial.run();
+        lookout.nothing_is_left();
+        let error = life.result.unwrap_err();
         killer.join().unwrap();
         let text = error.to_string();
         assert!(

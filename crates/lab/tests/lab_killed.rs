@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::traces::{alive, directories, sessions_of, wait_until};
+use common::traces::{alive, directories, own_session, sessions_of, wait_until};
 use common::{Trial, one_at_a_time, shell};
 use std::collections::BTreeSet;
 use std::process::{Child, Command, Stdio};
@@ -39,10 +39,7 @@ fn engine(seed: u64) -> Child {
 
 /// Waits for the guest of `seed`; its session.
 fn guest(seed: u64) -> BTreeSet<u32> {
-    let own = rustix::process::getsid(None)
-        .unwrap()
-        .as_raw_nonzero()
-        .get() as u32;
+    let own = own_session();
     let mut sessions = BTreeSet::new();
     let came = wait_until(Duration::from_secs(20), || {
         sessions = sessions_of(seed);

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -78,7 +78,17 @@ pub fn wait_until(limit: Duration, mut done: impl FnMut() -> bool) -> bool {
 /// Looks out for the guest of a seed while it runs.
 pub struct Lookout {
     stop: Arc<AtomicBool>,
-    thread: JoinHandle<BTreeSet<u32>>,
+    seen: Seen,
+    thread: JoinHandle<()>,
+}
+
+/// Sessions that a [`Lookout`] has seen so far.
+pub type Seen = Arc<Mutex<BTreeSet<u32>>>;
+
+/// The session of this process: between fork and setsid a guest is still in it.
+pub fn own_session() -> u32 {
+    let own = rustix::process::getsid(None).unwrap();
+    own.as_raw_nonzero().get() as u32
 }
 
 impl Lookout {
@@ -86,27 +96,28 @@ impl Lookout {
     pub fn for_seed(seed: u64) -> Lookout {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
+        let seen = Seen::default();
+        let noted = Arc::clone(&seen);
         let thread = std::thread::spawn(move || {
-            let mut seen = BTreeSet::new();
             while !stopped.load(Ordering::Relaxed) {
-                seen.extend(sessions_of(seed));
+                noted.lock().unwrap().extend(sessions_of(seed));
                 std::thread::sleep(Duration::from_millis(2));
             }
-            seen
         });
-        Lookout { stop, thread }
+        Lookout { stop, seen, thread }
+    }
+
+    /// What it has seen, for another thread to wait for.
+    pub fn seen(&self) -> Seen {
+        Arc::clone(&self.seen)
     }
 
     /// The guest has ended: it was seen, none of its processes lives, its directory is gone.
     pub fn nothing_is_left(self) {
         self.stop.store(true, Ordering::Relaxed);
-        let sessions = self.thread.join().unwrap();
-        // Between fork and setsid the child is still in our session.
-        let ours = rustix::process::getsid(None)
-            .unwrap()
-            .as_raw_nonzero()
-            .get() as u32;
-        let guests: BTreeSet<u32> = sessions.into_iter().filter(|&s| s != ours).collect();
+        self.thread.join().unwrap();
+        let mut guests = std::mem::take(&mut *self.seen.lock().unwrap());
+        guests.remove(&own_session());
         assert!(
             !guests.is_empty(),
             "the guest was never seen: the check would be empty"
