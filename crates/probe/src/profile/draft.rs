@@ -187,19 +187,26 @@ impl Draft<'_> {
         let command = (0.2 * small).min(200.0);
         self.composed("bus", "command_us", command as u64);
         let how = |what: &str| format!("probe: {what}");
-        self.put(
-            "bus",
-            "rate_bytes_per_s",
-            ((1e6 / wire_us) as u64).clamp(10_000, 4_000_000_000),
-            how("rate of reading in order, less the time of pages"),
-        );
-        let first = (small - command - 1024.0 * wire_us).max(0.0);
-        self.put(
-            "read",
-            "first_page_us",
-            first as u64,
-            how("a read of 1 KiB, less command"),
-        );
+        let wire = ((1e6 / wire_us) as u64).clamp(10_000, 4_000_000_000);
+        match self.findings.real(Quantity::ReadMbS) {
+            Some(_) => self.put(
+                "bus",
+                "rate_bytes_per_s",
+                wire,
+                how("rate of reading in order, less the time of pages"),
+            ),
+            None => self.untold("bus", "rate_bytes_per_s", Quantity::ReadMbS, wire),
+        }
+        let first = (small - command - 1024.0 * wire_us).max(0.0) as u64;
+        match measured.align {
+            Some(_) => self.put(
+                "read",
+                "first_page_us",
+                first,
+                how("a read of 1 KiB, less command"),
+            ),
+            None => self.composed("read", "first_page_us", first),
+        }
         match next {
             Some(next) => self.put(
                 "read",
@@ -337,14 +344,17 @@ impl Draft<'_> {
         }
         if cached > 0 {
             self.found("cache", "bytes", Quantity::CacheBytes, 0);
-            let us = flush.map_or(0.0, |flush| flush.idle_us.median);
-            self.put(
-                "cache",
-                "flush_us",
-                us as u64,
-                "probe: a flush with nothing to do".into(),
-            );
-            self.composed("cache", "fua_us", us as u64);
+            let us = flush.as_ref().map_or(0.0, |flush| flush.idle_us.median) as u64;
+            match flush {
+                Some(_) => self.put(
+                    "cache",
+                    "flush_us",
+                    us,
+                    "probe: a flush with nothing to do".into(),
+                ),
+                None => self.untold("cache", "flush_us", Quantity::FlushUs, us),
+            }
+            self.composed("cache", "fua_us", us);
         }
     }
 
@@ -373,13 +383,15 @@ impl Draft<'_> {
                 Quantity::SmallWriteBytes,
                 0,
             );
-            let us = usual.unwrap_or(0.0) as u64;
-            self.put(
-                "log_block",
-                "small_write_us",
-                us,
-                "probe: writes of 4 KiB".into(),
-            );
+            match usual {
+                Some(us) => self.put(
+                    "log_block",
+                    "small_write_us",
+                    us as u64,
+                    "probe: writes of 4 KiB".into(),
+                ),
+                None => self.composed("log_block", "small_write_us", 0),
+            }
         }
     }
 
@@ -411,21 +423,25 @@ impl Draft<'_> {
                     .map(|c| c.median)
                     .collect()
             });
-        let us = median(&times).unwrap_or(10_000.0);
+        let seen = median(&times);
+        let us = seen.unwrap_or(10_000.0);
         let overhead = overhead.min(0.5 * us);
         let rate = (crate::open_aus::BLOCK as f64 / (us - overhead) * 1e6).clamp(10_000.0, 4e9);
-        self.put(
+        self.composed_as(
             "fat",
             "overhead_us",
             overhead as u64,
             "composed: as elsewhere".into(),
         );
-        self.put(
-            "fat",
-            "rate_bytes_per_s",
-            rate as u64,
-            "probe: writes of 64 KiB into them".into(),
-        );
+        match seen {
+            Some(_) => self.put(
+                "fat",
+                "rate_bytes_per_s",
+                rate as u64,
+                "probe: writes of 64 KiB into them".into(),
+            ),
+            None => self.composed("fat", "rate_bytes_per_s", rate as u64),
+        }
     }
 }
 
