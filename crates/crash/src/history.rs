@@ -44,6 +44,41 @@ pub struct History {
     operations: u64,
 }
 
+/// A name of a file, and when.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Name {
+    /// The path.
+    pub path: String,
+    /// The operation that gave it, and the one that took it.
+    from: u64,
+    until: Option<u64>,
+}
+
+impl Name {
+    /// Whether the file had it after some operation from `first` to `last`.
+    pub fn within(&self, (first, last): (u64, u64)) -> bool {
+        self.from <= last && self.until.is_none_or(|until| until > first)
+    }
+
+    /// Whether there was some name after each operation from `first` to `last`.
+    pub fn cover(names: &[Name], (first, last): (u64, u64)) -> bool {
+        let mut next = first;
+        // Each turn goes beyond the name that reaches farthest from there.
+        while next <= last {
+            let reach = names
+                .iter()
+                .filter(|name| name.from <= next)
+                .map(|name| name.until.unwrap_or(u64::MAX))
+                .max();
+            match reach {
+                Some(reach) if reach > next => next = reach,
+                _ => return false,
+            }
+        }
+        true
+    }
+}
+
 /// Why a history cannot be told.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HistoryError {
@@ -222,6 +257,23 @@ impl History {
         let later = states.iter().filter(|(at, _)| first < *at && *at <= last);
         nodes.extend(later.map(|(_, node)| node.as_ref()));
         nodes
+    }
+
+    /// All names of all files.
+    pub(crate) fn names(&self) -> BTreeMap<usize, Vec<Name>> {
+        let mut names: BTreeMap<usize, Vec<Name>> = BTreeMap::new();
+        for (path, states) in &self.paths {
+            for (at, (from, node)) in states.iter().enumerate() {
+                if let Some(Node::File(file)) = node {
+                    names.entry(*file).or_default().push(Name {
+                        path: path.clone(),
+                        from: *from,
+                        until: states.get(at + 1).map(|(until, _)| *until),
+                    });
+                }
+            }
+        }
+        names
     }
 
     pub(crate) fn file(&self, file: usize) -> &File {

@@ -139,7 +139,8 @@ fn fates(
     let mut free = Nanos(0);
     for (fate, request) in fates.iter_mut().zip(seen) {
         if request.done > at {
-            *fate = match free > at {
+            // What a cache or an area lost stays lost, whatever of it was under way.
+            *fate = match free > at || *fate == Fate::Lost {
                 true => Fate::Lost,
                 false => under_way(request, card, faults, rng),
             };
@@ -187,16 +188,19 @@ fn lose_cached(
     };
     let durable = |request: &Logged| request.op == Op::Flush && request.done <= at && !lies;
     let mut cached = Vec::new();
+    // The write of which the cache holds the tail, and how much.
+    let mut crossing = None;
     let mut held = 0;
     for (index, request) in seen.iter().enumerate().rev() {
         if durable(request) {
             break;
         }
         if request.op == Op::Write {
-            held += request.bytes;
-            if held > room {
+            if held + request.bytes > room {
+                crossing = Some((index, room - held));
                 break;
             }
+            held += request.bytes;
             cached.push(index);
         }
     }
@@ -212,6 +216,11 @@ fn lose_cached(
         if lost {
             fates[index] = Fate::Lost;
         }
+    }
+    if let Some((index, tail)) = crossing.filter(|_| reorders || kept == 0) {
+        let end = seen[index].offset + seen[index].bytes;
+        let sectors = rng.below(tail / SECTOR + 1);
+        fates[index] = Fate::Before(end - sectors * SECTOR);
     }
 }
 

@@ -243,3 +243,41 @@ fn checkpoints_change_nothing() {
         }
     }
 }
+
+#[test]
+fn a_cut_inside_the_newest_write_leaves_a_prefix_of_the_cached_ones() {
+    let log = log();
+    let mut lengths = std::collections::BTreeSet::new();
+    for seed in 0..200 {
+        // The last write is under way.
+        let found = blocks(&EMMC, &[], &at(&log, 19_300, seed));
+        let there = found.iter().take_while(|&&byte| byte != 0).count();
+        assert!(
+            found[there..].iter().all(|&byte| byte == 0),
+            "a newer write outlived an older one: {found:?}"
+        );
+        lengths.insert(there);
+    }
+    assert!(
+        lengths.contains(&20) && lengths.contains(&10),
+        "{lengths:?}"
+    );
+}
+
+#[test]
+fn a_write_larger_than_the_cache_can_lose_its_tail() {
+    let log = vec![logged(0, 1, 256 * KIB, 0, 1000)];
+    let mut kept = std::collections::BTreeSet::new();
+    for seed in 0..100 {
+        let faults = Faults::new();
+        let base = Contents::new(4 << 20);
+        let mut made = image(&base, &log, &EMMC, &faults, &at(&log, 2000, seed)).unwrap();
+        let mut found = vec![0; 256 << 10];
+        made.read(0, &mut found).unwrap();
+        let there = found.iter().take_while(|&&byte| byte != 0).count();
+        assert!(found[there..].iter().all(|&byte| byte == 0));
+        assert!(there as u64 >= 192 * KIB, "the cache holds 64 KiB: {there}");
+        kept.insert(there);
+    }
+    assert!(kept.len() > 10, "{kept:?}");
+}

@@ -1,20 +1,21 @@
 //! What was found on an image against what may and must be there.
 
 use crate::contract::Contract;
-use crate::history::{File, History, Node};
+use crate::history::{File, History, Name, Node};
 use crate::window::{Run, Window};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use whichfs_trial::Node as FoundNode;
+use whichfs_trial::{EXERCISE_NAME, Node as FoundNode};
 use whichfs_units::SECTOR;
 
 /// Names that filesystems and their checkers make by themselves.
-const OWN_NAMES: [&str; 5] = [
+const OWN_NAMES: [&str; 6] = [
     "lost+found",
     ".nilfs",
     "System Volume Information",
     "$RECYCLE.BIN",
     "found.000",
+    EXERCISE_NAME,
 ];
 
 /// What was found: everything that could be listed, and digests of sectors where they were
@@ -25,6 +26,8 @@ pub struct Found {
     pub entries: BTreeMap<String, (FoundNode, u32)>,
     /// Digests of all sectors of some files.
     pub sectors: BTreeMap<String, Vec<u32>>,
+    /// Paths that a directory listed more than once.
+    pub repeated: BTreeSet<String>,
 }
 
 /// What became of one path.
@@ -64,8 +67,31 @@ pub struct Finding {
     pub outcome: Outcome,
     /// It breaks a promise of the system or of the filesystem.
     pub broken: bool,
+    /// Something that was durable is lost, promised or not.
+    pub durable: bool,
     /// In words.
     pub what: String,
+}
+
+/// What became of something: the outcome, whether that breaks a promise, whether something
+/// durable is lost, and in words.
+struct Became {
+    outcome: Outcome,
+    broken: bool,
+    durable: bool,
+    what: String,
+}
+
+impl Became {
+    fn at(self, path: &str) -> Finding {
+        Finding {
+            path: path.to_owned(),
+            outcome: self.outcome,
+            broken: self.broken,
+            durable: self.durable,
+            what: self.what,
+        }
+    }
 }
 
 /// Judges many cuts of one run.
@@ -74,6 +100,8 @@ pub struct Judge<'a> {
     run: &'a Run,
     contract: Contract,
     digests: BTreeMap<(usize, usize), u64>,
+    /// Names of each file.
+    names: BTreeMap<usize, Vec<Name>>,
 }
 
 /// The files whose sectors are needed: those that may lie between two versions after a cut, and
@@ -120,6 +148,11 @@ impl Floors {
             .get(&file)
             .map_or(self.all, |at| self.all.max(*at))
     }
+
+    /// Whether a promise was made about this very file.
+    fn promised(&self, node: &Node) -> bool {
+        matches!(node, Node::File(file) if self.files.contains_key(file))
+    }
 }
 
 impl<'a> Judge<'a> {
@@ -130,6 +163,7 @@ impl<'a> Judge<'a> {
             run,
             contract,
             digests: BTreeMap::new(),
+            names: history.names(),
         }
     }
 
@@ -149,11 +183,67 @@ impl<'a> Judge<'a> {
                 continue;
             }
             match self.path(path, window, &floors, found, warned) {
-                Some(finding) => findings.push(finding),
+                Some(became) => findings.push(became.at(path)),
                 None => right += u64::from(found.entries.contains_key(path)),
             }
         }
+        self.vanished(window, &floors, found, &mut findings);
         (findings, right)
+    }
+
+    /// Durable files that are under none of their names, though they had one at any moment. A
+    /// renamed file may be under either name, so that no single path tells.
+    fn vanished(
+        &mut self,
+        window: Window,
+        floors: &Floors,
+        found: &Found,
+        findings: &mut Vec<Finding>,
+    ) {
+        for (&file, &durable) in &floors.files {
+            let moments = (durable.max(floors.all), window.begun);
+            let names = self.names.get(&file).map_or(&[][..], Vec::as_slice);
+            if !Name::cover(names, moments) {
+                continue;
+            }
+            let paths: Vec<String> = names
+                .iter()
+                .filter(|name| name.within(moments))
+                .map(|name| name.path.clone())
+                .collect();
+            let told = |finding: &Finding| finding.durable && paths.contains(&finding.path);
+            let floor = floors.of_file(file);
+            if findings.iter().any(told)
+                || paths
+                    .iter()
+                    .any(|path| self.is_there(file, path, (floor, window.begun), found))
+            {
+                continue;
+            }
+            let became = Became {
+                outcome: Outcome::Missing,
+                broken: self.contract.keeps_untouched && self.contract.fsync_keeps_names,
+                durable: true,
+                what: "its content was durable, and it is under none of its names".to_owned(),
+            };
+            // Its last name; two findings of one path would count it twice.
+            let Some(path) = paths.last() else { continue };
+            findings.retain(|finding| finding.path != *path);
+            findings.push(became.at(path));
+        }
+    }
+
+    /// Whether `path` shows some version of this file, even one that is too old.
+    fn is_there(&mut self, file: usize, path: &str, window: (u64, u64), found: &Found) -> bool {
+        match found.entries.get(path) {
+            Some((FoundNode::File { size, digest }, _)) => {
+                let sectors = found.sectors.get(path).map(Vec::as_slice);
+                let compared = self.content(file, window, (*size, *digest), sectors);
+                !matches!(compared, Compared::Damaged(..))
+            }
+            Some((FoundNode::Unreadable { .. }, _)) => true,
+            _ => false,
+        }
     }
 
     fn path(
@@ -163,62 +253,72 @@ impl<'a> Judge<'a> {
         floors: &Floors,
         found: &Found,
         warned: bool,
-    ) -> Option<Finding> {
+    ) -> Option<Became> {
         let first = self.name_floor(path, floors);
         let nodes = self.history.nodes_within(path, first, window.begun);
-        let finding = |outcome, broken, what: String| {
-            Some(Finding {
-                path: path.to_owned(),
-                outcome,
-                broken,
-                what,
+        let Some((node, mode)) = found.entries.get(path) else {
+            return self.absent(path, &nodes, found);
+        };
+        let structure = self.contract.structure;
+        if let FoundNode::Unreadable { error } = node {
+            return Some(Became {
+                outcome: Outcome::ReadError,
+                broken: structure,
+                durable: !nodes.contains(&None),
+                what: error.clone(),
+            });
+        }
+        let unexpected = |what: &str| {
+            Some(Became {
+                outcome: Outcome::Unexpected,
+                broken: structure,
+                durable: true,
+                what: what.to_owned(),
             })
         };
-        let Some((node, mode)) = found.entries.get(path) else {
-            return self
-                .absent(path, &nodes, found)
-                .map(|(outcome, broken, what)| Finding {
-                    path: path.to_owned(),
-                    outcome,
-                    broken,
-                    what,
-                });
-        };
-        if let FoundNode::Unreadable { error } = node {
-            return finding(Outcome::ReadError, self.contract.structure, error.clone());
+        if found.repeated.contains(path) {
+            return unexpected("its directory lists it more than once");
         }
         let there: Vec<&Node> = nodes.iter().copied().flatten().collect();
         if there.is_empty() {
-            let what = match self.history.paths().any(|known| known == path) {
-                true => "it was deleted, and that was durable",
-                false => "no such name was ever made",
+            return match self.history.paths().any(|known| known == path) {
+                true => unexpected("it was deleted, and that was durable"),
+                false => unexpected("no such name was ever made"),
             };
-            return finding(Outcome::Unexpected, self.contract.structure, what.into());
         }
         let wrong = if warned {
             Outcome::WrongWithWarning
         } else {
             Outcome::WrongSilently
         };
-        let mut best: Option<(Outcome, bool, String)> = None;
+        let mut best: Option<Became> = None;
         for node_then in there {
-            let verdict = self.compare(path, node_then, (node, *mode), window, floors, found);
-            let verdict = match verdict {
+            let compared = self.compare(path, node_then, (node, *mode), window, floors, found);
+            let (outcome, broken, durable, what) = match compared {
                 Compared::Right => return None,
-                Compared::Legal(outcome, what) => (outcome, false, what),
+                Compared::Legal(outcome, what) => (outcome, false, false, what),
                 Compared::Damaged(outcome, what) => {
-                    (outcome.unwrap_or(wrong), self.contract.no_garbage, what)
+                    let outcome = outcome.unwrap_or(wrong);
+                    (outcome, self.contract.no_garbage, false, what)
                 }
-                Compared::Lost(outcome, what) => (outcome.unwrap_or(wrong), true, what),
+                Compared::Lost(outcome, what) => {
+                    let broken = self.contract.keeps_untouched || floors.promised(node_then);
+                    (outcome.unwrap_or(wrong), broken, true, what)
+                }
             };
-            if best
-                .as_ref()
-                .is_none_or(|best| (verdict.1, verdict.0) < (best.1, best.0))
-            {
-                best = Some(verdict);
+            let worse = |best: &Became| {
+                (broken, durable, outcome) < (best.broken, best.durable, best.outcome)
+            };
+            if best.as_ref().is_none_or(worse) {
+                best = Some(Became {
+                    outcome,
+                    broken,
+                    durable,
+                    what,
+                });
             }
         }
-        best.and_then(|(outcome, broken, what)| finding(outcome, broken, what))
+        best
     }
 
     /// From which operation on the name is durable.
@@ -235,29 +335,33 @@ impl<'a> Judge<'a> {
     }
 
     /// A path that was not found.
-    fn absent(
-        &self,
-        path: &str,
-        nodes: &[Option<&Node>],
-        found: &Found,
-    ) -> Option<(Outcome, bool, String)> {
-        let last = nodes.last().copied().flatten();
+    fn absent(&self, path: &str, nodes: &[Option<&Node>], found: &Found) -> Option<Became> {
+        let became = |outcome, broken, durable, what: &str| Became {
+            outcome,
+            broken,
+            durable,
+            what: what.to_owned(),
+        };
         if nodes.contains(&None) {
+            nodes.last().copied().flatten()?;
             let what = "it was new, and nothing had made it durable";
-            return last.map(|_| (Outcome::Missing, false, what.to_owned()));
+            return Some(became(Outcome::Missing, false, false, what));
         }
-        let unlisted = ancestors(path).find(|above| {
-            matches!(
-                found.entries.get(*above),
-                Some((FoundNode::Unreadable { .. }, _))
-            )
-        });
-        if unlisted.is_some() {
-            let what = "a directory above it cannot be read".to_owned();
-            return Some((Outcome::ReadError, self.contract.structure, what));
+        let unreadable = |above: &str| {
+            let entry = found.entries.get(above);
+            matches!(entry, Some((FoundNode::Unreadable { .. }, _)))
+        };
+        if ancestors(path).any(unreadable) {
+            let what = "a directory above it cannot be read";
+            return Some(became(
+                Outcome::ReadError,
+                self.contract.structure,
+                true,
+                what,
+            ));
         }
-        let what = "it was durable".to_owned();
-        Some((Outcome::Missing, self.contract.keeps_untouched, what))
+        let broken = self.contract.keeps_untouched;
+        Some(became(Outcome::Missing, broken, true, "it was durable"))
     }
 
     fn compare(
@@ -389,7 +493,7 @@ fn mixture(
         .clone()
         .map(|version| (file.size(version), file.sectors(version, size)))
         .collect();
-    let (mut zeros, mut lost, mut foreign) = (0_u64, Vec::new(), 0_u64);
+    let (mut zeros, mut lost, mut foreign) = (0_u64, Vec::new(), Vec::new());
     let told = sectors.iter().take(size.div_ceil(SECTOR) as usize);
     for (at, found) in told.enumerate() {
         let end = ((at as u64 + 1) * SECTOR).min(size);
@@ -405,24 +509,31 @@ fn mixture(
             // It never changed: what stood there has been durable.
             lost.push(at);
         } else {
-            foreign += 1;
+            foreign.push(at);
         }
     }
     let count = sectors.len();
-    if !lost.is_empty() {
-        let before: Vec<Vec<u32>> = older(&versions)
+    let before = match lost.is_empty() && foreign.is_empty() {
+        true => Vec::new(),
+        false => older(&versions)
             .map(|version| file.sectors(version, size))
-            .collect();
-        let is_old = |at: &usize| {
-            before
-                .iter()
-                .any(|digests| digests.get(*at) == sectors.get(*at))
-        };
-        let outcome = lost.iter().all(is_old).then_some(Outcome::Old);
+            .collect::<Vec<_>>(),
+    };
+    let is_old = |at: &usize| {
+        before
+            .iter()
+            .any(|digests| digests.get(*at) == sectors.get(*at))
+    };
+    // What changed since it was durable, and is as it was before: the durable state is lost too.
+    let (returned, foreign): (Vec<usize>, Vec<usize>) = foreign.into_iter().partition(is_old);
+    lost.extend(returned);
+    if !lost.is_empty() {
+        let outcome = (foreign.is_empty() && lost.iter().all(is_old)).then_some(Outcome::Old);
         let what = format!("{} of {count} sectors that were durable", lost.len());
         return Compared::Lost(outcome, what);
     }
-    if foreign > 0 {
+    if !foreign.is_empty() {
+        let foreign = foreign.len();
         let what = format!("{foreign} of {count} sectors are of none of its versions");
         return Compared::Damaged(None, what);
     }
@@ -449,7 +560,9 @@ fn same<'a>(mut digests: impl Iterator<Item = &'a u32>) -> bool {
 /// Names that are not the user's.
 fn is_own(path: &str) -> bool {
     let top = path.split('/').next().unwrap_or_default();
-    OWN_NAMES.contains(&top) || (top.starts_with("FSCK") && top.ends_with(".REC"))
+    // Checkers of FAT and exFAT write theirs in capitals.
+    let own = |name: &&str| name.eq_ignore_ascii_case(top);
+    OWN_NAMES.iter().any(own) || (top.starts_with("FSCK") && top.ends_with(".REC"))
 }
 
 /// The directories above `path`, the nearest first, and the root as `.`.

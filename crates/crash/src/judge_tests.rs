@@ -350,3 +350,101 @@ fn zeros_may_stand_for_an_append_but_not_for_what_was_synced() {
     let foreign = [padded[..1024].to_vec(), vec![7; 576]].concat();
     assert!(outcome(&foreign).1);
 }
+
+/// Judges what `change` makes of `a`, made and fsynced, then renamed to `b`.
+fn renamed(candidate: &str, change: impl FnOnce(&mut Found)) -> Vec<Finding> {
+    let history = History::of([create("a", 3000, 1), rename("a", "b")]).unwrap();
+    let run = Run {
+        promises: vec![Promise {
+            at: Nanos(100),
+            call: "fsync".into(),
+            path: "a".into(),
+            operations: 1,
+        }],
+        phases: vec![(Nanos(0), 0)],
+        operations: 2,
+    };
+    let mut found = found_at(&history, 2);
+    change(&mut found);
+    let mut judge = Judge::new(&history, &run, contract(candidate, "").unwrap());
+    judge.judge(run.window(Nanos(200)), &found, false).0
+}
+
+#[test]
+fn a_durable_file_may_not_vanish_between_two_names() {
+    let gone = |found: &mut Found| found.entries.clear();
+    assert_eq!(
+        one(&renamed("ext4", gone)),
+        ("b", Outcome::Missing, true),
+        "neither name is durable, but the file is"
+    );
+    let fat = renamed("vfat", gone);
+    assert_eq!(one(&fat), ("b", Outcome::Missing, false));
+    assert!(fat[0].durable);
+    assert!(renamed("ext4", |_| {}).is_empty());
+    let back = renamed("ext4", |found| {
+        let entry = found.entries.remove("b").unwrap();
+        found.entries.insert("a".into(), entry);
+    });
+    assert!(
+        back.iter().all(|f| !f.durable && !f.broken),
+        "the rename was not durable: {back:?}"
+    );
+}
+
+#[test]
+fn what_is_lost_without_a_promise_is_told_and_breaks_nothing() {
+    let findings = judged(300, 7, "ext2", |_, found| {
+        put(found, "d/e", &[7; 100]);
+    });
+    let (path, _, broken) = one(&findings);
+    assert_eq!((path, broken), ("d/e", false));
+    assert!(findings[0].durable, "it had been synced: {findings:?}");
+}
+
+#[test]
+fn a_name_that_is_listed_twice_is_found() {
+    let findings = judged(300, 7, "ext4", |_, found| {
+        found.repeated.insert("a".into());
+    });
+    assert_eq!(one(&findings), ("a", Outcome::Unexpected, true));
+}
+
+#[test]
+fn names_of_checkers_and_of_the_exercise_are_no_finding() {
+    let own = judged(300, 7, "vfat", |_, found| {
+        for name in ["LOST+FOUND", whichfs_trial::EXERCISE_NAME, "FSCK0000.REC"] {
+            put(found, name, b"x");
+        }
+    });
+    assert!(own.is_empty(), "{own:?}");
+}
+
+#[test]
+fn a_sector_older_than_the_durable_version_is_lost_not_foreign() {
+    // Version 2 is durable, 3 is under way over the same sectors; version 1 comes back.
+    let history = History::of([
+        create("a", 2048, 1),
+        update("a", 0, 1024, 2),
+        update("a", 0, 1024, 3),
+    ])
+    .unwrap();
+    let run = Run {
+        promises: vec![Promise {
+            at: Nanos(100),
+            call: "fsync".into(),
+            path: "a".into(),
+            operations: 2,
+        }],
+        phases: vec![(Nanos(0), 0)],
+        operations: 3,
+    };
+    let mut found = Found::default();
+    let mut content = content_of(&history, "a", 3);
+    content[..512].copy_from_slice(&content_of(&history, "a", 1)[..512]);
+    put(&mut found, "a", &content);
+    let mut judge = Judge::new(&history, &run, contract("ext4", "").unwrap());
+    let findings = judge.judge(run.window(Nanos(200)), &found, false).0;
+    assert_eq!(one(&findings), ("a", Outcome::Old, true));
+    assert!(findings[0].durable);
+}

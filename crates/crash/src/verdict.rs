@@ -22,6 +22,8 @@ pub struct Checked {
     pub repair: Option<i64>,
     /// Whether it mounted after the repair.
     pub mounted_again: Option<Result<(), String>>,
+    /// Kernel messages from then to the end.
+    pub messages_again: Vec<String>,
     /// Findings after the repair.
     pub findings_again: Vec<Finding>,
     /// The kernel panicked: its line.
@@ -86,19 +88,19 @@ pub fn verdict(checked: &Checked, contract: &Contract) -> (Condition, bool) {
 }
 
 fn condition(checked: &Checked) -> Condition {
-    let worst = checked.messages.iter().map(|line| classify(line)).max();
-    let worst = worst.unwrap_or(Message::Plain);
+    let worst = worst_of(&checked.messages);
     if checked.hung.is_some() {
         return Condition::Hang;
     }
-    if checked.panicked.is_some() || worst == Message::Oops {
+    let oops = worst.max(worst_of(&checked.messages_again)) == Message::Oops;
+    if checked.panicked.is_some() || oops {
         return Condition::Oops;
     }
     if !matches!(checked.mounted, Some(Ok(()))) {
         return after_failure(checked);
     }
     let lost = |finding: &Finding| {
-        finding.broken
+        finding.durable
             || matches!(
                 finding.outcome,
                 Outcome::WrongSilently | Outcome::WrongWithWarning
@@ -116,6 +118,9 @@ fn condition(checked: &Checked) -> Condition {
     }
     match &checked.usable {
         Some(Err(why)) if why.contains("EROFS") => return Condition::ReadOnly,
+        // Full, as the workload left it: that is no damage.
+        Some(Err(why)) if why.contains("ENOSPC") => {}
+        Some(Err(_)) if checked.repair.is_none() => return Condition::NeedsCheck,
         Some(Err(_)) => return after_failure(checked),
         _ => {}
     }
@@ -128,13 +133,18 @@ fn condition(checked: &Checked) -> Condition {
     }
 }
 
+fn worst_of(messages: &[String]) -> Message {
+    let kinds = messages.iter().map(|line| classify(line));
+    kinds.max().unwrap_or(Message::Plain)
+}
+
 /// It did not mount or work: what the repair made of it.
 fn after_failure(checked: &Checked) -> Condition {
     match &checked.mounted_again {
         None if checked.repair.is_some() => Condition::Unfixable,
         None => Condition::MountFailed,
         Some(Err(_)) => Condition::Unfixable,
-        Some(Ok(())) if checked.findings_again.iter().any(|finding| finding.broken) => {
+        Some(Ok(())) if checked.findings_again.iter().any(|finding| finding.durable) => {
             Condition::RepairedWithLoss
         }
         Some(Ok(())) => Condition::Repaired,
@@ -163,6 +173,7 @@ mod tests {
             path: "a".into(),
             outcome,
             broken,
+            durable: broken,
             what: String::new(),
         }
     }
@@ -216,6 +227,34 @@ mod tests {
         assert_eq!(verdict(&checked, &jfs), (Condition::Repaired, false));
         checked.findings_again = vec![finding(Outcome::Missing, true)];
         assert_eq!(verdict(&checked, &jfs), (Condition::RepairedWithLoss, true));
+    }
+
+    #[test]
+    fn what_is_lost_is_told_whether_promised_or_not() {
+        let fat = contract("vfat", "").unwrap();
+        let mut checked = good();
+        checked.findings = vec![Finding {
+            durable: true,
+            ..finding(Outcome::Missing, false)
+        }];
+        assert_eq!(verdict(&checked, &fat), (Condition::DurableLost, false));
+    }
+
+    #[test]
+    fn a_full_filesystem_works_and_one_that_cannot_be_used_needs_a_check() {
+        let full = |c: &mut Checked| c.usable = Some(Err("write x: ENOSPC: no space".into()));
+        assert_eq!(of(full), (Condition::Clean, false));
+        let unusable = |c: &mut Checked| {
+            c.usable = Some(Err("create x: EIO".into()));
+            (c.check, c.repair, c.mounted_again) = (None, None, None);
+        };
+        assert_eq!(of(unusable), (Condition::NeedsCheck, true));
+    }
+
+    #[test]
+    fn an_oops_after_the_repair_is_one() {
+        let later = |c: &mut Checked| c.messages_again = vec!["kernel BUG at fs/x.c:1!".into()];
+        assert_eq!(of(later), (Condition::Oops, true));
     }
 
     #[test]

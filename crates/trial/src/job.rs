@@ -3,6 +3,9 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// Name of the directory in which [`Step::Exercise`] works.
+pub const EXERCISE_NAME: &str = "whichfs-exercise";
+
 /// Everything an agent does in one trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Job {
@@ -128,8 +131,8 @@ pub enum Step {
         /// Files whose sectors are wanted, relative to `dir`.
         sectors: Vec<String>,
     },
-    /// Makes, writes, renames, reads back and deletes a file in `dir`: whether the filesystem
-    /// can be used.
+    /// Makes, writes, renames, reads back and deletes a file in a directory of `dir` that is
+    /// called [`EXERCISE_NAME`]: whether the filesystem can be used.
     Exercise {
         /// Directory on the filesystem under test.
         dir: String,

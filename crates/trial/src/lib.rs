@@ -13,5 +13,5 @@ mod record;
 pub use event::{Counts, Event, Latency};
 pub use found::{ContentDigest, Found, Node, content_digest, sector_digest};
 pub use guest::{SHARED, SHARED_MAX, shared_descriptor, shared_path};
-pub use job::{BlockQueue, Job, Step, WorkloadSpec};
+pub use job::{BlockQueue, EXERCISE_NAME, Job, Step, WorkloadSpec};
 pub use record::{DeviceFigures, Identity, Metric, Outcome, PhaseFigures, Status, Trial};

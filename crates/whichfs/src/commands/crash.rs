@@ -101,7 +101,7 @@ pub fn run(args: &CrashArgs) -> Outcome<u8> {
             partition_bytes,
             seed: args.seed,
         };
-        let report = one(args, &plan, &faults, jobs, cancelled)?;
+        let report = one(args, &plan, &faults, cancelled)?;
         if !args.json {
             tell(args, &report)?;
         }
@@ -237,7 +237,6 @@ fn one(
     args: &CrashArgs,
     plan: &Plan,
     faults: &Faults,
-    jobs: usize,
     cancelled: &std::sync::atomic::AtomicBool,
 ) -> Outcome<Report> {
     let name = plan.candidate.name;
@@ -253,7 +252,7 @@ fn one(
     let options = Options {
         faults,
         fsck: !args.no_fsck,
-        jobs,
+        jobs: plan.bench.jobs,
     };
     let mut progress = Progress::new(name, cuts.len());
     let results = series::check_all(plan, &recorded, &cuts, &options, cancelled, &mut |result| {

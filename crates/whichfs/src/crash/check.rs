@@ -100,13 +100,15 @@ impl<'a> Checker<'a> {
     }
 
     fn result(&mut self, cut: &Cut, window: Window, mut seen: Seen) -> Outcome<Result> {
-        let warned = (seen.checked.messages.iter()).any(|line| classify(line) >= Message::Damage);
+        let warned = speaks_of_damage(&seen.checked.messages);
+        let warned_again = warned || speaks_of_damage(&seen.checked.messages_again);
         let mut right = 0;
         if matches!(seen.checked.mounted, Some(Ok(()))) {
             (seen.checked.findings, right) = self.judge.judge(window, &seen.found, warned);
         }
         if matches!(seen.checked.mounted_again, Some(Ok(()))) {
-            (seen.checked.findings_again, _) = self.judge.judge(window, &seen.found_again, true);
+            let found = &seen.found_again;
+            (seen.checked.findings_again, _) = self.judge.judge(window, found, warned_again);
         }
         let (condition, broken) = verdict(&seen.checked, &self.recorded.contract);
         Ok(Result {
@@ -151,7 +153,7 @@ impl<'a> Checker<'a> {
                 }
             }
             steps.push(attempt(AGAIN, vec![self.mount(AGAIN), inspect()]));
-            steps.push(unmount());
+            steps.extend([unmount(), Step::KernelLog]);
         }
         steps
     }
@@ -165,6 +167,11 @@ impl<'a> Checker<'a> {
             options: self.recorded.mount_options.clone(),
         }
     }
+}
+
+fn speaks_of_damage(messages: &[String]) -> bool {
+    let mut lines = messages.iter();
+    lines.any(|line| classify(line) >= Message::Damage)
 }
 
 fn run(phase: &str, argv: &[String]) -> Step {
@@ -183,11 +190,13 @@ fn how_it_ended(life: &Life, checked: &mut Checked) -> Outcome {
     let Err(error) = &life.result else {
         return Ok(());
     };
+    if let Some(sentence) = error.blames_host() {
+        return Err(Failure::environment(sentence));
+    }
     match error {
         LabError::Interrupted => return Err(Failure::new(Kind::Interrupted, "interrupted")),
         LabError::Panic { line } => checked.panicked = Some(line.clone()),
-        LabError::WallLimit(_)
-        | LabError::Spins(_)
+        LabError::Spins(_)
         | LabError::SleepsForever
         | LabError::NoProgress(_)
         | LabError::ConsoleFlood(_)
@@ -243,23 +252,40 @@ impl Seen {
                         _ => {}
                     }
                 }
-                Event::KernelLog { lines } => seen.checked.messages.extend_from_slice(lines),
+                Event::KernelLog { lines } => seen.log(&phase).extend_from_slice(lines),
                 Event::Found { entries } => {
                     let found = seen.current(again);
                     for entry in entries {
                         let what = (entry.node.clone(), entry.mode);
-                        found.entries.insert(entry.path.clone(), what);
+                        if found.entries.insert(entry.path.clone(), what).is_some() {
+                            found.repeated.insert(entry.path.clone());
+                        }
                     }
                 }
-                Event::Sectors { path, digests, .. } => {
+                Event::Sectors {
+                    path,
+                    first,
+                    digests,
+                } => {
                     let found = seen.current(again);
                     let all = found.sectors.entry(path.clone()).or_default();
+                    if *first == 0 {
+                        all.clear();
+                    }
                     all.extend_from_slice(digests);
                 }
                 _ => {}
             }
         }
         seen
+    }
+
+    /// The messages of the first mount, or those after it.
+    fn log(&mut self, phase: &str) -> &mut Vec<String> {
+        match phase {
+            CHECK | REPAIR | AGAIN => &mut self.checked.messages_again,
+            _ => &mut self.checked.messages,
+        }
     }
 
     fn current(&mut self, again: bool) -> &mut Found {
