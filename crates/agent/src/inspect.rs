@@ -54,7 +54,9 @@ impl Inspector<'_> {
         let mut names = Vec::new();
         let listed = fs::read_dir(self.root.join(path)).and_then(|entries| {
             for entry in entries.take(ENTRIES_MAX) {
-                names.push(entry?.file_name());
+                let entry = entry?;
+                // Most filesystems say the kind along with the name: no call is needed for it.
+                names.push((entry.file_name(), entry.file_type().ok()));
             }
             Ok(())
         });
@@ -62,15 +64,18 @@ impl Inspector<'_> {
             let name = if path.is_empty() { "." } else { path };
             self.unreadable(name.to_owned(), "list", &error)?;
         }
-        names.sort_unstable();
-        for name in names {
+        names.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        for (name, kind) in names {
             let name = name.to_string_lossy();
             let path = match path {
                 "" => name.into_owned(),
                 _ => format!("{path}/{name}"),
             };
             if self.told < ENTRIES_MAX {
-                self.entry(path, depth)?;
+                match kind {
+                    Some(kind) if kind.is_file() => self.file_entry(path)?,
+                    _ => self.entry(path, depth)?,
+                }
             }
         }
         Ok(())
@@ -103,27 +108,34 @@ impl Inspector<'_> {
                 Err(error) => return self.unreadable(path, "read link", &error),
             }
         } else if kind.is_file() {
-            match self.file(&path, &full) {
-                Ok(node) => node,
-                Err(Failure::Sink(error)) => return Err(error),
-                Err(Failure::Read(error)) => return self.unreadable(path, "read", &error),
-            }
+            return self.file_entry(path);
         } else {
             Node::Other
         };
         self.tell(Found { path, node, mode })
     }
 
-    /// Reads all of a file.
-    fn file(&mut self, path: &str, full: &Path) -> Result<Node, Failure> {
+    fn file_entry(&mut self, path: String) -> Result<(), Error> {
+        match self.file(&path) {
+            Ok((node, mode)) => self.tell(Found { path, node, mode }),
+            Err(Failure::Sink(error)) => Err(error),
+            Err(Failure::Read(error)) => self.unreadable(path, "read", &error),
+        }
+    }
+
+    /// Reads all of a file; its mode is told with it.
+    fn file(&mut self, path: &str) -> Result<(Node, u32), Failure> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        let fd = rustix::fs::open(full, flags, Mode::empty()).map_err(read_failure)?;
+        let fd =
+            rustix::fs::open(self.root.join(path), flags, Mode::empty()).map_err(read_failure)?;
+        let status = rustix::fs::fstat(&fd).map_err(read_failure)?;
+        let length = u64::try_from(status.st_size).unwrap_or(0);
         let wanted = self.wanted.contains(path);
         let mut digest = ContentDigest::default();
         let mut digests = Vec::new();
         let (mut size, mut first) = (0_u64, 0_u64);
         loop {
-            let filled = fill(&fd, &mut self.buffer)?;
+            let filled = fill(&fd, &mut self.buffer, length.saturating_sub(size))?;
             let bytes = &self.buffer[..filled];
             digest.update(bytes);
             size += filled as u64;
@@ -146,10 +158,8 @@ impl Inspector<'_> {
                 break;
             }
         }
-        Ok(Node::File {
-            size,
-            digest: digest.finish(),
-        })
+        let digest = digest.finish();
+        Ok((Node::File { size, digest }, status.st_mode & 0o7777))
     }
 
     fn unreadable(
@@ -194,8 +204,10 @@ fn read_failure(errno: rustix::io::Errno) -> Failure {
     Failure::Read(errno.into())
 }
 
-/// Fills `buffer` as far as the file goes; returns the bytes read.
-fn fill(fd: &rustix::fd::OwnedFd, buffer: &mut [u8]) -> Result<usize, Failure> {
+/// Fills `buffer` as far as the file goes; returns the bytes read. `left` bytes are known to
+/// come: the call that would only tell of the end is saved, since calls are what a small file
+/// costs.
+fn fill(fd: &rustix::fd::OwnedFd, buffer: &mut [u8], left: u64) -> Result<usize, Failure> {
     let mut filled = 0;
     while filled < buffer.len() {
         let count =
@@ -204,6 +216,9 @@ fn fill(fd: &rustix::fd::OwnedFd, buffer: &mut [u8]) -> Result<usize, Failure> {
             break;
         }
         filled += count;
+        if filled as u64 == left {
+            break;
+        }
     }
     Ok(filled)
 }

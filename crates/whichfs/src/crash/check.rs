@@ -1,6 +1,6 @@
 //! Checks one image: mounts it in the lab, reads everything, uses it, repairs it.
 
-use super::record::{Plan, Recorded, on_device};
+use super::record::{Plan, Recorded, on_device, only_disk};
 use crate::bench::{DEVICE, MOUNT_POINT, environment};
 use crate::failure::{Failure, Kind, Outcome};
 use serde::Serialize;
@@ -10,7 +10,7 @@ use whichfs_card::Contents;
 use whichfs_crash::{
     Checked, Condition, Cut, Faults, Found, Judge, Message, Window, classify, in_flux, verdict,
 };
-use whichfs_lab::{LabError, Life, Stamped};
+use whichfs_lab::{Disk, LabError, Life, Stamped};
 use whichfs_trial::{Event, Step};
 use whichfs_units::Nanos;
 
@@ -85,28 +85,50 @@ impl<'a> Checker<'a> {
         cancelled: &AtomicBool,
     ) -> Outcome<Result> {
         let recorded = self.recorded;
-        let bench = self.plan.bench;
-        let mut disk = bench.disk(&recorded.profile, self.plan.seed)?;
+        let mut disk = self.plan.bench.disk(&recorded.profile, self.plan.seed)?;
         disk.contents = self.image(cut)?;
         disk.geometry.bytes = self.plan.partition_bytes;
         let window = recorded.run.window(cut.at);
         let flux = in_flux(&recorded.history, &recorded.run, window);
-        let job = bench.job(self.steps(&flux), self.plan.seed);
-        let life = whichfs_lab::run(&bench.guest(&job, core), vec![disk], cancelled, &mut |_| {})
-            .map_err(Failure::environment)?;
-        let mut seen = Seen::of(&life.events);
+        let mut seen = Seen::default();
+        let life = self.live(self.steps(&flux), disk, core, cancelled)?;
+        seen.hear(&life.events);
         how_it_ended(&life, &mut seen.checked)?;
-        self.result(cut, window, seen)
+        let same = seen.was_whole();
+        if matches!(seen.checked.mounted_again, Some(Ok(()))) && !same {
+            let steps = self.steps_again(&flux);
+            let life = self.live(steps, only_disk(life)?, core, cancelled)?;
+            seen.hear(&life.events);
+            how_it_ended(&life, &mut seen.checked)?;
+        }
+        self.result(cut, window, seen, same)
     }
 
-    fn result(&mut self, cut: &Cut, window: Window, mut seen: Seen) -> Outcome<Result> {
+    /// One guest's life on `disk`, however it ends.
+    fn live(
+        &self,
+        steps: Vec<Step>,
+        disk: Disk,
+        core: Option<usize>,
+        cancelled: &AtomicBool,
+    ) -> Outcome<Life> {
+        let bench = self.plan.bench;
+        let job = bench.job(steps, self.plan.seed);
+        whichfs_lab::run(&bench.guest(&job, core), vec![disk], cancelled, &mut |_| {})
+            .map_err(Failure::environment)
+    }
+
+    /// `same`: nothing was repaired since everything was read.
+    fn result(&mut self, cut: &Cut, window: Window, mut seen: Seen, same: bool) -> Outcome<Result> {
         let warned = speaks_of_damage(&seen.checked.messages);
         let warned_again = warned || speaks_of_damage(&seen.checked.messages_again);
         let mut right = 0;
         if matches!(seen.checked.mounted, Some(Ok(()))) {
             (seen.checked.findings, right) = self.judge.judge(window, &seen.found, warned);
         }
-        if matches!(seen.checked.mounted_again, Some(Ok(()))) {
+        if same {
+            seen.checked.findings_again = seen.checked.findings.clone();
+        } else if matches!(seen.checked.mounted_again, Some(Ok(()))) {
             let found = &seen.found_again;
             (seen.checked.findings_again, _) = self.judge.judge(window, found, warned_again);
         }
@@ -122,28 +144,16 @@ impl<'a> Checker<'a> {
         })
     }
 
+    /// Everything up to the first mount after the repair.
     fn steps(&self, flux: &[String]) -> Vec<Step> {
-        let attempt = |name: &str, steps| Step::Try {
-            name: name.to_owned(),
-            steps,
-        };
-        let inspect = || Step::Inspect {
-            dir: MOUNT_POINT.to_owned(),
-            sectors: flux.to_vec(),
-        };
         let exercise = Step::Exercise {
             dir: MOUNT_POINT.to_owned(),
         };
-        let unmount = || {
-            attempt(
-                "unmount",
-                vec![Step::Unmount {
-                    phase: None,
-                    target: MOUNT_POINT.to_owned(),
-                }],
-            )
-        };
-        let first = vec![self.mount(MOUNT), inspect(), attempt(USE, vec![exercise])];
+        let first = vec![
+            self.mount(MOUNT),
+            inspect(flux),
+            attempt(USE, vec![exercise]),
+        ];
         let mut steps = vec![attempt(MOUNT, first), unmount(), Step::KernelLog];
         if self.fsck {
             let recipe = &self.recorded.recipe;
@@ -152,10 +162,19 @@ impl<'a> Checker<'a> {
                     steps.push(attempt(name, vec![run(name, argv)]));
                 }
             }
-            steps.push(attempt(AGAIN, vec![self.mount(AGAIN), inspect()]));
+            steps.push(attempt(AGAIN, vec![self.mount(AGAIN)]));
             steps.extend([unmount(), Step::KernelLog]);
         }
         steps
+    }
+
+    /// Reads everything once more, after a repair that changed something.
+    fn steps_again(&self, flux: &[String]) -> Vec<Step> {
+        vec![
+            attempt(AGAIN, vec![self.mount(AGAIN), inspect(flux)]),
+            unmount(),
+            Step::KernelLog,
+        ]
     }
 
     fn mount(&self, phase: &str) -> Step {
@@ -172,6 +191,28 @@ impl<'a> Checker<'a> {
 fn speaks_of_damage(messages: &[String]) -> bool {
     let mut lines = messages.iter();
     lines.any(|line| classify(line) >= Message::Damage)
+}
+
+fn attempt(name: &str, steps: Vec<Step>) -> Step {
+    Step::Try {
+        name: name.to_owned(),
+        steps,
+    }
+}
+
+fn inspect(flux: &[String]) -> Step {
+    Step::Inspect {
+        dir: MOUNT_POINT.to_owned(),
+        sectors: flux.to_vec(),
+    }
+}
+
+fn unmount() -> Step {
+    let step = Step::Unmount {
+        phase: None,
+        target: MOUNT_POINT.to_owned(),
+    };
+    attempt("unmount", vec![step])
 }
 
 fn run(phase: &str, argv: &[String]) -> Step {
@@ -222,8 +263,17 @@ struct Seen {
 }
 
 impl Seen {
-    fn of(events: &[Stamped]) -> Seen {
-        let mut seen = Seen::default();
+    /// Whether the checker found nothing and the repair had nothing to do: what was read before
+    /// them holds. (What was written cannot tell: e2fsck notes the time of each check.)
+    fn was_whole(&self) -> bool {
+        let fine = |status: Option<i64>| status.is_none_or(|status| status == 0);
+        let checked = &self.checked;
+        matches!(checked.mounted, Some(Ok(()))) && fine(checked.check) && fine(checked.repair)
+    }
+
+    /// Takes up what a guest said.
+    fn hear(&mut self, events: &[Stamped]) {
+        let seen = self;
         let mut phase = String::new();
         let mut begun = Nanos(0);
         let mut again = false;
@@ -277,7 +327,6 @@ impl Seen {
                 _ => {}
             }
         }
-        seen
     }
 
     /// The messages of the first mount, or those after it.

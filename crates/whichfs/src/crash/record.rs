@@ -222,7 +222,8 @@ fn no_contract(name: &str) -> Failure {
     Failure::input(format!("--fs {name}: nothing is written to it"))
 }
 
-fn only_disk(life: Life) -> Outcome<Disk> {
+/// The one disk of a guest that has ended.
+pub fn only_disk(life: Life) -> Outcome<Disk> {
     let disk = life.disks.into_iter().next();
     disk.ok_or_else(|| Failure::new(Kind::Trial, "the guest gave its disk not back"))
 }
