@@ -16,6 +16,8 @@ pub struct Logged {
     pub arrived: Nanos,
     /// When the card reported it done.
     pub done: Nanos,
+    /// The card copied live data of an AU for it: it merged a log block or collected.
+    pub collected: bool,
     /// What was written; empty for others than writes.
     pub data: Box<[u8]>,
 }

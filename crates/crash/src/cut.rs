@@ -50,6 +50,26 @@ pub fn random_cuts(log: &[Logged], first: usize, count: u64, seed: u64) -> Vec<C
     cuts
 }
 
+/// `count` random cuts inside requests from `first` on for which the card was copying live data;
+/// none if there were none.
+pub fn collection_cuts(log: &[Logged], first: usize, count: u64, seed: u64) -> Vec<Cut> {
+    let collecting: Vec<usize> = (first..log.len())
+        .filter(|&index| log[index].collected)
+        .collect();
+    if collecting.is_empty() {
+        return Vec::new();
+    }
+    let mut rng = Rng::named(seed, "crash/cuts");
+    let mut cuts: Vec<Cut> = (0..count)
+        .map(|_| {
+            let request = collecting[rng.below(collecting.len() as u64) as usize];
+            place_at(log, request, Place::Inside, rng.next_u64())
+        })
+        .collect();
+    number(&mut cuts);
+    cuts
+}
+
 /// Every boundary between the requests from `first` on, and one instant inside each that writes.
 pub fn all_cuts(log: &[Logged], first: usize, seed: u64) -> Vec<Cut> {
     let mut rng = Rng::named(seed, "crash/cuts");
@@ -119,6 +139,7 @@ pub(crate) mod tests {
             bytes,
             arrived: Nanos(arrived),
             done: Nanos(done),
+            collected: false,
             data: vec![fill; bytes as usize].into_boxed_slice(),
         }
     }
@@ -154,6 +175,22 @@ pub(crate) mod tests {
         for place in [Place::Before, Place::Inside, Place::After] {
             assert!(cuts.iter().any(|cut| cut.place == place), "{place:?}");
         }
+    }
+
+    #[test]
+    fn cuts_in_collection_lie_inside_requests_that_collected() {
+        let mut log = log();
+        assert!(collection_cuts(&log, 0, 9, 1).is_empty());
+        (log[5].collected, log[30].collected) = (true, true);
+        let cuts = collection_cuts(&log, 0, 20, 1);
+        assert_eq!(cuts.len(), 20);
+        assert!(cuts.iter().all(|cut| [5, 30].contains(&cut.request)));
+        assert!(cuts.iter().all(|cut| cut.place == Place::Inside));
+        assert!(
+            collection_cuts(&log, 6, 20, 1)
+                .iter()
+                .all(|cut| cut.request == 30)
+        );
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::cut::Cut;
 use crate::faults::{Fault, Faults};
+use std::collections::BTreeSet;
 use whichfs_card::{Contents, ContentsError, Logged, Op};
 use whichfs_units::{KIB, Nanos, Rng, SECTOR};
 
@@ -29,24 +30,28 @@ pub struct CardFacts {
 
 /// What is left of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
+pub enum Fate {
+    /// All of it.
     Whole,
+    /// Nothing.
     Lost,
-    /// Everything before this place on the card.
+    /// Everything before this place on the card, in bytes.
     Before(u64),
     /// Each piece of so many bytes by chance.
     Pieces(u64),
 }
 
-/// Requests between two checkpoints.
-const EVERY: usize = 256;
+/// Written bytes and requests between two checkpoints: so much is written again for an image,
+/// which takes some milliseconds, and each checkpoint keeps copies of the chunks that change.
+const EVERY_BYTES: u64 = 64 << 20;
+const EVERY: usize = 4096;
 
 /// A log with the content of the card at some of its requests, so that images need not begin at
 /// the beginning. Images share what they do not change with it.
 pub struct Timeline {
     log: Vec<Logged>,
-    /// Content before request number `EVERY * n`, all earlier ones whole.
-    checkpoints: Vec<Contents>,
+    /// Content before the request of that index, all earlier ones whole; the first is of 0.
+    checkpoints: Vec<(usize, Contents)>,
 }
 
 impl Timeline {
@@ -55,17 +60,16 @@ impl Timeline {
     /// # Errors
     /// If the contents cannot be kept or a request lies beyond them.
     pub fn new(base: Contents, log: Vec<Logged>) -> Result<Timeline, ContentsError> {
-        let mut checkpoints = vec![base.clone()];
+        let mut checkpoints = vec![(0, base.clone())];
         let mut contents = base;
-        for stretch in log.chunks(EVERY) {
-            for request in stretch {
-                match request.op {
-                    Op::Discard => contents.discard(request.offset, request.bytes)?,
-                    Op::Write => contents.write(request.offset, &request.data)?,
-                    _ => {}
-                }
+        let (mut from, mut bytes) = (0, 0);
+        for (index, request) in log.iter().enumerate() {
+            if bytes >= EVERY_BYTES || index - from >= EVERY {
+                checkpoints.push((index, contents.clone()));
+                (from, bytes) = (index, 0);
             }
-            checkpoints.push(contents.clone());
+            bytes += request.data.len() as u64;
+            apply(&mut contents, request)?;
         }
         Ok(Timeline { log, checkpoints })
     }
@@ -73,6 +77,20 @@ impl Timeline {
     /// All requests.
     pub fn log(&self) -> &[Logged] {
         &self.log
+    }
+
+    /// The requests that had reached the card at `cut`.
+    pub fn seen(&self, cut: &Cut) -> &[Logged] {
+        let arrived = |request: &Logged| request.arrived <= cut.at;
+        &self.log[..self.log.partition_point(arrived)]
+    }
+
+    /// The requests that `cut` does not leave whole, by index, and what is left of them.
+    pub fn hurt(&self, card: &CardFacts, faults: &Faults, cut: &Cut) -> Vec<(usize, Fate)> {
+        let mut rng = Rng::named(cut.seed, "crash/image");
+        let fates = fates(self.seen(cut), card, faults, cut.at, &mut rng);
+        let numbered = fates.into_iter().enumerate();
+        numbered.filter(|(_, fate)| *fate != Fate::Whole).collect()
     }
 
     /// The content of the card after `cut`.
@@ -85,21 +103,39 @@ impl Timeline {
         faults: &Faults,
         cut: &Cut,
     ) -> Result<Contents, ContentsError> {
-        let arrived = self
-            .log
-            .partition_point(|request| request.arrived <= cut.at);
-        let seen = &self.log[..arrived];
+        self.image_sparing(card, faults, cut, &BTreeSet::new())
+    }
+
+    /// The same, with the requests of the indices `spared` whole all the same.
+    ///
+    /// # Errors
+    /// If the contents cannot be kept.
+    pub fn image_sparing(
+        &self,
+        card: &CardFacts,
+        faults: &Faults,
+        cut: &Cut,
+        spared: &BTreeSet<usize>,
+    ) -> Result<Contents, ContentsError> {
+        let seen = self.seen(cut);
         let mut rng = Rng::named(cut.seed, "crash/image");
-        let fates = fates(seen, card, faults, cut.at, &mut rng);
+        let mut fates = fates(seen, card, faults, cut.at, &mut rng);
+        for &index in spared.iter().filter(|&&index| index < seen.len()) {
+            fates[index] = Fate::Whole;
+        }
         let damage = Damage::new(&self.log, seen, faults, &mut rng);
         let damages = faults.iter().any(|fault| fault.is_without_cut());
         let whole = fates
             .iter()
             .take_while(|fate| **fate == Fate::Whole)
             .count();
-        let checkpoint = if damages { 0 } else { whole / EVERY };
-        let mut contents = self.checkpoints[checkpoint].clone();
-        for (index, request) in seen.iter().enumerate().skip(checkpoint * EVERY) {
+        let before = if damages { 0 } else { whole };
+        let later = self
+            .checkpoints
+            .partition_point(|(index, _)| *index <= before);
+        let (from, checkpoint) = &self.checkpoints[later - 1];
+        let mut contents = checkpoint.clone();
+        for (index, request) in seen.iter().enumerate().skip(*from) {
             match request.op {
                 Op::Discard if fates[index] == Fate::Whole => {
                     contents.discard(request.offset, request.bytes)?;
@@ -116,6 +152,15 @@ impl Timeline {
             flip_bits(&mut contents, seen, &mut rng)?;
         }
         Ok(contents)
+    }
+}
+
+/// Does all of a request.
+fn apply(contents: &mut Contents, request: &Logged) -> Result<(), ContentsError> {
+    match request.op {
+        Op::Discard => contents.discard(request.offset, request.bytes),
+        Op::Write => contents.write(request.offset, &request.data),
+        _ => Ok(()),
     }
 }
 
@@ -219,8 +264,10 @@ fn lose_cached(
     }
     if let Some((index, tail)) = crossing.filter(|_| reorders || kept == 0) {
         let end = seen[index].offset + seen[index].bytes;
-        let sectors = rng.below(tail / SECTOR + 1);
-        fates[index] = Fate::Before(end - sectors * SECTOR);
+        match rng.below(tail / SECTOR + 1) {
+            0 => {}
+            sectors => fates[index] = Fate::Before(end - sectors * SECTOR),
+        }
     }
 }
 

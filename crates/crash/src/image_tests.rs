@@ -217,26 +217,18 @@ fn the_same_cut_gives_the_same_bytes() {
 
 #[test]
 fn checkpoints_change_nothing() {
-    // Longer than a stretch between checkpoints; `slow` has none but the first.
-    let log: Vec<Logged> = (0..600)
+    // Longer than two stretches between checkpoints; `slow` has none but the first.
+    let log: Vec<Logged> = (0..9000)
         .map(|n| logged(n % 20 * BLOCK, n as u8, BLOCK, n * 1000, n * 1000 + 600))
         .collect();
     let base = Contents::new(4 << 20);
     let quick = Timeline::new(base.clone(), log.clone()).unwrap();
     assert!(quick.checkpoints.len() > 2);
     let mut slow = Timeline::new(base.clone(), log.clone()).unwrap();
-    slow.checkpoints = (0..quick.checkpoints.len())
-        .map(|n| {
-            let mut contents = base.clone();
-            for request in &log[..(n * EVERY).min(log.len())] {
-                contents.write(request.offset, &request.data).unwrap();
-            }
-            contents
-        })
-        .collect();
+    slow.checkpoints.truncate(1);
     for set in Fault::ALL.map(Some).into_iter().chain([None]) {
         let faults: Faults = set.into_iter().collect();
-        for cut in crate::cut::random_cuts(&log, 0, 40, 9) {
+        for cut in crate::cut::random_cuts(&log, 0, 10, 9) {
             let mut a = quick.image(&EMMC, &faults, &cut).unwrap();
             let mut b = slow.image(&EMMC, &faults, &cut).unwrap();
             assert_eq!(bytes_of(&mut a), bytes_of(&mut b), "{set:?} {cut:?}");

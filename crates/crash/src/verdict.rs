@@ -6,7 +6,7 @@ use crate::messages::{Message, classify};
 use serde::{Deserialize, Serialize};
 
 /// All that was done with an image, in this order. `None`: it did not come to that.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Checked {
     /// Whether the first mount succeeded, before any check; the error if not.
     pub mounted: Option<Result<(), String>>,
@@ -22,7 +22,7 @@ pub struct Checked {
     pub repair: Option<i64>,
     /// Whether it mounted after the repair.
     pub mounted_again: Option<Result<(), String>>,
-    /// Kernel messages from then to the end.
+    /// Kernel messages from the check on.
     pub messages_again: Vec<String>,
     /// Findings after the repair.
     pub findings_again: Vec<Finding>,

@@ -47,9 +47,10 @@ impl Disk {
                 bytes,
                 fua: false,
             };
+            let copies = card.stats().au_copies;
             let done = card.submit(now + cost, &request);
             trace.request(now, &request, done.at);
-            done
+            (done, card.stats().au_copies > copies)
         };
         match request.operation {
             BlockOperation::Read | BlockOperation::Write => {
@@ -59,8 +60,8 @@ impl Disk {
                 let reads = request.operation == BlockOperation::Read;
                 let op = if reads { Op::Read } else { Op::Write };
                 let done = serve(&mut self.card, op, request.offset, request.bytes());
-                if done.status != CardStatus::Ok {
-                    return Ok(refuse(done.at, BlockStatus::IoError));
+                if done.0.status != CardStatus::Ok {
+                    return Ok(refuse(done.0.at, BlockStatus::IoError));
                 }
                 self.transfer(request, memory, reads)?;
                 if !reads {
@@ -68,7 +69,7 @@ impl Disk {
                     self.keep(now, &done, Op::Write, request.offset, data);
                 }
                 Ok(Served {
-                    at: done.at,
+                    at: done.0.at,
                     status: BlockStatus::Ok,
                     written: if reads { request.bytes() as u32 } else { 0 },
                 })
@@ -76,7 +77,7 @@ impl Disk {
             BlockOperation::Flush => {
                 let done = serve(&mut self.card, Op::Flush, 0, 0);
                 self.keep(now, &done, Op::Flush, 0, (0, Box::default()));
-                Ok(refuse(done.at, BlockStatus::Ok))
+                Ok(refuse(done.0.at, BlockStatus::Ok))
             }
             BlockOperation::Discard => {
                 let mut at = now;
@@ -85,7 +86,7 @@ impl Disk {
                         return Ok(refuse(now, BlockStatus::IoError));
                     }
                     let done = serve(&mut self.card, Op::Discard, offset, bytes);
-                    at = done.at;
+                    at = done.0.at;
                     self.keep(now, &done, Op::Discard, offset, (bytes, Box::default()));
                     let forgotten = self.contents.discard(self.offset + offset, bytes);
                     forgotten.map_err(not_kept)?;
@@ -116,7 +117,7 @@ impl Disk {
     fn keep(
         &mut self,
         arrived: Nanos,
-        done: &Completion,
+        (done, collected): &(Completion, bool),
         op: Op,
         offset: u64,
         (bytes, data): (u64, Box<[u8]>),
@@ -128,6 +129,7 @@ impl Disk {
                 bytes,
                 arrived,
                 done: done.at,
+                collected: *collected,
                 data,
             });
         }

@@ -41,6 +41,11 @@ const TREE: &str = "tree";
 /// Name of the directory of images in the guest.
 const IMAGES: &str = "images";
 
+/// Version of the program and of its method of measuring.
+pub fn version() -> String {
+    format!("{}+{METHOD}", env!("CARGO_PKG_VERSION"))
+}
+
 /// What all trials of one run share.
 pub struct Bench {
     /// The card.
@@ -266,12 +271,17 @@ impl Bench {
             partition_offset: partition_offset(&self.card.profile),
             partition_bytes: self.partition_bytes(),
             memory_mib: self.board.file.memory.mib,
-            version: format!("{}+{METHOD}", env!("CARGO_PKG_VERSION")),
+            version: version(),
             agent_sha256: self.agent.sha256.clone(),
             tools: versions.of(&recipe.tools),
             cpu_features_sha256: self.cpu_features_sha256.clone(),
             seed,
         }
+    }
+
+    /// Versions of the tools that `recipe` runs.
+    pub fn tool_versions(&self, recipe: &Recipe) -> BTreeMap<String, String> {
+        lock(&self.versions).of(&recipe.tools)
     }
 
     /// The disk of a trial: the card in its state, empty contents.

@@ -61,6 +61,8 @@ pub enum LabCommand {
 pub enum CrashCommand {
     /// Cut the power at many instants of one run; mount, read, check and repair each image.
     Run(CrashArgs),
+    /// Show one cut again: what reached the card, what was lost of it, what became of each file.
+    Replay(ReplayArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -462,6 +464,13 @@ pub struct CrashArgs {
     /// Cut at this request only: before, inside and after it.
     #[arg(long, value_name = "REQUEST")]
     pub at: Option<usize>,
+    /// Only while the card is busy with this: `collection` (it copies live data of an AU).
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub during: Option<CutDuring>,
+    /// Cut the power so often again, each time while the filesystem is mounted and recovers.
+    #[arg(long, value_name = "TIMES", default_value_t = 0,
+          value_parser = clap::value_parser!(u64).range(0..=9))]
+    pub recovery: u64,
     /// Damage beyond what the card's profile says, separated by commas.
     #[arg(long, value_name = "FAULT,…", value_delimiter = ',')]
     pub faults: Vec<String>,
@@ -474,6 +483,9 @@ pub struct CrashArgs {
     /// Leave out the filesystem's own checker and repair.
     #[arg(long)]
     pub no_fsck: bool,
+    /// Make all cuts again, even those of an interrupted or finished series.
+    #[arg(long)]
+    pub fresh: bool,
     /// Seed of the workload, the card and the cuts.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
@@ -483,6 +495,31 @@ pub struct CrashArgs {
     /// One JSON document on standard output, nothing else.
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = commands::crash::REPLAY_EXAMPLES)]
+pub struct ReplayArgs {
+    /// Series and number of the cut, as `crash run` prints them: SERIES-NUMBER.
+    #[arg(value_name = "ID")]
+    pub id: String,
+    /// Write the image (the partition) to this file.
+    #[arg(long, value_name = "FILE")]
+    pub keep: Option<PathBuf>,
+    /// Requests shown before and after the cut.
+    #[arg(long, value_name = "N", default_value_t = 8,
+          value_parser = clap::value_parser!(u64).range(0..=100_000))]
+    pub around: u64,
+    /// One JSON document on standard output, nothing else.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What the card is busy with at a cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum CutDuring {
+    /// Copying live data of an AU.
+    Collection,
 }
 
 /// How many cuts.

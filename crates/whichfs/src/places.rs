@@ -15,6 +15,11 @@ pub fn store() -> Outcome<PathBuf> {
     Ok(below("XDG_DATA_HOME", ".local/share")?.join("store.sqlite"))
 }
 
+/// Directory of the series of power cuts.
+pub fn crashes() -> Outcome<PathBuf> {
+    Ok(below("XDG_DATA_HOME", ".local/share")?.join("crash"))
+}
+
 /// Directory for data of the user that a capacity check has overwritten for a while.
 pub fn put_back() -> Outcome<PathBuf> {
     Ok(below("XDG_DATA_HOME", ".local/share")?.join("put-back"))

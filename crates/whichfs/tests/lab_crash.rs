@@ -7,6 +7,7 @@
 mod skip;
 
 use serde_json::Value;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// `whichfs crash run` on a small run; its exit status and document. `None`: no lab here.
@@ -18,9 +19,16 @@ fn crash(arguments: &[&str]) -> Option<(i32, Value)> {
         skip::skip("WHICHFS_KERNEL and WHICHFS_AGENT are not set (make test sets them)");
         return None;
     }
+    let data = tempfile::tempdir().unwrap();
+    crash_in(data.path(), arguments)
+}
+
+/// The same, with series kept in `data`.
+fn crash_in(data: &Path, arguments: &[&str]) -> Option<(i32, Value)> {
     let output = Command::new(env!("CARGO_BIN_EXE_whichfs"))
         .args(["crash", "run", "--size", "16", "--json"])
         .args(arguments)
+        .env("XDG_DATA_HOME", data)
         .stdin(Stdio::null())
         .output()
         .unwrap();
@@ -151,6 +159,83 @@ fn lab_the_same_cut_is_the_same_image_and_the_same_answer() {
         answers.push((document, std::fs::read(image).unwrap()));
     }
     assert!(answers[0].1.len() == 512 << 20 && answers[0] == answers[1]);
+}
+
+#[test]
+fn lab_a_cut_in_the_recovery_of_a_cut_is_survived() {
+    let arguments = ["--fs", "ext4,f2fs", "--cuts", "8", "--recovery", "2"];
+    let Some((status, document)) = crash(&arguments) else {
+        return;
+    };
+    assert_eq!(status, 0, "{document:#}");
+    let twice = cuts(&document).iter().filter(|cut| {
+        let again = cut["recovery"].as_array();
+        again.is_some_and(|again| again.len() == 2)
+    });
+    assert!(twice.count() > 0, "no recovery of ext4 wrote anything");
+}
+
+#[test]
+fn lab_cuts_fall_into_collection() {
+    let arguments = [
+        "--fs",
+        "ext4",
+        "--cuts",
+        "6",
+        "--during",
+        "collection",
+        "--card",
+        "class4-4gb",
+    ];
+    let Some((status, document)) = crash(&arguments) else {
+        return;
+    };
+    assert!(status == 0 && cuts(&document).len() == 6);
+    assert!(
+        cuts(&document)
+            .iter()
+            .all(|cut| cut["cut"]["place"] == "inside")
+    );
+}
+
+#[test]
+fn lab_a_series_goes_on_and_a_cut_of_it_is_shown_again() {
+    let data = tempfile::tempdir().unwrap();
+    let series = ["--fs", "ext4", "--cuts", "8", "--faults", "reorder"];
+    let once = [&series[..], &["--only", "3"]].concat();
+    let Some((_, one)) = crash_in(data.path(), &once) else {
+        return;
+    };
+    let (_, all) = crash_in(data.path(), &series).unwrap();
+    assert_eq!(cuts(&all).len(), 8);
+    assert_eq!(cuts(&all)[3], cuts(&one)[0]);
+    let id = all["filesystems"][0]["series"].as_str().unwrap();
+    let replay = |number: usize| {
+        Command::new(env!("CARGO_BIN_EXE_whichfs"))
+            .args([
+                "crash",
+                "replay",
+                &format!("{}-{number}", &id[..6]),
+                "--json",
+            ])
+            .env("XDG_DATA_HOME", data.path())
+            .output()
+            .unwrap()
+    };
+    for (number, cut) in cuts(&all).iter().enumerate() {
+        let output = replay(number);
+        let again: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(again["result"]["condition"], cut["condition"]);
+        assert_eq!(again["result"]["outcomes"], cut["outcomes"]);
+        assert_eq!(
+            output.status.code() == Some(1),
+            cut["broken"] == true,
+            "{number}"
+        );
+        let timeline = again["timeline"].as_array().unwrap();
+        assert!(timeline.iter().any(|line| line["what"] == "THE POWER GOES"));
+    }
+    assert_eq!(replay(99).status.code(), Some(2));
 }
 
 #[test]

@@ -3,16 +3,17 @@
 use super::record::{Plan, Recorded, on_device, only_disk};
 use crate::bench::{DEVICE, MOUNT_POINT, environment};
 use crate::failure::{Failure, Kind, Outcome};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
-use whichfs_card::Contents;
+use whichfs_card::{Contents, Logged};
 use whichfs_crash::{
-    Checked, Condition, Cut, Faults, Found, Judge, Message, Window, classify, in_flux, verdict,
+    Checked, Condition, Cut, Faults, Found, Judge, Message, Outcome as Became, Timeline, Window,
+    classify, in_flux, random_cuts, verdict,
 };
 use whichfs_lab::{Disk, LabError, Life, Stamped};
 use whichfs_trial::{Event, Step};
-use whichfs_units::Nanos;
+use whichfs_units::{Nanos, Rng};
 
 /// Names of the attempts in the job, and of their phases.
 const MOUNT: &str = "mount";
@@ -21,11 +22,17 @@ const CHECK: &str = "check";
 const REPAIR: &str = "repair";
 const AGAIN: &str = "mount_again";
 
+/// Findings that a result keeps; a replay of the cut shows all.
+const KEPT: usize = 20;
+
 /// One cut and what became of it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Result {
     /// Where the power went.
     pub cut: Cut,
+    /// Where it went again, in the recovery of the cut before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recovery: Vec<Cut>,
     /// Operations that were durable, and that had begun.
     pub window: (u64, u64),
     /// What became of the filesystem.
@@ -34,60 +41,123 @@ pub struct Result {
     pub broken: bool,
     /// Time of the first mount, recovery included.
     pub mount: Option<Nanos>,
-    /// Paths that were as they had been when the power went.
-    pub right: u64,
-    /// All that was seen.
+    /// What became of how many paths.
+    pub outcomes: BTreeMap<Became, u64>,
+    /// All that was seen; of the findings those that matter most.
     #[serde(flatten)]
     pub checked: Checked,
+}
+
+impl Result {
+    /// Keeps of the findings only those that break a promise or tell of a loss, and few of them.
+    fn shorten(&mut self) {
+        for findings in [&mut self.checked.findings, &mut self.checked.findings_again] {
+            findings.retain(|finding| finding.broken || finding.durable);
+            findings.sort_by_key(|finding| !finding.broken);
+            findings.truncate(KEPT);
+        }
+    }
+}
+
+/// A card's content after a cut, and where the power went again while it was recovered.
+pub struct Image {
+    /// The content.
+    pub contents: Contents,
+    /// The cuts in recoveries.
+    pub recovery: Vec<Cut>,
 }
 
 /// Makes images of a recorded run and checks them; one for each worker.
 pub struct Checker<'a> {
     plan: &'a Plan<'a>,
     recorded: &'a Recorded,
-    faults: &'a Faults,
-    /// Whether the filesystem's own checker is run.
-    fsck: bool,
     judge: Judge<'a>,
 }
 
 impl<'a> Checker<'a> {
     /// A checker of `recorded`, which came from `plan`.
-    pub fn new(plan: &'a Plan<'a>, recorded: &'a Recorded, faults: &'a Faults, fsck: bool) -> Self {
+    pub fn new(plan: &'a Plan<'a>, recorded: &'a Recorded) -> Self {
         Checker {
             plan,
             recorded,
-            faults,
-            fsck,
             judge: Judge::new(&recorded.history, &recorded.run, recorded.contract),
         }
     }
 
-    /// The card's content after `cut`.
+    /// The card's content after `cut`, and after the cuts in the recovery from it.
     ///
     /// # Errors
-    /// If it cannot be kept.
-    pub fn image(&self, cut: &Cut) -> Outcome<Contents> {
-        self.recorded
-            .timeline
-            .image(&self.recorded.card, self.faults, cut)
-            .map_err(Failure::environment)
+    /// If it cannot be kept, or the lab cannot run.
+    pub fn image(&self, cut: &Cut, core: Option<usize>, cancelled: &AtomicBool) -> Outcome<Image> {
+        let recorded = self.recorded;
+        let faults = &self.plan.spec.faults;
+        let contents = recorded.timeline.image(&recorded.card, faults, cut);
+        let mut image = Image {
+            contents: contents.map_err(Failure::environment)?,
+            recovery: Vec::new(),
+        };
+        for depth in 0..self.plan.spec.recovery {
+            let log = self.recovery(&image.contents, core, cancelled)?;
+            let seed = Rng::named(cut.seed, &format!("crash/recovery/{depth}")).next_u64();
+            // A recovery that writes nothing cannot be cut.
+            let Some(again) = random_cuts(&log, 0, 1, seed).pop() else {
+                break;
+            };
+            let timeline = Timeline::new(image.contents, log).map_err(Failure::environment)?;
+            let faults: Faults = (faults.iter().copied())
+                .filter(|fault| !fault.is_without_cut())
+                .collect();
+            let contents = timeline.image(&recorded.card, &faults, &again);
+            image.contents = contents.map_err(Failure::environment)?;
+            image.recovery.push(again);
+        }
+        Ok(image)
     }
 
-    /// Checks the image of `cut`.
+    /// The requests of a mount of `contents`.
+    fn recovery(
+        &self,
+        contents: &Contents,
+        core: Option<usize>,
+        cancelled: &AtomicBool,
+    ) -> Outcome<Vec<Logged>> {
+        let mut disk = self.disk(contents.clone())?;
+        disk.log = Some(Vec::new());
+        let steps = vec![attempt(MOUNT, vec![self.mount(MOUNT)])];
+        let life = self.live(steps, disk, core, cancelled)?;
+        how_it_ended(&life, &mut Checked::default())?;
+        let ended = life
+            .events
+            .iter()
+            .find(|stamped| matches!(stamped.event, Event::PhaseEnd { .. } | Event::Failed { .. }));
+        let ended = ended.map_or(life.time, |stamped| stamped.at);
+        let log = only_disk(life)?.log.unwrap_or_default();
+        let until = log.partition_point(|request| request.arrived <= ended);
+        Ok(log.into_iter().take(until).collect())
+    }
+
+    /// The disk with `contents`.
+    fn disk(&self, contents: Contents) -> Outcome<Disk> {
+        let spec = self.plan.spec;
+        let mut disk = self.plan.bench.disk(&self.recorded.profile, spec.seed)?;
+        disk.contents = contents;
+        disk.geometry.bytes = spec.partition_bytes;
+        Ok(disk)
+    }
+
+    /// Checks the image of `cut`; all findings are told.
     ///
     /// # Errors
     /// Only what is not the filesystem's doing.
-    pub fn check(
+    pub fn check_whole(
         &mut self,
         cut: &Cut,
         core: Option<usize>,
         cancelled: &AtomicBool,
     ) -> Outcome<Result> {
         let recorded = self.recorded;
-        let mut disk = self.plan.bench.disk(&recorded.profile, self.plan.seed)?;
-        disk.contents = self.image(cut)?;
-        disk.geometry.bytes = self.plan.partition_bytes;
+        let image = self.image(cut, core, cancelled)?;
+        let disk = self.disk(image.contents)?;
         let window = recorded.run.window(cut.at);
         let flux = in_flux(&recorded.history, &recorded.run, window);
         let mut seen = Seen::default();
@@ -101,7 +171,24 @@ impl<'a> Checker<'a> {
             seen.hear(&life.events);
             how_it_ended(&life, &mut seen.checked)?;
         }
-        self.result(cut, window, seen, same)
+        let mut result = self.result(cut, window, seen, same)?;
+        result.recovery = image.recovery;
+        Ok(result)
+    }
+
+    /// Checks the image of `cut`; the result is short enough to keep thousands.
+    ///
+    /// # Errors
+    /// Only what is not the filesystem's doing.
+    pub fn check(
+        &mut self,
+        cut: &Cut,
+        core: Option<usize>,
+        cancelled: &AtomicBool,
+    ) -> Outcome<Result> {
+        let mut result = self.check_whole(cut, core, cancelled)?;
+        result.shorten();
+        Ok(result)
     }
 
     /// One guest's life on `disk`, however it ends.
@@ -113,7 +200,7 @@ impl<'a> Checker<'a> {
         cancelled: &AtomicBool,
     ) -> Outcome<Life> {
         let bench = self.plan.bench;
-        let job = bench.job(steps, self.plan.seed);
+        let job = bench.job(steps, self.plan.spec.seed);
         whichfs_lab::run(&bench.guest(&job, core), vec![disk], cancelled, &mut |_| {})
             .map_err(Failure::environment)
     }
@@ -132,14 +219,19 @@ impl<'a> Checker<'a> {
             let found = &seen.found_again;
             (seen.checked.findings_again, _) = self.judge.judge(window, found, warned_again);
         }
+        let mut outcomes = BTreeMap::from([(Became::Right, right)]);
+        for finding in &seen.checked.findings {
+            *outcomes.entry(finding.outcome).or_default() += 1;
+        }
         let (condition, broken) = verdict(&seen.checked, &self.recorded.contract);
         Ok(Result {
             cut: *cut,
+            recovery: Vec::new(),
             window: (window.durable, window.begun),
             condition,
             broken,
             mount: seen.mount,
-            right,
+            outcomes,
             checked: seen.checked,
         })
     }
@@ -155,7 +247,7 @@ impl<'a> Checker<'a> {
             attempt(USE, vec![exercise]),
         ];
         let mut steps = vec![attempt(MOUNT, first), unmount(), Step::KernelLog];
-        if self.fsck {
+        if self.plan.spec.fsck {
             let recipe = &self.recorded.recipe;
             for (name, argv) in [(CHECK, &recipe.fsck_check), (REPAIR, &recipe.fsck_repair)] {
                 if !argv.is_empty() {
@@ -354,5 +446,63 @@ impl Seen {
             // An unmount that fails, a checker that cannot be started.
             _ => self.checked.messages.push(format!("{attempt}: {message}")),
         }
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use whichfs_crash::{Finding, Place};
+
+    /// What became of cut `number`: one file was lost.
+    pub fn result(number: u64) -> Result {
+        Result {
+            cut: Cut {
+                number,
+                request: 7,
+                place: Place::Inside,
+                at: Nanos(5),
+                seed: number,
+            },
+            recovery: Vec::new(),
+            window: (3, 4),
+            condition: Condition::DurableLost,
+            broken: true,
+            mount: Some(Nanos(9)),
+            outcomes: BTreeMap::from([(Became::Right, 5), (Became::Missing, 1)]),
+            checked: Checked {
+                mounted: Some(Ok(())),
+                findings: vec![finding("a", true)],
+                ..Checked::default()
+            },
+        }
+    }
+
+    fn finding(path: &str, broken: bool) -> Finding {
+        Finding {
+            path: path.into(),
+            outcome: Became::Missing,
+            broken,
+            durable: broken,
+            what: "it was durable".into(),
+        }
+    }
+
+    #[test]
+    fn a_result_is_kept_whole() {
+        let text = serde_json::to_string(&result(1)).unwrap();
+        assert_eq!(serde_json::from_str::<Result>(&text).unwrap(), result(1));
+    }
+
+    #[test]
+    fn a_short_result_has_what_matters() {
+        let mut long = result(1);
+        long.checked.findings = (0..90)
+            .map(|n| finding(&n.to_string(), n % 3 == 0))
+            .collect();
+        long.shorten();
+        assert_eq!(long.checked.findings.len(), KEPT);
+        assert!(long.checked.findings.iter().all(|f| f.broken));
     }
 }

@@ -1,5 +1,7 @@
 //! Power cuts in the lab: a run is recorded once, then images of any instant of it are checked.
 
+pub mod archive;
 pub mod check;
 pub mod record;
 pub mod series;
+pub mod spec;

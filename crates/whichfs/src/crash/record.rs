@@ -1,8 +1,8 @@
 //! Runs a workload once and keeps all that a cut of it needs.
 
+use super::spec::Spec;
 use crate::bench::{Bench, DEVICE, MOUNT_POINT, environment};
 use crate::failure::{Failure, Kind, Outcome};
-use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use whichfs_card::Profile;
 use whichfs_crash::{CardFacts, Contract, History, Promise, Run, Timeline};
@@ -16,18 +16,12 @@ use whichfs_workload::Workload;
 pub struct Plan<'a> {
     /// Where it runs.
     pub bench: &'a Bench,
+    /// What is asked for.
+    pub spec: &'a Spec,
     /// The filesystem.
     pub candidate: &'static Candidate,
-    /// Mount options instead of the recipe's.
-    pub mount: Option<&'a str>,
     /// The workload.
     pub workload: &'static dyn Workload,
-    /// Its parameters that are not the default.
-    pub parameters: BTreeMap<String, u64>,
-    /// Bytes of the partition.
-    pub partition_bytes: u64,
-    /// Seed of everything.
-    pub seed: u64,
 }
 
 /// A run, and what is needed to make and judge images of it.
@@ -54,28 +48,42 @@ pub struct Recorded {
     pub time: Nanos,
 }
 
-impl Plan<'_> {
+impl<'a> Plan<'a> {
+    /// The plan of `spec` on `bench`.
+    ///
+    /// # Errors
+    /// A filesystem or workload that is not known.
+    pub fn new(bench: &'a Bench, spec: &'a Spec) -> Outcome<Plan<'a>> {
+        Ok(Plan {
+            bench,
+            spec,
+            candidate: whichfs_fs::find(&spec.fs)
+                .map_err(|e| Failure::input(format!("--fs: {e}")))?,
+            workload: whichfs_workload::find(&spec.workload)
+                .map_err(|e| Failure::input(format!("--workload: {e}")))?,
+        })
+    }
+
     /// Makes the filesystem, then runs the workload on it.
     ///
     /// # Errors
     /// What does not go together, a missing tool, or a run that fails.
     pub fn record(&self, core: Option<usize>, cancelled: &AtomicBool) -> Outcome<Recorded> {
         let recipe = self.recipe()?;
-        let mount_options = self
-            .mount
-            .map_or(recipe.mount_options.clone(), str::to_owned);
+        let given = self.spec.mount.clone();
+        let mount_options = given.unwrap_or_else(|| recipe.mount_options.clone());
         let contract = whichfs_crash::contract(self.candidate.name, &mount_options)
             .ok_or_else(|| no_contract(self.candidate.name))?;
         let spec = WorkloadSpec {
             name: self.workload.name().to_owned(),
-            parameters: self.parameters.clone(),
+            parameters: self.spec.parameters.clone(),
             tree: None,
             unix: self.candidate.facts().unix_permissions,
         };
         let (mkfs, rest) = self.steps(&recipe, &mount_options, &spec)?;
-        let profile = self.bench.card.profile.draw(self.seed);
-        let mut disk = self.bench.disk(&profile, self.seed)?;
-        disk.geometry.bytes = self.partition_bytes;
+        let profile = self.bench.card.profile.draw(self.spec.seed);
+        let mut disk = self.bench.disk(&profile, self.spec.seed)?;
+        disk.geometry.bytes = self.spec.partition_bytes;
         let made = self.live(mkfs, false, disk, core, cancelled)?;
         let mut disk = only_disk(made)?;
         let base = disk.contents.clone();
@@ -101,15 +109,24 @@ impl Plan<'_> {
         })
     }
 
-    fn recipe(&self) -> Outcome<Recipe> {
+    /// The filesystem's commands, if its tools are there.
+    ///
+    /// # Errors
+    /// A partition that does not suit it, a missing tool.
+    pub fn recipe(&self) -> Outcome<Recipe> {
         let geometry = Geometry {
-            partition_bytes: self.partition_bytes,
+            partition_bytes: self.spec.partition_bytes,
             ..self.bench.geometry()
         };
         let name = self.candidate.name;
         let recipe = self
             .candidate
-            .recipe(&geometry, Purpose::Lab { seed: self.seed })
+            .recipe(
+                &geometry,
+                Purpose::Lab {
+                    seed: self.spec.seed,
+                },
+            )
             .map_err(|why| {
                 Failure::input(format!("--fs {name}: {why}; try a larger --partition"))
             })?;
@@ -166,7 +183,7 @@ impl Plan<'_> {
     ) -> Outcome<Life> {
         let job = Job {
             promises,
-            ..self.bench.job(steps, self.seed)
+            ..self.bench.job(steps, self.spec.seed)
         };
         let life = whichfs_lab::run(
             &self.bench.guest(&job, core),
@@ -193,7 +210,7 @@ impl Plan<'_> {
     fn history(&self, phases: &[String], spec: &WorkloadSpec) -> Outcome<(History, Vec<u64>)> {
         let listing = self
             .workload
-            .generated_tree(spec, self.seed)
+            .generated_tree(spec, self.spec.seed)
             .map_err(Failure::input)?;
         let mut all = Vec::new();
         let mut counts = Vec::new();
@@ -201,7 +218,7 @@ impl Plan<'_> {
             let before = all.len();
             let operations = self
                 .workload
-                .operations(phase, spec, listing.as_ref(), self.seed)
+                .operations(phase, spec, listing.as_ref(), self.spec.seed)
                 .map_err(Failure::input)?;
             all.extend(operations);
             counts.push((all.len() - before) as u64);

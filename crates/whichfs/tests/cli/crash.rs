@@ -33,6 +33,19 @@ fn what_cannot_be_cut_is_refused() {
 }
 
 #[test]
+fn what_cannot_be_shown_again_is_refused() {
+    let replay = |id: &str, words: &[&str]| {
+        Sandbox::new().run(&["crash", "replay", id]).fails(2, words);
+    };
+    replay("nonsense", &["SERIES-NUMBER"]);
+    replay("3f9a-1", &["no series", "crash run"]);
+    refused(
+        &["--fs", "ext4", "--cuts", "all", "--during", "collection"],
+        &["--during", "--cuts"],
+    );
+}
+
+#[test]
 fn without_a_kernel_the_remedy_is_told() {
     let run = Sandbox::new().run(&["crash", "run", "--fs", "ext4"]);
     run.fails(3, &["make kernel"]);

@@ -1,0 +1,309 @@
+//! `whichfs crash`: cuts the power at many instants of one run and tells what is left.
+
+mod progress;
+mod replay;
+mod tell;
+
+pub use replay::EXAMPLES as REPLAY_EXAMPLES;
+pub use replay::run as replay;
+
+use crate::bench::Bench;
+use crate::board::Board;
+use crate::cli::{CrashArgs, CutCount, CutDuring, PlaceArgs};
+use crate::clock::Clock;
+use crate::crash::archive::Archive;
+use crate::crash::check::{Checker, Result};
+use crate::crash::record::{Plan, Recorded};
+use crate::crash::series;
+use crate::crash::spec::{Makers, Selection, Spec};
+use crate::failure::{Failure, Kind, Outcome};
+use crate::{cards, interrupt, output, places};
+use progress::Progress;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{Seek, SeekFrom, Write};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+use tell::{Report, tell};
+use whichfs_card::Contents;
+use whichfs_crash::{Cut, Fault, Faults};
+use whichfs_fs::Candidate;
+use whichfs_lab::available_cores;
+use whichfs_units::MIB;
+
+/// Examples in the help text.
+pub const EXAMPLES: &str = "\
+Examples:
+  whichfs crash run --fs ext4                          100 cuts at random
+  whichfs crash run --fs ext4,xfs,btrfs,f2fs --cuts 226 --card emmc-8gb
+  whichfs crash run --fs ext4 --faults flush-lies,reorder --card emmc-8gb
+  whichfs crash run --fs vfat --mount sync --workload logger
+  whichfs crash run --fs f2fs --recovery 1              cut it again while it recovers
+  whichfs crash replay 3f9a0c51d2e7-17                  one of them once more, with all details
+
+The workload runs once in the lab; each cut is then an image of the card at one instant of
+it, mounted, read, used, checked and repaired in the lab. The same arguments give the same
+images; an interrupted series goes on where it was. Faults (--faults): reorder, flush-lies,
+torn-512, torn-4k, torn-page, au-rollback, small-lost, neighbour; without a cut:
+zeroed-after, zeroed-alternately, dropped, bit-rot, misdirected.
+
+Exit status: 0 no filesystem broke its promises, 1 one did.";
+
+/// The JSON document.
+#[derive(Serialize)]
+struct Document<'a> {
+    card: &'a str,
+    board: &'a str,
+    clock: String,
+    workload: &'a str,
+    parameters: &'a BTreeMap<String, u64>,
+    partition_bytes: u64,
+    faults: &'a Faults,
+    seed: u64,
+    filesystems: Vec<Report>,
+}
+
+/// Runs the command.
+pub fn run(args: &CrashArgs) -> Outcome<u8> {
+    let faults = faults(args)?;
+    let workload = whichfs_workload::find(&args.workload)
+        .map_err(|e| Failure::input(format!("--workload: {e}")))?;
+    let parameters = parameters(args, workload)?;
+    let candidates = candidates(args)?;
+    if args.keep.is_some() && (args.only.is_none() || args.fs.len() != 1) {
+        return Err(Failure::input(
+            "--keep needs one --fs and the number of one cut (--only N)",
+        ));
+    }
+    let selection = selection(args)?;
+    let bench = bench(&args.place, args.jobs)?;
+    let partition_bytes = partition(args, &bench)?;
+    let cancelled = interrupt::flag();
+    let mut reports = Vec::new();
+    for candidate in candidates {
+        let mut spec = Spec {
+            fs: candidate.name.to_owned(),
+            mount: args.mount.clone(),
+            card: whole_path(&args.place.card),
+            card_state: args.place.card_state.name().to_owned(),
+            board: whole_path(&args.place.board),
+            clock: args.place.clock.clone(),
+            workload: workload.name().to_owned(),
+            parameters: parameters.clone(),
+            partition_bytes,
+            faults: faults.clone(),
+            cuts: selection.clone(),
+            recovery: args.recovery,
+            fsck: !args.no_fsck,
+            seed: args.seed,
+            made_by: Makers::default(),
+        };
+        spec.made_by = Makers::of(&bench, &Plan::new(&bench, &spec)?.recipe()?);
+        let report = one(args, &Plan::new(&bench, &spec)?, cancelled)?;
+        if !args.json {
+            tell(&report)?;
+        }
+        reports.push(report);
+    }
+    let broken = reports.iter().any(|report| report.broken.count > 0);
+    if args.json {
+        output::json(&Document {
+            card: &bench.card.name,
+            board: &bench.board.name,
+            clock: bench.clock.name(&bench.board),
+            workload: workload.name(),
+            parameters: &parameters,
+            partition_bytes,
+            faults: &faults,
+            seed: args.seed,
+            filesystems: reports,
+        })?;
+    }
+    Ok(if broken { Kind::No as u8 } else { 0 })
+}
+
+/// The instants that were asked for.
+fn selection(args: &CrashArgs) -> Outcome<Selection> {
+    match (args.at, args.cuts, args.during) {
+        (Some(request), _, None) => Ok(Selection::At(request)),
+        (None, CutCount::All, None) => Ok(Selection::All),
+        (None, CutCount::Number(count), None) => Ok(Selection::Random(count)),
+        (None, CutCount::Number(count), Some(CutDuring::Collection)) => {
+            Ok(Selection::Collection(count))
+        }
+        (_, _, Some(_)) => Err(Failure::input(
+            "--during takes cuts at random: give a number to --cuts, and no --at",
+        )),
+    }
+}
+
+/// A file as an absolute path, so that a series can be shown again from another directory; a name
+/// as it is.
+fn whole_path(given: &str) -> String {
+    let path = Path::new(given);
+    match path.exists().then(|| std::path::absolute(path)) {
+        Some(Ok(path)) => path.display().to_string(),
+        _ => given.to_owned(),
+    }
+}
+
+/// The filesystems that were asked for.
+fn candidates(args: &CrashArgs) -> Outcome<Vec<&'static Candidate>> {
+    args.fs
+        .iter()
+        .map(|name| {
+            let found = whichfs_fs::find(name);
+            let candidate = found.map_err(|e| Failure::input(format!("--fs: {e}")))?;
+            let options = args.mount.as_deref().unwrap_or_default();
+            match whichfs_crash::contract(candidate.name, options) {
+                Some(_) => Ok(candidate),
+                None => Err(Failure::input(format!(
+                    "--fs {name}: nothing is written to it, so a power cut cannot hurt it; name \
+                     one that is (whichfs fs list)"
+                ))),
+            }
+        })
+        .collect()
+}
+
+/// The workbench of `place`.
+fn bench(place: &PlaceArgs, jobs: Option<u64>) -> Outcome<Bench> {
+    let jobs = jobs.map_or_else(|| available_cores().len(), |jobs| jobs as usize);
+    let card = cards::open(&place.card)?;
+    let mut board = place.board.clone();
+    let clock = Clock::parse(&place.clock, &mut board)?;
+    Bench::new(
+        card,
+        place.card_state,
+        Board::open(&board)?,
+        clock,
+        Duration::from_secs(place.wall_limit),
+        jobs,
+    )
+}
+
+fn faults(args: &CrashArgs) -> Outcome<Faults> {
+    args.faults
+        .iter()
+        .map(|name| name.parse::<Fault>())
+        .collect::<std::result::Result<_, _>>()
+        .map_err(|error| Failure::input(format!("--faults: {error}")))
+}
+
+/// The workload's size in bytes, where it has one.
+fn parameters(
+    args: &CrashArgs,
+    workload: &dyn whichfs_workload::Workload,
+) -> Outcome<BTreeMap<String, u64>> {
+    let mut parameters = BTreeMap::new();
+    let known = |name: &str| {
+        workload
+            .parameters()
+            .iter()
+            .find(|known| known.name == name)
+    };
+    let Some(bytes) = known("bytes") else {
+        return Ok(parameters);
+    };
+    parameters.insert("bytes".to_owned(), args.size * MIB);
+    // As many files for the size as by default, so that the tree keeps its shape.
+    if let Some(files) = known("files") {
+        let files = (files.default * args.size * MIB / bytes.default.max(1)).max(1);
+        parameters.insert("files".to_owned(), files);
+    }
+    Ok(parameters)
+}
+
+/// Bytes of the partition: what was asked for, or all of a smaller card.
+fn partition(args: &CrashArgs, bench: &Bench) -> Outcome<u64> {
+    let au = bench.geometry().au_bytes;
+    let bytes = (args.partition * MIB).next_multiple_of(au);
+    Ok(bytes.min(bench.partition_bytes()))
+}
+
+/// The cuts of a recorded run that were asked for.
+fn cuts(args: &CrashArgs, plan: &Plan, recorded: &Recorded) -> Outcome<Vec<Cut>> {
+    let (log, first) = (recorded.timeline.log(), recorded.first);
+    let mut cuts = plan.spec.cuts(recorded)?;
+    if cuts.is_empty() {
+        return Err(Failure::input(match plan.spec.cuts {
+            Selection::Collection(_) => "the card never collected in this run: take a larger \
+                                         --size, or another --card"
+                .to_owned(),
+            _ => format!(
+                "no such request: the workload made {}, numbers {first} to {}",
+                log.len() - first,
+                log.len().saturating_sub(1)
+            ),
+        }));
+    }
+    let last = cuts.len() - 1;
+    if let Some(only) = args.only {
+        cuts.retain(|cut| cut.number == only);
+    }
+    match cuts.is_empty() {
+        true => Err(Failure::input(format!(
+            "no such cut: --only takes 0 to {last} here"
+        ))),
+        false => Ok(cuts),
+    }
+}
+
+fn one(args: &CrashArgs, plan: &Plan, cancelled: &AtomicBool) -> Outcome<Report> {
+    let name = plan.candidate.name;
+    let core = available_cores().last().copied();
+    note!("{name}: running the workload");
+    let recorded = plan.record(core, cancelled)?;
+    let mut cuts = cuts(args, plan, &recorded)?;
+    if let Some(path) = &args.keep {
+        let image = Checker::new(plan, &recorded).image(&cuts[0], core, cancelled)?;
+        keep(image.contents, plan, &recorded, path)?;
+    }
+    let (mut archive, mut results) = Archive::open(&places::crashes()?, plan.spec, args.fresh)?;
+    results.retain(|number, _| cuts.iter().any(|cut| cut.number == *number));
+    if !results.is_empty() {
+        note!(
+            "{name}: {} of {} cuts were made before (--fresh makes them again)",
+            results.len(),
+            cuts.len()
+        );
+    }
+    let mut progress = Progress::new(name, cuts.len(), results.len());
+    cuts.retain(|cut| !results.contains_key(&cut.number));
+    series::check_all(plan, &recorded, &cuts, cancelled, &mut |result: Result| {
+        archive.add(&result)?;
+        progress.hear(&result);
+        results.insert(result.cut.number, result);
+        Ok(())
+    })?;
+    Ok(Report::new(
+        plan,
+        &recorded,
+        results.into_values().collect(),
+    ))
+}
+
+/// Writes the partition of an image to a file, sparsely.
+fn keep(mut contents: Contents, plan: &Plan, recorded: &Recorded, path: &Path) -> Outcome {
+    let offset = cards::partition_offset(&recorded.profile);
+    let bytes = plan.spec.partition_bytes;
+    let fail = |e: std::io::Error| Failure::environment(format!("--keep {}: {e}", path.display()));
+    let mut file = File::create(path).map_err(fail)?;
+    let mut buffer = vec![0; MIB as usize];
+    let mut at = 0;
+    while at < bytes {
+        let length = MIB.min(bytes - at) as usize;
+        contents
+            .read(offset + at, &mut buffer[..length])
+            .map_err(Failure::environment)?;
+        if buffer[..length].iter().any(|&byte| byte != 0) {
+            file.seek(SeekFrom::Start(at))
+                .and_then(|_| file.write_all(&buffer[..length]))
+                .map_err(fail)?;
+        }
+        at += length as u64;
+    }
+    file.set_len(bytes).map_err(fail)
+}

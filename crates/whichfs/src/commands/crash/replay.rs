@@ -1,0 +1,314 @@
+//! `whichfs crash replay`: one cut of a kept series once more, with all that it has to tell.
+
+use super::keep;
+use super::tell::words;
+use crate::bench::Bench;
+use crate::board::Board;
+use crate::cards::{self, CardState};
+use crate::cli::ReplayArgs;
+use crate::clock::Clock;
+use crate::commands::table;
+use crate::crash::archive;
+use crate::crash::check::{Checker, Result};
+use crate::crash::record::{Plan, Recorded};
+use crate::crash::spec::{Makers, Spec};
+use crate::failure::{Failure, Kind, Outcome};
+use crate::{interrupt, output, places};
+use clap::ValueEnum;
+use serde::Serialize;
+use std::time::Duration;
+use whichfs_card::{Logged, Op};
+use whichfs_crash::{Cut, Fate, Place, Promise};
+use whichfs_lab::available_cores;
+use whichfs_units::{Bytes, Nanos};
+
+/// Examples in the help text.
+pub const EXAMPLES: &str = "\
+Examples:
+  whichfs crash replay 3f9a0c51d2e7-17                    what happened at cut 17
+  whichfs crash replay 3f9a0c51d2e7-17 --keep cut.img     and its image, to mount or debug
+  whichfs crash replay 3f9-17 --json                      the first digits are enough
+
+The series must have been made on this machine (crash run prints its number). Exit status: 0
+the filesystem kept its promises, 1 it did not.";
+
+/// Wall time after which a guest is stopped, as by default in `crash run`.
+const WALL_LIMIT: Duration = Duration::from_secs(300);
+
+/// The JSON document.
+#[derive(Serialize)]
+struct Document<'a> {
+    spec: &'a Spec,
+    /// What is not as it was when the series was made.
+    differs: &'a [&'static str],
+    timeline: &'a [Line],
+    result: &'a Result,
+}
+
+/// A line of the timeline.
+#[derive(Serialize)]
+struct Line {
+    /// When, in nanoseconds of virtual time.
+    at: Nanos,
+    /// Number of the request; none for a promise.
+    request: Option<usize>,
+    /// What it was.
+    what: String,
+    /// What the cut left of it.
+    left: String,
+}
+
+/// Runs the command.
+pub fn run(args: &ReplayArgs) -> Outcome<u8> {
+    let (series, number) = parse(&args.id)?;
+    let (spec, _) = archive::read(&places::crashes()?, series)?;
+    let bench = bench(&spec)?;
+    let plan = Plan::new(&bench, &spec)?;
+    let now = Makers::of(&bench, &plan.recipe()?);
+    let differs = now.differences(&spec.made_by);
+    if !differs.is_empty() {
+        note!(
+            "the {} changed since this series was made: the images may differ",
+            differs.join(" and the ")
+        );
+    }
+    let cancelled = interrupt::flag();
+    let core = available_cores().last().copied();
+    note!("{}: running the workload", spec.fs);
+    let recorded = plan.record(core, cancelled)?;
+    let cuts = spec.cuts(&recorded)?;
+    let cut = *cuts
+        .iter()
+        .find(|cut| cut.number == number)
+        .ok_or_else(|| {
+            Failure::input(format!(
+                "series {} has no cut {number}; they go from 0 to {}",
+                spec.id(),
+                cuts.len().saturating_sub(1)
+            ))
+        })?;
+    let mut checker = Checker::new(&plan, &recorded);
+    if let Some(path) = &args.keep {
+        let image = checker.image(&cut, core, cancelled)?;
+        keep(image.contents, &plan, &recorded, path)?;
+    }
+    let result = checker.check_whole(&cut, core, cancelled)?;
+    let timeline = timeline(&plan, &recorded, &cut, args.around as usize);
+    if args.json {
+        output::json(&Document {
+            spec: &spec,
+            differs: &differs,
+            timeline: &timeline,
+            result: &result,
+        })?;
+    } else {
+        tell(&plan, &recorded, &timeline, &result)?;
+    }
+    Ok(if result.broken { Kind::No as u8 } else { 0 })
+}
+
+/// `SERIES-NUMBER`.
+fn parse(id: &str) -> Outcome<(&str, u64)> {
+    let parts = id.rsplit_once('-');
+    parts
+        .and_then(|(series, number)| Some((series, number.parse().ok()?)))
+        .ok_or_else(|| {
+            Failure::input(format!(
+                "{id:?} names no cut; expected SERIES-NUMBER as crash run prints it, for example \
+                 3f9a0c51d2e7-17"
+            ))
+        })
+}
+
+fn bench(spec: &Spec) -> Outcome<Bench> {
+    let mut board = spec.board.clone();
+    let clock = Clock::parse(&spec.clock, &mut board)?;
+    let state = CardState::from_str(&spec.card_state, true).map_err(Failure::input)?;
+    let card = cards::open(&spec.card)?;
+    Bench::new(card, state, Board::open(&board)?, clock, WALL_LIMIT, 1)
+}
+
+/// The requests and promises around `cut`, in the order of time.
+fn timeline(plan: &Plan, recorded: &Recorded, cut: &Cut, around: usize) -> Vec<Line> {
+    let log = recorded.timeline.log();
+    let hurt = recorded
+        .timeline
+        .hurt(&recorded.card, &plan.spec.faults, cut);
+    let seen = recorded.timeline.seen(cut).len();
+    let range = seen.saturating_sub(around)..(seen + around).min(log.len());
+    // What was lost farther back belongs to the story.
+    let early = hurt.iter().filter(|(index, _)| *index < range.start);
+    let mut lines: Vec<Line> = early
+        .map(|(index, _)| *index)
+        .chain(range.clone())
+        .map(|index| Line {
+            at: log[index].arrived,
+            request: Some(index),
+            what: told(&log[index]),
+            left: left(index, &log[index], cut, &hurt, seen),
+        })
+        .collect();
+    let (from, to) = match (log.get(range.start), log.get(range.end.saturating_sub(1))) {
+        (Some(first), Some(last)) => (first.arrived, last.done),
+        _ => return lines,
+    };
+    let promises = recorded.run.promises.iter();
+    lines.extend(
+        promises
+            .filter(|promise| from <= promise.at && promise.at <= to)
+            .map(|promise| Line {
+                at: promise.at,
+                request: None,
+                what: promised(promise),
+                left: String::new(),
+            }),
+    );
+    lines.push(Line {
+        at: cut.at,
+        request: None,
+        what: "THE POWER GOES".to_owned(),
+        left: String::new(),
+    });
+    lines.sort_by_key(|line| line.at);
+    lines
+}
+
+fn told(request: &Logged) -> String {
+    let place = || format!("{} at {}", Bytes(request.bytes), Bytes(request.offset));
+    let collects = if request.collected {
+        ", the card collects"
+    } else {
+        ""
+    };
+    match request.op {
+        Op::Write => format!("write {}{collects}", place()),
+        Op::Discard => format!("discard {}", place()),
+        Op::Flush => "flush".to_owned(),
+        other => format!("{other:?}"),
+    }
+}
+
+fn promised(promise: &Promise) -> String {
+    match promise.path.as_str() {
+        "" => format!("promise: {} returned", promise.call),
+        path => format!("promise: {} of {path} returned", promise.call),
+    }
+}
+
+/// What the cut left of a request.
+fn left(index: usize, request: &Logged, cut: &Cut, hurt: &[(usize, Fate)], seen: usize) -> String {
+    if index >= seen {
+        return "never came".to_owned();
+    }
+    let fate = hurt.iter().find(|(hurt, _)| *hurt == index);
+    match fate.map(|(_, fate)| *fate) {
+        Some(Fate::Lost) => "LOST".to_owned(),
+        Some(Fate::Before(end)) => {
+            let kept = end.saturating_sub(request.offset).min(request.bytes);
+            format!("the first {}", Bytes(kept))
+        }
+        Some(Fate::Pieces(unit)) => format!("some pieces of {}", Bytes(unit)),
+        Some(Fate::Whole) | None if request.done > cut.at => "whole, not yet reported".to_owned(),
+        Some(Fate::Whole) | None => "whole".to_owned(),
+    }
+}
+
+fn tell(plan: &Plan, recorded: &Recorded, timeline: &[Line], result: &Result) -> Outcome {
+    let (spec, cut) = (plan.spec, &result.cut);
+    output::text_line(&format!(
+        "{} ({}), workload {} on {}, seed {}: cut {}",
+        spec.fs, recorded.mount_options, spec.workload, spec.card, spec.seed, cut.number
+    ))?;
+    let place = match cut.place {
+        Place::Before => "before",
+        Place::Inside => "inside",
+        Place::After => "after",
+    };
+    output::text_line(&format!(
+        "The power goes at {}, {place} request {}. Of {} operations the first {} were durable as a \
+         whole, {} had begun.",
+        cut.at, cut.request, recorded.run.operations, result.window.0, result.window.1
+    ))?;
+    for again in &result.recovery {
+        output::text_line(&format!(
+            "It goes again {} into the mount that recovers, at its write {}.",
+            again.at, again.request
+        ))?;
+    }
+    let rows = timeline.iter().map(|line| {
+        vec![
+            format!("{:.3}", line.at.as_secs_f64() * 1e3),
+            line.request.map_or(String::new(), |n| n.to_string()),
+            line.what.clone(),
+            line.left.clone(),
+        ]
+    });
+    output::text_line("")?;
+    output::text_line(&table::text(
+        &["ms", "request", "what", "left of it"],
+        rows.collect(),
+    ))?;
+    output::text_line("")?;
+    outcome(result)
+}
+
+/// What was found, step by step.
+fn outcome(result: &Result) -> Outcome {
+    let checked = &result.checked;
+    let said = |what: &str, done: &Option<std::result::Result<(), String>>| match done {
+        None => Ok(()),
+        Some(Ok(())) => output::text_line(&format!("{what}: yes")),
+        Some(Err(why)) => output::text_line(&format!("{what}: no: {why}")),
+    };
+    said("mounts", &checked.mounted)?;
+    if let Some(time) = result.mount {
+        output::text_line(&format!("mount with recovery: {time}"))?;
+    }
+    said("works", &checked.usable)?;
+    for (what, status) in [
+        ("its checker", checked.check),
+        ("its repair", checked.repair),
+    ] {
+        if let Some(status) = status {
+            output::text_line(&format!("{what} ends with {status}"))?;
+        }
+    }
+    said("mounts after the repair", &checked.mounted_again)?;
+    for line in checked.messages.iter().chain(&checked.messages_again) {
+        output::text_line(&format!("kernel: {line}"))?;
+    }
+    for (when, findings) in [
+        ("first mount", &checked.findings),
+        ("after the repair", &checked.findings_again),
+    ] {
+        for finding in findings {
+            let mark = if finding.broken { "BROKEN " } else { "" };
+            output::text_line(&format!(
+                "{when}: {mark}{}: {}: {}",
+                finding.path,
+                words(&finding.outcome),
+                finding.what
+            ))?;
+        }
+    }
+    let broken = if result.broken {
+        "it broke a promise"
+    } else {
+        "no promise was broken"
+    };
+    output::text_line(&format!("{}; {broken}", words(&result.condition)))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn an_id_is_a_series_and_a_number() {
+        assert_eq!(parse("3f9a-17").unwrap(), ("3f9a", 17));
+        for wrong in ["3f9a", "3f9a-", "-x", ""] {
+            assert!(parse(wrong).unwrap_err().message.contains("SERIES-NUMBER"));
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! What became of a series of cuts, for a person.
+
+use crate::commands::table;
+use crate::crash::check::Result;
+use crate::crash::record::{Plan, Recorded};
+use crate::failure::Outcome;
+use crate::output;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use whichfs_crash::{Condition, Contract, Outcome as Became, Share};
+use whichfs_units::Nanos;
+
+/// Results of one filesystem.
+#[derive(Serialize)]
+pub struct Report {
+    /// Number of the series: `whichfs crash replay` takes it.
+    pub series: String,
+    /// Filesystem.
+    pub fs: String,
+    /// Options it was mounted with.
+    pub mount_options: String,
+    /// What it promises.
+    pub contract: Contract,
+    /// Requests of the run that could be cut.
+    pub requests: usize,
+    /// Virtual seconds of the run.
+    pub virtual_s: f64,
+    /// What became of the filesystem after how many cuts.
+    pub conditions: BTreeMap<Condition, Share>,
+    /// What became of how many files, all cuts together.
+    pub outcomes: BTreeMap<Became, u64>,
+    /// Cuts after which it broke a promise.
+    pub broken: Share,
+    /// Time of the first mount, recovery included, in milliseconds.
+    pub mount_median_ms: Option<f64>,
+    /// The longest.
+    pub mount_worst_ms: Option<f64>,
+    /// Each cut.
+    pub cuts: Vec<Result>,
+}
+
+impl Report {
+    /// The report of all `cuts` of a recorded run.
+    pub fn new(plan: &Plan, recorded: &Recorded, cuts: Vec<Result>) -> Report {
+        let total = cuts.len() as u64;
+        let mut conditions: BTreeMap<Condition, u64> = BTreeMap::new();
+        let mut outcomes = BTreeMap::new();
+        for result in &cuts {
+            *conditions.entry(result.condition).or_default() += 1;
+            for (outcome, count) in &result.outcomes {
+                *outcomes.entry(*outcome).or_default() += count;
+            }
+        }
+        let mut mounts: Vec<Nanos> = cuts.iter().filter_map(|result| result.mount).collect();
+        mounts.sort_unstable();
+        let milliseconds = |time: &Nanos| time.as_secs_f64() * 1e3;
+        Report {
+            series: plan.spec.id(),
+            fs: plan.candidate.name.to_owned(),
+            mount_options: recorded.mount_options.clone(),
+            contract: recorded.contract,
+            requests: recorded.timeline.log().len() - recorded.first,
+            virtual_s: recorded.time.as_secs_f64(),
+            conditions: conditions
+                .into_iter()
+                .map(|(condition, count)| (condition, Share::new(count, total)))
+                .collect(),
+            outcomes,
+            broken: Share::new(
+                cuts.iter().filter(|result| result.broken).count() as u64,
+                total,
+            ),
+            mount_median_ms: mounts.get(mounts.len() / 2).map(milliseconds),
+            mount_worst_ms: mounts.last().map(milliseconds),
+            cuts,
+        }
+    }
+}
+
+/// Prints a report.
+pub fn tell(report: &Report) -> Outcome {
+    output::text_line(&format!(
+        "\n{} ({}), {} cuts among {} requests in {:.1} s of virtual time",
+        report.fs,
+        report.mount_options,
+        report.cuts.len(),
+        report.requests,
+        report.virtual_s,
+    ))?;
+    let percent = |share: &Share| {
+        format!(
+            "{:.0} to {:.0} %",
+            (share.low * 100.0).floor(),
+            (share.high * 100.0).ceil()
+        )
+    };
+    let rows = report
+        .conditions
+        .iter()
+        .map(|(condition, share)| vec![words(condition), share.count.to_string(), percent(share)]);
+    output::text_line(&table::text(
+        &["filesystem", "cuts", "95 % interval"],
+        rows.collect(),
+    ))?;
+    let rows: Vec<Vec<String>> = report
+        .outcomes
+        .iter()
+        .map(|(outcome, count)| vec![words(outcome), count.to_string()])
+        .collect();
+    output::text_line(&table::text(&["files, all cuts together", "count"], rows))?;
+    if let (Some(median), Some(worst)) = (report.mount_median_ms, report.mount_worst_ms) {
+        output::text_line(&format!(
+            "mount with recovery: median {median:.1} ms, longest {worst:.1} ms"
+        ))?;
+    }
+    output::text_line(&format!(
+        "broke its promises: {} of {} ({})",
+        report.broken.count,
+        report.broken.of,
+        percent(&report.broken)
+    ))?;
+    worst_cases(report)
+}
+
+/// The first cuts that broke a promise, with the command that shows each again.
+fn worst_cases(report: &Report) -> Outcome {
+    const SHOWN: usize = 3;
+    for result in report
+        .cuts
+        .iter()
+        .filter(|result| result.broken)
+        .take(SHOWN)
+    {
+        let cut = &result.cut;
+        output::text_line(&format!(
+            "  cut {} ({} request {}, at {}): {}",
+            cut.number,
+            words(&cut.place),
+            cut.request,
+            cut.at,
+            words(&result.condition),
+        ))?;
+        let broken = result
+            .checked
+            .findings
+            .iter()
+            .filter(|finding| finding.broken);
+        for finding in broken.take(SHOWN) {
+            output::text_line(&format!(
+                "    {}: {}: {}",
+                finding.path,
+                words(&finding.outcome),
+                finding.what
+            ))?;
+        }
+        output::text_line(&format!(
+            "    again: whichfs crash replay {}-{}",
+            report.series, cut.number
+        ))?;
+    }
+    Ok(())
+}
+
+/// A name as JSON has it, in words.
+pub fn words(value: &impl Serialize) -> String {
+    match serde_json::to_value(value) {
+        Ok(serde_json::Value::String(name)) => name.replace('_', " "),
+        other => format!("{other:?}"),
+    }
+}
