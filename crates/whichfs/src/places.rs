@@ -75,7 +75,8 @@ pub fn cache_directory(name: &str) -> Outcome<PathBuf> {
 pub fn make(directory: &Path) -> Outcome {
     std::fs::create_dir_all(directory).map_err(|e| {
         Failure::environment(format!(
-            "cannot make the directory {}: {e}",
+            "cannot make the directory {}: {e}; make what is above it writable, or name another \
+             place",
             directory.display()
         ))
     })
