@@ -96,6 +96,7 @@ impl<'a> Chooser<'a> {
         let work = work_of(args, &need)?;
         check_names(&args.candidates)?;
         let path = args.store.clone().map_or_else(places::store, Ok)?;
+        places::refuse_device(&path)?;
         let store = Store::open(&path).map_err(Failure::environment)?;
         let wall_limit = Duration::from_secs(args.place.wall_limit);
         let jobs = jobs_of(args);
@@ -347,8 +348,9 @@ fn jobs_of(args: &ChooseArgs) -> usize {
 fn need_of(args: &ChooseArgs) -> Outcome<Need> {
     let name = &args.needs;
     let mut need = if name.contains('/') || name.ends_with(".toml") {
-        let text = std::fs::read_to_string(name)
-            .map_err(|e| Failure::input(format!("--for {name}: {e}")))?;
+        let text = std::fs::read_to_string(name).map_err(|e| {
+            Failure::input(format!("--for {name}: {e}; name a file that can be read"))
+        })?;
         Need::parse(name, &text)
     } else {
         Need::named(name)
@@ -413,12 +415,15 @@ fn work_of(args: &ChooseArgs, need: &Need) -> Outcome<Work> {
 }
 
 fn absolute(tree: &Path) -> Outcome<PathBuf> {
-    let path = tree
-        .canonicalize()
-        .map_err(|e| Failure::input(format!("--tree {}: {e}", tree.display())))?;
+    let path = tree.canonicalize().map_err(|e| {
+        let tree = tree.display();
+        Failure::input(format!(
+            "--tree {tree}: {e}; name a directory that can be read"
+        ))
+    })?;
     if !path.is_dir() {
         return Err(Failure::input(format!(
-            "--tree {}: not a directory",
+            "--tree {}: not a directory; name one",
             tree.display()
         )));
     }

@@ -110,7 +110,14 @@ fn send(child: &Child, signal: Signal) {
 
 #[test]
 fn no_signal_that_can_be_caught_loses_data() {
-    let signals = [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT];
+    let signals = [
+        Signal::INT,
+        Signal::TERM,
+        Signal::HUP,
+        Signal::QUIT,
+        Signal::USR1,
+        Signal::XFSZ,
+    ];
     for first in signals {
         let Some(card) = Card::new() else { return };
         let Some((mut child, mut told)) = card.checked() else {
