@@ -12,7 +12,8 @@ PREFIX ?= /usr/local
 KERNEL ?= 6.12
 ARGS ?=
 
-target := $(abspath $(or $(CARGO_TARGET_DIR),target))
+# Not abspath, which takes a path with blanks for several.
+target := $(shell realpath -m -- '$(or $(CARGO_TARGET_DIR),target)')
 release := $(target)/release
 agent := $(release)/whichfs-agent.static
 # Finds a cargo that is new enough at each call, because `make setup` may have just installed it.

@@ -135,7 +135,8 @@ fn whole_disk(path: &str, number: &str, roots: &Roots) -> Result<Kind, HereError
     })
 }
 
-fn identity(path: &Path, kind: &Kind, roots: &Roots) -> String {
+/// What tells what is at `path` from others.
+pub(crate) fn identity(path: &Path, kind: &Kind, roots: &Roots) -> String {
     match kind {
         Kind::Disk { number, .. } => {
             let block = Block::of(&roots.sys, number);

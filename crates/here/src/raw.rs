@@ -1,7 +1,7 @@
 //! Timed direct I/O on a device or a file.
 
 use crate::error::HereError;
-use crate::guard::{Access, Kind, Roots, Target, judge, open_error};
+use crate::guard::{Access, Kind, Roots, Target, identity, judge, open_error};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
@@ -47,7 +47,9 @@ impl Raw {
         }
         let fd = rustix::fs::open(&target.path, flags, Mode::empty())
             .map_err(|errno| open_error(target, errno))?;
-        if !is_of(&fd, &target.kind) {
+        // The number alone does not tell a stick from the next one in the same place.
+        let is_same = identity(&target.path, &target.kind, roots) == target.identity;
+        if !is_of(&fd, &target.kind) || !is_same {
             let path = target.path.display().to_string();
             return Err(HereError::Replaced { path });
         }

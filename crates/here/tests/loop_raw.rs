@@ -92,6 +92,20 @@ fn a_file_is_read_and_written_directly() {
 }
 
 #[test]
+fn what_was_changed_for_another_between_looking_and_opening_is_refused() {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let file = directory.path().join("card");
+    std::fs::write(&file, [0; 4096]).unwrap();
+    let roots = Roots::default();
+    let mut seen = target(&file, Access::Read, &roots).unwrap();
+    seen.identity = "serial 7, 1024 sectors".into();
+    match Raw::open(&seen, Access::Read, &roots) {
+        Err(HereError::Replaced { .. } | HereError::NoDirect { .. }) => {}
+        other => panic!("{:?}", other.err()),
+    }
+}
+
+#[test]
 fn a_small_file_is_refused() {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let file = directory.path().join("card");

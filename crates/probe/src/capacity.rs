@@ -72,7 +72,7 @@ pub struct CapacityReport {
     pub evidence: String,
     /// Bytes written, those put back included.
     pub bytes_written: u64,
-    /// Blocks whose contents could not be put back as they were.
+    /// Blocks whose contents are not back as they were, or not known to be there to stay.
     pub lost_blocks: u64,
     /// Why it ended early.
     pub ended: Option<String>,
@@ -392,7 +392,8 @@ impl Check<'_> {
     }
 
     /// Puts back what was there, and counts the blocks below `end` that are not as they were.
-    /// A mark that still stands beyond it counts too: there was something to be kept.
+    /// Beyond it a mark that still stands counts too, and what could be read before the check and
+    /// cannot any more: there was something to be kept.
     fn restore(&mut self, end: u64) -> u64 {
         let progress = &mut *self.progress;
         let done = put_back(self.device, &self.saved, &mut |done| {
@@ -403,7 +404,7 @@ impl Check<'_> {
         self.written += done.written;
         let is_mark = |data: &Vec<u8>| marks::any(self.options.seed, data);
         let lost = done.wrong.iter();
-        let lost = lost.filter(|(at, now)| **at < end || now.as_ref().is_some_and(is_mark));
+        let lost = lost.filter(|(at, now)| **at < end || now.as_ref().is_none_or(is_mark));
         lost.count() as u64
     }
 }

@@ -43,7 +43,8 @@ pub struct Rescue {
     /// Blocks that held neither a mark nor their data: somebody wrote there since. They are
     /// left alone.
     pub changed: u64,
-    /// Blocks that could not be put back.
+    /// Blocks that are not back: the device does not take them, or they cannot be read and
+    /// nothing else tells that this is the device that was checked.
     pub lost: u64,
 }
 
@@ -64,21 +65,26 @@ pub fn rescue(
     progress: &mut dyn Progress,
 ) -> Rescue {
     let mut outcome = Rescue::default();
-    let mut marked = Blocks::new();
+    let (mut marked, mut unreadable) = (Blocks::new(), Blocks::new());
     for run in runs(blocks) {
         for (at, now) in read(device, run) {
+            let data = &blocks[&at];
             match now {
-                Some(now) if now == blocks[&at] => {}
-                Some(now) if !marks::any(seed, &now) => outcome.changed += 1,
-                _ => {
-                    marked.insert(at, blocks[&at].clone());
-                }
+                None => drop(unreadable.insert(at, data.clone())),
+                Some(now) if now == *data => {}
+                Some(now) if marks::any(seed, &now) => drop(marked.insert(at, data.clone())),
+                Some(_) => outcome.changed += 1,
             }
         }
     }
+    // What cannot be read does not tell whose it is; other blocks do.
+    if outcome.changed == 0 || !marked.is_empty() {
+        marked.append(&mut unreadable);
+    }
     let done = put_back(device, &marked, &mut |done| tell(progress, done));
-    outcome.lost = done.wrong.len() as u64;
-    outcome.put_back = marked.len() as u64 - outcome.lost;
+    let wrong = done.wrong.len() as u64;
+    outcome.put_back = marked.len() as u64 - wrong;
+    outcome.lost = wrong + unreadable.len() as u64;
     outcome
 }
 
@@ -93,13 +99,14 @@ pub(crate) fn tell(progress: &mut dyn Progress, done: f64) {
 pub(crate) struct Done {
     /// Bytes written.
     pub written: u64,
-    /// Blocks that do not read as they should, with what is there; `None` if it is not
-    /// readable.
+    /// Blocks that are not back, with what is there; `None` if it is not readable or not there
+    /// to stay.
     pub wrong: BTreeMap<u64, Option<Vec<u8>>>,
 }
 
-/// Writes `blocks`, reads them back, and writes those that differ once more, one by one.
-/// `told` hears the share that is done.
+/// Writes `blocks`, reads them back, and writes those that differ once more, one by one. None
+/// is back while the device does not say that its cache is on the medium. `told` hears the
+/// share that is done.
 pub(crate) fn put_back(
     device: &mut dyn Device,
     blocks: &Blocks,
@@ -115,12 +122,12 @@ pub(crate) fn put_back(
         done.written += data.len() as u64;
         // What counts is what is read back; only from a device that is gone nothing is.
         if let Err(DeviceError::Gone(_)) = device.write(run.start, &data) {
-            done.wrong = blocks.keys().map(|at| (*at, None)).collect();
-            return done;
+            return done.with_none_back(blocks);
         }
     }
-    // A device without a flush has nothing to be flushed; one that fails shows it below.
-    let _ = device.flush();
+    if !is_flushed(device) {
+        return done.with_none_back(blocks);
+    }
     for (at, run) in all.into_iter().enumerate() {
         told((steps / 2.0 + at as f64) / steps);
         done.wrong.extend(differing(device, run, blocks));
@@ -131,11 +138,26 @@ pub(crate) fn put_back(
         // As above: what counts is what is read back.
         let _ = device.write(*at, &blocks[at]);
     }
-    let _ = device.flush();
+    if !is_flushed(device) {
+        return done.with_none_back(blocks);
+    }
     for at in again {
         done.wrong.extend(differing(device, at..at + BLOCK, blocks));
     }
     done
+}
+
+impl Done {
+    fn with_none_back(mut self, blocks: &Blocks) -> Done {
+        self.wrong = blocks.keys().map(|at| (*at, None)).collect();
+        self
+    }
+}
+
+/// Whether what was written is out of the device's cache: what is read would come from there
+/// too. It gets a second chance; a device without a flush has nothing to be flushed.
+fn is_flushed(device: &mut dyn Device) -> bool {
+    (0..2).any(|_| matches!(device.flush(), Ok(_) | Err(DeviceError::Unsupported(_))))
 }
 
 /// `blocks` as ranges without gaps, none longer than a request.

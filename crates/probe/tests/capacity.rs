@@ -261,3 +261,109 @@ fn a_killed_check_is_made_good_from_what_was_kept_and_newer_data_stay() {
     let other = rescue(&mut device, SEED + 1, &keeper.blocks, &mut Silent);
     assert_eq!((other.put_back, other.changed), (0, 1));
 }
+
+#[test]
+fn what_is_only_in_the_cards_cache_is_not_back() {
+    let saved = |after| {
+        let mut device = Faulty::new(small(), Fault::Flushes(after));
+        let report = check(&mut device, true);
+        assert_eq!(changed(&device.inner), 0, "written, but not there to stay");
+        report
+    };
+    let whole = saved(u64::MAX);
+    assert_eq!((whole.honesty, whole.lost_blocks), (Honesty::Honest, 0));
+    // From the first flush of the check on, and from the first one of putting back on.
+    for after in [0, 2] {
+        let report = saved(after);
+        assert!(report.lost_blocks >= 256, "{after}: {report:?}");
+    }
+    let blocks: Blocks = [(MIB, vec![7; 4096])].into();
+    let mut device = Faulty::new(marked_card(), Fault::Flushes(0));
+    let found = rescue(&mut device, SEED, &blocks, &mut Silent);
+    assert_eq!((found.put_back, found.lost), (0, 1));
+}
+
+/// A card on which a check was killed: its stripe is marked.
+fn marked_card() -> Liar {
+    let mut device = Faulty::new(small(), Fault::Gone(8));
+    check(&mut device, true);
+    assert!(changed(&device.inner) > 0);
+    device.inner
+}
+
+#[test]
+fn a_block_that_dies_under_its_mark_is_lost_also_beyond_the_end_that_was_found() {
+    let last = 64 * MIB - 4096;
+    let mut device = Faulty::new(small(), Fault::Range(last, last + 4096));
+    let report = check(&mut device, true);
+    assert_eq!(report.honesty, Honesty::Fails, "{report:?}");
+    assert_eq!(report.real_bytes, Some(last));
+    assert_eq!(report.lost_blocks, 0, "nothing was written there");
+    // It could be read, and then the first write kills it.
+    let mut device = Faulty::new(small(), Fault::Dies(last, last + 4096));
+    let report = check(&mut device, true);
+    assert_eq!((report.honesty, report.lost_blocks), (Honesty::Fails, 1));
+}
+
+#[test]
+fn what_cannot_be_read_is_written_only_where_other_blocks_tell_the_card() {
+    let (blocks, calls) = (Blocks::new(), 9);
+    let mut keeper = Memory { blocks, calls };
+    let (seed, preserve) = (SEED, true);
+    let options = CapacityOptions { seed, preserve };
+    let mut device = Faulty::new(small(), Fault::Gone(8));
+    capacity(&mut device, &options, &mut keeper, &mut Silent);
+    // Its first block can be written, but not read.
+    let unreadable = |inner| Unreadable { inner, at: MIB };
+    let mut same = unreadable(device.inner);
+    let found = rescue(&mut same, SEED, &keeper.blocks, &mut Silent);
+    assert_eq!((found.changed, found.lost), (0, 1), "{found:?}");
+    assert_eq!(changed(&same.inner), 0, "it was written");
+    let mut stranger = small();
+    for at in keeper.blocks.keys() {
+        stranger.write(*at, &[9; 4096]).unwrap();
+    }
+    let mut stranger = unreadable(stranger);
+    let found = rescue(&mut stranger, SEED, &keeper.blocks, &mut Silent);
+    assert_eq!((found.put_back, found.lost), (0, 1), "{found:?}");
+    assert_eq!(stranger.inner.kept(MIB), [9; 512], "another card's block");
+}
+
+/// A device on which one block cannot be read.
+struct Unreadable {
+    inner: Liar,
+    at: u64,
+}
+
+impl Device for Unreadable {
+    fn capacity_bytes(&self) -> u64 {
+        self.inner.capacity_bytes()
+    }
+    fn elapsed(&self) -> Nanos {
+        self.inner.elapsed()
+    }
+    fn read(&mut self, offset: u64, buffer: &mut [u8]) -> Result<Nanos, DeviceError> {
+        let bytes = buffer.len() as u64;
+        match (offset..offset + bytes).contains(&self.at) {
+            true => Err(DeviceError::Failed {
+                operation: "read",
+                offset,
+                bytes,
+                reason: "medium error".into(),
+            }),
+            false => self.inner.read(offset, buffer),
+        }
+    }
+    fn write(&mut self, offset: u64, data: &[u8]) -> Result<Nanos, DeviceError> {
+        self.inner.write(offset, data)
+    }
+    fn discard(&mut self, offset: u64, bytes: u64) -> Result<Nanos, DeviceError> {
+        self.inner.discard(offset, bytes)
+    }
+    fn flush(&mut self) -> Result<Nanos, DeviceError> {
+        self.inner.flush()
+    }
+    fn rest(&mut self, span: Nanos) {
+        self.inner.rest(span);
+    }
+}

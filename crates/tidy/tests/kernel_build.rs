@@ -235,6 +235,23 @@ fn a_missing_source_or_tool_is_named_with_its_package() -> Result {
 }
 
 #[test]
+fn a_cache_that_cannot_hold_a_build_is_refused_with_the_remedy() -> Result {
+    let bench = Bench::new("CONFIG_A=y\n")?;
+    let mut blank = bench.command(&[]);
+    blank.env("XDG_CACHE_HOME", bench.path("a cache"));
+    let mut none = bench.command(&[]);
+    none.env_remove("XDG_CACHE_HOME").env_remove("HOME");
+    for mut command in [blank, none] {
+        let output = command.output()?;
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{said}");
+        assert!(said.contains("remedy: set"), "{said}");
+    }
+    assert!(!bench.path("a cache").exists());
+    Ok(())
+}
+
+#[test]
 fn bad_usage_is_refused() -> Result {
     let bench = Bench::new("CONFIG_A=y\n")?;
     for arguments in [

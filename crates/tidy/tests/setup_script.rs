@@ -209,3 +209,46 @@ fn an_unknown_check_in_the_table_is_refused() -> Result {
     assert_eq!(output.status.code(), Some(2));
     Ok(())
 }
+
+#[test]
+fn cargo_is_found_where_home_is_not_set() -> Result {
+    let bench = Bench::new(1000)?;
+    let root = tree::root();
+    fs::copy(root.join("setup/cargo"), bench.path("setup/cargo"))?;
+    fs::write(bench.path("Cargo.toml"), "rust-version = \"1.89\"\n")?;
+    for tool in ["cargo", "rustc"] {
+        bench.program(tool, &format!("#!/bin/sh\necho {tool} 1.90.0 \\(x\\)\n"))?;
+    }
+    let output = Command::new(bench.path("bin/sh"))
+        .arg(bench.path("setup/cargo"))
+        .arg("--locate")
+        .env_clear()
+        .env("PATH", bench.path("bin"))
+        .output()?;
+    let found = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{}", messages(&output));
+    assert_eq!(Path::new(found.trim()), bench.path("bin/cargo"));
+    Ok(())
+}
+
+/// `make -n` in a directory, and with a target directory, whose names have blanks.
+#[test]
+fn paths_with_blanks_are_one_path_to_make() -> Result {
+    let dir = tempfile::tempdir()?;
+    let here = dir.path().join("a tree");
+    fs::create_dir(&here)?;
+    fs::copy(tree::root().join("Makefile"), here.join("Makefile"))?;
+    for (target, expected) in [(None, "a tree/target"), (Some("b c"), "a tree/b c")] {
+        let mut command = Command::new("make");
+        command.args(["-n", "build"]).current_dir(&here);
+        for inherited in ["CARGO_TARGET_DIR", "MAKEFLAGS", "MFLAGS", "MAKELEVEL"] {
+            command.env_remove(inherited);
+        }
+        command.envs(target.map(|target| ("CARGO_TARGET_DIR", target)));
+        let said = String::from_utf8(command.output()?.stdout)?;
+        let root = fs::canonicalize(dir.path())?;
+        let expected = format!("--target-dir '{}/{expected}/static'", root.display());
+        assert!(said.contains(&expected), "no {expected} in {said}");
+    }
+    Ok(())
+}

@@ -31,8 +31,9 @@ pub fn open(name: &str) -> Outcome<NamedProfile> {
         )));
     }
     if name.contains('/') || name.ends_with(".toml") {
-        let text = std::fs::read_to_string(path)
-            .map_err(|e| Failure::input(format!("card {name}: {e}")))?;
+        let text = std::fs::read_to_string(path).map_err(|e| {
+            Failure::input(format!("card {name}: {e}; name a profile that can be read"))
+        })?;
         let stem = path
             .file_stem()
             .and_then(|stem| stem.to_str())

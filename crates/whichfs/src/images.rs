@@ -4,7 +4,9 @@ use crate::bench::Work;
 use crate::digest::sha256;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::places;
+use crate::shell::quoted_os;
 use crate::tools::Versions;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
@@ -163,12 +165,14 @@ fn build_image(
     remove_abandoned(image);
     let part = image.with_extension(format!("{}.part", std::process::id()));
     let _ = std::fs::remove_file(&part);
-    let argv: Vec<String> = build
+    // As paths, which need not be text.
+    let argv: Vec<&OsStr> = build
         .argv
         .iter()
-        .map(|word| {
-            word.replace(ImageBuild::TREE, &tree.to_string_lossy())
-                .replace(ImageBuild::IMAGE, &part.to_string_lossy())
+        .map(|word| match word.as_str() {
+            ImageBuild::TREE => tree.as_os_str(),
+            ImageBuild::IMAGE => part.as_os_str(),
+            word => OsStr::new(word),
         })
         .collect();
     let failed = |why: String| {
@@ -176,8 +180,11 @@ fn build_image(
         Failure::new(
             Kind::Trial,
             format!(
-                "the image of {name} could not be built by '{}': {why}",
-                argv.join(" ")
+                "the image of {name} could not be built by `{}`: {why}",
+                argv.iter()
+                    .map(|word| quoted_os(word))
+                    .collect::<Vec<_>>()
+                    .join(" ")
             ),
         )
     };
@@ -228,6 +235,25 @@ mod tests {
         for name in ["abc", "abc.img", "abc.part", "abc.x.part"] {
             assert!(!is_abandoned(name, ABANDONED_AFTER, &dead), "{name}");
         }
+    }
+
+    #[test]
+    fn a_tree_whose_name_is_no_text_is_found() {
+        use std::os::unix::ffi::OsStrExt;
+        let home = tempfile::tempdir().unwrap();
+        let tree = home.path().join(OsStr::from_bytes(b"tr\xffee"));
+        std::fs::create_dir(&tree).unwrap();
+        let image = home.path().join("x.img");
+        let argv = ["sh", "-c", "test -d \"$0\" && touch \"$1\""];
+        let argv = argv
+            .into_iter()
+            .chain([ImageBuild::TREE, ImageBuild::IMAGE]);
+        let build = ImageBuild {
+            argv: argv.map(str::to_owned).collect(),
+            env: BTreeMap::new(),
+        };
+        build_image("x", &build, &tree, &image, &|| Ok(())).unwrap();
+        assert!(image.exists());
     }
 
     #[test]

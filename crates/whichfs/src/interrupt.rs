@@ -50,15 +50,32 @@ pub fn or(code: u8) -> u8 {
     }
 }
 
+/// Signals whose default is to end the program, and that it does not make itself by a fault.
+const ENDING: [libc::c_int; 14] = [
+    libc::SIGINT,
+    libc::SIGTERM,
+    libc::SIGHUP,
+    libc::SIGQUIT,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGALRM,
+    libc::SIGVTALRM,
+    libc::SIGPROF,
+    libc::SIGXCPU,
+    libc::SIGXFSZ,
+    libc::SIGIO,
+    libc::SIGPWR,
+    libc::SIGSTKFLT,
+];
+
 /// While it lives, no signal that can be caught ends the program.
 pub struct Patience(());
 
 impl Patience {
-    /// From now on all of them only set the flag, SIGQUIT too.
+    /// From now on all of them only set the flag.
     pub fn begin() -> Patience {
         PATIENT.store(true, Ordering::Relaxed);
-        flag();
-        install(libc::SIGQUIT);
+        ENDING.into_iter().for_each(install);
         Patience(())
     }
 }

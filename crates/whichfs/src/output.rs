@@ -13,12 +13,18 @@ pub fn json(value: &impl Serialize) -> Outcome {
 /// Prints text and a newline.
 pub fn text_line(text: &str) -> Outcome {
     let mut out = io::stdout().lock();
-    match writeln!(out, "{text}").and_then(|()| out.flush()) {
-        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(Failure::environment(format!(
-            "cannot write to standard output: {e}"
-        ))),
-        _ => Ok(()),
+    let written = writeln!(out, "{text}").and_then(|()| out.flush());
+    written.or_else(|error| lost(&error))
+}
+
+/// That standard output did not take something: a failure, unless it is a closed pipe.
+pub fn lost(error: &io::Error) -> Outcome {
+    if error.kind() == io::ErrorKind::BrokenPipe {
+        return Ok(());
     }
+    Err(Failure::environment(format!(
+        "cannot write to standard output: {error}; make room where it goes"
+    )))
 }
 
 /// Tells something on standard error. If nobody reads that, it is no reason to end.

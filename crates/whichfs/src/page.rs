@@ -2,7 +2,7 @@
 
 use crate::bench::{Bench, Work};
 use crate::cards::partition_offset;
-use crate::shell::quoted;
+use crate::shell::quoted_os;
 use crate::tools::package_versions;
 use whichfs_card::Profile;
 use whichfs_report::{Item, Page};
@@ -116,7 +116,8 @@ fn environment(bench: &Bench, work: &Work, reused: usize) -> Vec<Item> {
 
 /// This run's command, without the output options.
 fn command_line() -> String {
-    let quoted = std::env::args().skip(1).map(|word| quoted(&word));
+    // Names of files need not be text.
+    let quoted = std::env::args_os().skip(1).map(|word| quoted_os(&word));
     ["whichfs".to_owned()]
         .into_iter()
         .chain(quoted)

@@ -2,6 +2,7 @@
 
 use crate::failure::{Failure, Outcome};
 use std::fs::File;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use whichfs_lab::{Agent, Kernel, LabError};
 
@@ -80,10 +81,23 @@ pub fn cache_directory(name: &str) -> Outcome<PathBuf> {
 pub fn make(directory: &Path) -> Outcome {
     std::fs::create_dir_all(directory).map_err(|e| {
         Failure::environment(format!(
-            "cannot make the directory {}: {e}",
+            "cannot make the directory {}: {e}; make what is above it writable, or name another \
+             place",
             directory.display()
         ))
     })
+}
+
+/// Refuses to write a file of ours over a disk: a slip in an argument must not cost a
+/// filesystem.
+pub fn refuse_device(path: &Path) -> Outcome {
+    match std::fs::metadata(path) {
+        Ok(meta) if meta.file_type().is_block_device() => Err(Failure::input(format!(
+            "{} is a block device, which is not written over; name a file",
+            path.display()
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Writes `bytes` to `path` so that the file is whole or not there.
@@ -105,6 +119,7 @@ pub struct WholeFile {
 impl WholeFile {
     /// What will be `path`.
     pub fn new(path: &Path) -> Outcome<WholeFile> {
+        refuse_device(path)?;
         let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let is_special = std::fs::metadata(&real).is_ok_and(|meta| !meta.is_file());
         let mut temporary = real.clone().into_os_string();
@@ -169,5 +184,18 @@ mod tests {
         write_whole(Path::new("/dev/null"), b"x").unwrap();
         let refused = write_whole(Path::new("/no/such/x"), b"").unwrap_err();
         assert!(refused.message.contains("/no/such/x"), "{refused}");
+    }
+
+    #[test]
+    fn no_file_of_ours_is_written_over_a_disk() {
+        let entries = std::fs::read_dir("/dev").unwrap().flatten();
+        let is_disk = |path: &PathBuf| {
+            std::fs::metadata(path).is_ok_and(|meta| meta.file_type().is_block_device())
+        };
+        // A machine without any has nothing to lose.
+        for disk in entries.map(|entry| entry.path()).filter(is_disk) {
+            let refused = WholeFile::new(&disk).err().unwrap();
+            assert!(refused.message.contains("name a file"), "{refused}");
+        }
     }
 }

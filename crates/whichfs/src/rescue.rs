@@ -3,13 +3,15 @@
 //! The file has a line of JSON ([`Head`]), then blocks: offset (8 bytes, little endian) and
 //! contents (4 KiB). A block is on disk before it is overwritten on the card, and the marks on
 //! the card are known by the seed in the file, so only what is overwritten is ever put back:
-//! a block that is cut off at the file's end was not, and what somebody wrote since stays.
+//! a block that is cut off at the file's end was not, and what somebody wrote since stays. The
+//! marks also tell whose file it is where the device goes by another name or is in another
+//! reader. While a check goes on its file is locked, and nobody else takes it for left.
 
 use crate::digest::sha256;
 use crate::failure::{Failure, Outcome};
 use crate::places;
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -74,6 +76,8 @@ fn begin(path: &Path, head: &Head) -> io::Result<File> {
     let mut options = File::options();
     options.write(true).create_new(true).mode(0o600);
     let mut file = options.open(path)?;
+    // Where there are no locks (some network filesystems) it goes without.
+    let _ = file.try_lock();
     writeln!(file, "{}", serde_json::to_string(head)?)?;
     file.sync_all()?;
     if let Some(directory) = path.parent() {
@@ -117,8 +121,9 @@ impl Left {
     }
 }
 
-/// What interrupted checks of the device of that `identity` left, by file.
-pub fn left(identity: &str) -> Outcome<Vec<Left>> {
+/// What interrupted checks left, by file: those of the device of that `identity`, and those
+/// whose marks it `bears`, whatever it was called then.
+pub fn left(identity: &str, bears: &mut dyn FnMut(&Left) -> bool) -> Outcome<Vec<Left>> {
     let directory = places::put_back()?;
     let failed = |path: &Path, error: &dyn std::fmt::Display| {
         Failure::environment(format!(
@@ -134,16 +139,18 @@ pub fn left(identity: &str) -> Outcome<Vec<Left>> {
     let mut found = Vec::new();
     for entry in entries.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        if name.split('-').next() != Some(&stem(identity)) {
-            continue;
-        }
+        let is_namesake = name.split('-').next() == Some(&stem(identity));
         let path = entry.path();
-        match read(&path).map_err(|error| failed(&path, &error))? {
-            Some((head, blocks)) if head.identity == identity => {
-                let seed = head.seed;
-                found.push(Left { path, seed, blocks });
-            }
-            _ => {}
+        let (head, blocks) = match read(&path) {
+            Ok(Some(whole)) => whole,
+            Err(error) if is_namesake => return Err(failed(&path, &error)),
+            // Another device's, perhaps another user's.
+            Ok(None) | Err(_) => continue,
+        };
+        let seed = head.seed;
+        let left = Left { path, seed, blocks };
+        if head.identity == identity || bears(&left) {
+            found.push(left);
         }
     }
     found.sort_by(|a, b| a.path.cmp(&b.path));
@@ -154,10 +161,14 @@ fn stem(identity: &str) -> String {
     sha256(identity.as_bytes())[..16].to_owned()
 }
 
-/// What is in a file; nothing if its first line is not whole: that is on disk before anything
-/// is overwritten.
+/// What is in a file; nothing if a check is going on with it, or if its first line is not whole:
+/// that is on disk before anything is overwritten.
 fn read(path: &Path) -> io::Result<Option<(Head, Blocks)>> {
-    let mut file = BufReader::new(File::open(path)?);
+    let file = File::open(path)?;
+    if matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)) {
+        return Ok(None);
+    }
+    let mut file = BufReader::new(file);
     let mut line = Vec::new();
     file.read_until(b'\n', &mut line)?;
     let Ok(head) = serde_json::from_slice(&line) else {
@@ -192,11 +203,16 @@ mod tests {
             seed: u64::MAX,
         };
         let file = begin(&path, &head).unwrap();
-        let mut rescue = Rescue { path, file };
+        let mut rescue = Rescue {
+            path: path.clone(),
+            file,
+        };
         let blocks: Blocks = [(1 << 20, vec![7; BLOCK]), (1 << 40, vec![9; BLOCK])].into();
         rescue.keep(&blocks).unwrap();
         rescue.keep(&[(4096, vec![1; BLOCK])].into()).unwrap();
-        let path = rescue.path();
+        assert_eq!(read(&path).unwrap(), None, "a check that goes on");
+        drop(rescue);
+        let path = path.as_path();
         assert_eq!(read(path).unwrap().unwrap().1.len(), 3);
         let mode =
             std::os::unix::fs::PermissionsExt::mode(&fs::metadata(path).unwrap().permissions());

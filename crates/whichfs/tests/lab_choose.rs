@@ -7,6 +7,8 @@ mod skip;
 
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -351,6 +353,49 @@ fn lab_exec_runs_a_program_on_the_card() {
     assert!(document["virtual_s"].as_f64().unwrap() > 0.0);
     let (code, document) = run(&["sh", "-c", "exit 7"]);
     assert_eq!((code, &document["exit_status"]), (Some(1), &Value::from(7)));
+}
+
+#[test]
+fn lab_what_a_program_says_is_not_lost_without_a_word() {
+    if !can_run() {
+        return;
+    }
+    let full = std::fs::File::options().write(true).open("/dev/full");
+    let home = tempfile::tempdir().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_whichfs"))
+        .args(["lab", "exec", "--fs", "ext4", "--", "echo", "told"])
+        .env("XDG_CACHE_HOME", home.path())
+        .stdout(full.unwrap())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("exit status 0"), "the summary stays: {said}");
+    assert!(said.contains("cannot write to standard output"), "{said}");
+}
+
+/// Paths that are no text, and a place for the report that cannot be written.
+#[test]
+fn lab_odd_paths_cost_no_verdict() {
+    if !can_run() {
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    let odd = home.path().join(OsStr::from_bytes(b"r\xffport"));
+    let mut command = choose(home.path(), &["--candidates", "ext4", "--json", "--store"]);
+    let output = command.arg(&odd).output().unwrap();
+    assert_eq!(done(&output)["ranking"][0]["candidate"], "ext4");
+    let page = std::fs::read_to_string(home.path().join("report/report.html")).unwrap();
+    assert!(page.contains(r"\xff"), "the command as a shell takes it");
+    let file = home.path().join("report/report.html/deeper");
+    let mut refused = Command::new(env!("CARGO_BIN_EXE_whichfs"));
+    refused.args(["choose", "--out"]).arg(file);
+    refused.env("XDG_CACHE_HOME", home.path().join("cache"));
+    refused.env("XDG_DATA_HOME", home.path().join("data"));
+    let output = refused.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("--out") && !said.contains("[1/"), "{said}");
 }
 
 /// Runs `script` in a mount namespace of its own; `None` where that is not allowed.

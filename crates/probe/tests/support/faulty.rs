@@ -21,6 +21,10 @@ pub enum Fault {
     ReadOnly,
     /// Every discard fails.
     Discards,
+    /// Every flush after so many fails.
+    Flushes(u64),
+    /// Reads and writes of this range fail from the first write on.
+    Dies(u64, u64),
     /// Of the writes, this many fail and then as many succeed, again and again.
     Writes(u64),
 }
@@ -31,6 +35,7 @@ pub struct Faulty<D> {
     pub fault: Fault,
     pub requests: u64,
     writes: u64,
+    flushes: u64,
     stalled: u64,
 }
 
@@ -41,6 +46,7 @@ impl<D: Device> Faulty<D> {
             fault,
             requests: 0,
             writes: 0,
+            flushes: 0,
             stalled: 0,
         }
     }
@@ -62,6 +68,13 @@ impl<D: Device> Faulty<D> {
             Fault::Stall(at, seconds) if self.requests == at => {
                 self.stalled += seconds * 1_000_000_000;
                 Ok(Nanos::from_secs(seconds))
+            }
+            Fault::Dies(from, to) if offset < to && offset + bytes > from => {
+                self.writes += u64::from(operation == "write");
+                match self.writes > 0 {
+                    true => Err(failed),
+                    false => Ok(Nanos::ZERO),
+                }
             }
             Fault::ReadOnly if operation == "write" => Err(DeviceError::Unsupported("write")),
             Fault::Discards if operation == "discard" => Err(failed),
@@ -117,7 +130,11 @@ impl<D: Device> Device for Faulty<D> {
     }
 
     fn flush(&mut self) -> Result<Nanos, DeviceError> {
-        self.inner.flush()
+        self.flushes += 1;
+        match self.fault {
+            Fault::Flushes(after) if self.flushes > after => Err(medium_error("flush", 0, 0)),
+            _ => self.inner.flush(),
+        }
     }
 
     fn rest(&mut self, span: Nanos) {

@@ -9,7 +9,7 @@ use crate::rescue::{Left, Rescue, left};
 use std::time::SystemTime;
 use whichfs_curves::Device;
 use whichfs_probe::{
-    CapacityOptions, CapacityReport, Honesty, Keeper, MemoryOnly, capacity, rescue,
+    CapacityOptions, CapacityReport, Honesty, Keeper, MemoryOnly, capacity, marked, rescue,
 };
 use whichfs_units::Bytes;
 
@@ -71,10 +71,17 @@ fn remedy(name: &str, path: &dyn std::fmt::Display) -> String {
     )
 }
 
+/// What interrupted checks of `device` left.
+fn left_on(device: &mut dyn Device, identity: &str) -> Outcome<Vec<Left>> {
+    left(identity, &mut |left| {
+        marked(device, left.seed, &left.blocks) > 0
+    })
+}
+
 /// Refuses a test of a card on which an interrupted check left marks.
 pub fn refuse_marked(device: &mut dyn Device, name: &str, identity: &str) -> Outcome {
-    for left in left(identity)? {
-        let marks = whichfs_probe::marked(device, left.seed, &left.blocks);
+    for left in left_on(device, identity)? {
+        let marks = marked(device, left.seed, &left.blocks);
         if marks > 0 {
             return Err(Failure::input(format!(
                 "an interrupted capacity check left {marks} blocks of 4 KiB overwritten; {}",
@@ -92,7 +99,7 @@ pub fn put_back(
     identity: &str,
     args: &ProbeArgs,
 ) -> Outcome<u8> {
-    let all = left(identity)?;
+    let all = left_on(device, identity)?;
     if all.is_empty() {
         return Err(Failure::input(format!(
             "{name}: no interrupted check of this device ({identity}) has left anything to put back"

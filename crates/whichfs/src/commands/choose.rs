@@ -6,6 +6,7 @@ use crate::cli::ChooseArgs;
 use crate::clock::Clock;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::images::Images;
+use crate::places::WholeFile;
 use crate::progress::Progress;
 use crate::runner::{News, run_all};
 use crate::{apply, cards, facts, interrupt, output, page, places, tree};
@@ -32,6 +33,7 @@ Examples:
 pub fn run(args: &ChooseArgs) -> Outcome<u8> {
     let begun = Instant::now();
     let mut chooser = Chooser::new(args)?;
+    let report = Report::new(&args.out)?;
     let candidates = chooser.candidates()?;
     let mut verdict = chooser.verdict(begun)?;
     let mut round = first_round(&candidates, args.first_seed);
@@ -42,7 +44,10 @@ pub fn run(args: &ChooseArgs) -> Outcome<u8> {
         // A round without news would never end.
         round.retain(|planned| !chooser.has(planned));
     }
-    let report = chooser.write_report(&verdict)?;
+    let report = report.write(
+        &page::page(&chooser.bench, &chooser.work, &verdict, chooser.reused),
+        &chooser.rows(),
+    )?;
     if args.json {
         output::json(&verdict)?;
     } else {
@@ -91,6 +96,7 @@ impl<'a> Chooser<'a> {
         let work = work_of(args, &need)?;
         check_names(&args.candidates)?;
         let path = args.store.clone().map_or_else(places::store, Ok)?;
+        places::refuse_device(&path)?;
         let store = Store::open(&path).map_err(Failure::environment)?;
         let wall_limit = Duration::from_secs(args.place.wall_limit);
         let jobs = jobs_of(args);
@@ -303,16 +309,32 @@ impl<'a> Chooser<'a> {
         };
         self.trials.iter().filter_map(failure).collect()
     }
+}
 
-    fn write_report(&self, verdict: &Verdict) -> Outcome<PathBuf> {
-        let out = &self.args.out;
-        places::make(out)?;
-        let page = page::page(&self.bench, &self.work, verdict, self.reused);
-        let report = out.join("report.html");
-        places::write_whole(&report, whichfs_report::html(&page).as_bytes())?;
-        let csv = whichfs_report::csv(&self.rows());
-        places::write_whole(&out.join("results.csv"), csv.as_bytes())?;
-        Ok(report)
+/// The files of the report: that they can be written is known before the first trial.
+struct Report {
+    path: PathBuf,
+    html: WholeFile,
+    csv: WholeFile,
+}
+
+impl Report {
+    /// Those in the directory `out`, which is made.
+    fn new(out: &Path) -> Outcome<Report> {
+        places::make(out).map_err(|failure| Failure::input(format!("--out: {failure}")))?;
+        let path = out.join("report.html");
+        Ok(Report {
+            html: WholeFile::new(&path)?,
+            csv: WholeFile::new(&out.join("results.csv"))?,
+            path,
+        })
+    }
+
+    /// Writes them; where the report is.
+    fn write(self, page: &whichfs_report::Page, rows: &[Row]) -> Outcome<PathBuf> {
+        self.html.write(whichfs_report::html(page).as_bytes())?;
+        self.csv.write(whichfs_report::csv(rows).as_bytes())?;
+        Ok(self.path)
     }
 }
 
@@ -326,8 +348,9 @@ fn jobs_of(args: &ChooseArgs) -> usize {
 fn need_of(args: &ChooseArgs) -> Outcome<Need> {
     let name = &args.needs;
     let mut need = if name.contains('/') || name.ends_with(".toml") {
-        let text = std::fs::read_to_string(name)
-            .map_err(|e| Failure::input(format!("--for {name}: {e}")))?;
+        let text = std::fs::read_to_string(name).map_err(|e| {
+            Failure::input(format!("--for {name}: {e}; name a file that can be read"))
+        })?;
         Need::parse(name, &text)
     } else {
         Need::named(name)
@@ -392,12 +415,15 @@ fn work_of(args: &ChooseArgs, need: &Need) -> Outcome<Work> {
 }
 
 fn absolute(tree: &Path) -> Outcome<PathBuf> {
-    let path = tree
-        .canonicalize()
-        .map_err(|e| Failure::input(format!("--tree {}: {e}", tree.display())))?;
+    let path = tree.canonicalize().map_err(|e| {
+        let tree = tree.display();
+        Failure::input(format!(
+            "--tree {tree}: {e}; name a directory that can be read"
+        ))
+    })?;
     if !path.is_dir() {
         return Err(Failure::input(format!(
-            "--tree {}: not a directory",
+            "--tree {}: not a directory; name one",
             tree.display()
         )));
     }

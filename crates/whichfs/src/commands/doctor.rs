@@ -86,8 +86,9 @@ struct Document {
 
 /// Runs the command: exit code 0 if everything essential is there, else 3.
 pub fn run(json: bool) -> Outcome<u8> {
-    let mut checks = packages::check();
-    checks.extend(checks::all()?);
+    let machine = checks::all()?;
+    let mut checks = for_use(packages::check(), &machine);
+    checks.extend(machine);
     let document = Document {
         version: env!("CARGO_PKG_VERSION"),
         ok: essentials_are_there(&checks),
@@ -104,6 +105,23 @@ pub fn run(json: bool) -> Outcome<u8> {
     } else {
         Kind::Environment as u8
     })
+}
+
+/// The checks of packages for somebody who uses what is built: where a guest boots, those that
+/// build program and kernel are no longer essential.
+fn for_use(mut packages: Vec<Check>, machine: &[Check]) -> Vec<Check> {
+    let is_built = machine
+        .iter()
+        .any(|check| check.name == checks::GUEST && check.ok);
+    let essential = |check: &&mut Check| is_built && check.need == Need::Essential;
+    for check in packages.iter_mut().filter(essential) {
+        check.need = Need::Extra;
+        check.lost = check
+            .lost
+            .take()
+            .map(|lost| format!("when building anew, {lost}"));
+    }
+    packages
 }
 
 fn essentials_are_there(checks: &[Check]) -> bool {
@@ -168,6 +186,18 @@ mod tests {
             lost(Need::Extra)
         ]));
         assert!(!essentials_are_there(&[ok, lost(Need::Essential)]));
+    }
+
+    #[test]
+    fn what_builds_is_no_essential_where_all_is_built() {
+        let gcc = || vec![Check::missing("gcc", Need::Essential, "", "none", "")];
+        let guest = |ok| {
+            let guest = Check::ok(checks::GUEST, Need::Essential, "");
+            [Check { ok, ..guest }]
+        };
+        assert!(essentials_are_there(&for_use(gcc(), &guest(true))));
+        assert!(!essentials_are_there(&for_use(gcc(), &guest(false))));
+        assert!(!essentials_are_there(&for_use(gcc(), &[])));
     }
 
     #[test]

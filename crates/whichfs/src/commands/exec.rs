@@ -166,6 +166,8 @@ fn for_virtual_time(command: &[String]) -> Vec<String> {
 struct Heard {
     stdout: String,
     stderr: String,
+    /// Why what it said could not be passed on.
+    lost: Option<std::io::Error>,
 }
 
 impl Heard {
@@ -176,8 +178,12 @@ impl Heard {
         let is_error = stream == "stderr";
         match (pass_on, is_error) {
             (true, true) => output::note(format_args!("{text}")),
-            // A closed pipe is no reason to stop the guest: the summary is still wanted.
-            (true, false) => drop(std::io::stdout().lock().write_all(text.as_bytes())),
+            // No reason to stop the guest: the summary is still wanted.
+            (true, false) => {
+                let mut out = std::io::stdout().lock();
+                let passed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+                self.lost = self.lost.take().or(passed.err());
+            }
             (false, true) => self.stderr.push_str(text),
             (false, false) => self.stdout.push_str(text),
         }
@@ -263,7 +269,10 @@ fn summary(
         wall.as_secs_f64()
     );
     note!("{}", device_line(&device));
-    Ok(code)
+    match heard.lost {
+        Some(error) => output::lost(&error).map(|()| code),
+        None => Ok(code),
+    }
 }
 
 /// The device's part in two lines.

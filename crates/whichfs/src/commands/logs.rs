@@ -53,7 +53,8 @@ fn of_file(
     quiet: bool,
 ) -> Outcome<Result<Vec<Run>, logs::LogError>> {
     let name = path.display().to_string();
-    let text = std::fs::read(path).map_err(|error| Failure::input(format!("{name}: {error}")))?;
+    let text = std::fs::read(path)
+        .map_err(|error| Failure::input(format!("{name}: {error}; name a log that can be read")))?;
     let options = logs::Options {
         run: run.map(str::to_owned),
     };

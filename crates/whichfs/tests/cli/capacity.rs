@@ -110,7 +110,14 @@ fn send(child: &Child, signal: Signal) {
 
 #[test]
 fn no_signal_that_can_be_caught_loses_data() {
-    let signals = [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT];
+    let signals = [
+        Signal::INT,
+        Signal::TERM,
+        Signal::HUP,
+        Signal::QUIT,
+        Signal::USR1,
+        Signal::XFSZ,
+    ];
     for first in signals {
         let Some(card) = Card::new() else { return };
         let Some((mut child, mut told)) = card.checked() else {
@@ -207,6 +214,32 @@ fn what_a_killed_check_left_is_offered_and_put_back() {
     assert!(card.is_whole());
     assert_eq!(card.kept_files(), 0);
     card.sandbox.run(&arguments).fails(2, &["put back"]);
+}
+
+/// After a power cut a card may be called otherwise, or be in another reader: what tells it then
+/// are the marks on it.
+#[test]
+fn a_card_under_another_name_is_known_by_its_marks() {
+    let Some(card) = Card::new() else { return };
+    let Some((mut child, _told)) = card.checked() else {
+        return;
+    };
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let other = card.sandbox.path().join("other.img");
+    std::fs::rename(&card.path, &other).unwrap();
+    let stranger = card.sandbox.file("card.img", pattern());
+    let arguments = ["probe", "./card.img", "--write", "--put-back"];
+    card.sandbox.run(&arguments).fails(2, &["put back"]);
+    let refused = card.sandbox.run(&["probe", "./other.img", "--write"]);
+    refused.fails(2, &["--write --put-back", "put-back/"]);
+    std::fs::remove_file(stranger).unwrap();
+    let arguments = ["probe", "./other.img", "--write", "--put-back"];
+    let report = card.sandbox.run(&arguments);
+    assert_eq!(report.code, 0, "{}", report.stderr);
+    assert_eq!(card.kept_files(), 0);
+    std::fs::rename(&other, &card.path).unwrap();
+    assert!(card.is_whole());
 }
 
 #[test]

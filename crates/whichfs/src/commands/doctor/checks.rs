@@ -24,6 +24,8 @@ const CACHE_FREE: u64 = 1536 * MIB;
 const GUEST_MIB: u64 = 64;
 /// Wall time after which that guest is given up; it usually takes less than a second.
 const GUEST_LIMIT: Duration = Duration::from_secs(60);
+/// Name of the check that boots a guest.
+pub(super) const GUEST: &str = "guest";
 /// Wait for another process's lock on the store.
 const STORE_WAIT: Duration = Duration::from_millis(500);
 const MAKE_BUILD: &str = "make build, or set WHICHFS_AGENT to a static whichfs-agent";
@@ -126,7 +128,7 @@ fn memory(mib: u64) -> Check {
 
 /// Boots a guest with nothing to do: the only proof that guests run here.
 fn guest_check(kernel: &Kernel, agent: &Agent) -> Outcome<Check> {
-    let name = "guest";
+    let name = GUEST;
     let job = Job {
         seed: 1,
         queues: Vec::new(),
