@@ -15,6 +15,7 @@ mod history;
 mod image;
 mod judge;
 mod messages;
+mod minimise;
 mod verdict;
 mod window;
 
@@ -26,5 +27,6 @@ pub use history::{History, HistoryError};
 pub use image::{CardFacts, Fate, Timeline};
 pub use judge::{Finding, Found, Judge, Outcome, in_flux};
 pub use messages::{Message, classify};
+pub use minimise::minimise;
 pub use verdict::{Checked, Condition, verdict};
 pub use window::{Promise, Run, Window};

@@ -1,0 +1,113 @@
+//! Makes a failing list smaller while it still fails.
+//!
+//! Delta debugging as A. Zeller and R. Hildebrandt describe it (IEEE TSE 28(2), 2002, `ddmin`):
+//! halves and their complements are tried first, then quarters, down to single elements. The
+//! result is 1-minimal: without any one of its elements it no longer fails.
+
+/// The smallest list that it finds among sublists of `all` that still `fails`; `all` itself is taken
+/// to fail. Stops early, with the best so far, when `fails` returns `None` (out of time).
+///
+/// # Errors
+/// What `fails` says.
+pub fn minimise<T: Clone, E>(
+    all: Vec<T>,
+    fails: &mut dyn FnMut(&[T]) -> Result<Option<bool>, E>,
+) -> Result<Vec<T>, E> {
+    let mut best = all;
+    let mut parts = 2;
+    while best.len() > 1 {
+        match smaller(&best, parts, fails)? {
+            Step::OutOfTime => break,
+            Step::Part(part) => (best, parts) = (part, 2),
+            Step::Complement(rest) => (best, parts) = (rest, (parts - 1).max(2)),
+            Step::None if parts >= best.len() => break,
+            Step::None => parts = (parts * 2).min(best.len()),
+        }
+    }
+    if best.len() == 1 && fails(&[])? == Some(true) {
+        best.clear();
+    }
+    Ok(best)
+}
+
+enum Step<T> {
+    /// One part alone fails.
+    Part(Vec<T>),
+    /// It fails without one part.
+    Complement(Vec<T>),
+    None,
+    OutOfTime,
+}
+
+fn smaller<T: Clone, E>(
+    list: &[T],
+    parts: usize,
+    fails: &mut dyn FnMut(&[T]) -> Result<Option<bool>, E>,
+) -> Result<Step<T>, E> {
+    let size = list.len().div_ceil(parts);
+    let mut tried = |candidate: &[T]| fails(candidate);
+    for part in list.chunks(size) {
+        match tried(part)? {
+            Some(true) => return Ok(Step::Part(part.to_vec())),
+            Some(false) => {}
+            None => return Ok(Step::OutOfTime),
+        }
+    }
+    // With two parts the complements are the parts.
+    for begin in (0..list.len()).step_by(size).filter(|_| parts > 2) {
+        let end = (begin + size).min(list.len());
+        let rest = [&list[..begin], &list[end..]].concat();
+        match tried(&rest)? {
+            Some(true) => return Ok(Step::Complement(rest)),
+            Some(false) => {}
+            None => return Ok(Step::OutOfTime),
+        }
+    }
+    Ok(Step::None)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use proptest::prelude::*;
+    use std::convert::Infallible;
+
+    /// Fails if it has all of `needed`; the result and the number of tries.
+    fn of(count: u32, needed: &[u32]) -> (Vec<u32>, usize) {
+        let mut tries = 0;
+        let best = minimise::<u32, Infallible>((0..count).collect(), &mut |list| {
+            tries += 1;
+            Ok(Some(needed.iter().all(|n| list.contains(n))))
+        });
+        (best.unwrap(), tries)
+    }
+
+    #[test]
+    fn what_is_needed_is_left_and_nothing_else() {
+        assert_eq!(of(1000, &[7]).0, [7]);
+        assert_eq!(of(1000, &[3, 500, 998]).0, [3, 500, 998]);
+        assert_eq!(of(1000, &[]).0, [0; 0]);
+        assert_eq!(of(5, &[0, 1, 2, 3, 4]).0, [0, 1, 2, 3, 4]);
+        assert!(of(1000, &[7]).1 < 40);
+    }
+
+    #[test]
+    fn out_of_time_the_best_so_far_is_kept() {
+        let mut tries = 0;
+        let best = minimise::<u32, Infallible>((0..1000).collect(), &mut |list| {
+            tries += 1;
+            Ok((tries < 4).then(|| list.contains(&7)))
+        });
+        let best = best.unwrap();
+        assert!(best.contains(&7) && best.len() < 1000 && best.len() > 1);
+    }
+
+    proptest! {
+        #[test]
+        fn the_result_is_minimal(count in 1_u32..60, needed in proptest::collection::btree_set(0_u32..60, 0..5)) {
+            let needed: Vec<u32> = needed.into_iter().filter(|n| *n < count).collect();
+            prop_assert_eq!(of(count, &needed).0, needed);
+        }
+    }
+}
