@@ -141,6 +141,14 @@ impl Bench {
         })
     }
 
+    /// The same with at most `bytes` of each card's contents in memory.
+    pub fn holding(self, bytes: u64) -> Bench {
+        Bench {
+            resident_bytes: self.resident_bytes.min(bytes),
+            ..self
+        }
+    }
+
     /// The geometry that filesystems are tuned to.
     pub fn geometry(&self) -> Geometry {
         cards::geometry(&self.card.profile)

@@ -168,20 +168,25 @@ fn candidates(args: &CrashArgs) -> Outcome<Vec<&'static Candidate>> {
         .collect()
 }
 
+/// Bytes of contents of each card in memory: a run's content, its states at the checkpoints and an
+/// image for each worker are there at once.
+const RESIDENT_BYTES: u64 = 16 * MIB;
+
 /// The workbench of `place`.
 fn bench(place: &PlaceArgs, jobs: Option<u64>) -> Outcome<Bench> {
     let jobs = jobs.map_or_else(|| available_cores().len(), |jobs| jobs as usize);
     let card = cards::open(&place.card)?;
     let mut board = place.board.clone();
     let clock = Clock::parse(&place.clock, &mut board)?;
-    Bench::new(
+    let bench = Bench::new(
         card,
         place.card_state,
         Board::open(&board)?,
         clock,
         Duration::from_secs(place.wall_limit),
         jobs,
-    )
+    )?;
+    Ok(bench.holding(RESIDENT_BYTES))
 }
 
 fn faults(args: &CrashArgs) -> Outcome<Faults> {
