@@ -4,8 +4,8 @@
 //! halves and their complements are tried first, then quarters, down to single elements. The
 //! result is 1-minimal: without any one of its elements it no longer fails.
 
-/// The smallest list that it finds among sublists of `all` that still `fails`; `all` itself is taken
-/// to fail. Stops early, with the best so far, when `fails` returns `None` (out of time).
+/// The smallest list that it finds among sublists of `all` that still `fails`; `all` itself is
+/// taken to fail. Stops early, with the best so far, when `fails` returns `None` (out of time).
 ///
 /// # Errors
 /// What `fails` says.
@@ -105,7 +105,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_result_is_minimal(count in 1_u32..60, needed in proptest::collection::btree_set(0_u32..60, 0..5)) {
+        fn the_result_is_minimal(
+            count in 1_u32..60,
+            needed in proptest::collection::btree_set(0_u32..60, 0..5),
+        ) {
             let needed: Vec<u32> = needed.into_iter().filter(|n| *n < count).collect();
             prop_assert_eq!(of(count, &needed).0, needed);
         }

@@ -506,6 +506,9 @@ pub struct ReplayArgs {
     /// Write the image (the partition) to this file.
     #[arg(long, value_name = "FILE")]
     pub keep: Option<PathBuf>,
+    /// Read commands from standard input and run them in the lab, on the card as the cut left it.
+    #[arg(long, conflicts_with = "json")]
+    pub shell: bool,
     /// Requests shown before and after the cut.
     #[arg(long, value_name = "N", default_value_t = 8,
           value_parser = clap::value_parser!(u64).range(0..=100_000))]

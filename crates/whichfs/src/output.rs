@@ -11,9 +11,14 @@ pub fn json(value: &impl Serialize) -> Outcome {
 }
 
 /// Prints text and a newline.
-pub fn text_line(text: &str) -> Outcome {
+pub fn text_line(line: &str) -> Outcome {
+    text(&format!("{line}\n"))
+}
+
+/// Prints text as it is.
+pub fn text(text: &str) -> Outcome {
     let mut out = io::stdout().lock();
-    let written = writeln!(out, "{text}").and_then(|()| out.flush());
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     written.or_else(|error| lost(&error))
 }
 

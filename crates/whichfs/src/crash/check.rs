@@ -285,7 +285,8 @@ fn speaks_of_damage(messages: &[String]) -> bool {
     lines.any(|line| classify(line) >= Message::Damage)
 }
 
-fn attempt(name: &str, steps: Vec<Step>) -> Step {
+/// `steps`, of which a failure ends only themselves.
+pub fn attempt(name: &str, steps: Vec<Step>) -> Step {
     Step::Try {
         name: name.to_owned(),
         steps,
@@ -299,7 +300,8 @@ fn inspect(flux: &[String]) -> Step {
     }
 }
 
-fn unmount() -> Step {
+/// Unmounts, if it is mounted.
+pub fn unmount() -> Step {
     let step = Step::Unmount {
         phase: None,
         target: MOUNT_POINT.to_owned(),

@@ -4,4 +4,5 @@ pub mod archive;
 pub mod check;
 pub mod record;
 pub mod series;
+pub mod shell;
 pub mod spec;

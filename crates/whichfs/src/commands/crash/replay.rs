@@ -11,11 +11,14 @@ use crate::commands::table;
 use crate::crash::archive;
 use crate::crash::check::{Checker, Result};
 use crate::crash::record::{Plan, Recorded};
+use crate::crash::shell::Shell;
 use crate::crash::spec::{Makers, Spec};
 use crate::failure::{Failure, Kind, Outcome};
 use crate::{interrupt, output, places};
 use clap::ValueEnum;
 use serde::Serialize;
+use std::io::IsTerminal;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use whichfs_card::{Logged, Op};
 use whichfs_crash::{Cut, Fate, Place, Promise};
@@ -27,7 +30,11 @@ pub const EXAMPLES: &str = "\
 Examples:
   whichfs crash replay 3f9a0c51d2e7-17                    what happened at cut 17
   whichfs crash replay 3f9a0c51d2e7-17 --keep cut.img     and its image, to mount or debug
+  whichfs crash replay 3f9a0c51d2e7-17 --shell            look around in it, in the lab
   whichfs crash replay 3f9-17 --json                      the first digits are enough
+
+--shell reads commands, each run by sh in a guest with the filesystem mounted; with ! before
+it, without mounting it (!e2fsck -fn /dev/vda). What a command writes, the next finds.
 
 The series must have been made on this machine (crash run prints its number). Exit status: 0
 the filesystem kept its promises, 1 it did not.";
@@ -92,6 +99,11 @@ pub fn run(args: &ReplayArgs) -> Outcome<u8> {
         let image = checker.image(&cut, core, cancelled)?;
         keep(image.contents, &plan, &recorded, path)?;
     }
+    if args.shell {
+        let image = checker.image(&cut, core, cancelled)?;
+        let shell = Shell::new(&plan, &recorded, image.contents)?;
+        return converse(shell, core, cancelled).map(|()| 0);
+    }
     let result = checker.check_whole(&cut, core, cancelled)?;
     let timeline = timeline(&plan, &recorded, &cut, args.around as usize);
     if args.json {
@@ -105,6 +117,34 @@ pub fn run(args: &ReplayArgs) -> Outcome<u8> {
         tell(&plan, &recorded, &timeline, &result)?;
     }
     Ok(if result.broken { Kind::No as u8 } else { 0 })
+}
+
+/// Runs the commands of standard input one by one.
+fn converse(mut shell: Shell, core: Option<usize>, cancelled: &AtomicBool) -> Outcome {
+    let prompt = std::io::stdin().is_terminal();
+    let mut lines = std::io::stdin().lines();
+    loop {
+        if prompt {
+            output::note(format_args!("{} > ", shell.name()));
+        }
+        let line = match lines.next() {
+            None => return Ok(()),
+            Some(line) => line.map_err(|e| Failure::input(format!("standard input: {e}")))?,
+        };
+        match line.trim() {
+            "" => {}
+            "exit" => return Ok(()),
+            command => {
+                let mut lost = Ok(());
+                shell.run(command, core, cancelled, &mut |text| {
+                    if lost.is_ok() {
+                        lost = output::text(text);
+                    }
+                })?;
+                lost?;
+            }
+        }
+    }
 }
 
 /// `SERIES-NUMBER`.
