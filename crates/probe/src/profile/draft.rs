@@ -326,7 +326,8 @@ impl Draft<'_> {
 
     fn discard_and_cache(&mut self) {
         let measured = &self.findings.measured;
-        let (flush, discard) = (measured.flush.clone(), measured.discard.clone());
+        let flush = measured.flush.as_ref().filter(|test| test.supported);
+        let discard = measured.discard.clone();
         let cached = self.findings.whole(Quantity::CacheBytes).unwrap_or(0);
         match discard {
             Some(test) if test.supported => {
@@ -344,7 +345,7 @@ impl Draft<'_> {
         }
         if cached > 0 {
             self.found("cache", "bytes", Quantity::CacheBytes, 0);
-            let us = flush.as_ref().map_or(0.0, |flush| flush.idle_us.median) as u64;
+            let us = flush.map_or(0.0, |flush| flush.idle_us.median) as u64;
             match flush {
                 Some(_) => self.put(
                     "cache",
