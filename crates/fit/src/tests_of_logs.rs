@@ -165,6 +165,15 @@ fn an_erase_size_of_8_mib_is_replayed_and_becomes_the_au() {
     assert_eq!(figure(&found, "geometry.open_aus_linear"), 3.0);
     let errors = Errors::over(&found.compared, |_| true).unwrap();
     assert!(errors.points == 60 && errors.median < 0.04, "{errors:?}");
+    assert!(!found.toml.contains("inferred"));
+    let inferred = fit(&measured, &[], &sparse()).unwrap();
+    assert_eq!(figure(&inferred, "geometry.au_bytes"), f64::from(8 << 20));
+    for note in [
+        "# The AU is inferred: 8 MiB",
+        "\"inferred: the largest block",
+    ] {
+        assert!(inferred.toml.contains(note), "{}", inferred.toml);
+    }
     let absurd = Options {
         erase_bytes: Some(100 << 20),
         ..sparse()

@@ -12,6 +12,8 @@ use crate::{FitError, Options};
 use std::collections::BTreeMap;
 use whichfs_card::Profile;
 use whichfs_curves::Curves;
+use whichfs_curves::flashbench::OpenAuTests;
+use whichfs_units::Bytes;
 
 /// Capacity where none is known: a card sold as 4 GB, as most of the data.
 const CAPACITY: u64 = 3_980_394_496;
@@ -146,6 +148,15 @@ impl Basis<'_> {
                  and the rest are composed."
             ),
         }];
+        let au = figure(sheet, "geometry.au_bytes") as u64;
+        if self.options.erase_bytes.is_none() && unpublished(au) {
+            lines.push(format!(
+                "The AU is inferred: {} is the largest block, with which flashbench -O begins; \
+                 published logs have {}.",
+                Bytes(au),
+                Bytes(OpenAuTests::PUBLISHED.erase_bytes)
+            ));
+        }
         lines.extend(
             self.left_out
                 .iter()
@@ -160,6 +171,11 @@ impl Basis<'_> {
             source => source,
         }
     }
+}
+
+/// Whether AUs have another size than those of the published logs.
+fn unpublished(au_bytes: u64) -> bool {
+    au_bytes != OpenAuTests::PUBLISHED.erase_bytes
 }
 
 /// A figure of the sheet, zero if it has none.
@@ -216,9 +232,13 @@ impl Basis<'_> {
             };
             notes.insert(*path, note);
         }
+        let au = "geometry.au_bytes";
         if self.options.erase_bytes.is_some() {
             let source = format!("--erasesize of {from}: its write curves do not tell");
-            notes.insert("geometry.au_bytes", Note::plain(source));
+            notes.insert(au, Note::plain(source));
+        } else if unpublished(best.shape.value(au)) {
+            let source = format!("inferred: the largest block of {from}, which nobody calls an AU");
+            notes.insert(au, Note::plain(source));
         }
         let spare = "composed: flash comes in powers of two, and a reserve";
         notes.insert("geometry.spare_aus", Note::plain(spare.to_owned()));
