@@ -178,6 +178,14 @@ fn unpublished(au_bytes: u64) -> bool {
     au_bytes != OpenAuTests::PUBLISHED.erase_bytes
 }
 
+/// Source of a number of open AUs where up to `most` no step of time showed.
+fn no_step(open_aus: u64, most: u32) -> String {
+    match open_aus < u64::from(most) {
+        true => format!("fit: no step up to {most} AUs; no more than in order"),
+        false => format!("fit: no step up to {most} AUs"),
+    }
+}
+
 /// A figure of the sheet, zero if it has none.
 fn figure(sheet: &Sheet, path: &str) -> f64 {
     sheet.values.get(path).copied().unwrap_or(0) as f64
@@ -222,6 +230,7 @@ impl Basis<'_> {
                 Some(How::Step) => Note::plain(format!(
                     "fit: where the times of {from} step up with the number of AUs"
                 )),
+                Some(How::NoStep(most)) => Note::plain(no_step(best.shape.value(path), *most)),
                 Some(How::Plain) => Note::plain(format!(
                     "fit: the {points} points of {from} speak against any other value"
                 )),
