@@ -144,7 +144,7 @@ impl Basis<'_> {
         let mut lines = vec![match self.told {
             true => format!("Fitted to {count} points of {from}: family {family}."),
             false => format!(
-                "Fitted to {count} rates of {from}. They tell neither family nor sizes: {family} \
+                "Fitted to {count} points of {from}. They tell neither family nor sizes: {family} \
                  and the rest are composed."
             ),
         }];
@@ -328,9 +328,13 @@ impl Basis<'_> {
             sheet.values.insert(free.path, free.unit.integer(*theta));
         }
         // Writes go over the same bus.
-        let least =
-            figure(sheet, "write.rate_bytes_per_s").max(figure(sheet, "bus.rate_bytes_per_s"));
-        sheet.values.insert("bus.rate_bytes_per_s", least as u64);
+        let bus = "bus.rate_bytes_per_s";
+        let [read, written] = [bus, "write.rate_bytes_per_s"].map(|path| figure(sheet, path));
+        if read < written {
+            sheet.values.insert(bus, written as u64);
+            let source = format!("composed: what writing takes; reads tell {read} bytes a second");
+            notes.insert(bus, Note::composed(bus, &source));
+        }
     }
 
     fn put_fat(
