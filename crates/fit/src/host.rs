@@ -25,9 +25,9 @@ const SECTOR: u64 = 512;
 /// Where the requests of a replay begin, in bytes: behind the FAT.
 const START: u64 = 64 << 20;
 /// Size of the file over which random requests go, in bytes.
-const FILE_BYTES: u64 = 256 << 20;
+pub(crate) const FILE_BYTES: u64 = 256 << 20;
 /// Bytes that a replay writes in order.
-const IN_ORDER_BYTES: u64 = 16 << 20;
+pub(crate) const IN_ORDER_BYTES: u64 = 16 << 20;
 /// Requests of a replay: first those that bring the card into its steady state.
 const SETTLING: u64 = 64;
 const RANDOM_REQUESTS: u64 = 512;
