@@ -5,20 +5,19 @@ use crate::points::Point;
 use crate::reads::{self, Known, Reads};
 use crate::replay::Replay;
 use crate::search::{Candidate, How};
-use crate::shape::{Free, RATE_LEAST, RATE_MOST, Unit};
-use crate::sheet::{COMPOSED_PERCENT, Head, Note, Sheet, family_name};
+use crate::shape::{Free, Unit};
+use crate::sheet::{Head, Note, Sheet, family_name};
 use crate::solve::{SCALE, Solution};
 use crate::{FitError, Options};
 use std::collections::BTreeMap;
 use whichfs_card::Profile;
+use whichfs_card::limits::{CAPACITY_CUT, COMPOSED_PERCENT, RATE, within};
 use whichfs_curves::Curves;
 use whichfs_curves::flashbench::OpenAuTests;
-use whichfs_units::Bytes;
+use whichfs_units::{Bytes, SECTOR};
 
 /// Capacity where none is known: a card sold as 4 GB, as most of the data.
 const CAPACITY: u64 = 3_980_394_496;
-/// What a larger card is cut to where a profile cannot have its capacity, in bytes.
-const CAPACITY_CUT: u64 = 128 << 30;
 /// SD high speed less framing, in bytes a second; faster cards get what they need.
 const BUS_RATE: u64 = 23_000_000;
 
@@ -60,7 +59,7 @@ pub(crate) fn capacity(options: &Options, replay: &Replay) -> Result<(u64, Strin
             least,
             erase_bytes: replay.erase_bytes,
         }),
-        Some(bytes) => Ok((bytes / 512 * 512, "as stated".to_owned())),
+        Some(bytes) => Ok((bytes / SECTOR * SECTOR, "as stated".to_owned())),
         None => Ok((
             CAPACITY.max(least),
             "unknown: a card sold as 4 GB".to_owned(),
@@ -96,7 +95,7 @@ impl Basis<'_> {
         let write_rate = figure(&sheet, "write.rate_bytes_per_s");
         let bus_rate = BUS_RATE
             .max((write_rate as u64).saturating_mul(2))
-            .min(RATE_MOST);
+            .min(*RATE.end());
         sheet.values.insert("bus.rate_bytes_per_s", bus_rate);
         let align = self.curves.and_then(|curves| {
             let page = figure(&sheet, "geometry.page_bytes") as u64;
@@ -347,10 +346,7 @@ impl Basis<'_> {
             ("fat.first_au", found.first_au),
             ("fat.aus", found.aus),
             ("fat.overhead_us", found.overhead_us.round() as u64),
-            (
-                "fat.rate_bytes_per_s",
-                (found.rate as u64).clamp(RATE_LEAST, RATE_MOST),
-            ),
+            ("fat.rate_bytes_per_s", within(&RATE, found.rate as u64)),
             ("fat.sub_page_us", found.sub_page_us.round() as u64),
         ];
         for (path, value) in values {

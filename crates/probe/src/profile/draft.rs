@@ -4,7 +4,8 @@ use super::{Figure, Section, plain, seen};
 use crate::findings::{CONFIDENT, Findings, Quantity};
 use crate::stats::median;
 use std::collections::BTreeMap;
-use whichfs_units::{Bytes, KIB};
+use whichfs_card::limits::{RANDOM_PERCENT, RATE, within};
+use whichfs_units::{Bytes, KIB, SECTOR};
 
 /// Where a figure is from that no test of the probe looks at.
 const UNSEEN: &str = "composed: the probe cannot see it";
@@ -105,7 +106,7 @@ impl Draft<'_> {
 
     pub fn geometry(&mut self, family: &str) {
         let stated = self.findings.measured.capacity_bytes;
-        let source = match self.capacity < stated / 512 * 512 {
+        let source = match self.capacity < stated / SECTOR * SECTOR {
             true => format!("probe: cut to what a profile may have from {stated} bytes"),
             false => "probe: the device's size".into(),
         };
@@ -187,7 +188,7 @@ impl Draft<'_> {
         let command = (0.2 * small).min(200.0);
         self.composed("bus", "command_us", command as u64);
         let how = |what: &str| format!("probe: {what}");
-        let wire = ((1e6 / wire_us) as u64).clamp(10_000, 4_000_000_000);
+        let wire = within(&RATE, (1e6 / wire_us) as u64);
         match self.findings.real(Quantity::ReadMbS) {
             Some(_) => self.put(
                 "bus",
@@ -310,9 +311,9 @@ impl Draft<'_> {
             .filter(|_| linear.is_some_and(|l| l.copies))
         {
             Some(us) => {
-                let rate = (au as f64 / us * 1e6).clamp(10_000.0, 4e9);
+                let rate = within(&RATE, (au as f64 / us * 1e6) as u64);
                 let source = "probe: AU over the time of a write that copies one".into();
-                self.put("copy", "rate_bytes_per_s", rate as u64, source);
+                self.put("copy", "rate_bytes_per_s", rate, source);
             }
             None => self.untold(
                 "copy",
@@ -371,11 +372,11 @@ impl Draft<'_> {
             .and_then(|small| Some(small.get(&(4 * KIB))?.2));
         match linear.zip(random) {
             Some((linear, random)) => {
-                let percent = (100.0 * random / linear.max(1.0)).clamp(100.0, 10_000.0);
+                let percent = within(&RANDOM_PERCENT, (100.0 * random / linear.max(1.0)) as u64);
                 let source = "probe: writes of 64 KiB into one AU at random and in order";
-                self.put("log_block", "random_percent", percent as u64, source.into());
+                self.put("log_block", "random_percent", percent, source.into());
             }
-            None => self.composed("log_block", "random_percent", 100),
+            None => self.composed("log_block", "random_percent", *RANDOM_PERCENT.start()),
         }
         if small > 0 {
             self.found(
@@ -427,7 +428,8 @@ impl Draft<'_> {
         let seen = median(&times);
         let us = seen.unwrap_or(10_000.0);
         let overhead = overhead.min(0.5 * us);
-        let rate = (crate::open_aus::BLOCK as f64 / (us - overhead) * 1e6).clamp(10_000.0, 4e9);
+        let rate = crate::open_aus::BLOCK as f64 / (us - overhead) * 1e6;
+        let rate = within(&RATE, rate as u64);
         self.composed_as(
             "fat",
             "overhead_us",
@@ -438,10 +440,10 @@ impl Draft<'_> {
             Some(_) => self.put(
                 "fat",
                 "rate_bytes_per_s",
-                rate as u64,
+                rate,
                 "probe: writes of 64 KiB into them".into(),
             ),
-            None => self.composed("fat", "rate_bytes_per_s", rate as u64),
+            None => self.composed("fat", "rate_bytes_per_s", rate),
         }
     }
 }
@@ -449,7 +451,7 @@ impl Draft<'_> {
 /// The largest half, quarter … of `most` that divides `bytes`.
 fn divisor(bytes: u64, most: u64) -> u64 {
     let mut size = most;
-    while size > 512 && !bytes.is_multiple_of(size) {
+    while size > SECTOR && !bytes.is_multiple_of(size) {
         size /= 2;
     }
     size
