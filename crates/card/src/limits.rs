@@ -40,3 +40,24 @@ pub fn units(blocks: u64, au_bytes: u64, unit_bytes: u64) -> u64 {
 pub fn within(legal: &RangeInclusive<u64>, value: u64) -> u64 {
     value.clamp(*legal.start(), *legal.end())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_map_in_units_of_4_kib_has_512_gib_or_half_of_it_as_the_documentation_says() {
+        let of = |bytes: u64, au: u64| units(bytes / au, au, 4 * KIB);
+        assert_eq!(of(512 * GIB, 4 * MIB), UNITS_MAX);
+        // 6144 units in 8192, and 257 in 512.
+        assert_eq!(of(384 * GIB, 24 * MIB), UNITS_MAX);
+        let odd = MIB + 4 * KIB;
+        assert!(of(258 * GIB, odd) > UNITS_MAX && of(256 * GIB, odd) <= UNITS_MAX);
+        let limits = include_str!("../../../docs/limits.md").split_whitespace();
+        let limits = limits.collect::<Vec<_>>().join(" ");
+        assert!(limits.contains(
+            "at most 2^27 of them with its spare blocks: above some 500 GB, down to half of that \
+             where an AU is no power of two, it needs `page_map.unit_bytes` of more than 4 KiB."
+        ));
+    }
+}
