@@ -55,7 +55,7 @@ impl Findings {
         draft.geometry(family);
         let command = draft.reading();
         draft.writing(family, command);
-        let mut text = self.head(family);
+        let mut text = self.head(family, capacity);
         for (name, figures) in draft.sections.values() {
             let _ = writeln!(text, "\n[{name}]");
             for figure in figures {
@@ -70,8 +70,8 @@ impl Findings {
         }
     }
 
-    /// Comments, title, interface and family.
-    fn head(&self, family: &str) -> String {
+    /// Comments, title, interface and family of a profile of `capacity` bytes.
+    fn head(&self, family: &str, capacity: u64) -> String {
         let mut text = format!(
             "# Made by whichfs probe: seed {}, {} written, {:.1} s on the device.\n",
             self.measured.options.seed,
@@ -88,7 +88,7 @@ impl Findings {
         for note in self.notes.iter().take(5) {
             let _ = writeln!(text, "# {}", plain(note));
         }
-        let capacity = self.measured.capacity_bytes as f64 / 1e9;
+        let capacity = capacity as f64 / 1e9;
         let interface = match self.whole(Quantity::CacheBytes) {
             Some(1..) => "emmc",
             _ => "sd",

@@ -427,9 +427,25 @@ fn a_card_larger_than_profiles_and_an_au_beyond_them_still_become_one() {
     let text = found.to_profile().unwrap();
     let made = Profile::parse("probed.toml", &text).unwrap();
     assert_eq!((made.capacity_bytes(), made.au_bytes()), (1 << 37, 4 << 20));
+    assert_eq!(made.title(), "Probed card, 137.4 GB");
     assert!(text.contains("the probe saw 96 MiB"), "{text}");
     found.measured.capacity_bytes = 4096;
     assert!(found.to_profile().unwrap_err().contains("--json"));
+}
+
+#[test]
+fn a_large_page_map_has_larger_units_before_it_is_cut() {
+    let mut found = run(&mut card("class4"), Writing::Never);
+    for (capacity, unit) in [(500, 4), (1_000, 8), (2_000, 16)] {
+        let capacity: u64 = capacity * 1_000_000_000 / 512 * 512;
+        found.measured.capacity_bytes = capacity;
+        let made = Profile::parse("probed.toml", &found.to_profile().unwrap()).unwrap();
+        assert_eq!(made.family(), Family::PageMap);
+        assert_eq!(made.capacity_bytes(), capacity);
+        let mut figures = made.figures();
+        let units = figures.find(|figure| figure.path == "page_map.unit_bytes");
+        assert_eq!(units.unwrap().value, unit << 10, "{capacity}");
+    }
 }
 
 #[test]

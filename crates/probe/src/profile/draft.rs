@@ -4,7 +4,7 @@ use super::{Figure, Section, plain, seen};
 use crate::findings::{CONFIDENT, Findings, Quantity};
 use crate::stats::median;
 use std::collections::BTreeMap;
-use whichfs_card::limits::{RANDOM_PERCENT, RATE, within};
+use whichfs_card::limits::{RANDOM_PERCENT, RATE, UNIT_BYTES, UNITS_MAX, units, within};
 use whichfs_units::{Bytes, KIB, SECTOR};
 
 /// Where a figure is from that no test of the probe looks at.
@@ -157,10 +157,15 @@ impl Draft<'_> {
         );
         let aus = capacity / au;
         let spare = match family {
-            "page-map" => (aus * 7 / 100).max(16),
+            "page-map" => self.page_map_spare(),
             _ => (aus / 100).max(linear.max(random) + 4 * random + 8),
         };
         self.composed("geometry", "spare_aus", spare);
+    }
+
+    /// Spare AUs of a page map: what is usual.
+    fn page_map_spare(&self) -> u64 {
+        (self.capacity / self.findings.au() * 7 / 100).max(16)
     }
 
     /// Bus and reading; returns the time of a command in microseconds.
@@ -293,11 +298,7 @@ impl Draft<'_> {
         match family {
             "log-block" => self.log_block(),
             "update-block" => self.update_block(),
-            _ => {
-                let au = self.findings.au();
-                self.composed("page_map", "unit_bytes", divisor(au, 4 * KIB));
-                self.composed("page_map", "modify_us", 300);
-            }
+            _ => self.page_map(),
         }
         self.fat(family, overhead.unwrap_or(1000.0) + command);
     }
@@ -395,6 +396,26 @@ impl Draft<'_> {
                 None => self.composed("log_block", "small_write_us", 0),
             }
         }
+    }
+
+    /// A map in units of 4 KiB, or of as many times that as it needs to fit into memory.
+    fn page_map(&mut self) {
+        let au = self.findings.au();
+        let blocks = self.capacity.div_ceil(au) + self.page_map_spare();
+        let usual = divisor(au, 4 * KIB);
+        let mut unit = usual;
+        while units(blocks, au, unit) > UNITS_MAX
+            && UNIT_BYTES.contains(&(2 * unit))
+            && au.is_multiple_of(2 * unit)
+        {
+            unit *= 2;
+        }
+        let source = match unit {
+            unit if unit == usual => UNSEEN.to_owned(),
+            _ => format!("composed: {UNITS_MAX} units are the most that a profile may have"),
+        };
+        self.composed_as("page_map", "unit_bytes", unit, source);
+        self.composed("page_map", "modify_us", 300);
     }
 
     fn update_block(&mut self) {
