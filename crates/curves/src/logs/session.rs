@@ -336,7 +336,10 @@ impl<'a> Session<'a> {
             return true;
         }
         if let Some(command) = command::dd(&whole) {
-            self.dd.begin(Some(command), "");
+            match command::in_loop(&self.lines[..i]) {
+                true => self.dd.begin_in_loop(command),
+                false => self.dd.begin(Some(command), ""),
+            }
             self.open(Section::new(Test::Other, line.number, text));
             return true;
         }
