@@ -7,7 +7,8 @@
 //! past the cache, old or new after a power cut, and is "a bit costly" [K-avoid]:
 //! `cache.fua_us` and its programming. No source tells the latency distribution of a flush
 //! (`flash.md` §2.8); its fixed parts are composed figures unless a profile cites one.
-//! Mapping moves at once; what a power cut loses is not modelled yet.
+//! Mapping moves at once; which of the data a power cut takes, the crate `crash` decides from the
+//! requests and `cache.bytes`.
 
 use crate::profile::Profile;
 

@@ -2,6 +2,7 @@
 //! reader, by the drawing of uncertain parameters and by the messages.
 
 use crate::ftl::MAX_LOGS;
+use crate::limits::{AU_BYTES, CAPACITY_MAX, MICROS_MAX, RANDOM_PERCENT, RATE, UNIT_BYTES};
 use crate::profile::Family;
 
 /// What kind of a quantity a figure is.
@@ -70,6 +71,10 @@ const fn varied(path: &'static str, min: u64, max: u64, default: Option<u64>) ->
     }
 }
 
+const fn rate(path: &'static str, default: Option<u64>) -> Spec {
+    varied(path, *RATE.start(), *RATE.end(), default)
+}
+
 /// A figure whose default has a source and an uncertainty of its own.
 const fn assumed(spec: Spec, source: &'static str, percent: u64) -> Spec {
     Spec {
@@ -99,21 +104,10 @@ const fn page_map(spec: Spec) -> Spec {
     }
 }
 
-/// Slowest and fastest rate that is no typing error, in bytes a second: 10 kB/s to 4 GB/s.
-const RATE: (u64, u64) = (10_000, 4_000_000_000);
 /// Source of what the published logs of flashbench were fitted with.
 const LOGS: &str = "assumed: fits the logs of flashbench";
 /// Source of what no log tells.
 const UNKNOWN: &str = "assumed: no measurement";
-/// Longest time of one step, in microseconds: 10 s.
-const LONG_US: u64 = 10_000_000;
-/// Largest card: the end of SDXC, 2 TiB, and a little for makers who count otherwise.
-const CAPACITY_MAX: u64 = 2_200_000_000_000;
-/// Most AUs: 2 TiB in AUs of 2 MiB. Their mapping is kept in memory, a few words each.
-pub(crate) const AUS_MAX: u64 = 1 << 20;
-/// Most units of a page map with its spare blocks: 256 GB in units of 4 KiB. A used card takes
-/// two words of memory for each.
-pub(crate) const UNITS_MAX: u64 = 1 << 27;
 /// Spare blocks that collecting in the background cannot free: those that are open.
 pub(crate) const OPEN_BLOCKS: u64 = 4;
 
@@ -122,81 +116,91 @@ pub(crate) const SPECS: &[Spec] = &[
     fixed("geometry.capacity_bytes", 1 << 20, CAPACITY_MAX, None),
     fixed("geometry.page_bytes", 512, 1 << 20, None),
     fixed("geometry.write_unit_bytes", 512, 4 << 20, None),
-    fixed("geometry.au_bytes", 16 << 10, 64 << 20, None),
+    fixed(
+        "geometry.au_bytes",
+        *AU_BYTES.start(),
+        *AU_BYTES.end(),
+        None,
+    ),
     fixed("geometry.open_aus_linear", 1, 1024, None),
     fixed("geometry.open_aus_random", 1, 1024, None),
     fixed("geometry.spare_aus", 8, 100_000, None),
     fixed("geometry.real_bytes", 0, CAPACITY_MAX, Some(0)),
     fixed("geometry.beyond", 0, 1, Some(0)),
-    varied("bus.command_us", 0, LONG_US, None),
-    varied("bus.rate_bytes_per_s", RATE.0, RATE.1, None),
+    varied("bus.command_us", 0, MICROS_MAX, None),
+    rate("bus.rate_bytes_per_s", None),
     fixed("bus.mode", 0, 6, Some(0)),
-    varied("reader.command_us", 0, LONG_US, Some(0)),
-    varied("reader.rate_bytes_per_s", RATE.0, RATE.1, Some(RATE.1)),
-    varied("reader.cut_us", 0, LONG_US, Some(0)),
+    varied("reader.command_us", 0, MICROS_MAX, Some(0)),
+    rate("reader.rate_bytes_per_s", Some(*RATE.end())),
+    varied("reader.cut_us", 0, MICROS_MAX, Some(0)),
     fixed("reader.max_bytes", 0, 64 << 20, Some(0)),
-    varied("read.first_page_us", 0, LONG_US, None),
-    varied("read.next_page_us", 0, LONG_US, None),
-    varied("read.au_step_us", 0, LONG_US, Some(0)),
+    varied("read.first_page_us", 0, MICROS_MAX, None),
+    varied("read.next_page_us", 0, MICROS_MAX, None),
+    varied("read.au_step_us", 0, MICROS_MAX, Some(0)),
     fixed("read.zone_bytes", 0, CAPACITY_MAX, Some(0)),
-    varied("read.zone_step_us", 0, LONG_US, Some(0)),
-    varied("write.overhead_us", 0, LONG_US, None),
-    varied("write.rate_bytes_per_s", RATE.0, RATE.1, None),
+    varied("read.zone_step_us", 0, MICROS_MAX, Some(0)),
+    varied("write.overhead_us", 0, MICROS_MAX, None),
+    rate("write.rate_bytes_per_s", None),
     fixed("write.coalesce", 0, 1, Some(0)),
     fixed("write.coalesce_bytes", 0, 64 << 20, Some(0)),
     assumed(
-        varied("write.coalesce_us", 0, LONG_US, Some(10_000)),
+        varied("write.coalesce_us", 0, MICROS_MAX, Some(10_000)),
         UNKNOWN,
         200,
     ),
     fixed("write.program_bytes", 0, 4 << 20, Some(0)),
-    varied("write.partial_us", 0, LONG_US, Some(0)),
-    varied("write.partial_full_us", 0, LONG_US, Some(0)),
-    varied("write.fill_us", 0, LONG_US, Some(0)),
-    varied("write.jump_us", 0, LONG_US, Some(0)),
-    varied("write.switch_us", 0, LONG_US, Some(0)),
-    varied("copy.rate_bytes_per_s", RATE.0, RATE.1, None),
-    varied("copy.erase_us", 0, LONG_US, None),
+    varied("write.partial_us", 0, MICROS_MAX, Some(0)),
+    varied("write.partial_full_us", 0, MICROS_MAX, Some(0)),
+    varied("write.fill_us", 0, MICROS_MAX, Some(0)),
+    varied("write.jump_us", 0, MICROS_MAX, Some(0)),
+    varied("write.switch_us", 0, MICROS_MAX, Some(0)),
+    rate("copy.rate_bytes_per_s", None),
+    varied("copy.erase_us", 0, MICROS_MAX, None),
     fixed("discard.supported", 0, 1, None),
-    varied("discard.overhead_us", 0, LONG_US, Some(0)),
-    varied("discard.partial_au_us", 0, LONG_US, Some(0)),
-    varied("discard.au_us", 0, LONG_US, Some(0)),
+    varied("discard.overhead_us", 0, MICROS_MAX, Some(0)),
+    varied("discard.partial_au_us", 0, MICROS_MAX, Some(0)),
+    varied("discard.au_us", 0, MICROS_MAX, Some(0)),
     fixed("discard.granularity_bytes", 512, 64 << 20, Some(512)),
     fixed("cache.bytes", 0, 1 << 30, Some(0)),
-    varied("cache.flush_us", 0, LONG_US, Some(0)),
-    varied("cache.flush_empty_us", 0, LONG_US, Some(0)),
-    varied("cache.fua_us", 0, LONG_US, Some(0)),
+    varied("cache.flush_us", 0, MICROS_MAX, Some(0)),
+    varied("cache.flush_empty_us", 0, MICROS_MAX, Some(0)),
+    varied("cache.fua_us", 0, MICROS_MAX, Some(0)),
     fixed("slc.bytes", 0, 64 << 30, Some(0)),
-    varied("slc.overhead_us", 0, LONG_US, Some(0)),
-    varied("slc.rate_bytes_per_s", RATE.0, RATE.1, Some(20_000_000)),
-    varied(
-        "slc.drain_rate_bytes_per_s",
-        RATE.0,
-        RATE.1,
-        Some(10_000_000),
-    ),
+    varied("slc.overhead_us", 0, MICROS_MAX, Some(0)),
+    rate("slc.rate_bytes_per_s", Some(20_000_000)),
+    rate("slc.drain_rate_bytes_per_s", Some(10_000_000)),
     fixed("wear.pe_cycles_low", 1, 1_000_000, Some(500)),
     fixed("wear.pe_cycles_typical", 1, 1_000_000, Some(3_000)),
     fixed("wear.pe_cycles_high", 1, 1_000_000, Some(10_000)),
     fixed("fat.aus", 0, 64, Some(0)),
     fixed("fat.first_au", 0, 63, Some(0)),
-    varied("fat.overhead_us", 0, LONG_US, Some(0)),
-    varied("fat.rate_bytes_per_s", RATE.0, RATE.1, Some(1_000_000)),
-    varied("fat.sub_page_us", 0, LONG_US, Some(0)),
-    log_block(varied("log_block.random_percent", 100, 10_000, Some(100))),
+    varied("fat.overhead_us", 0, MICROS_MAX, Some(0)),
+    rate("fat.rate_bytes_per_s", Some(1_000_000)),
+    varied("fat.sub_page_us", 0, MICROS_MAX, Some(0)),
+    log_block(varied(
+        "log_block.random_percent",
+        *RANDOM_PERCENT.start(),
+        *RANDOM_PERCENT.end(),
+        Some(100),
+    )),
     log_block(fixed(
         "log_block.log_percent",
         5,
         100 * MAX_LOGS as u64,
         Some(100),
     )),
-    log_block(varied("log_block.idle_close_us", 0, LONG_US, Some(0))),
+    log_block(varied("log_block.idle_close_us", 0, MICROS_MAX, Some(0))),
     log_block(fixed("log_block.gap_bytes", 0, 64 << 20, Some(0))),
     log_block(fixed("log_block.small_write_bytes", 0, 1 << 20, Some(0))),
     log_block(fixed("log_block.small_write_jumps", 0, 1, Some(0))),
-    log_block(varied("log_block.small_write_us", 0, LONG_US, Some(0))),
-    page_map(fixed("page_map.unit_bytes", 512, 1 << 20, None)),
-    page_map(varied("page_map.modify_us", 0, LONG_US, None)),
+    log_block(varied("log_block.small_write_us", 0, MICROS_MAX, Some(0))),
+    page_map(fixed(
+        "page_map.unit_bytes",
+        *UNIT_BYTES.start(),
+        *UNIT_BYTES.end(),
+        None,
+    )),
+    page_map(varied("page_map.modify_us", 0, MICROS_MAX, None)),
     page_map(fixed("page_map.streams", 0, 1024, Some(0))),
     page_map(fixed("page_map.background_aus", 0, 100_000, Some(0))),
     page_map(assumed(
@@ -205,7 +209,7 @@ pub(crate) const SPECS: &[Spec] = &[
         200,
     )),
     page_map(assumed(
-        varied("page_map.rest_us", 0, LONG_US, Some(200_000)),
+        varied("page_map.rest_us", 0, MICROS_MAX, Some(200_000)),
         LOGS,
         200,
     )),
@@ -221,24 +225,19 @@ pub(crate) const SPECS: &[Spec] = &[
         64 << 20,
         Some(1 << 20),
     )),
-    update_block(varied("update_block.small_us", 0, LONG_US, Some(0))),
-    update_block(varied("update_block.whole_us", 0, LONG_US, Some(0))),
+    update_block(varied("update_block.small_us", 0, MICROS_MAX, Some(0))),
+    update_block(varied("update_block.whole_us", 0, MICROS_MAX, Some(0))),
     update_block(fixed(
         "update_block.group_bytes",
         4096,
         64 << 20,
         Some(512 << 10),
     )),
-    update_block(varied(
-        "update_block.group_rate_bytes_per_s",
-        RATE.0,
-        RATE.1,
-        None,
-    )),
+    update_block(rate("update_block.group_rate_bytes_per_s", None)),
     update_block(varied(
         "update_block.fold_rate_bytes_per_s",
         0,
-        RATE.1,
+        *RATE.end(),
         Some(0),
     )),
     update_block(fixed(

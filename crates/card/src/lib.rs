@@ -19,6 +19,7 @@ mod figures;
 mod ftl;
 #[cfg(test)]
 mod legal;
+pub mod limits;
 mod log;
 mod profile;
 mod request;

@@ -73,6 +73,51 @@ fn a_script_over_all_tests_becomes_one_run() {
     assert!((run.rates[0].bytes_per_s - 41_943_040.0 / 2.5).abs() < 1.0);
 }
 
+/// Directions of the rates in a transcript.
+fn directions(text: &str) -> Vec<Operation> {
+    let runs = reading("log", text).runs;
+    let rates = runs.iter().flat_map(|run| &run.rates);
+    rates.map(|rate| rate.operation).collect()
+}
+
+#[test]
+fn a_loop_over_several_lines_repeats_what_is_in_it() {
+    let (read, write) = (Operation::Read, Operation::Write);
+    let out = "41943040 bytes (42 MB) copied, 10.4858 s, 4.0 MB/s\n";
+    let (to, from) = (
+        "dd if=/dev/zero of=test bs=1M",
+        "dd if=test of=/dev/null bs=1M",
+    );
+    let thrice = out.repeat(3);
+    for begin in [
+        "$ for i in 1 2 3; do\n",
+        "root@pi:~# for i in 1 2 3\n> do\n",
+        "pi@pi:~ $ while sleep 1;do\n> echo a run\n",
+        "for i in 1 2 3; do\nfor j in 4 5; do echo $j; done\n",
+    ] {
+        let text = format!("{begin}  {to}\ndone\n{thrice}");
+        assert_eq!(directions(&text), [write; 3], "{text}");
+        // Two in turns, and what comes behind is not of the loop.
+        let text = format!("{begin}> {to}\n> {from}\n> done\n{out}{thrice}$ {from}\n{out}{out}");
+        assert_eq!(
+            directions(&text),
+            [write, read, write, read, read],
+            "{text}"
+        );
+        // After a failure nobody knows whose turn it is.
+        let text = format!("{begin}> {to}\n> {from}\n> done\n{out}dd: no space left\n{thrice}");
+        assert_eq!(directions(&text), [write], "{text}");
+    }
+    for no_loop in [
+        "for the card I do this\n",
+        "for i in 1 2; do ls; done\n",
+        "do\n",
+    ] {
+        let text = format!("{no_loop}$ {to}\n{thrice}");
+        assert_eq!(directions(&text), [write], "{text}");
+    }
+}
+
 #[test]
 fn what_a_script_left_undone_is_listed() {
     let reading = reading("script.txt", SCRIPT);

@@ -10,7 +10,7 @@ use crate::reads::median;
 use std::collections::BTreeMap;
 use whichfs_curves::logs::{Operation, Order as Access, Rate};
 use whichfs_curves::{Device, DeviceError, Modelled};
-use whichfs_units::Rng;
+use whichfs_units::{Rng, SECTOR};
 
 /// Size of buffered reads: the kernel's read-ahead (`read_ahead_kb`), in bytes.
 const READ_AHEAD_BYTES: u64 = 128 << 10;
@@ -20,14 +20,13 @@ const WRITE_BACK_BYTES: u64 = 512 << 10;
 const BUS_RATE_MAX: f64 = 400e6;
 /// Largest request that is replayed, in bytes.
 const BYTES_MAX: u64 = 16 << 20;
-const SECTOR: u64 = 512;
 
 /// Where the requests of a replay begin, in bytes: behind the FAT.
 const START: u64 = 64 << 20;
 /// Size of the file over which random requests go, in bytes.
-const FILE_BYTES: u64 = 256 << 20;
+pub(crate) const FILE_BYTES: u64 = 256 << 20;
 /// Bytes that a replay writes in order.
-const IN_ORDER_BYTES: u64 = 16 << 20;
+pub(crate) const IN_ORDER_BYTES: u64 = 16 << 20;
 /// Requests of a replay: first those that bring the card into its steady state.
 const SETTLING: u64 = 64;
 const RANDOM_REQUESTS: u64 = 512;

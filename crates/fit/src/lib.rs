@@ -33,6 +33,7 @@ pub use table::{Row, table};
 use points::Point;
 use replay::Replay;
 use search::Search;
+use whichfs_card::limits::AU_BYTES;
 use whichfs_card::{Family, Profile};
 use whichfs_curves::Curves;
 use whichfs_curves::logs::Rate;
@@ -222,10 +223,9 @@ impl Options {
 /// The tests as they were done, with the erase size of the log.
 fn replay(curves: &Curves, options: &Options) -> Result<Replay, FitError> {
     const PAGE_BYTES: u64 = 16 << 10;
-    const AU_MOST: u64 = 64 << 20;
     let told = || points::erase_bytes(curves);
     let erase_bytes = options.erase_bytes.unwrap_or_else(told);
-    if erase_bytes == 0 || erase_bytes > AU_MOST || !erase_bytes.is_multiple_of(PAGE_BYTES) {
+    if !AU_BYTES.contains(&erase_bytes) || !erase_bytes.is_multiple_of(PAGE_BYTES) {
         return Err(FitError::EraseSize(erase_bytes));
     }
     Ok(Replay {

@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use whichfs_curves::flashbench::{OPEN_AUS_MOST, OpenAuTests};
 use whichfs_curves::logs::{Operation, Order as Access};
 use whichfs_curves::{Curves, Rates};
+use whichfs_units::SECTOR;
 
 /// Slower requests are errors of the log, in nanoseconds: 1000 s.
 const NS_MAX: f64 = 1e12;
-/// Requests are whole sectors.
-const SECTOR: u64 = 512;
 
 /// What a point was measured by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -6,6 +6,11 @@ use whichfs_card::{Card, Profile};
 use whichfs_curves::flashbench::{OpenAuTests, write_curves_of};
 use whichfs_curves::{DeviceError, Modelled};
 
+/// AUs of the card on which shapes are tried.
+pub(crate) const TRIAL_AUS: u64 = 128;
+/// Least capacity of it, in bytes.
+pub(crate) const TRIAL_BYTES_LEAST: u64 = 512 << 20;
+
 /// What cards of a fit are put through.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Replay {
@@ -66,8 +71,7 @@ impl Replay {
 
     /// Capacity of the cut-down card on which shapes are tried, in bytes.
     pub fn trial_capacity(&self) -> u64 {
-        const AUS: u64 = 128;
-        (AUS * self.erase_bytes).max(512 << 20)
+        (TRIAL_AUS * self.erase_bytes).max(TRIAL_BYTES_LEAST)
     }
 
     /// Least capacity that has room for all tests, in bytes.

@@ -6,8 +6,9 @@
 
 use crate::points::Point;
 use crate::replay::Replay;
-use crate::shape::{Free, MICROS_MOST, RATE_LEAST, Shape, Unit};
+use crate::shape::{Free, Shape, Unit};
 use crate::solve::Row;
+use whichfs_card::limits::{MICROS_MAX, RATE};
 
 /// Rows for the `points`; `None` where the shape is no card.
 pub(crate) fn rows(
@@ -106,8 +107,8 @@ fn rounded(free: &[Free], reference: &[f64]) -> Vec<f64> {
         .map(|(free, theta)| {
             let integer = free.unit.integer(*theta);
             free.unit.theta(match free.unit {
-                Unit::Rate => integer.max(2 * RATE_LEAST) / 2 * 2,
-                Unit::Micros => integer.clamp(20, MICROS_MOST / 2),
+                Unit::Rate => integer.max(2 * RATE.start()) / 2 * 2,
+                Unit::Micros => integer.clamp(20, MICROS_MAX / 2),
                 Unit::Percent => integer,
             })
         })

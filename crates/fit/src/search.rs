@@ -32,6 +32,8 @@ pub(crate) enum How {
     Tried,
     /// The time steps up at this number of AUs.
     Step,
+    /// The time does not step up with the number of AUs, of which this is the largest.
+    NoStep(u32),
     /// The points speak against any other value at once.
     Plain,
 }
@@ -89,7 +91,8 @@ impl Search<'_> {
     }
 
     fn refine(&mut self, mut best: Candidate) -> Candidate {
-        let mut decided = at_once(&best.shape, self.points, &self.hints);
+        let at_once = at_once(&best.shape, self.points, &self.hints);
+        let mut decided = at_once.clone();
         for path in figures(&best.shape) {
             let values = alternatives(&best.shape, path, &self.hints);
             if !values.is_empty() {
@@ -104,6 +107,11 @@ impl Search<'_> {
                 }
             }
         }
+        // Beyond what was measured all values fit alike.
+        let unlimited = at_once.into_iter().filter(|(path, how)| {
+            matches!(how, How::NoStep(_)) && best.shape.value(path) == NO_LIMIT
+        });
+        decided.extend(unlimited);
         best.decided = decided;
         best
     }
@@ -155,14 +163,23 @@ fn reference(free: &[Free], points: &[Point]) -> Vec<f64> {
 /// Open AUs, linear and random, before the largest step of time with the number of AUs;
 /// [`NO_LIMIT`] where there is none.
 fn slots(points: &[Point]) -> [u64; 2] {
+    Order::FLASHBENCH.map(|order| largest_step(points, order).unwrap_or(NO_LIMIT))
+}
+
+/// Number of AUs before the largest step of time, if there is one.
+fn largest_step(points: &[Point], order: Order) -> Option<u64> {
     const STEP: f64 = 0.12;
-    Order::FLASHBENCH.map(|order| {
-        let steps = (1..7).filter_map(|aus| Some((step(points, order, aus)?, aus)));
-        match steps.max_by(|a, b| a.0.total_cmp(&b.0)) {
-            Some((step, aus)) if step > STEP => u64::from(aus),
-            _ => NO_LIMIT,
-        }
-    })
+    let steps = (1..7).filter_map(|aus| Some((step(points, order, aus)?, aus)));
+    let (largest, aus) = steps.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    (largest > STEP).then_some(u64::from(aus))
+}
+
+/// The largest number of AUs from which a step to it would show; none where one or two AUs
+/// alone were written.
+fn most_aus(points: &[Point], order: Order) -> Option<u32> {
+    let of_order = points.iter().filter(|point| point.place.order == order);
+    let most = of_order.map(|point| point.place.aus).max();
+    most.filter(|aus| *aus > 2)
 }
 
 /// Median growth of ln time from `aus` to one more, over sizes of 16 KiB and more.
@@ -207,16 +224,16 @@ fn first(family: Family, [linear, random]: [u64; 2], hints: &Hints) -> Shape {
 /// What the points decide before anything is tried.
 fn at_once(shape: &Shape, points: &[Point], hints: &Hints) -> BTreeMap<&'static str, How> {
     let mut decided = BTreeMap::new();
-    let several = |order: Order| {
-        points
-            .iter()
-            .any(|p| p.place.order == order && p.place.aus > 2)
-    };
     let open_aus = ["geometry.open_aus_linear", "geometry.open_aus_random"];
     for (path, order) in open_aus.into_iter().zip(Order::FLASHBENCH) {
-        if shape.family != Family::PageMap && several(order) {
-            decided.insert(path, How::Step);
-        }
+        let Some(most) = most_aus(points, order).filter(|_| shape.family != Family::PageMap) else {
+            continue;
+        };
+        let how = match largest_step(points, order) {
+            Some(_) => How::Step,
+            None => How::NoStep(most),
+        };
+        decided.insert(path, how);
     }
     let ruled_out = [
         ("reader.max_bytes", hints.cut),

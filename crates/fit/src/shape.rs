@@ -5,12 +5,7 @@ use crate::sheet::Sheet;
 use crate::solve::Prior;
 use std::collections::BTreeMap;
 use whichfs_card::Family;
-
-/// Longest time of a step in a profile: 10 s.
-pub(crate) const MICROS_MOST: u64 = 10_000_000;
-/// Least and greatest rate in a profile, in bytes a second.
-pub(crate) const RATE_LEAST: u64 = 10_000;
-pub(crate) const RATE_MOST: u64 = 4_000_000_000;
+use whichfs_card::limits::{MICROS_MAX, RANDOM_PERCENT, RATE, within};
 
 /// What a figure's integer means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,9 +45,9 @@ impl Unit {
         };
         let value = value.round().max(0.0) as u64;
         match self {
-            Unit::Micros => value.min(MICROS_MOST),
-            Unit::Rate => value.clamp(RATE_LEAST, RATE_MOST),
-            Unit::Percent => value.clamp(100, 10_000),
+            Unit::Micros => value.min(MICROS_MAX),
+            Unit::Rate => within(&RATE, value),
+            Unit::Percent => within(&RANDOM_PERCENT, value),
         }
     }
 
@@ -67,10 +62,11 @@ impl Unit {
 
     /// Bounds of `ln θ`.
     pub fn limits(self) -> (f64, f64) {
+        let ln = |integer: u64| self.theta(integer).ln();
         match self {
-            Unit::Micros => (0.0, 10e9_f64.ln()),
-            Unit::Rate => ((1e9_f64 / 4e9).ln(), 1e5_f64.ln()),
-            Unit::Percent => (0.0, 100_f64.ln()),
+            Unit::Micros => (0.0, ln(MICROS_MAX)),
+            Unit::Rate => (ln(*RATE.end()), ln(*RATE.start())),
+            Unit::Percent => (ln(*RANDOM_PERCENT.start()), ln(*RANDOM_PERCENT.end())),
         }
     }
 }
@@ -250,7 +246,7 @@ pub(crate) fn start(family: Family) -> Shape {
         ("geometry.au_bytes", 4 << 20),
         ("geometry.open_aus_linear", 8),
         ("geometry.open_aus_random", 8),
-        ("bus.rate_bytes_per_s", RATE_MOST),
+        ("bus.rate_bytes_per_s", *RATE.end()),
         ("read.first_page_us", 400),
         ("read.next_page_us", 250),
         ("write.coalesce", 0),

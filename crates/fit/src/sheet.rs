@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use whichfs_card::limits::COMPOSED_PERCENT;
 use whichfs_card::{Family, Profile, ProfileError};
 
 /// Family and figures by path (`section.key`).
@@ -17,9 +18,6 @@ pub(crate) struct Note {
     pub source: String,
     pub uncertainty_percent: Option<u64>,
 }
-
-/// Uncertainty of times and rates that were put together, not measured (DESIGN.md §8).
-pub(crate) const COMPOSED_PERCENT: u64 = 30;
 
 impl Note {
     /// A source alone: the file's uncertainty holds.

@@ -147,3 +147,25 @@ fn errors(fit: &Fit, chosen: impl Fn(&Compared) -> bool) -> String {
         |errors| format!("{:.1} / {:.1}", errors.median * 100.0, errors.p90 * 100.0),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::HEAD;
+    use crate::host::{FILE_BYTES, IN_ORDER_BYTES};
+    use crate::replay::{TRIAL_AUS, TRIAL_BYTES_LEAST};
+    use whichfs_units::Bytes;
+
+    #[test]
+    fn the_head_states_what_the_code_does_and_is_that_of_the_report() {
+        let words = HEAD.split_whitespace().collect::<Vec<_>>().join(" ");
+        let [in_order, at_random, least] =
+            [IN_ORDER_BYTES, FILE_BYTES, TRIAL_BYTES_LEAST].map(Bytes);
+        for stated in [
+            format!("in order over {in_order} or at random over {at_random}."),
+            format!("cut down to {TRIAL_AUS} AUs, at least {least}."),
+        ] {
+            assert!(words.contains(&stated), "{stated}");
+        }
+        assert!(include_str!("../../../docs/fit.md").starts_with(HEAD));
+    }
+}

@@ -241,6 +241,16 @@ fn what_the_points_decide_is_not_called_a_usual_value() {
 }
 
 #[test]
+fn a_number_of_aus_without_a_step_is_not_said_to_be_one() {
+    for family in [Family::UpdateBlock, Family::LogBlock] {
+        let found = fit(&curves(&start(family), &[]), &[], &sparse()).unwrap();
+        assert_eq!(found.profile.family(), family);
+        let source = "value = 8, source = \"fit: no step up to 7 AUs\"";
+        assert_eq!(found.toml.matches(source).count(), 2, "{}", found.toml);
+    }
+}
+
+#[test]
 fn too_little_is_refused() {
     let sizes = Options {
         block_sizes: Some(vec![4 << 10, 64 << 10]),

@@ -93,6 +93,38 @@ fn hdparm_alone_tells_a_read_rate() {
 }
 
 #[test]
+fn a_bus_that_must_be_faster_than_reads_tell_is_composed() {
+    let rates = [4 << 10, 64 << 10, 1 << 20].map(|bytes| {
+        let of = |operation, rate_| rate(operation, Access::Sequential, bytes, rate_);
+        [of(Operation::Write, 20e6), of(Operation::Read, 2e6)]
+    });
+    let found = fit(
+        &Curves::default(),
+        rates.as_flattened(),
+        &Options::default(),
+    )
+    .unwrap();
+    let bus = "bus.rate_bytes_per_s";
+    assert_eq!(
+        figure(&found, bus),
+        figure(&found, "write.rate_bytes_per_s")
+    );
+    let of_bus = found.profile.figures().find(|figure| figure.path == bus);
+    let of_bus = of_bus.unwrap();
+    let source = of_bus.source.as_deref().unwrap();
+    assert!(
+        source.starts_with("composed: what writing takes"),
+        "{source}"
+    );
+    assert_eq!(of_bus.uncertainty_percent, 30);
+    assert!(
+        found.toml.starts_with("# Fitted to 6 points of "),
+        "{}",
+        found.toml
+    );
+}
+
+#[test]
 fn rates_beside_flashbench_are_points_of_the_same_fit() {
     let plain = fit(&few(), &[], &Options::default()).unwrap();
     let known = card(&start(Family::PageMap), &[]);
@@ -165,6 +197,15 @@ fn an_erase_size_of_8_mib_is_replayed_and_becomes_the_au() {
     assert_eq!(figure(&found, "geometry.open_aus_linear"), 3.0);
     let errors = Errors::over(&found.compared, |_| true).unwrap();
     assert!(errors.points == 60 && errors.median < 0.04, "{errors:?}");
+    assert!(!found.toml.contains("inferred"));
+    let inferred = fit(&measured, &[], &sparse()).unwrap();
+    assert_eq!(figure(&inferred, "geometry.au_bytes"), f64::from(8 << 20));
+    for note in [
+        "# The AU is inferred: 8 MiB",
+        "\"inferred: the largest block",
+    ] {
+        assert!(inferred.toml.contains(note), "{}", inferred.toml);
+    }
     let absurd = Options {
         erase_bytes: Some(100 << 20),
         ..sparse()

@@ -5,18 +5,19 @@ use crate::points::Point;
 use crate::reads::{self, Known, Reads};
 use crate::replay::Replay;
 use crate::search::{Candidate, How};
-use crate::shape::{Free, RATE_LEAST, RATE_MOST, Unit};
-use crate::sheet::{COMPOSED_PERCENT, Head, Note, Sheet, family_name};
+use crate::shape::{Free, Unit};
+use crate::sheet::{Head, Note, Sheet, family_name};
 use crate::solve::{SCALE, Solution};
 use crate::{FitError, Options};
 use std::collections::BTreeMap;
 use whichfs_card::Profile;
+use whichfs_card::limits::{CAPACITY_CUT, COMPOSED_PERCENT, RATE, within};
 use whichfs_curves::Curves;
+use whichfs_curves::flashbench::OpenAuTests;
+use whichfs_units::{Bytes, SECTOR};
 
 /// Capacity where none is known: a card sold as 4 GB, as most of the data.
 const CAPACITY: u64 = 3_980_394_496;
-/// What a larger card is cut to where a profile cannot have its capacity, in bytes.
-const CAPACITY_CUT: u64 = 128 << 30;
 /// SD high speed less framing, in bytes a second; faster cards get what they need.
 const BUS_RATE: u64 = 23_000_000;
 
@@ -58,7 +59,7 @@ pub(crate) fn capacity(options: &Options, replay: &Replay) -> Result<(u64, Strin
             least,
             erase_bytes: replay.erase_bytes,
         }),
-        Some(bytes) => Ok((bytes / 512 * 512, "as stated".to_owned())),
+        Some(bytes) => Ok((bytes / SECTOR * SECTOR, "as stated".to_owned())),
         None => Ok((
             CAPACITY.max(least),
             "unknown: a card sold as 4 GB".to_owned(),
@@ -94,7 +95,7 @@ impl Basis<'_> {
         let write_rate = figure(&sheet, "write.rate_bytes_per_s");
         let bus_rate = BUS_RATE
             .max((write_rate as u64).saturating_mul(2))
-            .min(RATE_MOST);
+            .min(*RATE.end());
         sheet.values.insert("bus.rate_bytes_per_s", bus_rate);
         let align = self.curves.and_then(|curves| {
             let page = figure(&sheet, "geometry.page_bytes") as u64;
@@ -142,10 +143,19 @@ impl Basis<'_> {
         let mut lines = vec![match self.told {
             true => format!("Fitted to {count} points of {from}: family {family}."),
             false => format!(
-                "Fitted to {count} rates of {from}. They tell neither family nor sizes: {family} \
+                "Fitted to {count} points of {from}. They tell neither family nor sizes: {family} \
                  and the rest are composed."
             ),
         }];
+        let au = figure(sheet, "geometry.au_bytes") as u64;
+        if self.options.erase_bytes.is_none() && unpublished(au) {
+            lines.push(format!(
+                "The AU is inferred: {} is the largest block, with which flashbench -O begins; \
+                 published logs have {}.",
+                Bytes(au),
+                Bytes(OpenAuTests::PUBLISHED.erase_bytes)
+            ));
+        }
         lines.extend(
             self.left_out
                 .iter()
@@ -159,6 +169,19 @@ impl Basis<'_> {
             "" => "flashbench -O",
             source => source,
         }
+    }
+}
+
+/// Whether AUs have another size than those of the published logs.
+fn unpublished(au_bytes: u64) -> bool {
+    au_bytes != OpenAuTests::PUBLISHED.erase_bytes
+}
+
+/// Source of a number of open AUs where up to `most` no step of time showed.
+fn no_step(open_aus: u64, most: u32) -> String {
+    match open_aus < u64::from(most) {
+        true => format!("fit: no step up to {most} AUs; no more than in order"),
+        false => format!("fit: no step up to {most} AUs"),
     }
 }
 
@@ -206,6 +229,7 @@ impl Basis<'_> {
                 Some(How::Step) => Note::plain(format!(
                     "fit: where the times of {from} step up with the number of AUs"
                 )),
+                Some(How::NoStep(most)) => Note::plain(no_step(best.shape.value(path), *most)),
                 Some(How::Plain) => Note::plain(format!(
                     "fit: the {points} points of {from} speak against any other value"
                 )),
@@ -216,9 +240,13 @@ impl Basis<'_> {
             };
             notes.insert(*path, note);
         }
+        let au = "geometry.au_bytes";
         if self.options.erase_bytes.is_some() {
             let source = format!("--erasesize of {from}: its write curves do not tell");
-            notes.insert("geometry.au_bytes", Note::plain(source));
+            notes.insert(au, Note::plain(source));
+        } else if unpublished(best.shape.value(au)) {
+            let source = format!("inferred: the largest block of {from}, which nobody calls an AU");
+            notes.insert(au, Note::plain(source));
         }
         let spare = "composed: flash comes in powers of two, and a reserve";
         notes.insert("geometry.spare_aus", Note::plain(spare.to_owned()));
@@ -299,9 +327,13 @@ impl Basis<'_> {
             sheet.values.insert(free.path, free.unit.integer(*theta));
         }
         // Writes go over the same bus.
-        let least =
-            figure(sheet, "write.rate_bytes_per_s").max(figure(sheet, "bus.rate_bytes_per_s"));
-        sheet.values.insert("bus.rate_bytes_per_s", least as u64);
+        let bus = "bus.rate_bytes_per_s";
+        let [read, written] = [bus, "write.rate_bytes_per_s"].map(|path| figure(sheet, path));
+        if read < written {
+            sheet.values.insert(bus, written as u64);
+            let source = format!("composed: what writing takes; reads tell {read} bytes a second");
+            notes.insert(bus, Note::composed(bus, &source));
+        }
     }
 
     fn put_fat(
@@ -314,10 +346,7 @@ impl Basis<'_> {
             ("fat.first_au", found.first_au),
             ("fat.aus", found.aus),
             ("fat.overhead_us", found.overhead_us.round() as u64),
-            (
-                "fat.rate_bytes_per_s",
-                (found.rate as u64).clamp(RATE_LEAST, RATE_MOST),
-            ),
+            ("fat.rate_bytes_per_s", within(&RATE, found.rate as u64)),
             ("fat.sub_page_us", found.sub_page_us.round() as u64),
         ];
         for (path, value) in values {

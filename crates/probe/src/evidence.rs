@@ -342,29 +342,27 @@ impl Evidence {
         }
     }
 
-    /// The state with which a probe of `identity` goes on: this one with what is asked for now,
-    /// but for the seed, which decided the places measured so far; a fresh one, which says so,
-    /// if this is of another device.
-    pub fn go_on(self, identity: &str, options: Options) -> Evidence {
-        if self.identity == identity {
-            let seed = self.options.seed;
-            return Evidence {
-                options: Options { seed, ..options },
-                ..self
-            };
+    /// This state with what is asked for now, but for the seed, which decided the places measured
+    /// so far. That it is of the same device is for the caller to see by [`Evidence::identity`].
+    pub fn go_on(self, options: Options) -> Evidence {
+        let seed = self.options.seed;
+        Evidence {
+            options: Options { seed, ..options },
+            ..self
         }
-        let mut begun = Evidence::begin(identity, options);
-        let other = self.identity;
-        let event = format!("the stored state is of `{other}`, not `{identity}`: begun anew");
-        begun.events.push(event);
-        begun
     }
 
-    /// Whether the figures can be those of a device; a state from a file may hold anything.
+    /// Whether the state is whole and its figures can be those of a device; one from a file may
+    /// hold anything.
     ///
     /// # Errors
-    /// The first figure that no device has.
+    /// A stage that is done but has no result, or the first figure that no device has.
     pub fn check(&self) -> Result<(), String> {
+        if let Some(stage) = self.done.iter().find(|stage| !self.has_result(**stage)) {
+            return Err(format!(
+                "done: found {stage:?} without a result; expected one of each stage that is done"
+            ));
+        }
         if let Some(test) = &self.align {
             for boundary in &test.boundaries {
                 self.check_boundary(boundary)?;
@@ -382,6 +380,24 @@ impl Evidence {
             self.check_size("au_by_writes.au_bytes", Some(au))?;
         }
         self.check_streams()
+    }
+
+    /// Whether all that a stage measures is there.
+    fn has_result(&self, stage: Stage) -> bool {
+        match stage {
+            Stage::Align => self.align.is_some(),
+            Stage::Reading => self.reads.is_some() && self.random_reads.is_some(),
+            Stage::Flush => self.flush.is_some(),
+            Stage::Writing => self.writes.is_some(),
+            Stage::OpenLinear => self.open_linear.is_some(),
+            Stage::OpenRandom => self.open_random.is_some(),
+            Stage::AuByWrites => self.au_by_writes.is_some(),
+            Stage::FatRegion => self.fat.is_some(),
+            Stage::SmallWrites => self.small_writes.is_some(),
+            Stage::RandomWrites => self.random_writes.is_some(),
+            Stage::Cache => self.cache.is_some(),
+            Stage::Discard => self.discard.is_some(),
+        }
     }
 
     /// An AU or page in bytes: whole sectors, no more than the device.
@@ -459,6 +475,7 @@ impl Evidence {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::options::Writing;
 
     fn state() -> Evidence {
         Evidence {
@@ -468,19 +485,38 @@ mod tests {
     }
 
     #[test]
-    fn a_state_of_another_device_of_equal_size_is_begun_anew() {
+    fn a_state_goes_on_with_its_seed_and_what_is_asked_for_now() {
         let mut kept = state();
         kept.options.seed = 5;
         kept.done.push(Stage::Align);
         let options = Options {
             seed: 9,
+            writing: Writing::Destroy,
             ..Options::default()
         };
-        let same = kept.clone().go_on("a card", options);
-        assert_eq!((same.done.len(), same.options.seed), (1, 5));
-        let other = kept.go_on("another card", options);
-        assert_eq!((other.done.len(), other.options.seed), (0, 9));
-        assert!(other.events[0].contains("`a card`") && other.identity == "another card");
+        let on = kept.go_on(options);
+        assert_eq!((on.done.len(), on.options.seed), (1, 5));
+        assert_eq!(on.options.writing, Writing::Destroy);
+    }
+
+    #[test]
+    fn a_file_that_lacks_the_result_of_a_stage_or_the_device_is_refused() {
+        let mut whole = state();
+        whole.done = vec![Stage::Flush, Stage::Reading];
+        whole.flush = Some(FlushTest::default());
+        whole.reads = Some(Streams::default());
+        whole.random_reads = Some(RandomTimes::default());
+        assert_eq!(whole.check(), Ok(()));
+        let without = |field: &str| {
+            let mut json = serde_json::to_value(&whole).unwrap();
+            json.as_object_mut().unwrap().remove(field).unwrap();
+            serde_json::from_value::<Evidence>(json)
+        };
+        for (field, stage) in [("flush", "Flush"), ("random_reads", "Reading")] {
+            let error = without(field).unwrap().check().unwrap_err();
+            assert!(error.contains("found") && error.contains(stage), "{error}");
+        }
+        assert!(without("identity").is_err());
     }
 
     #[test]

@@ -4,11 +4,11 @@
 //! produce. So a mark is known for what it is at a wrong place too, and a block that was
 //! written in part (power cut) shows in which sectors.
 
-use whichfs_units::{KIB, Rng};
+use whichfs_units::{KIB, Rng, SECTOR as SECTOR_BYTES};
 
 /// Size of a marked block.
 pub(crate) const BLOCK: u64 = 4 * KIB;
-const SECTOR: usize = 512;
+const SECTOR: usize = SECTOR_BYTES as usize;
 
 /// The contents of a mark at `at`.
 pub(crate) fn mark(seed: u64, at: u64, epoch: u64) -> Vec<u8> {

@@ -12,16 +12,9 @@ use draft::Draft;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use whichfs_card::Profile;
-use whichfs_units::{Bytes, KIB, MIB};
+use whichfs_card::limits::{AU_BYTES, CAPACITY_CUT, COMPOSED_PERCENT, MEASURED_PERCENT};
+use whichfs_units::{Bytes, MIB, SECTOR};
 
-/// Uncertainty in percent of what was measured, and of what was not or is doubtful
-/// (DESIGN.md §8).
-const MEASURED_PERCENT: u64 = 15;
-const COMPOSED_PERCENT: u64 = 30;
-/// What a larger card is cut to where a profile cannot have its capacity.
-const CAPACITY_CUT: u64 = 128 << 30;
-/// AUs that a profile may have.
-const AUS: std::ops::RangeInclusive<u64> = 16 * KIB..=64 * MIB;
 /// The AU of a card that does not tell.
 const USUAL_AU: u64 = 4 * MIB;
 
@@ -44,7 +37,7 @@ impl Findings {
     /// # Errors
     /// No profile can have what was found, such as a capacity of a few sectors.
     pub fn to_profile(&self) -> Result<String, String> {
-        let capacity = self.measured.capacity_bytes / 512 * 512;
+        let capacity = self.measured.capacity_bytes / SECTOR * SECTOR;
         let whole = self.profile_of(capacity);
         if whole.is_ok() || capacity <= CAPACITY_CUT {
             return whole;
@@ -62,7 +55,7 @@ impl Findings {
         draft.geometry(family);
         let command = draft.reading();
         draft.writing(family, command);
-        let mut text = self.head(family);
+        let mut text = self.head(family, capacity);
         for (name, figures) in draft.sections.values() {
             let _ = writeln!(text, "\n[{name}]");
             for figure in figures {
@@ -77,8 +70,8 @@ impl Findings {
         }
     }
 
-    /// Comments, title, interface and family.
-    fn head(&self, family: &str) -> String {
+    /// Comments, title, interface and family of a profile of `capacity` bytes.
+    fn head(&self, family: &str, capacity: u64) -> String {
         let mut text = format!(
             "# Made by whichfs probe: seed {}, {} written, {:.1} s on the device.\n",
             self.measured.options.seed,
@@ -95,7 +88,7 @@ impl Findings {
         for note in self.notes.iter().take(5) {
             let _ = writeln!(text, "# {}", plain(note));
         }
-        let capacity = self.measured.capacity_bytes as f64 / 1e9;
+        let capacity = capacity as f64 / 1e9;
         let interface = match self.whole(Quantity::CacheBytes) {
             Some(1..) => "emmc",
             _ => "sd",
@@ -118,7 +111,7 @@ impl Findings {
     /// The AU, as far as a profile may have it.
     fn au(&self) -> u64 {
         let found = self.whole(Quantity::AuBytes);
-        found.filter(|au| AUS.contains(au)).unwrap_or(USUAL_AU)
+        found.filter(|au| AU_BYTES.contains(au)).unwrap_or(USUAL_AU)
     }
 
     fn whole(&self, quantity: Quantity) -> Option<u64> {

@@ -325,6 +325,97 @@ fn what_was_not_measured_is_composed_and_the_reason_is_told() {
         assert!(source.contains("budget"), "{path}: {source}");
     }
     assert_eq!(figure("copy.erase_us").uncertainty_percent, 30);
+    check_sources(&found, &made);
+}
+
+/// Time on the device after each stage.
+#[derive(Default)]
+struct Ends(Vec<Nanos>);
+
+impl Progress for Ends {
+    fn step(&mut self, _step: &Step) {}
+
+    fn checkpoint(&mut self, state: &Evidence) {
+        self.0.push(state.spent.device);
+    }
+}
+
+#[test]
+fn what_was_not_read_in_time_is_composed_and_the_reason_is_told() {
+    let mut ends = Ends::default();
+    let mut options = options(Writing::Destroy);
+    probe(&mut card("class4"), &options, &mut ends);
+    let [align, reading] = [ends.0[0], ends.0[1]];
+    options.budget.device = Nanos(align.0.midpoint(reading.0));
+    let found = probe(&mut card("class4"), &options, &mut Silent);
+    assert_eq!(found.measured.done, [Stage::Align]);
+    assert!(found.value(Quantity::PageBytes).is_some());
+    assert_eq!(found.value(Quantity::ReadMbS), None);
+    let made = Profile::parse("probed.toml", &found.to_profile().unwrap()).unwrap();
+    check_sources(&found, &made);
+    let mut figures = made.figures();
+    let rate = figures.find(|figure| figure.path == "bus.rate_bytes_per_s");
+    let source = rate.unwrap().source.as_deref().unwrap();
+    assert!(source.contains("budget"), "{source}");
+}
+
+#[test]
+fn a_flush_that_the_device_refuses_has_no_measured_time() {
+    let mut found = run(&mut card("emmc-8gb"), Writing::Destroy);
+    let parse = |found: &Findings| Profile::parse("p", &found.to_profile().unwrap()).unwrap();
+    check_sources(&found, &parse(&found));
+    found.measured.flush.as_mut().unwrap().supported = false;
+    check_sources(&found, &parse(&found));
+}
+
+/// Every figure of the probe was measured, and the others say that they were not.
+fn check_sources(found: &Findings, made: &Profile) {
+    for figure in made.figures() {
+        let Some(source) = figure.source.as_deref() else {
+            continue;
+        };
+        let by_probe = source.starts_with("probe");
+        assert!(
+            !by_probe || measured(found, figure.path),
+            "{}: {source}",
+            figure.path
+        );
+        let told = ["probe", "composed", "assumed"];
+        assert!(told.iter().any(|word| source.starts_with(word)), "{source}");
+    }
+}
+
+/// Whether that was measured from which a figure of a profile follows.
+fn measured(found: &Findings, path: &str) -> bool {
+    use Quantity::{
+        AuBytes, CacheBytes, DiscardUs, FatAus, OpenAusLinear, OpenAusRandom, OverflowUs,
+        PageBytes, ReadMbS, SmallWriteBytes, WriteMbS, WriteUnitBytes, ZoneBytes,
+    };
+    let value = |quantity| found.value(quantity).is_some();
+    let tests = &found.measured;
+    match path {
+        "geometry.capacity_bytes" => tests.capacity_bytes > 0,
+        "geometry.page_bytes" | "read.next_page_us" => value(PageBytes),
+        "geometry.write_unit_bytes" => value(WriteUnitBytes),
+        "geometry.au_bytes" | "read.au_step_us" => value(AuBytes),
+        "geometry.open_aus_linear" => value(OpenAusLinear),
+        "geometry.open_aus_random" => value(OpenAusRandom),
+        "bus.rate_bytes_per_s" => value(ReadMbS),
+        "read.first_page_us" => tests.align.is_some(),
+        "read.zone_bytes" | "read.zone_step_us" => value(ZoneBytes),
+        "write.overhead_us" => tests.open_linear.is_some(),
+        "write.coalesce" => tests.open_linear.is_some() && tests.writes.is_some(),
+        "write.rate_bytes_per_s" => value(WriteMbS),
+        "copy.rate_bytes_per_s" => value(OverflowUs),
+        "discard.supported" | "discard.overhead_us" => value(DiscardUs),
+        "cache.bytes" => value(CacheBytes),
+        "cache.flush_us" => tests.flush.as_ref().is_some_and(|flush| flush.supported),
+        "fat.aus" | "fat.rate_bytes_per_s" => value(FatAus),
+        "log_block.random_percent" => tests.open_linear.is_some() && tests.open_random.is_some(),
+        "log_block.small_write_bytes" => value(SmallWriteBytes),
+        "log_block.small_write_us" => tests.small_writes.is_some(),
+        other => panic!("{other} is no figure of the probe"),
+    }
 }
 
 #[test]
@@ -336,9 +427,25 @@ fn a_card_larger_than_profiles_and_an_au_beyond_them_still_become_one() {
     let text = found.to_profile().unwrap();
     let made = Profile::parse("probed.toml", &text).unwrap();
     assert_eq!((made.capacity_bytes(), made.au_bytes()), (1 << 37, 4 << 20));
+    assert_eq!(made.title(), "Probed card, 137.4 GB");
     assert!(text.contains("the probe saw 96 MiB"), "{text}");
     found.measured.capacity_bytes = 4096;
     assert!(found.to_profile().unwrap_err().contains("--json"));
+}
+
+#[test]
+fn a_large_page_map_has_larger_units_before_it_is_cut() {
+    let mut found = run(&mut card("class4"), Writing::Never);
+    for (capacity, unit) in [(500, 4), (1_000, 8), (2_000, 16)] {
+        let capacity: u64 = capacity * 1_000_000_000 / 512 * 512;
+        found.measured.capacity_bytes = capacity;
+        let made = Profile::parse("probed.toml", &found.to_profile().unwrap()).unwrap();
+        assert_eq!(made.family(), Family::PageMap);
+        assert_eq!(made.capacity_bytes(), capacity);
+        let mut figures = made.figures();
+        let units = figures.find(|figure| figure.path == "page_map.unit_bytes");
+        assert_eq!(units.unwrap().value, unit << 10, "{capacity}");
+    }
 }
 
 #[test]

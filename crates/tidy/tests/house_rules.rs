@@ -61,3 +61,49 @@ fn faults_planted_into_the_tree_are_found() -> std::io::Result<()> {
     assert_eq!(check(&files).len(), clean + planted.len());
     Ok(())
 }
+
+/// What the crates about cards go by has one home, so that it cannot come apart.
+#[test]
+fn constants_about_cards_are_written_once() -> std::io::Result<()> {
+    let files = tree::read(&tree::root())?;
+    let about_cards = |file: &&SourceFile| {
+        let crates = ["units", "card", "curves", "fit", "probe"];
+        let inside = |name: &&str| file.path.starts_with(&format!("crates/{name}/"));
+        file.is_rust() && crates.iter().any(inside)
+    };
+    for (name, home) in [
+        ("SECTOR", "crates/units/src/lib.rs"),
+        ("CAPACITY_CUT", "crates/card/src/limits.rs"),
+        ("COMPOSED_PERCENT", "crates/card/src/limits.rs"),
+        ("RATE", "crates/card/src/limits.rs"),
+        ("UNITS_MAX", "crates/card/src/limits.rs"),
+    ] {
+        let number = |line: &str| {
+            let (_, rest) = line.split_once(&format!("const {name}: "))?;
+            let value = rest.split_once("= ")?.1;
+            value
+                .starts_with(|c: char| c.is_ascii_digit())
+                .then_some(())
+        };
+        let sources = files.iter().filter(about_cards);
+        let homes = sources.filter(|file| file.text.lines().any(|line| number(line).is_some()));
+        let homes: Vec<&str> = homes.map(|file| file.path.as_str()).collect();
+        assert_eq!(homes, [home], "{name}");
+    }
+    Ok(())
+}
+
+/// The ranges of figures are those of the card's table: nothing else repeats its numbers.
+#[test]
+fn fit_and_probe_take_ranges_of_figures_from_the_card() -> std::io::Result<()> {
+    let files = tree::read(&tree::root())?;
+    for file in files.iter().filter(|file| file.is_rust()) {
+        let of_these = ["crates/fit/src/", "crates/probe/src/"];
+        if of_these.iter().any(|crate_| file.path.starts_with(crate_)) {
+            for number in ["4_000_000_000", "4e9", "128 << 30"] {
+                assert!(!file.text.contains(number), "{}: {number}", file.path);
+            }
+        }
+    }
+    Ok(())
+}

@@ -2,6 +2,7 @@
 
 use super::{Family, Figure, Interface, Profile};
 use crate::figures::{Kind, SPECS, Spec};
+use crate::limits::{COMPOSED_PERCENT, MEASURED_PERCENT};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use toml::Spanned;
@@ -23,10 +24,6 @@ pub struct ProfileError {
     pub expected: String,
 }
 
-/// Uncertainty where neither the figure nor the file states one (DESIGN.md §8: composed
-/// cards ±30 %); two units of one model already differ by more than 10 % (`flash.md` §5).
-const COMPOSED_PERCENT: u64 = 30;
-const FITTED_PERCENT: u64 = 15;
 /// Beyond a factor of ten a figure says nothing.
 const UNCERTAINTY_MAX: u64 = 900;
 
@@ -70,10 +67,11 @@ impl Reader<'_> {
             Some((_, DeValue::Boolean(composed))) => *composed,
             Some((value, _)) => return Err(self.wrong(value, "composed", "true or false")),
         };
+        // Where neither the figure nor the file states an uncertainty.
         let default = if composed {
             COMPOSED_PERCENT
         } else {
-            FITTED_PERCENT
+            MEASURED_PERCENT
         };
         let key = "uncertainty_percent";
         let uncertainty = match root.get(key) {

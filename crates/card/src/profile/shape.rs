@@ -1,8 +1,9 @@
 //! Whether the figures of a profile fit together.
 
 use super::{Family, Profile};
-use crate::figures::{AUS_MAX, OPEN_BLOCKS, UNITS_MAX};
+use crate::figures::OPEN_BLOCKS;
 use crate::ftl::GROUPS_MAX;
+use crate::limits::{AUS_MAX, UNITS_MAX, units};
 use whichfs_units::SECTOR;
 
 /// Blocks that closing an AU takes beside its logs.
@@ -68,10 +69,8 @@ impl Profile {
     /// Whether a page map fits into memory and its background work can come to an end.
     fn check_units(&self) -> Result<(), Misfit> {
         let spare = self.figure("geometry.spare_aus");
-        // As addressed: blocks are rounded up to a power of two units.
-        let in_block = self.au_bytes() / self.figure("page_map.unit_bytes");
         let blocks = self.flash_bytes().div_ceil(self.au_bytes()) + spare;
-        let units = blocks * in_block.next_power_of_two();
+        let units = units(blocks, self.au_bytes(), self.figure("page_map.unit_bytes"));
         if units > UNITS_MAX {
             let found = format!("{units} units with the spare blocks, more than {UNITS_MAX}");
             return Err(("page_map.unit_bytes", found));

@@ -1,6 +1,7 @@
 //! Command lines of flashbench and dd, as a shell's transcript has them.
 
 use super::Operation;
+use super::text::Line;
 
 /// What a command line of flashbench asked for; defaults are the program's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -135,10 +136,6 @@ fn long_option(name: &str) -> Option<(&'static str, char, bool)> {
 /// The dd command in `text`.
 pub(super) fn dd(text: &str) -> Option<Dd> {
     let words = command(text, "dd")?;
-    let looped = |text: &str| {
-        text.split([' ', ';', '\t', '\'', '"'])
-            .any(|word| word == "do")
-    };
     let value = |key: &str| {
         let find = |word: &String| word.strip_prefix(key)?.strip_prefix('=').map(str::to_owned);
         words.iter().find_map(find)
@@ -171,8 +168,63 @@ pub(super) fn dd(text: &str) -> Option<Dd> {
             .and_then(|text| dd_number(&text)),
         direct: value(flags).is_some_and(|flags| flags.split(',').any(|flag| flag == "direct")),
         progress: value("status").as_deref() == Some("progress"),
-        repeats: looped(text),
+        repeats: has_word(text, "do"),
     })
+}
+
+/// Lines over which a loop of a shell is looked for.
+const LOOP_LINES_MAX: usize = 16;
+
+/// Whether what follows `lines` is in a loop of the shell that they begin and do not end.
+pub(super) fn in_loop(lines: &[Line]) -> bool {
+    let mut ended = 0_usize;
+    let mut lines = lines.iter().rev().take(LOOP_LINES_MAX).peekable();
+    while let Some(line) = lines.next() {
+        let text = after_prompt(&line.text);
+        let begins = match text {
+            "do" => lines.peek().is_some_and(|before| is_loop(&before.text)),
+            _ => is_loop(text) && text.contains(';') && has_word(text, "do"),
+        };
+        if first_word(text) == "done" {
+            ended += 1;
+        } else if begins && !has_word(text, "done") {
+            if ended == 0 {
+                return true;
+            }
+            ended -= 1;
+        }
+    }
+    false
+}
+
+/// Whether a line begins a loop of the shell.
+fn is_loop(text: &str) -> bool {
+    ["for", "while", "until"].contains(&first_word(after_prompt(text)))
+}
+
+/// A line of a transcript without the shell's prompt: `$`, `>`, `root@pi:~#`, `pi@pi:~ $`.
+fn after_prompt(text: &str) -> &str {
+    let mut rest = text.trim();
+    while let Some(word) = rest.split_whitespace().next() {
+        if !word.contains('@') && !word.ends_with(['$', '#', '>']) {
+            break;
+        }
+        rest = rest[word.len()..].trim_start();
+    }
+    rest
+}
+
+fn first_word(text: &str) -> &str {
+    shell_words(text).next().unwrap_or("")
+}
+
+fn has_word(text: &str, wanted: &str) -> bool {
+    shell_words(text).any(|word| word == wanted)
+}
+
+/// What blanks, quotes and ends of commands part.
+fn shell_words(text: &str) -> impl Iterator<Item = &str> {
+    text.split([' ', ';', '\t', '\'', '"'])
 }
 
 /// dd's numbers: `4M` and `4K` are binary, `4MB` and `4kB` decimal.

@@ -5,12 +5,16 @@ use super::command::{self, Dd};
 use super::text::{Line, excerpt};
 use super::units::{RATE_MAX, number};
 use super::{LogError, Operation, Problem, Rate, flash};
+use std::collections::VecDeque;
 
 /// What is known about the dd that runs.
 #[derive(Clone, Debug, Default)]
 pub(super) struct State {
-    /// From its command line or the heading above.
-    pub command: Option<Dd>,
+    /// From its command line or the heading above, the one whose result comes next first: a loop
+    /// may run several in turns.
+    commands: VecDeque<Dd>,
+    /// Whether they are of a loop that goes on: no result came yet.
+    looping: bool,
     /// Words above it.
     pub label: String,
     /// `10+0 records`: whole and partial blocks.
@@ -45,17 +49,40 @@ impl State {
     /// Begins a new dd.
     pub fn begin(&mut self, command: Option<Dd>, label: &str) {
         *self = State {
-            command,
+            commands: command.into_iter().collect(),
             label: excerpt(label, 60),
             ..State::default()
         };
+    }
+
+    /// Begins a dd in a loop over several lines, or adds it to those of the same loop.
+    pub fn begin_in_loop(&mut self, command: Dd) {
+        let command = Dd {
+            repeats: true,
+            ..command
+        };
+        match self.looping {
+            true => self.commands.push_back(command),
+            false => self.begin(Some(command), ""),
+        }
+        self.looping = true;
     }
 
     /// The dd at hand is done: its command says nothing about the next, unless it is a loop or
     /// a heading over several.
     fn end(&mut self) {
         self.failed = None;
-        self.command = self.command.take().filter(|command| command.repeats);
+        self.looping = false;
+        let done = self.commands.pop_front();
+        self.commands.extend(done.filter(|command| command.repeats));
+    }
+
+    /// A dd that failed may have no result, and then others of its loop are no longer in turn.
+    fn fail(&mut self, text: &str) {
+        self.failed = Some(excerpt(text, 60));
+        if self.commands.len() > 1 {
+            self.commands.clear();
+        }
     }
 
     /// Takes a line of dd's output; `next` is the line with text after it.
@@ -66,7 +93,7 @@ impl State {
             return Ok(Some(Taken::Part));
         }
         if text.starts_with("dd:") {
-            self.failed = Some(excerpt(text, 60));
+            self.fail(text);
             return Ok(Some(Taken::Useless("dd reports a failure".to_owned())));
         }
         if text.starts_with("block size : transfer rate") {
@@ -81,7 +108,7 @@ impl State {
         let Some(summary) = summary(text) else {
             return Ok(None);
         };
-        let told = self.command.as_ref().is_some_and(|dd| dd.progress);
+        let told = self.commands.front().is_some_and(|dd| dd.progress);
         let follows = next.is_some_and(|next| records(next.text.trim()).is_some());
         let progress = self.records.is_none() && (told || follows);
         if progress {
@@ -133,10 +160,8 @@ impl State {
             let fits = partial == 0 && whole > 0 && summary.bytes.is_multiple_of(whole);
             fits.then(|| summary.bytes / whole)
         };
-        let told = self
-            .command
-            .as_ref()
-            .and_then(|command| command.block_bytes);
+        let command = self.commands.front();
+        let told = command.and_then(|command| command.block_bytes);
         let label = if self.label.is_empty() {
             "dd"
         } else {
@@ -144,13 +169,13 @@ impl State {
         };
         Ok(Taken::Rate(Rate {
             block_bytes: records.and_then(exact).or(told),
-            direct: self.command.as_ref().is_some_and(|command| command.direct),
+            direct: self.commands.front().is_some_and(|command| command.direct),
             ..Rate::plain(operation, bytes_per_s, label, line.number)
         }))
     }
 
     fn operation(&self) -> Option<Operation> {
-        self.command.as_ref().and_then(|dd| dd.operation)
+        self.commands.front().and_then(|dd| dd.operation)
     }
 
     fn no_direction(&self, line: &Line) -> LogError {
@@ -166,7 +191,7 @@ impl State {
         let operation = self.operation().ok_or_else(|| self.no_direction(line))?;
         Ok(Taken::Rate(Rate {
             block_bytes: Some(block),
-            direct: self.command.as_ref().is_some_and(|command| command.direct),
+            direct: self.commands.front().is_some_and(|command| command.direct),
             ..Rate::plain(operation, bytes_per_s, "dd table", line.number)
         }))
     }

@@ -1,5 +1,6 @@
 //! The JSON form: `{NAME: {"al": …, "lin": …, "rnd": …, "fat": …}}`, several runs by name.
-//! Values are checked while they are parsed, so that an error knows its line.
+//! Values are checked while they are parsed, so that an error knows its line. The form has no
+//! `--erasesize`: the largest block need not be it, where the head of a test is missing.
 
 use super::units::{RATE_MAX, TIME_MAX_NS};
 use super::{Form, Identity, LogError, Problem, Reading, Remark, Run};
@@ -74,18 +75,11 @@ pub(super) fn read(text: &str) -> Result<Reading, LogError> {
             identity = identity.without_registers();
         }
         identity.capacity_bytes = identity.capacity_bytes.or(card.csd_bytes);
-        let largest = |rates: &crate::Rates| rates.keys().next_back().copied();
-        let tests = card
-            .curves
-            .linear
-            .values()
-            .chain(card.curves.random.values());
-        let erase = tests.filter_map(largest).max();
         runs.push(Run {
             name,
             lines,
             card: identity,
-            erase_bytes: erase.or(card.curves.fat.keys().next_back().copied()),
+            erase_bytes: None,
             curves: card.curves,
             rates: Vec::new(),
         });
@@ -330,7 +324,7 @@ mod tests {
         let names: Vec<&str> = reading.runs.iter().map(|run| run.name.as_str()).collect();
         assert_eq!(names, ["a", "b"]);
         assert_eq!(reading.runs[0].card.capacity_bytes, Some(5));
-        assert_eq!(reading.runs[0].erase_bytes, Some(4096));
+        assert_eq!(reading.runs[0].erase_bytes, None, "the form has none");
         assert_eq!(reading.skipped.len(), 3, "{:?}", reading.skipped);
     }
 

@@ -129,7 +129,8 @@ pub struct Run {
     pub lines: (usize, usize),
     /// What the log says about the card.
     pub card: Identity,
-    /// flashbench's `--erasesize` in bytes: the largest block of `-O` and `-f`.
+    /// flashbench's `--erasesize` in bytes, where the form has it: of a session the largest block
+    /// of `-O` and `-f`.
     pub erase_bytes: Option<u64>,
     /// flashbench's tests.
     pub curves: Curves,

@@ -11,6 +11,7 @@ use super::draft::Drafts;
 use super::flash::{self, AlignRow, NO_ROWS, RateRow};
 use super::text::{self, Line, excerpt};
 use super::{Form, LogError, Options, Problem, Reading, Remark, dd, identity, iozone};
+use whichfs_units::SECTOR;
 
 /// flashbench prints three digits: figures this near to each other may be the same.
 const ROUNDING: f64 = 0.006;
@@ -265,14 +266,15 @@ impl<'a> Session<'a> {
             _ => None,
         };
         let erase = told.filter(near);
-        let exact = Some(printed as u64).filter(|&b| b as f64 == printed && b.is_multiple_of(512));
+        let exact =
+            Some(printed as u64).filter(|&b| b as f64 == printed && b.is_multiple_of(SECTOR));
         let half = self.section.block.map(|block| block / 2).filter(near);
         let block = exact.or(half).or(erase).unwrap_or_else(|| {
             self.mend(
                 line,
                 "a block size of three digits, rounded to whole sectors",
             );
-            ((printed / 512.0).round() as u64).max(1) * 512
+            ((printed / SECTOR as f64).round() as u64).max(1) * SECTOR
         });
         if self.section.block.is_none_or(|before| block >= before) {
             // The first block is the erase size, unless the head of the section is missing.
@@ -334,7 +336,10 @@ impl<'a> Session<'a> {
             return true;
         }
         if let Some(command) = command::dd(&whole) {
-            self.dd.begin(Some(command), "");
+            match command::in_loop(&self.lines[..i]) {
+                true => self.dd.begin_in_loop(command),
+                false => self.dd.begin(Some(command), ""),
+            }
             self.open(Section::new(Test::Other, line.number, text));
             return true;
         }

@@ -4,7 +4,8 @@ use super::{Figure, Section, plain, seen};
 use crate::findings::{CONFIDENT, Findings, Quantity};
 use crate::stats::median;
 use std::collections::BTreeMap;
-use whichfs_units::{Bytes, KIB};
+use whichfs_card::limits::{RANDOM_PERCENT, RATE, UNIT_BYTES, UNITS_MAX, units, within};
+use whichfs_units::{Bytes, KIB, SECTOR};
 
 /// Where a figure is from that no test of the probe looks at.
 const UNSEEN: &str = "composed: the probe cannot see it";
@@ -105,7 +106,7 @@ impl Draft<'_> {
 
     pub fn geometry(&mut self, family: &str) {
         let stated = self.findings.measured.capacity_bytes;
-        let source = match self.capacity < stated / 512 * 512 {
+        let source = match self.capacity < stated / SECTOR * SECTOR {
             true => format!("probe: cut to what a profile may have from {stated} bytes"),
             false => "probe: the device's size".into(),
         };
@@ -156,10 +157,15 @@ impl Draft<'_> {
         );
         let aus = capacity / au;
         let spare = match family {
-            "page-map" => (aus * 7 / 100).max(16),
+            "page-map" => self.page_map_spare(),
             _ => (aus / 100).max(linear.max(random) + 4 * random + 8),
         };
         self.composed("geometry", "spare_aus", spare);
+    }
+
+    /// Spare AUs of a page map: what is usual.
+    fn page_map_spare(&self) -> u64 {
+        (self.capacity / self.findings.au() * 7 / 100).max(16)
     }
 
     /// Bus and reading; returns the time of a command in microseconds.
@@ -187,7 +193,7 @@ impl Draft<'_> {
         let command = (0.2 * small).min(200.0);
         self.composed("bus", "command_us", command as u64);
         let how = |what: &str| format!("probe: {what}");
-        let wire = ((1e6 / wire_us) as u64).clamp(10_000, 4_000_000_000);
+        let wire = within(&RATE, (1e6 / wire_us) as u64);
         match self.findings.real(Quantity::ReadMbS) {
             Some(_) => self.put(
                 "bus",
@@ -292,11 +298,7 @@ impl Draft<'_> {
         match family {
             "log-block" => self.log_block(),
             "update-block" => self.update_block(),
-            _ => {
-                let au = self.findings.au();
-                self.composed("page_map", "unit_bytes", divisor(au, 4 * KIB));
-                self.composed("page_map", "modify_us", 300);
-            }
+            _ => self.page_map(),
         }
         self.fat(family, overhead.unwrap_or(1000.0) + command);
     }
@@ -310,9 +312,9 @@ impl Draft<'_> {
             .filter(|_| linear.is_some_and(|l| l.copies))
         {
             Some(us) => {
-                let rate = (au as f64 / us * 1e6).clamp(10_000.0, 4e9);
+                let rate = within(&RATE, (au as f64 / us * 1e6) as u64);
                 let source = "probe: AU over the time of a write that copies one".into();
-                self.put("copy", "rate_bytes_per_s", rate as u64, source);
+                self.put("copy", "rate_bytes_per_s", rate, source);
             }
             None => self.untold(
                 "copy",
@@ -326,7 +328,8 @@ impl Draft<'_> {
 
     fn discard_and_cache(&mut self) {
         let measured = &self.findings.measured;
-        let (flush, discard) = (measured.flush.clone(), measured.discard.clone());
+        let flush = measured.flush.as_ref().filter(|test| test.supported);
+        let discard = measured.discard.clone();
         let cached = self.findings.whole(Quantity::CacheBytes).unwrap_or(0);
         match discard {
             Some(test) if test.supported => {
@@ -344,7 +347,7 @@ impl Draft<'_> {
         }
         if cached > 0 {
             self.found("cache", "bytes", Quantity::CacheBytes, 0);
-            let us = flush.as_ref().map_or(0.0, |flush| flush.idle_us.median) as u64;
+            let us = flush.map_or(0.0, |flush| flush.idle_us.median) as u64;
             match flush {
                 Some(_) => self.put(
                     "cache",
@@ -370,11 +373,11 @@ impl Draft<'_> {
             .and_then(|small| Some(small.get(&(4 * KIB))?.2));
         match linear.zip(random) {
             Some((linear, random)) => {
-                let percent = (100.0 * random / linear.max(1.0)).clamp(100.0, 10_000.0);
+                let percent = within(&RANDOM_PERCENT, (100.0 * random / linear.max(1.0)) as u64);
                 let source = "probe: writes of 64 KiB into one AU at random and in order";
-                self.put("log_block", "random_percent", percent as u64, source.into());
+                self.put("log_block", "random_percent", percent, source.into());
             }
-            None => self.composed("log_block", "random_percent", 100),
+            None => self.composed("log_block", "random_percent", *RANDOM_PERCENT.start()),
         }
         if small > 0 {
             self.found(
@@ -393,6 +396,26 @@ impl Draft<'_> {
                 None => self.composed("log_block", "small_write_us", 0),
             }
         }
+    }
+
+    /// A map in units of 4 KiB, or of as many times that as it needs to fit into memory.
+    fn page_map(&mut self) {
+        let au = self.findings.au();
+        let blocks = self.capacity.div_ceil(au) + self.page_map_spare();
+        let usual = divisor(au, 4 * KIB);
+        let mut unit = usual;
+        while units(blocks, au, unit) > UNITS_MAX
+            && UNIT_BYTES.contains(&(2 * unit))
+            && au.is_multiple_of(2 * unit)
+        {
+            unit *= 2;
+        }
+        let source = match unit {
+            unit if unit == usual => UNSEEN.to_owned(),
+            _ => format!("composed: {UNITS_MAX} units are the most that a profile may have"),
+        };
+        self.composed_as("page_map", "unit_bytes", unit, source);
+        self.composed("page_map", "modify_us", 300);
     }
 
     fn update_block(&mut self) {
@@ -426,7 +449,8 @@ impl Draft<'_> {
         let seen = median(&times);
         let us = seen.unwrap_or(10_000.0);
         let overhead = overhead.min(0.5 * us);
-        let rate = (crate::open_aus::BLOCK as f64 / (us - overhead) * 1e6).clamp(10_000.0, 4e9);
+        let rate = crate::open_aus::BLOCK as f64 / (us - overhead) * 1e6;
+        let rate = within(&RATE, rate as u64);
         self.composed_as(
             "fat",
             "overhead_us",
@@ -437,10 +461,10 @@ impl Draft<'_> {
             Some(_) => self.put(
                 "fat",
                 "rate_bytes_per_s",
-                rate as u64,
+                rate,
                 "probe: writes of 64 KiB into them".into(),
             ),
-            None => self.composed("fat", "rate_bytes_per_s", rate as u64),
+            None => self.composed("fat", "rate_bytes_per_s", rate),
         }
     }
 }
@@ -448,7 +472,7 @@ impl Draft<'_> {
 /// The largest half, quarter … of `most` that divides `bytes`.
 fn divisor(bytes: u64, most: u64) -> u64 {
     let mut size = most;
-    while size > 512 && !bytes.is_multiple_of(size) {
+    while size > SECTOR && !bytes.is_multiple_of(size) {
         size /= 2;
     }
     size

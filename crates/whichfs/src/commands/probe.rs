@@ -176,13 +176,10 @@ fn state(args: &ProbeArgs, identity: &str) -> Outcome<Evidence> {
         return Err(Failure::input(format!(
             "{} is the state of another device ({}; this one is {identity}); name another file",
             path.display(),
-            match kept.identity.as_str() {
-                "" => "of an older version, which did not say",
-                known => known,
-            }
+            kept.identity
         )));
     }
-    Ok(kept.go_on(identity, options))
+    Ok(kept.go_on(options))
 }
 
 /// `640M`, `30m` or both, in any order.
