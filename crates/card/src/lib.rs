@@ -6,7 +6,8 @@
 //!
 //! Layers, from the host inwards: `card` (serial service, figures), `bus` (reader, command,
 //! transfer, read steps), `cache` and `slc` (what is in front of the flash), `ftl` (the FAT
-//! region and one file per family of translation layer). `wear` tells what it does to life.
+//! region and one file per family of translation layer). `wear` tells what it does to life,
+//! `defects` what a bad card fails to do.
 //! No clock, no entropy, no I/O: equal calls give equal answers.
 
 mod builtin;
@@ -15,6 +16,7 @@ mod cache;
 mod card;
 mod contents;
 mod cow;
+mod defects;
 mod figures;
 mod ftl;
 #[cfg(test)]
@@ -30,6 +32,7 @@ mod wear;
 pub use builtin::builtin;
 pub use card::Card;
 pub use contents::{CHUNK_BYTES, Contents, ContentsError, Layout, Spill};
+pub use defects::{Defects, Reads, Refuses};
 pub use ftl::Violation;
 pub use log::Logged;
 pub use profile::{CapacityError, Family, Figure, Interface, Profile, ProfileError};

@@ -100,6 +100,18 @@ pub fn cut_at(log: &[Logged], request: usize, seed: u64) -> Vec<Cut> {
     cuts
 }
 
+/// One cut when the run has ended at `time` and all promises are given; none if nothing was
+/// written.
+pub fn end_cut(log: &[Logged], time: Nanos, seed: u64) -> Option<Cut> {
+    Some(Cut {
+        number: 0,
+        request: log.len().checked_sub(1)?,
+        place: Place::After,
+        at: time,
+        seed: Rng::named(seed, "crash/cuts").next_u64(),
+    })
+}
+
 fn place_at(log: &[Logged], request: usize, place: Place, seed: u64) -> Cut {
     let Logged { arrived, done, .. } = log[request];
     let at = match place {
@@ -201,5 +213,13 @@ pub(crate) mod tests {
         assert!(all_cuts(&log, 50, 1).is_empty() && random_cuts(&log, 50, 9, 1).is_empty());
         assert_eq!(cut_at(&log, 7, 1).len(), 3);
         assert!(cut_at(&log, 50, 1).is_empty());
+    }
+
+    #[test]
+    fn the_cut_at_the_end_is_behind_every_promise() {
+        let cut = end_cut(&log(), Nanos(1 << 40), 1);
+        let place = cut.map(|cut| (cut.request, cut.at));
+        assert_eq!(place, Some((49, Nanos(1 << 40))));
+        assert_eq!(end_cut(&[], Nanos(1), 1), None);
     }
 }

@@ -1,19 +1,12 @@
 //! The content of a card after a cut, made forward from the state before the run.
 
 use crate::cut::Cut;
-use crate::faults::{Fault, Faults};
+use crate::faults::cut::{Fate, damage_pages, fates};
+use crate::faults::damage::{Damage, flip_bits};
+use crate::faults::{Fault, Faults, defects};
 use std::collections::BTreeSet;
-use whichfs_card::{Contents, ContentsError, Logged, Op};
-use whichfs_units::{KIB, Nanos, Rng, SECTOR};
-
-/// Cache of a card that has none, where a fault wants one: what the smallest eMMC caches have.
-const CACHE_BYTES: u64 = 64 * KIB;
-/// Requests that a fault looks back: a card that saved its map less often would be useless.
-const LOOK_BACK: usize = 64;
-/// Bytes of a filesystem's block.
-const BLOCK: u64 = 4 * KIB;
-/// Largest write that goes to a small-write area where the profile has none.
-const SMALL: u64 = 8 * KIB;
+use whichfs_card::{Contents, ContentsError, Defects, Logged, Op};
+use whichfs_units::Rng;
 
 /// What of the card decides which data survive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,19 +19,6 @@ pub struct CardFacts {
     pub au_bytes: u64,
     /// Largest write that goes to an area of its own; 0 for no such area.
     pub small_write_bytes: u64,
-}
-
-/// What is left of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// All of it.
-    Whole,
-    /// Nothing.
-    Lost,
-    /// Everything before this place on the card, in bytes.
-    Before(u64),
-    /// Each piece of so many bytes by chance.
-    Pieces(u64),
 }
 
 /// Written bytes and requests between two checkpoints: so much is written again for an image,
@@ -153,6 +133,12 @@ impl Timeline {
         }
         Ok(contents)
     }
+
+    /// What the card does wrong while that image is used; `None` if none of the faults does
+    /// anything then.
+    pub fn defects(&self, faults: &Faults, cut: &Cut) -> Option<Defects> {
+        defects(self.seen(cut), faults, cut.seed)
+    }
 }
 
 /// Does all of a request.
@@ -161,142 +147,6 @@ fn apply(contents: &mut Contents, request: &Logged) -> Result<(), ContentsError>
         Op::Discard => contents.discard(request.offset, request.bytes),
         Op::Write => contents.write(request.offset, &request.data),
         _ => Ok(()),
-    }
-}
-
-/// What is left of each request in `seen` at `at`.
-fn fates(
-    seen: &[Logged],
-    card: &CardFacts,
-    faults: &Faults,
-    at: Nanos,
-    rng: &mut Rng,
-) -> Vec<Fate> {
-    let mut fates = vec![Fate::Whole; seen.len()];
-    lose_cached(&mut fates, seen, card, faults, at, rng);
-    if faults.contains(&Fault::SmallLost) {
-        lose_small(&mut fates, seen, card, rng);
-    }
-    if faults.contains(&Fault::AuRollback) {
-        roll_back(&mut fates, seen, card, rng);
-    }
-    // The card serves one request after the other: what waited has left nothing.
-    let mut free = Nanos(0);
-    for (fate, request) in fates.iter_mut().zip(seen) {
-        if request.done > at {
-            // What a cache or an area lost stays lost, whatever of it was under way.
-            *fate = match free > at || *fate == Fate::Lost {
-                true => Fate::Lost,
-                false => under_way(request, card, faults, rng),
-            };
-        }
-        free = free.max(request.done);
-    }
-    fates
-}
-
-/// A request that the card had not reported done: anything up to all of it may be there, in whole
-/// flash pages, since a card programs pages and switches its map over when they are done.
-fn under_way(request: &Logged, card: &CardFacts, faults: &Faults, rng: &mut Rng) -> Fate {
-    if request.op != Op::Write {
-        return if rng.ratio(1, 2) {
-            Fate::Whole
-        } else {
-            Fate::Lost
-        };
-    }
-    if faults.contains(&Fault::Torn512) {
-        return Fate::Pieces(SECTOR);
-    }
-    if faults.contains(&Fault::Torn4k) {
-        return Fate::Pieces(BLOCK);
-    }
-    let page = card.page_bytes.max(SECTOR);
-    let (first, end) = (request.offset / page, request.offset + request.bytes);
-    Fate::Before((first + rng.below(end.div_ceil(page) - first + 1)) * page)
-}
-
-/// Writes that a volatile cache may still hold: the newest up to its size, since the last flush.
-fn lose_cached(
-    fates: &mut [Fate],
-    seen: &[Logged],
-    card: &CardFacts,
-    faults: &Faults,
-    at: Nanos,
-    rng: &mut Rng,
-) {
-    let lies = faults.contains(&Fault::FlushLies);
-    let reorders = faults.contains(&Fault::Reorder);
-    let room = match card.cache_bytes {
-        0 if lies || reorders => CACHE_BYTES,
-        room => room,
-    };
-    let durable = |request: &Logged| request.op == Op::Flush && request.done <= at && !lies;
-    let mut cached = Vec::new();
-    // The write of which the cache holds the tail, and how much.
-    let mut crossing = None;
-    let mut held = 0;
-    for (index, request) in seen.iter().enumerate().rev() {
-        if durable(request) {
-            break;
-        }
-        if request.op == Op::Write {
-            if held + request.bytes > room {
-                crossing = Some((index, room - held));
-                break;
-            }
-            held += request.bytes;
-            cached.push(index);
-        }
-    }
-    // Without reordering the oldest leave the cache first.
-    cached.reverse();
-    let kept = rng.below(cached.len() as u64 + 1) as usize;
-    for (place, &index) in cached.iter().enumerate() {
-        let lost = if reorders {
-            rng.ratio(1, 2)
-        } else {
-            place >= kept
-        };
-        if lost {
-            fates[index] = Fate::Lost;
-        }
-    }
-    if let Some((index, tail)) = crossing.filter(|_| reorders || kept == 0) {
-        let end = seen[index].offset + seen[index].bytes;
-        match rng.below(tail / SECTOR + 1) {
-            0 => {}
-            sectors => fates[index] = Fate::Before(end - sectors * SECTOR),
-        }
-    }
-}
-
-/// The newest small writes.
-fn lose_small(fates: &mut [Fate], seen: &[Logged], card: &CardFacts, rng: &mut Rng) {
-    let largest = match card.small_write_bytes {
-        0 => SMALL,
-        bytes => bytes,
-    };
-    let small = |&index: &usize| seen[index].op == Op::Write && seen[index].bytes <= largest;
-    let lost = rng.below(LOOK_BACK as u64) as usize + 1;
-    let newest: Vec<usize> = (0..seen.len()).rev().filter(small).take(lost).collect();
-    for index in newest {
-        fates[index] = Fate::Lost;
-    }
-}
-
-/// The newest writes to the AU that was written last.
-fn roll_back(fates: &mut [Fate], seen: &[Logged], card: &CardFacts, rng: &mut Rng) {
-    let au = |request: &Logged| request.offset / card.au_bytes.max(1);
-    let Some(last) = seen.iter().rev().find(|request| request.op == Op::Write) else {
-        return;
-    };
-    let open = au(last);
-    let lost = rng.below(LOOK_BACK as u64) as usize + 1;
-    for (index, request) in seen.iter().enumerate().rev().take(lost) {
-        if request.op == Op::Write && au(request) == open {
-            fates[index] = Fate::Lost;
-        }
     }
 }
 
@@ -329,134 +179,6 @@ fn write(
             Ok(())
         }
     }
-}
-
-/// Damage to requests that were reported done.
-struct Damage {
-    /// First byte of each block is zero in writes that arrive then.
-    zeroed: Option<Zeroed>,
-    /// Writes from here on are dropped.
-    dropped_from: Option<Nanos>,
-    /// This request lands elsewhere.
-    misdirected: Option<usize>,
-}
-
-enum Zeroed {
-    From(Nanos),
-    OddSecondsSince(Nanos),
-}
-
-impl Damage {
-    fn new(log: &[Logged], seen: &[Logged], faults: &Faults, rng: &mut Rng) -> Damage {
-        let begin = log.first().map_or(Nanos(0), |request| request.arrived);
-        let end = log.last().map_or(Nanos(0), |request| request.done);
-        let middle = Nanos(begin.0 + end.saturating_sub(begin).0 / 2);
-        let zeroed = if faults.contains(&Fault::ZeroedAfter) {
-            Some(Zeroed::From(middle))
-        } else {
-            let alternately = faults.contains(&Fault::ZeroedAlternately);
-            alternately.then_some(Zeroed::OddSecondsSince(begin))
-        };
-        let writes: Vec<usize> = (0..seen.len())
-            .filter(|&index| seen[index].op == Op::Write)
-            .collect();
-        let misdirects = faults.contains(&Fault::Misdirected) && !writes.is_empty();
-        Damage {
-            zeroed,
-            dropped_from: faults.contains(&Fault::Dropped).then_some(middle),
-            misdirected: misdirects.then(|| writes[rng.below(writes.len() as u64) as usize]),
-        }
-    }
-
-    /// Where request number `index` really lands and what really arrives; no data if it is dropped.
-    fn data<'a>(
-        &self,
-        index: usize,
-        request: &'a Logged,
-        card: &CardFacts,
-    ) -> (u64, std::borrow::Cow<'a, [u8]>) {
-        if self
-            .dropped_from
-            .is_some_and(|from| request.arrived >= from)
-        {
-            return (request.offset, (&[][..]).into());
-        }
-        let offset = match self.misdirected {
-            // Downwards, so that it stays on the card.
-            Some(wrong) if wrong == index => request.offset.saturating_sub(card.au_bytes),
-            _ => request.offset,
-        };
-        let zeroed = match &self.zeroed {
-            None => false,
-            Some(Zeroed::From(from)) => request.arrived >= *from,
-            Some(Zeroed::OddSecondsSince(begin)) => {
-                (request.arrived.saturating_sub(*begin).0 / 1_000_000_000) % 2 == 1
-            }
-        };
-        if !zeroed {
-            return (offset, (&request.data[..]).into());
-        }
-        let mut data = request.data.to_vec();
-        let first = (BLOCK - request.offset % BLOCK) % BLOCK;
-        for at in (first as usize..data.len()).step_by(BLOCK as usize) {
-            data[at] = 0;
-        }
-        (offset, data.into())
-    }
-}
-
-/// Noise in the page under way, and in a durable page near it.
-fn damage_pages(
-    contents: &mut Contents,
-    seen: &[Logged],
-    card: &CardFacts,
-    faults: &Faults,
-    at: Nanos,
-    rng: &mut Rng,
-) -> Result<(), ContentsError> {
-    let interrupted = |request: &&Logged| request.op == Op::Write && request.done > at;
-    let Some(request) = seen.iter().find(interrupted) else {
-        return Ok(());
-    };
-    let page = card.page_bytes.max(SECTOR);
-    let pages = request.bytes.div_ceil(page);
-    let here = (request.offset / page + rng.below(pages)) * page;
-    if faults.contains(&Fault::TornPage) {
-        noise(contents, here, page, rng)?;
-    }
-    if faults.contains(&Fault::Neighbour) {
-        let before = here.saturating_sub((1 + rng.below(4)) * page);
-        // A page shares its cells with one of its own block.
-        if before / card.au_bytes.max(1) == here / card.au_bytes.max(1) {
-            noise(contents, before, page, rng)?;
-        }
-    }
-    Ok(())
-}
-
-fn noise(
-    contents: &mut Contents,
-    offset: u64,
-    bytes: u64,
-    rng: &mut Rng,
-) -> Result<(), ContentsError> {
-    let mut data = vec![0; bytes as usize];
-    rng.fill(&mut data);
-    contents.write(offset, &data)
-}
-
-fn flip_bits(contents: &mut Contents, seen: &[Logged], rng: &mut Rng) -> Result<(), ContentsError> {
-    const BITS: usize = 8;
-    let writes: Vec<&Logged> = seen.iter().filter(|r| r.op == Op::Write).collect();
-    for _ in 0..BITS.min(writes.len()) {
-        let request = writes[rng.below(writes.len() as u64) as usize];
-        let offset = request.offset + rng.below(request.bytes / SECTOR) * SECTOR;
-        let mut sector = [0; SECTOR as usize];
-        contents.read(offset, &mut sector)?;
-        sector[rng.below(SECTOR) as usize] ^= 1 << rng.below(8);
-        contents.write(offset, &sector)?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -4,6 +4,8 @@
 use super::*;
 use crate::cut::tests::write as logged;
 use crate::cut::{Place, cut_at};
+use crate::faults::BLOCK;
+use whichfs_units::{KIB, Nanos};
 
 /// One image by itself.
 fn image(
@@ -201,6 +203,22 @@ fn noise_hits_the_page_under_way_or_one_before_it() {
     };
     assert!(noisy(Fault::TornPage, 16, 20) && !noisy(Fault::TornPage, 0, 16));
     assert!(noisy(Fault::Neighbour, 0, 16) && !noisy(Fault::Neighbour, 16, 20));
+}
+
+#[test]
+fn a_write_that_was_reported_can_be_torn_and_no_other() {
+    let log = log();
+    let base = Contents::new(4 << 20);
+    let torn = (0..20).filter(|&seed| {
+        let faults = [Fault::TornReported].into();
+        let mut contents = image(&base, &log, &SD, &faults, &at(&log, 5700, seed)).unwrap();
+        let mut bytes = vec![0; 6 * BLOCK as usize];
+        contents.read(0, &mut bytes).unwrap();
+        let (before, newest) = bytes.split_at(5 * BLOCK as usize);
+        assert!(before.iter().all(|&byte| byte != 0), "older ones are whole");
+        newest.contains(&0) && newest.contains(&6)
+    });
+    assert!(torn.count() > 15);
 }
 
 #[test]

@@ -21,10 +21,11 @@ mod window;
 
 pub use contract::{Contract, contract};
 pub use count::Share;
-pub use cut::{Cut, Place, all_cuts, collection_cuts, cut_at, random_cuts};
-pub use faults::{Fault, Faults, UnknownFault};
+pub use cut::{Cut, Place, all_cuts, collection_cuts, cut_at, end_cut, random_cuts};
+pub use faults::cut::Fate;
+pub use faults::{Acts, Evidence, Facts, Fault, Faults, UnknownFault};
 pub use history::{History, HistoryError};
-pub use image::{CardFacts, Fate, Timeline};
+pub use image::{CardFacts, Timeline};
 pub use judge::{Finding, Found, Judge, Outcome, in_flux};
 pub use messages::{Message, classify};
 pub use minimise::minimise;

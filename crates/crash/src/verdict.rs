@@ -30,6 +30,12 @@ pub struct Checked {
     pub panicked: Option<String>,
     /// The guest hung: how.
     pub hung: Option<String>,
+    /// The filesystem's checker or its repair did not end: how. What follows was not done.
+    pub checker_hung: Option<String>,
+    /// Requests that the card answered with an error meanwhile.
+    pub failed_requests: u64,
+    /// Sectors that the card gave with a wrong bit, and no error.
+    pub corrupted_reads: u64,
 }
 
 /// What became of a filesystem; the worse, the later.
@@ -52,6 +58,8 @@ pub enum Condition {
     MountFailed,
     /// It does not mount, nor after the repair.
     Unfixable,
+    /// It does not mount, nor after the repair, and the card answers requests with errors.
+    CardFailed,
     /// It mounts, and something that was durable is lost.
     DurableLost,
     /// It mounts, and something holds bytes that it never had, without a word of the kernel.
@@ -63,36 +71,42 @@ pub enum Condition {
 }
 
 /// What became of it, and whether that breaks the filesystem's contract.
+///
+/// No filesystem promises more than its card gives. Where the card answers with errors, it breaks
+/// nothing to pass an error on, to refuse to write, or not to mount, and what a repair throws
+/// away then is the card's loss. Wrong or missing data without an error break the contract all
+/// the same, and so does a kernel that fails.
 pub fn verdict(checked: &Checked, contract: &Contract) -> (Condition, bool) {
     let condition = condition(checked);
+    let excused = checked.failed_requests > 0;
     let broken = match condition {
-        Condition::Clean | Condition::Recovered => false,
+        Condition::Clean | Condition::Recovered | Condition::CardFailed => false,
         Condition::ReadOnly
         | Condition::NeedsCheck
         | Condition::Repaired
         | Condition::RepairedWithLoss
         | Condition::MountFailed
-        | Condition::Unfixable => contract.structure,
+        | Condition::Unfixable => contract.structure && !excused,
         Condition::DurableLost | Condition::SilentCorruption => false,
         Condition::Oops | Condition::Hang => true,
     };
     // What counts is what the user finds first: before the repair if it mounted, else after it.
     let findings = match checked.mounted {
-        Some(Ok(())) => &checked.findings,
+        Some(Ok(())) => &checked.findings[..],
+        _ if excused => &[],
         _ => &checked.findings_again,
     };
-    (
-        condition,
-        broken || findings.iter().any(|finding| finding.broken),
-    )
+    let breaks =
+        |finding: &Finding| finding.broken && !(excused && finding.outcome == Outcome::ReadError);
+    (condition, broken || findings.iter().any(breaks))
 }
 
 fn condition(checked: &Checked) -> Condition {
-    let worst = worst_of(&checked.messages);
+    let worst = worst_of(&checked.messages, checked);
     if checked.hung.is_some() {
         return Condition::Hang;
     }
-    let oops = worst.max(worst_of(&checked.messages_again)) == Message::Oops;
+    let oops = worst.max(worst_of(&checked.messages_again, checked)) == Message::Oops;
     if checked.panicked.is_some() || oops {
         return Condition::Oops;
     }
@@ -120,11 +134,16 @@ fn condition(checked: &Checked) -> Condition {
         Some(Err(why)) if why.contains("EROFS") => return Condition::ReadOnly,
         // Full, as the workload left it: that is no damage.
         Some(Err(why)) if why.contains("ENOSPC") => {}
-        Some(Err(_)) if checked.repair.is_none() => return Condition::NeedsCheck,
+        // All of it was read; a repair does not make the card write.
+        Some(Err(_)) if checked.failed_requests > 0 => return Condition::ReadOnly,
+        Some(Err(_)) if checked.repair.is_none() && checked.checker_hung.is_none() => {
+            return Condition::NeedsCheck;
+        }
         Some(Err(_)) => return after_failure(checked),
         _ => {}
     }
-    if worst >= Message::ReadOnly || checked.check.is_some_and(|status| status != 0) {
+    let checker_content = checked.check.is_none_or(|status| status == 0);
+    if worst >= Message::ReadOnly || !checker_content || checked.checker_hung.is_some() {
         return Condition::NeedsCheck;
     }
     match worst {
@@ -133,15 +152,21 @@ fn condition(checked: &Checked) -> Condition {
     }
 }
 
-fn worst_of(messages: &[String]) -> Message {
+/// The worst that the kernel said. That a card answered with an error says nothing of the
+/// filesystem; without such an answer the filesystem asked for what is not there.
+fn worst_of(messages: &[String], checked: &Checked) -> Message {
     let kinds = messages.iter().map(|line| classify(line));
-    kinds.max().unwrap_or(Message::Plain)
+    let of_filesystem =
+        kinds.filter(|kind| checked.failed_requests == 0 || *kind != Message::DeviceError);
+    of_filesystem.max().unwrap_or(Message::Plain)
 }
 
 /// It did not mount or work: what the repair made of it.
 fn after_failure(checked: &Checked) -> Condition {
+    let card_failed = checked.failed_requests > 0;
     match &checked.mounted_again {
-        None if checked.repair.is_some() => Condition::Unfixable,
+        None | Some(Err(_)) if card_failed => Condition::CardFailed,
+        None if checked.repair.is_some() || checked.checker_hung.is_some() => Condition::Unfixable,
         None => Condition::MountFailed,
         Some(Err(_)) => Condition::Unfixable,
         Some(Ok(())) if checked.findings_again.iter().any(|finding| finding.durable) => {
@@ -220,6 +245,62 @@ mod tests {
     }
 
     #[test]
+    fn what_a_card_refuses_is_no_broken_promise_of_the_filesystem() {
+        let refusing = |change: &dyn Fn(&mut Checked)| {
+            of(|checked| {
+                checked.failed_requests = 3;
+                checked.messages = vec!["I/O error, dev vda, sector 8 op 0x0:(READ)".into()];
+                change(checked);
+            })
+        };
+        assert_eq!(refusing(&|_| {}), (Condition::Clean, false), "it passed");
+        let read_error = |c: &mut Checked| c.findings = vec![finding(Outcome::ReadError, true)];
+        assert_eq!(refusing(&read_error), (Condition::DurableLost, false));
+        let no_write = |c: &mut Checked| c.usable = Some(Err("fsync x: EIO".into()));
+        assert_eq!(refusing(&no_write), (Condition::ReadOnly, false));
+        assert_eq!(
+            refusing(&|c| c.check = Some(8)),
+            (Condition::NeedsCheck, false)
+        );
+        let dead = |c: &mut Checked| {
+            c.mounted = Some(Err("EIO".into()));
+            c.mounted_again = Some(Err("EIO".into()));
+        };
+        assert_eq!(refusing(&dead), (Condition::CardFailed, false));
+        let thrown_away = |c: &mut Checked| {
+            c.mounted = Some(Err("EIO".into()));
+            c.findings_again = vec![finding(Outcome::Missing, true)];
+        };
+        assert_eq!(refusing(&thrown_away), (Condition::RepairedWithLoss, false));
+    }
+
+    #[test]
+    fn silence_and_a_failing_kernel_break_promises_on_a_bad_card_too() {
+        let refusing = |change: &dyn Fn(&mut Checked)| {
+            of(|checked| {
+                checked.failed_requests = 3;
+                change(checked);
+            })
+        };
+        let silent = |c: &mut Checked| c.findings = vec![finding(Outcome::WrongSilently, true)];
+        assert_eq!(refusing(&silent), (Condition::SilentCorruption, true));
+        let missing = |c: &mut Checked| c.findings = vec![finding(Outcome::Missing, true)];
+        assert_eq!(refusing(&missing), (Condition::DurableLost, true));
+        assert_eq!(
+            refusing(&|c| c.messages = vec!["kernel BUG at fs/x.c:1!".into()]),
+            (Condition::Oops, true)
+        );
+        // The card answered nothing with an error: the filesystem asked beyond its end.
+        let beyond = |c: &mut Checked| c.messages = vec!["Buffer I/O error on dev vda".into()];
+        assert_eq!(of(beyond), (Condition::NeedsCheck, true));
+        let corrupted = |c: &mut Checked| {
+            c.corrupted_reads = 3;
+            c.findings = vec![finding(Outcome::ReadError, true)];
+        };
+        assert_eq!(of(corrupted), (Condition::DurableLost, true), "no error");
+    }
+
+    #[test]
     fn what_a_repair_loses_is_lost() {
         let jfs = contract("jfs", "").unwrap();
         let mut checked = good();
@@ -249,6 +330,25 @@ mod tests {
             (c.check, c.repair, c.mounted_again) = (None, None, None);
         };
         assert_eq!(of(unusable), (Condition::NeedsCheck, true));
+    }
+
+    #[test]
+    fn a_checker_that_does_not_end_is_no_hang_of_the_kernel() {
+        let endless = |c: &mut Checked| {
+            (c.check, c.repair, c.mounted_again) = (Some(0), None, None);
+            c.checker_hung = Some("spins".into());
+        };
+        assert_eq!(of(endless), (Condition::NeedsCheck, true));
+        let unmounted = |c: &mut Checked| {
+            endless(c);
+            c.mounted = Some(Err("EIO".into()));
+        };
+        assert_eq!(of(unmounted), (Condition::Unfixable, true));
+        let card = |c: &mut Checked| {
+            unmounted(c);
+            c.failed_requests = 1;
+        };
+        assert_eq!(of(card), (Condition::CardFailed, false));
     }
 
     #[test]

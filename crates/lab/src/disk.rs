@@ -3,7 +3,9 @@
 use crate::block::{BlockGeometry, BlockOperation, BlockRequest, BlockStatus};
 use crate::memory::GuestMemory;
 use crate::trace::Trace;
-use whichfs_card::{Card, CardStatus, Completion, Contents, ContentsError, Logged, Op, Request};
+use whichfs_card::{
+    Card, CardStatus, Completion, Contents, ContentsError, Defects, Logged, Op, Request,
+};
 use whichfs_trial::DeviceFigures;
 use whichfs_units::{Nanos, SECTOR};
 
@@ -21,6 +23,8 @@ pub struct Disk {
     pub request_cost: Nanos,
     /// Requests that change the card, with their data, if they are to be kept.
     pub log: Option<Vec<Logged>>,
+    /// What the card fails to do; `None` for a good one.
+    pub defects: Option<Defects>,
 }
 
 /// Virtual instant at which a request is done, its status, and bytes the device wrote.
@@ -59,6 +63,9 @@ impl Disk {
                 }
                 let reads = request.operation == BlockOperation::Read;
                 let op = if reads { Op::Read } else { Op::Write };
+                if self.fails(op, request.offset, request.bytes()) {
+                    return Ok(refuse(now + cost, BlockStatus::IoError));
+                }
                 let done = serve(&mut self.card, op, request.offset, request.bytes());
                 if done.0.status != CardStatus::Ok {
                     return Ok(refuse(done.0.at, BlockStatus::IoError));
@@ -75,6 +82,9 @@ impl Disk {
                 })
             }
             BlockOperation::Flush => {
+                if self.fails(Op::Flush, 0, 0) {
+                    return Ok(refuse(now + cost, BlockStatus::IoError));
+                }
                 let done = serve(&mut self.card, Op::Flush, 0, 0);
                 self.keep(now, &done, Op::Flush, 0, (0, Box::default()));
                 Ok(refuse(done.0.at, BlockStatus::Ok))
@@ -84,6 +94,9 @@ impl Disk {
                 for (offset, bytes) in discard_ranges(request, memory)? {
                     if !self.holds(offset, bytes) {
                         return Ok(refuse(now, BlockStatus::IoError));
+                    }
+                    if self.fails(Op::Discard, offset, bytes) {
+                        return Ok(refuse(at + cost, BlockStatus::IoError));
                     }
                     let done = serve(&mut self.card, Op::Discard, offset, bytes);
                     at = done.0.at;
@@ -171,6 +184,13 @@ impl Disk {
             .is_some_and(|end| end <= self.geometry.bytes)
     }
 
+    /// Whether a defect of the card fails this request, at `offset` of the disk.
+    fn fails(&mut self, op: Op, offset: u64, bytes: u64) -> bool {
+        let at = self.offset + offset;
+        let defects = self.defects.as_mut();
+        defects.is_some_and(|defects| !defects.admits(op, at, bytes))
+    }
+
     fn transfer(
         &mut self,
         request: &BlockRequest,
@@ -185,6 +205,9 @@ impl Disk {
                     .slice_mut(segment.address, bytes)
                     .map_err(|e| e.to_string())?;
                 self.contents.read(at, out).map_err(not_kept)?;
+                if let Some(defects) = &mut self.defects {
+                    defects.corrupt(at, out);
+                }
             } else {
                 let data = memory
                     .slice(segment.address, bytes)
@@ -226,4 +249,96 @@ fn discard_ranges(request: &BlockRequest, memory: &GuestMemory) -> Result<Vec<(u
         }
     }
     Ok(ranges)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::memory::tests::memory;
+    use crate::ring::Segment;
+    use whichfs_card::{Profile, Reads, Refuses, builtin};
+    use whichfs_units::MIB;
+
+    const OFFSET: u64 = 4 * MIB;
+
+    fn disk(defects: Option<Defects>) -> Disk {
+        let (name, text) = builtin()[0];
+        let profile = Profile::parse(name, text).unwrap();
+        Disk {
+            card: Card::fresh(&profile),
+            contents: Contents::new(profile.capacity_bytes()),
+            offset: OFFSET,
+            geometry: BlockGeometry {
+                bytes: 64 * MIB,
+                segments_max: 128,
+                write_cache: true,
+                discard_bytes: None,
+            },
+            request_cost: Nanos(1000),
+            log: Some(Vec::new()),
+            defects,
+        }
+    }
+
+    /// A request for 1 KiB at the disk's second sector: its status, and what a read gives.
+    fn serve(disk: &mut Disk, operation: BlockOperation) -> (BlockStatus, Vec<u8>) {
+        let mut memory = memory(0, 4096);
+        let data = [Segment {
+            address: 1024,
+            bytes: 1024,
+            device_writes: operation == BlockOperation::Read,
+        }];
+        let request = BlockRequest {
+            operation,
+            offset: SECTOR,
+            data: &data[..usize::from(operation != BlockOperation::Flush)],
+            status_at: 0,
+        };
+        let served = disk
+            .serve(Nanos(0), &request, &mut memory, &mut Trace::default())
+            .unwrap();
+        assert!(served.at > Nanos(0), "an error takes time too");
+        let bytes = memory.slice_mut(1024, 1024).unwrap().to_vec();
+        (served.status, bytes)
+    }
+
+    #[test]
+    fn a_card_that_refuses_answers_with_errors_and_changes_nothing() {
+        let refusing = |refuses| Defects {
+            refuses,
+            ..Defects::default()
+        };
+        let mut disk = disk(Some(refusing(Refuses::Writes)));
+        assert_eq!(
+            serve(&mut disk, BlockOperation::Write).0,
+            BlockStatus::IoError
+        );
+        assert_eq!(serve(&mut disk, BlockOperation::Read).0, BlockStatus::Ok);
+        assert_eq!(serve(&mut disk, BlockOperation::Flush).0, BlockStatus::Ok);
+        assert_eq!(disk.figures().writes, 0);
+        assert_eq!(disk.log.as_ref().unwrap().len(), 1, "the flush alone");
+        disk.defects = Some(refusing(Refuses::All));
+        for operation in [BlockOperation::Read, BlockOperation::Flush] {
+            assert_eq!(serve(&mut disk, operation).0, BlockStatus::IoError);
+        }
+    }
+
+    #[test]
+    fn places_of_defects_are_those_of_the_card() {
+        let bad = OFFSET + 2 * SECTOR;
+        let mut disk = disk(Some(Defects {
+            unreadable: [(bad, Reads::Fail)].into(),
+            flipped: [(bad, 0)].into(),
+            ..Defects::default()
+        }));
+        assert_eq!(
+            serve(&mut disk, BlockOperation::Read).0,
+            BlockStatus::IoError
+        );
+        assert_eq!(serve(&mut disk, BlockOperation::Write).0, BlockStatus::Ok);
+        let (status, bytes) = serve(&mut disk, BlockOperation::Read);
+        assert_eq!((status, bytes[512]), (BlockStatus::Ok, 1));
+        assert_eq!(disk.defects.unwrap().failed, 1);
+    }
 }

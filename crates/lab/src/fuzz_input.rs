@@ -64,6 +64,7 @@ impl Machine {
             },
             request_cost: Nanos(1),
             log: None,
+            defects: None,
         }
     }
 }

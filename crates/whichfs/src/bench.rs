@@ -314,6 +314,7 @@ impl Bench {
             },
             request_cost: Nanos(host.request_cost_ns),
             log: None,
+            defects: None,
         })
     }
 

@@ -60,9 +60,11 @@ pub enum LabCommand {
 #[derive(Debug, Subcommand)]
 pub enum CrashCommand {
     /// Cut the power at many instants of one run; mount, read, check and repair each image.
-    Run(CrashArgs),
+    Run(Box<CrashArgs>),
     /// Show one cut again: what reached the card, what was lost of it, what became of each file.
     Replay(ReplayArgs),
+    /// List what a card may do to data, and what is known of it.
+    Faults(JsonArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -437,7 +439,7 @@ pub struct ExecArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = commands::crash::EXAMPLES)]
+#[command(after_help = commands::crash::help())]
 pub struct CrashArgs {
     #[command(flatten)]
     pub place: PlaceArgs,
@@ -458,8 +460,9 @@ pub struct CrashArgs {
     #[arg(long, value_name = "MIB", default_value_t = 512,
           value_parser = clap::value_parser!(u64).range(16..=1 << 20))]
     pub partition: u64,
-    /// Number of random cuts, or all: each boundary between requests, and one inside each write.
-    #[arg(long, value_name = "N|all", default_value = "100")]
+    /// Number of random cuts; all: each boundary between requests, and one inside each write;
+    /// end: one, when the run has ended.
+    #[arg(long, value_name = "N|all|end", default_value = "100")]
     pub cuts: CutCount,
     /// Cut at this request only: before, inside and after it.
     #[arg(long, value_name = "REQUEST")]
@@ -480,6 +483,9 @@ pub struct CrashArgs {
     /// Write the image of that cut (the partition) to this file.
     #[arg(long, value_name = "FILE")]
     pub keep: Option<PathBuf>,
+    /// Judge this image (of the partition) instead of what the card would hold after that cut.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["keep", "recovery", "fresh"])]
+    pub image: Option<PathBuf>,
     /// Leave out the filesystem's own checker and repair.
     #[arg(long)]
     pub no_fsck: bool,
@@ -532,6 +538,8 @@ pub enum CutCount {
     All,
     /// So many at random.
     Number(u64),
+    /// One, when the run has ended.
+    End,
 }
 
 impl std::str::FromStr for CutCount {
@@ -540,8 +548,9 @@ impl std::str::FromStr for CutCount {
     fn from_str(text: &str) -> Result<CutCount, String> {
         match text.parse() {
             _ if text == "all" => Ok(CutCount::All),
+            _ if text == "end" => Ok(CutCount::End),
             Ok(count @ 1..=1_000_000) => Ok(CutCount::Number(count)),
-            _ => Err("expected a number from 1 to 1000000, or all".to_owned()),
+            _ => Err("expected a number from 1 to 1000000, all or end".to_owned()),
         }
     }
 }

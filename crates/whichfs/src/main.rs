@@ -63,6 +63,7 @@ fn run(command: Command) -> Outcome<u8> {
         Command::Lab(LabCommand::Exec(args)) => commands::exec::run(&args),
         Command::Lab(LabCommand::Kernel(args)) => commands::kernel::run(&args),
         Command::Crash(CrashCommand::Run(args)) => commands::crash::run(&args),
+        Command::Crash(CrashCommand::Faults(args)) => commands::crash::faults(&args),
         Command::Crash(CrashCommand::Replay(args)) => commands::crash::replay(&args),
         Command::Card(command) => card(command),
         Command::Probe(args) => commands::probe::run(&args),

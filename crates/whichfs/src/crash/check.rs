@@ -71,6 +71,8 @@ pub struct Image {
 pub struct Checker<'a> {
     plan: &'a Plan<'a>,
     recorded: &'a Recorded,
+    /// Judged instead of what the card would hold.
+    given: Option<&'a Contents>,
     judge: Judge<'a>,
 }
 
@@ -80,8 +82,14 @@ impl<'a> Checker<'a> {
         Checker {
             plan,
             recorded,
+            given: None,
             judge: Judge::new(&recorded.history, &recorded.run, recorded.contract),
         }
+    }
+
+    /// Judges `given`, if there is one, as the content of the card after each cut.
+    pub fn judging(self, given: Option<&'a Contents>) -> Self {
+        Checker { given, ..self }
     }
 
     /// The card's content after `cut`, and after the cuts in the recovery from it.
@@ -89,6 +97,12 @@ impl<'a> Checker<'a> {
     /// # Errors
     /// If it cannot be kept, or the lab cannot run.
     pub fn image(&self, cut: &Cut, core: Option<usize>, cancelled: &AtomicBool) -> Outcome<Image> {
+        if let Some(given) = self.given {
+            return Ok(Image {
+                contents: given.clone(),
+                recovery: Vec::new(),
+            });
+        }
         let recorded = self.recorded;
         let faults = &self.plan.spec.faults;
         let contents = recorded.timeline.image(&recorded.card, faults, cut);
@@ -157,19 +171,18 @@ impl<'a> Checker<'a> {
     ) -> Outcome<Result> {
         let recorded = self.recorded;
         let image = self.image(cut, core, cancelled)?;
-        let disk = self.disk(image.contents)?;
+        let mut disk = self.disk(image.contents)?;
+        disk.defects = recorded.timeline.defects(&self.plan.spec.faults, cut);
         let window = recorded.run.window(cut.at);
         let flux = in_flux(&recorded.history, &recorded.run, window);
         let mut seen = Seen::default();
         let life = self.live(self.steps(&flux), disk, core, cancelled)?;
-        seen.hear(&life.events);
-        how_it_ended(&life, &mut seen.checked)?;
+        seen.hear(&life)?;
         let same = seen.was_whole();
         if matches!(seen.checked.mounted_again, Some(Ok(()))) && !same {
             let steps = self.steps_again(&flux);
             let life = self.live(steps, only_disk(life)?, core, cancelled)?;
-            seen.hear(&life.events);
-            how_it_ended(&life, &mut seen.checked)?;
+            seen.hear(&life)?;
         }
         let mut result = self.result(cut, window, seen, same)?;
         result.recovery = image.recovery;
@@ -354,6 +367,8 @@ struct Seen {
     found: Found,
     found_again: Found,
     mount: Option<Nanos>,
+    /// The last phase was that of the checker or of the repair.
+    in_checker: bool,
 }
 
 impl Seen {
@@ -366,7 +381,21 @@ impl Seen {
     }
 
     /// Takes up what a guest said.
-    fn hear(&mut self, events: &[Stamped]) {
+    fn hear(&mut self, life: &Life) -> Outcome {
+        self.hear_events(&life.events);
+        how_it_ended(life, &mut self.checked)?;
+        if self.in_checker {
+            self.checked.checker_hung = self.checked.hung.take();
+        }
+        // The second of two guests goes on with the counts of the first.
+        if let Some(defects) = life.disks.first().and_then(|disk| disk.defects.as_ref()) {
+            self.checked.failed_requests = defects.failed;
+            self.checked.corrupted_reads = defects.corrupted;
+        }
+        Ok(())
+    }
+
+    fn hear_events(&mut self, events: &[Stamped]) {
         let seen = self;
         let mut phase = String::new();
         let mut begun = Nanos(0);
@@ -421,6 +450,7 @@ impl Seen {
                 _ => {}
             }
         }
+        seen.in_checker = matches!(phase.as_str(), CHECK | REPAIR);
     }
 
     /// The messages of the first mount, or those after it.

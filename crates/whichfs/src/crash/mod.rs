@@ -2,6 +2,9 @@
 
 pub mod archive;
 pub mod check;
+pub mod image_file;
+#[cfg(test)]
+mod promise_tests;
 pub mod record;
 pub mod series;
 pub mod shell;

@@ -5,11 +5,12 @@ use super::record::{Plan, Recorded};
 use crate::failure::{Failure, Kind, Outcome};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
+use whichfs_card::Contents;
 use whichfs_crash::Cut;
 use whichfs_lab::available_cores;
 
 /// Checks all `cuts` with a worker on each core that there is memory for; `hear` gets each result
-/// as it comes, in one thread.
+/// as it comes, in one thread. `given`, if there is one, is judged as the image of each cut.
 ///
 /// # Errors
 /// The first failure that is not a filesystem's, the user's interrupt, or what `hear` says.
@@ -17,6 +18,7 @@ pub fn check_all(
     plan: &Plan,
     recorded: &Recorded,
     cuts: &[Cut],
+    given: Option<&Contents>,
     interrupted: &AtomicBool,
     hear: &mut dyn FnMut(Result) -> Outcome,
 ) -> Outcome {
@@ -29,7 +31,7 @@ pub fn check_all(
             let (next, stop, sender) = (&next, &stop, sender.clone());
             let core = Some(cores[worker % cores.len()]);
             scope.spawn(move || {
-                let mut checker = Checker::new(plan, recorded);
+                let mut checker = Checker::new(plan, recorded).judging(given);
                 while !stop.load(Ordering::Relaxed) && !interrupted.load(Ordering::Relaxed) {
                     let Some(cut) = cuts.get(next.fetch_add(1, Ordering::Relaxed)) else {
                         break;

@@ -5,7 +5,7 @@ use crate::digest::sha256;
 use crate::failure::Outcome;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use whichfs_crash::{Cut, Faults, Place, all_cuts, collection_cuts, cut_at, random_cuts};
+use whichfs_crash::{Cut, Faults, Place, all_cuts, collection_cuts, cut_at, end_cut, random_cuts};
 use whichfs_fs::Recipe;
 
 use super::record::Recorded;
@@ -22,6 +22,8 @@ pub enum Selection {
     At(usize),
     /// So many at random while the card copies live data.
     Collection(u64),
+    /// One, when the run has ended.
+    End,
 }
 
 /// What made a series: with another of these the same specification may give other images.
@@ -128,6 +130,7 @@ impl Spec {
             Selection::All => all_cuts(log, first, self.seed),
             Selection::Random(count) => random_cuts(log, first, count, self.seed),
             Selection::Collection(count) => collection_cuts(log, first, count, self.seed),
+            Selection::End => end_cut(log, recorded.time, self.seed).into_iter().collect(),
         };
         if self.is_whole() {
             // Only the seed of the damage differs.

@@ -30,6 +30,31 @@ fn what_cannot_be_cut_is_refused() {
         &["--fs", "ext4,xfs", "--only", "1", "--keep", "x"],
         &["--keep", "--only N"],
     );
+    refused(
+        &["--fs", "ext4", "--image", "x"],
+        &["--image", "--only N", "--cuts end"],
+    );
+    refused(
+        &["--fs", "ext4", "--only", "1", "--image", "x", "--keep", "y"],
+        &["--image", "--keep"],
+    );
+}
+
+/// The list and the help text have every fault, each with its source.
+#[test]
+fn faults_are_listed_with_what_is_known_of_them() {
+    let sandbox = Sandbox::new();
+    let list = sandbox.run(&["crash", "faults", "--json"]);
+    let faults: Vec<serde_json::Value> = serde_json::from_str(&list.stdout).unwrap();
+    assert!(faults.len() > 18);
+    let text = sandbox.run(&["crash", "faults"]).stdout;
+    let help = sandbox.run(&["crash", "run", "--help"]).stdout;
+    for fault in &faults {
+        let name = fault["name"].as_str().unwrap();
+        assert!(text.contains(name) && help.contains(name), "{name}");
+        assert!(!fault["source"].as_str().unwrap().is_empty(), "{name}");
+        assert!(["published", "hypothesis"].contains(&fault["evidence"].as_str().unwrap()));
+    }
 }
 
 #[test]

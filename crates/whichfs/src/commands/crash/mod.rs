@@ -1,9 +1,11 @@
 //! `whichfs crash`: cuts the power at many instants of one run and tells what is left.
 
+mod faults;
 mod progress;
 mod replay;
 mod tell;
 
+pub use faults::run as faults;
 pub use replay::EXAMPLES as REPLAY_EXAMPLES;
 pub use replay::run as replay;
 
@@ -13,6 +15,7 @@ use crate::cli::{CrashArgs, CutCount, CutDuring, PlaceArgs};
 use crate::clock::Clock;
 use crate::crash::archive::Archive;
 use crate::crash::check::{Checker, Result};
+use crate::crash::image_file;
 use crate::crash::record::{Plan, Recorded};
 use crate::crash::series;
 use crate::crash::spec::{Makers, Selection, Spec};
@@ -21,8 +24,6 @@ use crate::{cards, interrupt, output, places};
 use progress::Progress;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -33,23 +34,26 @@ use whichfs_fs::Candidate;
 use whichfs_lab::available_cores;
 use whichfs_units::MIB;
 
-/// Examples in the help text.
-pub const EXAMPLES: &str = "\
+/// Examples in the help text, and the faults.
+pub fn help() -> String {
+    format!("{EXAMPLES}\n\n{}\n\n{EXIT_STATUS}", faults::names())
+}
+
+const EXAMPLES: &str = "\
 Examples:
   whichfs crash run --fs ext4                          100 cuts at random
   whichfs crash run --fs ext4,xfs,btrfs,f2fs --cuts 226 --card emmc-8gb
   whichfs crash run --fs ext4 --faults flush-lies,reorder --card emmc-8gb
   whichfs crash run --fs vfat --mount sync --workload logger
   whichfs crash run --fs f2fs --recovery 1              cut it again while it recovers
+  whichfs crash run --fs ext4 --cuts 226 --only 17 --image cut-17.img
   whichfs crash replay 3f9a0c51d2e7-17                  one of them once more, with all details
 
 The workload runs once in the lab; each cut is then an image of the card at one instant of
 it, mounted, read, used, checked and repaired in the lab. The same arguments give the same
-images; an interrupted series goes on where it was. Faults (--faults): reorder, flush-lies,
-torn-512, torn-4k, torn-page, au-rollback, small-lost, neighbour; without a cut:
-zeroed-after, zeroed-alternately, dropped, bit-rot, misdirected.
+images; an interrupted series goes on where it was.";
 
-Exit status: 0 no filesystem broke its promises, 1 one did.";
+const EXIT_STATUS: &str = "Exit status: 0 no filesystem broke its promises, 1 one did.";
 
 /// The JSON document.
 #[derive(Serialize)]
@@ -67,16 +71,12 @@ struct Document<'a> {
 
 /// Runs the command.
 pub fn run(args: &CrashArgs) -> Outcome<u8> {
-    let faults = faults(args)?;
+    let faults = named_faults(args)?;
     let workload = whichfs_workload::find(&args.workload)
         .map_err(|e| Failure::input(format!("--workload: {e}")))?;
     let parameters = parameters(args, workload)?;
     let candidates = candidates(args)?;
-    if args.keep.is_some() && (args.only.is_none() || args.fs.len() != 1) {
-        return Err(Failure::input(
-            "--keep needs one --fs and the number of one cut (--only N)",
-        ));
-    }
+    one_image(args)?;
     let selection = selection(args)?;
     let bench = bench(&args.place, args.jobs)?;
     let partition_bytes = partition(args, &bench)?;
@@ -124,11 +124,27 @@ pub fn run(args: &CrashArgs) -> Outcome<u8> {
     Ok(if broken { Kind::No as u8 } else { 0 })
 }
 
+/// An image, to be written or given, is that of one cut of one filesystem.
+fn one_image(args: &CrashArgs) -> Outcome {
+    let flag = match (&args.keep, &args.image) {
+        (None, None) => return Ok(()),
+        (Some(_), _) => "--keep",
+        (None, Some(_)) => "--image",
+    };
+    match args.fs.len() == 1 && (args.only.is_some() || args.cuts == CutCount::End) {
+        true => Ok(()),
+        false => Err(Failure::input(format!(
+            "{flag} needs one --fs and one cut: its number (--only N), or --cuts end"
+        ))),
+    }
+}
+
 /// The instants that were asked for.
 fn selection(args: &CrashArgs) -> Outcome<Selection> {
     match (args.at, args.cuts, args.during) {
         (Some(request), _, None) => Ok(Selection::At(request)),
         (None, CutCount::All, None) => Ok(Selection::All),
+        (None, CutCount::End, None) => Ok(Selection::End),
         (None, CutCount::Number(count), None) => Ok(Selection::Random(count)),
         (None, CutCount::Number(count), Some(CutDuring::Collection)) => {
             Ok(Selection::Collection(count))
@@ -189,7 +205,7 @@ fn bench(place: &PlaceArgs, jobs: Option<u64>) -> Outcome<Bench> {
     Ok(bench.holding(RESIDENT_BYTES))
 }
 
-fn faults(args: &CrashArgs) -> Outcome<Faults> {
+fn named_faults(args: &CrashArgs) -> Outcome<Faults> {
     args.faults
         .iter()
         .map(|name| name.parse::<Fault>())
@@ -266,6 +282,9 @@ fn one(args: &CrashArgs, plan: &Plan, cancelled: &AtomicBool) -> Outcome<Report>
         let image = Checker::new(plan, &recorded).image(&cuts[0], core, cancelled)?;
         keep(image.contents, plan, &recorded, path)?;
     }
+    if let Some(path) = &args.image {
+        return given(path, plan, &recorded, &cuts, cancelled);
+    }
     let (mut archive, mut results) = Archive::open(&places::crashes()?, plan.spec, args.fresh)?;
     results.retain(|number, _| cuts.iter().any(|cut| cut.number == *number));
     if !results.is_empty() {
@@ -277,12 +296,19 @@ fn one(args: &CrashArgs, plan: &Plan, cancelled: &AtomicBool) -> Outcome<Report>
     }
     let mut progress = Progress::new(name, cuts.len(), results.len());
     cuts.retain(|cut| !results.contains_key(&cut.number));
-    series::check_all(plan, &recorded, &cuts, cancelled, &mut |result: Result| {
-        archive.add(&result)?;
-        progress.hear(&result);
-        results.insert(result.cut.number, result);
-        Ok(())
-    })?;
+    series::check_all(
+        plan,
+        &recorded,
+        &cuts,
+        None,
+        cancelled,
+        &mut |result: Result| {
+            archive.add(&result)?;
+            progress.hear(&result);
+            results.insert(result.cut.number, result);
+            Ok(())
+        },
+    )?;
     Ok(Report::new(
         plan,
         &recorded,
@@ -290,25 +316,32 @@ fn one(args: &CrashArgs, plan: &Plan, cancelled: &AtomicBool) -> Outcome<Report>
     ))
 }
 
-/// Writes the partition of an image to a file, sparsely.
-fn keep(mut contents: Contents, plan: &Plan, recorded: &Recorded, path: &Path) -> Outcome {
+/// Writes the partition of an image to a file.
+fn keep(contents: Contents, plan: &Plan, recorded: &Recorded, path: &Path) -> Outcome {
     let offset = cards::partition_offset(&recorded.profile);
-    let bytes = plan.spec.partition_bytes;
-    let fail = |e: std::io::Error| Failure::environment(format!("--keep {}: {e}", path.display()));
-    let mut file = File::create(path).map_err(fail)?;
-    let mut buffer = vec![0; MIB as usize];
-    let mut at = 0;
-    while at < bytes {
-        let length = MIB.min(bytes - at) as usize;
-        contents
-            .read(offset + at, &mut buffer[..length])
-            .map_err(Failure::environment)?;
-        if buffer[..length].iter().any(|&byte| byte != 0) {
-            file.seek(SeekFrom::Start(at))
-                .and_then(|_| file.write_all(&buffer[..length]))
-                .map_err(fail)?;
-        }
-        at += length as u64;
-    }
-    file.set_len(bytes).map_err(fail)
+    image_file::write(contents, offset, plan.spec.partition_bytes, path)
+}
+
+/// Judges the image in the file `path`. It belongs to no series: nothing of it is kept.
+fn given(
+    path: &Path,
+    plan: &Plan,
+    recorded: &Recorded,
+    cuts: &[Cut],
+    cancelled: &AtomicBool,
+) -> Outcome<Report> {
+    let spec = plan.spec;
+    let offset = cards::partition_offset(&recorded.profile);
+    let mut contents = plan.bench.disk(&recorded.profile, spec.seed)?.contents;
+    image_file::read(&mut contents, offset, spec.partition_bytes, path)?;
+    let mut results = Vec::new();
+    let image = Some(&contents);
+    series::check_all(plan, recorded, cuts, image, cancelled, &mut |result| {
+        results.push(result);
+        Ok(())
+    })?;
+    Ok(Report {
+        series: None,
+        ..Report::new(plan, recorded, results)
+    })
 }

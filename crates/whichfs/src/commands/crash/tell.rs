@@ -13,8 +13,8 @@ use whichfs_units::Nanos;
 /// Results of one filesystem.
 #[derive(Serialize)]
 pub struct Report {
-    /// Number of the series: `whichfs crash replay` takes it.
-    pub series: String,
+    /// Number of the series: `whichfs crash replay` takes it. None where an image was given.
+    pub series: Option<String>,
     /// Filesystem.
     pub fs: String,
     /// Options it was mounted with.
@@ -55,7 +55,7 @@ impl Report {
         mounts.sort_unstable();
         let milliseconds = |time: &Nanos| time.as_secs_f64() * 1e3;
         Report {
-            series: plan.spec.id(),
+            series: Some(plan.spec.id()),
             fs: plan.candidate.name.to_owned(),
             mount_options: recorded.mount_options.clone(),
             contract: recorded.contract,
@@ -153,10 +153,12 @@ fn worst_cases(report: &Report) -> Outcome {
                 finding.what
             ))?;
         }
-        output::text_line(&format!(
-            "    again: whichfs crash replay {}-{}",
-            report.series, cut.number
-        ))?;
+        if let Some(series) = &report.series {
+            let number = cut.number;
+            output::text_line(&format!(
+                "    again: whichfs crash replay {series}-{number}"
+            ))?;
+        }
     }
     Ok(())
 }

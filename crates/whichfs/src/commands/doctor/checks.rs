@@ -177,6 +177,7 @@ fn disk() -> Outcome<Disk> {
         },
         request_cost: Nanos(0),
         log: None,
+        defects: None,
     })
 }
 

@@ -1,9 +1,14 @@
-//! Power cuts with guests: an honest card raises no alarm, and every planted fault is caught.
+//! Power cuts with guests: an honest card raises no alarm, and every planted fault is caught and
+//! called by its name: of the card at the cut (`planted`) and while it is read (`device`), of the
+//! mount (`planted`), of the filesystem (`edited`). That of the agent is in `src/crash`.
 //! These need the lab kernel and the static agent. `WHICHFS_SOAK=1` makes 2,500 honest cuts of
 //! each filesystem instead of a few.
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../../tests/skip.rs"]
+mod device;
+mod edited;
+mod planted;
+#[path = "../../../../tests/skip.rs"]
 mod skip;
 
 use serde_json::Value;
@@ -86,60 +91,6 @@ fn lab_an_honest_card_raises_no_alarm() {
         }
         assert_eq!(status, 0);
     }
-}
-
-/// Faults of the card, each with a card on which it must show. An SD card has no cache that the
-/// kernel would flush, so there a cache is a fault by itself.
-#[test]
-fn lab_every_fault_of_the_card_is_caught() {
-    let planted = [
-        ("reorder", "a1-32gb", "ext4"),
-        ("flush-lies", "emmc-8gb", "ext4"),
-        ("flush-lies,reorder", "emmc-8gb", "btrfs"),
-        ("torn-page", "a1-32gb", "ext4"),
-        ("au-rollback", "a1-32gb", "ext4"),
-        ("small-lost", "a1-32gb", "ext4"),
-        ("neighbour", "a1-32gb", "btrfs"),
-        ("zeroed-after", "a1-32gb", "ext4"),
-        ("zeroed-alternately", "a1-32gb", "f2fs"),
-        ("dropped", "a1-32gb", "ext4"),
-        ("bit-rot", "a1-32gb", "ext4"),
-        ("misdirected", "a1-32gb", "ext4"),
-    ];
-    for (faults, card, fs) in planted {
-        let arguments = [
-            "--fs", fs, "--faults", faults, "--card", card, "--cuts", "24",
-        ];
-        let Some((status, document)) = crash(&arguments) else {
-            return;
-        };
-        assert_eq!(status, 1, "{faults} on {card} with {fs} was not noticed");
-        let noticed = cuts(&document).iter().filter(|cut| cut["broken"] == true);
-        assert!(noticed.count() > 0, "{faults}");
-    }
-}
-
-/// The mount is at fault: without barriers the journal does not order what a cache holds.
-#[test]
-fn lab_a_mount_without_barriers_is_caught() {
-    let arguments = [
-        "--fs",
-        "ext4",
-        "--mount",
-        "noatime,barrier=0",
-        "--card",
-        "emmc-8gb",
-        "--faults",
-        "reorder",
-        "--cuts",
-        "40",
-    ];
-    let Some((_, document)) = crash(&arguments) else {
-        return;
-    };
-    // Nothing is promised then, except what fsync says: that is lost.
-    let lost = cuts(&document).iter().filter(|cut| cut["broken"] == true);
-    assert!(lost.count() > 0);
 }
 
 #[test]

@@ -1,0 +1,216 @@
+//! Faults of the card at the cut and before it, and of the mount.
+
+use crate::{crash, cuts};
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// A fault, a card on which it must show, a filesystem, and what it may make of that: the
+/// conditions of cuts that break a promise, and the outcomes of files that do.
+struct Planted {
+    faults: &'static str,
+    card: &'static str,
+    fs: &'static str,
+    conditions: &'static [&'static str],
+    outcomes: &'static [&'static str],
+}
+
+const fn on_sd(
+    faults: &'static str,
+    fs: &'static str,
+    conditions: &'static [&'static str],
+    outcomes: &'static [&'static str],
+) -> Planted {
+    Planted {
+        faults,
+        card: "a1-32gb",
+        fs,
+        conditions,
+        outcomes,
+    }
+}
+
+const fn on_emmc(planted: Planted) -> Planted {
+    Planted {
+        card: "emmc-8gb",
+        ..planted
+    }
+}
+
+/// What is lost without damage to what is there.
+const LOST: &[&str] = &[
+    "old",
+    "missing",
+    "emptied",
+    "truncated",
+    "zeroed",
+    "unexpected",
+];
+/// The same where a journal is lost in part, so that structure suffers too.
+const LOST_OR_UNREADABLE: &[&str] = &[
+    "old",
+    "missing",
+    "emptied",
+    "truncated",
+    "zeroed",
+    "unexpected",
+    "read_error",
+];
+/// Garbage, where nothing checks the data.
+const GARBAGE: &[&str] = &["wrong_silently", "wrong_with_warning", "read_error"];
+const LOST_OR_GARBAGE: &[&str] = &[
+    "old",
+    "missing",
+    "emptied",
+    "truncated",
+    "zeroed",
+    "unexpected",
+    "read_error",
+    "wrong_silently",
+    "wrong_with_warning",
+];
+
+/// An SD card has no cache that the kernel would flush, so there a cache is a fault by itself.
+const PLANTED: [Planted; 13] = [
+    on_sd(
+        "reorder",
+        "ext4",
+        &["repaired", "repaired_with_loss", "durable_lost"],
+        LOST_OR_UNREADABLE,
+    ),
+    on_emmc(on_sd(
+        "flush-lies",
+        "ext4",
+        &["durable_lost", "silent_corruption"],
+        &["old", "wrong_silently"],
+    )),
+    // btrfs finds by its checksums what it cannot use: never garbage without a word.
+    on_emmc(on_sd(
+        "flush-lies,reorder",
+        "btrfs",
+        &["unfixable", "durable_lost"],
+        LOST_OR_UNREADABLE,
+    )),
+    // ext4 does not check data: the noise is silent.
+    on_sd(
+        "torn-page",
+        "ext4",
+        &["silent_corruption", "repaired"],
+        &["wrong_silently"],
+    ),
+    on_sd(
+        "torn-reported",
+        "ext4",
+        &[
+            "durable_lost",
+            "silent_corruption",
+            "repaired",
+            "repaired_with_loss",
+        ],
+        LOST_OR_GARBAGE,
+    ),
+    on_sd(
+        "au-rollback",
+        "ext4",
+        &["durable_lost", "needs_check", "silent_corruption"],
+        LOST_OR_GARBAGE,
+    ),
+    on_sd("small-lost", "ext4", &["durable_lost"], LOST_OR_UNREADABLE),
+    on_sd(
+        "neighbour",
+        "btrfs",
+        &["unfixable", "durable_lost"],
+        &["read_error"],
+    ),
+    on_sd(
+        "zeroed-after",
+        "ext4",
+        &["repaired_with_loss"],
+        &["wrong_with_warning"],
+    ),
+    on_sd("zeroed-alternately", "f2fs", &["unfixable"], &[]),
+    on_sd("dropped", "ext4", &["durable_lost"], LOST),
+    on_sd(
+        "bit-rot",
+        "ext4",
+        &["durable_lost", "silent_corruption"],
+        GARBAGE,
+    ),
+    on_sd(
+        "misdirected",
+        "ext4",
+        &["durable_lost", "silent_corruption"],
+        &["old", "wrong_silently"],
+    ),
+];
+
+#[test]
+fn lab_every_fault_of_the_card_is_caught_and_called_by_its_name() {
+    for planted in &PLANTED {
+        let arguments = [
+            "--fs",
+            planted.fs,
+            "--faults",
+            planted.faults,
+            "--card",
+            planted.card,
+            "--cuts",
+            "24",
+        ];
+        let Some((status, document)) = crash(&arguments) else {
+            return;
+        };
+        let what = format!("{} with {}", planted.faults, planted.fs);
+        assert_eq!(status, 1, "{what} was not noticed");
+        let (conditions, outcomes) = broken(&document);
+        assert!(!conditions.is_empty(), "{what}");
+        let allowed = |seen: &BTreeSet<String>, names: &[&str]| {
+            seen.iter().all(|name| names.contains(&name.as_str()))
+        };
+        assert!(
+            allowed(&conditions, planted.conditions),
+            "{what}: {conditions:?}"
+        );
+        assert!(allowed(&outcomes, planted.outcomes), "{what}: {outcomes:?}");
+        assert_eq!(outcomes.is_empty(), planted.outcomes.is_empty(), "{what}");
+    }
+}
+
+/// Conditions of the cuts that break a promise, and outcomes of the files that do.
+fn broken(document: &Value) -> (BTreeSet<String>, BTreeSet<String>) {
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let mut outcomes = BTreeSet::new();
+    let mut conditions = BTreeSet::new();
+    for cut in cuts(document).iter().filter(|cut| cut["broken"] == true) {
+        conditions.insert(text(&cut["condition"]));
+        for list in ["findings", "findings_again"] {
+            let findings = cut[list].as_array().unwrap().iter();
+            let broken = findings.filter(|finding| finding["broken"] == true);
+            outcomes.extend(broken.map(|finding| text(&finding["outcome"])));
+        }
+    }
+    (conditions, outcomes)
+}
+
+/// The mount is at fault: without barriers the journal does not order what a cache holds.
+#[test]
+fn lab_a_mount_without_barriers_is_caught() {
+    let arguments = [
+        "--fs",
+        "ext4",
+        "--mount",
+        "noatime,barrier=0",
+        "--card",
+        "emmc-8gb",
+        "--faults",
+        "reorder",
+        "--cuts",
+        "40",
+    ];
+    let Some((_, document)) = crash(&arguments) else {
+        return;
+    };
+    // Nothing is promised then, except what fsync says: that is lost.
+    let (conditions, outcomes) = broken(&document);
+    assert!(conditions.contains("durable_lost"), "{conditions:?}");
+    assert!(outcomes.contains("old"), "{outcomes:?}");
+}
