@@ -180,6 +180,7 @@ impl Trial {
             queues: self.queues,
             steps: self.steps,
             promises: false,
+            returns: false,
         };
         let spec = GuestSpec {
             kernel: &self.kernel,

@@ -80,7 +80,7 @@ impl<'a> Checker<'a> {
         Checker {
             plan,
             recorded,
-            judge: Judge::new(&recorded.history, &recorded.run, recorded.contract),
+            judge: Judge::new(&recorded.history, &recorded.run, recorded.contract.clone()),
         }
     }
 
@@ -159,7 +159,7 @@ impl<'a> Checker<'a> {
         let image = self.image(cut, core, cancelled)?;
         let disk = self.disk(image.contents)?;
         let window = recorded.run.window(cut.at);
-        let flux = in_flux(&recorded.history, &recorded.run, window);
+        let flux = in_flux(&recorded.history, &recorded.run, window, &recorded.contract);
         let mut seen = Seen::default();
         let life = self.live(self.steps(&flux), disk, core, cancelled)?;
         seen.hear(&life.events);
