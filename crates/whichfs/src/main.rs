@@ -65,6 +65,7 @@ fn run(command: Command) -> Outcome<u8> {
         Command::Crash(CrashCommand::Run(args)) => commands::crash::run(&args),
         Command::Crash(CrashCommand::Faults(args)) => commands::crash::faults(&args),
         Command::Crash(CrashCommand::Replay(args)) => commands::crash::replay(&args),
+        Command::Crash(CrashCommand::Minimise(args)) => commands::crash::minimise(&args),
         Command::Card(command) => card(command),
         Command::Probe(args) => commands::probe::run(&args),
         Command::Fs(FsCommand::List(args)) => commands::fs::list(args.json),

@@ -25,7 +25,7 @@ pub use content::{Level, generated_bytes, levels};
 pub use distribution::Distribution;
 pub use listing::{Entry, Kind, Listing};
 pub use metrics::{check_metrics, metrics};
-pub use script::{ScriptError, check_script, parse_script, script_text};
+pub use script::{ScriptError, check_script, parse_script, possible_script, script_text};
 pub use steps::{Candidate, steps};
 pub use whichfs_trial::{Content, Op};
 pub use workload::{Error, MetricDef, Parameter, PhaseDef, Rule, Unknown, Workload, parameter};

@@ -174,6 +174,13 @@ pub fn check_script(ops: &[Op]) -> Result<(), ScriptError> {
     }
 }
 
+/// Those of `ops` that can be done after those kept before them, as a script.
+pub fn possible_script(mut ops: Vec<Op>) -> Vec<Op> {
+    let mut tree = Tree::default();
+    ops.retain(|op| tree.apply(op).is_ok());
+    ops
+}
+
 /// What a path is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -421,6 +428,16 @@ mod tests {
             .collect();
         assert!(matches!(&done[0], Op::Mkdir { mode: None, .. }));
         assert_eq!(done[7], Op::SyncDir { path: ".".into() });
+    }
+
+    #[test]
+    fn what_became_impossible_is_left_out() {
+        let mut ops = parse_script(GOOD).unwrap();
+        assert_eq!(possible_script(ops.clone()), ops);
+        // Without the directory nothing in it can be.
+        ops.remove(0);
+        let rest = possible_script(ops.clone());
+        assert!(rest.len() < ops.len() && check_script(&rest).is_ok());
     }
 
     #[test]

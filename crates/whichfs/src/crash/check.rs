@@ -4,7 +4,7 @@ use super::record::{Plan, Recorded, on_device, only_disk};
 use crate::bench::{DEVICE, MOUNT_POINT, environment};
 use crate::failure::{Failure, Kind, Outcome};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
 use whichfs_card::{Contents, Logged};
 use whichfs_crash::{
@@ -73,6 +73,7 @@ pub struct Checker<'a> {
     recorded: &'a Recorded,
     /// Judged instead of what the card would hold.
     given: Option<&'a Contents>,
+    spared: BTreeSet<usize>,
     judge: Judge<'a>,
 }
 
@@ -83,8 +84,14 @@ impl<'a> Checker<'a> {
             plan,
             recorded,
             given: None,
+            spared: BTreeSet::new(),
             judge: Judge::new(&recorded.history, &recorded.run, recorded.contract.clone()),
         }
+    }
+
+    /// Leaves the requests of these indices whole, whatever a cut would do to them.
+    pub fn sparing(self, spared: BTreeSet<usize>) -> Self {
+        Checker { spared, ..self }
     }
 
     /// Judges `given`, if there is one, as the content of the card after each cut.
@@ -105,7 +112,8 @@ impl<'a> Checker<'a> {
         }
         let recorded = self.recorded;
         let faults = &self.plan.spec.faults;
-        let contents = recorded.timeline.image(&recorded.card, faults, cut);
+        let timeline = &recorded.timeline;
+        let contents = timeline.image_sparing(&recorded.card, faults, cut, &self.spared);
         let mut image = Image {
             contents: contents.map_err(Failure::environment)?,
             recovery: Vec::new(),

@@ -3,9 +3,11 @@
 pub mod archive;
 pub mod check;
 pub mod image_file;
+pub mod minimiser;
 #[cfg(test)]
 mod promise_tests;
 pub mod record;
+pub mod reproducer;
 pub mod series;
 pub mod shell;
 pub mod spec;

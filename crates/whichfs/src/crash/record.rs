@@ -10,7 +10,7 @@ use whichfs_fs::{Candidate, Geometry, Purpose, Recipe};
 use whichfs_lab::{Disk, LabError, Life, Stamped};
 use whichfs_trial::{Event, Job, Step, WorkloadSpec};
 use whichfs_units::Nanos;
-use whichfs_workload::Workload;
+use whichfs_workload::{Op, Workload};
 
 /// What is run, on what, how.
 pub struct Plan<'a> {
@@ -36,6 +36,8 @@ pub struct Recorded {
     pub timeline: Timeline,
     /// The first request of the workload itself.
     pub first: usize,
+    /// The operations of the workload, in order.
+    pub operations: Vec<Op>,
     /// What every path was at every moment.
     pub history: History,
     /// Promises and phases.
@@ -94,7 +96,8 @@ impl<'a> Plan<'a> {
             false => Told::Promises,
         };
         let life = self.live(rest, told, disk, core, cancelled)?;
-        let (history, counts) = self.history(&phases, &spec)?;
+        let (operations, counts) = self.operations(&phases, &spec)?;
+        let history = History::of(operations.iter().cloned()).map_err(Failure::input)?;
         let run = run_of(&life.events, &phases, &counts);
         let time = life.time;
         let log = only_disk(life)?.log.unwrap_or_default();
@@ -106,6 +109,7 @@ impl<'a> Plan<'a> {
             mount_options,
             contract,
             timeline: Timeline::new(base, log).map_err(Failure::environment)?,
+            operations,
             history,
             run,
             profile,
@@ -211,8 +215,8 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// The history of the phases, and the number of operations of each.
-    fn history(&self, phases: &[String], spec: &WorkloadSpec) -> Outcome<(History, Vec<u64>)> {
+    /// The operations of the phases, and the number of those of each.
+    fn operations(&self, phases: &[String], spec: &WorkloadSpec) -> Outcome<(Vec<Op>, Vec<u64>)> {
         let listing = self
             .workload
             .generated_tree(spec, self.spec.seed)
@@ -228,8 +232,7 @@ impl<'a> Plan<'a> {
             all.extend(operations);
             counts.push((all.len() - before) as u64);
         }
-        let history = History::of(all).map_err(Failure::input)?;
-        Ok((history, counts))
+        Ok((all, counts))
     }
 }
 

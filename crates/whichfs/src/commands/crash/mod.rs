@@ -1,11 +1,14 @@
 //! `whichfs crash`: cuts the power at many instants of one run and tells what is left.
 
 mod faults;
+mod minimise;
 mod progress;
 mod replay;
 mod tell;
 
 pub use faults::run as faults;
+pub use minimise::EXAMPLES as MINIMISE_EXAMPLES;
+pub use minimise::run as minimise;
 pub use replay::EXAMPLES as REPLAY_EXAMPLES;
 pub use replay::run as replay;
 
@@ -336,6 +339,7 @@ fn one(args: &CrashArgs, plan: &Plan, cancelled: &AtomicBool) -> Outcome<Report>
 
 /// Writes the partition of an image to a file.
 fn keep(contents: Contents, plan: &Plan, recorded: &Recorded, path: &Path) -> Outcome {
+    places::refuse_device(path)?;
     let offset = cards::partition_offset(&recorded.profile);
     image_file::write(contents, offset, plan.spec.partition_bytes, path)
 }

@@ -1,7 +1,7 @@
 //! `whichfs crash replay`: one cut of a kept series once more, with all that it has to tell.
 
-use super::keep;
 use super::tell::words;
+use super::{RESIDENT_BYTES, keep};
 use crate::bench::Bench;
 use crate::board::Board;
 use crate::cards::{self, CardState};
@@ -11,6 +11,7 @@ use crate::commands::table;
 use crate::crash::archive;
 use crate::crash::check::{Checker, Result};
 use crate::crash::record::{Plan, Recorded};
+use crate::crash::reproducer::Reproducer;
 use crate::crash::shell::Shell;
 use crate::crash::spec::{Makers, Spec};
 use crate::failure::{Failure, Kind, Outcome};
@@ -18,6 +19,7 @@ use crate::{interrupt, output, places};
 use clap::ValueEnum;
 use serde::Serialize;
 use std::io::IsTerminal;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use whichfs_card::{Logged, Op};
@@ -33,12 +35,13 @@ Examples:
   whichfs crash replay 3f9a0c51d2e7-17 --keep cut.img     and its image, to mount or debug
   whichfs crash replay 3f9a0c51d2e7-17 --shell            look around in it, in the lab
   whichfs crash replay 3f9-17 --json                      the first digits are enough
+  whichfs crash replay lost.json                          what crash minimise wrote
 
 --shell reads commands, each run by sh in a guest with the filesystem mounted; with ! before
 it, without mounting it (!e2fsck -fn /dev/vda). What a command writes, the next finds.
 
 The series must have been made on this machine (crash run prints its number). Exit status: 0
-the filesystem kept its promises, 1 it did not.";
+the filesystem kept its promises, 1 it did not (of a file: it fails as it did).";
 
 /// Wall time after which a guest is stopped, as by default in `crash run`.
 const WALL_LIMIT: Duration = Duration::from_secs(300);
@@ -68,56 +71,114 @@ struct Line {
 
 /// Runs the command.
 pub fn run(args: &ReplayArgs) -> Outcome<u8> {
+    if args.id.ends_with(".json") {
+        return reproduce(args, &Reproducer::read(Path::new(&args.id))?);
+    }
     let (series, number) = parse(&args.id)?;
     let (spec, _) = archive::read(&places::crashes()?, series)?;
-    let bench = bench(&spec)?;
+    let bench = bench(&spec, Some(1))?;
     let plan = Plan::new(&bench, &spec)?;
-    let now = Makers::of(&bench, &plan.recipe()?);
-    let differs = now.differences(&spec.made_by);
-    if !differs.is_empty() {
-        note!(
-            "the {} changed since this series was made: the images may differ",
-            differs.join(" and the ")
-        );
-    }
+    let differs = differences(&bench, &plan)?;
     let cancelled = interrupt::flag();
     let core = available_cores().last().copied();
     note!("{}: running the workload", spec.fs);
     let recorded = plan.record(core, cancelled)?;
-    let cuts = spec.cuts(&recorded)?;
-    let cut = *cuts
-        .iter()
-        .find(|cut| cut.number == number)
-        .ok_or_else(|| {
-            Failure::input(format!(
-                "series {} has no cut {number}; they go from 0 to {}",
-                spec.id(),
-                cuts.len().saturating_sub(1)
-            ))
-        })?;
-    let mut checker = Checker::new(&plan, &recorded);
-    if let Some(path) = &args.keep {
-        let image = checker.image(&cut, core, cancelled)?;
-        keep(image.contents, &plan, &recorded, path)?;
+    let cut = cut(&spec, &recorded, number)?;
+    let checker = Checker::new(&plan, &recorded);
+    if let Some(code) = handed_over(args, &plan, &recorded, &checker, &cut)? {
+        return Ok(code);
     }
-    if args.shell {
-        let image = checker.image(&cut, core, cancelled)?;
-        let shell = Shell::new(&plan, &recorded, image.contents)?;
-        return converse(shell, core, cancelled).map(|()| 0);
-    }
+    let mut checker = checker;
     let result = checker.check_whole(&cut, core, cancelled)?;
-    let timeline = timeline(&plan, &recorded, &cut, args.around as usize);
-    if args.json {
-        output::json(&Document {
-            spec: &spec,
-            differs: &differs,
-            timeline: &timeline,
-            result: &result,
-        })?;
-    } else {
-        tell(&plan, &recorded, &timeline, &result)?;
-    }
+    show(args, &plan, &recorded, &differs, &result)?;
     Ok(if result.broken { Kind::No as u8 } else { 0 })
+}
+
+/// Shows what a reproducer shows.
+fn reproduce(args: &ReplayArgs, kept: &Reproducer) -> Outcome<u8> {
+    let spec = &kept.spec;
+    let bench = bench(spec, Some(1))?;
+    let plan = Plan::new(&bench, spec)?;
+    let differs = differences(&bench, &plan)?;
+    let cancelled = interrupt::flag();
+    let core = available_cores().last().copied();
+    let recorded = plan.record(core, cancelled)?;
+    let checker = Checker::new(&plan, &recorded).sparing(kept.spared.clone());
+    if let Some(code) = handed_over(args, &plan, &recorded, &checker, &kept.cut)? {
+        return Ok(code);
+    }
+    let (result, shown) = kept.show(&plan, &recorded, core, cancelled)?;
+    show(args, &plan, &recorded, &differs, &result)?;
+    if !shown {
+        note!("it does not fail as it did: {}", kept.title);
+    }
+    Ok(if shown { Kind::No as u8 } else { 0 })
+}
+
+/// What changed on this machine since the specification of `plan` was made; it is said.
+fn differences(bench: &Bench, plan: &Plan) -> Outcome<Vec<&'static str>> {
+    let now = Makers::of(bench, &plan.recipe()?);
+    let differs = now.differences(&plan.spec.made_by);
+    if !differs.is_empty() {
+        note!(
+            "the {} changed since this was made: the images may differ",
+            differs.join(" and the ")
+        );
+    }
+    Ok(differs)
+}
+
+/// Keeps the image, and hands it to a shell if that is asked for.
+fn handed_over(
+    args: &ReplayArgs,
+    plan: &Plan,
+    recorded: &Recorded,
+    checker: &Checker,
+    cut: &Cut,
+) -> Outcome<Option<u8>> {
+    let (core, cancelled) = (available_cores().last().copied(), interrupt::flag());
+    if let Some(path) = &args.keep {
+        let image = checker.image(cut, core, cancelled)?;
+        keep(image.contents, plan, recorded, path)?;
+    }
+    if !args.shell {
+        return Ok(None);
+    }
+    let image = checker.image(cut, core, cancelled)?;
+    let shell = Shell::new(plan, recorded, image.contents)?;
+    converse(shell, core, cancelled).map(|()| Some(0))
+}
+
+/// The cut of this number.
+pub fn cut(spec: &Spec, recorded: &Recorded, number: u64) -> Outcome<Cut> {
+    let cuts = spec.cuts(recorded)?;
+    let found = cuts.iter().find(|cut| cut.number == number);
+    found.copied().ok_or_else(|| {
+        Failure::input(format!(
+            "series {} has no cut {number}; they go from 0 to {}",
+            spec.id(),
+            cuts.len().saturating_sub(1)
+        ))
+    })
+}
+
+fn show(
+    args: &ReplayArgs,
+    plan: &Plan,
+    recorded: &Recorded,
+    differs: &[&'static str],
+    result: &Result,
+) -> Outcome {
+    let timeline = timeline(plan, recorded, &result.cut, args.around as usize);
+    match args.json {
+        true => output::json(&Document {
+            spec: plan.spec,
+            differs,
+            timeline: &timeline,
+            result,
+        }),
+        false => tell(plan, recorded, &timeline, result),
+    }
 }
 
 /// Runs the commands of standard input one by one.
@@ -149,7 +210,7 @@ fn converse(mut shell: Shell, core: Option<usize>, cancelled: &AtomicBool) -> Ou
 }
 
 /// `SERIES-NUMBER`.
-fn parse(id: &str) -> Outcome<(&str, u64)> {
+pub fn parse(id: &str) -> Outcome<(&str, u64)> {
     let parts = id.rsplit_once('-');
     parts
         .and_then(|(series, number)| Some((series, number.parse().ok()?)))
@@ -161,12 +222,15 @@ fn parse(id: &str) -> Outcome<(&str, u64)> {
         })
 }
 
-fn bench(spec: &Spec) -> Outcome<Bench> {
+/// The workbench of `spec`, for so many guests at once.
+pub fn bench(spec: &Spec, jobs: Option<u64>) -> Outcome<Bench> {
+    let jobs = jobs.map_or_else(|| available_cores().len(), |jobs| jobs as usize);
     let mut board = spec.board.clone();
     let clock = Clock::parse(&spec.clock, &mut board)?;
     let state = CardState::from_str(&spec.card_state, true).map_err(Failure::input)?;
     let card = cards::open(&spec.card)?;
-    Bench::new(card, state, Board::open(&board)?, clock, WALL_LIMIT, 1)
+    let bench = Bench::new(card, state, Board::open(&board)?, clock, WALL_LIMIT, jobs)?;
+    Ok(bench.holding(RESIDENT_BYTES))
 }
 
 /// The requests and promises around `cut`, in the order of time.

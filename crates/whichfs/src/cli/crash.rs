@@ -1,0 +1,158 @@
+//! Arguments of `whichfs crash`.
+
+use super::{JsonArgs, PlaceArgs};
+use crate::commands;
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+#[derive(Debug, Subcommand)]
+pub enum CrashCommand {
+    /// Cut the power at many instants of one run; mount, read, check and repair each image.
+    Run(Box<CrashArgs>),
+    /// Show one cut again: what reached the card, what was lost of it, what became of each file.
+    Replay(ReplayArgs),
+    /// Make a failing cut small: few operations, few lost writes, as a file that shows it again.
+    #[command(alias = "minimize")]
+    Minimise(MinimiseArgs),
+    /// List what a card may do to data, and what is known of it.
+    Faults(JsonArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = commands::crash::help())]
+pub struct CrashArgs {
+    #[command(flatten)]
+    pub place: PlaceArgs,
+    /// Filesystems, separated by commas, as `whichfs fs list` prints them.
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', required = true)]
+    pub fs: Vec<String>,
+    /// Use these mount options instead of the catalogue's; with a plus before them (+sync) beside
+    /// those.
+    #[arg(long, value_name = "OPTIONS|+OPTIONS")]
+    pub mount: Option<String>,
+    /// Workload that is cut (`whichfs workload list`).
+    #[arg(long, value_name = "NAME", default_value = "rootfs")]
+    pub workload: String,
+    /// Cut these operations instead of a workload's: one JSON object a line (docs/crash.md).
+    #[arg(long, value_name = "FILE", conflicts_with = "workload")]
+    pub script: Option<PathBuf>,
+    /// Size of its data in MiB, where it has one.
+    #[arg(long, value_name = "MIB", default_value_t = 32,
+          value_parser = clap::value_parser!(u64).range(16..=4096))]
+    pub size: u64,
+    /// Size of the partition in MiB.
+    #[arg(long, value_name = "MIB", default_value_t = 512,
+          value_parser = clap::value_parser!(u64).range(16..=1 << 20))]
+    pub partition: u64,
+    /// Number of random cuts; all: each boundary between requests, and one inside each write;
+    /// end: one, when the run has ended.
+    #[arg(long, value_name = "N|all|end", default_value = "100")]
+    pub cuts: CutCount,
+    /// Cut at this request only: before, inside and after it.
+    #[arg(long, value_name = "REQUEST")]
+    pub at: Option<usize>,
+    /// Only while the card is busy with this: `collection` (it copies live data of an AU).
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub during: Option<CutDuring>,
+    /// Cut the power so often again, each time while the filesystem is mounted and recovers.
+    #[arg(long, value_name = "TIMES", default_value_t = 0,
+          value_parser = clap::value_parser!(u64).range(0..=9))]
+    pub recovery: u64,
+    /// Damage beyond what the card's profile says, separated by commas.
+    #[arg(long, value_name = "FAULT,…", value_delimiter = ',')]
+    pub faults: Vec<String>,
+    /// Only the cut of this number.
+    #[arg(long, value_name = "NUMBER")]
+    pub only: Option<u64>,
+    /// Write the image of that cut (the partition) to this file.
+    #[arg(long, value_name = "FILE")]
+    pub keep: Option<PathBuf>,
+    /// Judge this image (of the partition) instead of what the card would hold after that cut.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["keep", "recovery", "fresh"])]
+    pub image: Option<PathBuf>,
+    /// Leave out the filesystem's own checker and repair.
+    #[arg(long)]
+    pub no_fsck: bool,
+    /// Make all cuts again, even those of an interrupted or finished series.
+    #[arg(long)]
+    pub fresh: bool,
+    /// Seed of the workload, the card and the cuts.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Cuts checked at once; default: one for each core.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=256))]
+    pub jobs: Option<u64>,
+    /// One JSON document on standard output, nothing else.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = commands::crash::REPLAY_EXAMPLES)]
+pub struct ReplayArgs {
+    /// Series and number of the cut, as `crash run` prints them: SERIES-NUMBER.
+    #[arg(value_name = "ID")]
+    pub id: String,
+    /// Write the image (the partition) to this file.
+    #[arg(long, value_name = "FILE")]
+    pub keep: Option<PathBuf>,
+    /// Read commands from standard input and run them in the lab, on the card as the cut left it.
+    #[arg(long, conflicts_with = "json")]
+    pub shell: bool,
+    /// Requests shown before and after the cut.
+    #[arg(long, value_name = "N", default_value_t = 8,
+          value_parser = clap::value_parser!(u64).range(0..=100_000))]
+    pub around: u64,
+    /// One JSON document on standard output, nothing else.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What the card is busy with at a cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum CutDuring {
+    /// Copying live data of an AU.
+    Collection,
+}
+
+/// How many cuts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CutCount {
+    /// All that there are.
+    All,
+    /// So many at random.
+    Number(u64),
+    /// One, when the run has ended.
+    End,
+}
+
+impl std::str::FromStr for CutCount {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<CutCount, String> {
+        match text.parse() {
+            _ if text == "all" => Ok(CutCount::All),
+            _ if text == "end" => Ok(CutCount::End),
+            Ok(count @ 1..=1_000_000) => Ok(CutCount::Number(count)),
+            _ => Err("expected a number from 1 to 1000000, all or end".to_owned()),
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = commands::crash::MINIMISE_EXAMPLES)]
+pub struct MinimiseArgs {
+    /// Series and number of a cut that broke a promise, as `crash run` prints them.
+    #[arg(value_name = "ID")]
+    pub id: String,
+    /// File to write; default: crash-ID.json in this directory.
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Seconds after which the smallest so far is taken.
+    #[arg(long, value_name = "SECONDS", default_value_t = 300,
+          value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub budget: u64,
+    /// Cuts checked at once; default: one for each core.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=256))]
+    pub jobs: Option<u64>,
+}
