@@ -156,6 +156,7 @@ mod tests {
             queues: Vec::new(),
             steps: vec![Step::DropCaches, Step::Settle { milliseconds: 3 }],
             promises: false,
+            returns: false,
         }
     }
 

@@ -6,7 +6,7 @@ use rustix::fs::{AtFlags, Dir, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 use std::collections::BTreeMap;
 use std::path::Path;
-use whichfs_trial::{Counts, Latency};
+use whichfs_trial::{Counts, Latency, RETURNED};
 use whichfs_units::KIB;
 use whichfs_workload::{Content, Op, generated_bytes};
 
@@ -19,7 +19,8 @@ const OPEN_MAX: usize = 64;
 /// Performs `ops` in `dir`, in order. `tree` is the directory that `Content::File` is
 /// relative to; `clock` tells nanoseconds and is read around timed operations only. `promised`
 /// hears of each call that returned with data durable: its name, its path if it is about one
-/// file, and the operations done so far.
+/// file or directory, and the operations done so far; and of each operation that changed something
+/// ([`RETURNED`]).
 ///
 /// # Errors
 /// The first operation that fails: what it was, its path, the system's reason.
@@ -33,7 +34,7 @@ pub fn operate(
     let mut executor = Executor::new(dir, tree)?;
     let mut latency = Latency::default();
     for op in ops {
-        let timed = matches!(op, Op::Update { .. } | Op::Append { .. });
+        let timed = is_timed(&op);
         let begin = if timed { clock() } else { 0 };
         executor.perform(&op)?;
         if timed {
@@ -43,14 +44,32 @@ pub fn operate(
         if let Some((call, path)) = promise(&op) {
             promised(call, path, executor.counts.operations)?;
         }
+        if op.changes() {
+            promised(RETURNED, "", executor.counts.operations)?;
+        }
     }
     Ok((executor.counts, latency))
 }
 
-/// The call with which `op` makes data durable, and the file that it is about.
+/// Whether the latency of `op` is taken.
+fn is_timed(op: &Op) -> bool {
+    matches!(
+        op,
+        Op::Update { .. }
+            | Op::Append { .. }
+            | Op::SyncFile { .. }
+            | Op::SyncDir { .. }
+            | Op::WriteSync { .. }
+    )
+}
+
+/// The call with which `op` makes data durable, and the file or directory that it is about.
 fn promise(op: &Op) -> Option<(&'static str, &str)> {
     match op {
-        Op::Update { path, .. } => Some(("fsync", path)),
+        Op::Update { path, .. } | Op::SyncFile { path } | Op::SyncDir { path } => {
+            Some(("fsync", path))
+        }
+        Op::WriteSync { path, .. } => Some(("O_SYNC", path)),
         Op::Append {
             path, sync: true, ..
         } => Some(("fdatasync", path)),
@@ -66,8 +85,8 @@ struct Executor<'a> {
     tree: Option<&'a Path>,
     /// Bits that the system takes away from the mode of a new file.
     umask: u32,
-    /// Files that timed operations use, by path.
-    open: BTreeMap<String, OwnedFd>,
+    /// Files that timed operations use, by path and the flags that they were opened with.
+    open: BTreeMap<(String, u32), OwnedFd>,
     buffer: Vec<u8>,
     counts: Counts,
 }
@@ -125,14 +144,17 @@ impl<'a> Executor<'a> {
                 self.counts.files += 1;
                 Ok(())
             }
-            Op::Update { .. } | Op::Append { .. } => self.perform_timed(op),
+            Op::Update { .. } | Op::Append { .. } | Op::WriteSync { .. } | Op::SyncFile { .. } => {
+                self.perform_timed(op)
+            }
             Op::Rename { from, to } => {
-                self.open.remove(from);
+                self.forget(from);
+                self.forget(to);
                 rustix::fs::renameat(&self.root, from, &self.root, to)
                     .map_err(|errno| self.error("rename", from, errno))
             }
             Op::Unlink { path } => {
-                self.open.remove(path);
+                self.forget(path);
                 rustix::fs::unlinkat(&self.root, path, AtFlags::empty())
                     .map_err(|errno| self.error("delete", path, errno))?;
                 self.counts.files += 1;
@@ -143,10 +165,14 @@ impl<'a> Executor<'a> {
             Op::SyncFs => {
                 rustix::fs::syncfs(&self.root).map_err(|errno| self.error("syncfs", "", errno))
             }
+            Op::SyncDir { path } => {
+                let fd = self.open(path, OFlags::RDONLY | OFlags::DIRECTORY, None)?;
+                self.fsync(&fd, path)
+            }
         }
     }
 
-    /// Updates and appends: on a file that stays open.
+    /// What is done on a file that stays open.
     fn perform_timed(&mut self, op: &Op) -> Result<(), Error> {
         match op {
             Op::Update {
@@ -154,13 +180,21 @@ impl<'a> Executor<'a> {
                 offset,
                 len,
                 content,
-            } => {
-                let fd = self.take_open(path, OFlags::WRONLY)?;
-                self.write(&fd, path, *offset, *len, content)?;
-                retry_on_intr(|| rustix::fs::fsync(&fd))
-                    .map_err(|errno| self.error("fsync", path, errno))?;
-                self.keep_open(path, fd);
-            }
+            } => self.with_open(path, OFlags::WRONLY, |executor, fd| {
+                executor.write(fd, path, *offset, *len, content)?;
+                executor.fsync(fd, path)
+            }),
+            Op::WriteSync {
+                path,
+                offset,
+                len,
+                content,
+            } => self.with_open(path, OFlags::WRONLY | OFlags::SYNC, |executor, fd| {
+                executor.write(fd, path, *offset, *len, content)
+            }),
+            Op::SyncFile { path } => self.with_open(path, OFlags::WRONLY, |executor, fd| {
+                executor.fsync(fd, path)
+            }),
             Op::Append {
                 path,
                 len,
@@ -168,31 +202,50 @@ impl<'a> Executor<'a> {
                 sync,
             } => {
                 let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND;
-                let fd = self.take_open(path, flags)?;
-                self.write(&fd, path, 0, *len, content)?;
-                if *sync {
-                    retry_on_intr(|| rustix::fs::fdatasync(&fd))
-                        .map_err(|errno| self.error("fdatasync", path, errno))?;
-                }
-                self.keep_open(path, fd);
+                self.with_open(path, flags, |executor, fd| {
+                    executor.write(fd, path, 0, *len, content)?;
+                    match sync {
+                        true => retry_on_intr(|| rustix::fs::fdatasync(fd))
+                            .map_err(|errno| executor.error("fdatasync", path, errno)),
+                        false => Ok(()),
+                    }
+                })
             }
-            other => unreachable!("not a timed operation: {other:?}"),
-        }
-        Ok(())
-    }
-
-    fn take_open(&mut self, path: &str, flags: OFlags) -> Result<OwnedFd, Error> {
-        match self.open.remove(path) {
-            Some(fd) => Ok(fd),
-            None => self.open(path, flags, None),
+            other => unreachable!("not done on an open file: {other:?}"),
         }
     }
 
-    fn keep_open(&mut self, path: &str, fd: OwnedFd) {
+    /// Calls `act` on `path`, opened with `flags`, and keeps it open.
+    fn with_open(
+        &mut self,
+        path: &str,
+        flags: OFlags,
+        act: impl FnOnce(&mut Self, &OwnedFd) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let key = (path.to_owned(), flags.bits());
+        let fd = match self.open.remove(&key) {
+            Some(fd) => fd,
+            None => self.open(path, flags, None)?,
+        };
+        act(self, &fd)?;
         if self.open.len() >= OPEN_MAX {
             self.open.clear();
         }
-        self.open.insert(path.to_owned(), fd);
+        self.open.insert(key, fd);
+        Ok(())
+    }
+
+    /// Closes what is open at `path` or below it: the name goes to another file, or away.
+    fn forget(&mut self, path: &str) {
+        let below = |name: &str| {
+            let rest = name.strip_prefix(path);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        self.open.retain(|(name, _), _| !below(name));
+    }
+
+    fn fsync(&self, fd: &OwnedFd, path: &str) -> Result<(), Error> {
+        retry_on_intr(|| rustix::fs::fsync(fd)).map_err(|errno| self.error("fsync", path, errno))
     }
 
     fn open(&self, path: &str, flags: OFlags, mode: Option<u32>) -> Result<OwnedFd, Error> {

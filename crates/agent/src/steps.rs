@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use whichfs_trial::{Counts, Event, Job, Latency, Step, WorkloadSpec};
+use whichfs_trial::{Counts, Event, Job, Latency, RETURNED, Step, WorkloadSpec};
 use whichfs_workload::{Listing, Op};
 
 /// Where the agent finds things: this differs between the lab and a board.
@@ -56,6 +56,7 @@ pub fn perform(job: &Job, context: &Context, sink: &mut dyn Sink) -> Result<(), 
     };
     let mut progress = Progress {
         promises: job.promises,
+        returns: job.returns,
         operations: 0,
         log_from: kernel_log::now(),
     };
@@ -66,6 +67,8 @@ pub fn perform(job: &Job, context: &Context, sink: &mut dyn Sink) -> Result<(), 
 struct Progress {
     /// Whether promises are reported.
     promises: bool,
+    /// Whether it is reported that an operation returned.
+    returns: bool,
     /// Operations done in all phases so far.
     operations: u64,
     /// Kernel messages from here on have not been reported.
@@ -247,7 +250,11 @@ fn act(
 impl Progress {
     /// Reports that `call` made durable what `done` operations of this phase did, if asked to.
     fn promise(&self, call: &str, path: &str, done: u64, sink: &mut dyn Sink) -> Result<(), Error> {
-        if !self.promises {
+        let wanted = match call {
+            RETURNED => self.returns,
+            _ => self.promises,
+        };
+        if !wanted {
             return Ok(());
         }
         sink.send(&Event::Promise {
@@ -364,6 +371,7 @@ mod tests {
             queues: Vec::new(),
             steps,
             promises: false,
+            returns: false,
         };
         let mut events = Vec::new();
         (perform(&job, &Context::board(), &mut events), events)

@@ -20,6 +20,7 @@ fn spec(name: &str, parameters: &[(&str, u64)], unix: bool) -> WorkloadSpec {
             .collect(),
         tree: None,
         unix,
+        script: None,
     }
 }
 
@@ -92,6 +93,17 @@ fn model(ops: &[Op], tree: Option<&Path>) -> BTreeMap<String, Vec<u8>> {
                 let bytes = expected(content, *offset, *len, tree);
                 files.get_mut(path).unwrap()[at].copy_from_slice(&bytes);
             }
+            Op::WriteSync {
+                path,
+                offset,
+                len,
+                content,
+            } => {
+                let end = (*offset + *len) as usize;
+                let file = files.get_mut(path).unwrap();
+                file.resize(file.len().max(end), 0);
+                file[*offset as usize..end].copy_from_slice(&expected(content, 0, *len, tree));
+            }
             Op::Append {
                 path, len, content, ..
             } => {
@@ -130,7 +142,13 @@ fn verify(dir: &Path, files: &BTreeMap<String, Vec<u8>>) -> Result<(), String> {
 
 #[test]
 fn a_tree_is_written_read_and_deleted_as_the_operations_say() {
-    for (name, parameters) in [("rootfs", &TINY[..]), ("logger", &[("records", 2_000)])] {
+    let atomic = [("bytes", 1 << 20), ("files", 20), ("rounds", 60)];
+    for (name, parameters) in [
+        ("rootfs", &TINY[..]),
+        ("logger", &[("records", 2_000)]),
+        ("atomic", &atomic),
+        ("manyfiles", &[("bytes", 100_000), ("file_bytes", 4_096)]),
+    ] {
         let dir = tempfile::tempdir().unwrap();
         let spec = spec(name, parameters, true);
         let mut all = Vec::new();
@@ -309,6 +327,7 @@ fn a_tree_of_the_user_is_copied_by_a_job() {
             operate("rewrite"),
         ],
         promises: false,
+        returns: false,
     };
     let mut events: Vec<Event> = Vec::new();
     perform(&job, &Context::board(), &mut events).unwrap();
@@ -332,6 +351,66 @@ fn a_tree_of_the_user_is_copied_by_a_job() {
     assert_eq!(bytes[..2], [300_010, 300_010], "the tree and nothing else");
 }
 
+/// One file through every way of writing: each has the flags that it asked for, also after the
+/// name went to another file.
+#[test]
+fn an_open_file_is_the_one_that_has_the_name_now() {
+    let script = r#"
+        {"op":"mkdir","path":"d"}
+        {"op":"append","path":"d/a","len":100,"content":{"generated":{"level":0,"seed":1}},"sync":true}
+        {"op":"update","path":"d/a","offset":10,"len":20,"content":{"generated":{"level":0,"seed":2}}}
+        {"op":"write_sync","path":"d/a","offset":90,"len":20,"content":{"generated":{"level":0,"seed":3}}}
+        {"op":"create","path":"d/b","size":30,"content":{"generated":{"level":0,"seed":4}}}
+        {"op":"sync_file","path":"d/b"}
+        {"op":"rename","from":"d/b","to":"d/a"}
+        {"op":"sync_dir","path":"d"}
+        {"op":"update","path":"d/a","offset":0,"len":10,"content":{"generated":{"level":0,"seed":5}}}
+        {"op":"rename","from":"d","to":"e"}
+        {"op":"sync_dir","path":"."}
+        {"op":"mkdir","path":"d"}
+        {"op":"create","path":"d/a","size":5,"content":{"generated":{"level":0,"seed":6}}}
+        {"op":"append","path":"d/a","len":7,"content":{"generated":{"level":0,"seed":7}},"sync":false}
+    "#;
+    let script = whichfs_workload::parse_script(script).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let mut heard = Vec::new();
+    let mut promised = |call: &str, path: &str, done| {
+        heard.push(format!("{call} {path} {done}"));
+        Ok(())
+    };
+    operate(
+        script.iter().cloned(),
+        dir.path(),
+        None,
+        &|| 0,
+        &mut promised,
+    )
+    .unwrap();
+    let generated = |seed, len| expected(&Content::Generated { level: 0, seed }, 0, len, None);
+    let mut moved = generated(4, 30);
+    moved[..10].copy_from_slice(&generated(5, 10));
+    assert_eq!(fs::read(dir.path().join("e/a")).unwrap(), moved);
+    let new = [generated(6, 5), generated(7, 7)].concat();
+    assert_eq!(fs::read(dir.path().join("d/a")).unwrap(), new);
+    let calls: Vec<&str> = heard
+        .iter()
+        .map(String::as_str)
+        .filter(|call| !call.starts_with("returned"))
+        .collect();
+    let expected = [
+        "fdatasync d/a 2",
+        "fsync d/a 3",
+        "O_SYNC d/a 4",
+        "fsync d/b 6",
+        "fsync d 8",
+        "fsync d/a 9",
+        "fsync . 11",
+    ];
+    assert_eq!(calls, expected);
+    let returned = heard.iter().filter(|call| call.starts_with("returned  "));
+    assert_eq!(returned.count(), 11, "{heard:?}");
+}
+
 #[test]
 fn a_job_survives_json() {
     let job = Job {
@@ -346,6 +425,7 @@ fn a_job_survives_json() {
             Step::DropCaches,
         ],
         promises: false,
+        returns: false,
     };
     let json = serde_json::to_string(&job).unwrap();
     assert_eq!(serde_json::from_str::<Job>(&json).unwrap(), job);

@@ -1,105 +1,237 @@
-//! What each filesystem promises over a power cut, as mounted by the catalogue's recipe.
+//! What each filesystem promises over a power cut, as it is mounted.
+//!
+//! Independent of any filesystem are the promises of the calls themselves: what fsync(2),
+//! fdatasync(2), an O_SYNC write (open(2)) and syncfs(2) made durable. `Documentation/` and `fs/`
+//! are those of Linux 6.12; manuals are those of Debian 12. A promise that no source gives is none.
 
 use serde::Serialize;
 
 /// A filesystem's promises. What is not promised may happen and is counted, but breaks nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Contract {
-    /// After fsync of a file its name is durable too, without fsync of the directory.
+    /// After fsync of a file its name is durable too, without fsync of the directory; after fsync
+    /// of a directory so are the names of files in it that were not synced, and its own.
     pub fsync_keeps_names: bool,
+    /// A file that was renamed is not lost if another file takes the name it had, and is synced
+    /// (xfstests generic/342).
+    pub fsync_keeps_renamed: bool,
     /// The filesystem mounts and is consistent after its own recovery, without fsck.
     pub structure: bool,
     /// A file holds old or new data or zeros where nothing durable was, never bytes of other files.
     pub no_garbage: bool,
     /// Everything that was there at the last sync and was not touched since is still there.
     pub keeps_untouched: bool,
+    /// A file that was renamed over another is whole if it has that name, even without fsync.
+    pub replace_keeps_data: bool,
+    /// What was written is durable when the call returns.
+    pub returned_writes: bool,
+    /// A name that was made, changed or removed is so durably when the call returns.
+    pub returned_names: bool,
     /// Where that is written.
-    pub source: &'static str,
+    pub source: String,
 }
 
+/// A journal or log, or copy on write: the structure is always whole.
 const JOURNALED: Contract = Contract {
     fsync_keeps_names: true,
+    fsync_keeps_renamed: true,
     structure: true,
     no_garbage: true,
     keeps_untouched: true,
-    source: "",
+    replace_keeps_data: false,
+    returned_writes: false,
+    returned_names: false,
+    source: String::new(),
 };
 
-/// No promise beyond POSIX' of fsync for the file itself; untouched data can suffer when a
-/// shared block (a table of inodes, the FAT, a directory) is written in part.
+/// No promise beyond POSIX' of fsync for the file itself and for the names in a directory;
+/// untouched data can suffer when a shared block (a table of inodes, the FAT, a directory) is
+/// written in part.
 const NONE: Contract = Contract {
     fsync_keeps_names: false,
+    fsync_keeps_renamed: false,
     structure: false,
     no_garbage: false,
     keeps_untouched: false,
-    source: "",
+    replace_keeps_data: false,
+    returned_writes: false,
+    returned_names: false,
+    source: String::new(),
 };
 
-/// The contract of the catalogue's filesystem `candidate` with mount options `options`; `None`
-/// for read-only and unknown ones.
+/// The contract of the catalogue's filesystem `candidate` with mount options `options`, of which
+/// the last one wins; `None` for read-only and unknown ones.
 pub fn contract(candidate: &str, options: &str) -> Option<Contract> {
-    let of = |base: Contract, source| Some(Contract { source, ..base });
-    let has = |option: &str| options.split(',').any(|word| word == option);
-    let mut found = match candidate {
-        "ext4" | "ext3" => of(
-            JOURNALED,
-            "Linux 6.12 Documentation/filesystems/ext4/journal.rst, data=ordered: data are \
-             written before the metadata that refer to them are committed",
+    let (base, source) = base(candidate)?;
+    let mut found = base.clone();
+    let mut sources = vec![source];
+    for option in options.split(',') {
+        sources.extend(apply(&mut found, &base, candidate, option));
+    }
+    let mut said: Vec<&str> = Vec::new();
+    for source in sources {
+        if !said.contains(&source) {
+            said.push(source);
+        }
+    }
+    found.source = said.join("; ");
+    Some(found)
+}
+
+/// The contract of a filesystem with its default options, and where that is written.
+fn base(candidate: &str) -> Option<(Contract, &'static str)> {
+    Some(match candidate {
+        "ext4" | "ext3" => (
+            Contract {
+                replace_keeps_data: true,
+                ..JOURNALED
+            },
+            "ext4(5), data=ordered: data are forced out before the metadata that refer to them are \
+             committed; auto_da_alloc: before the rename that replaces a file is committed",
         ),
-        "xfs" => of(
+        "xfs" => (
             JOURNALED,
-            "Linux 6.12 Documentation/filesystems/xfs/xfs-delayed-logging-design.rst; sizes \
-             change after the data are on disk (fs/xfs/xfs_aops.c, xfs_end_ioend)",
+            "Documentation/filesystems/xfs/xfs-delayed-logging-design.rst; sizes change after the \
+             data are on disk (fs/xfs/xfs_aops.c, xfs_end_ioend)",
         ),
-        "jfs" => of(
+        "jfs" => (
             Contract {
                 structure: false,
                 no_garbage: false,
                 ..JOURNALED
             },
-            "Linux 6.12 fs/jfs/jfs_mount.c: a dirty volume is refused until jfs_fsck has replayed \
-             the log; metadata are journaled, data not ordered",
+            "fs/jfs/jfs_mount.c: a dirty volume is refused until jfs_fsck has replayed the log; \
+             metadata are journaled, data not ordered",
         ),
-        "reiserfs" => of(
+        "reiserfs" => (
             JOURNALED,
-            "Linux 6.12 fs/reiserfs/super.c: data=ordered is the default",
+            "fs/reiserfs/super.c: data=ordered is the default",
         ),
-        "ntfs3" => of(
+        "ntfs3" => (
             NONE,
-            "Linux 6.12 Documentation/filesystems/ntfs3.rst: the journal is replayed if present, \
-             but not written by the driver",
+            "Documentation/filesystems/ntfs3.rst: the journal is replayed if present, but not \
+             written by the driver",
         ),
-        "btrfs" => of(
+        "btrfs" => (
             JOURNALED,
-            "btrfs(5): copy on write of data and metadata; fsync through the log tree keeps names",
+            "btrfs(5): copy on write of data and metadata; fsync through the log tree keeps names \
+             (fs/btrfs/tree-log.c)",
         ),
-        "f2fs" => of(
+        "f2fs" => (
+            Contract {
+                fsync_keeps_renamed: false,
+                ..JOURNALED
+            },
+            "Documentation/filesystems/f2fs.rst, fsync_mode=posix: POSIX semantics, generic/342 \
+             does not pass (fs/f2fs/recovery.c, recover_dentry deletes the old entry); fsync of a \
+             directory writes a checkpoint (fs/f2fs/file.c, need_do_checkpoint)",
+        ),
+        "nilfs2" => (
             JOURNALED,
-            "Linux 6.12 Documentation/filesystems/f2fs.rst, fsync_mode=posix: the file and what is \
-             needed to find it after roll-forward recovery",
+            "Documentation/filesystems/nilfs2.rst: continuous checkpoints",
         ),
-        "nilfs2" => of(
-            JOURNALED,
-            "Linux 6.12 Documentation/filesystems/nilfs2.rst: continuous checkpoints",
-        ),
-        "ext2" | "ext4-nojournal" => of(
+        "ext2" | "ext4-nojournal" => (
             NONE,
-            "Linux 6.12 Documentation/filesystems/ext2.rst: after an unclean end e2fsck must run",
+            "Documentation/filesystems/ext2.rst: after an unclean end e2fsck must run",
         ),
-        "vfat" | "vfat-factory" | "exfat" => of(
+        "vfat" | "vfat-factory" | "exfat" => (
             NONE,
-            "Linux 6.12 Documentation/filesystems/vfat.rst: no journal; a dirty flag asks for fsck",
+            "Documentation/filesystems/vfat.rst: no journal; a dirty flag asks for fsck",
         ),
-        _ => None,
-    }?;
-    if has("nobarrier") || has("barrier=0") || has("data=writeback") {
-        found.no_garbage = false;
-        found.structure &= !(has("nobarrier") || has("barrier=0"));
-    }
-    if has("fsync_mode=nobarrier") {
-        found.fsync_keeps_names = false;
-    }
-    Some(found)
+        _ => return None,
+    })
+}
+
+/// What one mount option changes, and where that is written.
+fn apply(
+    found: &mut Contract,
+    base: &Contract,
+    candidate: &str,
+    option: &str,
+) -> Option<&'static str> {
+    let of = |names: &[&str]| names.contains(&candidate);
+    let ext = of(&["ext4", "ext3"]);
+    Some(match option {
+        "sync" => return synchronous(found, candidate),
+        "dirsync" => {
+            found.returned_names = has_synchronous_names(candidate);
+            "mount(8), dirsync: creat, link, unlink, symlink, mkdir, rmdir, mknod, rename"
+        }
+        "async" => {
+            (found.returned_writes, found.returned_names) = (false, false);
+            return None;
+        }
+        "nobarrier" | "barrier=0" => {
+            (found.structure, found.no_garbage) = (false, false);
+            (found.keeps_untouched, found.replace_keeps_data) = (false, false);
+            "ext4(5), barrier: barriers enforce the order of journal commits, making volatile \
+             caches safe to use"
+        }
+        "data=writeback" => {
+            (found.no_garbage, found.replace_keeps_data) = (false, false);
+            "ext4(5), data=writeback: old data can appear in files after a crash"
+        }
+        "data=ordered" | "data=journal" if ext => {
+            found.no_garbage = base.no_garbage;
+            found.replace_keeps_data = base.replace_keeps_data;
+            match option {
+                "data=journal" => {
+                    "ext4(5), data=journal: all data are committed into the journal before they \
+                     are written to their place"
+                }
+                _ => return None,
+            }
+        }
+        "noauto_da_alloc" | "auto_da_alloc=0" if ext => {
+            found.replace_keeps_data = false;
+            "ext4(5), noauto_da_alloc: replacing by rename forces no data out"
+        }
+        "fsync_mode=strict" if candidate == "f2fs" => {
+            found.fsync_keeps_renamed = true;
+            "Documentation/filesystems/f2fs.rst, fsync_mode=strict: as xfs, ext4 and btrfs"
+        }
+        "fsync_mode=nobarrier" if candidate == "f2fs" => {
+            (found.fsync_keeps_names, found.fsync_keeps_renamed) = (false, false);
+            "Documentation/filesystems/f2fs.rst, fsync_mode=nobarrier: posix without flushes"
+        }
+        "flush" if of(&["vfat", "vfat-factory"]) => {
+            "Documentation/filesystems/vfat.rst, flush: tries to write earlier than normal, which \
+             is no promise"
+        }
+        _ => return None,
+    })
+}
+
+/// What `sync` promises. VFS makes each write as one with O_DSYNC; names depend on the filesystem.
+fn synchronous(found: &mut Contract, candidate: &str) -> Option<&'static str> {
+    found.returned_writes = true;
+    found.returned_names = has_synchronous_names(candidate);
+    Some(match found.returned_names {
+        true => "mount(8), sync: all I/O is done synchronously",
+        false => {
+            "include/linux/fs.h, iocb_is_dsync: sync makes each write synchronous; this filesystem \
+             does not look at IS_DIRSYNC, so names wait"
+        }
+    })
+}
+
+/// Whether `sync` and `dirsync` make changes of names synchronous: those that mount(8) names, and
+/// exfat (fs/exfat/namei.c), f2fs (fs/f2fs/namei.c) and nilfs2 (fs/nilfs2/dir.c). btrfs, jfs,
+/// reiserfs and, but for rename, ntfs3 do not look at IS_DIRSYNC.
+fn has_synchronous_names(candidate: &str) -> bool {
+    const NAMED: [&str; 10] = [
+        "ext2",
+        "ext3",
+        "ext4",
+        "ext4-nojournal",
+        "vfat",
+        "vfat-factory",
+        "xfs",
+        "exfat",
+        "f2fs",
+        "nilfs2",
+    ];
+    NAMED.contains(&candidate)
 }
 
 #[cfg(test)]
@@ -107,14 +239,68 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
+    fn of(candidate: &str, options: &str) -> Contract {
+        contract(candidate, options).unwrap()
+    }
+
     #[test]
     fn options_weaken_a_contract() {
-        let whole = contract("ext4", "noatime").unwrap();
+        let whole = of("ext4", "noatime");
         assert!(whole.structure && whole.no_garbage && !whole.source.is_empty());
-        let weak = contract("ext4", "noatime,data=writeback").unwrap();
-        assert!(weak.structure && !weak.no_garbage);
-        assert!(!contract("ext4", "barrier=0").unwrap().structure);
-        assert!(!contract("ext2", "").unwrap().structure);
+        let weak = of("ext4", "noatime,data=writeback");
+        assert!(weak.structure && !weak.no_garbage && !weak.replace_keeps_data);
+        assert!(!of("ext4", "barrier=0").structure);
+        assert!(!of("ext4", "barrier=0").keeps_untouched);
+        assert!(!of("ext2", "").structure);
         assert_eq!(contract("squashfs-xz", ""), None);
+    }
+
+    #[test]
+    fn the_last_option_wins_and_each_names_its_source() {
+        let journal = of("ext4", "data=writeback,data=journal");
+        assert!(journal.no_garbage && journal.replace_keeps_data);
+        assert!(journal.source.contains("data=journal"));
+        assert!(of("ext4", "data=journal,data=writeback").source.len() > 100);
+        assert!(!of("ext4", "data=journal,data=writeback").no_garbage);
+        assert!(!of("ext4", "noauto_da_alloc").replace_keeps_data);
+        let done = of("ext4", "sync,async");
+        assert!(!done.returned_writes && !done.returned_names);
+        assert!(of("vfat", "flush").source.contains("no promise"));
+        // Options of one filesystem mean nothing to another.
+        assert_eq!(of("xfs", "fsync_mode=strict"), of("xfs", ""));
+    }
+
+    #[test]
+    fn replacing_without_fsync_is_promised_by_ext4_alone() {
+        for candidate in ["xfs", "btrfs", "f2fs", "nilfs2", "ext2", "vfat"] {
+            assert!(!of(candidate, "").replace_keeps_data, "{candidate}");
+        }
+        assert!(of("ext4", "").replace_keeps_data);
+    }
+
+    #[test]
+    fn synchronous_mounts_promise_what_the_filesystem_looks_at() {
+        for candidate in ["ext2", "ext4", "vfat", "xfs", "f2fs", "exfat"] {
+            let sync = of(candidate, "sync");
+            assert!(sync.returned_writes && sync.returned_names, "{candidate}");
+            let names = of(candidate, "dirsync");
+            assert!(
+                !names.returned_writes && names.returned_names,
+                "{candidate}"
+            );
+            assert_eq!(sync.structure, of(candidate, "").structure);
+        }
+        for candidate in ["btrfs", "jfs", "reiserfs", "ntfs3"] {
+            let sync = of(candidate, "sync");
+            assert!(sync.returned_writes && !sync.returned_names, "{candidate}");
+        }
+    }
+
+    #[test]
+    fn f2fs_keeps_a_renamed_file_in_strict_mode_only() {
+        assert!(!of("f2fs", "").fsync_keeps_renamed);
+        assert!(of("f2fs", "fsync_mode=strict").fsync_keeps_renamed);
+        assert!(!of("f2fs", "fsync_mode=nobarrier").fsync_keeps_names);
+        assert!(of("ext4", "").fsync_keeps_renamed && of("btrfs", "").fsync_keeps_renamed);
     }
 }

@@ -5,6 +5,9 @@ use whichfs_trial::{content_digest, sector_digest};
 use whichfs_units::SECTOR;
 use whichfs_workload::{Content, Op, generated_bytes};
 
+/// The directory under test as a path.
+pub(crate) const ROOT: &str = ".";
+
 /// What a path was.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Node {
@@ -58,6 +61,11 @@ impl Name {
     /// Whether the file had it after some operation from `first` to `last`.
     pub fn within(&self, (first, last): (u64, u64)) -> bool {
         self.from <= last && self.until.is_none_or(|until| until > first)
+    }
+
+    /// Whether it is the same path as `other`, later.
+    pub fn follows(&self, other: &Name) -> bool {
+        self.path == other.path && other.until.is_some_and(|until| until <= self.from)
     }
 
     /// Whether there was some name after each operation from `first` to `last`.
@@ -146,6 +154,12 @@ impl History {
                 offset,
                 len,
                 content,
+            }
+            | Op::WriteSync {
+                path,
+                offset,
+                len,
+                content,
             } => {
                 let file = self.file_now(&path)?;
                 self.change(file, &path, Some(offset), len, content)?;
@@ -163,17 +177,49 @@ impl History {
                 };
                 self.change(file, &path, None, len, content)?;
             }
-            Op::Rename { from, to } => {
-                let node = self.now(&from)?;
-                self.set(from, None);
-                self.set(to, Some(node));
-            }
+            Op::Rename { from, to } => self.rename(&from, &to)?,
             Op::Unlink { path } | Op::Rmdir { path } => {
                 self.now(&path)?;
                 self.set(path, None);
             }
-            Op::ReadDir { .. } | Op::Read { .. } | Op::ReadLink { .. } | Op::SyncFs => {}
+            Op::SyncFile { path } => {
+                self.file_now(&path)?;
+            }
+            Op::SyncDir { path } if path != ROOT => {
+                self.now(&path)?;
+            }
+            Op::SyncDir { .. }
+            | Op::ReadDir { .. }
+            | Op::Read { .. }
+            | Op::ReadLink { .. }
+            | Op::SyncFs => {}
         }
+        Ok(())
+    }
+
+    /// Gives `from`, and all that is below it, the name `to`.
+    fn rename(&mut self, from: &str, to: &str) -> Result<(), HistoryError> {
+        let node = self.now(from)?;
+        // Two names of one file: rename(2) does nothing then.
+        if matches!(node, Node::File(_)) && self.now(to).as_ref() == Ok(&node) {
+            return Ok(());
+        }
+        let prefix = format!("{from}/");
+        let below = self.paths.range(prefix.clone()..);
+        let below: Vec<(String, Node)> = below
+            .take_while(|(path, _)| path.starts_with(&prefix))
+            .filter_map(|(path, states)| {
+                let (_, node) = states.last()?;
+                Some((path.clone(), node.clone()?))
+            })
+            .collect();
+        for (path, node) in below {
+            let moved = format!("{to}/{}", &path[prefix.len()..]);
+            self.set(path, None);
+            self.set(moved, Some(node));
+        }
+        self.set(from.to_owned(), None);
+        self.set(to.to_owned(), Some(node));
         Ok(())
     }
 
@@ -259,6 +305,16 @@ impl History {
         nodes
     }
 
+    /// The operation up to `last` that put `file` at `path` in the place of another file.
+    pub(crate) fn replaced_at(&self, path: &str, file: usize, last: u64) -> Option<u64> {
+        let states = self.paths.get(path)?;
+        let is_file = |node: &Option<Node>| matches!(node, Some(Node::File(_)));
+        let replaces = |pair: &&[(u64, Option<Node>)]| {
+            is_file(&pair[0].1) && pair[1].1 == Some(Node::File(file)) && pair[1].0 <= last
+        };
+        states.windows(2).rfind(replaces).map(|pair| pair[1].0)
+    }
+
     /// All names of all files.
     pub(crate) fn names(&self) -> BTreeMap<usize, Vec<Name>> {
         let mut names: BTreeMap<usize, Vec<Name>> = BTreeMap::new();
@@ -291,6 +347,21 @@ impl File {
         };
         // It is made and filled by one operation: empty only if that one is not durable.
         until(first)..=until(last)
+    }
+
+    /// Whether all that was changed after operation `durable` lies among the bytes that operation
+    /// `write` wrote: an O_SYNC write makes its own bytes and the size durable, no others.
+    pub fn is_covered(&self, durable: u64, write: u64) -> bool {
+        let (first, last) = self.versions(durable, write).into_inner();
+        let since = self.changes.get(first..last).unwrap_or_default();
+        let Some(own) = since.last() else {
+            return true;
+        };
+        let end = |change: &Change| change.offset + change.len;
+        let inside = |change: &Change| {
+            change.len == 0 || own.offset <= change.offset && end(change) <= end(own)
+        };
+        own.operation == write && since.iter().all(inside)
     }
 
     /// Bytes of a version.
@@ -407,6 +478,63 @@ pub(crate) mod tests {
         assert_eq!(second[150..], first[150..]);
         assert_eq!(third[..1000], second[..]);
         assert_eq!(third[1000..], generated_bytes(0, 3, 0, 30)[..30]);
+    }
+
+    #[test]
+    fn a_rename_replaces_and_takes_along_what_is_below() {
+        let directory = Op::Mkdir {
+            path: "d".into(),
+            mode: None,
+        };
+        let history = History::of([
+            directory,
+            create("d/a", 10, 1),
+            create("d/b", 20, 2),
+            rename("d/b", "d/a"),
+            rename("d", "e"),
+        ])
+        .unwrap();
+        assert_eq!(history.node_at("d/a", 3), Some(&Node::File(0)));
+        assert_eq!(history.node_at("d/a", 4), Some(&Node::File(1)));
+        assert_eq!(history.replaced_at("d/a", 1, 5), Some(4));
+        assert_eq!(history.replaced_at("d/a", 1, 3), None, "not yet");
+        assert_eq!(history.replaced_at("d/b", 1, 5), None, "it was new there");
+        assert_eq!(history.node_at("e/a", 5), Some(&Node::File(1)));
+        assert_eq!(history.node_at("e/b", 5), None);
+        assert_eq!(history.node_at("d", 5), None);
+        let link = Op::HardLink {
+            path: "b".into(),
+            existing: "a".into(),
+        };
+        let history = History::of([create("a", 10, 1), link, rename("a", "b")]).unwrap();
+        assert_eq!(history.node_at("a", 3), Some(&Node::File(0)), "one file");
+    }
+
+    #[test]
+    fn a_synchronous_write_covers_its_own_bytes_only() {
+        let write = |offset, len, seed| Op::WriteSync {
+            path: "a".into(),
+            offset,
+            len,
+            content: content(seed),
+        };
+        let history = History::of([
+            create("a", 0, 1),
+            write(512, 100, 2),
+            create("b", 50, 3),
+            write(0, 512, 4),
+            update("a", 0, 10, 5),
+            write(0, 512, 6),
+        ])
+        .unwrap();
+        let file = history.file(0);
+        assert_eq!([1, 2, 3].map(|version| file.size(version)), [0, 612, 612]);
+        assert!(file.is_covered(0, 2), "it was empty before");
+        assert!(file.is_covered(2, 4), "the write before had been durable");
+        assert!(!file.is_covered(0, 4), "the write before is elsewhere");
+        assert!(file.is_covered(4, 6), "written over");
+        assert!(!file.is_covered(0, 3), "no write of this file");
+        assert!(file.is_covered(4, 2), "nothing since");
     }
 
     #[test]

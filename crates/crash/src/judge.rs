@@ -1,6 +1,7 @@
 //! What was found on an image against what may and must be there.
 
 use crate::contract::Contract;
+use crate::floors::Floors;
 use crate::history::{File, History, Name, Node};
 use crate::window::{Run, Window};
 use serde::{Deserialize, Serialize};
@@ -106,8 +107,8 @@ pub struct Judge<'a> {
 
 /// The files whose sectors are needed: those that may lie between two versions after a cut, and
 /// those that were changed since they were made, of which an old version may come back.
-pub fn in_flux(history: &History, run: &Run, window: Window) -> Vec<String> {
-    let floors = Floors::new(history, run, window);
+pub fn in_flux(history: &History, run: &Run, window: Window, contract: &Contract) -> Vec<String> {
+    let floors = Floors::new(history, run, window, contract);
     let several = |path: &&str| {
         let nodes = history.nodes_within(path, window.durable, window.begun);
         nodes.into_iter().flatten().any(|node| match node {
@@ -121,38 +122,6 @@ pub fn in_flux(history: &History, run: &Run, window: Window) -> Vec<String> {
         })
     };
     history.paths().filter(several).map(str::to_owned).collect()
-}
-
-/// Up to which operation each file is durable.
-struct Floors {
-    all: u64,
-    files: BTreeMap<usize, u64>,
-}
-
-impl Floors {
-    fn new(history: &History, run: &Run, window: Window) -> Floors {
-        let mut files = BTreeMap::new();
-        for promise in run.of_files(window.at) {
-            if let Some(Node::File(file)) = history.node_at(&promise.path, promise.operations) {
-                files.insert(*file, promise.operations);
-            }
-        }
-        Floors {
-            all: window.durable,
-            files,
-        }
-    }
-
-    fn of_file(&self, file: usize) -> u64 {
-        self.files
-            .get(&file)
-            .map_or(self.all, |at| self.all.max(*at))
-    }
-
-    /// Whether a promise was made about this very file.
-    fn promised(&self, node: &Node) -> bool {
-        matches!(node, Node::File(file) if self.files.contains_key(file))
-    }
 }
 
 impl<'a> Judge<'a> {
@@ -170,7 +139,7 @@ impl<'a> Judge<'a> {
     /// All paths that are not as they were when the power went, in order, and the number of
     /// those that are. `warned`: the kernel spoke of damage.
     pub fn judge(&mut self, window: Window, found: &Found, warned: bool) -> (Vec<Finding>, u64) {
-        let floors = Floors::new(self.history, self.run, window);
+        let floors = Floors::new(self.history, self.run, window, &self.contract);
         let known: BTreeSet<&str> = self
             .history
             .paths()
@@ -200,37 +169,54 @@ impl<'a> Judge<'a> {
         found: &Found,
         findings: &mut Vec<Finding>,
     ) {
-        for (&file, &durable) in &floors.files {
-            let moments = (durable.max(floors.all), window.begun);
-            let names = self.names.get(&file).map_or(&[][..], Vec::as_slice);
-            if !Name::cover(names, moments) {
-                continue;
-            }
-            let paths: Vec<String> = names
-                .iter()
-                .filter(|name| name.within(moments))
-                .map(|name| name.path.clone())
-                .collect();
-            let told = |finding: &Finding| finding.durable && paths.contains(&finding.path);
+        let promised = floors.promised_names();
+        let renamed: Vec<(usize, Vec<Name>)> = self
+            .names
+            .iter()
+            .filter_map(|(&file, names)| {
+                let synced = floors.files.get(&file);
+                let moments = (floors.names.max(synced.copied().unwrap_or(0)), window.begun);
+                let covered = Name::cover(names, moments);
+                let within = |name: &&Name| name.within(moments);
+                let names: Vec<Name> = names.iter().filter(within).cloned().collect();
+                (covered && (synced.is_some() || names.len() > 1)).then_some((file, names))
+            })
+            .collect();
+        for (file, names) in renamed {
             let floor = floors.of_file(file);
-            if findings.iter().any(told)
-                || paths
+            let has = |path: &str| names.iter().any(|name| name.path == path);
+            if findings
+                .iter()
+                .any(|found| found.durable && has(&found.path))
+                || names
                     .iter()
-                    .any(|path| self.is_there(file, path, (floor, window.begun), found))
+                    .any(|name| self.is_there(file, &name.path, (floor, window.begun), found))
             {
                 continue;
             }
+            let kept = self.contract.keeps_untouched
+                && self.contract.fsync_keeps_names
+                && (self.contract.fsync_keeps_renamed || !self.is_ousted(file, &names, floors));
             let became = Became {
                 outcome: Outcome::Missing,
-                broken: self.contract.keeps_untouched && self.contract.fsync_keeps_names,
+                broken: kept || promised,
                 durable: true,
                 what: "its content was durable, and it is under none of its names".to_owned(),
             };
             // Its last name; two findings of one path would count it twice.
-            let Some(path) = paths.last() else { continue };
+            let Some(Name { path, .. }) = names.last() else {
+                continue;
+            };
             findings.retain(|finding| finding.path != *path);
             findings.push(became.at(path));
         }
+    }
+
+    /// Whether another file that was synced took one of `names`, which `file` had had.
+    fn is_ousted(&self, file: usize, names: &[Name], floors: &Floors) -> bool {
+        let others = floors.files.keys().filter(|other| **other != file);
+        let mut theirs = others.filter_map(|other| self.names.get(other)).flatten();
+        theirs.any(|other| names.iter().any(|name| other.follows(name)))
     }
 
     /// Whether `path` shows some version of this file, even one that is too old.
@@ -254,12 +240,12 @@ impl<'a> Judge<'a> {
         found: &Found,
         warned: bool,
     ) -> Option<Became> {
-        let first = self.name_floor(path, floors);
-        let nodes = self.history.nodes_within(path, first, window.begun);
+        let floor = floors.of_name(self.history, &self.contract, path);
+        let nodes = (self.history).nodes_within(path, floor.operation, window.begun);
         let Some((node, mode)) = found.entries.get(path) else {
-            return self.absent(path, &nodes, found);
+            return self.absent(path, &nodes, found, floor.promised);
         };
-        let structure = self.contract.structure;
+        let structure = self.contract.structure || floor.promised;
         if let FoundNode::Unreadable { error } = node {
             return Some(Became {
                 outcome: Outcome::ReadError,
@@ -321,21 +307,14 @@ impl<'a> Judge<'a> {
         best
     }
 
-    /// From which operation on the name is durable.
-    fn name_floor(&self, path: &str, floors: &Floors) -> u64 {
-        if !self.contract.fsync_keeps_names {
-            return floors.all;
-        }
-        let named = floors.files.iter().filter(|(file, operation)| {
-            self.history.node_at(path, **operation) == Some(&Node::File(**file))
-        });
-        named
-            .map(|(_, operation)| *operation)
-            .fold(floors.all, u64::max)
-    }
-
-    /// A path that was not found.
-    fn absent(&self, path: &str, nodes: &[Option<&Node>], found: &Found) -> Option<Became> {
+    /// A path that was not found; `promised`: a call, or the mount, promised its name.
+    fn absent(
+        &self,
+        path: &str,
+        nodes: &[Option<&Node>],
+        found: &Found,
+        promised: bool,
+    ) -> Option<Became> {
         let became = |outcome, broken, durable, what: &str| Became {
             outcome,
             broken,
@@ -355,12 +334,12 @@ impl<'a> Judge<'a> {
             let what = "a directory above it cannot be read";
             return Some(became(
                 Outcome::ReadError,
-                self.contract.structure,
+                self.contract.structure || promised,
                 true,
                 what,
             ));
         }
-        let broken = self.contract.keeps_untouched;
+        let broken = self.contract.keeps_untouched || promised;
         Some(became(Outcome::Missing, broken, true, "it was durable"))
     }
 
@@ -382,9 +361,14 @@ impl<'a> Judge<'a> {
                 Compared::Damaged(None, format!("it points to {now:?} instead of {target:?}"))
             }
             (Node::File(number), FoundNode::File { size, digest }) => {
+                let replaced = match self.contract.replace_keeps_data {
+                    true => self.history.replaced_at(path, *number, window.begun),
+                    false => None,
+                };
+                let floor = floors.of_file(*number).max(replaced.unwrap_or(0));
                 let content = self.content(
                     *number,
-                    (floors.of_file(*number), window.begun),
+                    (floor, window.begun),
                     (*size, *digest),
                     found.sectors.get(path).map(Vec::as_slice),
                 );

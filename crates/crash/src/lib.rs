@@ -11,6 +11,7 @@ mod contract;
 mod count;
 mod cut;
 mod faults;
+mod floors;
 mod history;
 mod image;
 mod judge;

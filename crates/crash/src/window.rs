@@ -1,16 +1,17 @@
 //! Which operations a cut may have seen: from the promises and phases of the recorded run.
 
 use serde::{Deserialize, Serialize};
+use whichfs_trial::RETURNED;
 use whichfs_units::Nanos;
 
-/// A call that returned with data durable.
+/// A call that returned with data durable, or an operation that returned ([`RETURNED`]).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Promise {
     /// When it returned.
     pub at: Nanos,
-    /// `fsync`, `fdatasync`, `syncfs` or `umount`.
+    /// `fsync`, `fdatasync`, `O_SYNC`, `syncfs`, `umount` or [`RETURNED`].
     pub call: String,
-    /// The file it is about; empty for all of the filesystem.
+    /// The file or directory it is about; empty for all of the filesystem.
     pub path: String,
     /// Operations done by then, the promising one included.
     pub operations: u64,
@@ -19,7 +20,12 @@ pub struct Promise {
 impl Promise {
     /// Whether it is about everything on the filesystem.
     pub fn is_of_all(&self) -> bool {
-        self.path.is_empty()
+        self.path.is_empty() && !self.is_return()
+    }
+
+    /// Whether it only tells that an operation returned.
+    fn is_return(&self) -> bool {
+        self.call == RETURNED
     }
 }
 
@@ -68,13 +74,21 @@ impl Run {
         }
     }
 
-    /// Promises about single files that had returned by then.
+    /// Operations that had returned by then, as far as that was told.
+    pub fn returned(&self, at: Nanos) -> u64 {
+        let kept = self.promises.iter().take_while(|promise| promise.at <= at);
+        kept.filter(|promise| promise.is_return())
+            .last()
+            .map_or(0, |promise| promise.operations)
+    }
+
+    /// Promises about single files and directories that had returned by then.
     pub fn of_files(&self, at: Nanos) -> impl Iterator<Item = &Promise> {
         let kept = self
             .promises
             .iter()
             .take_while(move |promise| promise.at <= at);
-        kept.filter(|promise| !promise.is_of_all())
+        kept.filter(|promise| !promise.path.is_empty())
     }
 }
 
@@ -111,6 +125,18 @@ mod tests {
         assert_eq!(run().window(Nanos(250)).durable, 10, "fsync is of one file");
         assert_eq!(run().window(Nanos(400)).durable, 20);
         assert_eq!(run().of_files(Nanos(250)).count(), 1);
+    }
+
+    #[test]
+    fn an_operation_that_returned_is_no_promise_by_itself() {
+        let mut run = run();
+        run.promises.insert(1, promise(150, RETURNED, "", 11));
+        let window = run.window(Nanos(160));
+        assert_eq!((window.durable, window.begun), (10, 12));
+        assert_eq!(run.window(Nanos(120)).begun, 11, "it had not returned");
+        assert_eq!(run.returned(Nanos(149)), 0);
+        assert_eq!(run.returned(Nanos(150)), 11);
+        assert_eq!(run.of_files(Nanos(160)).count(), 0);
     }
 
     #[test]

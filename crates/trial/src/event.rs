@@ -4,6 +4,9 @@ use crate::found::Found;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// The call of an [`Event::Promise`] that only tells that an operation returned.
+pub const RETURNED: &str = "returned";
+
 /// One record of the agent. Whoever receives it stamps it with its clock.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
@@ -24,9 +27,10 @@ pub enum Event {
     },
     /// The system promised that earlier data are durable (fsync returned, …).
     Promise {
-        /// The call that returned: `fsync`, `fdatasync`, `sync`, `umount`.
+        /// The call that returned: `fsync`, `fdatasync`, `syncfs`, `umount`, `O_SYNC` for a write
+        /// that had this flag, or [`RETURNED`].
         call: String,
-        /// Path, where the promise is about one file.
+        /// Path, where the promise is about one file or directory.
         path: String,
         /// Operations of the job's phases that had been done then, the promising one included.
         operations: u64,

@@ -1,5 +1,6 @@
 //! The job of an agent: an ordered list of steps. The agent decides nothing.
 
+use crate::op::Op;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -18,6 +19,10 @@ pub struct Job {
     /// Report each call that makes data durable as [`crate::Event::Promise`].
     #[serde(default)]
     pub promises: bool,
+    /// Report each operation that changes something when it has returned, as a promise whose
+    /// call is [`crate::RETURNED`]: mounted with `sync` or `dirsync` that is one.
+    #[serde(default)]
+    pub returns: bool,
 }
 
 /// Attributes of a block device's queue, as mmc_block or a USB reader has them
@@ -159,4 +164,7 @@ pub struct WorkloadSpec {
     /// Whether the filesystem has permissions, owners, symlinks and hard links
     /// (FAT and exFAT do not): operations that it cannot do are left out.
     pub unix: bool,
+    /// Operations as data, for the workload that has none of its own (`script`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script: Option<Vec<Op>>,
 }

@@ -8,10 +8,12 @@ mod event;
 mod found;
 mod guest;
 mod job;
+mod op;
 mod record;
 
-pub use event::{Counts, Event, Latency};
+pub use event::{Counts, Event, Latency, RETURNED};
 pub use found::{ContentDigest, Found, Node, content_digest, sector_digest};
 pub use guest::{SHARED, SHARED_MAX, shared_descriptor, shared_path};
 pub use job::{BlockQueue, EXERCISE_NAME, Job, Step, WorkloadSpec};
+pub use op::{Content, Op};
 pub use record::{DeviceFigures, Identity, Metric, Outcome, PhaseFigures, Status, Trial};

@@ -177,6 +177,7 @@ impl Bench {
             parameters: work.parameters.clone(),
             tree: work.tree.as_ref().map(|_| format!("/{TREE}")),
             unix: candidate.facts().unix_permissions,
+            script: None,
         };
         let image = images
             .of(candidate, &recipe, work, &spec, seed)
@@ -248,6 +249,7 @@ impl Bench {
             }],
             steps,
             promises: false,
+            returns: false,
         }
     }
 

@@ -446,12 +446,16 @@ pub struct CrashArgs {
     /// Filesystems, separated by commas, as `whichfs fs list` prints them.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', required = true)]
     pub fs: Vec<String>,
-    /// Use these mount options instead of the catalogue's.
-    #[arg(long, value_name = "OPTIONS")]
+    /// Use these mount options instead of the catalogue's; with a plus before them (+sync) beside
+    /// those.
+    #[arg(long, value_name = "OPTIONS|+OPTIONS")]
     pub mount: Option<String>,
     /// Workload that is cut (`whichfs workload list`).
     #[arg(long, value_name = "NAME", default_value = "rootfs")]
     pub workload: String,
+    /// Cut these operations instead of a workload's: one JSON object a line (docs/crash.md).
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["workload", "size"])]
+    pub script: Option<PathBuf>,
     /// Size of its data in MiB, where it has one.
     #[arg(long, value_name = "MIB", default_value_t = 32,
           value_parser = clap::value_parser!(u64).range(16..=4096))]

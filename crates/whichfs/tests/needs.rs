@@ -14,6 +14,7 @@ fn asks_in_vain(need: &Need) -> Option<String> {
         parameters: need.parameters.clone(),
         tree: None,
         unix: true,
+        script: None,
     };
     let asked = need.weights.keys().chain(&need.requires);
     let metrics = whichfs_workload::check_metrics(workload, asked.map(String::as_str));

@@ -5,9 +5,9 @@
 //! 128 KiB, each a run of its level's pool from a seeded place: within a block nothing
 //! repeats but what the model repeats, and blocks are what filesystems compress.
 
-use crate::op::Content;
 use serde::Deserialize;
 use std::sync::OnceLock;
+use whichfs_trial::Content;
 use whichfs_units::{KIB, MIB, Rng};
 
 /// Bytes of a pool.

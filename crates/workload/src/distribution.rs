@@ -243,7 +243,7 @@ impl Distribution {
     fn check_content(&self, listing: &Listing) -> Result<(), String> {
         let mut counts = vec![0_u64; levels().len()];
         for (_, _, content) in listing.files() {
-            if let crate::op::Content::Generated { level, .. } = content {
+            if let whichfs_trial::Content::Generated { level, .. } = content {
                 counts[usize::from(*level)] += 1;
             }
         }

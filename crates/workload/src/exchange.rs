@@ -2,10 +2,10 @@
 
 use crate::content::generated;
 use crate::listing::Listing;
-use crate::op::Op;
 use crate::workload::{
     Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter, unknown_phase,
 };
+use whichfs_trial::Op;
 use whichfs_trial::WorkloadSpec;
 use whichfs_units::{GIB, KIB, MIB, Rng};
 

@@ -6,6 +6,7 @@
 //! job of a trial. The distributions that trees are drawn from are data
 //! (`workloads/*.toml`) with their source.
 
+mod atomic;
 mod content;
 mod distribution;
 mod exchange;
@@ -13,29 +14,42 @@ mod listing;
 mod logger;
 mod metrics;
 mod names;
-mod op;
 mod rootfs;
+mod script;
 mod steps;
 mod tree;
 mod workload;
+mod written;
 
 pub use content::{Level, generated_bytes, levels};
 pub use distribution::Distribution;
 pub use listing::{Entry, Kind, Listing};
 pub use metrics::{check_metrics, metrics};
-pub use op::{Content, Op};
+pub use script::{ScriptError, check_script, parse_script, script_text};
 pub use steps::{Candidate, steps};
+pub use whichfs_trial::{Content, Op};
 pub use workload::{Error, MetricDef, Parameter, PhaseDef, Rule, Unknown, Workload, parameter};
 
-/// Every workload, in the order in which they are listed.
-pub const ALL: [&dyn Workload; 3] = [&rootfs::Rootfs, &logger::Logger, &exchange::Exchange];
+/// Every workload whose operations come from a seed, in the order in which they are listed.
+pub const ALL: [&dyn Workload; 6] = [
+    &rootfs::Rootfs,
+    &logger::Logger,
+    &exchange::Exchange,
+    &atomic::Atomic,
+    &written::OneFile,
+    &written::ManyFiles,
+];
+
+/// The workload whose operations come as data ([`parse_script`]).
+pub const SCRIPT: &dyn Workload = &script::Script;
 
 /// The workload called `name`.
 ///
 /// # Errors
 /// If there is none; the error offers the nearest name.
 pub fn find(name: &str) -> Result<&'static dyn Workload, Unknown> {
-    ALL.into_iter()
+    let all = || ALL.into_iter().chain([SCRIPT]);
+    all()
         .find(|workload| workload.name() == name)
-        .ok_or_else(|| Unknown::new("workload", name, ALL.map(|workload| workload.name())))
+        .ok_or_else(|| Unknown::new("workload", name, all().map(|workload| workload.name())))
 }

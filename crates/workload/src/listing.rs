@@ -1,6 +1,6 @@
 //! A tree as a list: every directory stands before what is in it.
 
-use crate::op::Content;
+use whichfs_trial::Content;
 
 /// What an entry is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

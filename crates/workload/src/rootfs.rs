@@ -8,7 +8,6 @@ use crate::content::generated;
 use crate::distribution::Distribution;
 use crate::listing::{Entry, Kind, Listing};
 use crate::names::join;
-use crate::op::{Content, Op};
 use crate::tree::{self, Size};
 use crate::workload::{
     Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter, unknown_phase,
@@ -16,6 +15,7 @@ use crate::workload::{
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use whichfs_trial::WorkloadSpec;
+use whichfs_trial::{Content, Op};
 use whichfs_units::{GIB, KIB, MIB, Rng};
 
 /// Directory of the files that `random_update` writes to; a tree that has it is refused.

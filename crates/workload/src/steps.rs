@@ -187,6 +187,7 @@ mod tests {
             parameters: BTreeMap::new(),
             tree: None,
             unix: true,
+            script: None,
         }
     }
 

@@ -198,8 +198,8 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::names::is_portable;
-    use crate::op::Content;
     use std::collections::BTreeSet;
+    use whichfs_trial::Content;
 
     const DEFAULT: Size = Size {
         files: 6_000,

@@ -1,7 +1,7 @@
 //! What a workload is: name, parameters, phases, operations.
 
 use crate::listing::Listing;
-use crate::op::Op;
+use whichfs_trial::Op;
 use whichfs_trial::WorkloadSpec;
 
 /// A parameter of a workload.
@@ -147,6 +147,11 @@ pub trait Workload: Sync {
         false
     }
 
+    /// Whether its operations come with the specification.
+    fn takes_script(&self) -> bool {
+        false
+    }
+
     /// The tree that `spec` describes, if the workload has one and the user gave none.
     ///
     /// # Errors
@@ -210,6 +215,13 @@ pub trait Workload: Sync {
                 reason: "it cannot use a tree of yours; leave out --tree".to_owned(),
             });
         }
+        if spec.script.is_some() && !self.takes_script() {
+            return Err(Error::Conflict {
+                workload: self.name(),
+                reason: "it has operations of its own; a script needs the workload script"
+                    .to_owned(),
+            });
+        }
         match self.contradiction(spec) {
             None => Ok(()),
             Some(reason) => Err(Error::Conflict {
@@ -261,6 +273,7 @@ mod tests {
                 .collect::<BTreeMap<_, _>>(),
             tree: None,
             unix: true,
+            script: None,
         }
     }
 

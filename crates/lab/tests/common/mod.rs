@@ -181,6 +181,7 @@ impl Trial {
             queues: self.queues,
             steps: self.steps,
             promises: false,
+            returns: false,
         };
         let spec = GuestSpec {
             kernel: &self.kernel,

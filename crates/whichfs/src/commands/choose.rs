@@ -380,6 +380,7 @@ fn work_of(args: &ChooseArgs, need: &Need) -> Outcome<Work> {
         // Whether it takes one is all that matters here.
         tree: args.tree.as_ref().map(|_| String::new()),
         unix: true,
+        script: None,
     };
     workload
         .check(&spec(&parameters))

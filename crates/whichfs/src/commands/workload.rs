@@ -54,12 +54,16 @@ struct ParameterLine {
 
 /// All workloads, a line each.
 pub fn list(json: bool) -> Outcome<u8> {
-    let lines = whichfs_workload::ALL.map(|workload| Line {
-        name: workload.name(),
-        title: workload.title(),
-        takes_tree: workload.takes_tree(),
-        phases: workload.phases().iter().map(|phase| phase.name).collect(),
-    });
+    let all = whichfs_workload::ALL.into_iter();
+    let lines: Vec<Line> = all
+        .chain([whichfs_workload::SCRIPT])
+        .map(|workload| Line {
+            name: workload.name(),
+            title: workload.title(),
+            takes_tree: workload.takes_tree(),
+            phases: workload.phases().iter().map(|phase| phase.name).collect(),
+        })
+        .collect();
     if json {
         output::json(&lines)?;
         return Ok(0);

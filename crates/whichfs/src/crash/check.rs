@@ -83,7 +83,7 @@ impl<'a> Checker<'a> {
             plan,
             recorded,
             given: None,
-            judge: Judge::new(&recorded.history, &recorded.run, recorded.contract),
+            judge: Judge::new(&recorded.history, &recorded.run, recorded.contract.clone()),
         }
     }
 
@@ -174,7 +174,7 @@ impl<'a> Checker<'a> {
         let mut disk = self.disk(image.contents)?;
         disk.defects = recorded.timeline.defects(&self.plan.spec.faults, cut);
         let window = recorded.run.window(cut.at);
-        let flux = in_flux(&recorded.history, &recorded.run, window);
+        let flux = in_flux(&recorded.history, &recorded.run, window, &recorded.contract);
         let mut seen = Seen::default();
         let life = self.live(self.steps(&flux), disk, core, cancelled)?;
         seen.hear(&life)?;

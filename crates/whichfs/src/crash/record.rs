@@ -70,8 +70,7 @@ impl<'a> Plan<'a> {
     /// What does not go together, a missing tool, or a run that fails.
     pub fn record(&self, core: Option<usize>, cancelled: &AtomicBool) -> Outcome<Recorded> {
         let recipe = self.recipe()?;
-        let given = self.spec.mount.clone();
-        let mount_options = given.unwrap_or_else(|| recipe.mount_options.clone());
+        let mount_options = mounted(&recipe.mount_options, self.spec.mount.as_deref());
         let contract = whichfs_crash::contract(self.candidate.name, &mount_options)
             .ok_or_else(|| no_contract(self.candidate.name))?;
         let spec = WorkloadSpec {
@@ -79,17 +78,22 @@ impl<'a> Plan<'a> {
             parameters: self.spec.parameters.clone(),
             tree: None,
             unix: self.candidate.facts().unix_permissions,
+            script: self.spec.script.clone(),
         };
         let (mkfs, rest) = self.steps(&recipe, &mount_options, &spec)?;
         let profile = self.bench.card.profile.draw(self.spec.seed);
         let mut disk = self.bench.disk(&profile, self.spec.seed)?;
         disk.geometry.bytes = self.spec.partition_bytes;
-        let made = self.live(mkfs, false, disk, core, cancelled)?;
+        let made = self.live(mkfs, Told::Nothing, disk, core, cancelled)?;
         let mut disk = only_disk(made)?;
         let base = disk.contents.clone();
         disk.log = Some(Vec::new());
         let phases = operate_phases(&rest);
-        let life = self.live(rest, true, disk, core, cancelled)?;
+        let told = match contract.returned_writes || contract.returned_names {
+            true => Told::Returns,
+            false => Told::Promises,
+        };
+        let life = self.live(rest, told, disk, core, cancelled)?;
         let (history, counts) = self.history(&phases, &spec)?;
         let run = run_of(&life.events, &phases, &counts);
         let time = life.time;
@@ -176,13 +180,14 @@ impl<'a> Plan<'a> {
     fn live(
         &self,
         steps: Vec<Step>,
-        promises: bool,
+        told: Told,
         disk: Disk,
         core: Option<usize>,
         cancelled: &AtomicBool,
     ) -> Outcome<Life> {
         let job = Job {
-            promises,
+            promises: told != Told::Nothing,
+            returns: told == Told::Returns,
             ..self.bench.job(steps, self.spec.seed)
         };
         let life = whichfs_lab::run(
@@ -225,6 +230,26 @@ impl<'a> Plan<'a> {
         }
         let history = History::of(all).map_err(Failure::input)?;
         Ok((history, counts))
+    }
+}
+
+/// What a guest tells of its operations.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Told {
+    Nothing,
+    /// Calls that made something durable.
+    Promises,
+    /// Also that an operation returned.
+    Returns,
+}
+
+/// The mount options: the recipe's, those asked for, or, if these begin with `+`, both.
+pub fn mounted(recipe: &str, asked: Option<&str>) -> String {
+    match asked.map(|asked| (asked, asked.strip_prefix('+'))) {
+        None => recipe.to_owned(),
+        Some((_, Some(more))) if recipe.is_empty() => more.to_owned(),
+        Some((_, Some(more))) => format!("{recipe},{more}"),
+        Some((asked, None)) => asked.to_owned(),
     }
 }
 
@@ -294,4 +319,20 @@ fn run_of(events: &[Stamped], phases: &[String], counts: &[u64]) -> Run {
         }
     }
     run
+}
+
+#[cfg(test)]
+mod tests {
+    use super::mounted;
+
+    #[test]
+    fn a_plus_adds_to_the_options_of_the_recipe() {
+        assert_eq!(mounted("noatime,uid=0", None), "noatime,uid=0");
+        assert_eq!(mounted("noatime,uid=0", Some("sync")), "sync");
+        assert_eq!(
+            mounted("noatime,uid=0", Some("+sync")),
+            "noatime,uid=0,sync"
+        );
+        assert_eq!(mounted("", Some("+sync,dirsync")), "sync,dirsync");
+    }
 }

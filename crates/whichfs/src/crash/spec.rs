@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use whichfs_crash::{Cut, Faults, Place, all_cuts, collection_cuts, cut_at, end_cut, random_cuts};
 use whichfs_fs::Recipe;
+use whichfs_workload::Op;
 
 use super::record::Recorded;
 
@@ -78,7 +79,7 @@ impl Makers {
 pub struct Spec {
     /// Filesystem of the catalogue.
     pub fs: String,
-    /// Mount options instead of the recipe's.
+    /// Mount options instead of the recipe's, or beside them if they begin with `+`.
     pub mount: Option<String>,
     /// Card: a name or the absolute path of a profile.
     pub card: String,
@@ -92,6 +93,9 @@ pub struct Spec {
     pub workload: String,
     /// Its parameters that are not the default.
     pub parameters: BTreeMap<String, u64>,
+    /// Its operations, if they are data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script: Option<Vec<Op>>,
     /// Bytes of the partition.
     pub partition_bytes: u64,
     /// Damage beyond the card's own.

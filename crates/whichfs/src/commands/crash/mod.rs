@@ -33,6 +33,7 @@ use whichfs_crash::{Cut, Fault, Faults};
 use whichfs_fs::Candidate;
 use whichfs_lab::available_cores;
 use whichfs_units::MIB;
+use whichfs_workload::{Op, Workload};
 
 /// Examples in the help text, and the faults.
 pub fn help() -> String {
@@ -44,7 +45,8 @@ Examples:
   whichfs crash run --fs ext4                          100 cuts at random
   whichfs crash run --fs ext4,xfs,btrfs,f2fs --cuts 226 --card emmc-8gb
   whichfs crash run --fs ext4 --faults flush-lies,reorder --card emmc-8gb
-  whichfs crash run --fs vfat --mount sync --workload logger
+  whichfs crash run --fs vfat --mount +sync --workload logger
+  whichfs crash run --fs f2fs --script operations.jsonl --cuts all
   whichfs crash run --fs f2fs --recovery 1              cut it again while it recovers
   whichfs crash run --fs ext4 --cuts 226 --only 17 --image cut-17.img
   whichfs crash replay 3f9a0c51d2e7-17                  one of them once more, with all details
@@ -72,8 +74,7 @@ struct Document<'a> {
 /// Runs the command.
 pub fn run(args: &CrashArgs) -> Outcome<u8> {
     let faults = named_faults(args)?;
-    let workload = whichfs_workload::find(&args.workload)
-        .map_err(|e| Failure::input(format!("--workload: {e}")))?;
+    let (workload, script) = workload(args)?;
     let parameters = parameters(args, workload)?;
     let candidates = candidates(args)?;
     one_image(args)?;
@@ -92,6 +93,7 @@ pub fn run(args: &CrashArgs) -> Outcome<u8> {
             clock: args.place.clock.clone(),
             workload: workload.name().to_owned(),
             parameters: parameters.clone(),
+            script: script.clone(),
             partition_bytes,
             faults: faults.clone(),
             cuts: selection.clone(),
@@ -165,6 +167,25 @@ fn whole_path(given: &str) -> String {
     }
 }
 
+/// The workload, with its operations if they come from a file.
+fn workload(args: &CrashArgs) -> Outcome<(&'static dyn Workload, Option<Vec<Op>>)> {
+    let Some(path) = &args.script else {
+        let found = whichfs_workload::find(&args.workload)
+            .map_err(|e| Failure::input(format!("--workload: {e}")))?;
+        return match found.takes_script() {
+            true => Err(Failure::input(
+                "--workload script has its operations from a file: give it with --script FILE",
+            )),
+            false => Ok((found, None)),
+        };
+    };
+    let fail =
+        |e: &dyn std::fmt::Display| Failure::input(format!("--script {}: {e}", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|e| fail(&e))?;
+    let ops = whichfs_workload::parse_script(&text).map_err(|e| fail(&e))?;
+    Ok((whichfs_workload::SCRIPT, Some(ops)))
+}
+
 /// The filesystems that were asked for.
 fn candidates(args: &CrashArgs) -> Outcome<Vec<&'static Candidate>> {
     args.fs
@@ -214,10 +235,7 @@ fn named_faults(args: &CrashArgs) -> Outcome<Faults> {
 }
 
 /// The workload's size in bytes, where it has one.
-fn parameters(
-    args: &CrashArgs,
-    workload: &dyn whichfs_workload::Workload,
-) -> Outcome<BTreeMap<String, u64>> {
+fn parameters(args: &CrashArgs, workload: &dyn Workload) -> Outcome<BTreeMap<String, u64>> {
     let mut parameters = BTreeMap::new();
     let known = |name: &str| {
         workload

@@ -23,6 +23,7 @@ use std::time::Duration;
 use whichfs_card::{Logged, Op};
 use whichfs_crash::{Cut, Fate, Place, Promise};
 use whichfs_lab::available_cores;
+use whichfs_trial::RETURNED;
 use whichfs_units::{Bytes, Nanos};
 
 /// Examples in the help text.
@@ -229,6 +230,9 @@ fn told(request: &Logged) -> String {
 }
 
 fn promised(promise: &Promise) -> String {
+    if promise.call == RETURNED {
+        return format!("operation {} returned", promise.operations);
+    }
     match promise.path.as_str() {
         "" => format!("promise: {} returned", promise.call),
         path => format!("promise: {} of {path} returned", promise.call),

@@ -134,6 +134,7 @@ fn guest_check(kernel: &Kernel, agent: &Agent) -> Outcome<Check> {
         queues: Vec::new(),
         steps: Vec::new(),
         promises: false,
+        returns: false,
     };
     let memory = memory_directory(GUEST_MIB).map_err(Failure::environment)?;
     let spec = GuestSpec {
