@@ -106,12 +106,13 @@ impl Floors {
     }
 
     /// Whether fsync of the directory after `at` operations was all that the name `path` lacked,
-    /// also where one fsync does one thing: the file itself was synced, and the directory is there.
+    /// also where one fsync does one thing: what has it was synced, and the directory is there.
     fn is_written(&self, history: &History, contract: &Contract, path: &str, at: u64) -> bool {
         let written = match history.node_at(path, at) {
             None => true,
             Some(Node::File(file)) => self.files.contains_key(file),
-            Some(_) => false,
+            Some(Node::Directory { .. }) => self.directories.contains_key(path),
+            Some(Node::Symlink { .. }) => false,
         };
         let Some((above, _)) = path.rsplit_once('/') else {
             return written;

@@ -219,16 +219,32 @@ impl<'a> Judge<'a> {
         theirs.any(|other| names.iter().any(|name| other.follows(name)))
     }
 
-    /// Whether `path` shows some version of this file, even one that is too old.
+    /// Whether `path` shows some version of this file, even one that is too old; not if what is
+    /// there is another file that had this name.
     fn is_there(&mut self, file: usize, path: &str, window: (u64, u64), found: &Found) -> bool {
-        match found.entries.get(path) {
-            Some((FoundNode::File { size, digest }, _)) => {
-                let sectors = found.sectors.get(path).map(Vec::as_slice);
-                let compared = self.content(file, window, (*size, *digest), sectors);
-                !matches!(compared, Compared::Damaged(..))
+        let (size, digest) = match found.entries.get(path) {
+            Some((FoundNode::File { size, digest }, _)) => (*size, *digest),
+            Some((FoundNode::Unreadable { .. }, _)) => return true,
+            _ => return false,
+        };
+        let sectors = found.sectors.get(path).map(Vec::as_slice);
+        match self.content(file, window, (size, digest), sectors) {
+            Compared::Right | Compared::Legal(..) => true,
+            Compared::Damaged(..) => false,
+            Compared::Lost(..) => {
+                let history = self.history;
+                let nodes = history.nodes_within(path, 0, window.1);
+                !nodes.into_iter().flatten().any(|node| {
+                    let Node::File(other) = node else {
+                        return false;
+                    };
+                    *other != file
+                        && matches!(
+                            self.content(*other, (0, window.1), (size, digest), sectors),
+                            Compared::Right | Compared::Legal(..)
+                        )
+                })
             }
-            Some((FoundNode::Unreadable { .. }, _)) => true,
-            _ => false,
         }
     }
 
@@ -563,3 +579,7 @@ fn ancestors(path: &str) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 #[path = "judge_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "promise_tests.rs"]
+mod promise_tests;

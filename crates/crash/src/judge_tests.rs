@@ -42,7 +42,7 @@ fn run() -> Run {
 }
 
 /// What is found if everything is as after `operation` operations.
-fn found_at(history: &History, operation: u64) -> Found {
+pub(super) fn found_at(history: &History, operation: u64) -> Found {
     let mut found = Found::default();
     for path in history.paths() {
         let (node, mode) = match history.node_at(path, operation) {
@@ -65,7 +65,7 @@ fn found_at(history: &History, operation: u64) -> Found {
 }
 
 /// Puts a file of `content` at `path`.
-fn put(found: &mut Found, path: &str, content: &[u8]) {
+pub(super) fn put(found: &mut Found, path: &str, content: &[u8]) {
     let node = FoundNode::File {
         size: content.len() as u64,
         digest: content_digest(content),
@@ -75,7 +75,7 @@ fn put(found: &mut Found, path: &str, content: &[u8]) {
     found.sectors.insert(path.to_owned(), sectors);
 }
 
-fn content_of(history: &History, path: &str, operation: u64) -> Vec<u8> {
+pub(super) fn content_of(history: &History, path: &str, operation: u64) -> Vec<u8> {
     match history.node_at(path, operation) {
         Some(Node::File(number)) => {
             let file = history.file(*number);
@@ -100,7 +100,7 @@ fn judged(
     judge.judge(window, &found, false).0
 }
 
-fn one(findings: &[Finding]) -> (&str, Outcome, bool) {
+pub(super) fn one(findings: &[Finding]) -> (&str, Outcome, bool) {
     assert_eq!(findings.len(), 1, "{findings:?}");
     (&findings[0].path, findings[0].outcome, findings[0].broken)
 }
