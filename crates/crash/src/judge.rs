@@ -261,31 +261,32 @@ impl<'a> Judge<'a> {
         let Some((node, mode)) = found.entries.get(path) else {
             return self.absent(path, &nodes, found, floor.promised);
         };
-        let structure = self.contract.structure || floor.promised;
+        let structure = self.contract.structure;
+        let durable = !nodes.contains(&None);
         if let FoundNode::Unreadable { error } = node {
             return Some(Became {
                 outcome: Outcome::ReadError,
-                broken: structure,
-                durable: !nodes.contains(&None),
+                broken: structure || floor.promised && durable,
+                durable,
                 what: error.clone(),
             });
         }
-        let unexpected = |what: &str| {
+        let unexpected = |what: &str, promised: bool| {
             Some(Became {
                 outcome: Outcome::Unexpected,
-                broken: structure,
+                broken: structure || promised,
                 durable: true,
                 what: what.to_owned(),
             })
         };
         if found.repeated.contains(path) {
-            return unexpected("its directory lists it more than once");
+            return unexpected("its directory lists it more than once", false);
         }
         let there: Vec<&Node> = nodes.iter().copied().flatten().collect();
         if there.is_empty() {
             return match self.history.paths().any(|known| known == path) {
-                true => unexpected("it was deleted, and that was durable"),
-                false => unexpected("no such name was ever made"),
+                true => unexpected("it was deleted, and that was durable", floor.promised),
+                false => unexpected("no such name was ever made", false),
             };
         }
         let wrong = if warned {

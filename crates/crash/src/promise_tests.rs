@@ -296,6 +296,24 @@ fn a_synchronous_mount_promises_every_operation_that_returned() {
 }
 
 #[test]
+fn what_is_being_made_on_a_synchronous_mount_may_be_half_made() {
+    let unreadable = |path: &'static str| {
+        move |found: &mut Found| {
+            let error = "stat it: EIO".into();
+            let entry = (FoundNode::Unreadable { error }, 0);
+            found.entries.insert(path.into(), entry);
+        }
+    };
+    let case = Case::of("ext2", "sync,dirsync", plain());
+    let making = case.judge_at(650, 6, unreadable("e"));
+    assert_eq!(one(&making), ("e", Outcome::ReadError, false));
+    assert!(case.breaks(7, unreadable("e")), "it had returned");
+    let whole = Case::of("ext4", "sync", plain());
+    let making = whole.judge_at(650, 6, unreadable("e"));
+    assert_eq!(one(&making), ("e", Outcome::ReadError, true), "structure");
+}
+
+#[test]
 fn dirsync_promises_names_and_sync_on_btrfs_promises_contents() {
     let names = Case::of("ext4", "dirsync", plain());
     let empty = |found: &mut Found| put(found, "e", b"");

@@ -71,6 +71,24 @@ fn what_cannot_be_shown_again_is_refused() {
 }
 
 #[test]
+fn a_script_is_refused_with_its_line_and_the_remedy() {
+    let sandbox = Sandbox::new();
+    let script = sandbox.file(
+        "script",
+        "# a comment\n{\"op\":\"mkdir\",\"path\":\"../d\"}\n",
+    );
+    let script = script.to_str().unwrap();
+    let run = |arguments: &[&str]| {
+        let all = [&["crash", "run", "--fs", "ext4"], arguments].concat();
+        sandbox.run(&all)
+    };
+    run(&["--script", script]).fails(2, &["--script", "line 2", "below the directory"]);
+    run(&["--script", "/no/such"]).fails(2, &["--script /no/such"]);
+    run(&["--workload", "script"]).fails(2, &["--script FILE"]);
+    run(&["--script", script, "--size", "16"]).fails(2, &["--script", "--size"]);
+}
+
+#[test]
 fn without_a_kernel_the_remedy_is_told() {
     let run = Sandbox::new().run(&["crash", "run", "--fs", "ext4"]);
     run.fails(3, &["make kernel"]);

@@ -58,7 +58,7 @@ impl Report {
             series: Some(plan.spec.id()),
             fs: plan.candidate.name.to_owned(),
             mount_options: recorded.mount_options.clone(),
-            contract: recorded.contract,
+            contract: recorded.contract.clone(),
             requests: recorded.timeline.log().len() - recorded.first,
             virtual_s: recorded.time.as_secs_f64(),
             conditions: conditions
