@@ -12,6 +12,9 @@ pub struct Contract {
     /// After fsync of a file its name is durable too, without fsync of the directory; after fsync
     /// of a directory so are the names of files in it that were not synced, and its own.
     pub fsync_keeps_names: bool,
+    /// After fsync of a directory the names in it are durable, of files that were synced and below
+    /// directories that were synced.
+    pub fsync_of_directory: bool,
     /// A file that was renamed is not lost if another file takes the name it had, and is synced
     /// (xfstests generic/342).
     pub fsync_keeps_renamed: bool,
@@ -34,6 +37,7 @@ pub struct Contract {
 /// A journal or log, or copy on write: the structure is always whole.
 const JOURNALED: Contract = Contract {
     fsync_keeps_names: true,
+    fsync_of_directory: true,
     fsync_keeps_renamed: true,
     structure: true,
     no_garbage: true,
@@ -49,6 +53,7 @@ const JOURNALED: Contract = Contract {
 /// written in part.
 const NONE: Contract = Contract {
     fsync_keeps_names: false,
+    fsync_of_directory: true,
     fsync_keeps_renamed: false,
     structure: false,
     no_garbage: false,
@@ -135,8 +140,13 @@ fn base(candidate: &str) -> Option<(Contract, &'static str)> {
             "Documentation/filesystems/ext2.rst: after an unclean end e2fsck must run",
         ),
         "vfat" | "vfat-factory" | "exfat" => (
-            NONE,
-            "Documentation/filesystems/vfat.rst: no journal; a dirty flag asks for fsck",
+            Contract {
+                fsync_of_directory: false,
+                ..NONE
+            },
+            "Documentation/filesystems/vfat.rst: no journal; a dirty flag asks for fsck. What an \
+             inode is elsewhere is the entry of its directory here, which fsync of the directory \
+             does not write (fs/fat/file.c, fat_file_fsync; fs/fat/namei_vfat.c, vfat_rename)",
         ),
         _ => return None,
     })
@@ -185,6 +195,10 @@ fn apply(
         "noauto_da_alloc" | "auto_da_alloc=0" if ext => {
             found.replace_keeps_data = false;
             "ext4(5), noauto_da_alloc: replacing by rename forces no data out"
+        }
+        "flushoncommit" if candidate == "btrfs" => {
+            "btrfs(5), flushoncommit: a commit includes all completed operations; fsync goes \
+             through the log, which is no commit"
         }
         "fsync_mode=strict" if candidate == "f2fs" => {
             found.fsync_keeps_renamed = true;
@@ -294,6 +308,18 @@ mod tests {
             let sync = of(candidate, "sync");
             assert!(sync.returned_writes && !sync.returned_names, "{candidate}");
         }
+    }
+
+    #[test]
+    fn fsync_of_a_directory_promises_nothing_on_fat() {
+        for candidate in ["vfat", "exfat"] {
+            assert!(!of(candidate, "").fsync_of_directory, "{candidate}");
+        }
+        for candidate in ["ext2", "ext4", "btrfs", "f2fs"] {
+            assert!(of(candidate, "").fsync_of_directory, "{candidate}");
+        }
+        let flushed = of("btrfs", "flushoncommit");
+        assert!(!flushed.replace_keeps_data && flushed.source.contains("no commit"));
     }
 
     #[test]

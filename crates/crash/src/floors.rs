@@ -97,6 +97,7 @@ impl Floors {
         }
         let above = path.rsplit_once('/').map_or(ROOT, |(above, _)| above);
         if let Some(&at) = self.directories.get(above)
+            && contract.fsync_of_directory
             && (contract.fsync_keeps_names || self.is_written(history, contract, path, at))
         {
             floor.operation = floor.operation.max(at);

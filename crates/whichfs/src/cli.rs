@@ -454,7 +454,7 @@ pub struct CrashArgs {
     #[arg(long, value_name = "NAME", default_value = "rootfs")]
     pub workload: String,
     /// Cut these operations instead of a workload's: one JSON object a line (docs/crash.md).
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["workload", "size"])]
+    #[arg(long, value_name = "FILE", conflicts_with = "workload")]
     pub script: Option<PathBuf>,
     /// Size of its data in MiB, where it has one.
     #[arg(long, value_name = "MIB", default_value_t = 32,

@@ -164,6 +164,7 @@ pub mod tests {
             clock: "cpu".into(),
             workload: "rootfs".into(),
             parameters: BTreeMap::from([("bytes".into(), 1 << 24)]),
+            script: None,
             partition_bytes: 1 << 29,
             faults: Faults::new(),
             cuts: Selection::Random(20),
@@ -176,7 +177,8 @@ pub mod tests {
 
     #[test]
     fn whatever_decides_the_images_decides_the_id() {
-        let changes: [fn(&mut Spec); 7] = [
+        let changes: [fn(&mut Spec); 8] = [
+            |spec| spec.script = Some(vec![Op::SyncFs]),
             |s| s.fs = "xfs".into(),
             |s| s.mount = Some("sync".into()),
             |s| s.cuts = Selection::Collection(20),

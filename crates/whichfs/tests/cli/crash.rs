@@ -85,7 +85,7 @@ fn a_script_is_refused_with_its_line_and_the_remedy() {
     run(&["--script", script]).fails(2, &["--script", "line 2", "below the directory"]);
     run(&["--script", "/no/such"]).fails(2, &["--script /no/such"]);
     run(&["--workload", "script"]).fails(2, &["--script FILE"]);
-    run(&["--script", script, "--size", "16"]).fails(2, &["--script", "--size"]);
+    run(&["--script", script, "--workload", "logger"]).fails(2, &["--script", "--workload"]);
 }
 
 #[test]

@@ -198,3 +198,67 @@ fn lab_filesystems_that_promise_little_are_told_so() {
     assert_eq!(contract["structure"], false);
     assert!(status == 0 && contract["source"].as_str().is_some_and(|s| !s.is_empty()));
 }
+
+/// xfstests generic/342: a durable file is renamed, another takes its name and is synced.
+const TAKEN: &str = r#"
+{"op":"create","path":"a","size":30000,"content":{"generated":{"level":0,"seed":1}}}
+{"op":"sync_fs"}
+{"op":"rename","from":"a","to":"b"}
+{"op":"create","path":"a","size":20000,"content":{"generated":{"level":0,"seed":2}}}
+{"op":"sync_file","path":"a"}
+{"op":"sync_file","path":"a"}
+"#;
+
+#[test]
+fn lab_a_script_shows_what_f2fs_promises_in_strict_mode_only() {
+    let directory = tempfile::tempdir().unwrap();
+    let script = directory.path().join("taken.jsonl");
+    std::fs::write(&script, TAKEN).unwrap();
+    let mut lost = Vec::new();
+    for mount in ["+fsync_mode=posix", "+fsync_mode=strict"] {
+        let script = script.to_str().unwrap();
+        let arguments = [
+            "--fs", "f2fs", "--mount", mount, "--script", script, "--cuts", "all",
+        ];
+        let Some((_, document)) = crash(&arguments) else {
+            return;
+        };
+        let is_lost = |cut: &&Value| {
+            let findings = cut["findings"].as_array().unwrap();
+            findings
+                .iter()
+                .any(|finding| finding["path"] == "b" && finding["durable"] == true)
+        };
+        let of_b: Vec<&Value> = cuts(&document).iter().filter(is_lost).collect();
+        assert!(of_b.iter().all(|cut| cut["broken"] == false), "{of_b:#?}");
+        lost.push(of_b.len());
+    }
+    assert!(lost[0] > 0 && lost[1] == 0, "{lost:?}");
+}
+
+#[test]
+fn lab_synchronous_mounts_keep_every_operation_that_returned() {
+    for (fs, mount) in [("vfat", "+sync"), ("ext4", "+sync"), ("ext4", "+dirsync")] {
+        let arguments = [
+            "--fs",
+            fs,
+            "--mount",
+            mount,
+            "--workload",
+            "atomic",
+            "--cuts",
+            "8",
+        ];
+        let Some((status, document)) = crash(&arguments) else {
+            return;
+        };
+        let report = &document["filesystems"][0];
+        assert_eq!(status, 0, "{fs} {mount}: {report:#?}");
+        assert_eq!(report["contract"]["returned_names"], true);
+        let options = report["mount_options"].as_str().unwrap();
+        assert!(options.starts_with("noatime,"), "{options}");
+        // Without promises of the mount nothing would be durable before the first syncfs.
+        let contents = report["contract"]["returned_writes"] == true;
+        assert_eq!(contents, mount == "+sync");
+    }
+}
