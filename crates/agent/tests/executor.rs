@@ -357,21 +357,26 @@ fn a_tree_of_the_user_is_copied_by_a_job() {
 fn an_open_file_is_the_one_that_has_the_name_now() {
     let script = r#"
         {"op":"mkdir","path":"d"}
-        {"op":"append","path":"d/a","len":100,"content":{"generated":{"level":0,"seed":1}},"sync":true}
-        {"op":"update","path":"d/a","offset":10,"len":20,"content":{"generated":{"level":0,"seed":2}}}
-        {"op":"write_sync","path":"d/a","offset":90,"len":20,"content":{"generated":{"level":0,"seed":3}}}
-        {"op":"create","path":"d/b","size":30,"content":{"generated":{"level":0,"seed":4}}}
+        {"op":"append","path":"d/a","len":100,$1,"sync":true}
+        {"op":"update","path":"d/a","offset":10,"len":20,$2}
+        {"op":"write_sync","path":"d/a","offset":90,"len":20,$3}
+        {"op":"create","path":"d/b","size":30,$4}
         {"op":"sync_file","path":"d/b"}
         {"op":"rename","from":"d/b","to":"d/a"}
         {"op":"sync_dir","path":"d"}
-        {"op":"update","path":"d/a","offset":0,"len":10,"content":{"generated":{"level":0,"seed":5}}}
+        {"op":"update","path":"d/a","offset":0,"len":10,$5}
         {"op":"rename","from":"d","to":"e"}
         {"op":"sync_dir","path":"."}
         {"op":"mkdir","path":"d"}
-        {"op":"create","path":"d/a","size":5,"content":{"generated":{"level":0,"seed":6}}}
-        {"op":"append","path":"d/a","len":7,"content":{"generated":{"level":0,"seed":7}},"sync":false}
+        {"op":"create","path":"d/a","size":5,$6}
+        {"op":"append","path":"d/a","len":7,$7,"sync":false}
     "#;
-    let script = whichfs_workload::parse_script(script).unwrap();
+    // `$N` is content of seed N.
+    let script = (1..=7).fold(script.to_owned(), |script, seed| {
+        let content = format!(r#""content":{{"generated":{{"level":0,"seed":{seed}}}}}"#);
+        script.replace(&format!("${seed}"), &content)
+    });
+    let script = whichfs_workload::parse_script(&script).unwrap();
     let dir = tempfile::tempdir().unwrap();
     let mut heard = Vec::new();
     let mut promised = |call: &str, path: &str, done| {

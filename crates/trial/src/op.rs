@@ -184,10 +184,11 @@ mod tests {
             content: Content::Generated { level: 4, seed: 9 },
         };
         let text = serde_json::to_string(&op).unwrap();
-        assert_eq!(
-            text,
-            r#"{"op":"write_sync","path":"db-journal","offset":512,"len":100,"content":{"generated":{"level":4,"seed":9}}}"#
+        let expected = concat!(
+            r#"{"op":"write_sync","path":"db-journal","offset":512,"len":100,"#,
+            r#""content":{"generated":{"level":4,"seed":9}}}"#
         );
+        assert_eq!(text, expected);
         assert_eq!(serde_json::from_str::<Op>(&text).unwrap(), op);
         assert_eq!(
             serde_json::from_str::<Op>(r#"{"op":"mkdir","path":"d"}"#).unwrap(),

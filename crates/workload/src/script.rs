@@ -213,13 +213,13 @@ impl Tree {
                 self.make(path, Kind::File)
             }
             Op::HardLink { path, existing } => {
-                self.expect(existing, Kind::File)?;
+                self.must_be(existing, Kind::File)?;
                 self.make(path, Kind::File)
             }
             Op::ReadDir { path } | Op::SyncDir { path } if path == "." => Ok(()),
-            Op::ReadDir { path } | Op::SyncDir { path } => self.expect(path, Kind::Directory),
-            Op::Read { path } | Op::SyncFile { path } => self.expect(path, Kind::File),
-            Op::ReadLink { path } => self.expect(path, Kind::Symlink),
+            Op::ReadDir { path } | Op::SyncDir { path } => self.must_be(path, Kind::Directory),
+            Op::Read { path } | Op::SyncFile { path } => self.must_be(path, Kind::File),
+            Op::ReadLink { path } => self.must_be(path, Kind::Symlink),
             Op::Overwrite {
                 path,
                 offset,
@@ -239,14 +239,14 @@ impl Tree {
                 content,
             } => {
                 writable(*offset, *len, content)?;
-                self.expect(path, Kind::File)
+                self.must_be(path, Kind::File)
             }
             Op::Append {
                 path, len, content, ..
             } => {
                 writable(0, *len, content)?;
                 match self.nodes.get(path) {
-                    Some(_) => self.expect(path, Kind::File),
+                    Some(_) => self.must_be(path, Kind::File),
                     None => self.make(path, Kind::File),
                 }
             }
@@ -260,7 +260,7 @@ impl Tree {
                 None => Err(missing(path)),
             },
             Op::Rmdir { path } => {
-                self.expect(path, Kind::Directory)?;
+                self.must_be(path, Kind::Directory)?;
                 if let Some(inside) = self.below(path).first() {
                     return Err(format!("{path} is not empty: delete {inside} before"));
                 }
@@ -286,12 +286,12 @@ impl Tree {
     fn expect_parent(&self, path: &str) -> Result<(), String> {
         inside(path)?;
         match path.rsplit_once('/') {
-            Some((parent, _)) => self.expect(parent, Kind::Directory),
+            Some((parent, _)) => self.must_be(parent, Kind::Directory),
             None => Ok(()),
         }
     }
 
-    fn expect(&self, path: &str, wanted: Kind) -> Result<(), String> {
+    fn must_be(&self, path: &str, wanted: Kind) -> Result<(), String> {
         inside(path)?;
         match self.nodes.get(path) {
             Some(kind) if *kind == wanted => Ok(()),
@@ -403,7 +403,13 @@ mod tests {
         }
     }
 
+    /// The refusal of `line`, in which `$N` is content of level N and `$file` that of a file.
     fn refused(line: &str) -> String {
+        let line = line.replace("$file", r#""content":{"file":{"path":"/etc/passwd"}}"#);
+        let line = [0, 1, 99].iter().fold(line, |line, level| {
+            let content = format!(r#""content":{{"generated":{{"level":{level},"seed":1}}}}"#);
+            line.replace(&format!("${level}}}"), &format!("{content}}}"))
+        });
         parse_script(&format!("{GOOD}{line}\n"))
             .unwrap_err()
             .to_string()
@@ -452,15 +458,15 @@ mod tests {
                 "into itself",
             ),
             (
-                r#"{"op":"create","path":"c","size":1,"content":{"generated":{"level":99,"seed":1}}}"#,
+                r#"{"op":"create","path":"c","size":1,$99}"#,
                 "there is no level 99",
             ),
             (
-                r#"{"op":"append","path":"c","len":1,"content":{"file":{"path":"/etc/passwd"}},"sync":true}"#,
+                r#"{"op":"append","path":"c","len":1,$file,"sync":true}"#,
                 "cannot be judged",
             ),
             (
-                r#"{"op":"overwrite","path":"conf/a","offset":99999999999,"len":1,"content":{"generated":{"level":0,"seed":1}}}"#,
+                r#"{"op":"overwrite","path":"conf/a","offset":99999999999,"len":1,$0}"#,
                 "smaller offset",
             ),
         ];
