@@ -17,6 +17,12 @@ use std::process::{Command, Stdio};
 
 /// `whichfs crash run` on a small run; its exit status and document. `None`: no lab here.
 fn crash(arguments: &[&str]) -> Option<(i32, Value)> {
+    let data = tempfile::tempdir().unwrap();
+    crash_in(data.path(), arguments)
+}
+
+/// The same, with series kept in `data`.
+fn crash_in(data: &Path, arguments: &[&str]) -> Option<(i32, Value)> {
     let there = ["WHICHFS_KERNEL", "WHICHFS_AGENT"]
         .iter()
         .all(|name| std::env::var_os(name).is_some());
@@ -24,12 +30,6 @@ fn crash(arguments: &[&str]) -> Option<(i32, Value)> {
         skip::skip("WHICHFS_KERNEL and WHICHFS_AGENT are not set (make test sets them)");
         return None;
     }
-    let data = tempfile::tempdir().unwrap();
-    crash_in(data.path(), arguments)
-}
-
-/// The same, with series kept in `data`.
-fn crash_in(data: &Path, arguments: &[&str]) -> Option<(i32, Value)> {
     let output = Command::new(env!("CARGO_BIN_EXE_whichfs"))
         .args(["crash", "run", "--size", "16", "--json"])
         .args(arguments)
