@@ -4,6 +4,7 @@ use crate::cut::Cut;
 use crate::faults::cut::{Fate, damage_pages, fates};
 use crate::faults::damage::{Damage, flip_bits};
 use crate::faults::{Fault, Faults, defects};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use whichfs_card::{Contents, ContentsError, Defects, Logged, Op};
 use whichfs_units::Rng;
@@ -32,6 +33,8 @@ pub struct Timeline {
     log: Vec<Logged>,
     /// Content before the request of that index, all earlier ones whole; the first is of 0.
     checkpoints: Vec<(usize, Contents)>,
+    /// The data of the log, if they are not in it.
+    stored: Option<Stored>,
 }
 
 impl Timeline {
@@ -40,21 +43,59 @@ impl Timeline {
     /// # Errors
     /// If the contents cannot be kept or a request lies beyond them.
     pub fn new(base: Contents, log: Vec<Logged>) -> Result<Timeline, ContentsError> {
+        Timeline::build(base, log, None)
+    }
+
+    /// The same with the data of the log in `store`, which is empty and large enough for them:
+    /// where it is bounded in memory, the log is too.
+    ///
+    /// # Errors
+    /// If the contents cannot be kept or a request lies beyond them.
+    pub fn storing(
+        base: Contents,
+        log: Vec<Logged>,
+        store: Contents,
+    ) -> Result<Timeline, ContentsError> {
+        let stored = Stored {
+            contents: store,
+            places: Vec::new(),
+        };
+        Timeline::build(base, log, Some(stored))
+    }
+
+    fn build(
+        base: Contents,
+        mut log: Vec<Logged>,
+        mut stored: Option<Stored>,
+    ) -> Result<Timeline, ContentsError> {
         let mut checkpoints = vec![(0, base.clone())];
         let mut contents = base;
-        let (mut from, mut bytes) = (0, 0);
-        for (index, request) in log.iter().enumerate() {
+        let (mut from, mut bytes, mut place) = (0, 0, 0);
+        for (index, request) in log.iter_mut().enumerate() {
             if bytes >= EVERY_BYTES || index - from >= EVERY {
                 checkpoints.push((index, contents.clone()));
                 (from, bytes) = (index, 0);
             }
-            bytes += request.data.len() as u64;
+            let length = request.data.len() as u64;
+            bytes += length;
             apply(&mut contents, request)?;
+            if let Some(stored) = &mut stored {
+                let data = std::mem::take(&mut request.data);
+                if length > 0 {
+                    stored.contents.write(place, &data)?;
+                }
+                stored.places.push(place);
+                place += length;
+            }
         }
-        Ok(Timeline { log, checkpoints })
+        Ok(Timeline {
+            log,
+            checkpoints,
+            stored,
+        })
     }
 
-    /// All requests.
+    /// All requests; their data may lie elsewhere.
     pub fn log(&self) -> &[Logged] {
         &self.log
     }
@@ -115,13 +156,15 @@ impl Timeline {
             .partition_point(|(index, _)| *index <= before);
         let (from, checkpoint) = &self.checkpoints[later - 1];
         let mut contents = checkpoint.clone();
+        let mut stored = self.stored.clone();
         for (index, request) in seen.iter().enumerate().skip(*from) {
             match request.op {
                 Op::Discard if fates[index] == Fate::Whole => {
                     contents.discard(request.offset, request.bytes)?;
                 }
                 Op::Write => {
-                    let data = damage.data(index, request, card);
+                    let request = whole_request(&mut stored, index, request)?;
+                    let data = damage.data(index, &request, card);
                     write(&mut contents, data.0, &data.1, fates[index], &mut rng)?;
                 }
                 _ => {}
@@ -139,6 +182,29 @@ impl Timeline {
     pub fn defects(&self, faults: &Faults, cut: &Cut) -> Option<Defects> {
         defects(self.seen(cut), faults, cut.seed)
     }
+}
+
+/// What was written, in the order of the log: data that lie in a file, for one.
+#[derive(Clone)]
+struct Stored {
+    contents: Contents,
+    /// Where the data of each request begin.
+    places: Vec<u64>,
+}
+
+/// `request` with its data, wherever they are.
+fn whole_request<'a>(
+    stored: &mut Option<Stored>,
+    index: usize,
+    request: &'a Logged,
+) -> Result<Cow<'a, Logged>, ContentsError> {
+    let Some(stored) = stored else {
+        return Ok(Cow::Borrowed(request));
+    };
+    let mut data = vec![0; request.bytes as usize];
+    stored.contents.read(stored.places[index], &mut data)?;
+    let data = data.into_boxed_slice();
+    Ok(Cow::Owned(Logged { data, ..*request }))
 }
 
 /// Does all of a request.

@@ -244,12 +244,17 @@ fn checkpoints_change_nothing() {
     assert!(quick.checkpoints.len() > 2);
     let mut slow = Timeline::new(base.clone(), log.clone()).unwrap();
     slow.checkpoints.truncate(1);
+    let store = Contents::new(64 << 20);
+    let stored = Timeline::storing(base.clone(), log.clone(), store).unwrap();
+    assert!(stored.log().iter().all(|request| request.data.is_empty()));
     for set in Fault::ALL.map(Some).into_iter().chain([None]) {
         let faults: Faults = set.into_iter().collect();
         for cut in crate::cut::random_cuts(&log, 0, 10, 9) {
             let mut a = quick.image(&EMMC, &faults, &cut).unwrap();
             let mut b = slow.image(&EMMC, &faults, &cut).unwrap();
+            let mut c = stored.image(&EMMC, &faults, &cut).unwrap();
             assert_eq!(bytes_of(&mut a), bytes_of(&mut b), "{set:?} {cut:?}");
+            assert_eq!(bytes_of(&mut a), bytes_of(&mut c), "{set:?} {cut:?}");
         }
     }
 }

@@ -4,15 +4,15 @@
 //! halves and their complements are tried first, then quarters, down to single elements. The
 //! result is 1-minimal: without any one of its elements it no longer fails.
 
+/// Tells whether a list fails; `None`: there is no time left to try.
+type Fails<'a, T, E> = dyn FnMut(&[T]) -> Result<Option<bool>, E> + 'a;
+
 /// The smallest list that it finds among sublists of `all` that still `fails`; `all` itself is
 /// taken to fail. Stops early, with the best so far, when `fails` returns `None` (out of time).
 ///
 /// # Errors
 /// What `fails` says.
-pub fn minimise<T: Clone, E>(
-    all: Vec<T>,
-    fails: &mut dyn FnMut(&[T]) -> Result<Option<bool>, E>,
-) -> Result<Vec<T>, E> {
+pub fn minimise<T: Clone, E>(all: Vec<T>, fails: &mut Fails<'_, T, E>) -> Result<Vec<T>, E> {
     let mut best = all;
     let mut parts = 2;
     while best.len() > 1 {
@@ -42,7 +42,7 @@ enum Step<T> {
 fn smaller<T: Clone, E>(
     list: &[T],
     parts: usize,
-    fails: &mut dyn FnMut(&[T]) -> Result<Option<bool>, E>,
+    fails: &mut Fails<'_, T, E>,
 ) -> Result<Step<T>, E> {
     let size = list.len().div_ceil(parts);
     let mut tried = |candidate: &[T]| fails(candidate);

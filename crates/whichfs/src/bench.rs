@@ -297,16 +297,10 @@ impl Bench {
     /// The disk of a trial: the card in its state, empty contents.
     pub fn disk(&self, profile: &Profile, seed: u64) -> Outcome<Disk> {
         let host = self.board.host(profile.interface());
-        let spill =
-            SpillFile::new(&places::cache_directory("spill")?).map_err(Failure::environment)?;
+        let contents = self.contents(profile.capacity_bytes())?;
         Ok(Disk {
             card: self.card_of(profile, seed),
-            contents: Contents::bounded(
-                profile.capacity_bytes(),
-                self.resident_bytes,
-                Box::new(spill),
-            )
-            .laid_out(profile.layout()),
+            contents: contents.laid_out(profile.layout()),
             offset: partition_offset(profile),
             geometry: BlockGeometry {
                 bytes: self.partition_bytes(),
@@ -318,6 +312,17 @@ impl Bench {
             log: None,
             defects: None,
         })
+    }
+
+    /// Empty contents of so many bytes, of which only some stay in memory.
+    pub fn contents(&self, bytes: u64) -> Outcome<Contents> {
+        let directory = places::cache_directory("spill")?;
+        let spill = SpillFile::new(&directory).map_err(Failure::environment)?;
+        Ok(Contents::bounded(
+            bytes,
+            self.resident_bytes,
+            Box::new(spill),
+        ))
     }
 
     fn card_of(&self, profile: &Profile, seed: u64) -> Card {

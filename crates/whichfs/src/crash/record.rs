@@ -4,12 +4,12 @@ use super::spec::Spec;
 use crate::bench::{Bench, DEVICE, MOUNT_POINT, environment};
 use crate::failure::{Failure, Kind, Outcome};
 use std::sync::atomic::AtomicBool;
-use whichfs_card::Profile;
+use whichfs_card::{Contents, Logged, Profile};
 use whichfs_crash::{CardFacts, Contract, History, Promise, Run, Timeline};
 use whichfs_fs::{Candidate, Geometry, Purpose, Recipe};
 use whichfs_lab::{Disk, LabError, Life, Stamped};
 use whichfs_trial::{Event, Job, Step, WorkloadSpec};
-use whichfs_units::Nanos;
+use whichfs_units::{MIB, Nanos};
 use whichfs_workload::{Op, Workload};
 
 /// What is run, on what, how.
@@ -108,13 +108,20 @@ impl<'a> Plan<'a> {
             recipe,
             mount_options,
             contract,
-            timeline: Timeline::new(base, log).map_err(Failure::environment)?,
+            timeline: self.timeline(base, log)?,
             operations,
             history,
             run,
             profile,
             time,
         })
+    }
+
+    /// The timeline of a run, whose data lie in a file for the most part.
+    fn timeline(&self, base: Contents, log: Vec<Logged>) -> Outcome<Timeline> {
+        let bytes: u64 = log.iter().map(|request| request.data.len() as u64).sum();
+        let store = self.bench.contents(bytes.next_multiple_of(MIB).max(MIB))?;
+        Timeline::storing(base, log, store).map_err(Failure::environment)
     }
 
     /// The filesystem's commands, if its tools are there.
