@@ -23,7 +23,7 @@ use crate::crash::record::{Plan, Recorded};
 use crate::crash::series;
 use crate::crash::spec::{Makers, Selection, Spec};
 use crate::failure::{Failure, Kind, Outcome};
-use crate::{cards, interrupt, output, places};
+use crate::{cards, interrupt, memory, output, places};
 use progress::Progress;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -226,6 +226,7 @@ fn bench(place: &PlaceArgs, jobs: Option<u64>) -> Outcome<Bench> {
         Duration::from_secs(place.wall_limit),
         jobs,
     )?;
+    memory::give_back();
     Ok(bench.holding(RESIDENT_BYTES))
 }
 
