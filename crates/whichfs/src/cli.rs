@@ -1,6 +1,7 @@
 //! The command line: one definition gives parsing, help and the checks on it.
 
 mod crash;
+mod study;
 
 pub use crash::{CrashArgs, CrashCommand, CutCount, CutDuring, MinimiseArgs, ReplayArgs};
 
@@ -8,6 +9,7 @@ use crate::cards::{self, CardState};
 use crate::{board, commands, quantity};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
+pub use study::{StudyArgs, StudyCommand};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -38,6 +40,9 @@ pub enum Command {
     /// Cut the power of a modelled card and see what is left.
     #[command(subcommand)]
     Crash(CrashCommand),
+    /// Experiments that ship as files: filesystems, mounts, faults and workloads compared.
+    #[command(subcommand)]
+    Study(StudyCommand),
     /// Modelled cards: look at them, fit one to measurements, attach one to this machine.
     #[command(subcommand)]
     Card(CardCommand),
