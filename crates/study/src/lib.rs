@@ -22,7 +22,7 @@ mod verdict;
 pub use exclude::exclude;
 pub use facts::{CandidateFacts, CrashClass, Fact, Sourced};
 pub use judge::{Evidence, Failure, JudgeError, MORE_SEEDS_WITHIN, NOISE_FLOOR, Sample, judge};
-pub use need::{Condition, Need, NeedError, Rule, SHORT, Weight};
+pub use need::{Condition, Need, NeedError, POWER_LOSS, Rule, SHORT, Weight};
 pub use position::FileError;
 pub use row::Row;
 pub use study::{Cell, FaultSet, Known, Load, Mount, STUDIES, Study};

@@ -121,7 +121,10 @@ const BUILTIN: [(&str, &str); 4] = [
 ];
 
 /// Switches that rules may name, each with its default first and all legal values.
-pub(crate) const SETTINGS: [(&str, &[&str]); 1] = [("power_loss", &["matters", "tolerated"])];
+pub(crate) const SETTINGS: [(&str, &[&str]); 1] = [(POWER_LOSS, &["matters", "tolerated", "none"])];
+
+/// The setting that says what power cuts may do, and the metric of what they did.
+pub const POWER_LOSS: &str = "power_loss";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

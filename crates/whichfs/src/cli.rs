@@ -395,6 +395,10 @@ pub struct ChooseArgs {
     /// Use this directory's files instead of a generated tree.
     #[arg(long, value_name = "DIR")]
     pub tree: Option<PathBuf>,
+    /// Cut the power so often under each candidate that could win; default: 0, or 20 with
+    /// --need power_loss=none.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
+    pub cuts: Option<u64>,
     /// Trials at once; default: one for each core.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=256))]
     pub jobs: Option<u64>,

@@ -80,7 +80,7 @@ struct Document<'a> {
 pub fn run(args: &CrashArgs) -> Outcome<u8> {
     let faults = named_faults(args)?;
     let (workload, script) = workload(args)?;
-    let parameters = parameters(args, workload)?;
+    let parameters = parameters(args.size, workload);
     let candidates = candidates(args)?;
     one_image(args)?;
     let selection = selection(args)?;
@@ -250,7 +250,7 @@ fn named_faults(args: &CrashArgs) -> Outcome<Faults> {
 }
 
 /// The workload's size in bytes, where it has one.
-fn parameters(args: &CrashArgs, workload: &dyn Workload) -> Outcome<BTreeMap<String, u64>> {
+pub fn parameters(size_mib: u64, workload: &dyn Workload) -> BTreeMap<String, u64> {
     let mut parameters = BTreeMap::new();
     let known = |name: &str| {
         workload
@@ -259,15 +259,15 @@ fn parameters(args: &CrashArgs, workload: &dyn Workload) -> Outcome<BTreeMap<Str
             .find(|known| known.name == name)
     };
     let Some(bytes) = known("bytes") else {
-        return Ok(parameters);
+        return parameters;
     };
-    parameters.insert("bytes".to_owned(), args.size * MIB);
+    parameters.insert("bytes".to_owned(), size_mib * MIB);
     // As many files for the size as by default, so that the tree keeps its shape.
     if let Some(files) = known("files") {
-        let files = (files.default * args.size * MIB / bytes.default.max(1)).max(1);
+        let files = (files.default * size_mib * MIB / bytes.default.max(1)).max(1);
         parameters.insert("files".to_owned(), files);
     }
-    Ok(parameters)
+    parameters
 }
 
 /// Bytes of the partition: what was asked for, or all of a smaller card.

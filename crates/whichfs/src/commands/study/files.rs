@@ -51,6 +51,7 @@ fn takes(name: &str, parameters: &BTreeMap<String, u64>) -> Result<(), String> {
         parameters: parameters.clone(),
         tree: None,
         unix: true,
+        script: None,
     };
     workload.check(&spec).map_err(|e| e.to_string())
 }

@@ -136,13 +136,15 @@ fn series(
     let bytes = study.partition_bytes.next_multiple_of(au);
     let mut spec = Spec {
         fs: cell.fs.to_owned(),
-        mount: None,
+        // Beside the recipe's.
+        mount: (!cell.mount.add.is_empty()).then(|| format!("+{}", cell.mount.add)),
         card: crash::whole_path(&study.card),
         card_state: bench.card_state.name().to_owned(),
         board: crash::whole_path(&study.board),
         clock: "cpu".to_owned(),
         workload: cell.load.workload.clone(),
         parameters: cell.load.parameters.clone(),
+        script: None,
         partition_bytes: bytes.min(bench.partition_bytes()),
         faults: faults.collect::<Result<_, _>>().map_err(Failure::input)?,
         cuts: Selection::Random(study.cuts),
@@ -151,19 +153,8 @@ fn series(
         seed: study.seed,
         made_by: Makers::default(),
     };
-    let recipe = Plan::new(bench, &spec)?.recipe()?;
-    spec.mount = added(&recipe.mount_options, &cell.mount.add);
-    spec.made_by = Makers::of(bench, &recipe);
+    spec.made_by = Makers::of(bench, &Plan::new(bench, &spec)?.recipe()?);
     crash::made(bench, &spec, fresh, cancelled)
-}
-
-/// The recipe's options and those of the study; `None` for the recipe's alone.
-fn added(options: &str, add: &str) -> Option<String> {
-    match (options, add) {
-        (_, "") => None,
-        ("", add) => Some(add.to_owned()),
-        (options, add) => Some(format!("{options},{add}")),
-    }
 }
 
 fn empty_page(study: &Study, bench: &Bench) -> CrashPage {
@@ -198,13 +189,6 @@ fn meanings(set: &FaultSet) -> Vec<String> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-
-    #[test]
-    fn options_are_added_to_the_recipes() {
-        assert_eq!(added("noatime", ""), None);
-        assert_eq!(added("", "sync").unwrap(), "sync");
-        assert_eq!(added("noatime", "sync").unwrap(), "noatime,sync");
-    }
 
     #[test]
     fn every_card_and_board_of_a_shipped_study_is_there() {
