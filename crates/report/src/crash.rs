@@ -7,7 +7,7 @@
 use crate::page::Item;
 use askama::Template;
 use serde::Serialize;
-use whichfs_units::MIB;
+use whichfs_units::Bytes;
 
 /// What a page of power cuts shows; its JSON form is that of `study run --json`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -155,10 +155,6 @@ impl CrashRow {
             mount => format!("{} {mount}", self.fs),
         }
     }
-
-    fn written_bytes_mib(&self) -> f64 {
-        self.written_bytes as f64 / MIB as f64
-    }
 }
 
 impl CrashPage {
@@ -178,6 +174,7 @@ impl CrashPage {
         }
         let heading = match (broke.len(), hurt.len(), whole.len()) {
             (0, 0, 0) => "Nothing was cut".to_owned(),
+            (0, 0, n) if n > NAMED => format!("All {n} came through whole"),
             (0, 0, _) => format!("{} came through whole", list(&whole)),
             (0, _, 0) => "None came through whole; no promise was broken".to_owned(),
             (0, _, _) => format!("{} came through whole; no promise was broken", list(&whole)),
@@ -216,6 +213,9 @@ impl CrashPage {
         all
     }
 }
+
+/// Most names in a heading that has nothing else to tell.
+const NAMED: usize = 4;
 
 /// "a, b and c".
 fn list(words: &[String]) -> String {
@@ -303,6 +303,7 @@ struct RowView<'a> {
     told: String,
     median: String,
     worst: String,
+    written: String,
     /// Of the bar of the longest mount, in percent.
     median_percent: String,
     worst_percent: String,
@@ -369,6 +370,7 @@ fn row_view(row: &CrashRow, end: f64) -> RowView<'_> {
         told: told(row),
         median: milliseconds(row.mount_median_ms),
         worst: milliseconds(row.mount_worst_ms),
+        written: Bytes(row.written_bytes).to_string(),
         median_percent: percent(row.mount_median_ms),
         worst_percent: percent(row.mount_worst_ms),
     }
@@ -424,13 +426,10 @@ fn case_view<'a>(group: &'a CrashGroup, row: &CrashRow, case: &'a WorstCase) -> 
     }
 }
 
-/// "12 (3 to 9 %)", or "0 (to 2 %)".
-pub fn share(count: &Count) -> String {
+/// The interval of a share in whole percent: "3 to 9 %".
+pub fn interval(count: &Count) -> String {
     let (low, high) = ((count.low * 100.0).floor(), (count.high * 100.0).ceil());
-    match count.count {
-        0 => format!("0 (to {high:.0} %)"),
-        n => format!("{n} ({low:.0} to {high:.0} %)"),
-    }
+    format!("{low:.0} to {high:.0} %")
 }
 
 /// "1.2×", or nothing.
@@ -528,6 +527,8 @@ mod tests {
         let (heading, said) = page(vec![row("ext4", 0, 0), row("xfs", 0, 0)]).survivors();
         assert_eq!(heading, "ext4 sync and xfs sync came through whole");
         assert!(said.is_empty());
+        let all = ["a", "b", "c", "d", "e"].map(|fs| row(fs, 0, 0)).to_vec();
+        assert_eq!(page(all).survivors().0, "All 5 came through whole");
     }
 
     #[test]
@@ -538,7 +539,7 @@ mod tests {
             "a&#60;b",
             "whichfs crash replay 12-3",
             "8.00 ms",
-            "0 (to 2 %)",
+            "0 to 2 %",
         ] {
             assert!(html.contains(part), "{part}");
         }

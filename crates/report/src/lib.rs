@@ -15,7 +15,7 @@ mod text;
 
 pub use crash::{
     ConditionCount, Count, CrashGroup, CrashLine, CrashPage, CrashRow, Promises, WorstCase,
-    crash_csv, crash_html, milliseconds, ratio, share,
+    crash_csv, crash_html, milliseconds, ratio,
 };
 pub use page::{Item, Page, html};
 pub use rows::{csv, json, markdown};

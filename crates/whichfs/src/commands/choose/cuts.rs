@@ -115,6 +115,7 @@ impl Cuts {
             workload: need.workload.clone(),
             parameters,
             script: None,
+            returns: true,
             partition_bytes: PARTITION_BYTES
                 .next_multiple_of(bench.geometry().au_bytes)
                 .min(bench.partition_bytes()),

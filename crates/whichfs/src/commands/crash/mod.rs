@@ -100,6 +100,7 @@ pub fn run(args: &CrashArgs) -> Outcome<u8> {
             workload: workload.name().to_owned(),
             parameters: parameters.clone(),
             script: script.clone(),
+            returns: false,
             partition_bytes,
             faults: faults.clone(),
             cuts: selection.clone(),

@@ -26,7 +26,7 @@ const FINDINGS: usize = 4;
 /// Requests shown before and after a cut.
 const AROUND: usize = 4;
 /// Lines of a timeline; what was lost far back may be a lot.
-const LINES: usize = 16;
+const LINES: usize = 12;
 
 const METHOD: &str = "The workload ran once for each filesystem, and every request that changes the \
     card was kept with its data and times. A cut is an instant of that run: the card's content at \
@@ -132,7 +132,9 @@ fn worst(
         let rank = (!cut.broken, std::cmp::Reverse(severity(cut.condition)));
         (rank, cut.cut.number)
     });
-    let cases = bad.into_iter().take(WORST);
+    // One that is bad without a broken promise is enough.
+    let told = bad.iter().filter(|cut| cut.broken).count().clamp(1, WORST);
+    let cases = bad.into_iter().take(told);
     cases
         .map(|result| WorstCase {
             place: place(plan, recorded, result),
@@ -185,7 +187,9 @@ fn findings(result: &Result) -> Vec<String> {
     let files = files
         .iter()
         .map(|file| format!("{}: {}: {}", file.path, words(&file.outcome), file.what));
-    failed.chain(files).take(FINDINGS).collect()
+    let complains = checked.check.filter(|status| *status != 0);
+    let check = complains.map(|status| format!("its checker ends with {status}"));
+    failed.chain(check).chain(files).take(FINDINGS).collect()
 }
 
 fn lines(plan: &Plan, recorded: &Recorded, result: &Result) -> Vec<CrashLine> {

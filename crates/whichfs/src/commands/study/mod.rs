@@ -145,6 +145,7 @@ fn series(
         workload: cell.load.workload.clone(),
         parameters: cell.load.parameters.clone(),
         script: None,
+        returns: true,
         partition_bytes: bytes.min(bench.partition_bytes()),
         faults: faults.collect::<Result<_, _>>().map_err(Failure::input)?,
         cuts: Selection::Random(study.cuts),
