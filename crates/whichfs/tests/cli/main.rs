@@ -9,6 +9,6 @@ mod input;
 mod output;
 mod profiles;
 mod sandbox;
-mod study;
 #[path = "../../../../tests/skip.rs"]
 mod skip;
+mod study;

@@ -16,7 +16,10 @@ fn wrong_names_are_refused_with_those_that_are_right() {
         &["elc2015-power", "--only-fs", "vfat"],
         &["--only-fs vfat", "ext4, btrfs"],
     );
-    refused(&["elc2015-power", "--cuts", "0"], &["--cuts", "1..=1000000"]);
+    refused(
+        &["elc2015-power", "--cuts", "0"],
+        &["--cuts", "1..=1000000"],
+    );
 }
 
 #[test]

@@ -55,7 +55,10 @@ fn lab_a_study_goes_on_and_tells_what_sync_buys_and_costs() {
     let data = tempfile::tempdir().unwrap();
     let (page, _) = study(data.path());
     let rows = page["groups"][0]["rows"].as_array().unwrap();
-    let names: Vec<&str> = rows.iter().filter_map(|row| row["mount"].as_str()).collect();
+    let names: Vec<&str> = rows
+        .iter()
+        .filter_map(|row| row["mount"].as_str())
+        .collect();
     assert_eq!(names, ["default", "sync"]);
     let wrong = |row: &Value| row["files_wrong"].as_f64().unwrap();
     // What was copied before the cut is there with sync, but for the file under way.

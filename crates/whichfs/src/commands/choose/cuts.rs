@@ -216,6 +216,13 @@ fn hurt(row: &CrashRow) -> Share {
 /// In a sentence that follows the candidate's name.
 fn told(row: &CrashRow) -> String {
     let share = hurt(row);
+    if share.count == 0 {
+        let high = (share.high * 100.0).ceil();
+        return format!(
+            "was whole after all {} power cuts (hurt by 0 to {high:.0} %)",
+            share.of
+        );
+    }
     format!(
         "needed repair or lost durable data after {} of {} power cuts ({:.0} to {:.0} %)",
         share.count,
@@ -272,6 +279,17 @@ mod tests {
             "{excluded:?}"
         );
         assert_eq!(excluded[0].rule.as_deref(), Some("power_loss"));
+    }
+
+    #[test]
+    fn each_series_is_told_in_a_sentence() {
+        let said = cuts(false).sentences();
+        assert!(said[1].contains("ext4 was whole after all 20 power cuts (hurt by 0 to 17 %)"));
+        let none = Cuts {
+            number: 0,
+            ..cuts(false)
+        };
+        assert!(none.sentences()[0].contains("--cuts 20"));
     }
 
     #[test]

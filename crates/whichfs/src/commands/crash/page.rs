@@ -28,10 +28,10 @@ const AROUND: usize = 4;
 /// Lines of a timeline; what was lost far back may be a lot.
 const LINES: usize = 12;
 
-const METHOD: &str = "The workload ran once for each filesystem, and every request that changes the \
-    card was kept with its data and times. A cut is an instant of that run: the card's content at \
-    that instant was mounted, read, used, checked and repaired by a guest. A cut breaks a promise \
-    if what was found contradicts what that filesystem promises with these mount options.";
+const METHOD: &str = "The workload ran once for each filesystem, and every request that changes \
+    the card was kept with its data and times. A cut is an instant of that run: the card's content \
+    at that instant was mounted, read, used, checked and repaired by a guest. A cut breaks a \
+    promise if what was found contradicts what that filesystem promises with these mount options.";
 
 /// How bad a condition is: 0 whole, 1 needs its checker, 2 durable data lost, 3 it cannot be
 /// mounted, 4 garbage without a word, or the kernel failed.
