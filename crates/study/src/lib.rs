@@ -25,7 +25,7 @@ pub use judge::{Evidence, Failure, JudgeError, MORE_SEEDS_WITHIN, NOISE_FLOOR, S
 pub use need::{Condition, Need, NeedError, POWER_LOSS, Rule, SHORT, Weight};
 pub use position::FileError;
 pub use row::Row;
-pub use study::{Cell, FaultSet, Known, Load, Mount, STUDIES, Study};
+pub use study::{Cell, FaultSet, Known, Load, Mount, STUDIES, Study, Takes};
 pub use verdict::{Change, Excluded, Figure, Grade, MetricInfo, Point, Ranked, Verdict};
 
 #[cfg(test)]

@@ -100,8 +100,11 @@ pub struct Known<'a> {
     /// Faults.
     pub faults: &'a [&'a str],
     /// Whether a workload of this name takes these parameters; what is legal if not.
-    pub workload: &'a dyn Fn(&str, &BTreeMap<String, u64>) -> Result<(), String>,
+    pub workload: &'a Takes,
 }
+
+/// Judges a workload's name and parameters; what is legal if they are not.
+pub type Takes = dyn Fn(&str, &BTreeMap<String, u64>) -> Result<(), String>;
 
 /// The studies that ship with the program, by the name of their files.
 pub const STUDIES: [(&str, &str); 3] = [
