@@ -5,6 +5,7 @@
 //! functions of their arguments: the same rows give the same bytes.
 
 mod chart;
+mod crash;
 mod excluded;
 mod number;
 mod page;
@@ -12,6 +13,10 @@ mod rows;
 mod terminal;
 mod text;
 
+pub use crash::{
+    ConditionCount, Count, CrashGroup, CrashLine, CrashPage, CrashRow, Promises, WorstCase,
+    crash_csv, crash_html, milliseconds, ratio,
+};
 pub use page::{Item, Page, html};
 pub use rows::{csv, json, markdown};
 pub use terminal::{Look, terminal};

@@ -13,15 +13,19 @@ mod judge;
 mod need;
 mod overrides;
 pub mod plan;
+mod position;
 mod reasons;
 mod row;
+mod study;
 mod verdict;
 
 pub use exclude::exclude;
 pub use facts::{CandidateFacts, CrashClass, Fact, Sourced};
 pub use judge::{Evidence, Failure, JudgeError, MORE_SEEDS_WITHIN, NOISE_FLOOR, Sample, judge};
-pub use need::{Condition, Need, NeedError, Rule, SHORT, Weight};
+pub use need::{Condition, Need, NeedError, POWER_LOSS, Rule, SHORT, Weight};
+pub use position::FileError;
 pub use row::Row;
+pub use study::{Cell, FaultSet, Known, Load, Mount, STUDIES, Study, Takes};
 pub use verdict::{Change, Excluded, Figure, Grade, MetricInfo, Point, Ranked, Verdict};
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! and source. A rule excludes; a weight only moves the score.
 
 use crate::facts::{CrashClass, Fact};
+use crate::position::{FileError, Position};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use toml::Spanned;
@@ -78,19 +79,8 @@ pub enum Condition {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NeedError {
     /// A need file is not as it must be.
-    #[error("{file}:{line}: {key}: {found}; expected {expected}")]
-    File {
-        /// File as the caller named it.
-        file: String,
-        /// Line, from 1.
-        line: usize,
-        /// Key that is wrong.
-        key: String,
-        /// What was found.
-        found: String,
-        /// What is legal there.
-        expected: String,
-    },
+    #[error(transparent)]
+    File(#[from] FileError),
     /// `--need KEY=VALUE` cannot be applied.
     #[error("--need {given}: {problem}; expected {expected}")]
     Override {
@@ -131,7 +121,10 @@ const BUILTIN: [(&str, &str); 4] = [
 ];
 
 /// Switches that rules may name, each with its default first and all legal values.
-pub(crate) const SETTINGS: [(&str, &[&str]); 1] = [("power_loss", &["matters", "tolerated"])];
+pub(crate) const SETTINGS: [(&str, &[&str]); 1] = [(POWER_LOSS, &["matters", "tolerated", "none"])];
+
+/// The setting that says what power cuts may do, and the metric of what they did.
+pub const POWER_LOSS: &str = "power_loss";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -203,15 +196,9 @@ impl Need {
     /// [`NeedError::File`] with line, key and what is legal.
     pub fn parse(file: &str, text: &str) -> Result<Need, NeedError> {
         let at = Position { file, text };
-        let raw: NeedFile = toml::from_str(text).map_err(|error| NeedError::File {
-            file: file.to_owned(),
-            line: at.line(error.span().map_or(0, |span| span.start)),
-            key: "the file".to_owned(),
-            found: error.message().replace('\n', " "),
-            expected: "name, title, workload, [weights.METRIC], requires, [[rules]] as in \
-                       needs/rootfs.toml"
-                .to_owned(),
-        })?;
+        let raw: NeedFile = at.read(
+            "name, title, workload, [weights.METRIC], requires, [[rules]] as in needs/rootfs.toml",
+        )?;
         let need = Need {
             name: at.filled("name", &raw.name)?,
             workload: at.filled("workload", &raw.workload)?,
@@ -257,7 +244,7 @@ impl Need {
 fn weights(
     at: &Position<'_>,
     raw: &Spanned<BTreeMap<String, Spanned<WeightFile>>>,
-) -> Result<BTreeMap<String, Weight>, NeedError> {
+) -> Result<BTreeMap<String, Weight>, FileError> {
     let mut weights = BTreeMap::new();
     for (metric, entry) in raw.get_ref() {
         let entry = entry.get_ref();
@@ -304,7 +291,7 @@ fn shortened(metric: &str) -> String {
     metric.chars().take(SHORT).collect()
 }
 
-fn requires(at: &Position<'_>, raw: &NeedFile) -> Result<Vec<String>, NeedError> {
+fn requires(at: &Position<'_>, raw: &NeedFile) -> Result<Vec<String>, FileError> {
     let known: BTreeSet<&String> = raw.weights.get_ref().keys().collect();
     let check = |metric: &Spanned<String>| {
         if known.contains(metric.get_ref()) {
@@ -322,7 +309,7 @@ fn requires(at: &Position<'_>, raw: &NeedFile) -> Result<Vec<String>, NeedError>
     raw.requires.iter().map(check).collect()
 }
 
-fn parse_rule(at: &Position<'_>, raw: &Spanned<RuleFile>) -> Result<Rule, NeedError> {
+fn parse_rule(at: &Position<'_>, raw: &Spanned<RuleFile>) -> Result<Rule, FileError> {
     let rule = raw.get_ref();
     let wanted = rule.fact.get_ref().as_str();
     let fact = Fact::ALL.into_iter().find(|fact| fact.name() == wanted);
@@ -397,7 +384,7 @@ fn condition_of(fact: Fact) -> &'static str {
     }
 }
 
-fn parse_unless(at: &Position<'_>, text: &Spanned<String>) -> Result<(String, String), NeedError> {
+fn parse_unless(at: &Position<'_>, text: &Spanned<String>) -> Result<(String, String), FileError> {
     let legal: Vec<String> = SETTINGS
         .iter()
         .flat_map(|(key, values)| values.iter().map(move |value| format!("{key}={value}")))
@@ -427,35 +414,5 @@ pub(crate) fn hint(wanted: &str, names: &[String]) -> String {
     match near.first() {
         Some(name) => format!("did you mean '{name}'? There are {}", names.join(", ")),
         None => format!("there are {}", names.join(", ")),
-    }
-}
-
-/// Turns byte offsets of a file into lines.
-struct Position<'a> {
-    file: &'a str,
-    text: &'a str,
-}
-
-impl Position<'_> {
-    fn line(&self, offset: usize) -> usize {
-        let before = self.text.bytes().take(offset);
-        1 + before.filter(|&byte| byte == b'\n').count()
-    }
-
-    fn error<T>(&self, at: &Spanned<T>, key: &str, found: String, expected: &str) -> NeedError {
-        NeedError::File {
-            file: self.file.to_owned(),
-            line: self.line(at.span().start),
-            key: key.to_owned(),
-            found,
-            expected: expected.to_owned(),
-        }
-    }
-
-    fn filled(&self, key: &str, text: &Spanned<String>) -> Result<String, NeedError> {
-        if text.get_ref().trim().is_empty() {
-            return Err(self.error(text, key, "an empty text".to_owned(), "some words"));
-        }
-        Ok(text.get_ref().clone())
     }
 }

@@ -5,7 +5,7 @@ use crate::need::{Condition, Need, NeedError, Rule, SETTINGS, hint};
 
 impl Need {
     /// Applies `KEY=VALUE` as given after `--need`:
-    /// `power_loss=tolerated`, `weight.METRIC=NUMBER`, `FACT=yes|no|any` for flags,
+    /// `power_loss=tolerated` or `none`, `weight.METRIC=NUMBER`, `FACT=yes|no|any` for flags,
     /// `max_file_bytes=8GiB`, `last_year=2050`, `crash_class=any|not-none`.
     ///
     /// # Errors

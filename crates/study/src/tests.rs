@@ -3,6 +3,7 @@
 
 mod needs;
 mod plans;
+mod studies;
 mod verdicts;
 
 use crate::{CandidateFacts, CrashClass, Evidence, Need, Sample, Sourced};

@@ -1,6 +1,7 @@
 //! The command line: one definition gives parsing, help and the checks on it.
 
 mod crash;
+mod study;
 
 pub use crash::{CrashArgs, CrashCommand, CutCount, CutDuring, MinimiseArgs, ReplayArgs};
 
@@ -8,6 +9,7 @@ use crate::cards::{self, CardState};
 use crate::{board, commands, quantity};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
+pub use study::{StudyArgs, StudyCommand};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -38,6 +40,9 @@ pub enum Command {
     /// Cut the power of a modelled card and see what is left.
     #[command(subcommand)]
     Crash(CrashCommand),
+    /// Experiments that ship as files: filesystems, mounts, faults and workloads compared.
+    #[command(subcommand)]
+    Study(StudyCommand),
     /// Modelled cards: look at them, fit one to measurements, attach one to this machine.
     #[command(subcommand)]
     Card(CardCommand),
@@ -390,6 +395,10 @@ pub struct ChooseArgs {
     /// Use this directory's files instead of a generated tree.
     #[arg(long, value_name = "DIR")]
     pub tree: Option<PathBuf>,
+    /// Cut the power so often under each candidate that could win; default: 0, or 20 with
+    /// --need power_loss=none.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
+    pub cuts: Option<u64>,
     /// Trials at once; default: one for each core.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=256))]
     pub jobs: Option<u64>,

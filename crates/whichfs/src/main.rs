@@ -38,7 +38,9 @@ mod tools;
 mod tree;
 
 use clap::Parser;
-use cli::{CardCommand, Cli, Command, CrashCommand, FsCommand, LabCommand, ShowCommand};
+use cli::{
+    CardCommand, Cli, Command, CrashCommand, FsCommand, LabCommand, ShowCommand, StudyCommand,
+};
 use failure::Outcome;
 use std::process::ExitCode;
 
@@ -66,6 +68,8 @@ fn run(command: Command) -> Outcome<u8> {
         Command::Crash(CrashCommand::Faults(args)) => commands::crash::faults(&args),
         Command::Crash(CrashCommand::Replay(args)) => commands::crash::replay(&args),
         Command::Crash(CrashCommand::Minimise(args)) => commands::crash::minimise(&args),
+        Command::Study(StudyCommand::List(args)) => commands::study::list(&args),
+        Command::Study(StudyCommand::Run(args)) => commands::study::run(&args),
         Command::Card(command) => card(command),
         Command::Probe(args) => commands::probe::run(&args),
         Command::Fs(FsCommand::List(args)) => commands::fs::list(args.json),

@@ -142,6 +142,14 @@ fn rules_exclude_with_reason_and_source() {
 }
 
 #[test]
+fn power_loss_none_keeps_the_rules_that_tolerated_lifts() {
+    let mut need = Need::named("rootfs").unwrap();
+    need.set("power_loss=none").unwrap();
+    assert_eq!(need.settings["power_loss"], "none");
+    assert!(need.rules.iter().all(|rule| need.applies(rule)));
+}
+
+#[test]
 fn power_loss_tolerated_admits_unprotected_candidates() {
     let mut need = Need::named("rootfs").unwrap();
     let mut ext2 = able("ext2");
@@ -209,7 +217,7 @@ fn wrong_overrides_say_what_is_legal() {
         ("windows", "no '='"),
         ("window=yes", "did you mean 'windows'?"),
         ("windows=perhaps", "expected yes, no or any"),
-        ("power_loss=ok", "expected matters or tolerated"),
+        ("power_loss=ok", "expected matters or tolerated or none"),
         ("weight.mont=1", "did you mean 'mount'?"),
         ("weight.mount=-1", "expected a number 0 to 1000"),
         ("weight.mount=NaN", "expected a number 0 to 1000"),

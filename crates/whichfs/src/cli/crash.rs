@@ -70,6 +70,9 @@ pub struct CrashArgs {
     /// Judge this image (of the partition) instead of what the card would hold after that cut.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["keep", "recovery", "fresh"])]
     pub image: Option<PathBuf>,
+    /// Write report.html and results.csv to this directory.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
     /// Leave out the filesystem's own checker and repair.
     #[arg(long)]
     pub no_fsck: bool,

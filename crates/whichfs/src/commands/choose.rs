@@ -1,5 +1,7 @@
 //! `whichfs choose`: from a card and a need to a verdict.
 
+mod cuts;
+
 use crate::bench::{Bench, NotHere, Prepared, Work};
 use crate::board::Board;
 use crate::cli::ChooseArgs;
@@ -10,13 +12,16 @@ use crate::places::WholeFile;
 use crate::progress::Progress;
 use crate::runner::{News, run_all};
 use crate::{apply, cards, facts, interrupt, output, page, places, tree};
+use cuts::Cuts;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use whichfs_store::Store;
 use whichfs_study::plan::{Planned, first_round, next_round};
-use whichfs_study::{Evidence, Excluded, Failure as TrialFailure, Need, Row, Verdict, judge};
+use whichfs_study::{
+    Evidence, Excluded, Failure as TrialFailure, Need, POWER_LOSS, Row, Verdict, judge,
+};
 use whichfs_trial::{Status, Trial, WorkloadSpec};
 use whichfs_units::MIB;
 
@@ -27,6 +32,8 @@ Examples:
   whichfs choose --for logger --card class4-4gb --board beaglebone-black
   whichfs choose --candidates ext4,f2fs,btrfs --seeds 5
   whichfs choose --for rootfs-readonly --tree ./rootfs
+  whichfs choose --cuts 20                       and what power cuts do to those that could win
+  whichfs choose --need power_loss=none          a power cut must hurt nothing, tried 20 times
   whichfs choose --need power_loss=tolerated --json > verdict.json";
 
 /// Runs the command.
@@ -37,17 +44,25 @@ pub fn run(args: &ChooseArgs) -> Outcome<u8> {
     let candidates = chooser.candidates()?;
     let mut verdict = chooser.verdict(begun)?;
     let mut round = first_round(&candidates, args.first_seed);
-    while !round.is_empty() {
-        chooser.run_round(&round)?;
+    loop {
+        while !round.is_empty() {
+            chooser.run_round(&round)?;
+            verdict = chooser.verdict(begun)?;
+            round = next_round(&verdict, args.first_seed, args.seeds);
+            // A round without news would never end.
+            round.retain(|planned| !chooser.has(planned));
+        }
+        // Cuts can bring others near the leader, and those may deserve more seeds.
+        if !chooser.cut(&verdict)? {
+            break;
+        }
         verdict = chooser.verdict(begun)?;
         round = next_round(&verdict, args.first_seed, args.seeds);
-        // A round without news would never end.
         round.retain(|planned| !chooser.has(planned));
     }
-    let report = report.write(
-        &page::page(&chooser.bench, &chooser.work, &verdict, chooser.reused),
-        &chooser.rows(),
-    )?;
+    let mut page = page::page(&chooser.bench, &chooser.work, &verdict, chooser.reused);
+    page.environment.extend(chooser.cuts.items());
+    let report = report.write(&page, &chooser.rows())?;
     if args.json {
         output::json(&verdict)?;
     } else {
@@ -56,7 +71,11 @@ pub fn run(args: &ChooseArgs) -> Outcome<u8> {
             colour: output::colour(),
         };
         output::text_line(&whichfs_report::terminal(&verdict, look))?;
-        output::text_line(&format!("\nReport: {}", report.display()))?;
+        output::text_line("")?;
+        for sentence in chooser.cuts.sentences() {
+            output::text_line(&sentence)?;
+        }
+        output::text_line(&format!("Report: {}", report.display()))?;
     }
     Ok(exit_code(
         verdict.ranking.is_empty(),
@@ -82,6 +101,7 @@ struct Chooser<'a> {
     store: Store,
     trials: Vec<Trial>,
     excluded: Vec<Excluded>,
+    cuts: Cuts,
     reused: usize,
     ran: usize,
 }
@@ -103,6 +123,7 @@ impl<'a> Chooser<'a> {
         let state = args.place.card_state;
         let bench = Bench::new(card, state, board, clock, wall_limit, jobs)?;
         Ok(Chooser {
+            cuts: Cuts::new(args, &need),
             args,
             need,
             bench,
@@ -180,6 +201,16 @@ impl<'a> Chooser<'a> {
             Kind::Interrupted => self.interrupted(),
             _ => failure,
         })
+    }
+
+    /// Cuts the power of those that could win and were not cut yet; false if there are none.
+    fn cut(&mut self, verdict: &Verdict) -> Outcome<bool> {
+        let names = self.cuts.lacking(verdict);
+        for name in &names {
+            let cancelled = interrupt::flag();
+            self.cuts.make(self.args, &self.need, name, cancelled)?;
+        }
+        Ok(!names.is_empty())
     }
 
     fn interrupted(&self) -> Failure {
@@ -276,7 +307,7 @@ impl<'a> Chooser<'a> {
             card: self.bench.card.name.clone(),
             samples: rows.iter().map(Row::sample).collect(),
             failures: self.failures(),
-            excluded: self.excluded.clone(),
+            excluded: [self.excluded.clone(), self.cuts.excluded()].concat(),
             commands,
             card_uncertainty: page::card_uncertainty(&self.bench.card.profile),
             trials: self.trials.len() as u64,
@@ -295,7 +326,9 @@ impl<'a> Chooser<'a> {
             .trials
             .iter()
             .filter(|t| t.outcome.status == Status::Done);
-        done.flat_map(Row::of_trial).collect()
+        let mut rows: Vec<Row> = done.flat_map(Row::of_trial).collect();
+        rows.extend(self.cuts.rows(&rows, self.args.first_seed));
+        rows
     }
 
     fn failures(&self) -> Vec<TrialFailure> {
@@ -366,6 +399,8 @@ fn need_of(args: &ChooseArgs) -> Outcome<Need> {
 fn work_of(args: &ChooseArgs, need: &Need) -> Outcome<Work> {
     let workload = whichfs_workload::find(&need.workload).map_err(Failure::input)?;
     let asked = need.weights.keys().chain(&need.requires);
+    // Power cuts are no part of a trial.
+    let asked = asked.filter(|metric| *metric != POWER_LOSS);
     whichfs_workload::check_metrics(workload, asked.map(String::as_str))
         .map_err(|e| Failure::input(format!("--for {}: {e}", args.needs)))?;
     let mut parameters: BTreeMap<String, u64> = workload

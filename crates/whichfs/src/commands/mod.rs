@@ -15,5 +15,6 @@ pub mod life;
 mod logs;
 pub mod probe;
 mod probe_progress;
+pub mod study;
 mod table;
 pub mod workload;

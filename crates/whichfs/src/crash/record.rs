@@ -91,7 +91,8 @@ impl<'a> Plan<'a> {
         let base = disk.contents.clone();
         disk.log = Some(Vec::new());
         let phases = operate_phases(&rest);
-        let told = match contract.returned_writes || contract.returned_names {
+        let by_contract = contract.returned_writes || contract.returned_names;
+        let told = match by_contract || self.spec.returns {
             true => Told::Returns,
             false => Told::Promises,
         };

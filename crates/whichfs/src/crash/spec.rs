@@ -96,6 +96,10 @@ pub struct Spec {
     /// Its operations, if they are data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<Vec<Op>>,
+    /// Every operation tells that it returned, whatever the contract: what had not begun at a cut
+    /// is then not missing after it, and mounts compare, since telling takes some CPU time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub returns: bool,
     /// Bytes of the partition.
     pub partition_bytes: u64,
     /// Damage beyond the card's own.
@@ -165,6 +169,7 @@ pub mod tests {
             workload: "rootfs".into(),
             parameters: BTreeMap::from([("bytes".into(), 1 << 24)]),
             script: None,
+            returns: false,
             partition_bytes: 1 << 29,
             faults: Faults::new(),
             cuts: Selection::Random(20),
@@ -177,7 +182,8 @@ pub mod tests {
 
     #[test]
     fn whatever_decides_the_images_decides_the_id() {
-        let changes: [fn(&mut Spec); 8] = [
+        let changes: [fn(&mut Spec); 9] = [
+            |s| s.returns = true,
             |spec| spec.script = Some(vec![Op::SyncFs]),
             |s| s.fs = "xfs".into(),
             |s| s.mount = Some("sync".into()),

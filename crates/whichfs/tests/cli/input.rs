@@ -78,7 +78,7 @@ fn a_bad_change_of_the_need_says_what_is_legal() {
         ("windows", &["--need windows", "KEY=VALUE"][..]),
         ("windoze=yes", &["did you mean 'windows'?"]),
         ("windows=maybe", &["yes, no or any"]),
-        ("power_loss=often", &["matters or tolerated"]),
+        ("power_loss=often", &["matters or tolerated or none"]),
         ("weight.tree_red=1", &["did you mean 'tree_read'?"]),
         ("weight.tree_read=-1", &["0 to 1000"]),
         ("max_file_bytes=8XB", &["whole number"]),

@@ -11,3 +11,4 @@ mod profiles;
 mod sandbox;
 #[path = "../../../../tests/skip.rs"]
 mod skip;
+mod study;

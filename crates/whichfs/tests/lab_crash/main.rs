@@ -1,6 +1,7 @@
 //! Power cuts with guests: an honest card raises no alarm, and every planted fault is caught and
 //! called by its name: of the card at the cut (`planted`) and while it is read (`device`), of the
-//! mount (`planted`), of the filesystem (`edited`). That of the agent is in `src/crash`.
+//! mount (`planted`), of the filesystem (`edited`). That of the agent is in `src/crash`. Many
+//! series together: `study`.
 //! These need the lab kernel and the static agent. `WHICHFS_SOAK=1` makes 2,500 honest cuts of
 //! each filesystem instead of a few.
 #![allow(clippy::unwrap_used)]
@@ -10,6 +11,7 @@ mod edited;
 mod planted;
 #[path = "../../../../tests/skip.rs"]
 mod skip;
+mod study;
 
 use serde_json::Value;
 use std::path::Path;

@@ -2,6 +2,7 @@
 
 mod faults;
 mod minimise;
+pub mod page;
 mod progress;
 mod replay;
 mod tell;
@@ -32,9 +33,10 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use tell::{Report, tell};
 use whichfs_card::Contents;
-use whichfs_crash::{Cut, Fault, Faults};
+use whichfs_crash::{Contract, Cut, Fault, Faults};
 use whichfs_fs::Candidate;
 use whichfs_lab::available_cores;
+use whichfs_report::CrashRow;
 use whichfs_units::MIB;
 use whichfs_workload::{Op, Workload};
 
@@ -78,14 +80,15 @@ struct Document<'a> {
 pub fn run(args: &CrashArgs) -> Outcome<u8> {
     let faults = named_faults(args)?;
     let (workload, script) = workload(args)?;
-    let parameters = parameters(args, workload)?;
+    let parameters = parameters(args.size, workload);
     let candidates = candidates(args)?;
     one_image(args)?;
     let selection = selection(args)?;
     let bench = bench(&args.place, args.jobs)?;
     let partition_bytes = partition(args, &bench)?;
     let cancelled = interrupt::flag();
-    let mut reports = Vec::new();
+    let files = args.out.as_deref().map(page::Files::new).transpose()?;
+    let (mut reports, mut rows) = (Vec::new(), Vec::new());
     for candidate in candidates {
         let mut spec = Spec {
             fs: candidate.name.to_owned(),
@@ -97,6 +100,7 @@ pub fn run(args: &CrashArgs) -> Outcome<u8> {
             workload: workload.name().to_owned(),
             parameters: parameters.clone(),
             script: script.clone(),
+            returns: false,
             partition_bytes,
             faults: faults.clone(),
             cuts: selection.clone(),
@@ -106,11 +110,17 @@ pub fn run(args: &CrashArgs) -> Outcome<u8> {
             made_by: Makers::default(),
         };
         spec.made_by = Makers::of(&bench, &Plan::new(&bench, &spec)?.recipe()?);
-        let report = one(args, &Plan::new(&bench, &spec)?, cancelled)?;
+        let (report, row) = one(args, &Plan::new(&bench, &spec)?, cancelled)?;
+        rows.push(row);
         if !args.json {
             tell(&report)?;
         }
         reports.push(report);
+    }
+    if let Some(files) = files {
+        let page = page::of_run(&bench, args, &faults, rows, &reports);
+        let path = files.write(&page)?;
+        note!("report: {}", path.display());
     }
     let broken = reports.iter().any(|report| report.broken.count > 0);
     if args.json {
@@ -162,7 +172,7 @@ fn selection(args: &CrashArgs) -> Outcome<Selection> {
 
 /// A file as an absolute path, so that a series can be shown again from another directory; a name
 /// as it is.
-fn whole_path(given: &str) -> String {
+pub fn whole_path(given: &str) -> String {
     let path = Path::new(given);
     match path.exists().then(|| std::path::absolute(path)) {
         Some(Ok(path)) => path.display().to_string(),
@@ -208,12 +218,15 @@ fn candidates(args: &CrashArgs) -> Outcome<Vec<&'static Candidate>> {
         .collect()
 }
 
+/// Wall time in seconds after which a guest is stopped, where nobody says.
+pub const WALL_LIMIT_S: u64 = 300;
+
 /// Bytes of contents of each card in memory: a run's content, its states at the checkpoints and an
 /// image for each worker are there at once.
 const RESIDENT_BYTES: u64 = 16 * MIB;
 
 /// The workbench of `place`.
-fn bench(place: &PlaceArgs, jobs: Option<u64>) -> Outcome<Bench> {
+pub fn bench(place: &PlaceArgs, jobs: Option<u64>) -> Outcome<Bench> {
     let jobs = jobs.map_or_else(|| available_cores().len(), |jobs| jobs as usize);
     let card = cards::open(&place.card)?;
     let mut board = place.board.clone();
@@ -239,7 +252,7 @@ fn named_faults(args: &CrashArgs) -> Outcome<Faults> {
 }
 
 /// The workload's size in bytes, where it has one.
-fn parameters(args: &CrashArgs, workload: &dyn Workload) -> Outcome<BTreeMap<String, u64>> {
+pub fn parameters(size_mib: u64, workload: &dyn Workload) -> BTreeMap<String, u64> {
     let mut parameters = BTreeMap::new();
     let known = |name: &str| {
         workload
@@ -248,15 +261,15 @@ fn parameters(args: &CrashArgs, workload: &dyn Workload) -> Outcome<BTreeMap<Str
             .find(|known| known.name == name)
     };
     let Some(bytes) = known("bytes") else {
-        return Ok(parameters);
+        return parameters;
     };
-    parameters.insert("bytes".to_owned(), args.size * MIB);
+    parameters.insert("bytes".to_owned(), size_mib * MIB);
     // As many files for the size as by default, so that the tree keeps its shape.
     if let Some(files) = known("files") {
-        let files = (files.default * args.size * MIB / bytes.default.max(1)).max(1);
+        let files = (files.default * size_mib * MIB / bytes.default.max(1)).max(1);
         parameters.insert("files".to_owned(), files);
     }
-    Ok(parameters)
+    parameters
 }
 
 /// Bytes of the partition: what was asked for, or all of a smaller card.
@@ -294,12 +307,13 @@ fn cuts(args: &CrashArgs, plan: &Plan, recorded: &Recorded) -> Outcome<Vec<Cut>>
     }
 }
 
-fn one(args: &CrashArgs, plan: &Plan, cancelled: &AtomicBool) -> Outcome<Report> {
+/// One filesystem: what is told, and its row of the page.
+fn one(args: &CrashArgs, plan: &Plan, cancelled: &AtomicBool) -> Outcome<(Report, CrashRow)> {
     let name = plan.candidate.name;
     let core = available_cores().last().copied();
     note!("{name}: running the workload");
     let recorded = plan.record(core, cancelled)?;
-    let mut cuts = cuts(args, plan, &recorded)?;
+    let cuts = cuts(args, plan, &recorded)?;
     if let Some(path) = &args.keep {
         let image = Checker::new(plan, &recorded).image(&cuts[0], core, cancelled)?;
         keep(image.contents, plan, &recorded, path)?;
@@ -307,7 +321,42 @@ fn one(args: &CrashArgs, plan: &Plan, cancelled: &AtomicBool) -> Outcome<Report>
     if let Some(path) = &args.image {
         return given(path, plan, &recorded, &cuts, cancelled);
     }
-    let (mut archive, mut results) = Archive::open(&places::crashes()?, plan.spec, args.fresh)?;
+    let results = results(plan, &recorded, cuts, args.fresh, cancelled)?;
+    let series = Some(plan.spec.id());
+    let row = page::row(plan, &recorded, series.as_deref(), &results);
+    Ok((Report::new(plan, &recorded, results), row))
+}
+
+/// What a whole series came to.
+pub struct Made {
+    /// Its figures and worst cases.
+    pub row: CrashRow,
+    /// What was promised.
+    pub contract: Contract,
+}
+
+/// Runs the workload of `spec` and makes all its cuts that are not kept already.
+pub fn made(bench: &Bench, spec: &Spec, fresh: bool, cancelled: &AtomicBool) -> Outcome<Made> {
+    let plan = Plan::new(bench, spec)?;
+    let recorded = plan.record(available_cores().last().copied(), cancelled)?;
+    let cuts = spec.cuts(&recorded)?;
+    let results = results(&plan, &recorded, cuts, fresh, cancelled)?;
+    Ok(Made {
+        row: page::row(&plan, &recorded, Some(&spec.id()), &results),
+        contract: recorded.contract,
+    })
+}
+
+/// The results of all `cuts`; those that the series' archive lacks are made.
+fn results(
+    plan: &Plan,
+    recorded: &Recorded,
+    mut cuts: Vec<Cut>,
+    fresh: bool,
+    cancelled: &AtomicBool,
+) -> Outcome<Vec<Result>> {
+    let name = plan.candidate.name;
+    let (mut archive, mut results) = Archive::open(&places::crashes()?, plan.spec, fresh)?;
     results.retain(|number, _| cuts.iter().any(|cut| cut.number == *number));
     if !results.is_empty() {
         note!(
@@ -320,7 +369,7 @@ fn one(args: &CrashArgs, plan: &Plan, cancelled: &AtomicBool) -> Outcome<Report>
     cuts.retain(|cut| !results.contains_key(&cut.number));
     series::check_all(
         plan,
-        &recorded,
+        recorded,
         &cuts,
         None,
         cancelled,
@@ -331,11 +380,7 @@ fn one(args: &CrashArgs, plan: &Plan, cancelled: &AtomicBool) -> Outcome<Report>
             Ok(())
         },
     )?;
-    Ok(Report::new(
-        plan,
-        &recorded,
-        results.into_values().collect(),
-    ))
+    Ok(results.into_values().collect())
 }
 
 /// Writes the partition of an image to a file.
@@ -352,7 +397,7 @@ fn given(
     recorded: &Recorded,
     cuts: &[Cut],
     cancelled: &AtomicBool,
-) -> Outcome<Report> {
+) -> Outcome<(Report, CrashRow)> {
     let spec = plan.spec;
     let offset = cards::partition_offset(&recorded.profile);
     let mut contents = plan.bench.disk(&recorded.profile, spec.seed)?.contents;
@@ -363,8 +408,10 @@ fn given(
         results.push(result);
         Ok(())
     })?;
-    Ok(Report {
+    let row = page::row(plan, recorded, None, &results);
+    let report = Report {
         series: None,
         ..Report::new(plan, recorded, results)
-    })
+    };
+    Ok((report, row))
 }

@@ -58,15 +58,15 @@ struct Document<'a> {
 
 /// A line of the timeline.
 #[derive(Serialize)]
-struct Line {
+pub struct Line {
     /// When, in nanoseconds of virtual time.
-    at: Nanos,
+    pub at: Nanos,
     /// Number of the request; none for a promise.
-    request: Option<usize>,
+    pub request: Option<usize>,
     /// What it was.
-    what: String,
+    pub what: String,
     /// What the cut left of it.
-    left: String,
+    pub left: String,
 }
 
 /// Runs the command.
@@ -234,7 +234,7 @@ pub fn bench(spec: &Spec, jobs: Option<u64>) -> Outcome<Bench> {
 }
 
 /// The requests and promises around `cut`, in the order of time.
-fn timeline(plan: &Plan, recorded: &Recorded, cut: &Cut, around: usize) -> Vec<Line> {
+pub fn timeline(plan: &Plan, recorded: &Recorded, cut: &Cut, around: usize) -> Vec<Line> {
     let log = recorded.timeline.log();
     let hurt = recorded
         .timeline

@@ -1,0 +1,569 @@
+//! The page of series of power cuts: who survived, how often, how badly, how to see it again.
+//!
+//! From top to bottom: one sentence; for each fault set and workload a table, bars of what
+//! became of the filesystem, and times of the mount that recovers; worst cases, each with the
+//! command that shows it again; what each filesystem promises; method; card; reproduction.
+
+use crate::page::Item;
+use askama::Template;
+use serde::Serialize;
+use whichfs_units::Bytes;
+
+/// What a page of power cuts shows; its JSON form is that of `study run --json`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct CrashPage {
+    /// What was asked.
+    pub title: String,
+    /// Where the experiment comes from; empty if from here.
+    pub source: String,
+    /// How it was made, in paragraphs.
+    pub method: Vec<String>,
+    /// Series of one fault set and workload together.
+    pub groups: Vec<CrashGroup>,
+    /// What was promised, once for each filesystem and mount.
+    pub promises: Vec<Promises>,
+    /// Card, board, kernel, versions.
+    pub environment: Vec<Item>,
+    /// The exact command.
+    pub reproduce: String,
+}
+
+/// The series of one fault set and workload.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct CrashGroup {
+    /// The fault set in words.
+    pub faults: String,
+    /// What each of its faults does.
+    pub meaning: Vec<String>,
+    /// The workload in words.
+    pub workload: String,
+    /// One for each filesystem and mount.
+    pub rows: Vec<CrashRow>,
+    /// Series that could not be made, and why.
+    pub failed: Vec<String>,
+}
+
+/// One series.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct CrashRow {
+    /// Filesystem.
+    pub fs: String,
+    /// Mount in a word; empty where there is only one.
+    pub mount: String,
+    /// All its options.
+    pub options: String,
+    /// Number of the series.
+    pub series: String,
+    /// Cuts, or iterations without a cut.
+    pub cuts: u64,
+    /// After so many a promise was broken.
+    pub broken: Count,
+    /// After so many something durable was lost, promised or not.
+    pub lost: Count,
+    /// After so many it needed its checker, or more.
+    pub fsck: Count,
+    /// After so many it could not be mounted again.
+    pub unfixable: Count,
+    /// Files that were not as last written, a cut.
+    pub files_wrong: f64,
+    /// Median time of the first mount, recovery included, in milliseconds.
+    pub mount_median_ms: Option<f64>,
+    /// The longest.
+    pub mount_worst_ms: Option<f64>,
+    /// Virtual seconds of the workload.
+    pub virtual_s: f64,
+    /// Those against the first mount's of this filesystem.
+    pub time_ratio: Option<f64>,
+    /// Bytes that the workload wrote to the card.
+    pub written_bytes: u64,
+    /// Those against the first mount's.
+    pub written_ratio: Option<f64>,
+    /// What became of the filesystem, best first.
+    pub conditions: Vec<ConditionCount>,
+    /// The worst cuts.
+    pub worst: Vec<WorstCase>,
+}
+
+/// How many, and the 95 % interval of their share.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Count {
+    /// Times it happened.
+    pub count: u64,
+    /// Lower end of the share.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+/// How often something became of a filesystem.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct ConditionCount {
+    /// In words.
+    pub condition: String,
+    /// How bad: 0 whole, 1 needs its checker, 2 data lost, 3 gone, 4 the kernel failed.
+    pub severity: u8,
+    /// Cuts.
+    pub count: u64,
+}
+
+/// A cut worth looking at.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct WorstCase {
+    /// Number of the cut and where it lies.
+    pub place: String,
+    /// What became of the filesystem.
+    pub condition: String,
+    /// It broke a promise.
+    pub broken: bool,
+    /// What was found.
+    pub findings: Vec<String>,
+    /// The command that shows it again.
+    pub replay: String,
+    /// Requests and promises around it, in the order of time.
+    pub timeline: Vec<CrashLine>,
+}
+
+/// A line of a timeline.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct CrashLine {
+    /// Milliseconds from the cut on; before it below 0.
+    pub ms: f64,
+    /// Number of the request; none for promises and the cut itself.
+    pub request: Option<usize>,
+    /// What it was.
+    pub what: String,
+    /// What the cut left of it.
+    pub left: String,
+}
+
+/// What a filesystem promises over a power cut.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Promises {
+    /// Filesystem and mount.
+    pub of: String,
+    /// In words; empty for none beyond fsync of a file.
+    pub promised: Vec<String>,
+    /// Where that is written.
+    pub source: String,
+}
+
+impl CrashRow {
+    /// Filesystem and mount.
+    pub fn name(&self) -> String {
+        match self.mount.as_str() {
+            "" => self.fs.clone(),
+            mount => format!("{} {mount}", self.fs),
+        }
+    }
+}
+
+impl CrashPage {
+    /// Who survived, in a heading and sentences: broken promises, damage nobody had excluded,
+    /// and who came through whole.
+    pub fn survivors(&self) -> (String, Vec<String>) {
+        let (mut broke, mut hurt, mut whole) = (Vec::new(), Vec::new(), Vec::new());
+        for (name, rows) in self.by_name() {
+            let sum = |of: fn(&CrashRow) -> u64| rows.iter().map(|row| of(row)).sum::<u64>();
+            let (cuts, broken) = (sum(|row| row.cuts), sum(|row| row.broken.count));
+            let harm = sum(|row| row.lost.count).max(sum(|row| row.fsck.count));
+            match (broken, harm) {
+                (0, 0) => whole.push(name),
+                (0, harm) => hurt.push(format!("{name} ({harm} of {cuts})")),
+                (broken, _) => broke.push(format!("{name} ({broken} of {cuts})")),
+            }
+        }
+        let heading = match (broke.len(), hurt.len(), whole.len()) {
+            (0, 0, 0) => "Nothing was cut".to_owned(),
+            (0, 0, n) if n > NAMED => format!("All {n} came through whole"),
+            (0, 0, _) => format!("{} came through whole", list(&whole)),
+            (0, _, 0) => "None came through whole; no promise was broken".to_owned(),
+            (0, _, _) => format!("{} came through whole; no promise was broken", list(&whole)),
+            (n, _, 0) => format!(
+                "{n} of {} broke a promise, none came through whole",
+                n + hurt.len()
+            ),
+            (n, h, w) => format!(
+                "{} came through whole; {n} of {} broke a promise",
+                list(&whole),
+                n + h + w
+            ),
+        };
+        let mut said = Vec::new();
+        if !broke.is_empty() {
+            said.push(format!("Broke a promise: {}.", list(&broke)));
+        }
+        if !hurt.is_empty() {
+            let hurt = list(&hurt);
+            said.push(format!(
+                "Lost data or needed repair, having promised no better: {hurt}."
+            ));
+        }
+        (heading, said)
+    }
+
+    /// The rows of each filesystem and mount, in the order of their first one.
+    fn by_name(&self) -> Vec<(String, Vec<&CrashRow>)> {
+        let mut all: Vec<(String, Vec<&CrashRow>)> = Vec::new();
+        for row in self.groups.iter().flat_map(|group| &group.rows) {
+            match all.iter_mut().find(|(name, _)| *name == row.name()) {
+                Some((_, rows)) => rows.push(row),
+                None => all.push((row.name(), vec![row])),
+            }
+        }
+        all
+    }
+}
+
+/// Most names in a heading that has nothing else to tell.
+const NAMED: usize = 4;
+
+/// "a, b and c".
+fn list(words: &[String]) -> String {
+    match words {
+        [] => String::new(),
+        [one] => one.clone(),
+        [rest @ .., last] => format!("{} and {last}", rest.join(", ")),
+    }
+}
+
+/// The page as HTML.
+pub fn crash_html(page: &CrashPage) -> String {
+    View::of(page)
+        .render()
+        .unwrap_or_else(|error| unreachable!("writing to a String cannot fail: {error}"))
+}
+
+/// All series as CSV: a line each, all figures, no rounding.
+pub fn crash_csv(page: &CrashPage) -> String {
+    let mut text =
+        "faults,workload,fs,mount,options,series,cuts,broken,broken_low,broken_high,lost,\
+                    needed_fsck,unfixable,files_wrong_per_cut,mount_median_ms,mount_worst_ms,\
+                    virtual_s,written_bytes\n"
+            .to_owned();
+    for group in &page.groups {
+        for row in &group.rows {
+            let number = |value: Option<f64>| value.map_or(String::new(), |v| v.to_string());
+            let cells = [
+                group.faults.clone(),
+                group.workload.clone(),
+                row.fs.clone(),
+                row.mount.clone(),
+                row.options.clone(),
+                row.series.clone(),
+                row.cuts.to_string(),
+                row.broken.count.to_string(),
+                row.broken.low.to_string(),
+                row.broken.high.to_string(),
+                row.lost.count.to_string(),
+                row.fsck.count.to_string(),
+                row.unfixable.count.to_string(),
+                row.files_wrong.to_string(),
+                number(row.mount_median_ms),
+                number(row.mount_worst_ms),
+                row.virtual_s.to_string(),
+                row.written_bytes.to_string(),
+            ];
+            text.push_str(&cells.map(|cell| quoted(&cell)).join(","));
+            text.push('\n');
+        }
+    }
+    text
+}
+
+fn quoted(cell: &str) -> String {
+    match cell.contains([',', '"', '\n']) {
+        true => format!("\"{}\"", cell.replace('"', "\"\"")),
+        false => cell.to_owned(),
+    }
+}
+
+#[derive(Template)]
+#[template(path = "crash.html")]
+struct View<'a> {
+    page: &'a CrashPage,
+    heading: String,
+    said: Vec<String>,
+    groups: Vec<GroupView<'a>>,
+    cases: Vec<CaseView<'a>>,
+}
+
+struct GroupView<'a> {
+    group: &'a CrashGroup,
+    rows: Vec<RowView<'a>>,
+    /// Longest mount of all, where the bars end.
+    mount_end: String,
+    /// Some mount differs from the first.
+    compares: bool,
+}
+
+struct RowView<'a> {
+    row: &'a CrashRow,
+    name: String,
+    bars: Vec<Bar>,
+    told: String,
+    median: String,
+    worst: String,
+    written: String,
+    /// Of the bar of the longest mount, in percent.
+    median_percent: String,
+    worst_percent: String,
+}
+
+struct Bar {
+    severity: u8,
+    x: String,
+    width: String,
+    title: String,
+}
+
+struct CaseView<'a> {
+    name: String,
+    group: &'a CrashGroup,
+    case: &'a WorstCase,
+    lines: Vec<LineView<'a>>,
+}
+
+struct LineView<'a> {
+    line: &'a CrashLine,
+    ms: String,
+    class: &'static str,
+}
+
+impl<'a> View<'a> {
+    fn of(page: &'a CrashPage) -> View<'a> {
+        let (heading, said) = page.survivors();
+        let cases = page.groups.iter().flat_map(|group| {
+            let rows = group.rows.iter();
+            rows.flat_map(move |row| {
+                row.worst
+                    .iter()
+                    .map(move |case| case_view(group, row, case))
+            })
+        });
+        View {
+            page,
+            heading,
+            said,
+            groups: page.groups.iter().map(group_view).collect(),
+            cases: cases.collect(),
+        }
+    }
+}
+
+fn group_view(group: &CrashGroup) -> GroupView<'_> {
+    let mounts = group.rows.iter().filter_map(|row| row.mount_worst_ms);
+    let end = mounts.fold(0.0, f64::max);
+    GroupView {
+        group,
+        rows: group.rows.iter().map(|row| row_view(row, end)).collect(),
+        mount_end: milliseconds(Some(end)),
+        compares: group.rows.iter().any(|row| row.time_ratio.is_some()),
+    }
+}
+
+fn row_view(row: &CrashRow, end: f64) -> RowView<'_> {
+    let percent = |ms: Option<f64>| format!("{:.2}", ms.unwrap_or(0.0) / end.max(1e-9) * 100.0);
+    RowView {
+        row,
+        name: row.name(),
+        bars: bars(row),
+        told: told(row),
+        median: milliseconds(row.mount_median_ms),
+        worst: milliseconds(row.mount_worst_ms),
+        written: Bytes(row.written_bytes).to_string(),
+        median_percent: percent(row.mount_median_ms),
+        worst_percent: percent(row.mount_worst_ms),
+    }
+}
+
+/// What became of it, without a word for what is whole.
+fn told(row: &CrashRow) -> String {
+    let harm = row.conditions.iter().filter(|part| part.severity > 0);
+    let harm: Vec<String> = harm
+        .map(|part| format!("{} {}", part.count, part.condition))
+        .collect();
+    match harm.is_empty() {
+        true => format!("all {} whole", row.cuts),
+        false => harm.join(", "),
+    }
+}
+
+fn bars(row: &CrashRow) -> Vec<Bar> {
+    let mut parts: Vec<&ConditionCount> = row.conditions.iter().collect();
+    parts.sort_by_key(|part| part.severity);
+    let scale = 100.0 / row.cuts.max(1) as f64;
+    let mut before = 0;
+    let mut bars = Vec::new();
+    for part in parts {
+        bars.push(Bar {
+            severity: part.severity.min(4),
+            x: format!("{:.2}", before as f64 * scale),
+            width: format!("{:.2}", part.count as f64 * scale),
+            title: format!("{}: {}", part.condition, part.count),
+        });
+        before += part.count;
+    }
+    bars
+}
+
+fn case_view<'a>(group: &'a CrashGroup, row: &CrashRow, case: &'a WorstCase) -> CaseView<'a> {
+    let lines = case.timeline.iter().map(|line| LineView {
+        line,
+        ms: format!("{:+.3}", line.ms),
+        class: match (line.request, line.left.as_str()) {
+            (None, _) if line.ms == 0.0 => "cut",
+            (None, _) => "promise",
+            (_, "never came") => "never",
+            (_, "whole") => "",
+            _ => "hurt",
+        },
+    });
+    CaseView {
+        name: row.name(),
+        group,
+        case,
+        lines: lines.collect(),
+    }
+}
+
+/// The interval of a share in whole percent: "3 to 9 %".
+pub fn interval(count: &Count) -> String {
+    let (low, high) = ((count.low * 100.0).floor(), (count.high * 100.0).ceil());
+    format!("{low:.0} to {high:.0} %")
+}
+
+/// "1.2×", or nothing.
+pub fn ratio(value: &Option<f64>) -> String {
+    value.map_or(String::new(), |ratio| format!("{}×", short(ratio)))
+}
+
+/// Milliseconds with unit; "none" where nothing mounted.
+pub fn milliseconds(value: Option<f64>) -> String {
+    match value {
+        None => "none".to_owned(),
+        Some(ms) if ms >= 10_000.0 => format!("{} s", short(ms / 1000.0)),
+        Some(ms) => format!("{} ms", short(ms)),
+    }
+}
+
+/// Two or three significant digits.
+fn short(value: f64) -> String {
+    match value {
+        v if v >= 100.0 => format!("{v:.0}"),
+        v if v >= 10.0 => format!("{v:.1}"),
+        v => format!("{v:.2}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn count(count: u64) -> Count {
+        Count {
+            count,
+            low: 0.0,
+            high: 0.0167,
+        }
+    }
+
+    fn row(fs: &str, broken: u64, fsck: u64) -> CrashRow {
+        let part = |condition: &str, severity, count| ConditionCount {
+            condition: condition.into(),
+            severity,
+            count,
+        };
+        CrashRow {
+            fs: fs.into(),
+            mount: "sync".into(),
+            options: "noatime,sync".into(),
+            cuts: 10,
+            broken: count(broken),
+            fsck: count(fsck),
+            conditions: vec![part("clean", 0, 10 - fsck), part("needs check", 1, fsck)],
+            mount_median_ms: Some(2.0),
+            mount_worst_ms: Some(8.0),
+            worst: vec![WorstCase {
+                place: "cut 3".into(),
+                findings: vec!["a<b".into()],
+                replay: "whichfs crash replay 12-3".into(),
+                timeline: vec![CrashLine::default()],
+                ..WorstCase::default()
+            }],
+            ..CrashRow::default()
+        }
+    }
+
+    fn page(rows: Vec<CrashRow>) -> CrashPage {
+        CrashPage {
+            groups: vec![CrashGroup {
+                faults: "honest card".into(),
+                rows,
+                ..CrashGroup::default()
+            }],
+            ..CrashPage::default()
+        }
+    }
+
+    #[test]
+    fn the_first_sentence_says_who_survived() {
+        let (heading, said) = page(vec![
+            row("ext4", 0, 0),
+            row("vfat", 0, 4),
+            row("f2fs", 2, 2),
+        ])
+        .survivors();
+        assert_eq!(
+            heading,
+            "ext4 sync came through whole; 1 of 3 broke a promise"
+        );
+        assert_eq!(
+            said,
+            [
+                "Broke a promise: f2fs sync (2 of 10).",
+                "Lost data or needed repair, having promised no better: vfat sync (4 of 10)."
+            ]
+        );
+        let (heading, said) = page(vec![row("ext4", 0, 0), row("xfs", 0, 0)]).survivors();
+        assert_eq!(heading, "ext4 sync and xfs sync came through whole");
+        assert!(said.is_empty());
+        let all = ["a", "b", "c", "d", "e"].map(|fs| row(fs, 0, 0)).to_vec();
+        assert_eq!(page(all).survivors().0, "All 5 came through whole");
+    }
+
+    #[test]
+    fn the_page_is_one_file_that_escapes_and_shows_everything() {
+        let html = crash_html(&page(vec![row("vfat", 0, 4)]));
+        for part in [
+            "4 needs check",
+            "a&#60;b",
+            "whichfs crash replay 12-3",
+            "8.00 ms",
+            "0 to 2 %",
+        ] {
+            assert!(html.contains(part), "{part}");
+        }
+        for outside in ["<script", "http://", "https://", "src="] {
+            assert!(!html.contains(outside), "{outside}");
+        }
+    }
+
+    #[test]
+    fn bars_fill_the_width_and_csv_keeps_commas_inside() {
+        let row = row("vfat", 0, 4);
+        let bars = bars(&row);
+        assert_eq!(
+            (bars[1].x.as_str(), bars[1].width.as_str()),
+            ("60.00", "40.00")
+        );
+        let csv = crash_csv(&page(vec![row]));
+        let lines: Vec<&str> = csv.lines().collect();
+        assert_eq!(lines.len(), 2);
+        assert!(lines[1].contains("\"noatime,sync\""), "{csv}");
+        let columns = lines[0].split(',').count();
+        assert_eq!(
+            lines[1].replace("noatime,sync", "x").split(',').count(),
+            columns
+        );
+    }
+}

@@ -1,0 +1,68 @@
+//! Faults of a data file, each with its line.
+
+use toml::Spanned;
+
+/// What is wrong in a data file, and what would be right.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}:{line}: {key}: {found}; expected {expected}")]
+pub struct FileError {
+    /// File as the caller named it.
+    pub file: String,
+    /// Line, from 1.
+    pub line: usize,
+    /// Key that is wrong.
+    pub key: String,
+    /// What was found.
+    pub found: String,
+    /// What is legal there.
+    pub expected: String,
+}
+
+/// Turns byte offsets of a file into lines.
+pub(crate) struct Position<'a> {
+    pub file: &'a str,
+    pub text: &'a str,
+}
+
+impl Position<'_> {
+    /// Reads the file; `shape` says in words what it must hold.
+    pub fn read<T: serde::de::DeserializeOwned>(&self, shape: &str) -> Result<T, FileError> {
+        toml::from_str(self.text).map_err(|error| FileError {
+            file: self.file.to_owned(),
+            line: self.line(error.span().map_or(0, |span| span.start)),
+            key: "the file".to_owned(),
+            found: error.message().replace('\n', " "),
+            expected: shape.to_owned(),
+        })
+    }
+
+    fn line(&self, offset: usize) -> usize {
+        let before = self.text.bytes().take(offset);
+        1 + before.filter(|&byte| byte == b'\n').count()
+    }
+
+    /// The error that `key` at `at` is `found`, where `expected` is legal.
+    pub fn error<T>(
+        &self,
+        at: &Spanned<T>,
+        key: &str,
+        found: impl Into<String>,
+        expected: &str,
+    ) -> FileError {
+        FileError {
+            file: self.file.to_owned(),
+            line: self.line(at.span().start),
+            key: key.to_owned(),
+            found: found.into(),
+            expected: expected.to_owned(),
+        }
+    }
+
+    /// The text, which must not be empty.
+    pub fn filled(&self, key: &str, text: &Spanned<String>) -> Result<String, FileError> {
+        if text.get_ref().trim().is_empty() {
+            return Err(self.error(text, key, "an empty text", "some words"));
+        }
+        Ok(text.get_ref().clone())
+    }
+}

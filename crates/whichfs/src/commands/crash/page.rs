@@ -1,0 +1,362 @@
+//! A series of cuts as a row of a page, and the page's files.
+
+use super::replay::timeline;
+use super::tell::{Report, words};
+use crate::bench::Bench;
+use crate::cli::CrashArgs;
+use crate::crash::check::Result;
+use crate::crash::record::{Plan, Recorded};
+use crate::failure::Outcome;
+use crate::places::{self, WholeFile};
+use crate::shell::quoted_os;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use whichfs_card::Op;
+use whichfs_crash::{Condition, Contract, Faults, Outcome as Became, Share};
+use whichfs_report::{
+    ConditionCount, Count, CrashGroup, CrashLine, CrashPage, CrashRow, Item, Promises, WorstCase,
+    crash_csv, crash_html,
+};
+use whichfs_units::{Bytes, MIB, Nanos};
+
+/// Worst cases shown of each series.
+const WORST: usize = 2;
+/// Findings shown of each.
+const FINDINGS: usize = 4;
+/// Requests shown before and after a cut.
+const AROUND: usize = 4;
+/// Lines of a timeline; what was lost far back may be a lot.
+const LINES: usize = 12;
+
+const METHOD: &str = "The workload ran once for each filesystem, and every request that changes \
+    the card was kept with its data and times. A cut is an instant of that run: the card's content \
+    at that instant was mounted, read, used, checked and repaired by a guest. A cut breaks a \
+    promise if what was found contradicts what that filesystem promises with these mount options.";
+
+/// How bad a condition is: 0 whole, 1 needs its checker, 2 durable data lost, 3 it cannot be
+/// mounted, 4 garbage without a word, or the kernel failed.
+pub fn severity(condition: Condition) -> u8 {
+    match condition {
+        Condition::Clean | Condition::Recovered => 0,
+        Condition::ReadOnly | Condition::NeedsCheck | Condition::Repaired => 1,
+        Condition::DurableLost | Condition::RepairedWithLoss => 2,
+        Condition::MountFailed | Condition::Unfixable | Condition::CardFailed => 3,
+        Condition::SilentCorruption | Condition::Oops | Condition::Hang => 4,
+    }
+}
+
+/// The row of a series; `series` is its number if it is kept.
+pub fn row(plan: &Plan, recorded: &Recorded, series: Option<&str>, cuts: &[Result]) -> CrashRow {
+    let total = cuts.len() as u64;
+    let count = |is: &dyn Fn(&Result) -> bool| {
+        let share = Share::new(cuts.iter().filter(|cut| is(cut)).count() as u64, total);
+        Count {
+            count: share.count,
+            low: share.low,
+            high: share.high,
+        }
+    };
+    let lost = |cut: &Result| {
+        let gone = [Condition::Unfixable, Condition::SilentCorruption].contains(&cut.condition);
+        gone || severity(cut.condition) == 2
+    };
+    let fsck = |cut: &Result| {
+        let class = severity(cut.condition);
+        class == 1 || class == 3 || cut.condition == Condition::RepairedWithLoss
+    };
+    let mut mounts: Vec<Nanos> = cuts.iter().filter_map(|cut| cut.mount).collect();
+    mounts.sort_unstable();
+    let milliseconds = |time: &Nanos| time.as_secs_f64() * 1e3;
+    let written = recorded.timeline.log()[recorded.first..].iter();
+    CrashRow {
+        fs: plan.candidate.name.to_owned(),
+        options: recorded.mount_options.clone(),
+        series: series.unwrap_or_default().to_owned(),
+        cuts: total,
+        broken: count(&|cut| cut.broken),
+        lost: count(&lost),
+        fsck: count(&fsck),
+        unfixable: count(&|cut| severity(cut.condition) == 3),
+        files_wrong: wrong_files(cuts) as f64 / total.max(1) as f64,
+        mount_median_ms: mounts.get(mounts.len() / 2).map(milliseconds),
+        mount_worst_ms: mounts.last().map(milliseconds),
+        virtual_s: recorded.time.as_secs_f64(),
+        written_bytes: written
+            .filter(|request| request.op == Op::Write)
+            .map(|request| request.bytes)
+            .sum(),
+        conditions: conditions(cuts),
+        worst: worst(plan, recorded, series, cuts),
+        ..CrashRow::default()
+    }
+}
+
+/// Files that were not as last written, all cuts together.
+fn wrong_files(cuts: &[Result]) -> u64 {
+    let outcomes = cuts.iter().flat_map(|cut| &cut.outcomes);
+    outcomes
+        .filter(|(outcome, _)| **outcome != Became::Right)
+        .map(|(_, count)| count)
+        .sum()
+}
+
+fn conditions(cuts: &[Result]) -> Vec<ConditionCount> {
+    let mut counts: BTreeMap<(u8, Condition), u64> = BTreeMap::new();
+    for cut in cuts {
+        *counts
+            .entry((severity(cut.condition), cut.condition))
+            .or_default() += 1;
+    }
+    let parts = counts.into_iter();
+    parts
+        .map(|((severity, condition), count)| ConditionCount {
+            condition: words(&condition),
+            severity,
+            count,
+        })
+        .collect()
+}
+
+/// The worst cuts: broken promises first, then by what became of the filesystem.
+fn worst(
+    plan: &Plan,
+    recorded: &Recorded,
+    series: Option<&str>,
+    cuts: &[Result],
+) -> Vec<WorstCase> {
+    let mut bad: Vec<&Result> = cuts
+        .iter()
+        .filter(|cut| cut.broken || severity(cut.condition) > 0)
+        .collect();
+    bad.sort_by_key(|cut| {
+        let rank = (!cut.broken, std::cmp::Reverse(severity(cut.condition)));
+        (rank, cut.cut.number)
+    });
+    // One that is bad without a broken promise is enough.
+    let told = bad.iter().filter(|cut| cut.broken).count().clamp(1, WORST);
+    let cases = bad.into_iter().take(told);
+    cases
+        .map(|result| WorstCase {
+            place: place(plan, recorded, result),
+            condition: words(&result.condition),
+            broken: result.broken,
+            findings: findings(result),
+            replay: match series {
+                Some(series) => format!("whichfs crash replay {series}-{}", result.cut.number),
+                None => String::new(),
+            },
+            timeline: lines(plan, recorded, result),
+        })
+        .collect()
+}
+
+fn place(plan: &Plan, recorded: &Recorded, result: &Result) -> String {
+    let cut = &result.cut;
+    if plan.spec.is_whole() {
+        return format!("Iteration {}, after the whole run.", cut.number);
+    }
+    format!(
+        "Cut {}, {} request {}, at {}. Of {} operations the first {} were durable as a whole, {} \
+         had begun.",
+        cut.number,
+        words(&cut.place),
+        cut.request,
+        cut.at,
+        recorded.run.operations,
+        result.window.0,
+        result.window.1
+    )
+}
+
+/// What was found, in words: why it does not mount or work, then files.
+fn findings(result: &Result) -> Vec<String> {
+    let checked = &result.checked;
+    let failed = [
+        ("does not mount", &checked.mounted),
+        ("does not work", &checked.usable),
+        ("does not mount after the repair", &checked.mounted_again),
+    ];
+    let failed = failed.into_iter().filter_map(|(what, done)| match done {
+        Some(Err(why)) => Some(format!("{what}: {why}")),
+        _ => None,
+    });
+    let files = match checked.findings.is_empty() {
+        false => &checked.findings,
+        true => &checked.findings_again,
+    };
+    let files = files
+        .iter()
+        .map(|file| format!("{}: {}: {}", file.path, words(&file.outcome), file.what));
+    let complains = checked.check.filter(|status| *status != 0);
+    let check = complains.map(|status| format!("its checker ends with {status}"));
+    failed.chain(check).chain(files).take(FINDINGS).collect()
+}
+
+fn lines(plan: &Plan, recorded: &Recorded, result: &Result) -> Vec<CrashLine> {
+    if plan.spec.is_whole() {
+        return Vec::new();
+    }
+    let cut = &result.cut;
+    let mut lines = timeline(plan, recorded, cut, AROUND);
+    let spare = lines.len().saturating_sub(LINES);
+    lines.drain(..spare);
+    let lines = lines.into_iter().map(|line| CrashLine {
+        ms: (line.at.as_secs_f64() - cut.at.as_secs_f64()) * 1e3,
+        request: line.request,
+        what: line.what,
+        left: line.left,
+    });
+    lines.collect()
+}
+
+/// What `contract` promises, in words: its fields that hold.
+pub fn promises(of: String, contract: &Contract) -> Promises {
+    let fields = match serde_json::to_value(contract) {
+        Ok(serde_json::Value::Object(fields)) => fields,
+        _ => serde_json::Map::new(),
+    };
+    let held = fields
+        .iter()
+        .filter(|(_, value)| **value == serde_json::Value::Bool(true));
+    Promises {
+        of,
+        promised: held.map(|(name, _)| name.replace('_', " ")).collect(),
+        source: contract.source.to_string(),
+    }
+}
+
+/// The page of `crash run`.
+pub fn of_run(
+    bench: &Bench,
+    args: &CrashArgs,
+    faults: &Faults,
+    rows: Vec<CrashRow>,
+    reports: &[Report],
+) -> CrashPage {
+    let names: Vec<&str> = faults.iter().map(|fault| fault.name()).collect();
+    let meaning = faults.iter().map(|fault| fault.facts().meaning.to_owned());
+    let group = CrashGroup {
+        faults: match names.is_empty() {
+            true => "honest card".to_owned(),
+            false => names.join(", "),
+        },
+        meaning: meaning.collect(),
+        workload: format!("workload {}", args.workload),
+        rows,
+        failed: Vec::new(),
+    };
+    let held = reports.iter();
+    CrashPage {
+        title: format!("Power cuts on {}", bench.card.name),
+        method: vec![METHOD.to_owned()],
+        groups: vec![group],
+        promises: held
+            .map(|report| promises(report.fs.clone(), &report.contract))
+            .collect(),
+        environment: environment(bench, args.partition * MIB, args.seed),
+        reproduce: command_line(),
+        ..CrashPage::default()
+    }
+}
+
+/// What the series ran on.
+pub fn environment(bench: &Bench, partition_bytes: u64, seed: u64) -> Vec<Item> {
+    let item = |label: &str, value: String, source: &str| Item {
+        label: label.to_owned(),
+        value,
+        source: source.to_owned(),
+    };
+    let card = format!("{}: {}", bench.card.name, bench.card.profile.title());
+    let kernel = format!("sha256 {}", &bench.kernel.sha256[..16]);
+    vec![
+        item("whichfs", env!("CARGO_PKG_VERSION").to_owned(), ""),
+        item("kernel", bench.kernel.release.clone(), &kernel),
+        item("card", card, bench.card_state.name()),
+        item("partition", Bytes(partition_bytes).to_string(), ""),
+        item("board", bench.board.file.title.clone(), "one core modelled"),
+        item("clock", bench.clock.name(&bench.board), "virtual time"),
+        item("seed", seed.to_string(), ""),
+    ]
+}
+
+/// This run's command.
+pub fn command_line() -> String {
+    let words = std::env::args_os().skip(1).map(|word| quoted_os(&word));
+    let words: Vec<String> = ["whichfs".to_owned()].into_iter().chain(words).collect();
+    words.join(" ")
+}
+
+/// The files of a page: that they can be written is known before the first guest.
+pub struct Files {
+    path: PathBuf,
+    html: WholeFile,
+    csv: WholeFile,
+}
+
+impl Files {
+    /// Those in the directory `out`, which is made.
+    pub fn new(out: &Path) -> Outcome<Files> {
+        places::make(out)?;
+        let path = out.join("report.html");
+        Ok(Files {
+            html: WholeFile::new(&path)?,
+            csv: WholeFile::new(&out.join("results.csv"))?,
+            path,
+        })
+    }
+
+    /// Writes them; where the page is.
+    pub fn write(self, page: &CrashPage) -> Outcome<PathBuf> {
+        self.html.write(crash_html(page).as_bytes())?;
+        self.csv.write(crash_csv(page).as_bytes())?;
+        Ok(self.path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::crash::check::tests::result;
+
+    #[test]
+    fn conditions_are_counted_best_first() {
+        let of = |number, condition| Result {
+            condition,
+            ..result(number)
+        };
+        let cuts = [
+            of(0, Condition::DurableLost),
+            of(1, Condition::NeedsCheck),
+            of(2, Condition::Recovered),
+            of(3, Condition::NeedsCheck),
+        ];
+        let told: Vec<(String, u64)> = conditions(&cuts)
+            .into_iter()
+            .map(|part| (part.condition, part.count))
+            .collect();
+        let told: Vec<(&str, u64)> = told.iter().map(|(c, n)| (c.as_str(), *n)).collect();
+        assert_eq!(
+            told,
+            [("recovered", 1), ("needs check", 2), ("durable lost", 1)]
+        );
+    }
+
+    #[test]
+    fn a_contract_is_told_by_what_it_holds() {
+        let ext4 = promises("ext4".into(), &whichfs_crash::contract("ext4", "").unwrap());
+        assert!(ext4.promised.iter().any(|word| word == "structure"));
+        assert!(ext4.source.contains("ext4"));
+        let fat = promises("vfat".into(), &whichfs_crash::contract("vfat", "").unwrap());
+        assert!(!fat.promised.iter().any(|word| word == "structure"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_in_a_few_lines() {
+        let mut bad = result(1);
+        bad.checked.mounted = Some(Err("EIO".into()));
+        bad.outcomes = BTreeMap::from([(Became::Right, 5), (Became::Missing, 2)]);
+        assert_eq!(findings(&bad)[0], "does not mount: EIO");
+        assert_eq!(wrong_files(&[bad]), 2);
+    }
+}

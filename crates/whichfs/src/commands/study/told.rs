@@ -1,0 +1,141 @@
+//! The page of a study, filled series by series, and its tables for a terminal.
+
+use super::meanings;
+use crate::commands::crash::Made;
+use crate::commands::crash::page::promises;
+use crate::commands::table;
+use crate::failure::Outcome;
+use crate::output;
+use std::collections::BTreeMap;
+use whichfs_report::{CrashGroup, CrashPage, CrashRow, ratio};
+use whichfs_study::{Cell, Study};
+
+/// The group of `cell`; it is made with its first series.
+pub fn group<'a>(page: &'a mut CrashPage, cell: &Cell) -> &'a mut CrashGroup {
+    let is =
+        |group: &CrashGroup| group.faults == cell.faults.name && group.workload == cell.load.name;
+    let at = page.groups.iter().position(is).unwrap_or_else(|| {
+        page.groups.push(CrashGroup {
+            faults: cell.faults.name.clone(),
+            meaning: meanings(cell.faults),
+            workload: cell.load.name.clone(),
+            ..CrashGroup::default()
+        });
+        page.groups.len() - 1
+    });
+    &mut page.groups[at]
+}
+
+/// Adds a series.
+pub fn add(page: &mut CrashPage, study: &Study, cell: &Cell, made: Made) {
+    let mut row = made.row;
+    if study.mounts.len() > 1 {
+        row.mount = cell.mount.name.clone();
+    }
+    let of = row.name();
+    if page.promises.iter().all(|promises| promises.of != of) {
+        page.promises.push(promises(of, &made.contract));
+    }
+    group(page, cell).rows.push(row);
+}
+
+/// What each mount costs against the first of the same filesystem in its group.
+pub fn compare(page: &mut CrashPage) {
+    for group in &mut page.groups {
+        let mut first: BTreeMap<String, (f64, u64)> = BTreeMap::new();
+        for row in &mut group.rows {
+            match first.get(&row.fs) {
+                None => {
+                    first.insert(row.fs.clone(), (row.virtual_s, row.written_bytes));
+                }
+                Some((time, bytes)) => {
+                    row.time_ratio = Some(row.virtual_s / time.max(1e-9));
+                    row.written_ratio = Some(row.written_bytes as f64 / (*bytes).max(1) as f64);
+                }
+            }
+        }
+    }
+}
+
+/// Prints who survived and a table for each group.
+pub fn tell(page: &CrashPage) -> Outcome {
+    let (heading, said) = page.survivors();
+    output::text_line(&format!("{}: {heading}.", page.title))?;
+    for sentence in said {
+        output::text_line(&sentence)?;
+    }
+    for group in &page.groups {
+        output::text_line(&format!("\n{}, {}", group.faults, group.workload))?;
+        let rows = group.rows.iter().map(cells).collect();
+        output::text_line(&table::text(&HEAD, rows))?;
+        for why in &group.failed {
+            output::text_line(&format!("not made: {why}"))?;
+        }
+    }
+    output::text_line(LEGEND)
+}
+
+const HEAD: [&str; 11] = [
+    "", "cuts", "broke", "95 %", "lost", "fsck", "dead", "files", "mount", "worst", "takes",
+];
+
+const LEGEND: &str = "
+broke: cuts after which a promise was broken, and the 95 % interval of their share in percent
+lost: cuts after which durable data were lost, promised or not
+fsck: those after which it needed its checker; dead: those after which nothing mounts it
+files: not as last written, a cut; mount, worst: median and longest in ms
+takes: virtual seconds of the workload, against the first mount of the same filesystem";
+
+/// One line, narrow enough for 80 columns.
+fn cells(row: &CrashRow) -> Vec<String> {
+    let whole = |ms: Option<f64>| ms.map_or("none".to_owned(), |ms| format!("{ms:.0}"));
+    let takes = format!("{:.1} {}", row.virtual_s, ratio(&row.time_ratio));
+    let (low, high) = (row.broken.low * 100.0, row.broken.high * 100.0);
+    vec![
+        row.name(),
+        row.cuts.to_string(),
+        row.broken.count.to_string(),
+        format!("{:.0}-{:.0}", low.floor(), high.ceil()),
+        row.lost.count.to_string(),
+        row.fsck.count.to_string(),
+        row.unfixable.count.to_string(),
+        format!("{:.1}", row.files_wrong),
+        whole(row.mount_median_ms),
+        whole(row.mount_worst_ms),
+        takes.trim_end().to_owned(),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mount_costs_against_the_first_of_its_filesystem() {
+        let row = |fs: &str, virtual_s, written_bytes| CrashRow {
+            fs: fs.into(),
+            virtual_s,
+            written_bytes,
+            ..CrashRow::default()
+        };
+        let mut page = CrashPage {
+            groups: vec![CrashGroup {
+                rows: vec![
+                    row("vfat", 2.0, 10),
+                    row("ext4", 1.0, 10),
+                    row("vfat", 5.0, 30),
+                ],
+                ..CrashGroup::default()
+            }],
+            ..CrashPage::default()
+        };
+        compare(&mut page);
+        let rows = &page.groups[0].rows;
+        assert_eq!((rows[0].time_ratio, rows[1].time_ratio), (None, None));
+        assert_eq!(
+            (rows[2].time_ratio, rows[2].written_ratio),
+            (Some(2.5), Some(3.0))
+        );
+        assert!(cells(&rows[2]).contains(&"5.0 2.50×".to_owned()));
+    }
+}
