@@ -48,6 +48,10 @@ fn main() {
             };
             let one = median(|| series(1));
             let all = median(|| series(1 + CUTS));
+            let what = match fsck {
+                true => "with everything",
+                false => "without fsck",
+            };
             let each = (all - one) / CUTS as f64 * cores;
             println!(
                 "{workload}, {}: {:.2} cuts a second of a core, {:.1} x the empty guest; peak {} MiB",
