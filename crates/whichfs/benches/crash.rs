@@ -54,12 +54,8 @@ fn main() {
             };
             let each = (all - one) / CUTS as f64 * cores;
             println!(
-                "{workload}, {}: {:.2} cuts a second of a core, {:.1} x the empty guest; peak {} MiB",
-                if fsck {
-                    "with everything"
-                } else {
-                    "without fsck"
-                },
+                "{workload}, {what}: {:.2} cuts a second of a core, {:.1} x the empty guest; \
+                 peak {} MiB",
                 1.0 / each,
                 each / boot,
                 peak / 1024,
