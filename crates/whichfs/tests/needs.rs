@@ -1,6 +1,6 @@
 //! Every shipped need asks for what its workload can measure.
 
-use whichfs_study::Need;
+use whichfs_study::{Need, POWER_LOSS};
 use whichfs_trial::WorkloadSpec;
 
 /// What is wrong with what `need` asks for.
@@ -16,7 +16,9 @@ fn asks_in_vain(need: &Need) -> Option<String> {
         unix: true,
         script: None,
     };
+    // Measured by cuts, beside the workload's trials.
     let asked = need.weights.keys().chain(&need.requires);
+    let asked = asked.filter(|metric| *metric != POWER_LOSS);
     let metrics = whichfs_workload::check_metrics(workload, asked.map(String::as_str));
     let wrong = metrics.err().map(|error| error.to_string());
     wrong.or_else(|| workload.check(&spec).err().map(|error| error.to_string()))

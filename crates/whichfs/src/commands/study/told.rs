@@ -99,7 +99,9 @@ fn cells(row: &CrashRow) -> Vec<String> {
         row.lost.count.to_string(),
         row.fsck.count.to_string(),
         row.unfixable.count.to_string(),
-        format!("{:.1}", row.files_wrong),
+        // Files are looked at where it mounts.
+        row.mount_median_ms
+            .map_or("none".to_owned(), |_| format!("{:.1}", row.files_wrong)),
         whole(row.mount_median_ms),
         whole(row.mount_worst_ms),
         takes.trim_end().to_owned(),
