@@ -72,9 +72,23 @@ impl Floors {
             .map_or(self.contents, |at| self.contents.max(*at))
     }
 
-    /// Whether a call, or the mount, promised this very content.
-    pub fn promised(&self, node: &Node) -> bool {
-        matches!(node, Node::File(file) if self.returned.1 || self.files.contains_key(file))
+    /// Whether a call, or the mount, promised this very content, as it is seen under `path`. Where
+    /// names are not promised along, a call only speaks of the name that the file had: a FAT keeps
+    /// the size beside the name, and writes both anew when a file is renamed.
+    pub fn promised(
+        &self,
+        history: &History,
+        contract: &Contract,
+        node: &Node,
+        path: &str,
+    ) -> bool {
+        let Node::File(file) = node else {
+            return false;
+        };
+        let named = |at: &u64| {
+            contract.fsync_keeps_names || history.node_at(path, *at) == Some(&Node::File(*file))
+        };
+        self.returned.1 || self.files.get(file).is_some_and(named)
     }
 
     /// Whether the mount promised all names.

@@ -305,7 +305,8 @@ impl<'a> Judge<'a> {
                     (outcome, self.contract.no_garbage, false, what)
                 }
                 Compared::Lost(outcome, what) => {
-                    let broken = self.contract.keeps_untouched || floors.promised(node_then);
+                    let broken = self.contract.keeps_untouched
+                        || floors.promised(self.history, &self.contract, node_then, path);
                     (outcome.unwrap_or(wrong), broken, true, what)
                 }
             };

@@ -395,6 +395,23 @@ fn a_durable_file_may_not_vanish_between_two_names() {
 }
 
 #[test]
+fn a_promise_about_a_file_holds_under_its_name_where_names_are_not_promised() {
+    let emptied = |found: &mut Found| put(found, "b", b"");
+    let fat = renamed("vfat", emptied);
+    assert_eq!(one(&fat), ("b", Outcome::Emptied, false));
+    assert!(
+        fat[0].durable,
+        "the rename that nobody synced lost its size"
+    );
+    assert!(one(&renamed("ext4", emptied)).2);
+    let at_its_name = renamed("vfat", |found| {
+        found.entries.remove("b");
+        put(found, "a", b"");
+    });
+    assert!(at_its_name.iter().any(|f| f.path == "a" && f.broken));
+}
+
+#[test]
 fn what_is_lost_without_a_promise_is_told_and_breaks_nothing() {
     let findings = judged(300, 7, "ext2", |_, found| {
         put(found, "d/e", &[7; 100]);
