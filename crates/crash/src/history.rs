@@ -120,11 +120,6 @@ impl History {
         Ok(history)
     }
 
-    /// Number of operations.
-    pub fn operations(&self) -> u64 {
-        self.operations
-    }
-
     fn add(&mut self, op: Op) -> Result<(), HistoryError> {
         match op {
             Op::Mkdir { path, mode } => self.set(path, Some(Node::Directory { mode })),

@@ -234,11 +234,15 @@ impl<'a> Checker<'a> {
         if matches!(seen.checked.mounted, Some(Ok(()))) {
             (seen.checked.findings, right) = self.judge.judge(window, &seen.found, warned);
         }
-        if same {
-            seen.checked.findings_again = seen.checked.findings.clone();
-        } else if matches!(seen.checked.mounted_again, Some(Ok(()))) {
-            let found = &seen.found_again;
-            (seen.checked.findings_again, _) = self.judge.judge(window, found, warned_again);
+        if matches!(seen.checked.mounted_again, Some(Ok(()))) {
+            seen.checked.findings_again = match same {
+                true => seen.checked.findings.clone(),
+                false => {
+                    (self.judge)
+                        .judge(window, &seen.found_again, warned_again)
+                        .0
+                }
+            };
         }
         let mut outcomes = BTreeMap::from([(Became::Right, right)]);
         for finding in &seen.checked.findings {

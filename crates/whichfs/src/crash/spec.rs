@@ -2,7 +2,6 @@
 
 use crate::bench::Bench;
 use crate::digest::sha256;
-use crate::failure::Outcome;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use whichfs_crash::{Cut, Faults, Place, all_cuts, collection_cuts, cut_at, end_cut, random_cuts};
@@ -131,7 +130,7 @@ impl Spec {
     }
 
     /// The cuts of a recorded run; none if there is no such request.
-    pub fn cuts(&self, recorded: &Recorded) -> Outcome<Vec<Cut>> {
+    pub fn cuts(&self, recorded: &Recorded) -> Vec<Cut> {
         let (log, first) = (recorded.timeline.log(), recorded.first);
         let mut cuts = match self.cuts {
             Selection::At(request) => cut_at(log, request, self.seed),
@@ -148,7 +147,7 @@ impl Spec {
                 cut.at = recorded.time;
             }
         }
-        Ok(cuts)
+        cuts
     }
 }
 

@@ -282,7 +282,7 @@ fn partition(args: &CrashArgs, bench: &Bench) -> Outcome<u64> {
 /// The cuts of a recorded run that were asked for.
 fn cuts(args: &CrashArgs, plan: &Plan, recorded: &Recorded) -> Outcome<Vec<Cut>> {
     let (log, first) = (recorded.timeline.log(), recorded.first);
-    let mut cuts = plan.spec.cuts(recorded)?;
+    let mut cuts = plan.spec.cuts(recorded);
     if cuts.is_empty() {
         return Err(Failure::input(match plan.spec.cuts {
             Selection::Collection(_) => "the card never collected in this run: take a larger \
@@ -339,7 +339,7 @@ pub struct Made {
 pub fn made(bench: &Bench, spec: &Spec, fresh: bool, cancelled: &AtomicBool) -> Outcome<Made> {
     let plan = Plan::new(bench, spec)?;
     let recorded = plan.record(available_cores().last().copied(), cancelled)?;
-    let cuts = spec.cuts(&recorded)?;
+    let cuts = spec.cuts(&recorded);
     let results = results(&plan, &recorded, cuts, fresh, cancelled)?;
     Ok(Made {
         row: page::row(&plan, &recorded, Some(&spec.id()), &results),

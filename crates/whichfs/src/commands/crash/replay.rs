@@ -151,7 +151,7 @@ fn handed_over(
 
 /// The cut of this number.
 pub fn cut(spec: &Spec, recorded: &Recorded, number: u64) -> Outcome<Cut> {
-    let cuts = spec.cuts(recorded)?;
+    let cuts = spec.cuts(recorded);
     let found = cuts.iter().find(|cut| cut.number == number);
     found.copied().ok_or_else(|| {
         Failure::input(format!(
@@ -311,10 +311,11 @@ fn left(index: usize, request: &Logged, cut: &Cut, hurt: &[(usize, Fate)], seen:
     let fate = hurt.iter().find(|(hurt, _)| *hurt == index);
     match fate.map(|(_, fate)| *fate) {
         Some(Fate::Lost) => "LOST".to_owned(),
-        Some(Fate::Before(end)) => {
-            let kept = end.saturating_sub(request.offset).min(request.bytes);
-            format!("the first {}", Bytes(kept))
-        }
+        Some(Fate::Before(end)) => match end.saturating_sub(request.offset) {
+            0 => "LOST".to_owned(),
+            kept if kept < request.bytes => format!("the first {}", Bytes(kept)),
+            _ => "whole, not yet reported".to_owned(),
+        },
         Some(Fate::Pieces(unit)) => format!("some pieces of {}", Bytes(unit)),
         Some(Fate::Whole) | None if request.done > cut.at => "whole, not yet reported".to_owned(),
         Some(Fate::Whole) | None => "whole".to_owned(),
