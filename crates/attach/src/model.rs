@@ -346,10 +346,10 @@ mod tests {
 
     struct Full;
     impl whichfs_card::Spill for Full {
-        fn write_slot(&mut self, _: u64, _: &[u8]) -> std::io::Result<()> {
+        fn write_slot(&self, _: u64, _: &[u8]) -> std::io::Result<()> {
             Err(std::io::Error::from_raw_os_error(libc::ENOSPC))
         }
-        fn read_slot(&mut self, _: u64, _: &mut [u8]) -> std::io::Result<()> {
+        fn read_slot(&self, _: u64, _: usize, _: &mut [u8]) -> std::io::Result<()> {
             Err(std::io::Error::from_raw_os_error(libc::EIO))
         }
     }

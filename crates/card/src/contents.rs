@@ -2,7 +2,8 @@
 //!
 //! Chunks never written read as zeros and take nothing. A clone shares all chunks. Beyond
 //! a bound of resident chunks, those not touched lately go to a [`Spill`] that the caller
-//! provides: this crate does no I/O. Errors of the spill are returned and leave the
+//! provides: this crate does no I/O. They are read where they lie; a write of less than a whole
+//! chunk brings it back. Errors of the spill are returned and leave the
 //! contents as they were before the call, except for chunks that a long write had finished.
 //!
 //! A card that lies about its size has a [`Layout`] with fewer real bytes than it claims. What
@@ -10,26 +11,27 @@
 //! nowhere, in which case it reads as zeros (`flash.md` §5, f3's findings).
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use whichfs_units::SECTOR;
 
 /// Bytes of a chunk, and of a slot of a [`Spill`].
 pub const CHUNK_BYTES: u64 = 64 << 10;
 
 /// Where chunks go that do not fit in memory: an unlinked file, for example.
-pub trait Spill: Send {
+pub trait Spill: Send + Sync {
     /// Keeps `chunk` ([`CHUNK_BYTES`] long) in `slot`. Slots are numbered densely from zero
-    /// and used again when free.
+    /// and used again when free; no two calls write the same one at once.
     ///
     /// # Errors
     /// As the medium has them; the chunk then stays in memory.
-    fn write_slot(&mut self, slot: u64, chunk: &[u8]) -> std::io::Result<()>;
+    fn write_slot(&self, slot: u64, chunk: &[u8]) -> std::io::Result<()>;
 
-    /// Fills `chunk` with what was last written to `slot`.
+    /// Fills `out` with what was last written to `slot`, from byte `start` of the chunk on; both
+    /// together are at most [`CHUNK_BYTES`].
     ///
     /// # Errors
     /// As the medium has them; the chunk then stays where it is.
-    fn read_slot(&mut self, slot: u64, chunk: &mut [u8]) -> std::io::Result<()>;
+    fn read_slot(&self, slot: u64, start: usize, out: &mut [u8]) -> std::io::Result<()>;
 }
 
 /// Why contents could not be read or written.
@@ -104,7 +106,7 @@ pub struct Contents {
 #[derive(Clone)]
 struct Bound {
     chunks: usize,
-    store: Arc<Mutex<Store>>,
+    store: Arc<Store>,
 }
 
 #[derive(Clone)]
@@ -113,26 +115,62 @@ enum Chunk {
     Spilled(Arc<Slot>),
 }
 
-/// A spill with the numbers of its free slots; all clones share it.
+/// A spill with the numbers of its slots; all clones share it.
 struct Store {
     spill: Box<dyn Spill>,
+    slots: Mutex<Slots>,
+}
+
+#[derive(Default)]
+struct Slots {
     free: Vec<u64>,
-    slots: u64,
+    /// Number of those in use and free.
+    all: u64,
+}
+
+impl Store {
+    fn slots(&self) -> MutexGuard<'_, Slots> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts `chunk` into a slot of its own.
+    fn put(self: &Arc<Store>, chunk: &[u8]) -> std::io::Result<Slot> {
+        let number = self.slots().take();
+        let store = Arc::clone(self);
+        let slot = Slot { number, store };
+        // A slot that could not be written is freed.
+        self.spill.write_slot(number, chunk).map(|()| slot)
+    }
+}
+
+impl Slots {
+    fn take(&mut self) -> u64 {
+        self.free.pop().unwrap_or_else(|| {
+            self.all += 1;
+            self.all - 1
+        })
+    }
 }
 
 /// A slot in use: freed when the last clone lets go of it.
 struct Slot {
     number: u64,
-    store: Arc<Mutex<Store>>,
+    store: Arc<Store>,
+}
+
+impl Slot {
+    fn read(&self, start: usize, out: &mut [u8]) -> Result<(), ContentsError> {
+        let read = self.store.spill.read_slot(self.number, start, out);
+        read.map_err(|source| ContentsError::Spill {
+            action: "brought back",
+            source,
+        })
+    }
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        self.store
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .free
-            .push(self.number);
+        self.store.slots().free.push(self.number);
     }
 }
 
@@ -163,11 +201,10 @@ impl Contents {
     /// the rest goes to `spill`, which all clones share.
     pub fn bounded(capacity_bytes: u64, resident_bytes: u64, spill: Box<dyn Spill>) -> Contents {
         let chunks = (resident_bytes / CHUNK_BYTES).max(1) as usize;
-        let store = Arc::new(Mutex::new(Store {
+        let store = Arc::new(Store {
             spill,
-            free: Vec::new(),
-            slots: 0,
-        }));
+            slots: Mutex::default(),
+        });
         Contents {
             bound: Some(Bound { chunks, store }),
             ..Contents::new(capacity_bytes)
@@ -216,8 +253,12 @@ impl Contents {
         for piece in pieces(place, rest.len() as u64) {
             let (part, tail) = rest.split_at_mut(piece.length);
             rest = tail;
-            match self.bring(piece.chunk)? {
-                Some(data) => part.copy_from_slice(&data[piece.range()]),
+            match self.chunks.get_mut(&piece.chunk) {
+                Some(Chunk::Resident { data, touched }) => {
+                    *touched = true;
+                    part.copy_from_slice(&data[piece.range()]);
+                }
+                Some(Chunk::Spilled(slot)) => slot.read(piece.start, part)?,
                 None => part.fill(0),
             }
         }
@@ -246,11 +287,16 @@ impl Contents {
         for piece in pieces(place, data.len() as u64) {
             let (part, tail) = rest.split_at(piece.length);
             rest = tail;
-            let absent = !self.chunks.contains_key(&piece.chunk);
-            if absent && is_zero(part) {
+            let known = self.chunks.get(&piece.chunk);
+            let resident = matches!(known, Some(Chunk::Resident { .. }));
+            if known.is_none() && is_zero(part) {
                 continue;
             }
-            if absent {
+            if piece.is_whole() && !resident {
+                self.admit(piece.chunk, Arc::new(part.to_vec()))?;
+                continue;
+            }
+            if known.is_none() {
                 let data = Arc::new(vec![0; CHUNK_BYTES as usize]);
                 self.admit(piece.chunk, data)?;
             }
@@ -311,15 +357,7 @@ impl Contents {
     fn bring(&mut self, index: u64) -> Result<Option<&mut Arc<Vec<u8>>>, ContentsError> {
         if let Some(Chunk::Spilled(slot)) = self.chunks.get(&index) {
             let mut data = vec![0; CHUNK_BYTES as usize];
-            let number = slot.number;
-            let mut store = slot.store.lock().unwrap_or_else(PoisonError::into_inner);
-            let result = store.spill.read_slot(number, &mut data);
-            drop(store);
-            let failed = |source| ContentsError::Spill {
-                action: "brought back",
-                source,
-            };
-            result.map_err(failed)?;
+            slot.read(0, &mut data)?;
             self.admit(index, Arc::new(data))?;
         }
         Ok(match self.chunks.get_mut(&index) {
@@ -337,7 +375,7 @@ impl Contents {
             && self.queue.len() >= bound.chunks
         {
             let store = Arc::clone(&bound.store);
-            self.put_away(store)?;
+            self.put_away(&store)?;
         }
         self.chunks.insert(
             index,
@@ -350,8 +388,23 @@ impl Contents {
         Ok(())
     }
 
+    /// Puts away all chunks that are in memory, so that clones made from now on share them there
+    /// and not here. Does nothing to unbounded contents.
+    ///
+    /// # Errors
+    /// The spill's failure.
+    pub fn put_all_away(&mut self) -> Result<(), ContentsError> {
+        let Some(store) = self.bound.as_ref().map(|bound| Arc::clone(&bound.store)) else {
+            return Ok(());
+        };
+        while !self.queue.is_empty() {
+            self.put_away(&store)?;
+        }
+        Ok(())
+    }
+
     /// Puts away the resident chunk that was not touched for longest (second chance).
-    fn put_away(&mut self, store: Arc<Mutex<Store>>) -> Result<(), ContentsError> {
+    fn put_away(&mut self, store: &Arc<Store>) -> Result<(), ContentsError> {
         let Some(index) = self.queue.pop_front() else {
             return Ok(());
         };
@@ -362,24 +415,19 @@ impl Contents {
             self.queue.push_back(index);
             return Ok(());
         }
-        let data = Arc::clone(data);
-        let mut inner = store.lock().unwrap_or_else(PoisonError::into_inner);
-        let number = inner.free.pop().unwrap_or_else(|| {
-            inner.slots += 1;
-            inner.slots - 1
-        });
-        if let Err(source) = inner.spill.write_slot(number, &data) {
-            inner.free.push(number);
-            self.queue.push_front(index);
-            return Err(ContentsError::Spill {
-                action: "put away",
-                source,
-            });
+        match store.put(data) {
+            Ok(slot) => {
+                self.chunks.insert(index, Chunk::Spilled(Arc::new(slot)));
+                Ok(())
+            }
+            Err(source) => {
+                self.queue.push_front(index);
+                Err(ContentsError::Spill {
+                    action: "put away",
+                    source,
+                })
+            }
         }
-        drop(inner);
-        self.chunks
-            .insert(index, Chunk::Spilled(Arc::new(Slot { number, store })));
-        Ok(())
     }
 }
 
@@ -391,6 +439,10 @@ struct Piece {
 }
 
 impl Piece {
+    fn is_whole(&self) -> bool {
+        self.length as u64 == CHUNK_BYTES
+    }
+
     fn range(&self) -> std::ops::Range<usize> {
         self.start..self.start + self.length
     }

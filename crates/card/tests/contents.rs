@@ -24,7 +24,7 @@ impl Memory {
 }
 
 impl Spill for Memory {
-    fn write_slot(&mut self, slot: u64, chunk: &[u8]) -> std::io::Result<()> {
+    fn write_slot(&self, slot: u64, chunk: &[u8]) -> std::io::Result<()> {
         self.fail()?;
         self.writes.fetch_add(1, Ordering::SeqCst);
         let mut slots = self.slots.lock().unwrap();
@@ -36,9 +36,9 @@ impl Spill for Memory {
         Ok(())
     }
 
-    fn read_slot(&mut self, slot: u64, chunk: &mut [u8]) -> std::io::Result<()> {
+    fn read_slot(&self, slot: u64, start: usize, out: &mut [u8]) -> std::io::Result<()> {
         self.fail()?;
-        chunk.copy_from_slice(&self.slots.lock().unwrap()[slot as usize]);
+        out.copy_from_slice(&self.slots.lock().unwrap()[slot as usize][start..][..out.len()]);
         Ok(())
     }
 }

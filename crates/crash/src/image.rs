@@ -4,7 +4,6 @@ use crate::cut::Cut;
 use crate::faults::cut::{Fate, damage_pages, fates};
 use crate::faults::damage::{Damage, flip_bits};
 use crate::faults::{Fault, Faults, defects};
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 use whichfs_card::{Contents, ContentsError, Defects, Logged, Op};
 use whichfs_units::Rng;
@@ -22,10 +21,13 @@ pub struct CardFacts {
     pub small_write_bytes: u64,
 }
 
-/// Written bytes and requests between two checkpoints: so much is written again for an image,
-/// which takes some milliseconds, and each checkpoint keeps copies of the chunks that change.
-const EVERY_BYTES: u64 = 64 << 20;
+/// Written bytes and requests between two checkpoints: so much at most is written again for an
+/// image. Each checkpoint keeps copies of the chunks that change, and the places of all.
+const EVERY_BYTES: u64 = 8 << 20;
 const EVERY: usize = 4096;
+
+/// Checkpoints of a run that writes more than so many times [`EVERY_BYTES`].
+const CHECKPOINTS: u64 = 32;
 
 /// A log with the content of the card at some of its requests, so that images need not begin at
 /// the beginning. Images share what they do not change with it.
@@ -68,11 +70,15 @@ impl Timeline {
         mut log: Vec<Logged>,
         mut stored: Option<Stored>,
     ) -> Result<Timeline, ContentsError> {
-        let mut checkpoints = vec![(0, base.clone())];
+        let all: u64 = log.iter().map(|request| request.data.len() as u64).sum();
+        let every_bytes = EVERY_BYTES.max(all / CHECKPOINTS);
         let mut contents = base;
+        contents.put_all_away()?;
+        let mut checkpoints = vec![(0, contents.clone())];
         let (mut from, mut bytes, mut place) = (0, 0, 0);
         for (index, request) in log.iter_mut().enumerate() {
-            if bytes >= EVERY_BYTES || index - from >= EVERY {
+            if bytes >= every_bytes || index - from >= EVERY {
+                contents.put_all_away()?;
                 checkpoints.push((index, contents.clone()));
                 (from, bytes) = (index, 0);
             }
@@ -87,6 +93,9 @@ impl Timeline {
                 stored.places.push(place);
                 place += length;
             }
+        }
+        if let Some(stored) = &mut stored {
+            stored.contents.put_all_away()?;
         }
         Ok(Timeline {
             log,
@@ -157,15 +166,19 @@ impl Timeline {
         let (from, checkpoint) = &self.checkpoints[later - 1];
         let mut contents = checkpoint.clone();
         let mut stored = self.stored.clone();
+        let mut buffer = Vec::new();
         for (index, request) in seen.iter().enumerate().skip(*from) {
             match request.op {
                 Op::Discard if fates[index] == Fate::Whole => {
                     contents.discard(request.offset, request.bytes)?;
                 }
                 Op::Write => {
-                    let request = whole_request(&mut stored, index, request)?;
-                    let data = damage.data(index, &request, card);
-                    write(&mut contents, data.0, &data.1, fates[index], &mut rng)?;
+                    let data = match &mut stored {
+                        None => &request.data[..],
+                        Some(stored) => stored.data(index, request, &mut buffer)?,
+                    };
+                    let (offset, data) = damage.of(index, request, data, card);
+                    write(&mut contents, offset, &data, fates[index], &mut rng)?;
                 }
                 _ => {}
             }
@@ -192,19 +205,18 @@ struct Stored {
     places: Vec<u64>,
 }
 
-/// `request` with its data, wherever they are.
-fn whole_request<'a>(
-    stored: &mut Option<Stored>,
-    index: usize,
-    request: &'a Logged,
-) -> Result<Cow<'a, Logged>, ContentsError> {
-    let Some(stored) = stored else {
-        return Ok(Cow::Borrowed(request));
-    };
-    let mut data = vec![0; request.bytes as usize];
-    stored.contents.read(stored.places[index], &mut data)?;
-    let data = data.into_boxed_slice();
-    Ok(Cow::Owned(Logged { data, ..*request }))
+impl Stored {
+    /// The data of request number `index`, in `buffer`.
+    fn data<'a>(
+        &mut self,
+        index: usize,
+        request: &Logged,
+        buffer: &'a mut Vec<u8>,
+    ) -> Result<&'a [u8], ContentsError> {
+        buffer.resize(request.bytes as usize, 0);
+        self.contents.read(self.places[index], buffer)?;
+        Ok(buffer)
+    }
 }
 
 /// Does all of a request.

@@ -306,14 +306,14 @@ struct Full {
 }
 
 impl Spill for Full {
-    fn write_slot(&mut self, slot: u64, _: &[u8]) -> io::Result<()> {
+    fn write_slot(&self, slot: u64, _: &[u8]) -> io::Result<()> {
         if slot < self.room {
             return Ok(());
         }
         Err(io::Error::from_raw_os_error(28)) // ENOSPC
     }
 
-    fn read_slot(&mut self, _: u64, chunk: &mut [u8]) -> io::Result<()> {
+    fn read_slot(&self, _: u64, _: usize, chunk: &mut [u8]) -> io::Result<()> {
         chunk.fill(0);
         Ok(())
     }

@@ -61,13 +61,14 @@ fn in_directory(directory: &Path, error: &io::Error) -> io::Error {
 }
 
 impl Spill for SpillFile {
-    fn write_slot(&mut self, slot: u64, chunk: &[u8]) -> io::Result<()> {
+    fn write_slot(&self, slot: u64, chunk: &[u8]) -> io::Result<()> {
         let written = self.file.write_all_at(chunk, slot * CHUNK_BYTES);
         written.map_err(|error| in_directory(&self.directory, &error))
     }
 
-    fn read_slot(&mut self, slot: u64, chunk: &mut [u8]) -> io::Result<()> {
-        let read = self.file.read_exact_at(chunk, slot * CHUNK_BYTES);
+    fn read_slot(&self, slot: u64, start: usize, out: &mut [u8]) -> io::Result<()> {
+        let at = slot * CHUNK_BYTES + start as u64;
+        let read = self.file.read_exact_at(out, at);
         read.map_err(|error| in_directory(&self.directory, &error))
     }
 }
@@ -83,14 +84,14 @@ mod tests {
     #[test]
     fn slots_keep_their_chunks_and_the_file_has_no_name() {
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let mut spill = SpillFile::new(directory.path()).expect("a file");
+        let spill = SpillFile::new(directory.path()).expect("a file");
         for slot in [3, 0] {
             spill
                 .write_slot(slot, &chunk(slot as u8 + 1))
                 .expect("written");
         }
         let mut read = chunk(0);
-        spill.read_slot(3, &mut read).expect("read");
+        spill.read_slot(3, 0, &mut read).expect("read");
         assert!(read.iter().all(|&b| b == 4));
         assert_eq!(directory.path().read_dir().expect("listed").count(), 0);
     }
@@ -113,7 +114,7 @@ mod tests {
         let error = SpillFile::new(Path::new("/no/such")).err();
         assert!(error.is_some_and(|error| error.to_string().contains("/no/such")));
         let full = File::options().write(true).open("/dev/full");
-        let mut spill = SpillFile {
+        let spill = SpillFile {
             file: full.expect("Linux has it"),
             directory: "/srv/cache/spill".into(),
         };

@@ -10,6 +10,7 @@
 
 use super::{Acts, BLOCK, Evidence, Facts, Fault, Faults};
 use crate::image::CardFacts;
+use std::borrow::Cow;
 use whichfs_card::{Contents, ContentsError, Logged, Op};
 use whichfs_units::{Nanos, Rng, SECTOR};
 
@@ -100,13 +101,15 @@ impl Damage {
         }
     }
 
-    /// Where request number `index` really lands and what really arrives; no data if it is dropped.
-    pub fn data<'a>(
+    /// Where request number `index` really lands and what of `data` really arrives; nothing if it
+    /// is dropped.
+    pub fn of<'a>(
         &self,
         index: usize,
-        request: &'a Logged,
+        request: &Logged,
+        data: &'a [u8],
         card: &CardFacts,
-    ) -> (u64, std::borrow::Cow<'a, [u8]>) {
+    ) -> (u64, Cow<'a, [u8]>) {
         if self
             .dropped_from
             .is_some_and(|from| request.arrived >= from)
@@ -126,9 +129,9 @@ impl Damage {
             }
         };
         if !zeroed {
-            return (offset, (&request.data[..]).into());
+            return (offset, data.into());
         }
-        let mut data = request.data.to_vec();
+        let mut data = data.to_vec();
         let first = (BLOCK - request.offset % BLOCK) % BLOCK;
         for at in (first as usize..data.len()).step_by(BLOCK as usize) {
             data[at] = 0;
