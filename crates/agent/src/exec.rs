@@ -1,5 +1,6 @@
 //! Performs the operations of a workload in a directory, of any Linux.
 
+use crate::batch::{Batch, Failed, Number};
 use crate::error::Error;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Dir, Mode, OFlags};
@@ -19,8 +20,8 @@ const OPEN_MAX: usize = 64;
 /// Performs `ops` in `dir`, in order. `tree` is the directory that `Content::File` is
 /// relative to; `clock` tells nanoseconds and is read around timed operations only. `promised`
 /// hears of each call that returned with data durable: its name, its path if it is about one
-/// file or directory, and the operations done so far; and of each operation that changed something
-/// ([`RETURNED`]).
+/// file or directory, and the operations done so far; and, if it `hears_returns`, of each operation
+/// that changed something ([`RETURNED`]).
 ///
 /// # Errors
 /// The first operation that fails: what it was, its path, the system's reason.
@@ -29,25 +30,33 @@ pub fn operate(
     dir: &Path,
     tree: Option<&Path>,
     clock: &dyn Fn() -> u64,
+    hears_returns: bool,
     promised: &mut dyn FnMut(&str, &str, u64) -> Result<(), Error>,
 ) -> Result<(Counts, Latency), Error> {
     let mut executor = Executor::new(dir, tree)?;
     let mut latency = Latency::default();
     for op in ops {
-        let timed = is_timed(&op);
-        let begin = if timed { clock() } else { 0 };
-        executor.perform(&op)?;
-        if timed {
+        if is_timed(&op) {
+            executor.settle()?;
+            let begin = clock();
+            executor.perform(&op)?;
             latency.record(clock().saturating_sub(begin));
+        } else if !executor.plan(&op)? {
+            executor.settle()?;
+            executor.perform(&op)?;
         }
         executor.counts.operations += 1;
+        if hears_returns || executor.planned.is_full() {
+            executor.settle()?;
+        }
         if let Some((call, path)) = promise(&op) {
             promised(call, path, executor.counts.operations)?;
         }
-        if op.changes() {
+        if hears_returns && op.changes() {
             promised(RETURNED, "", executor.counts.operations)?;
         }
     }
+    executor.settle()?;
     Ok((executor.counts, latency))
 }
 
@@ -87,6 +96,8 @@ struct Executor<'a> {
     umask: u32,
     /// Files that timed operations use, by path and the flags that they were opened with.
     open: BTreeMap<(String, u32), OwnedFd>,
+    /// Calls of operations that need not be done yet.
+    planned: Batch,
     buffer: Vec<u8>,
     counts: Counts,
 }
@@ -102,6 +113,7 @@ impl<'a> Executor<'a> {
             tree,
             umask: umask(),
             open: BTreeMap::new(),
+            planned: Batch::default(),
             buffer: vec![0; CHUNK as usize],
             counts: Counts::default(),
         })
@@ -112,9 +124,97 @@ impl<'a> Executor<'a> {
         Error::system(operation, self.dir.join(path).display(), errno)
     }
 
+    /// Adds `op` to the calls that are to be made together; `false` if it must be performed alone.
+    fn plan(&mut self, op: &Op) -> Result<bool, Error> {
+        let planned = self.try_plan(op);
+        planned.map_err(|failed| self.failed(&failed))
+    }
+
+    fn try_plan(&mut self, op: &Op) -> Result<bool, Failed> {
+        const ALONE: OFlags = OFlags::CLOEXEC.union(OFlags::NOFOLLOW);
+        match op {
+            Op::Mkdir { path, mode } => {
+                let wanted = mode.unwrap_or(0o755);
+                self.planned.mkdir(&self.root, path, wanted)?;
+                if mode.is_some_and(|mode| self.needs_chmod(mode)) {
+                    self.planned.chmod(&self.root, path, wanted)?;
+                }
+            }
+            Op::Create {
+                path,
+                size,
+                content: Content::Generated { level, seed },
+                mode,
+            } => {
+                let flags = ALONE | OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
+                let wanted = mode.unwrap_or(0o644);
+                let file = self.planned.open(&self.root, path, flags, wanted)?;
+                self.plan_write(file, (*level, *seed), 0, *size);
+                if mode.is_some_and(|mode| self.needs_chmod(mode)) {
+                    self.planned.chmod_open(file, wanted);
+                }
+                self.planned.close(file);
+                self.counts.files += 1;
+            }
+            Op::Overwrite {
+                path,
+                offset,
+                len,
+                content: Content::Generated { level, seed },
+            } => {
+                let flags = ALONE | OFlags::WRONLY;
+                let file = self.planned.open(&self.root, path, flags, 0o644)?;
+                self.plan_write(file, (*level, *seed), *offset, *len);
+                self.planned.close(file);
+                self.counts.files += 1;
+            }
+            Op::Read { path } => {
+                let flags = ALONE | OFlags::RDONLY;
+                let file = self.planned.open(&self.root, path, flags, 0o644)?;
+                self.planned.read_all(file);
+                self.planned.close(file);
+                self.counts.files += 1;
+            }
+            Op::Unlink { path } if self.open.is_empty() => {
+                self.planned.unlink(&self.root, path, AtFlags::empty())?;
+                self.counts.files += 1;
+            }
+            Op::Rmdir { path } => {
+                self.planned.unlink(&self.root, path, AtFlags::REMOVEDIR)?;
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Plans to write `len` bytes of a level and seed to `file` at `offset`.
+    fn plan_write(&mut self, file: Number, (level, seed): (u8, u64), offset: u64, len: u64) {
+        let mut done = 0;
+        while done < len {
+            let bytes = generated_bytes(level, seed, done, len - done);
+            self.planned.write(file, bytes, offset + done);
+            done += bytes.len() as u64;
+        }
+        self.counts.bytes += len;
+    }
+
+    /// Does what is planned.
+    fn settle(&mut self) -> Result<(), Error> {
+        if self.planned.is_empty() {
+            return Ok(());
+        }
+        let read = self.planned.perform();
+        self.counts.bytes += read.map_err(|failed| self.failed(&failed))?;
+        Ok(())
+    }
+
+    fn failed(&self, failed: &Failed) -> Error {
+        self.error(failed.what, &failed.path, failed.errno)
+    }
+
+    /// Performs an operation that is never planned.
     fn perform(&mut self, op: &Op) -> Result<(), Error> {
         match op {
-            Op::Mkdir { path, mode } => self.mkdir(path, *mode),
             Op::Create {
                 path,
                 size,
@@ -129,7 +229,6 @@ impl<'a> Executor<'a> {
                     .map_err(|errno| self.error("make hard link", path, errno))
             }
             Op::ReadDir { path } => self.read_dir(path),
-            Op::Read { path } => self.read(path),
             Op::ReadLink { path } => rustix::fs::readlinkat(&self.root, path, Vec::new())
                 .map(drop)
                 .map_err(|errno| self.error("read link", path, errno)),
@@ -160,8 +259,9 @@ impl<'a> Executor<'a> {
                 self.counts.files += 1;
                 Ok(())
             }
-            Op::Rmdir { path } => rustix::fs::unlinkat(&self.root, path, AtFlags::REMOVEDIR)
-                .map_err(|errno| self.error("delete directory", path, errno)),
+            Op::Mkdir { .. } | Op::Read { .. } | Op::Rmdir { .. } => {
+                unreachable!("planned: {op:?}")
+            }
             Op::SyncFs => {
                 rustix::fs::syncfs(&self.root).map_err(|errno| self.error("syncfs", "", errno))
             }
@@ -258,17 +358,6 @@ impl<'a> Executor<'a> {
     /// Whether a new file of `mode` needs a chmod: the system took bits away.
     fn needs_chmod(&self, mode: u32) -> bool {
         mode & self.umask != 0 || mode & 0o7000 != 0
-    }
-
-    fn mkdir(&self, path: &str, mode: Option<u32>) -> Result<(), Error> {
-        let wanted = Mode::from_raw_mode(mode.unwrap_or(0o755));
-        rustix::fs::mkdirat(&self.root, path, wanted)
-            .map_err(|errno| self.error("make directory", path, errno))?;
-        if mode.is_some_and(|mode| self.needs_chmod(mode)) {
-            rustix::fs::chmodat(&self.root, path, wanted, AtFlags::empty())
-                .map_err(|errno| self.error("set mode of", path, errno))?;
-        }
-        Ok(())
     }
 
     fn create(
@@ -369,24 +458,10 @@ impl<'a> Executor<'a> {
         Ok(())
     }
 
-    fn read(&mut self, path: &str) -> Result<(), Error> {
-        let fd = self.open(path, OFlags::RDONLY, None)?;
-        loop {
-            let count = retry_on_intr(|| rustix::io::read(&fd, &mut self.buffer[..]))
-                .map_err(|errno| self.error("read", path, errno))?;
-            self.counts.bytes += count as u64;
-            // A regular file gives less than was asked for at its end only.
-            if count < self.buffer.len() {
-                break;
-            }
-        }
-        self.counts.files += 1;
-        Ok(())
-    }
-
     /// Lists `path` and asks for the attributes of each entry, as ls -l does.
     fn read_dir(&self, path: &str) -> Result<(), Error> {
         let fd = self.open(path, OFlags::RDONLY | OFlags::DIRECTORY, None)?;
+        let mut stats = Batch::default();
         let mut entries = Dir::read_from(&fd).map_err(|errno| self.error("list", path, errno))?;
         while let Some(entry) = entries.read() {
             let entry = entry.map_err(|errno| self.error("list", path, errno))?;
@@ -394,12 +469,22 @@ impl<'a> Executor<'a> {
             if name == c"." || name == c".." {
                 continue;
             }
-            rustix::fs::statat(&fd, name, AtFlags::SYMLINK_NOFOLLOW).map_err(|errno| {
-                let inside = format!("{path}/{}", name.to_string_lossy());
-                self.error("stat", &inside, errno)
-            })?;
+            let added = stats.stat(&fd, name);
+            added.map_err(|failed| self.failed_in(path, &failed))?;
+            if stats.is_full() {
+                stats
+                    .perform()
+                    .map_err(|failed| self.failed_in(path, &failed))?;
+            }
         }
+        let rest = stats.perform();
+        rest.map_err(|failed| self.failed_in(path, &failed))?;
         Ok(())
+    }
+
+    fn failed_in(&self, dir: &str, failed: &Failed) -> Error {
+        let inside = format!("{dir}/{}", failed.path);
+        self.error(failed.what, &inside, failed.errno)
     }
 }
 

@@ -1,8 +1,10 @@
 //! Reads everything below a directory and tells what is there.
 
+use crate::batch::{Batch, Number};
 use crate::error::Error;
 use crate::sink::Sink;
-use rustix::fs::{Mode, OFlags};
+use rustix::fd::{BorrowedFd, RawFd};
+use rustix::fs::{CWD, OFlags};
 use rustix::io::retry_on_intr;
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,6 +17,8 @@ use whichfs_units::{KIB, SECTOR};
 const CHUNK: usize = 128 * KIB as usize;
 /// Entries in one event: with paths of a few hundred bytes it fits into a record.
 const ENTRIES: usize = 100;
+/// Files that are opened together.
+const TOGETHER: usize = 32;
 /// Sector digests in one event.
 const DIGESTS: usize = 8192;
 /// Deepest directory: a damaged filesystem may have cycles.
@@ -34,6 +38,7 @@ pub fn inspect(dir: &Path, sectors: &[String], sink: &mut dyn Sink) -> Result<()
         entries: Vec::new(),
         told: 0,
         buffer: vec![0; CHUNK],
+        batch: Batch::default(),
         sink,
     };
     inspector.directory("", 0)?;
@@ -46,6 +51,7 @@ struct Inspector<'a> {
     entries: Vec<Found>,
     told: usize,
     buffer: Vec<u8>,
+    batch: Batch,
     sink: &'a mut dyn Sink,
 }
 
@@ -65,20 +71,28 @@ impl Inspector<'_> {
             self.unreadable(name.to_owned(), "list", &error)?;
         }
         names.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        let mut files = Vec::new();
         for (name, kind) in names {
             let name = name.to_string_lossy();
             let path = match path {
                 "" => name.into_owned(),
                 _ => format!("{path}/{name}"),
             };
-            if self.told < ENTRIES_MAX {
-                match kind {
-                    Some(kind) if kind.is_file() => self.file_entry(path)?,
-                    _ => self.entry(path, depth)?,
+            if self.told + files.len() >= ENTRIES_MAX {
+                break;
+            }
+            match kind {
+                Some(kind) if kind.is_file() => files.push(path),
+                _ => {
+                    self.files(&mut files)?;
+                    self.entry(path, depth)?;
                 }
             }
+            if files.len() >= TOGETHER {
+                self.files(&mut files)?;
+            }
         }
-        Ok(())
+        self.files(&mut files)
     }
 
     fn entry(&mut self, path: String, depth: usize) -> Result<(), Error> {
@@ -108,34 +122,78 @@ impl Inspector<'_> {
                 Err(error) => return self.unreadable(path, "read link", &error),
             }
         } else if kind.is_file() {
-            return self.file_entry(path);
+            return self.files(&mut vec![path]);
         } else {
             Node::Other
         };
         self.tell(Found { path, node, mode })
     }
 
-    fn file_entry(&mut self, path: String) -> Result<(), Error> {
-        match self.file(&path) {
-            Ok((node, mode)) => self.tell(Found { path, node, mode }),
-            Err(Failure::Sink(error)) => Err(error),
-            Err(Failure::Read(error)) => self.unreadable(path, "read", &error),
+    /// Reads the files `paths`, of one directory, and forgets them.
+    fn files(&mut self, paths: &mut Vec<String>) -> Result<(), Error> {
+        let mut batch = std::mem::take(&mut self.batch);
+        let opened = self.open(&mut batch, paths);
+        let mut left = Vec::new();
+        for (path, opened) in paths.drain(..).zip(opened) {
+            let read = opened.map_err(Failure::Read).and_then(|opened| {
+                let fd = batch.result(opened.file).map_err(read_failure)?;
+                left.push(fd as RawFd);
+                self.file(&path, fd as RawFd, &batch, &opened)
+            });
+            match read {
+                Ok((node, mode)) => self.tell(Found { path, node, mode })?,
+                Err(Failure::Sink(error)) => return Err(error),
+                Err(Failure::Read(error)) => self.unreadable(path, "read", &error)?,
+            }
         }
+        batch.clear();
+        left.into_iter().for_each(|fd| batch.close_left(fd));
+        batch.perform_each();
+        batch.clear();
+        self.batch = batch;
+        Ok(())
     }
 
-    /// Reads all of a file; its mode is told with it.
-    fn file(&mut self, path: &str) -> Result<(Node, u32), Failure> {
+    /// Opens `paths`, asks for their attributes and reads the first bytes of each.
+    fn open(&self, batch: &mut Batch, paths: &[String]) -> Vec<std::io::Result<Opened>> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        let fd =
-            rustix::fs::open(self.root.join(path), flags, Mode::empty()).map_err(read_failure)?;
-        let status = rustix::fs::fstat(&fd).map_err(read_failure)?;
-        let length = u64::try_from(status.st_size).unwrap_or(0);
+        let opened = paths.iter().map(|path| {
+            let path = self.root.join(path);
+            let file = batch.open(CWD, &path.to_string_lossy(), flags, 0);
+            file.map_err(|failed| failed.errno.into())
+                .map(|file| Opened {
+                    file,
+                    status: batch.stat_open(file),
+                    head: batch.read_head(file),
+                })
+        });
+        let opened = opened.collect();
+        batch.perform_each();
+        opened
+    }
+
+    /// Reads what is left of a file; its mode is told with it.
+    fn file(
+        &mut self,
+        path: &str,
+        fd: RawFd,
+        batch: &Batch,
+        opened: &Opened,
+    ) -> Result<(Node, u32), Failure> {
+        // SAFETY: it was opened for this file and is closed after this function only.
+        let fd = unsafe { BorrowedFd::borrow_raw(fd) };
+        let (length, mode) = batch.attributes(opened.status).map_err(read_failure)?;
+        batch.result(opened.head).map_err(read_failure)?;
+        let head = batch.head(opened.head);
+        self.buffer[..head.len()].copy_from_slice(head);
+        let mut before = head.len();
         let wanted = self.wanted.contains(path);
         let mut digest = ContentDigest::default();
         let mut digests = Vec::new();
         let (mut size, mut first) = (0_u64, 0_u64);
         loop {
-            let filled = fill(&fd, &mut self.buffer, length.saturating_sub(size))?;
+            let left = length.saturating_sub(size);
+            let filled = fill(fd, &mut self.buffer, std::mem::take(&mut before), left)?;
             let bytes = &self.buffer[..filled];
             digest.update(bytes);
             size += filled as u64;
@@ -159,7 +217,7 @@ impl Inspector<'_> {
             }
         }
         let digest = digest.finish();
-        Ok((Node::File { size, digest }, status.st_mode & 0o7777))
+        Ok((Node::File { size, digest }, mode & 0o7777))
     }
 
     fn unreadable(
@@ -194,6 +252,13 @@ impl Inspector<'_> {
     }
 }
 
+/// Calls that opened a file and looked at it.
+struct Opened {
+    file: Number,
+    status: Number,
+    head: Number,
+}
+
 /// Why a file's node could not be told.
 enum Failure {
     Read(std::io::Error),
@@ -204,21 +269,22 @@ fn read_failure(errno: rustix::io::Errno) -> Failure {
     Failure::Read(errno.into())
 }
 
-/// Fills `buffer` as far as the file goes; returns the bytes read. `left` bytes are known to
-/// come: the call that would only tell of the end is saved, since calls are what a small file
-/// costs.
-fn fill(fd: &rustix::fd::OwnedFd, buffer: &mut [u8], left: u64) -> Result<usize, Failure> {
-    let mut filled = 0;
-    while filled < buffer.len() {
+/// Fills `buffer`, of which the first `filled` bytes are there, as far as the file goes; returns
+/// the bytes in it. `left` bytes are known to come: the call that would only tell of the end is
+/// saved, since calls are what a small file costs.
+fn fill(
+    fd: BorrowedFd<'_>,
+    buffer: &mut [u8],
+    mut filled: usize,
+    left: u64,
+) -> Result<usize, Failure> {
+    while filled < buffer.len() && (filled == 0 || filled as u64 != left) {
         let count =
             retry_on_intr(|| rustix::io::read(fd, &mut buffer[filled..])).map_err(read_failure)?;
         if count == 0 {
             break;
         }
         filled += count;
-        if filled as u64 == left {
-            break;
-        }
     }
     Ok(filled)
 }

@@ -5,6 +5,7 @@
 //! ends the job with `Event::Error`.
 
 mod aligned;
+mod batch;
 mod boot;
 mod control;
 mod deploy;

@@ -229,6 +229,7 @@ fn act(
                 Path::new(dir),
                 tree.as_deref(),
                 &monotonic,
+                progress.returns,
                 &mut promised,
             )?;
             progress.operations += done.0.operations;
@@ -248,13 +249,10 @@ fn act(
 }
 
 impl Progress {
-    /// Reports that `call` made durable what `done` operations of this phase did, if asked to.
+    /// Reports that `call` made durable what `done` operations of this phase did, if asked to, or
+    /// that they returned.
     fn promise(&self, call: &str, path: &str, done: u64, sink: &mut dyn Sink) -> Result<(), Error> {
-        let wanted = match call {
-            RETURNED => self.returns,
-            _ => self.promises,
-        };
-        if !wanted {
+        if call != RETURNED && !self.promises {
             return Ok(());
         }
         sink.send(&Event::Promise {

@@ -39,7 +39,14 @@ fn ops(spec: &WorkloadSpec, phase: &str, tree: Option<&Listing>) -> Vec<Op> {
 }
 
 fn run(ops: &[Op], dir: &Path, tree: Option<&Path>) -> Result<(Counts, Latency), Error> {
-    operate(ops.iter().cloned(), dir, tree, &|| 0, &mut |_, _, _| Ok(()))
+    operate(
+        ops.iter().cloned(),
+        dir,
+        tree,
+        &|| 0,
+        false,
+        &mut |_, _, _| Ok(()),
+    )
 }
 
 /// The bytes of `content` from `offset` on, made anew.
@@ -257,9 +264,15 @@ fn only_timed_operations_read_the_clock() {
     };
     let timed = |phase: &str| {
         let ops = ops(&spec, phase, None);
-        operate(ops.into_iter(), dir.path(), None, &clock, &mut |_, _, _| {
-            Ok(())
-        })
+        let mut nobody = |_: &str, _: &str, _| Ok(());
+        operate(
+            ops.into_iter(),
+            dir.path(),
+            None,
+            &clock,
+            false,
+            &mut nobody,
+        )
         .unwrap()
         .1
     };
@@ -388,6 +401,7 @@ fn an_open_file_is_the_one_that_has_the_name_now() {
         dir.path(),
         None,
         &|| 0,
+        true,
         &mut promised,
     )
     .unwrap();

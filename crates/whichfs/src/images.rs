@@ -89,7 +89,7 @@ impl<'a> Images<'a> {
             .operations(TREE_PHASE, spec, None, seed)
             .map_err(Failure::input)
             .and_then(|ops| {
-                whichfs_agent::operate(ops, &part, None, &|| 0, &mut |_, _, _| Ok(()))
+                whichfs_agent::operate(ops, &part, None, &|| 0, false, &mut |_, _, _| Ok(()))
                     .map_err(Failure::environment)
             })
             .and_then(|_| put_in_place(&part, &tree));

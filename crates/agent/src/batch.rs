@@ -1,0 +1,576 @@
+//! System calls that are made together.
+//!
+//! To enter the lab's kernel costs more host time than most calls do, so it takes a list of calls
+//! in one entry (`kernel/patches/0009-batches.patch`) and performs each as if it had come alone: the
+//! filesystem and the virtual clock see no difference. Other kernels do not know that call; there
+//! the list is performed call by call.
+
+use rustix::fd::{AsFd, AsRawFd, RawFd};
+use rustix::fs::{AtFlags, OFlags};
+use rustix::io::Errno;
+use std::ffi::{CStr, CString};
+
+/// Number of the call that performs a list of calls.
+const UM_BATCH: i64 = 22342;
+
+/// Calls after which a batch is full: some operations add a few more.
+const CALLS: usize = 256;
+
+/// Bytes that one [`Batch::read_head`] reads at most.
+pub const HEAD: usize = 16 << 10;
+
+/// Bytes of a read call whose data nobody looks at: what coreutils' cp takes at a time.
+const CHUNK: usize = 128 << 10;
+
+/// A call as the kernel takes it (`struct um_call` of the patch).
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Call {
+    number: i64,
+    arguments: [i64; 6],
+    /// If not 0: the first argument is the result of the call so many before this.
+    behind: i64,
+    /// The batch stops behind a call whose result is not within these.
+    least: i64,
+    most: i64,
+    result: i64,
+}
+
+/// What a call is for, and what to do where it stops a batch.
+struct About {
+    /// `open`, `write` …, for messages.
+    what: &'static str,
+    /// Index of its path.
+    path: usize,
+    then: Then,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Then {
+    Fail,
+    /// The rest is written by another call.
+    WriteRest,
+    /// Read on until less than asked for comes.
+    ReadOn,
+}
+
+/// A call that failed.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Failed {
+    /// What it was to do.
+    pub what: &'static str,
+    /// The path that it is about.
+    pub path: String,
+    /// Why.
+    pub errno: Errno,
+}
+
+/// Number of a call in a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Number(usize);
+
+/// Calls to be made together, in order.
+#[derive(Default)]
+pub struct Batch {
+    calls: Vec<Call>,
+    about: Vec<About>,
+    paths: Vec<CString>,
+    /// Where data go that nobody looks at.
+    scratch: Vec<u8>,
+    heads: Vec<Box<[u8; HEAD]>>,
+    /// Heads that calls of this batch use.
+    heads_used: usize,
+    #[expect(clippy::vec_box, reason = "the kernel writes to where they are")]
+    stats: Vec<Box<libc::stat>>,
+    stats_used: usize,
+    /// The kernel has said that it knows no batches.
+    alone: bool,
+}
+
+impl Batch {
+    /// Nothing is to be done.
+    pub fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+
+    /// Enough is to be done.
+    pub fn is_full(&self) -> bool {
+        self.calls.len() >= CALLS
+    }
+
+    /// Opens `path` in `dir`.
+    ///
+    /// # Errors
+    /// `EINVAL` for a path with a zero byte, as for all calls with a path.
+    pub fn open(
+        &mut self,
+        dir: impl AsFd,
+        path: &str,
+        flags: OFlags,
+        mode: u32,
+    ) -> Result<Number, Failed> {
+        let (flags, mode) = (i64::from(flags.bits()), i64::from(mode));
+        self.at(
+            "open",
+            libc::SYS_openat,
+            dir,
+            path.as_bytes(),
+            [flags, mode],
+        )
+    }
+
+    /// Writes `bytes` to what `file` opens, at `offset` (at its end if it appends): all of them.
+    pub fn write(&mut self, file: Number, bytes: &'static [u8], offset: u64) {
+        let arguments = [address(bytes), bytes.len() as i64, offset as i64];
+        let number = self.on("write", libc::SYS_pwrite64, file, arguments);
+        self.about[number.0].then = Then::WriteRest;
+        self.calls[number.0].least = bytes.len() as i64;
+    }
+
+    /// Reads what `file` opens to its end; its bytes go nowhere.
+    pub fn read_all(&mut self, file: Number) {
+        self.scratch.resize(CHUNK, 0);
+        let arguments = [self.scratch.as_mut_ptr() as i64, CHUNK as i64, 0];
+        let number = self.on("read", libc::SYS_read, file, arguments);
+        self.about[number.0].then = Then::ReadOn;
+        // A regular file gives less than was asked for at its end only.
+        self.calls[number.0].most = CHUNK as i64 - 1;
+    }
+
+    /// Reads the first bytes of what `file` opens; [`Batch::head`] tells them.
+    pub fn read_head(&mut self, file: Number) -> Number {
+        if self.heads_used == self.heads.len() {
+            self.heads.push(Box::new([0; HEAD]));
+        }
+        let head = self.heads[self.heads_used].as_mut_ptr() as i64;
+        self.heads_used += 1;
+        self.on("read", libc::SYS_read, file, [head, HEAD as i64, 0])
+    }
+
+    /// Asks for the attributes of what `file` opens; [`Batch::attributes`] tells them.
+    pub fn stat_open(&mut self, file: Number) -> Number {
+        let stat = self.stat_place();
+        self.on("stat", libc::SYS_fstat, file, [stat, 0, 0])
+    }
+
+    /// Asks for the attributes of `path` in `dir`, not following it.
+    ///
+    /// # Errors
+    /// As [`Batch::open`].
+    pub fn stat(&mut self, dir: impl AsFd, path: &CStr) -> Result<Number, Failed> {
+        let stat = self.stat_place();
+        let flags = i64::from(AtFlags::SYMLINK_NOFOLLOW.bits());
+        let path = path.to_bytes();
+        self.at("stat", libc::SYS_newfstatat, dir, path, [stat, flags])
+    }
+
+    /// Sets the mode of what `file` opens.
+    pub fn chmod_open(&mut self, file: Number, mode: u32) {
+        let arguments = [i64::from(mode), 0, 0];
+        self.on("set mode of", libc::SYS_fchmod, file, arguments);
+    }
+
+    /// Closes what `file` opens.
+    pub fn close(&mut self, file: Number) {
+        self.on("close", libc::SYS_close, file, [0; 3]);
+    }
+
+    /// Closes `fd`, which an earlier batch opened and left open.
+    pub fn close_left(&mut self, fd: RawFd) {
+        let arguments = [i64::from(fd), 0, 0, 0];
+        self.add("close", libc::SYS_close, arguments, 0);
+    }
+
+    /// Deletes `path` in `dir`, a directory if `flags` say so.
+    ///
+    /// # Errors
+    /// As [`Batch::open`].
+    pub fn unlink(&mut self, dir: impl AsFd, path: &str, flags: AtFlags) -> Result<(), Failed> {
+        let what = match flags.contains(AtFlags::REMOVEDIR) {
+            true => "delete directory",
+            false => "delete",
+        };
+        let flags = [i64::from(flags.bits()), 0];
+        self.at(what, libc::SYS_unlinkat, dir, path.as_bytes(), flags)
+            .map(drop)
+    }
+
+    /// Makes directory `path` in `dir`.
+    ///
+    /// # Errors
+    /// As [`Batch::open`].
+    pub fn mkdir(&mut self, dir: impl AsFd, path: &str, mode: u32) -> Result<(), Failed> {
+        let mode = [i64::from(mode), 0];
+        let path = path.as_bytes();
+        self.at("make directory", libc::SYS_mkdirat, dir, path, mode)
+            .map(drop)
+    }
+
+    /// Sets the mode of `path` in `dir`.
+    ///
+    /// # Errors
+    /// As [`Batch::open`].
+    pub fn chmod(&mut self, dir: impl AsFd, path: &str, mode: u32) -> Result<(), Failed> {
+        let mode = [i64::from(mode), 0];
+        let path = path.as_bytes();
+        self.at("set mode of", libc::SYS_fchmodat, dir, path, mode)
+            .map(drop)
+    }
+
+    /// Makes all calls, and no more of them after one that fails; returns the bytes that
+    /// [`Batch::read_all`] read. The batch is empty then.
+    ///
+    /// # Errors
+    /// The call that failed.
+    pub fn perform(&mut self) -> Result<u64, Failed> {
+        let result = self.run_strictly();
+        self.clear();
+        result
+    }
+
+    /// Makes all calls, whatever comes of each; [`Batch::result`] tells it until the batch is
+    /// cleared.
+    pub fn perform_each(&mut self) {
+        for call in &mut self.calls {
+            (call.least, call.most) = (i64::MIN, i64::MAX);
+        }
+        let mut at = 0;
+        while at < self.calls.len() {
+            at = self.run(at);
+            if self.calls[at - 1].result == interrupted() {
+                at -= 1;
+            }
+        }
+    }
+
+    /// What call `number` returned.
+    ///
+    /// # Errors
+    /// What it failed with.
+    pub fn result(&self, number: Number) -> Result<u64, Errno> {
+        let result = self.calls[number.0].result;
+        u64::try_from(result).map_err(|_| errno(result))
+    }
+
+    /// What the call `number` of [`Batch::read_head`] read; nothing if it failed.
+    pub fn head(&self, number: Number) -> &[u8] {
+        let bytes = self.result(number).unwrap_or(0) as usize;
+        let place = self.calls[number.0].arguments[1];
+        let head = self.heads.iter().find(|head| address(&head[..]) == place);
+        head.map_or(&[], |head| &head[..bytes])
+    }
+
+    /// Size and mode that the call `number` of [`Batch::stat_open`] told.
+    ///
+    /// # Errors
+    /// What it failed with.
+    pub fn attributes(&self, number: Number) -> Result<(u64, u32), Errno> {
+        self.result(number)?;
+        let place = self.calls[number.0].arguments[1];
+        let stat = (self.stats.iter()).find(|stat| std::ptr::from_ref(&***stat) as i64 == place);
+        let told = stat.map(|stat| (u64::try_from(stat.st_size).unwrap_or(0), stat.st_mode));
+        told.ok_or(Errno::INVAL)
+    }
+
+    /// Forgets all calls.
+    pub fn clear(&mut self) {
+        self.calls.clear();
+        self.about.clear();
+        self.paths.clear();
+        self.heads_used = 0;
+        self.stats_used = 0;
+    }
+
+    fn stat_place(&mut self) -> i64 {
+        if self.stats_used == self.stats.len() {
+            // SAFETY: `stat` is numbers alone, for which zeros are valid.
+            self.stats.push(Box::new(unsafe { std::mem::zeroed() }));
+        }
+        self.stats_used += 1;
+        std::ptr::from_mut(&mut *self.stats[self.stats_used - 1]) as i64
+    }
+
+    /// A call on `path` in `dir`.
+    fn at(
+        &mut self,
+        what: &'static str,
+        number: libc::c_long,
+        dir: impl AsFd,
+        path: &[u8],
+        rest: [i64; 2],
+    ) -> Result<Number, Failed> {
+        let path = CString::new(path).map_err(|_| Failed {
+            what,
+            path: String::from_utf8_lossy(path).into_owned(),
+            errno: Errno::INVAL,
+        })?;
+        let arguments = [
+            i64::from(dir.as_fd().as_raw_fd()),
+            path.as_ptr() as i64,
+            rest[0],
+            rest[1],
+        ];
+        self.paths.push(path);
+        Ok(self.add(what, number, arguments, self.paths.len() - 1))
+    }
+
+    /// A call on what `file` opens.
+    fn on(
+        &mut self,
+        what: &'static str,
+        number: libc::c_long,
+        file: Number,
+        rest: [i64; 3],
+    ) -> Number {
+        let path = self.about[file.0].path;
+        let added = self.add(what, number, [-1, rest[0], rest[1], rest[2]], path);
+        self.calls[added.0].behind = (added.0 - file.0) as i64;
+        added
+    }
+
+    fn add(
+        &mut self,
+        what: &'static str,
+        number: libc::c_long,
+        first: [i64; 4],
+        path: usize,
+    ) -> Number {
+        let mut arguments = [0; 6];
+        arguments[..4].copy_from_slice(&first);
+        self.calls.push(Call {
+            number,
+            arguments,
+            behind: 0,
+            least: 0,
+            most: i64::MAX,
+            result: 0,
+        });
+        self.about.push(About {
+            what,
+            path,
+            then: Then::Fail,
+        });
+        Number(self.calls.len() - 1)
+    }
+
+    fn run_strictly(&mut self) -> Result<u64, Failed> {
+        let (mut at, mut bytes) = (0, 0);
+        while at < self.calls.len() {
+            let from = at;
+            at = self.run(at);
+            bytes += self.read_between(from, at);
+            let last = at - 1;
+            let Call {
+                result,
+                least,
+                most,
+                ..
+            } = self.calls[last];
+            if (least..=most).contains(&result) {
+                continue;
+            }
+            // The last call is made again, or fails.
+            at = last;
+            match self.about[last].then {
+                _ if result == interrupted() => {}
+                Then::ReadOn if result >= 0 => {}
+                Then::WriteRest if result > 0 => {
+                    let call = &mut self.calls[last];
+                    call.arguments[1] += result;
+                    call.arguments[2] -= result;
+                    call.arguments[3] += result;
+                    call.least -= result;
+                }
+                Then::WriteRest if result == 0 => return Err(self.failed(last, Errno::NOSPC)),
+                _ => return Err(self.failed(last, errno(result))),
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// Bytes that the calls `from..to` of [`Batch::read_all`] read.
+    fn read_between(&self, from: usize, to: usize) -> u64 {
+        let calls = self.calls[from..to].iter().zip(&self.about[from..to]);
+        let reads = calls.filter(|(_, about)| about.then == Then::ReadOn);
+        reads
+            .map(|(call, _)| u64::try_from(call.result).unwrap_or(0))
+            .sum()
+    }
+
+    fn failed(&self, call: usize, errno: Errno) -> Failed {
+        let About { what, path, .. } = self.about[call];
+        let path = self.paths.get(path);
+        Failed {
+            what,
+            path: path.map_or(String::new(), |path| path.to_string_lossy().into_owned()),
+            errno,
+        }
+    }
+
+    /// Makes the calls from number `from` on until one stops the batch; returns the number of the
+    /// call behind that, which is at least one further.
+    fn run(&mut self, from: usize) -> usize {
+        if !self.alone {
+            for at in from..self.calls.len() {
+                // What this entry returns itself, the kernel puts in.
+                if at - (self.calls[at].behind as usize) < from {
+                    self.resolve(at);
+                }
+            }
+            let calls = &mut self.calls[from..];
+            // SAFETY: each pointer in `calls` is to a path, a buffer or a `stat` that this batch
+            // owns and does not move while it has the call, or to data that live for ever; the
+            // lengths beside them are theirs.
+            let done = unsafe { libc::syscall(UM_BATCH, calls.as_mut_ptr(), calls.len()) };
+            if done > 0 {
+                return from + done as usize;
+            }
+            self.alone = true;
+        }
+        let mut at = from;
+        while at < self.calls.len() {
+            self.resolve(at);
+            let call = &mut self.calls[at];
+            call.result = alone(call);
+            at += 1;
+            if !(call.least..=call.most).contains(&call.result) {
+                break;
+            }
+        }
+        at
+    }
+
+    /// Puts the result that call `at` waits for among its arguments.
+    fn resolve(&mut self, at: usize) {
+        let behind = std::mem::take(&mut self.calls[at].behind) as usize;
+        if behind > 0 {
+            self.calls[at].arguments[0] = self.calls[at - behind].result;
+        }
+    }
+}
+
+/// Makes one call; its result as the kernel gives it.
+fn alone(call: &Call) -> i64 {
+    let [a, b, c, d, e, f] = call.arguments;
+    // SAFETY: as for the whole batch.
+    let result = unsafe { libc::syscall(call.number, a, b, c, d, e, f) };
+    match result {
+        -1 => -i64::from(
+            std::io::Error::last_os_error()
+                .raw_os_error()
+                .unwrap_or(libc::EIO),
+        ),
+        result => result,
+    }
+}
+
+fn interrupted() -> i64 {
+    -i64::from(libc::EINTR)
+}
+
+fn errno(result: i64) -> Errno {
+    let number = i32::try_from(result.saturating_neg()).unwrap_or(libc::EIO);
+    Errno::from_raw_os_error(number)
+}
+
+fn address(bytes: &[u8]) -> i64 {
+    bytes.as_ptr() as i64
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use rustix::fd::OwnedFd;
+    use rustix::fs::Mode;
+    use std::fs;
+    use std::path::Path;
+
+    fn directory(path: &Path) -> OwnedFd {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        rustix::fs::open(path, flags, Mode::empty()).unwrap()
+    }
+
+    #[test]
+    fn files_are_written_and_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = directory(dir.path());
+        let mut batch = Batch::default();
+        let new = OFlags::WRONLY | OFlags::CREATE;
+        for name in ["a", "b"] {
+            let file = batch.open(&root, name, new, 0o600).unwrap();
+            batch.write(file, &[7; 300_000], 0);
+            batch.write(file, b"end", 300_000);
+            batch.chmod_open(file, 0o640);
+            batch.close(file);
+        }
+        assert_eq!(batch.perform(), Ok(0));
+        assert!(batch.is_empty());
+        let a = fs::read(dir.path().join("a")).unwrap();
+        assert_eq!((a.len(), &a[300_000..]), (300_003, &b"end"[..]));
+        for name in ["a", "b"] {
+            let file = batch.open(&root, name, OFlags::RDONLY, 0).unwrap();
+            batch.read_all(file);
+            batch.close(file);
+        }
+        assert_eq!(batch.perform(), Ok(600_006));
+    }
+
+    #[test]
+    fn nothing_is_done_behind_a_failure() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = directory(dir.path());
+        let mut batch = Batch::default();
+        batch.mkdir(&root, "d", 0o755).unwrap();
+        batch.unlink(&root, "none", AtFlags::empty()).unwrap();
+        batch.mkdir(&root, "e", 0o755).unwrap();
+        let failed = Failed {
+            what: "delete",
+            path: "none".into(),
+            errno: Errno::NOENT,
+        };
+        assert_eq!(batch.perform(), Err(failed));
+        assert!(batch.is_empty());
+        assert!(dir.path().join("d").exists() && !dir.path().join("e").exists());
+        assert_eq!(
+            batch.mkdir(&root, "z\0z", 0).unwrap_err().errno,
+            Errno::INVAL
+        );
+    }
+
+    #[test]
+    fn a_full_filesystem_is_told() {
+        let root = directory(Path::new("/dev"));
+        let mut batch = Batch::default();
+        let file = batch.open(&root, "full", OFlags::WRONLY, 0).unwrap();
+        batch.write(file, b"x", 0);
+        let failed = batch.perform().unwrap_err();
+        assert_eq!((failed.what, failed.errno), ("write", Errno::NOSPC));
+        assert_eq!(failed.path, "full");
+    }
+
+    #[test]
+    fn heads_and_attributes_are_told_whatever_fails() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("a"), b"hello").unwrap();
+        fs::write(dir.path().join("long"), vec![5; 3 * HEAD]).unwrap();
+        let root = directory(dir.path());
+        let mut batch = Batch::default();
+        let files = ["a", "none", "long"].map(|name| {
+            let file = batch.open(&root, name, OFlags::RDONLY, 0).unwrap();
+            (file, batch.stat_open(file), batch.read_head(file))
+        });
+        batch.perform_each();
+        let [(_, stat, head), none, long] = files;
+        assert_eq!(batch.head(head), b"hello");
+        assert_eq!(batch.attributes(stat).unwrap().0, 5);
+        assert_eq!(batch.result(none.0), Err(Errno::NOENT));
+        assert_eq!(batch.attributes(none.1), Err(Errno::BADF));
+        assert_eq!(batch.head(none.2), b"");
+        assert_eq!(batch.head(long.2), [5; HEAD]);
+        let left = batch.result(long.0).unwrap() as RawFd;
+        batch.clear();
+        batch.close_left(left);
+        assert_eq!(batch.perform(), Ok(0));
+    }
+}
