@@ -164,6 +164,20 @@ impl Batch {
         self.at("stat", libc::SYS_newfstatat, dir, path, [stat, flags])
     }
 
+    /// Says that the first `bytes` of what `file` opens will be read (`POSIX_FADV_WILLNEED`): the
+    /// kernel begins and does not wait.
+    pub fn will_need(&mut self, file: Number, bytes: u64) {
+        let arguments = [0, bytes as i64, i64::from(libc::POSIX_FADV_WILLNEED)];
+        self.on("read ahead in", libc::SYS_fadvise64, file, arguments);
+    }
+
+    /// Says that nothing of the open file `fd` will be read again (`POSIX_FADV_DONTNEED`).
+    pub fn wont_need(&mut self, fd: RawFd) {
+        let advice = i64::from(libc::POSIX_FADV_DONTNEED);
+        let arguments = [i64::from(fd), 0, 0, advice];
+        self.add("give up", libc::SYS_fadvise64, arguments, 0);
+    }
+
     /// Sets the mode of what `file` opens.
     pub fn chmod_open(&mut self, file: Number, mode: u32) {
         let arguments = [i64::from(mode), 0, 0];
