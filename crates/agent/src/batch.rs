@@ -16,8 +16,8 @@ const UM_BATCH: i64 = 22342;
 /// Calls after which a batch is full: some operations add a few more.
 const CALLS: usize = 256;
 
-/// Bytes that one [`Batch::read_head`] reads at most.
-pub const HEAD: usize = 16 << 10;
+/// Bytes that one call of [`Batch::read_head`] and the like reads at most.
+pub const HEAD: usize = 64 << 10;
 
 /// Bytes of a read call whose data nobody looks at: what coreutils' cp takes at a time.
 const CHUNK: usize = 128 << 10;
@@ -139,12 +139,36 @@ impl Batch {
 
     /// Reads the first bytes of what `file` opens; [`Batch::head`] tells them.
     pub fn read_head(&mut self, file: Number) -> Number {
-        if self.heads_used == self.heads.len() {
-            self.heads.push(Box::new([0; HEAD]));
-        }
-        let head = self.heads[self.heads_used].as_mut_ptr() as i64;
-        self.heads_used += 1;
+        let head = self.head_place();
         self.on("read", libc::SYS_read, file, [head, HEAD as i64, 0])
+    }
+
+    /// Lists entries of the directory that `file` opens, behind those listed before;
+    /// [`Batch::head`] tells them as [`crate::dirents`] reads them.
+    pub fn list(&mut self, file: Number) -> Number {
+        let head = self.head_place();
+        self.on("list", libc::SYS_getdents64, file, [head, HEAD as i64, 0])
+    }
+
+    /// The same for `fd`, which an earlier batch opened and left open.
+    pub fn list_left(&mut self, fd: RawFd) -> Number {
+        let arguments = [i64::from(fd), self.head_place(), HEAD as i64, 0];
+        self.add("list", libc::SYS_getdents64, arguments, 0)
+    }
+
+    /// Reads where the symbolic link `path` in `dir` leads; [`Batch::target`] tells it.
+    ///
+    /// # Errors
+    /// As [`Batch::open`].
+    pub fn read_link(&mut self, dir: impl AsFd, path: &str) -> Result<Number, Failed> {
+        let rest = [self.head_place(), HEAD as i64];
+        self.at(
+            "read link",
+            libc::SYS_readlinkat,
+            dir,
+            path.as_bytes(),
+            rest,
+        )
     }
 
     /// Asks for the attributes of what `file` opens; [`Batch::attributes`] tells them.
@@ -266,10 +290,20 @@ impl Batch {
         u64::try_from(result).map_err(|_| errno(result))
     }
 
-    /// What the call `number` of [`Batch::read_head`] read; nothing if it failed.
+    /// What the call `number` of [`Batch::read_head`] or [`Batch::list`] read; nothing if it
+    /// failed.
     pub fn head(&self, number: Number) -> &[u8] {
+        self.head_at(number, 1)
+    }
+
+    /// What the call `number` of [`Batch::read_link`] read; nothing if it failed.
+    pub fn target(&self, number: Number) -> &[u8] {
+        self.head_at(number, 2)
+    }
+
+    fn head_at(&self, number: Number, argument: usize) -> &[u8] {
         let bytes = self.result(number).unwrap_or(0) as usize;
-        let place = self.calls[number.0].arguments[1];
+        let place = self.calls[number.0].arguments[argument];
         let head = self.heads.iter().find(|head| address(&head[..]) == place);
         head.map_or(&[], |head| &head[..bytes])
     }
@@ -293,6 +327,14 @@ impl Batch {
         self.paths.clear();
         self.heads_used = 0;
         self.stats_used = 0;
+    }
+
+    fn head_place(&mut self) -> i64 {
+        if self.heads_used == self.heads.len() {
+            self.heads.push(Box::new([0; HEAD]));
+        }
+        self.heads_used += 1;
+        self.heads[self.heads_used - 1].as_mut_ptr() as i64
     }
 
     fn stat_place(&mut self) -> i64 {

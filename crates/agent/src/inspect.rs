@@ -1,12 +1,13 @@
 //! Reads everything below a directory and tells what is there.
 
 use crate::batch::{Batch, Number};
+use crate::dirents::{Kind, entries};
 use crate::error::Error;
 use crate::sink::Sink;
 use rustix::fd::{BorrowedFd, RawFd};
 use rustix::fs::{CWD, OFlags};
-use rustix::io::retry_on_intr;
-use std::collections::BTreeSet;
+use rustix::io::{Errno, retry_on_intr};
+use std::collections::{BTreeSet, VecDeque};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -17,9 +18,9 @@ use whichfs_units::{KIB, SECTOR};
 const CHUNK: usize = 128 * KIB as usize;
 /// Entries in one event: with paths of a few hundred bytes it fits into a record.
 const ENTRIES: usize = 100;
-/// Files that are opened together.
-const TOGETHER: usize = 32;
-/// Bytes of each that are asked for at once.
+/// Directories, files or links that are looked at together.
+const TOGETHER: usize = 16;
+/// Bytes of each file that are asked for at once.
 const AHEAD: u64 = 1 << 20;
 /// Sector digests in one event.
 const DIGESTS: usize = 8192;
@@ -28,8 +29,11 @@ const DEPTH_MAX: usize = 64;
 /// Most entries that are told: a damaged directory may have no end.
 const ENTRIES_MAX: usize = 1 << 20;
 
-/// Tells `sink` all that is below `dir`, sorted by path within each directory, and the digests of
-/// the sectors of the files `sectors`.
+const OPEN: OFlags = OFlags::CLOEXEC
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::NONBLOCK);
+
+/// Tells `sink` all that is below `dir`, and the digests of the sectors of the files `sectors`.
 ///
 /// # Errors
 /// Only where the sink fails: what cannot be read is told as such.
@@ -37,117 +41,284 @@ pub fn inspect(dir: &Path, sectors: &[String], sink: &mut dyn Sink) -> Result<()
     let mut inspector = Inspector {
         root: dir,
         wanted: sectors.iter().map(String::as_str).collect(),
+        directories: VecDeque::from([Directory::default()]),
+        files: Vec::new(),
+        links: Vec::new(),
+        known: 0,
         entries: Vec::new(),
-        told: 0,
+        digests: 0,
         buffer: vec![0; CHUNK],
         batch: Batch::default(),
         sink,
     };
-    inspector.directory("", 0)?;
+    inspector.all()?;
     inspector.flush()
+}
+
+/// A directory that is to be listed; the one inspected has no path.
+#[derive(Default)]
+struct Directory {
+    path: String,
+    depth: usize,
 }
 
 struct Inspector<'a> {
     root: &'a Path,
     wanted: BTreeSet<&'a str>,
+    /// What has been listed and is not looked at yet.
+    directories: VecDeque<Directory>,
+    files: Vec<String>,
+    links: Vec<String>,
+    /// Entries that were listed.
+    known: usize,
+    /// What has been found and is not told yet, with so many digests.
     entries: Vec<Found>,
-    told: usize,
+    digests: usize,
     buffer: Vec<u8>,
     batch: Batch,
     sink: &'a mut dyn Sink,
 }
 
+/// Calls that opened a file or directory and looked at it.
+struct Opened {
+    file: Number,
+    status: Number,
+    /// Its first bytes or entries, and the next.
+    heads: [Option<Number>; 2],
+}
+
 impl Inspector<'_> {
-    fn directory(&mut self, path: &str, depth: usize) -> Result<(), Error> {
-        let mut names = Vec::new();
-        let listed = fs::read_dir(self.root.join(path)).and_then(|entries| {
-            for entry in entries.take(ENTRIES_MAX) {
-                let entry = entry?;
-                // Most filesystems say the kind along with the name: no call is needed for it.
-                names.push((entry.file_name(), entry.file_type().ok()));
+    fn all(&mut self) -> Result<(), Error> {
+        while !self.directories.is_empty() {
+            let count = self.directories.len().min(TOGETHER);
+            let some: Vec<Directory> = self.directories.drain(..count).collect();
+            self.list(&some)?;
+            while self.files.len() >= TOGETHER {
+                self.read_files()?;
             }
-            Ok(())
-        });
-        if let Err(error) = listed {
-            let name = if path.is_empty() { "." } else { path };
-            self.unreadable(name.to_owned(), "list", &error)?;
+            while self.links.len() >= TOGETHER {
+                self.read_links()?;
+            }
         }
-        names.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
-        let mut files = Vec::new();
-        for (name, kind) in names {
-            let name = name.to_string_lossy();
-            let path = match path {
-                "" => name.into_owned(),
-                _ => format!("{path}/{name}"),
+        while !self.files.is_empty() {
+            self.read_files()?;
+        }
+        while !self.links.is_empty() {
+            self.read_links()?;
+        }
+        Ok(())
+    }
+
+    /// Lists directories, and tells of them.
+    fn list(&mut self, directories: &[Directory]) -> Result<(), Error> {
+        let mut batch = std::mem::take(&mut self.batch);
+        let paths = directories.iter().map(|directory| &directory.path);
+        let opened = self.open(&mut batch, paths, OFlags::DIRECTORY, false);
+        let mut left = Vec::new();
+        for (directory, opened) in directories.iter().zip(opened) {
+            let name = match directory.path.as_str() {
+                "" => ".".to_owned(),
+                path => path.to_owned(),
             };
-            if self.told + files.len() >= ENTRIES_MAX {
+            let fd = opened.and_then(|opened| {
+                let fd = batch.result(opened.file)? as RawFd;
+                left.push(fd);
+                let mode = batch.attributes(opened.status)?.1;
+                Ok((fd, mode & 0o7777, opened))
+            });
+            let (fd, mode, opened) = match fd {
+                Ok(opened) => opened,
+                Err(errno) => {
+                    self.unreadable(name, "list", errno)?;
+                    continue;
+                }
+            };
+            let mut names = Vec::new();
+            match self.names(fd, &batch, &opened, &mut names) {
+                Ok(()) if directory.path.is_empty() => {}
+                Ok(()) => self.tell(name, Node::Directory, mode)?,
+                Err(errno) => self.unreadable(name, "list", errno)?,
+            }
+            names.sort_unstable();
+            self.sort_in(directory, names)?;
+        }
+        self.give_back(batch, left);
+        Ok(())
+    }
+
+    /// Adds all names in a directory with their kinds to `names`, those that have been listed and
+    /// the rest, as far as they can be read.
+    fn names(
+        &self,
+        fd: RawFd,
+        batch: &Batch,
+        opened: &Opened,
+        names: &mut Vec<(String, Kind)>,
+    ) -> Result<(), Errno> {
+        let take = |names: &mut Vec<(String, Kind)>, bytes: &[u8]| {
+            let new = entries(bytes).map(|(name, kind)| (name.to_string_lossy().into(), kind));
+            names.extend(new);
+        };
+        for head in opened.heads.into_iter().flatten() {
+            if batch.result(head)? == 0 {
+                return Ok(());
+            }
+            take(names, batch.head(head));
+        }
+        let mut more = Batch::default();
+        while self.known + names.len() < ENTRIES_MAX {
+            let next = more.list_left(fd);
+            more.perform_each();
+            if more.result(next)? == 0 {
                 break;
             }
-            match kind {
-                Some(kind) if kind.is_file() => files.push(path),
-                _ => {
-                    self.files(&mut files)?;
-                    self.entry(path, depth)?;
-                }
+            take(names, more.head(next));
+            more.clear();
+        }
+        Ok(())
+    }
+
+    /// Notes what is in `directory`, to be looked at later.
+    fn sort_in(&mut self, directory: &Directory, names: Vec<(String, Kind)>) -> Result<(), Error> {
+        for (name, kind) in names {
+            if self.known >= ENTRIES_MAX {
+                break;
             }
-            if files.len() >= TOGETHER {
-                self.files(&mut files)?;
+            self.known += 1;
+            let path = match directory.path.as_str() {
+                "" => name,
+                above => format!("{above}/{name}"),
+            };
+            match kind {
+                Kind::File => self.files.push(path),
+                Kind::Symlink => self.links.push(path),
+                Kind::Directory => self.go_into(path, directory.depth + 1)?,
+                Kind::Other => self.other(path, directory.depth + 1)?,
             }
         }
-        self.files(&mut files)
+        Ok(())
     }
 
-    fn entry(&mut self, path: String, depth: usize) -> Result<(), Error> {
-        let full = self.root.join(&path);
-        let meta = match fs::symlink_metadata(&full) {
+    fn go_into(&mut self, path: String, depth: usize) -> Result<(), Error> {
+        if depth > DEPTH_MAX {
+            return self.unreadable(path, "list", Errno::LOOP);
+        }
+        self.directories.push_back(Directory { path, depth });
+        Ok(())
+    }
+
+    /// An entry of which the name alone is known.
+    fn other(&mut self, path: String, depth: usize) -> Result<(), Error> {
+        let meta = match fs::symlink_metadata(self.root.join(&path)) {
             Ok(meta) => meta,
-            Err(error) => return self.unreadable(path, "stat", &error),
+            Err(error) => {
+                let errno = Errno::from_io_error(&error).unwrap_or(Errno::IO);
+                return self.unreadable(path, "stat", errno);
+            }
         };
-        let mode = meta.mode() & 0o7777;
         let kind = meta.file_type();
-        let node = if kind.is_dir() {
-            let found = Found {
-                path: path.clone(),
-                node: Node::Directory,
-                mode,
-            };
-            self.tell(found)?;
-            if depth < DEPTH_MAX {
-                return self.directory(&path, depth + 1);
-            }
-            return Ok(());
+        if kind.is_dir() {
+            return self.go_into(path, depth);
+        }
+        if kind.is_file() {
+            self.files.push(path);
         } else if kind.is_symlink() {
-            match fs::read_link(&full) {
-                Ok(target) => Node::Symlink {
-                    target: target.to_string_lossy().into_owned(),
-                },
-                Err(error) => return self.unreadable(path, "read link", &error),
-            }
-        } else if kind.is_file() {
-            return self.files(&mut vec![path]);
+            self.links.push(path);
         } else {
-            Node::Other
-        };
-        self.tell(Found { path, node, mode })
+            self.tell(path, Node::Other, meta.mode() & 0o7777)?;
+        }
+        Ok(())
     }
 
-    /// Reads the files `paths`, of one directory, and forgets them.
-    fn files(&mut self, paths: &mut Vec<String>) -> Result<(), Error> {
+    /// Reads and tells some of the links.
+    fn read_links(&mut self) -> Result<(), Error> {
         let mut batch = std::mem::take(&mut self.batch);
-        let opened = self.open(&mut batch, paths);
+        let count = self.links.len().min(TOGETHER);
+        let links: Vec<String> = self.links.drain(..count).collect();
+        let read: Vec<Result<Number, Errno>> = (links.iter())
+            .map(|path| {
+                let path = self.root.join(path);
+                let read = batch.read_link(CWD, &path.to_string_lossy());
+                read.map_err(|failed| failed.errno)
+            })
+            .collect();
+        batch.perform_each();
+        for (path, read) in links.into_iter().zip(read) {
+            match read.and_then(|number| batch.result(number).map(|_| number)) {
+                Ok(number) => {
+                    let target = String::from_utf8_lossy(batch.target(number)).into_owned();
+                    // Linux gives each of them this mode.
+                    self.tell(path, Node::Symlink { target }, 0o777)?;
+                }
+                Err(errno) => self.unreadable(path, "read link", errno)?,
+            }
+        }
+        self.give_back(batch, Vec::new());
+        Ok(())
+    }
+
+    /// Reads and tells some of the files.
+    fn read_files(&mut self) -> Result<(), Error> {
+        let mut batch = std::mem::take(&mut self.batch);
+        let count = self.files.len().min(TOGETHER);
+        let files: Vec<String> = self.files.drain(..count).collect();
+        let opened = self.open(&mut batch, files.iter(), OFlags::RDONLY, true);
         let mut left = Vec::new();
-        for (path, opened) in paths.drain(..).zip(opened) {
+        for (path, opened) in files.into_iter().zip(opened) {
             let read = opened.map_err(Failure::Read).and_then(|opened| {
-                let fd = batch.result(opened.file).map_err(read_failure)?;
-                left.push(fd as RawFd);
-                self.file(&path, fd as RawFd, &batch, &opened)
+                let fd = batch.result(opened.file).map_err(Failure::Read)? as RawFd;
+                left.push(fd);
+                self.file(&path, fd, &batch, &opened)
             });
             match read {
-                Ok((node, mode)) => self.tell(Found { path, node, mode })?,
+                Ok(found) => self.add(found)?,
                 Err(Failure::Sink(error)) => return Err(error),
-                Err(Failure::Read(error)) => self.unreadable(path, "read", &error)?,
+                Err(Failure::Read(errno)) => self.unreadable(path, "read", errno)?,
             }
         }
+        self.give_back(batch, left);
+        Ok(())
+    }
+
+    /// Opens `paths`, asks for their attributes and reads the first bytes of each, or lists.
+    fn open<'p>(
+        &self,
+        batch: &mut Batch,
+        paths: impl Iterator<Item = &'p String>,
+        flags: OFlags,
+        reads: bool,
+    ) -> Vec<Result<Opened, Errno>> {
+        let files = paths.map(|path| {
+            let path = self.root.join(path);
+            batch.open(CWD, &path.to_string_lossy(), OPEN | flags, 0)
+        });
+        let files: Vec<_> = files.collect();
+        if reads {
+            // The card is asked for all of them before the first is waited for.
+            for file in files.iter().flatten() {
+                batch.will_need(*file, AHEAD);
+            }
+        }
+        let opened = files.into_iter().map(|file| {
+            let file = file.map_err(|failed| failed.errno)?;
+            let status = batch.stat_open(file);
+            let heads = match reads {
+                true => [Some(batch.read_head(file)), None],
+                false => [Some(batch.list(file)), Some(batch.list(file))],
+            };
+            Ok(Opened {
+                file,
+                status,
+                heads,
+            })
+        });
+        let opened = opened.collect();
+        batch.perform_each();
+        opened
+    }
+
+    /// Closes `left` and keeps the batch for the next.
+    fn give_back(&mut self, mut batch: Batch, left: Vec<RawFd>) {
         batch.clear();
         for fd in left {
             // Memory that is used again costs the host less than more of it.
@@ -157,49 +328,24 @@ impl Inspector<'_> {
         batch.perform_each();
         batch.clear();
         self.batch = batch;
-        Ok(())
     }
 
-    /// Opens `paths`, asks for their attributes and reads the first bytes of each.
-    fn open(&self, batch: &mut Batch, paths: &[String]) -> Vec<std::io::Result<Opened>> {
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        let files = paths.iter().map(|path| {
-            let path = self.root.join(path);
-            batch.open(CWD, &path.to_string_lossy(), flags, 0)
-        });
-        let files: Vec<_> = files.collect();
-        // The card is asked for all of them before the first is waited for.
-        for file in files.iter().flatten() {
-            batch.will_need(*file, AHEAD);
-        }
-        let opened = files.into_iter().map(|file| {
-            let file = file.map_err(|failed| std::io::Error::from(failed.errno))?;
-            Ok(Opened {
-                file,
-                status: batch.stat_open(file),
-                head: batch.read_head(file),
-            })
-        });
-        let opened = opened.collect();
-        batch.perform_each();
-        opened
-    }
-
-    /// Reads what is left of a file; its mode is told with it.
+    /// Reads what is left of a file.
     fn file(
         &mut self,
         path: &str,
         fd: RawFd,
         batch: &Batch,
         opened: &Opened,
-    ) -> Result<(Node, u32), Failure> {
+    ) -> Result<Found, Failure> {
         // SAFETY: it was opened for this file and is closed after this function only.
         let fd = unsafe { BorrowedFd::borrow_raw(fd) };
-        let (length, mode) = batch.attributes(opened.status).map_err(read_failure)?;
-        batch.result(opened.head).map_err(read_failure)?;
-        let head = batch.head(opened.head);
-        self.buffer[..head.len()].copy_from_slice(head);
-        let mut before = head.len();
+        let (length, mode) = batch.attributes(opened.status).map_err(Failure::Read)?;
+        let mut before = 0;
+        if let Some(head) = opened.heads[0] {
+            before = batch.result(head).map_err(Failure::Read)? as usize;
+            self.buffer[..before].copy_from_slice(batch.head(head));
+        }
         let wanted = self.wanted.contains(path);
         let mut digest = ContentDigest::default();
         let mut digests = Vec::new();
@@ -214,7 +360,7 @@ impl Inspector<'_> {
                 digests.extend(bytes.chunks(SECTOR as usize).map(sector_digest));
             }
             let end = filled < CHUNK;
-            if digests.len() >= DIGESTS || (end && !digests.is_empty()) {
+            if digests.len() >= DIGESTS || (end && first > 0 && !digests.is_empty()) {
                 let digests = std::mem::take(&mut digests);
                 let count = digests.len() as u64;
                 let event = Event::Sectors {
@@ -230,33 +376,39 @@ impl Inspector<'_> {
             }
         }
         let digest = digest.finish();
-        Ok((Node::File { size, digest }, mode & 0o7777))
-    }
-
-    fn unreadable(
-        &mut self,
-        path: String,
-        operation: &str,
-        error: &std::io::Error,
-    ) -> Result<(), Error> {
-        let error = Error::io(operation, "it", error).to_string();
-        self.tell(Found {
-            path,
-            node: Node::Unreadable { error },
-            mode: 0,
+        Ok(Found {
+            path: path.to_owned(),
+            node: Node::File { size, digest },
+            mode: mode & 0o7777,
+            sectors: digests,
         })
     }
 
-    fn tell(&mut self, found: Found) -> Result<(), Error> {
-        self.entries.push(found);
-        self.told += 1;
-        if self.entries.len() >= ENTRIES {
+    fn unreadable(&mut self, path: String, operation: &str, errno: Errno) -> Result<(), Error> {
+        let error = Error::system(operation, "it", errno).to_string();
+        self.tell(path, Node::Unreadable { error }, 0)
+    }
+
+    fn tell(&mut self, path: String, node: Node, mode: u32) -> Result<(), Error> {
+        self.add(Found {
+            path,
+            node,
+            mode,
+            sectors: Vec::new(),
+        })
+    }
+
+    fn add(&mut self, found: Found) -> Result<(), Error> {
+        if self.entries.len() >= ENTRIES || self.digests + found.sectors.len() > DIGESTS {
             self.flush()?;
         }
+        self.digests += found.sectors.len();
+        self.entries.push(found);
         Ok(())
     }
 
     fn flush(&mut self) -> Result<(), Error> {
+        self.digests = 0;
         if self.entries.is_empty() {
             return Ok(());
         }
@@ -265,21 +417,10 @@ impl Inspector<'_> {
     }
 }
 
-/// Calls that opened a file and looked at it.
-struct Opened {
-    file: Number,
-    status: Number,
-    head: Number,
-}
-
-/// Why a file's node could not be told.
+/// Why a file could not be told.
 enum Failure {
-    Read(std::io::Error),
+    Read(Errno),
     Sink(Error),
-}
-
-fn read_failure(errno: rustix::io::Errno) -> Failure {
-    Failure::Read(errno.into())
 }
 
 /// Fills `buffer`, of which the first `filled` bytes are there, as far as the file goes; returns
@@ -293,7 +434,7 @@ fn fill(
 ) -> Result<usize, Failure> {
     while filled < buffer.len() && (filled == 0 || filled as u64 != left) {
         let count =
-            retry_on_intr(|| rustix::io::read(fd, &mut buffer[filled..])).map_err(read_failure)?;
+            retry_on_intr(|| rustix::io::read(fd, &mut buffer[filled..])).map_err(Failure::Read)?;
         if count == 0 {
             break;
         }
@@ -303,78 +444,5 @@ fn fill(
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-    use whichfs_trial::content_digest;
-
-    #[derive(Default)]
-    struct Heard(Vec<Event>);
-
-    impl Sink for Heard {
-        fn send(&mut self, event: &Event) -> Result<(), Error> {
-            self.0.push(event.clone());
-            Ok(())
-        }
-    }
-
-    fn entries(heard: &Heard) -> Vec<Found> {
-        let found = heard.0.iter().filter_map(|event| match event {
-            Event::Found { entries } => Some(entries.clone()),
-            _ => None,
-        });
-        found.flatten().collect()
-    }
-
-    #[test]
-    fn everything_is_told_with_its_content() {
-        let dir = tempfile::tempdir().unwrap();
-        fs::create_dir(dir.path().join("d")).unwrap();
-        fs::write(dir.path().join("d/a"), b"hello").unwrap();
-        std::os::unix::fs::symlink("d/a", dir.path().join("l")).unwrap();
-        let mut heard = Heard::default();
-        inspect(dir.path(), &[], &mut heard).unwrap();
-        let found = entries(&heard);
-        let paths: Vec<&str> = found.iter().map(|found| found.path.as_str()).collect();
-        assert_eq!(paths, ["d", "d/a", "l"]);
-        let digest = content_digest(b"hello");
-        assert_eq!(found[1].node, Node::File { size: 5, digest });
-        let target = "d/a".to_owned();
-        assert_eq!(found[2].node, Node::Symlink { target });
-    }
-
-    #[test]
-    fn sectors_are_told_where_they_are_wanted() {
-        let dir = tempfile::tempdir().unwrap();
-        let content: Vec<u8> = (0..300_000_u32).map(|n| (n / 512) as u8).collect();
-        fs::write(dir.path().join("a"), &content).unwrap();
-        fs::write(dir.path().join("b"), &content).unwrap();
-        let mut heard = Heard::default();
-        inspect(dir.path(), &["b".to_owned()], &mut heard).unwrap();
-        let mut told = Vec::new();
-        for event in &heard.0 {
-            if let Event::Sectors {
-                path,
-                first,
-                digests,
-            } = event
-            {
-                assert_eq!((path.as_str(), *first), ("b", told.len() as u64));
-                told.extend(digests.iter().copied());
-            }
-        }
-        let right: Vec<u32> = content.chunks(512).map(sector_digest).collect();
-        assert_eq!(told, right);
-    }
-
-    #[test]
-    fn a_directory_that_is_gone_is_told() {
-        let mut heard = Heard::default();
-        inspect(Path::new("/nowhere/at/all"), &[], &mut heard).unwrap();
-        let found = entries(&heard);
-        assert!(
-            matches!(found[0].node, Node::Unreadable { .. }),
-            "{found:?}"
-        );
-    }
-}
+#[path = "inspect_tests.rs"]
+mod tests;

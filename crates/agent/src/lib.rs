@@ -9,6 +9,7 @@ mod batch;
 mod boot;
 mod control;
 mod deploy;
+mod dirents;
 mod error;
 mod exec;
 mod exercise;

@@ -135,6 +135,7 @@ mod tests {
             path: format!("{n}/{}", "x".repeat(4000)),
             node: Node::Directory,
             mode: 0o755,
+            sectors: Vec::new(),
         };
         let entries: Vec<Found> = (0..100).map(found).collect();
         let mut joined = Vec::new();

@@ -42,12 +42,13 @@ pub enum Event {
         /// What failed and why.
         message: String,
     },
-    /// What a [`crate::Step::Inspect`] found, in the order of the paths; one of several.
+    /// What a [`crate::Step::Inspect`] found; one of several.
     Found {
         /// Some of the entries.
         entries: Vec<Found>,
     },
-    /// Digests of consecutive sectors of a file that a [`crate::Step::Inspect`] asked for.
+    /// Digests of consecutive sectors of a file that a [`crate::Step::Inspect`] asked for, if they
+    /// are too many for its entry.
     Sectors {
         /// Path relative to the directory inspected.
         path: String,

@@ -12,6 +12,10 @@ pub struct Found {
     pub node: Node,
     /// Permission bits.
     pub mode: u32,
+    /// [`sector_digest`] of each sector, if they were asked for and are not told by events of their
+    /// own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sectors: Vec<u32>,
 }
 
 /// What an entry is.

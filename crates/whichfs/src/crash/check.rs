@@ -445,6 +445,10 @@ impl Seen {
                         if found.entries.insert(entry.path.clone(), what).is_some() {
                             found.repeated.insert(entry.path.clone());
                         }
+                        if !entry.sectors.is_empty() {
+                            let sectors = entry.sectors.clone();
+                            found.sectors.insert(entry.path.clone(), sectors);
+                        }
                     }
                 }
                 Event::Sectors {

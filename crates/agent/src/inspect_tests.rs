@@ -1,0 +1,138 @@
+//! Trees that are told whole, with what cannot be read.
+#![allow(clippy::unwrap_used)]
+use super::*;
+use whichfs_trial::content_digest;
+
+#[derive(Default)]
+struct Heard(Vec<Event>);
+
+impl Sink for Heard {
+    fn send(&mut self, event: &Event) -> Result<(), Error> {
+        self.0.push(event.clone());
+        Ok(())
+    }
+}
+
+fn entries(heard: &Heard) -> Vec<Found> {
+    let found = heard.0.iter().filter_map(|event| match event {
+        Event::Found { entries } => Some(entries.clone()),
+        _ => None,
+    });
+    found.flatten().collect()
+}
+
+#[test]
+fn everything_is_told_with_its_content() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir(dir.path().join("d")).unwrap();
+    fs::write(dir.path().join("d/a"), b"hello").unwrap();
+    std::os::unix::fs::symlink("d/a", dir.path().join("l")).unwrap();
+    let mut heard = Heard::default();
+    inspect(dir.path(), &[], &mut heard).unwrap();
+    let found = entries(&heard);
+    let paths: Vec<&str> = found.iter().map(|found| found.path.as_str()).collect();
+    assert_eq!(paths, ["d", "d/a", "l"]);
+    let digest = content_digest(b"hello");
+    assert_eq!(found[1].node, Node::File { size: 5, digest });
+    let target = "d/a".to_owned();
+    assert_eq!(found[2].node, Node::Symlink { target });
+}
+
+/// The sectors of `path` as they were told.
+fn sectors(heard: &Heard, path: &str) -> Vec<u32> {
+    let mut told = Vec::new();
+    for event in &heard.0 {
+        match event {
+            Event::Sectors {
+                path: of,
+                first,
+                digests,
+            } if of == path => {
+                assert_eq!(*first, told.len() as u64);
+                told.extend(digests);
+            }
+            Event::Found { entries } => {
+                let of = entries.iter().filter(|found| found.path == path);
+                of.for_each(|found| told.extend(&found.sectors));
+            }
+            _ => {}
+        }
+    }
+    told
+}
+
+#[test]
+fn sectors_are_told_where_they_are_wanted() {
+    let dir = tempfile::tempdir().unwrap();
+    // With an entry; in events of their own; the same with a last event that is full.
+    for (name, bytes) in [("a", 300_000_u32), ("b", 5 << 20), ("c", 8 << 20)] {
+        let content: Vec<u8> = (0..bytes).map(|n| (n / 512) as u8).collect();
+        fs::write(dir.path().join(name), &content).unwrap();
+        let mut heard = Heard::default();
+        inspect(dir.path(), &[name.to_owned()], &mut heard).unwrap();
+        let right: Vec<u32> = content.chunks(512).map(sector_digest).collect();
+        assert!(sectors(&heard, name) == right, "{name}");
+        assert!(sectors(&heard, "other").is_empty());
+    }
+    let mut heard = Heard::default();
+    inspect(dir.path(), &[], &mut heard).unwrap();
+    assert!(sectors(&heard, "a").is_empty());
+}
+
+#[test]
+fn a_large_tree_is_told_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut right = BTreeSet::new();
+    for d in 0..40 {
+        let sub = format!("{}d{d}", "up/".repeat(d / 10));
+        fs::create_dir_all(dir.path().join(&sub)).unwrap();
+        for f in 0..d * 7 {
+            let path = format!("{sub}/file with a long name {f}");
+            fs::write(dir.path().join(&path), vec![f as u8; d * 5_000]).unwrap();
+            right.insert((path, content_digest(&vec![f as u8; d * 5_000])));
+        }
+    }
+    let many = dir.path().join("many");
+    fs::create_dir(&many).unwrap();
+    for n in 0..3_000 {
+        let target = format!("{n:060}");
+        std::os::unix::fs::symlink(target, many.join(format!("{n:060}"))).unwrap();
+    }
+    rustix::fs::mknodat(
+        CWD,
+        many.join("pipe"),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR,
+        0,
+    )
+    .unwrap();
+    let mut heard = Heard::default();
+    inspect(dir.path(), &[], &mut heard).unwrap();
+    let found = entries(&heard);
+    let names: BTreeSet<&str> = found.iter().map(|found| found.path.as_str()).collect();
+    assert_eq!(names.len(), found.len(), "each once");
+    let files = found.iter().filter_map(|found| match &found.node {
+        Node::File { digest, .. } => Some((found.path.clone(), *digest)),
+        _ => None,
+    });
+    assert!(files.collect::<BTreeSet<_>>() == right);
+    let links = found.iter().filter(
+        |found| matches!(&found.node, Node::Symlink { target } if found.path.ends_with(target)),
+    );
+    assert_eq!(links.count(), 3_000);
+    let others = found.iter().filter(|found| found.node == Node::Other);
+    assert_eq!(others.count(), 1);
+    let dirs = found.iter().filter(|found| found.node == Node::Directory);
+    assert_eq!(dirs.count(), 40 + 3 + 1);
+}
+
+#[test]
+fn a_directory_that_is_gone_is_told() {
+    let mut heard = Heard::default();
+    inspect(Path::new("/nowhere/at/all"), &[], &mut heard).unwrap();
+    let found = entries(&heard);
+    assert!(
+        matches!(found[0].node, Node::Unreadable { .. }),
+        "{found:?}"
+    );
+}
