@@ -48,6 +48,8 @@ pub struct Recorded {
     pub profile: Profile,
     /// Virtual time of the run.
     pub time: Nanos,
+    /// Bytes that the card programmed into its flash from the workload's first request on.
+    pub programmed_bytes: u64,
 }
 
 impl<'a> Plan<'a> {
@@ -101,7 +103,10 @@ impl<'a> Plan<'a> {
         let history = History::of(operations.iter().cloned()).map_err(Failure::input)?;
         let run = run_of(&life.events, &phases, &counts);
         let time = life.time;
-        let log = only_disk(life)?.log.unwrap_or_default();
+        let before = programmed_before(&life.events, &phases);
+        let disk = only_disk(life)?;
+        let programmed_bytes = disk.figures().programmed_bytes - before;
+        let log = disk.log.unwrap_or_default();
         let begin = run.phases.first().map_or(Nanos(0), |(begin, _)| *begin);
         Ok(Recorded {
             first: log.partition_point(|request| request.arrived < begin),
@@ -115,6 +120,7 @@ impl<'a> Plan<'a> {
             run,
             profile,
             time,
+            programmed_bytes,
         })
     }
 
@@ -301,6 +307,15 @@ fn operate_phases(steps: &[Step]) -> Vec<String> {
         _ => None,
     });
     phases.collect()
+}
+
+/// Bytes that the card had programmed when the first phase of the workload began.
+fn programmed_before(events: &[Stamped], phases: &[String]) -> u64 {
+    let first = events.iter().find(|stamped| match &stamped.event {
+        Event::PhaseBegin { phase } => phases.first() == Some(phase),
+        _ => false,
+    });
+    first.map_or(0, |stamped| stamped.device.programmed_bytes)
 }
 
 /// Promises and phases out of what the agent said. `counts` are the operations of each phase.

@@ -6,6 +6,7 @@ pub mod page;
 mod progress;
 mod replay;
 mod tell;
+mod timeline;
 
 pub use faults::run as faults;
 pub use minimise::EXAMPLES as MINIMISE_EXAMPLES;

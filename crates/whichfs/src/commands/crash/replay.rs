@@ -1,6 +1,7 @@
 //! `whichfs crash replay`: one cut of a kept series once more, with all that it has to tell.
 
 use super::tell::words;
+use super::timeline::{Extent, Line, timeline};
 use super::{RESIDENT_BYTES, keep};
 use crate::bench::Bench;
 use crate::board::Board;
@@ -22,11 +23,8 @@ use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use whichfs_card::{Logged, Op};
-use whichfs_crash::{Cut, Fate, Place, Promise};
+use whichfs_crash::{Cut, Place};
 use whichfs_lab::available_cores;
-use whichfs_trial::RETURNED;
-use whichfs_units::{Bytes, Nanos};
 
 /// Examples in the help text.
 pub const EXAMPLES: &str = "\
@@ -54,19 +52,6 @@ struct Document<'a> {
     differs: &'a [&'static str],
     timeline: &'a [Line],
     result: &'a Result,
-}
-
-/// A line of the timeline.
-#[derive(Serialize)]
-pub struct Line {
-    /// When, in nanoseconds of virtual time.
-    pub at: Nanos,
-    /// Number of the request; none for a promise.
-    pub request: Option<usize>,
-    /// What it was.
-    pub what: String,
-    /// What the cut left of it.
-    pub left: String,
 }
 
 /// Runs the command.
@@ -169,7 +154,13 @@ fn show(
     differs: &[&'static str],
     result: &Result,
 ) -> Outcome {
-    let timeline = timeline(plan, recorded, &result.cut, args.around as usize);
+    let around = args.around as usize;
+    let extent = Extent {
+        before: around,
+        after: around,
+        far: around,
+    };
+    let timeline = timeline(plan, recorded, &result.cut, extent);
     match args.json {
         true => output::json(&Document {
             spec: plan.spec,
@@ -231,95 +222,6 @@ pub fn bench(spec: &Spec, jobs: Option<u64>) -> Outcome<Bench> {
     let card = cards::open(&spec.card)?;
     let bench = Bench::new(card, state, Board::open(&board)?, clock, WALL_LIMIT, jobs)?;
     Ok(bench.holding(RESIDENT_BYTES))
-}
-
-/// The requests and promises around `cut`, in the order of time.
-pub fn timeline(plan: &Plan, recorded: &Recorded, cut: &Cut, around: usize) -> Vec<Line> {
-    let log = recorded.timeline.log();
-    let hurt = recorded
-        .timeline
-        .hurt(&recorded.card, &plan.spec.faults, cut);
-    let seen = recorded.timeline.seen(cut).len();
-    let range = seen.saturating_sub(around)..(seen + around).min(log.len());
-    // What was lost farther back belongs to the story.
-    let early = hurt.iter().filter(|(index, _)| *index < range.start);
-    let mut lines: Vec<Line> = early
-        .map(|(index, _)| *index)
-        .chain(range.clone())
-        .map(|index| Line {
-            at: log[index].arrived,
-            request: Some(index),
-            what: told(&log[index]),
-            left: left(index, &log[index], cut, &hurt, seen),
-        })
-        .collect();
-    let (from, to) = match (log.get(range.start), log.get(range.end.saturating_sub(1))) {
-        (Some(first), Some(last)) => (first.arrived, last.done),
-        _ => return lines,
-    };
-    let promises = recorded.run.promises.iter();
-    lines.extend(
-        promises
-            .filter(|promise| from <= promise.at && promise.at <= to)
-            .map(|promise| Line {
-                at: promise.at,
-                request: None,
-                what: promised(promise),
-                left: String::new(),
-            }),
-    );
-    lines.push(Line {
-        at: cut.at,
-        request: None,
-        what: "THE POWER GOES".to_owned(),
-        left: String::new(),
-    });
-    lines.sort_by_key(|line| line.at);
-    lines
-}
-
-fn told(request: &Logged) -> String {
-    let place = || format!("{} at {}", Bytes(request.bytes), Bytes(request.offset));
-    let collects = if request.collected {
-        ", the card collects"
-    } else {
-        ""
-    };
-    match request.op {
-        Op::Write => format!("write {}{collects}", place()),
-        Op::Discard => format!("discard {}", place()),
-        Op::Flush => "flush".to_owned(),
-        other => format!("{other:?}"),
-    }
-}
-
-fn promised(promise: &Promise) -> String {
-    if promise.call == RETURNED {
-        return format!("operation {} returned", promise.operations);
-    }
-    match promise.path.as_str() {
-        "" => format!("promise: {} returned", promise.call),
-        path => format!("promise: {} of {path} returned", promise.call),
-    }
-}
-
-/// What the cut left of a request.
-fn left(index: usize, request: &Logged, cut: &Cut, hurt: &[(usize, Fate)], seen: usize) -> String {
-    if index >= seen {
-        return "never came".to_owned();
-    }
-    let fate = hurt.iter().find(|(hurt, _)| *hurt == index);
-    match fate.map(|(_, fate)| *fate) {
-        Some(Fate::Lost) => "LOST".to_owned(),
-        Some(Fate::Before(end)) => match end.saturating_sub(request.offset) {
-            0 => "LOST".to_owned(),
-            kept if kept < request.bytes => format!("the first {}", Bytes(kept)),
-            _ => "whole, not yet reported".to_owned(),
-        },
-        Some(Fate::Pieces(unit)) => format!("some pieces of {}", Bytes(unit)),
-        Some(Fate::Whole) | None if request.done > cut.at => "whole, not yet reported".to_owned(),
-        Some(Fate::Whole) | None => "whole".to_owned(),
-    }
 }
 
 fn tell(plan: &Plan, recorded: &Recorded, timeline: &[Line], result: &Result) -> Outcome {

@@ -6,7 +6,7 @@ use crate::crash::record::{Plan, Recorded};
 use crate::failure::Outcome;
 use crate::output;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use whichfs_crash::{Condition, Contract, Outcome as Became, Share};
 use whichfs_units::Nanos;
 
@@ -140,11 +140,14 @@ fn worst_cases(report: &Report) -> Outcome {
             cut.at,
             words(&result.condition),
         ))?;
-        let broken = result
-            .checked
-            .findings
-            .iter()
-            .filter(|finding| finding.broken);
+        let checked = &result.checked;
+        if let Some(Err(why)) = &checked.mounted {
+            output::text_line(&format!("    does not mount: {why}"))?;
+        }
+        let findings = checked.findings.iter().chain(&checked.findings_again);
+        let mut told = BTreeSet::new();
+        let broken = findings
+            .filter(|finding| finding.broken && told.insert((&finding.path, &finding.what)));
         for finding in broken.take(SHOWN) {
             output::text_line(&format!(
                 "    {}: {}: {}",
