@@ -3,6 +3,7 @@
 use super::spec::Spec;
 use crate::bench::{Bench, DEVICE, MOUNT_POINT, environment};
 use crate::failure::{Failure, Kind, Outcome};
+use crate::runner::judgeable;
 use std::sync::atomic::AtomicBool;
 use whichfs_card::{Contents, Logged, Profile};
 use whichfs_crash::{CardFacts, Contract, History, Promise, Run, Timeline};
@@ -215,18 +216,38 @@ impl<'a> Plan<'a> {
             &mut |_| {},
         )
         .map_err(Failure::environment)?;
+        let life = judgeable(life).map_err(|failure| failure.of(self.candidate.name))?;
         match &life.result {
             Ok(()) => Ok(life),
-            Err(LabError::Interrupted) => Err(Failure::new(Kind::Interrupted, "interrupted")),
-            Err(error) => {
-                let mut text =
-                    format!("{}: the run to be cut failed: {error}", self.candidate.name);
-                if text.contains("ENOSPC") {
-                    text.push_str("; take a larger --partition or a smaller --size");
-                }
-                Err(Failure::new(Kind::Trial, text))
-            }
+            Err(error) => Err(self.failed(error)),
         }
+    }
+
+    /// Why there is no run to cut.
+    fn failed(&self, error: &LabError) -> Failure {
+        let name = self.candidate.name;
+        if let (
+            Some(options),
+            LabError::Agent {
+                message,
+                kernel_log,
+            },
+        ) = (&self.spec.mount, error)
+            && message.starts_with("mount ")
+        {
+            let said = kernel_log.last().map_or(String::new(), |line| {
+                format!("; the kernel says: {}", line.trim())
+            });
+            return Failure::input(format!(
+                "--mount {options}: {message}{said}; correct the options (whichfs fs show {name} \
+                 has the catalogue's)"
+            ));
+        }
+        let mut text = format!("{name}: the run to be cut failed: {error}");
+        if text.contains("ENOSPC") {
+            text.push_str("; take a larger --partition or a smaller --size");
+        }
+        Failure::new(Kind::Trial, text)
     }
 
     /// The operations of the phases, and the number of those of each.

@@ -1,13 +1,14 @@
 //! Power cuts with guests: an honest card raises no alarm, and every planted fault is caught and
 //! called by its name: of the card at the cut (`planted`) and while it is read (`device`), of the
 //! mount (`planted`), of the filesystem (`edited`). That of the agent is in `src/crash`. Many
-//! series together: `study`.
+//! series together: `study`. Faults of this machine: `host`.
 //! These need the lab kernel and the static agent. `WHICHFS_SOAK=1` makes 2,500 honest cuts of
 //! each filesystem instead of a few.
 #![allow(clippy::unwrap_used)]
 
 mod device;
 mod edited;
+mod host;
 mod planted;
 #[path = "../../../../tests/skip.rs"]
 mod skip;

@@ -38,8 +38,10 @@ Examples:
 --shell reads commands, each run by sh in a guest with the filesystem mounted; with ! before
 it, without mounting it (!e2fsck -fn /dev/vda). What a command writes, the next finds.
 
-The series must have been made on this machine (crash run prints its number). Exit status: 0
-the filesystem kept its promises, 1 it did not (of a file: it fails as it did).";
+The series must have been made on this machine (crash run prints its number).
+
+Exit status: 0 the filesystem kept its promises, 1 it did not (of a file: it fails as it did),
+2 bad usage or input, 3 this machine lacks something, 4 the run failed.";
 
 /// Wall time after which a guest is stopped, as by default in `crash run`.
 const WALL_LIMIT: Duration = Duration::from_secs(300);
@@ -205,10 +207,11 @@ pub fn parse(id: &str) -> Outcome<(&str, u64)> {
     let parts = id.rsplit_once('-');
     parts
         .and_then(|(series, number)| Some((series, number.parse().ok()?)))
+        .filter(|(series, _)| !series.is_empty())
         .ok_or_else(|| {
             Failure::input(format!(
                 "{id:?} names no cut; expected SERIES-NUMBER as crash run prints it, for example \
-                 3f9a0c51d2e7-17"
+                 3f9a0c51d2e7-17 (replay also takes a .json file of crash minimise)"
             ))
         })
 }
@@ -226,20 +229,23 @@ pub fn bench(spec: &Spec, jobs: Option<u64>) -> Outcome<Bench> {
 
 fn tell(plan: &Plan, recorded: &Recorded, timeline: &[Line], result: &Result) -> Outcome {
     let (spec, cut) = (plan.spec, &result.cut);
-    output::text_line(&format!(
-        "{} ({}), workload {} on {}, seed {}: cut {}",
-        spec.fs, recorded.mount_options, spec.workload, spec.card, spec.seed, cut.number
-    ))?;
+    let options = &recorded.mount_options;
+    let run = format!(
+        "{} ({options}), workload {} on {}, seed {}: cut {}",
+        spec.fs, spec.workload, spec.card, spec.seed, cut.number
+    );
+    output::paragraph(&run, 0)?;
     let place = match cut.place {
         Place::Before => "before",
         Place::Inside => "inside",
         Place::After => "after",
     };
-    output::text_line(&format!(
+    let when = format!(
         "The power goes at {}, {place} request {}. Of {} operations the first {} were durable as a \
          whole, {} had begun.",
         cut.at, cut.request, recorded.run.operations, result.window.0, result.window.1
-    ))?;
+    );
+    output::paragraph(&when, 0)?;
     for again in &result.recovery {
         output::text_line(&format!(
             "It goes again {} into the mount that recovers, at its write {}.",
@@ -269,7 +275,7 @@ fn outcome(result: &Result) -> Outcome {
     let said = |what: &str, done: &Option<std::result::Result<(), String>>| match done {
         None => Ok(()),
         Some(Ok(())) => output::text_line(&format!("{what}: yes")),
-        Some(Err(why)) => output::text_line(&format!("{what}: no: {why}")),
+        Some(Err(why)) => output::paragraph(&format!("{what}: no: {why}"), 2),
     };
     said("mounts", &checked.mounted)?;
     if let Some(time) = result.mount {
@@ -286,7 +292,7 @@ fn outcome(result: &Result) -> Outcome {
     }
     said("mounts after the repair", &checked.mounted_again)?;
     for line in checked.messages.iter().chain(&checked.messages_again) {
-        output::text_line(&format!("kernel: {line}"))?;
+        output::paragraph(&format!("kernel: {line}"), 2)?;
     }
     for (when, findings) in [
         ("first mount", &checked.findings),
@@ -294,12 +300,12 @@ fn outcome(result: &Result) -> Outcome {
     ] {
         for finding in findings {
             let mark = if finding.broken { "BROKEN " } else { "" };
-            output::text_line(&format!(
-                "{when}: {mark}{}: {}: {}",
-                finding.path,
-                words(&finding.outcome),
-                finding.what
-            ))?;
+            let outcome = words(&finding.outcome);
+            let told = format!(
+                "{when}: {mark}{}: {outcome}: {}",
+                finding.path, finding.what
+            );
+            output::paragraph(&told, 2)?;
         }
     }
     let broken = if result.broken {
@@ -318,8 +324,9 @@ mod tests {
     #[test]
     fn an_id_is_a_series_and_a_number() {
         assert_eq!(parse("3f9a-17").unwrap(), ("3f9a", 17));
-        for wrong in ["3f9a", "3f9a-", "-x", ""] {
-            assert!(parse(wrong).unwrap_err().message.contains("SERIES-NUMBER"));
+        for wrong in ["3f9a", "3f9a-", "-x", "", "-1"] {
+            let message = parse(wrong).unwrap_err().message;
+            assert!(message.contains("SERIES-NUMBER") && message.contains(".json"));
         }
     }
 }

@@ -32,7 +32,7 @@ Examples:
 Each series is kept as `crash run` keeps it: an interrupted study goes on where it was.
 
 Exit status: 0 done, 2 bad usage or input, 3 this machine lacks something, 4 a series
-could not be made.";
+failed (the others were made all the same).";
 
 /// Lists all studies.
 pub fn list(args: &JsonArgs) -> Outcome<u8> {
@@ -97,7 +97,7 @@ pub fn run(args: &StudyArgs) -> Outcome<u8> {
     }
     match first_failure {
         Some(failure) if page.groups.iter().all(|group| group.rows.is_empty()) => Err(failure),
-        Some(_) => Ok(Kind::Trial as u8),
+        Some(failure) => Ok(failure.kind as u8),
         None => Ok(0),
     }
 }

@@ -61,9 +61,9 @@ pub fn compare(page: &mut CrashPage) {
 /// Prints who survived and a table for each group.
 pub fn tell(page: &CrashPage) -> Outcome {
     let (heading, said) = page.survivors();
-    output::text_line(&format!("{}: {heading}.", page.title))?;
+    output::paragraph(&format!("{}: {heading}.", page.title), 0)?;
     for sentence in said {
-        output::text_line(&sentence)?;
+        output::paragraph(&sentence, 0)?;
     }
     for group in &page.groups {
         output::text_line(&format!("\n{}, {}", group.faults, group.workload))?;
@@ -73,7 +73,7 @@ pub fn tell(page: &CrashPage) -> Outcome {
         output::text_line("")?;
         output::text_line(&table::text(&COSTS, costs))?;
         for why in &group.failed {
-            output::text_line(&format!("not made: {why}"))?;
+            output::paragraph(&format!("not made: {why}"), 2)?;
         }
     }
     output::text_line(LEGEND)
@@ -95,12 +95,13 @@ const COSTS: [&str; 8] = [
 ];
 
 const LEGEND: &str = "
-broke: cuts after which a promise was broken, and the 95 % interval of their share in percent
+broke: cuts after which a promise was broken; 95 %: interval of their share
 lost: cuts after which durable data were lost, promised or not
-fsck: those after which it needed its checker; dead: those after which nothing mounts it
+fsck: those after which it needed its checker; dead: after which nothing mounts it
 files: not as last written, a cut; mount, worst: median and longest in ms
-takes: virtual seconds of the workload; programs: what the card wrote into its flash for it;
-each against the first mount of the same filesystem; amplification: programs / writes";
+takes: virtual seconds of the workload; programs: what the card wrote into its
+flash for it; each against the first mount of the same filesystem
+amplification: programs / writes";
 
 /// One line, narrow enough for 80 columns.
 fn cells(row: &CrashRow) -> Vec<String> {
