@@ -236,7 +236,7 @@ impl<'a> Plan<'a> {
             && message.starts_with("mount ")
         {
             let said = kernel_log.last().map_or(String::new(), |line| {
-                format!("; the kernel says: {}", line.trim())
+                format!("; the kernel says: {}", without_priority(line))
             });
             return Failure::input(format!(
                 "--mount {options}: {message}{said}; correct the options (whichfs fs show {name} \
@@ -269,6 +269,12 @@ impl<'a> Plan<'a> {
         }
         Ok((all, counts))
     }
+}
+
+/// A line of the kernel's log without the number that it begins with (`<3>`).
+fn without_priority(line: &str) -> &str {
+    let numbered = line.strip_prefix('<').and_then(|rest| rest.split_once('>'));
+    numbered.map_or(line, |(_, text)| text).trim()
 }
 
 /// What a guest tells of its operations.
@@ -370,7 +376,13 @@ fn run_of(events: &[Stamped], phases: &[String], counts: &[u64]) -> Run {
 
 #[cfg(test)]
 mod tests {
-    use super::mounted;
+    use super::{mounted, without_priority};
+
+    #[test]
+    fn a_line_of_the_kernel_is_told_without_its_priority() {
+        assert_eq!(without_priority("<3>ext4: Unknown"), "ext4: Unknown");
+        assert_eq!(without_priority("a <b> c"), "a <b> c");
+    }
 
     #[test]
     fn a_plus_adds_to_the_options_of_the_recipe() {

@@ -97,6 +97,26 @@ fn lab_an_honest_card_raises_no_alarm() {
 }
 
 #[test]
+fn lab_a_mount_option_that_the_kernel_refuses_is_bad_input() {
+    let Some(_) = crash(&["--fs", "ext4", "--cuts", "1"]) else {
+        return;
+    };
+    let data = tempfile::tempdir().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_whichfs"))
+        .args([
+            "crash", "run", "--fs", "ext4", "--size", "16", "--mount", "+nosuch",
+        ])
+        .env("XDG_DATA_HOME", data.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    for word in ["--mount +nosuch", "the kernel says", "fs show ext4"] {
+        assert!(said.contains(word), "{word}: {said}");
+    }
+}
+
+#[test]
 fn lab_the_same_cut_is_the_same_image_and_the_same_answer() {
     let directory = tempfile::tempdir().unwrap();
     let mut answers = Vec::new();

@@ -94,13 +94,17 @@ impl Story<'_> {
         let (untold, early) = early.split_at(early.len().saturating_sub(extent.far));
         let mut lines = Vec::new();
         if let Some(first) = untold.first() {
-            let what = format!("{} more requests are hurt from here on", untold.len());
+            let (hurt, be) = (
+                requests(untold.len()),
+                if untold.len() == 1 { "is" } else { "are" },
+            );
+            let what = format!("{hurt} farther back {be} hurt too");
             lines.push(plain(self.log[*first].arrived, State::LeftOut, what));
         }
         let mut next = early.first().copied().unwrap_or(range.start);
         for index in early.iter().copied().chain(range.clone()) {
             if index > next {
-                let what = format!("{} requests, whole", index - next);
+                let what = format!("{}, whole", requests(index - next));
                 lines.push(plain(self.log[next].arrived, State::LeftOut, what));
             }
             lines.push(self.request(index));
@@ -147,6 +151,7 @@ impl Story<'_> {
                 kept if kept < request.bytes => torn(format!("the first {}", Bytes(kept))),
                 _ => whole(reported),
             },
+            Some(Fate::Whole) | None if request.op == Op::Flush => flushed(reported),
             Some(Fate::Pieces(unit)) => torn(format!("some pieces of {}", Bytes(unit))),
             Some(Fate::Whole) | None => whole(reported),
         }
@@ -191,6 +196,21 @@ fn plain(at: Nanos, state: State, what: String) -> Line {
         state,
         what,
         left: String::new(),
+    }
+}
+
+fn requests(count: usize) -> String {
+    match count {
+        1 => "1 request".to_owned(),
+        count => format!("{count} requests"),
+    }
+}
+
+/// A flush that came: whether it kept what it said is told of the writes before it.
+fn flushed(reported: bool) -> (State, String) {
+    match reported {
+        true => (State::Whole, "reported done".to_owned()),
+        false => (State::Unreported, "not yet reported".to_owned()),
     }
 }
 
@@ -303,10 +323,11 @@ mod tests {
             (Some(10), State::NeverCame),
         ];
         assert_eq!(states(&lines), expected);
-        assert_eq!(lines[0].what, "1 more requests are hurt from here on");
+        assert_eq!(lines[0].what, "1 request farther back is hurt too");
         assert_eq!(lines[1].left, "LOST, though reported done");
         assert_eq!(lines[2].what, "5 requests, whole");
         assert_eq!(lines[4].left, "LOST");
+        assert_eq!(flushed(true).1, "reported done");
     }
 
     #[test]
