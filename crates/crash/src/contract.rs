@@ -34,6 +34,40 @@ pub struct Contract {
     pub source: String,
 }
 
+impl Contract {
+    /// What it promises, in words; beyond what fsync says of a file itself.
+    pub fn sentences(&self) -> impl Iterator<Item = &'static str> {
+        let all = [
+            (self.structure, "it mounts and is whole without fsck"),
+            (self.fsync_keeps_names, "fsync of a file keeps its name too"),
+            (
+                self.fsync_of_directory,
+                "fsync of a directory keeps the names of synced files in it",
+            ),
+            (
+                self.fsync_keeps_renamed,
+                "a renamed file stays if another takes its old name and is synced",
+            ),
+            (
+                self.replace_keeps_data,
+                "a file renamed over another is whole under that name even without fsync",
+            ),
+            (
+                self.keeps_untouched,
+                "what was synced and not touched since stays",
+            ),
+            (self.no_garbage, "no file holds bytes of another"),
+            (self.returned_writes, "a write is durable when it returns"),
+            (
+                self.returned_names,
+                "a name that was made, changed or removed is so durably when the call returns",
+            ),
+        ];
+        let held = all.into_iter().filter(|(held, _)| *held);
+        held.map(|(_, sentence)| sentence)
+    }
+}
+
 /// A journal or log, or copy on write: the structure is always whole.
 const JOURNALED: Contract = Contract {
     fsync_keeps_names: true,
@@ -267,6 +301,17 @@ mod tests {
         assert!(!of("ext4", "barrier=0").keeps_untouched);
         assert!(!of("ext2", "").structure);
         assert_eq!(contract("squashfs-xz", ""), None);
+    }
+
+    #[test]
+    fn a_contract_is_told_by_what_it_holds() {
+        let told =
+            |candidate, options| -> Vec<&str> { of(candidate, options).sentences().collect() };
+        assert!(told("ext4", "").contains(&"it mounts and is whole without fsck"));
+        assert!(!told("ext4", "").contains(&"a write is durable when it returns"));
+        assert_eq!(told("vfat", ""), [""; 0]);
+        assert_eq!(told("vfat", "sync").len(), 2);
+        assert_eq!(told("ext4", "sync").len(), 9, "every promise has its words");
     }
 
     #[test]

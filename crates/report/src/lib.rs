@@ -6,6 +6,8 @@
 
 mod chart;
 mod crash;
+mod crash_page;
+mod crash_strip;
 mod excluded;
 mod number;
 mod page;
@@ -14,9 +16,10 @@ mod terminal;
 mod text;
 
 pub use crash::{
-    ConditionCount, Count, CrashGroup, CrashLine, CrashPage, CrashRow, Promises, WorstCase,
-    crash_csv, crash_html, milliseconds, ratio,
+    ConditionCount, Count, CrashGroup, CrashLine, CrashPage, CrashRow, LineState, Promises,
+    WorstCase, crash_csv, milliseconds, ratio, short,
 };
+pub use crash_page::crash_html;
 pub use page::{Item, Page, html};
 pub use rows::{csv, json, markdown};
 pub use terminal::{Look, terminal};

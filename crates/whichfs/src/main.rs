@@ -69,6 +69,7 @@ fn run(command: Command) -> Outcome<u8> {
         Command::Crash(CrashCommand::Replay(args)) => commands::crash::replay(&args),
         Command::Crash(CrashCommand::Minimise(args)) => commands::crash::minimise(&args),
         Command::Study(StudyCommand::List(args)) => commands::study::list(&args),
+        Command::Study(StudyCommand::Show(args)) => commands::study::show(&args),
         Command::Study(StudyCommand::Run(args)) => commands::study::run(&args),
         Command::Card(command) => card(command),
         Command::Probe(args) => commands::probe::run(&args),

@@ -22,6 +22,34 @@ pub fn text(text: &str) -> Outcome {
     written.or_else(|error| lost(&error))
 }
 
+/// Prints a sentence in lines as wide as the terminal; those after the first begin with so many
+/// spaces.
+pub fn paragraph(sentence: &str, indent: usize) -> Outcome {
+    text_line(&folded(sentence, indent, width()))
+}
+
+/// `sentence` in lines of at most `width` columns, where its words allow it. Spaces at its
+/// beginning stay; those between words become one.
+fn folded(sentence: &str, indent: usize, width: usize) -> String {
+    let begin = sentence.len() - sentence.trim_start().len();
+    let mut text = sentence[..begin].to_owned();
+    let mut column = begin;
+    for (number, word) in sentence.split_whitespace().enumerate() {
+        let length = word.chars().count();
+        if number > 0 && column + 1 + length > width {
+            text.push('\n');
+            text.push_str(&" ".repeat(indent));
+            column = indent;
+        } else if number > 0 {
+            text.push(' ');
+            column += 1;
+        }
+        text.push_str(word);
+        column += length;
+    }
+    text
+}
+
 /// That standard output did not take something: a failure, unless it is a closed pipe.
 pub fn lost(error: &io::Error) -> Outcome {
     if error.kind() == io::ErrorKind::BrokenPipe {
@@ -53,4 +81,17 @@ pub fn width() -> usize {
 /// Whether to use colour: on a terminal, and NO_COLOR is not set.
 pub fn colour() -> bool {
     io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::folded;
+
+    #[test]
+    fn a_sentence_is_folded_between_words() {
+        assert_eq!(folded("  one two three", 4, 10), "  one two\n    three");
+        assert_eq!(folded("one two", 4, 7), "one two");
+        assert_eq!(folded("averylongword x", 2, 5), "averylongword\n  x");
+        assert_eq!(folded("", 2, 5), "");
+    }
 }

@@ -156,7 +156,10 @@ fn work(
 
 /// A life that says something about its candidate; one that the user or the host ended early
 /// does not.
-fn judgeable(life: Life) -> Outcome<Life> {
+///
+/// # Errors
+/// The user's interrupt, or what this machine lacks.
+pub fn judgeable(life: Life) -> Outcome<Life> {
     match &life.result {
         Err(LabError::Interrupted) => Err(Failure::new(Kind::Interrupted, "interrupted")),
         Err(error) => match error.blames_host() {

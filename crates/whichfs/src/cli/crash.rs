@@ -15,6 +15,7 @@ pub enum CrashCommand {
     #[command(alias = "minimize")]
     Minimise(MinimiseArgs),
     /// List what a card may do to data, and what is known of it.
+    #[command(after_help = commands::crash::FAULTS_EXAMPLES)]
     Faults(JsonArgs),
 }
 

@@ -1,6 +1,6 @@
 //! Arguments of `whichfs study`.
 
-use super::JsonArgs;
+use super::{JsonArgs, NamedArgs};
 use crate::commands;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -9,6 +9,8 @@ use std::path::PathBuf;
 pub enum StudyCommand {
     /// All of them, a line each.
     List(JsonArgs),
+    /// One of them: what it runs, where it comes from, about how long it takes.
+    Show(NamedArgs),
     /// Make all series of one, print a table, write a report; an interrupted one goes on.
     Run(StudyArgs),
 }

@@ -70,7 +70,11 @@ impl Archive {
 /// If there is none or several, or it cannot be read.
 pub fn read(directory: &Path, id: &str) -> Outcome<(Spec, BTreeMap<u64, Result>)> {
     let known = list(directory)?;
-    let found: Vec<&String> = known.iter().filter(|known| known.starts_with(id)).collect();
+    let found: Vec<&str> = known
+        .iter()
+        .map(String::as_str)
+        .filter(|known| known.starts_with(id))
+        .collect();
     match found[..] {
         [one] if !id.is_empty() => read_file(&path(directory, one)),
         [] => Err(Failure::input(format!(
@@ -78,13 +82,18 @@ pub fn read(directory: &Path, id: &str) -> Outcome<(Spec, BTreeMap<u64, Result>)
             directory.display()
         ))),
         _ => Err(Failure::input(format!(
-            "{id:?} is short for {} series; give more digits",
-            found.len()
+            "{id:?} is short for {} series ({}{}); give more digits",
+            found.len(),
+            found[..found.len().min(NAMED)].join(", "),
+            if found.len() > NAMED { ", …" } else { "" },
         ))),
     }
 }
 
-/// Numbers of all series in `directory`.
+/// Series that a message names.
+const NAMED: usize = 4;
+
+/// Numbers of all series, sorted, in `directory`.
 fn list(directory: &Path) -> Outcome<Vec<String>> {
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
@@ -95,7 +104,9 @@ fn list(directory: &Path) -> Outcome<Vec<String>> {
         let name = entry.file_name().into_string().ok()?;
         name.strip_suffix(".jsonl").map(str::to_owned)
     });
-    Ok(names.collect())
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    Ok(names)
 }
 
 fn path(directory: &Path, id: &str) -> PathBuf {
@@ -177,6 +188,6 @@ mod tests {
         assert!(error.message.contains("remove it"), "{error}");
         fs::write(path(dir.path(), "12abd"), "junk\n").unwrap();
         let error = read(dir.path(), "12ab").unwrap_err();
-        assert!(error.message.contains("2 series"), "{error}");
+        assert!(error.message.contains("2 series (12abc, 12abd)"), "{error}");
     }
 }

@@ -3,6 +3,7 @@
 use super::spec::Spec;
 use crate::bench::{Bench, DEVICE, MOUNT_POINT, environment};
 use crate::failure::{Failure, Kind, Outcome};
+use crate::runner::judgeable;
 use std::sync::atomic::AtomicBool;
 use whichfs_card::{Contents, Logged, Profile};
 use whichfs_crash::{CardFacts, Contract, History, Promise, Run, Timeline};
@@ -48,6 +49,8 @@ pub struct Recorded {
     pub profile: Profile,
     /// Virtual time of the run.
     pub time: Nanos,
+    /// Bytes that the card programmed into its flash from the workload's first request on.
+    pub programmed_bytes: u64,
 }
 
 impl<'a> Plan<'a> {
@@ -101,7 +104,10 @@ impl<'a> Plan<'a> {
         let history = History::of(operations.iter().cloned()).map_err(Failure::input)?;
         let run = run_of(&life.events, &phases, &counts);
         let time = life.time;
-        let log = only_disk(life)?.log.unwrap_or_default();
+        let before = programmed_before(&life.events, &phases);
+        let disk = only_disk(life)?;
+        let programmed_bytes = disk.figures().programmed_bytes - before;
+        let log = disk.log.unwrap_or_default();
         let begin = run.phases.first().map_or(Nanos(0), |(begin, _)| *begin);
         Ok(Recorded {
             first: log.partition_point(|request| request.arrived < begin),
@@ -115,6 +121,7 @@ impl<'a> Plan<'a> {
             run,
             profile,
             time,
+            programmed_bytes,
         })
     }
 
@@ -209,18 +216,38 @@ impl<'a> Plan<'a> {
             &mut |_| {},
         )
         .map_err(Failure::environment)?;
+        let life = judgeable(life).map_err(|failure| failure.of(self.candidate.name))?;
         match &life.result {
             Ok(()) => Ok(life),
-            Err(LabError::Interrupted) => Err(Failure::new(Kind::Interrupted, "interrupted")),
-            Err(error) => {
-                let mut text =
-                    format!("{}: the run to be cut failed: {error}", self.candidate.name);
-                if text.contains("ENOSPC") {
-                    text.push_str("; take a larger --partition or a smaller --size");
-                }
-                Err(Failure::new(Kind::Trial, text))
-            }
+            Err(error) => Err(self.failed(error)),
         }
+    }
+
+    /// Why there is no run to cut.
+    fn failed(&self, error: &LabError) -> Failure {
+        let name = self.candidate.name;
+        if let (
+            Some(options),
+            LabError::Agent {
+                message,
+                kernel_log,
+            },
+        ) = (&self.spec.mount, error)
+            && message.starts_with("mount ")
+        {
+            let said = kernel_log.last().map_or(String::new(), |line| {
+                format!("; the kernel says: {}", without_priority(line))
+            });
+            return Failure::input(format!(
+                "--mount {options}: {message}{said}; correct the options (whichfs fs show {name} \
+                 has the catalogue's)"
+            ));
+        }
+        let mut text = format!("{name}: the run to be cut failed: {error}");
+        if text.contains("ENOSPC") {
+            text.push_str("; take a larger --partition or a smaller --size");
+        }
+        Failure::new(Kind::Trial, text)
     }
 
     /// The operations of the phases, and the number of those of each.
@@ -242,6 +269,12 @@ impl<'a> Plan<'a> {
         }
         Ok((all, counts))
     }
+}
+
+/// A line of the kernel's log without the number that it begins with (`<3>`).
+fn without_priority(line: &str) -> &str {
+    let numbered = line.strip_prefix('<').and_then(|rest| rest.split_once('>'));
+    numbered.map_or(line, |(_, text)| text).trim()
 }
 
 /// What a guest tells of its operations.
@@ -303,6 +336,15 @@ fn operate_phases(steps: &[Step]) -> Vec<String> {
     phases.collect()
 }
 
+/// Bytes that the card had programmed when the first phase of the workload began.
+fn programmed_before(events: &[Stamped], phases: &[String]) -> u64 {
+    let first = events.iter().find(|stamped| match &stamped.event {
+        Event::PhaseBegin { phase } => phases.first() == Some(phase),
+        _ => false,
+    });
+    first.map_or(0, |stamped| stamped.device.programmed_bytes)
+}
+
 /// Promises and phases out of what the agent said. `counts` are the operations of each phase.
 fn run_of(events: &[Stamped], phases: &[String], counts: &[u64]) -> Run {
     let mut run = Run {
@@ -334,7 +376,13 @@ fn run_of(events: &[Stamped], phases: &[String], counts: &[u64]) -> Run {
 
 #[cfg(test)]
 mod tests {
-    use super::mounted;
+    use super::{mounted, without_priority};
+
+    #[test]
+    fn a_line_of_the_kernel_is_told_without_its_priority() {
+        assert_eq!(without_priority("<3>ext4: Unknown"), "ext4: Unknown");
+        assert_eq!(without_priority("a <b> c"), "a <b> c");
+    }
 
     #[test]
     fn a_plus_adds_to_the_options_of_the_recipe() {

@@ -62,12 +62,30 @@ fn what_cannot_be_shown_again_is_refused() {
     let replay = |id: &str, words: &[&str]| {
         Sandbox::new().run(&["crash", "replay", id]).fails(2, words);
     };
-    replay("nonsense", &["SERIES-NUMBER"]);
+    replay("nonsense", &["SERIES-NUMBER", ".json"]);
     replay("3f9a-1", &["no series", "crash run"]);
     refused(
         &["--fs", "ext4", "--cuts", "all", "--during", "collection"],
         &["--during", "--cuts"],
     );
+}
+
+#[test]
+fn what_is_no_reproducer_is_refused_with_what_makes_one() {
+    let sandbox = Sandbox::new();
+    let run = sandbox.run(&["crash", "replay", "none.json"]);
+    run.fails(2, &["none.json", "crash minimise"]);
+    let junk = sandbox.file("junk.json", "junk");
+    let run = sandbox.run(&["crash", "replay", junk.to_str().unwrap()]);
+    run.fails(2, &["junk.json is no reproducer", "crash minimise"]);
+}
+
+#[test]
+fn every_sentence_about_faults_fits_80_columns() {
+    let text = Sandbox::new().run(&["crash", "faults"]).stdout;
+    for line in text.lines() {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
 }
 
 #[test]

@@ -23,6 +23,39 @@ fn wrong_names_are_refused_with_those_that_are_right() {
 }
 
 #[test]
+fn a_study_is_shown_without_a_kernel() {
+    let sandbox = Sandbox::new();
+    let run = sandbox.run(&["study", "show", "elc2015-power"]);
+    let text = run.succeeds();
+    for word in [
+        "10 series of 226",
+        "Embedded Linux Conference",
+        "+sync",
+        "about",
+    ] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
+    let run = sandbox.run(&["study", "show", "elc2015-power", "--json"]);
+    let document: serde_json::Value = serde_json::from_str(run.succeeds()).unwrap();
+    assert_eq!(
+        (&document["cuts"], &document["series"]),
+        (&226.into(), &10.into())
+    );
+    assert!(
+        document["expected_s"]
+            .as_f64()
+            .is_some_and(|seconds| seconds > 60.0)
+    );
+    sandbox
+        .run(&["study", "show", "elc2015"])
+        .fails(2, &["elc2015-power"]);
+}
+
+#[test]
 fn without_a_kernel_the_remedy_is_told() {
     let run = Sandbox::new().run(&["study", "run", "sync-mounts", "--out", "out"]);
     run.fails(3, &["make kernel"]);

@@ -1,13 +1,14 @@
 //! Power cuts with guests: an honest card raises no alarm, and every planted fault is caught and
 //! called by its name: of the card at the cut (`planted`) and while it is read (`device`), of the
 //! mount (`planted`), of the filesystem (`edited`). That of the agent is in `src/crash`. Many
-//! series together: `study`.
+//! series together: `study`. Faults of this machine: `host`.
 //! These need the lab kernel and the static agent. `WHICHFS_SOAK=1` makes 2,500 honest cuts of
 //! each filesystem instead of a few.
 #![allow(clippy::unwrap_used)]
 
 mod device;
 mod edited;
+mod host;
 mod planted;
 #[path = "../../../../tests/skip.rs"]
 mod skip;
@@ -92,6 +93,26 @@ fn lab_an_honest_card_raises_no_alarm() {
             assert!(report["outcomes"]["right"].as_u64().unwrap() > 0);
         }
         assert_eq!(status, 0);
+    }
+}
+
+#[test]
+fn lab_a_mount_option_that_the_kernel_refuses_is_bad_input() {
+    let Some(_) = crash(&["--fs", "ext4", "--cuts", "1"]) else {
+        return;
+    };
+    let data = tempfile::tempdir().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_whichfs"))
+        .args([
+            "crash", "run", "--fs", "ext4", "--size", "16", "--mount", "+nosuch",
+        ])
+        .env("XDG_DATA_HOME", data.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    for word in ["--mount +nosuch", "the kernel says", "fs show ext4"] {
+        assert!(said.contains(word), "{word}: {said}");
     }
 }
 

@@ -5,6 +5,12 @@ use crate::failure::Outcome;
 use crate::output;
 use whichfs_crash::{Acts, Evidence, Facts, Fault};
 
+/// Examples in the help text.
+pub const EXAMPLES: &str = "\
+Examples:
+  whichfs crash faults
+  whichfs crash run --fs ext4 --card emmc-8gb --faults flush-lies,torn-4k";
+
 /// The groups and what they are called.
 const GROUPS: [(Acts, &str); 3] = [
     (Acts::AtCut, "when the power goes"),
@@ -27,7 +33,7 @@ pub fn run(args: &JsonArgs) -> Outcome<u8> {
     for (acts, title) in GROUPS {
         output::text_line(&format!("{title}:"))?;
         for facts in of(acts) {
-            output::text_line(&text(facts))?;
+            tell(facts)?;
         }
     }
     output::text_line("Use: whichfs crash run --faults NAME,…")?;
@@ -52,13 +58,19 @@ fn of(acts: Acts) -> impl Iterator<Item = &'static Facts> {
     all.filter(move |facts| facts.acts == acts)
 }
 
-fn text(facts: &Facts) -> String {
+fn tell(facts: &Facts) -> Outcome {
+    /// Column of the texts.
+    const COLUMN: usize = 22;
     let evidence = match facts.evidence {
         Evidence::Published => "published",
         Evidence::Hypothesis => "hypothesis",
     };
-    format!(
-        "  {:<20}{}\n{:22}{evidence}: {}",
-        facts.name, facts.meaning, "", facts.source
-    )
+    output::text_line(&format!("  {}", facts.name))?;
+    for text in [
+        facts.meaning.to_owned(),
+        format!("{evidence}: {}", facts.source),
+    ] {
+        output::paragraph(&format!("{:COLUMN$}{text}", ""), COLUMN)?;
+    }
+    Ok(())
 }

@@ -7,7 +7,8 @@ use crate::crash::check::Checker;
 use crate::crash::minimiser::Minimiser;
 use crate::crash::record::Plan;
 use crate::failure::{Failure, Outcome};
-use crate::{interrupt, output, places};
+use crate::places::{self, WholeFile};
+use crate::{interrupt, output};
 use std::time::Duration;
 use whichfs_lab::available_cores;
 
@@ -20,7 +21,9 @@ Examples:
 
 Operations are left out as long as some cut of the shorter run still fails in the same way,
 then writes that the card loses (delta debugging). The file names every operation: keep it as
-a test, or send it to the filesystem's maintainers.";
+a test, or send it to the filesystem's maintainers.
+
+Exit status: 0 done, 2 bad usage or input, 3 this machine lacks something, 4 the run failed.";
 
 /// Operations that are shown.
 const SHOWN: usize = 20;
@@ -34,7 +37,7 @@ pub fn run(args: &MinimiseArgs) -> Outcome<u8> {
         Some(path) => path.clone(),
         None => format!("crash-{}-{number}.json", spec.id()).into(),
     };
-    places::refuse_device(&out)?;
+    let file = WholeFile::new(&out)?;
     let plan = Plan::new(&bench, &spec)?;
     let cancelled = interrupt::flag();
     let core = available_cores().last().copied();
@@ -53,8 +56,7 @@ pub fn run(args: &MinimiseArgs) -> Outcome<u8> {
         })?;
     let small = minimiser.run(&recorded, &result)?;
     let text = serde_json::to_string_pretty(&small).map_err(Failure::environment)?;
-    std::fs::write(&out, text + "\n")
-        .map_err(|e| Failure::environment(format!("{}: {e}", out.display())))?;
+    file.write((text + "\n").as_bytes())?;
     output::text_line(&small.title)?;
     let ops = small.spec.script.as_deref().unwrap_or_default();
     let text = whichfs_workload::script_text(&ops[..ops.len().min(SHOWN)]);

@@ -6,7 +6,9 @@ pub mod page;
 mod progress;
 mod replay;
 mod tell;
+mod timeline;
 
+pub use faults::EXAMPLES as FAULTS_EXAMPLES;
 pub use faults::run as faults;
 pub use minimise::EXAMPLES as MINIMISE_EXAMPLES;
 pub use minimise::run as minimise;
@@ -60,7 +62,9 @@ The workload runs once in the lab; each cut is then an image of the card at one 
 it, mounted, read, used, checked and repaired in the lab. The same arguments give the same
 images; an interrupted series goes on where it was.";
 
-const EXIT_STATUS: &str = "Exit status: 0 no filesystem broke its promises, 1 one did.";
+const EXIT_STATUS: &str = "\
+Exit status: 0 no filesystem broke its promises, 1 one did, 2 bad usage or input, 3 this
+machine lacks something, 4 the run to be cut failed. What was done is kept in any case.";
 
 /// The JSON document.
 #[derive(Serialize)]

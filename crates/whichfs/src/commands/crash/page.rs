@@ -1,7 +1,7 @@
 //! A series of cuts as a row of a page, and the page's files.
 
-use super::replay::timeline;
 use super::tell::{Report, words};
+use super::timeline::{Extent, State, timeline};
 use crate::bench::Bench;
 use crate::cli::CrashArgs;
 use crate::crash::check::Result;
@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 use whichfs_card::Op;
 use whichfs_crash::{Condition, Contract, Faults, Outcome as Became, Share};
 use whichfs_report::{
-    ConditionCount, Count, CrashGroup, CrashLine, CrashPage, CrashRow, Item, Promises, WorstCase,
-    crash_csv, crash_html,
+    ConditionCount, Count, CrashGroup, CrashLine, CrashPage, CrashRow, Item, LineState, Promises,
+    WorstCase, crash_csv, crash_html,
 };
 use whichfs_units::{Bytes, MIB, Nanos};
 
@@ -23,10 +23,12 @@ use whichfs_units::{Bytes, MIB, Nanos};
 const WORST: usize = 2;
 /// Findings shown of each.
 const FINDINGS: usize = 4;
-/// Requests shown before and after a cut.
-const AROUND: usize = 4;
-/// Lines of a timeline; what was lost far back may be a lot.
-const LINES: usize = 12;
+/// Requests shown around a cut.
+const SHOWN: Extent = Extent {
+    before: 16,
+    after: 6,
+    far: 8,
+};
 
 const METHOD: &str = "The workload ran once for each filesystem, and every request that changes \
     the card was kept with its data and times. A cut is an instant of that run: the card's content \
@@ -85,6 +87,7 @@ pub fn row(plan: &Plan, recorded: &Recorded, series: Option<&str>, cuts: &[Resul
             .filter(|request| request.op == Op::Write)
             .map(|request| request.bytes)
             .sum(),
+        programmed_bytes: recorded.programmed_bytes,
         conditions: conditions(cuts),
         worst: worst(plan, recorded, series, cuts),
         ..CrashRow::default()
@@ -140,6 +143,7 @@ fn worst(
             place: place(plan, recorded, result),
             condition: words(&result.condition),
             broken: result.broken,
+            mount_ms: result.mount.map(|time| time.as_secs_f64() * 1e3),
             findings: findings(result),
             replay: match series {
                 Some(series) => format!("whichfs crash replay {series}-{}", result.cut.number),
@@ -189,39 +193,49 @@ fn findings(result: &Result) -> Vec<String> {
         .map(|file| format!("{}: {}: {}", file.path, words(&file.outcome), file.what));
     let complains = checked.check.filter(|status| *status != 0);
     let check = complains.map(|status| format!("its checker ends with {status}"));
-    failed.chain(check).chain(files).take(FINDINGS).collect()
+    let mut all: Vec<String> = failed.chain(check).chain(files).collect();
+    let more = all.len().saturating_sub(FINDINGS);
+    all.truncate(FINDINGS);
+    if more > 0 {
+        all.push(format!("and {more} more"));
+    }
+    all
 }
 
 fn lines(plan: &Plan, recorded: &Recorded, result: &Result) -> Vec<CrashLine> {
     if plan.spec.is_whole() {
         return Vec::new();
     }
-    let cut = &result.cut;
-    let mut lines = timeline(plan, recorded, cut, AROUND);
-    let spare = lines.len().saturating_sub(LINES);
-    lines.drain(..spare);
-    let lines = lines.into_iter().map(|line| CrashLine {
-        ms: (line.at.as_secs_f64() - cut.at.as_secs_f64()) * 1e3,
+    let cut = result.cut.at.as_secs_f64();
+    let ms = |at: Nanos| (at.as_secs_f64() - cut) * 1e3;
+    let lines = timeline(plan, recorded, &result.cut, SHOWN).into_iter();
+    let lines = lines.map(|line| CrashLine {
+        ms: ms(line.at),
+        done_ms: line.done.map(ms),
         request: line.request,
+        state: match line.state {
+            State::Whole => LineState::Whole,
+            State::Unreported => LineState::Unreported,
+            State::Torn => LineState::Torn,
+            State::Lost => LineState::Lost,
+            State::NeverCame => LineState::NeverCame,
+            State::Promise => LineState::Promise,
+            State::Cut => LineState::Cut,
+            State::LeftOut => LineState::LeftOut,
+        },
         what: line.what,
         left: line.left,
     });
     lines.collect()
 }
 
-/// What `contract` promises, in words: its fields that hold.
-pub fn promises(of: String, contract: &Contract) -> Promises {
-    let fields = match serde_json::to_value(contract) {
-        Ok(serde_json::Value::Object(fields)) => fields,
-        _ => serde_json::Map::new(),
-    };
-    let held = fields
-        .iter()
-        .filter(|(_, value)| **value == serde_json::Value::Bool(true));
+/// What `contract` promises of a filesystem so mounted.
+pub fn promises(of: String, options: &str, contract: &Contract) -> Promises {
     Promises {
         of,
-        promised: held.map(|(name, _)| name.replace('_', " ")).collect(),
-        source: contract.source.to_string(),
+        options: options.to_owned(),
+        promised: contract.sentences().map(str::to_owned).collect(),
+        source: contract.source.clone(),
     }
 }
 
@@ -251,7 +265,7 @@ pub fn of_run(
         method: vec![METHOD.to_owned()],
         groups: vec![group],
         promises: held
-            .map(|report| promises(report.fs.clone(), &report.contract))
+            .map(|report| promises(report.fs.clone(), &report.mount_options, &report.contract))
             .collect(),
         environment: environment(bench, args.partition * MIB, args.seed),
         reproduce: command_line(),
@@ -340,15 +354,6 @@ mod tests {
             told,
             [("recovered", 1), ("needs check", 2), ("durable lost", 1)]
         );
-    }
-
-    #[test]
-    fn a_contract_is_told_by_what_it_holds() {
-        let ext4 = promises("ext4".into(), &whichfs_crash::contract("ext4", "").unwrap());
-        assert!(ext4.promised.iter().any(|word| word == "structure"));
-        assert!(ext4.source.contains("ext4"));
-        let fat = promises("vfat".into(), &whichfs_crash::contract("vfat", "").unwrap());
-        assert!(!fat.promised.iter().any(|word| word == "structure"));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! `whichfs crash replay`: one cut of a kept series once more, with all that it has to tell.
 
 use super::tell::words;
+use super::timeline::{Extent, Line, timeline};
 use super::{RESIDENT_BYTES, keep};
 use crate::bench::Bench;
 use crate::board::Board;
@@ -22,11 +23,8 @@ use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use whichfs_card::{Logged, Op};
-use whichfs_crash::{Cut, Fate, Place, Promise};
+use whichfs_crash::{Cut, Place};
 use whichfs_lab::available_cores;
-use whichfs_trial::RETURNED;
-use whichfs_units::{Bytes, Nanos};
 
 /// Examples in the help text.
 pub const EXAMPLES: &str = "\
@@ -40,8 +38,10 @@ Examples:
 --shell reads commands, each run by sh in a guest with the filesystem mounted; with ! before
 it, without mounting it (!e2fsck -fn /dev/vda). What a command writes, the next finds.
 
-The series must have been made on this machine (crash run prints its number). Exit status: 0
-the filesystem kept its promises, 1 it did not (of a file: it fails as it did).";
+The series must have been made on this machine (crash run prints its number).
+
+Exit status: 0 the filesystem kept its promises, 1 it did not (of a file: it fails as it did),
+2 bad usage or input, 3 this machine lacks something, 4 the run failed.";
 
 /// Wall time after which a guest is stopped, as by default in `crash run`.
 const WALL_LIMIT: Duration = Duration::from_secs(300);
@@ -54,19 +54,6 @@ struct Document<'a> {
     differs: &'a [&'static str],
     timeline: &'a [Line],
     result: &'a Result,
-}
-
-/// A line of the timeline.
-#[derive(Serialize)]
-pub struct Line {
-    /// When, in nanoseconds of virtual time.
-    pub at: Nanos,
-    /// Number of the request; none for a promise.
-    pub request: Option<usize>,
-    /// What it was.
-    pub what: String,
-    /// What the cut left of it.
-    pub left: String,
 }
 
 /// Runs the command.
@@ -169,7 +156,13 @@ fn show(
     differs: &[&'static str],
     result: &Result,
 ) -> Outcome {
-    let timeline = timeline(plan, recorded, &result.cut, args.around as usize);
+    let around = args.around as usize;
+    let extent = Extent {
+        before: around,
+        after: around,
+        far: around,
+    };
+    let timeline = timeline(plan, recorded, &result.cut, extent);
     match args.json {
         true => output::json(&Document {
             spec: plan.spec,
@@ -214,10 +207,11 @@ pub fn parse(id: &str) -> Outcome<(&str, u64)> {
     let parts = id.rsplit_once('-');
     parts
         .and_then(|(series, number)| Some((series, number.parse().ok()?)))
+        .filter(|(series, _)| !series.is_empty())
         .ok_or_else(|| {
             Failure::input(format!(
                 "{id:?} names no cut; expected SERIES-NUMBER as crash run prints it, for example \
-                 3f9a0c51d2e7-17"
+                 3f9a0c51d2e7-17 (replay also takes a .json file of crash minimise)"
             ))
         })
 }
@@ -233,111 +227,25 @@ pub fn bench(spec: &Spec, jobs: Option<u64>) -> Outcome<Bench> {
     Ok(bench.holding(RESIDENT_BYTES))
 }
 
-/// The requests and promises around `cut`, in the order of time.
-pub fn timeline(plan: &Plan, recorded: &Recorded, cut: &Cut, around: usize) -> Vec<Line> {
-    let log = recorded.timeline.log();
-    let hurt = recorded
-        .timeline
-        .hurt(&recorded.card, &plan.spec.faults, cut);
-    let seen = recorded.timeline.seen(cut).len();
-    let range = seen.saturating_sub(around)..(seen + around).min(log.len());
-    // What was lost farther back belongs to the story.
-    let early = hurt.iter().filter(|(index, _)| *index < range.start);
-    let mut lines: Vec<Line> = early
-        .map(|(index, _)| *index)
-        .chain(range.clone())
-        .map(|index| Line {
-            at: log[index].arrived,
-            request: Some(index),
-            what: told(&log[index]),
-            left: left(index, &log[index], cut, &hurt, seen),
-        })
-        .collect();
-    let (from, to) = match (log.get(range.start), log.get(range.end.saturating_sub(1))) {
-        (Some(first), Some(last)) => (first.arrived, last.done),
-        _ => return lines,
-    };
-    let promises = recorded.run.promises.iter();
-    lines.extend(
-        promises
-            .filter(|promise| from <= promise.at && promise.at <= to)
-            .map(|promise| Line {
-                at: promise.at,
-                request: None,
-                what: promised(promise),
-                left: String::new(),
-            }),
-    );
-    lines.push(Line {
-        at: cut.at,
-        request: None,
-        what: "THE POWER GOES".to_owned(),
-        left: String::new(),
-    });
-    lines.sort_by_key(|line| line.at);
-    lines
-}
-
-fn told(request: &Logged) -> String {
-    let place = || format!("{} at {}", Bytes(request.bytes), Bytes(request.offset));
-    let collects = if request.collected {
-        ", the card collects"
-    } else {
-        ""
-    };
-    match request.op {
-        Op::Write => format!("write {}{collects}", place()),
-        Op::Discard => format!("discard {}", place()),
-        Op::Flush => "flush".to_owned(),
-        other => format!("{other:?}"),
-    }
-}
-
-fn promised(promise: &Promise) -> String {
-    if promise.call == RETURNED {
-        return format!("operation {} returned", promise.operations);
-    }
-    match promise.path.as_str() {
-        "" => format!("promise: {} returned", promise.call),
-        path => format!("promise: {} of {path} returned", promise.call),
-    }
-}
-
-/// What the cut left of a request.
-fn left(index: usize, request: &Logged, cut: &Cut, hurt: &[(usize, Fate)], seen: usize) -> String {
-    if index >= seen {
-        return "never came".to_owned();
-    }
-    let fate = hurt.iter().find(|(hurt, _)| *hurt == index);
-    match fate.map(|(_, fate)| *fate) {
-        Some(Fate::Lost) => "LOST".to_owned(),
-        Some(Fate::Before(end)) => match end.saturating_sub(request.offset) {
-            0 => "LOST".to_owned(),
-            kept if kept < request.bytes => format!("the first {}", Bytes(kept)),
-            _ => "whole, not yet reported".to_owned(),
-        },
-        Some(Fate::Pieces(unit)) => format!("some pieces of {}", Bytes(unit)),
-        Some(Fate::Whole) | None if request.done > cut.at => "whole, not yet reported".to_owned(),
-        Some(Fate::Whole) | None => "whole".to_owned(),
-    }
-}
-
 fn tell(plan: &Plan, recorded: &Recorded, timeline: &[Line], result: &Result) -> Outcome {
     let (spec, cut) = (plan.spec, &result.cut);
-    output::text_line(&format!(
-        "{} ({}), workload {} on {}, seed {}: cut {}",
-        spec.fs, recorded.mount_options, spec.workload, spec.card, spec.seed, cut.number
-    ))?;
+    let options = &recorded.mount_options;
+    let run = format!(
+        "{} ({options}), workload {} on {}, seed {}: cut {}",
+        spec.fs, spec.workload, spec.card, spec.seed, cut.number
+    );
+    output::paragraph(&run, 0)?;
     let place = match cut.place {
         Place::Before => "before",
         Place::Inside => "inside",
         Place::After => "after",
     };
-    output::text_line(&format!(
+    let when = format!(
         "The power goes at {}, {place} request {}. Of {} operations the first {} were durable as a \
          whole, {} had begun.",
         cut.at, cut.request, recorded.run.operations, result.window.0, result.window.1
-    ))?;
+    );
+    output::paragraph(&when, 0)?;
     for again in &result.recovery {
         output::text_line(&format!(
             "It goes again {} into the mount that recovers, at its write {}.",
@@ -367,7 +275,7 @@ fn outcome(result: &Result) -> Outcome {
     let said = |what: &str, done: &Option<std::result::Result<(), String>>| match done {
         None => Ok(()),
         Some(Ok(())) => output::text_line(&format!("{what}: yes")),
-        Some(Err(why)) => output::text_line(&format!("{what}: no: {why}")),
+        Some(Err(why)) => output::paragraph(&format!("{what}: no: {why}"), 2),
     };
     said("mounts", &checked.mounted)?;
     if let Some(time) = result.mount {
@@ -384,7 +292,7 @@ fn outcome(result: &Result) -> Outcome {
     }
     said("mounts after the repair", &checked.mounted_again)?;
     for line in checked.messages.iter().chain(&checked.messages_again) {
-        output::text_line(&format!("kernel: {line}"))?;
+        output::paragraph(&format!("kernel: {line}"), 2)?;
     }
     for (when, findings) in [
         ("first mount", &checked.findings),
@@ -392,12 +300,12 @@ fn outcome(result: &Result) -> Outcome {
     ] {
         for finding in findings {
             let mark = if finding.broken { "BROKEN " } else { "" };
-            output::text_line(&format!(
-                "{when}: {mark}{}: {}: {}",
-                finding.path,
-                words(&finding.outcome),
-                finding.what
-            ))?;
+            let outcome = words(&finding.outcome);
+            let told = format!(
+                "{when}: {mark}{}: {outcome}: {}",
+                finding.path, finding.what
+            );
+            output::paragraph(&told, 2)?;
         }
     }
     let broken = if result.broken {
@@ -416,8 +324,9 @@ mod tests {
     #[test]
     fn an_id_is_a_series_and_a_number() {
         assert_eq!(parse("3f9a-17").unwrap(), ("3f9a", 17));
-        for wrong in ["3f9a", "3f9a-", "-x", ""] {
-            assert!(parse(wrong).unwrap_err().message.contains("SERIES-NUMBER"));
+        for wrong in ["3f9a", "3f9a-", "-x", "", "-1"] {
+            let message = parse(wrong).unwrap_err().message;
+            assert!(message.contains("SERIES-NUMBER") && message.contains(".json"));
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::crash::record::{Plan, Recorded};
 use crate::failure::Outcome;
 use crate::output;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use whichfs_crash::{Condition, Contract, Outcome as Became, Share};
 use whichfs_units::Nanos;
 
@@ -79,14 +79,21 @@ impl Report {
 
 /// Prints a report.
 pub fn tell(report: &Report) -> Outcome {
-    output::text_line(&format!(
-        "\n{} ({}), {} cuts among {} requests in {:.1} s of virtual time",
-        report.fs,
-        report.mount_options,
-        report.cuts.len(),
-        report.requests,
-        report.virtual_s,
-    ))?;
+    let options = match report.mount_options.as_str() {
+        "" => "no mount options",
+        options => options,
+    };
+    output::text_line("")?;
+    output::paragraph(
+        &format!(
+            "{} ({options}), {} cuts among {} requests in {:.1} s of virtual time",
+            report.fs,
+            report.cuts.len(),
+            report.requests,
+            report.virtual_s,
+        ),
+        0,
+    )?;
     let percent = |share: &Share| {
         format!(
             "{:.0} to {:.0} %",
@@ -140,18 +147,18 @@ fn worst_cases(report: &Report) -> Outcome {
             cut.at,
             words(&result.condition),
         ))?;
-        let broken = result
-            .checked
-            .findings
-            .iter()
-            .filter(|finding| finding.broken);
+        let checked = &result.checked;
+        if let Some(Err(why)) = &checked.mounted {
+            output::paragraph(&format!("    does not mount: {why}"), 6)?;
+        }
+        let findings = checked.findings.iter().chain(&checked.findings_again);
+        let mut told = BTreeSet::new();
+        let broken = findings
+            .filter(|finding| finding.broken && told.insert((&finding.path, &finding.what)));
         for finding in broken.take(SHOWN) {
-            output::text_line(&format!(
-                "    {}: {}: {}",
-                finding.path,
-                words(&finding.outcome),
-                finding.what
-            ))?;
+            let outcome = words(&finding.outcome);
+            let told = format!("    {}: {outcome}: {}", finding.path, finding.what);
+            output::paragraph(&told, 6)?;
         }
         if let Some(series) = &report.series {
             let number = cut.number;

@@ -1,7 +1,10 @@
 //! `whichfs study`: experiments that are data, made and told as a whole.
 
 mod files;
+mod show;
 mod told;
+
+pub use show::show;
 
 use crate::bench::Bench;
 use crate::cli::{JsonArgs, PlaceArgs, StudyArgs};
@@ -14,20 +17,22 @@ use crate::failure::{Failure, Kind, Outcome};
 use crate::{cards, interrupt, output};
 use std::sync::atomic::AtomicBool;
 use whichfs_crash::Fault;
-use whichfs_report::{CrashGroup, CrashPage};
+use whichfs_report::{CrashGroup, CrashPage, Item};
 use whichfs_study::{Cell, FaultSet, Study};
 
 /// Examples in the help text.
 pub const EXAMPLES: &str = "\
 Examples:
   whichfs study list
+  whichfs study show elc2015-power                what it runs, about how long
   whichfs study run elc2015-power --cuts 40       what ELC 2015 did, with fewer cuts
   whichfs study run sync-mounts --only-fs vfat --out sync
   whichfs study run ./mine.toml                   a file in the form of studies/*.toml
 
 Each series is kept as `crash run` keeps it: an interrupted study goes on where it was.
 
-Exit status: 0 done, 4 a series could not be made.";
+Exit status: 0 done, 2 bad usage or input, 3 this machine lacks something, 4 a series
+failed (the others were made all the same).";
 
 /// Lists all studies.
 pub fn list(args: &JsonArgs) -> Outcome<u8> {
@@ -53,11 +58,13 @@ pub fn list(args: &JsonArgs) -> Outcome<u8> {
 
 /// Runs one.
 pub fn run(args: &StudyArgs) -> Outcome<u8> {
-    let study = changed(files::open(&args.name)?, args)?;
+    let found = files::open(&args.name)?;
+    let own_cuts = found.cuts;
+    let study = changed(found, args)?;
     let bench = crash::bench(&place(&study), args.jobs)?;
     let files = Files::new(&args.out)?;
     let cells = study.cells();
-    let mut page = empty_page(&study, &bench);
+    let mut page = empty_page(&study, own_cuts, &bench);
     let mut first_failure = None;
     for (index, cell) in cells.iter().enumerate() {
         note!(
@@ -90,7 +97,7 @@ pub fn run(args: &StudyArgs) -> Outcome<u8> {
     }
     match first_failure {
         Some(failure) if page.groups.iter().all(|group| group.rows.is_empty()) => Err(failure),
-        Some(_) => Ok(Kind::Trial as u8),
+        Some(failure) => Ok(failure.kind as u8),
         None => Ok(0),
     }
 }
@@ -158,15 +165,29 @@ fn series(
     crash::made(bench, &spec, fresh, cancelled)
 }
 
-fn empty_page(study: &Study, bench: &Bench) -> CrashPage {
+fn empty_page(study: &Study, own_cuts: u64, bench: &Bench) -> CrashPage {
+    let mut environment = environment(bench, study.partition_bytes, study.seed);
+    environment.push(cuts(study.cuts, own_cuts));
     CrashPage {
         title: study.title.clone(),
         source: study.source.clone(),
         method: paragraphs(&study.method),
         groups: Vec::<CrashGroup>::new(),
         promises: Vec::new(),
-        environment: environment(bench, study.partition_bytes, study.seed),
+        environment,
         reproduce: command_line(),
+    }
+}
+
+/// How often each series was cut, and whether the study says so.
+fn cuts(made: u64, own: u64) -> Item {
+    Item {
+        label: "cuts".to_owned(),
+        value: format!("{made} of each series"),
+        source: match made == own {
+            true => String::new(),
+            false => format!("--cuts; the study has {own}"),
+        },
     }
 }
 
@@ -190,6 +211,18 @@ fn meanings(set: &FaultSet) -> Vec<String> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+
+    #[test]
+    fn fewer_cuts_than_the_study_has_are_said_and_no_title_counts_them() {
+        assert_eq!(cuts(226, 226).source, "");
+        let fewer = cuts(40, 226);
+        assert_eq!(fewer.value, "40 of each series");
+        assert!(fewer.source.contains("226"));
+        for study in files::all().unwrap() {
+            let number = study.cuts.to_string();
+            assert!(!study.title.contains(&number), "{}", study.title);
+        }
+    }
 
     #[test]
     fn every_card_and_board_of_a_shipped_study_is_there() {

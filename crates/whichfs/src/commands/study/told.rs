@@ -7,8 +7,9 @@ use crate::commands::table;
 use crate::failure::Outcome;
 use crate::output;
 use std::collections::BTreeMap;
-use whichfs_report::{CrashGroup, CrashPage, CrashRow, ratio};
+use whichfs_report::{CrashGroup, CrashPage, CrashRow, ratio, short};
 use whichfs_study::{Cell, Study};
+use whichfs_units::Bytes;
 
 /// The group of `cell`; it is made with its first series.
 pub fn group<'a>(page: &'a mut CrashPage, cell: &Cell) -> &'a mut CrashGroup {
@@ -34,7 +35,8 @@ pub fn add(page: &mut CrashPage, study: &Study, cell: &Cell, made: Made) {
     }
     let of = row.name();
     if page.promises.iter().all(|promises| promises.of != of) {
-        page.promises.push(promises(of, &made.contract));
+        page.promises
+            .push(promises(of, &row.options, &made.contract));
     }
     group(page, cell).rows.push(row);
 }
@@ -42,17 +44,16 @@ pub fn add(page: &mut CrashPage, study: &Study, cell: &Cell, made: Made) {
 /// What each mount costs against the first of the same filesystem in its group.
 pub fn compare(page: &mut CrashPage) {
     for group in &mut page.groups {
-        let mut first: BTreeMap<String, (f64, u64)> = BTreeMap::new();
+        let mut first: BTreeMap<String, CrashRow> = BTreeMap::new();
         for row in &mut group.rows {
-            match first.get(&row.fs) {
-                None => {
-                    first.insert(row.fs.clone(), (row.virtual_s, row.written_bytes));
-                }
-                Some((time, bytes)) => {
-                    row.time_ratio = Some(row.virtual_s / time.max(1e-9));
-                    row.written_ratio = Some(row.written_bytes as f64 / (*bytes).max(1) as f64);
-                }
-            }
+            let Some(first) = first.get(&row.fs) else {
+                first.insert(row.fs.clone(), row.clone());
+                continue;
+            };
+            let ratio = |bytes: u64, first: u64| Some(bytes as f64 / first.max(1) as f64);
+            row.time_ratio = Some(row.virtual_s / first.virtual_s.max(1e-9));
+            row.written_ratio = ratio(row.written_bytes, first.written_bytes);
+            row.programmed_ratio = ratio(row.programmed_bytes, first.programmed_bytes);
         }
     }
 }
@@ -60,36 +61,51 @@ pub fn compare(page: &mut CrashPage) {
 /// Prints who survived and a table for each group.
 pub fn tell(page: &CrashPage) -> Outcome {
     let (heading, said) = page.survivors();
-    output::text_line(&format!("{}: {heading}.", page.title))?;
+    output::paragraph(&format!("{}: {heading}.", page.title), 0)?;
     for sentence in said {
-        output::text_line(&sentence)?;
+        output::paragraph(&sentence, 0)?;
     }
     for group in &page.groups {
         output::text_line(&format!("\n{}, {}", group.faults, group.workload))?;
         let rows = group.rows.iter().map(cells).collect();
         output::text_line(&table::text(&HEAD, rows))?;
+        let costs = group.rows.iter().map(costs).collect();
+        output::text_line("")?;
+        output::text_line(&table::text(&COSTS, costs))?;
         for why in &group.failed {
-            output::text_line(&format!("not made: {why}"))?;
+            output::paragraph(&format!("not made: {why}"), 2)?;
         }
     }
     output::text_line(LEGEND)
 }
 
-const HEAD: [&str; 11] = [
-    "", "cuts", "broke", "95 %", "lost", "fsck", "dead", "files", "mount", "worst", "takes",
+const HEAD: [&str; 10] = [
+    "", "cuts", "broke", "95 %", "lost", "fsck", "dead", "files", "mount", "worst",
+];
+
+const COSTS: [&str; 8] = [
+    "",
+    "takes s",
+    "",
+    "writes",
+    "",
+    "programs",
+    "",
+    "amplification",
 ];
 
 const LEGEND: &str = "
-broke: cuts after which a promise was broken, and the 95 % interval of their share in percent
+broke: cuts after which a promise was broken; 95 %: interval of their share
 lost: cuts after which durable data were lost, promised or not
-fsck: those after which it needed its checker; dead: those after which nothing mounts it
+fsck: those after which it needed its checker; dead: after which nothing mounts it
 files: not as last written, a cut; mount, worst: median and longest in ms
-takes: virtual seconds of the workload, against the first mount of the same filesystem";
+takes: virtual seconds of the workload; programs: what the card wrote into its
+flash for it; each against the first mount of the same filesystem
+amplification: programs / writes";
 
 /// One line, narrow enough for 80 columns.
 fn cells(row: &CrashRow) -> Vec<String> {
     let whole = |ms: Option<f64>| ms.map_or("none".to_owned(), |ms| format!("{ms:.0}"));
-    let takes = format!("{:.1} {}", row.virtual_s, ratio(&row.time_ratio));
     let (low, high) = (row.broken.low * 100.0, row.broken.high * 100.0);
     vec![
         row.name(),
@@ -104,7 +120,20 @@ fn cells(row: &CrashRow) -> Vec<String> {
             .map_or("none".to_owned(), |_| format!("{:.1}", row.files_wrong)),
         whole(row.mount_median_ms),
         whole(row.mount_worst_ms),
-        takes.trim_end().to_owned(),
+    ]
+}
+
+/// What the workload cost.
+fn costs(row: &CrashRow) -> Vec<String> {
+    vec![
+        row.name(),
+        format!("{:.1}", row.virtual_s),
+        ratio(&row.time_ratio),
+        Bytes(row.written_bytes).to_string(),
+        ratio(&row.written_ratio),
+        Bytes(row.programmed_bytes).to_string(),
+        ratio(&row.programmed_ratio),
+        row.write_amplification().map_or("none".to_owned(), short),
     ]
 }
 
@@ -118,6 +147,7 @@ mod tests {
             fs: fs.into(),
             virtual_s,
             written_bytes,
+            programmed_bytes: 2 * written_bytes,
             ..CrashRow::default()
         };
         let mut page = CrashPage {
@@ -138,6 +168,10 @@ mod tests {
             (rows[2].time_ratio, rows[2].written_ratio),
             (Some(2.5), Some(3.0))
         );
-        assert!(cells(&rows[2]).contains(&"5.0 2.50×".to_owned()));
+        let told = costs(&rows[2]);
+        let expected = [
+            "vfat", "5.0", "2.50×", "30 B", "3.00×", "60 B", "3.00×", "2.00",
+        ];
+        assert_eq!(told, expected);
     }
 }

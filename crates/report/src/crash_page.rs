@@ -1,0 +1,233 @@
+//! The page of series of power cuts as HTML.
+//!
+//! From top to bottom: one sentence; for each fault set and workload a table, bars of what became
+//! of the filesystem, times of the mount that recovers, and what each mount costs; worst cases,
+//! each with a timeline and the command that shows it again; what each filesystem promises;
+//! method; card; reproduction.
+
+use crate::crash::{
+    ConditionCount, Count, CrashGroup, CrashLine, CrashPage, CrashRow, WorstCase, milliseconds,
+    short,
+};
+use crate::crash_strip::{Strip, class, strip};
+use askama::Template;
+use whichfs_units::Bytes;
+
+/// The page as HTML.
+pub fn crash_html(page: &CrashPage) -> String {
+    View::of(page)
+        .render()
+        .unwrap_or_else(|error| unreachable!("writing to a String cannot fail: {error}"))
+}
+
+#[derive(Template)]
+#[template(path = "crash.html")]
+struct View<'a> {
+    page: &'a CrashPage,
+    heading: String,
+    said: Vec<String>,
+    groups: Vec<GroupView<'a>>,
+    cases: Vec<CaseView<'a>>,
+}
+
+struct GroupView<'a> {
+    group: &'a CrashGroup,
+    rows: Vec<RowView<'a>>,
+    /// Longest mount of all, where the bars end.
+    mount_end: String,
+    /// Some mount differs from the first.
+    compares: bool,
+    /// Some mount was measured.
+    mounts: bool,
+}
+
+struct RowView<'a> {
+    row: &'a CrashRow,
+    name: String,
+    /// Broke a promise, lost, needed fsck, unfixable.
+    counts: [&'a Count; 4],
+    bars: Vec<Bar>,
+    told: String,
+    median: String,
+    worst: String,
+    takes: String,
+    written: String,
+    programmed: String,
+    amplification: String,
+    /// Of the bar of the longest mount, in percent.
+    median_percent: String,
+    worst_percent: String,
+}
+
+struct Bar {
+    severity: u8,
+    x: String,
+    width: String,
+    title: String,
+}
+
+struct CaseView<'a> {
+    name: String,
+    group: &'a CrashGroup,
+    case: &'a WorstCase,
+    mount: String,
+    lines: Vec<LineView<'a>>,
+    strip: Option<Strip>,
+}
+
+struct LineView<'a> {
+    line: &'a CrashLine,
+    ms: String,
+    class: &'static str,
+}
+
+impl<'a> View<'a> {
+    fn of(page: &'a CrashPage) -> View<'a> {
+        let (heading, said) = page.survivors();
+        let cases = page.groups.iter().flat_map(|group| {
+            let rows = group.rows.iter();
+            rows.flat_map(move |row| {
+                row.worst
+                    .iter()
+                    .map(move |case| case_view(group, row, case))
+            })
+        });
+        View {
+            page,
+            heading,
+            said,
+            groups: page.groups.iter().map(group_view).collect(),
+            cases: cases.collect(),
+        }
+    }
+}
+
+fn group_view(group: &CrashGroup) -> GroupView<'_> {
+    let mounts = group.rows.iter().filter_map(|row| row.mount_worst_ms);
+    let end = mounts.fold(0.0, f64::max);
+    GroupView {
+        group,
+        rows: group.rows.iter().map(|row| row_view(row, end)).collect(),
+        mount_end: milliseconds(Some(end)),
+        compares: group.rows.iter().any(|row| row.time_ratio.is_some()),
+        mounts: end > 0.0,
+    }
+}
+
+fn row_view(row: &CrashRow, end: f64) -> RowView<'_> {
+    let percent = |ms: Option<f64>| format!("{:.2}", ms.unwrap_or(0.0) / end.max(1e-9) * 100.0);
+    RowView {
+        row,
+        name: row.name(),
+        counts: [&row.broken, &row.lost, &row.fsck, &row.unfixable],
+        bars: bars(row),
+        told: told(row),
+        median: milliseconds(row.mount_median_ms),
+        worst: milliseconds(row.mount_worst_ms),
+        takes: format!("{} s", short(row.virtual_s)),
+        written: Bytes(row.written_bytes).to_string(),
+        programmed: Bytes(row.programmed_bytes).to_string(),
+        amplification: row.write_amplification().map_or("none".to_owned(), short),
+        median_percent: percent(row.mount_median_ms),
+        worst_percent: percent(row.mount_worst_ms),
+    }
+}
+
+/// What became of it, without a word for what is whole.
+fn told(row: &CrashRow) -> String {
+    let harm = row.conditions.iter().filter(|part| part.severity > 0);
+    let harm: Vec<String> = harm
+        .map(|part| format!("{} {}", part.count, part.condition))
+        .collect();
+    match harm.is_empty() {
+        true => format!("all {} whole", row.cuts),
+        false => harm.join(", "),
+    }
+}
+
+fn bars(row: &CrashRow) -> Vec<Bar> {
+    let mut parts: Vec<&ConditionCount> = row.conditions.iter().collect();
+    parts.sort_by_key(|part| part.severity);
+    let scale = 100.0 / row.cuts.max(1) as f64;
+    let mut before = 0;
+    let mut bars = Vec::new();
+    for part in parts {
+        bars.push(Bar {
+            severity: part.severity.min(4),
+            x: format!("{:.2}", before as f64 * scale),
+            width: format!("{:.2}", part.count as f64 * scale),
+            title: format!("{}: {}", part.condition, part.count),
+        });
+        before += part.count;
+    }
+    bars
+}
+
+fn case_view<'a>(group: &'a CrashGroup, row: &CrashRow, case: &'a WorstCase) -> CaseView<'a> {
+    let lines = case.timeline.iter().map(|line| LineView {
+        line,
+        ms: format!("{:+.3}", line.ms),
+        class: class(line.state),
+    });
+    CaseView {
+        name: row.name(),
+        group,
+        case,
+        mount: milliseconds(case.mount_ms),
+        lines: lines.collect(),
+        strip: strip(&case.timeline),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crash::tests::{page, row};
+
+    #[test]
+    fn the_page_is_one_file_that_escapes_and_shows_everything() {
+        let html = crash_html(&page(vec![row("vfat", 0, 4)]));
+        for part in [
+            "4 needs check",
+            "a&#60;b",
+            "whichfs crash replay 12-3",
+            "8.00 ms",
+            "0 to 2 %",
+        ] {
+            assert!(html.contains(part), "{part}");
+        }
+        for outside in ["<script", "http://", "https://", "src="] {
+            assert!(!html.contains(outside), "{outside}");
+        }
+    }
+
+    #[test]
+    fn bars_fill_the_width() {
+        let bars = bars(&row("vfat", 0, 4));
+        assert_eq!(
+            (bars[1].x.as_str(), bars[1].width.as_str()),
+            ("60.00", "40.00")
+        );
+    }
+
+    #[test]
+    fn a_cost_is_shown_with_what_the_flash_had_to_do() {
+        let mut sync = row("vfat", 0, 4);
+        (sync.written_bytes, sync.programmed_bytes) = (1 << 20, 3 << 20);
+        (sync.written_ratio, sync.time_ratio) = (Some(2.5), Some(1.5));
+        let html = crash_html(&page(vec![sync]));
+        for part in ["1 MiB", "3 MiB", "2.50×", "1.50×", "3.00"] {
+            assert!(html.contains(part), "{part}");
+        }
+    }
+
+    #[test]
+    fn a_case_that_was_not_kept_has_no_command() {
+        let mut given = row("vfat", 0, 4);
+        given.worst[0].replay.clear();
+        let mut page = page(vec![given]);
+        page.reproduce = "whichfs crash run".into();
+        let html = crash_html(&page);
+        assert!(!html.contains("<pre><code></code></pre>"));
+    }
+}
