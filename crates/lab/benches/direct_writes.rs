@@ -4,7 +4,7 @@
 //! Three figures, medians of several guests or runs, all on the same core:
 //! - `write`: `dd oflag=direct` of 4 KiB blocks to a modelled card, clock `device`;
 //! - `system call`: the same `dd` to /dev/null in the guest: two calls a block, each of which
-//!   stops the program and lets the guest's kernel look at it (ptrace);
+//!   stops the program and lets the guest's kernel look at it (seccomp or ptrace);
 //! - `switch`: a byte to another process on the same core and back, over a socket pair: the
 //!   least that asking the engine and hearing its answer costs.
 //!
