@@ -14,6 +14,7 @@
 
 mod fat;
 mod host;
+mod opened;
 mod plot;
 mod points;
 mod reads;
@@ -36,6 +37,7 @@ use search::Search;
 use whichfs_card::limits::AU_BYTES;
 use whichfs_card::{Family, Profile};
 use whichfs_curves::Curves;
+use whichfs_curves::flashbench::Opened;
 use whichfs_curves::logs::Rate;
 use write::Basis;
 
@@ -193,7 +195,7 @@ pub fn fit(curves: &Curves, rates: &[Rate], options: &Options) -> Result<Fit, Fi
         options,
     };
     let written = basis.profile(best, capacity)?;
-    let compared = compared(&measured, &written.profile, &replay, options)?;
+    let compared = compared(&measured, &written.profile, &best.replay, options)?;
     let curves = curve_errors(&compared);
     Ok(Fit {
         breaks: if told {
@@ -231,6 +233,7 @@ fn replay(curves: &Curves, options: &Options) -> Result<Replay, FitError> {
     Ok(Replay {
         erase_bytes,
         seed: options.seed,
+        opened: Opened::UNTOLD,
     })
 }
 

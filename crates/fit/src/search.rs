@@ -12,7 +12,7 @@ use whichfs_card::Family;
 const REFINE_WITHIN: f64 = 1.5;
 
 /// Open AUs of a card whose limit no test reaches.
-const NO_LIMIT: u64 = 8;
+pub(crate) const NO_LIMIT: u64 = 8;
 
 /// A shape with its fitted figures.
 #[derive(Clone, Debug)]
@@ -21,6 +21,8 @@ pub(crate) struct Candidate {
     pub free: Vec<Free>,
     pub solution: Solution,
     pub cost: f64,
+    /// The tests, with what the points tell of the card's state before each.
+    pub replay: Replay,
     /// How the points decided sizes, counts and switches; others have their usual values.
     pub decided: BTreeMap<&'static str, How>,
 }
@@ -40,7 +42,7 @@ pub(crate) enum How {
 
 /// The search over shapes for one card.
 pub(crate) struct Search<'a> {
-    points: &'a [Point],
+    pub(crate) points: &'a [Point],
     hints: Hints,
     replay: Replay,
     tried: Vec<(Shape, Option<Candidate>)>,
@@ -65,7 +67,10 @@ impl Search<'_> {
         let mut refined: Vec<Candidate> = found
             .into_iter()
             .map(|candidate| match candidate.cost <= most {
-                true => self.refine(candidate),
+                true => {
+                    let refined = self.refine(candidate);
+                    self.first_opened(refined)
+                }
                 false => candidate,
             })
             .collect();
@@ -120,17 +125,18 @@ impl Search<'_> {
         if let Some((_, known)) = self.tried.iter().find(|(of, _)| of == shape) {
             return known.clone();
         }
-        let candidate = self.evaluate(shape);
+        let candidate = self.evaluate(shape, self.replay);
         self.tried.push((shape.clone(), candidate.clone()));
         candidate
     }
 
-    fn evaluate(&self, shape: &Shape) -> Option<Candidate> {
+    /// Fits times and rates of `shape` to the points, under the tests of `replay`.
+    pub(crate) fn evaluate(&self, shape: &Shape, replay: Replay) -> Option<Candidate> {
         let free = shape.free();
         let priors: Vec<Prior> = free.iter().map(|free| free.prior).collect();
         let limits: Vec<(f64, f64)> = free.iter().map(|free| free.unit.limits()).collect();
         let reference = reference(&free, self.points);
-        let rows = response::rows(shape, &free, &reference, self.points, &self.replay)?;
+        let rows = response::rows(shape, &free, &reference, self.points, &replay)?;
         let solution = solve(&rows, &priors, &limits);
         let cost = solution.cost + shape.oddity();
         Some(Candidate {
@@ -138,6 +144,7 @@ impl Search<'_> {
             free,
             solution,
             cost,
+            replay,
             decided: BTreeMap::new(),
         })
     }
@@ -281,7 +288,7 @@ fn alternatives(shape: &Shape, path: &'static str, hints: &Hints) -> Vec<u64> {
         "write.program_bytes" if hints.many_sizes => &[8 << 10, 16 << 10, 32 << 10],
         "log_block.small_write_bytes" if hints.small => &[0, 8 << 10],
         "log_block.small_write_jumps" if shape.value("log_block.small_write_bytes") > 0 => &[0, 1],
-        "log_block.log_percent" => &[100, 50, 34, 25],
+        "log_block.log_percent" => &[100, 70, 50, 42, 34, 28],
         "update_block.small_bytes" if hints.many_sizes => &[4 << 10, 8 << 10, 16 << 10],
         "update_block.group_bytes" => &[256 << 10, 512 << 10, 1 << 20],
         "page_map.streams" => &[0, 2, 3, 4, 5, 6],

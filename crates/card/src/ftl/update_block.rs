@@ -380,6 +380,10 @@ impl UpdateBlock {
             let marked = groups.map(|group| (piece.au, group));
             self.shared_groups.extend(marked);
             self.shared_small += bytes;
+            match known {
+                Some(at) => self.tails[at].next = piece.end,
+                None => self.push_tail(piece.au, piece.end),
+            }
             let small = self.rules.small_write_ns(bytes);
             let spent = small + self.program_shared(piece, stats);
             if self.shared_small <= self.rules.shared_bytes {

@@ -180,6 +180,7 @@ fn other_erase_sizes_have_other_aus_and_blocks() {
         erase_bytes: 24 * MIB,
         block_bytes: 4096,
         most: [2, 0],
+        ..OpenAuTests::PUBLISHED
     };
     let curves = write_curves_of(&profile, 1, &tests).unwrap();
     let sizes: Vec<u64> = curves.linear[&2].keys().copied().collect();
