@@ -9,8 +9,9 @@
 //!
 //! Inside, from the points to the profile: `points` and `host` (what is seen), `replay` (the
 //! same on a modelled card), `search` (shapes: family, sizes, counts, switches), `response` (how
-//! a shape answers to its figures), `solve` (times and rates of a shape), `reads` and `fat`
-//! (figures of reads, `-a` and `-f`), `write` (the profile).
+//! a shape answers to its figures), `solve` (times and rates of a shape), `opened` (what the card
+//! had opened before each test), `reads` and `fat` (figures of reads, `-a` and `-f`), `write`
+//! (the profile).
 
 mod fat;
 mod host;

@@ -12,7 +12,7 @@ pub(crate) const TRIAL_AUS: u64 = 128;
 pub(crate) const TRIAL_BYTES_LEAST: u64 = 512 << 20;
 
 /// What cards of a fit are put through.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Replay {
     /// flashbench's `--erasesize`, in bytes.
     pub erase_bytes: u64,

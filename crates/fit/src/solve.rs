@@ -51,6 +51,11 @@ pub(crate) struct Solution {
 }
 
 impl Row {
+    /// Time with figures `theta`.
+    pub fn time_at(&self, theta: &[f64]) -> f64 {
+        self.time(theta, &mut vec![0.0; theta.len()])
+    }
+
     /// Time with figures `theta`; fills in its derivatives by each `ln θ`.
     fn time(&self, theta: &[f64], slopes: &mut [f64]) -> f64 {
         let figures = self.linear.len();

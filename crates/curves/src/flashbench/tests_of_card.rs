@@ -92,6 +92,12 @@ impl Opened {
         self
     }
 
+    /// What is said: whether the test is one at random, its number of AUs, and how many of them.
+    pub fn told(&self) -> impl Iterator<Item = (bool, u32, u8)> + '_ {
+        let tests = (1..=OPEN_AUS_MOST).flat_map(|aus| [(false, aus), (true, aus)]);
+        tests.filter_map(|(random, aus)| Some((random, aus, self.before(random, aus)?)))
+    }
+
     /// What is said of a test.
     pub fn before(&self, random: bool, aus: u32) -> Option<u8> {
         *self.0[usize::from(random)].get(aus as usize - 1)?
