@@ -194,6 +194,8 @@ pub(crate) const SPECS: &[Spec] = &[
     log_block(fixed("log_block.small_write_bytes", 0, 1 << 20, Some(0))),
     log_block(fixed("log_block.small_write_jumps", 0, 1, Some(0))),
     log_block(varied("log_block.small_write_us", 0, MICROS_MAX, Some(0))),
+    log_block(fixed("log_block.first_opened", 0, 1, Some(0))),
+    log_block(fixed("log_block.merge_at_once", 0, 1, Some(0))),
     page_map(fixed(
         "page_map.unit_bytes",
         *UNIT_BYTES.start(),

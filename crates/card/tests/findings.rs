@@ -423,3 +423,17 @@ fn finding_2_5_only_the_second_au_of_a_sandisk_card_is_another() {
     near("16 KiB there", au(1, 16 * KIB), 3.0, 5.0);
     near("4 KiB there", au(1, 4 * KIB), 4.0, 5.0);
 }
+
+#[test]
+fn small_writes_in_order_beyond_the_update_blocks_are_gathered_as_larger_ones_are() {
+    // WB1 -O 5: 2.5 ms for 8 KiB and 3.6 ms for 16 KiB; WB4 3.0 and 4.5; WB12 2.3 and 3.0.
+    let profile = wb1();
+    let beyond = |block| ms(&profile, 5, block, false) / ms(&profile, 4, block, false);
+    for block in [4 * KIB, 8 * KIB] {
+        let (small, large) = (beyond(block), beyond(32 * KIB));
+        assert!(
+            small < large,
+            "{block}: {small} times, {large} times 32 KiB"
+        );
+    }
+}

@@ -11,7 +11,7 @@ use whichfs_units::Nanos;
 /// AU sizes in KiB: powers of two and not.
 const AUS: [u64; 5] = [64, 96, 192, 256, 384];
 
-const EXTRAS: [(&str, &str); 6] = [
+const EXTRAS: [(&str, &str); 7] = [
     (
         "update-block",
         "gap_bytes = { value = 16384, source = \"test\" }\n\
@@ -37,6 +37,12 @@ const EXTRAS: [(&str, &str); 6] = [
         [fat]\naus = { value = 2, source = \"test\" }\n",
     ),
     ("log-block", ""),
+    (
+        "log-block",
+        "first_opened = { value = 1, source = \"test\" }\n\
+        merge_at_once = { value = 1, source = \"test\" }\n\
+        log_percent = { value = 150, source = \"test\" }\n",
+    ),
     (
         "page-map",
         "[cache]\nbytes = { value = 65536, source = \"test\" }\n",

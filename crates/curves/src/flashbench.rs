@@ -23,7 +23,7 @@ use order::{in_order, shuffled};
 use std::collections::BTreeMap;
 use whichfs_units::SECTOR;
 
-pub use tests_of_card::{OPEN_AUS_MOST, OpenAuTests, curves_of, write_curves_of};
+pub use tests_of_card::{OPEN_AUS_MOST, OpenAuTests, Opened, curves_of, write_curves_of};
 
 /// Where `-O` begins, if no offset is given: behind the FAT.
 const OPEN_AU_START: u64 = 16 << 20;

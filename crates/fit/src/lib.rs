@@ -9,11 +9,13 @@
 //!
 //! Inside, from the points to the profile: `points` and `host` (what is seen), `replay` (the
 //! same on a modelled card), `search` (shapes: family, sizes, counts, switches), `response` (how
-//! a shape answers to its figures), `solve` (times and rates of a shape), `reads` and `fat`
-//! (figures of reads, `-a` and `-f`), `write` (the profile).
+//! a shape answers to its figures), `solve` (times and rates of a shape), `opened` (what the card
+//! had opened before each test), `reads` and `fat` (figures of reads, `-a` and `-f`), `write`
+//! (the profile).
 
 mod fat;
 mod host;
+mod opened;
 mod plot;
 mod points;
 mod reads;
@@ -36,6 +38,7 @@ use search::Search;
 use whichfs_card::limits::AU_BYTES;
 use whichfs_card::{Family, Profile};
 use whichfs_curves::Curves;
+use whichfs_curves::flashbench::Opened;
 use whichfs_curves::logs::Rate;
 use write::Basis;
 
@@ -193,7 +196,7 @@ pub fn fit(curves: &Curves, rates: &[Rate], options: &Options) -> Result<Fit, Fi
         options,
     };
     let written = basis.profile(best, capacity)?;
-    let compared = compared(&measured, &written.profile, &replay, options)?;
+    let compared = compared(&measured, &written.profile, &best.replay, options)?;
     let curves = curve_errors(&compared);
     Ok(Fit {
         breaks: if told {
@@ -231,6 +234,7 @@ fn replay(curves: &Curves, options: &Options) -> Result<Replay, FitError> {
     Ok(Replay {
         erase_bytes,
         seed: options.seed,
+        opened: Opened::UNTOLD,
     })
 }
 

@@ -3,7 +3,7 @@
 use crate::host;
 use crate::points::{Order, Point};
 use whichfs_card::{Card, Profile};
-use whichfs_curves::flashbench::{OpenAuTests, write_curves_of};
+use whichfs_curves::flashbench::{OpenAuTests, Opened, write_curves_of};
 use whichfs_curves::{DeviceError, Modelled};
 
 /// AUs of the card on which shapes are tried.
@@ -12,12 +12,14 @@ pub(crate) const TRIAL_AUS: u64 = 128;
 pub(crate) const TRIAL_BYTES_LEAST: u64 = 512 << 20;
 
 /// What cards of a fit are put through.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Replay {
     /// flashbench's `--erasesize`, in bytes.
     pub erase_bytes: u64,
     /// Seed of what the card was written with before, and of random places.
     pub seed: u64,
+    /// What the card had opened before each test of flashbench, as far as it is told.
+    pub opened: Opened,
 }
 
 impl Replay {
@@ -66,6 +68,7 @@ impl Replay {
                 let of_order = points.iter().filter(|point| point.place.order == order);
                 of_order.map(|point| point.place.aus).max().unwrap_or(0)
             }),
+            opened: self.opened,
         }
     }
 

@@ -1,10 +1,11 @@
 //! The search for a shape: from a start for each family, one figure after the other.
 
+use crate::opened;
 use crate::points::{Order, Place, Point};
 use crate::replay::Replay;
 use crate::response;
 use crate::shape::{self, Free, Shape};
-use crate::solve::{Prior, Solution, solve};
+use crate::solve::{Prior, Row, Solution, solve};
 use std::collections::BTreeMap;
 use whichfs_card::Family;
 
@@ -12,7 +13,7 @@ use whichfs_card::Family;
 const REFINE_WITHIN: f64 = 1.5;
 
 /// Open AUs of a card whose limit no test reaches.
-const NO_LIMIT: u64 = 8;
+pub(crate) const NO_LIMIT: u64 = 8;
 
 /// A shape with its fitted figures.
 #[derive(Clone, Debug)]
@@ -21,6 +22,8 @@ pub(crate) struct Candidate {
     pub free: Vec<Free>,
     pub solution: Solution,
     pub cost: f64,
+    /// The tests, with what the points tell of the card's state before each.
+    pub replay: Replay,
     /// How the points decided sizes, counts and switches; others have their usual values.
     pub decided: BTreeMap<&'static str, How>,
 }
@@ -40,11 +43,14 @@ pub(crate) enum How {
 
 /// The search over shapes for one card.
 pub(crate) struct Search<'a> {
-    points: &'a [Point],
+    pub(crate) points: &'a [Point],
     hints: Hints,
     replay: Replay,
-    tried: Vec<(Shape, Option<Candidate>)>,
+    tried: Vec<Tried>,
 }
+
+/// A shape under the tests of a replay, and what came of it.
+type Tried = (Shape, Replay, Option<Candidate>);
 
 impl Search<'_> {
     pub fn new(points: &[Point], replay: Replay) -> Search<'_> {
@@ -65,7 +71,7 @@ impl Search<'_> {
         let mut refined: Vec<Candidate> = found
             .into_iter()
             .map(|candidate| match candidate.cost <= most {
-                true => self.refine(candidate),
+                true => self.refine_both(candidate),
                 false => candidate,
             })
             .collect();
@@ -84,13 +90,28 @@ impl Search<'_> {
         let mut found: Vec<Candidate> = Family::NAMES
             .iter()
             .map(|(_, family)| first(*family, slots, hints).with("geometry.au_bytes", au_bytes))
-            .filter_map(|shape| self.try_shape(&shape))
+            .filter_map(|shape| self.try_shape(&shape, self.replay))
             .collect();
         found.sort_by(|a, b| a.cost.total_cmp(&b.cost));
         found
     }
 
+    /// Refines `candidate`, and what it becomes with places, if it fits better with them.
+    fn refine_both(&mut self, candidate: Candidate) -> Candidate {
+        let with_places = self.first_opened(candidate.clone());
+        let placed = with_places.shape != candidate.shape;
+        let refined = self.refine(candidate);
+        let best = self.first_opened(refined);
+        if !placed {
+            return best;
+        }
+        let refined = self.refine(with_places);
+        let other = self.first_opened(refined);
+        if other.cost < best.cost { other } else { best }
+    }
+
     fn refine(&mut self, mut best: Candidate) -> Candidate {
+        let replay = best.replay;
         let at_once = at_once(&best.shape, self.points, &self.hints);
         let mut decided = at_once.clone();
         for path in figures(&best.shape) {
@@ -100,7 +121,7 @@ impl Search<'_> {
             }
             for value in values {
                 let shape = changed(&best.shape, path, value);
-                if let Some(candidate) = self.try_shape(&shape)
+                if let Some(candidate) = self.try_shape(&shape, replay)
                     && candidate.cost < best.cost
                 {
                     best = candidate;
@@ -116,30 +137,43 @@ impl Search<'_> {
         best
     }
 
-    fn try_shape(&mut self, shape: &Shape) -> Option<Candidate> {
-        if let Some((_, known)) = self.tried.iter().find(|(of, _)| of == shape) {
+    fn try_shape(&mut self, shape: &Shape, replay: Replay) -> Option<Candidate> {
+        let is_it = |tried: &&Tried| (&tried.0, tried.1) == (shape, replay);
+        if let Some((.., known)) = self.tried.iter().find(is_it) {
             return known.clone();
         }
-        let candidate = self.evaluate(shape);
-        self.tried.push((shape.clone(), candidate.clone()));
+        let candidate = self.evaluate(shape, replay);
+        self.tried.push((shape.clone(), replay, candidate.clone()));
         candidate
     }
 
-    fn evaluate(&self, shape: &Shape) -> Option<Candidate> {
+    /// Fits times and rates of `shape` to the points, under the tests of `replay`.
+    pub(crate) fn evaluate(&self, shape: &Shape, replay: Replay) -> Option<Candidate> {
+        let solution = self.solved(shape, &self.rows(shape, &replay)?);
+        let cost = solution.cost + shape.oddity() + opened::oddity(&replay.opened);
+        Some(Candidate {
+            shape: shape.clone(),
+            free: shape.free(),
+            solution,
+            cost,
+            replay,
+            decided: BTreeMap::new(),
+        })
+    }
+
+    /// How the points answer to the figures of `shape`; `None` where it is no card.
+    pub(crate) fn rows(&self, shape: &Shape, replay: &Replay) -> Option<Vec<Row>> {
+        let free = shape.free();
+        let reference = reference(&free, self.points);
+        response::rows(shape, &free, &reference, self.points, replay)
+    }
+
+    /// Times and rates of `shape` that fit `rows`.
+    pub(crate) fn solved(&self, shape: &Shape, rows: &[Row]) -> Solution {
         let free = shape.free();
         let priors: Vec<Prior> = free.iter().map(|free| free.prior).collect();
         let limits: Vec<(f64, f64)> = free.iter().map(|free| free.unit.limits()).collect();
-        let reference = reference(&free, self.points);
-        let rows = response::rows(shape, &free, &reference, self.points, &self.replay)?;
-        let solution = solve(&rows, &priors, &limits);
-        let cost = solution.cost + shape.oddity();
-        Some(Candidate {
-            shape: shape.clone(),
-            free,
-            solution,
-            cost,
-            decided: BTreeMap::new(),
-        })
+        solve(rows, &priors, &limits)
     }
 }
 
@@ -216,7 +250,8 @@ fn first(family: Family, [linear, random]: [u64; 2], hints: &Hints) -> Shape {
     };
     match family {
         Family::PageMap => shape.with("page_map.streams", if least < NO_LIMIT { least } else { 0 }),
-        Family::LogBlock => open(shape).with("log_block.small_write_bytes", small),
+        Family::LogBlock if hints.told => open(shape).small_writes(small),
+        Family::LogBlock => open(shape),
         Family::UpdateBlock => open(shape),
     }
 }
@@ -281,7 +316,7 @@ fn alternatives(shape: &Shape, path: &'static str, hints: &Hints) -> Vec<u64> {
         "write.program_bytes" if hints.many_sizes => &[8 << 10, 16 << 10, 32 << 10],
         "log_block.small_write_bytes" if hints.small => &[0, 8 << 10],
         "log_block.small_write_jumps" if shape.value("log_block.small_write_bytes") > 0 => &[0, 1],
-        "log_block.log_percent" => &[100, 50, 34, 25],
+        "log_block.log_percent" => &[100, 70, 50, 42, 34, 28],
         "update_block.small_bytes" if hints.many_sizes => &[4 << 10, 8 << 10, 16 << 10],
         "update_block.group_bytes" => &[256 << 10, 512 << 10, 1 << 20],
         "page_map.streams" => &[0, 2, 3, 4, 5, 6],
@@ -298,6 +333,8 @@ fn alternatives(shape: &Shape, path: &'static str, hints: &Hints) -> Vec<u64> {
 /// What some points say at once, so that less needs to be tried.
 #[derive(Clone, Copy, Debug)]
 struct Hints {
+    /// The points tell a family.
+    told: bool,
     /// Sizes between those of a sparse fit are there.
     many_sizes: bool,
     /// Large writes seem to be cut on their way: they take longer than their parts.
@@ -310,8 +347,9 @@ struct Hints {
 }
 
 impl Hints {
-    /// Nothing unusual.
+    /// Nothing is told, so nothing is unusual.
     const NONE: Hints = Hints {
+        told: false,
         many_sizes: false,
         cut: false,
         joined: false,
@@ -352,6 +390,7 @@ impl Hints {
         let immune = grown(middle).is_some_and(|grown| grown > 3.0)
             && grown(least).is_some_and(|grown| grown < 2.0);
         Hints {
+            told: true,
             many_sizes: sizes().any(|bytes| bytes == 8 << 10),
             cut: ratio(at(1, large), at(1, middle)).is_none_or(|times| times > parts),
             joined: ratio(at(1, least), at(2, least)).is_none_or(|times| times < 0.7),
@@ -363,6 +402,7 @@ impl Hints {
 fn changed(shape: &Shape, path: &'static str, value: u64) -> Shape {
     let shape = shape.with(path, value);
     match path {
+        "log_block.small_write_bytes" => shape.small_writes(value),
         "geometry.open_aus_linear" if shape.value("geometry.open_aus_random") > value => {
             shape.with("geometry.open_aus_random", value)
         }

@@ -51,6 +51,11 @@ pub(crate) struct Solution {
 }
 
 impl Row {
+    /// Time with figures `theta`.
+    pub fn time_at(&self, theta: &[f64]) -> f64 {
+        self.time(theta, &mut vec![0.0; theta.len()])
+    }
+
     /// Time with figures `theta`; fills in its derivatives by each `ln θ`.
     fn time(&self, theta: &[f64], slopes: &mut [f64]) -> f64 {
         let figures = self.linear.len();
@@ -166,17 +171,20 @@ pub(crate) fn cost_of(rows: &[Row], priors: &[Prior], x: &[f64]) -> f64 {
     let mut slopes = vec![0.0; x.len()];
     let of_rows: f64 = rows
         .iter()
-        .map(|row| {
-            let error = (row.time(&theta, &mut slopes) / row.measured_ns).ln() / SCALE;
-            (1.0 + error * error).sqrt() - 1.0
-        })
+        .map(|row| misfit(row.time(&theta, &mut slopes), row.measured_ns))
         .sum();
     let of_priors: f64 = priors
         .iter()
         .enumerate()
         .map(|(j, prior)| prior_residual(prior, x, j).powi(2) / 2.0)
         .sum();
-    WEIGHT * of_rows + of_priors
+    of_rows + of_priors
+}
+
+/// What one point adds to what is minimised.
+pub(crate) fn misfit(modelled_ns: f64, measured_ns: f64) -> f64 {
+    let error = (modelled_ns / measured_ns).ln() / SCALE;
+    WEIGHT * ((1.0 + error * error).sqrt() - 1.0)
 }
 
 /// Normal matrix and gradient at `x`.

@@ -132,6 +132,9 @@ fn figures(fit: &Fit) -> String {
     {
         parts.push(format!("open AUs {linear}/{random}"));
     }
+    if value("log_block.first_opened") == Some(1) {
+        parts.push("the first opened is closed".to_owned());
+    }
     for (path, name, divisor, unit) in SHOWN {
         if let Some(value) = value(path).filter(|value| *value > 0) {
             let value = value as f64 / divisor;

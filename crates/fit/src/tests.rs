@@ -4,7 +4,7 @@
 
 use super::*;
 use crate::shape::{Shape, start};
-use whichfs_curves::flashbench::curves_of;
+use whichfs_curves::flashbench::{OpenAuTests, Opened, curves_of, write_curves_of};
 
 const SPARSE: [u64; 3] = [4 << 10, 64 << 10, 1 << 20];
 
@@ -277,4 +277,55 @@ fn too_little_is_refused() {
             erase_bytes: 4 << 20,
         }
     );
+}
+
+/// Curves of a card with three places that closes the AU opened first or the one used last
+/// longest ago, with so many AUs open before the tests with 4 AUs, linear and random.
+fn of_places(first_opened: u64, opened: Option<[u8; 2]>) -> Curves {
+    let shape = start(Family::LogBlock)
+        .small_writes(0)
+        .with("geometry.open_aus_linear", 3)
+        .with("geometry.open_aus_random", 3)
+        .with("log_block.first_opened", first_opened);
+    let before =
+        |[linear, random]: [u8; 2]| Opened::UNTOLD.with(false, 4, linear).with(true, 4, random);
+    let tests = OpenAuTests {
+        most: [5, 4],
+        opened: opened.map_or(Opened::UNTOLD, before),
+        ..OpenAuTests::PUBLISHED
+    };
+    write_curves_of(&card(&shape, &[]), 7, &tests).unwrap()
+}
+
+#[test]
+fn a_card_that_closes_what_was_opened_first_is_told_from_one_that_goes_by_the_last_use() {
+    // Whatever was open before the tests, or as the tests before leave it.
+    let planted = [
+        (1, Some([3, 2]), 1.0),
+        (1, Some([2, 0]), 1.0),
+        (1, None, 1.0),
+        (0, None, 0.0),
+        (0, Some([3, 2]), 0.0),
+        // Where nothing of the tests was open, both do the same.
+        (1, Some([0, 0]), 0.0),
+    ];
+    for (first_opened, opened, expect) in planted {
+        let found = fit(&of_places(first_opened, opened), &[], &sparse()).unwrap();
+        assert_eq!(found.profile.family(), Family::LogBlock);
+        let told = figure(&found, "log_block.first_opened");
+        assert_eq!(told, expect, "{first_opened} {opened:?}");
+        assert_eq!(figure(&found, "geometry.open_aus_linear"), 3.0);
+        let errors = Errors::over(&found.compared, |point| !point.fitted).unwrap();
+        assert!(
+            errors.median < 0.04 && errors.p90 < 0.12,
+            "{opened:?} {errors:?}"
+        );
+    }
+}
+
+#[test]
+fn a_card_that_closes_what_was_opened_first_says_what_was_open() {
+    let found = fit(&of_places(1, Some([3, 2])), &[], &sparse()).unwrap();
+    let stated = "so many had been opened before: 3 before linear, 4 AUs; 2 before random, 4 AUs";
+    assert!(found.toml.contains(stated), "{}", found.toml);
 }

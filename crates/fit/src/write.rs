@@ -1,7 +1,7 @@
 //! The profile of a fitted card: figures, sources, how well each is determined.
 
 use crate::fat::{FatRegion, region};
-use crate::points::Point;
+use crate::points::{Order, Point, curve_name};
 use crate::reads::{self, Known, Reads};
 use crate::replay::Replay;
 use crate::search::{Candidate, How};
@@ -240,6 +240,9 @@ impl Basis<'_> {
             };
             notes.insert(*path, note);
         }
+        if let Some(note) = self.note_opened(best) {
+            notes.insert("log_block.first_opened", note);
+        }
         let au = "geometry.au_bytes";
         if self.options.erase_bytes.is_some() {
             let source = format!("--erasesize of {from}: its write curves do not tell");
@@ -259,6 +262,24 @@ impl Basis<'_> {
         let known = determined(&best.free, &best.solution);
         self.note_free(&mut notes, &best.free, &known);
         notes
+    }
+
+    /// Source of the order in which AUs are closed, if that is the order of opening.
+    fn note_opened(&self, best: &Candidate) -> Option<Note> {
+        if best.shape.value("log_block.first_opened") == 0 {
+            return None;
+        }
+        let (points, from) = (self.points.len(), self.source());
+        let before = |(random, aus, count): (bool, u32, u8)| {
+            let order = Order::FLASHBENCH[usize::from(random)];
+            format!("{count} before {}", curve_name(order, aus))
+        };
+        let opened: Vec<String> = best.replay.opened.told().map(before).collect();
+        Some(Note::plain(format!(
+            "fit: of the values tried, fits {points} points of {from} best, if of the AUs of a \
+             test so many had been opened before: {}",
+            opened.join("; ")
+        )))
     }
 
     /// Sources of fitted times and rates.

@@ -5,7 +5,11 @@
 //! (the *mother*) keeps serving the rest [P-7206893]. Only `open_aus_linear` can be open, and
 //! of these only `open_aus_random` in random order. One more costs closing the least
 //! recently used: what the log does not hold is copied from the mother, and the mother is
-//! erased. This is the SD specification's "the card prepares a new AU by copying the used
+//! erased. With `first_opened` AUs have places, which they keep when their log is complete or
+//! merged, and the place taken first goes to the AU that asks, however lately its own was used.
+//! So of four AUs written in turns in three places each write, every second or every third
+//! pays, by the order in which they took them before (WB11 and WB15 a third, WB10 half), and of
+//! five each. This is the SD specification's "the card prepares a new AU by copying the used
 //! RUs and writing the new RUs" [SD110], at the internal move rate Pm. Measured: 0.43–1.1 s
 //! for 4 MiB whatever the size of the request (`flash.md` 2.3.5); on WB5 the copied part
 //! shrinks as the request grows to the AU, as it does here.
@@ -18,7 +22,11 @@
 //! merges whatever the size of the writes: one on WB19 (440 ms an AU from 16 KiB to 1 MiB, at
 //! `log_percent` 100), 2.3 on WB6, WB15 and WB21, three and more on WB11 and WB5. Above 100
 //! the log has several blocks, as superblock layers do [HYB], which makes merges rarer.
-//! `random_percent` is what a page in a chaotic log takes of its time in order.
+//! `random_percent` is what a page in a chaotic log takes of its time in order. With
+//! `merge_at_once` it is merged by the write that fills it, and by one of the whole AU, though
+//! the log is worth nothing then (WB2 and WB19, without a small-write area: 440 ms an AU for
+//! 2 MiB writes too, which fill the log twice; WB2, WB5 and WB19 for a 4 MiB write to each AU
+//! written at random before).
 //!
 //! **Small writes.** What a page covered in part costs is told in `program` (2.3.3). With
 //! `small_write_bytes` set, writes below it go to a separate area and touch no slot (2.3.8);
@@ -32,6 +40,7 @@
 //!
 //! Erased AUs (discarded, or never written) have nothing to copy: opening one is cheap.
 
+mod room;
 #[cfg(test)]
 mod tests;
 
@@ -69,6 +78,9 @@ struct Rules {
     small_write_bytes: u64,
     small_write_ns: u64,
     small_write_jumps: bool,
+    /// AUs keep their places in the order in which they took them.
+    first_opened: bool,
+    merge_at_once: bool,
 }
 
 /// An open AU. Offsets are within the AU.
@@ -100,6 +112,8 @@ pub(crate) struct LogBlock {
     /// Logical AU → pages from its beginning that may hold data.
     filled: CowArray,
     slots: Vec<Slot>,
+    /// With `first_opened`: AUs with a place, the one that took it first at the front.
+    places: Vec<u32>,
     chaotic: usize,
     clock: u64,
     pool: Pool,
@@ -123,6 +137,7 @@ impl LogBlock {
             rules,
             map,
             filled,
+            places: Vec::with_capacity(slots.capacity()),
             slots,
             chaotic: 0,
             clock: 0,
@@ -174,7 +189,7 @@ impl LogBlock {
             let full = self.slots[at].used_pages + needed > self.rules.log_pages;
             let goes_on = self.continues(at, within) || self.begins_again(at, within);
             if whole || (full && !goes_on) {
-                spent += self.close(at, whole, stats);
+                spent += self.close(at, whole && !self.rules.merge_at_once, stats);
                 found = None;
             }
         }
@@ -200,13 +215,10 @@ impl LogBlock {
         !slot.chaotic && within == slot.next
     }
 
-    /// Opens `au` for a write at `within`; closes the least recently used if all are in use.
+    /// Opens `au` for a write at `within`; closes another if all places are in use.
     /// A write of the whole AU needs no slot: its log is the new block as soon as it is full.
     fn open(&mut self, au: u32, within: u32, whole: bool, stats: &mut Stats) -> u64 {
-        let mut spent = 0;
-        if self.slots.len() >= self.rules.open_linear && !whole {
-            spent += self.close(self.oldest(false), false, stats);
-        }
+        let spent = if whole { 0 } else { self.make_room(au, stats) };
         let mut logs = [NONE; MAX_LOGS + 1];
         logs[0] = self.pool.take();
         let (start, next, high) = (within, within, within);
@@ -254,7 +266,8 @@ impl LogBlock {
         // Those that are open already took of the reserve.
         let free = self.pool.free() + self.slots.len();
         let room = slot.logs.contains(&NONE) && free > self.rules.reserve;
-        within == 0 && room && (slot.chaotic || slot.again && slot.next > 0)
+        let anew = within == 0 && !self.rules.merge_at_once;
+        anew && room && (slot.chaotic || slot.again && slot.next > 0)
     }
 
     fn begin_again(&mut self, at: usize) {
@@ -266,18 +279,6 @@ impl LogBlock {
         self.chaotic -= usize::from(slot.chaotic);
         (slot.chaotic, slot.again) = (false, true);
         (slot.start, slot.next) = (0, 0);
-    }
-
-    /// Index of the slot used longest ago, among the chaotic ones if asked; never the one
-    /// just stamped unless it is alone.
-    fn oldest(&self, chaotic: bool) -> usize {
-        let eligible = self
-            .slots
-            .iter()
-            .enumerate()
-            .filter(|(_, slot)| slot.chaotic || !chaotic);
-        let oldest = eligible.min_by_key(|(_, slot)| slot.used_at);
-        oldest.map_or(0, |(at, _)| at)
     }
 
     /// Programs into open slot `at`; a log complete in order replaces the mother at once.
@@ -315,7 +316,14 @@ impl LogBlock {
                 *log = self.pool.take();
             }
             let extra = rules.program.overhead_ns(order) * (rules.random_percent - 100);
-            return (units_ns * rules.random_percent + extra) / 100;
+            let spent = (units_ns * rules.random_percent + extra) / 100;
+            let full = rules.merge_at_once && slot.used_pages >= rules.log_pages;
+            return spent
+                + if full {
+                    self.close(at, false, stats)
+                } else {
+                    0
+                };
         }
         slot.next = end;
         let complete = slot.start == 0 && u64::from(end) == au_bytes;
@@ -473,6 +481,7 @@ impl LogBlock {
         if self.slots.len() > self.rules.open_linear {
             return Err(Violation(format!("{} open AUs", self.slots.len())));
         }
+        self.verify_places()?;
         self.verify_room()
     }
 
@@ -516,6 +525,8 @@ impl Rules {
             small_write_bytes: profile.figure("log_block.small_write_bytes"),
             small_write_jumps: profile.figure("log_block.small_write_jumps") == 1,
             small_write_ns: profile.nanos("log_block.small_write_us"),
+            first_opened: profile.figure("log_block.first_opened") == 1,
+            merge_at_once: profile.figure("log_block.merge_at_once") == 1,
         }
     }
 

@@ -34,7 +34,8 @@
 //! on without: in order they are gathered in a shared block and consolidated, a group for each
 //! `gather_bytes` of a long write, or for `short_pieces` times as many of short ones (WB1, WB4,
 //! WB12 with 5 to 7 AUs: 54 ms for each 64 KiB of writes beyond the four, a third of it up to
-//! 64 KiB); small ones at random go to a shared area, `shared_percent` of an AU's; others take
+//! 64 KiB), small ones too once they go on where the last ended; small ones at random go to a
+//! shared area, `shared_percent` of an AU's; others take
 //! the block of the AU written last, whose rest is copied (280-350 ms), and what is longer than
 //! a piece is consolidated too.
 
@@ -380,6 +381,10 @@ impl UpdateBlock {
             let marked = groups.map(|group| (piece.au, group));
             self.shared_groups.extend(marked);
             self.shared_small += bytes;
+            match known {
+                Some(at) => self.tails[at].next = piece.end,
+                None => self.push_tail(piece.au, piece.end),
+            }
             let small = self.rules.small_write_ns(bytes);
             let spent = small + self.program_shared(piece, stats);
             if self.shared_small <= self.rules.shared_bytes {

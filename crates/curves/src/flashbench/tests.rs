@@ -173,6 +173,40 @@ fn each_number_of_aus_is_a_run_of_its_own_after_a_rest() {
 }
 
 #[test]
+fn what_was_open_before_a_test_is_opened_between_the_rest_and_the_test() {
+    let run = |opened| {
+        let mut device = Recorder::new();
+        let tests = OpenAuTests {
+            block_bytes: 4 * MIB,
+            most: [3, 0],
+            opened,
+            ..OpenAuTests::PUBLISHED
+        };
+        tests_of_card::open_au_tests(&mut device, &mut Curves::default(), &tests).unwrap();
+        device.log
+    };
+    let (untold, log) = (
+        run(Opened::UNTOLD),
+        run(Opened::UNTOLD.with(false, 3, 2).with(true, 2, 1)),
+    );
+    // Of 3 AUs the test writes 2, 1, 0: before it, AU 0 was opened and then AU 1.
+    let others = (1..=7).map(|au| 16 + 4 * au);
+    let before: Vec<_> = others
+        .chain([16, 16 + 48])
+        .flat_map(|mib| [mib * MIB, mib * MIB + 2 * MIB])
+        .map(|at| ('w', at, 2 * MIB))
+        .collect();
+    let at = untold.len() - 3;
+    assert_eq!(log[..at], untold[..at]);
+    assert_eq!(log[at..at + before.len()], before);
+    assert_eq!(log[at + before.len()..], untold[at..]);
+    let opened = Opened::UNTOLD.with(true, 7, 3).with(false, 2, 0);
+    let told: Vec<_> = opened.told().collect();
+    assert_eq!(told, [(false, 2, 0), (true, 7, 3)]);
+    assert_eq!(opened.with(true, 8, 1), opened, "no such test");
+}
+
+#[test]
 fn other_erase_sizes_have_other_aus_and_blocks() {
     let (name, text) = whichfs_card::builtin()[0];
     let profile = whichfs_card::Profile::parse(name, text).unwrap();
@@ -180,6 +214,7 @@ fn other_erase_sizes_have_other_aus_and_blocks() {
         erase_bytes: 24 * MIB,
         block_bytes: 4096,
         most: [2, 0],
+        ..OpenAuTests::PUBLISHED
     };
     let curves = write_curves_of(&profile, 1, &tests).unwrap();
     let sizes: Vec<u64> = curves.linear[&2].keys().copied().collect();

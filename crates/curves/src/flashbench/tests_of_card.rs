@@ -1,6 +1,7 @@
 //! All of flashbench's tests on a used modelled card: `whichfs card curves`.
 
-use super::{Writing, align, find_fat, open_aus};
+use super::order::shuffled;
+use super::{Host, OPEN_AU_START, OPEN_AU_STRIDE, Writing, align, find_fat, open_aus};
 use crate::curves::Curves;
 use crate::device::{Device, DeviceError};
 use crate::modelled::Modelled;
@@ -64,6 +65,43 @@ pub struct OpenAuTests {
     pub block_bytes: u64,
     /// Most open AUs, linear and random, of [`OPEN_AUS_MOST`].
     pub most: [u32; 2],
+    /// What the card had opened before each test.
+    pub opened: Opened,
+}
+
+/// How many AUs of each test of `-O` the card had opened before it, against the order of the
+/// test, and nothing else lately. Tests of which nothing is said find what the tests before
+/// them left. A card that closes the AU which it opened first remembers: of 4 AUs in 3 places,
+/// every write to the next needs a place where none of them had been opened, every second where
+/// two had, every third where three had.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Opened([[Option<u8>; OPEN_AUS_MOST as usize]; 2]);
+
+impl Opened {
+    /// Nothing is said of any test.
+    pub const UNTOLD: Opened = Opened([[None; OPEN_AUS_MOST as usize]; 2]);
+
+    /// The same, but `count` AUs before the test with `aus` AUs; without effect if there is no
+    /// such test.
+    #[must_use]
+    pub fn with(mut self, random: bool, aus: u32, count: u8) -> Opened {
+        let of_order = &mut self.0[usize::from(random)];
+        if let Some(before) = of_order.get_mut(aus as usize - 1) {
+            *before = Some(count);
+        }
+        self
+    }
+
+    /// What is said: whether the test is one at random, its number of AUs, and how many of them.
+    pub fn told(&self) -> impl Iterator<Item = (bool, u32, u8)> + '_ {
+        let tests = (1..=OPEN_AUS_MOST).flat_map(|aus| [(false, aus), (true, aus)]);
+        tests.filter_map(|(random, aus)| Some((random, aus, self.before(random, aus)?)))
+    }
+
+    /// What is said of a test.
+    pub fn before(&self, random: bool, aus: u32) -> Option<u8> {
+        *self.0[usize::from(random)].get(aus as usize - 1)?
+    }
 }
 
 impl OpenAuTests {
@@ -72,6 +110,7 @@ impl OpenAuTests {
         erase_bytes: ERASE_BYTES,
         block_bytes: BLOCK_BYTES,
         most: [OPEN_AUS_MOST; 2],
+        opened: Opened::UNTOLD,
     };
 
     /// Bytes from the beginning of the card to the end of the last AU that is written.
@@ -144,6 +183,9 @@ pub(super) fn open_au_tests(
                 aus,
                 random,
             };
+            if let Some(count) = tests.opened.before(random, aus) {
+                opened_before(device, &writing, count)?;
+            }
             let rates = open_aus(device, &writing)?;
             let part = if random {
                 &mut curves.random
@@ -151,6 +193,24 @@ pub(super) fn open_au_tests(
                 &mut curves.linear
             };
             part.insert(aus, rates);
+        }
+    }
+    Ok(())
+}
+
+/// Takes every place of the card for AUs that no test writes, then some for the last `count`
+/// AUs of the test, the last one first. Each is written wholly in two halves: nothing of it is
+/// left to be merged.
+fn opened_before(device: &mut dyn Device, test: &Writing, count: u8) -> Result<(), DeviceError> {
+    let mut host = Host::new(device, test.erase_bytes);
+    let start = OPEN_AU_START.next_multiple_of(test.erase_bytes);
+    let others = 1..=u64::from(OPEN_AUS_MOST);
+    let of_test = shuffled(u64::from(test.aus)).into_iter().rev();
+    let theirs = of_test.take(count.into()).map(|au| au * OPEN_AU_STRIDE);
+    for au in others.chain(theirs) {
+        for half in 0..2 {
+            let bytes = test.erase_bytes / 2;
+            host.write(start + au * test.erase_bytes + half * bytes, bytes)?;
         }
     }
     Ok(())
