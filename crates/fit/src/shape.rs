@@ -219,6 +219,10 @@ impl Shape {
         shape
     }
 
+    /// What is not tried but goes with `log_block.small_write_bytes` (see `small_writes`).
+    pub const WITH_SMALL_WRITES: [&'static str; 2] =
+        ["log_block.idle_close_us", "log_block.merge_at_once"];
+
     /// The same with writes below `bytes` in an area of their own, and with what goes with that
     /// in the data: with such an area, logs are closed in the rest before a test and a log is
     /// begun anew at the AU's beginning (runs 6, 11, 15 and 21); without, a full log is merged

@@ -324,6 +324,20 @@ fn a_card_that_closes_what_was_opened_first_is_told_from_one_that_goes_by_the_la
 }
 
 #[test]
+fn what_goes_with_small_writes_is_not_said_to_be_usual() {
+    let found = fit(&of_places(0, None), &[], &sparse()).unwrap();
+    for path in ["log_block.merge_at_once", "log_block.idle_close_us"] {
+        let told = found.profile.figures().find(|told| told.path == path);
+        let source = told.unwrap().source.clone().unwrap_or_default();
+        assert!(
+            source.starts_with("as cards of the data"),
+            "{path}: {source}"
+        );
+    }
+    assert_eq!(figure(&found, "log_block.merge_at_once"), 1.0);
+}
+
+#[test]
 fn a_card_that_closes_what_was_opened_first_says_what_was_open() {
     let found = fit(&of_places(1, Some([3, 2])), &[], &sparse()).unwrap();
     let stated = "so many had been opened before: 3 before linear, 4 AUs; 2 before random, 4 AUs";

@@ -5,7 +5,7 @@ use crate::points::{Order, Point, curve_name};
 use crate::reads::{self, Known, Reads};
 use crate::replay::Replay;
 use crate::search::{Candidate, How};
-use crate::shape::{Free, Unit};
+use crate::shape::{Free, Shape, Unit};
 use crate::sheet::{Head, Note, Sheet, family_name};
 use crate::solve::{SCALE, Solution};
 use crate::{FitError, Options};
@@ -20,6 +20,10 @@ use whichfs_units::{Bytes, SECTOR};
 const CAPACITY: u64 = 3_980_394_496;
 /// SD high speed less framing, in bytes a second; faster cards get what they need.
 const BUS_RATE: u64 = 23_000_000;
+
+/// Source of figures that no point decides alone, where the points decide small writes.
+const GOES_WITH_SMALL_WRITES: &str =
+    "as cards of the data have it with such log_block.small_write_bytes";
 
 /// How well a time or rate of the profile is determined.
 struct Determined {
@@ -239,6 +243,11 @@ impl Basis<'_> {
                 None => Note::composed(path, "composed: usual value; the log does not tell"),
             };
             notes.insert(*path, note);
+        }
+        if best.decided.contains_key("log_block.small_write_bytes") {
+            for path in Shape::WITH_SMALL_WRITES {
+                notes.insert(path, Note::composed(path, GOES_WITH_SMALL_WRITES));
+            }
         }
         if let Some(note) = self.note_opened(best) {
             notes.insert("log_block.first_opened", note);
