@@ -1,6 +1,7 @@
-//! Power cuts: cuts a second of each core and peak memory, on workloads of 256 MiB (a few videos and
-//! many photos; a root filesystem of 10,000 small files), with everything (image, boot, mount,
-//! reading all, both passes of the checker, mounting again) and without the checker. The recording of the run is measured by a series of one cut and taken off.
+//! Power cuts: cuts a second of each core and peak memory, on workloads of 256 MiB (a few videos
+//! and many photos; a root filesystem of 10,000 small files), with everything (image, boot, mount,
+//! reading all, both passes of the checker, mounting again) and without the checker. The recording
+//! of the run is measured by a series of one cut and taken off.
 //!
 //! Beside it: a guest that only boots and ends, the least that any cut takes.
 
