@@ -3,7 +3,8 @@
 //! least that a page map must remember), and into an array of words. Medians of [`RUNS`];
 //! the clock is the time on the processor, so that other work on the machine counts less.
 //!
-//! `cargo bench -p whichfs-card`
+//! `cargo bench -p whichfs-card` measures the first card of each family, `cargo bench -p
+//! whichfs-card -- NAME …` those.
 
 use std::collections::HashMap;
 use std::hint::black_box;
@@ -16,6 +17,11 @@ const RUNS: usize = 5;
 const UNIT: u64 = 4096;
 
 fn main() {
+    let wanted: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|word| !word.starts_with('-'))
+        .collect();
+    let mut families = Vec::new();
     for (name, toml) in builtin() {
         let profile = match Profile::parse(name, toml) {
             Ok(profile) => profile,
@@ -24,6 +30,12 @@ fn main() {
                 std::process::exit(2);
             }
         };
+        let family = profile.family();
+        let first = !families.contains(&family);
+        if !(wanted.iter().any(|word| word == name) || wanted.is_empty() && first) {
+            continue;
+        }
+        families.push(family);
         let units = profile.capacity_bytes() / UNIT;
         let array = median(|| floor_per_second(units));
         let map = median(|| hash_map_per_second(units));
