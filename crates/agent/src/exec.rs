@@ -131,7 +131,7 @@ impl<'a> Executor<'a> {
     }
 
     fn try_plan(&mut self, op: &Op) -> Result<bool, Failed> {
-        const ALONE: OFlags = OFlags::CLOEXEC.union(OFlags::NOFOLLOW);
+        const CAREFUL: OFlags = OFlags::CLOEXEC.union(OFlags::NOFOLLOW);
         match op {
             Op::Mkdir { path, mode } => {
                 let wanted = mode.unwrap_or(0o755);
@@ -146,7 +146,7 @@ impl<'a> Executor<'a> {
                 content: Content::Generated { level, seed },
                 mode,
             } => {
-                let flags = ALONE | OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
+                let flags = CAREFUL | OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
                 let wanted = mode.unwrap_or(0o644);
                 let file = self.planned.open(&self.root, path, flags, wanted)?;
                 self.plan_write(file, (*level, *seed), 0, *size);
@@ -162,14 +162,14 @@ impl<'a> Executor<'a> {
                 len,
                 content: Content::Generated { level, seed },
             } => {
-                let flags = ALONE | OFlags::WRONLY;
+                let flags = CAREFUL | OFlags::WRONLY;
                 let file = self.planned.open(&self.root, path, flags, 0o644)?;
                 self.plan_write(file, (*level, *seed), *offset, *len);
                 self.planned.close(file);
                 self.counts.files += 1;
             }
             Op::Read { path } => {
-                let flags = ALONE | OFlags::RDONLY;
+                let flags = CAREFUL | OFlags::RDONLY;
                 let file = self.planned.open(&self.root, path, flags, 0o644)?;
                 self.planned.read_all(file);
                 self.planned.close(file);
