@@ -209,21 +209,22 @@ impl CrashPage {
                 (broken, _) => broke.push(format!("{name} ({broken} of {cuts})")),
             }
         }
+        let all = broke.len() + hurt.len() + whole.len();
+        let survivors = match whole.len() {
+            n if n > NAMED => format!("{n} of {all}"),
+            _ => list(&whole),
+        };
         let heading = match (broke.len(), hurt.len(), whole.len()) {
             (0, 0, 0) => "Nothing was cut".to_owned(),
             (0, 0, n) if n > NAMED => format!("All {n} came through whole"),
-            (0, 0, _) => format!("{} came through whole", list(&whole)),
+            (0, 0, _) => format!("{survivors} came through whole"),
             (0, _, 0) => "None came through whole; no promise was broken".to_owned(),
-            (0, _, _) => format!("{} came through whole; no promise was broken", list(&whole)),
-            (n, _, 0) => format!(
-                "{n} of {} broke a promise, none came through whole",
-                n + hurt.len()
-            ),
-            (n, h, w) => format!(
-                "{} came through whole; {n} of {} broke a promise",
-                list(&whole),
-                n + h + w
-            ),
+            (0, _, _) => format!("{survivors} came through whole; no promise was broken"),
+            (n, _, 0) => format!("{n} of {all} broke a promise, none came through whole"),
+            (n, _, w) if w > NAMED => {
+                format!("{survivors} came through whole, {n} broke a promise")
+            }
+            (n, ..) => format!("{survivors} came through whole; {n} of {all} broke a promise"),
         };
         let mut said = Vec::new();
         if !broke.is_empty() {
@@ -410,7 +411,12 @@ pub(crate) mod tests {
         assert_eq!(heading, "ext4 sync and xfs sync came through whole");
         assert!(said.is_empty());
         let all = ["a", "b", "c", "d", "e"].map(|fs| row(fs, 0, 0)).to_vec();
-        assert_eq!(page(all).survivors().0, "All 5 came through whole");
+        assert_eq!(page(all.clone()).survivors().0, "All 5 came through whole");
+        let most = [all, vec![row("f2fs", 2, 2)]].concat();
+        assert_eq!(
+            page(most).survivors().0,
+            "5 of 6 came through whole, 1 broke a promise"
+        );
     }
 
     #[test]
