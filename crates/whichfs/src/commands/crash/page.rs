@@ -1,7 +1,7 @@
 //! A series of cuts as a row of a page, and the page's files.
 
 use super::tell::{Report, words};
-use super::timeline::{Extent, State, timeline};
+use super::timeline::{Extent, timeline};
 use crate::bench::Bench;
 use crate::cli::CrashArgs;
 use crate::crash::check::Result;
@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 use whichfs_card::Op;
 use whichfs_crash::{Condition, Contract, Faults, Outcome as Became, Share};
 use whichfs_report::{
-    ConditionCount, Count, CrashGroup, CrashLine, CrashPage, CrashRow, Item, LineState, Promises,
-    WorstCase, crash_csv, crash_html,
+    ConditionCount, Count, CrashGroup, CrashLine, CrashPage, CrashRow, Item, Promises, WorstCase,
+    crash_csv, crash_html,
 };
 use whichfs_units::{Bytes, MIB, Nanos};
 
@@ -213,16 +213,7 @@ fn lines(plan: &Plan, recorded: &Recorded, result: &Result) -> Vec<CrashLine> {
         ms: ms(line.at),
         done_ms: line.done.map(ms),
         request: line.request,
-        state: match line.state {
-            State::Whole => LineState::Whole,
-            State::Unreported => LineState::Unreported,
-            State::Torn => LineState::Torn,
-            State::Lost => LineState::Lost,
-            State::NeverCame => LineState::NeverCame,
-            State::Promise => LineState::Promise,
-            State::Cut => LineState::Cut,
-            State::LeftOut => LineState::LeftOut,
-        },
+        state: line.state,
         what: line.what,
         left: line.left,
     });

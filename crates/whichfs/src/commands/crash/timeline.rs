@@ -4,6 +4,7 @@ use crate::crash::record::{Plan, Recorded};
 use serde::Serialize;
 use whichfs_card::{Logged, Op};
 use whichfs_crash::{Cut, Fate, Promise};
+use whichfs_report::LineState as State;
 use whichfs_trial::RETURNED;
 use whichfs_units::{Bytes, Nanos};
 
@@ -34,28 +35,6 @@ pub struct Line {
     pub what: String,
     /// What the cut left of it.
     pub left: String,
-}
-
-/// What became of a request, or what else is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum State {
-    /// All of it is there, and the card had said so.
-    Whole,
-    /// All of it is there, but the card had not said so.
-    Unreported,
-    /// A part of it is there.
-    Torn,
-    /// Nothing of it is there.
-    Lost,
-    /// It came after the cut.
-    NeverCame,
-    /// A call returned.
-    Promise,
-    /// The power goes.
-    Cut,
-    /// Requests that are not shown.
-    LeftOut,
 }
 
 /// The requests and promises around `cut`, in the order of time.
