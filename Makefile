@@ -61,7 +61,7 @@ soak: setup build kernel ## the full counts (20 runs of every filesystem, 30,000
 	   $(lab_env) WHICHFS_SOAK=1 $(cargo) test --release --locked -p whichfs-lab --test lab_determinism -- --nocapture; \
 	   $(lab_env) WHICHFS_SOAK=1 $(cargo) test --release --locked -p whichfs-attach --test loop_cross_check -- --nocapture; \
 	   $(lab_env) WHICHFS_SOAK=1 $(cargo) test --release --locked -p whichfs --test lab_crash honest -- --nocapture; \
-	   WHICHFS_AGENT='$(agent)' setup/soak.sh '$(release)/whichfs' 20; \
+	   $(lab_env) setup/soak.sh '$(release)/whichfs' 20; \
 	   $(cargo) test --release --locked -p whichfs-probe --test accuracy soak -- --ignored --nocapture; \
 	} 2>&1 | tee "docs/results/soak-$$(date -u +%F).txt"
 

@@ -2,10 +2,13 @@
 # Runs the same trials again and again under different loads; the store refuses a trial whose bytes differ
 # from those it has, so a run that ends well is the proof. Called by `make soak`.
 #   setup/soak.sh WHICHFS [RUNS]     RUNS of every candidate [20]
+# Images are built anew for each run, by files that the host has never had. Needs WHICHFS_KERNEL (make sets it).
 set -euo pipefail
 whichfs=$1 runs=${2:-20}
 work=$(mktemp -d)
 load=()
+: "${WHICHFS_KERNEL:?is not set: make soak does}"
+export XDG_CACHE_HOME=$work/cache
 finish() {
     [ ${#load[@]} -eq 0 ] || kill "${load[@]}" 2>/dev/null || true
     rm -rf "$work"
@@ -34,6 +37,7 @@ quiet() { [ ${#load[@]} -eq 0 ] || kill "${load[@]}" 2>/dev/null || true; wait 2
 
 for ((run = 1; run <= runs; run++)); do
     ran=0
+    rm -rf "$work/cache"
     case $((run % 4)) in
         1) how='idle, two jobs'; jobs=2 ;;
         2) how='beside two CPU burners on one core'; jobs=2; burners ;;
