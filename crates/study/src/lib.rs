@@ -5,10 +5,12 @@
 //! ([`Sample`]); what comes out is a [`Verdict`]. Nothing here reads a clock, a file
 //! or entropy, so the same rows give the same verdict.
 
+mod agreement;
 mod bootstrap;
 mod exclude;
 mod facts;
 mod fit;
+mod grid;
 mod judge;
 mod need;
 mod overrides;
@@ -19,13 +21,18 @@ mod row;
 mod study;
 mod verdict;
 
+pub use agreement::kendall_tau_b;
 pub use exclude::exclude;
 pub use facts::{CandidateFacts, CrashClass, Fact, Sourced};
+pub use grid::{Grid, Line, Repeats, grids};
 pub use judge::{Evidence, Failure, JudgeError, MORE_SEEDS_WITHIN, NOISE_FLOOR, Sample, judge};
 pub use need::{Condition, Need, NeedError, POWER_LOSS, Rule, SHORT, Weight};
 pub use position::FileError;
 pub use row::Row;
-pub use study::{Cell, FaultSet, Known, Load, Mount, STUDIES, Study, Takes};
+pub use study::{
+    Cell, CrashStudy, FaultSet, Known, Load, Mapped, Mapping, Mount, PUBLISHED, PerformanceStudy,
+    PublishedFigure, STUDIES, Skipped, Spot, Study, Takes, Variant, Yields,
+};
 pub use verdict::{Change, Excluded, Figure, Grade, MetricInfo, Point, Ranked, Verdict};
 
 #[cfg(test)]

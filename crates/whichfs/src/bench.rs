@@ -18,6 +18,7 @@ use whichfs_card::{Card, Contents, Profile};
 use whichfs_fs::{Geometry, Purpose, Recipe};
 use whichfs_lab::{Agent, BlockGeometry, Disk, GuestSpec, Kernel, Limits, SharedDirectory};
 use whichfs_spill::SpillFile;
+use whichfs_study::Variant;
 use whichfs_trial::{BlockQueue, Identity, Job, Step, WorkloadSpec};
 use whichfs_units::{MIB, Nanos};
 use whichfs_workload::Workload;
@@ -98,6 +99,8 @@ impl Work {
 
 /// A trial that can be run.
 pub struct Prepared {
+    /// Candidate and seed, for people.
+    pub label: String,
     /// Everything that decides its result.
     pub identity: Identity,
     /// What the agent does.
@@ -159,7 +162,7 @@ impl Bench {
         self.geometry().partition_bytes
     }
 
-    /// Prepares one trial of `candidate` with `seed`.
+    /// Prepares one trial of `candidate`, mounted as `variant`, with `seed`.
     ///
     /// # Errors
     /// Why this candidate cannot run here: too small a card, a tool that is missing.
@@ -167,10 +170,12 @@ impl Bench {
         &self,
         candidate: &whichfs_fs::Candidate,
         work: &Work,
+        variant: &Variant,
         seed: u64,
         images: &Images,
     ) -> Result<Prepared, NotHere> {
-        let recipe = candidate.recipe(&self.geometry(), Purpose::Lab { seed })?;
+        let mut recipe = candidate.recipe(&self.geometry(), Purpose::Lab { seed })?;
+        recipe.mount_options = variant.options(&recipe.mount_options);
         require_tools(candidate, &recipe)?;
         let spec = WorkloadSpec {
             name: work.workload.name().to_owned(),
@@ -202,6 +207,7 @@ impl Bench {
         let commands = mkfs.into_iter().chain(built).collect();
         let profile = self.card.profile.draw(seed);
         Ok(Prepared {
+            label: format!("{}, seed {seed}", candidate.name),
             identity: self.identity(candidate.name, &recipe, commands, work, seed, &profile),
             job: self.job(steps, seed),
             shared,

@@ -24,6 +24,7 @@ mod facts;
 mod failure;
 mod images;
 mod interrupt;
+mod keeper;
 mod memory;
 mod names;
 mod output;

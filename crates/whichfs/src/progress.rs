@@ -39,6 +39,14 @@ impl Progress {
         }
     }
 
+    /// So many of the trials need not be run.
+    pub fn skip(&mut self, trials: usize) {
+        self.total = self.total.saturating_sub(trials as u64);
+        if let Some(bars) = &self.bars {
+            bars.total.set_length(self.total);
+        }
+    }
+
     /// A line that stays.
     pub fn say(&self, line: &str) {
         match &self.bars {
@@ -50,10 +58,13 @@ impl Progress {
 
     /// Shows `news`.
     pub fn hear(&mut self, news: &News) {
-        if let News::Ended { trial, wall, .. } = news {
+        if let News::Ended {
+            what, trial, wall, ..
+        } = news
+        {
             self.done += 1;
             self.trial_wall += *wall;
-            self.say(&self.line_of(trial, *wall));
+            self.say(&self.line_of(what, trial, *wall));
         }
         let eta = self.eta();
         let Some(bars) = &mut self.bars else {
@@ -78,8 +89,7 @@ impl Progress {
         }
     }
 
-    fn line_of(&self, trial: &whichfs_trial::Trial, wall: Duration) -> String {
-        let identity = &trial.identity;
+    fn line_of(&self, what: &str, trial: &whichfs_trial::Trial, wall: Duration) -> String {
         let ended = match &trial.outcome.status {
             Status::Done => format!(
                 "{} of virtual time in {:.1} s",
@@ -96,12 +106,9 @@ impl Progress {
         } else {
             String::new()
         };
-        format!(
-            "{place} {}, seed {}: {ended} {eta}",
-            identity.candidate, identity.seed
-        )
-        .trim_end()
-        .to_owned()
+        format!("{place} {what}: {ended} {eta}")
+            .trim_end()
+            .to_owned()
     }
 
     /// Time to go, from the mean of the trials so far.

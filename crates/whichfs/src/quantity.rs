@@ -1,5 +1,7 @@
 //! Sizes on the command line: `4096`, `64K`, `2G`.
 
+use std::time::Duration;
+
 /// Bytes of `text`: a number, or one with K, M, G or T (powers of 1024; KiB and so on too).
 ///
 /// # Errors
@@ -17,6 +19,24 @@ pub fn bytes(text: &str) -> Result<u64, String> {
         _ => return Err(wrong()),
     };
     number.checked_mul(unit).ok_or_else(wrong)
+}
+
+/// The time that `text` says: seconds, or a number with s, m or h.
+///
+/// # Errors
+/// Says what was expected.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("found {text:?}; expected a time such as 90s, 10m or 2h");
+    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let number: u64 = digits.parse().map_err(|_| wrong())?;
+    let unit = match &text[digits.len()..] {
+        "" | "s" => 1,
+        "m" | "min" => 60,
+        "h" => 3600,
+        _ => return Err(wrong()),
+    };
+    let seconds = number.checked_mul(unit).filter(|&s| s > 0 && s < 1 << 32);
+    seconds.map(Duration::from_secs).ok_or_else(wrong)
 }
 
 /// Bytes of a request: whole sectors, at least one, at most 64 MiB.
@@ -49,5 +69,15 @@ mod tests {
         assert!(request_bytes("0").is_err());
         assert!(request_bytes("1000").is_err());
         assert_eq!(request_bytes("512").unwrap(), 512);
+    }
+
+    #[test]
+    fn times_have_seconds_minutes_and_hours() {
+        for (text, seconds) in [("90", 90), ("90s", 90), ("10m", 600), ("2h", 7200)] {
+            assert_eq!(duration(text).unwrap(), Duration::from_secs(seconds));
+        }
+        for wrong in ["", "m", "0", "-1s", "1.5h", "3 m", "7d", "99999999999h"] {
+            assert!(duration(wrong).unwrap_err().contains("10m"), "{wrong}");
+        }
     }
 }

@@ -34,6 +34,8 @@ pub enum News {
     Ended {
         /// Which worker.
         worker: usize,
+        /// Candidate and seed.
+        what: String,
         /// Its record.
         trial: Box<Trial>,
         /// Wall time it took.
@@ -114,8 +116,7 @@ fn work(
     interrupted: &AtomicBool,
     sender: &Sender<News>,
 ) {
-    let identity = &prepared.identity;
-    let what = format!("{}, seed {}", identity.candidate, identity.seed);
+    let what = prepared.label.clone();
     // The receiver lives as long as any worker.
     let tell = |news| drop(sender.send(news));
     tell(News::Begun {
@@ -147,6 +148,7 @@ fn work(
             let trial = Box::new(record(prepared, workload, life));
             tell(News::Ended {
                 worker,
+                what,
                 trial,
                 wall: begun.elapsed(),
             });

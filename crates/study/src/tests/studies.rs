@@ -1,6 +1,6 @@
 //! Study files: what is read, what is refused, the matrix.
 
-use crate::{Known, Study};
+use crate::{CrashStudy, Known, Study};
 use std::collections::BTreeMap;
 
 const WHOLE: &str = r#"name = "s"
@@ -30,17 +30,23 @@ workload = "rootfs"
 parameters = { bytes = 1048576 }
 "#;
 
-fn parse(text: &str) -> Result<Study, String> {
+fn parse(text: &str) -> Result<CrashStudy, String> {
     let workload = |name: &str, _: &BTreeMap<String, u64>| match name {
         "rootfs" => Ok(()),
         _ => Err("rootfs".to_owned()),
     };
     let known = Known {
+        candidates: &[],
+        metric: &|_, _| Err(String::new()),
         filesystems: &["vfat", "ext4"],
         faults: &["flush-lies"],
         workload: &workload,
     };
-    Study::parse("f.toml", text, &known).map_err(|error| error.to_string())
+    match Study::parse("f.toml", text, &known) {
+        Ok(Study::Crash(study)) => Ok(study),
+        Ok(other) => Err(format!("{} is of another kind", other.name())),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@ use super::{JsonArgs, NamedArgs};
 use crate::commands;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
+use std::time::Duration;
 
 #[derive(Debug, Subcommand)]
 pub enum StudyCommand {
@@ -11,7 +12,7 @@ pub enum StudyCommand {
     List(JsonArgs),
     /// One of them: what it runs, where it comes from, about how long it takes.
     Show(NamedArgs),
-    /// Make all series of one, print a table, write a report; an interrupted one goes on.
+    /// Make all series or trials of one, print tables, write a report; an interrupted one goes on.
     Run(StudyArgs),
 }
 
@@ -21,22 +22,57 @@ pub struct StudyArgs {
     /// Study: a name (`whichfs study list`) or a file.
     #[arg(value_name = "NAME|FILE")]
     pub name: String,
-    /// Cuts of each series, instead of the study's.
+    /// Cuts of each series, instead of the study's (studies with power cuts).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub cuts: Option<u64>,
+    /// The study's quick form: the same shape, less data, fewer seeds (studies with trials).
+    #[arg(long)]
+    pub quick: bool,
+    /// Repeats, instead of the study's (studies with trials).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000))]
+    pub seeds: Option<u64>,
+    /// Begin no trial after this wall time: 90s, 10m, 2h (studies with trials).
+    #[arg(long, value_name = "TIME", value_parser = crate::quantity::duration)]
+    pub budget: Option<Duration>,
+    /// Only say how many trials there are, how many of them are known, and about how long the
+    /// others take (studies with trials).
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Folder with published tables that figures are set beside; default: those of the program
+    /// (studies with trials).
+    #[arg(long, value_name = "DIR")]
+    pub published: Option<PathBuf>,
+    /// Wall time after which a guest is stopped, in seconds (studies with trials).
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub wall_limit: Option<u64>,
     /// Only these filesystems of it, separated by commas.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub only_fs: Vec<String>,
     /// Directory for report.html and results.csv.
     #[arg(long, value_name = "DIR", default_value = "whichfs-study")]
     pub out: PathBuf,
-    /// Make all cuts again, even those of an interrupted or finished series.
+    /// Make all cuts and trials again, even those that are known.
     #[arg(long)]
     pub fresh: bool,
-    /// Cuts checked at once; default: one for each core.
+    /// Cuts or trials at once; default: one for each core.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=256))]
     pub jobs: Option<u64>,
     /// One JSON document on standard output, nothing else.
     #[arg(long)]
     pub json: bool,
+}
+
+impl StudyArgs {
+    /// The first flag given that only studies with trials have.
+    pub fn of_trials(&self) -> Option<&'static str> {
+        let given = [
+            ("--quick", self.quick),
+            ("--seeds", self.seeds.is_some()),
+            ("--budget", self.budget.is_some()),
+            ("--dry-run", self.dry_run),
+            ("--published", self.published.is_some()),
+            ("--wall-limit", self.wall_limit.is_some()),
+        ];
+        given.into_iter().find(|(_, is)| *is).map(|(flag, _)| flag)
+    }
 }

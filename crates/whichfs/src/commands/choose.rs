@@ -8,19 +8,18 @@ use crate::cli::ChooseArgs;
 use crate::clock::Clock;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::images::Images;
+use crate::keeper::Keeper;
 use crate::places::WholeFile;
 use crate::progress::Progress;
-use crate::runner::{News, run_all};
 use crate::{apply, cards, facts, interrupt, output, page, places, tree};
 use cuts::Cuts;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use whichfs_store::Store;
+use std::time::{Duration, Instant};
 use whichfs_study::plan::{Planned, first_round, next_round};
 use whichfs_study::{
-    Evidence, Excluded, Failure as TrialFailure, Need, POWER_LOSS, Row, Verdict, judge,
+    Evidence, Excluded, Failure as TrialFailure, Need, POWER_LOSS, Row, Variant, Verdict, judge,
 };
 use whichfs_trial::{Status, Trial, WorkloadSpec};
 use whichfs_units::MIB;
@@ -60,7 +59,12 @@ pub fn run(args: &ChooseArgs) -> Outcome<u8> {
         round = next_round(&verdict, args.first_seed, args.seeds);
         round.retain(|planned| !chooser.has(planned));
     }
-    let mut page = page::page(&chooser.bench, &chooser.work, &verdict, chooser.reused);
+    let mut page = page::page(
+        &chooser.bench,
+        &chooser.work,
+        &verdict,
+        chooser.keeper.reused,
+    );
     page.environment.extend(chooser.cuts.items());
     let report = report.write(&page, &chooser.rows())?;
     if args.json {
@@ -98,12 +102,10 @@ struct Chooser<'a> {
     need: Need,
     bench: Bench,
     work: Work,
-    store: Store,
+    keeper: Keeper,
     trials: Vec<Trial>,
     excluded: Vec<Excluded>,
     cuts: Cuts,
-    reused: usize,
-    ran: usize,
 }
 
 impl<'a> Chooser<'a> {
@@ -115,9 +117,7 @@ impl<'a> Chooser<'a> {
         let board = Board::open(&board)?;
         let work = work_of(args, &need)?;
         check_names(&args.candidates)?;
-        let path = args.store.clone().map_or_else(places::store, Ok)?;
-        places::refuse_device(&path)?;
-        let store = Store::open(&path).map_err(Failure::environment)?;
+        let keeper = Keeper::open(args.store.clone(), args.fresh)?;
         let wall_limit = Duration::from_secs(args.place.wall_limit);
         let jobs = jobs_of(args);
         let state = args.place.card_state;
@@ -128,11 +128,9 @@ impl<'a> Chooser<'a> {
             need,
             bench,
             work,
-            store,
+            keeper,
             trials: Vec::new(),
             excluded: Vec::new(),
-            reused: 0,
-            ran: 0,
         })
     }
 
@@ -154,18 +152,15 @@ impl<'a> Chooser<'a> {
     fn run_round(&mut self, round: &[Planned]) -> Outcome {
         let prepared = self.prepare(round)?;
         let mut missing = Vec::new();
-        let before = self.reused;
+        let before = self.keeper.reused;
         for trial in prepared {
-            match self.known(&trial)? {
-                Some(known) => {
-                    self.reused += 1;
-                    self.trials.push(known);
-                }
+            match self.keeper.known(&trial)? {
+                Some(known) => self.trials.push(known),
                 None => missing.push(trial),
             }
         }
-        if self.reused > before {
-            let reused = self.reused - before;
+        if self.keeper.reused > before {
+            let reused = self.keeper.reused - before;
             note!("{reused} finished trials reused from the store");
         }
         if missing.is_empty() {
@@ -173,34 +168,19 @@ impl<'a> Chooser<'a> {
         }
         let jobs = self.bench.jobs.min(missing.len());
         let mut progress = Progress::new(missing.len(), jobs, false);
-        let (store, trials, ran) = (&mut self.store, &mut self.trials, &mut self.ran);
-        let interrupted = interrupt::flag();
-        let work = &self.work;
-        let ended = run_all(
+        let trials = &mut self.trials;
+        let ended = self.keeper.run(
             &self.bench,
-            work.workload,
+            &self.work,
             missing,
-            jobs,
-            interrupted,
-            &mut |news| {
-                progress.hear(news);
-                if let News::Ended { trial, wall, .. } = news {
-                    work.check_tree()?;
-                    let wall_ns = u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX);
-                    store
-                        .put(trial, wall_ns, now_unix())
-                        .map_err(Failure::environment)?;
-                    trials.push((**trial).clone());
-                    *ran += 1;
-                }
+            &mut progress,
+            &mut |trial| {
+                trials.push(trial.clone());
                 Ok(())
             },
         );
         progress.finish();
-        ended.map_err(|failure| match failure.kind {
-            Kind::Interrupted => self.interrupted(),
-            _ => failure,
-        })
+        ended
     }
 
     /// Cuts the power of those that could win and were not cut yet; false if there are none.
@@ -213,14 +193,6 @@ impl<'a> Chooser<'a> {
         Ok(!names.is_empty())
     }
 
-    fn interrupted(&self) -> Failure {
-        let kept = format!(
-            "interrupted; {} finished trials are kept: the same command goes on from there",
-            self.ran
-        );
-        Failure::new(Kind::Interrupted, kept)
-    }
-
     /// Prepares `round`; a Ctrl-C ends it after the image under way, which is then removed.
     fn prepare(&mut self, round: &[Planned]) -> Outcome<Vec<Prepared>> {
         let interrupted = interrupt::flag();
@@ -229,13 +201,16 @@ impl<'a> Chooser<'a> {
         let mut prepared = Vec::new();
         for planned in round {
             if interrupted.load(Ordering::Relaxed) {
-                return Err(self.interrupted());
+                return Err(self.keeper.interrupted());
             }
             let candidate = whichfs_fs::find(&planned.candidate).map_err(Failure::input)?;
-            match self
-                .bench
-                .prepare(candidate, &self.work, planned.seed, &images)
-            {
+            match self.bench.prepare(
+                candidate,
+                &self.work,
+                &Variant::default(),
+                planned.seed,
+                &images,
+            ) {
                 Ok(trial) => {
                     let first = planned.seed == self.args.first_seed;
                     if let Some(caveat) = trial.caveat.as_ref().filter(|_| first) {
@@ -245,7 +220,7 @@ impl<'a> Chooser<'a> {
                 }
                 // The tool that builds an image hears the Ctrl-C too, and fails.
                 Err(NotHere::Failure(_)) if interrupted.load(Ordering::Relaxed) => {
-                    return Err(self.interrupted());
+                    return Err(self.keeper.interrupted());
                 }
                 Err(NotHere::Failure(failure)) => return Err(failure),
                 Err(NotHere::LeftOut { why, source }) => {
@@ -260,19 +235,6 @@ impl<'a> Chooser<'a> {
             }
         }
         Ok(prepared)
-    }
-
-    /// The finished trial that the store has, unless all are to be run again.
-    fn known(&self, prepared: &Prepared) -> Outcome<Option<Trial>> {
-        if self.args.fresh {
-            return Ok(None);
-        }
-        let stored = self
-            .store
-            .get(&prepared.identity.id())
-            .map_err(Failure::environment)?;
-        let done = |trial: &Trial| trial.outcome.status == Status::Done;
-        Ok(stored.map(|stored| stored.trial).filter(done))
     }
 
     fn has(&self, planned: &Planned) -> bool {
@@ -471,12 +433,4 @@ fn check_names(candidates: &[String]) -> Outcome {
         whichfs_fs::find(name).map_err(|e| Failure::input(format!("--candidates: {e}")))?;
     }
     Ok(())
-}
-
-fn now_unix() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since
-        .ok()
-        .and_then(|since| i64::try_from(since.as_secs()).ok())
-        .unwrap_or(0)
 }

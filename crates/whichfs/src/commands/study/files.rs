@@ -3,8 +3,9 @@
 use crate::failure::{Failure, Outcome};
 use crate::names;
 use std::collections::BTreeMap;
+use std::path::Path;
 use whichfs_crash::Fault;
-use whichfs_study::{Known, STUDIES, Study};
+use whichfs_study::{Known, PUBLISHED, STUDIES, Study};
 use whichfs_trial::WorkloadSpec;
 
 /// All shipped studies, sorted by name.
@@ -21,8 +22,8 @@ pub fn open(name: &str) -> Outcome<Study> {
         return parse(name, &text);
     }
     let all = all()?;
-    let known: Vec<String> = all.iter().map(|study| study.name.clone()).collect();
-    let found = all.into_iter().find(|study| study.name == name);
+    let known: Vec<String> = all.iter().map(|study| study.name().to_owned()).collect();
+    let found = all.into_iter().find(|study| study.name() == name);
     found.ok_or_else(|| {
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
         Failure::input(names::unknown("study", name, &known))
@@ -30,15 +31,21 @@ pub fn open(name: &str) -> Outcome<Study> {
 }
 
 fn parse(file: &str, text: &str) -> Outcome<Study> {
-    let filesystems: Vec<&str> = whichfs_fs::candidates()
+    let candidates: Vec<&str> = whichfs_fs::candidates()
         .iter()
         .map(|candidate| candidate.name)
+        .collect();
+    let filesystems: Vec<&str> = candidates
+        .iter()
+        .copied()
         .filter(|name| whichfs_crash::contract(name, "").is_some())
         .collect();
     let known = Known {
+        candidates: &candidates,
         filesystems: &filesystems,
         faults: &Fault::ALL.map(Fault::name),
         workload: &takes,
+        metric: &yields,
     };
     Study::parse(file, text, &known).map_err(Failure::input)
 }
@@ -56,6 +63,35 @@ fn takes(name: &str, parameters: &BTreeMap<String, u64>) -> Result<(), String> {
     workload.check(&spec).map_err(|e| e.to_string())
 }
 
+/// Whether trials of this workload yield this metric.
+fn yields(workload: &str, metric: &str) -> Result<(), String> {
+    let workload = whichfs_workload::find(workload).map_err(|e| e.to_string())?;
+    whichfs_workload::check_metrics(workload, [metric]).map_err(|e| e.to_string())
+}
+
+/// The published table `file`: from the folder `from`, or the one that the program has.
+///
+/// # Errors
+/// If there is none of this name, or it cannot be read.
+pub fn published(file: &str, from: Option<&Path>) -> Outcome<String> {
+    if let Some(folder) = from {
+        let path = folder.join(file);
+        return std::fs::read_to_string(&path).map_err(|e| {
+            let remedy = "name a folder that has it";
+            Failure::input(format!("--published: {}: {e}; {remedy}", path.display()))
+        });
+    }
+    let found = PUBLISHED.iter().find(|(name, _)| *name == file);
+    found.map(|(_, text)| (*text).to_owned()).ok_or_else(|| {
+        let known: Vec<&str> = PUBLISHED.iter().map(|(name, _)| *name).collect();
+        let remedy = "--published DIR names a folder of yours";
+        Failure::input(format!(
+            "{}; {remedy}",
+            names::unknown("table", file, &known)
+        ))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -65,10 +101,20 @@ mod tests {
     fn every_shipped_study_is_whole_and_named_as_its_file() {
         let all = all().unwrap();
         for (study, (file, _)) in all.iter().zip(STUDIES) {
-            assert_eq!(format!("studies/{}.toml", study.name), file);
-            assert!(study.cells().len() > 1);
+            assert_eq!(format!("studies/{}.toml", study.name()), file);
+            match study {
+                Study::Crash(study) => assert!(study.cells().len() > 1),
+                Study::Performance(study) => {
+                    assert!(study.spots().len() > 1);
+                    assert!(study.clone().quick().spots().len() <= study.spots().len());
+                    for mapping in &study.published {
+                        let table = published(&mapping.file, None).unwrap();
+                        let (figures, _) = mapping.read(study, &mapping.file, &table).unwrap();
+                        assert!(!figures.is_empty(), "{}: {}", study.name, mapping.file);
+                    }
+                }
+            }
         }
-        assert_eq!(open("elc2015-power").unwrap().cuts, 226);
         let error = open("elc2015").unwrap_err();
         assert!(error.message.contains("elc2015-power"), "{error}");
     }

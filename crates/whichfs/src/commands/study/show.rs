@@ -1,13 +1,13 @@
 //! `whichfs study show`: what a study runs, and about how long that takes.
 
-use super::{files, paragraphs};
+use super::{files, paragraphs, performance};
 use crate::cli::NamedArgs;
 use crate::commands::table;
 use crate::failure::Outcome;
 use crate::output;
 use serde::Serialize;
 use whichfs_lab::available_cores;
-use whichfs_study::{Mount, Study};
+use whichfs_study::{CrashStudy, Mount, Study};
 use whichfs_units::Bytes;
 
 /// Seconds of one core for a cut with everything, of workloads of 16 to 32 MiB
@@ -20,7 +20,7 @@ const S_OF_A_RUN: f64 = 3.0;
 #[derive(Serialize)]
 struct Document<'a> {
     #[serde(flatten)]
-    study: &'a Study,
+    study: &'a CrashStudy,
     /// Series of the matrix.
     series: usize,
     /// About so many seconds on this machine.
@@ -29,18 +29,24 @@ struct Document<'a> {
 
 /// Shows one.
 pub fn show(args: &NamedArgs) -> Outcome<u8> {
-    let study = files::open(&args.name)?;
+    match files::open(&args.name)? {
+        Study::Crash(study) => show_crash(&study, args),
+        Study::Performance(study) => performance::show(&study, args),
+    }
+}
+
+fn show_crash(study: &CrashStudy, args: &NamedArgs) -> Outcome<u8> {
     let (series, cores) = (study.cells().len(), available_cores().len());
     let expected_s = expected(series, study.cuts, cores);
     if args.json {
         output::json(&Document {
-            study: &study,
+            study,
             series,
             expected_s,
         })?;
         return Ok(0);
     }
-    let rows = rows(&study, &told_time(expected_s, cores));
+    let rows = rows(study, &told_time(expected_s, cores));
     output::text_line(&table::text(&["study", &study.name], rows))?;
     output::text_line(&format!("Run it: whichfs study run {}", args.name))?;
     Ok(0)
@@ -61,7 +67,7 @@ fn told_time(seconds: f64, cores: usize) -> String {
     format!("about {time} on {cores} cores; --cuts and --only-fs make it shorter")
 }
 
-fn rows(study: &Study, time: &str) -> Vec<Vec<String>> {
+fn rows(study: &CrashStudy, time: &str) -> Vec<Vec<String>> {
     let row = |label: &str, value: String| vec![label.to_owned(), value];
     let series = study.cells().len();
     let mut rows = vec![
@@ -130,7 +136,9 @@ mod tests {
 
     #[test]
     fn everything_that_a_study_varies_is_shown() {
-        let study = files::open("sync-mounts").unwrap();
+        let Study::Crash(study) = files::open("sync-mounts").unwrap() else {
+            unreachable!("sync-mounts cuts power");
+        };
         let text = table::text(&["study", "x"], rows(&study, "long"));
         for word in [
             "+dirsync",

@@ -1,6 +1,6 @@
-//! The page of a study, filled series by series, and its tables for a terminal.
+//! The page of a study of power cuts, filled series by series, and its tables for a terminal.
 
-use super::meanings;
+use super::crash::meanings;
 use crate::commands::crash::Made;
 use crate::commands::crash::page::promises;
 use crate::commands::table;
@@ -8,7 +8,7 @@ use crate::failure::Outcome;
 use crate::output;
 use std::collections::BTreeMap;
 use whichfs_report::{CrashGroup, CrashPage, CrashRow, ratio, short};
-use whichfs_study::{Cell, Study};
+use whichfs_study::{Cell, CrashStudy};
 use whichfs_units::Bytes;
 
 /// The group of `cell`; it is made with its first series.
@@ -28,7 +28,7 @@ pub fn group<'a>(page: &'a mut CrashPage, cell: &Cell) -> &'a mut CrashGroup {
 }
 
 /// Adds a series.
-pub fn add(page: &mut CrashPage, study: &Study, cell: &Cell, made: Made) {
+pub fn add(page: &mut CrashPage, study: &CrashStudy, cell: &Cell, made: Made) {
     let mut row = made.row;
     if study.mounts.len() > 1 {
         row.mount = cell.mount.name.clone();

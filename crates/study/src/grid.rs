@@ -1,0 +1,244 @@
+//! The figures of a performance study as the tables that people know: a table for each card,
+//! board and workload, a line for each metric and mount, a column for each candidate. Published
+//! figures stand beside ours.
+
+use crate::agreement::kendall_tau_b;
+use crate::study::{PerformanceStudy, PublishedFigure, Spot};
+use serde::Serialize;
+use whichfs_trial::{Status, Trial};
+
+/// All repeats of one figure.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Repeats {
+    /// The value of each seed that has it, with the seed.
+    pub values: Vec<(u64, f64)>,
+    /// Their median.
+    pub median: f64,
+}
+
+impl Repeats {
+    fn of(mut values: Vec<(u64, f64)>) -> Option<Repeats> {
+        values.sort_by_key(|(seed, _)| *seed);
+        let mut sorted: Vec<f64> = values.iter().map(|(_, value)| *value).collect();
+        sorted.sort_by(f64::total_cmp);
+        let (low, high) = (
+            sorted.get((sorted.len().max(1) - 1) / 2)?,
+            sorted.get(sorted.len() / 2)?,
+        );
+        let median = (low + high) / 2.0;
+        Some(Repeats { values, median })
+    }
+
+    /// Largest distance from the median, as a share of it; `None` with one repeat.
+    pub fn spread(&self) -> Option<f64> {
+        let distance = |(_, value): &(u64, f64)| (value - self.median).abs();
+        let largest = self.values.iter().map(distance).fold(0.0, f64::max);
+        (self.values.len() > 1 && self.median != 0.0).then(|| largest / self.median.abs())
+    }
+}
+
+/// A metric with one mount, for all candidates.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Line {
+    /// Metric.
+    pub metric: String,
+    /// Its unit.
+    pub unit: String,
+    /// True for durations and space.
+    pub lower_is_better: bool,
+    /// Variant; empty if the study has one only.
+    pub variant: String,
+    /// Ours, for each candidate of the grid.
+    pub ours: Vec<Option<Repeats>>,
+    /// What was published, for each candidate; empty without.
+    pub published: Vec<Option<f64>>,
+    /// Agreement of the two rankings (Kendall's tau-b); `None` if there are no two to compare.
+    pub tau_b: Option<f64>,
+}
+
+impl Line {
+    /// Which candidate is best, by its place; `None` if there are no two.
+    pub fn best(&self) -> Option<usize> {
+        if self.ours.iter().flatten().count() < 2 {
+            return None;
+        }
+        let median = |at: &usize| self.ours[*at].as_ref().map(|repeats| repeats.median);
+        let there = (0..self.ours.len()).filter(|at| median(at).is_some());
+        there.min_by(|a, b| {
+            let (a, b) = (median(a).unwrap_or(0.0), median(b).unwrap_or(0.0));
+            if self.lower_is_better {
+                a.total_cmp(&b)
+            } else {
+                b.total_cmp(&a)
+            }
+        })
+    }
+}
+
+/// One card, board and workload.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Grid {
+    /// Card.
+    pub card: String,
+    /// Board.
+    pub board: String,
+    /// Workload, as the study calls it.
+    pub load: String,
+    /// Candidates, in the order of the study.
+    pub candidates: Vec<String>,
+    /// Metrics, in the order in which trials report them; variants in that of the study.
+    pub lines: Vec<Line>,
+}
+
+/// The grids of `study` from its finished trials; those that failed have no figures.
+pub fn grids(
+    study: &PerformanceStudy,
+    trials: &[(Spot, Trial)],
+    published: &[PublishedFigure],
+) -> Vec<Grid> {
+    let mut grids = Vec::new();
+    for card in &study.cards {
+        for board in &study.boards {
+            for load in &study.workloads {
+                let of = |spot: &Spot| {
+                    spot.card == card && spot.board == board && spot.load.name == load.name
+                };
+                let here: Vec<&(Spot, Trial)> = trials
+                    .iter()
+                    .filter(|(spot, trial)| of(spot) && trial.outcome.status == Status::Done)
+                    .collect();
+                let beside: Vec<&PublishedFigure> = published
+                    .iter()
+                    .filter(|p| p.load == load.name && p.card.as_ref().is_none_or(|c| c == card))
+                    .collect();
+                let lines = lines(study, &here, &beside);
+                if !lines.is_empty() {
+                    grids.push(Grid {
+                        card: card.clone(),
+                        board: board.clone(),
+                        load: load.name.clone(),
+                        candidates: study.candidates.clone(),
+                        lines,
+                    });
+                }
+            }
+        }
+    }
+    grids
+}
+
+fn lines(
+    study: &PerformanceStudy,
+    trials: &[&(Spot, Trial)],
+    published: &[&PublishedFigure],
+) -> Vec<Line> {
+    let mut metrics: Vec<(&str, &str, bool)> = Vec::new();
+    for (_, trial) in trials {
+        for metric in &trial.outcome.metrics {
+            let known = (
+                metric.metric.as_str(),
+                metric.unit.as_str(),
+                metric.lower_is_better,
+            );
+            if !metrics.contains(&known) {
+                metrics.push(known);
+            }
+        }
+    }
+    let mut lines = Vec::new();
+    for (metric, unit, lower_is_better) in metrics {
+        for variant in &study.variants {
+            let ours: Vec<Option<Repeats>> = study
+                .candidates
+                .iter()
+                .map(|candidate| repeats(trials, candidate, &variant.name, metric))
+                .collect();
+            if ours.iter().all(Option::is_none) {
+                continue;
+            }
+            let beside = |candidate: &String| {
+                let is = |p: &&&PublishedFigure| {
+                    p.metric == metric
+                        && p.candidate == *candidate
+                        && p.variant.as_ref().is_none_or(|v| *v == variant.name)
+                };
+                published.iter().find(is).map(|p| p.value)
+            };
+            let mut published: Vec<Option<f64>> = study.candidates.iter().map(beside).collect();
+            if published.iter().all(Option::is_none) {
+                published.clear();
+            }
+            let pairs = ours.iter().zip(&published);
+            let pairs: Vec<(f64, f64)> = pairs
+                .filter_map(|(ours, theirs)| Some((ours.as_ref()?.median, (*theirs)?)))
+                .collect();
+            lines.push(Line {
+                metric: metric.to_owned(),
+                unit: unit.to_owned(),
+                lower_is_better,
+                variant: match study.variants.len() {
+                    1 => String::new(),
+                    _ => variant.name.clone(),
+                },
+                ours,
+                published,
+                tau_b: kendall_tau_b(&pairs),
+            });
+        }
+    }
+    lines
+}
+
+fn repeats(
+    trials: &[&(Spot, Trial)],
+    candidate: &str,
+    variant: &str,
+    metric: &str,
+) -> Option<Repeats> {
+    let of = trials
+        .iter()
+        .filter(|(spot, _)| spot.candidate == candidate && spot.variant.name == variant);
+    let values = of.flat_map(|(spot, trial)| {
+        let metrics = trial.outcome.metrics.iter();
+        metrics
+            .filter(|found| found.metric == metric)
+            .map(|found| (spot.seed, found.value))
+    });
+    Repeats::of(values.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_median_of_repeats_and_how_far_they_spread() {
+        let repeats = |values: &[f64]| {
+            let with_seed = values.iter().enumerate();
+            Repeats::of(with_seed.map(|(at, &value)| (at as u64, value)).collect())
+        };
+        assert_eq!(repeats(&[]), None);
+        assert_eq!(repeats(&[3.0]).unwrap().spread(), None);
+        let three = repeats(&[3.0, 1.0, 2.0]).unwrap();
+        assert_eq!((three.median, three.spread()), (2.0, Some(0.5)));
+        assert_eq!(repeats(&[4.0, 1.0]).unwrap().median, 2.5);
+    }
+
+    #[test]
+    fn the_best_is_the_lowest_of_durations_and_the_highest_of_rates() {
+        let line = |lower_is_better| Line {
+            metric: "m".into(),
+            unit: "s".into(),
+            lower_is_better,
+            variant: String::new(),
+            ours: [Some(2.0), None, Some(1.0), Some(3.0)]
+                .map(|value| Repeats::of(vec![(1, value?)]))
+                .to_vec(),
+            published: Vec::new(),
+            tau_b: None,
+        };
+        assert_eq!(line(true).best(), Some(2));
+        assert_eq!(line(false).best(), Some(3));
+    }
+}

@@ -1,0 +1,137 @@
+//! Studies: experiments as data, one TOML file each in `studies/`.
+//!
+//! A study is a matrix with a kind: series of power cuts (`crash`) or trials with figures
+//! (`performance`). The file says in prose where the experiment comes from and how this one
+//! differs from it.
+
+mod crash;
+mod keys;
+mod performance;
+mod published;
+
+pub use crash::{Cell, CrashStudy, FaultSet, Mount};
+pub use performance::{PerformanceStudy, Spot, Variant};
+pub use published::{Mapped, Mapping, PublishedFigure, Skipped};
+
+use crate::position::{FileError, Position};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use toml::Spanned;
+
+/// The kinds of studies.
+const KINDS: [&str; 2] = ["crash", "performance"];
+
+/// A study of any kind.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Study {
+    /// Series of power cuts.
+    Crash(CrashStudy),
+    /// Trials with figures.
+    Performance(PerformanceStudy),
+}
+
+#[derive(Deserialize)]
+struct KindFile {
+    kind: Spanned<String>,
+}
+
+impl Study {
+    /// Reads a study file; `file` is only for messages.
+    ///
+    /// # Errors
+    /// [`FileError`] with line, key and what is legal.
+    pub fn parse(file: &str, text: &str, known: &Known) -> Result<Study, FileError> {
+        let at = Position { file, text };
+        let kinds = KINDS.join(" or ");
+        let raw: KindFile = at.read(&format!("kind, which is {kinds}"))?;
+        match raw.kind.get_ref().as_str() {
+            "crash" => CrashStudy::parse(file, text, known).map(Study::Crash),
+            "performance" => PerformanceStudy::parse(file, text, known).map(Study::Performance),
+            other => Err(at.error(&raw.kind, "kind", format!("'{other}'"), &kinds)),
+        }
+    }
+
+    /// Name as after `study run`.
+    pub fn name(&self) -> &str {
+        match self {
+            Study::Crash(study) => &study.name,
+            Study::Performance(study) => &study.name,
+        }
+    }
+}
+
+/// A workload with parameters.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Load {
+    /// In a few words.
+    pub name: String,
+    /// Name of the workload.
+    pub workload: String,
+    /// Parameters that are not the default.
+    pub parameters: BTreeMap<String, u64>,
+    /// Those that the quick form has in their place.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub quick: BTreeMap<String, u64>,
+}
+
+impl Load {
+    /// The parameters of the quick form.
+    pub fn quick_parameters(&self) -> BTreeMap<String, u64> {
+        let mut all = self.parameters.clone();
+        all.extend(self.quick.clone());
+        all
+    }
+}
+
+/// What a study file may name; the command knows it from the other crates.
+pub struct Known<'a> {
+    /// All candidates of the catalogue.
+    pub candidates: &'a [&'a str],
+    /// Those whose contract says what a power cut may cost.
+    pub filesystems: &'a [&'a str],
+    /// Faults.
+    pub faults: &'a [&'a str],
+    /// Whether a workload of this name takes these parameters; what is legal if not.
+    pub workload: &'a Takes,
+    /// Whether trials of a workload of this name yield this metric; what they yield if not.
+    pub metric: &'a Yields,
+}
+
+/// Judges a workload's name and parameters; what is legal if they are not.
+pub type Takes = dyn Fn(&str, &BTreeMap<String, u64>) -> Result<(), String>;
+
+/// Judges a metric of a workload.
+pub type Yields = dyn Fn(&str, &str) -> Result<(), String>;
+
+/// The studies that ship with the program, by the name of their files.
+pub const STUDIES: [(&str, &str); 3] = [
+    (
+        "studies/elc2015-corruption.toml",
+        include_str!("../../../../studies/elc2015-corruption.toml"),
+    ),
+    (
+        "studies/elc2015-power.toml",
+        include_str!("../../../../studies/elc2015-power.toml"),
+    ),
+    (
+        "studies/sync-mounts.toml",
+        include_str!("../../../../studies/sync-mounts.toml"),
+    ),
+];
+
+/// The published tables that ship with the program, by the name of their files.
+pub const PUBLISHED: [(&str, &str); 3] = [
+    (
+        "gentoo-squashfs-overlay.csv",
+        include_str!("../../../../published/gentoo-squashfs-overlay.csv"),
+    ),
+    (
+        "linuxplanet-2010.csv",
+        include_str!("../../../../published/linuxplanet-2010.csv"),
+    ),
+    (
+        "pandora-sdxc64.csv",
+        include_str!("../../../../published/pandora-sdxc64.csv"),
+    ),
+];

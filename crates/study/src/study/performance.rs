@@ -1,0 +1,386 @@
+//! Studies of the kind `performance`: a matrix of trials, cards × boards × workloads ×
+//! candidates × variants, each with some seeds.
+
+use super::keys::{LoadFile, full, loads, names, own_name, within};
+use super::published::{MappingFile, mappings};
+use super::{Known, Load, Mapping};
+use crate::position::{FileError, Position};
+use serde::{Deserialize, Serialize};
+use toml::Spanned;
+
+/// Legal numbers of seeds.
+const SEEDS: std::ops::RangeInclusive<u64> = 1..=1000;
+/// Which times count.
+const CLOCKS: [&str; 2] = ["cpu", "device"];
+
+/// An experiment with trials.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PerformanceStudy {
+    /// Name as after `study run`.
+    pub name: String,
+    /// One line for people.
+    pub title: String,
+    /// Where the experiment comes from.
+    pub source: String,
+    /// How it is made, and how that differs from the source.
+    pub method: String,
+    /// Cards: names or profile files.
+    pub cards: Vec<String>,
+    /// Boards: names or board files.
+    pub boards: Vec<String>,
+    /// `cpu` or `device`.
+    pub clock: String,
+    /// Repeats: each draws card and workload anew.
+    pub seeds: u64,
+    /// Repeats of the quick form.
+    pub quick_seeds: u64,
+    /// Candidates of the catalogue.
+    pub candidates: Vec<String>,
+    /// Ways to mount them; at least one.
+    pub variants: Vec<Variant>,
+    /// What is measured.
+    pub workloads: Vec<Load>,
+    /// Published tables that figures are set beside.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub published: Vec<Mapping>,
+}
+
+/// A way to mount a candidate.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Default)]
+pub struct Variant {
+    /// In a word.
+    pub name: String,
+    /// Options beside those of the catalogue, as in fstab.
+    pub add: String,
+    /// Options of the catalogue that are left out.
+    pub without: Vec<String>,
+    /// Candidates that have it; empty for all.
+    pub only: Vec<String>,
+}
+
+impl Variant {
+    /// The mount options, where the catalogue has `recipe`.
+    pub fn options(&self, recipe: &str) -> String {
+        let kept = recipe
+            .split(',')
+            .filter(|option| !self.without.iter().any(|without| without == option));
+        let all: Vec<&str> = kept.chain([self.add.as_str()]).collect();
+        let all: Vec<&str> = all
+            .into_iter()
+            .filter(|option| !option.is_empty())
+            .collect();
+        all.join(",")
+    }
+}
+
+/// One trial of the matrix.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spot<'a> {
+    /// Seed of the trial.
+    pub seed: u64,
+    /// Card.
+    pub card: &'a str,
+    /// Board.
+    pub board: &'a str,
+    /// Workload.
+    pub load: &'a Load,
+    /// Candidate.
+    pub candidate: &'a str,
+    /// Mount.
+    pub variant: &'a Variant,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PerformanceFile {
+    name: Spanned<String>,
+    #[serde(rename = "kind")]
+    _kind: String,
+    title: Spanned<String>,
+    source: Spanned<String>,
+    method: Spanned<String>,
+    cards: Spanned<Vec<Spanned<String>>>,
+    boards: Spanned<Vec<Spanned<String>>>,
+    clock: Option<Spanned<String>>,
+    seeds: Spanned<u64>,
+    quick_seeds: Option<Spanned<u64>>,
+    candidates: Spanned<Vec<Spanned<String>>>,
+    #[serde(default)]
+    variants: Vec<VariantFile>,
+    workloads: Spanned<Vec<LoadFile>>,
+    #[serde(default)]
+    published: Vec<MappingFile>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct VariantFile {
+    name: Spanned<String>,
+    #[serde(default)]
+    add: String,
+    #[serde(default)]
+    without: Vec<String>,
+    #[serde(default)]
+    only: Vec<Spanned<String>>,
+}
+
+impl PerformanceStudy {
+    /// Reads a study file; `file` is only for messages.
+    ///
+    /// # Errors
+    /// [`FileError`] with line, key and what is legal.
+    pub fn parse(file: &str, text: &str, known: &Known) -> Result<PerformanceStudy, FileError> {
+        let at = Position { file, text };
+        let raw: PerformanceFile = at.read(
+            "name, kind, title, source, method, cards, boards, seeds, candidates, [[workloads]], \
+             and as wanted clock, quick_seeds, [[variants]], [[published]] as in \
+             studies/linuxplanet.toml",
+        )?;
+        let candidates = names(
+            &at,
+            "candidates",
+            raw.candidates.get_ref(),
+            known.candidates,
+        )?;
+        let seeds = within(&at, "seeds", &raw.seeds, SEEDS)?;
+        let quick_seeds = match &raw.quick_seeds {
+            Some(quick) => within(&at, "quick_seeds", quick, 1..=seeds)?,
+            None => 1,
+        };
+        let mut study = PerformanceStudy {
+            name: at.filled("name", &raw.name)?,
+            title: at.filled("title", &raw.title)?,
+            source: at.filled("source", &raw.source)?,
+            method: at.filled("method", &raw.method)?,
+            cards: texts(&at, "cards", raw.cards.get_ref())?,
+            boards: texts(&at, "boards", raw.boards.get_ref())?,
+            clock: clock(&at, raw.clock.as_ref())?,
+            seeds,
+            quick_seeds,
+            variants: variants(&at, &raw.variants, &candidates)?,
+            workloads: loads(&at, raw.workloads.get_ref(), known)?,
+            candidates,
+            published: Vec::new(),
+        };
+        full(&at, "cards", &raw.cards)?;
+        full(&at, "boards", &raw.boards)?;
+        full(&at, "candidates", &raw.candidates)?;
+        full(&at, "workloads", &raw.workloads)?;
+        study.published = mappings(&at, &raw.published, &study, known)?;
+        Ok(study)
+    }
+
+    /// All trials. Those of one seed together, so that a study that is ended early has something
+    /// of everything; then those of one card, board and workload.
+    pub fn spots(&self) -> Vec<Spot<'_>> {
+        let mut spots = Vec::new();
+        for seed in 1..=self.seeds {
+            for card in &self.cards {
+                for board in &self.boards {
+                    for load in &self.workloads {
+                        spots.extend(self.mounted().map(|(candidate, variant)| Spot {
+                            seed,
+                            card,
+                            board,
+                            load,
+                            candidate,
+                            variant,
+                        }));
+                    }
+                }
+            }
+        }
+        spots
+    }
+
+    /// Each candidate with each of its variants.
+    fn mounted(&self) -> impl Iterator<Item = (&str, &Variant)> {
+        self.candidates.iter().flat_map(|candidate| {
+            let has = |v: &&Variant| v.only.is_empty() || v.only.contains(candidate);
+            let variants = self.variants.iter().filter(has);
+            variants.map(move |variant| (candidate.as_str(), variant))
+        })
+    }
+
+    /// The quick form: the same shape with less of everything.
+    #[must_use]
+    pub fn quick(mut self) -> PerformanceStudy {
+        self.seeds = self.quick_seeds;
+        for load in &mut self.workloads {
+            load.parameters = load.quick_parameters();
+        }
+        self
+    }
+}
+
+fn clock(at: &Position, given: Option<&Spanned<String>>) -> Result<String, FileError> {
+    let Some(clock) = given else {
+        return Ok(CLOCKS[0].to_owned());
+    };
+    match CLOCKS.contains(&clock.get_ref().as_str()) {
+        true => Ok(clock.get_ref().clone()),
+        false => Err(at.error(
+            clock,
+            "clock",
+            format!("'{}'", clock.get_ref()),
+            &CLOCKS.join(" or "),
+        )),
+    }
+}
+
+/// Texts that are not empty, each once.
+fn texts(at: &Position, key: &str, given: &[Spanned<String>]) -> Result<Vec<String>, FileError> {
+    let mut found: Vec<String> = Vec::new();
+    for text in given {
+        let others: Vec<&str> = found.iter().map(String::as_str).collect();
+        found.push(own_name(at, key, text, &others)?);
+    }
+    Ok(found)
+}
+
+/// The variants; one without a change if the file has none.
+fn variants(
+    at: &Position,
+    given: &[VariantFile],
+    candidates: &[String],
+) -> Result<Vec<Variant>, FileError> {
+    let mut variants: Vec<Variant> = Vec::new();
+    for variant in given {
+        let others: Vec<&str> = variants.iter().map(|v| v.name.as_str()).collect();
+        variants.push(Variant {
+            name: own_name(at, "variants.name", &variant.name, &others)?,
+            add: variant.add.clone(),
+            without: variant.without.clone(),
+            only: names(at, "variants.only", &variant.only, candidates)?,
+        });
+    }
+    if variants.is_empty() {
+        variants.push(Variant::default());
+    }
+    Ok(variants)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn known<'a>() -> Known<'a> {
+        Known {
+            candidates: &["ext4", "vfat", "erofs"],
+            filesystems: &["ext4", "vfat"],
+            faults: &[],
+            workload: &|name, parameters| match (name, parameters.keys().next()) {
+                ("rootfs", None) => Ok(()),
+                ("rootfs", Some(key)) if key == "bytes" => Ok(()),
+                _ => Err("workload rootfs with bytes".to_owned()),
+            },
+            metric: &|_, metric| match metric {
+                "tree_write" => Ok(()),
+                _ => Err("tree_write".to_owned()),
+            },
+        }
+    }
+
+    const TEXT: &str = r#"
+name = "x"
+kind = "performance"
+title = "t"
+source = "s"
+method = "m"
+cards = ["a", "b"]
+boards = ["p"]
+seeds = 3
+candidates = ["ext4", "vfat"]
+
+[[variants]]
+name = "relatime"
+without = ["noatime"]
+add = "relatime"
+
+[[variants]]
+name = "flush"
+add = "flush"
+only = ["vfat"]
+
+[[workloads]]
+name = "small"
+workload = "rootfs"
+parameters = { bytes = 100 }
+quick = { bytes = 10 }
+"#;
+
+    fn parse(text: &str) -> Result<PerformanceStudy, FileError> {
+        PerformanceStudy::parse("x.toml", text, &known())
+    }
+
+    #[test]
+    fn the_matrix_has_each_trial_once_and_a_seed_of_everything_first() {
+        let study = parse(TEXT).unwrap();
+        let spots = study.spots();
+        // Three seeds, two cards, and ext4 has one variant, vfat two.
+        assert_eq!(spots.len(), 3 * 2 * 3);
+        assert!(spots[..6].iter().all(|spot| spot.seed == 1));
+        for (at, spot) in spots.iter().enumerate() {
+            assert!(!spots[..at].contains(spot), "{spot:?} twice");
+        }
+        let quick = study.quick();
+        assert_eq!(quick.spots().len(), 6);
+        assert_eq!(quick.workloads[0].parameters["bytes"], 10);
+    }
+
+    #[test]
+    fn a_variant_changes_the_options_of_the_catalogue() {
+        let study = parse(TEXT).unwrap();
+        let options = |at: usize, recipe| study.variants[at].options(recipe);
+        assert_eq!(options(0, "noatime,discard"), "discard,relatime");
+        assert_eq!(options(0, ""), "relatime");
+        assert_eq!(options(1, "noatime"), "noatime,flush");
+        assert_eq!(Variant::default().options("ro"), "ro");
+    }
+
+    #[test]
+    fn faults_of_a_file_are_told_with_their_lines() {
+        let wrong = |from: &str, to: &str| {
+            let text = TEXT.replacen(from, to, 1);
+            assert_ne!(text, TEXT, "{from}");
+            parse(&text).unwrap_err().to_string()
+        };
+        let cases = [
+            (
+                "seeds = 3",
+                "seeds = 0",
+                "x.toml:9: seeds: 0; expected 1 to 1000",
+            ),
+            ("\"vfat\"]\n", "\"fat\"]\n", "x.toml:10: candidates: 'fat'"),
+            (
+                "[\"a\", \"b\"]",
+                "[\"a\", \"a\"]",
+                "x.toml:7: cards: 'a' twice",
+            ),
+            ("[\"p\"]", "[]", "boards: none; expected at least one"),
+            (
+                "\"flush\"\nadd",
+                "\"relatime\"\nadd",
+                "variants.name: 'relatime' twice",
+            ),
+            (
+                "only = [\"vfat\"]",
+                "only = [\"erofs\"]",
+                "variants.only: 'erofs'",
+            ),
+            (
+                "quick = { bytes",
+                "quick = { byte",
+                "workloads.workload: 'rootfs' with",
+            ),
+            ("seeds = 3", "seeds = 3\nclock = \"sun\"", "cpu or device"),
+            ("seeds = 3", "seeds = 3\nquick_seeds = 4", "expected 1 to 3"),
+            ("seeds = 3", "seed = 3", "the file"),
+        ];
+        for (from, to, said) in cases {
+            let error = wrong(from, to);
+            assert!(error.contains(said), "{error}");
+        }
+    }
+}

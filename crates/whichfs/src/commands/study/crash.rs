@@ -1,0 +1,186 @@
+//! Studies of the kind `crash`: series of power cuts.
+
+use super::crash_told as told;
+use super::paragraphs;
+use crate::bench::Bench;
+use crate::cli::{PlaceArgs, StudyArgs};
+use crate::commands::crash::page::{Files, command_line, environment};
+use crate::commands::crash::{self, Made};
+use crate::crash::record::Plan;
+use crate::crash::spec::{Makers, Selection, Spec};
+use crate::failure::{Failure, Kind, Outcome};
+use crate::{cards, interrupt, output};
+use std::sync::atomic::AtomicBool;
+use whichfs_crash::Fault;
+use whichfs_report::{CrashGroup, CrashPage, Item};
+use whichfs_study::{Cell, CrashStudy, FaultSet};
+
+/// Runs one.
+pub fn run(found: CrashStudy, args: &StudyArgs) -> Outcome<u8> {
+    refuse_others(args)?;
+    let own_cuts = found.cuts;
+    let study = changed(found, args)?;
+    let bench = crash::bench(&place(&study), args.jobs)?;
+    let files = Files::new(&args.out)?;
+    let cells = study.cells();
+    let mut page = empty_page(&study, own_cuts, &bench);
+    let mut first_failure = None;
+    for (index, cell) in cells.iter().enumerate() {
+        note!(
+            "series {} of {}: {} {}, {}, {}",
+            index + 1,
+            cells.len(),
+            cell.fs,
+            cell.mount.name,
+            cell.faults.name,
+            cell.load.name
+        );
+        match series(&study, &bench, cell, args.fresh, interrupt::flag()) {
+            Ok(made) => told::add(&mut page, &study, cell, made),
+            Err(failure) if failure.kind == Kind::Interrupted => return Err(failure),
+            Err(failure) => {
+                note!("not made: {failure}");
+                let failed = format!("{} {}: {failure}", cell.fs, cell.mount.name);
+                told::group(&mut page, cell).failed.push(failed);
+                first_failure.get_or_insert(failure);
+            }
+        }
+    }
+    told::compare(&mut page);
+    let path = files.write(&page)?;
+    if args.json {
+        output::json(&page)?;
+    } else {
+        told::tell(&page)?;
+        output::text_line(&format!("\nReport: {}", path.display()))?;
+    }
+    match first_failure {
+        Some(failure) if page.groups.iter().all(|group| group.rows.is_empty()) => Err(failure),
+        Some(failure) => Ok(failure.kind as u8),
+        None => Ok(0),
+    }
+}
+
+/// The study with what the command line changes.
+fn changed(mut study: CrashStudy, args: &StudyArgs) -> Outcome<CrashStudy> {
+    study.cuts = args.cuts.unwrap_or(study.cuts);
+    for name in &args.only_fs {
+        if !study.filesystems.contains(name) {
+            return Err(Failure::input(format!(
+                "--only-fs {name}: {} has {}",
+                study.name,
+                study.filesystems.join(", ")
+            )));
+        }
+    }
+    if !args.only_fs.is_empty() {
+        study.filesystems.retain(|fs| args.only_fs.contains(fs));
+    }
+    Ok(study)
+}
+
+fn place(study: &CrashStudy) -> PlaceArgs {
+    PlaceArgs {
+        card: study.card.clone(),
+        card_state: cards::CardState::Used,
+        board: study.board.clone(),
+        clock: "cpu".to_owned(),
+        wall_limit: crash::WALL_LIMIT_S,
+    }
+}
+
+/// Makes one series of the matrix.
+fn series(
+    study: &CrashStudy,
+    bench: &Bench,
+    cell: &Cell,
+    fresh: bool,
+    cancelled: &AtomicBool,
+) -> Outcome<Made> {
+    let faults = cell.faults.faults.iter().map(|name| name.parse::<Fault>());
+    let au = bench.geometry().au_bytes;
+    let bytes = study.partition_bytes.next_multiple_of(au);
+    let mut spec = Spec {
+        fs: cell.fs.to_owned(),
+        // Beside the recipe's.
+        mount: (!cell.mount.add.is_empty()).then(|| format!("+{}", cell.mount.add)),
+        card: crash::whole_path(&study.card),
+        card_state: bench.card_state.name().to_owned(),
+        board: crash::whole_path(&study.board),
+        clock: "cpu".to_owned(),
+        workload: cell.load.workload.clone(),
+        parameters: cell.load.parameters.clone(),
+        script: None,
+        returns: true,
+        partition_bytes: bytes.min(bench.partition_bytes()),
+        faults: faults.collect::<Result<_, _>>().map_err(Failure::input)?,
+        cuts: Selection::Random(study.cuts),
+        recovery: 0,
+        fsck: true,
+        seed: study.seed,
+        made_by: Makers::default(),
+    };
+    spec.made_by = Makers::of(bench, &Plan::new(bench, &spec)?.recipe()?);
+    crash::made(bench, &spec, fresh, cancelled)
+}
+
+fn empty_page(study: &CrashStudy, own_cuts: u64, bench: &Bench) -> CrashPage {
+    let mut environment = environment(bench, study.partition_bytes, study.seed);
+    environment.push(cuts(study.cuts, own_cuts));
+    CrashPage {
+        title: study.title.clone(),
+        source: study.source.clone(),
+        method: paragraphs(&study.method),
+        groups: Vec::<CrashGroup>::new(),
+        promises: Vec::new(),
+        environment,
+        reproduce: command_line(),
+    }
+}
+
+/// How often each series was cut, and whether the study says so.
+fn cuts(made: u64, own: u64) -> Item {
+    Item {
+        label: "cuts".to_owned(),
+        value: format!("{made} of each series"),
+        source: match made == own {
+            true => String::new(),
+            false => format!("--cuts; the study has {own}"),
+        },
+    }
+}
+
+/// What only studies with trials have.
+fn refuse_others(args: &StudyArgs) -> Outcome {
+    match args.of_trials() {
+        Some(flag) => Err(Failure::input(format!(
+            "{flag}: this study cuts power; --cuts and --only-fs make it shorter"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// What each fault of a set does.
+pub(super) fn meanings(set: &FaultSet) -> Vec<String> {
+    let known = set
+        .faults
+        .iter()
+        .filter_map(|name| name.parse::<Fault>().ok());
+    known
+        .map(|fault| format!("{}: {}", fault.name(), fault.facts().meaning))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn fewer_cuts_than_the_study_has_are_said() {
+        assert_eq!(cuts(226, 226).source, "");
+        let fewer = cuts(40, 226);
+        assert_eq!(fewer.value, "40 of each series");
+        assert!(fewer.source.contains("226"));
+    }
+}

@@ -1,0 +1,447 @@
+//! Studies of the kind `performance`: trials, each run once and kept, as tables.
+
+use super::performance_told as told;
+use super::{files, paragraphs};
+use crate::bench::{Bench, NotHere, Prepared, Work};
+use crate::board::Board;
+use crate::cards::{self, CardState};
+use crate::cli::{NamedArgs, StudyArgs};
+use crate::clock::Clock;
+use crate::commands::crash::page::command_line;
+use crate::failure::{Failure, Kind, Outcome};
+use crate::images::Images;
+use crate::keeper::Keeper;
+use crate::places::{self, WholeFile};
+use crate::progress::Progress;
+use crate::{interrupt, output};
+use serde::Serialize;
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+use whichfs_lab::available_cores;
+use whichfs_study::{Grid, PerformanceStudy, PublishedFigure, Row, Skipped, Spot, Variant, grids};
+use whichfs_trial::{Status, Trial};
+
+/// Wall time of a trial where `--wall-limit` says nothing, in seconds.
+const WALL_LIMIT_S: u64 = 1800;
+
+/// The JSON document, and what is told.
+#[derive(Serialize)]
+pub(super) struct Document<'a> {
+    /// The study as it was run.
+    pub study: &'a PerformanceStudy,
+    /// Figures, table by table.
+    pub tables: &'a [Grid],
+    /// Published lines that stand beside nothing, by file.
+    pub skipped: BTreeMap<String, Skipped>,
+    /// Candidates that cannot run here, with the reason.
+    pub left_out: Vec<String>,
+    /// Trials that failed, with the reason.
+    pub failed: Vec<String>,
+    /// What figures leave out.
+    pub caveats: Vec<String>,
+    /// Trials of the matrix.
+    pub trials: usize,
+    /// Trials whose figures are in the tables.
+    pub done: usize,
+    /// Trials that came from the store.
+    pub reused: usize,
+    /// Whether the budget ended before the trials did.
+    pub budget_ended: bool,
+    /// The command.
+    pub reproduce: String,
+}
+
+/// Shows one: what it measures, and the figures that the store has of it.
+pub fn show(study: &PerformanceStudy, args: &NamedArgs) -> Outcome<u8> {
+    if args.json {
+        output::json(study)?;
+        return Ok(0);
+    }
+    told::definition(study, &paragraphs(&study.method))?;
+    output::text_line(&format!("Run it: whichfs study run {}", args.name))?;
+    Ok(0)
+}
+
+/// Runs one.
+pub fn run(found: PerformanceStudy, args: &StudyArgs) -> Outcome<u8> {
+    let study = changed(found, args)?;
+    let (published, skipped) = published(&study, args)?;
+    let mut runner = Runner::new(&study, args)?;
+    if args.dry_run {
+        return runner.dry_run();
+    }
+    let files = Files::new(args)?;
+    let budget_ended = runner.run_all(args.budget)?;
+    let tables = grids(&study, &runner.trials, &published);
+    let document = Document {
+        study: &study,
+        tables: &tables,
+        skipped,
+        left_out: runner.left_out.clone(),
+        failed: runner.failed(),
+        caveats: runner.caveats.clone(),
+        trials: study.spots().len(),
+        done: runner.done(),
+        reused: runner.keeper.reused,
+        budget_ended,
+        reproduce: command_line(),
+    };
+    files.write(&runner.rows(), &document)?;
+    if args.json {
+        output::json(&document)?;
+    } else {
+        told::tell(&document)?;
+        output::text_line(&format!("\nFigures: {}", args.out.display()))?;
+    }
+    Ok(match document.failed.is_empty() {
+        true => 0,
+        false => Kind::Trial as u8,
+    })
+}
+
+/// The study with what the command line changes.
+fn changed(mut study: PerformanceStudy, args: &StudyArgs) -> Outcome<PerformanceStudy> {
+    if args.cuts.is_some() {
+        let remedy = "--quick, --seeds and --only-fs make it shorter";
+        return Err(Failure::input(format!(
+            "--cuts: this study cuts no power; {remedy}"
+        )));
+    }
+    if args.quick {
+        study = study.quick();
+    }
+    study.seeds = args.seeds.unwrap_or(study.seeds);
+    for name in &args.only_fs {
+        if !study.candidates.contains(name) {
+            let all = study.candidates.join(", ");
+            return Err(Failure::input(format!(
+                "--only-fs {name}: {} has {all}",
+                study.name
+            )));
+        }
+    }
+    if !args.only_fs.is_empty() {
+        study.candidates.retain(|fs| args.only_fs.contains(fs));
+    }
+    Ok(study)
+}
+
+/// The published figures of `study`, and which lines were passed over.
+fn published(
+    study: &PerformanceStudy,
+    args: &StudyArgs,
+) -> Outcome<(Vec<PublishedFigure>, BTreeMap<String, Skipped>)> {
+    let (mut figures, mut skipped) = (Vec::new(), BTreeMap::new());
+    for mapping in &study.published {
+        let text = files::published(&mapping.file, args.published.as_deref())?;
+        let read = mapping.read(study, &mapping.file, &text);
+        let (found, passed) = read.map_err(Failure::input)?;
+        figures.extend(found);
+        skipped.insert(mapping.file.clone(), passed);
+    }
+    Ok((figures, skipped))
+}
+
+/// The files that a study leaves: that they can be written is known before the first trial.
+struct Files {
+    csv: WholeFile,
+    json: WholeFile,
+}
+
+impl Files {
+    fn new(args: &StudyArgs) -> Outcome<Files> {
+        let out = &args.out;
+        places::make(out).map_err(|failure| Failure::input(format!("--out: {failure}")))?;
+        Ok(Files {
+            csv: WholeFile::new(&out.join("results.csv"))?,
+            json: WholeFile::new(&out.join("study.json"))?,
+        })
+    }
+
+    fn write(self, rows: &[Row], document: &Document) -> Outcome {
+        self.csv.write(whichfs_report::csv(rows).as_bytes())?;
+        let json = serde_json::to_string_pretty(document)
+            .map_err(|e| Failure::environment(format!("study.json: {e}")))?;
+        self.json.write(json.as_bytes())?;
+        Ok(())
+    }
+}
+
+/// Everything that one run gathers.
+struct Runner<'a> {
+    study: &'a PerformanceStudy,
+    benches: BTreeMap<(&'a str, &'a str), Bench>,
+    works: BTreeMap<&'a str, Work>,
+    keeper: Keeper,
+    trials: Vec<(Spot<'a>, Trial)>,
+    left_out: Vec<String>,
+    caveats: Vec<String>,
+}
+
+impl<'a> Runner<'a> {
+    fn new(study: &'a PerformanceStudy, args: &StudyArgs) -> Outcome<Runner<'a>> {
+        let wall_limit = Duration::from_secs(args.wall_limit.unwrap_or(WALL_LIMIT_S));
+        let jobs = args
+            .jobs
+            .map_or_else(|| available_cores().len(), |jobs| jobs as usize);
+        let mut benches = BTreeMap::new();
+        for card in &study.cards {
+            for board in &study.boards {
+                let mut name = board.clone();
+                let clock = Clock::parse(&study.clock, &mut name)?;
+                let bench = Bench::new(
+                    cards::open(card)?,
+                    CardState::Used,
+                    Board::open(&name)?,
+                    clock,
+                    wall_limit,
+                    jobs,
+                )?;
+                benches.insert((card.as_str(), board.as_str()), bench);
+            }
+        }
+        let works = study
+            .workloads
+            .iter()
+            .map(|load| Ok((load.name.as_str(), work(load)?)))
+            .collect::<Outcome<_>>()?;
+        Ok(Runner {
+            study,
+            benches,
+            works,
+            keeper: Keeper::open(None, args.fresh)?,
+            trials: Vec::new(),
+            left_out: Vec::new(),
+            caveats: Vec::new(),
+        })
+    }
+
+    /// Runs what the store does not have; whether `budget` ended before.
+    fn run_all(&mut self, budget: Option<Duration>) -> Outcome<bool> {
+        let begun = Instant::now();
+        let over = || budget.is_some_and(|budget| begun.elapsed() >= budget);
+        let spots = self.study.spots();
+        let jobs = self.benches.values().map(|bench| bench.jobs).max();
+        let mut progress = Progress::new(spots.len(), jobs.unwrap_or(1), false);
+        let block = |a: &Spot, b: &Spot| {
+            (a.seed, a.card, a.board) == (b.seed, b.card, b.board) && a.load == b.load
+        };
+        let mut ended = false;
+        for block in spots.chunk_by(block) {
+            let missing = self.prepared(block, &mut progress)?;
+            if missing.is_empty() {
+                continue;
+            }
+            ended = ended || over();
+            if !ended {
+                ended = self.run_block(missing, &mut progress, &over)?;
+            }
+        }
+        progress.finish();
+        Ok(ended)
+    }
+
+    /// Runs trials of one card, board and workload; whether the time was over before the end.
+    fn run_block(
+        &mut self,
+        missing: Vec<(Spot<'a>, Prepared)>,
+        progress: &mut Progress,
+        over: &dyn Fn() -> bool,
+    ) -> Outcome<bool> {
+        let Some((first, _)) = missing.first() else {
+            return Ok(false);
+        };
+        let (bench, work) = (
+            &self.benches[&(first.card, first.board)],
+            &self.works[first.load.name.as_str()],
+        );
+        let mut spots = BTreeMap::new();
+        let mut trials = Vec::new();
+        for (spot, prepared) in missing {
+            spots.insert(prepared.identity.id(), spot);
+            trials.push(prepared);
+        }
+        let stopped = Cell::new(false);
+        let kept = &mut self.trials;
+        let result = self
+            .keeper
+            .run(bench, work, trials, progress, &mut |trial| {
+                if let Some(spot) = spots.get(&trial.identity.id()) {
+                    kept.push((*spot, trial.clone()));
+                }
+                if over() {
+                    stopped.set(true);
+                    return Err(Failure::new(Kind::Interrupted, "the budget is spent"));
+                }
+                Ok(())
+            });
+        match result {
+            Err(_) if stopped.get() && !interrupt::flag().load(Ordering::Relaxed) => Ok(true),
+            other => other.map(|()| false),
+        }
+    }
+
+    /// The trials of a block that are to be run; those that are known are taken from the store.
+    fn prepared(
+        &mut self,
+        block: &[Spot<'a>],
+        progress: &mut Progress,
+    ) -> Outcome<Vec<(Spot<'a>, Prepared)>> {
+        let tell = |what: &str| progress.say(what);
+        let images = Images::new(&tell);
+        let (mut missing, mut skip) = (Vec::new(), 0);
+        for spot in block {
+            if interrupt::flag().load(Ordering::Relaxed) {
+                return Err(self.keeper.interrupted());
+            }
+            let bench = &self.benches[&(spot.card, spot.board)];
+            let work = &self.works[spot.load.name.as_str()];
+            let candidate = whichfs_fs::find(spot.candidate).map_err(Failure::input)?;
+            match bench.prepare(candidate, work, spot.variant, spot.seed, &images) {
+                Ok(mut prepared) => {
+                    prepared.label = label(self.study, spot);
+                    let caveat = prepared.caveat.as_ref();
+                    note_once(
+                        &mut self.caveats,
+                        caveat.map(|caveat| format!("{}: {caveat}", spot.candidate)),
+                    );
+                    match self.keeper.known(&prepared)? {
+                        Some(trial) => {
+                            self.trials.push((*spot, trial));
+                            skip += 1;
+                        }
+                        None => missing.push((*spot, prepared)),
+                    }
+                }
+                Err(NotHere::Failure(_)) if interrupt::flag().load(Ordering::Relaxed) => {
+                    return Err(self.keeper.interrupted());
+                }
+                Err(NotHere::Failure(failure)) => return Err(failure),
+                Err(NotHere::LeftOut { why, .. }) => {
+                    let said = format!("{} on {}: {why}", spot.candidate, spot.card);
+                    note_once(&mut self.left_out, Some(said));
+                    skip += 1;
+                }
+            }
+        }
+        progress.skip(skip);
+        Ok(missing)
+    }
+
+    /// Says how much there is to do.
+    fn dry_run(&mut self) -> Outcome<u8> {
+        let spots = self.study.spots();
+        let mut progress = Progress::new(spots.len(), 1, true);
+        let missing = self.prepared(&spots, &mut progress)?;
+        told::dry_run(&told::Plan {
+            study: self.study,
+            trials: spots.len(),
+            known: self.trials.len(),
+            left_out: &self.left_out,
+            written: missing.iter().map(|(spot, _)| written(spot)).sum(),
+            wall: self.expected(&missing)?,
+            jobs: self.benches.values().map(|bench| bench.jobs).max(),
+        })?;
+        Ok(0)
+    }
+
+    /// About the wall time of `missing`, one after the other, from trials of the same workload and
+    /// candidate in the store; `None` if there is one without.
+    fn expected(&self, missing: &[(Spot, Prepared)]) -> Outcome<Option<Duration>> {
+        let mut sum = Duration::ZERO;
+        for (_, prepared) in missing {
+            match self.keeper.wall_of_alike(&prepared.identity)? {
+                Some(wall) => sum += wall,
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(sum))
+    }
+
+    fn done(&self) -> usize {
+        let done = |trial: &Trial| trial.outcome.status == Status::Done;
+        self.trials.iter().filter(|(_, trial)| done(trial)).count()
+    }
+
+    fn failed(&self) -> Vec<String> {
+        let failed = self.trials.iter().filter_map(|(spot, trial)| {
+            let Status::Failed { reason, .. } = &trial.outcome.status else {
+                return None;
+            };
+            let reason = reason.lines().next().unwrap_or_default();
+            Some(format!("{}: {reason}", label(self.study, spot)))
+        });
+        failed.collect()
+    }
+
+    fn rows(&self) -> Vec<Row> {
+        let done = |trial: &&(Spot, Trial)| trial.1.outcome.status == Status::Done;
+        let mut done: Vec<&(Spot, Trial)> = self.trials.iter().filter(done).collect();
+        // In the order of the matrix, whichever ended first.
+        let order = self.study.spots();
+        done.sort_by_key(|(spot, _)| order.iter().position(|other| other == spot));
+        done.iter()
+            .flat_map(|(_, trial)| Row::of_trial(trial))
+            .collect()
+    }
+}
+
+/// What a load measures, with the defaults of its workload.
+fn work(load: &whichfs_study::Load) -> Outcome<Work> {
+    let workload = whichfs_workload::find(&load.workload).map_err(Failure::input)?;
+    let defaults = workload.parameters().iter();
+    let mut parameters: BTreeMap<String, u64> = defaults
+        .map(|parameter| (parameter.name.to_owned(), parameter.default))
+        .collect();
+    parameters.extend(load.parameters.clone());
+    Ok(Work {
+        workload,
+        parameters,
+        tree: None,
+        tree_sha256: String::new(),
+    })
+}
+
+/// Bytes that a trial writes at least, as far as its workload says so.
+fn written(spot: &Spot) -> u64 {
+    let given = spot.load.parameters.get("bytes").copied();
+    given.unwrap_or_else(|| {
+        let workload = whichfs_workload::find(&spot.load.workload).ok();
+        let parameters = workload
+            .map(|workload| workload.parameters())
+            .unwrap_or_default();
+        let bytes = parameters
+            .iter()
+            .find(|parameter| parameter.name == "bytes");
+        bytes.map_or(0, |parameter| parameter.default)
+    })
+}
+
+/// A trial in a few words: what the matrix varies.
+fn label(study: &PerformanceStudy, spot: &Spot) -> String {
+    let variant = match study.variants.as_slice() {
+        [Variant { name, .. }] if name.is_empty() => String::new(),
+        _ => format!(" {}", spot.variant.name),
+    };
+    let vary = |list: &[String], value: &str| match list.len() {
+        1 => String::new(),
+        _ => format!(" on {value}"),
+    };
+    format!(
+        "{}{variant}, {}{}{}, seed {}",
+        spot.candidate,
+        spot.load.name,
+        vary(&study.cards, spot.card),
+        vary(&study.boards, spot.board),
+        spot.seed
+    )
+}
+
+fn note_once(list: &mut Vec<String>, said: Option<String>) {
+    if let Some(said) = said.filter(|said| !list.contains(said)) {
+        note!("note: {said}");
+        list.push(said);
+    }
+}

@@ -1,0 +1,291 @@
+//! A study with trials, told in a terminal.
+
+use super::performance::Document;
+use crate::commands::table;
+use crate::failure::Outcome;
+use crate::output;
+use std::time::Duration;
+use whichfs_report::short;
+use whichfs_study::{Grid, Line, PerformanceStudy, Repeats};
+use whichfs_units::Bytes;
+
+/// Narrowest column of a candidate.
+const COLUMN: usize = 8;
+
+/// What there is to do.
+pub struct Plan<'a> {
+    /// The study.
+    pub study: &'a PerformanceStudy,
+    /// Trials of the matrix.
+    pub trials: usize,
+    /// Those that the store has.
+    pub known: usize,
+    /// Candidates that cannot run here.
+    pub left_out: &'a [String],
+    /// Bytes that the others write into files, at least.
+    pub written: u64,
+    /// Wall time that the others take one after the other, if that is known.
+    pub wall: Option<Duration>,
+    /// Trials at once.
+    pub jobs: Option<usize>,
+}
+
+/// Says what `plan` has to do.
+pub fn dry_run(plan: &Plan) -> Outcome {
+    let left = plan.trials - plan.known;
+    output::paragraph(
+        &format!(
+            "{}: {} trials, {} of them finished, {left} to run; they write {} into files on \
+             modelled cards.",
+            plan.study.name,
+            plan.trials,
+            plan.known,
+            Bytes(plan.written)
+        ),
+        0,
+    )?;
+    for said in plan.left_out {
+        output::paragraph(&format!("left out: {said}"), 2)?;
+    }
+    let jobs = plan.jobs.unwrap_or(1);
+    let time = match plan.wall {
+        _ if left == 0 => "Nothing is left to run.".to_owned(),
+        Some(wall) => format!(
+            "They take about {} on {jobs} cores, as trials like them did.",
+            time(wall / jobs as u32)
+        ),
+        None => "How long they take is not known: trials like some of them were never run here. \
+                 --budget 2m runs what fits, and the next --dry-run tells."
+            .to_owned(),
+    };
+    output::paragraph(&time, 0)
+}
+
+fn time(wall: Duration) -> String {
+    match wall.as_secs() {
+        s if s < 90 => format!("{s} s"),
+        s if s < 5400 => format!("{} min", s / 60),
+        s => format!("{:.1} h", s as f64 / 3600.0),
+    }
+}
+
+/// Shows what a study is.
+pub fn definition(study: &PerformanceStudy, method: &[String]) -> Outcome {
+    let row = |label: &str, value: String| vec![label.to_owned(), value];
+    let mut rows = vec![
+        row("question", study.title.clone()),
+        row("source", study.source.clone()),
+    ];
+    rows.extend(method.iter().map(|text| row("method", text.clone())));
+    rows.push(row("candidates", study.candidates.join(", ")));
+    let named = study.variants.iter().filter(|v| !v.name.is_empty());
+    rows.extend(named.map(|variant| {
+        let without = variant.without.iter().map(|option| format!(" -{option}"));
+        let add = [&variant.add].into_iter().filter(|add| !add.is_empty());
+        let changes: String = without.chain(add.map(|add| format!(" +{add}"))).collect();
+        let only = match variant.only.is_empty() {
+            true => String::new(),
+            false => format!(" ({} only)", variant.only.join(", ")),
+        };
+        let same = if changes.is_empty() {
+            " the catalogue's options"
+        } else {
+            ""
+        };
+        row("mount", format!("{}:{same}{changes}{only}", variant.name))
+    }));
+    rows.extend(study.workloads.iter().map(|load| {
+        let text = |map: &std::collections::BTreeMap<String, u64>| {
+            let pairs = map.iter().map(|(name, value)| format!("{name}={value}"));
+            pairs.collect::<Vec<String>>().join(" ")
+        };
+        let quick = match load.quick.is_empty() {
+            true => String::new(),
+            false => format!("; quick: {}", text(&load.quick)),
+        };
+        let full = text(&load.parameters);
+        row(
+            "workload",
+            format!("{}: {} {full}{quick}", load.name, load.workload),
+        )
+    }));
+    rows.push(row("cards", study.cards.join(", ")));
+    rows.push(row("boards", study.boards.join(", ")));
+    rows.push(row("clock", study.clock.clone()));
+    rows.push(row(
+        "repeats",
+        format!("{}; quick: {}", study.seeds, study.quick_seeds),
+    ));
+    rows.push(row("trials", study.spots().len().to_string()));
+    for mapping in &study.published {
+        rows.push(row("published", mapping.file.clone()));
+    }
+    output::text_line(&table::text(&["study", &study.name], rows))
+}
+
+/// Prints the tables and what is to be known of them.
+pub fn tell(document: &Document) -> Outcome {
+    let study = document.study;
+    output::paragraph(&format!("{} ({})", study.title, study.name), 0)?;
+    for grid in document.tables {
+        output::text_line(&format!(
+            "\n{} on {}, board {} (modelled)",
+            grid.load, grid.card, grid.board
+        ))?;
+        for (at, part) in parts(grid, output::width()).into_iter().enumerate() {
+            if at > 0 {
+                output::text_line("")?;
+            }
+            let head: Vec<&str> = part.head.iter().map(String::as_str).collect();
+            output::text_line(&table::text(&head, part.rows))?;
+        }
+    }
+    output::text_line("")?;
+    for sentence in legend(document) {
+        output::paragraph(&sentence, 0)?;
+    }
+    Ok(())
+}
+
+fn legend(document: &Document) -> Vec<String> {
+    let lines = || document.tables.iter().flat_map(|grid| &grid.lines);
+    let mut said = vec!["*: best of the line.".to_owned()];
+    if document.study.seeds > 1 {
+        said.push(format!(
+            "Medians of {} seeds; ±: the largest distance from the median.",
+            document.study.seeds
+        ));
+    }
+    if lines().any(|line| !line.published.is_empty()) {
+        said.push(
+            "published: what the authors measured on the real card, in our unit; tau: how far \
+             the two rankings agree (Kendall's tau-b: 1 wholly, 0 not at all, -1 reversed)."
+                .to_owned(),
+        );
+    }
+    for (file, skipped) in &document.skipped {
+        if skipped.holes + skipped.others > 0 {
+            said.push(format!(
+                "{file}: {} lines without a figure, {} about what this study does not have.",
+                skipped.holes, skipped.others
+            ));
+        }
+    }
+    let list = |label: &str, all: &[String]| -> Vec<String> {
+        all.iter().map(|text| format!("{label}: {text}")).collect()
+    };
+    said.extend(list("left out", &document.left_out));
+    said.extend(list("FAILED", &document.failed));
+    said.extend(list("note", &document.caveats));
+    if document.budget_ended {
+        said.push(format!(
+            "The budget is spent: {} of {} trials are there; the same command goes on.",
+            document.done, document.trials
+        ));
+    }
+    said
+}
+
+/// Some columns of a grid.
+struct Part {
+    head: Vec<String>,
+    rows: Vec<Vec<String>>,
+}
+
+/// The columns of `grid` in parts that fit `width`.
+fn parts(grid: &Grid, width: usize) -> Vec<Part> {
+    let label = grid.lines.iter().map(|line| label(line).chars().count());
+    let label = label.max().unwrap_or(0).max(COLUMN) + 2;
+    let tau = grid.lines.iter().any(|line| line.tau_b.is_some());
+    let spread = |line: &Line| line.ours.iter().flatten().any(|r| r.spread().is_some());
+    let figure = if grid.lines.iter().any(spread) {
+        COLUMN + 6
+    } else {
+        COLUMN
+    };
+    let room = width.saturating_sub(label + if tau { 7 } else { 0 });
+    let own = |at: usize| grid.candidates[at].chars().count().max(figure) + 2;
+    let mut parts: Vec<Vec<usize>> = Vec::new();
+    let mut used = usize::MAX;
+    for at in 0..grid.candidates.len() {
+        if used.saturating_add(own(at)) > room {
+            parts.push(Vec::new());
+            used = 0;
+        }
+        used += own(at);
+        if let Some(part) = parts.last_mut() {
+            part.push(at);
+        }
+    }
+    let last = parts.len().saturating_sub(1);
+    let part = |(index, columns): (usize, &Vec<usize>)| part(grid, columns, tau && index == last);
+    parts.iter().enumerate().map(part).collect()
+}
+
+fn part(grid: &Grid, columns: &[usize], tau: bool) -> Part {
+    let names = columns.iter().map(|&at| grid.candidates[at].clone());
+    let mut head: Vec<String> = [String::new()].into_iter().chain(names).collect();
+    if tau {
+        head.push("tau".to_owned());
+    }
+    let mut rows = Vec::new();
+    let here = |line: &&Line| columns.iter().any(|&at| line.ours[at].is_some());
+    for line in grid.lines.iter().filter(here) {
+        let best = line.best();
+        let cells = columns
+            .iter()
+            .map(|&at| cell(line, line.ours[at].as_ref(), best == Some(at)));
+        let mut row: Vec<String> = [label(line)].into_iter().chain(cells).collect();
+        if tau {
+            row.push(line.tau_b.map_or(String::new(), |tau| format!("{tau:.2}")));
+        }
+        rows.push(row);
+        if !line.published.is_empty() {
+            let cells = columns
+                .iter()
+                .map(|&at| line.published[at].map_or("-".to_owned(), |v| figure(line, v)));
+            rows.push(
+                ["  published".to_owned()]
+                    .into_iter()
+                    .chain(cells)
+                    .collect(),
+            );
+        }
+    }
+    Part { head, rows }
+}
+
+/// Metric, unit and mount of a line.
+fn label(line: &Line) -> String {
+    let unit = match line.unit.as_str() {
+        "1" | "B" => String::new(),
+        unit => format!(" {unit}"),
+    };
+    let variant = match line.variant.is_empty() {
+        true => String::new(),
+        false => format!(", {}", line.variant),
+    };
+    format!("{}{unit}{variant}", line.metric)
+}
+
+fn cell(line: &Line, repeats: Option<&Repeats>, best: bool) -> String {
+    let Some(repeats) = repeats else {
+        return "-".to_owned();
+    };
+    let spread = repeats
+        .spread()
+        .map_or(String::new(), |share| format!(" ±{:.0}%", share * 100.0));
+    let mark = if best { "*" } else { "" };
+    format!("{}{mark}{spread}", figure(line, repeats.median))
+}
+
+/// A figure of a line with three digits that count.
+fn figure(line: &Line, value: f64) -> String {
+    match line.unit.as_str() {
+        "B" => Bytes(value.round() as u64).to_string(),
+        _ if value > 0.0 && value < 0.01 => format!("{value:.5}"),
+        _ if value > 0.0 && value < 0.1 => format!("{value:.4}"),
+        _ if value < 1.0 => format!("{value:.3}"),
+        _ => short(value),
+    }
+}

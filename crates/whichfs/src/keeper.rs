@@ -1,0 +1,119 @@
+//! Trials and the store: what is known is not run again, what ends is kept at once.
+
+use crate::bench::{Bench, Prepared, Work};
+use crate::failure::{Failure, Kind, Outcome};
+use crate::interrupt;
+use crate::places;
+use crate::progress::Progress;
+use crate::runner::{News, run_all};
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use whichfs_store::{Filter, Store};
+use whichfs_trial::{Identity, Status, Trial};
+
+/// A store, and what was done with it.
+pub struct Keeper {
+    store: Store,
+    /// Run all trials again.
+    fresh: bool,
+    /// Finished trials that came from the store.
+    pub reused: usize,
+    /// Trials that were run.
+    pub ran: usize,
+}
+
+impl Keeper {
+    /// The store at `path`, or at its usual place.
+    pub fn open(path: Option<PathBuf>, fresh: bool) -> Outcome<Keeper> {
+        let path = path.map_or_else(places::store, Ok)?;
+        places::refuse_device(&path)?;
+        Ok(Keeper {
+            store: Store::open(&path).map_err(Failure::environment)?,
+            fresh,
+            reused: 0,
+            ran: 0,
+        })
+    }
+
+    /// The finished trial that the store has, unless all are to be run again.
+    pub fn known(&mut self, prepared: &Prepared) -> Outcome<Option<Trial>> {
+        if self.fresh {
+            return Ok(None);
+        }
+        let stored = self
+            .store
+            .get(&prepared.identity.id())
+            .map_err(Failure::environment)?;
+        let done = |trial: &Trial| trial.outcome.status == Status::Done;
+        let known = stored.map(|stored| stored.trial).filter(done);
+        self.reused += usize::from(known.is_some());
+        Ok(known)
+    }
+
+    /// Runs `trials` of `work`, keeps each as it ends, and gives it to `ended`, whose failure ends
+    /// the run when those under way have ended too.
+    ///
+    /// # Errors
+    /// The first failure that is not a trial's own, the user's interrupt, or that of `ended`.
+    pub fn run(
+        &mut self,
+        bench: &Bench,
+        work: &Work,
+        trials: Vec<Prepared>,
+        progress: &mut Progress,
+        ended: &mut dyn FnMut(&Trial) -> Outcome,
+    ) -> Outcome {
+        let jobs = bench.jobs.min(trials.len());
+        let flag = interrupt::flag();
+        let result = run_all(bench, work.workload, trials, jobs, flag, &mut |news| {
+            progress.hear(news);
+            if let News::Ended { trial, wall, .. } = news {
+                work.check_tree()?;
+                let wall_ns = u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX);
+                self.store
+                    .put(trial, wall_ns, now_unix())
+                    .map_err(Failure::environment)?;
+                self.ran += 1;
+                ended(trial)?;
+            }
+            Ok(())
+        });
+        result.map_err(|failure| match failure.kind {
+            Kind::Interrupted => self.interrupted(),
+            _ => failure,
+        })
+    }
+
+    /// The wall time of the last trial in the store that is like `identity` in all that makes
+    /// trials long: candidate, workload and its parameters.
+    pub fn wall_of_alike(&self, identity: &Identity) -> Outcome<Option<Duration>> {
+        let filter = Filter {
+            candidate: Some(identity.candidate.clone()),
+            workload: Some(identity.workload.clone()),
+            ..Filter::default()
+        };
+        let found = self.store.find(&filter).map_err(Failure::environment)?;
+        let alike = found
+            .iter()
+            .filter(|stored| stored.trial.identity.parameters == identity.parameters);
+        let last = alike.max_by_key(|stored| stored.finished_at_unix);
+        Ok(last.map(|stored| Duration::from_nanos(stored.wall_ns)))
+    }
+
+    /// The user's interrupt, and what is left of the run.
+    pub fn interrupted(&self) -> Failure {
+        let kept = format!(
+            "interrupted; {} finished trials are kept: the same command goes on from there",
+            self.ran
+        );
+        Failure::new(Kind::Interrupted, kept)
+    }
+}
+
+fn now_unix() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since
+        .ok()
+        .and_then(|since| i64::try_from(since.as_secs()).ok())
+        .unwrap_or(0)
+}
