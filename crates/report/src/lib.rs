@@ -12,6 +12,7 @@ mod excluded;
 mod number;
 mod page;
 mod rows;
+mod study_page;
 mod terminal;
 mod text;
 
@@ -22,6 +23,7 @@ pub use crash::{
 pub use crash_page::crash_html;
 pub use page::{Item, Page, html};
 pub use rows::{csv, json, markdown};
+pub use study_page::{StudyPage, study_html};
 pub use terminal::{Look, terminal};
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ use crate::{interrupt, output};
 use serde::Serialize;
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use whichfs_lab::available_cores;
@@ -88,12 +89,12 @@ pub fn run(found: PerformanceStudy, args: &StudyArgs) -> Outcome<u8> {
         budget_ended,
         reproduce: command_line(),
     };
-    files.write(&runner.rows(), &document)?;
+    let path = files.write(&runner.rows(), &document, runner.bench()?)?;
     if args.json {
         output::json(&document)?;
     } else {
         told::tell(&document)?;
-        output::text_line(&format!("\nFigures: {}", args.out.display()))?;
+        output::text_line(&format!("\nReport: {}", path.display()))?;
     }
     Ok(match document.failed.is_empty() {
         true => 0,
@@ -146,26 +147,35 @@ fn published(
 
 /// The files that a study leaves: that they can be written is known before the first trial.
 struct Files {
+    html: WholeFile,
     csv: WholeFile,
     json: WholeFile,
+    path: PathBuf,
 }
 
 impl Files {
     fn new(args: &StudyArgs) -> Outcome<Files> {
         let out = &args.out;
         places::make(out).map_err(|failure| Failure::input(format!("--out: {failure}")))?;
+        let path = out.join("report.html");
         Ok(Files {
+            html: WholeFile::new(&path)?,
             csv: WholeFile::new(&out.join("results.csv"))?,
             json: WholeFile::new(&out.join("study.json"))?,
+            path,
         })
     }
 
-    fn write(self, rows: &[Row], document: &Document) -> Outcome {
+    /// Writes them; where the page is.
+    fn write(self, rows: &[Row], document: &Document, bench: &Bench) -> Outcome<PathBuf> {
+        let page = told::page(document, bench, paragraphs(&document.study.method));
+        self.html
+            .write(whichfs_report::study_html(&page).as_bytes())?;
         self.csv.write(whichfs_report::csv(rows).as_bytes())?;
         let json = serde_json::to_string_pretty(document)
             .map_err(|e| Failure::environment(format!("study.json: {e}")))?;
         self.json.write(json.as_bytes())?;
-        Ok(())
+        Ok(self.path)
     }
 }
 
@@ -216,6 +226,12 @@ impl<'a> Runner<'a> {
             left_out: Vec::new(),
             caveats: Vec::new(),
         })
+    }
+
+    /// Any bench: all have the same kernel.
+    fn bench(&self) -> Outcome<&Bench> {
+        let none = || Failure::input(format!("{} has no cards", self.study.name));
+        self.benches.values().next().ok_or_else(none)
     }
 
     /// Runs what the store does not have; whether `budget` ended before.

@@ -1,11 +1,12 @@
 //! A study with trials, told in a terminal.
 
 use super::performance::Document;
+use crate::bench::Bench;
 use crate::commands::table;
 use crate::failure::Outcome;
 use crate::output;
 use std::time::Duration;
-use whichfs_report::short;
+use whichfs_report::{Item, StudyPage, short};
 use whichfs_study::{Grid, Line, PerformanceStudy, Repeats};
 use whichfs_units::Bytes;
 
@@ -147,6 +148,38 @@ pub fn tell(document: &Document) -> Outcome {
     Ok(())
 }
 
+/// The page of a study.
+pub fn page<'a>(document: &'a Document, bench: &Bench, method: Vec<String>) -> StudyPage<'a> {
+    let study = document.study;
+    let item = |label: &str, value: String, source: &str| Item {
+        label: label.to_owned(),
+        value,
+        source: source.to_owned(),
+    };
+    let kernel = format!("sha256 {}", &bench.kernel.sha256[..16]);
+    StudyPage {
+        title: &study.title,
+        source: &study.source,
+        method,
+        tables: document.tables,
+        notes: notes(document),
+        environment: vec![
+            item("whichfs", env!("CARGO_PKG_VERSION").to_owned(), ""),
+            item("kernel", bench.kernel.release.clone(), &kernel),
+            item("cards", study.cards.join(", "), bench.card_state.name()),
+            item("boards", study.boards.join(", "), ""),
+            item("clock", study.clock.clone(), ""),
+            item("seeds", study.seeds.to_string(), "figures are medians"),
+            item(
+                "trials",
+                format!("{} of {}", document.done, document.trials),
+                &format!("{} from the store", document.reused),
+            ),
+        ],
+        reproduce: document.reproduce.clone(),
+    }
+}
+
 fn legend(document: &Document) -> Vec<String> {
     let lines = || document.tables.iter().flat_map(|grid| &grid.lines);
     let mut said = vec!["*: best of the line.".to_owned()];
@@ -163,6 +196,13 @@ fn legend(document: &Document) -> Vec<String> {
                 .to_owned(),
         );
     }
+    said.extend(notes(document));
+    said
+}
+
+/// What is to be known of the figures.
+fn notes(document: &Document) -> Vec<String> {
+    let mut said = Vec::new();
     for (file, skipped) in &document.skipped {
         if skipped.holes + skipped.others > 0 {
             said.push(format!(
