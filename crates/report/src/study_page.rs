@@ -57,6 +57,8 @@ struct GridView<'a> {
 
 struct LineView<'a> {
     line: &'a Line,
+    /// Metric and mount.
+    label: String,
     cells: Vec<Cell>,
     published: Vec<String>,
     tau: String,
@@ -134,8 +136,13 @@ fn line_view<'a>(grid: &'a Grid, line: &'a Line) -> LineView<'a> {
     let best = line.best();
     let cells = line.ours.iter().map(|ours| cell(line, ours.as_ref(), best));
     let published = |value: &Option<f64>| value.map_or("–".to_owned(), |v| text(line, v));
+    let mut label = line.metric.replace('_', " ");
+    if !line.variant.is_empty() {
+        label = format!("{label}, {}", line.variant);
+    }
     LineView {
         line,
+        label,
         cells: cells.collect(),
         published: line.published.iter().map(published).collect(),
         tau: line.tau_b.map_or(String::new(), |tau| format!("{tau:.2}")),
