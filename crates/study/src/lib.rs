@@ -7,6 +7,7 @@
 
 mod agreement;
 mod bootstrap;
+mod claims;
 mod exclude;
 mod facts;
 mod fit;
@@ -22,6 +23,7 @@ mod study;
 mod verdict;
 
 pub use agreement::kendall_tau_b;
+pub use claims::{CLAIMS, Claim, Judgement, Outcome, Part, claims, judge_claim};
 pub use exclude::exclude;
 pub use facts::{CandidateFacts, CrashClass, Fact, Sourced};
 pub use grid::{Grid, Line, Repeats, grids};

@@ -177,6 +177,13 @@ impl Bench {
         let mut recipe = candidate.recipe(&self.geometry(), Purpose::Lab { seed })?;
         recipe.mount_options = variant.options(&recipe.mount_options);
         require_tools(candidate, &recipe)?;
+        if recipe.image.is_some() && !Images::can_hold(work.workload) {
+            let name = work.workload.name();
+            return Err(NotHere::LeftOut {
+                why: format!("it is read-only, and {name} has no tree to put into an image"),
+                source: None,
+            });
+        }
         let spec = WorkloadSpec {
             name: work.workload.name().to_owned(),
             parameters: work.parameters.clone(),

@@ -9,7 +9,7 @@ use crate::cards::{self, CardState};
 use crate::{board, commands, quantity};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
-pub use study::{StudyArgs, StudyCommand};
+pub use study::{ClaimsArgs, StudyArgs, StudyCommand};
 
 const EXAMPLES: &str = "\
 Examples:

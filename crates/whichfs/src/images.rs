@@ -21,6 +21,8 @@ const TREE_PHASE: &str = "tree_write";
 /// Builds images, one at a time, telling somebody what takes so long.
 pub struct Images<'a> {
     tell: &'a (dyn Fn(&str) + Sync),
+    /// Build what is not there yet.
+    builds: bool,
     one_at_a_time: Mutex<Versions>,
 }
 
@@ -29,8 +31,23 @@ impl<'a> Images<'a> {
     pub fn new(tell: &'a (dyn Fn(&str) + Sync)) -> Images<'a> {
         Images {
             tell,
+            builds: true,
             one_at_a_time: Mutex::default(),
         }
+    }
+
+    /// Only says where images are or would be.
+    pub fn unbuilt() -> Images<'static> {
+        Images {
+            builds: false,
+            ..Images::new(&|_| ())
+        }
+    }
+
+    /// Whether `workload` has a tree to put into an image.
+    pub fn can_hold(workload: &dyn Workload) -> bool {
+        let mut phases = workload.phases().iter();
+        phases.any(|phase| phase.name == TREE_PHASE)
     }
 
     /// The image of `candidate` with `work`'s tree of `seed`; `None` if it is not one that
@@ -54,7 +71,7 @@ impl<'a> Images<'a> {
         let tools = versions.of(&recipe.tools);
         let key = sha256(format!("{tree_key}\n{:?}\n{tools:?}", build.argv).as_bytes());
         let image = places::cache_directory("images")?.join(format!("{}.img", &key[..32]));
-        if !image.exists() {
+        if self.builds && !image.exists() {
             (self.tell)(&format!(
                 "building the image of {} (kept for next time)",
                 candidate.name

@@ -72,6 +72,7 @@ fn run(command: Command) -> Outcome<u8> {
         Command::Study(StudyCommand::List(args)) => commands::study::list(&args),
         Command::Study(StudyCommand::Show(args)) => commands::study::show(&args),
         Command::Study(StudyCommand::Run(args)) => commands::study::run(&args),
+        Command::Study(StudyCommand::Claims(args)) => commands::study::claims(&args),
         Command::Card(command) => card(command),
         Command::Probe(args) => commands::probe::run(&args),
         Command::Fs(FsCommand::List(args)) => commands::fs::list(args.json),

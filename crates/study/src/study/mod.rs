@@ -105,7 +105,11 @@ pub type Takes = dyn Fn(&str, &BTreeMap<String, u64>) -> Result<(), String>;
 pub type Yields = dyn Fn(&str, &str) -> Result<(), String>;
 
 /// The studies that ship with the program, by the name of their files.
-pub const STUDIES: [(&str, &str); 3] = [
+pub const STUDIES: [(&str, &str); 4] = [
+    (
+        "studies/bootlin.toml",
+        include_str!("../../../../studies/bootlin.toml"),
+    ),
     (
         "studies/elc2015-corruption.toml",
         include_str!("../../../../studies/elc2015-corruption.toml"),

@@ -14,6 +14,18 @@ pub enum StudyCommand {
     Show(NamedArgs),
     /// Make all series or trials of one, print tables, write a report; an interrupted one goes on.
     Run(StudyArgs),
+    /// What the authors of the studies concluded, and whether the trials run so far say the same.
+    Claims(ClaimsArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct ClaimsArgs {
+    /// Judge by the studies' quick forms.
+    #[arg(long)]
+    pub quick: bool,
+    /// One JSON document on standard output, nothing else.
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]

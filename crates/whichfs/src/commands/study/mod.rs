@@ -1,5 +1,6 @@
 //! `whichfs study`: experiments that are data, made and told as a whole.
 
+mod claims;
 mod crash;
 mod crash_told;
 mod files;
@@ -7,6 +8,7 @@ mod performance;
 mod performance_told;
 mod show;
 
+pub use claims::claims;
 pub use show::show;
 
 use crate::cli::{JsonArgs, StudyArgs};
@@ -23,6 +25,7 @@ Examples:
   whichfs study run linuxplanet --quick           trials, beside the published figures
   whichfs study run linuxplanet --budget 10m      what fits into ten minutes; goes on later
   whichfs study run linuxplanet --dry-run         how many trials, about how long
+  whichfs study claims                            what the authors concluded, and what we find
   whichfs study run elc2015-power --cuts 40       what ELC 2015 did, with fewer cuts
   whichfs study run sync-mounts --only-fs vfat --out sync
   whichfs study run ./mine.toml                   a file in the form of studies/*.toml

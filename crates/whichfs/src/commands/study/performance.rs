@@ -69,7 +69,12 @@ pub fn show(study: &PerformanceStudy, args: &NamedArgs) -> Outcome<u8> {
 pub fn run(found: PerformanceStudy, args: &StudyArgs) -> Outcome<u8> {
     let study = changed(found, args)?;
     let (published, skipped) = published(&study, args)?;
-    let mut runner = Runner::new(&study, args)?;
+    let limits = Limits {
+        wall_s: args.wall_limit,
+        jobs: args.jobs,
+        fresh: args.fresh,
+    };
+    let mut runner = Runner::new(&study, &limits)?;
     if args.dry_run {
         return runner.dry_run();
     }
@@ -80,7 +85,7 @@ pub fn run(found: PerformanceStudy, args: &StudyArgs) -> Outcome<u8> {
         study: &study,
         tables: &tables,
         skipped,
-        left_out: runner.left_out.clone(),
+        left_out: runner.left_out(),
         failed: runner.failed(),
         caveats: runner.caveats.clone(),
         trials: study.spots().len(),
@@ -179,21 +184,34 @@ impl Files {
     }
 }
 
+/// How trials are run.
+#[derive(Default)]
+pub(super) struct Limits {
+    /// Wall time of a trial, in seconds.
+    pub wall_s: Option<u64>,
+    /// Trials at once.
+    pub jobs: Option<u64>,
+    /// Also those that the store has.
+    pub fresh: bool,
+}
+
 /// Everything that one run gathers.
-struct Runner<'a> {
+pub(super) struct Runner<'a> {
     study: &'a PerformanceStudy,
     benches: BTreeMap<(&'a str, &'a str), Bench>,
     works: BTreeMap<&'a str, Work>,
     keeper: Keeper,
     trials: Vec<(Spot<'a>, Trial)>,
-    left_out: Vec<String>,
+    /// Candidates that cannot run, by card and reason.
+    left_out: BTreeMap<(&'a str, String), Vec<&'a str>>,
     caveats: Vec<String>,
 }
 
 impl<'a> Runner<'a> {
-    fn new(study: &'a PerformanceStudy, args: &StudyArgs) -> Outcome<Runner<'a>> {
-        let wall_limit = Duration::from_secs(args.wall_limit.unwrap_or(WALL_LIMIT_S));
-        let jobs = args
+    /// A runner of `study`; `jobs` trials at once, or one for each core.
+    pub fn new(study: &'a PerformanceStudy, limits: &Limits) -> Outcome<Runner<'a>> {
+        let wall_limit = Duration::from_secs(limits.wall_s.unwrap_or(WALL_LIMIT_S));
+        let jobs = limits
             .jobs
             .map_or_else(|| available_cores().len(), |jobs| jobs as usize);
         let mut benches = BTreeMap::new();
@@ -221,11 +239,18 @@ impl<'a> Runner<'a> {
             study,
             benches,
             works,
-            keeper: Keeper::open(None, args.fresh)?,
+            keeper: Keeper::open(None, limits.fresh)?,
             trials: Vec::new(),
-            left_out: Vec::new(),
+            left_out: BTreeMap::new(),
             caveats: Vec::new(),
         })
+    }
+
+    /// The tables of what the store has, and how many trials it lacks.
+    pub fn known(mut self) -> Outcome<(Vec<Grid>, usize)> {
+        let spots = self.study.spots();
+        let missing = self.prepared(&spots, &Images::unbuilt())?.len();
+        Ok((grids(self.study, &self.trials, &[]), missing))
     }
 
     /// Any bench: all have the same kernel.
@@ -246,7 +271,9 @@ impl<'a> Runner<'a> {
         };
         let mut ended = false;
         for block in spots.chunk_by(block) {
-            let missing = self.prepared(block, &mut progress)?;
+            let tell = |what: &str| progress.say(what);
+            let missing = self.prepared(block, &Images::new(&tell))?;
+            progress.skip(block.len() - missing.len());
             if missing.is_empty() {
                 continue;
             }
@@ -303,11 +330,9 @@ impl<'a> Runner<'a> {
     fn prepared(
         &mut self,
         block: &[Spot<'a>],
-        progress: &mut Progress,
+        images: &Images,
     ) -> Outcome<Vec<(Spot<'a>, Prepared)>> {
-        let tell = |what: &str| progress.say(what);
-        let images = Images::new(&tell);
-        let (mut missing, mut skip) = (Vec::new(), 0);
+        let mut missing = Vec::new();
         for spot in block {
             if interrupt::flag().load(Ordering::Relaxed) {
                 return Err(self.keeper.interrupted());
@@ -315,7 +340,7 @@ impl<'a> Runner<'a> {
             let bench = &self.benches[&(spot.card, spot.board)];
             let work = &self.works[spot.load.name.as_str()];
             let candidate = whichfs_fs::find(spot.candidate).map_err(Failure::input)?;
-            match bench.prepare(candidate, work, spot.variant, spot.seed, &images) {
+            match bench.prepare(candidate, work, spot.variant, spot.seed, images) {
                 Ok(mut prepared) => {
                     prepared.label = label(self.study, spot);
                     let caveat = prepared.caveat.as_ref();
@@ -326,7 +351,6 @@ impl<'a> Runner<'a> {
                     match self.keeper.known(&prepared)? {
                         Some(trial) => {
                             self.trials.push((*spot, trial));
-                            skip += 1;
                         }
                         None => missing.push((*spot, prepared)),
                     }
@@ -336,26 +360,25 @@ impl<'a> Runner<'a> {
                 }
                 Err(NotHere::Failure(failure)) => return Err(failure),
                 Err(NotHere::LeftOut { why, .. }) => {
-                    let said = format!("{} on {}: {why}", spot.candidate, spot.card);
-                    note_once(&mut self.left_out, Some(said));
-                    skip += 1;
+                    let names = self.left_out.entry((spot.card, why)).or_default();
+                    if !names.contains(&spot.candidate) {
+                        names.push(spot.candidate);
+                    }
                 }
             }
         }
-        progress.skip(skip);
         Ok(missing)
     }
 
     /// Says how much there is to do.
     fn dry_run(&mut self) -> Outcome<u8> {
         let spots = self.study.spots();
-        let mut progress = Progress::new(spots.len(), 1, true);
-        let missing = self.prepared(&spots, &mut progress)?;
+        let missing = self.prepared(&spots, &Images::unbuilt())?;
         told::dry_run(&told::Plan {
             study: self.study,
             trials: spots.len(),
             known: self.trials.len(),
-            left_out: &self.left_out,
+            left_out: &self.left_out(),
             written: missing.iter().map(|(spot, _)| written(spot)).sum(),
             wall: self.expected(&missing)?,
             jobs: self.benches.values().map(|bench| bench.jobs).max(),
@@ -379,6 +402,13 @@ impl<'a> Runner<'a> {
     fn done(&self) -> usize {
         let done = |trial: &Trial| trial.outcome.status == Status::Done;
         self.trials.iter().filter(|(_, trial)| done(trial)).count()
+    }
+
+    /// What cannot run here, a sentence for each reason.
+    fn left_out(&self) -> Vec<String> {
+        let all = self.left_out.iter();
+        all.map(|((card, why), names)| format!("{} on {card}: {why}", names.join(", ")))
+            .collect()
     }
 
     fn failed(&self) -> Vec<String> {

@@ -259,7 +259,8 @@ fn parts(grid: &Grid, width: usize) -> Vec<Part> {
     }
     let last = parts.len().saturating_sub(1);
     let part = |(index, columns): (usize, &Vec<usize>)| part(grid, columns, tau && index == last);
-    parts.iter().enumerate().map(part).collect()
+    let parts = parts.iter().enumerate().map(part);
+    parts.filter(|part| !part.rows.is_empty()).collect()
 }
 
 fn part(grid: &Grid, columns: &[usize], tau: bool) -> Part {

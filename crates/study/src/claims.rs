@@ -1,0 +1,381 @@
+//! What the authors of the studies concluded, as data, and whether the lab's figures say the same.
+
+use crate::grid::{Grid, Line};
+use crate::position::{FileError, Position};
+use crate::study::PerformanceStudy;
+use serde::{Deserialize, Serialize};
+use toml::Spanned;
+
+/// The claims that ship with the program.
+pub const CLAIMS: (&str, &str) = (
+    "studies/claims.toml",
+    include_str!("../../../studies/claims.toml"),
+);
+
+/// A conclusion of a study.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Claim {
+    /// Study of ours that tests it.
+    pub study: String,
+    /// The conclusion in a sentence.
+    pub text: String,
+    /// Where it is said, or which published figures say it.
+    pub source: String,
+    /// What must hold, all of it; empty if no figure can test it.
+    pub parts: Vec<Part>,
+    /// Why it cannot be tested here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_testable: Option<String>,
+}
+
+/// One comparison of figures.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Part {
+    /// Workload of the study.
+    pub workload: String,
+    /// Metric of that workload.
+    pub metric: String,
+    /// Card; without: on each card of the study.
+    pub card: Option<String>,
+    /// Variant; without: with each that both sides have.
+    pub variant: Option<String>,
+    /// The candidate that is better, or one of those that are alike.
+    pub better: String,
+    /// The other.
+    pub than: String,
+    /// How many times better at least; without: better at all.
+    pub at_least: Option<f64>,
+    /// They are alike instead: neither is more than so many times better.
+    pub within: Option<f64>,
+}
+
+/// What became of a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Our figures say the same.
+    Reproduced,
+    /// They say something else.
+    Contradicted,
+    /// The trials that would tell were not run here.
+    NotRun,
+    /// No figure of the lab can tell.
+    NotTestable,
+}
+
+impl Outcome {
+    /// In words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Outcome::Reproduced => "reproduced",
+            Outcome::Contradicted => "contradicted",
+            Outcome::NotRun => "not run",
+            Outcome::NotTestable => "not testable",
+        }
+    }
+}
+
+/// A claim's outcome and the figures behind it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Judgement {
+    /// What became of it.
+    pub outcome: Outcome,
+    /// The comparisons, a sentence each, or the reason.
+    pub reasons: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ClaimsFile {
+    claim: Vec<ClaimFile>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ClaimFile {
+    study: Spanned<String>,
+    text: Spanned<String>,
+    source: Spanned<String>,
+    #[serde(default)]
+    parts: Vec<Spanned<Part>>,
+    not_testable: Option<String>,
+}
+
+/// Reads the claims in `text`; what they name must be in one of `studies`.
+///
+/// # Errors
+/// [`FileError`] with line, key and what is legal.
+pub fn claims(
+    file: &str,
+    text: &str,
+    studies: &[&PerformanceStudy],
+) -> Result<Vec<Claim>, FileError> {
+    let at = Position { file, text };
+    let raw: ClaimsFile = at.read("[[claim]] with study, text, source and [[claim.parts]]")?;
+    raw.claim
+        .iter()
+        .map(|claim| read(&at, claim, studies))
+        .collect()
+}
+
+fn read(at: &Position, raw: &ClaimFile, studies: &[&PerformanceStudy]) -> Result<Claim, FileError> {
+    let name = raw.study.get_ref();
+    if raw.parts.is_empty() == raw.not_testable.is_none() {
+        let found = "neither or both of parts and not_testable";
+        return Err(at.error(&raw.text, "claim", found, "one of them"));
+    }
+    let claim = Claim {
+        study: at.filled("claim.study", &raw.study)?,
+        text: at.filled("claim.text", &raw.text)?,
+        source: at.filled("claim.source", &raw.source)?,
+        parts: raw
+            .parts
+            .iter()
+            .map(|part| part.get_ref().clone())
+            .collect(),
+        not_testable: raw.not_testable.clone(),
+    };
+    if claim.parts.is_empty() {
+        return Ok(claim);
+    }
+    let Some(study) = studies.iter().find(|study| study.name == *name) else {
+        let all: Vec<&str> = studies.iter().map(|study| study.name.as_str()).collect();
+        return Err(at.error(
+            &raw.study,
+            "claim.study",
+            format!("'{name}'"),
+            &all.join(", "),
+        ));
+    };
+    for part in &raw.parts {
+        check(at, part, study)?;
+    }
+    Ok(claim)
+}
+
+/// Checks the names of a part, and its numbers.
+fn check(at: &Position, part: &Spanned<Part>, study: &PerformanceStudy) -> Result<(), FileError> {
+    let of = part.get_ref();
+    let variants: Vec<&str> = study.variants.iter().map(|v| v.name.as_str()).collect();
+    let candidates: Vec<&str> = study.candidates.iter().map(String::as_str).collect();
+    let cards: Vec<&str> = study.cards.iter().map(String::as_str).collect();
+    let loads: Vec<&str> = study
+        .workloads
+        .iter()
+        .map(|load| load.name.as_str())
+        .collect();
+    let named = [
+        ("workload", Some(&of.workload), &loads),
+        ("better", Some(&of.better), &candidates),
+        ("than", Some(&of.than), &candidates),
+        ("card", of.card.as_ref(), &cards),
+        ("variant", of.variant.as_ref(), &variants),
+    ];
+    for (key, name, legal) in named {
+        if let Some(name) = name.filter(|name| !legal.contains(&name.as_str())) {
+            let key = format!("claim.parts.{key}");
+            return Err(at.error(part, &key, format!("'{name}'"), &legal.join(", ")));
+        }
+    }
+    let legal = |number: Option<f64>| number.is_none_or(|n| n.is_finite() && n >= 1.0);
+    match (of.at_least.is_some() && of.within.is_some()) || !legal(of.at_least) || !legal(of.within)
+    {
+        true => Err(at.error(
+            part,
+            "claim.parts",
+            format!("at_least {:?}, within {:?}", of.at_least, of.within),
+            "one of them, at least 1",
+        )),
+        false => Ok(()),
+    }
+}
+
+/// Judges `claim` by the tables of its study; a comparison that they do not have leaves it
+/// untested.
+pub fn judge_claim(claim: &Claim, tables: &[Grid]) -> Judgement {
+    if let Some(why) = &claim.not_testable {
+        return Judgement {
+            outcome: Outcome::NotTestable,
+            reasons: vec![why.clone()],
+        };
+    }
+    let (mut holds, mut lacks, mut reasons) = (true, false, Vec::new());
+    for part in &claim.parts {
+        let ratios = ratios(part, tables);
+        lacks |= ratios.is_empty();
+        for (place, ratio) in ratios {
+            holds &= part.holds(ratio);
+            reasons.push(part.sentence(&place, ratio));
+        }
+    }
+    let outcome = match (lacks, holds) {
+        (true, _) => Outcome::NotRun,
+        (false, true) => Outcome::Reproduced,
+        (false, false) => Outcome::Contradicted,
+    };
+    if lacks {
+        reasons = vec![format!("whichfs study run {}", claim.study)];
+    }
+    Judgement { outcome, reasons }
+}
+
+impl Part {
+    fn holds(&self, ratio: f64) -> bool {
+        match (self.within, self.at_least) {
+            (Some(within), _) => ratio <= within && 1.0 / ratio <= within,
+            (None, Some(least)) => ratio >= least,
+            (None, None) => ratio > 1.0,
+        }
+    }
+
+    fn sentence(&self, place: &str, ratio: f64) -> String {
+        let claimed = match (self.within, self.at_least) {
+            (Some(within), _) => format!("alike within {within}"),
+            (None, Some(least)) => format!("at least {least}"),
+            (None, None) => "better".to_owned(),
+        };
+        format!(
+            "{} {}: {} is {ratio:.2} times as good as {} (claimed: {claimed}){place}",
+            self.workload, self.metric, self.better, self.than
+        )
+    }
+}
+
+/// How many times better `part.better` is, with each card and variant that the part is about.
+fn ratios(part: &Part, tables: &[Grid]) -> Vec<(String, f64)> {
+    let mut found = Vec::new();
+    for grid in tables {
+        let card = part.card.as_ref().is_none_or(|card| *card == grid.card);
+        if grid.load != part.workload || !card {
+            continue;
+        }
+        for line in &grid.lines {
+            let variant = part.variant.as_ref().is_none_or(|v| *v == line.variant);
+            if line.metric != part.metric || !variant {
+                continue;
+            }
+            let value = |name: &str| value(grid, line, name);
+            if let Some((better, than)) = value(&part.better).zip(value(&part.than)) {
+                let ratio = match line.lower_is_better {
+                    true => than / better,
+                    false => better / than,
+                };
+                let place = match line.variant.as_str() {
+                    "" => format!(", {}", grid.card),
+                    variant => format!(", {}, {variant}", grid.card),
+                };
+                found.push((place, ratio));
+            }
+        }
+    }
+    found
+}
+
+fn value(grid: &Grid, line: &Line, candidate: &str) -> Option<f64> {
+    let at = grid.candidates.iter().position(|name| name == candidate)?;
+    line.ours[at].as_ref().map(|repeats| repeats.median)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::grid::Repeats;
+
+    fn tables() -> Vec<Grid> {
+        let line = |metric: &str, lower_is_better, values: [f64; 2]| Line {
+            metric: metric.into(),
+            unit: "x".into(),
+            lower_is_better,
+            variant: "sync".into(),
+            ours: values
+                .map(|median| {
+                    Some(Repeats {
+                        values: vec![(1, median)],
+                        median,
+                    })
+                })
+                .to_vec(),
+            published: Vec::new(),
+            tau_b: None,
+        };
+        vec![Grid {
+            card: "c".into(),
+            board: "b".into(),
+            load: "tree".into(),
+            candidates: vec!["ext4".into(), "vfat".into()],
+            lines: vec![
+                line("mount", true, [2.0, 5.0]),
+                line("write", false, [9.0, 10.0]),
+            ],
+        }]
+    }
+
+    fn claim(part: Part) -> Claim {
+        Claim {
+            study: "s".into(),
+            text: "t".into(),
+            source: "x".into(),
+            parts: vec![part],
+            not_testable: None,
+        }
+    }
+
+    fn part(metric: &str, at_least: Option<f64>, within: Option<f64>) -> Part {
+        Part {
+            workload: "tree".into(),
+            metric: metric.into(),
+            card: None,
+            variant: None,
+            better: "ext4".into(),
+            than: "vfat".into(),
+            at_least,
+            within,
+        }
+    }
+
+    #[test]
+    fn figures_reproduce_or_contradict() {
+        let outcome = |part: Part| judge_claim(&claim(part), &tables()).outcome;
+        assert_eq!(outcome(part("mount", None, None)), Outcome::Reproduced);
+        assert_eq!(outcome(part("mount", Some(2.5), None)), Outcome::Reproduced);
+        assert_eq!(
+            outcome(part("mount", Some(2.6), None)),
+            Outcome::Contradicted
+        );
+        assert_eq!(outcome(part("write", None, None)), Outcome::Contradicted);
+        assert_eq!(outcome(part("write", None, Some(1.2))), Outcome::Reproduced);
+        assert_eq!(
+            outcome(part("write", None, Some(1.1))),
+            Outcome::Contradicted
+        );
+        assert_eq!(outcome(part("read", None, None)), Outcome::NotRun);
+        let other = Part {
+            card: Some("other".into()),
+            ..part("mount", None, None)
+        };
+        assert_eq!(outcome(other), Outcome::NotRun);
+        let said = judge_claim(&claim(part("mount", Some(2.0), None)), &tables());
+        let expected =
+            "tree mount: ext4 is 2.50 times as good as vfat (claimed: at least 2), c, sync";
+        assert_eq!(said.reasons, [expected]);
+    }
+
+    #[test]
+    fn what_cannot_be_tested_says_why() {
+        let text = "[[claim]]\nstudy = \"s\"\ntext = \"t\"\nsource = \"x\"\n";
+        let why = format!("{text}not_testable = \"because\"\n");
+        let read = claims("c.toml", &why, &[]).unwrap();
+        let said = judge_claim(&read[0], &tables());
+        assert_eq!(
+            (said.outcome, said.reasons),
+            (Outcome::NotTestable, vec!["because".into()])
+        );
+        let error = claims("c.toml", text, &[]).unwrap_err().to_string();
+        assert!(
+            error.contains("c.toml:3") && error.contains("parts"),
+            "{error}"
+        );
+    }
+}
