@@ -8,7 +8,7 @@
 use rustix::fd::{AsFd, AsRawFd, RawFd};
 use rustix::fs::{AtFlags, OFlags};
 use rustix::io::Errno;
-use std::ffi::{CStr, CString};
+use std::ffi::CString;
 
 /// Number of the call that performs a list of calls.
 const UM_BATCH: i64 = 22342;
@@ -48,6 +48,8 @@ struct About {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Then {
     Fail,
+    /// As many bytes as its result says were read.
+    Count,
     /// The rest is written by another call.
     WriteRest,
     /// Read on until less than asked for comes.
@@ -150,6 +152,30 @@ impl Batch {
         self.on("list", libc::SYS_getdents64, file, [head, HEAD as i64, 0])
     }
 
+    /// Reads at most `len` bytes (as many as fit in one call of [`Batch::read_all`] at most) at
+    /// `offset` of the open file `fd`; they go nowhere.
+    pub fn read_left(&mut self, fd: RawFd, len: u64, offset: u64) {
+        self.scratch.resize(CHUNK, 0);
+        let len = (len as usize).min(CHUNK) as i64;
+        let arguments = [
+            i64::from(fd),
+            self.scratch.as_mut_ptr() as i64,
+            len,
+            offset as i64,
+        ];
+        let number = self.add("read", libc::SYS_pread64, arguments, 0);
+        self.about[number.0].then = Then::Count;
+    }
+
+    /// Writes `bytes` to the open file `fd` at `offset`: all of them.
+    pub fn write_left(&mut self, fd: RawFd, bytes: &'static [u8], offset: u64) {
+        let len = bytes.len() as i64;
+        let arguments = [i64::from(fd), address(bytes), len, offset as i64];
+        let number = self.add("write", libc::SYS_pwrite64, arguments, 0);
+        self.about[number.0].then = Then::WriteRest;
+        self.calls[number.0].least = len;
+    }
+
     /// The same for `fd`, which an earlier batch opened and left open.
     pub fn list_left(&mut self, fd: RawFd) -> Number {
         let arguments = [i64::from(fd), self.head_place(), HEAD as i64, 0];
@@ -181,11 +207,11 @@ impl Batch {
     ///
     /// # Errors
     /// As [`Batch::open`].
-    pub fn stat(&mut self, dir: impl AsFd, path: &CStr) -> Result<Number, Failed> {
+    pub fn stat(&mut self, dir: impl AsFd, path: impl AsRef<[u8]>) -> Result<Number, Failed> {
         let stat = self.stat_place();
         let flags = i64::from(AtFlags::SYMLINK_NOFOLLOW.bits());
-        let path = path.to_bytes();
-        self.at("stat", libc::SYS_newfstatat, dir, path, [stat, flags])
+        let rest = [stat, flags];
+        self.at("stat", libc::SYS_newfstatat, dir, path.as_ref(), rest)
     }
 
     /// Says that the first `bytes` of what `file` opens will be read (`POSIX_FADV_WILLNEED`): the
@@ -223,13 +249,18 @@ impl Batch {
     ///
     /// # Errors
     /// As [`Batch::open`].
-    pub fn unlink(&mut self, dir: impl AsFd, path: &str, flags: AtFlags) -> Result<(), Failed> {
+    pub fn unlink(
+        &mut self,
+        dir: impl AsFd,
+        path: impl AsRef<[u8]>,
+        flags: AtFlags,
+    ) -> Result<(), Failed> {
         let what = match flags.contains(AtFlags::REMOVEDIR) {
             true => "delete directory",
             false => "delete",
         };
         let flags = [i64::from(flags.bits()), 0];
-        self.at(what, libc::SYS_unlinkat, dir, path.as_bytes(), flags)
+        self.at(what, libc::SYS_unlinkat, dir, path.as_ref(), flags)
             .map(drop)
     }
 
@@ -447,7 +478,8 @@ impl Batch {
     /// Bytes that the calls `from..to` of [`Batch::read_all`] read.
     fn read_between(&self, from: usize, to: usize) -> u64 {
         let calls = self.calls[from..to].iter().zip(&self.about[from..to]);
-        let reads = calls.filter(|(_, about)| about.then == Then::ReadOn);
+        let is_read = |then| matches!(then, Then::ReadOn | Then::Count);
+        let reads = calls.filter(|(_, about)| is_read(about.then));
         reads
             .map(|(call, _)| u64::try_from(call.result).unwrap_or(0))
             .sum()

@@ -1,12 +1,22 @@
 //! Performs the operations of a workload in a directory, of any Linux.
 
+mod blocks;
+mod entries;
+mod time;
+
+pub use time::Time;
+
+use crate::aligned::Aligned;
 use crate::batch::{Batch, Failed, Number};
 use crate::error::Error;
+use entries::{stat_entry, unlink_entry};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, Dir, Mode, OFlags};
+use rustix::fs::{Advice, AtFlags, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 use std::path::Path;
+use time::{Watch, is_about_time};
 use whichfs_trial::{Counts, Latency, RETURNED};
 use whichfs_units::KIB;
 use whichfs_workload::{Content, Op, generated_bytes};
@@ -18,7 +28,7 @@ const CHUNK: u64 = 128 * KIB;
 const OPEN_MAX: usize = 64;
 
 /// Performs `ops` in `dir`, in order. `tree` is the directory that `Content::File` is
-/// relative to; `clock` tells nanoseconds and is read around timed operations only. `promised`
+/// relative to; `time` is asked around timed operations and by those about time only. `promised`
 /// hears of each call that returned with data durable: its name, its path if it is about one
 /// file or directory, and the operations done so far; and, if it `hears_returns`, of each operation
 /// that changed something ([`RETURNED`]).
@@ -29,18 +39,22 @@ pub fn operate(
     ops: impl Iterator<Item = Op>,
     dir: &Path,
     tree: Option<&Path>,
-    clock: &dyn Fn() -> u64,
+    time: &Time<'_>,
     hears_returns: bool,
     promised: &mut dyn FnMut(&str, &str, u64) -> Result<(), Error>,
 ) -> Result<(Counts, Latency), Error> {
     let mut executor = Executor::new(dir, tree)?;
     let mut latency = Latency::default();
+    let mut watch = Watch::default();
     for op in ops {
         if is_timed(&op) {
             executor.settle()?;
-            let begin = clock();
+            let begin = (time.now)();
             executor.perform(&op)?;
-            latency.record(clock().saturating_sub(begin));
+            latency.record((time.now)().saturating_sub(begin));
+        } else if is_about_time(&op) {
+            executor.settle()?;
+            watch.perform(&op, time, &mut latency);
         } else if !executor.plan(&op)? {
             executor.settle()?;
             executor.perform(&op)?;
@@ -69,6 +83,9 @@ fn is_timed(op: &Op) -> bool {
             | Op::SyncFile { .. }
             | Op::SyncDir { .. }
             | Op::WriteSync { .. }
+            | Op::ReadAt { .. }
+            | Op::WriteAt { .. }
+            | Op::Rewrite { .. }
     )
 }
 
@@ -78,6 +95,7 @@ fn promise(op: &Op) -> Option<(&'static str, &str)> {
         Op::Update { path, .. } | Op::SyncFile { path } | Op::SyncDir { path } => {
             Some(("fsync", path))
         }
+        Op::SyncClose { path } | Op::Save { path, .. } => Some(("fsync", path)),
         Op::WriteSync { path, .. } => Some(("O_SYNC", path)),
         Op::Append {
             path, sync: true, ..
@@ -99,6 +117,8 @@ struct Executor<'a> {
     /// Calls of operations that need not be done yet.
     planned: Batch,
     buffer: Vec<u8>,
+    /// For calls that go past the page cache or are larger than [`CHUNK`].
+    aligned: Option<Aligned>,
     counts: Counts,
 }
 
@@ -115,6 +135,7 @@ impl<'a> Executor<'a> {
             open: BTreeMap::new(),
             planned: Batch::default(),
             buffer: vec![0; CHUNK as usize],
+            aligned: None,
             counts: Counts::default(),
         })
     }
@@ -182,6 +203,10 @@ impl<'a> Executor<'a> {
             Op::Rmdir { path } => {
                 self.planned.unlink(&self.root, path, AtFlags::REMOVEDIR)?;
             }
+            Op::Stat { path } => {
+                self.planned.stat(&self.root, path)?;
+                self.counts.files += 1;
+            }
             _ => return Ok(false),
         }
         Ok(true)
@@ -220,7 +245,16 @@ impl<'a> Executor<'a> {
                 size,
                 content,
                 mode,
-            } => self.create(path, *size, content, *mode),
+            } => self.create(path, *size, content, *mode).map(drop),
+            Op::Save {
+                path,
+                size,
+                content,
+                mode,
+            } => {
+                let fd = self.create(path, *size, content, *mode)?;
+                self.fsync(&fd, path)
+            }
             Op::Symlink { path, target } => rustix::fs::symlinkat(target, &self.root, path)
                 .map_err(|errno| self.error("make symbolic link", path, errno)),
             Op::HardLink { path, existing } => {
@@ -228,7 +262,16 @@ impl<'a> Executor<'a> {
                 rustix::fs::linkat(root, existing, root, path, AtFlags::empty())
                     .map_err(|errno| self.error("make hard link", path, errno))
             }
-            Op::ReadDir { path } => self.read_dir(path),
+            Op::ReadDir { path } => self.each_entry(path, stat_entry).map(drop),
+            Op::StatAll { path } => {
+                self.counts.files += self.each_entry(path, stat_entry)?;
+                Ok(())
+            }
+            Op::Clear { path } => {
+                self.forget(path);
+                self.counts.files += self.each_entry(path, unlink_entry)?;
+                Ok(())
+            }
             Op::ReadLink { path } => rustix::fs::readlinkat(&self.root, path, Vec::new())
                 .map(drop)
                 .map_err(|errno| self.error("read link", path, errno)),
@@ -259,9 +302,21 @@ impl<'a> Executor<'a> {
                 self.counts.files += 1;
                 Ok(())
             }
-            Op::Mkdir { .. } | Op::Read { .. } | Op::Rmdir { .. } => {
+            Op::ReadAt { .. } | Op::WriteAt { .. } | Op::Rewrite { .. } => self.perform_blocks(op),
+            Op::WillRead { path, offset, len } => {
+                self.with_open(path, OFlags::RDONLY, |executor, fd| {
+                    let len = NonZeroU64::new(*len);
+                    rustix::fs::fadvise(fd, *offset, len, Advice::WillNeed)
+                        .map_err(|errno| executor.error("read ahead in", path, errno))
+                })
+            }
+            Op::Mkdir { .. } | Op::Read { .. } | Op::Rmdir { .. } | Op::Stat { .. } => {
                 unreachable!("planned: {op:?}")
             }
+            Op::Lap | Op::Pause { .. } | Op::WaitUntil { .. } => {
+                unreachable!("about time: {op:?}")
+            }
+            Op::SyncClose { path } => self.sync_close(path),
             Op::SyncFs => {
                 rustix::fs::syncfs(&self.root).map_err(|errno| self.error("syncfs", "", errno))
             }
@@ -344,6 +399,17 @@ impl<'a> Executor<'a> {
         self.open.retain(|(name, _), _| !below(name));
     }
 
+    /// fsync of what is open at `path`, or of what is there, then closes it.
+    fn sync_close(&mut self, path: &str) -> Result<(), Error> {
+        let mut open = self.open.iter().filter(|((name, _), _)| name == path);
+        match open.next() {
+            Some((_, fd)) => self.fsync(fd, path)?,
+            None => self.fsync(&self.open(path, OFlags::RDONLY, None)?, path)?,
+        }
+        self.open.retain(|(name, _), _| name != path);
+        Ok(())
+    }
+
     fn fsync(&self, fd: &OwnedFd, path: &str) -> Result<(), Error> {
         retry_on_intr(|| rustix::fs::fsync(fd)).map_err(|errno| self.error("fsync", path, errno))
     }
@@ -366,7 +432,7 @@ impl<'a> Executor<'a> {
         size: u64,
         content: &Content,
         mode: Option<u32>,
-    ) -> Result<(), Error> {
+    ) -> Result<OwnedFd, Error> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
         let fd = self.open(path, flags, mode)?;
         self.write(&fd, path, 0, size, content)?;
@@ -375,7 +441,7 @@ impl<'a> Executor<'a> {
                 .map_err(|errno| self.error("set mode of", path, errno))?;
         }
         self.counts.files += 1;
-        Ok(())
+        Ok(fd)
     }
 
     /// Writes `len` bytes of `content` to `fd` at `offset` (at the end if it appends).
@@ -456,35 +522,6 @@ impl<'a> Executor<'a> {
             }
         }
         Ok(())
-    }
-
-    /// Lists `path` and asks for the attributes of each entry, as ls -l does.
-    fn read_dir(&self, path: &str) -> Result<(), Error> {
-        let fd = self.open(path, OFlags::RDONLY | OFlags::DIRECTORY, None)?;
-        let mut stats = Batch::default();
-        let mut entries = Dir::read_from(&fd).map_err(|errno| self.error("list", path, errno))?;
-        while let Some(entry) = entries.read() {
-            let entry = entry.map_err(|errno| self.error("list", path, errno))?;
-            let name = entry.file_name();
-            if name == c"." || name == c".." {
-                continue;
-            }
-            let added = stats.stat(&fd, name);
-            added.map_err(|failed| self.failed_in(path, &failed))?;
-            if stats.is_full() {
-                stats
-                    .perform()
-                    .map_err(|failed| self.failed_in(path, &failed))?;
-            }
-        }
-        let rest = stats.perform();
-        rest.map_err(|failed| self.failed_in(path, &failed))?;
-        Ok(())
-    }
-
-    fn failed_in(&self, dir: &str, failed: &Failed) -> Error {
-        let inside = format!("{dir}/{}", failed.path);
-        self.error(failed.what, &inside, failed.errno)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::deploy::deploy;
 use crate::error::Error;
-use crate::exec::operate;
+use crate::exec::{Time, operate};
 use crate::exercise::exercise;
 use crate::inspect::inspect;
 use crate::program::{self, Program};
@@ -222,13 +222,17 @@ fn act(
         Step::Operate { workload, dir, .. } => {
             let ops = ops.into_iter().flatten();
             let tree = workload.tree.as_ref().map(|tree| context.host(tree));
+            let time = Time {
+                now: &monotonic,
+                sleep: &|nanoseconds| std::thread::sleep(Duration::from_nanos(nanoseconds)),
+            };
             let mut promised =
                 |call: &str, path: &str, done| progress.promise(call, path, done, sink);
             let done = operate(
                 ops,
                 Path::new(dir),
                 tree.as_deref(),
-                &monotonic,
+                &time,
                 progress.returns,
                 &mut promised,
             )?;

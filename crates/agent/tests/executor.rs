@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
-use whichfs_agent::{Context, Error, list_tree, operate, perform};
+use whichfs_agent::{Context, Error, Time, list_tree, operate, perform};
 use whichfs_trial::{Counts, Event, Job, Latency, Step, WorkloadSpec};
 use whichfs_workload::{Content, Listing, Op, find, generated_bytes};
 
@@ -43,7 +43,7 @@ fn run(ops: &[Op], dir: &Path, tree: Option<&Path>) -> Result<(Counts, Latency),
         ops.iter().cloned(),
         dir,
         tree,
-        &|| 0,
+        &Time::still(),
         false,
         &mut |_, _, _| Ok(()),
     )
@@ -269,7 +269,10 @@ fn only_timed_operations_read_the_clock() {
             ops.into_iter(),
             dir.path(),
             None,
-            &clock,
+            &Time {
+                now: &clock,
+                sleep: &|_| (),
+            },
             false,
             &mut nobody,
         )
@@ -400,7 +403,7 @@ fn an_open_file_is_the_one_that_has_the_name_now() {
         script.iter().cloned(),
         dir.path(),
         None,
-        &|| 0,
+        &Time::still(),
         true,
         &mut promised,
     )

@@ -129,6 +129,12 @@ impl History {
                 size,
                 content,
                 mode,
+            }
+            | Op::Save {
+                path,
+                size,
+                content,
+                mode,
             } => {
                 let file = self.new_file(mode);
                 self.change(file, &path, Some(0), size, content)?;
@@ -155,21 +161,31 @@ impl History {
                 offset,
                 len,
                 content,
+            }
+            | Op::Rewrite {
+                path,
+                offset,
+                len,
+                content,
+                ..
             } => {
                 let file = self.file_now(&path)?;
+                self.change(file, &path, Some(offset), len, content)?;
+            }
+            Op::WriteAt {
+                path,
+                offset,
+                len,
+                content,
+                ..
+            } => {
+                let file = self.file_or_new(&path);
                 self.change(file, &path, Some(offset), len, content)?;
             }
             Op::Append {
                 path, len, content, ..
             } => {
-                let file = match self.file_now(&path) {
-                    Ok(file) => file,
-                    Err(_) => {
-                        let file = self.new_file(None);
-                        self.set(path.clone(), Some(Node::File(file)));
-                        file
-                    }
-                };
+                let file = self.file_or_new(&path);
                 self.change(file, &path, None, len, content)?;
             }
             Op::Rename { from, to } => self.rename(&from, &to)?,
@@ -177,8 +193,14 @@ impl History {
                 self.now(&path)?;
                 self.set(path, None);
             }
-            Op::SyncFile { path } => {
+            Op::SyncFile { path } | Op::SyncClose { path } => {
                 self.file_now(&path)?;
+            }
+            Op::Clear { path } => {
+                self.now(&path)?;
+                for (inside, _) in self.below(&path) {
+                    self.set(inside, None);
+                }
             }
             Op::SyncDir { path } if path != ROOT => {
                 self.now(&path)?;
@@ -187,9 +209,38 @@ impl History {
             | Op::ReadDir { .. }
             | Op::Read { .. }
             | Op::ReadLink { .. }
+            | Op::ReadAt { .. }
+            | Op::WillRead { .. }
+            | Op::Stat { .. }
+            | Op::StatAll { .. }
+            | Op::Lap
+            | Op::Pause { .. }
+            | Op::WaitUntil { .. }
             | Op::SyncFs => {}
         }
         Ok(())
+    }
+
+    /// The file at `path`, which is made if nothing is there.
+    fn file_or_new(&mut self, path: &str) -> usize {
+        self.file_now(path).unwrap_or_else(|_| {
+            let file = self.new_file(None);
+            self.set(path.to_owned(), Some(Node::File(file)));
+            file
+        })
+    }
+
+    /// What is below `path` now.
+    fn below(&self, path: &str) -> Vec<(String, Node)> {
+        let prefix = format!("{path}/");
+        let below = self.paths.range(prefix.clone()..);
+        below
+            .take_while(|(path, _)| path.starts_with(&prefix))
+            .filter_map(|(path, states)| {
+                let (_, node) = states.last()?;
+                Some((path.clone(), node.clone()?))
+            })
+            .collect()
     }
 
     /// Gives `from`, and all that is below it, the name `to`.
@@ -199,17 +250,8 @@ impl History {
         if matches!(node, Node::File(_)) && self.now(to).as_ref() == Ok(&node) {
             return Ok(());
         }
-        let prefix = format!("{from}/");
-        let below = self.paths.range(prefix.clone()..);
-        let below: Vec<(String, Node)> = below
-            .take_while(|(path, _)| path.starts_with(&prefix))
-            .filter_map(|(path, states)| {
-                let (_, node) = states.last()?;
-                Some((path.clone(), node.clone()?))
-            })
-            .collect();
-        for (path, node) in below {
-            let moved = format!("{to}/{}", &path[prefix.len()..]);
+        for (path, node) in self.below(from) {
+            let moved = format!("{to}{}", &path[from.len()..]);
             self.set(path, None);
             self.set(moved, Some(node));
         }
@@ -399,153 +441,5 @@ impl File {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-
-    pub(crate) fn content(seed: u64) -> Content {
-        Content::Generated { level: 0, seed }
-    }
-
-    pub(crate) fn create(path: &str, size: u64, seed: u64) -> Op {
-        Op::Create {
-            path: path.into(),
-            size,
-            content: content(seed),
-            mode: Some(0o644),
-        }
-    }
-
-    pub(crate) fn update(path: &str, offset: u64, len: u64, seed: u64) -> Op {
-        Op::Update {
-            path: path.into(),
-            offset,
-            len,
-            content: content(seed),
-        }
-    }
-
-    pub(crate) fn rename(from: &str, to: &str) -> Op {
-        Op::Rename {
-            from: from.into(),
-            to: to.into(),
-        }
-    }
-
-    #[test]
-    fn a_path_is_what_it_was() {
-        let history = History::of([
-            create("a", 10, 1),
-            rename("a", "b"),
-            Op::Unlink { path: "b".into() },
-            create("a", 20, 2),
-        ])
-        .unwrap();
-        assert_eq!(history.node_at("a", 0), None);
-        assert_eq!(history.node_at("a", 1), Some(&Node::File(0)));
-        assert_eq!(history.node_at("a", 2), None);
-        assert_eq!(history.node_at("b", 2), Some(&Node::File(0)));
-        assert_eq!(history.node_at("a", 4), Some(&Node::File(1)));
-        let within = history.nodes_within("a", 1, 4);
-        assert_eq!(within, [Some(&Node::File(0)), None, Some(&Node::File(1))]);
-    }
-
-    #[test]
-    fn versions_have_the_bytes_of_their_moment() {
-        let history = History::of([
-            create("a", 1000, 1),
-            update("a", 100, 50, 2),
-            Op::Append {
-                path: "a".into(),
-                len: 30,
-                content: content(3),
-                sync: true,
-            },
-        ])
-        .unwrap();
-        let file = history.file(0);
-        assert_eq!(file.versions(0, 3), 0..=3);
-        assert_eq!(file.versions(2, 2), 2..=2);
-        assert_eq!([0, 1, 2, 3].map(|v| file.size(v)), [0, 1000, 1000, 1030]);
-        let (first, second, third) = (file.content(1), file.content(2), file.content(3));
-        assert_eq!(first[..100], second[..100]);
-        assert_eq!(second[100..150], generated_bytes(0, 2, 0, 50)[..50]);
-        assert_eq!(second[150..], first[150..]);
-        assert_eq!(third[..1000], second[..]);
-        assert_eq!(third[1000..], generated_bytes(0, 3, 0, 30)[..30]);
-    }
-
-    #[test]
-    fn a_rename_replaces_and_takes_along_what_is_below() {
-        let directory = Op::Mkdir {
-            path: "d".into(),
-            mode: None,
-        };
-        let history = History::of([
-            directory,
-            create("d/a", 10, 1),
-            create("d/b", 20, 2),
-            rename("d/b", "d/a"),
-            rename("d", "e"),
-        ])
-        .unwrap();
-        assert_eq!(history.node_at("d/a", 3), Some(&Node::File(0)));
-        assert_eq!(history.node_at("d/a", 4), Some(&Node::File(1)));
-        assert_eq!(history.replaced_at("d/a", 1, 5), Some(4));
-        assert_eq!(history.replaced_at("d/a", 1, 3), None, "not yet");
-        assert_eq!(history.replaced_at("d/b", 1, 5), None, "it was new there");
-        assert_eq!(history.node_at("e/a", 5), Some(&Node::File(1)));
-        assert_eq!(history.node_at("e/b", 5), None);
-        assert_eq!(history.node_at("d", 5), None);
-        let link = Op::HardLink {
-            path: "b".into(),
-            existing: "a".into(),
-        };
-        let history = History::of([create("a", 10, 1), link, rename("a", "b")]).unwrap();
-        assert_eq!(history.node_at("a", 3), Some(&Node::File(0)), "one file");
-    }
-
-    #[test]
-    fn a_synchronous_write_covers_its_own_bytes_only() {
-        let write = |offset, len, seed| Op::WriteSync {
-            path: "a".into(),
-            offset,
-            len,
-            content: content(seed),
-        };
-        let history = History::of([
-            create("a", 0, 1),
-            write(512, 100, 2),
-            create("b", 50, 3),
-            write(0, 512, 4),
-            update("a", 0, 10, 5),
-            write(0, 512, 6),
-        ])
-        .unwrap();
-        let file = history.file(0);
-        assert_eq!([1, 2, 3].map(|version| file.size(version)), [0, 612, 612]);
-        assert!(file.is_covered(0, 2), "it was empty before");
-        assert!(file.is_covered(2, 4), "the write before had been durable");
-        assert!(!file.is_covered(0, 4), "the write before is elsewhere");
-        assert!(file.is_covered(4, 6), "written over");
-        assert!(!file.is_covered(0, 3), "no write of this file");
-        assert!(file.is_covered(4, 2), "nothing since");
-    }
-
-    #[test]
-    fn operations_that_do_not_go_together_are_refused() {
-        let error = History::of([create("a", 1, 1), rename("b", "c")]).unwrap_err();
-        let path = "b".to_owned();
-        assert_eq!(error, HistoryError::Missing { operation: 2, path });
-        let copied = Op::Create {
-            path: "a".into(),
-            size: 1,
-            content: Content::File { path: "x".into() },
-            mode: None,
-        };
-        assert!(matches!(
-            History::of([copied]),
-            Err(HistoryError::NotGenerated { .. })
-        ));
-    }
-}
+#[path = "history_tests.rs"]
+pub(crate) mod tests;

@@ -98,6 +98,13 @@ pub struct Counts {
     pub files: u64,
     /// Bytes of file content written or read.
     pub bytes: u64,
+    /// Of these, bytes that `read_at` read: they are not written in a phase that does both.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub read_bytes: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Histogram of latencies: upper bound of a bucket in nanoseconds → count.

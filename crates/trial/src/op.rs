@@ -147,6 +147,108 @@ pub enum Op {
         /// What is written.
         content: Content,
     },
+    /// Reads bytes of a file, a call for each `block` of them; timed as one, the file stays open.
+    ReadAt {
+        /// Path of the file; where it ends before, what it has is read.
+        path: String,
+        /// First byte.
+        offset: u64,
+        /// Bytes.
+        len: u64,
+        /// Bytes of a call; the last may have less.
+        block: u64,
+        /// Past the page cache (O_DIRECT): offsets and lengths are multiples of the device's
+        /// logical block.
+        #[serde(default)]
+        direct: bool,
+    },
+    /// Says that bytes of a file will be read (POSIX_FADV_WILLNEED): the system begins to read them
+    /// and does not wait; the file stays open.
+    WillRead {
+        /// Path of the file.
+        path: String,
+        /// First byte.
+        offset: u64,
+        /// Bytes.
+        len: u64,
+    },
+    /// Writes bytes of a file, which is made if missing, also beyond its end, a call for each
+    /// `block` of them; timed as one, the file stays open.
+    WriteAt {
+        /// Path of the file.
+        path: String,
+        /// First byte.
+        offset: u64,
+        /// Bytes.
+        len: u64,
+        /// Bytes of a call; the last may have less.
+        block: u64,
+        /// Past the page cache, as for `read_at`.
+        #[serde(default)]
+        direct: bool,
+        /// What is written; generated.
+        content: Content,
+    },
+    /// Reads each block of a file and overwrites it before the next, in a call each; bytes count
+    /// once; timed as one, the file stays open.
+    Rewrite {
+        /// Path of the file; where it ends before, what it has is read.
+        path: String,
+        /// First byte.
+        offset: u64,
+        /// Bytes.
+        len: u64,
+        /// Bytes of a block; the last may have less.
+        block: u64,
+        /// What is written; generated.
+        content: Content,
+    },
+    /// Makes a file durable (fsync) and closes it.
+    SyncClose {
+        /// Its path.
+        path: String,
+    },
+    /// Makes a file, which does not exist yet, writes its content, makes it durable (fsync) and
+    /// closes it.
+    Save {
+        /// Path of the new file.
+        path: String,
+        /// Bytes.
+        size: u64,
+        /// What is in it.
+        content: Content,
+        /// Permissions; `None` where the filesystem has none.
+        mode: Option<u32>,
+    },
+    /// Asks for the attributes of a file or directory.
+    Stat {
+        /// Its path.
+        path: String,
+    },
+    /// Lists a directory and asks for the attributes of every entry, each of which counts as a
+    /// file.
+    StatAll {
+        /// Path of the directory.
+        path: String,
+    },
+    /// Deletes every file in a directory, in the order in which it lists them.
+    Clear {
+        /// Path of the directory, in which no directory is.
+        path: String,
+    },
+    /// Records the time since the last `lap`, `pause` or `wait_until` as the latency of one
+    /// operation. The first of these in a phase starts the watch.
+    Lap,
+    /// Does nothing for so long.
+    Pause {
+        /// How long.
+        nanoseconds: u64,
+    },
+    /// Does nothing until so long after the watch was started; goes on at once if that is past.
+    WaitUntil {
+        /// How long after the watch was started.
+        nanoseconds: u64,
+    },
 }
 
 impl Op {
@@ -154,7 +256,10 @@ impl Op {
     pub fn changes(&self) -> bool {
         match self {
             Op::ReadDir { .. } | Op::Read { .. } | Op::ReadLink { .. } => false,
-            Op::SyncFs | Op::SyncFile { .. } | Op::SyncDir { .. } => false,
+            Op::ReadAt { .. } | Op::WillRead { .. } => false,
+            Op::Stat { .. } | Op::StatAll { .. } => false,
+            Op::SyncFs | Op::SyncFile { .. } | Op::SyncDir { .. } | Op::SyncClose { .. } => false,
+            Op::Lap | Op::Pause { .. } | Op::WaitUntil { .. } => false,
             Op::Mkdir { .. }
             | Op::Create { .. }
             | Op::Symlink { .. }
@@ -165,7 +270,11 @@ impl Op {
             | Op::Rename { .. }
             | Op::Unlink { .. }
             | Op::Rmdir { .. }
-            | Op::WriteSync { .. } => true,
+            | Op::WriteSync { .. }
+            | Op::WriteAt { .. }
+            | Op::Rewrite { .. }
+            | Op::Save { .. }
+            | Op::Clear { .. } => true,
         }
     }
 }
@@ -202,5 +311,37 @@ mod tests {
             serde_json::from_str::<Op>(r#"{"op":"sync_fs"}"#).unwrap(),
             Op::SyncFs
         );
+    }
+    #[test]
+    fn operations_in_blocks_and_in_time_are_objects_too() {
+        let cases = [
+            (
+                r#"{"op":"read_at","path":"f","offset":0,"len":9,"block":4,"direct":false}"#,
+                Op::ReadAt {
+                    path: "f".into(),
+                    offset: 0,
+                    len: 9,
+                    block: 4,
+                    direct: false,
+                },
+            ),
+            (r#"{"op":"lap"}"#, Op::Lap),
+            (
+                r#"{"op":"wait_until","nanoseconds":5}"#,
+                Op::WaitUntil { nanoseconds: 5 },
+            ),
+            (
+                r#"{"op":"sync_close","path":"f"}"#,
+                Op::SyncClose { path: "f".into() },
+            ),
+        ];
+        for (text, op) in cases {
+            assert_eq!(serde_json::to_string(&op).unwrap(), text);
+            assert_eq!(serde_json::from_str::<Op>(text).unwrap(), op);
+        }
+        let short = r#"{"op":"read_at","path":"f","offset":0,"len":9,"block":4}"#;
+        let buffered = serde_json::from_str::<Op>(short).unwrap();
+        assert!(matches!(buffered, Op::ReadAt { direct: false, .. }));
+        assert!(serde_json::from_str::<Op>(r#"{"op":"pause","path":"f"}"#).is_err());
     }
 }

@@ -106,7 +106,8 @@ impl<'a> Images<'a> {
             .operations(TREE_PHASE, spec, None, seed)
             .map_err(Failure::input)
             .and_then(|ops| {
-                whichfs_agent::operate(ops, &part, None, &|| 0, false, &mut |_, _, _| Ok(()))
+                let time = whichfs_agent::Time::still();
+                whichfs_agent::operate(ops, &part, None, &time, false, &mut |_, _, _| Ok(()))
                     .map_err(Failure::environment)
             })
             .and_then(|_| put_in_place(&part, &tree));

@@ -7,6 +7,7 @@
 //! (`workloads/*.toml`) with their source.
 
 mod atomic;
+mod bonnie;
 mod content;
 mod distribution;
 mod exchange;
@@ -31,13 +32,14 @@ pub use whichfs_trial::{Content, Op};
 pub use workload::{Error, MetricDef, Parameter, PhaseDef, Rule, Unknown, Workload, parameter};
 
 /// Every workload whose operations come from a seed, in the order in which they are listed.
-pub const ALL: [&dyn Workload; 6] = [
+pub const ALL: [&dyn Workload; 7] = [
     &rootfs::Rootfs,
     &logger::Logger,
     &exchange::Exchange,
     &atomic::Atomic,
     &written::OneFile,
     &written::ManyFiles,
+    &bonnie::Bonnie,
 ];
 
 /// The workload whose operations come as data ([`parse_script`]).

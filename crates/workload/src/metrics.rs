@@ -107,7 +107,7 @@ fn write_amplification(workload: &dyn Workload, figures: &[PhaseFigures]) -> Vec
     for phase in figures.iter().filter(|phase| writing(&phase.phase)) {
         sum.write_bytes += phase.device.write_bytes;
         sum.programmed_bytes += phase.device.programmed_bytes;
-        bytes += phase.counts.bytes;
+        bytes += phase.counts.bytes - phase.counts.read_bytes;
     }
     let ratio = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
     let filesystem = ratio(sum.write_bytes, bytes).filter(|_| sum.write_bytes > 0);
@@ -171,6 +171,7 @@ mod tests {
                 operations: 205,
                 files: 0,
                 bytes: 200 * 4096,
+                read_bytes: 0,
             },
         );
         for ms in 1..=100 {
@@ -180,11 +181,13 @@ mod tests {
             operations: 9,
             files: 8,
             bytes: 30_000_000,
+            read_bytes: 0,
         };
         let delete = Counts {
             operations: 70,
             files: 60,
             bytes: 0,
+            read_bytes: 0,
         };
         let figures = [
             phase("mount", 2, Counts::default()),
@@ -228,6 +231,7 @@ mod tests {
             operations: 1,
             files: 1,
             bytes: 2_000,
+            read_bytes: 0,
         };
         let mut written = phase("tree_write", 1, write);
         written.device = DeviceFigures::default();
@@ -251,6 +255,7 @@ mod tests {
             operations: 1,
             files: 1,
             bytes: 1,
+            read_bytes: 0,
         };
         let rootfs = find("rootfs").unwrap();
         let metrics = metrics(rootfs, &[phase("tree_write", 0, counts)], &[]);

@@ -5,10 +5,16 @@ use crate::listing::Listing;
 use crate::workload::{Error, Parameter, PhaseDef, Workload, unknown_phase};
 use std::collections::BTreeMap;
 use whichfs_trial::{Content, Op, WorkloadSpec};
-use whichfs_units::GIB;
+use whichfs_units::{GIB, MIB, SECTOR};
 
 /// Farthest end of a file in bytes: what is judged is held in memory.
 const END_MAX: u64 = GIB;
+
+/// Most bytes of a call: a guest's memory holds them.
+const BLOCK_MAX: u64 = 64 * MIB;
+
+/// Longest wait in nanoseconds.
+const WAIT_MAX: u64 = 3_600_000_000_000;
 
 /// The workload.
 pub struct Script;
@@ -215,6 +221,12 @@ impl Tree {
                 size,
                 content,
                 ..
+            }
+            | Op::Save {
+                path,
+                size,
+                content,
+                ..
             } => {
                 writable(0, *size, content)?;
                 self.make(path, Kind::File)
@@ -224,8 +236,58 @@ impl Tree {
                 self.make(path, Kind::File)
             }
             Op::ReadDir { path } | Op::SyncDir { path } if path == "." => Ok(()),
-            Op::ReadDir { path } | Op::SyncDir { path } => self.must_be(path, Kind::Directory),
-            Op::Read { path } | Op::SyncFile { path } => self.must_be(path, Kind::File),
+            Op::ReadDir { path } | Op::SyncDir { path } | Op::StatAll { path } => {
+                self.must_be(path, Kind::Directory)
+            }
+            Op::Read { path }
+            | Op::SyncFile { path }
+            | Op::SyncClose { path }
+            | Op::WillRead { path, .. } => self.must_be(path, Kind::File),
+            Op::Stat { path } => match self.nodes.contains_key(path) {
+                true => Ok(()),
+                false => Err(missing(path)),
+            },
+            Op::Clear { path } => self.clear(path),
+            Op::ReadAt {
+                path,
+                offset,
+                len,
+                block,
+                direct,
+            } => {
+                blocks([*offset, *len, *block], *direct)?;
+                self.must_be(path, Kind::File)
+            }
+            Op::Rewrite {
+                path,
+                offset,
+                len,
+                block,
+                content,
+            } => {
+                blocks([*offset, *len, *block], false)?;
+                writable(*offset, *len, content)?;
+                self.must_be(path, Kind::File)
+            }
+            Op::WriteAt {
+                path,
+                offset,
+                len,
+                block,
+                direct,
+                content,
+            } => {
+                blocks([*offset, *len, *block], *direct)?;
+                writable(*offset, *len, content)?;
+                self.file_or_new(path)
+            }
+            Op::Lap => Ok(()),
+            Op::Pause { nanoseconds } | Op::WaitUntil { nanoseconds } => match nanoseconds {
+                0..=WAIT_MAX => Ok(()),
+                _ => Err(format!(
+                    "{nanoseconds} ns is too long: take at most {WAIT_MAX}"
+                )),
+            },
             Op::ReadLink { path } => self.must_be(path, Kind::Symlink),
             Op::Overwrite {
                 path,
@@ -252,10 +314,7 @@ impl Tree {
                 path, len, content, ..
             } => {
                 writable(0, *len, content)?;
-                match self.nodes.get(path) {
-                    Some(_) => self.must_be(path, Kind::File),
-                    None => self.make(path, Kind::File),
-                }
+                self.file_or_new(path)
             }
             Op::Rename { from, to } => self.rename(from, to),
             Op::Unlink { path } => match self.nodes.get(path) {
@@ -276,6 +335,26 @@ impl Tree {
             }
             Op::SyncFs => Ok(()),
         }
+    }
+
+    /// A file, which may be there already.
+    fn file_or_new(&mut self, path: &str) -> Result<(), String> {
+        match self.nodes.get(path) {
+            Some(_) => self.must_be(path, Kind::File),
+            None => self.make(path, Kind::File),
+        }
+    }
+
+    /// Every file in a directory goes.
+    fn clear(&mut self, path: &str) -> Result<(), String> {
+        self.must_be(path, Kind::Directory)?;
+        for inside in self.below(path) {
+            if self.nodes.get(&inside) == Some(&Kind::Directory) {
+                return Err(format!("{inside} is a directory: delete it before"));
+            }
+            self.nodes.remove(&inside);
+        }
+        Ok(())
     }
 
     /// A new path, whose parent is a directory.
@@ -363,6 +442,20 @@ fn inside(path: &str) -> Result<(), String> {
     }
 }
 
+/// Offset, length and block of calls that can be made.
+fn blocks([offset, len, block]: [u64; 3], direct: bool) -> Result<(), String> {
+    if !(1..=BLOCK_MAX).contains(&block) {
+        return Err(format!("block {block} is not 1 to {BLOCK_MAX}"));
+    }
+    let whole = |bytes: u64| bytes.is_multiple_of(SECTOR);
+    match !direct || [offset, len, block].into_iter().all(whole) {
+        true => Ok(()),
+        false => Err(format!(
+            "direct: offset {offset}, len {len} and block {block} must be multiples of {SECTOR}"
+        )),
+    }
+}
+
 /// Content that can be made again later, not beyond what can be judged.
 fn writable(offset: u64, len: u64, content: &Content) -> Result<(), String> {
     if offset.checked_add(len).is_none_or(|end| end > END_MAX) {
@@ -384,123 +477,5 @@ fn writable(offset: u64, len: u64, content: &Content) -> Result<(), String> {
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-
-    const GOOD: &str = r#"
-# A configuration file is replaced.
-{"op":"mkdir","path":"etc","mode":493}
-{"op":"create","path":"etc/a","size":10,"content":{"generated":{"level":0,"seed":1}}}
-{"op":"create","path":"etc/b","size":20,"content":{"generated":{"level":0,"seed":2}}}
-{"op":"sync_file","path":"etc/b"}
-{"op":"rename","from":"etc/b","to":"etc/a"}
-{"op":"rename","from":"etc","to":"conf"}
-{"op":"write_sync","path":"conf/a","offset":5,"len":7,"content":{"generated":{"level":1,"seed":3}}}
-{"op":"sync_dir","path":"."}
-"#;
-
-    fn spec(script: Option<Vec<Op>>) -> WorkloadSpec {
-        WorkloadSpec {
-            name: "script".into(),
-            parameters: BTreeMap::new(),
-            tree: None,
-            unix: false,
-            script,
-        }
-    }
-
-    /// The refusal of `line`, in which `$N` is content of level N and `$file` that of a file.
-    fn refused(line: &str) -> String {
-        let line = line.replace("$file", r#""content":{"file":{"path":"/etc/passwd"}}"#);
-        let line = [0, 1, 99].iter().fold(line, |line, level| {
-            let content = format!(r#""content":{{"generated":{{"level":{level},"seed":1}}}}"#);
-            line.replace(&format!("${level}}}"), &format!("{content}}}"))
-        });
-        parse_script(&format!("{GOOD}{line}\n"))
-            .unwrap_err()
-            .to_string()
-    }
-
-    #[test]
-    fn a_script_is_its_lines() {
-        let ops = parse_script(GOOD).unwrap();
-        assert_eq!(ops.len(), 8);
-        assert_eq!(parse_script(&script_text(&ops)).unwrap(), ops);
-        let spec = spec(Some(ops));
-        let done: Vec<Op> = Script
-            .operations("script", &spec, None, 1)
-            .unwrap()
-            .collect();
-        assert!(matches!(&done[0], Op::Mkdir { mode: None, .. }));
-        assert_eq!(done[7], Op::SyncDir { path: ".".into() });
-    }
-
-    #[test]
-    fn what_became_impossible_is_left_out() {
-        let mut ops = parse_script(GOOD).unwrap();
-        assert_eq!(possible_script(ops.clone()), ops);
-        // Without the directory nothing in it can be.
-        ops.remove(0);
-        let rest = possible_script(ops.clone());
-        assert!(rest.len() < ops.len() && check_script(&rest).is_ok());
-    }
-
-    #[test]
-    fn paths_that_leave_the_directory_are_refused() {
-        for path in ["/etc", "../x", "conf/../../x", ".", "", "conf//x", "conf/"] {
-            let error = refused(&format!(r#"{{"op":"mkdir","path":"{path}"}}"#));
-            assert!(error.starts_with("line 11: "), "{path}: {error}");
-            assert!(error.contains("no path below"), "{path}: {error}");
-        }
-        // Through a link out of it, or one that was moved away.
-        let link = r#"{"op":"symlink","path":"out","target":"/"}"#;
-        let error = refused(&format!("{link}\n{{\"op\":\"mkdir\",\"path\":\"out/x\"}}"));
-        assert!(error.contains("out is a symbolic link"), "{error}");
-        let error = refused(r#"{"op":"mkdir","path":"etc/x"}"#);
-        assert!(error.contains("etc does not exist then"), "{error}");
-    }
-
-    #[test]
-    fn errors_name_the_line_and_the_remedy() {
-        let cases = [
-            ("{", "line 11: EOF"),
-            (r#"{"op":"mkdri","path":"a"}"#, "unknown variant `mkdri`"),
-            (r#"{"op":"mkdir","path":"a","size":1}"#, "unknown field"),
-            (r#"{"op":"unlink","path":"conf"}"#, "use rmdir"),
-            (r#"{"op":"rmdir","path":"conf"}"#, "delete conf/a before"),
-            (r#"{"op":"rename","from":"x","to":"y"}"#, "x does not exist"),
-            (
-                r#"{"op":"rename","from":"conf","to":"conf/b"}"#,
-                "into itself",
-            ),
-            (
-                r#"{"op":"create","path":"c","size":1,$99}"#,
-                "there is no level 99",
-            ),
-            (
-                r#"{"op":"append","path":"c","len":1,$file,"sync":true}"#,
-                "cannot be judged",
-            ),
-            (
-                r#"{"op":"overwrite","path":"conf/a","offset":99999999999,"len":1,$0}"#,
-                "smaller offset",
-            ),
-        ];
-        for (line, expected) in cases {
-            let error = refused(line);
-            assert!(error.contains(expected), "{line}: {error}");
-        }
-        assert_eq!(parse_script("# none\n"), Err(ScriptError::Empty));
-        assert!(Script.check(&spec(None)).is_err());
-    }
-
-    #[test]
-    fn only_this_workload_takes_a_script() {
-        let mut other = spec(parse_script(GOOD).ok());
-        Script.check(&other).unwrap();
-        other.name = "logger".into();
-        let error = crate::find("logger").unwrap().check(&other).unwrap_err();
-        assert!(error.to_string().contains("script"), "{error}");
-    }
-}
+#[path = "script_tests.rs"]
+mod tests;

@@ -1,0 +1,140 @@
+//! Workloads beside the programs that they stand for: these need the lab kernel, the static agent
+//! and the programs.
+#![allow(clippy::unwrap_used)]
+
+#[path = "../../../tests/skip.rs"]
+mod skip;
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use whichfs_store::{Filter, Store};
+
+/// Memory of the guests, so little that most of a file must come from the card.
+const MEMORY_MIB: u64 = 96;
+
+/// Whether guests can be run and `program` is there; says why not.
+fn can_run(program: &str) -> bool {
+    let there = ["WHICHFS_KERNEL", "WHICHFS_AGENT"]
+        .iter()
+        .all(|name| std::env::var_os(name).is_some());
+    if !there {
+        skip::skip("WHICHFS_KERNEL and WHICHFS_AGENT are not set (make test sets them)");
+        return false;
+    }
+    let dirs = ["/usr/bin", "/bin", "/usr/sbin", "/sbin"];
+    let installed = dirs
+        .iter()
+        .any(|dir| Path::new(dir).join(program).is_file());
+    if !installed {
+        skip::skip(format_args!(
+            "{program} is not installed (apt-get install {program})"
+        ));
+    }
+    installed
+}
+
+/// The shipped board `name` with [`MEMORY_MIB`].
+fn board(name: &str, home: &Path) -> PathBuf {
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../boards");
+    let text = std::fs::read_to_string(shipped.join(format!("{name}.toml"))).unwrap();
+    let small = text.replacen("\nmib = 512\n", &format!("\nmib = {MEMORY_MIB}\n"), 1);
+    assert_ne!(small, text);
+    let path = home.join(format!("{name}.toml"));
+    std::fs::write(&path, small).unwrap();
+    path
+}
+
+/// `whichfs` on one card and filesystem.
+fn whichfs(command: &[&str], board: &Path, clock: &str) -> Command {
+    let mut whichfs = Command::new(env!("CARGO_BIN_EXE_whichfs"));
+    let place = ["--card", "a1-32gb", "--clock", clock, "--json", "--board"];
+    whichfs.args(command).args(place).arg(board);
+    whichfs
+}
+
+fn document(command: &mut Command) -> Value {
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {said}", output.status);
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// What the real bonnie++ prints for a file of twice the memory: MB/s and seeks/s.
+fn real_bonnie(board: &Path, clock: &str) -> BTreeMap<&'static str, f64> {
+    let size = format!("{}:8k:8000", 2 * MEMORY_MIB);
+    let memory = MEMORY_MIB.to_string();
+    let mut command = whichfs(&["lab", "exec", "--fs", "ext4"], board, clock);
+    command.args([
+        "--", "bonnie++", "-q", "-u", "root", "-d", ".", "-f", "-n", "0",
+    ]);
+    command.args(["-s", &size, "-r", &memory]);
+    let said = document(&mut command)["stdout"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let line = said.lines().find(|line| line.starts_with("1.98,")).unwrap();
+    let fields: Vec<&str> = line.split(',').collect();
+    let field = |at: usize| fields[at].parse::<f64>().unwrap();
+    let megabytes = |at| field(at) * 1024.0 / 1e6;
+    BTreeMap::from([
+        ("sequential_write", megabytes(11)),
+        ("rewrite", megabytes(13)),
+        ("sequential_read", megabytes(17)),
+        ("random_seeks", field(19)),
+    ])
+}
+
+/// The metrics of the workload `bonnie` for the same file.
+fn our_bonnie(board: &Path, clock: &str, home: &Path) -> BTreeMap<String, f64> {
+    let need = home.join("bonnie.toml");
+    let text = format!(
+        "name = \"bonnie\"\ntitle = \"Bonnie++\"\nworkload = \"bonnie\"\n\
+         requires = [\"sequential_write\"]\n\
+         [parameters]\nbytes = {}\nfiles = 100\ndirectories = 1\n\
+         [weights.sequential_write]\nweight = 1\nlabel = \"write\"\nshort = \"w\"\n\
+         because = \"a test\"\n",
+        2 * MEMORY_MIB << 20
+    );
+    std::fs::write(&need, text).unwrap();
+    let mut command = whichfs(&["choose", "--candidates", "ext4"], board, clock);
+    command.args(["--seeds", "1", "--for"]).arg(&need);
+    command.arg("--out").arg(home.join("report"));
+    command.env("XDG_CACHE_HOME", home.join("cache"));
+    command.env("XDG_DATA_HOME", home.join("data"));
+    document(&mut command);
+    let store = Store::open(&home.join("data/whichfs/store.sqlite")).unwrap();
+    let trials = store.find(&Filter::default()).unwrap();
+    assert_eq!(trials.len(), 1);
+    let metrics = trials[0].trial.outcome.metrics.iter();
+    metrics
+        .map(|metric| (metric.metric.clone(), metric.value))
+        .collect()
+}
+
+/// Issue 4: within 10 %. Both clocks, and the processor of the study that used Bonnie++.
+#[test]
+fn lab_bonnie_agrees() {
+    const TOLERANCE: f64 = 0.10;
+    if !can_run("bonnie++") {
+        return;
+    }
+    for (name, clock) in [("generic-1ghz", "device"), ("pandora", "cpu")] {
+        let home = tempfile::tempdir().unwrap();
+        let board = board(name, home.path());
+        let ours = our_bonnie(&board, clock, home.path());
+        for (metric, real) in real_bonnie(&board, clock) {
+            let ratio = ours[metric] / real;
+            println!(
+                "{name}, {clock}: {metric} {:.2}, bonnie++ {real:.2}",
+                ours[metric]
+            );
+            let agrees = (ratio - 1.0).abs() <= TOLERANCE;
+            assert!(
+                agrees,
+                "{name}, {clock}: {metric} is {ratio:.3} of bonnie++'s"
+            );
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! The streams of the workload `bonnie`.
+#![allow(clippy::unwrap_used)]
+use super::*;
+use std::collections::{BTreeMap, BTreeSet};
+
+fn spec(parameters: &[(&str, u64)]) -> WorkloadSpec {
+    WorkloadSpec {
+        name: "bonnie".into(),
+        parameters: parameters
+            .iter()
+            .map(|&(name, value)| (name.to_owned(), value))
+            .collect::<BTreeMap<_, _>>(),
+        tree: None,
+        unix: true,
+        script: None,
+    }
+}
+
+fn ops(phase: &str, parameters: &[(&str, u64)]) -> Vec<Op> {
+    let ops = Bonnie.operations(phase, &spec(parameters), None, 7);
+    ops.unwrap().collect()
+}
+
+#[test]
+fn a_tenth_of_the_seeks_writes_and_all_are_inside_the_file() {
+    let ops = ops("random_seeks", &[("bytes", MIB)]);
+    assert_eq!(ops.len(), 2 * 8_000 + 1);
+    assert_eq!(ops[16_000], close());
+    let (mut places, mut writes, mut ahead) = (BTreeSet::new(), 0, VecDeque::new());
+    for op in &ops[..16_000] {
+        if let Op::WillRead { offset, .. } = op {
+            ahead.push_back(*offset);
+            continue;
+        }
+        let (Op::ReadAt { offset, len, .. } | Op::Rewrite { offset, len, .. }) = op else {
+            panic!("{op:?}");
+        };
+        assert!(ahead.len() <= 5);
+        assert_eq!(ahead.pop_front(), Some(*offset), "announced in their order");
+        assert!(offset % (8 * KIB) == 0 && offset + len <= MIB && *len == 8 * KIB);
+        places.insert(*offset);
+        writes += u64::from(matches!(op, Op::Rewrite { .. }));
+    }
+    assert_eq!(places.len(), 128, "every block has its turn");
+    assert!((700..900).contains(&writes), "{writes}");
+}
+
+#[test]
+fn names_are_those_of_bonnie() {
+    let paths = |phase| -> Vec<String> {
+        let ops = ops(phase, &[]).into_iter();
+        let paths = ops.filter_map(|op| match op {
+            Op::Create { path, .. } => Some(path),
+            _ => None,
+        });
+        paths.collect()
+    };
+    let ordered = paths("sequential_create");
+    assert!(ordered.is_sorted() && ordered.len() == 10_240);
+    assert!(ordered[1].starts_with("bonnie/00000/0000000001"));
+    let random = paths("random_create");
+    assert!(!random.is_sorted() && random[1].ends_with("0000000001"));
+    // 1,025 in each directory but the last, as bonnie++ counts.
+    for paths in [ordered, random] {
+        let in_last = paths
+            .iter()
+            .filter(|path| path.starts_with("bonnie/00009/"));
+        assert_eq!(in_last.count(), 10_240 - 9 * 1_025);
+        let names: BTreeSet<String> = paths.iter().map(|path| path.to_lowercase()).collect();
+        assert_eq!(names.len(), 10_240, "also where case does not matter");
+    }
+}
+
+#[test]
+fn random_orders_are_those_of_the_same_files() {
+    let path = |op: Op| match op {
+        Op::Create { path, .. } | Op::Stat { path } | Op::Unlink { path } => Some(path),
+        _ => None,
+    };
+    let [created, asked, deleted] = ["random_create", "random_stat", "random_delete"]
+        .map(|phase| ops(phase, &[]).into_iter().filter_map(path).collect());
+    let sorted = |paths: &Vec<String>| paths.iter().cloned().collect::<BTreeSet<_>>();
+    assert_eq!(sorted(&created), sorted(&asked));
+    assert_eq!(sorted(&created), sorted(&deleted));
+    assert!(created != asked && asked != deleted);
+}
+
+#[test]
+fn one_directory_has_none_below_it() {
+    let one = [("files", 100), ("directories", 1)];
+    assert_eq!(ops("random_directories", &one).len(), 1);
+    assert_eq!(ops("sequential_stat", &one).len(), 1);
+    let delete = ops("sequential_delete", &one);
+    let dir = || DIR.to_owned();
+    let expected = [
+        Op::Clear { path: dir() },
+        Op::Rmdir { path: dir() },
+        Op::SyncFs,
+    ];
+    assert_eq!(delete, expected);
+}
+
+#[test]
+fn contradictions_are_named() {
+    let refused =
+        |parameters: &[(&str, u64)]| Bonnie.check(&spec(parameters)).unwrap_err().to_string();
+    assert!(refused(&[("bytes", MIB + 1)]).contains("no multiple of block"));
+    assert!(refused(&[("files", 5)]).contains("less than directories = 10"));
+}
