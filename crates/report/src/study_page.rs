@@ -276,7 +276,10 @@ mod tests {
         assert_eq!(view.cells[0].spread, "±100 %");
         let other = line(true, Vec::new());
         assert_eq!(line_view(&grid, &other).cells[0].shade, "g0");
-        assert_eq!(best(std::slice::from_ref(&grid)), ["tree: best of 1 lines: f2fs 1"]);
+        assert_eq!(
+            best(std::slice::from_ref(&grid)),
+            ["tree: best of 1 lines: f2fs 1"]
+        );
     }
 
     #[test]

@@ -150,7 +150,7 @@ impl CrashStudy {
             cuts: within(&at, "cuts", &raw.cuts, CUTS)?,
             mounts: mounts(&at, &raw, &filesystems)?,
             faults: faults(&at, &raw, known)?,
-            workloads: loads(&at, raw.workloads.get_ref(), known)?,
+            workloads: loads(&at, raw.workloads.get_ref(), &[], known)?,
             filesystems,
         };
         full(&at, "filesystems", &raw.filesystems)?;

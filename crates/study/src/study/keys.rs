@@ -16,6 +16,8 @@ pub(super) struct LoadFile {
     #[serde(default)]
     parameters: BTreeMap<String, u64>,
     pub quick: Option<Spanned<BTreeMap<String, u64>>>,
+    #[serde(default)]
+    only_variants: Vec<Spanned<String>>,
 }
 
 /// At least one.
@@ -79,10 +81,11 @@ pub(super) fn own_name(
     }
 }
 
-/// The workloads of a study; each form must be legal.
+/// The workloads of a study whose mounts are `variants`; each form must be legal.
 pub(super) fn loads(
     at: &Position,
     given: &[LoadFile],
+    variants: &[&str],
     known: &Known,
 ) -> Result<Vec<Load>, FileError> {
     let mut loads: Vec<Load> = Vec::new();
@@ -97,6 +100,7 @@ pub(super) fn loads(
                 .as_ref()
                 .map(|quick| quick.get_ref().clone())
                 .unwrap_or_default(),
+            only_variants: names(at, "workloads.only_variants", &load.only_variants, variants)?,
         };
         for parameters in [&read.parameters, &read.quick_parameters()] {
             (known.workload)(&read.workload, parameters).map_err(|why| {

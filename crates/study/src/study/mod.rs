@@ -73,6 +73,9 @@ pub struct Load {
     /// Those that the quick form has in their place.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub quick: BTreeMap<String, u64>,
+    /// Mounts that it is run with; empty for all.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub only_variants: Vec<String>,
 }
 
 impl Load {
@@ -105,7 +108,7 @@ pub type Takes = dyn Fn(&str, &BTreeMap<String, u64>) -> Result<(), String>;
 pub type Yields = dyn Fn(&str, &str) -> Result<(), String>;
 
 /// The studies that ship with the program, by the name of their files.
-pub const STUDIES: [(&str, &str); 4] = [
+pub const STUDIES: [(&str, &str); 5] = [
     (
         "studies/bootlin.toml",
         include_str!("../../../../studies/bootlin.toml"),
@@ -117,6 +120,10 @@ pub const STUDIES: [(&str, &str); 4] = [
     (
         "studies/elc2015-power.toml",
         include_str!("../../../../studies/elc2015-power.toml"),
+    ),
+    (
+        "studies/pandora.toml",
+        include_str!("../../../../studies/pandora.toml"),
     ),
     (
         "studies/sync-mounts.toml",

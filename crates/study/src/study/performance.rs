@@ -147,6 +147,11 @@ impl PerformanceStudy {
             Some(quick) => within(&at, "quick_seeds", quick, 1..=seeds)?,
             None => 1,
         };
+        let variants = variants(&at, &raw.variants, &candidates)?;
+        let mounts: Vec<&str> = variants
+            .iter()
+            .map(|variant| variant.name.as_str())
+            .collect();
         let mut study = PerformanceStudy {
             name: at.filled("name", &raw.name)?,
             title: at.filled("title", &raw.title)?,
@@ -157,8 +162,8 @@ impl PerformanceStudy {
             clock: clock(&at, raw.clock.as_ref())?,
             seeds,
             quick_seeds,
-            variants: variants(&at, &raw.variants, &candidates)?,
-            workloads: loads(&at, raw.workloads.get_ref(), known)?,
+            workloads: loads(&at, raw.workloads.get_ref(), &mounts, known)?,
+            variants,
             candidates,
             published: Vec::new(),
         };
@@ -178,7 +183,7 @@ impl PerformanceStudy {
             for card in &self.cards {
                 for board in &self.boards {
                     for load in &self.workloads {
-                        spots.extend(self.mounted().map(|(candidate, variant)| Spot {
+                        spots.extend(self.mounted(load).map(|(candidate, variant)| Spot {
                             seed,
                             card,
                             board,
@@ -193,10 +198,13 @@ impl PerformanceStudy {
         spots
     }
 
-    /// Each candidate with each of its variants.
-    fn mounted(&self) -> impl Iterator<Item = (&str, &Variant)> {
-        self.candidates.iter().flat_map(|candidate| {
-            let has = |v: &&Variant| v.only.is_empty() || v.only.contains(candidate);
+    /// Each candidate with each of its variants that `load` is run with.
+    fn mounted<'a>(&'a self, load: &'a Load) -> impl Iterator<Item = (&'a str, &'a Variant)> {
+        self.candidates.iter().flat_map(move |candidate| {
+            let listed = |list: &[String], name: &String| list.is_empty() || list.contains(name);
+            let has = move |v: &&Variant| {
+                listed(&v.only, candidate) && listed(&load.only_variants, &v.name)
+            };
             let variants = self.variants.iter().filter(has);
             variants.map(move |variant| (candidate.as_str(), variant))
         })
@@ -330,6 +338,15 @@ quick = { bytes = 10 }
     }
 
     #[test]
+    fn a_workload_can_be_for_some_mounts_only() {
+        let text = TEXT.replace("bytes = 10 }", "bytes = 10 }\nonly_variants = [\"flush\"]");
+        let study = parse(&text).unwrap();
+        let spots = study.spots();
+        assert_eq!(spots.len(), 3 * 2, "vfat alone has flush");
+        assert!(spots.iter().all(|spot| spot.variant.name == "flush"));
+    }
+
+    #[test]
     fn a_variant_changes_the_options_of_the_catalogue() {
         let study = parse(TEXT).unwrap();
         let options = |at: usize, recipe| study.variants[at].options(recipe);
@@ -377,6 +394,11 @@ quick = { bytes = 10 }
             ("seeds = 3", "seeds = 3\nclock = \"sun\"", "cpu or device"),
             ("seeds = 3", "seeds = 3\nquick_seeds = 4", "expected 1 to 3"),
             ("seeds = 3", "seed = 3", "the file"),
+            (
+                "workload = \"rootfs\"",
+                "workload = \"rootfs\"\nonly_variants = [\"sync\"]",
+                "workloads.only_variants: 'sync'",
+            ),
         ];
         for (from, to, said) in cases {
             let error = wrong(from, to);

@@ -317,6 +317,7 @@ mod tests {
             workload: "rootfs".into(),
             parameters: BTreeMap::new(),
             quick: BTreeMap::new(),
+            only_variants: Vec::new(),
         };
         let variant = |name: &str| Variant {
             name: name.into(),
