@@ -22,10 +22,10 @@
 //!   is inside the time; making the directories is not, deleting them is.
 //!
 //! Different:
-//! - **Seekers.** Bonnie++ has five threads that seek; a trial has one, which tells the system early
-//!   what it will read, so that five reads are on their way at any time, as with five threads. With
-//!   one at a time the processor and the host would be idle while the card reads, and the card
-//!   while they work.
+//! - **Seekers.** Bonnie++ has five threads that seek; a trial has one, which tells the system
+//!   early what it will read (POSIX_FADV_WILLNEED), so that five reads are on their way at any
+//!   time, as with five threads. With one at a time the processor and the host would be idle while
+//!   the card reads, and the card while they work: up to a tenth fewer seeks.
 //! - **Content.** Its blocks are counters, almost empty for a compressor. Ours compress as `level`
 //!   says, and a rewritten block has new bytes instead of one that changed.
 //! - **sync** is syncfs of the filesystem under test: there is no other.
@@ -124,104 +124,80 @@ const PARAMETERS: [Parameter; 7] = [
     },
 ];
 
-/// A phase of which one figure comes.
-const fn phase(
-    name: &'static str,
-    meaning: &'static str,
-    writes: bool,
-    metrics: &'static [MetricDef],
-) -> PhaseDef {
-    PhaseDef {
-        name,
-        meaning,
-        cold: false,
-        writes,
-        space_after: false,
-        metrics,
-    }
-}
-
-/// The figure of a phase of the same name.
-const fn figure(metric: &'static str, rule: Rule) -> [MetricDef; 1] {
-    [MetricDef { metric, rule }]
-}
-
 const PHASES: [PhaseDef; 13] = [
-    PhaseDef {
-        space_after: true,
-        ..phase(
-            "sequential_write",
-            "write the file in blocks, then fsync (MB/s)",
-            true,
-            &figure("sequential_write", Rule::Throughput),
-        )
-    },
-    phase(
+    PhaseDef::warm(
+        "sequential_write",
+        "write the file in blocks, then fsync (MB/s)",
+        true,
+        &MetricDef::one("sequential_write", Rule::Throughput),
+    )
+    .then_space(),
+    PhaseDef::warm(
         "rewrite",
         "read each block and write it back, then fsync (MB/s of the file)",
         true,
-        &figure("rewrite", Rule::Throughput),
+        &MetricDef::one("rewrite", Rule::Throughput),
     ),
-    phase(
+    PhaseDef::warm(
         "sequential_read",
         "read the file in blocks (MB/s)",
         false,
-        &figure("sequential_read", Rule::Throughput),
+        &MetricDef::one("sequential_read", Rule::Throughput),
     ),
-    phase("settle", "three seconds without work", false, &[]),
-    phase(
+    PhaseDef::warm("settle", "three seconds without work", false, &[]),
+    PhaseDef::warm(
         "random_seeks",
         "read blocks at random, write one of ten back, fsync at the end (operations/s)",
         true,
-        &figure("random_seeks", Rule::OperationRate),
+        &MetricDef::one("random_seeks", Rule::OperationRate),
     ),
-    phase(
+    PhaseDef::warm(
         "sequential_directories",
         "delete the file, make the directories",
         true,
         &[],
     ),
-    phase(
+    PhaseDef::warm(
         "sequential_create",
         "create empty files in alphabetical order, then syncfs (files/s)",
         true,
-        &figure("sequential_create", Rule::FileRate),
+        &MetricDef::one("sequential_create", Rule::FileRate),
     ),
-    phase(
+    PhaseDef::warm(
         "sequential_stat",
         "list each directory and stat each file as it comes (files/s)",
         false,
-        &figure("sequential_stat", Rule::FileRate),
+        &MetricDef::one("sequential_stat", Rule::FileRate),
     ),
-    phase(
+    PhaseDef::warm(
         "sequential_delete",
         "list each directory and delete each file as it comes, then syncfs (files/s)",
         true,
-        &figure("sequential_delete", Rule::FileRate),
+        &MetricDef::one("sequential_delete", Rule::FileRate),
     ),
-    phase(
+    PhaseDef::warm(
         "random_directories",
         "make the directories again",
         true,
         &[],
     ),
-    phase(
+    PhaseDef::warm(
         "random_create",
         "create empty files with names in no order, then syncfs (files/s)",
         true,
-        &figure("random_create", Rule::FileRate),
+        &MetricDef::one("random_create", Rule::FileRate),
     ),
-    phase(
+    PhaseDef::warm(
         "random_stat",
         "stat every file, in random order (files/s)",
         false,
-        &figure("random_stat", Rule::FileRate),
+        &MetricDef::one("random_stat", Rule::FileRate),
     ),
-    phase(
+    PhaseDef::warm(
         "random_delete",
         "delete every file, in another random order, then syncfs (files/s)",
         true,
-        &figure("random_delete", Rule::FileRate),
+        &MetricDef::one("random_delete", Rule::FileRate),
     ),
 ];
 

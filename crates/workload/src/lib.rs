@@ -6,8 +6,11 @@
 //! job of a trial. The distributions that trees are drawn from are data
 //! (`workloads/*.toml`) with their source.
 
+mod aged;
 mod atomic;
+mod blocksize;
 mod bonnie;
+mod camera;
 mod content;
 mod distribution;
 mod exchange;
@@ -15,10 +18,15 @@ mod listing;
 mod logger;
 mod metrics;
 mod names;
+mod packages;
 mod rootfs;
 mod script;
+mod source_tree;
 mod steps;
+mod tarball;
 mod tree;
+mod tree_ops;
+mod video;
 mod workload;
 mod written;
 
@@ -32,7 +40,7 @@ pub use whichfs_trial::{Content, Op};
 pub use workload::{Error, MetricDef, Parameter, PhaseDef, Rule, Unknown, Workload, parameter};
 
 /// Every workload whose operations come from a seed, in the order in which they are listed.
-pub const ALL: [&dyn Workload; 7] = [
+pub const ALL: [&dyn Workload; 15] = [
     &rootfs::Rootfs,
     &logger::Logger,
     &exchange::Exchange,
@@ -40,6 +48,14 @@ pub const ALL: [&dyn Workload; 7] = [
     &written::OneFile,
     &written::ManyFiles,
     &bonnie::Bonnie,
+    &blocksize::BUFFERED,
+    &blocksize::DIRECT,
+    &video::Video,
+    &camera::Camera,
+    &packages::Packages,
+    &tarball::Tarball,
+    &source_tree::SourceTree,
+    &aged::Aged,
 ];
 
 /// The workload whose operations come as data ([`parse_script`]).

@@ -13,6 +13,9 @@ const COMMON: [&str; 3] = ["mkfs", "deploy", "mount"];
 /// Bytes that the filesystem takes, which the agent measures itself.
 const SPACE: &str = "space";
 
+/// A timed operation that takes longer than this is a stall.
+const STALL_NS: u64 = 1_000_000_000;
+
 /// How bytes grow on their way to the flash: in all, by the filesystem, by the card.
 const AMPLIFICATION: [&str; 3] = [
     "write_amplification",
@@ -77,9 +80,13 @@ fn derive(metric: &str, rule: Rule, phase: &PhaseFigures) -> Option<Metric> {
         Rule::Throughput => (rate(phase.counts.bytes as f64 / MEGABYTE), "MB/s", false),
         Rule::OperationRate => (rate(phase.latency.count() as f64), "operations/s", false),
         Rule::FileRate => (rate(phase.counts.files as f64), "files/s", false),
-        Rule::Percentile99 => {
-            let bound = phase.latency.quantile_ns(99, 100);
-            (bound.map(|ns| ns as f64 / 1e6), "ms", true)
+        Rule::Percentile99 => (quantile_ms(phase, 99, 100), "ms", true),
+        Rule::Median => (quantile_ms(phase, 1, 2), "ms", true),
+        Rule::Longest => (quantile_ms(phase, 1, 1), "ms", true),
+        Rule::Stalls => {
+            let long = phase.latency.0.range(STALL_NS + 1..);
+            let stalls = long.map(|(_, &count)| count).sum::<u64>();
+            (Some(stalls as f64), "stalls", true)
         }
     };
     Some(Metric {
@@ -88,6 +95,12 @@ fn derive(metric: &str, rule: Rule, phase: &PhaseFigures) -> Option<Metric> {
         unit: unit.to_owned(),
         lower_is_better,
     })
+}
+
+/// The latency that `numerator / denominator` of the timed operations do not exceed, in ms.
+fn quantile_ms(phase: &PhaseFigures, numerator: u64, denominator: u64) -> Option<f64> {
+    let bound = phase.latency.quantile_ns(numerator, denominator);
+    bound.map(|ns| ns as f64 / 1e6)
 }
 
 /// How the bytes that a workload writes grow on their way to the flash, over all its writing
@@ -223,6 +236,36 @@ mod tests {
             .find(|metric| metric.metric == "tree_write")
             .unwrap();
         assert!(!write.lower_is_better && write.unit == "MB/s");
+    }
+
+    #[test]
+    fn latencies_have_a_median_a_longest_and_stalls() {
+        let mut shot = phase("video_record", 60, Counts::default());
+        for ms in [1, 2, 3, 900, 1_100, 4_000] {
+            shot.latency.record(ms * 1_000_000);
+        }
+        let of = |rule| derive("x", rule, &shot).unwrap();
+        assert!((3.0..3.1).contains(&of(Rule::Median).value));
+        assert!((4_000.0..4_126.0).contains(&of(Rule::Longest).value));
+        assert_eq!(
+            (of(Rule::Stalls).value, of(Rule::Stalls).unit),
+            (2.0, "stalls".into())
+        );
+        shot.latency = Latency::default();
+        assert_eq!(derive("x", Rule::Stalls, &shot).unwrap().value, 0.0);
+        assert_eq!(derive("x", Rule::Longest, &shot), None);
+    }
+
+    #[test]
+    fn what_read_at_reads_is_not_written() {
+        let counts = Counts {
+            bytes: 5_000,
+            read_bytes: 4_000,
+            ..Counts::default()
+        };
+        let bonnie = find("bonnie").unwrap();
+        let metrics = metrics(bonnie, &[phase("random_seeks", 1, counts)], &[]);
+        assert_eq!(value(&metrics, "write_amplification_filesystem"), Some(1.0));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use crate::distribution::Distribution;
 use crate::listing::{Entry, Kind, Listing};
 use crate::names::join;
 use crate::tree::{self, Size};
+use crate::tree_ops::{create, read};
 use crate::workload::{
     Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter, unknown_phase,
 };
@@ -304,50 +305,6 @@ impl Rootfs {
 
 fn database_path(at: u64) -> String {
     join(DATABASE, &format!("data-{at}.db"))
-}
-
-/// Makes everything in `tree`.
-fn create(tree: &Listing, unix: bool) -> Vec<Op> {
-    let make = |entry: &Entry| {
-        let path = entry.path.clone();
-        let mode = unix.then_some(entry.mode);
-        match &entry.kind {
-            Kind::Directory => Op::Mkdir { path, mode },
-            Kind::File { size, content } => Op::Create {
-                path,
-                size: *size,
-                content: content.clone(),
-                mode,
-            },
-            Kind::Symlink { target } => {
-                let target = target.clone();
-                Op::Symlink { path, target }
-            }
-            Kind::HardLink { existing } => {
-                let existing = existing.clone();
-                Op::HardLink { path, existing }
-            }
-        }
-    };
-    tree.entries.iter().map(make).collect()
-}
-
-/// Reads everything in `tree`, in its order.
-fn read(tree: &Listing) -> Vec<Op> {
-    let root = Op::ReadDir {
-        path: ".".to_owned(),
-    };
-    let look = |entry: &Entry| {
-        let path = entry.path.clone();
-        match &entry.kind {
-            Kind::Directory => Op::ReadDir { path },
-            Kind::File { .. } | Kind::HardLink { .. } => Op::Read { path },
-            Kind::Symlink { .. } => Op::ReadLink { path },
-        }
-    };
-    std::iter::once(root)
-        .chain(tree.entries.iter().map(look))
-        .collect()
 }
 
 /// Overwrites a share of the files, whole and in place.

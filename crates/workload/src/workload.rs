@@ -34,6 +34,13 @@ pub enum Rule {
     FileRate,
     /// The latency that 99 % of the timed operations do not exceed; in `ms`.
     Percentile99,
+    /// The latency that half of the timed operations do not exceed; in `ms`.
+    Median,
+    /// The longest latency of a timed operation, rounded up by at most 1/32; in `ms`.
+    Longest,
+    /// Timed operations that took longer than a second, or less than 1/32 short of it; in
+    /// `stalls`.
+    Stalls,
 }
 
 /// A metric that a phase yields.
@@ -60,6 +67,52 @@ pub struct PhaseDef {
     pub space_after: bool,
     /// What it yields.
     pub metrics: &'static [MetricDef],
+}
+
+impl PhaseDef {
+    /// A phase that finds the caches as the one before left them.
+    pub(crate) const fn warm(
+        name: &'static str,
+        meaning: &'static str,
+        writes: bool,
+        metrics: &'static [MetricDef],
+    ) -> PhaseDef {
+        PhaseDef {
+            name,
+            meaning,
+            cold: false,
+            writes,
+            space_after: false,
+            metrics,
+        }
+    }
+
+    /// A phase that changes nothing and begins with empty caches.
+    pub(crate) const fn cold(
+        name: &'static str,
+        meaning: &'static str,
+        metrics: &'static [MetricDef],
+    ) -> PhaseDef {
+        PhaseDef {
+            cold: true,
+            ..PhaseDef::warm(name, meaning, false, metrics)
+        }
+    }
+
+    /// The same, after which used space is taken.
+    pub(crate) const fn then_space(self) -> PhaseDef {
+        PhaseDef {
+            space_after: true,
+            ..self
+        }
+    }
+}
+
+impl MetricDef {
+    /// The one metric of a phase.
+    pub(crate) const fn one(metric: &'static str, rule: Rule) -> [MetricDef; 1] {
+        [MetricDef { metric, rule }]
+    }
 }
 
 /// What cannot be done with a specification.

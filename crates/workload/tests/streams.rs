@@ -236,7 +236,7 @@ fn the_same_seed_gives_the_same_operations_for_ever() {
 }
 
 /// Digests of the workloads with seed 7, in the order of `ALL`.
-const GOLDEN: [u64; 7] = [
+const GOLDEN: [u64; 15] = [
     0x418a_e4b9_4ebc_ab51,
     0x16cb_b598_1b92_8158,
     0x89fb_3153_932d_ee99,
@@ -244,6 +244,14 @@ const GOLDEN: [u64; 7] = [
     0xba25_f930_4963_ee77,
     0x3c57_f855_6f61_0d15,
     0xc591_b31c_bab7_39bd,
+    0xf4fa_8024_d25c_361b,
+    0x95f2_baea_831f_e22f,
+    0x3e79_1037_1744_f110,
+    0x4cfb_0feb_801b_baa4,
+    0xb543_bcfe_bb91_5c0b,
+    0xdfbc_d049_486e_76c2,
+    0x5399_e74b_8b4c_0ce8,
+    0x35b8_8f2a_f20b_143a,
 ];
 
 #[test]
@@ -284,6 +292,22 @@ fn the_default_sizes_are_what_the_parameters_say() {
     assert_eq!(after("onefile", &["onefile_write"]).bytes(), 30 << 20);
     let many = after("manyfiles", &["manyfiles_write"]);
     assert_eq!((many.bytes(), many.nodes.len()), (30 << 20, 1 + 30));
+    assert_eq!(after("video", &["video_record"]).bytes(), 30 * (3 << 20));
+    let camera = after("camera", &["camera_bursts"]);
+    assert_eq!(camera.nodes.len(), 1 + 50);
+    assert_eq!(after("tarball", &["tarball_write"]).bytes(), 64 << 20);
+    assert!(after("tree", &["tree_write"]).bytes() >= 64 << 20);
+    let removed = after("tree", &["tree_write", "tree_remove"]);
+    assert_eq!(removed.nodes.len(), 0);
+    let installed = after("packages", &["packages_prepare", "packages_install"]);
+    assert!(installed.bytes() >= 32 << 20);
+    let beside = |name: &String| name.ends_with("-new");
+    assert!(
+        !installed.nodes.keys().any(beside),
+        "everything has its name"
+    );
+    let aged = after("aged", &["new_write", "fill", "age"]).bytes();
+    assert!((126 << 20..=128 << 20).contains(&aged), "{aged}");
     let logs = after("logger", &["log_append"]);
     assert!(logs.bytes() <= 3 * 5 * 64 * 1024, "{}", logs.bytes());
     assert!(logs.nodes.len() <= 1 + 3 * 5);
@@ -360,7 +384,9 @@ fn filesystems_without_unix_get_no_links_and_no_permissions() {
         for op in stream(workload, &spec(workload.name(), false), 1) {
             let unix = match &op {
                 Op::Symlink { .. } | Op::HardLink { .. } | Op::ReadLink { .. } => true,
-                Op::Mkdir { mode, .. } | Op::Create { mode, .. } => mode.is_some(),
+                Op::Mkdir { mode, .. } | Op::Create { mode, .. } | Op::Save { mode, .. } => {
+                    mode.is_some()
+                }
                 _ => false,
             };
             assert!(!unix, "{op:?}");

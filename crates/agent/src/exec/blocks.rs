@@ -227,10 +227,10 @@ impl Executor<'_> {
 
     /// The aligned buffer, with at least `bytes`.
     fn take_aligned(&mut self, bytes: u64) -> Aligned {
-        match self.aligned.take() {
-            Some(buffer) if buffer.bytes().len() as u64 >= bytes => buffer,
-            _ => Aligned::new(bytes as usize),
-        }
+        let fits = |buffer: &Aligned| buffer.bytes().len() as u64 >= bytes;
+        // The smaller one goes before the larger one comes: a guest has no room for both.
+        let kept = self.aligned.take().filter(fits);
+        kept.unwrap_or_else(|| Aligned::new(bytes as usize))
     }
 }
 

@@ -111,7 +111,8 @@ fn phase(phase: &PhaseDef) -> Phase {
             Rule::Throughput => ("MB/s", false),
             Rule::OperationRate => ("operations/s", false),
             Rule::FileRate => ("files/s", false),
-            Rule::Percentile99 => ("ms", true),
+            Rule::Percentile99 | Rule::Median | Rule::Longest => ("ms", true),
+            Rule::Stalls => ("stalls", true),
         };
         Metric {
             metric,

@@ -1,0 +1,129 @@
+//! Workload `tree`: a source tree is written, read cold, and removed.
+//!
+//! After LinuxPlanet (2010), which copied a kernel tree onto a card and read it back with empty
+//! caches. `--tree DIR` takes the tree itself, for example Debian's `linux-source-6.12` unpacked.
+//! The generated one has the shape of a Debian root (`workloads/rootfs.toml`: depth, names, sizes,
+//! links) at the mean size of a kernel's file, 16 KiB: it stands for many small files, not for that
+//! tree. [`crate::tarball`] is the other half of that study.
+
+use crate::distribution::Distribution;
+use crate::listing::Listing;
+use crate::tree::{self, Size};
+use crate::tree_ops::{create, read, remove};
+use crate::workload::{
+    Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter, unknown_phase,
+};
+use std::borrow::Cow;
+use whichfs_trial::{Op, WorkloadSpec};
+use whichfs_units::{GIB, MIB};
+
+/// The workload.
+pub struct SourceTree;
+
+const PARAMETERS: [Parameter; 2] = [
+    Parameter {
+        name: "bytes",
+        default: 64 * MIB,
+        unit: "B",
+        meaning: "bytes of all files; a user's tree has its own",
+        min: MIB,
+        max: 64 * GIB,
+    },
+    Parameter {
+        name: "files",
+        default: 4_096,
+        unit: "files",
+        meaning: "regular files; sizes are scaled to bytes; a user's tree has its own",
+        min: 1,
+        max: 1_000_000,
+    },
+];
+
+const PHASES: [PhaseDef; 3] = [
+    PhaseDef::warm(
+        "tree_write",
+        "write the whole tree, then syncfs (MB/s)",
+        true,
+        &MetricDef::one("tree_write", Rule::Throughput),
+    )
+    .then_space(),
+    PhaseDef::cold(
+        "tree_read",
+        "list every directory, read every link and every byte, cold (MB/s)",
+        &MetricDef::one("tree_read", Rule::Throughput),
+    ),
+    PhaseDef::warm(
+        "tree_remove",
+        "remove the whole tree, then syncfs (files/s)",
+        true,
+        &MetricDef::one("tree_remove", Rule::FileRate),
+    ),
+];
+
+impl Workload for SourceTree {
+    fn name(&self) -> &'static str {
+        "tree"
+    }
+
+    fn title(&self) -> &'static str {
+        "source tree: many small files written, read cold, removed"
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &PARAMETERS
+    }
+
+    fn phases(&self) -> &'static [PhaseDef] {
+        &PHASES
+    }
+
+    fn takes_tree(&self) -> bool {
+        true
+    }
+
+    fn generated_tree(&self, spec: &WorkloadSpec, seed: u64) -> Result<Option<Listing>, Error> {
+        self.check(spec)?;
+        if spec.tree.is_some() {
+            return Ok(None);
+        }
+        let size = Size {
+            files: parameter(self, spec, "files"),
+            bytes: parameter(self, spec, "bytes"),
+        };
+        Ok(Some(tree::draw(Distribution::rootfs(), size, seed, &[])))
+    }
+
+    fn operations(
+        &self,
+        phase: &str,
+        spec: &WorkloadSpec,
+        tree: Option<&Listing>,
+        seed: u64,
+    ) -> Result<Box<dyn Iterator<Item = Op>>, Error> {
+        self.check(spec)?;
+        let tree = match tree {
+            Some(listed) => Some(Cow::Borrowed(listed)),
+            None => self.generated_tree(spec, seed)?.map(Cow::Owned),
+        };
+        let Some(mut tree) = tree else {
+            return Err(Error::Conflict {
+                workload: self.name(),
+                reason: "a tree of the user is named, but its listing is missing".to_owned(),
+            });
+        };
+        if !spec.unix {
+            tree = Cow::Owned(tree.into_owned().without_unix());
+        }
+        match phase {
+            "tree_write" => Ok(Box::new(
+                create(&tree, spec.unix).into_iter().chain([Op::SyncFs]),
+            )),
+            "tree_read" => Ok(Box::new(read(&tree).into_iter())),
+            "tree_remove" => {
+                let ops: Vec<Op> = remove(&tree).chain([Op::SyncFs]).collect();
+                Ok(Box::new(ops.into_iter()))
+            }
+            other => Err(unknown_phase(self, other)),
+        }
+    }
+}
