@@ -236,7 +236,7 @@ impl Part {
             (None, None) => "better".to_owned(),
         };
         format!(
-            "{} {}: {} is {ratio:.2} times as good as {} (claimed: {claimed}){place}",
+            "{}, {}: {} {ratio:.2} × {} (claimed: {claimed}){place}",
             self.workload, self.metric, self.better, self.than
         )
     }
@@ -357,8 +357,7 @@ mod tests {
         };
         assert_eq!(outcome(other), Outcome::NotRun);
         let said = judge_claim(&claim(part("mount", Some(2.0), None)), &tables());
-        let expected =
-            "tree mount: ext4 is 2.50 times as good as vfat (claimed: at least 2), c, sync";
+        let expected = "tree, mount: ext4 2.50 × vfat (claimed: at least 2), c, sync";
         assert_eq!(said.reasons, [expected]);
     }
 

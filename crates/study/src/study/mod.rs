@@ -108,7 +108,7 @@ pub type Takes = dyn Fn(&str, &BTreeMap<String, u64>) -> Result<(), String>;
 pub type Yields = dyn Fn(&str, &str) -> Result<(), String>;
 
 /// The studies that ship with the program, by the name of their files.
-pub const STUDIES: [(&str, &str); 5] = [
+pub const STUDIES: [(&str, &str); 6] = [
     (
         "studies/bootlin.toml",
         include_str!("../../../../studies/bootlin.toml"),
@@ -120,6 +120,10 @@ pub const STUDIES: [(&str, &str); 5] = [
     (
         "studies/elc2015-power.toml",
         include_str!("../../../../studies/elc2015-power.toml"),
+    ),
+    (
+        "studies/linuxplanet.toml",
+        include_str!("../../../../studies/linuxplanet.toml"),
     ),
     (
         "studies/pandora.toml",

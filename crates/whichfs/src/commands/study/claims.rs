@@ -73,7 +73,7 @@ fn tell(judged: &[Judged]) -> Done {
             2,
         )?;
         for reason in &one.judgement.reasons {
-            output::paragraph(reason, 6)?;
+            output::paragraph(&format!("- {reason}"), 2)?;
         }
     }
     let count = |outcome| {
@@ -87,5 +87,9 @@ fn tell(judged: &[Judged]) -> Done {
         Outcome::NotTestable,
     ];
     let counts = counts.map(|outcome| format!("{} {}", count(outcome), outcome.name()));
-    output::text_line(&format!("\n{} claims: {}", judged.len(), counts.join(", ")))
+    output::text_line(&format!("\n{} claims: {}", judged.len(), counts.join(", ")))?;
+    output::paragraph(
+        "a 2.00 × b: a is twice as good as b, as fast or as short.",
+        0,
+    )
 }
