@@ -52,15 +52,14 @@ fn a_script_is_its_lines() {
 
 #[test]
 fn operations_in_blocks_and_about_time_are_possible() {
-    let ops = parse_script(
-        r#"
+    let script = r#"
 {"op":"mkdir","path":"d"}
-{"op":"write_at","path":"d/a","offset":0,"len":9,"block":4,"content":{"generated":{"level":0,"seed":1}}}
-{"op":"rewrite","path":"d/a","offset":0,"len":9,"block":4,"content":{"generated":{"level":0,"seed":2}}}
+{"op":"write_at","path":"d/a","offset":0,"len":9,"block":4,$}
+{"op":"rewrite","path":"d/a","offset":0,"len":9,"block":4,$}
 {"op":"will_read","path":"d/a","offset":0,"len":9}
 {"op":"read_at","path":"d/a","offset":0,"len":9,"block":4}
 {"op":"sync_close","path":"d/a"}
-{"op":"save","path":"d/b","size":5,"content":{"generated":{"level":0,"seed":3}}}
+{"op":"save","path":"d/b","size":5,$}
 {"op":"stat","path":"d/b"}
 {"op":"stat_all","path":"d"}
 {"op":"lap"}
@@ -68,8 +67,9 @@ fn operations_in_blocks_and_about_time_are_possible() {
 {"op":"wait_until","nanoseconds":5000}
 {"op":"clear","path":"d"}
 {"op":"rmdir","path":"d"}
-"#,
-    );
+"#;
+    let content = r#""content":{"generated":{"level":0,"seed":1}}"#;
+    let ops = parse_script(&script.replace('$', content));
     assert_eq!(ops.unwrap().len(), 14);
 }
 
