@@ -76,6 +76,12 @@ fn inside(seed: u64, giga_max: u64, summary: &mut Summary) {
 
 fn brief(card: &Specimen) -> String {
     let figures = [
+        "log_block.first_opened",
+        "log_block.merge_at_once",
+        "write.rate_bytes_per_s",
+        "write.overhead_us",
+        "copy.erase_us",
+        "write.coalesce",
         "geometry.page_bytes",
         "geometry.au_bytes",
         "geometry.open_aus_linear",
