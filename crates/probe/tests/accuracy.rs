@@ -82,6 +82,7 @@ fn brief(card: &Specimen) -> String {
         "write.overhead_us",
         "copy.erase_us",
         "write.coalesce",
+        "geometry.capacity_bytes",
         "geometry.page_bytes",
         "geometry.au_bytes",
         "geometry.open_aus_linear",
