@@ -439,6 +439,32 @@ mod tests {
     }
 
     #[test]
+    fn aus_in_turns_that_take_longer_than_one_alone_may_be_too_many() {
+        let mut turn = Turn {
+            aus: 3,
+            writes: 20,
+            slow: 1,
+            too_many: false,
+            fast_us: 1050.0,
+            slow_us: 9000.0,
+            region: 0,
+        };
+        let told = |turn: Turn| {
+            let mut test = OpenAus {
+                turns: vec![turn],
+                ..OpenAus::default()
+            };
+            test.alone_us.median = 1000.0;
+            as_alone(&test, 3)
+        };
+        assert!(told(turn));
+        turn.fast_us = 1270.0;
+        assert!(!told(turn));
+        (turn.fast_us, turn.slow) = (1000.0, 4);
+        assert!(!told(turn));
+    }
+
+    #[test]
     fn an_end_that_only_a_coarse_burst_saw_is_no_cache_and_no_absence_of_one() {
         let mut test = CacheTest {
             bursts: vec![(8192, vec![1.0; 48]); 3],

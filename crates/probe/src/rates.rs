@@ -277,3 +277,15 @@ pub(crate) fn flush(bench: &mut Bench) -> Result<FlushTest, Halt> {
         write_us: Centre::of(&write),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stall_among_few_requests_is_no_part_of_their_time() {
+        let times = [10.0, 10.5, 9.5, 80.0, 10.0, 10.2, 9.8, 10.0];
+        assert!((usual(&times) - 10.0).abs() < 0.1);
+        assert!((usual(&[9.0, 11.0, 30.0]) - 10.0).abs() < 0.1);
+    }
+}

@@ -201,6 +201,30 @@ fn soak_450_random_cards_are_read_right() {
     measure(450, first, 32);
 }
 
+/// Family S copies little where too many AUs are written at random, and keeps places for AUs that
+/// were in use; with `first_opened` AUs keep them for good.
+#[test]
+fn limits_at_random_show_without_copies_and_past_what_was_open_before() {
+    let cards = [
+        (770_094, Family::UpdateBlock),
+        (770_438, Family::UpdateBlock),
+        (770_096, Family::LogBlock),
+        (770_250, Family::LogBlock),
+    ];
+    for (seed, family) in cards {
+        let card = specimen(seed, family, Sizes::Usual, 32);
+        let findings = run(&mut card.device(), seed);
+        let found = findings.get(Quantity::OpenAusRandom);
+        let truth = card.figure("geometry.open_aus_random");
+        assert!(!found.at_least, "{seed} {found:?}");
+        assert_eq!(
+            found.value.map(|v| v.whole()),
+            Some(truth),
+            "{seed} {found:?}"
+        );
+    }
+}
+
 #[test]
 fn a_fresh_card_is_not_said_to_have_no_limit() {
     let mut card = specimen(2, Family::LogBlock, Sizes::Usual, 2);
