@@ -407,17 +407,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rate_that_rises_to_a_bound_is_full_at_the_bend() {
-        let mb_s = [10.1, 14.1, 13.8, 14.3, 14.2, 14.3, 15.5, 14.5];
-        let sizes = (15..).map(|power| 1_u64 << power);
-        let streams = Streams {
-            rates: sizes.zip(mb_s.map(|rate| vec![rate * 1e6])).collect(),
-        };
-        let (size, _) = best(&streams, false, "writing");
-        assert_eq!(size.value, Some(Value::Whole(64 << 10)));
-    }
-
-    #[test]
     fn drift_tells_the_medians_from_which_it_is_told() {
         let sentinels: Vec<Sentinel> = [5000.0, 1000.0, 1000.0, 1150.0, 1300.0, 1300.0, 1300.0]
             .iter()
