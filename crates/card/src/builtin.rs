@@ -25,6 +25,7 @@ static BUILTIN: &[(&str, &str)] = &[
     card!("extrememory-performance-class6-16gb"),
     card!("kingston-class10-16gb"),
     card!("kingston-class10-u1-16gb"),
+    card!("kingston-sa04g-fw3-4gb"),
     card!("kioxia-exceria-g2-128gb"),
     card!("kodak-ultra-performance-64gb"),
     card!("lexar-class10-16gb"),

@@ -11,7 +11,7 @@
 
 use crate::evidence::{Evidence, Sentinel, Spent};
 use crate::options::{Options, Progress, Step, Writing};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use whichfs_curves::{Device, DeviceError};
 use whichfs_units::{KIB, MIB, Nanos, Rng};
 
@@ -49,6 +49,8 @@ pub(crate) struct Bench<'a> {
     /// Places and orders of the stage at hand.
     pub rng: Rng,
     pub spent: Spent,
+    /// Where streams began.
+    pub streams: BTreeSet<u64>,
     /// Time spent before this device was opened, in an earlier part of the probe.
     before: Nanos,
     pub events: Vec<String>,
@@ -89,6 +91,7 @@ impl<'a> Bench<'a> {
             capacity,
             rng,
             spent: evidence.spent,
+            streams: BTreeSet::new(),
             before: evidence.spent.device,
             events: evidence.events.clone(),
             failures: 0,

@@ -29,13 +29,16 @@ pub enum Quantity {
     SmallWriteBytes,
     /// Time of a write when one more AU is in use than can be open, in microseconds.
     OverflowUs,
-    /// Smallest size at which reading in order is at full rate, in bytes.
+    /// Smallest size at which reading in order is at full rate, in bytes: nearly the rate of the
+    /// middle one of the three largest sizes.
     BestReadBytes,
-    /// Smallest size at which writing in order is at full rate, in bytes.
+    /// Smallest size at which writing in order is at full rate, in bytes, of a stream that goes on:
+    /// what closing AUs costs that were open before is paid once, by whatever is written next.
     BestWriteBytes,
     /// Rate of reading in order at the best size, in millions of bytes a second.
     ReadMbS,
-    /// Rate of writing in order at the best size, in millions of bytes a second.
+    /// Rate of writing in order at the best size, in millions of bytes a second, of a stream that
+    /// goes on.
     WriteMbS,
     /// 4 KiB reads a second at random places.
     #[serde(rename = "random_read_iops")]

@@ -79,7 +79,12 @@ fn open_random(evidence: &Evidence) -> Finding {
                 usual_us(test, limit),
                 test.alone_us.median
             );
-            let sure = open_linear_sure(linear.unwrap_or(test)).min(0.97);
+            let most = if as_alone(test, limit) {
+                0.97
+            } else {
+                DOUBTFUL
+            };
+            let sure = open_linear_sure(linear.unwrap_or(test)).min(most);
             unplaced(
                 of,
                 Finding::of(Value::Whole(u64::from(limit)), sure, evidence),
@@ -115,6 +120,11 @@ fn limited(test: &OpenAus, limit: u32) -> Finding {
     Finding::of(Value::Whole(u64::from(limit)), sure, evidence)
 }
 
+/// Writes in turns that take this many times as long as into one AU may be those of too many:
+/// medians of a dozen differ by less from noise.
+const SLOWER: f64 = 1.15;
+/// Share of writes that may be slow for reasons of their own.
+const STALLS: f64 = 0.15;
 /// Confidence of a limit that is the number of AUs that stayed fast.
 const KEPT: f64 = 0.95;
 
@@ -123,6 +133,14 @@ fn usual_us(test: &OpenAus, aus: u32) -> f64 {
     let turn = |turn: &&crate::evidence::Turn| turn.aus == aus && !turn.too_many;
     let found = test.turns.iter().rfind(turn);
     found.map_or(test.alone_us.median, |turn| turn.fast_us)
+}
+
+/// Whether writes with `aus` AUs in turns take what they take with one, but for stalls.
+fn as_alone(test: &OpenAus, aus: u32) -> bool {
+    let turn = |turn: &&crate::evidence::Turn| turn.aus == aus && !turn.too_many;
+    let mut turns = test.turns.iter().filter(turn);
+    let stalls = turns.all(|turn| f64::from(turn.slow) <= STALLS * f64::from(turn.writes));
+    stalls && usual_us(test, aus) <= SLOWER * test.alone_us.median
 }
 
 /// Confidence of a limit: two parts of the card agree, or the copies stand out.
@@ -418,6 +436,32 @@ mod tests {
         test.limits.pop();
         test.filled.push(0);
         assert!(told(&test).contains("not tried in the other half"));
+    }
+
+    #[test]
+    fn aus_in_turns_that_take_longer_than_one_alone_may_be_too_many() {
+        let mut turn = Turn {
+            aus: 3,
+            writes: 20,
+            slow: 1,
+            too_many: false,
+            fast_us: 1050.0,
+            slow_us: 9000.0,
+            region: 0,
+        };
+        let told = |turn: Turn| {
+            let mut test = OpenAus {
+                turns: vec![turn],
+                ..OpenAus::default()
+            };
+            test.alone_us.median = 1000.0;
+            as_alone(&test, 3)
+        };
+        assert!(told(turn));
+        turn.fast_us = 1270.0;
+        assert!(!told(turn));
+        (turn.fast_us, turn.slow) = (1000.0, 4);
+        assert!(!told(turn));
     }
 
     #[test]

@@ -62,15 +62,11 @@ pub(crate) fn measure(bench: &mut Bench, bases: &[u64]) -> Result<Option<Kept>, 
     Ok(two_kinds(&times))
 }
 
-/// Writes an AU of `bases` that is not in use in small steps, until those of earlier tests may
-/// be replaced.
-pub(crate) fn settle(bench: &mut Bench, bases: &[u64]) -> Result<(), Halt> {
+/// Writes the AU at `base` in small steps, until all other AUs may be replaced.
+pub(crate) fn settle(bench: &mut Bench, base: u64) -> Result<(), Halt> {
     const WRITES: u64 = SETTLING * AUS as u64;
     const STEP: u64 = 4 * KIB;
-    let Some(base) = bases.iter().rev().nth(AUS).or(bases.last()) else {
-        return Ok(());
-    };
-    bench.hold(*base, WRITES * STEP)?;
+    bench.hold(base, WRITES * STEP)?;
     for at in 0..WRITES {
         bench.write_through(base + at * STEP, STEP)?;
     }

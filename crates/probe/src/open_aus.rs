@@ -21,10 +21,15 @@ use whichfs_units::{KIB, MIB};
 pub(crate) const BLOCK: u64 = 64 * KIB;
 /// Most AUs that are tried.
 pub(crate) const AUS_MAX: u32 = 64;
+/// AUs beyond the limit that are written wholly where a limit shows.
+const SPARE: usize = 2;
 /// AUs that are written wholly where no limit shows.
 const FILLED: u32 = 8;
 /// A write that takes this many times the usual one copies an AU.
 const SLOW: f64 = 2.5;
+/// Writes at random into AUs in turns take this many times as long as into one only if the AUs are
+/// too many: without a limit counts of AUs differ by less (`interpret`'s `COLLAPSE`).
+const SLOWER: f64 = 1.43;
 /// A copy of an AU takes at least this share of the time of writing one: internal moves are
 /// 0.6–2.1 times as fast (2.3.5). What takes less copies the little that tests wrote.
 const COPY_LEAST: f64 = 0.42;
@@ -59,6 +64,10 @@ pub(crate) struct Trial {
     used: Vec<u64>,
     /// Whether `slow_us` is still that of one AU alone, and not of several in turns.
     alone: bool,
+    /// A median above this tells that all writes are slow, though none stands out.
+    slower_us: f64,
+    /// Visits of each AU before its times count.
+    opening: u64,
 }
 
 impl Trial {
@@ -83,6 +92,8 @@ impl Trial {
             visits: BTreeMap::new(),
             used: Vec::new(),
             alone: true,
+            slower_us: f64::MAX,
+            opening: 1,
         }
     }
 
@@ -175,16 +186,16 @@ impl Trial {
 
     /// Visits `bases` in turns until it is clear whether they are too many.
     pub fn turn(&mut self, bench: &mut Bench, bases: &[u64], region: u32) -> Result<Turn, Halt> {
-        let visits = (1 + 13_u64.div_ceil(bases.len() as u64)).min(3);
+        let visits = (self.opening + 13_u64.div_ceil(bases.len() as u64)).min(3);
         self.hold(bench, bases, visits)?;
         let rare = (1.3 * self.slow_alone).clamp(0.05, 0.5);
         let mut test = Sequential::between(rare, rare + 0.3);
         let (mut fast, mut slow) = (Vec::new(), Vec::new());
         // The first visits open the AUs.
-        'visits: for visit in 0..=VISITS_MAX {
+        'visits: for visit in 0..VISITS_MAX + self.opening {
             for base in bases {
                 let time = self.visit(bench, *base)?;
-                let Some(us) = time.filter(|_| visit > 0) else {
+                let Some(us) = time.filter(|_| visit >= self.opening) else {
                     continue;
                 };
                 test.add(us > self.slow_us);
@@ -205,6 +216,11 @@ impl Trial {
             Verdict::Rare => false,
             Verdict::Open => slow.len() as f64 > (rare + 0.15) * (fast.len() + slow.len()) as f64,
         };
+        let all_slow = median(&fast).is_some_and(|us| us > self.slower_us);
+        if !too_many && all_slow {
+            slow.append(&mut fast);
+        }
+        let too_many = too_many || all_slow;
         let fast_us = median(&fast).unwrap_or(0.0);
         if self.alone && !too_many && bases.len() > 1 {
             // What is usual in turns, where nothing is joined, is known now.
@@ -246,6 +262,21 @@ fn regions(bench: &mut Bench, stride: u64, linear: Option<&OpenAus>) -> [Vec<u64
     }
 }
 
+/// Closes what earlier tests left open, which would take the places of AUs of `tried`: as many
+/// others as can be open are, and then the first of `tried` is written until those lose theirs.
+fn settle(bench: &mut Bench, stride: u64, tried: &[u64], limit: u32) -> Result<(), Halt> {
+    let limit = limit as usize;
+    let first = &tried[..tried.len().min(limit + SPARE)];
+    let mut others = places::bases(bench, stride, 0);
+    others.retain(|base| !first.contains(base));
+    for base in others.into_iter().take(limit) {
+        bench.hold(base, BLOCK)?;
+        bench.write_through(base, BLOCK)?;
+        bench.release();
+    }
+    kept_aus::settle(bench, tried[0])
+}
+
 /// Finds the limit; `linear` is the result of writing in order, which bounds it; `rate` is
 /// that of writing in order, in bytes a second.
 pub(crate) fn measure(
@@ -267,9 +298,9 @@ pub(crate) fn measure(
     if regions.iter().any(|bases| bases.len() < 3) {
         return Err(Halt::Stage("the device is too small for this test".into()));
     }
-    let keeps = order == Order::Random && linear.is_some_and(|linear| linear.kept);
-    if keeps {
-        kept_aus::settle(bench, &regions[0])?;
+    let limited = crate::infer::limit_of(linear);
+    if let Some(limit) = limited {
+        settle(bench, stride, &regions[0], limit)?;
     }
     let mut trial = Trial::new(bench, order, au_bytes);
     let copy_of = |au: u64| au as f64 / rate.unwrap_or(1e8) * 1e6;
@@ -282,6 +313,9 @@ pub(crate) fn measure(
     };
     if result.alone_us.count < 4 {
         return Err(Halt::Lost("too many writes failed".into()));
+    }
+    if order == Order::Random && at_most.is_some() {
+        trial.slower_us = SLOWER * result.alone_us.median;
     }
     bench.tell(0.1);
     let most = at_most.unwrap_or(AUS_MAX);
@@ -301,13 +335,13 @@ pub(crate) fn measure(
     {
         return Ok(result);
     }
-    if keeps {
-        kept_aus::settle(bench, &regions[1])?;
+    if let Some(limit) = limited {
+        settle(bench, stride, &regions[1], limit)?;
     }
     match first {
         Some(limit) if empty => {
             result.limits.clear();
-            let count = limit + 2;
+            let count = limit + SPARE as u32;
             filled(bench, &mut trial, &regions[0], au_bytes, count, &mut result)?;
             if result.filled.is_empty() {
                 let bytes = 2 * u64::from(count) * au_bytes.unwrap_or(UNKNOWN_AU);
@@ -498,6 +532,8 @@ fn filled(
         bench.tell(0.6 + 0.3 * done as f64 / count as f64);
     }
     trial.move_on();
+    // Some of them have places since before they were filled, and lose them to the others.
+    trial.opening = 2;
     let places = trial.pick(bases, count as u32);
     let turn = trial.turn(bench, &places, 0)?;
     result.turns.push(turn);
@@ -507,6 +543,14 @@ fn filled(
         return Ok(());
     }
     result.free_up_to = 0;
-    search(bench, trial, &bases[..count], 0, count as u32, result)?;
+    // What was open before can only take places away, and is closed meanwhile: the greater counts.
+    for _ in 0..2 {
+        search(bench, trial, &bases[..count], 0, count as u32, result)?;
+    }
+    let greatest = result.limits.iter().max().copied();
+    result.limits = greatest.into_iter().collect();
+    if result.free_up_to > 0 {
+        result.doubt = Some(format!("{count} AUs were too many once, and once not"));
+    }
     Ok(())
 }

@@ -45,22 +45,31 @@ pub(crate) fn bases(bench: &mut Bench, stride: u64, region: u32) -> Vec<u64> {
     bases
 }
 
-/// A random beginning of a stream of `length` in one half of the card.
+/// A random beginning of a stream of `length` in one half of the card, where none began before if
+/// there is such a place: what was written there would be written again, out of order.
 pub(crate) fn stream_base(
     bench: &mut Bench,
     region: u32,
     length: u64,
     au_bytes: Option<u64>,
 ) -> Option<u64> {
-    let unit = au_bytes.unwrap_or(if bench.capacity >= 1024 * MIB {
-        192 * MIB
-    } else {
-        8 * MIB
-    });
+    let known = au_bytes.map(|au| [au]);
+    let units = match &known {
+        Some(au) => &au[..],
+        None if bench.capacity >= 1024 * MIB => &STRIDES,
+        None => &[8 * MIB],
+    };
     let end = match region {
         0 => bench.capacity / 2,
         _ => bench.capacity,
     };
-    let bases = bases(bench, unit, region);
-    bases.into_iter().find(|base| base + length <= end)
+    let mut found = Vec::new();
+    for unit in units {
+        found.extend(bases(bench, *unit, region));
+    }
+    found.retain(|base| base + length <= end);
+    let fresh = found.iter().find(|base| !bench.streams.contains(base));
+    let base = fresh.or(found.first()).copied()?;
+    bench.streams.insert(base);
+    Some(base)
 }

@@ -76,6 +76,13 @@ fn inside(seed: u64, giga_max: u64, summary: &mut Summary) {
 
 fn brief(card: &Specimen) -> String {
     let figures = [
+        "log_block.first_opened",
+        "log_block.merge_at_once",
+        "write.rate_bytes_per_s",
+        "write.overhead_us",
+        "copy.erase_us",
+        "write.coalesce",
+        "geometry.capacity_bytes",
         "geometry.page_bytes",
         "geometry.au_bytes",
         "geometry.open_aus_linear",
@@ -192,6 +199,30 @@ fn sixty_random_cards_are_read_right() {
 fn soak_450_random_cards_are_read_right() {
     let first = std::env::var("PROBE_SEED").map_or(50_000, |seed| seed.parse().unwrap());
     measure(450, first, 32);
+}
+
+/// Family S copies little where too many AUs are written at random, and keeps places for AUs that
+/// were in use; with `first_opened` AUs keep them for good.
+#[test]
+fn limits_at_random_show_without_copies_and_past_what_was_open_before() {
+    let cards = [
+        (770_094, Family::UpdateBlock),
+        (770_438, Family::UpdateBlock),
+        (770_096, Family::LogBlock),
+        (770_250, Family::LogBlock),
+    ];
+    for (seed, family) in cards {
+        let card = specimen(seed, family, Sizes::Usual, 32);
+        let findings = run(&mut card.device(), seed);
+        let found = findings.get(Quantity::OpenAusRandom);
+        let truth = card.figure("geometry.open_aus_random");
+        assert!(!found.at_least, "{seed} {found:?}");
+        assert_eq!(
+            found.value.map(|v| v.whole()),
+            Some(truth),
+            "{seed} {found:?}"
+        );
+    }
 }
 
 #[test]

@@ -308,7 +308,7 @@ fn findings_of_reads_alone_become_a_composed_profile() {
 #[test]
 fn what_was_not_measured_is_composed_and_the_reason_is_told() {
     let mut options = options(Writing::Destroy);
-    options.budget.write_bytes = 39 << 20;
+    options.budget.write_bytes = 58 << 20;
     let found = probe(&mut card("class4"), &options, &mut Silent);
     assert!(found.value(Quantity::WriteMbS).is_some());
     assert_eq!(found.value(Quantity::OpenAusLinear), None);

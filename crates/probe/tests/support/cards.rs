@@ -138,10 +138,14 @@ pub fn specimen(seed: u64, family: Family, sizes: Sizes, giga_max: u64) -> Speci
                 figure("log_block.small_write_bytes", one_of(rng, &[8, 16]) * KIB);
                 figure("log_block.small_write_us", spread(rng, 4e3, 25e3) as u64);
             }
+            let mut rules = Rng::named(seed, "rules of log blocks");
+            figure("log_block.first_opened", u64::from(rules.ratio(1, 3)));
+            figure("log_block.merge_at_once", u64::from(rules.ratio(1, 2)));
         }
         Family::UpdateBlock => {
             figure("update_block.small_bytes", 8 * KIB);
             figure("update_block.small_us", spread(rng, 1e3, 4e3) as u64);
+            figure("update_block.keep_writes", 64);
             figure("update_block.group_bytes", 512 * KIB);
             figure(
                 "update_block.group_rate_bytes_per_s",

@@ -197,6 +197,7 @@ impl<D: Device> Device for Halves<D> {
 }
 
 /// A device that begins within another one, as a partition does.
+#[derive(Clone)]
 pub struct Shifted<D> {
     pub inner: D,
     pub by: u64,

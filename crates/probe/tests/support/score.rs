@@ -49,7 +49,7 @@ impl Truth {
     /// The truth about a card as one sees it through `make`.
     ///
     /// AUs begin `phase` bytes before multiples of their size there.
-    pub fn seen<D: Device>(card: &Specimen, phase: u64, make: impl Fn() -> D) -> Truth {
+    pub fn seen<D: Device + Clone>(card: &Specimen, phase: u64, make: impl Fn() -> D) -> Truth {
         let limited = card.limited();
         let figures = [
             (Quantity::PageBytes, "geometry.page_bytes"),
@@ -63,6 +63,7 @@ impl Truth {
         let au = card.profile.au_bytes();
         let capacity = card.profile.capacity_bytes();
         let base = capacity / 3 / au * au - phase;
+        let fresh = make();
         let mut read_rates = BTreeMap::new();
         let mut write_rates = BTreeMap::new();
         let mut size = 4 * KIB;
@@ -72,30 +73,10 @@ impl Truth {
             } else {
                 2 * MIB
             };
-            let bytes = bytes.max(4 * size);
-            let mut device = make();
-            let mut buffer = vec![0; size as usize];
-            let mut read = Nanos::ZERO;
-            for at in 0..bytes / size {
-                read += device.read(base + at * size, &mut buffer).unwrap();
-            }
-            read_rates.insert(size, bytes as f64 / read.0 as f64 * 1e3);
-            // A stream that has been going on for a while, flushed at its end.
-            let mut at = base;
-            for _ in 0..16 {
-                device.write(at, &[0; 65536]).unwrap();
-                at += 65536;
-            }
-            device.flush().unwrap();
-            let mut write = Nanos::ZERO;
-            for _ in 0..bytes / size {
-                write += device.write(at, &buffer).unwrap();
-                at += size;
-            }
-            let flush = device.flush().unwrap();
-            let idle = device.flush().unwrap();
-            write += flush.saturating_sub(idle);
-            write_rates.insert(size, bytes as f64 / write.0 as f64 * 1e3);
+            let bytes = bytes.max(4 * size).max(au).next_multiple_of(size);
+            read_rates.insert(size, read_rate(fresh.clone(), base, size, bytes));
+            let lead = lead_bytes(card, size).next_multiple_of(size);
+            write_rates.insert(size, write_rate(fresh.clone(), base, size, (lead, bytes)));
             size *= 2;
         }
         Truth {
@@ -104,7 +85,7 @@ impl Truth {
             small: card.profile.family() == whichfs_card::Family::LogBlock,
             read_rates,
             write_rates,
-            random_read: random_read(make()),
+            random_read: random_read(fresh),
         }
     }
 
@@ -145,15 +126,58 @@ impl Truth {
     }
 }
 
-/// Rate of large requests, in MB/s.
+/// Full rate, in MB/s: the middle one of those of the three largest sizes.
 fn top(rates: &BTreeMap<u64, f64>) -> f64 {
-    *rates.values().next_back().unwrap()
+    let mut large: Vec<f64> = rates.values().rev().take(3).copied().collect();
+    large.sort_by(f64::total_cmp);
+    large[1]
 }
 
 /// Whether a size is at full rate, and not much larger than need be.
 fn best(rates: &BTreeMap<u64, f64>, size: u64) -> bool {
     let full = |size: u64, share: f64| rates.get(&size).is_some_and(|r| *r >= share * top(rates));
     full(size, 0.92) && (size <= 8 * KIB || !full(size / 4, 0.97))
+}
+
+/// Rate of reading `bytes` from `base` on in requests of `size`, in MB/s.
+fn read_rate(mut device: impl Device, base: u64, size: u64, bytes: u64) -> f64 {
+    let mut buffer = vec![0; size as usize];
+    let mut read = Nanos::ZERO;
+    for at in (0..bytes).step_by(size as usize) {
+        read += device.read(base + at, &mut buffer).unwrap();
+    }
+    bytes as f64 / read.0 as f64 * 1e3
+}
+
+/// What a stream of requests of `size` writes until all AUs are closed that were open before it:
+/// as many AUs as can be open, and as many writes as an open one is kept for.
+///
+/// Closing those is paid once, by whatever is written next, and is no property of the stream.
+fn lead_bytes(card: &Specimen, size: u64) -> u64 {
+    if !card.limited() {
+        return MIB;
+    }
+    let aus = card.figure("geometry.open_aus_linear") + 1;
+    let kept = card.figure("update_block.keep_writes") + aus;
+    (aus * card.profile.au_bytes()).max(kept * size)
+}
+
+/// Rate in MB/s of a stream of requests of `size` that goes on: of `bytes`, whole AUs, behind a
+/// `lead`, flushed at its end.
+fn write_rate(mut device: impl Device, base: u64, size: u64, (lead, bytes): (u64, u64)) -> f64 {
+    let buffer = vec![0; size as usize];
+    for at in (0..lead).step_by(size as usize) {
+        device.write(base + at, &buffer).unwrap();
+    }
+    device.flush().unwrap();
+    let mut write = Nanos::ZERO;
+    for at in (lead..lead + bytes).step_by(size as usize) {
+        write += device.write(base + at, &buffer).unwrap();
+    }
+    let flush = device.flush().unwrap();
+    let idle = device.flush().unwrap();
+    write += flush.saturating_sub(idle);
+    bytes as f64 / write.0 as f64 * 1e3
 }
 
 fn random_read(mut device: impl Device) -> f64 {
