@@ -101,10 +101,15 @@ pub enum NeedError {
     },
 }
 
-const BUILTIN: [(&str, &str); 4] = [
+const BUILTIN: [(&str, &str); 6] = [
     (
         "needs/exchange.toml",
         include_str!("../../../needs/exchange.toml"),
+    ),
+    ("needs/fio.toml", include_str!("../../../needs/fio.toml")),
+    (
+        "needs/fio-job.toml",
+        include_str!("../../../needs/fio-job.toml"),
     ),
     (
         "needs/logger.toml",

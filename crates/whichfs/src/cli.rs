@@ -373,8 +373,13 @@ pub struct PlaceArgs {
 pub struct ChooseArgs {
     #[command(flatten)]
     pub place: PlaceArgs,
-    /// What it is for: rootfs, rootfs-readonly, exchange, logger, or a need file.
-    #[arg(long = "for", value_name = "NEED", default_value = "rootfs")]
+    /// What it is for: rootfs, rootfs-readonly, exchange, logger, fio, or a need file.
+    #[arg(
+        long = "for",
+        value_name = "NEED",
+        default_value = "rootfs",
+        default_value_if("fio", clap::builder::ArgPredicate::IsPresent, "fio-job")
+    )]
     pub needs: String,
     /// Change one thing of the need, for example power_loss=tolerated or windows=yes.
     #[arg(long = "need", value_name = "KEY=VALUE")]
@@ -395,6 +400,9 @@ pub struct ChooseArgs {
     /// Use this directory's files instead of a generated tree.
     #[arg(long, value_name = "DIR")]
     pub tree: Option<PathBuf>,
+    /// Measure with the real fio and this job file; its files go to the card under test.
+    #[arg(long, value_name = "FILE")]
+    pub fio: Option<PathBuf>,
     /// Cut the power so often under each candidate that could win; default: 0, or 20 with
     /// --need power_loss=none.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
