@@ -101,7 +101,19 @@ pub enum NeedError {
     },
 }
 
-const BUILTIN: [(&str, &str); 6] = [
+const BUILTIN: [(&str, &str); 9] = [
+    (
+        "needs/appstart.toml",
+        include_str!("../../../needs/appstart.toml"),
+    ),
+    (
+        "needs/command.toml",
+        include_str!("../../../needs/command.toml"),
+    ),
+    (
+        "needs/database.toml",
+        include_str!("../../../needs/database.toml"),
+    ),
     (
         "needs/exchange.toml",
         include_str!("../../../needs/exchange.toml"),

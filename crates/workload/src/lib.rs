@@ -7,10 +7,12 @@
 //! (`workloads/*.toml`) with their source.
 
 mod aged;
+mod appstart;
 mod atomic;
 mod blocksize;
 mod bonnie;
 mod camera;
+mod command;
 mod content;
 mod distribution;
 mod exchange;
@@ -26,6 +28,7 @@ mod program;
 mod rootfs;
 mod script;
 mod source_tree;
+mod sqlite;
 mod steps;
 mod tarball;
 mod tree;
@@ -68,10 +71,10 @@ pub const ALL: [&dyn Workload; 15] = [
 pub const SCRIPT: &dyn Workload = &script::Script;
 
 /// Workloads whose phases run programs of the host.
-pub const PROGRAMS: [&dyn Workload; 1] = [&fio::Fio];
+pub const PROGRAMS: [&dyn Workload; 3] = [&fio::Fio, &sqlite::Sqlite, &appstart::AppStart];
 
 /// Workloads whose program the user gives, or what it does.
-pub const GIVEN: [&dyn Workload; 1] = [&fio_job::FioJob];
+pub const GIVEN: [&dyn Workload; 2] = [&fio_job::FioJob, &command::Command];
 
 /// Every workload.
 pub fn every() -> impl Iterator<Item = &'static dyn Workload> {

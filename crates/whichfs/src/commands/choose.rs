@@ -33,6 +33,7 @@ Examples:
   whichfs choose --candidates ext4,f2fs,btrfs --seeds 5
   whichfs choose --for rootfs-readonly --tree ./rootfs
   whichfs choose --fio my-job.fio                the real fio with a job file of yours
+  whichfs choose --command 'tar -xf /srv/app.tar' --candidates ext4,f2fs
   whichfs choose --cuts 20                       and what power cuts do to those that could win
   whichfs choose --need power_loss=none          a power cut must hurt nothing, tried 20 times
   whichfs choose --need power_loss=tolerated --json > verdict.json";

@@ -1,4 +1,4 @@
-//! What the user gives a workload's program: `--fio FILE`.
+//! What the user gives a workload's program: `--fio FILE`, `--command LINE`.
 
 use crate::cli::ChooseArgs;
 use crate::failure::{Failure, Outcome};
@@ -12,7 +12,7 @@ use whichfs_workload::Workload;
 /// A file that cannot be read, or is no text.
 pub fn of(args: &ChooseArgs) -> Outcome<Option<String>> {
     let Some(path) = &args.fio else {
-        return Ok(None);
+        return Ok(args.command.clone());
     };
     let text = std::fs::read_to_string(path).map_err(|e| {
         let flag = flag(args);
@@ -25,9 +25,10 @@ pub fn of(args: &ChooseArgs) -> Outcome<Option<String>> {
 
 /// The flag that decides the workload, for messages.
 pub fn flag(args: &ChooseArgs) -> String {
-    match &args.fio {
-        Some(path) => format!("--fio {}", path.display()),
-        None => format!("--for {}", args.needs),
+    match (&args.fio, &args.command) {
+        (Some(path), _) => format!("--fio {}", path.display()),
+        (None, Some(line)) => format!("--command {line:?}"),
+        (None, None) => format!("--for {}", args.needs),
     }
 }
 
