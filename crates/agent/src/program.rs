@@ -3,10 +3,12 @@
 use crate::error::Error;
 use crate::sink::Sink;
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::fs::{MemfdFlags, OFlags, fcntl_getfl, fcntl_setfl, memfd_create};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, WaitOptions, pidfd_open};
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{Seek, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus, Stdio};
@@ -26,6 +28,8 @@ pub struct Program<'a> {
     pub env: &'a BTreeMap<String, String>,
     /// Working directory.
     pub dir: &'a str,
+    /// What it reads from its standard input.
+    pub stdin: &'a str,
     /// Pass output on as it comes.
     pub show: bool,
 }
@@ -34,7 +38,7 @@ pub struct Program<'a> {
 pub struct Ended {
     /// Exit status; 128 + the signal's number if a signal ended it, as shells count.
     pub status: i32,
-    /// The end of what it said, if that was not shown.
+    /// The end of what it said, without what of its standard output was passed on.
     pub tail: String,
 }
 
@@ -48,7 +52,7 @@ pub fn run(program: &Program<'_>, sink: &mut dyn Sink) -> Result<Ended, Error> {
         .env_clear()
         .envs(program.env)
         .current_dir(program.dir)
-        .stdin(Stdio::null())
+        .stdin(stdin(program.stdin)?)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -71,15 +75,17 @@ pub fn run(program: &Program<'_>, sink: &mut dyn Sink) -> Result<Ended, Error> {
     }
     let mut tail = Vec::new();
     follow(&mut pipes, &ended, &mut |stream, text| {
-        if program.show {
-            return sink.send(&Event::Output {
-                stream: stream.to_owned(),
-                text,
-            });
+        if !program.show || stream == "stderr" {
+            tail.extend_from_slice(text.as_bytes());
+            tail.drain(..tail.len().saturating_sub(TAIL_BYTES));
         }
-        tail.extend_from_slice(text.as_bytes());
-        tail.drain(..tail.len().saturating_sub(TAIL_BYTES));
-        Ok(())
+        if !program.show {
+            return Ok(());
+        }
+        sink.send(&Event::Output {
+            stream: stream.to_owned(),
+            text,
+        })
     })?;
     let status = child
         .wait()
@@ -88,6 +94,19 @@ pub fn run(program: &Program<'_>, sink: &mut dyn Sink) -> Result<Ended, Error> {
         status: shell_status(status),
         tail: String::from_utf8_lossy(&tail).trim().to_owned(),
     })
+}
+
+/// A standard input that holds `text`: a file without a name, so that nobody need feed it.
+fn stdin(text: &str) -> Result<Stdio, Error> {
+    if text.is_empty() {
+        return Ok(Stdio::null());
+    }
+    let fail = |error: std::io::Error| Error::io("prepare", "a program's standard input", &error);
+    let file = memfd_create("stdin", MemfdFlags::CLOEXEC).map_err(|errno| fail(errno.into()))?;
+    let mut file = File::from(file);
+    file.write_all(text.as_bytes()).map_err(fail)?;
+    file.rewind().map_err(fail)?;
+    Ok(Stdio::from(file))
 }
 
 /// Collects processes that have lost their parent; does nothing if there is none.
@@ -222,6 +241,7 @@ mod tests {
             argv: &argv,
             env: &env,
             dir: "/",
+            stdin: "",
             show,
         };
         let mut events = Vec::new();
@@ -247,6 +267,32 @@ mod tests {
     }
 
     #[test]
+    fn a_program_reads_what_it_is_given() {
+        let argv = ["/bin/cat".to_owned()];
+        let env = BTreeMap::new();
+        let text = "line\n".repeat(100_000);
+        for stdin in ["", text.as_str()] {
+            let program = Program {
+                argv: &argv,
+                env: &env,
+                dir: "/",
+                stdin,
+                show: true,
+            };
+            let mut events = Vec::new();
+            run(&program, &mut events).unwrap();
+            assert!(joined(&events, "stdout") == stdin, "{}", stdin.len());
+        }
+    }
+
+    #[test]
+    fn why_a_shown_program_failed_is_kept_too() {
+        let (ended, events) = shell("echo document; echo broken >&2; exit 2", true);
+        assert_eq!(ended.unwrap().tail, "broken");
+        assert_eq!(joined(&events, "stdout"), "document\n");
+    }
+
+    #[test]
     fn the_environment_is_only_what_the_step_gives() {
         let argv = ["/usr/bin/env".to_owned()];
         let env = BTreeMap::from([("A".to_owned(), "1".to_owned())]);
@@ -254,6 +300,7 @@ mod tests {
             argv: &argv,
             env: &env,
             dir: "/",
+            stdin: "",
             show: true,
         };
         let mut events = Vec::new();
@@ -305,6 +352,7 @@ mod tests {
             argv: &argv,
             env: &env,
             dir: "/",
+            stdin: "",
             show: false,
         };
         let error = run(&program, &mut Vec::new()).err().unwrap().to_string();

@@ -9,6 +9,7 @@ use crate::program::{self, Program};
 use crate::sink::Sink;
 use crate::walk::list_tree;
 use crate::{kernel_log, mount, queue};
+use rustix::fs::StatVfs;
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
 use std::fs;
@@ -38,6 +39,9 @@ impl Context {
         self.host_root.join(path.trim_start_matches('/'))
     }
 }
+
+/// A filesystem is called full when less than one in so many of its blocks is free.
+const ROOM_PART: u64 = 100;
 
 /// What a step with a phase did.
 type Done = (Counts, Latency);
@@ -273,6 +277,7 @@ fn run(step: &Step, sink: &mut dyn Sink) -> Result<(), Error> {
         argv,
         env,
         dir,
+        stdin,
         show,
         any_status,
         ..
@@ -284,6 +289,7 @@ fn run(step: &Step, sink: &mut dyn Sink) -> Result<(), Error> {
         argv,
         env,
         dir,
+        stdin,
         show: *show,
     };
     let ended = program::run(&program, sink)?;
@@ -306,10 +312,38 @@ fn run(step: &Step, sink: &mut dyn Sink) -> Result<(), Error> {
         format!(": {}", ended.tail)
     };
     Err(Error::new(format!(
-        "{} ended with status {}{said}",
+        "{} ended with status {}{said}{}",
         argv.join(" "),
-        ended.status
+        ended.status,
+        full(dir)
     )))
+}
+
+/// What to say of the filesystem of `dir` if a program that failed there may have lacked room.
+fn full(dir: &str) -> String {
+    match rustix::fs::statvfs(dir) {
+        // The root is the host's.
+        Ok(stat) if dir != "/" => lack(&stat),
+        _ => String::new(),
+    }
+}
+
+/// That a filesystem with these figures is full; nothing if it is not.
+fn lack(stat: &StatVfs) -> String {
+    // Some keep a rest that a program cannot have.
+    let room = stat.f_blocks == 0 || stat.f_bavail > stat.f_blocks / ROOM_PART;
+    let names = stat.f_files == 0 || stat.f_favail > 0;
+    if room && names {
+        return String::new();
+    }
+    format!(
+        "; the filesystem is full ({} of {} B and {} of {} inodes are free): take a larger \
+         card, or write less",
+        stat.f_bavail * stat.f_frsize,
+        stat.f_blocks * stat.f_frsize,
+        stat.f_favail,
+        stat.f_files
+    )
 }
 
 /// Writes everything to the devices, then forgets everything that is cached.
@@ -362,6 +396,7 @@ mod tests {
             argv: ["/bin/sh", "-c", script].map(str::to_owned).to_vec(),
             env: BTreeMap::new(),
             dir: "/".into(),
+            stdin: String::new(),
             show: false,
             any_status,
         }
@@ -402,6 +437,22 @@ mod tests {
             1,
             "no phase_end for a failed phase: {events:?}"
         );
+    }
+
+    #[test]
+    fn a_lack_of_blocks_or_inodes_is_said() {
+        let mut stat = rustix::fs::statvfs("/proc").unwrap();
+        assert_eq!(lack(&stat), "", "it has no blocks of its own");
+        stat.f_frsize = 4096;
+        let mut said = |blocks, bavail, files, favail| {
+            (stat.f_blocks, stat.f_bavail) = (blocks, bavail);
+            (stat.f_files, stat.f_favail) = (files, favail);
+            lack(&stat)
+        };
+        assert_eq!(said(1000, 11, 100, 1), "");
+        assert_eq!(said(1000, 500, 0, 0), "", "FAT counts no inodes");
+        assert!(said(1000, 10, 0, 0).contains("40960 of 4096000 B"));
+        assert!(said(1000, 500, 100, 0).contains("0 of 100 inodes"));
     }
 
     #[test]

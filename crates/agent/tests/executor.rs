@@ -21,6 +21,7 @@ fn spec(name: &str, parameters: &[(&str, u64)], unix: bool) -> WorkloadSpec {
         tree: None,
         unix,
         script: None,
+        input: None,
     }
 }
 

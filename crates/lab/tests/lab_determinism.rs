@@ -52,6 +52,7 @@ fn steps(recipe: &Recipe) -> Vec<Step> {
             .collect(),
         env: environment.clone(),
         dir: "/".into(),
+        stdin: String::new(),
         show: false,
         any_status: false,
     });

@@ -376,6 +376,7 @@ fn lab_a_mkfs_that_fails_is_quoted() {
             .to_vec(),
         env: common::path_only(),
         dir: "/".into(),
+        stdin: String::new(),
         show: false,
         any_status: false,
     };

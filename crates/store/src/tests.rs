@@ -27,6 +27,7 @@ pub(crate) fn trial(candidate: &str, seed: u64, value: f64) -> Trial {
             workload: text("rootfs"),
             parameters: BTreeMap::from([(text("bytes"), 1)]),
             tree_sha256: String::new(),
+            input: None,
             partition_offset: 4 << 20,
             partition_bytes: 1 << 30,
             memory_mib: 256,

@@ -101,10 +101,27 @@ pub enum NeedError {
     },
 }
 
-const BUILTIN: [(&str, &str); 4] = [
+const BUILTIN: [(&str, &str); 9] = [
+    (
+        "needs/appstart.toml",
+        include_str!("../../../needs/appstart.toml"),
+    ),
+    (
+        "needs/command.toml",
+        include_str!("../../../needs/command.toml"),
+    ),
+    (
+        "needs/database.toml",
+        include_str!("../../../needs/database.toml"),
+    ),
     (
         "needs/exchange.toml",
         include_str!("../../../needs/exchange.toml"),
+    ),
+    ("needs/fio.toml", include_str!("../../../needs/fio.toml")),
+    (
+        "needs/fio-job.toml",
+        include_str!("../../../needs/fio-job.toml"),
     ),
     (
         "needs/logger.toml",

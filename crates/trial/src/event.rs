@@ -132,7 +132,14 @@ impl From<Latency> for Vec<(u64, u64)> {
 impl Latency {
     /// Adds one operation that took `ns`.
     pub fn record(&mut self, ns: u64) {
-        *self.0.entry(bucket_ns(ns)).or_insert(0) += 1;
+        self.record_many(ns, 1);
+    }
+
+    /// Adds `count` operations that took `ns` each.
+    pub fn record_many(&mut self, ns: u64, count: u64) {
+        if count > 0 {
+            *self.0.entry(bucket_ns(ns)).or_insert(0) += count;
+        }
     }
 
     /// Number of operations recorded.

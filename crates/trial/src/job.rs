@@ -59,6 +59,9 @@ pub enum Step {
         env: BTreeMap<String, String>,
         /// Working directory.
         dir: String,
+        /// What it reads from its standard input.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        stdin: String,
         /// Pass standard output and error on as `output` events.
         show: bool,
         /// Report the exit status as the metric `exit_status` instead of failing.
@@ -167,4 +170,8 @@ pub struct WorkloadSpec {
     /// Operations as data, for the workload that has none of its own (`script`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<Vec<Op>>,
+    /// What the user gives the program of a phase, for the workloads that take such: a job file
+    /// for fio, a command line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<String>,
 }

@@ -47,6 +47,9 @@ pub struct Identity {
     pub parameters: BTreeMap<String, u64>,
     /// Digest of the user's tree; empty for a generated one.
     pub tree_sha256: String,
+    /// What the user gives the workload's program ([`crate::WorkloadSpec::input`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<String>,
     /// Byte offset of the partition on the card.
     pub partition_offset: u64,
     /// Bytes of the partition.

@@ -8,7 +8,8 @@ use crate::failure::{Failure, Outcome};
 use crate::images::Images;
 use crate::memory;
 use crate::places;
-use crate::tools::{PATH, Versions, cpu_features_sha256, find};
+use crate::program;
+use crate::tools::{Versions, cpu_features_sha256, find};
 use crate::tree;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,7 +22,9 @@ use whichfs_spill::SpillFile;
 use whichfs_study::Variant;
 use whichfs_trial::{BlockQueue, Identity, Job, Step, WorkloadSpec};
 use whichfs_units::{MIB, Nanos};
-use whichfs_workload::Workload;
+use whichfs_workload::{Program, Workload};
+
+pub use whichfs_workload::environment;
 
 /// Memory up to which card contents stay in memory beside the guests of all trials.
 const MEMORY_BYTES: u64 = 2048 * MIB;
@@ -85,6 +88,8 @@ pub struct Work {
     pub tree: Option<PathBuf>,
     /// Digest of that tree; empty without one.
     pub tree_sha256: String,
+    /// What the user gives the workload's program (`--fio`, `--command`).
+    pub input: Option<String>,
 }
 
 impl Work {
@@ -190,7 +195,9 @@ impl Bench {
             tree: work.tree.as_ref().map(|_| format!("/{TREE}")),
             unix: candidate.facts().unix_permissions,
             script: None,
+            input: work.input.clone(),
         };
+        let programs = program::programs(work.workload, &spec, seed).map_err(NotHere::Failure)?;
         let image = images
             .of(candidate, &recipe, work, &spec, seed)
             .map_err(NotHere::Failure)?;
@@ -199,6 +206,7 @@ impl Bench {
         let steps = whichfs_workload::steps(
             work.workload,
             &spec,
+            seed,
             &whichfs_workload::Candidate {
                 mkfs: mkfs.clone(),
                 env: environment(&recipe.mkfs_env),
@@ -213,9 +221,11 @@ impl Bench {
         let built = recipe.image.iter().map(|build| build.argv.clone());
         let commands = mkfs.into_iter().chain(built).collect();
         let profile = self.card.profile.draw(seed);
+        let mut identity = self.identity(candidate.name, &recipe, commands, work, seed, &profile);
+        identity.tools.extend(self.program_versions(&programs));
         Ok(Prepared {
             label: format!("{}, seed {seed}", candidate.name),
-            identity: self.identity(candidate.name, &recipe, commands, work, seed, &profile),
+            identity,
             job: self.job(steps, seed),
             shared,
             caveat: recipe
@@ -291,6 +301,7 @@ impl Bench {
             workload: work.workload.name().to_owned(),
             parameters: work.parameters.clone(),
             tree_sha256: work.tree_sha256.clone(),
+            input: work.input.clone(),
             partition_offset: partition_offset(&self.card.profile),
             partition_bytes: self.partition_bytes(),
             memory_mib: self.board.file.memory.mib,
@@ -305,6 +316,12 @@ impl Bench {
     /// Versions of the tools that `recipe` runs.
     pub fn tool_versions(&self, recipe: &Recipe) -> BTreeMap<String, String> {
         lock(&self.versions).of(&recipe.tools)
+    }
+
+    /// Versions of what decides what `programs` do.
+    fn program_versions(&self, programs: &[Program]) -> BTreeMap<String, String> {
+        let parts: Vec<&str> = program::parts(programs).collect();
+        lock(&self.versions).of(&parts)
     }
 
     /// The disk of a trial: the card in its state, empty contents.
@@ -430,22 +447,6 @@ fn with_device(argv: &[String]) -> Vec<String> {
     argv.iter()
         .map(|word| word.replace(Recipe::DEVICE, DEVICE))
         .collect()
-}
-
-/// The whole environment of a program in the guest.
-pub fn environment(extra: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-    let fixed = [
-        ("PATH", PATH),
-        ("LC_ALL", "C"),
-        ("HOME", "/tmp"),
-        ("TZ", "UTC"),
-    ];
-    let mut all: BTreeMap<String, String> = fixed
-        .iter()
-        .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
-        .collect();
-    all.extend(extra.clone());
-    all
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

@@ -7,6 +7,7 @@ pub use crash::{CrashArgs, CrashCommand, CutCount, CutDuring, MinimiseArgs, Repl
 
 use crate::cards::{self, CardState};
 use crate::{board, commands, quantity};
+use clap::builder::ArgPredicate;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 pub use study::{ClaimsArgs, StudyArgs, StudyCommand};
@@ -373,8 +374,17 @@ pub struct PlaceArgs {
 pub struct ChooseArgs {
     #[command(flatten)]
     pub place: PlaceArgs,
-    /// What it is for: rootfs, rootfs-readonly, exchange, logger, or a need file.
-    #[arg(long = "for", value_name = "NEED", default_value = "rootfs")]
+    /// What it is for: rootfs, rootfs-readonly, exchange, logger, database, appstart, fio, or a
+    /// need file.
+    #[arg(
+        long = "for",
+        value_name = "NEED",
+        default_value = "rootfs",
+        default_value_ifs([
+            ("fio", ArgPredicate::IsPresent, "fio-job"),
+            ("command", ArgPredicate::IsPresent, "command"),
+        ])
+    )]
     pub needs: String,
     /// Change one thing of the need, for example power_loss=tolerated or windows=yes.
     #[arg(long = "need", value_name = "KEY=VALUE")]
@@ -395,6 +405,17 @@ pub struct ChooseArgs {
     /// Use this directory's files instead of a generated tree.
     #[arg(long, value_name = "DIR")]
     pub tree: Option<PathBuf>,
+    /// Measure with the real fio and this job file; its files go to the card under test.
+    #[arg(long, value_name = "FILE")]
+    pub fio: Option<PathBuf>,
+    /// Measure the time of this command line, which /bin/sh runs on the mounted card.
+    #[arg(
+        long,
+        value_name = "CMD",
+        conflicts_with = "fio",
+        allow_hyphen_values = true
+    )]
+    pub command: Option<String>,
     /// Cut the power so often under each candidate that could win; default: 0, or 20 with
     /// --need power_loss=none.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=1_000_000))]

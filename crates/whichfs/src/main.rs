@@ -30,6 +30,7 @@ mod names;
 mod output;
 mod page;
 mod places;
+mod program;
 mod progress;
 mod quantity;
 mod rescue;

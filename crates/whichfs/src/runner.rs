@@ -2,6 +2,7 @@
 
 use crate::bench::{Bench, Prepared};
 use crate::failure::{Failure, Kind, Outcome};
+use crate::program;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -142,10 +143,14 @@ fn work(
         whichfs_lab::run(&spec, vec![disk], interrupted, &mut on_event)
             .map_err(Failure::environment)
     });
-    match life.and_then(judgeable) {
+    let life = life.and_then(|life| match program::overran(workload, &life) {
+        Some(reason) => Ok((life, Some(reason))),
+        None => judgeable(life).map(|life| (life, None)),
+    });
+    match life {
         Err(failure) => tell(News::Stopped(failure.of(&what))),
-        Ok(life) => {
-            let trial = Box::new(record(prepared, workload, life));
+        Ok((life, overran)) => {
+            let trial = Box::new(record(prepared, workload, life, overran));
             tell(News::Ended {
                 worker,
                 what,
@@ -172,20 +177,32 @@ pub fn judgeable(life: Life) -> Outcome<Life> {
     }
 }
 
-/// The record of a trial from what its guest said.
-fn record(prepared: &Prepared, workload: &dyn Workload, life: Life) -> Trial {
-    let (phases, others) = figures(&life.events);
-    let metrics = whichfs_workload::metrics(workload, &phases, &others);
-    let status = match &life.result {
-        Ok(()) => Status::Done,
-        Err(error) => Status::Failed {
-            reason: error.to_string(),
+/// The record of a trial from what its guest said; `overran` is why it is its own fault that it
+/// reached the wall limit.
+fn record(
+    prepared: &Prepared,
+    workload: &dyn Workload,
+    life: Life,
+    overran: Option<String>,
+) -> Trial {
+    let (mut phases, mut others) = figures(&life.events);
+    let told = program::tell(workload, &life.events, &mut phases);
+    let status = match (&life.result, &told) {
+        (Ok(()), Ok(_)) => Status::Done,
+        (Ok(()), Err(why)) => Status::Failed {
+            reason: why.clone(),
+            log: Vec::new(),
+        },
+        (Err(error), _) => Status::Failed {
+            reason: overran.unwrap_or_else(|| error.to_string()),
             log: match error {
                 LabError::Agent { kernel_log, .. } => kernel_log.clone(),
                 _ => life.console.clone(),
             },
         },
     };
+    others.extend(told.unwrap_or_default());
+    let metrics = whichfs_workload::metrics(workload, &phases, &others);
     Trial {
         identity: prepared.identity.clone(),
         outcome: whichfs_trial::Outcome {

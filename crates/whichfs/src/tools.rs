@@ -4,8 +4,7 @@ use crate::digest::sha256;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// The directories that programs in the guest are found in; the host's PATH does not matter.
-pub const PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
+pub use whichfs_workload::PATH;
 
 /// Configuration that changes what a tool does, by tool name.
 const CONFIGURATION: [(&str, &str); 4] = [
@@ -15,7 +14,7 @@ const CONFIGURATION: [(&str, &str); 4] = [
     ("mke2fs", "/etc/mke2fs.conf"),
 ];
 
-/// Where `tool` is.
+/// Where `tool`, a name or an absolute path, is.
 pub fn find(tool: &str) -> Option<PathBuf> {
     PATH.split(':')
         .map(|dir| PathBuf::from(dir).join(tool))

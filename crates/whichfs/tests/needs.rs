@@ -15,6 +15,7 @@ fn asks_in_vain(need: &Need) -> Option<String> {
         tree: None,
         unix: true,
         script: None,
+        input: None,
     };
     // Measured by cuts, beside the workload's trials.
     let asked = need.weights.keys().chain(&need.requires);

@@ -227,6 +227,7 @@ mod tests {
             tree: None,
             unix: true,
             script: None,
+            input: None,
         }
     }
 

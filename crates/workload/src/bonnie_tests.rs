@@ -13,6 +13,7 @@ fn spec(parameters: &[(&str, u64)]) -> WorkloadSpec {
         tree: None,
         unix: true,
         script: None,
+        input: None,
     }
 }
 

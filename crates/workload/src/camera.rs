@@ -156,6 +156,7 @@ mod tests {
             tree: None,
             unix: true,
             script: None,
+            input: None,
         };
         let ops = Camera.operations("camera_bursts", &spec, None, 1).unwrap();
         let words: Vec<String> = ops

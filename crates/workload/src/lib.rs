@@ -7,21 +7,28 @@
 //! (`workloads/*.toml`) with their source.
 
 mod aged;
+mod appstart;
 mod atomic;
 mod blocksize;
 mod bonnie;
 mod camera;
+mod command;
 mod content;
 mod distribution;
 mod exchange;
+mod fio;
+mod fio_job;
+mod fio_output;
 mod listing;
 mod logger;
 mod metrics;
 mod names;
 mod packages;
+mod program;
 mod rootfs;
 mod script;
 mod source_tree;
+mod sqlite;
 mod steps;
 mod tarball;
 mod tree;
@@ -32,8 +39,10 @@ mod written;
 
 pub use content::{Level, generated_bytes, levels};
 pub use distribution::Distribution;
+pub use fio_job::fio_complaint;
 pub use listing::{Entry, Kind, Listing};
 pub use metrics::{check_metrics, metrics};
+pub use program::{PATH, Program, Told, environment, programs};
 pub use script::{ScriptError, check_script, parse_script, possible_script, script_text};
 pub use steps::{Candidate, steps};
 pub use whichfs_trial::{Content, Op};
@@ -61,13 +70,23 @@ pub const ALL: [&dyn Workload; 15] = [
 /// The workload whose operations come as data ([`parse_script`]).
 pub const SCRIPT: &dyn Workload = &script::Script;
 
+/// Workloads whose phases run programs of the host.
+pub const PROGRAMS: [&dyn Workload; 3] = [&fio::Fio, &sqlite::Sqlite, &appstart::AppStart];
+
+/// Workloads whose program the user gives, or what it does.
+pub const GIVEN: [&dyn Workload; 2] = [&fio_job::FioJob, &command::Command];
+
+/// Every workload.
+pub fn every() -> impl Iterator<Item = &'static dyn Workload> {
+    ALL.into_iter().chain(PROGRAMS).chain(GIVEN).chain([SCRIPT])
+}
+
 /// The workload called `name`.
 ///
 /// # Errors
 /// If there is none; the error offers the nearest name.
 pub fn find(name: &str) -> Result<&'static dyn Workload, Unknown> {
-    let all = || ALL.into_iter().chain([SCRIPT]);
-    all()
+    every()
         .find(|workload| workload.name() == name)
-        .ok_or_else(|| Unknown::new("workload", name, all().map(|workload| workload.name())))
+        .ok_or_else(|| Unknown::new("workload", name, every().map(|workload| workload.name())))
 }

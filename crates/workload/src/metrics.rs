@@ -76,6 +76,8 @@ fn derive(metric: &str, rule: Rule, phase: &PhaseFigures) -> Option<Metric> {
     let seconds = phase.seconds();
     let rate = |amount: f64| (seconds > 0.0 && amount > 0.0).then(|| amount / seconds);
     let (value, unit, lower_is_better) = match rule {
+        // It comes with the others.
+        Rule::Told { .. } => return None,
         Rule::Seconds => (Some(seconds), "s", true),
         Rule::Throughput => (rate(phase.counts.bytes as f64 / MEGABYTE), "MB/s", false),
         Rule::OperationRate => (rate(phase.latency.count() as f64), "operations/s", false),

@@ -217,6 +217,7 @@ mod tests {
             tree: None,
             unix,
             script: None,
+            input: None,
         };
         let ops = Packages.operations("packages_install", &spec, None, 3);
         ops.unwrap().collect()

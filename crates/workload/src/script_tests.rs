@@ -21,6 +21,7 @@ fn spec(script: Option<Vec<Op>>) -> WorkloadSpec {
         tree: None,
         unix: false,
         script,
+        input: None,
     }
 }
 

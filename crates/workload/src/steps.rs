@@ -1,5 +1,6 @@
 //! The steps of a trial, composed. Pure.
 
+use crate::program::{Program, environment};
 use crate::workload::{Error, Workload};
 use std::collections::BTreeMap;
 use whichfs_trial::{Step, WorkloadSpec};
@@ -58,6 +59,7 @@ pub struct Candidate {
 pub fn steps(
     workload: &dyn Workload,
     spec: &WorkloadSpec,
+    seed: u64,
     candidate: &Candidate,
 ) -> Result<Vec<Step>, Error> {
     workload.check(spec)?;
@@ -92,10 +94,13 @@ pub fn steps(
             steps.push(composer.timed_mount());
         }
         fresh = false;
-        steps.push(Step::Operate {
-            phase: phase.name.to_owned(),
-            workload: spec.clone(),
-            dir: candidate.mount_point.clone(),
+        steps.push(match workload.program(phase.name, spec, seed)? {
+            Some(program) => composer.program(phase.name, program),
+            None => Step::Operate {
+                phase: phase.name.to_owned(),
+                workload: spec.clone(),
+                dir: candidate.mount_point.clone(),
+            },
         });
         if phase.space_after {
             steps.push(composer.space());
@@ -125,9 +130,22 @@ impl Composer<'_> {
                 argv: argv.clone(),
                 env: self.candidate.env.clone(),
                 dir: "/".to_owned(),
+                stdin: String::new(),
                 show: false,
                 any_status: false,
             })
+    }
+
+    fn program(&self, phase: &str, program: Program) -> Step {
+        Step::Run {
+            phase: Some(phase.to_owned()),
+            argv: program.argv,
+            env: environment(&program.env),
+            dir: self.candidate.mount_point.clone(),
+            stdin: program.stdin,
+            show: program.told,
+            any_status: false,
+        }
     }
 
     fn mount(&self, phase: Option<&str>) -> Step {
@@ -167,7 +185,7 @@ impl Composer<'_> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::{ALL, find};
+    use crate::{ALL, PROGRAMS, find};
 
     fn candidate(image: Option<&str>) -> Candidate {
         Candidate {
@@ -188,6 +206,7 @@ mod tests {
             tree: None,
             unix: true,
             script: None,
+            input: None,
         }
     }
 
@@ -212,7 +231,13 @@ mod tests {
 
     #[test]
     fn rootfs_on_a_writable_filesystem() {
-        let steps = steps(find("rootfs").unwrap(), &spec("rootfs"), &candidate(None)).unwrap();
+        let steps = steps(
+            find("rootfs").unwrap(),
+            &spec("rootfs"),
+            1,
+            &candidate(None),
+        )
+        .unwrap();
         let expected = "run:mkfs mount tree_write space unmount:unmount drop mount:mount tree_read \
                         rewrite database_write random_update delete unmount:unmount_2";
         assert_eq!(words(&steps).join(" "), expected);
@@ -221,17 +246,17 @@ mod tests {
     #[test]
     fn rootfs_on_a_read_only_filesystem() {
         let candidate = candidate(Some("/tmp/image"));
-        let steps = steps(find("rootfs").unwrap(), &spec("rootfs"), &candidate).unwrap();
+        let steps = steps(find("rootfs").unwrap(), &spec("rootfs"), 1, &candidate).unwrap();
         let expected = "deploy:deploy drop mount:mount space tree_read unmount:unmount";
         assert_eq!(words(&steps).join(" "), expected);
     }
 
     #[test]
     fn every_phase_has_a_name_of_its_own() {
-        for workload in ALL {
+        for workload in ALL.into_iter().chain(PROGRAMS) {
             let mut two = candidate(None);
             two.mkfs.push(vec!["tune2fs".into()]);
-            let steps = steps(workload, &spec(workload.name()), &two).unwrap();
+            let steps = steps(workload, &spec(workload.name()), 1, &two).unwrap();
             let mut phases: Vec<String> = words(&steps);
             phases.retain(|word| !["mount", "unmount", "drop", "space"].contains(&word.as_str()));
             let count = phases.len();
@@ -255,6 +280,6 @@ mod tests {
     fn an_illegal_specification_has_no_steps() {
         let mut bad = spec("rootfs");
         bad.parameters.insert("files".into(), 0);
-        assert!(steps(find("rootfs").unwrap(), &bad, &candidate(None)).is_err());
+        assert!(steps(find("rootfs").unwrap(), &bad, 1, &candidate(None)).is_err());
     }
 }

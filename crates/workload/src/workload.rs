@@ -1,6 +1,7 @@
 //! What a workload is: name, parameters, phases, operations.
 
 use crate::listing::Listing;
+use crate::program::{Program, Told};
 use whichfs_trial::Op;
 use whichfs_trial::WorkloadSpec;
 
@@ -41,6 +42,13 @@ pub enum Rule {
     /// Timed operations that took longer than a second, or less than 1/32 short of it; in
     /// `stalls`.
     Stalls,
+    /// What the phase's program tells ([`Workload::told`]).
+    Told {
+        /// Unit of the figure.
+        unit: &'static str,
+        /// True for durations and space, false for rates.
+        lower_is_better: bool,
+    },
 }
 
 /// A metric that a phase yields.
@@ -205,6 +213,33 @@ pub trait Workload: Sync {
         false
     }
 
+    /// The flag of `whichfs choose` with which the user gives [`WorkloadSpec::input`], for a
+    /// workload that needs one.
+    fn input_flag(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// The program that is `phase`, if it is one and no stream of operations.
+    ///
+    /// # Errors
+    /// If phase or parameter is unknown, or a parameter is out of its range.
+    fn program(
+        &self,
+        _phase: &str,
+        _spec: &WorkloadSpec,
+        _seed: u64,
+    ) -> Result<Option<Program>, Error> {
+        Ok(None)
+    }
+
+    /// What the program of `phase` told on its standard output, if that is wanted.
+    ///
+    /// # Errors
+    /// What is not as it should be, in a sentence.
+    fn told(&self, _phase: &str, _output: &str) -> Result<Option<Told>, String> {
+        Ok(None)
+    }
+
     /// The tree that `spec` describes, if the workload has one and the user gave none.
     ///
     /// # Errors
@@ -221,9 +256,9 @@ pub trait Workload: Sync {
         Ok(())
     }
 
-    /// The operations of `phase`. `tree` is the listing of the user's tree if `spec` has one,
-    /// else what [`Workload::generated_tree`] gives for the same `spec` and `seed`; without
-    /// it the tree is drawn again.
+    /// The operations of `phase`, which is no program. `tree` is the listing of the user's tree
+    /// if `spec` has one, else what [`Workload::generated_tree`] gives for the same `spec` and
+    /// `seed`; without it the tree is drawn again.
     ///
     /// # Errors
     /// If phase or parameter is unknown, or a parameter is out of its range.
@@ -234,6 +269,12 @@ pub trait Workload: Sync {
         tree: Option<&Listing>,
         seed: u64,
     ) -> Result<Box<dyn Iterator<Item = Op>>, Error>;
+
+    /// Whether any phase is a program: such a workload can be measured, but as nobody knows
+    /// what its programs write, what a power cut leaves cannot be judged.
+    fn runs_programs(&self) -> bool {
+        false
+    }
 
     /// What contradicts what in `spec`, whose parameters are in their ranges.
     fn contradiction(&self, _spec: &WorkloadSpec) -> Option<String> {
@@ -275,6 +316,23 @@ pub trait Workload: Sync {
                     .to_owned(),
             });
         }
+        match (&spec.input, self.input_flag()) {
+            (None, Some(flag)) => {
+                return Err(Error::Conflict {
+                    workload: self.name(),
+                    reason: format!("it needs {flag}"),
+                });
+            }
+            (Some(_), None) => {
+                return Err(Error::Conflict {
+                    workload: self.name(),
+                    reason: "it takes neither a job file nor a command; leave out --fio and \
+                             --command"
+                        .to_owned(),
+                });
+            }
+            _ => {}
+        }
         match self.contradiction(spec) {
             None => Ok(()),
             Some(reason) => Err(Error::Conflict {
@@ -313,7 +371,7 @@ pub(crate) fn unknown_phase(workload: &dyn Workload, phase: &str) -> Error {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::{ALL, find};
+    use crate::{ALL, every, find};
     use std::collections::BTreeMap;
 
     /// A specification of `name` with `parameters`.
@@ -327,6 +385,7 @@ mod tests {
             tree: None,
             unix: true,
             script: None,
+            input: None,
         }
     }
 
@@ -360,7 +419,7 @@ mod tests {
 
     #[test]
     fn every_definition_is_legal_and_unique() {
-        for workload in ALL {
+        for workload in every() {
             let mut names = Vec::new();
             for parameter in workload.parameters() {
                 assert!((parameter.min..=parameter.max).contains(&parameter.default));

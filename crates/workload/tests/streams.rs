@@ -161,6 +161,7 @@ fn spec(name: &str, unix: bool) -> WorkloadSpec {
         tree: None,
         unix,
         script: None,
+        input: None,
     }
 }
 

@@ -96,6 +96,7 @@ pub fn command(argv: &[&str]) -> Step {
         argv: argv.iter().map(|s| (*s).to_owned()).collect(),
         env: path_only(),
         dir: "/".into(),
+        stdin: String::new(),
         show: true,
         any_status: false,
     }

@@ -1,6 +1,7 @@
 //! `whichfs choose`: from a card and a need to a verdict.
 
 mod cuts;
+mod inputs;
 
 use crate::bench::{Bench, NotHere, Prepared, Work};
 use crate::board::Board;
@@ -31,6 +32,8 @@ Examples:
   whichfs choose --for logger --card class4-4gb --board beaglebone-black
   whichfs choose --candidates ext4,f2fs,btrfs --seeds 5
   whichfs choose --for rootfs-readonly --tree ./rootfs
+  whichfs choose --fio my-job.fio                the real fio with a job file of yours
+  whichfs choose --command 'tar -xf /srv/app.tar' --candidates ext4,f2fs
   whichfs choose --cuts 20                       and what power cuts do to those that could win
   whichfs choose --need power_loss=none          a power cut must hurt nothing, tried 20 times
   whichfs choose --need power_loss=tolerated --json > verdict.json";
@@ -116,6 +119,14 @@ impl<'a> Chooser<'a> {
         let clock = Clock::parse(&args.place.clock, &mut board)?;
         let board = Board::open(&board)?;
         let work = work_of(args, &need)?;
+        let cuts = Cuts::new(args, &need);
+        if work.workload.runs_programs() && cuts.wanted() {
+            return Err(Failure::input(format!(
+                "power cuts cannot be made under {}: what its programs write is not known \
+                 beforehand; leave out --cuts and --need power_loss=none",
+                need.workload
+            )));
+        }
         check_names(&args.candidates)?;
         let keeper = Keeper::open(args.store.clone(), args.fresh)?;
         let wall_limit = Duration::from_secs(args.place.wall_limit);
@@ -123,7 +134,7 @@ impl<'a> Chooser<'a> {
         let state = args.place.card_state;
         let bench = Bench::new(card, state, board, clock, wall_limit, jobs)?;
         Ok(Chooser {
-            cuts: Cuts::new(args, &need),
+            cuts,
             args,
             need,
             bench,
@@ -371,6 +382,7 @@ fn work_of(args: &ChooseArgs, need: &Need) -> Outcome<Work> {
         .map(|p| (p.name.to_owned(), p.default))
         .collect();
     parameters.extend(need.parameters.clone());
+    let input = inputs::of(args)?;
     let spec = |parameters: &BTreeMap<String, u64>| WorkloadSpec {
         name: need.workload.clone(),
         parameters: parameters.clone(),
@@ -378,10 +390,12 @@ fn work_of(args: &ChooseArgs, need: &Need) -> Outcome<Work> {
         tree: args.tree.as_ref().map(|_| String::new()),
         unix: true,
         script: None,
+        input: input.clone(),
     };
     workload
         .check(&spec(&parameters))
-        .map_err(|e| Failure::input(format!("--for {}: {e}", args.needs)))?;
+        .map_err(|e| Failure::input(format!("{}: {e}", inputs::flag(args))))?;
+    inputs::check(args, workload, &spec(&parameters))?;
     if let Some(size) = args.size {
         let Some(bytes) = parameters.get_mut("bytes") else {
             return Err(Failure::input(format!(
@@ -409,6 +423,7 @@ fn work_of(args: &ChooseArgs, need: &Need) -> Outcome<Work> {
         parameters,
         tree,
         tree_sha256,
+        input,
     })
 }
 

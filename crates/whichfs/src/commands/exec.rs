@@ -128,6 +128,7 @@ fn program(
         argv,
         env: environment(env),
         dir: dir.into(),
+        stdin: String::new(),
         show,
         any_status: show,
     }

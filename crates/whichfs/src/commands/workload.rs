@@ -22,6 +22,7 @@ struct Document {
     name: &'static str,
     title: &'static str,
     takes_tree: bool,
+    needs_input: Option<&'static str>,
     phases: Vec<Phase>,
     parameters: Vec<ParameterLine>,
 }
@@ -54,9 +55,7 @@ struct ParameterLine {
 
 /// All workloads, a line each.
 pub fn list(json: bool) -> Outcome<u8> {
-    let all = whichfs_workload::ALL.into_iter();
-    let lines: Vec<Line> = all
-        .chain([whichfs_workload::SCRIPT])
+    let lines: Vec<Line> = whichfs_workload::every()
         .map(|workload| Line {
             name: workload.name(),
             title: workload.title(),
@@ -99,6 +98,7 @@ fn document(workload: &dyn Workload) -> Document {
         name: workload.name(),
         title: workload.title(),
         takes_tree: workload.takes_tree(),
+        needs_input: workload.input_flag(),
         phases: workload.phases().iter().map(phase).collect(),
         parameters: workload.parameters().iter().map(parameter).collect(),
     }
@@ -113,6 +113,10 @@ fn phase(phase: &PhaseDef) -> Phase {
             Rule::FileRate => ("files/s", false),
             Rule::Percentile99 | Rule::Median | Rule::Longest => ("ms", true),
             Rule::Stalls => ("stalls", true),
+            Rule::Told {
+                unit,
+                lower_is_better,
+            } => (unit, lower_is_better),
         };
         Metric {
             metric,
@@ -181,6 +185,9 @@ fn text(workload: &Document) -> String {
         "Also measured in every trial: mkfs or deploy, and mount (s), space (B), \
          write_amplification (and its parts: _filesystem, _card).",
     );
+    if let Some(input) = workload.needs_input {
+        let _ = write!(text, "\nIt needs {input}.");
+    }
     if workload.takes_tree {
         text.push_str("\n--tree DIR replaces the generated tree by the files of a directory.");
     }

@@ -340,6 +340,7 @@ fn run(phase: &str, argv: &[String]) -> Step {
         argv: on_device(argv),
         env: environment(&BTreeMap::new()),
         dir: "/".to_owned(),
+        stdin: String::new(),
         show: false,
         any_status: true,
     }

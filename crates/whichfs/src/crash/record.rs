@@ -53,19 +53,35 @@ pub struct Recorded {
     pub programmed_bytes: u64,
 }
 
+/// The workload called `name`, under which the power can be cut.
+///
+/// # Errors
+/// If there is none of that name, or its phases are programs.
+pub fn cuttable(name: &str) -> Outcome<&'static dyn Workload> {
+    let workload =
+        whichfs_workload::find(name).map_err(|e| Failure::input(format!("--workload: {e}")))?;
+    if workload.runs_programs() {
+        return Err(Failure::input(format!(
+            "--workload {name}: its phases are programs, and what they write is not known \
+             beforehand, so what a power cut leaves cannot be judged: take a workload of \
+             operations, or --script FILE"
+        )));
+    }
+    Ok(workload)
+}
+
 impl<'a> Plan<'a> {
     /// The plan of `spec` on `bench`.
     ///
     /// # Errors
-    /// A filesystem or workload that is not known.
+    /// A filesystem or workload that is not known, or programs as a workload.
     pub fn new(bench: &'a Bench, spec: &'a Spec) -> Outcome<Plan<'a>> {
         Ok(Plan {
             bench,
             spec,
             candidate: whichfs_fs::find(&spec.fs)
                 .map_err(|e| Failure::input(format!("--fs: {e}")))?,
-            workload: whichfs_workload::find(&spec.workload)
-                .map_err(|e| Failure::input(format!("--workload: {e}")))?,
+            workload: cuttable(&spec.workload)?,
         })
     }
 
@@ -84,6 +100,7 @@ impl<'a> Plan<'a> {
             tree: None,
             unix: self.candidate.facts().unix_permissions,
             script: self.spec.script.clone(),
+            input: None,
         };
         let (mkfs, rest) = self.steps(&recipe, &mount_options, &spec)?;
         let profile = self.bench.card.profile.draw(self.spec.seed);
@@ -185,8 +202,8 @@ impl<'a> Plan<'a> {
             mount_options: mount_options.to_owned(),
             mount_point: MOUNT_POINT.to_owned(),
         };
-        let mut steps =
-            whichfs_workload::steps(self.workload, spec, &candidate).map_err(Failure::input)?;
+        let mut steps = whichfs_workload::steps(self.workload, spec, self.spec.seed, &candidate)
+            .map_err(Failure::input)?;
         let made = steps
             .iter()
             .position(|step| !matches!(step, Step::Run { .. }))

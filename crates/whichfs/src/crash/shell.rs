@@ -85,6 +85,7 @@ impl<'a> Shell<'a> {
             argv: vec!["sh".to_owned(), "-c".to_owned(), command.to_owned()],
             env: environment(&BTreeMap::new()),
             dir: dir.to_owned(),
+            stdin: String::new(),
             show: true,
             any_status: true,
         };

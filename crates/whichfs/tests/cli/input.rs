@@ -297,3 +297,60 @@ fn flags_that_would_be_ignored_are_refused() {
         }
     }
 }
+
+/// A job file of fio with `lines` in its only section, for `choose --fio`.
+fn job(lines: &str) -> (tempfile::TempDir, String) {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("job.fio");
+    std::fs::write(&path, format!("[global]\nsize=1m\n[a]\n{lines}\n")).unwrap();
+    let path = path.to_str().unwrap().to_owned();
+    (home, path)
+}
+
+#[test]
+fn a_job_file_that_cannot_work_is_refused_with_its_line() {
+    for (lines, word) in [
+        ("filename=/dev/mmcblk0", "made on the card under test"),
+        ("ioengine=net", "no I/O on a filesystem"),
+    ] {
+        let (_home, path) = job(lines);
+        refused(&["choose", "--fio", &path], &[&path, "line 4", word]);
+    }
+    refused(
+        &["choose", "--fio", "/none.fio"],
+        &["--fio /none.fio", "No such file"],
+    );
+    refused(
+        &["choose", "--for", "fio-job"],
+        &["it needs a job file of fio: --fio FILE"],
+    );
+    let (_home, path) = job("rw=write");
+    refused(
+        &["choose", "--for", "logger", "--fio", &path],
+        &["workload logger", "leave out --fio"],
+    );
+}
+
+/// What fio itself refuses, where it is installed.
+#[test]
+fn fio_judges_a_job_before_anything_runs() {
+    let (_home, path) = job("bsx=4k");
+    let words = match std::path::Path::new("/usr/bin/fio").exists() {
+        true => [path.as_str(), "line 4: Bad option <bsx=4k>"],
+        false => ["fio is not on this machine", "apt-get install fio"],
+    };
+    let ended = Sandbox::new().run(&["choose", "--fio", &path]);
+    ended.fails(if words[0] == path { 2 } else { 3 }, &words);
+}
+
+#[test]
+fn power_is_not_cut_under_programs() {
+    refused(
+        &["choose", "--for", "fio", "--cuts", "5"],
+        &["power cuts cannot be made under fio", "leave out --cuts"],
+    );
+    refused(
+        &["crash", "run", "--fs", "ext4", "--workload", "fio"],
+        &["its phases are programs", "--script FILE"],
+    );
+}

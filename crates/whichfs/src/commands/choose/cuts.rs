@@ -53,6 +53,11 @@ impl Cuts {
         }
     }
 
+    /// Whether any are to be made.
+    pub fn wanted(&self) -> bool {
+        self.number > 0
+    }
+
     /// Candidates whose cuts can still change who wins: the leader and those near it.
     pub fn lacking(&self, verdict: &Verdict) -> Vec<String> {
         let Some(leader) = verdict.ranking.first().filter(|_| self.number > 0) else {

@@ -22,7 +22,7 @@ use crate::clock::Clock;
 use crate::crash::archive::Archive;
 use crate::crash::check::{Checker, Result};
 use crate::crash::image_file;
-use crate::crash::record::{Plan, Recorded};
+use crate::crash::record::{Plan, Recorded, cuttable};
 use crate::crash::series;
 use crate::crash::spec::{Makers, Selection, Spec};
 use crate::failure::{Failure, Kind, Outcome};
@@ -187,8 +187,7 @@ pub fn whole_path(given: &str) -> String {
 /// The workload, with its operations if they come from a file.
 fn workload(args: &CrashArgs) -> Outcome<(&'static dyn Workload, Option<Vec<Op>>)> {
     let Some(path) = &args.script else {
-        let found = whichfs_workload::find(&args.workload)
-            .map_err(|e| Failure::input(format!("--workload: {e}")))?;
+        let found = cuttable(&args.workload)?;
         return match found.takes_script() {
             true => Err(Failure::input(
                 "--workload script has its operations from a file: give it with --script FILE",

@@ -59,6 +59,7 @@ fn takes(name: &str, parameters: &BTreeMap<String, u64>) -> Result<(), String> {
         tree: None,
         unix: true,
         script: None,
+        input: None,
     };
     workload.check(&spec).map_err(|e| e.to_string())
 }

@@ -447,6 +447,7 @@ fn work(load: &whichfs_study::Load) -> Outcome<Work> {
         parameters,
         tree: None,
         tree_sha256: String::new(),
+        input: None,
     })
 }
 

@@ -1,0 +1,80 @@
+//! Phases that are programs of the host: what is run, and what it tells.
+
+use crate::workload::{Error, Workload, unknown_phase};
+use std::collections::BTreeMap;
+use whichfs_trial::{Counts, Latency, Metric, WorkloadSpec};
+
+/// The directories that programs of a trial are found in; the host's PATH does not matter.
+pub const PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// A program that is a phase; it runs in the mounted filesystem.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// Program and arguments. It must end with status 0.
+    pub argv: Vec<String>,
+    /// Its environment, beside what [`environment`] gives to all.
+    pub env: BTreeMap<String, String>,
+    /// What it reads from its standard input.
+    pub stdin: String,
+    /// Whether what it writes to its standard output is wanted ([`Workload::told`]).
+    pub told: bool,
+    /// Files of the host beside the program itself that decide what it does, such as its
+    /// library: by absolute path.
+    pub files: Vec<String>,
+    /// Debian package that has it; empty for the user's own.
+    pub package: &'static str,
+}
+
+/// What a program tells of its phase.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Told {
+    /// What it did.
+    pub counts: Counts,
+    /// Latencies of its operations.
+    pub latency: Latency,
+    /// Figures under the names that the workload defines, and more.
+    pub metrics: Vec<Metric>,
+}
+
+/// All programs that `workload` runs for `spec` and `seed`, in order.
+///
+/// # Errors
+/// If `spec` is not legal.
+pub fn programs(
+    workload: &dyn Workload,
+    spec: &WorkloadSpec,
+    seed: u64,
+) -> Result<Vec<Program>, Error> {
+    let mut programs = Vec::new();
+    for phase in workload.phases() {
+        programs.extend(workload.program(phase.name, spec, seed)?);
+    }
+    Ok(programs)
+}
+
+/// The whole environment of a program in a trial: what all have, and `extra`.
+pub fn environment(extra: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let fixed = [
+        ("PATH", PATH),
+        ("LC_ALL", "C"),
+        ("HOME", "/tmp"),
+        ("TZ", "UTC"),
+    ];
+    let mut all: BTreeMap<String, String> = fixed
+        .iter()
+        .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+        .collect();
+    all.extend(extra.clone());
+    all
+}
+
+/// The error for operations that are asked of `workload`, whose phases are all programs.
+pub(crate) fn no_operations(workload: &dyn Workload, phase: &str) -> Error {
+    if workload.phases().iter().any(|known| known.name == phase) {
+        return Error::Conflict {
+            workload: workload.name(),
+            reason: format!("phase {phase} is a program, whose operations nobody knows beforehand"),
+        };
+    }
+    unknown_phase(workload, phase)
+}
