@@ -95,7 +95,7 @@ fn our_bonnie(board: &Path, clock: &str, home: &Path) -> BTreeMap<String, f64> {
          [parameters]\nbytes = {}\nfiles = 100\ndirectories = 1\n\
          [weights.sequential_write]\nweight = 1\nlabel = \"write\"\nshort = \"w\"\n\
          because = \"a test\"\n",
-        2 * MEMORY_MIB << 20
+        (2 * MEMORY_MIB) << 20
     );
     std::fs::write(&need, text).unwrap();
     let mut command = whichfs(&["choose", "--candidates", "ext4"], board, clock);
