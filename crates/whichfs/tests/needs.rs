@@ -15,7 +15,8 @@ fn asks_in_vain(need: &Need) -> Option<String> {
         tree: None,
         unix: true,
         script: None,
-        input: None,
+        // A job file of fio, and a command line for whoever takes it for one.
+        input: workload.input_flag().map(|_| "[a]\nrw=read\n".into()),
     };
     // Measured by cuts, beside the workload's trials.
     let asked = need.weights.keys().chain(&need.requires);

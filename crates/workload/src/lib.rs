@@ -1,9 +1,9 @@
 //! Workloads: seeded operation streams and their metrics. No I/O.
 //!
 //! A [`Workload`] is a list of phases; each phase is a stream of [`Op`]s that is a
-//! pure function of specification and seed. The agent performs them, [`metrics`] of
-//! what it measured come from the phase's [`Rule`]s, and [`steps`] composes the whole
-//! job of a trial. The distributions that trees are drawn from are data
+//! pure function of specification and seed, or a [`Program`]. The agent performs them,
+//! [`metrics`] of what it measured come from the phase's [`Rule`]s, and [`steps`] composes
+//! the whole job of a trial. The distributions that trees are drawn from are data
 //! (`workloads/*.toml`) with their source.
 
 mod aged;
