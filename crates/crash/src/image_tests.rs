@@ -5,6 +5,7 @@ use super::*;
 use crate::cut::tests::write as logged;
 use crate::cut::{Place, cut_at};
 use crate::faults::BLOCK;
+use std::collections::BTreeSet;
 use whichfs_units::{KIB, Nanos};
 
 /// One image by itself.
@@ -148,16 +149,36 @@ fn a_cache_holds_no_more_than_its_size() {
 #[test]
 fn each_fault_without_a_cut_damages_what_it_says() {
     let end = at(&log(), 1 << 40, 3);
-    let dropped = blocks(&SD, &[Fault::Dropped], &end);
-    assert_eq!(dropped, written(10));
+    let mut first_lost = BTreeSet::new();
+    for seed in 0..20 {
+        let cut = Cut { seed, ..end };
+        let dropped = blocks(&SD, &[Fault::Dropped], &cut);
+        // All up to some block arrived, in the middle half of the run, none behind it.
+        let arrived = dropped.iter().take_while(|&&block| block != 0).count();
+        assert!((4..=16).contains(&arrived), "{arrived}");
+        assert_eq!(dropped, written(arrived as u8));
+        first_lost.insert(arrived);
+        let base = Contents::new(4 << 20);
+        let zeroed = [Fault::ZeroedAfter].into_iter().collect();
+        let mut contents = image(&base, &log(), &SD, &zeroed, &cut).unwrap();
+        let bytes = bytes_of(&mut contents);
+        let first: Vec<u8> = bytes.chunks(BLOCK as usize).map(|block| block[0]).collect();
+        assert_eq!(
+            first,
+            written(arrived as u8),
+            "the same instant of the same seed"
+        );
+        assert_eq!(
+            bytes[19 * BLOCK as usize + 1],
+            20,
+            "the rest of a block is there"
+        );
+    }
+    assert!(
+        first_lost.len() > 3,
+        "the seed draws the instant: {first_lost:?}"
+    );
     let base = Contents::new(4 << 20);
-    let zeroed = [Fault::ZeroedAfter].into_iter().collect();
-    let mut contents = image(&base, &log(), &SD, &zeroed, &end).unwrap();
-    let mut bytes = vec![0; 20 * BLOCK as usize];
-    contents.read(0, &mut bytes).unwrap();
-    let first: Vec<u8> = bytes.chunks(BLOCK as usize).map(|block| block[0]).collect();
-    assert_eq!(first, written(10));
-    assert_eq!(bytes[15 * BLOCK as usize + 1], 16);
     for fault in [
         Fault::BitRot,
         Fault::Misdirected,

@@ -6,7 +6,7 @@ use crate::history::{File, History, Name, Node};
 use crate::window::{Run, Window};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use whichfs_trial::{EXERCISE_NAME, Node as FoundNode};
+use whichfs_trial::{EXERCISE_NAME, Node as FoundNode, content_digest};
 use whichfs_units::SECTOR;
 
 /// Names that filesystems and their checkers make by themselves.
@@ -445,7 +445,8 @@ impl<'a> Judge<'a> {
             Some(sectors) => mixture(file, versions, (size, newest), sectors),
             None => {
                 let what = format!("{size} bytes, other than the {durable} that were durable");
-                Compared::Lost(None, what)
+                let zeros = content_digest(&vec![0; size as usize]) == digest;
+                Compared::Lost(zeros.then_some(Outcome::Zeroed), what)
             }
         }
     }
@@ -530,7 +531,14 @@ fn mixture(
     let (returned, foreign): (Vec<usize>, Vec<usize>) = foreign.into_iter().partition(is_old);
     lost.extend(returned);
     if !lost.is_empty() {
-        let outcome = (foreign.is_empty() && lost.iter().all(is_old)).then_some(Outcome::Old);
+        // A version that was not filled yet is all zeros at any size.
+        let empty = file.sectors(0, size);
+        let is_zero = |at: &usize| file.size(0) == 0 && empty.get(*at) == sectors.get(*at);
+        let outcome = match foreign.is_empty() {
+            true if lost.iter().all(is_old) => Some(Outcome::Old),
+            true if lost.iter().all(is_zero) => Some(Outcome::Zeroed),
+            _ => None,
+        };
         let what = format!("{} of {count} sectors that were durable", lost.len());
         return Compared::Lost(outcome, what);
     }

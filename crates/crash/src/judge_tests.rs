@@ -191,6 +191,12 @@ fn shorter_and_zeroed_files_are_legal_only_where_nothing_was_durable() {
         put(found, "c", &content);
     });
     assert_eq!(one(&zeroed), ("c", Outcome::Zeroed, false));
+    let zeroed = judged(300, 7, "ext4", |history, found| {
+        let mut content = content_of(history, "a", 7);
+        content[512..1024].fill(0);
+        put(found, "a", &content);
+    });
+    assert_eq!(one(&zeroed), ("a", Outcome::Zeroed, true), "it was durable");
 }
 
 #[test]

@@ -44,6 +44,8 @@ pub struct Part {
     pub better: String,
     /// The other.
     pub than: String,
+    /// Variant of the other; without: the same.
+    pub than_variant: Option<String>,
     /// How many times better at least; without: better at all.
     pub at_least: Option<f64>,
     /// They are alike instead: neither is more than so many times better.
@@ -171,6 +173,7 @@ fn check(at: &Position, part: &Spanned<Part>, study: &PerformanceStudy) -> Resul
         ("than", Some(&of.than), &candidates),
         ("card", of.card.as_ref(), &cards),
         ("variant", of.variant.as_ref(), &variants),
+        ("than_variant", of.than_variant.as_ref(), &variants),
     ];
     for (key, name, legal) in named {
         if let Some(name) = name.filter(|name| !legal.contains(&name.as_str())) {
@@ -230,6 +233,10 @@ impl Part {
     }
 
     fn sentence(&self, place: &str, ratio: f64) -> String {
+        let than = match &self.than_variant {
+            Some(variant) => format!("{}, {variant}", self.than),
+            None => self.than.clone(),
+        };
         let claimed = match (self.within, self.at_least) {
             (Some(within), _) => format!("alike within {within}"),
             (None, Some(least)) => format!("at least {least}"),
@@ -237,7 +244,7 @@ impl Part {
         };
         format!(
             "{}, {}: {} {ratio:.2} × {} (claimed: {claimed}){place}",
-            self.workload, self.metric, self.better, self.than
+            self.workload, self.metric, self.better, than
         )
     }
 }
@@ -255,8 +262,12 @@ fn ratios(part: &Part, tables: &[Grid]) -> Vec<(String, f64)> {
             if line.metric != part.metric || !variant {
                 continue;
             }
-            let value = |name: &str| value(grid, line, name);
-            if let Some((better, than)) = value(&part.better).zip(value(&part.than)) {
+            let other = part.than_variant.as_ref().map_or(Some(line), |variant| {
+                let is = |l: &&Line| l.metric == line.metric && l.variant == *variant;
+                grid.lines.iter().find(is)
+            });
+            let than = other.and_then(|other| value(grid, other, &part.than));
+            if let Some((better, than)) = value(grid, line, &part.better).zip(than) {
                 let ratio = match line.lower_is_better {
                     true => than / better,
                     false => better / than,
@@ -330,6 +341,7 @@ mod tests {
             variant: None,
             better: "ext4".into(),
             than: "vfat".into(),
+            than_variant: None,
             at_least,
             within,
         }
@@ -356,6 +368,13 @@ mod tests {
             ..part("mount", None, None)
         };
         assert_eq!(outcome(other), Outcome::NotRun);
+        let mounts = |than_variant: &str| Part {
+            than: "ext4".into(),
+            than_variant: Some(than_variant.into()),
+            ..part("mount", None, Some(1.0))
+        };
+        assert_eq!(outcome(mounts("sync")), Outcome::Reproduced);
+        assert_eq!(outcome(mounts("async")), Outcome::NotRun);
         let said = judge_claim(&claim(part("mount", Some(2.0), None)), &tables());
         let expected = "tree, mount: ext4 2.50 × vfat (claimed: at least 2), c, sync";
         assert_eq!(said.reasons, [expected]);

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 use whichfs_card::{Card, Contents, Profile};
-use whichfs_fs::{Geometry, Purpose, Recipe};
+use whichfs_fs::{Geometry, ImageBuild, Purpose, Recipe};
 use whichfs_lab::{Agent, BlockGeometry, Disk, GuestSpec, Kernel, Limits, SharedDirectory};
 use whichfs_spill::SpillFile;
 use whichfs_study::Variant;
@@ -180,7 +180,7 @@ impl Bench {
         images: &Images,
     ) -> Result<Prepared, NotHere> {
         let mut recipe = candidate.recipe(&self.geometry(), Purpose::Lab { seed })?;
-        recipe.mount_options = variant.options(&recipe.mount_options);
+        vary(&mut recipe, variant, candidate.name)?;
         require_tools(candidate, &recipe)?;
         if recipe.image.is_some() && !Images::can_hold(work.workload) {
             let name = work.workload.name();
@@ -392,6 +392,24 @@ impl From<whichfs_fs::Unfit> for NotHere {
             source: Some(unfit.source.to_owned()),
         }
     }
+}
+
+/// Changes `recipe` as `variant` says.
+fn vary(recipe: &mut Recipe, variant: &Variant, name: &str) -> Result<(), NotHere> {
+    let wrong = |why| NotHere::Failure(Failure::input(format!("{name}, {}: {why}", variant.name)));
+    recipe.mount_options = variant.options(&recipe.mount_options);
+    for argv in &mut recipe.mkfs {
+        *argv = variant.command(argv, Recipe::DEVICE).map_err(wrong)?;
+    }
+    if let Some(build) = &mut recipe.image {
+        // mksquashfs takes its options last, the others before the image.
+        let place = match build.argv.first().map(String::as_str) {
+            Some("mksquashfs") => "",
+            _ => ImageBuild::IMAGE,
+        };
+        build.argv = variant.command(&build.argv, place).map_err(wrong)?;
+    }
+    Ok(())
 }
 
 /// The directories that a job needs: the user's tree, and the one of the image.

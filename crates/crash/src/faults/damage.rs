@@ -2,8 +2,9 @@
 //! end, when all promises are given.
 //!
 //! - `zeroed-after`, `zeroed-alternately`: the first byte of each 4 KiB block is zero in all that
-//!   is written in the second half of the run, or in every other second of it.
-//! - `dropped`: what is written in the second half of the run does not arrive.
+//!   the card wrote from an instant in the middle half of the run on, or in every other second of it.
+//!   The seed draws the instant, and which part of the first second is spared.
+//! - `dropped`: what the card wrote from such an instant on does not arrive.
 //! - `bit-rot`: eight bits of what was written flip, each in a write of equal chance: what is
 //!   written often, as a journal, is hit often.
 //! - `misdirected`: one write lands one AU below its place.
@@ -16,6 +17,8 @@ use whichfs_units::{Nanos, Rng, SECTOR};
 
 /// Bits that rot.
 const BITS: usize = 8;
+/// Nanoseconds.
+const SECOND: u64 = 1_000_000_000;
 
 const fn without_cut(
     name: &'static str,
@@ -34,7 +37,7 @@ const fn without_cut(
 
 pub(super) const ZEROED_AFTER: Facts = without_cut(
     "zeroed-after",
-    "first byte of each block zeroed, second half of the run",
+    "first byte of each block zeroed, from an instant on",
     Evidence::Hypothesis,
     "a test of filesystems, not of cards: ELC 2015, with dm-flakey's corrupt_bio_byte",
 );
@@ -46,7 +49,7 @@ pub(super) const ZEROED_ALTERNATELY: Facts = without_cut(
 );
 pub(super) const DROPPED: Facts = without_cut(
     "dropped",
-    "writes of the second half of the run are dropped",
+    "writes are dropped from an instant on",
     Evidence::Published,
     "SD cards at their end that report writes done and keep nothing (blog.dokucode.de, Immutable \
      SD Cards, 2019); dm-flakey's drop_writes",
@@ -66,7 +69,7 @@ pub(super) const MISDIRECTED: Facts = without_cut(
 
 /// Damage to requests that were reported done.
 pub(crate) struct Damage {
-    /// First byte of each block is zero in writes that arrive then.
+    /// First byte of each block is zero in writes that are done then.
     zeroed: Option<Zeroed>,
     /// Writes from here on are dropped.
     dropped_from: Option<Nanos>,
@@ -76,19 +79,23 @@ pub(crate) struct Damage {
 
 enum Zeroed {
     From(Nanos),
-    OddSecondsSince(Nanos),
+    /// The second that begins then, and every other one after it.
+    EverySecondFrom(Nanos),
 }
 
 impl Damage {
     pub fn new(log: &[Logged], seen: &[Logged], faults: &Faults, rng: &mut Rng) -> Damage {
         let begin = log.first().map_or(Nanos(0), |request| request.arrived);
         let end = log.last().map_or(Nanos(0), |request| request.done);
-        let middle = Nanos(begin.0 + end.saturating_sub(begin).0 / 2);
+        let run = end.saturating_sub(begin).0;
+        let from = Nanos(begin.0 + run / 4 + rng.below(run / 2 + 1));
         let zeroed = if faults.contains(&Fault::ZeroedAfter) {
-            Some(Zeroed::From(middle))
+            Some(Zeroed::From(from))
         } else {
             let alternately = faults.contains(&Fault::ZeroedAlternately);
-            alternately.then_some(Zeroed::OddSecondsSince(begin))
+            // The first damaged second begins within the first of the run.
+            let since = Nanos(begin.0 + rng.below(SECOND));
+            alternately.then_some(Zeroed::EverySecondFrom(since))
         };
         let writes: Vec<usize> = (0..seen.len())
             .filter(|&index| seen[index].op == Op::Write)
@@ -96,7 +103,7 @@ impl Damage {
         let misdirects = faults.contains(&Fault::Misdirected) && !writes.is_empty();
         Damage {
             zeroed,
-            dropped_from: faults.contains(&Fault::Dropped).then_some(middle),
+            dropped_from: faults.contains(&Fault::Dropped).then_some(from),
             misdirected: misdirects.then(|| writes[rng.below(writes.len() as u64) as usize]),
         }
     }
@@ -110,10 +117,7 @@ impl Damage {
         data: &'a [u8],
         card: &CardFacts,
     ) -> (u64, Cow<'a, [u8]>) {
-        if self
-            .dropped_from
-            .is_some_and(|from| request.arrived >= from)
-        {
+        if self.dropped_from.is_some_and(|from| request.done >= from) {
             return (request.offset, (&[][..]).into());
         }
         let offset = match self.misdirected {
@@ -123,9 +127,9 @@ impl Damage {
         };
         let zeroed = match &self.zeroed {
             None => false,
-            Some(Zeroed::From(from)) => request.arrived >= *from,
-            Some(Zeroed::OddSecondsSince(begin)) => {
-                (request.arrived.saturating_sub(*begin).0 / 1_000_000_000) % 2 == 1
+            Some(Zeroed::From(from)) => request.done >= *from,
+            Some(Zeroed::EverySecondFrom(since)) => {
+                request.done >= *since && ((request.done.0 - since.0) / SECOND).is_multiple_of(2)
             }
         };
         if !zeroed {

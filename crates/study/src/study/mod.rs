@@ -108,7 +108,7 @@ pub type Takes = dyn Fn(&str, &BTreeMap<String, u64>) -> Result<(), String>;
 pub type Yields = dyn Fn(&str, &str) -> Result<(), String>;
 
 /// The studies that ship with the program, by the name of their files.
-pub const STUDIES: [(&str, &str); 6] = [
+pub const STUDIES: [(&str, &str); 8] = [
     (
         "studies/bootlin.toml",
         include_str!("../../../../studies/bootlin.toml"),
@@ -122,12 +122,20 @@ pub const STUDIES: [(&str, &str); 6] = [
         include_str!("../../../../studies/elc2015-power.toml"),
     ),
     (
+        "studies/elc2015.toml",
+        include_str!("../../../../studies/elc2015.toml"),
+    ),
+    (
         "studies/linuxplanet.toml",
         include_str!("../../../../studies/linuxplanet.toml"),
     ),
     (
         "studies/pandora.toml",
         include_str!("../../../../studies/pandora.toml"),
+    ),
+    (
+        "studies/stride-sweep.toml",
+        include_str!("../../../../studies/stride-sweep.toml"),
     ),
     (
         "studies/sync-mounts.toml",

@@ -6,6 +6,7 @@ use super::published::{MappingFile, mappings};
 use super::{Known, Load, Mapping};
 use crate::position::{FileError, Position};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use toml::Spanned;
 
 /// Legal numbers of seeds.
@@ -54,6 +55,12 @@ pub struct Variant {
     pub add: String,
     /// Options of the catalogue that are left out.
     pub without: Vec<String>,
+    /// Arguments for mkfs beside those of the catalogue.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub mkfs: Vec<String>,
+    /// Values of mkfs's `key=value` options in place of those of the catalogue.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub set: BTreeMap<String, String>,
     /// Candidates that have it; empty for all.
     pub only: Vec<String>,
 }
@@ -70,6 +77,35 @@ impl Variant {
             .filter(|option| !option.is_empty())
             .collect();
         all.join(",")
+    }
+
+    /// The command that makes the filesystem, where the catalogue has `argv`; `place` is the
+    /// argument before which further ones go, the device or image.
+    ///
+    /// # Errors
+    /// If an option that is to have another value is not there.
+    pub fn command(&self, argv: &[String], place: &str) -> Result<Vec<String>, String> {
+        let mut command = argv.to_vec();
+        for (key, value) in &self.set {
+            let mut found = false;
+            for word in &mut command {
+                let options = word.split(',').map(|option| match option.split_once('=') {
+                    Some((name, _)) if name == key => {
+                        found = true;
+                        format!("{key}={value}")
+                    }
+                    _ => option.to_owned(),
+                });
+                *word = options.collect::<Vec<String>>().join(",");
+            }
+            if !found {
+                return Err(format!("{} has no option {key}=", argv.join(" ")));
+            }
+        }
+        let at = command.iter().position(|word| word == place);
+        let at = at.unwrap_or(command.len());
+        command.splice(at..at, self.mkfs.iter().cloned());
+        Ok(command)
     }
 }
 
@@ -120,6 +156,10 @@ struct VariantFile {
     add: String,
     #[serde(default)]
     without: Vec<String>,
+    #[serde(default)]
+    mkfs: Vec<String>,
+    #[serde(default)]
+    set: BTreeMap<String, String>,
     #[serde(default)]
     only: Vec<Spanned<String>>,
 }
@@ -259,6 +299,8 @@ fn variants(
             name: own_name(at, "variants.name", &variant.name, &others)?,
             add: variant.add.clone(),
             without: variant.without.clone(),
+            mkfs: variant.mkfs.clone(),
+            set: variant.set.clone(),
             only: names(at, "variants.only", &variant.only, candidates)?,
         });
     }
@@ -354,6 +396,27 @@ quick = { bytes = 10 }
         assert_eq!(options(0, ""), "relatime");
         assert_eq!(options(1, "noatime"), "noatime,flush");
         assert_eq!(Variant::default().options("ro"), "ro");
+    }
+
+    #[test]
+    fn a_variant_changes_how_the_filesystem_is_made() {
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<String>>();
+        let variant = Variant {
+            mkfs: words("-O bigalloc"),
+            set: BTreeMap::from([("stride".to_owned(), "8".to_owned())]),
+            ..Variant::default()
+        };
+        let argv = words("mke2fs -E stride=16,stripe_width=64 {device}");
+        let made = variant.command(&argv, "{device}").unwrap();
+        assert_eq!(
+            made.join(" "),
+            "mke2fs -E stride=8,stripe_width=64 -O bigalloc {device}"
+        );
+        let error = variant
+            .command(&words("mkfs.vfat {device}"), "{device}")
+            .unwrap_err();
+        assert!(error.contains("no option stride="), "{error}");
+        assert_eq!(Variant::default().command(&argv, "{device}").unwrap(), argv);
     }
 
     #[test]

@@ -81,7 +81,7 @@ const PLANTED: [Planted; 13] = [
         "flush-lies",
         "ext4",
         &["durable_lost", "silent_corruption"],
-        &["old", "wrong_silently"],
+        &["old", "zeroed", "wrong_silently"],
     )),
     // btrfs finds by its checksums what it cannot use: never garbage without a word.
     on_emmc(on_sd(
@@ -125,21 +125,28 @@ const PLANTED: [Planted; 13] = [
         "zeroed-after",
         "ext4",
         &["repaired_with_loss"],
-        &["wrong_with_warning"],
+        &["missing", "wrong_with_warning"],
     ),
-    on_sd("zeroed-alternately", "f2fs", &["unfixable"], &[]),
+    // By the instant it is metadata, which f2fs checks, or data, which it does not.
+    on_sd(
+        "zeroed-alternately",
+        "f2fs",
+        &["durable_lost", "silent_corruption", "unfixable"],
+        LOST_OR_GARBAGE,
+    ),
     on_sd("dropped", "ext4", &["durable_lost"], LOST),
     on_sd(
         "bit-rot",
         "ext4",
-        &["durable_lost", "silent_corruption"],
+        // A bit of metadata is found by their checksums.
+        &["durable_lost", "silent_corruption", "needs_check"],
         GARBAGE,
     ),
     on_sd(
         "misdirected",
         "ext4",
         &["durable_lost", "silent_corruption"],
-        &["old", "wrong_silently"],
+        &["old", "zeroed", "wrong_silently"],
     ),
 ];
 

@@ -116,7 +116,7 @@ mod tests {
                 }
             }
         }
-        let error = open("elc2015").unwrap_err();
+        let error = open("elc2015-powr").unwrap_err();
         assert!(error.message.contains("elc2015-power"), "{error}");
     }
 
