@@ -2,7 +2,7 @@
 //! end, when all promises are given.
 //!
 //! - `zeroed-after`, `zeroed-alternately`: the first byte of each 4 KiB block is zero in all that
-//!   the card wrote from an instant in the middle half of the run on, or in every other second of it.
+//!   the card wrote from an instant in the middle half of the run on, or in every other second.
 //!   The seed draws the instant, and which part of the first second is spared.
 //! - `dropped`: what the card wrote from such an instant on does not arrive.
 //! - `bit-rot`: eight bits of what was written flip, each in a write of equal chance: what is
