@@ -35,6 +35,18 @@ pub struct Contract {
 }
 
 impl Contract {
+    /// The same for a moment at which nothing has begun since a syncfs or umount returned: no
+    /// write can have hurt what was synced then, whatever the filesystem promises otherwise.
+    #[must_use]
+    pub fn settled(&self) -> Contract {
+        Contract {
+            fsync_keeps_names: true,
+            no_garbage: true,
+            keeps_untouched: true,
+            ..self.clone()
+        }
+    }
+
     /// What it promises, in words; beyond what fsync says of a file itself.
     pub fn sentences(&self) -> impl Iterator<Item = &'static str> {
         let all = [

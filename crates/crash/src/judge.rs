@@ -139,6 +139,17 @@ impl<'a> Judge<'a> {
     /// All paths that are not as they were when the power went, in order, and the number of
     /// those that are. `warned`: the kernel spoke of damage.
     pub fn judge(&mut self, window: Window, found: &Found, warned: bool) -> (Vec<Finding>, u64) {
+        if !window.is_settled() {
+            return self.judge_paths(window, found, warned);
+        }
+        let settled = self.contract.settled();
+        let usual = std::mem::replace(&mut self.contract, settled);
+        let judged = self.judge_paths(window, found, warned);
+        self.contract = usual;
+        judged
+    }
+
+    fn judge_paths(&mut self, window: Window, found: &Found, warned: bool) -> (Vec<Finding>, u64) {
         let floors = Floors::new(self.history, self.run, window, &self.contract);
         let known: BTreeSet<&str> = self
             .history

@@ -146,6 +146,31 @@ fn a_lost_name_is_found() {
 }
 
 #[test]
+fn what_was_there_when_all_was_synced_is_promised_by_every_filesystem() {
+    let history = history();
+    let umount = Promise {
+        at: Nanos(100),
+        call: "umount".to_owned(),
+        path: String::new(),
+        operations: 7,
+    };
+    let run = Run {
+        promises: vec![umount],
+        phases: Vec::new(),
+        operations: 7,
+    };
+    for candidate in ["ext2", "vfat", "ext4-nojournal", "ext4"] {
+        let mut judge = Judge::new(&history, &run, contract(candidate, "").unwrap());
+        let mut found = found_at(&history, 7);
+        found.entries.remove("c");
+        let after = judge.judge(run.window(Nanos(200)), &found, false).0;
+        assert_eq!(one(&after), ("c", Outcome::Missing, true), "{candidate}");
+        let before = judge.judge(run.window(Nanos(50)), &found, false).0;
+        assert!(before.iter().all(|finding| !finding.broken), "{candidate}");
+    }
+}
+
+#[test]
 fn swapped_content_is_found() {
     let findings = judged(300, 7, "ext4", |history, found| {
         let other = content_of(history, "d/e", 7);

@@ -23,7 +23,7 @@ pub enum Message {
 }
 
 /// Sentences of Linux 6.12, in lower case, the worse first: the first that a line holds decides.
-const SENTENCES: [(&str, Message); 47] = [
+const SENTENCES: [(&str, Message); 50] = [
     ("kernel bug at", Message::Oops),
     ("bug: ", Message::Oops),
     ("oops:", Message::Oops),
@@ -71,6 +71,10 @@ const SENTENCES: [(&str, Message); 47] = [
     ("inconsistent", Message::Damage),
     ("run fsck to fix", Message::Damage),
     ("recover fsync data", Message::Recovery),
+    // What f2fs found behind its last checkpoint, file by file (fs/f2fs/recovery.c).
+    ("recover_inode: ino", Message::Recovery),
+    ("recover_dentry: ino", Message::Recovery),
+    ("recover_data: ino", Message::Recovery),
     // FAT, exFAT, NTFS
     ("was not properly unmounted", Message::WantsCheck),
     ("volume is dirty", Message::WantsCheck),
@@ -143,6 +147,10 @@ mod tests {
             ),
             (
                 "F2FS-fs (vda): recover fsync data on readonly fs",
+                Message::Recovery,
+            ),
+            (
+                "F2FS-fs (vda): recover_data: ino = 5 (i_size: recover) recovered = 2, err = 0",
                 Message::Recovery,
             ),
             (

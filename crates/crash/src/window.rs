@@ -51,6 +51,13 @@ pub struct Window {
     pub at: Nanos,
 }
 
+impl Window {
+    /// Whether all that had begun was durable.
+    pub fn is_settled(&self) -> bool {
+        self.durable == self.begun
+    }
+}
+
 impl Run {
     /// The window of a cut at `at`. A promise binds if it had returned by then.
     pub fn window(&self, at: Nanos) -> Window {

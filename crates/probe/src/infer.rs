@@ -141,9 +141,11 @@ fn geometry(evidence: &Evidence, values: &mut BTreeMap<Quantity, Finding>) {
         AuBytes,
         au.unwrap_or_else(|| Finding::none(why("from 128 KiB to 64 MiB"))),
     );
+    let farthest = test.levels.iter().map(|level| level.bytes).max();
+    let beyond = format!("beyond the AU, up to {}", Bytes(farthest.unwrap_or(0)));
     values.insert(
         ZoneBytes,
-        zone.map_or_else(|| Finding::none(why("beyond the AU")), of_boundary),
+        zone.map_or_else(|| Finding::none(why(&beyond)), of_boundary),
     );
 }
 

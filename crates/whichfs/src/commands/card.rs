@@ -123,7 +123,7 @@ fn text(card: &Document) -> String {
     let line = &card.line;
     let standing = match line.composed {
         true => "Composed from the figures of a class, not one measured card.",
-        false => "Fitted to a measured card.",
+        false => "Figures of one card or model, from the sources below.",
     };
     let rows = card.figures.iter().map(|figure| {
         let uncertainty = match figure.uncertainty_percent {
