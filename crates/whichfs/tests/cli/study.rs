@@ -10,7 +10,7 @@ fn refused(arguments: &[&str], words: &[&str]) {
 
 #[test]
 fn wrong_names_are_refused_with_those_that_are_right() {
-    refused(&["elc2015"], &["elc2015-power", "elc2015-corruption"]);
+    refused(&["elc2015-x"], &["elc2015-power", "elc2015-corruption"]);
     refused(&["no/such.toml"], &["no/such.toml", "can be read"]);
     refused(
         &["elc2015-power", "--only-fs", "vfat"],
@@ -51,7 +51,7 @@ fn a_study_is_shown_without_a_kernel() {
             .is_some_and(|seconds| seconds > 60.0)
     );
     sandbox
-        .run(&["study", "show", "elc2015"])
+        .run(&["study", "show", "elc2015-x"])
         .fails(2, &["elc2015-power"]);
 }
 
