@@ -440,6 +440,17 @@ impl File {
     }
 }
 
+/// The directories above `path`, the nearest first, and the root as `.`.
+pub(crate) fn ancestors(path: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(path);
+    std::iter::from_fn(move || {
+        let current = rest?;
+        let above = current.rsplit_once('/').map(|(above, _)| above);
+        rest = above;
+        Some(above.unwrap_or("."))
+    })
+}
+
 #[cfg(test)]
 #[path = "history_tests.rs"]
 pub(crate) mod tests;

@@ -2,7 +2,7 @@
 
 use crate::contract::Contract;
 use crate::floors::Floors;
-use crate::history::{File, History, Name, Node};
+use crate::history::{File, History, Name, Node, ancestors};
 use crate::window::{Run, Window};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -584,17 +584,6 @@ fn is_own(path: &str) -> bool {
     // Checkers of FAT and exFAT write theirs in capitals.
     let own = |name: &&str| name.eq_ignore_ascii_case(top);
     OWN_NAMES.iter().any(own) || (top.starts_with("FSCK") && top.ends_with(".REC"))
-}
-
-/// The directories above `path`, the nearest first, and the root as `.`.
-fn ancestors(path: &str) -> impl Iterator<Item = &str> {
-    let mut rest = Some(path);
-    std::iter::from_fn(move || {
-        let current = rest?;
-        let above = current.rsplit_once('/').map(|(above, _)| above);
-        rest = above;
-        Some(above.unwrap_or("."))
-    })
 }
 
 #[cfg(test)]
