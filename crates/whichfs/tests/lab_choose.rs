@@ -118,7 +118,7 @@ fn lab_where_trees_and_images_are_changes_nothing() {
 }
 
 /// The host's inode numbers once decided which inodes of the guest share a chain of its hash
-/// table, and by that the nanoseconds: of each hundred trials whose image was new, one differed.
+/// table, and by that the nanoseconds: of each hundred trials whose image was new, two differed.
 #[test]
 fn lab_inode_numbers_of_the_host_change_nothing() {
     if !can_run() {
