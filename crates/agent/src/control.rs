@@ -157,6 +157,7 @@ mod tests {
             steps: vec![Step::DropCaches, Step::Settle { milliseconds: 3 }],
             promises: false,
             returns: false,
+            ignores_sync: false,
         }
     }
 

@@ -2,8 +2,10 @@
 
 mod blocks;
 mod entries;
+mod manner;
 mod time;
 
+pub use manner::Manner;
 pub use time::Time;
 
 use crate::aligned::Aligned;
@@ -30,7 +32,7 @@ const OPEN_MAX: usize = 64;
 /// Performs `ops` in `dir`, in order. `tree` is the directory that `Content::File` is
 /// relative to; `time` is asked around timed operations and by those about time only. `promised`
 /// hears of each call that returned with data durable: its name, its path if it is about one
-/// file or directory, and the operations done so far; and, if it `hears_returns`, of each operation
+/// file or directory, and the operations done so far; and, if `manner` says so, of each operation
 /// that changed something ([`RETURNED`]).
 ///
 /// # Errors
@@ -40,33 +42,35 @@ pub fn operate(
     dir: &Path,
     tree: Option<&Path>,
     time: &Time<'_>,
-    hears_returns: bool,
+    manner: Manner,
     promised: &mut dyn FnMut(&str, &str, u64) -> Result<(), Error>,
 ) -> Result<(Counts, Latency), Error> {
     let mut executor = Executor::new(dir, tree)?;
     let mut latency = Latency::default();
     let mut watch = Watch::default();
     for op in ops {
-        if is_timed(&op) {
-            executor.settle()?;
-            let begin = (time.now)();
-            executor.perform(&op)?;
-            latency.record((time.now)().saturating_sub(begin));
-        } else if is_about_time(&op) {
-            executor.settle()?;
-            watch.perform(&op, time, &mut latency);
-        } else if !executor.plan(&op)? {
-            executor.settle()?;
-            executor.perform(&op)?;
+        if let Some(op) = &manner.does(&op) {
+            if is_timed(op) {
+                executor.settle()?;
+                let begin = (time.now)();
+                executor.perform(op)?;
+                latency.record((time.now)().saturating_sub(begin));
+            } else if is_about_time(op) {
+                executor.settle()?;
+                watch.perform(op, time, &mut latency);
+            } else if !executor.plan(op)? {
+                executor.settle()?;
+                executor.perform(op)?;
+            }
         }
         executor.counts.operations += 1;
-        if hears_returns || executor.planned.is_full() {
+        if manner.returns || executor.planned.is_full() {
             executor.settle()?;
         }
         if let Some((call, path)) = promise(&op) {
             promised(call, path, executor.counts.operations)?;
         }
-        if hears_returns && op.changes() {
+        if manner.returns && op.changes() {
             promised(RETURNED, "", executor.counts.operations)?;
         }
     }

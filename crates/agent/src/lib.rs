@@ -26,7 +26,7 @@ mod walk;
 pub use boot::{power_off, set_up_guest};
 pub use control::{ControlDisk, JOB_MAGIC, RECORDS_OFFSET, encode_job};
 pub use error::Error;
-pub use exec::{Time, operate};
+pub use exec::{Manner, Time, operate};
 pub use kernel_log::tail as kernel_log_tail;
 pub use mount::{MountOptions, parse_options};
 pub use record::{RECORD_MAX, records};

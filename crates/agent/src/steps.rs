@@ -2,7 +2,7 @@
 
 use crate::deploy::deploy;
 use crate::error::Error;
-use crate::exec::{Time, operate};
+use crate::exec::{Manner, Time, operate};
 use crate::exercise::exercise;
 use crate::inspect::inspect;
 use crate::program::{self, Program};
@@ -60,7 +60,10 @@ pub fn perform(job: &Job, context: &Context, sink: &mut dyn Sink) -> Result<(), 
     };
     let mut progress = Progress {
         promises: job.promises,
-        returns: job.returns,
+        manner: Manner {
+            returns: job.returns,
+            ignores_sync: job.ignores_sync,
+        },
         operations: 0,
         log_from: kernel_log::now(),
     };
@@ -71,8 +74,8 @@ pub fn perform(job: &Job, context: &Context, sink: &mut dyn Sink) -> Result<(), 
 struct Progress {
     /// Whether promises are reported.
     promises: bool,
-    /// Whether it is reported that an operation returned.
-    returns: bool,
+    /// How operations are done and told.
+    manner: Manner,
     /// Operations done in all phases so far.
     operations: u64,
     /// Kernel messages from here on have not been reported.
@@ -237,7 +240,7 @@ fn act(
                 Path::new(dir),
                 tree.as_deref(),
                 &time,
-                progress.returns,
+                progress.manner,
                 &mut promised,
             )?;
             progress.operations += done.0.operations;
@@ -409,6 +412,7 @@ mod tests {
             steps,
             promises: false,
             returns: false,
+            ignores_sync: false,
         };
         let mut events = Vec::new();
         (perform(&job, &Context::board(), &mut events), events)

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
-use whichfs_agent::{Error, Time, operate};
+use whichfs_agent::{Error, Manner, Time, operate};
 use whichfs_trial::{Counts, Latency};
 use whichfs_workload::{Content, Op, generated_bytes};
 
@@ -19,7 +19,14 @@ fn directory() -> TempDir {
 fn try_run(ops: Vec<Op>, dir: &Path) -> Result<(Counts, Latency), Error> {
     let mut nobody = |_: &str, _: &str, _| Ok(());
     let time = Time::still();
-    operate(ops.into_iter(), dir, None, &time, false, &mut nobody)
+    operate(
+        ops.into_iter(),
+        dir,
+        None,
+        &time,
+        Manner::default(),
+        &mut nobody,
+    )
 }
 
 fn run(ops: Vec<Op>, dir: &Path) -> (Counts, Latency) {
@@ -183,7 +190,7 @@ fn a_saved_file_is_promised() {
         dir.path(),
         None,
         &time,
-        false,
+        Manner::default(),
         &mut promised,
     )
     .unwrap();
@@ -220,7 +227,14 @@ fn laps_are_measured_and_waits_are_slept() {
         sleep: &sleep,
     };
     let mut nobody = |_: &str, _: &str, _| Ok(());
-    let done = operate(ops.into_iter(), dir.path(), None, &time, false, &mut nobody);
+    let done = operate(
+        ops.into_iter(),
+        dir.path(),
+        None,
+        &time,
+        Manner::default(),
+        &mut nobody,
+    );
     let (counts, latency) = done.unwrap();
     assert_eq!(counts.operations, 6);
     // Two laps after the first, which starts the watch, each right behind a wait.

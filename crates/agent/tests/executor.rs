@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
-use whichfs_agent::{Context, Error, Time, list_tree, operate, perform};
+use whichfs_agent::{Context, Error, Manner, Time, list_tree, operate, perform};
 use whichfs_trial::{Counts, Event, Job, Latency, Step, WorkloadSpec};
 use whichfs_workload::{Content, Listing, Op, find, generated_bytes};
 
@@ -45,7 +45,7 @@ fn run(ops: &[Op], dir: &Path, tree: Option<&Path>) -> Result<(Counts, Latency),
         dir,
         tree,
         &Time::still(),
-        false,
+        Manner::default(),
         &mut |_, _, _| Ok(()),
     )
 }
@@ -274,7 +274,7 @@ fn only_timed_operations_read_the_clock() {
                 now: &clock,
                 sleep: &|_| (),
             },
-            false,
+            Manner::default(),
             &mut nobody,
         )
         .unwrap()
@@ -345,6 +345,7 @@ fn a_tree_of_the_user_is_copied_by_a_job() {
         ],
         promises: false,
         returns: false,
+        ignores_sync: false,
     };
     let mut events: Vec<Event> = Vec::new();
     perform(&job, &Context::board(), &mut events).unwrap();
@@ -405,7 +406,10 @@ fn an_open_file_is_the_one_that_has_the_name_now() {
         dir.path(),
         None,
         &Time::still(),
-        true,
+        Manner {
+            returns: true,
+            ..Manner::default()
+        },
         &mut promised,
     )
     .unwrap();
@@ -449,6 +453,7 @@ fn a_job_survives_json() {
         ],
         promises: false,
         returns: false,
+        ignores_sync: false,
     };
     let json = serde_json::to_string(&job).unwrap();
     assert_eq!(serde_json::from_str::<Job>(&json).unwrap(), job);

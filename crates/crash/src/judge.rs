@@ -59,6 +59,23 @@ pub enum Outcome {
     WrongSilently,
 }
 
+impl Outcome {
+    /// All of them.
+    pub const ALL: [Outcome; 11] = [
+        Outcome::Right,
+        Outcome::Old,
+        Outcome::Mixed,
+        Outcome::Zeroed,
+        Outcome::Emptied,
+        Outcome::Truncated,
+        Outcome::Missing,
+        Outcome::Unexpected,
+        Outcome::ReadError,
+        Outcome::WrongWithWarning,
+        Outcome::WrongSilently,
+    ];
+}
+
 /// What became of one path that is not as it was.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {

@@ -52,7 +52,8 @@ pub enum Condition {
     NeedsCheck,
     /// It does not mount or work; after the repair it does, and nothing durable is lost.
     Repaired,
-    /// It does not mount or work; after the repair it does, and durable data are lost.
+    /// After the repair it mounts and works, and durable data are lost that were there before, or
+    /// nothing could be read before.
     RepairedWithLoss,
     /// It does not mount, and has no checker or that was not run.
     MountFailed,
@@ -90,15 +91,30 @@ pub fn verdict(checked: &Checked, contract: &Contract) -> (Condition, bool) {
         Condition::DurableLost | Condition::SilentCorruption => false,
         Condition::Oops | Condition::Hang => true,
     };
-    // What counts is what the user finds first: before the repair if it mounted, else after it.
-    let findings = match checked.mounted {
-        Some(Ok(())) => &checked.findings[..],
-        _ if excused => &[],
-        _ => &checked.findings_again,
-    };
     let breaks =
-        |finding: &Finding| finding.broken && !(excused && finding.outcome == Outcome::ReadError);
-    (condition, broken || findings.iter().any(breaks))
+        |finding: &&Finding| finding.broken && !(excused && finding.outcome == Outcome::ReadError);
+    let mut found = checked.findings.iter().chain(later(checked));
+    (condition, broken || found.any(|finding| breaks(&finding)))
+}
+
+/// What was found only after it was used and repaired; nothing where the card answered with
+/// errors, since what goes then is the card's loss.
+fn later(checked: &Checked) -> impl Iterator<Item = &Finding> {
+    let first = &checked.findings;
+    let known = |finding: &Finding| {
+        first
+            .iter()
+            .any(|other| other.path == finding.path && other.outcome == finding.outcome)
+    };
+    let excused = checked.failed_requests > 0;
+    let found = checked.findings_again.iter().filter(move |_| !excused);
+    found.filter(move |finding| !known(finding))
+}
+
+/// Whether something durable is lost, promised or not.
+fn is_lost(finding: &Finding) -> bool {
+    let wrong = [Outcome::WrongSilently, Outcome::WrongWithWarning];
+    finding.durable || wrong.contains(&finding.outcome)
 }
 
 fn condition(checked: &Checked) -> Condition {
@@ -113,22 +129,19 @@ fn condition(checked: &Checked) -> Condition {
     if !matches!(checked.mounted, Some(Ok(()))) {
         return after_failure(checked);
     }
-    let lost = |finding: &Finding| {
-        finding.durable
-            || matches!(
-                finding.outcome,
-                Outcome::WrongSilently | Outcome::WrongWithWarning
-            )
-    };
-    let silent = checked
-        .findings
-        .iter()
-        .any(|finding| finding.outcome == Outcome::WrongSilently);
-    if silent {
+    let silent = |finding: &Finding| finding.outcome == Outcome::WrongSilently;
+    if checked.findings.iter().any(silent) || later(checked).any(silent) {
         return Condition::SilentCorruption;
     }
-    if checked.findings.iter().any(lost) {
+    if checked.findings.iter().any(is_lost) {
         return Condition::DurableLost;
+    }
+    let complains = |status: Option<i64>| status.is_some_and(|status| status != 0);
+    if later(checked).any(is_lost) {
+        return match complains(checked.check) || complains(checked.repair) {
+            true => Condition::RepairedWithLoss,
+            false => Condition::DurableLost,
+        };
     }
     match &checked.usable {
         Some(Err(why)) if why.contains("EROFS") => return Condition::ReadOnly,
@@ -142,13 +155,16 @@ fn condition(checked: &Checked) -> Condition {
         Some(Err(_)) => return after_failure(checked),
         _ => {}
     }
-    let checker_content = checked.check.is_none_or(|status| status == 0);
-    if worst >= Message::ReadOnly || !checker_content || checked.checker_hung.is_some() {
+    // It asks to be checked, and nothing checked it.
+    let unchecked = worst == Message::WantsCheck && checked.check.is_none();
+    let finds = complains(checked.check) || checked.checker_hung.is_some();
+    if worst >= Message::ReadOnly || finds || unchecked {
         return Condition::NeedsCheck;
     }
-    match worst {
-        Message::Plain => Condition::Clean,
-        _ => Condition::Recovered,
+    let mut kinds = checked.messages.iter().map(|line| classify(line));
+    match kinds.any(|kind| kind == Message::Recovery) {
+        true => Condition::Recovered,
+        false => Condition::Clean,
     }
 }
 
@@ -308,6 +324,49 @@ mod tests {
         assert_eq!(verdict(&checked, &jfs), (Condition::Repaired, false));
         checked.findings_again = vec![finding(Outcome::Missing, true)];
         assert_eq!(verdict(&checked, &jfs), (Condition::RepairedWithLoss, true));
+    }
+
+    #[test]
+    fn what_is_read_again_counts() {
+        let changed = |checked: &mut Checked| {
+            checked.findings = vec![finding(Outcome::Old, false)];
+            checked.findings_again = vec![
+                finding(Outcome::Old, false),
+                Finding {
+                    path: "b".into(),
+                    ..finding(Outcome::Missing, true)
+                },
+            ];
+        };
+        assert_eq!(of(changed), (Condition::DurableLost, true));
+        let by_repair = |checked: &mut Checked| {
+            changed(checked);
+            (checked.check, checked.repair) = (Some(4), Some(1));
+        };
+        assert_eq!(of(by_repair), (Condition::RepairedWithLoss, true));
+        let garbage = |checked: &mut Checked| {
+            checked.findings_again = vec![finding(Outcome::WrongSilently, true)];
+        };
+        assert_eq!(of(garbage), (Condition::SilentCorruption, true));
+        let same = |checked: &mut Checked| {
+            checked.findings = vec![finding(Outcome::Old, false)];
+            checked.findings_again = checked.findings.clone();
+        };
+        assert_eq!(of(same), (Condition::Clean, false));
+    }
+
+    #[test]
+    fn what_asks_for_a_check_needs_it_unless_the_check_finds_nothing() {
+        let dirty = |checked: &mut Checked| {
+            checked.messages =
+                vec!["FAT-fs (vda): Volume was not properly unmounted. Please run fsck.".into()];
+        };
+        assert_eq!(of(dirty).0, Condition::Clean, "the checker found nothing");
+        let unchecked = |checked: &mut Checked| {
+            dirty(checked);
+            (checked.check, checked.repair, checked.mounted_again) = (None, None, None);
+        };
+        assert_eq!(of(unchecked).0, Condition::NeedsCheck);
     }
 
     #[test]

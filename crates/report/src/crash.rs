@@ -66,6 +66,11 @@ pub struct CrashRow {
     pub mount_median_ms: Option<f64>,
     /// The longest.
     pub mount_worst_ms: Option<f64>,
+    /// Median time of the filesystem's checker when it changes nothing, in milliseconds; none if it
+    /// has none or that was not run.
+    pub check_median_ms: Option<f64>,
+    /// The longest repair.
+    pub repair_worst_ms: Option<f64>,
     /// Virtual seconds of the workload.
     pub virtual_s: f64,
     /// Those against the first mount's of this filesystem.
@@ -80,6 +85,8 @@ pub struct CrashRow {
     pub programmed_ratio: Option<f64>,
     /// What became of the filesystem, best first.
     pub conditions: Vec<ConditionCount>,
+    /// What became of files and directories, all cuts together, best first; all outcomes.
+    pub files: Vec<FileCount>,
     /// The worst cuts.
     pub worst: Vec<WorstCase>,
 }
@@ -103,6 +110,15 @@ pub struct ConditionCount {
     /// How bad: 0 whole, 1 needs its checker, 2 data lost, 3 gone, 4 the kernel failed.
     pub severity: u8,
     /// Cuts.
+    pub count: u64,
+}
+
+/// What became of so many files and directories.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct FileCount {
+    /// In words.
+    pub outcome: String,
+    /// How many, all cuts together.
     pub count: u64,
 }
 
@@ -269,7 +285,7 @@ pub fn crash_csv(page: &CrashPage) -> String {
     let mut text =
         "faults,workload,fs,mount,options,series,cuts,broken,broken_low,broken_high,lost,\
                     needed_fsck,unfixable,files_wrong_per_cut,mount_median_ms,mount_worst_ms,\
-                    virtual_s,written_bytes,programmed_bytes\n"
+                    check_median_ms,repair_worst_ms,virtual_s,written_bytes,programmed_bytes\n"
             .to_owned();
     for group in &page.groups {
         for row in &group.rows {
@@ -291,12 +307,43 @@ pub fn crash_csv(page: &CrashPage) -> String {
                 row.files_wrong.to_string(),
                 number(row.mount_median_ms),
                 number(row.mount_worst_ms),
+                number(row.check_median_ms),
+                number(row.repair_worst_ms),
                 row.virtual_s.to_string(),
                 row.written_bytes.to_string(),
                 row.programmed_bytes.to_string(),
             ];
             text.push_str(&cells.map(|cell| quoted(&cell)).join(","));
             text.push('\n');
+        }
+    }
+    text
+}
+
+/// What became of the filesystem after how many cuts, and of how many files, as CSV: a line for
+/// each series and outcome that there was.
+pub fn crash_outcomes_csv(page: &CrashPage) -> String {
+    let mut text = "faults,workload,fs,mount,series,of,outcome,count\n".to_owned();
+    for group in &page.groups {
+        for row in &group.rows {
+            let cuts = row.conditions.iter();
+            let cuts = cuts.map(|part| ("filesystem", &part.condition, part.count));
+            let files = row.files.iter();
+            let files = files.map(|part| ("file", &part.outcome, part.count));
+            for (of, outcome, count) in cuts.chain(files).filter(|part| part.2 > 0) {
+                let cells = [
+                    &group.faults,
+                    &group.workload,
+                    &row.fs,
+                    &row.mount,
+                    &row.series,
+                    of,
+                    outcome,
+                    &count.to_string(),
+                ];
+                text.push_str(&cells.map(|cell: &str| quoted(cell)).join(","));
+                text.push('\n');
+            }
         }
     }
     text
@@ -356,6 +403,10 @@ pub(crate) mod tests {
             severity,
             count,
         };
+        let file = |outcome: &str, count| FileCount {
+            outcome: outcome.into(),
+            count,
+        };
         CrashRow {
             fs: fs.into(),
             mount: "sync".into(),
@@ -364,6 +415,8 @@ pub(crate) mod tests {
             broken: count(broken),
             fsck: count(fsck),
             conditions: vec![part("clean", 0, 10 - fsck), part("needs check", 1, fsck)],
+            files: vec![file("right", 90), file("old", 0), file("missing", 7)],
+            check_median_ms: Some(30.0),
             mount_median_ms: Some(2.0),
             mount_worst_ms: Some(8.0),
             worst: vec![WorstCase {
@@ -386,6 +439,21 @@ pub(crate) mod tests {
             }],
             ..CrashPage::default()
         }
+    }
+
+    #[test]
+    fn outcomes_are_a_line_each() {
+        let text = crash_outcomes_csv(&page(vec![row("vfat", 0, 4)]));
+        let lines: Vec<&str> = text.lines().skip(1).collect();
+        assert_eq!(
+            lines,
+            [
+                "honest card,,vfat,sync,,filesystem,clean,6",
+                "honest card,,vfat,sync,,filesystem,needs check,4",
+                "honest card,,vfat,sync,,file,right,90",
+                "honest card,,vfat,sync,,file,missing,7",
+            ]
+        );
     }
 
     #[test]

@@ -39,6 +39,10 @@ struct GroupView<'a> {
     compares: bool,
     /// Some mount was measured.
     mounts: bool,
+    /// What became of files, as far as it did somewhere.
+    outcomes: Vec<&'a str>,
+    /// Some checker was run.
+    checks: bool,
 }
 
 struct RowView<'a> {
@@ -47,6 +51,10 @@ struct RowView<'a> {
     /// Broke a promise, lost, needed fsck, unfixable.
     counts: [&'a Count; 4],
     bars: Vec<Bar>,
+    /// Files by the outcomes of the group.
+    files: Vec<u64>,
+    check: String,
+    repair: String,
     told: String,
     median: String,
     worst: String,
@@ -105,22 +113,49 @@ impl<'a> View<'a> {
 fn group_view(group: &CrashGroup) -> GroupView<'_> {
     let mounts = group.rows.iter().filter_map(|row| row.mount_worst_ms);
     let end = mounts.fold(0.0, f64::max);
+    let outcomes = crash_file_outcomes(&group.rows);
     GroupView {
         group,
-        rows: group.rows.iter().map(|row| row_view(row, end)).collect(),
+        rows: (group.rows.iter())
+            .map(|row| row_view(row, &outcomes, end))
+            .collect(),
+        outcomes,
+        checks: group.rows.iter().any(|row| row.check_median_ms.is_some()),
         mount_end: milliseconds(Some(end)),
         compares: group.rows.iter().any(|row| row.time_ratio.is_some()),
         mounts: end > 0.0,
     }
 }
 
-fn row_view(row: &CrashRow, end: f64) -> RowView<'_> {
+/// What became of a file in some row, in the order of the rows' lists.
+pub fn crash_file_outcomes(rows: &[CrashRow]) -> Vec<&str> {
+    let mut all: Vec<(&str, u64)> = Vec::new();
+    for part in rows.iter().flat_map(|row| &row.files) {
+        match all.iter_mut().find(|(name, _)| *name == part.outcome) {
+            Some((_, count)) => *count += part.count,
+            None => all.push((&part.outcome, part.count)),
+        }
+    }
+    let some = all.into_iter().filter(|(_, count)| *count > 0);
+    some.map(|(name, _)| name).collect()
+}
+
+/// How many files of `row` came to `outcome`.
+pub fn files_of(row: &CrashRow, outcome: &str) -> u64 {
+    let of = row.files.iter().filter(|part| part.outcome == outcome);
+    of.map(|part| part.count).sum()
+}
+
+fn row_view<'a>(row: &'a CrashRow, outcomes: &[&str], end: f64) -> RowView<'a> {
     let percent = |ms: Option<f64>| format!("{:.2}", ms.unwrap_or(0.0) / end.max(1e-9) * 100.0);
     RowView {
         row,
         name: row.name(),
         counts: [&row.broken, &row.lost, &row.fsck, &row.unfixable],
         bars: bars(row),
+        files: outcomes.iter().map(|name| files_of(row, name)).collect(),
+        check: milliseconds(row.check_median_ms),
+        repair: milliseconds(row.repair_worst_ms),
         told: told(row),
         median: milliseconds(row.mount_median_ms),
         worst: milliseconds(row.mount_worst_ms),
@@ -193,9 +228,12 @@ mod tests {
             "whichfs crash replay 12-3",
             "8.00 ms",
             "0 to 2 %",
+            "<th class=\"n\">missing</th>",
+            "30.0 ms",
         ] {
             assert!(html.contains(part), "{part}");
         }
+        assert!(!html.contains("<th class=\"n\">old</th>"), "nothing was");
         for outside in ["<script", "http://", "https://", "src="] {
             assert!(!html.contains(outside), "{outside}");
         }

@@ -17,10 +17,10 @@ mod terminal;
 mod text;
 
 pub use crash::{
-    ConditionCount, Count, CrashGroup, CrashLine, CrashPage, CrashRow, LineState, Promises,
-    WorstCase, crash_csv, milliseconds, ratio, short,
+    ConditionCount, Count, CrashGroup, CrashLine, CrashPage, CrashRow, FileCount, LineState,
+    Promises, WorstCase, crash_csv, crash_outcomes_csv, milliseconds, ratio, short,
 };
-pub use crash_page::crash_html;
+pub use crash_page::{crash_file_outcomes, crash_html, files_of};
 pub use page::{Item, Page, html};
 pub use rows::{csv, json, markdown};
 pub use study_page::{StudyPage, study_html};

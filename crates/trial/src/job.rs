@@ -23,6 +23,10 @@ pub struct Job {
     /// call is [`crate::RETURNED`]: mounted with `sync` or `dirsync` that is one.
     #[serde(default)]
     pub returns: bool,
+    /// What a workload does to make data durable does nothing and says that it did, as under
+    /// eatmydata.
+    #[serde(default)]
+    pub ignores_sync: bool,
 }
 
 /// Attributes of a block device's queue, as mmc_block or a USB reader has them

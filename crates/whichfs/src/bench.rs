@@ -273,6 +273,7 @@ impl Bench {
             steps,
             promises: false,
             returns: false,
+            ignores_sync: false,
         }
     }
 

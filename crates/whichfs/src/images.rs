@@ -107,8 +107,15 @@ impl<'a> Images<'a> {
             .map_err(Failure::input)
             .and_then(|ops| {
                 let time = whichfs_agent::Time::still();
-                whichfs_agent::operate(ops, &part, None, &time, false, &mut |_, _, _| Ok(()))
-                    .map_err(Failure::environment)
+                whichfs_agent::operate(
+                    ops,
+                    &part,
+                    None,
+                    &time,
+                    whichfs_agent::Manner::default(),
+                    &mut |_, _, _| Ok(()),
+                )
+                .map_err(Failure::environment)
             })
             .and_then(|_| put_in_place(&part, &tree));
         if written.is_err() {

@@ -449,3 +449,37 @@ fn loop_lab_a_noexec_shm_is_passed_over() {
     assert!(output.status.success(), "{said}");
     assert!(said.contains("exit status 0"), "{said}");
 }
+
+#[test]
+fn lab_who_a_power_cut_hurts_is_excluded_with_the_command_that_shows_it() {
+    if !can_run() {
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    let output = choose(
+        home.path(),
+        &["--candidates", "ext2,ext4", "--for", "rootfs"],
+    )
+    .args(["--need", "power_loss=none", "--need", "crash_class=any"])
+    .args(["--need", "mounts_after_cut=any", "--cuts", "6", "--json"])
+    .output()
+    .unwrap();
+    let verdict = done(&output);
+    let excluded = verdict["excluded"].as_array().unwrap();
+    let ext2 = excluded.iter().find(|one| one["candidate"] == "ext2");
+    let text = |field: &str| ext2.unwrap()[field].as_str().unwrap().to_owned();
+    assert!(text("why").contains("of 6 power cuts"), "{verdict:#}");
+    let replay = text("source");
+    let replay = replay.split_once("whichfs ").unwrap().1;
+    let again = choose_of_any_size(home.path(), &[]);
+    let envs = again
+        .get_envs()
+        .filter_map(|(name, value)| Some((name, value?)));
+    let shown = Command::new(env!("CARGO_BIN_EXE_whichfs"))
+        .args(replay.split(' '))
+        .envs(envs)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&shown.stdout);
+    assert!(said.contains("THE POWER GOES"), "{said}");
+}

@@ -1,12 +1,13 @@
 //! What a card does to data beyond what its profile says: when power goes, without that, and
-//! while it is read again.
+//! while it is read again; and what a program fails to do.
 //!
-//! Each group has its model in prose at the top of its file: `cut`, `damage`, `device`. Faults of
-//! all groups go together.
+//! Each group has its model in prose at the top of its file: `cut`, `damage`, `device`, `program`.
+//! Faults of all groups go together, but for [`exclude_each_other`].
 
 pub(crate) mod cut;
 pub(crate) mod damage;
 mod device;
+mod program;
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -44,6 +45,7 @@ pub enum Fault {
     ReadsCorrupted,
     IoErrors,
     IoErrorsPassing,
+    SyncIgnored,
 }
 
 /// What is known of a fault.
@@ -71,6 +73,8 @@ pub enum Acts {
     WithoutCut,
     /// While the image is mounted, read and repaired.
     WhileRead,
+    /// While the workload runs, in the program that runs it.
+    WhileRun,
 }
 
 /// What stands behind a fault.
@@ -85,7 +89,7 @@ pub enum Evidence {
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Fault; 19] = [
+    pub const ALL: [Fault; 20] = [
         Fault::Reorder,
         Fault::FlushLies,
         Fault::Torn512,
@@ -105,6 +109,7 @@ impl Fault {
         Fault::ReadsCorrupted,
         Fault::IoErrors,
         Fault::IoErrorsPassing,
+        Fault::SyncIgnored,
     ];
 
     /// What is known of it.
@@ -129,6 +134,7 @@ impl Fault {
             Fault::ReadsCorrupted => &device::READS_CORRUPTED,
             Fault::IoErrors => &device::IO_ERRORS,
             Fault::IoErrorsPassing => &device::IO_ERRORS_PASSING,
+            Fault::SyncIgnored => &program::SYNC_IGNORED,
         }
     }
 
@@ -168,6 +174,16 @@ impl FromStr for Fault {
 /// A set of faults.
 pub type Faults = BTreeSet<Fault>;
 
+/// Two faults of `faults` that say different things of the same bytes, if there are such.
+pub fn exclude_each_other(faults: &Faults) -> Option<[Fault; 2]> {
+    const PAIRS: [[Fault; 2]; 2] = [
+        [Fault::ZeroedAfter, Fault::ZeroedAlternately],
+        [Fault::Torn512, Fault::Torn4k],
+    ];
+    let both = |pair: &[Fault; 2]| pair.iter().all(|fault| faults.contains(fault));
+    PAIRS.into_iter().find(both)
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -184,6 +200,12 @@ mod tests {
         }
         let names: BTreeSet<&str> = Fault::ALL.into_iter().map(Fault::name).collect();
         assert_eq!(names.len(), Fault::ALL.len());
+        let torn = Faults::from([Fault::Torn512, Fault::Torn4k, Fault::Dead]);
+        assert_eq!(
+            exclude_each_other(&torn),
+            Some([Fault::Torn512, Fault::Torn4k])
+        );
+        assert_eq!(exclude_each_other(&[Fault::Torn512].into()), None);
         let error = "torn".parse::<Fault>().map_err(|e| e.to_string());
         assert!(error.is_err_and(|text| text.contains("torn-512")));
     }

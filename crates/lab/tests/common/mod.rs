@@ -183,6 +183,7 @@ impl Trial {
             steps: self.steps,
             promises: false,
             returns: false,
+            ignores_sync: false,
         };
         let spec = GuestSpec {
             kernel: &self.kernel,

@@ -52,7 +52,8 @@ pub struct CrashArgs {
     /// Cut at this request only: before, inside and after it.
     #[arg(long, value_name = "REQUEST")]
     pub at: Option<usize>,
-    /// Only while the card is busy with this: `collection` (it copies live data of an AU).
+    /// Only during this: `collection` (the card copies live data of an AU) or `mount` (the new
+    /// filesystem is mounted for the first time; --recovery cuts the mounts after a cut).
     #[arg(long, value_enum, value_name = "WHAT")]
     pub during: Option<CutDuring>,
     /// Cut the power so often again, each time while the filesystem is mounted and recovers.
@@ -71,7 +72,7 @@ pub struct CrashArgs {
     /// Judge this image (of the partition) instead of what the card would hold after that cut.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["keep", "recovery", "fresh"])]
     pub image: Option<PathBuf>,
-    /// Write report.html and results.csv to this directory.
+    /// Write report.html, results.csv and outcomes.csv to this directory.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Leave out the filesystem's own checker and repair.
@@ -112,11 +113,13 @@ pub struct ReplayArgs {
     pub json: bool,
 }
 
-/// What the card is busy with at a cut.
+/// What is going on at a cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum CutDuring {
-    /// Copying live data of an AU.
+    /// The card copies live data of an AU.
     Collection,
+    /// The new filesystem is mounted for the first time.
+    Mount,
 }
 
 /// How many cuts.

@@ -50,6 +50,10 @@ impl Archive {
         for result in done.values() {
             archive.add(result)?;
         }
+        archive
+            .file
+            .sync_all()
+            .map_err(|e| failed(&temporary, &e))?;
         fs::rename(&temporary, &path).map_err(|e| failed(&path, &e))?;
         archive.path = path;
         Ok((archive, done))

@@ -41,6 +41,12 @@ pub struct Result {
     pub broken: bool,
     /// Time of the first mount, recovery included.
     pub mount: Option<Nanos>,
+    /// Time of the filesystem's checker when it changes nothing; none if it was not run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fsck_check: Option<Nanos>,
+    /// Time of its repair.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fsck_repair: Option<Nanos>,
     /// What became of how many paths.
     pub outcomes: BTreeMap<Became, u64>,
     /// All that was seen; of the findings those that matter most.
@@ -186,13 +192,7 @@ impl<'a> Checker<'a> {
         let mut seen = Seen::default();
         let life = self.live(self.steps(&flux), disk, core, cancelled)?;
         seen.hear(&life)?;
-        let same = seen.was_whole();
-        if matches!(seen.checked.mounted_again, Some(Ok(()))) && !same {
-            let steps = self.steps_again(&flux);
-            let life = self.live(steps, only_disk(life)?, core, cancelled)?;
-            seen.hear(&life)?;
-        }
-        let mut result = self.result(cut, window, seen, same)?;
+        let mut result = self.result(cut, window, seen)?;
         result.recovery = image.recovery;
         Ok(result)
     }
@@ -226,8 +226,7 @@ impl<'a> Checker<'a> {
             .map_err(Failure::environment)
     }
 
-    /// `same`: nothing was repaired since everything was read.
-    fn result(&mut self, cut: &Cut, window: Window, mut seen: Seen, same: bool) -> Outcome<Result> {
+    fn result(&mut self, cut: &Cut, window: Window, mut seen: Seen) -> Outcome<Result> {
         let warned = speaks_of_damage(&seen.checked.messages);
         let warned_again = warned || speaks_of_damage(&seen.checked.messages_again);
         let mut right = 0;
@@ -235,14 +234,8 @@ impl<'a> Checker<'a> {
             (seen.checked.findings, right) = self.judge.judge(window, &seen.found, warned);
         }
         if matches!(seen.checked.mounted_again, Some(Ok(()))) {
-            seen.checked.findings_again = match same {
-                true => seen.checked.findings.clone(),
-                false => {
-                    (self.judge)
-                        .judge(window, &seen.found_again, warned_again)
-                        .0
-                }
-            };
+            let judged = self.judge.judge(window, &seen.found_again, warned_again);
+            seen.checked.findings_again = judged.0;
         }
         let mut outcomes = BTreeMap::from([(Became::Right, right)]);
         for finding in &seen.checked.findings {
@@ -256,12 +249,14 @@ impl<'a> Checker<'a> {
             condition,
             broken,
             mount: seen.mount,
+            fsck_check: seen.fsck_check,
+            fsck_repair: seen.fsck_repair,
             outcomes,
             checked: seen.checked,
         })
     }
 
-    /// Everything up to the first mount after the repair.
+    /// Everything, in its order.
     fn steps(&self, flux: &[String]) -> Vec<Step> {
         let exercise = Step::Exercise {
             dir: MOUNT_POINT.to_owned(),
@@ -279,19 +274,10 @@ impl<'a> Checker<'a> {
                     steps.push(attempt(name, vec![run(name, argv)]));
                 }
             }
-            steps.push(attempt(AGAIN, vec![self.mount(AGAIN)]));
+            steps.push(attempt(AGAIN, vec![self.mount(AGAIN), inspect(flux)]));
             steps.extend([unmount(), Step::KernelLog]);
         }
         steps
-    }
-
-    /// Reads everything once more, after a repair that changed something.
-    fn steps_again(&self, flux: &[String]) -> Vec<Step> {
-        vec![
-            attempt(AGAIN, vec![self.mount(AGAIN), inspect(flux)]),
-            unmount(),
-            Step::KernelLog,
-        ]
     }
 
     fn mount(&self, phase: &str) -> Step {
@@ -380,19 +366,13 @@ struct Seen {
     found: Found,
     found_again: Found,
     mount: Option<Nanos>,
+    fsck_check: Option<Nanos>,
+    fsck_repair: Option<Nanos>,
     /// The last phase was that of the checker or of the repair.
     in_checker: bool,
 }
 
 impl Seen {
-    /// Whether the checker found nothing and the repair had nothing to do: what was read before
-    /// them holds. (What was written cannot tell: e2fsck notes the time of each check.)
-    fn was_whole(&self) -> bool {
-        let fine = |status: Option<i64>| status.is_none_or(|status| status == 0);
-        let checked = &self.checked;
-        matches!(checked.mounted, Some(Ok(()))) && fine(checked.check) && fine(checked.repair)
-    }
-
     /// Takes up what a guest said.
     fn hear(&mut self, life: &Life) -> Outcome {
         self.hear_events(&life.events);
@@ -400,7 +380,6 @@ impl Seen {
         if self.in_checker {
             self.checked.checker_hung = self.checked.hung.take();
         }
-        // The second of two guests goes on with the counts of the first.
         if let Some(defects) = life.disks.first().and_then(|disk| disk.defects.as_ref()) {
             self.checked.failed_requests = defects.failed;
             self.checked.corrupted_reads = defects.corrupted;
@@ -427,6 +406,8 @@ impl Seen {
                         seen.mount = Some(stamped.at.saturating_sub(begun));
                     }
                     AGAIN => seen.checked.mounted_again = Some(Ok(())),
+                    CHECK => seen.fsck_check = Some(stamped.at.saturating_sub(begun)),
+                    REPAIR => seen.fsck_repair = Some(stamped.at.saturating_sub(begun)),
                     _ => {}
                 },
                 Event::Failed { attempt, message } => seen.failed(attempt, message),
@@ -519,6 +500,8 @@ pub mod tests {
             condition: Condition::DurableLost,
             broken: true,
             mount: Some(Nanos(9)),
+            fsck_check: Some(Nanos(7)),
+            fsck_repair: None,
             outcomes: BTreeMap::from([(Became::Right, 5), (Became::Missing, 1)]),
             checked: Checked {
                 mounted: Some(Ok(())),

@@ -24,6 +24,8 @@ const UNMOUNT: &str = "umount";
 pub struct Minimiser<'a> {
     bench: &'a Bench,
     signature: Signature,
+    /// Whether the failure shows only with the filesystem's checker, or after it.
+    needs_fsck: bool,
     /// The run of the failing cut.
     spec: &'a Spec,
     deadline: Instant,
@@ -46,9 +48,13 @@ impl<'a> Minimiser<'a> {
         cancelled: &'a AtomicBool,
         told: &'a mut dyn FnMut(&str, usize),
     ) -> Option<Minimiser<'a>> {
+        let signature = Signature::of(result)?;
+        let first = result.checked.findings.iter();
+        let later = !first.clone().any(|finding| finding.broken);
         Some(Minimiser {
             bench,
-            signature: Signature::of(result)?,
+            needs_fsck: signature.needs_fsck() || later,
+            signature,
             spec,
             deadline: Instant::now() + budget,
             core,
@@ -105,12 +111,15 @@ impl<'a> Minimiser<'a> {
             parameters: BTreeMap::new(),
             script: Some(ops.to_vec()),
             cuts: Selection::Random(cuts),
-            fsck: self.spec.fsck && self.signature.needs_fsck(),
+            fsck: self.spec.fsck && self.needs_fsck,
             ..self.spec.clone()
         };
         let plan = Plan::new(self.bench, &spec)?;
         let recorded = plan.record(self.core, self.cancelled)?;
-        let cuts = likely(&recorded, &spec, cuts);
+        let cuts = match spec.is_whole() {
+            true => spec.cuts(&recorded),
+            false => likely(&recorded, &spec, cuts),
+        };
         let mut found = None;
         let signature = &self.signature;
         let checked = series::check_all(

@@ -6,7 +6,7 @@ use crate::failure::{Failure, Kind, Outcome};
 use crate::runner::judgeable;
 use std::sync::atomic::AtomicBool;
 use whichfs_card::{Contents, Logged, Profile};
-use whichfs_crash::{CardFacts, Contract, History, Promise, Run, Timeline};
+use whichfs_crash::{CardFacts, Contract, Fault, History, Promise, Run, Timeline};
 use whichfs_fs::{Candidate, Geometry, Purpose, Recipe};
 use whichfs_lab::{Disk, LabError, Life, Stamped};
 use whichfs_trial::{Event, Job, Step, WorkloadSpec};
@@ -224,6 +224,7 @@ impl<'a> Plan<'a> {
         let job = Job {
             promises: told != Told::Nothing,
             returns: told == Told::Returns,
+            ignores_sync: self.spec.faults.contains(&Fault::SyncIgnored),
             ..self.bench.job(steps, self.spec.seed)
         };
         let life = whichfs_lab::run(

@@ -103,7 +103,11 @@ impl Reproducer {
             return Ok((result, true));
         }
         let mut others = Checker::new(plan, recorded);
-        for cut in all_cuts(recorded.timeline.log(), recorded.first, self.spec.seed) {
+        let cuts = match self.spec.is_whole() {
+            true => self.spec.cuts(recorded),
+            false => all_cuts(recorded.timeline.log(), recorded.first, self.spec.seed),
+        };
+        for cut in cuts {
             let result = others.check_whole(&cut, core, cancelled)?;
             if self.signature.is_shown_by(&result) {
                 return Ok((result, true));

@@ -22,6 +22,8 @@ pub enum Selection {
     At(usize),
     /// So many at random while the card copies live data.
     Collection(u64),
+    /// So many at random while the new filesystem is mounted for the first time.
+    Mount(u64),
     /// One, when the run has ended.
     End,
 }
@@ -137,6 +139,7 @@ impl Spec {
             Selection::All => all_cuts(log, first, self.seed),
             Selection::Random(count) => random_cuts(log, first, count, self.seed),
             Selection::Collection(count) => collection_cuts(log, first, count, self.seed),
+            Selection::Mount(count) => random_cuts(&log[..first], 0, count, self.seed),
             Selection::End => end_cut(log, recorded.time, self.seed).into_iter().collect(),
         };
         if self.is_whole() {

@@ -151,10 +151,7 @@ impl Cuts {
                     candidate: name.clone(),
                     why,
                     rule: Some(POWER_LOSS.to_owned()),
-                    source: made
-                        .as_ref()
-                        .ok()
-                        .map(|row| format!("series {}", row.series)),
+                    source: made.as_ref().ok().map(evidence),
                 })
             })
             .collect()
@@ -192,10 +189,7 @@ impl Cuts {
         }
         let made = self.made.iter();
         made.map(|(name, made)| match made {
-            Ok(row) => item(
-                format!("{name} {}", told(row)),
-                format!("series {}", row.series),
-            ),
+            Ok(row) => item(format!("{name} {}", told(row)), evidence(row)),
             Err(why) => item(format!("{name}: none"), why.clone()),
         })
         .collect()
@@ -216,6 +210,14 @@ const HINT: &str = "--cuts 20 cuts the power of those that could win";
 fn hurt(row: &CrashRow) -> Share {
     let parts = row.conditions.iter().filter(|part| part.severity > 0);
     Share::new(parts.map(|part| part.count).sum(), row.cuts)
+}
+
+/// The worst cut with the command that shows it again, or the series if all was whole.
+fn evidence(row: &CrashRow) -> String {
+    match row.worst.first() {
+        Some(case) => format!("the worst: {}; {}", case.condition, case.replay),
+        None => format!("series {}", row.series),
+    }
 }
 
 /// In a sentence that follows the candidate's name.
@@ -240,7 +242,7 @@ fn told(row: &CrashRow) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use whichfs_report::ConditionCount;
+    use whichfs_report::{ConditionCount, WorstCase};
 
     fn row(hurt: u64) -> CrashRow {
         let part = |severity, count| ConditionCount {
@@ -252,6 +254,14 @@ mod tests {
             series: "12ab".into(),
             cuts: 20,
             conditions: vec![part(0, 20 - hurt), part(1, hurt)],
+            worst: (hurt > 0)
+                .then(|| WorstCase {
+                    condition: "needs check".into(),
+                    replay: "whichfs crash replay 12ab-7".into(),
+                    ..WorstCase::default()
+                })
+                .into_iter()
+                .collect(),
             ..CrashRow::default()
         }
     }
@@ -289,6 +299,7 @@ mod tests {
     #[test]
     fn each_series_is_told_in_a_sentence() {
         let said = cuts(false).sentences();
+        assert!(said[0].contains("(the worst: needs check; whichfs crash replay 12ab-7)"));
         assert!(said[1].contains("ext4 was whole after all 20 power cuts (hurt by 0 to 17 %)"));
         let none = Cuts {
             number: 0,

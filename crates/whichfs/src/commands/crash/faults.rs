@@ -12,7 +12,7 @@ Examples:
   whichfs crash run --fs ext4 --card emmc-8gb --faults flush-lies,torn-4k";
 
 /// The groups and what they are called.
-const GROUPS: [(Acts, &str); 3] = [
+const GROUPS: [(Acts, &str); 4] = [
     (Acts::AtCut, "when the power goes"),
     (
         Acts::WithoutCut,
@@ -22,6 +22,7 @@ const GROUPS: [(Acts, &str); 3] = [
         Acts::WhileRead,
         "while the image is mounted, read and repaired",
     ),
+    (Acts::WhileRun, "while the workload runs, in its program"),
 ];
 
 /// Runs the command.

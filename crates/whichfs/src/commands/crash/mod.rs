@@ -168,6 +168,7 @@ fn selection(args: &CrashArgs) -> Outcome<Selection> {
         (None, CutCount::Number(count), Some(CutDuring::Collection)) => {
             Ok(Selection::Collection(count))
         }
+        (None, CutCount::Number(count), Some(CutDuring::Mount)) => Ok(Selection::Mount(count)),
         (_, _, Some(_)) => Err(Failure::input(
             "--during takes cuts at random: give a number to --cuts, and no --at",
         )),
@@ -247,11 +248,24 @@ pub fn bench(place: &PlaceArgs, jobs: Option<u64>) -> Outcome<Bench> {
 }
 
 fn named_faults(args: &CrashArgs) -> Outcome<Faults> {
-    args.faults
-        .iter()
-        .map(|name| name.parse::<Fault>())
-        .collect::<std::result::Result<_, _>>()
-        .map_err(|error| Failure::input(format!("--faults: {error}")))
+    let named = args.faults.iter().map(|name| name.parse::<Fault>());
+    let faults = named
+        .collect::<std::result::Result<Faults, _>>()
+        .map_err(|error| Failure::input(format!("--faults: {error}")))?;
+    together(&faults).map_err(|why| Failure::input(format!("--faults: {why}")))?;
+    Ok(faults)
+}
+
+/// Why `faults` cannot act together.
+pub fn together(faults: &Faults) -> std::result::Result<(), String> {
+    match whichfs_crash::exclude_each_other(faults) {
+        None => Ok(()),
+        Some([a, b]) => Err(format!(
+            "{} and {} exclude each other: take one of them, or a series for each",
+            a.name(),
+            b.name()
+        )),
+    }
 }
 
 /// The workload's size in bytes, where it has one.
@@ -291,6 +305,10 @@ fn cuts(args: &CrashArgs, plan: &Plan, recorded: &Recorded) -> Outcome<Vec<Cut>>
             Selection::Collection(_) => "the card never collected in this run: take a larger \
                                          --size, or another --card"
                 .to_owned(),
+            Selection::Mount(_) => format!(
+                "the first mount of {} changes nothing on the card: there is nothing to cut",
+                plan.candidate.name
+            ),
             _ => format!(
                 "no such request: the workload made {}, numbers {first} to {}",
                 log.len() - first,

@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 use whichfs_card::Op;
 use whichfs_crash::{Condition, Contract, Faults, Outcome as Became, Share};
 use whichfs_report::{
-    ConditionCount, Count, CrashGroup, CrashLine, CrashPage, CrashRow, Item, Promises, WorstCase,
-    crash_csv, crash_html,
+    ConditionCount, Count, CrashGroup, CrashLine, CrashPage, CrashRow, FileCount, Item, Promises,
+    WorstCase, crash_csv, crash_html, crash_outcomes_csv,
 };
 use whichfs_units::{Bytes, MIB, Nanos};
 
@@ -66,9 +66,9 @@ pub fn row(plan: &Plan, recorded: &Recorded, series: Option<&str>, cuts: &[Resul
         let class = severity(cut.condition);
         class == 1 || class == 3 || cut.condition == Condition::RepairedWithLoss
     };
-    let mut mounts: Vec<Nanos> = cuts.iter().filter_map(|cut| cut.mount).collect();
-    mounts.sort_unstable();
-    let milliseconds = |time: &Nanos| time.as_secs_f64() * 1e3;
+    let mounts = milliseconds(cuts, |cut| cut.mount);
+    let checks = milliseconds(cuts, |cut| cut.fsck_check);
+    let repairs = milliseconds(cuts, |cut| cut.fsck_repair);
     let written = recorded.timeline.log()[recorded.first..].iter();
     CrashRow {
         fs: plan.candidate.name.to_owned(),
@@ -80,8 +80,10 @@ pub fn row(plan: &Plan, recorded: &Recorded, series: Option<&str>, cuts: &[Resul
         fsck: count(&fsck),
         unfixable: count(&|cut| severity(cut.condition) == 3),
         files_wrong: wrong_files(cuts) as f64 / total.max(1) as f64,
-        mount_median_ms: mounts.get(mounts.len() / 2).map(milliseconds),
-        mount_worst_ms: mounts.last().map(milliseconds),
+        mount_median_ms: mounts.get(mounts.len() / 2).copied(),
+        mount_worst_ms: mounts.last().copied(),
+        check_median_ms: checks.get(checks.len() / 2).copied(),
+        repair_worst_ms: repairs.last().copied(),
         virtual_s: recorded.time.as_secs_f64(),
         written_bytes: written
             .filter(|request| request.op == Op::Write)
@@ -89,9 +91,29 @@ pub fn row(plan: &Plan, recorded: &Recorded, series: Option<&str>, cuts: &[Resul
             .sum(),
         programmed_bytes: recorded.programmed_bytes,
         conditions: conditions(cuts),
+        files: files(cuts),
         worst: worst(plan, recorded, series, cuts),
         ..CrashRow::default()
     }
+}
+
+/// Times of so many cuts in milliseconds, the shortest first.
+pub fn milliseconds(cuts: &[Result], of: impl Fn(&Result) -> Option<Nanos>) -> Vec<f64> {
+    let mut times: Vec<Nanos> = cuts.iter().filter_map(of).collect();
+    times.sort_unstable();
+    times.iter().map(|time| time.as_secs_f64() * 1e3).collect()
+}
+
+/// What became of files, all cuts together.
+fn files(cuts: &[Result]) -> Vec<FileCount> {
+    let of = |outcome| {
+        let counts = cuts.iter().filter_map(|cut| cut.outcomes.get(&outcome));
+        FileCount {
+            outcome: words(&outcome),
+            count: counts.sum(),
+        }
+    };
+    Became::ALL.map(of).to_vec()
 }
 
 /// Files that were not as last written, all cuts together.
@@ -296,6 +318,7 @@ pub struct Files {
     path: PathBuf,
     html: WholeFile,
     csv: WholeFile,
+    outcomes: WholeFile,
 }
 
 impl Files {
@@ -306,6 +329,7 @@ impl Files {
         Ok(Files {
             html: WholeFile::new(&path)?,
             csv: WholeFile::new(&out.join("results.csv"))?,
+            outcomes: WholeFile::new(&out.join("outcomes.csv"))?,
             path,
         })
     }
@@ -314,6 +338,7 @@ impl Files {
     pub fn write(self, page: &CrashPage) -> Outcome<PathBuf> {
         self.html.write(crash_html(page).as_bytes())?;
         self.csv.write(crash_csv(page).as_bytes())?;
+        self.outcomes.write(crash_outcomes_csv(page).as_bytes())?;
         Ok(self.path)
     }
 }

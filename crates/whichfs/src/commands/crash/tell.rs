@@ -1,5 +1,6 @@
 //! What became of a series of cuts, for a person.
 
+use super::page::milliseconds;
 use crate::commands::table;
 use crate::crash::check::Result;
 use crate::crash::record::{Plan, Recorded};
@@ -8,7 +9,6 @@ use crate::output;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use whichfs_crash::{Condition, Contract, Outcome as Became, Share};
-use whichfs_units::Nanos;
 
 /// Results of one filesystem.
 #[derive(Serialize)]
@@ -35,6 +35,10 @@ pub struct Report {
     pub mount_median_ms: Option<f64>,
     /// The longest.
     pub mount_worst_ms: Option<f64>,
+    /// Median time of the checker when it changes nothing, in milliseconds.
+    pub check_median_ms: Option<f64>,
+    /// The longest repair.
+    pub repair_worst_ms: Option<f64>,
     /// Each cut.
     pub cuts: Vec<Result>,
 }
@@ -51,9 +55,9 @@ impl Report {
                 *outcomes.entry(*outcome).or_default() += count;
             }
         }
-        let mut mounts: Vec<Nanos> = cuts.iter().filter_map(|result| result.mount).collect();
-        mounts.sort_unstable();
-        let milliseconds = |time: &Nanos| time.as_secs_f64() * 1e3;
+        let mounts = milliseconds(&cuts, |cut| cut.mount);
+        let checks = milliseconds(&cuts, |cut| cut.fsck_check);
+        let repairs = milliseconds(&cuts, |cut| cut.fsck_repair);
         Report {
             series: Some(plan.spec.id()),
             fs: plan.candidate.name.to_owned(),
@@ -70,8 +74,10 @@ impl Report {
                 cuts.iter().filter(|result| result.broken).count() as u64,
                 total,
             ),
-            mount_median_ms: mounts.get(mounts.len() / 2).map(milliseconds),
-            mount_worst_ms: mounts.last().map(milliseconds),
+            mount_median_ms: mounts.get(mounts.len() / 2).copied(),
+            mount_worst_ms: mounts.last().copied(),
+            check_median_ms: checks.get(checks.len() / 2).copied(),
+            repair_worst_ms: repairs.last().copied(),
             cuts,
         }
     }
@@ -118,6 +124,11 @@ pub fn tell(report: &Report) -> Outcome {
     if let (Some(median), Some(worst)) = (report.mount_median_ms, report.mount_worst_ms) {
         output::text_line(&format!(
             "mount with recovery: median {median:.1} ms, longest {worst:.1} ms"
+        ))?;
+    }
+    if let (Some(check), Some(repair)) = (report.check_median_ms, report.repair_worst_ms) {
+        output::text_line(&format!(
+            "its checker: median {check:.1} ms; longest repair {repair:.1} ms"
         ))?;
     }
     output::text_line(&format!(

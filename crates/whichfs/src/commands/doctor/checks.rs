@@ -135,6 +135,7 @@ fn guest_check(kernel: &Kernel, agent: &Agent) -> Outcome<Check> {
         steps: Vec::new(),
         promises: false,
         returns: false,
+        ignores_sync: false,
     };
     let memory = memory_directory(GUEST_MIB).map_err(Failure::environment)?;
     let spec = GuestSpec {

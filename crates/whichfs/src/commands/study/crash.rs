@@ -120,6 +120,7 @@ fn series(
         seed: study.seed,
         made_by: Makers::default(),
     };
+    crash::together(&spec.faults).map_err(Failure::input)?;
     spec.made_by = Makers::of(bench, &Plan::new(bench, &spec)?.recipe()?);
     crash::made(bench, &spec, fresh, cancelled)
 }

@@ -7,7 +7,9 @@ use crate::commands::table;
 use crate::failure::Outcome;
 use crate::output;
 use std::collections::BTreeMap;
-use whichfs_report::{CrashGroup, CrashPage, CrashRow, ratio, short};
+use whichfs_report::{
+    CrashGroup, CrashPage, CrashRow, crash_file_outcomes, files_of, ratio, short,
+};
 use whichfs_study::{Cell, CrashStudy};
 use whichfs_units::Bytes;
 
@@ -72,11 +74,27 @@ pub fn tell(page: &CrashPage) -> Outcome {
         let costs = group.rows.iter().map(costs).collect();
         output::text_line("")?;
         output::text_line(&table::text(&COSTS, costs))?;
+        tell_files(&group.rows)?;
         for why in &group.failed {
             output::paragraph(&format!("not made: {why}"), 2)?;
         }
     }
     output::text_line(LEGEND)
+}
+
+/// What became of files, a column for each outcome that there was.
+fn tell_files(rows: &[CrashRow]) -> Outcome {
+    let outcomes = crash_file_outcomes(rows);
+    if outcomes.is_empty() {
+        return Ok(());
+    }
+    let head = [&["files"], &outcomes[..]].concat();
+    let cells = rows.iter().map(|row| {
+        let counts = outcomes.iter().map(|name| files_of(row, name).to_string());
+        [row.name()].into_iter().chain(counts).collect()
+    });
+    output::text_line("")?;
+    output::text_line(&table::text(&head, cells.collect()))
 }
 
 const HEAD: [&str; 10] = [
@@ -98,7 +116,8 @@ const LEGEND: &str = "
 broke: cuts after which a promise was broken; 95 %: interval of their share
 lost: cuts after which durable data were lost, promised or not
 fsck: those after which it needed its checker; dead: after which nothing mounts it
-files: not as last written, a cut; mount, worst: median and longest in ms
+files: not as last written, a cut (below: what became of them, all cuts
+together, allowed or not); mount, worst: median and longest in ms
 takes: virtual seconds of the workload; programs: what the card wrote into its
 flash for it; each against the first mount of the same filesystem
 amplification: programs / writes";
