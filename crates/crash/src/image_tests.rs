@@ -317,3 +317,24 @@ fn a_write_larger_than_the_cache_can_lose_its_tail() {
     }
     assert!(kept.len() > 10, "{kept:?}");
 }
+
+/// A write of 64 KiB under way: the sizes between which it is torn.
+#[test]
+fn a_write_under_way_is_torn_between_pieces_of_the_size_that_the_fault_says() {
+    let log = [logged(0, 7, 64 * KIB, 0, 600)];
+    let base = Contents::new(4 << 20);
+    // Whether in some image a piece of so many bytes is neither whole nor empty.
+    let splits = |fault: Fault, piece: u64| {
+        (0..20).any(|seed| {
+            let cut = at(&log, 300, seed);
+            let mut contents = image(&base, &log, &SD, &[fault].into(), &cut).unwrap();
+            let mut bytes = vec![0; 64 << 10];
+            contents.read(0, &mut bytes).unwrap();
+            bytes
+                .chunks(piece as usize)
+                .any(|piece| piece.contains(&0) && piece.contains(&7))
+        })
+    };
+    assert!(splits(Fault::Torn512, 1024) && !splits(Fault::Torn512, 512));
+    assert!(splits(Fault::Torn4k, 8192) && !splits(Fault::Torn4k, 4096));
+}

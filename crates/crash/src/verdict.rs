@@ -97,14 +97,13 @@ pub fn verdict(checked: &Checked, contract: &Contract) -> (Condition, bool) {
     (condition, broken || found.any(|finding| breaks(&finding)))
 }
 
-/// What was found only after it was used and repaired; nothing where the card answered with
-/// errors, since what goes then is the card's loss.
+/// What was found only after it was used and repaired, of files that were not hurt before; nothing
+/// where the card answered with errors, since what goes then is the card's loss.
 fn later(checked: &Checked) -> impl Iterator<Item = &Finding> {
     let first = &checked.findings;
     let known = |finding: &Finding| {
-        first
-            .iter()
-            .any(|other| other.path == finding.path && other.outcome == finding.outcome)
+        let mut same = first.iter().filter(|other| other.path == finding.path);
+        same.any(|other| other.outcome == finding.outcome || other.broken || is_lost(other))
     };
     let excused = checked.failed_requests > 0;
     let found = checked.findings_again.iter().filter(move |_| !excused);
@@ -155,14 +154,15 @@ fn condition(checked: &Checked) -> Condition {
         Some(Err(_)) => return after_failure(checked),
         _ => {}
     }
-    // It asks to be checked, and nothing checked it.
-    let unchecked = worst == Message::WantsCheck && checked.check.is_none();
+    let mut kinds = checked.messages.iter().map(|line| classify(line));
+    let recovered = kinds.any(|kind| kind == Message::Recovery);
+    // It asks to be checked, did not help itself, and nothing checked it.
+    let unchecked = worst == Message::WantsCheck && checked.check.is_none() && !recovered;
     let finds = complains(checked.check) || checked.checker_hung.is_some();
     if worst >= Message::ReadOnly || finds || unchecked {
         return Condition::NeedsCheck;
     }
-    let mut kinds = checked.messages.iter().map(|line| classify(line));
-    match kinds.any(|kind| kind == Message::Recovery) {
+    match recovered {
         true => Condition::Recovered,
         false => Condition::Clean,
     }
@@ -348,6 +348,11 @@ mod tests {
             checked.findings_again = vec![finding(Outcome::WrongSilently, true)];
         };
         assert_eq!(of(garbage), (Condition::SilentCorruption, true));
+        let hurt_before = |checked: &mut Checked| {
+            checked.findings = vec![finding(Outcome::Truncated, true)];
+            checked.findings_again = vec![finding(Outcome::WrongSilently, true)];
+        };
+        assert_eq!(of(hurt_before), (Condition::DurableLost, true));
         let same = |checked: &mut Checked| {
             checked.findings = vec![finding(Outcome::Old, false)];
             checked.findings_again = checked.findings.clone();
@@ -367,6 +372,14 @@ mod tests {
             (checked.check, checked.repair, checked.mounted_again) = (None, None, None);
         };
         assert_eq!(of(unchecked).0, Condition::NeedsCheck);
+        let by_itself = |checked: &mut Checked| {
+            unchecked(checked);
+            checked.messages = vec![
+                "NILFS (vda): mounting unchecked fs".into(),
+                "NILFS (vda): recovery complete".into(),
+            ];
+        };
+        assert_eq!(of(by_itself).0, Condition::Recovered);
     }
 
     #[test]
