@@ -1,11 +1,14 @@
 //! The filesystem catalogue: one file per filesystem.
 //!
 //! A [`Candidate`] knows its limits with their sources ([`Facts`]) and turns the geometry of a
-//! card into exact commands ([`Recipe`]). Pure: nothing is run and nothing is read here.
+//! card into exact commands ([`Recipe`]). [`care`] says what one does with it over its life,
+//! [`elsewhere`] why others are no candidates. Pure: nothing is run and nothing is read here.
 //! Adding a filesystem is one file in `src/` and one line in `catalogue.rs`.
 
 mod arguments;
+mod care;
 mod catalogue;
+mod elsewhere;
 mod model;
 
 mod btrfs;
@@ -27,7 +30,9 @@ mod vfat;
 mod vfat_factory;
 mod xfs;
 
+pub use care::{Can, Care, Matter, care};
 pub use catalogue::{UnknownCandidate, candidates, find};
+pub use elsewhere::{Elsewhere, elsewhere, find_elsewhere};
 pub use model::{
     Candidate, CrashClass, Facts, Geometry, Helper, ImageBuild, Purpose, Recipe, Unfit,
 };

@@ -99,8 +99,14 @@ pub enum CardCommand {
 pub enum FsCommand {
     /// All of them, a line each.
     List(JsonArgs),
-    /// One of them: commands, tuning, limits, sources.
+    /// One of them: commands, tuning, limits, care, sources.
     Show(FsShowArgs),
+    /// Why one is no candidate, or not for a need.
+    #[command(after_help = commands::fs::why::EXAMPLES)]
+    Why(FsWhyArgs),
+    /// Two of them side by side: limits, tools, care.
+    #[command(after_help = commands::fs::compare::EXAMPLES)]
+    Compare(FsCompareArgs),
 }
 
 /// Output for programs.
@@ -129,6 +135,38 @@ pub struct FsShowArgs {
     /// Card to tune for: a name or a profile file.
     #[arg(long, value_name = "CARD", default_value = cards::DEFAULT)]
     pub card: String,
+    /// One JSON document on standard output, nothing else.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct FsWhyArgs {
+    /// Any filesystem: a candidate, or one like zfs or jffs2.
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// The need that it is asked for: a name or a file.
+    #[arg(long = "for", value_name = "NEED", default_value = "rootfs")]
+    pub needs: String,
+    /// Card, whose size is a limit too: a name or a profile file.
+    #[arg(long, value_name = "CARD", default_value = cards::DEFAULT)]
+    pub card: String,
+    /// One JSON document on standard output, nothing else.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct FsCompareArgs {
+    /// Name, as `fs list` prints it.
+    #[arg(value_name = "NAME")]
+    pub first: String,
+    /// The other.
+    #[arg(value_name = "NAME")]
+    pub second: String,
+    /// Also what is the same.
+    #[arg(long)]
+    pub all: bool,
     /// One JSON document on standard output, nothing else.
     #[arg(long)]
     pub json: bool,

@@ -352,7 +352,14 @@ fn jobs_of(args: &ChooseArgs) -> usize {
 
 /// The need: a shipped one or a file, with the user's changes.
 fn need_of(args: &ChooseArgs) -> Outcome<Need> {
-    let name = &args.needs;
+    need(&args.needs, &args.need)
+}
+
+/// The need called `name`, or that in the file `name`, with `changes` (`KEY=VALUE`).
+///
+/// # Errors
+/// An unknown name, a file that cannot be read or is no need, a change that it does not have.
+pub fn need(name: &str, changes: &[String]) -> Outcome<Need> {
     let mut need = if name.contains('/') || name.ends_with(".toml") {
         let text = std::fs::read_to_string(name).map_err(|e| {
             Failure::input(format!("--for {name}: {e}; name a file that can be read"))
@@ -362,7 +369,7 @@ fn need_of(args: &ChooseArgs) -> Outcome<Need> {
         Need::named(name)
     }
     .map_err(Failure::input)?;
-    for change in &args.need {
+    for change in changes {
         need.set(change).map_err(Failure::input)?;
     }
     Ok(need)

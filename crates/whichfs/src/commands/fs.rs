@@ -1,12 +1,16 @@
 //! `whichfs fs`: the catalogue of filesystems, tuned to a card.
 
+pub mod compare;
+pub mod why;
+
 use super::table;
 use crate::cli::FsShowArgs;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::{apply, cards, output, tools};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use whichfs_fs::{Candidate, Facts, Geometry, Helper, Purpose, Recipe, Unfit};
+use whichfs_fs::{Candidate, Care, Facts, Geometry, Helper, Matter, Purpose, Recipe, Unfit};
 use whichfs_units::Bytes;
 
 /// A line of `fs list`.
@@ -24,6 +28,8 @@ struct Line {
 /// The document of `fs show`.
 #[derive(Serialize)]
 struct Document {
+    #[serde(skip)]
+    candidate: &'static Candidate,
     #[serde(flatten)]
     line: Line,
     card: String,
@@ -34,6 +40,8 @@ struct Document {
     tuning: Vec<Tuning>,
     limits: Limits,
     kernel_options: &'static [&'static str],
+    /// What one does with it over its life.
+    care: &'static BTreeMap<Matter, Care>,
     sources: Vec<Source>,
 }
 
@@ -159,7 +167,7 @@ fn tools_text(line: &Line) -> String {
 }
 
 fn document(
-    candidate: &Candidate,
+    candidate: &'static Candidate,
     card: String,
     geometry: &Geometry,
     recipe: Result<Recipe, Unfit>,
@@ -171,6 +179,7 @@ fn document(
     };
     let tuning = recipe.iter().flat_map(|recipe| recipe.tuning.clone());
     Document {
+        candidate,
         line: line(candidate, geometry),
         card,
         unfit,
@@ -178,6 +187,7 @@ fn document(
         tuning: tuning.map(|(option, why)| Tuning { option, why }).collect(),
         limits: limits(facts),
         kernel_options: facts.kernel_options,
+        care: whichfs_fs::care(candidate.name),
         sources: facts
             .sources
             .iter()
@@ -270,7 +280,17 @@ fn text(fs: &Document) -> String {
     if !tuning.is_empty() {
         let _ = writeln!(text, "\n{}", table::text(&["tuning", "because"], tuning));
     }
-    let _ = writeln!(text, "\n{}", table::text(&["limit", ""], limit_rows(fs)));
+    let _ = writeln!(
+        text,
+        "\n{}",
+        table::text(&["limit", ""], limit_rows(fs.candidate))
+    );
+    let care = fs.care.iter().map(|(matter, care)| {
+        let told = compare::told(*matter, care);
+        vec![matter.words().to_owned(), told, care.source.clone()]
+    });
+    let head = ["care", "", "source"];
+    let _ = writeln!(text, "\n{}", table::text(&head, care.collect()));
     let sources = fs
         .sources
         .iter()
@@ -283,32 +303,54 @@ fn text(fs: &Document) -> String {
     text
 }
 
-fn limit_rows(fs: &Document) -> Vec<Vec<String>> {
-    let limits = &fs.limits;
-    let mut rows = vec![
-        ("smallest partition", Bytes(limits.min_bytes).to_string()),
-        ("largest file", Bytes(limits.max_file_bytes).to_string()),
-        ("last year of a time stamp", limits.last_year.to_string()),
-        ("power cut", fs.line.crash_class.to_owned()),
+fn limit_rows(candidate: &Candidate) -> Vec<Vec<String>> {
+    let cells = limit_cells(candidate).into_iter();
+    cells
+        .map(|(what, value, _)| vec![what.to_owned(), value])
+        .collect()
+}
+
+/// What, its value, and the claim under which its source is found.
+fn limit_cells(candidate: &Candidate) -> Vec<(&'static str, String, &'static str)> {
+    let facts = candidate.facts();
+    let mut cells = vec![
+        (
+            "smallest partition",
+            Bytes(facts.min_bytes).to_string(),
+            "minimum size",
+        ),
+        (
+            "largest file",
+            Bytes(facts.max_file_bytes).to_string(),
+            "largest file",
+        ),
+        (
+            "last year of a time stamp",
+            facts.y2038.to_string(),
+            "last year",
+        ),
+        ("power cut", facts.crash_class.word().to_owned(), "crash"),
     ];
     let flags = [
-        ("owners and modes", limits.unix_permissions),
-        ("symbolic links", limits.symlinks),
-        ("hard links", limits.hard_links),
-        ("extended attributes", limits.xattrs),
-        ("a and A are two files", limits.case_sensitive),
-        ("Windows reads and writes it", limits.windows),
-        ("macOS reads it", limits.macos),
-        ("read-only", fs.line.read_only),
-        ("compression", limits.compression),
-        ("snapshots", limits.snapshots),
-        ("mounts after a power cut", limits.mounts_after_cut),
+        ("owners and modes", facts.unix_permissions, "permissions"),
+        ("symbolic links", facts.symlinks, "links"),
+        ("hard links", facts.hard_links, "links"),
+        ("extended attributes", facts.xattrs, "xattrs"),
+        ("a and A are two files", facts.case_sensitive, "case"),
+        ("Windows reads and writes it", facts.windows, "Windows"),
+        ("macOS reads it", facts.macos, "macOS"),
+        ("read-only", facts.read_only, "read-only"),
+        ("compression", facts.compression, "compress"),
+        ("snapshots", facts.snapshots, "snapshot"),
+        (
+            "mounts after a power cut",
+            facts.mounts_after_cut,
+            "after a power cut",
+        ),
     ];
-    rows.extend(flags.map(|(what, flag)| (what, yes(flag).to_owned())));
-    rows.push(("kernel options", fs.kernel_options.join(", ")));
-    rows.into_iter()
-        .map(|(what, value)| vec![what.to_owned(), value])
-        .collect()
+    cells.extend(flags.map(|(what, flag, claim)| (what, yes(flag).to_owned(), claim)));
+    cells.push(("kernel options", facts.kernel_options.join(", "), ""));
+    cells
 }
 
 fn yes(flag: bool) -> &'static str {

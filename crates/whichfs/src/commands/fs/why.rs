@@ -1,0 +1,110 @@
+//! `whichfs fs why`: why a filesystem is no candidate, or not for a need.
+
+use crate::cli::FsWhyArgs;
+use crate::commands::choose;
+use crate::failure::{Failure, Kind, Outcome};
+use crate::{cards, facts, output};
+use serde::Serialize;
+use whichfs_fs::{Elsewhere, UnknownCandidate};
+use whichfs_study::Excluded;
+
+/// Examples in the help text.
+pub const EXAMPLES: &str = "\
+Examples:
+  whichfs fs why zfs                     why it is no candidate, and what is instead
+  whichfs fs why vfat --for rootfs       which rule of a need excludes a candidate
+  whichfs fs why xfs --card class4-4gb
+
+Exit status: 0 it takes part, 1 it does not, 2 nobody knows it.";
+
+/// The document.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Answer {
+    /// No candidate at all.
+    Elsewhere(Elsewhere),
+    /// A candidate that a rule of the need excludes.
+    Excluded(Excluded),
+    /// A candidate that takes part.
+    Candidate {
+        name: &'static str,
+        title: &'static str,
+    },
+}
+
+/// Runs the command.
+pub fn run(args: &FsWhyArgs) -> Outcome<u8> {
+    let answer = answer(args)?;
+    let takes_part = matches!(answer, Answer::Candidate { .. });
+    if args.json {
+        output::json(&answer)?;
+    } else {
+        tell(args, &answer)?;
+    }
+    Ok(if takes_part { 0 } else { Kind::No as u8 })
+}
+
+fn answer(args: &FsWhyArgs) -> Outcome<Answer> {
+    if let Some(found) = whichfs_fs::find_elsewhere(&args.name) {
+        return Ok(Answer::Elsewhere(found.clone()));
+    }
+    let candidate = whichfs_fs::find(&args.name).map_err(|unknown| nobody(&unknown))?;
+    let card = cards::open(&args.card)?;
+    let need = choose::need(&args.needs, &[])?;
+    let bytes = cards::geometry(&card.profile).partition_bytes;
+    let (_, excluded) = whichfs_study::exclude(&need, bytes, &[facts::of(candidate)]);
+    Ok(match excluded.into_iter().next() {
+        Some(excluded) => Answer::Excluded(excluded),
+        None => Answer::Candidate {
+            name: candidate.name,
+            title: candidate.title,
+        },
+    })
+}
+
+fn nobody(unknown: &UnknownCandidate) -> Failure {
+    let known: Vec<&str> = whichfs_fs::elsewhere()
+        .iter()
+        .filter_map(|one| one.names.first().map(String::as_str))
+        .collect();
+    Failure::input(format!(
+        "{unknown}; of those that are no candidates these are known: {}",
+        known.join(", ")
+    ))
+}
+
+fn tell(args: &FsWhyArgs, answer: &Answer) -> Outcome {
+    let needs = &args.needs;
+    match answer {
+        Answer::Elsewhere(found) => {
+            output::paragraph(
+                &format!("{} is no candidate: {}.", found.title, found.why),
+                0,
+            )?;
+            output::paragraph(&format!("Instead: {}.", found.instead.join(", ")), 0)?;
+            output::paragraph(&format!("Source: {}", found.source), 0)
+        }
+        Answer::Excluded(excluded) => {
+            let rule = excluded.rule.as_deref().unwrap_or_default();
+            let name = &excluded.candidate;
+            let why = &excluded.why;
+            output::paragraph(
+                &format!("{name} is not for {needs}: it {why} (rule {rule})."),
+                0,
+            )?;
+            if let Some(source) = &excluded.source {
+                output::paragraph(&format!("Source: {source}"), 0)?;
+            }
+            let remedy = format!("Drop the rule: whichfs choose --for {needs} --need {rule}=any");
+            output::paragraph(&remedy, 0)
+        }
+        Answer::Candidate { name, title } => output::paragraph(
+            &format!(
+                "{name} ({title}) is a candidate for {needs} on {}; whichfs choose --for {needs} \
+                 measures it, whichfs fs show {name} says what it is.",
+                args.card
+            ),
+            0,
+        ),
+    }
+}
