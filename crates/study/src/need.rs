@@ -101,10 +101,14 @@ pub enum NeedError {
     },
 }
 
-const BUILTIN: [(&str, &str); 9] = [
+const BUILTIN: [(&str, &str); 12] = [
     (
         "needs/appstart.toml",
         include_str!("../../../needs/appstart.toml"),
+    ),
+    (
+        "needs/camera.toml",
+        include_str!("../../../needs/camera.toml"),
     ),
     (
         "needs/command.toml",
@@ -128,12 +132,20 @@ const BUILTIN: [(&str, &str); 9] = [
         include_str!("../../../needs/logger.toml"),
     ),
     (
+        "needs/packages.toml",
+        include_str!("../../../needs/packages.toml"),
+    ),
+    (
         "needs/rootfs.toml",
         include_str!("../../../needs/rootfs.toml"),
     ),
     (
         "needs/rootfs-readonly.toml",
         include_str!("../../../needs/rootfs-readonly.toml"),
+    ),
+    (
+        "needs/video.toml",
+        include_str!("../../../needs/video.toml"),
     ),
 ];
 

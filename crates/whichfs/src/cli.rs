@@ -412,8 +412,8 @@ pub struct PlaceArgs {
 pub struct ChooseArgs {
     #[command(flatten)]
     pub place: PlaceArgs,
-    /// What it is for: rootfs, rootfs-readonly, exchange, logger, database, appstart, fio, or a
-    /// need file.
+    /// What it is for: rootfs, rootfs-readonly, exchange, logger, packages, camera, video,
+    /// database, appstart, fio, or a need file.
     #[arg(
         long = "for",
         value_name = "NEED",
