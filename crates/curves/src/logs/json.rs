@@ -15,6 +15,9 @@ const ABSURD: &str = "absurd figure";
 const DUPLICATE: &str = "duplicate key";
 const CONTRADICTION: &str = "not diff = on - (pre + post) / 2";
 
+/// How a remark on a run begins that has no curves.
+pub const NO_CURVES: &str = "a run without curves";
+
 /// Fields of a run that hold curves.
 const FIELDS: [&str; 4] = ["al", "lin", "rnd", "fat"];
 
@@ -49,15 +52,20 @@ pub(super) fn read(text: &str) -> Result<Reading, LogError> {
             why,
             text: name.clone(),
         };
-        if !card.other.is_empty() {
-            let fields = card.other.join(", ");
-            skipped.push(remark(format!(
-                "fields without a meaning or unit here: {fields}"
-            )));
-        }
+        let other = match card.other.as_slice() {
+            [] => String::new(),
+            fields => format!(
+                "fields without a meaning or unit here: {}",
+                fields.join(", ")
+            ),
+        };
         if card.curves.is_empty() {
-            skipped.push(remark("a run without curves".to_owned()));
+            let more = if other.is_empty() { "" } else { "; " };
+            skipped.push(remark(format!("{NO_CURVES}{more}{other}")));
             continue;
+        }
+        if !other.is_empty() {
+            skipped.push(remark(other));
         }
         if card.restored > 0 {
             mended.push(remark(format!(
@@ -325,7 +333,14 @@ mod tests {
         assert_eq!(names, ["a", "b"]);
         assert_eq!(reading.runs[0].card.capacity_bytes, Some(5));
         assert_eq!(reading.runs[0].erase_bytes, None, "the form has none");
-        assert_eq!(reading.skipped.len(), 3, "{:?}", reading.skipped);
+        let skipped: Vec<(&str, &str)> = reading
+            .skipped
+            .iter()
+            .map(|remark| (remark.text.as_str(), remark.why.as_str()))
+            .collect();
+        let without = "fields without a meaning or unit here: dd";
+        let no_run = format!("a run without curves; {without}");
+        assert_eq!(skipped, [("a", without), ("c", no_run.as_str())]);
     }
 
     #[test]
