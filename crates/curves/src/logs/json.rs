@@ -2,7 +2,7 @@
 //! Values are checked while they are parsed, so that an error knows its line. The form has no
 //! `--erasesize`: the largest block need not be it, where the head of a test is missing.
 
-use super::units::{RATE_MAX, TIME_MAX_NS};
+use super::units::{TIME_MAX_NS, possible};
 use super::{Form, Identity, LogError, Problem, Reading, Remark, Run};
 use crate::{Align, Curves};
 use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
@@ -240,10 +240,11 @@ fn rates(map: Unique<u32, Unique<u64, Figure>>) -> BTreeMap<u32, crate::Rates> {
 impl<'de> Deserialize<'de> for Figure {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Figure, D::Error> {
         let rate = f64::deserialize(deserializer)?;
-        if rate > 0.0 && rate <= RATE_MAX {
-            Ok(Figure(rate))
-        } else {
-            Err(D::Error::custom(format!("{ABSURD}: {rate} B/s")))
+        match possible(rate, true) {
+            Ok(()) => Ok(Figure(rate)),
+            Err(expected) => Err(D::Error::custom(format!(
+                "{ABSURD}: {rate} B/s instead of {expected}"
+            ))),
         }
     }
 }
@@ -347,10 +348,12 @@ mod tests {
     fn faults_know_their_line() {
         let error = read("{\"a\": {\n\"lin\": {\"1\":\n{\"4096\": 0}}}}").unwrap_err();
         assert_eq!((error.problem, error.line), (Problem::Absurd, Some(3)));
-        assert_eq!(
-            problem("{\"a\": {\"lin\": {\"1\": {\"4096\": 1e15}}}}"),
-            Problem::Absurd
-        );
+        for rate in ["1e15", "4.1e8"] {
+            let text = format!("{{\"a\": {{\"lin\": {{\"1\": {{\"4096\": {rate}}}}}}}}}");
+            let error = read(&text).unwrap_err();
+            assert_eq!(error.problem, Problem::Absurd, "{rate}");
+            assert!(error.to_string().contains("eMMC HS400"), "{error}");
+        }
         assert_eq!(
             problem("{\"a\": {\"al\": {\"4096\": [[-1,1,1,0]]}}}"),
             Problem::Absurd
