@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::LazyLock;
-use whichfs_card::{Card, Family, Interface, Profile, builtin};
+use whichfs_card::{Basis, Card, Family, Interface, Profile, builtin};
 use whichfs_units::{KIB, MIB};
 
 fn text() -> String {
@@ -341,6 +341,49 @@ fn cards_of_a_row_have_the_rates_of_the_row() {
         let fitted = text.starts_with("# Made by `whichfs card fit`");
         let known = fitted || shipped(name).composed() || named.contains(name);
         assert!(known, "{name}: neither composed, nor of a row, nor fitted");
+    }
+}
+
+/// What a profile of a row says of its error.
+fn stated_error(row: &str, rates: &Rates, measured: &[Option<f64>; 5]) -> String {
+    let pairs = measured.iter().zip(rates.all());
+    let errors =
+        pairs.filter_map(|(measured, modelled)| Some((modelled / (*measured)?).ln().abs()));
+    let (known, worst) = errors.fold((0, 0.0), |(n, worst): (u32, f64), e| (n + 1, worst.max(e)));
+    format!("at most {:.1} % of {known} rates of {row}", 100.0 * worst)
+}
+
+#[test]
+fn every_card_states_its_fit_error_or_is_composed() {
+    let mut wrong = Vec::new();
+    for (name, row, measured) in rows() {
+        let card = shipped(name);
+        let expected = stated_error(row, &Rates::of(name, text_of(name)), &measured);
+        if !card.composed() && card.fit_error() != Some(expected.as_str()) {
+            wrong.push(format!("{name}: fit_error = \"{expected}\""));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let readme = include_str!("../../../cards/README.md");
+    for (name, _) in builtin() {
+        let card = shipped(name);
+        let listed = readme
+            .lines()
+            .find(|line| line.contains(&format!("`{name}`")));
+        let of_readme = listed.and_then(|line| line.split_once("fitted to "));
+        match (card.basis(), card.fit_error()) {
+            (Basis::Composed, None) | (Basis::Measured, Some(_)) => {}
+            (Basis::Fitted, Some(error)) => {
+                let (run, off) = of_readme.unwrap().1.split_once(": ").unwrap();
+                let (off, _) = off.split_once(" off").unwrap();
+                assert_eq!(
+                    error,
+                    format!("{off} of the write points of {run}"),
+                    "{name}"
+                );
+            }
+            other => panic!("{name}: {other:?}"),
+        }
     }
 }
 

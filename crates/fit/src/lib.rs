@@ -199,6 +199,7 @@ pub fn fit(curves: &Curves, rates: &[Rate], options: &Options) -> Result<Fit, Fi
     };
     let written = basis.profile(best, capacity)?;
     let compared = compared(&measured, &written.profile, &best.replay, options)?;
+    let written = written.with_error(Errors::over(&compared, |point| point.fitted))?;
     let curves = curve_errors(&compared);
     Ok(Fit {
         breaks: if told {

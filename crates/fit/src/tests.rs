@@ -217,6 +217,9 @@ fn every_figure_says_where_it_is_from() {
     let found = fit(&few(), &[], &options).unwrap();
     assert_eq!(found.profile.title(), "a \"card\"");
     assert!(found.toml.contains("run 7"));
+    let stated = found.profile.fit_error().unwrap();
+    assert!(stated.ends_with(" % of 9 fitted points"), "{stated}");
+    assert_eq!(found.profile.basis(), whichfs_card::Basis::Fitted);
     let figure = |path: &str| {
         let found = found.profile.figures().find(|figure| figure.path == path);
         found.unwrap().clone()
