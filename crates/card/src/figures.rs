@@ -167,6 +167,7 @@ pub(crate) const SPECS: &[Spec] = &[
     varied("cache.flush_empty_us", 0, MICROS_MAX, Some(0)),
     varied("cache.fua_us", 0, MICROS_MAX, Some(0)),
     fixed("slc.bytes", 0, 64 << 30, Some(0)),
+    fixed("slc.most_bytes", 0, 64 << 20, Some(0)),
     varied("slc.overhead_us", 0, MICROS_MAX, Some(0)),
     rate("slc.rate_bytes_per_s", Some(20_000_000)),
     rate("slc.drain_rate_bytes_per_s", Some(10_000_000)),

@@ -387,6 +387,39 @@ fn every_card_states_its_fit_error_or_is_composed() {
     }
 }
 
+/// Rows of `cards.csv`, but those of families that are numbered throughout.
+const ROWS: &str = "WB1 WB2 WB4 WB5 WB6 WB8 WB10 WB11 WB12 WB14 WB15 WB16 WB19 WB20 WB21 WB22 \
+    WB27 WB29 WB30 WB32 BF1 FB0 PT1 PT2 LW1 PS1 LX1 PX1 CS7 NX1 SW1 PA1 PA2 PA3 GW1 BL2 EL1 AY1 \
+    AY2 AY3 AU1 AU2 EM1 EM2 IS-SanDisk16GB IS-Lexar64GB IS-Lexar128GB IS-SanDisk128GB \
+    IS-SanDisk64GB IS-Samsung128GB IS-Amazon64GB IS-SanDisk32GB IS-PNY27";
+
+#[test]
+fn every_row_of_the_data_is_a_card_or_has_its_reason() {
+    let numbered = [("PD2-", 17), ("PD4-", 15), ("BM", 16), ("BH", 4)];
+    let of_numbers = numbered
+        .into_iter()
+        .flat_map(|(prefix, most)| (1..=most).map(move |number| format!("{prefix}{number}")));
+    let rows: Vec<String> = ROWS
+        .split_whitespace()
+        .map(str::to_owned)
+        .chain(of_numbers)
+        .collect();
+    assert_eq!(rows.len(), 105);
+    let readme = include_str!("../../../cards/README.md");
+    let tables = readme.lines().filter(|line| line.starts_with('|'));
+    let words: BTreeSet<&str> = tables
+        .flat_map(|line| line.split(|c: char| !(c.is_alphanumeric() || c == '-')))
+        .collect();
+    let missing: Vec<&String> = rows
+        .iter()
+        .filter(|row| !words.contains(row.as_str()))
+        .collect();
+    assert!(
+        missing.is_empty(),
+        "neither shipped nor refused: {missing:?}"
+    );
+}
+
 #[test]
 fn a_rate_that_is_not_the_rows_is_noticed() {
     let (name, _, measured) = rows()[0];
