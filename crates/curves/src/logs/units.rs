@@ -50,7 +50,7 @@ pub(super) fn possible(bytes_per_s: f64, direct: bool) -> Result<(), &'static st
     let (most, expected) = match direct {
         true => (
             BUS_RATE_MAX,
-            "rates above 0 B/s and at most 400 MB/s, which is the fastest bus of a card (eMMC HS400)",
+            "rates above 0 B/s and at most 400 MB/s, the fastest bus of a card (eMMC HS400)",
         ),
         false => (
             MEMORY_RATE_MAX,

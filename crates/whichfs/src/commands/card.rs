@@ -185,9 +185,9 @@ fn standing(line: &Line) -> String {
     };
     match (&line.fit_error, line.composed) {
         (Some(error), false) if error.contains(" / ") => {
-            format!("{kind} Off by {error} (median / 90th percentile).")
+            format!("{kind}\nOff by {error} (median / 90th percentile).")
         }
-        (Some(error), false) => format!("{kind} Off by {error}."),
+        (Some(error), false) => format!("{kind}\nOff by {error}."),
         _ => kind.to_owned(),
     }
 }
