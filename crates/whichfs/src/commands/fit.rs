@@ -339,3 +339,41 @@ fn percent(error: f64) -> String {
         p => format!("{p:.1}"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use whichfs_curves::{Curves, logs::Identity};
+
+    #[test]
+    fn runs_that_cannot_be_fitted_have_their_reason() {
+        let remark = |why: &str| Remark {
+            lines: (1, 1),
+            why: why.to_owned(),
+            text: "10_2".to_owned(),
+        };
+        let remarks = [remark("fields"), remark(&format!("{NO_CURVES}; fields"))];
+        let left = without_curves(&remarks);
+        assert_eq!(left.len(), 1);
+        assert_eq!(
+            (left[0].name.as_str(), left[0].card.as_str()),
+            ("10_2", "–")
+        );
+        let mut run = Run {
+            name: "5".into(),
+            lines: (1, 1),
+            card: Identity::default(),
+            erase_bytes: None,
+            curves: Curves::default(),
+            rates: Vec::new(),
+        };
+        let few = FitError::TooFewPoints {
+            points: 0,
+            sizes: 0,
+            left_out: Vec::new(),
+        };
+        assert!(why_left_out(&run, &few).contains("0 write points"));
+        run.curves.align.insert(4096, vec![[1.0, 2.0, 1.0, 1.0]]);
+        assert!(why_left_out(&run, &few).contains("alignment test"));
+    }
+}
