@@ -4,6 +4,7 @@
 use crate::ftl::MAX_LOGS;
 use crate::limits::{AU_BYTES, CAPACITY_MAX, MICROS_MAX, RANDOM_PERCENT, RATE, UNIT_BYTES};
 use crate::profile::Family;
+use crate::wear::CELLS;
 
 /// What kind of a quantity a figure is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,12 +167,13 @@ pub(crate) const SPECS: &[Spec] = &[
     varied("cache.flush_empty_us", 0, MICROS_MAX, Some(0)),
     varied("cache.fua_us", 0, MICROS_MAX, Some(0)),
     fixed("slc.bytes", 0, 64 << 30, Some(0)),
+    fixed("slc.most_bytes", 0, 64 << 20, Some(0)),
     varied("slc.overhead_us", 0, MICROS_MAX, Some(0)),
     rate("slc.rate_bytes_per_s", Some(20_000_000)),
     rate("slc.drain_rate_bytes_per_s", Some(10_000_000)),
-    fixed("wear.pe_cycles_low", 1, 1_000_000, Some(500)),
-    fixed("wear.pe_cycles_typical", 1, 1_000_000, Some(3_000)),
-    fixed("wear.pe_cycles_high", 1, 1_000_000, Some(10_000)),
+    fixed("wear.cell", 0, CELLS as u64 - 1, Some(0)),
+    fixed("wear.pe_cycles_low", 0, 1_000_000, Some(0)),
+    fixed("wear.pe_cycles_high", 0, 1_000_000, Some(0)),
     fixed("fat.aus", 0, 64, Some(0)),
     fixed("fat.first_au", 0, 63, Some(0)),
     varied("fat.overhead_us", 0, MICROS_MAX, Some(0)),

@@ -11,6 +11,7 @@ mod shape;
 
 use crate::contents::Layout;
 use crate::figures::{self, SPECS};
+use crate::wear::Cycles;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -75,6 +76,28 @@ pub struct Figure {
     pub uncertainty_percent: u64,
 }
 
+/// What kind of figures decide how a card behaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Basis {
+    /// Fitted to the curves of one card.
+    Fitted,
+    /// Set by what was measured of one card or model: rates, steps, a few latencies.
+    Measured,
+    /// Put together from a class's figures or a mechanism's.
+    Composed,
+}
+
+impl Basis {
+    /// One word for lists.
+    pub fn name(self) -> &'static str {
+        match self {
+            Basis::Fitted => "fitted",
+            Basis::Measured => "measured",
+            Basis::Composed => "composed",
+        }
+    }
+}
+
 /// The description of a modelled card.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Profile {
@@ -82,6 +105,7 @@ pub struct Profile {
     family: Family,
     interface: Interface,
     composed: bool,
+    fit_error: Option<String>,
     /// One for each entry of [`SPECS`] of the family, in that order; others hold `None`.
     figures: Vec<Option<Figure>>,
 }
@@ -107,6 +131,24 @@ impl Profile {
         self.composed
     }
 
+    /// How far the modelled card is off what was measured, in words; `None` where nobody says.
+    pub fn fit_error(&self) -> Option<&str> {
+        self.fit_error.as_deref()
+    }
+
+    /// What kind of figures decide how the card behaves.
+    pub fn basis(&self) -> Basis {
+        let fitted = |figure: &Figure| {
+            let source = figure.source.as_deref().unwrap_or("");
+            source.starts_with("fit to ") || source.starts_with("fit: ")
+        };
+        match self.composed {
+            true => Basis::Composed,
+            false if self.figures().any(fitted) => Basis::Fitted,
+            false => Basis::Measured,
+        }
+    }
+
     /// Bytes that the host sees.
     pub fn capacity_bytes(&self) -> u64 {
         self.figure("geometry.capacity_bytes")
@@ -129,15 +171,14 @@ impl Profile {
         }
     }
 
-    /// Program and erase cycles that a block of this card may stand: of a bad specimen, a
-    /// typical and a good one (`flash.md` §3: the spread within a model is tenfold).
-    pub fn pe_cycles(&self) -> [u64; 3] {
-        let end = |name| self.figure(name);
-        [
-            end("wear.pe_cycles_low"),
-            end("wear.pe_cycles_typical"),
-            end("wear.pe_cycles_high"),
-        ]
+    /// Program and erase cycles that cards of this kind stand.
+    pub fn pe_cycles(&self) -> Cycles {
+        let cell = self.figure("wear.cell") as usize;
+        let stated = ["wear.pe_cycles_low", "wear.pe_cycles_high"].map(|path| self.figure(path));
+        match stated {
+            [0, _] | [_, 0] => Cycles::of_cell(cell),
+            [low, high] => Cycles::between(low as f64, high as f64),
+        }
     }
 
     /// The flash page: the least that is programmed at once.
@@ -242,7 +283,12 @@ impl Profile {
             family,
             interface,
             composed,
+            fit_error: None,
             figures,
         }
+    }
+
+    pub(crate) fn with_fit_error(self, fit_error: Option<String>) -> Profile {
+        Profile { fit_error, ..self }
     }
 }

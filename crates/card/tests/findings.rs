@@ -217,23 +217,46 @@ fn finding_2_3_5_one_au_too_many_costs_an_au_copy_whatever_the_size_of_the_reque
 #[test]
 fn finding_2_3_6_the_slow_path_and_the_copy_rate_tell_the_size_of_an_au() {
     for au_kib in [1536, 3072, 4096, 6144, 12_288] {
-        let profile = Profile::parse("au.toml", &wb5_text(au_kib)).unwrap();
-        assert_eq!(profile.au_bytes(), au_kib * KIB);
-        let mut card = Card::used(&profile, 1);
-        let au = profile.au_bytes();
-        // Four AUs in turns, each continued where it stands.
-        let mut slow = 0.0;
-        for step in 0..16 {
-            for which in 10..14 {
-                slow = serve(
-                    &mut card,
-                    Request::write(which * au + step * 16_384, 16_384),
-                );
-            }
+        let text = wb5_text(au_kib);
+        let three = Profile::parse("au.toml", &text).unwrap();
+        assert_eq!(three.au_bytes(), au_kib * KIB);
+        // With a place for each AU nothing is merged, and the same writes tell no size.
+        let places = "open_aus_linear = { value = 3,";
+        assert_eq!(text.matches(places).count(), 1);
+        let four = text.replace(places, "open_aus_linear = { value = 4,");
+        let four = Profile::parse("au.toml", &four).unwrap();
+        for bytes in [16 * KIB, 64 * KIB, 256 * KIB] {
+            let (least, most) = told_bytes(&three, bytes);
+            near("AU bytes, least", least, three.au_bytes() as f64, 12.0);
+            near("AU bytes, most", most, three.au_bytes() as f64, 12.0);
+            let (_, most) = told_bytes(&four, bytes);
+            assert!(
+                most < 0.5 * three.au_bytes() as f64,
+                "{au_kib} {bytes}: {most}"
+            );
         }
-        let told = slow / 1e6 * 8_700_000.0;
-        near("AU bytes", told, au as f64, 10.0);
     }
+}
+
+/// Least and most of the AU's size that 16 writes of `bytes` tell which go on in four AUs in
+/// turns: their time, less what programming takes, times the copy rate.
+fn told_bytes(profile: &Profile, bytes: u64) -> (f64, f64) {
+    let (mut card, au) = (Card::used(profile, 1), profile.au_bytes());
+    let mut told = Vec::new();
+    for step in 0..5 {
+        for which in 10..14 {
+            let write = Request::write(which * au + step * bytes, bytes);
+            let us = serve(&mut card, write);
+            let programming =
+                bytes as f64 / common::figure(profile, "write.rate_bytes_per_s") as f64;
+            // What is written is not copied.
+            told.push((us / 1e6 - programming) * 8_700_000.0 + bytes as f64);
+        }
+    }
+    // The first of each AU finds what was open before.
+    let told = &told[4..];
+    let least = told.iter().copied().fold(f64::INFINITY, f64::min);
+    (least, told.iter().copied().fold(0.0, f64::max))
 }
 
 /// WB5 with AUs of another size and WB21's copy rate.
@@ -313,6 +336,54 @@ fn finding_2_3_9_reads_of_two_pages_take_longer_than_of_one() {
 }
 
 #[test]
+fn finding_2_3_9_a_modern_card_writes_fewer_bytes_with_64k_at_random_than_with_8k() {
+    // SanDisk Extreme 64 GB, no queue: 8 KiB 998 a second (8.0 MB/s), 64 KiB 83 (5.4 MB/s), in
+    // order 63 MB/s.
+    let text = |most: u64| {
+        format!(
+            "[write]
+            overhead_us = 300
+            jump_us = 10300
+            rate_bytes_per_s = 63700000
+            [copy]
+            rate_bytes_per_s = 63700000
+            erase_us = 4500
+            [page_map]
+            unit_bytes = 4096
+            modify_us = 300
+            background_aus = 12
+            [slc]
+            bytes = 134217728
+            most_bytes = {most}
+            overhead_us = 697
+            rate_bytes_per_s = 40000000"
+        )
+    };
+    let rates = |most: u64| {
+        let wide = card_text("page-map", 8, &text(most)).replace("= 23000000", "= 104000000");
+        assert!(wide.contains("104000000"));
+        let mut card = Card::fresh(&Profile::parse("test.toml", &wide).unwrap());
+        let mut at_random = |bytes| random(&mut card, 0, GIB / 2, bytes, 500, true);
+        let [small, large] = [8 * KIB, 64 * KIB].map(&mut at_random);
+        (
+            small,
+            large,
+            common::sequential(&mut card, GIB / 2, 512 * KIB, 64, true),
+        )
+    };
+    let (small, large, ordered) = rates(32 * KIB);
+    near("8 KiB", small, 998.0, 5.0);
+    near("64 KiB", large, 83.0, 5.0);
+    assert!(
+        large * 64.0 < small * 8.0 && ordered > 40.0,
+        "{small} {large} {ordered}"
+    );
+    // Where all writes go to the cache, larger ones move more.
+    let (small, large, _) = rates(0);
+    assert!(large * 64.0 > 2.0 * small * 8.0, "{small} {large}");
+}
+
+#[test]
 fn finding_2_3_10_a_pslc_cache_is_fast_until_full_and_again_after_a_rest() {
     // SanDisk Ultra 64 GB: 19.6 MB/s into the cache, 15.9 MB/s beside it.
     let text = "[write]
@@ -359,7 +430,37 @@ fn finding_2_3_11_collection_stalls_for_copies_of_whole_blocks() {
         unit_bytes = 4096
         modify_us = 300";
     let profile = card("page-map", 8, text);
-    let mut card = Card::used(&profile, 1);
+    let (times, copies) = scattered(Card::used(&profile, 1));
+    let (median, worst) = (times[10_000], times[19_999]);
+    assert!(
+        median < 2.0 && worst > 100.0 * median,
+        "{median} ms, {worst} ms"
+    );
+    // A stall is the copy of one block or more, and nothing else is one.
+    let stalls: Vec<f64> = times.iter().copied().filter(|ms| *ms > 50.0).collect();
+    let stalled: f64 = stalls.iter().sum();
+    assert!(
+        copies as usize >= stalls.len() && !stalls.is_empty(),
+        "{copies}"
+    );
+    assert!(
+        stalled > 0.3 * times.iter().sum::<f64>(),
+        "{stalled} ms in stalls"
+    );
+    // No block to collect, no stall: the same writes on a card that was never written.
+    let (times, copies) = scattered(Card::fresh(&profile));
+    assert_eq!(copies, 0);
+    assert!(times[19_999] < 10.0 * times[10_000], "{} ms", times[19_999]);
+    // Copying at half the rate, stalls take twice as long.
+    let slow = text.replace("= 9000000", "= 4500000");
+    let (times, _) = scattered(Card::used(&crate::card("page-map", 8, &slow), 1));
+    near("at half the rate", times[19_999], 2.0 * worst, 5.0);
+}
+
+/// Times of 20 000 small writes all over `card` in milliseconds, ascending, and the copies of
+/// blocks that it made.
+fn scattered(mut card: Card) -> (Vec<f64>, u64) {
+    let before = card.stats().au_copies;
     let mut times: Vec<f64> = (0..20_000_u64)
         .map(|step| {
             let offset = step * 7919 % (GIB / 4096) * 4096;
@@ -367,16 +468,7 @@ fn finding_2_3_11_collection_stalls_for_copies_of_whole_blocks() {
         })
         .collect();
     times.sort_by(f64::total_cmp);
-    let (median, worst) = (times[10_000], times[19_999]);
-    assert!(
-        median < 2.0 && worst > 100.0 * median,
-        "{median} ms, {worst} ms"
-    );
-    let stalled: f64 = times.iter().filter(|ms| **ms > 50.0).sum();
-    assert!(
-        stalled > 0.3 * times.iter().sum::<f64>(),
-        "{stalled} ms in stalls"
-    );
+    (times, card.stats().au_copies - before)
 }
 
 #[test]

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::LazyLock;
-use whichfs_card::{Card, Family, Interface, Profile, builtin};
+use whichfs_card::{Basis, Card, Family, Interface, Profile, builtin};
 use whichfs_units::{KIB, MIB};
 
 fn text() -> String {
@@ -342,6 +342,82 @@ fn cards_of_a_row_have_the_rates_of_the_row() {
         let known = fitted || shipped(name).composed() || named.contains(name);
         assert!(known, "{name}: neither composed, nor of a row, nor fitted");
     }
+}
+
+/// What a profile of a row says of its error.
+fn stated_error(row: &str, rates: &Rates, measured: &[Option<f64>; 5]) -> String {
+    let pairs = measured.iter().zip(rates.all());
+    let errors =
+        pairs.filter_map(|(measured, modelled)| Some((modelled / (*measured)?).ln().abs()));
+    let (known, worst) = errors.fold((0, 0.0), |(n, worst): (u32, f64), e| (n + 1, worst.max(e)));
+    format!("at most {:.1} % of {known} rates of {row}", 100.0 * worst)
+}
+
+#[test]
+fn every_card_states_its_fit_error_or_is_composed() {
+    let mut wrong = Vec::new();
+    for (name, row, measured) in rows() {
+        let card = shipped(name);
+        let expected = stated_error(row, &Rates::of(name, text_of(name)), &measured);
+        if !card.composed() && card.fit_error() != Some(expected.as_str()) {
+            wrong.push(format!("{name}: fit_error = \"{expected}\""));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let readme = include_str!("../../../cards/README.md");
+    for (name, _) in builtin() {
+        let card = shipped(name);
+        let listed = readme
+            .lines()
+            .find(|line| line.contains(&format!("`{name}`")));
+        let of_readme = listed.and_then(|line| line.split_once("fitted to "));
+        match (card.basis(), card.fit_error()) {
+            (Basis::Composed, None) | (Basis::Measured, Some(_)) => {}
+            (Basis::Fitted, Some(error)) => {
+                let (run, off) = of_readme.unwrap().1.split_once(": ").unwrap();
+                let (off, _) = off.split_once(" off").unwrap();
+                assert_eq!(
+                    error,
+                    format!("{off} of the write points of {run}"),
+                    "{name}"
+                );
+            }
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+}
+
+/// Rows of `cards.csv`, but those of families that are numbered throughout.
+const ROWS: &str = "WB1 WB2 WB4 WB5 WB6 WB8 WB10 WB11 WB12 WB14 WB15 WB16 WB19 WB20 WB21 WB22 \
+    WB27 WB29 WB30 WB32 BF1 FB0 PT1 PT2 LW1 PS1 LX1 PX1 CS7 NX1 SW1 PA1 PA2 PA3 GW1 BL2 EL1 AY1 \
+    AY2 AY3 AU1 AU2 EM1 EM2 IS-SanDisk16GB IS-Lexar64GB IS-Lexar128GB IS-SanDisk128GB \
+    IS-SanDisk64GB IS-Samsung128GB IS-Amazon64GB IS-SanDisk32GB IS-PNY27";
+
+#[test]
+fn every_row_of_the_data_is_a_card_or_has_its_reason() {
+    let numbered = [("PD2-", 17), ("PD4-", 15), ("BM", 16), ("BH", 4)];
+    let of_numbers = numbered
+        .into_iter()
+        .flat_map(|(prefix, most)| (1..=most).map(move |number| format!("{prefix}{number}")));
+    let rows: Vec<String> = ROWS
+        .split_whitespace()
+        .map(str::to_owned)
+        .chain(of_numbers)
+        .collect();
+    assert_eq!(rows.len(), 105);
+    let readme = include_str!("../../../cards/README.md");
+    let tables = readme.lines().filter(|line| line.starts_with('|'));
+    let words: BTreeSet<&str> = tables
+        .flat_map(|line| line.split(|c: char| !(c.is_alphanumeric() || c == '-')))
+        .collect();
+    let missing: Vec<&String> = rows
+        .iter()
+        .filter(|row| !words.contains(row.as_str()))
+        .collect();
+    assert!(
+        missing.is_empty(),
+        "neither shipped nor refused: {missing:?}"
+    );
 }
 
 #[test]

@@ -8,7 +8,7 @@
 use crate::points::{Order, Place, Point};
 use crate::reads::median;
 use std::collections::BTreeMap;
-use whichfs_curves::logs::{Operation, Order as Access, Rate};
+use whichfs_curves::logs::{BUS_RATE_MAX, Operation, Order as Access, Rate};
 use whichfs_curves::{Device, DeviceError, Modelled};
 use whichfs_units::{Rng, SECTOR};
 
@@ -16,8 +16,6 @@ use whichfs_units::{Rng, SECTOR};
 const READ_AHEAD_BYTES: u64 = 128 << 10;
 /// Size of buffered writes: the largest request of mmc_block, in bytes.
 const WRITE_BACK_BYTES: u64 = 512 << 10;
-/// No card has a faster bus (eMMC HS400), in bytes a second; memory has.
-const BUS_RATE_MAX: f64 = 400e6;
 /// Largest request that is replayed, in bytes.
 const BYTES_MAX: u64 = 16 << 20;
 

@@ -3,8 +3,10 @@
 //!
 //! Time of a request over its size, both logarithmic; upper row in order, lower row at random.
 //! Dots are measured: filled where the fit saw them, hollow where it did not. Lines are the
-//! model. Colours follow the reader's light or dark scheme.
+//! model. Where no family fits, the curve that breaks has a thick frame. Colours follow the
+//! reader's light or dark scheme.
 
+use crate::Break;
 use crate::points::{Compared, Order, curve_name};
 use std::fmt::Write as _;
 use whichfs_curves::logs::{Operation, Order as Access};
@@ -16,6 +18,7 @@ const MARGIN: [f64; 2] = [64.0, 40.0];
 
 const STYLE: &str = "svg{color:#1b1b1f;background:#fff;font:11px sans-serif}\
 .frame{fill:none;stroke:currentColor;stroke-opacity:.35}\
+.breaks{stroke:#c2571a;stroke-opacity:1;stroke-width:3}\
 .grid{stroke:currentColor;stroke-opacity:.12}\
 .model{fill:none;stroke:#c2571a;stroke-width:1.6}\
 .seen{fill:#1f5fbf}.unseen{fill:none;stroke:#1f5fbf;stroke-width:1.3}\
@@ -29,8 +32,8 @@ struct Axes {
     ns: [f64; 2],
 }
 
-/// The plot of one card.
-pub fn plot(title: &str, compared: &[Compared]) -> String {
+/// The plot of one card: its points, and the curve that breaks, if one does.
+pub fn plot(title: &str, compared: &[Compared], breaks: Option<&Break>) -> String {
     let columns = columns(compared);
     let axes = Axes::of(compared);
     let width = MARGIN[0] + columns.len() as f64 * (PANEL[0] + GAP) + GAP;
@@ -51,8 +54,18 @@ pub fn plot(title: &str, compared: &[Compared]) -> String {
                 .iter()
                 .filter(|point| (point.place.order, point.place.aus) == (*order, *aus))
                 .collect();
-            panel(&mut svg, &axes, corner, column == 0, row == 1, &of_panel);
-            let label = curve_name(*order, *aus);
+            let broken = breaks.is_some_and(|of| (of.curve.order, of.curve.aus) == (*order, *aus));
+            let panel = Panel {
+                corner,
+                leftmost: column == 0,
+                lowest: row == 1,
+                broken,
+            };
+            panel.draw(&mut svg, &axes, &of_panel);
+            let mut label = curve_name(*order, *aus);
+            if broken {
+                label.push_str(": breaks");
+            }
             text(&mut svg, corner[0] + 4.0, corner[1] - 4.0, "start", &label);
         }
     }
@@ -83,54 +96,66 @@ fn columns(compared: &[Compared]) -> Vec<[(Order, u32); 2]> {
     columns
 }
 
-fn panel(
-    svg: &mut String,
-    axes: &Axes,
-    [x, y]: [f64; 2],
+/// The place of one curve.
+struct Panel {
+    corner: [f64; 2],
     leftmost: bool,
     lowest: bool,
-    points: &[&Compared],
-) {
-    let [width, height] = PANEL;
-    let _ = writeln!(
-        svg,
-        "<rect class=\"frame\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width}\" height=\"{height}\"/>"
-    );
-    for exponent in axes.ns[0].ceil() as i32..=axes.ns[1].floor() as i32 {
-        let at = y + axes.y(10_f64.powi(exponent));
-        let _ = writeln!(svg, "<path class=\"grid\" d=\"M{x:.1} {at:.1}h{width}\"/>");
-        if leftmost {
-            text(svg, x - 5.0, at + 4.0, "end", &time_name(exponent));
+    broken: bool,
+}
+
+impl Panel {
+    fn draw(&self, svg: &mut String, axes: &Axes, points: &[&Compared]) {
+        self.grid(svg, axes);
+        let [x, y] = self.corner;
+        let line: Vec<String> = points
+            .iter()
+            .map(|point| {
+                let (at_x, at_y) = (axes.x(point.place.bytes as f64), axes.y(point.modelled_ns));
+                format!("{:.1},{:.1}", x + at_x, y + at_y)
+            })
+            .collect();
+        let _ = writeln!(
+            svg,
+            "<polyline class=\"model\" points=\"{}\"/>",
+            line.join(" ")
+        );
+        for point in points {
+            let class = if point.fitted { "seen" } else { "unseen" };
+            let (at_x, at_y) = (axes.x(point.place.bytes as f64), axes.y(point.measured_ns));
+            let (at_x, at_y) = (x + at_x, y + at_y);
+            let _ = writeln!(
+                svg,
+                "<circle class=\"{class}\" cx=\"{at_x:.1}\" cy=\"{at_y:.1}\" r=\"2.6\"/>"
+            );
         }
     }
-    if lowest {
+
+    /// The frame, with lines for powers of ten and the names on both axes.
+    fn grid(&self, svg: &mut String, axes: &Axes) {
+        let ([x, y], [width, height]) = (self.corner, PANEL);
+        let class = if self.broken { "frame breaks" } else { "frame" };
+        let _ = writeln!(
+            svg,
+            "<rect class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width}\" \
+             height=\"{height}\"/>"
+        );
+        for exponent in axes.ns[0].ceil() as i32..=axes.ns[1].floor() as i32 {
+            let at = y + axes.y(10_f64.powi(exponent));
+            let _ = writeln!(svg, "<path class=\"grid\" d=\"M{x:.1} {at:.1}h{width}\"/>");
+            if self.leftmost {
+                text(svg, x - 5.0, at + 4.0, "end", &time_name(exponent));
+            }
+        }
+        if !self.lowest {
+            return;
+        }
         for (bytes, name) in [(4096.0, "4K"), (65_536.0, "64K"), (1_048_576.0, "1M")] {
             let at = axes.x(bytes);
             if (0.0..=width).contains(&at) {
                 text(svg, x + at, y + height + 13.0, "middle", name);
             }
         }
-    }
-    let line: Vec<String> = points
-        .iter()
-        .map(|point| {
-            let (at_x, at_y) = (axes.x(point.place.bytes as f64), axes.y(point.modelled_ns));
-            format!("{:.1},{:.1}", x + at_x, y + at_y)
-        })
-        .collect();
-    let _ = writeln!(
-        svg,
-        "<polyline class=\"model\" points=\"{}\"/>",
-        line.join(" ")
-    );
-    for point in points {
-        let class = if point.fitted { "seen" } else { "unseen" };
-        let (at_x, at_y) = (axes.x(point.place.bytes as f64), axes.y(point.measured_ns));
-        let (at_x, at_y) = (x + at_x, y + at_y);
-        let _ = writeln!(
-            svg,
-            "<circle class=\"{class}\" cx=\"{at_x:.1}\" cy=\"{at_y:.1}\" r=\"2.6\"/>"
-        );
     }
 }
 
@@ -209,7 +234,8 @@ impl Axes {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::points::Place;
+    use crate::CurveErrors;
+    use crate::points::{Errors, Place};
 
     #[test]
     fn every_point_is_drawn_once_within_its_panel() {
@@ -228,7 +254,7 @@ mod tests {
                 });
             }
         }
-        let svg = plot("a <b> card", &compared);
+        let svg = plot("a <b> card", &compared, None);
         assert_eq!(svg.matches("<circle class=\"seen\"").count(), 11 + 1);
         assert_eq!(svg.matches("<circle class=\"unseen\"").count(), 22 + 1);
         assert_eq!(svg.matches("<rect").count(), 6);
@@ -251,6 +277,23 @@ mod tests {
         }
         assert!(svg.contains("a &lt;b&gt; card") && !svg.contains("NaN"));
         assert!(svg.ends_with("</svg>\n"));
-        assert!(!plot("nothing", &[]).contains("inf"));
+        assert!(!plot("nothing", &[], None).contains("inf"));
+        assert_eq!(svg.matches("breaks\"").count(), 0);
+        let errors = Errors::default();
+        let broken = Break {
+            overall: errors,
+            curve: CurveErrors {
+                order: Order::Random,
+                aus: 2,
+                fitted: Some(errors),
+                unfitted: None,
+            },
+        };
+        let svg = plot("a card", &compared, Some(&broken));
+        let marked = svg
+            .split("<rect")
+            .position(|of| of.contains("frame breaks"));
+        assert_eq!(marked, Some(4), "the lower panel of the second column");
+        assert!(svg.contains("random, 2 AUs: breaks"), "{svg}");
     }
 }

@@ -18,11 +18,23 @@ pub struct Row<'a> {
     pub some: &'a Fit,
 }
 
+/// A run that was not fitted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// Name of the run.
+    pub name: String,
+    /// Maker and model, as far as known.
+    pub card: String,
+    /// What keeps it from being fitted.
+    pub why: String,
+}
+
 /// How a fit works and what it does not meet.
 const HEAD: &str = include_str!("table.head.md");
 
-/// The report: how fits work, the table, and what it says over all rows.
-pub fn table(rows: &[Row]) -> String {
+/// The report: how fits work, the table, what it says over all rows, and the runs that were left
+/// out.
+pub fn table(rows: &[Row], left: &[Left]) -> String {
     let mut text = format!(
         "{HEAD}Errors are |ln(model / measured)| of the time of a write, in percent: median / 90th \
          percentile.\n\n\
@@ -33,11 +45,16 @@ pub fn table(rows: &[Row]) -> String {
     for row in rows {
         let _ = writeln!(
             text,
-            "| {} | {} | {}{} | {} | {} | {} | {} | {} | {} |",
+            "| {} | {} | {}{}{} | {} | {} | {} | {} | {} | {} |",
             row.name,
             row.card,
             family_name(row.all.profile.family()),
             other_family(row),
+            if row.all.breaks.is_some() {
+                ", **does not fit**"
+            } else {
+                ""
+            },
             figures(row.all),
             errors(row.all, |_| true),
             errors(row.some, |point| point.fitted),
@@ -50,7 +67,25 @@ pub fn table(rows: &[Row]) -> String {
     }
     text.push('\n');
     summary(&mut text, rows);
+    left_out(&mut text, rows.len(), left);
     text
+}
+
+/// The runs that were not fitted, each with its reason.
+fn left_out(text: &mut String, fitted: usize, left: &[Left]) {
+    if left.is_empty() {
+        return;
+    }
+    let _ = write!(
+        text,
+        "\n## Runs without a fit\n\n{} of {} runs have no write curves that could be fitted.\n\n\
+         | run | card | why |\n|---|---|---|\n",
+        left.len(),
+        fitted + left.len()
+    );
+    for Left { name, card, why } in left {
+        let _ = writeln!(text, "| {name} | {card} | {why} |");
+    }
 }
 
 fn summary(text: &mut String, rows: &[Row]) {
@@ -86,12 +121,13 @@ fn summary(text: &mut String, rows: &[Row]) {
         if let Some(Break { overall, curve }) = row.all.breaks {
             let _ = writeln!(
                 text,
-                "- Run {} fits no family (median {:.0} %, 90th percentile {:.0} %); the curve \
-                 that breaks most: {}.",
+                "- Run {} fits no family: median {:.1} %, 90th percentile {:.1} %. The curve that \
+                 breaks most: {} ({}).",
                 row.name,
                 overall.median * 100.0,
                 overall.p90 * 100.0,
-                curve.name()
+                curve.name(),
+                curve.fitted.map_or_else(|| "–".to_owned(), |of| pair(&of)),
             );
         }
     }
@@ -145,15 +181,18 @@ fn figures(fit: &Fit) -> String {
 }
 
 fn errors(fit: &Fit, chosen: impl Fn(&Compared) -> bool) -> String {
-    Errors::over(&fit.compared, chosen).map_or_else(
-        || "–".to_owned(),
-        |errors| format!("{:.1} / {:.1}", errors.median * 100.0, errors.p90 * 100.0),
-    )
+    Errors::over(&fit.compared, chosen).map_or_else(|| "–".to_owned(), |errors| pair(&errors))
+}
+
+/// Median and 90th percentile in percent.
+fn pair(errors: &Errors) -> String {
+    format!("{:.1} / {:.1}", errors.median * 100.0, errors.p90 * 100.0)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::HEAD;
+    use super::{HEAD, Left, left_out};
+    use crate::BROKEN;
     use crate::host::{FILE_BYTES, IN_ORDER_BYTES};
     use crate::replay::{TRIAL_AUS, TRIAL_BYTES_LEAST};
     use whichfs_units::Bytes;
@@ -166,9 +205,29 @@ mod tests {
         for stated in [
             format!("in order over {in_order} or at random over {at_random}."),
             format!("cut down to {TRIAL_AUS} AUs, at least {least}."),
+            format!(
+                "off by more than {:.0} % in the median or {:.0} % in the 90th percentile fits no",
+                BROKEN[0] * 100.0,
+                BROKEN[1] * 100.0
+            ),
         ] {
             assert!(words.contains(&stated), "{stated}");
         }
         assert!(include_str!("../../../docs/fit.md").starts_with(HEAD));
+    }
+
+    #[test]
+    fn a_run_without_a_fit_is_listed_with_its_reason() {
+        let mut text = String::new();
+        left_out(&mut text, 26, &[]);
+        assert!(text.is_empty());
+        let left = Left {
+            name: "5".into(),
+            card: "SA04G".into(),
+            why: "no writes".into(),
+        };
+        left_out(&mut text, 26, &[left]);
+        assert!(text.contains("1 of 27 runs"), "{text}");
+        assert!(text.ends_with("| 5 | SA04G | no writes |\n"), "{text}");
     }
 }

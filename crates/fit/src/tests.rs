@@ -155,6 +155,25 @@ fn curves_that_no_card_has_fit_no_family_and_the_worst_is_named() {
 }
 
 #[test]
+fn a_card_of_which_a_sixth_is_off_by_more_than_units_of_one_model_differ_fits_no_family() {
+    // Every second size of one of three curves by a factor of 1.2: scatter; of 2: none.
+    for (factor, fits) in [(1.2, true), (2.0, false)] {
+        let mut degraded = few();
+        let curve = degraded.random.get_mut(&2).unwrap();
+        for rate in curve.values_mut().step_by(2) {
+            *rate /= factor;
+        }
+        let found = fit(&degraded, &[], &Options::default()).unwrap();
+        assert_eq!(found.breaks.is_none(), fits, "{factor}: {:?}", found.breaks);
+        let named = found.breaks.map(|of| of.curve.name());
+        assert!(
+            fits || named.as_deref() == Some("random, 2 AUs"),
+            "{named:?}"
+        );
+    }
+}
+
+#[test]
 fn with_block_sizes_nothing_else_is_looked_at() {
     let measured = few();
     let before = fit(&measured, &[], &sparse()).unwrap();
@@ -198,6 +217,9 @@ fn every_figure_says_where_it_is_from() {
     let found = fit(&few(), &[], &options).unwrap();
     assert_eq!(found.profile.title(), "a \"card\"");
     assert!(found.toml.contains("run 7"));
+    let stated = found.profile.fit_error().unwrap();
+    assert!(stated.ends_with(" % of 9 fitted points"), "{stated}");
+    assert_eq!(found.profile.basis(), whichfs_card::Basis::Fitted);
     let figure = |path: &str| {
         let found = found.profile.figures().find(|figure| figure.path == path);
         found.unwrap().clone()

@@ -1,7 +1,7 @@
 //! The profile of a fitted card: figures, sources, how well each is determined.
 
 use crate::fat::{FatRegion, region};
-use crate::points::{Order, Point, curve_name};
+use crate::points::{Errors, Order, Point, curve_name};
 use crate::reads::{self, Known, Reads};
 use crate::replay::Replay;
 use crate::search::{Candidate, How};
@@ -39,6 +39,23 @@ struct Determined {
 pub(crate) struct Written {
     pub toml: String,
     pub profile: Profile,
+}
+
+impl Written {
+    /// The same with its error over the fitted points, where there are any.
+    pub fn with_error(self, errors: Option<Errors>) -> Result<Written, FitError> {
+        let Some(of) = errors else { return Ok(self) };
+        let (before, after) = self.toml.split_once("\n[").unwrap_or((&self.toml, ""));
+        let [median, p90] = [of.median, of.p90].map(|error| 100.0 * error);
+        let toml = format!(
+            "{}\nfit_error = \"{median:.1} / {p90:.1} % of {} fitted points\"\n\n[{after}",
+            before.trim_end(),
+            of.points
+        );
+        let profile = Profile::parse(self.profile.title(), &toml)
+            .map_err(|error| FitError::NoCard(error.to_string()))?;
+        Ok(Written { toml, profile })
+    }
 }
 
 /// What a profile is written from.

@@ -65,17 +65,22 @@ pub fn note(text: std::fmt::Arguments<'_>) {
     let _ = io::stderr().lock().write_fmt(text);
 }
 
-/// Width of the terminal in columns; 80 where there is none.
+/// Columns of output: those of the terminal; else what COLUMNS says; else 80.
 pub fn width() -> usize {
-    let columns = || {
-        rustix::termios::tcgetwinsize(io::stdout())
-            .ok()
-            .map(|size| size.ws_col)
-    };
-    match columns() {
-        Some(columns) if columns >= 40 => usize::from(columns).min(120),
-        _ => 80,
-    }
+    let terminal = rustix::termios::tcgetwinsize(io::stdout());
+    let told = std::env::var("COLUMNS").ok();
+    columns(terminal.ok().map(|size| size.ws_col), told.as_deref())
+}
+
+/// A terminal too narrow for a table is as good as none; one too wide makes lines that nobody
+/// reads.
+fn columns(terminal: Option<u16>, told: Option<&str>) -> usize {
+    const LEAST: u16 = 40;
+    const MOST: u16 = 200;
+    let told = || told.and_then(|text| text.trim().parse().ok());
+    let enough = |columns: &u16| *columns >= LEAST;
+    let found = terminal.filter(enough).or_else(|| told().filter(enough));
+    usize::from(found.unwrap_or(80).min(MOST))
 }
 
 /// Whether to use colour: on a terminal, and NO_COLOR is not set.
@@ -85,7 +90,25 @@ pub fn colour() -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::folded;
+    use super::{columns, folded};
+
+    #[test]
+    fn columns_are_the_terminals_or_what_is_told() {
+        assert_eq!(columns(Some(100), Some("160")), 100);
+        assert_eq!(columns(None, Some("160")), 160);
+        assert_eq!(columns(Some(0), Some(" 160 ")), 160);
+        assert_eq!(columns(None, Some("5000")), 200);
+        for told in [
+            None,
+            Some(""),
+            Some("x"),
+            Some("10"),
+            Some("-1"),
+            Some("99999"),
+        ] {
+            assert_eq!(columns(None, told), 80, "{told:?}");
+        }
+    }
 
     #[test]
     fn a_sentence_is_folded_between_words() {

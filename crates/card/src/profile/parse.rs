@@ -78,13 +78,18 @@ impl Reader<'_> {
             None => default,
             Some(value) => self.integer(value, key, 0, UNCERTAINTY_MAX)?,
         };
+        let fit_error = match root.get("fit_error") {
+            None => None,
+            Some(_) => Some(self.text(root, "fit_error", "fit_error", "fit error")?),
+        };
         self.refuse_unknown(root, family)?;
         let mut spans = Spans::new();
         let figures = SPECS
             .iter()
             .map(|spec| self.figure(root, spec, family, uncertainty, &mut spans))
             .collect::<Result<Vec<_>, _>>()?;
-        let profile = Profile::assemble(title, family, interface, composed, figures);
+        let profile = Profile::assemble(title, family, interface, composed, figures)
+            .with_fit_error(fit_error);
         profile.check_shape().map_err(|(path, found)| {
             let span = spans.get(path).cloned().unwrap_or(0..0);
             self.error(span, path, &found, "figures that fit together")
@@ -156,8 +161,9 @@ impl Reader<'_> {
 
     /// Unknown sections and keys are typing errors that would silently mean the default.
     fn refuse_unknown(&self, root: &Table, family: Family) -> Result<(), ProfileError> {
-        const TOP: [&str; 5] = [
+        const TOP: [&str; 6] = [
             "title",
+            "fit_error",
             "family",
             "interface",
             "composed",

@@ -3,7 +3,7 @@
 
 use super::command::{self, Dd};
 use super::text::{Line, excerpt};
-use super::units::{RATE_MAX, number};
+use super::units::{number, possible};
 use super::{LogError, Operation, Problem, Rate, flash};
 use std::collections::VecDeque;
 
@@ -135,9 +135,7 @@ impl State {
         records: Option<(u64, u64)>,
     ) -> Result<Taken, LogError> {
         let bytes_per_s = summary.bytes as f64 / summary.seconds;
-        if !(bytes_per_s > 0.0 && bytes_per_s <= RATE_MAX) {
-            return Err(flash::absurd(line, "a rate above 0 B/s and below 100 GB/s"));
-        }
+        possible(bytes_per_s, self.direct()).map_err(|expected| flash::absurd(line, expected))?;
         if let (printed, Some(unit)) = summary.rate {
             // dd rounds to two or three digits; busybox and BSD print binary units.
             let ratio = bytes_per_s / (printed * unit);
@@ -169,9 +167,14 @@ impl State {
         };
         Ok(Taken::Rate(Rate {
             block_bytes: records.and_then(exact).or(told),
-            direct: self.commands.front().is_some_and(|command| command.direct),
+            direct: self.direct(),
             ..Rate::plain(operation, bytes_per_s, label, line.number)
         }))
+    }
+
+    fn direct(&self) -> bool {
+        let command = self.commands.front();
+        command.is_some_and(|command| command.direct)
     }
 
     fn operation(&self) -> Option<Operation> {
@@ -185,13 +188,11 @@ impl State {
     }
 
     fn table_rate(&self, line: &Line, block: u64, bytes_per_s: f64) -> Result<Taken, LogError> {
-        if !(bytes_per_s > 0.0 && bytes_per_s <= RATE_MAX) {
-            return Err(flash::absurd(line, "a rate above 0 B/s and below 100 GB/s"));
-        }
+        possible(bytes_per_s, self.direct()).map_err(|expected| flash::absurd(line, expected))?;
         let operation = self.operation().ok_or_else(|| self.no_direction(line))?;
         Ok(Taken::Rate(Rate {
             block_bytes: Some(block),
-            direct: self.commands.front().is_some_and(|command| command.direct),
+            direct: self.direct(),
             ..Rate::plain(operation, bytes_per_s, "dd table", line.number)
         }))
     }
@@ -344,9 +345,7 @@ pub(super) fn hdparm(line: &Line) -> Result<Option<Taken>, LogError> {
     let Some(bytes_per_s) = figures() else {
         return Err(flash::cut(line, true).expected(WHOLE));
     };
-    if !(bytes_per_s > 0.0 && bytes_per_s <= RATE_MAX) {
-        return Err(flash::absurd(line, "a rate above 0 B/s and below 100 GB/s"));
-    }
+    possible(bytes_per_s, direct).map_err(|expected| flash::absurd(line, expected))?;
     Ok(Some(Taken::Rate(Rate {
         block_bytes: Some(2 << 20),
         direct,

@@ -3,7 +3,7 @@
 
 use super::draft::Drafts;
 use super::session::{UNUSABLE, push};
-use super::units::RATE_MAX;
+use super::units;
 use super::{Form, Latency, LogError, Operation, Options, Order, Problem, Rate, Reading, Remark};
 use serde::Deserialize;
 use serde_json::Value;
@@ -199,15 +199,23 @@ fn job_rates(
         if let Some(why) = why {
             push(skipped, line, why, &job.jobname);
         }
+        let direct = option(&["direct"]).is_some_and(|value| value == "1")
+            || option(&["buffered"]).is_some_and(|value| value == "0");
+        // What is discarded does not go over the bus.
+        let over_bus = direct && operation != Operation::Discard;
         let rate = Rate {
             order,
             block_bytes: block,
-            direct: option(&["direct"]).is_some_and(|value| value == "1")
-                || option(&["buffered"]).is_some_and(|value| value == "0"),
+            direct,
             queue_depth: queue_depth(&option),
             iops: Some(side.iops).filter(|&iops| iops > 0.0),
             latency: latency(side),
-            ..Rate::plain(operation, bytes_per_s(side, line, job)?, &job.jobname, line)
+            ..Rate::plain(
+                operation,
+                bytes_per_s(side, over_bus, line, job)?,
+                &job.jobname,
+                line,
+            )
         };
         let draft = drafts.current();
         draft.rates.push(rate);
@@ -233,16 +241,16 @@ fn access(rw: &str) -> Option<(Order, Vec<Operation>)> {
     Some((order, kinds))
 }
 
-fn bytes_per_s(side: &Side, line: usize, job: &Job) -> Result<f64, LogError> {
+fn bytes_per_s(side: &Side, direct: bool, line: usize, job: &Job) -> Result<f64, LogError> {
     let kib = side.bw * 1024.0;
     let rate = side.bw_bytes.unwrap_or(kib);
     let error = |problem| LogError::new(problem, Some(line), &job.jobname);
-    if !(rate > 0.0 && rate <= RATE_MAX) {
-        return Err(error(Problem::Absurd)
+    units::possible(rate, direct).map_err(|expected| {
+        error(Problem::Absurd)
             .found(format!("{rate} B/s in job `{}`", job.jobname))
-            .expected("rates above 0 B/s and below 100 GB/s")
-            .remedy("repeat the job, or delete it from the file"));
-    }
+            .expected(expected)
+            .remedy("repeat the job, or delete it from the file")
+    })?;
     // fio rounds bw down to whole KiB a second.
     if side.bw > 0.0 && (rate - kib).abs() > 0.01 * rate + 2048.0 {
         return Err(error(Problem::MixedUnits)

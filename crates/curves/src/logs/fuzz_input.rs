@@ -51,8 +51,13 @@ fn checked(reading: &Reading) -> u64 {
         let rates = curves.linear.values().chain(curves.random.values());
         let rates = rates.flat_map(|rates| rates.values());
         let rates = rates.chain(curves.fat.values().flatten().flatten());
-        for &rate in rates.chain(run.rates.iter().map(|rate| &rate.bytes_per_s)) {
-            assert!(rate > 0.0 && rate <= super::units::RATE_MAX, "{rate}");
+        let of_curves = rates.map(|&rate| (rate, true));
+        let of_programs = run.rates.iter().map(|rate| {
+            let over_bus = rate.direct && rate.operation != super::Operation::Discard;
+            (rate.bytes_per_s, over_bus)
+        });
+        for (rate, direct) in of_curves.chain(of_programs) {
+            assert_eq!(super::units::possible(rate, direct), Ok(()), "{rate}");
             found += 1;
         }
         for line in curves.align.values().flatten() {

@@ -2,7 +2,7 @@
 //! record size, blank where a test was not run.
 
 use super::text::{Line, excerpt};
-use super::units::RATE_MAX;
+use super::units;
 use super::{LogError, Operation, Order, Problem, Rate, flash};
 
 /// What a column measures, and its name among the labels.
@@ -162,9 +162,8 @@ impl Table {
                 continue;
             }
             let bytes_per_s = self.bytes_per_s(value, record);
-            if bytes_per_s > RATE_MAX {
-                return Err(flash::absurd(line, "rates above 0 B/s and below 100 GB/s"));
-            }
+            units::possible(bytes_per_s, self.direct)
+                .map_err(|expected| flash::absurd(line, expected))?;
             rates.push(Rate {
                 order,
                 block_bytes: Some(record),

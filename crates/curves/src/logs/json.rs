@@ -2,7 +2,7 @@
 //! Values are checked while they are parsed, so that an error knows its line. The form has no
 //! `--erasesize`: the largest block need not be it, where the head of a test is missing.
 
-use super::units::{RATE_MAX, TIME_MAX_NS};
+use super::units::{TIME_MAX_NS, possible};
 use super::{Form, Identity, LogError, Problem, Reading, Remark, Run};
 use crate::{Align, Curves};
 use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
@@ -14,6 +14,9 @@ use std::str::FromStr;
 const ABSURD: &str = "absurd figure";
 const DUPLICATE: &str = "duplicate key";
 const CONTRADICTION: &str = "not diff = on - (pre + post) / 2";
+
+/// How a remark on a run begins that has no curves.
+pub const NO_CURVES: &str = "a run without curves";
 
 /// Fields of a run that hold curves.
 const FIELDS: [&str; 4] = ["al", "lin", "rnd", "fat"];
@@ -49,15 +52,20 @@ pub(super) fn read(text: &str) -> Result<Reading, LogError> {
             why,
             text: name.clone(),
         };
-        if !card.other.is_empty() {
-            let fields = card.other.join(", ");
-            skipped.push(remark(format!(
-                "fields without a meaning or unit here: {fields}"
-            )));
-        }
+        let other = match card.other.as_slice() {
+            [] => String::new(),
+            fields => format!(
+                "fields without a meaning or unit here: {}",
+                fields.join(", ")
+            ),
+        };
         if card.curves.is_empty() {
-            skipped.push(remark("a run without curves".to_owned()));
+            let more = if other.is_empty() { "" } else { "; " };
+            skipped.push(remark(format!("{NO_CURVES}{more}{other}")));
             continue;
+        }
+        if !other.is_empty() {
+            skipped.push(remark(other));
         }
         if card.restored > 0 {
             mended.push(remark(format!(
@@ -232,10 +240,11 @@ fn rates(map: Unique<u32, Unique<u64, Figure>>) -> BTreeMap<u32, crate::Rates> {
 impl<'de> Deserialize<'de> for Figure {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Figure, D::Error> {
         let rate = f64::deserialize(deserializer)?;
-        if rate > 0.0 && rate <= RATE_MAX {
-            Ok(Figure(rate))
-        } else {
-            Err(D::Error::custom(format!("{ABSURD}: {rate} B/s")))
+        match possible(rate, true) {
+            Ok(()) => Ok(Figure(rate)),
+            Err(expected) => Err(D::Error::custom(format!(
+                "{ABSURD}: {rate} B/s instead of {expected}"
+            ))),
         }
     }
 }
@@ -325,17 +334,26 @@ mod tests {
         assert_eq!(names, ["a", "b"]);
         assert_eq!(reading.runs[0].card.capacity_bytes, Some(5));
         assert_eq!(reading.runs[0].erase_bytes, None, "the form has none");
-        assert_eq!(reading.skipped.len(), 3, "{:?}", reading.skipped);
+        let skipped: Vec<(&str, &str)> = reading
+            .skipped
+            .iter()
+            .map(|remark| (remark.text.as_str(), remark.why.as_str()))
+            .collect();
+        let without = "fields without a meaning or unit here: dd";
+        let no_run = format!("a run without curves; {without}");
+        assert_eq!(skipped, [("a", without), ("c", no_run.as_str())]);
     }
 
     #[test]
     fn faults_know_their_line() {
         let error = read("{\"a\": {\n\"lin\": {\"1\":\n{\"4096\": 0}}}}").unwrap_err();
         assert_eq!((error.problem, error.line), (Problem::Absurd, Some(3)));
-        assert_eq!(
-            problem("{\"a\": {\"lin\": {\"1\": {\"4096\": 1e15}}}}"),
-            Problem::Absurd
-        );
+        for rate in ["1e15", "4.1e8"] {
+            let text = format!("{{\"a\": {{\"lin\": {{\"1\": {{\"4096\": {rate}}}}}}}}}");
+            let error = read(&text).unwrap_err();
+            assert_eq!(error.problem, Problem::Absurd, "{rate}");
+            assert!(error.to_string().contains("eMMC HS400"), "{error}");
+        }
         assert_eq!(
             problem("{\"a\": {\"al\": {\"4096\": [[-1,1,1,0]]}}}"),
             Problem::Absurd

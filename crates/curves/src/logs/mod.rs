@@ -35,7 +35,8 @@ mod write;
 pub use error::{LogError, Problem};
 pub use identity::Identity;
 pub use join::join;
-pub use json::json_text;
+pub use json::{NO_CURVES, json_text};
+pub use units::BUS_RATE_MAX;
 pub use write::{align_text, fat_text, flashbench_text, open_au_text};
 
 use crate::Curves;

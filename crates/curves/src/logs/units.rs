@@ -8,8 +8,12 @@
 /// Bytes that are left of a figure after `snprintf(out, 8, …)`.
 const FIELD_BYTES: usize = 7;
 
-/// Rates above this are no card's (SD Express: 4 GB/s; memory: tens of GB/s), in bytes a second.
-pub(super) const RATE_MAX: f64 = 100e9;
+/// No card has a faster bus, in bytes a second: eMMC HS400 (`flash.md` 2.7 \[ISSI\]; SD's UHS-I has
+/// 104 MB/s, 2.7 \[GB\]).
+pub const BUS_RATE_MAX: f64 = 400e6;
+
+/// No memory that a host's page cache lies in is faster, in bytes a second.
+const MEMORY_RATE_MAX: f64 = 100e9;
 
 /// A request of a card that takes longer than this is none, in nanoseconds.
 pub(super) const TIME_MAX_NS: f64 = 1000e9;
@@ -35,6 +39,28 @@ pub(super) struct PrintedTime {
     pub digits_lost: bool,
     /// The unit had to be guessed: cut off, or its µ destroyed.
     pub unit_mended: bool,
+}
+
+/// Whether a card can have answered so many bytes a second, or the host's page cache, through which
+/// requests that are not `direct` go.
+///
+/// # Errors
+/// What was expected.
+pub(super) fn possible(bytes_per_s: f64, direct: bool) -> Result<(), &'static str> {
+    let (most, expected) = match direct {
+        true => (
+            BUS_RATE_MAX,
+            "rates above 0 B/s and at most 400 MB/s, the fastest bus of a card (eMMC HS400)",
+        ),
+        false => (
+            MEMORY_RATE_MAX,
+            "rates above 0 B/s and at most 100 GB/s, which is the host's memory",
+        ),
+    };
+    match bytes_per_s > 0.0 && bytes_per_s <= most {
+        true => Ok(()),
+        false => Err(expected),
+    }
 }
 
 /// The number at the start of `token` and what follows it. As C reads it: `1e+03ms` is a
@@ -285,6 +311,32 @@ mod tests {
         assert!(time("735?s").unwrap().unit_mended);
         assert!(!time("735µs").unwrap().unit_mended);
         assert_eq!(time("735xs"), Err(NoFigure::OtherUnit("xs".to_owned())));
+    }
+
+    #[test]
+    fn a_rate_is_bounded_by_the_bus_and_by_memory_where_the_page_cache_may_answer() {
+        for (bytes_per_s, direct, fits) in [
+            (400e6, true, true),
+            (401e6, true, false),
+            (2.7e9, true, false),
+            (2.7e9, false, true),
+            (1e12, false, false),
+            (0.0, true, false),
+            (f64::NAN, false, false),
+        ] {
+            let found = possible(bytes_per_s, direct);
+            assert_eq!(found.is_ok(), fits, "{bytes_per_s} {direct}");
+        }
+        let stated = |most: f64, direct: bool, text: &str| {
+            let expected = possible(most * 1.01, direct).unwrap_err();
+            assert!(expected.contains(text), "{expected}");
+        };
+        stated(BUS_RATE_MAX, true, &format!("{} MB/s", BUS_RATE_MAX / 1e6));
+        stated(
+            MEMORY_RATE_MAX,
+            false,
+            &format!("{} GB/s", MEMORY_RATE_MAX / 1e9),
+        );
     }
 
     #[test]

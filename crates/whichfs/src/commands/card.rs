@@ -18,6 +18,10 @@ struct Line {
     interface: &'static str,
     family: &'static str,
     composed: bool,
+    /// fitted, measured or composed: what kind of figures decide how it behaves.
+    basis: &'static str,
+    /// How far it is off what was measured.
+    fit_error: Option<String>,
     capacity_bytes: u64,
     au_bytes: u64,
     write_bytes_per_s: Option<u64>,
@@ -75,20 +79,46 @@ pub fn list(args: &CardListArgs) -> Outcome<u8> {
         output::json(&lines)?;
         return Ok(0);
     }
-    let rows = lines.into_iter().map(|card| {
-        vec![
-            card.name,
-            card.title,
-            card.interface.to_owned(),
-            card.family.to_owned(),
-            Bytes(card.capacity_bytes).to_string(),
-            Bytes(card.au_bytes).to_string(),
-            card.write_bytes_per_s.map(rate).unwrap_or_default(),
-        ]
-    });
-    let head = ["name", "card", "bus", "family", "capacity", "AU", "write"];
-    output::text_line(&table::text(&head, rows.collect()))?;
+    output::text_line(&listed(lines, output::width()))?;
     Ok(0)
+}
+
+/// The table of `card list` for so many columns of output: in narrow ones with those that tell
+/// cards apart.
+fn listed(lines: Vec<Line>, width: usize) -> String {
+    const WIDE: usize = 140;
+    let wide = width >= WIDE;
+    let rows = lines.into_iter().map(|card| {
+        let mut row = vec![card.name.clone(), card.title.clone()];
+        if wide {
+            row.extend([
+                card.interface.to_owned(),
+                card.family.to_owned(),
+                Bytes(card.capacity_bytes).to_string(),
+                Bytes(card.au_bytes).to_string(),
+                card.write_bytes_per_s.map(rate).unwrap_or_default(),
+            ]);
+        }
+        row.push(off(&card));
+        row
+    });
+    let mut head = vec!["name", "card"];
+    if wide {
+        head.extend(["bus", "family", "capacity", "AU", "write"]);
+    }
+    head.push("off by");
+    table::of_width(&head, rows.collect(), width)
+}
+
+/// How far a card is off what was measured: median / 90th percentile of a fit, or the most over
+/// the rates of a row.
+fn off(card: &Line) -> String {
+    let error = card.fit_error.as_deref().unwrap_or("");
+    match error.split_once(" of ") {
+        _ if card.composed => card.basis.to_owned(),
+        Some((percent, _)) => format!("{} {}", card.basis, percent.replace("at most ", "≤ ")),
+        None => card.basis.to_owned(),
+    }
 }
 
 fn sort(lines: &mut [Line], key: SortKey) {
@@ -121,10 +151,7 @@ pub fn show(name: &str, json: bool) -> Outcome<u8> {
 
 fn text(card: &Document) -> String {
     let line = &card.line;
-    let standing = match line.composed {
-        true => "Composed from the figures of a class, not one measured card.",
-        false => "Figures of one card or model, from the sources below.",
-    };
+    let standing = standing(line);
     let rows = card.figures.iter().map(|figure| {
         let uncertainty = match figure.uncertainty_percent {
             0 => String::new(),
@@ -149,6 +176,22 @@ fn text(card: &Document) -> String {
     )
 }
 
+/// What kind of figures a card has, and how far it is off.
+fn standing(line: &Line) -> String {
+    let kind = match line.basis {
+        "composed" => "Composed from the figures of a class, not one measured card.",
+        "fitted" => "Fitted to the curves of one card.",
+        _ => "Figures of one card or model, from the sources below.",
+    };
+    match (&line.fit_error, line.composed) {
+        (Some(error), false) if error.contains(" / ") => {
+            format!("{kind}\nOff by {error} (median / 90th percentile).")
+        }
+        (Some(error), false) => format!("{kind}\nOff by {error}."),
+        _ => kind.to_owned(),
+    }
+}
+
 fn line(card: &NamedProfile) -> Line {
     let profile = &card.profile;
     Line {
@@ -157,6 +200,8 @@ fn line(card: &NamedProfile) -> Line {
         interface: interface(profile),
         family: cards::family_name(profile.family()),
         composed: profile.composed(),
+        basis: profile.basis().name(),
+        fit_error: profile.fit_error().map(str::to_owned),
         capacity_bytes: profile.capacity_bytes(),
         au_bytes: profile.au_bytes(),
         write_bytes_per_s: profile
@@ -247,8 +292,35 @@ mod tests {
                 "{name}"
             );
             assert!(line.write_bytes_per_s.is_some(), "{name}");
+            assert!(line.composed || off(&line).contains('%'), "{name}");
         }
         assert_eq!(rate(5_100_000), "5.1 MB/s");
         assert_eq!(rate(30_000_000), "30 MB/s");
+    }
+
+    #[test]
+    fn a_list_says_how_far_cards_are_off_and_titles_stay_readable_in_80_columns() {
+        let of = |name: &str| line(&cards::open(name).unwrap());
+        let lines = || {
+            vec![
+                of("ncard-8gb"),
+                of("a1-32gb"),
+                of("samsung-pro-endurance-32gb"),
+            ]
+        };
+        for width in [80, 200] {
+            let text = listed(lines(), width);
+            for word in ["fitted 5.5 / 13.8 %", "composed", "measured ≤"] {
+                assert!(text.contains(word), "{width}: {text}");
+            }
+            assert_eq!(text.contains("page-map"), width == 200, "{text}");
+            assert!(text.contains("Samsung PRO"), "{text}");
+        }
+        let standing = standing(&of("ncard-8gb"));
+        assert!(
+            standing.contains("5.5 / 13.8 % of the write points of WB14"),
+            "{standing}"
+        );
+        assert!(super::standing(&of("a1-32gb")).starts_with("Composed"));
     }
 }

@@ -7,8 +7,10 @@ use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::places::write_whole;
 use serde::Serialize;
-use whichfs_curves::logs::Run;
-use whichfs_fit::{Errors, Fit, Options, Row, fit, plot, table as report_table};
+use whichfs_curves::logs::{NO_CURVES, Remark, Run};
+use whichfs_fit::{
+    BROKEN, Errors, Fit, FitError, Left, Options, Row, fit, plot, table as report_table,
+};
 
 /// Examples for `--help`.
 pub const EXAMPLES: &str = "\
@@ -75,7 +77,8 @@ struct Determined {
 /// Fits one run, or all for a report.
 pub fn run(args: &FitArgs) -> Outcome<u8> {
     if args.report {
-        return report(&logs::read(&args.logs, args.json)?, args);
+        let (runs, skipped) = logs::read(&args.logs, args.json)?;
+        return report(&runs, &skipped, args);
     }
     let run = logs::read_one(&args.logs, args.run.as_deref(), args.json)?;
     let found = fit(&run.curves, &run.rates, &options(&run, args, true))
@@ -84,7 +87,10 @@ pub fn run(args: &FitArgs) -> Outcome<u8> {
         write_whole(path, found.toml.as_bytes())?;
     }
     if let Some(path) = &args.plot {
-        write_whole(path, plot(&run.name, &found.compared).as_bytes())?;
+        write_whole(
+            path,
+            plot(&run.name, &found.compared, found.breaks.as_ref()).as_bytes(),
+        )?;
     }
     match args.json {
         true => output::json(&document(&run.name, &found))?,
@@ -121,9 +127,11 @@ fn name(run: &Run) -> String {
     )
 }
 
-/// Fits every run twice, to all points and to three block sizes.
-fn report(runs: &[Run], args: &FitArgs) -> Outcome<u8> {
+/// Fits every run twice, to all points and to three block sizes. `skipped`: what of the logs is
+/// no run.
+fn report(runs: &[Run], skipped: &[Remark], args: &FitArgs) -> Outcome<u8> {
     let mut fitted = Vec::new();
+    let mut left = without_curves(skipped);
     for (at, run) in runs.iter().enumerate() {
         note!("[{}/{}] {}", at + 1, runs.len(), run.name);
         let all = options(run, args, false);
@@ -133,9 +141,17 @@ fn report(runs: &[Run], args: &FitArgs) -> Outcome<u8> {
         };
         match (fit(&run.curves, &[], &all), fit(&run.curves, &[], &some)) {
             (Ok(all), Ok(some)) => fitted.push((run, all, some)),
-            (Err(error), _) | (_, Err(error)) => note!("  left out: {error}"),
+            (Err(error), _) | (_, Err(error)) => {
+                note!("  left out: {error}");
+                left.push(Left {
+                    name: run.name.clone(),
+                    card: name(run),
+                    why: why_left_out(run, &error),
+                });
+            }
         }
     }
+    left.sort_by(|a, b| a.name.cmp(&b.name));
     let names: Vec<String> = fitted.iter().map(|(run, ..)| name(run)).collect();
     let rows: Vec<Row> = fitted
         .iter()
@@ -150,8 +166,31 @@ fn report(runs: &[Run], args: &FitArgs) -> Outcome<u8> {
     if rows.is_empty() {
         return Err(Failure::input("no run has enough points for a fit"));
     }
-    output::text_line(report_table(&rows).trim_end())?;
+    output::text_line(report_table(&rows, &left).trim_end())?;
     Ok(0)
+}
+
+/// The runs of a collection that have no curves; other remarks are about parts of runs.
+fn without_curves(skipped: &[Remark]) -> Vec<Left> {
+    let of_run = |remark: &&Remark| remark.why.starts_with(NO_CURVES);
+    let left = skipped.iter().filter(of_run).map(|remark| Left {
+        name: remark.text.clone(),
+        card: "–".to_owned(),
+        why: remark.why.clone(),
+    });
+    left.collect()
+}
+
+/// Why `run` was not fitted, for the report.
+fn why_left_out(run: &Run, error: &FitError) -> String {
+    let curves = &run.curves;
+    let writes = curves.linear.len() + curves.random.len();
+    match error {
+        FitError::TooFewPoints { .. } if writes == 0 && !curves.align.is_empty() => {
+            "only the alignment test (flashbench -a): reads, no writes".to_owned()
+        }
+        error => error.to_string(),
+    }
 }
 
 fn document<'a>(run: &'a str, fit: &'a Fit) -> Document<'a> {
@@ -198,18 +237,18 @@ fn errors(of: Errors) -> ErrorsDocument {
     }
 }
 
-/// Says that the card fits no family, and which curve breaks.
+/// Says that the card fits no family, by how much, and which curve breaks.
 fn broken(fit: &Fit) -> Option<String> {
     let found = fit.breaks.as_ref()?;
     let curve = &found.curve;
-    let off = curve
-        .fitted
-        .or(curve.unfitted)
-        .map_or(0.0, |errors| errors.median);
+    let of_curve = curve.fitted.or(curve.unfitted).unwrap_or_default();
+    let [median, p90] = BROKEN.map(percent);
     Some(format!(
-        "this card fits no family: the curve {} is off by {:.0} % in the median",
+        "this card fits no family: {}, where {median} % and {p90} % are the most; the curve that \
+         breaks is {}: {}",
+        line(&found.overall),
         curve.name(),
-        100.0 * off
+        line(&of_curve)
     ))
 }
 
@@ -298,5 +337,43 @@ fn percent(error: f64) -> String {
     match 100.0 * error {
         p if p >= 10.0 => format!("{p:.0}"),
         p => format!("{p:.1}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use whichfs_curves::{Curves, logs::Identity};
+
+    #[test]
+    fn runs_that_cannot_be_fitted_have_their_reason() {
+        let remark = |why: &str| Remark {
+            lines: (1, 1),
+            why: why.to_owned(),
+            text: "10_2".to_owned(),
+        };
+        let remarks = [remark("fields"), remark(&format!("{NO_CURVES}; fields"))];
+        let left = without_curves(&remarks);
+        assert_eq!(left.len(), 1);
+        assert_eq!(
+            (left[0].name.as_str(), left[0].card.as_str()),
+            ("10_2", "–")
+        );
+        let mut run = Run {
+            name: "5".into(),
+            lines: (1, 1),
+            card: Identity::default(),
+            erase_bytes: None,
+            curves: Curves::default(),
+            rates: Vec::new(),
+        };
+        let few = FitError::TooFewPoints {
+            points: 0,
+            sizes: 0,
+            left_out: Vec::new(),
+        };
+        assert!(why_left_out(&run, &few).contains("0 write points"));
+        run.curves.align.insert(4096, vec![[1.0, 2.0, 1.0, 1.0]]);
+        assert!(why_left_out(&run, &few).contains("alignment test"));
     }
 }

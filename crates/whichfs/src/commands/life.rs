@@ -5,7 +5,7 @@ use crate::cli::{LifeArgs, LifeOrder};
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use serde::Serialize;
-use whichfs_card::{Card, Life, Profile, Request, Wear, projected_life};
+use whichfs_card::{CELL_TYPES, Card, Cycles, Life, Profile, Request, Wear, projected_life};
 use whichfs_units::{Bytes, Rng};
 
 /// Examples for `--help`.
@@ -41,7 +41,11 @@ struct Document {
     /// Erases of the most worn block for each of the mean.
     spread: f64,
     erases: Wear,
-    pe_cycles: [u64; 3],
+    /// What the cycles are of: a type of cells, or specimens of this model.
+    cells: &'static str,
+    /// Program and erase cycles that shares of such cards stand at most.
+    pe_cycles: Cycles,
+    /// Years that shares of such cards live at most.
     life: Option<Life>,
 }
 
@@ -105,6 +109,7 @@ fn project(name: String, profile: &Profile, args: &LifeArgs) -> Outcome<Document
             &erases,
         ),
         erases,
+        cells: cells(profile),
         pe_cycles: profile.pe_cycles(),
     })
 }
@@ -141,19 +146,43 @@ fn text(document: &Document) -> String {
         wear.least,
         wear.most,
     );
-    let [low, typical, high] = document.pe_cycles;
+    let cycles = document.pe_cycles;
     match document.life {
         Some(life) => text.push_str(&format!(
-            "\nlife: {} to {}; {} with the usual {typical} cycles\n\
-             (a bad specimen endures {low}, a good one {high}; specimens of one model differ \
-             tenfold, and\nother faults are not in it)",
-            span_of(life.low_years),
-            span_of(life.high_years),
-            span_of(life.typical_years),
+            "\nlife of 8 in 10 such cards: {}; of half of them: {}\n\
+             for {:.0} to {:.0} program and erase cycles ({}; specimens of one\n\
+             model differ tenfold); other faults are not in it",
+            between(life.p10_years, life.p90_years),
+            between(life.p25_years, life.p75_years),
+            cycles.p10,
+            cycles.p90,
+            document.cells,
         )),
         None => text.push_str("\nnothing is written or erased: wear does not end it"),
     }
     text
+}
+
+/// What the cycles of `profile` are of.
+fn cells(profile: &Profile) -> &'static str {
+    let of = |path: &str| {
+        let found = profile.figures().find(|figure| figure.path == path);
+        found.map_or(0, |figure| figure.value)
+    };
+    match of("wear.pe_cycles_low") {
+        0 => CELL_TYPES
+            .get(of("wear.cell") as usize)
+            .map_or("", |cell| cell.0),
+        _ => "specimens of this model",
+    }
+}
+
+/// A range of years.
+fn between(least: f64, most: f64) -> String {
+    match [least, most].map(span_of) {
+        [least, most] if least == most => least,
+        [least, most] => format!("{least} to {most}"),
+    }
 }
 
 /// In the unit that fits, with two significant digits, and no more than a century.
@@ -201,10 +230,34 @@ mod tests {
         // Small writes in order share pages: the card programs what it is given.
         assert!((0.99..1.01).contains(&sequential.write_amplification_card));
         let life = random.life.unwrap();
-        assert!(life.low_years < life.typical_years && life.typical_years < life.high_years);
-        assert!(life.typical_years < sequential.life.unwrap().typical_years);
+        assert!(life.p10_years < life.p25_years && life.p75_years < life.p90_years);
+        assert!(life.p90_years < sequential.life.unwrap().p90_years);
         assert!(of(LifeOrder::Random, 0).life.is_none());
-        assert!(text(&random).contains(" to "));
+        let told = text(&random);
+        let (_, years) = told.split_once("life of 8 in 10 such cards: ").unwrap();
+        // Two ranges and no single span.
+        let ranges = years.lines().next().unwrap().split("; of half of them: ");
+        assert!(ranges.clone().count() == 2 && ranges.into_iter().all(|r| r.contains(" to ")));
+        assert!(told.contains("planar TLC"), "{told}");
+    }
+
+    #[test]
+    fn cards_of_other_cells_stand_other_cycles() {
+        let of = |name: &str| cards::open(name).unwrap().profile;
+        let [class4, emmc, a1, kodak] = [
+            "class4-4gb",
+            "emmc-8gb",
+            "a1-32gb",
+            "kodak-ultra-performance-64gb",
+        ]
+        .map(of);
+        let low = |profile: &Profile| profile.pe_cycles().p10;
+        assert!(low(&class4) < low(&a1) && low(&a1) < low(&emmc));
+        let names = [&class4, &emmc, &a1, &kodak].map(cells);
+        assert_eq!(
+            names,
+            ["planar TLC", "MLC", "3D TLC", "specimens of this model"]
+        );
     }
 
     #[test]

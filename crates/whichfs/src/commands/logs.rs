@@ -2,16 +2,18 @@
 
 use crate::failure::{Failure, Outcome};
 use std::path::{Path, PathBuf};
-use whichfs_curves::logs::{self, Run};
+use whichfs_curves::logs::{self, Reading, Remark, Run};
 
-/// The runs of `paths`, in their order. What was passed over is told on standard error unless
-/// `quiet`.
-pub fn read(paths: &[PathBuf], quiet: bool) -> Outcome<Vec<Run>> {
-    let mut runs = Vec::new();
+/// The runs of `paths`, in their order, and what was passed over, which is told on standard
+/// error, too, unless `quiet`.
+pub fn read(paths: &[PathBuf], quiet: bool) -> Outcome<(Vec<Run>, Vec<Remark>)> {
+    let (mut runs, mut skipped) = (Vec::new(), Vec::new());
     for path in paths {
-        runs.extend(of_file(path, None, quiet)?.map_err(Failure::input)?);
+        let mut reading = of_file(path, None, quiet)?.map_err(Failure::input)?;
+        runs.append(&mut reading.runs);
+        skipped.append(&mut reading.skipped);
     }
-    Ok(runs)
+    Ok((runs, skipped))
 }
 
 /// The only run of `paths`; where several hold one each, what they are together. `run` names
@@ -23,8 +25,8 @@ pub fn read_one(paths: &[PathBuf], run: Option<&str>, quiet: bool) -> Outcome<Ru
         match of_file(path, run, quiet)? {
             Ok(mut found) => {
                 let place = |run: &Run| format!("{} ({})", run.name, path.display());
-                choices.extend(found.iter().map(place));
-                parts.append(&mut found);
+                choices.extend(found.runs.iter().map(place));
+                parts.append(&mut found.runs);
             }
             Err(error) => without = without.or(Some(error)),
         }
@@ -46,12 +48,12 @@ pub fn read_one(paths: &[PathBuf], run: Option<&str>, quiet: bool) -> Outcome<Ru
     logs::join(parts).map_err(|why| choose(&why))
 }
 
-/// The runs of a file, or that none of them is called `run`.
+/// What a file holds, or that none of them is called `run`.
 fn of_file(
     path: &Path,
     run: Option<&str>,
     quiet: bool,
-) -> Outcome<Result<Vec<Run>, logs::LogError>> {
+) -> Outcome<Result<Reading, logs::LogError>> {
     let name = path.display().to_string();
     let text = std::fs::read(path)
         .map_err(|error| Failure::input(format!("{name}: {error}; name a log that can be read")))?;
@@ -78,5 +80,5 @@ fn of_file(
             }
         }
     }
-    Ok(Ok(reading.runs))
+    Ok(Ok(reading))
 }

@@ -6,10 +6,11 @@ use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
 
 /// `rows` under `head`, as wide as the terminal at most.
 pub fn text(head: &[&str], rows: Vec<Vec<String>>) -> String {
-    wrapped(head, rows, output::width())
+    of_width(head, rows, output::width())
 }
 
-fn wrapped(head: &[&str], rows: Vec<Vec<String>>, width: usize) -> String {
+/// `rows` under `head`, of at most `width` columns.
+pub fn of_width(head: &[&str], rows: Vec<Vec<String>>, width: usize) -> String {
     let names = rows.iter().filter_map(|row| row.first());
     let longest = names.map(|name| name.chars().count()).max().unwrap_or(0);
     let mut table = Table::new();
@@ -36,7 +37,7 @@ mod tests {
     fn a_name_stays_whole_beside_many_columns() {
         let cells = vec!["one two three four".to_owned(); 5];
         let row = [vec!["sandisk-extreme-pro-128gb".to_owned()], cells].concat();
-        let text = wrapped(&["name", "a", "b", "c", "d", "e"], vec![row], 80);
+        let text = of_width(&["name", "a", "b", "c", "d", "e"], vec![row], 80);
         assert!(text.contains("sandisk-extreme-pro-128gb"), "{text}");
         assert!(
             text.lines().all(|line| line.chars().count() <= 80),
@@ -47,7 +48,7 @@ mod tests {
     #[test]
     fn a_long_cell_wraps_and_nothing_is_lost() {
         let words = "one two three four five six seven eight nine ten eleven twelve";
-        let text = wrapped(&["a", "b"], vec![vec!["x".into(), words.into()]], 40);
+        let text = of_width(&["a", "b"], vec![vec!["x".into(), words.into()]], 40);
         assert!(
             text.lines().all(|line| line.chars().count() <= 40),
             "{text}"

@@ -242,9 +242,12 @@ fn a_life_is_a_range() {
     let sandbox = Sandbox::new();
     let life = sandbox.run(&["card", "life", "class4-4gb", "--per-day", "200M", "--json"]);
     let life = json(life.succeeds());
-    let years = |key: &str| life["life"][key].as_f64().unwrap();
-    assert!(years("low_years") < years("typical_years"));
-    assert!(years("typical_years") < years("high_years"));
+    let years = ["p10_years", "p25_years", "p75_years", "p90_years"]
+        .map(|key| life["life"][key].as_f64().unwrap());
+    assert!(years.windows(2).all(|two| two[0] < two[1]), "{years:?}");
+    // Ends of two ranges, and nothing in between that could be taken for the answer.
+    assert_eq!(life["life"].as_object().unwrap().len(), 4, "{life}");
+    assert_eq!(life["cells"], "planar TLC");
     sandbox
         .run(&["card", "life", "class4-4gb", "--per-day", "much"])
         .fails(2, &["200M"]);

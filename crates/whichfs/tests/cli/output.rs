@@ -206,6 +206,34 @@ fn text_fits_80_columns_where_there_is_no_terminal() {
 }
 
 #[test]
+fn a_list_of_cards_says_how_far_each_is_off_and_heeds_columns() {
+    let sandbox = Sandbox::new();
+    let list = |columns: &str| {
+        let mut command = sandbox.command(&["card", "list", "ncard"]);
+        Run::of(command.env("COLUMNS", columns))
+            .succeeds()
+            .to_owned()
+    };
+    let (wide, narrow) = (list("180"), list("80"));
+    for text in [&wide, &narrow] {
+        assert!(text.contains("fitted 5.5 / 13.8 %"), "{text}");
+    }
+    assert_eq!(wide.lines().count(), 4, "{wide}");
+    assert!(
+        wide.contains("NCard 8 GB SDHC (2013), another unit"),
+        "{wide}"
+    );
+    let shown = sandbox.run(&["card", "show", "ncard-8gb"]);
+    assert!(
+        shown
+            .succeeds()
+            .contains("Off by 5.5 / 13.8 % of the write points of WB14")
+    );
+    let composed = sandbox.run(&["card", "list", "a2-cq"]);
+    assert!(composed.succeeds().contains("composed"));
+}
+
+#[test]
 fn a_closed_pipe_is_no_error() {
     let sandbox = Sandbox::new();
     for arguments in [&["card", "show", "a1-32gb"][..], &["fs", "list", "--json"]] {

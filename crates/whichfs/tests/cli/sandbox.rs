@@ -64,7 +64,8 @@ impl Sandbox {
         }
         command
             .env("WHICHFS_KERNEL", self.path().join("no-kernel"))
-            .env("WHICHFS_AGENT", self.path().join("no-agent"));
+            .env("WHICHFS_AGENT", self.path().join("no-agent"))
+            .env_remove("COLUMNS");
         command
     }
 
