@@ -5,6 +5,7 @@
 mod support;
 
 use support::cards::{Sizes, Specimen, specimen, spread};
+use support::noise::LEVELS;
 use support::noisy::{Drift, Halves, Noise, Noisy, Shifted};
 use support::score::{Grade, JUDGED, Summary, Truth, grade};
 use whichfs_card::Family;
@@ -12,14 +13,38 @@ use whichfs_curves::Device;
 use whichfs_probe::{Findings, Options, Quantity, Silent, Writing, probe};
 use whichfs_units::{MIB, Rng};
 
-/// Noise of a random card.
+/// Noise of a random card, of the levels that real logs have.
 fn noise(rng: &mut Rng) -> Noise {
+    let levels = *LEVELS;
+    let mut between = |(low, high)| spread(rng, low, high);
     Noise {
-        positional: spread(rng, 0.003, 0.037),
-        each: spread(rng, 0.002, 0.015),
-        write: spread(rng, 0.01, 0.06),
-        tail_permille: rng.below(15),
+        positional: between(levels.positional),
+        each: between(levels.each),
+        write: between(levels.write),
+        tail_permille: rng.below((2.0 * levels.tail_permille).round() as u64 + 1),
     }
+}
+
+#[test]
+fn noise_is_that_of_the_logs() {
+    let near = |(low, high): (f64, f64), stated: (f64, f64)| {
+        assert!(
+            (low / stated.0 - 1.0).abs() < 0.05,
+            "{low}, not {}",
+            stated.0
+        );
+        assert!(
+            (high / stated.1 - 1.0).abs() < 0.05,
+            "{high}, not {}",
+            stated.1
+        );
+    };
+    let levels = *LEVELS;
+    println!("{levels:?}");
+    near(levels.each, (0.0097, 0.0358));
+    near(levels.positional, (0.0095, 0.0386));
+    near(levels.write, (0.0090, 0.0358));
+    assert!((levels.tail_permille - 8.0).abs() < 0.1);
 }
 
 fn options(seed: u64) -> Options {

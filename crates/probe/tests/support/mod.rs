@@ -3,5 +3,6 @@
 
 pub mod cards;
 pub mod faulty;
+pub mod noise;
 pub mod noisy;
 pub mod score;

@@ -1,9 +1,7 @@
 //! Noise as real logs have it, over any device.
 //!
-//! Positional: the same place always differs from others by the same amount, with a standard
-//! deviation of 0.3–3.7 % of the time of a read (33 runs of Wirenboard's cards: differences
-//! between neighbouring levels of `flashbench -a`, times √7 places). Besides, each request
-//! differs by itself, and one in a hundred takes much longer.
+//! Positional: the same place always differs from others by the same amount. Besides, each
+//! request differs by itself, and some take much longer. How much, [`super::noise`] computes.
 
 use whichfs_curves::{Device, DeviceError};
 use whichfs_units::{Nanos, Rng};
