@@ -1,8 +1,8 @@
 //! What the writing tests tell.
 
-use crate::evidence::{Evidence, OpenAus, Stage};
+use crate::evidence::{Evidence, OpenAus, Stage, Streams, Sustained};
 use crate::findings::{Finding, Quantity, Value};
-use crate::infer::{DOUBTFUL, au_bytes, best, limit_of, missing, per_second, round};
+use crate::infer::{DOUBTFUL, au_bytes, best, latencies, limit_of, missing, per_second, round};
 use crate::stats::median;
 use std::collections::BTreeMap;
 use whichfs_units::Bytes;
@@ -10,16 +10,11 @@ use whichfs_units::Bytes;
 /// All quantities that take writing, except the AU.
 pub(crate) fn writing(evidence: &Evidence, drifts: bool, values: &mut BTreeMap<Quantity, Finding>) {
     use Quantity::{
-        BestWriteBytes, CacheBytes, FatAus, FlushUs, OpenAusLinear, OpenAusRandom, OverflowUs,
-        RandomWrite4k, RandomWrite16k, RandomWrite64k, SmallWriteBytes, WriteMbS,
+        BestWriteBytes, CacheBytes, FatAus, FatFirstAu, FlushUs, OpenAusLinear, OpenAusRandom,
+        OverflowUs, RandomWrite4k, RandomWrite16k, RandomWrite64k, SmallWriteBytes,
+        WriteLatency99Us, WriteLatencyUs, WriteMbS,
     };
-    let (size, rate) = match &evidence.writes {
-        Some(streams) => best(streams, drifts, "writing"),
-        None => {
-            let none = missing(evidence, Stage::Writing);
-            (none.clone(), none)
-        }
-    };
+    let (size, rate) = rates(evidence, drifts);
     values.insert(BestWriteBytes, size);
     values.insert(WriteMbS, rate);
     let random = [RandomWrite4k, RandomWrite16k, RandomWrite64k];
@@ -29,14 +24,160 @@ pub(crate) fn writing(evidence: &Evidence, drifts: bool, values: &mut BTreeMap<Q
         let finding = finding.unwrap_or_else(|| missing(evidence, Stage::RandomWrites));
         values.insert(quantity, finding);
     }
+    let none = || missing(evidence, Stage::RandomWrites);
+    let (usual, rare) = latencies(evidence.random_writes.as_ref(), drifts, "durable writes")
+        .unwrap_or_else(|| (none(), none()));
+    values.insert(WriteLatencyUs, usual);
+    values.insert(WriteLatency99Us, rare);
+    slc(evidence, drifts, values);
     values.insert(OpenAusLinear, open_linear(evidence));
     values.insert(OpenAusRandom, open_random(evidence));
     values.insert(OverflowUs, overflow(evidence));
-    values.insert(FatAus, fat(evidence));
+    let (count, first) = fat(evidence);
+    values.insert(FatAus, count);
+    values.insert(FatFirstAu, first);
     values.insert(SmallWriteBytes, small(evidence));
     values.insert(FlushUs, flush(evidence));
     values.insert(CacheBytes, cache(evidence));
     discard(evidence, values);
+}
+
+/// Best size and rate of a stream that goes on: what a long one paid beside its requests, such as
+/// for closing AUs, all sizes pay.
+fn rates(evidence: &Evidence, drifts: bool) -> (Finding, Finding) {
+    let Some(streams) = &evidence.writes else {
+        let none = missing(evidence, Stage::Writing);
+        return (none.clone(), none);
+    };
+    let Some(long) = &evidence.sustained else {
+        return best(streams, drifts, "writing");
+    };
+    let besides = besides(streams, long);
+    let mut paid = streams.clone();
+    for rate in paid.rates.values_mut().flatten() {
+        *rate = 1.0 / (1.0 / *rate + besides);
+    }
+    let (mut size, mut rate) = best(&paid, drifts, "writing");
+    for finding in [&mut size, &mut rate] {
+        let told = match (long.fast, besides > 0.0) {
+            (Some(_), _) => ", behind a pSLC cache".to_owned(),
+            (None, true) => format!(
+                ", with what a stream of {} paid besides",
+                Bytes(long.bytes())
+            ),
+            (None, false) => String::new(),
+        };
+        finding.evidence += &told;
+    }
+    if long.fast.is_none() && may_hide_a_cache(evidence) {
+        rate.confidence = rate.confidence.min(UNBOUNDED);
+        rate.evidence += &format!(
+            "; a cache larger than the {} written at a time would hide it: raise --budget",
+            Bytes(long.bytes())
+        );
+    }
+    (size, rate)
+}
+
+/// Seconds for a byte that a long stream paid beside its requests; zero of less than noise.
+fn besides(streams: &Streams, long: &Sustained) -> f64 {
+    const NOISE: f64 = 0.06;
+    let Some(rate) = streams
+        .rates
+        .get(&long.request_bytes)
+        .and_then(|rates| median(rates))
+    else {
+        return 0.0;
+    };
+    let paid = long.request_us() / 1e6 / long.request_bytes as f64;
+    if paid * rate > 1.0 + NOISE {
+        paid - 1.0 / rate
+    } else {
+        0.0
+    }
+}
+
+/// Confidence of what a larger cache could hide.
+const UNBOUNDED: f64 = 0.85;
+
+/// Whether nothing shows the flash itself: copies of AUs would.
+fn may_hide_a_cache(evidence: &Evidence) -> bool {
+    let linear = evidence.open_linear.as_ref();
+    !linear.is_some_and(|open| (open.copies || open.kept) && limit_of(Some(open)).is_some())
+}
+
+/// The pSLC cache: bytes and rate.
+fn slc(evidence: &Evidence, drifts: bool, values: &mut BTreeMap<Quantity, Finding>) {
+    use Quantity::{SlcBytes, SlcWriteMbS};
+    let Some(test) = &evidence.sustained else {
+        for quantity in [SlcBytes, SlcWriteMbS] {
+            values.insert(quantity, missing(evidence, Stage::Sustained));
+        }
+        return;
+    };
+    let mb_s = |us: f64| test.request_bytes as f64 / us;
+    let Some((fast, us)) = test.fast.zip(test.fast_us()) else {
+        let text = format!(
+            "a stream of {} kept its rate; a larger cache is not excluded",
+            Bytes(test.bytes())
+        );
+        values.insert(SlcBytes, Finding::at_least(test.bytes(), 0.95, text));
+        values.insert(
+            SlcWriteMbS,
+            Finding::none("no end of such a cache was seen"),
+        );
+        return;
+    };
+    let text = format!(
+        "a stream in requests of {} wrote {} at {:.1} MB/s and then {:.1} MB/s",
+        Bytes(test.request_bytes),
+        Bytes(test.request_bytes * fast as u64),
+        mb_s(us),
+        mb_s(test.request_us())
+    );
+    let sure = if drifts { DOUBTFUL } else { 0.92 };
+    // The end lies within the first request that was slow.
+    let bytes = test.request_bytes * fast as u64 + test.request_bytes / 2;
+    values.insert(
+        SlcBytes,
+        Finding::of(Value::Whole(bytes), sure, text.clone()),
+    );
+    values.insert(
+        SlcWriteMbS,
+        Finding::of(Value::Real(round(mb_s(us))), sure, text),
+    );
+}
+
+/// What is programmed together, by writes.
+pub(crate) fn write_unit(evidence: &Evidence) -> Finding {
+    const CLEAR: f64 = 14.0;
+    let Some(test) = &evidence.write_unit else {
+        let reason = missing(evidence, Stage::WriteUnit)
+            .reason
+            .unwrap_or_default();
+        return Finding::none(format!(
+            "reads show no second step up to 64 KiB; by writes: {reason}"
+        ));
+    };
+    let [next, even] = test.margins;
+    if even < CLEAR {
+        return Finding::none(format!(
+            "reads show no second step up to 64 KiB, and {} writes of 16 to 60 KiB take as long as \
+             their bytes: what is programmed together is small, or hidden",
+            test.writes
+        ));
+    }
+    let text = format!(
+        "the times of {} writes of 16 to 60 KiB go by the units of {} that they cover",
+        test.writes,
+        Bytes(test.unit_bytes)
+    );
+    let sure = match next {
+        next if next >= CLEAR => 0.95,
+        next if next >= CLEAR / 2.0 => 0.8,
+        _ => DOUBTFUL,
+    };
+    Finding::of(Value::Whole(test.unit_bytes), sure, text)
 }
 
 fn open_linear(evidence: &Evidence) -> Finding {
@@ -225,24 +366,34 @@ pub(crate) fn au_by_writes(evidence: &Evidence, by_reads: Option<&Finding>) -> O
     })
 }
 
-fn fat(evidence: &Evidence) -> Finding {
+/// How many AUs of another mapping there are, and the first of them.
+fn fat(evidence: &Evidence) -> (Finding, Finding) {
+    let both = |finding: Finding| (finding.clone(), finding);
     let Some(test) = &evidence.fat else {
-        return missing(evidence, Stage::FatRegion);
+        return both(missing(evidence, Stage::FatRegion));
     };
-    let leading = test.different.iter().take_while(|other| **other).count();
-    if test.different[leading..].iter().any(|other| *other) {
+    let first = test.different.iter().take_while(|other| !**other).count();
+    let count = test.different[first.min(test.different.len())..]
+        .iter()
+        .take_while(|other| **other)
+        .count();
+    let end = first + count;
+    if test.different[end..].iter().any(|other| *other) {
         let which: Vec<String> = (0..)
             .zip(&test.different)
             .filter(|(_, other)| **other)
             .map(|(at, _): (u32, _)| at.to_string())
             .collect();
-        return Finding::none(format!(
-            "AUs {} differ from the others, which is no region at the beginning",
+        return both(Finding::none(format!(
+            "AUs {} differ from the others, which is no region",
             which.join(", ")
-        ));
+        )));
     }
-    if leading == test.different.len() {
-        return Finding::none(format!("all of the first {leading} AUs differ from others"));
+    if count > 0 && end == test.different.len() {
+        return both(Finding::none(format!(
+            "AUs {first} to {} differ from others, and no later ones were tried",
+            end - 1
+        )));
     }
     let times: Vec<String> = test
         .first_us
@@ -261,7 +412,14 @@ fn fat(evidence: &Evidence) -> Finding {
     );
     // Rates may agree by chance where the mapping does not.
     let sure = if test.by_copies { 0.97 } else { 0.85 };
-    Finding::of(Value::Whole(leading as u64), sure, evidence)
+    let beginning = match count {
+        0 => Finding::none("there is no such region"),
+        _ => Finding::of(Value::Whole(first as u64), sure, evidence.clone()),
+    };
+    (
+        Finding::of(Value::Whole(count as u64), sure, evidence),
+        beginning,
+    )
 }
 
 fn small(evidence: &Evidence) -> Finding {

@@ -28,7 +28,10 @@ mod put_back;
 mod rates;
 mod stats;
 mod steps;
+mod sustained;
 mod svg;
+mod write_units;
+mod zones;
 
 pub use capacity::{CapacityOptions, CapacityReport, Honesty, capacity};
 pub use evidence::*;

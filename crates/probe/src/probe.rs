@@ -7,7 +7,7 @@ use crate::infer::{au_by_reads, au_bytes, infer, limit_of};
 use crate::open_aus::{self, BLOCK, Order};
 use crate::options::{Options, Progress, Writing};
 use crate::rates::{self, Direction};
-use crate::{align, au_writes, cache, first_aus, places, stats};
+use crate::{align, au_writes, cache, first_aus, places, stats, sustained, write_units};
 use whichfs_curves::Device;
 
 /// Probes `device`. Whatever happens, the findings say what is known and why the rest is not.
@@ -97,6 +97,8 @@ fn run(bench: &mut Bench, stage: Stage, evidence: &mut Evidence) -> Result<(), H
             evidence.reads = Some(rates::streams(bench, Direction::Read, au, None)?);
             evidence.random_reads = Some(rates::at_random(bench, Direction::Read, 10.0)?);
         }
+        Stage::Sustained => evidence.sustained = Some(sustained::measure(bench, au)?),
+        Stage::WriteUnit => evidence.write_unit = Some(write_units::measure(bench, au)?),
         Stage::Flush => evidence.flush = Some(rates::flush(bench)?),
         Stage::Writing => {
             let flush = evidence.flush.as_ref();

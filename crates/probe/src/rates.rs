@@ -5,7 +5,7 @@
 //! file copied by dd does. Two regions are measured: zones may differ.
 
 use crate::bench::{Bench, Halt, REQUEST_MAX};
-use crate::evidence::{FlushTest, RandomTimes, Streams};
+use crate::evidence::{FlushTest, Latency, RandomTimes, Streams};
 use crate::places;
 use crate::stats::{Centre, median, quantile};
 use std::collections::BTreeMap;
@@ -217,12 +217,18 @@ pub(crate) fn at_random(
             break;
         }
     }
+    let latency = latency(
+        bench,
+        direction,
+        times.get(&(4 * KIB)).map_or(&[], Vec::as_slice),
+    )?;
     times.retain(|_, times| times.len() >= 3);
     let spread = |times: &[f64]| {
         let at = |q| quantile(times, q).unwrap_or(0.0);
         (at(0.92) - at(0.08)) / at(0.5).max(1e-9)
     };
     Ok(RandomTimes {
+        latency,
         spreads: times.iter().map(|(s, t)| (*s, spread(t))).collect(),
         means: times
             .into_iter()
@@ -231,6 +237,40 @@ pub(crate) fn at_random(
                 (size, (mean, error, times.len()))
             })
             .collect(),
+    })
+}
+
+/// More requests of 4 KiB, until there are enough to tell how long one of a hundred takes or a
+/// minute is over.
+fn latency(bench: &mut Bench, direction: Direction, known: &[f64]) -> Result<Latency, Halt> {
+    const COUNT: (usize, usize) = (400, 110);
+    const SECONDS: f64 = 60.0;
+    const BYTES: u64 = 4 * KIB;
+    let count = match direction {
+        Direction::Read => COUNT.0,
+        Direction::Write => COUNT.1,
+    };
+    let mut times = known.to_vec();
+    let until = bench.spent.device.as_secs_f64() + SECONDS;
+    for _ in times.len()..count {
+        let offset = bench.rng.below(bench.capacity / BYTES) * BYTES;
+        times.extend(match direction {
+            Direction::Read => bench.read(offset, BYTES)?,
+            Direction::Write => {
+                bench.hold(offset, BYTES)?;
+                bench.write_through(offset, BYTES)?
+            }
+        });
+        bench.release();
+        if bench.spent.device.as_secs_f64() > until {
+            break;
+        }
+    }
+    let at = |q| quantile(&times, q).unwrap_or(0.0);
+    Ok(Latency {
+        median_us: at(0.5),
+        p99_us: at(0.99),
+        count: times.len(),
     })
 }
 

@@ -7,7 +7,7 @@ mod support;
 use support::cards::{Sizes, Specimen, specimen, spread};
 use support::noise::LEVELS;
 use support::noisy::{Drift, Halves, Noise, Noisy, Shifted};
-use support::score::{Grade, JUDGED, Summary, Truth, grade};
+use support::score::{Grade, Summary, Truth, grade};
 use whichfs_card::Family;
 use whichfs_curves::Device;
 use whichfs_probe::{Findings, Options, Quantity, Silent, Writing, probe};
@@ -67,7 +67,7 @@ fn judge(
     what: &str,
     summary: &mut Summary,
 ) {
-    for quantity in JUDGED {
+    for quantity in Quantity::ALL {
         if !truths.iter().all(|truth| truth.applies(quantity)) {
             continue;
         }
@@ -96,7 +96,13 @@ fn inside(seed: u64, giga_max: u64, summary: &mut Summary) {
     let mut device = Noisy::new(card.device(), noise, Drift::None, seed);
     let findings = run(&mut device, seed);
     let what = format!("seed {seed} {} {noise:?}", brief(&card));
-    judge(&[Truth::of(&card)], &findings, (1.0, 1.0), &what, summary);
+    judge(
+        &[Truth::of(&card, noise)],
+        &findings,
+        (1.0, 1.0),
+        &what,
+        summary,
+    );
 }
 
 fn brief(card: &Specimen) -> String {
@@ -118,6 +124,14 @@ fn brief(card: &Specimen) -> String {
         "fat.aus",
         "log_block.small_write_bytes",
         "cache.bytes",
+        "write.program_bytes",
+        "read.zone_bytes",
+        "reader.max_bytes",
+        "slc.bytes",
+        "slc.rate_bytes_per_s",
+        "page_map.streams",
+        "update_block.fold_rate_bytes_per_s",
+        "fat.first_au",
     ];
     let values: Vec<String> = figures.iter().map(|f| card.figure(f).to_string()).collect();
     format!(
@@ -146,7 +160,7 @@ fn outside(seed: u64, giga_max: u64, summary: &mut Summary) {
             let mut device = Noisy::new(halves, noise, Drift::None, seed);
             let what = format!("{what} {} | {}", brief(&low), brief(&high));
             let findings = run(&mut device, seed);
-            let truths = vec![Truth::of(&low), Truth::of(&high)];
+            let truths = vec![Truth::of(&low, noise), Truth::of(&high, noise)];
             judge(&truths, &findings, slower, &what, summary);
             return;
         }
@@ -161,12 +175,12 @@ fn outside(seed: u64, giga_max: u64, summary: &mut Summary) {
             };
             slower = (1.0, factor);
             let mut device = Noisy::new(card.device(), noise, drift, seed);
-            (run(&mut device, seed), vec![Truth::of(&card)])
+            (run(&mut device, seed), vec![Truth::of(&card, noise)])
         }
         2 => {
             let card = card(Sizes::Unseen);
             let mut device = Noisy::new(card.device(), noise, Drift::None, seed);
-            (run(&mut device, seed), vec![Truth::of(&card)])
+            (run(&mut device, seed), vec![Truth::of(&card, noise)])
         }
         _ => {
             let card = card(Sizes::Usual);
@@ -178,7 +192,7 @@ fn outside(seed: u64, giga_max: u64, summary: &mut Summary) {
             let mut device = Noisy::new(shifted(), noise, Drift::None, seed);
             (
                 run(&mut device, seed),
-                vec![Truth::seen(&card, by, shifted)],
+                vec![Truth::seen(&card, by, noise, shifted)],
             )
         }
     };
@@ -255,7 +269,7 @@ fn a_fresh_card_is_not_said_to_have_no_limit() {
     let mut card = specimen(2, Family::LogBlock, Sizes::Usual, 2);
     card.used = false;
     let findings = run(&mut card.device(), 5);
-    let truth = Truth::of(&card);
+    let truth = Truth::of(&card, Noise::NONE);
     let linear = findings.get(Quantity::OpenAusLinear);
     assert!(
         truth.agrees(Quantity::OpenAusLinear, linear, (1.0, 1.0)),

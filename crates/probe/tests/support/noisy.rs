@@ -28,6 +28,17 @@ pub struct Noise {
     pub tail_permille: u64,
 }
 
+impl Noise {
+    /// A device as it is.
+    pub const NONE: Noise = Noise {
+        positional: 0.0,
+        each: 0.0,
+        write: 0.0,
+        tail_permille: 0,
+    };
+}
+
+#[derive(Clone)]
 pub struct Noisy<D> {
     pub inner: D,
     noise: Noise,
@@ -120,6 +131,7 @@ impl<D: Device> Device for Noisy<D> {
 }
 
 /// One device for the first half of the addresses and another for the second.
+#[derive(Clone)]
 pub struct Halves<D> {
     pub low: D,
     pub high: D,

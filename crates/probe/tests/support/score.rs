@@ -1,10 +1,12 @@
 //! The truth about a random card, and whether a finding agrees with it.
 
 use super::cards::Specimen;
-use std::collections::BTreeMap;
+use super::measured::{absent, around, bands, fast_rate};
+use super::noisy::Noise;
+use std::collections::{BTreeMap, BTreeSet};
 use whichfs_curves::Device;
 use whichfs_probe::{Finding, Findings, Quantity};
-use whichfs_units::{KIB, MIB, Nanos, Rng};
+use whichfs_units::{KIB, MIB, Nanos};
 
 /// What is known of a card without any noise.
 pub struct Truth {
@@ -13,7 +15,10 @@ pub struct Truth {
     small: bool,
     read_rates: BTreeMap<u64, f64>,
     write_rates: BTreeMap<u64, f64>,
-    random_read: f64,
+    /// Least and greatest value that is right, of the card at its own speed.
+    bands: BTreeMap<Quantity, (f64, f64)>,
+    /// What the card does not have or show: no value is the right answer.
+    absent: BTreeSet<Quantity>,
 }
 
 /// How a finding compares with the truth.
@@ -25,41 +30,47 @@ pub enum Grade {
     Wrong,
 }
 
-/// Quantities that are judged.
-pub const JUDGED: [Quantity; 12] = [
-    Quantity::PageBytes,
-    Quantity::AuBytes,
-    Quantity::OpenAusLinear,
-    Quantity::OpenAusRandom,
-    Quantity::FatAus,
-    Quantity::SmallWriteBytes,
-    Quantity::BestReadBytes,
-    Quantity::BestWriteBytes,
-    Quantity::ReadMbS,
-    Quantity::WriteMbS,
-    Quantity::RandomRead4k,
-    Quantity::CacheBytes,
+/// Times, which grow with a card that slows down; the rest of the bands are rates.
+const TIMES: [Quantity; 7] = [
+    Quantity::OverflowUs,
+    Quantity::FlushUs,
+    Quantity::DiscardUs,
+    Quantity::ReadLatencyUs,
+    Quantity::ReadLatency99Us,
+    Quantity::WriteLatencyUs,
+    Quantity::WriteLatency99Us,
 ];
 
 impl Truth {
-    pub fn of(card: &Specimen) -> Truth {
-        Truth::seen(card, 0, || card.device())
+    pub fn of(card: &Specimen, noise: Noise) -> Truth {
+        Truth::seen(card, 0, noise, || card.device())
     }
 
-    /// The truth about a card as one sees it through `make`.
+    /// The truth about a card as one sees it through `make`, whose times scatter by `noise`.
     ///
     /// AUs begin `phase` bytes before multiples of their size there.
-    pub fn seen<D: Device + Clone>(card: &Specimen, phase: u64, make: impl Fn() -> D) -> Truth {
-        let limited = card.limited();
+    pub fn seen<D: Device + Clone>(
+        card: &Specimen,
+        phase: u64,
+        noise: Noise,
+        make: impl Fn() -> D,
+    ) -> Truth {
         let figures = [
             (Quantity::PageBytes, "geometry.page_bytes"),
             (Quantity::AuBytes, "geometry.au_bytes"),
-            (Quantity::OpenAusLinear, "geometry.open_aus_linear"),
-            (Quantity::OpenAusRandom, "geometry.open_aus_random"),
             (Quantity::FatAus, "fat.aus"),
+            (Quantity::FatFirstAu, "fat.first_au"),
+            (Quantity::ZoneBytes, "read.zone_bytes"),
             (Quantity::SmallWriteBytes, "log_block.small_write_bytes"),
             (Quantity::CacheBytes, "cache.bytes"),
+            (Quantity::SlcBytes, "slc.bytes"),
         ];
+        let mut counts: BTreeMap<Quantity, u64> =
+            figures.map(|(q, path)| (q, card.figure(path))).into();
+        let (linear, random) = card.open_aus();
+        counts.insert(Quantity::OpenAusLinear, linear);
+        counts.insert(Quantity::OpenAusRandom, random);
+        counts.insert(Quantity::WriteUnitBytes, card.program_unit());
         let au = card.profile.au_bytes();
         let capacity = card.profile.capacity_bytes();
         let base = capacity / 3 / au * au - phase;
@@ -79,14 +90,20 @@ impl Truth {
             write_rates.insert(size, write_rate(fresh.clone(), base, size, (lead, bytes)));
             size *= 2;
         }
-        Truth {
-            counts: figures.map(|(q, path)| (q, card.figure(path))).into(),
-            limited,
+        let mut truth = Truth {
+            counts,
+            limited: linear > 0,
             small: card.profile.family() == whichfs_card::Family::LogBlock,
             read_rates,
             write_rates,
-            random_read: random_read(fresh),
+            bands: bands(card, noise, &fresh),
+            absent: absent(card),
+        };
+        if card.figure("slc.bytes") > 0 {
+            let rate = fast_rate(fresh, base);
+            truth.bands.insert(Quantity::SlcWriteMbS, around(rate, 0.1));
         }
+        truth
     }
 
     /// Whether the quantity can be asked of this card.
@@ -97,7 +114,7 @@ impl Truth {
     /// Whether a value agrees, the card being slower by a factor between the two.
     pub fn agrees(&self, quantity: Quantity, finding: &Finding, slower: (f64, f64)) -> bool {
         let Some(value) = finding.value else {
-            return false;
+            return self.absent.contains(&quantity);
         };
         let near = |truth: f64, tolerance: f64| {
             value.real() >= truth / slower.1 * (1.0 - tolerance)
@@ -112,6 +129,12 @@ impl Truth {
                     (false, at_least) => at_least,
                 }
             }
+            _ if self.absent.contains(&quantity) => false,
+            Quantity::SlcBytes => match (self.counts[&quantity], finding.at_least) {
+                (0, at_least) => at_least,
+                (bytes, true) => value.whole() <= bytes,
+                (bytes, false) => (value.real() / bytes as f64 - 1.0).abs() <= 0.1,
+            },
             Quantity::CacheBytes if self.counts[&quantity] > 0 => {
                 let truth = self.counts[&quantity] as f64;
                 (value.real() / truth - 1.0).abs() <= 0.1
@@ -120,7 +143,15 @@ impl Truth {
             Quantity::WriteMbS => near(top(&self.write_rates), 0.07),
             Quantity::BestReadBytes => best(&self.read_rates, value.whole()),
             Quantity::BestWriteBytes => best(&self.write_rates, value.whole()),
-            Quantity::RandomRead4k => near(self.random_read, 0.07),
+            _ if self.bands.contains_key(&quantity) => {
+                let (low, high) = self.bands[&quantity];
+                let (slow, fast) = if TIMES.contains(&quantity) {
+                    (low * slower.0, high * slower.1)
+                } else {
+                    (low / slower.1, high / slower.0)
+                };
+                (slow..=fast).contains(&value.real())
+            }
             _ => value.whole() == self.counts[&quantity],
         }
     }
@@ -155,9 +186,9 @@ fn read_rate(mut device: impl Device, base: u64, size: u64, bytes: u64) -> f64 {
 /// Closing those is paid once, by whatever is written next, and is no property of the stream.
 fn lead_bytes(card: &Specimen, size: u64) -> u64 {
     if !card.limited() {
-        return MIB;
+        return MIB + card.figure("slc.bytes") / size * size + size;
     }
-    let aus = card.figure("geometry.open_aus_linear") + 1;
+    let aus = card.figure("geometry.open_aus_linear") + 2;
     let kept = card.figure("update_block.keep_writes") + aus;
     (aus * card.profile.au_bytes()).max(kept * size)
 }
@@ -180,19 +211,8 @@ fn write_rate(mut device: impl Device, base: u64, size: u64, (lead, bytes): (u64
     bytes as f64 / write.0 as f64 * 1e3
 }
 
-fn random_read(mut device: impl Device) -> f64 {
-    let mut rng = Rng::named(99, "truth");
-    let mut buffer = [0; 4096];
-    let mut spent = 0;
-    const COUNT: u64 = 200;
-    for _ in 0..COUNT {
-        let offset = rng.below(device.capacity_bytes() / 4096) * 4096;
-        spent += device.read(offset, &mut buffer).unwrap().0;
-    }
-    COUNT as f64 * 1e9 / spent as f64
-}
-
-/// Grade of a finding on a card that is all of these at once: a claim must hold for each.
+/// Grade of a finding on a card that is all of these at once: a claim must hold for each, of times
+/// and rates for one.
 pub fn grade(
     truths: &[Truth],
     quantity: Quantity,
@@ -200,27 +220,26 @@ pub fn grade(
     slower: (f64, f64),
 ) -> Grade {
     let finding = findings.get(quantity);
-    if finding.value.is_none() {
-        return Grade::Null;
-    }
-    let rate = matches!(
-        quantity,
-        Quantity::ReadMbS
-            | Quantity::WriteMbS
-            | Quantity::RandomRead4k
-            | Quantity::BestReadBytes
-            | Quantity::BestWriteBytes
-    );
     let agrees = |truth: &Truth| truth.agrees(quantity, finding, slower);
+    let measured = |truth: &Truth| truth.bands.contains_key(&quantity);
+    let rate = truths.iter().any(measured)
+        || matches!(
+            quantity,
+            Quantity::ReadMbS
+                | Quantity::WriteMbS
+                | Quantity::BestReadBytes
+                | Quantity::BestWriteBytes
+        );
     let right = if rate {
         truths.iter().any(agrees)
     } else {
         truths.iter().all(agrees)
     };
-    match (right, finding.confident()) {
-        (true, _) => Grade::Right,
-        (false, true) => Grade::Wrong,
-        (false, false) => Grade::Unsure,
+    match (right, finding.value.is_some(), finding.confident()) {
+        (true, ..) => Grade::Right,
+        (false, false, _) => Grade::Null,
+        (false, true, true) => Grade::Wrong,
+        (false, true, false) => Grade::Unsure,
     }
 }
 
@@ -254,7 +273,7 @@ impl Summary {
             "{:<22}{:>7}{:>7}{:>8}{:>7}",
             "", "right", "null", "unsure", "wrong"
         );
-        let rows = JUDGED.iter().map(|q| (q.name(), Some(*q)));
+        let rows = Quantity::ALL.iter().map(|q| (q.name(), Some(*q)));
         for (name, quantity) in rows.chain([("all".to_owned(), None)]) {
             let of = |grade| self.count(quantity, Some(grade));
             println!(

@@ -1,0 +1,126 @@
+//! Zones of the map that are a good part of the card.
+//!
+//! Few of their boundaries fit a card, so no place is drawn anew for each sample: all multiples of a
+//! fine grid are read across, each with reads of several sizes and at several distances, whose
+//! differences average out. A zone is the smallest multiple of the grid at whose multiples all reads
+//! take longer than nearly everywhere else.
+
+use crate::bench::{Bench, Halt};
+use crate::evidence::{ZonePlaces, ZoneTest};
+use crate::stats::{median, sigma};
+use whichfs_units::{KIB, SECTOR};
+
+/// Places of the grid at most.
+const PLACES: u64 = 96;
+/// Reads of each place.
+const READS: u64 = 8;
+/// Multiples of the grid that zones may be, but for powers of two: as AUs have it.
+const ODD: [u64; 3] = [1, 3, 5];
+/// Spreads of places by which a step must stand out.
+const SPREADS: f64 = 5.0;
+/// Share of the places elsewhere that may be odd.
+const ODD_PLACES: f64 = 0.04;
+
+/// Reads across the multiples of a grid of `unit` times a power of two, and looks for a zone of
+/// more than `above` bytes.
+pub(crate) fn measure(bench: &mut Bench, unit: u64, above: u64) -> Result<ZoneTest, Halt> {
+    let mut grid = unit;
+    while bench.capacity / grid > PLACES {
+        grid *= 2;
+    }
+    let mut test = ZoneTest {
+        grid_bytes: grid,
+        ..ZoneTest::default()
+    };
+    let count = bench.capacity.div_ceil(grid);
+    let mut order: Vec<u64> = (0..(count - 1) * READS).map(|at| at / READS + 1).collect();
+    bench.rng.shuffle(&mut order);
+    let mut extra = vec![Vec::new(); count as usize];
+    for place in order {
+        extra[place as usize].extend(across(bench, place * grid)?);
+    }
+    test.extra_us = extra.iter().map(|extra| median(extra)).collect();
+    test.found = find(&test.extra_us, |multiple| multiple * grid > above);
+    Ok(test)
+}
+
+/// How much longer a read of random size across `place` takes than those on either side.
+fn across(bench: &mut Bench, place: u64) -> Result<Option<f64>, Halt> {
+    let size = (1 + bench.rng.below(4)) * KIB;
+    let shift = (1 + bench.rng.below(2 * size / KIB - 1)) * SECTOR;
+    if place + size > bench.capacity {
+        return Ok(None);
+    }
+    let mut offsets = [(0, place - size), (1, place - shift), (2, place)];
+    bench.rng.shuffle(&mut offsets);
+    let mut times = [None; 3];
+    for (which, offset) in offsets {
+        times[which] = bench.read(offset, size)?;
+    }
+    let [Some(before), Some(on), Some(behind)] = times else {
+        return Ok(None);
+    };
+    Ok(Some(on - (before + behind) / 2.0))
+}
+
+/// The smallest multiple, of those that are `wanted`, at whose multiples all places stand out.
+fn find(extra_us: &[Option<f64>], wanted: impl Fn(u64) -> bool) -> Option<ZonePlaces> {
+    let count = extra_us.len() as u64;
+    let mut multiples: Vec<u64> = ODD
+        .into_iter()
+        .flat_map(|odd| (0..u64::BITS - 3).map(move |power| odd << power))
+        .take_while(|multiple| *multiple > 0)
+        .filter(|multiple| *multiple < count && wanted(*multiple))
+        .collect();
+    multiples.sort_unstable();
+    multiples
+        .into_iter()
+        .find_map(|multiple| stands_out(extra_us, multiple))
+}
+
+fn stands_out(extra_us: &[Option<f64>], multiple: u64) -> Option<ZonePlaces> {
+    let part = |at: bool| -> Vec<f64> {
+        let places = (0..).zip(extra_us).skip(1);
+        let of = places.filter(|(place, _): &(u64, _)| place.is_multiple_of(multiple) == at);
+        of.filter_map(|(_, us)| *us).collect()
+    };
+    let (on, off) = (part(true), part(false));
+    let (there, elsewhere) = (median(&on)?, median(&off)?);
+    let (height, spread) = (there - elsewhere, sigma(&off).max(1e-3));
+    let middle = elsewhere + height / 2.0;
+    let odd = off.iter().filter(|us| **us > middle).count() as f64;
+    let clear = height >= SPREADS * spread
+        && on.iter().all(|us| *us > middle)
+        && odd <= ODD_PLACES * off.len() as f64;
+    clear.then(|| ZonePlaces {
+        multiple,
+        boundaries: on.len(),
+        height_us: height,
+        spread_us: spread,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_zone_is_the_smallest_multiple_whose_places_all_stand_out() {
+        let of = |zone: usize| -> Vec<Option<f64>> {
+            let level = |at: usize| if at.is_multiple_of(zone) { 90.0 } else { 30.0 };
+            (0..64)
+                .map(|at| Some(level(at) + (at * 7 % 5) as f64))
+                .collect()
+        };
+        for zone in [2, 6, 8, 16, 24, 32] {
+            let found = find(&of(zone), |_| true).unwrap();
+            assert_eq!(found.multiple, zone as u64);
+        }
+        assert_eq!(find(&of(1), |_| true), None);
+        assert_eq!(
+            find(&of(8), |multiple| multiple > 8).map(|f| f.multiple),
+            None
+        );
+    }
+}
