@@ -82,6 +82,16 @@ pub(crate) fn measure(bench: &mut Bench) -> Result<AlignTest, Halt> {
     Ok(test)
 }
 
+/// Largest AU that reads are taken to show on a card of `capacity` bytes; greater steps are zones.
+/// SD105 allows 4 MB up to 32 GB, of which makers have up to six times that, and 64 MB beyond.
+pub(crate) fn au_max(capacity: u64) -> u64 {
+    if capacity > 32 << 30 {
+        AU_MAX
+    } else {
+        24 * MIB
+    }
+}
+
 /// Samples of all levels.
 struct Samples {
     capacity: u64,
@@ -157,6 +167,7 @@ impl Samples {
         AlignTest {
             levels: self.centres().collect(),
             boundaries: Vec::new(),
+            au_max_bytes: au_max(self.capacity),
             zones: None,
             read_us: Centre::of(&self.reads),
         }

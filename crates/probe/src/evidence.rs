@@ -127,6 +127,8 @@ pub struct AlignTest {
     pub boundaries: Vec<Boundary>,
     /// Time of a read of 1 KiB, in microseconds.
     pub read_us: Centre,
+    /// Largest step that is taken for an AU, in bytes.
+    pub au_max_bytes: u64,
     /// Zones that are a good part of the card.
     pub zones: Option<ZoneTest>,
 }
@@ -154,6 +156,8 @@ pub struct ZonePlaces {
     pub height_us: f64,
     /// Spread of the other places, in microseconds.
     pub spread_us: f64,
+    /// The height over its standard error.
+    pub score: f64,
 }
 
 /// Rates of streams of one direction.
@@ -204,6 +208,9 @@ pub struct Sustained {
     pub times_us: Vec<f64>,
     /// Requests before all that follow are slower, if there is such a point.
     pub fast: Option<usize>,
+    /// Size of the requests of a second stream behind it, in bytes, and their mean time in
+    /// microseconds.
+    pub small: Option<(u64, f64)>,
 }
 
 /// Result of [`Stage::WriteUnit`]: writes in order of many sizes, none joined to another.
@@ -265,6 +272,16 @@ pub struct OpenAus {
     /// Whether the limit is the number of AUs that stayed fast among too many, in both halves of
     /// the card.
     pub kept: bool,
+    /// Whether the limit is that of a page map, which writes twice what goes to further AUs;
+    /// nothing where that could not be told.
+    pub folds: Option<bool>,
+}
+
+impl OpenAus {
+    /// Whether the limit is no count of copies now and then.
+    pub(crate) fn is_exact(&self) -> bool {
+        self.copies || self.kept || self.folds == Some(true)
+    }
 }
 
 /// Result of [`Stage::AuByWrites`].
@@ -326,7 +343,7 @@ pub struct CacheTest {
     pub none_up_to: u64,
 }
 
-/// Result of [`Stage::Discard`].
+/// Result of [`Stage::Discard`]: writes that open one AU and close another of the same kind.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DiscardTest {
     /// Whether at least one discard succeeded.

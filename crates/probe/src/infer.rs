@@ -6,7 +6,7 @@ use crate::evidence::{
 };
 use crate::findings::{Drift, Finding, Findings, Quantity, Value};
 use crate::infer_writes;
-use crate::interpret::{AU_MAX, PAGE_MAX, confidence, is_page};
+use crate::interpret::{PAGE_MAX, confidence, is_page};
 use crate::options::Writing;
 use crate::stats::{median, rank_score};
 use std::collections::BTreeMap;
@@ -193,9 +193,10 @@ fn pages(test: &AlignTest) -> (Option<&Boundary>, Option<&Boundary>) {
 }
 
 fn au_boundary(test: &AlignTest) -> Option<&Boundary> {
+    let most = test.au_max_bytes;
     test.boundaries
         .iter()
-        .find(|b| (2 * PAGE_MAX..=AU_MAX).contains(&b.rise.bytes))
+        .find(|b| (2 * PAGE_MAX..=most).contains(&b.bytes().unwrap_or(b.rise.bytes)))
 }
 
 fn of_boundary(boundary: &Boundary) -> Finding {

@@ -13,6 +13,7 @@ mod capacity;
 mod evidence;
 mod findings;
 mod first_aus;
+mod folds;
 mod infer;
 mod infer_writes;
 mod interpret;

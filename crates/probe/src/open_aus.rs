@@ -11,6 +11,7 @@
 
 use crate::bench::{Bench, Halt};
 use crate::evidence::{OpenAus, Turn};
+use crate::folds::{self, Folds};
 use crate::kept_aus;
 use crate::places;
 use crate::stats::{Centre, Sequential, Verdict, median};
@@ -293,7 +294,7 @@ pub(crate) fn measure(
     }
     let stride = places::stride(bench.capacity, au_bytes);
     // A mild card's count is not exact enough to bound the other.
-    let at_most = crate::infer::limit_of(linear.filter(|linear| linear.copies || linear.kept));
+    let at_most = crate::infer::limit_of(linear.filter(|linear| linear.is_exact()));
     let regions = regions(bench, stride, linear);
     if regions.iter().any(|bases| bases.len() < 3) {
         return Err(Halt::Stage("the device is too small for this test".into()));
@@ -337,6 +338,12 @@ pub(crate) fn measure(
     }
     if let Some(limit) = limited {
         settle(bench, stride, &regions[1], limit)?;
+    }
+    if order == Order::Linear
+        && first.is_none()
+        && folded(bench, &regions, au_bytes, copy_us, &mut result)?
+    {
+        return Ok(result);
     }
     match first {
         Some(limit) if empty => {
@@ -408,6 +415,33 @@ fn kept(
     result.limits = vec![first.aus; 2];
     result.overflow_us = first.slow_us;
     result.kept = true;
+    Ok(true)
+}
+
+/// Looks for a page map that writes twice what goes to too many AUs; whether both halves of the card
+/// have it.
+fn folded(
+    bench: &mut Bench,
+    regions: &[Vec<u64>; 2],
+    au_bytes: Option<u64>,
+    copy_us: f64,
+    result: &mut OpenAus,
+) -> Result<bool, Halt> {
+    let Some(au) = au_bytes else {
+        return Ok(false);
+    };
+    let fold_us = COPY_LEAST / 2.0 * copy_us;
+    let first = folds::measure(bench, &regions[0], au, fold_us)?;
+    let Folds::Places(places) = first else {
+        result.folds = (first == Folds::Never).then_some(false);
+        return Ok(false);
+    };
+    if folds::measure(bench, &regions[1], au, fold_us)? != first {
+        return Ok(false);
+    }
+    result.limits = vec![places; 2];
+    result.free_up_to = 0;
+    result.folds = Some(true);
     Ok(true)
 }
 

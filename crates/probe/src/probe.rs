@@ -95,7 +95,7 @@ fn run(bench: &mut Bench, stage: Stage, evidence: &mut Evidence) -> Result<(), H
         Stage::Align => evidence.align = Some(align::measure(bench)?),
         Stage::Reading => {
             evidence.reads = Some(rates::streams(bench, Direction::Read, au, None)?);
-            evidence.random_reads = Some(rates::at_random(bench, Direction::Read, 10.0)?);
+            evidence.random_reads = Some(rates::reads_at_random(bench)?);
         }
         Stage::Sustained => evidence.sustained = Some(sustained::measure(bench, au)?),
         Stage::WriteUnit => evidence.write_unit = Some(write_units::measure(bench, au)?),
@@ -142,18 +142,25 @@ fn run(bench: &mut Bench, stage: Stage, evidence: &mut Evidence) -> Result<(), H
             evidence.small_writes = Some(result);
         }
         Stage::RandomWrites => {
-            let result = rates::at_random(bench, Direction::Write, 10.0)?;
-            evidence.random_writes = Some(result);
+            let linear = evidence.open_linear.as_ref();
+            let fresh = linear.is_some_and(|linear| !linear.filled.is_empty() && linear.copies);
+            let written = evidence.sustained.as_ref().filter(|_| fresh);
+            let part = written.map(|stream| stream.base..stream.base + stream.bytes());
+            evidence.random_writes = Some(rates::writes_at_random(bench, part)?);
         }
-        Stage::Cache => evidence.cache = Some(cache::cache(bench)?),
+        Stage::Cache => {
+            let long = evidence.sustained.as_ref();
+            let full = long.is_some_and(|long| long.fast.is_some());
+            evidence.cache = Some(cache::cache(bench, !full)?);
+        }
         Stage::Discard => {
             write_sentinel(bench, evidence)?;
             if evidence.options.writing == Writing::Preserve {
                 let reason = "a discard would lose data that are to be kept";
                 return Err(Halt::Stage(reason.into()));
             }
-            let limit = limit_of(evidence.open_linear.as_ref());
-            evidence.discard = Some(cache::discard(bench, au, limit)?);
+            let linear = evidence.open_linear.as_ref();
+            evidence.discard = Some(cache::discard(bench, au, linear)?);
         }
     }
     Ok(())

@@ -9,6 +9,7 @@ use crate::evidence::{FlushTest, Latency, RandomTimes, Streams};
 use crate::places;
 use crate::stats::{Centre, median, quantile};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use whichfs_units::{KIB, MIB};
 
 /// Times longer than this many medians are lost samples where they are rare.
@@ -178,50 +179,85 @@ fn without_outliers(times: &[f64]) -> f64 {
     used.iter().sum::<f64>() / used.len().max(1) as f64
 }
 
-/// Times at random places of the whole card, each size until its mean is known to 4 %, or
-/// `seconds` are over.
-pub(crate) fn at_random(
-    bench: &mut Bench,
+/// How long and how often requests are made at random places.
+struct Plan {
     direction: Direction,
+    /// Requests of each size at least and at most, in turns.
+    turns: (usize, usize),
+    /// Requests of 4 KiB at least and at most, those in turns included.
+    small: (usize, usize),
+    /// Standard error of a mean that is good enough, as a share of it.
+    precision: f64,
+    /// Time for either, in seconds.
     seconds: f64,
+    /// Part of the device.
+    part: Range<u64>,
+}
+
+/// Times of reads at random places of the whole device. They cost next to nothing: many of them.
+pub(crate) fn reads_at_random(bench: &mut Bench) -> Result<RandomTimes, Halt> {
+    let plan = Plan {
+        direction: Direction::Read,
+        turns: (48, 64),
+        small: (400, 400),
+        precision: 0.04,
+        seconds: 10.0,
+        part: 0..bench.capacity,
+    };
+    at_random(bench, &plan)
+}
+
+/// Times of durable writes at random places of the whole device, or of a part of it that has data,
+/// where the rest has none. Most may be fast until a place is full and all of it is put in order:
+/// as many as it takes to know the mean.
+pub(crate) fn writes_at_random(
+    bench: &mut Bench,
+    part: Option<Range<u64>>,
 ) -> Result<RandomTimes, Halt> {
-    /// Requests of each size at least and at most.
-    const COUNT: (usize, usize) = (6, 64);
-    const PRECISION: f64 = 0.04;
+    let plan = Plan {
+        direction: Direction::Write,
+        turns: (8, 200),
+        small: (110, 800),
+        precision: 0.05,
+        seconds: 45.0,
+        part: part.unwrap_or(0..bench.capacity),
+    };
+    at_random(bench, &plan)
+}
+
+fn at_random(bench: &mut Bench, plan: &Plan) -> Result<RandomTimes, Halt> {
     let mut times: BTreeMap<u64, Vec<f64>> = RANDOM_SIZES.map(|size| (size, Vec::new())).into();
-    let began = bench.spent.device.as_secs_f64();
-    for round in 0..COUNT.1 {
+    let until = |bench: &Bench| bench.spent.device.as_secs_f64() + plan.seconds;
+    let end = until(bench);
+    for round in 0..plan.turns.1 {
         let mut sizes = RANDOM_SIZES;
         bench.rng.shuffle(&mut sizes);
         for size in sizes {
-            let offset = bench.rng.below(bench.capacity / size) * size;
-            let time = match direction {
-                Direction::Read => bench.read(offset, size)?,
-                Direction::Write => {
-                    bench.hold(offset, size)?;
-                    bench.write_through(offset, size)?
-                }
-            };
-            bench.release();
+            let time = one_at_random(bench, plan, size)?;
             times.entry(size).or_default().extend(time);
         }
-        bench.tell(round as f64 / COUNT.1 as f64);
-        let known = times.values().all(|times| {
-            let (mean, error) = mean_of(times);
-            times.len() >= COUNT.0 && error <= PRECISION * mean
-        });
-        // Reads cost next to nothing: more of them.
-        let few = direction == Direction::Read && round < COUNT.1 * 3 / 4;
-        let spent = bench.spent.device.as_secs_f64() - began;
-        if (known && !few) || (round >= COUNT.0 && spent > seconds) {
+        bench.tell(0.5 * round as f64 / plan.turns.1 as f64);
+        let known = times.values().all(|times| is_known(times, plan));
+        let late = bench.spent.device.as_secs_f64() > end;
+        if round + 1 >= plan.turns.0 && (known || late) {
             break;
         }
     }
-    let latency = latency(
-        bench,
-        direction,
-        times.get(&(4 * KIB)).map_or(&[], Vec::as_slice),
-    )?;
+    let small = times.entry(RANDOM_SIZES[0]).or_default();
+    let end = until(bench);
+    while small.len() < plan.small.1 && (small.len() < plan.small.0 || !is_known(small, plan)) {
+        small.extend(one_at_random(bench, plan, RANDOM_SIZES[0])?);
+        bench.tell(0.5 + 0.5 * small.len() as f64 / plan.small.1 as f64);
+        if bench.spent.device.as_secs_f64() > end {
+            break;
+        }
+    }
+    let at = |q| quantile(small, q).unwrap_or(0.0);
+    let latency = Latency {
+        median_us: at(0.5),
+        p99_us: at(0.99),
+        count: small.len(),
+    };
     times.retain(|_, times| times.len() >= 3);
     let spread = |times: &[f64]| {
         let at = |q| quantile(times, q).unwrap_or(0.0);
@@ -240,52 +276,32 @@ pub(crate) fn at_random(
     })
 }
 
-/// More requests of 4 KiB, until there are enough to tell how long one of a hundred takes or a
-/// minute is over.
-fn latency(bench: &mut Bench, direction: Direction, known: &[f64]) -> Result<Latency, Halt> {
-    const COUNT: (usize, usize) = (400, 110);
-    const SECONDS: f64 = 60.0;
-    const BYTES: u64 = 4 * KIB;
-    let count = match direction {
-        Direction::Read => COUNT.0,
-        Direction::Write => COUNT.1,
-    };
-    let mut times = known.to_vec();
-    let until = bench.spent.device.as_secs_f64() + SECONDS;
-    for _ in times.len()..count {
-        let offset = bench.rng.below(bench.capacity / BYTES) * BYTES;
-        times.extend(match direction {
-            Direction::Read => bench.read(offset, BYTES)?,
-            Direction::Write => {
-                bench.hold(offset, BYTES)?;
-                bench.write_through(offset, BYTES)?
-            }
-        });
-        bench.release();
-        if bench.spent.device.as_secs_f64() > until {
-            break;
+/// A request at a random place.
+fn one_at_random(bench: &mut Bench, plan: &Plan, size: u64) -> Result<Option<f64>, Halt> {
+    let places = (plan.part.end - plan.part.start) / size;
+    let offset = plan.part.start / size * size + bench.rng.below(places) * size;
+    let time = match plan.direction {
+        Direction::Read => bench.read(offset, size)?,
+        Direction::Write => {
+            bench.hold(offset, size)?;
+            bench.write_through(offset, size)?
         }
-    }
-    let at = |q| quantile(&times, q).unwrap_or(0.0);
-    Ok(Latency {
-        median_us: at(0.5),
-        p99_us: at(0.99),
-        count: times.len(),
-    })
+    };
+    bench.release();
+    Ok(time)
 }
 
-/// Mean without rare outliers and its standard error.
+fn is_known(times: &[f64], plan: &Plan) -> bool {
+    let (mean, error) = mean_of(times);
+    times.len() >= 6 && error <= plan.precision * mean
+}
+
+/// Mean and its standard error. What takes long now and then is part of it: a card that gathers
+/// small writes puts them in order some day.
 fn mean_of(times: &[f64]) -> (f64, f64) {
-    let mean = without_outliers(times);
-    let bound = OUTLIER * median(times).unwrap_or(0.0);
-    let kept: Vec<f64> = times.iter().copied().filter(|us| *us <= bound).collect();
-    let used = if (times.len() - kept.len()) * 10 <= times.len() {
-        &kept[..]
-    } else {
-        times
-    };
-    let squares: f64 = used.iter().map(|us| (us - mean).powi(2)).sum();
-    let count = used.len().max(2) as f64;
+    let count = times.len().max(2) as f64;
+    let mean = times.iter().sum::<f64>() / times.len().max(1) as f64;
+    let squares: f64 = times.iter().map(|us| (us - mean).powi(2)).sum();
     (mean, (squares / (count - 1.0) / count).sqrt())
 }
 

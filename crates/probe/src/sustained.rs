@@ -15,6 +15,9 @@ use whichfs_units::{KIB, MIB};
 
 /// Size of a request.
 const REQUEST: u64 = 2 * MIB;
+/// Size of the requests of the second stream, and its bytes.
+const SMALL: u64 = 64 * KIB;
+const SMALL_BYTES: u64 = 24 * MIB;
 /// The share of the bytes to write that the stream may take.
 const BUDGET_SHARE: u64 = 5;
 /// The share of the device that it may cover.
@@ -35,7 +38,7 @@ const STALL: f64 = 3.0;
 pub(crate) fn measure(bench: &mut Bench, au_bytes: Option<u64>) -> Result<Sustained, Halt> {
     let most = (bench.write_budget() / BUDGET_SHARE).min(bench.capacity / DEVICE_SHARE);
     let most = most / REQUEST * REQUEST;
-    let base = places::stream_base(bench, 0, most, au_bytes);
+    let base = places::stream_base(bench, 0, most + SMALL_BYTES + 2 * REQUEST, au_bytes);
     let Some(base) = base.filter(|_| most / REQUEST >= 2 * SIDE as u64) else {
         return Err(Halt::Stage(
             "the device or the budget is too small for this test".into(),
@@ -61,21 +64,33 @@ pub(crate) fn measure(bench: &mut Bench, au_bytes: Option<u64>) -> Result<Sustai
         return Err(Halt::Lost("too many writes failed".into()));
     }
     if result.fast.is_some() {
-        fill_up(bench, at)?;
+        at = fill_up(bench, at)?;
     }
+    at = at.next_multiple_of(REQUEST);
+    result.small = small(bench, &mut at)?;
     bench.keep_away(base..at);
     Ok(result)
 }
 
 /// Small requests still fit where large ones no longer did.
-fn fill_up(bench: &mut Bench, mut at: u64) -> Result<(), Halt> {
+fn fill_up(bench: &mut Bench, mut at: u64) -> Result<u64, Halt> {
     for (size, most) in [(64 * KIB, REQUEST), (4 * KIB, 64 * KIB)] {
         for _ in 0..=most / size {
             bench.write_held(at, size)?;
             at += size;
         }
     }
-    Ok(())
+    Ok(at)
+}
+
+/// A stream of small requests: size and mean time.
+fn small(bench: &mut Bench, at: &mut u64) -> Result<Option<(u64, f64)>, Halt> {
+    let mut times = Vec::new();
+    for _ in 0..SMALL_BYTES / SMALL {
+        times.extend(bench.write_held(*at, SMALL)?);
+        *at += SMALL;
+    }
+    Ok((!times.is_empty()).then(|| (SMALL, without_stalls(&times))))
 }
 
 /// Requests before all that follow are slower.
@@ -108,11 +123,10 @@ const ENDS: usize = 128;
 const SURE: f64 = 2.8;
 
 impl Sustained {
-    /// Microseconds that a request takes from the fall on, or from the second quarter on where there
-    /// is none: what was open before is closed by then.
-    pub(crate) fn request_us(&self) -> f64 {
-        let from = self.fast.unwrap_or(self.times_us.len() / 4);
-        without_stalls(&self.times_us[from..])
+    /// Microseconds that a request takes from the one numbered `from` on.
+    pub(crate) fn request_us(&self, from: usize) -> Option<f64> {
+        let rest = self.times_us.get(from..).filter(|rest| !rest.is_empty())?;
+        Some(without_stalls(rest))
     }
 
     /// Microseconds of a request before the fall.
@@ -159,6 +173,7 @@ mod tests {
             request_bytes: REQUEST,
             ..Sustained::default()
         };
-        assert!((stream.request_us() - 20.0).abs() < 1.0);
+        assert!((stream.request_us(12).unwrap_or(0.0) - 20.0).abs() < 1.0);
+        assert_eq!(stream.request_us(40), None);
     }
 }

@@ -75,7 +75,9 @@ fn judge(
         summary.add(quantity, grade);
         if std::env::var_os("PROBE_VERBOSE").is_some() && grade != Grade::Right {
             let finding = findings.get(quantity);
-            println!("{what}: {} {grade:?}: {finding:?}", quantity.name());
+            let truths: Vec<String> = truths.iter().map(|t| t.told(quantity)).collect();
+            let name = quantity.name();
+            println!("{what}: {name} {grade:?}, truth {truths:?}: {finding:?}");
         }
     }
 }
@@ -185,11 +187,8 @@ fn outside(seed: u64, giga_max: u64, summary: &mut Summary) {
         _ => {
             let card = card(Sizes::Usual);
             let by = (1 + rng.below(7)) * MIB / 4;
-            let shifted = || Shifted {
-                inner: card.device(),
-                by,
-            };
-            let mut device = Noisy::new(shifted(), noise, Drift::None, seed);
+            let shifted = |inner| Shifted { inner, by };
+            let mut device = Noisy::new(shifted(card.device()), noise, Drift::None, seed);
             (
                 run(&mut device, seed),
                 vec![Truth::seen(&card, by, noise, shifted)],

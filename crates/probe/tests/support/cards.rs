@@ -209,12 +209,11 @@ fn further(seed: u64, family: Family, basis: &Basis) -> String {
         figure("write.program_bytes", planes * page);
     }
     if rng.ratio(1, 3) {
-        let mut zones = vec![32 * MIB];
+        let mut zones = vec![au * (32 * MIB).div_ceil(au).next_power_of_two()];
         while zones[zones.len() - 1] * 8 <= aus * au {
             zones.push(zones[zones.len() - 1] * 2);
         }
-        let zone = one_of(rng, &zones).next_multiple_of(au);
-        figure("read.zone_bytes", zone);
+        figure("read.zone_bytes", one_of(rng, &zones));
         let step = (first * spread(rng, 0.06, 0.35)).clamp(20.0, 380.0);
         figure("read.zone_step_us", step as u64);
     }
@@ -253,6 +252,15 @@ impl Specimen {
             Card::used(&self.profile, 1)
         } else {
             Card::fresh(&self.profile)
+        };
+        Modelled::new(card, self.profile.capacity_bytes())
+    }
+
+    /// The card in use: what is asked of one that copies AUs is asked of AUs with data.
+    pub fn in_use(&self) -> Modelled {
+        let card = match self.limited() {
+            true => Card::used(&self.profile, 1),
+            false => return self.device(),
         };
         Modelled::new(card, self.profile.capacity_bytes())
     }

@@ -44,7 +44,7 @@ pub fn absent(card: &Specimen) -> BTreeSet<Quantity> {
 pub fn bands<D: Device + Clone>(
     card: &Specimen,
     noise: Noise,
-    fresh: &D,
+    (fresh, in_use): (&D, &D),
 ) -> BTreeMap<Quantity, (f64, f64)> {
     use Quantity::{
         DiscardSpeedup, DiscardUs, FlushUs, OverflowUs, RandomRead4k, RandomRead16k, RandomRead64k,
@@ -61,12 +61,12 @@ pub fn bands<D: Device + Clone>(
         (RandomWrite16k, 16),
         (RandomWrite64k, 64),
     ] {
-        let times = writes(&mut full(card, fresh), size * KIB, 200);
+        let times = writes(&mut full(card, in_use), size * KIB, 1000);
         bands.insert(quantity, around(1e6 / mean(&times), 0.15));
     }
     let noisy = |device| Noisy::new(device, noise, Drift::None, 99);
     let read = reads(&mut noisy(fresh.clone()), 4 * KIB, 3000);
-    let written = writes(&mut noisy(full(card, fresh)), 4 * KIB, 1000);
+    let written = writes(&mut noisy(full(card, in_use)), 4 * KIB, 1000);
     for (quantity, times, low, high) in [
         (ReadLatencyUs, &read, 0.5, 0.5),
         (ReadLatency99Us, &read, 0.96, 0.9985),
@@ -78,10 +78,10 @@ pub fn bands<D: Device + Clone>(
     }
     bands.insert(FlushUs, around(flush(&mut fresh.clone()), 0.1));
     if card.limited() {
-        bands.insert(OverflowUs, overflow(card, &mut fresh.clone()));
+        bands.insert(OverflowUs, overflow(card, &mut in_use.clone()));
     }
     if card.figure("discard.supported") > 0 {
-        let (us, speedup) = discards(card, fresh);
+        let (us, speedup) = discards(card, in_use);
         bands.insert(DiscardUs, us);
         bands.insert(DiscardSpeedup, speedup);
     }
@@ -177,14 +177,6 @@ fn overflow(card: &Specimen, device: &mut impl Device) -> (f64, f64) {
     let aus = if copies { linear + 1 } else { 16 };
     let first = device.capacity_bytes() / 8 / au;
     let bases: Vec<u64> = (0..aus).map(|at| (first + 3 * at) * au).collect();
-    if !card.used {
-        for base in &bases {
-            for at in (0..au).step_by(MIB as usize) {
-                let length = MIB.min(au - at);
-                device.write(base + at, &vec![0; length as usize]).unwrap();
-            }
-        }
-    }
     let mut times = Vec::new();
     let rounds = (au / BLOCK / 2).clamp(3, 8);
     for round in 0..2 * rounds {
@@ -204,37 +196,40 @@ fn overflow(card: &Specimen, device: &mut impl Device) -> (f64, f64) {
     let alone = through(device, alone + BLOCK, BLOCK);
     let middle = (alone * quantile(&times, 1.0)).sqrt();
     let slow: Vec<f64> = times.into_iter().filter(|us| *us > middle).collect();
-    (0.85 * quantile(&slow, 0.1), 1.15 * quantile(&slow, 0.9))
+    (0.8 * quantile(&slow, 0.1), 1.25 * quantile(&slow, 0.9))
 }
 
-/// Time of a discard of an AU, and by how much it makes first writes faster.
+/// Time of a discard of an AU, or of 4 MiB, and by how much it makes writes that open one AU and
+/// close another faster.
 fn discards<D: Device + Clone>(card: &Specimen, fresh: &D) -> ((f64, f64), (f64, f64)) {
     let au = card.profile.au_bytes();
     let (linear, _) = card.open_aus();
-    let count = 2 * if linear > 0 { linear } else { 2 } + 2;
     let aus = fresh.capacity_bytes() / au;
-    let count = count.min(aus / 16);
-    let step = (aus / 2 / (3 * count)).clamp(1, 3);
+    let lead = if card.limited() { linear } else { 2 };
+    let count = (lead + 12).min(aus / 10).max(lead + 3);
+    let step = (aus / 2 / (2 * count)).clamp(1, 3);
     let (mut times, mut ratios) = (Vec::new(), Vec::new());
     for part in 0..3 {
         let mut device = full(card, fresh);
-        let first = 1 + aus / 4 * part;
-        let bases: Vec<u64> = (0..3 * count).map(|at| (first + step * at) * au).collect();
-        let (lead, rest) = bases.split_at(count as usize);
-        let (without, with) = rest.split_at(count as usize);
-        let sum = |device: &mut D, bases: &[u64]| -> f64 {
-            bases.iter().map(|base| through(device, *base, BLOCK)).sum()
+        let first = 4 + aus / 4 * part;
+        let bases: Vec<u64> = (0..2 * count)
+            .map(|at| (first + step * at) % (aus - 1) * au)
+            .collect();
+        let (without, with) = bases.split_at(count as usize);
+        let mean_of = |device: &mut D, bases: &[u64]| -> f64 {
+            let times: Vec<f64> = bases
+                .iter()
+                .map(|base| through(device, *base, BLOCK))
+                .collect();
+            mean(&times[lead as usize..])
         };
-        sum(&mut device, lead);
-        let before = sum(&mut device, without);
+        let before = mean_of(&mut device, without);
         for base in with {
             times.push(device.discard(*base, au).unwrap().0 as f64 / 1e3);
         }
-        ratios.push(before / sum(&mut device, with));
+        ratios.push(before / mean_of(&mut device, with));
     }
     let us = (0.9 * quantile(&times, 0.1), 1.1 * quantile(&times, 0.9));
-    (
-        us,
-        (0.8 * quantile(&ratios, 0.0), 1.25 * quantile(&ratios, 1.0)),
-    )
+    let ratio = (0.75 * quantile(&ratios, 0.0), 1.33 * quantile(&ratios, 1.0));
+    (us, ratio)
 }

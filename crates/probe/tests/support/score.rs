@@ -4,7 +4,7 @@ use super::cards::Specimen;
 use super::measured::{absent, around, bands, fast_rate};
 use super::noisy::Noise;
 use std::collections::{BTreeMap, BTreeSet};
-use whichfs_curves::Device;
+use whichfs_curves::{Device, Modelled};
 use whichfs_probe::{Finding, Findings, Quantity};
 use whichfs_units::{KIB, MIB, Nanos};
 
@@ -41,9 +41,12 @@ const TIMES: [Quantity; 7] = [
     Quantity::WriteLatency99Us,
 ];
 
+/// A cache that is faster by less shows in no noise.
+const SEEN: f64 = 1.12;
+
 impl Truth {
     pub fn of(card: &Specimen, noise: Noise) -> Truth {
-        Truth::seen(card, 0, noise, || card.device())
+        Truth::seen(card, 0, noise, |device| device)
     }
 
     /// The truth about a card as one sees it through `make`, whose times scatter by `noise`.
@@ -53,7 +56,7 @@ impl Truth {
         card: &Specimen,
         phase: u64,
         noise: Noise,
-        make: impl Fn() -> D,
+        make: impl Fn(Modelled) -> D,
     ) -> Truth {
         let figures = [
             (Quantity::PageBytes, "geometry.page_bytes"),
@@ -74,7 +77,8 @@ impl Truth {
         let au = card.profile.au_bytes();
         let capacity = card.profile.capacity_bytes();
         let base = capacity / 3 / au * au - phase;
-        let fresh = make();
+        let fresh = make(card.device());
+        let in_use = make(card.in_use());
         let mut read_rates = BTreeMap::new();
         let mut write_rates = BTreeMap::new();
         let mut size = 4 * KIB;
@@ -85,9 +89,10 @@ impl Truth {
                 2 * MIB
             };
             let bytes = bytes.max(4 * size).max(au).next_multiple_of(size);
+            let goes_on = round_bytes(card, size).next_multiple_of(size).max(bytes);
             read_rates.insert(size, read_rate(fresh.clone(), base, size, bytes));
             let lead = lead_bytes(card, size).next_multiple_of(size);
-            write_rates.insert(size, write_rate(fresh.clone(), base, size, (lead, bytes)));
+            write_rates.insert(size, write_rate(fresh.clone(), base, size, (lead, goes_on)));
             size *= 2;
         }
         let mut truth = Truth {
@@ -96,14 +101,41 @@ impl Truth {
             small: card.profile.family() == whichfs_card::Family::LogBlock,
             read_rates,
             write_rates,
-            bands: bands(card, noise, &fresh),
+            bands: bands(card, noise, (&fresh, &in_use)),
             absent: absent(card),
         };
         if card.figure("slc.bytes") > 0 {
             let rate = fast_rate(fresh, base);
-            truth.bands.insert(Quantity::SlcWriteMbS, around(rate, 0.1));
+            if rate > SEEN * truth.write_rates[&(2 * MIB)] {
+                truth.bands.insert(Quantity::SlcWriteMbS, around(rate, 0.1));
+            } else {
+                // The bus is as slow as the flash: nothing shows.
+                truth.counts.insert(Quantity::SlcBytes, 0);
+                truth.absent.insert(Quantity::SlcWriteMbS);
+            }
         }
         truth
+    }
+
+    /// What is right of `quantity`, for people.
+    pub fn told(&self, quantity: Quantity) -> String {
+        let rates = |rates: &BTreeMap<u64, f64>| {
+            let each = rates
+                .iter()
+                .map(|(size, rate)| format!("{} {rate:.2}", size / KIB));
+            each.collect::<Vec<_>>().join(", ")
+        };
+        match quantity {
+            Quantity::ReadMbS | Quantity::BestReadBytes => rates(&self.read_rates),
+            Quantity::WriteMbS | Quantity::BestWriteBytes => rates(&self.write_rates),
+            _ => {
+                let (band, count) = (self.bands.get(&quantity), self.counts.get(&quantity));
+                format!(
+                    "{band:?} {count:?} absent {}",
+                    self.absent.contains(&quantity)
+                )
+            }
+        }
     }
 
     /// Whether the quantity can be asked of this card.
@@ -193,17 +225,27 @@ fn lead_bytes(card: &Specimen, size: u64) -> u64 {
     (aus * card.profile.au_bytes()).max(kept * size)
 }
 
+/// A stream of requests of `size` in which each AU's place was kept for others and came free again.
+fn round_bytes(card: &Specimen, size: u64) -> u64 {
+    let kept = match card.open_aus() {
+        (1.., _) => card.figure("update_block.keep_writes") + card.figure("page_map.keep_writes"),
+        _ => 0,
+    };
+    (kept * size).min(192 * MIB)
+}
+
 /// Rate in MB/s of a stream of requests of `size` that goes on: of `bytes`, whole AUs, behind a
 /// `lead`, flushed at its end.
 fn write_rate(mut device: impl Device, base: u64, size: u64, (lead, bytes): (u64, u64)) -> f64 {
     let buffer = vec![0; size as usize];
+    let room = (device.capacity_bytes() - base) / size * size;
     for at in (0..lead).step_by(size as usize) {
-        device.write(base + at, &buffer).unwrap();
+        device.write(base + at % room, &buffer).unwrap();
     }
     device.flush().unwrap();
     let mut write = Nanos::ZERO;
     for at in (lead..lead + bytes).step_by(size as usize) {
-        write += device.write(base + at, &buffer).unwrap();
+        write += device.write(base + at % room, &buffer).unwrap();
     }
     let flush = device.flush().unwrap();
     let idle = device.flush().unwrap();
