@@ -181,6 +181,16 @@ impl<'a> Bench<'a> {
         offset + bytes <= self.away.start || offset >= self.away.end
     }
 
+    /// Up to `count` AUs of `au` bytes that a long stream wrote wholly, apart from each other if there
+    /// is room.
+    pub fn streamed(&self, au: u64, count: usize) -> Vec<u64> {
+        let (first, end) = (self.away.start.div_ceil(au), self.away.end / au);
+        let aus = end.saturating_sub(first);
+        let apart = (aus / (count as u64).max(1)).clamp(1, 3);
+        let places = (first..end).step_by(apart as usize).map(|at| at * au);
+        places.take(count).collect()
+    }
+
     /// Bytes that may be written in all.
     pub fn write_budget(&self) -> u64 {
         self.options.budget.write_bytes

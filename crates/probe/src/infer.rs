@@ -16,6 +16,8 @@ use whichfs_units::Bytes;
 pub(crate) const DOUBTFUL: f64 = 0.6;
 /// The share of the best rate that the best size must have.
 const BEST: f64 = 0.945;
+/// What is faster than the full rate by more is not at it.
+const FASTER: f64 = 1.15;
 /// Sizes that are large: their median is the full rate, their best is luck.
 const LARGE: usize = 3;
 /// Rates of two regions that differ by more are of two zones.
@@ -358,7 +360,12 @@ pub(crate) fn best(streams: &Streams, drifts: bool, what: &str) -> (Finding, Fin
     let full_at = |at: usize, share: f64| smooth.get(at).is_none_or(|rate| rate.1 >= share * top);
     let at = (0..rates.len()).find(|at| full_at(*at, BEST) && full_at(at + 1, BEST - 0.05));
     let at = at.unwrap_or(rates.len() - 1);
-    let full: Vec<f64> = rates[at..].iter().map(|rate| rate.1).collect();
+    // Smaller ones may be faster still, where each AU costs and these are spared it.
+    let full: Vec<f64> = rates[at..]
+        .iter()
+        .map(|rate| rate.1)
+        .filter(|rate| *rate <= FASTER * top)
+        .collect();
     let rate = median(&full).unwrap_or(top);
     let zones = zones(streams);
     let steady = full.iter().all(|other| (other / rate - 1.0).abs() < ZONES);

@@ -41,6 +41,8 @@ const COPY_PART: f64 = 0.2;
 const AU_LEAST: u64 = 16 * BLOCK;
 /// What is written of an AU whose size is not known.
 const UNKNOWN_AU: u64 = 4 * MIB;
+/// Bytes that the tests of AUs with data write beside those.
+const AROUND: u64 = 32 * MIB;
 /// Visits of one AU at most.
 const VISITS_MAX: u64 = 20;
 
@@ -557,21 +559,25 @@ fn filled(
 ) -> Result<(), Halt> {
     let bytes = au_bytes.unwrap_or(UNKNOWN_AU);
     let count = bases.len().min(count as usize);
-    if !bench.affords(2 * bytes * count as u64) {
+    let mut written = bench.streamed(bytes, count);
+    let missing = count - written.len();
+    if !bench.affords(bytes * missing as u64 + AROUND) {
         return Ok(());
     }
-    for (done, base) in bases[..count].iter().enumerate() {
+    for (done, base) in bases[..missing].iter().enumerate() {
         fill(bench, *base, bytes)?;
         trial.visits.remove(base);
-        bench.tell(0.6 + 0.3 * done as f64 / count as f64);
+        bench.tell(0.6 + 0.3 * done as f64 / missing as f64);
     }
+    written.extend(&bases[..missing]);
+    let bases = written;
     trial.move_on();
     // Some of them have places since before they were filled, and lose them to the others.
     trial.opening = 2;
-    let places = trial.pick(bases, count as u32);
+    let places = trial.pick(&bases, count as u32);
     let turn = trial.turn(bench, &places, 0)?;
     result.turns.push(turn);
-    result.filled = bases[..count].to_vec();
+    result.filled.clone_from(&bases);
     if !turn.too_many {
         result.filled_up_to = count as u32;
         return Ok(());
@@ -579,7 +585,7 @@ fn filled(
     result.free_up_to = 0;
     // What was open before can only take places away, and is closed meanwhile: the greater counts.
     for _ in 0..2 {
-        search(bench, trial, &bases[..count], 0, count as u32, result)?;
+        search(bench, trial, &bases, 0, count as u32, result)?;
     }
     let greatest = result.limits.iter().max().copied();
     result.limits = greatest.into_iter().collect();

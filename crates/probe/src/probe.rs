@@ -142,11 +142,8 @@ fn run(bench: &mut Bench, stage: Stage, evidence: &mut Evidence) -> Result<(), H
             evidence.small_writes = Some(result);
         }
         Stage::RandomWrites => {
-            let linear = evidence.open_linear.as_ref();
-            let fresh = linear.is_some_and(|linear| !linear.filled.is_empty() && linear.copies);
-            let written = evidence.sustained.as_ref().filter(|_| fresh);
-            let part = written.map(|stream| stream.base..stream.base + stream.bytes());
-            evidence.random_writes = Some(rates::writes_at_random(bench, part)?);
+            let turns = turns_of_folds(evidence.open_linear.as_ref(), au);
+            evidence.random_writes = Some(rates::writes_at_random(bench, turns)?);
         }
         Stage::Cache => {
             let long = evidence.sustained.as_ref();
@@ -175,6 +172,17 @@ fn limited(evidence: &Evidence) -> Result<(&OpenAus, u32), Halt> {
     }
     let known = linear.and_then(|linear| Some((linear, limit_of(Some(linear))?)));
     known.ok_or_else(|| Halt::Stage("no limit of open AUs was found, which this test needs".into()))
+}
+
+/// Turns of writes of all sizes at random in which a page map that writes some twice does so a few
+/// times, where it is not known that it does not.
+fn turns_of_folds(linear: Option<&OpenAus>, au: Option<u64>) -> usize {
+    const LEAST: usize = 8;
+    const FOLDS: u64 = 3;
+    let bytes: u64 = rates::RANDOM_SIZES.iter().sum();
+    let folds = linear.is_some_and(|linear| linear.folds == Some(true));
+    au.filter(|_| folds)
+        .map_or(LEAST, |au| LEAST.max((FOLDS * au / bytes) as usize))
 }
 
 /// Rate of writing in order, in bytes a second.

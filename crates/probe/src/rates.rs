@@ -9,7 +9,6 @@ use crate::evidence::{FlushTest, Latency, RandomTimes, Streams};
 use crate::places;
 use crate::stats::{Centre, median, quantile};
 use std::collections::BTreeMap;
-use std::ops::Range;
 use whichfs_units::{KIB, MIB};
 
 /// Times longer than this many medians are lost samples where they are rare.
@@ -190,8 +189,6 @@ struct Plan {
     precision: f64,
     /// Time for either, in seconds.
     seconds: f64,
-    /// Part of the device.
-    part: Range<u64>,
 }
 
 /// Times of reads at random places of the whole device. They cost next to nothing: many of them.
@@ -202,25 +199,19 @@ pub(crate) fn reads_at_random(bench: &mut Bench) -> Result<RandomTimes, Halt> {
         small: (400, 400),
         precision: 0.04,
         seconds: 10.0,
-        part: 0..bench.capacity,
     };
     at_random(bench, &plan)
 }
 
-/// Times of durable writes at random places of the whole device, or of a part of it that has data,
-/// where the rest has none. Most may be fast until a place is full and all of it is put in order:
-/// as many as it takes to know the mean.
-pub(crate) fn writes_at_random(
-    bench: &mut Bench,
-    part: Option<Range<u64>>,
-) -> Result<RandomTimes, Halt> {
+/// Times of durable writes at random places of the whole device. Most may be fast until a place is
+/// full and all of it is put in order: as many as it takes to know the mean, and `turns` at least.
+pub(crate) fn writes_at_random(bench: &mut Bench, turns: usize) -> Result<RandomTimes, Halt> {
     let plan = Plan {
         direction: Direction::Write,
-        turns: (8, 200),
+        turns: (turns, turns.max(200)),
         small: (110, 800),
         precision: 0.05,
         seconds: 45.0,
-        part: part.unwrap_or(0..bench.capacity),
     };
     at_random(bench, &plan)
 }
@@ -269,7 +260,7 @@ fn at_random(bench: &mut Bench, plan: &Plan) -> Result<RandomTimes, Halt> {
         means: times
             .into_iter()
             .map(|(size, times)| {
-                let (mean, error) = mean_of(&times);
+                let (mean, error) = plan.mean_of(&times);
                 (size, (mean, error, times.len()))
             })
             .collect(),
@@ -278,8 +269,7 @@ fn at_random(bench: &mut Bench, plan: &Plan) -> Result<RandomTimes, Halt> {
 
 /// A request at a random place.
 fn one_at_random(bench: &mut Bench, plan: &Plan, size: u64) -> Result<Option<f64>, Halt> {
-    let places = (plan.part.end - plan.part.start) / size;
-    let offset = plan.part.start / size * size + bench.rng.below(places) * size;
+    let offset = bench.rng.below(bench.capacity / size) * size;
     let time = match plan.direction {
         Direction::Read => bench.read(offset, size)?,
         Direction::Write => {
@@ -292,17 +282,26 @@ fn one_at_random(bench: &mut Bench, plan: &Plan, size: u64) -> Result<Option<f64
 }
 
 fn is_known(times: &[f64], plan: &Plan) -> bool {
-    let (mean, error) = mean_of(times);
+    let (mean, error) = plan.mean_of(times);
     times.len() >= 6 && error <= plan.precision * mean
 }
 
-/// Mean and its standard error. What takes long now and then is part of it: a card that gathers
-/// small writes puts them in order some day.
-fn mean_of(times: &[f64]) -> (f64, f64) {
-    let count = times.len().max(2) as f64;
-    let mean = times.iter().sum::<f64>() / times.len().max(1) as f64;
-    let squares: f64 = times.iter().map(|us| (us - mean).powi(2)).sum();
-    (mean, (squares / (count - 1.0) / count).sqrt())
+impl Plan {
+    /// Mean and its standard error. Of reads without rare outliers; writes that take long now and
+    /// then are part of it: a card that gathers small ones puts them in order some day.
+    fn mean_of(&self, times: &[f64]) -> (f64, f64) {
+        let bound = OUTLIER * median(times).unwrap_or(0.0);
+        let kept: Vec<f64> = times.iter().copied().filter(|us| *us <= bound).collect();
+        let rare = (times.len() - kept.len()) * 10 <= times.len();
+        let used = match rare && self.direction == Direction::Read {
+            true => &kept,
+            false => times,
+        };
+        let mean = used.iter().sum::<f64>() / used.len().max(1) as f64;
+        let squares: f64 = used.iter().map(|us| (us - mean).powi(2)).sum();
+        let count = used.len().max(2) as f64;
+        (mean, (squares / (count - 1.0) / count).sqrt())
+    }
 }
 
 /// What a flush costs, with nothing to do and after a small write.

@@ -23,7 +23,8 @@ const SURE: f64 = 6.0;
 const SPREADS: f64 = 5.0;
 /// Boundaries that are few.
 const FEW: usize = 2;
-/// Share of the boundaries that may look like other places.
+/// Share of the boundaries that may look like other places, and of these that may look like one.
+const ODD_BOUNDARIES: f64 = 0.2;
 const ODD_PLACES: f64 = 0.1;
 
 /// Reads across the multiples of a grid of `unit` times a power of two, and looks for a zone of
@@ -110,7 +111,7 @@ fn stands_out(extra_us: &[Option<f64>], multiple: u64) -> Option<ZonePlaces> {
         true => height >= SPREADS * spread && share(&off, true) == 0.0,
         false => share(&off, true) <= ODD_PLACES,
     };
-    let whole = share(&on, false) <= ODD_PLACES;
+    let whole = share(&on, false) <= ODD_BOUNDARIES;
     (clear && whole && score >= SURE).then_some(ZonePlaces {
         multiple,
         boundaries: on.len(),

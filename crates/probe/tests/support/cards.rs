@@ -103,7 +103,7 @@ pub fn specimen(seed: u64, family: Family, sizes: Sizes, giga_max: u64) -> Speci
     }
     figure(
         "copy.rate_bytes_per_s",
-        (rate * spread(rng, 0.6, 2.1)) as u64,
+        (rate.min(bus) * spread(rng, 0.6, 2.1)) as u64,
     );
     figure("copy.erase_us", spread(rng, 1500.0, 4500.0) as u64);
     figure("discard.supported", u64::from(rng.ratio(4, 5)));
@@ -219,7 +219,10 @@ fn further(seed: u64, family: Family, basis: &Basis) -> String {
     }
     if rng.ratio(1, 4) && !cached {
         figure("reader.command_us", spread(rng, 100.0, 400.0) as u64);
-        figure("reader.rate_bytes_per_s", spread(rng, 20e6, 40e6) as u64);
+        figure(
+            "reader.rate_bytes_per_s",
+            spread(rng, 20e6, 40e6).max(rate) as u64,
+        );
         figure("reader.cut_us", spread(rng, 50.0, 500.0) as u64);
         figure("reader.max_bytes", one_of(rng, &[64, 120, 120]) * KIB);
     }

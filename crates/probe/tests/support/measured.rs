@@ -61,12 +61,12 @@ pub fn bands<D: Device + Clone>(
         (RandomWrite16k, 16),
         (RandomWrite64k, 64),
     ] {
-        let times = writes(&mut full(card, in_use), size * KIB, 1000);
+        let times = writes(&mut full(card, fresh), size * KIB, 1000);
         bands.insert(quantity, around(1e6 / mean(&times), 0.15));
     }
     let noisy = |device| Noisy::new(device, noise, Drift::None, 99);
     let read = reads(&mut noisy(fresh.clone()), 4 * KIB, 3000);
-    let written = writes(&mut noisy(full(card, in_use)), 4 * KIB, 1000);
+    let written = writes(&mut noisy(full(card, fresh)), 4 * KIB, 1000);
     for (quantity, times, low, high) in [
         (ReadLatencyUs, &read, 0.5, 0.5),
         (ReadLatency99Us, &read, 0.96, 0.9985),
