@@ -104,25 +104,21 @@ pub(crate) fn discard(
 ) -> Result<DiscardTest, Halt> {
     const COUNTED: usize = 6;
     let bytes = au.unwrap_or(4 * MIB);
-    let filled = linear.map_or(&[][..], |linear| &linear.filled);
-    let limit = crate::infer::limit_of(linear).unwrap_or(2) as usize;
-    let lead = if filled.is_empty() {
-        limit
-    } else {
-        filled.len() / 4
-    };
-    let bases = match filled.is_empty() {
-        true => {
+    let lead = crate::infer::limit_of(linear).unwrap_or(2) as usize;
+    let fresh = linear.is_some_and(|linear| linear.copies && !linear.filled.is_empty());
+    let bases = match fresh {
+        true => bench.streamed(bytes, 2 * (lead + COUNTED)),
+        false => {
             let stride = places::stride(bench.capacity, au);
             let mut bases = places::bases(bench, stride, 1);
             bases.extend(places::bases(bench, stride, 0));
             bases
         }
-        false => filled.to_vec(),
     };
     let count = (lead + COUNTED).min(bases.len() / 2);
     if count <= lead {
-        return Err(Halt::Stage("the device is too small for this test".into()));
+        let reason = "the device, or the part of it that has data, is too small for this test";
+        return Err(Halt::Stage(reason.into()));
     }
     let (with, without) = (&bases[..count], &bases[count..2 * count]);
     let mut test = DiscardTest {

@@ -21,7 +21,12 @@ pub(crate) fn writing(evidence: &Evidence, drifts: bool, values: &mut BTreeMap<Q
     for (quantity, size) in random.into_iter().zip(crate::rates::RANDOM_SIZES) {
         let test = evidence.random_writes.as_ref();
         let finding = test.and_then(|test| per_second(test.means.get(&size)?, drifts));
-        let finding = finding.unwrap_or_else(|| missing(evidence, Stage::RandomWrites));
+        let mut finding = finding.unwrap_or_else(|| missing(evidence, Stage::RandomWrites));
+        let open = evidence.open_linear.as_ref();
+        if finding.value.is_some() && open.is_some_and(|open| open.folds == Some(true)) {
+            finding.confidence = finding.confidence.min(DOUBTFUL);
+            finding.evidence += ", of which some are written once more later";
+        }
         values.insert(quantity, finding);
     }
     let none = || missing(evidence, Stage::RandomWrites);
@@ -70,9 +75,12 @@ fn rates(evidence: &Evidence, drifts: bool) -> (Finding, Finding) {
         ),
         (_, false) => String::new(),
     };
+    let rate_mb_s = rate.value.map_or(1.0, Value::real).max(1e-9);
     for finding in [&mut size, &mut rate] {
         finding.evidence += &told;
-        if closing >= long.times_us.len() {
+        // What AUs cost goes by how the stream comes to them.
+        let much = large.max(small) * 1e6 * MUCH > rate_mb_s.recip();
+        if closing >= long.times_us.len() || much {
             finding.confidence = finding.confidence.min(DOUBTFUL);
         }
     }
@@ -103,20 +111,25 @@ fn closing(evidence: &Evidence) -> usize {
     }
 }
 
+/// A part of the time that is more than one in so many is much.
+const MUCH: f64 = 3.0;
 /// Up to this size requests pay what the second stream did, in bytes.
 const SMALL_STREAM: u64 = 256 << 10;
 
 /// Seconds for a byte that long streams of large and small requests paid beside these; zero of less
 /// than noise.
 fn besides(streams: &Streams, long: &Sustained, closing: usize) -> [f64; 2] {
-    const NOISE: f64 = 0.06;
-    let beyond = |(bytes, us): (u64, f64)| {
+    // The mean of the second has stalls in it.
+    const NOISE: [f64; 2] = [0.06, 0.12];
+    let beyond = |((bytes, us), noise): ((u64, f64), f64)| {
         let rate = median(streams.rates.get(&bytes)?)?;
         let paid = us / 1e6 / bytes as f64;
-        (paid * rate > 1.0 + NOISE).then_some(paid - 1.0 / rate)
+        (paid * rate > 1.0 + noise).then_some(paid - 1.0 / rate)
     };
     let large = long.request_us(closing).map(|us| (long.request_bytes, us));
-    [large, long.small].map(|stream| stream.and_then(beyond).unwrap_or(0.0))
+    let [first, second] = NOISE;
+    [large.zip(Some(first)), long.small.zip(Some(second))]
+        .map(|stream| stream.and_then(beyond).unwrap_or(0.0))
 }
 
 /// Confidence of what a larger cache could hide.
@@ -568,7 +581,18 @@ fn discard(evidence: &Evidence, values: &mut BTreeMap<Quantity, Finding>) {
         values.insert(DiscardSpeedup, none);
         return;
     };
-    let (before, after) = (mean(&test.before_us), mean(&test.after_us));
+    // Without a limit nothing is copied for them, and what takes long did something else.
+    let limited = limit_of(
+        evidence
+            .open_linear
+            .as_ref()
+            .filter(|open| open.folds != Some(true)),
+    );
+    let usual = |times: &[f64]| match limited {
+        Some(_) => mean(times),
+        None => median(times).unwrap_or(0.0),
+    };
+    let (before, after) = (usual(&test.before_us), usual(&test.after_us));
     let cost = format!(
         "{} discards of {}",
         test.discard_us.count,
@@ -585,12 +609,14 @@ fn discard(evidence: &Evidence, values: &mut BTreeMap<Quantity, Finding>) {
         0 => Finding::none("no write succeeded"),
         count => {
             let text = format!(
-                "{count} first writes into AUs with data took {:.1} ms in the mean, into \
+                "{count} first writes into AUs with data took {:.1} ms each, into \
                  discarded ones {:.1} ms",
                 before / 1e3,
                 after / 1e3
             );
-            Finding::of(Value::Real(round(before / after.max(1e-9))), 0.9, text)
+            let kept = evidence.open_linear.as_ref().is_some_and(|open| open.kept);
+            let sure = if kept { DOUBTFUL } else { 0.9 };
+            Finding::of(Value::Real(round(before / after.max(1e-9))), sure, text)
         }
     };
     values.insert(DiscardSpeedup, speedup);
