@@ -15,11 +15,14 @@ const AUS: u64 = 16;
 const PLACES_MOST: u64 = 8;
 /// Rounds in which AUs of earlier tests lose their places.
 const SETTLING: u64 = 5;
-/// Folds that are waited for, and fewest that tell.
-const FOLDS: (usize, usize) = (4, 3);
+/// Folds that are waited for, of AUs of so many blocks and more; of smaller ones more, as they come
+/// often; and fewest that tell.
+const FOLDS: (u64, usize) = (4, 3);
+const FOLDED_BLOCKS: u64 = 64;
 /// A fold takes this many times a usual write at least.
 const SLOW: f64 = 6.0;
-/// Distances between folds that differ by this share are of something else.
+/// Distances between folds that differ by this share, and by more than the AUs with places between
+/// two without, are of something else.
 const UNEVEN: f64 = 0.12;
 /// The count of places is a whole number but for this.
 const WHOLE: f64 = 0.3;
@@ -46,7 +49,8 @@ pub(crate) fn measure(
     let in_au = au / BLOCK;
     // Twice the longest distance, in rounds.
     let rounds = SETTLING + 2 * in_au.div_ceil(AUS - PLACES_MOST);
-    let longest = rounds * FOLDS.0 as u64 / 2;
+    let wanted = FOLDS.0 * (FOLDED_BLOCKS / in_au).max(1);
+    let longest = rounds * wanted / 2;
     if bases.len() < AUS as usize || !bench.affords(longest * AUS * BLOCK) {
         return Ok(Folds::Untold);
     }
@@ -61,7 +65,7 @@ pub(crate) fn measure(
         }
         bench.release();
         let folds = folds(&times, fold_us);
-        if folds.len() >= FOLDS.0 || (folds.is_empty() && round >= rounds) {
+        if folds.len() as u64 >= wanted || (folds.is_empty() && round >= rounds) {
             break;
         }
     }
@@ -88,9 +92,10 @@ fn judge(folds: &[usize], in_au: u64) -> Folds {
         return Folds::Untold;
     }
     let mean = distances.iter().sum::<f64>() / distances.len() as f64;
+    let uneven = (UNEVEN * mean).max(PLACES_MOST as f64);
     let even = distances
         .iter()
-        .all(|distance| (distance / mean - 1.0).abs() <= UNEVEN);
+        .all(|distance| (distance - mean).abs() <= uneven);
     let places = AUS as f64 * (1.0 - in_au as f64 / mean);
     match even && (places - places.round()).abs() <= WHOLE && places.round() >= 1.0 {
         true => Folds::Places(places.round() as u32),

@@ -392,7 +392,7 @@ pub(crate) fn best(streams: &Streams, drifts: bool, what: &str) -> (Finding, Fin
 /// all but one do within 15 %, these are read off the line.
 fn smooth(rates: &[(u64, f64)]) -> Vec<(u64, f64)> {
     const FROM: u64 = 32 << 10;
-    const CLOSE: f64 = 0.07;
+    const CLOSE: f64 = 0.045;
     let mut used: Vec<(f64, f64)> = rates
         .iter()
         .filter(|(size, _)| *size >= FROM)

@@ -22,16 +22,18 @@ pub(crate) fn writing(evidence: &Evidence, drifts: bool, values: &mut BTreeMap<Q
         let test = evidence.random_writes.as_ref();
         let finding = test.and_then(|test| per_second(test.means.get(&size)?, drifts));
         let mut finding = finding.unwrap_or_else(|| missing(evidence, Stage::RandomWrites));
-        let open = evidence.open_linear.as_ref();
-        if finding.value.is_some() && open.is_some_and(|open| open.folds == Some(true)) {
-            finding.confidence = finding.confidence.min(DOUBTFUL);
-            finding.evidence += ", of which some are written once more later";
-        }
+        doubt_writes(evidence, &mut finding);
         values.insert(quantity, finding);
     }
     let none = || missing(evidence, Stage::RandomWrites);
-    let (usual, rare) = latencies(evidence.random_writes.as_ref(), drifts, "durable writes")
-        .unwrap_or_else(|| (none(), none()));
+    let (mut usual, mut rare) =
+        latencies(evidence.random_writes.as_ref(), drifts, "durable writes")
+            .unwrap_or_else(|| (none(), none()));
+    if was_never_written(evidence) {
+        for finding in [&mut usual, &mut rare] {
+            doubt_writes(evidence, finding);
+        }
+    }
     values.insert(WriteLatencyUs, usual);
     values.insert(WriteLatency99Us, rare);
     slc(evidence, drifts, values);
@@ -45,6 +47,30 @@ pub(crate) fn writing(evidence: &Evidence, drifts: bool, values: &mut BTreeMap<Q
     values.insert(FlushUs, flush(evidence));
     values.insert(CacheBytes, cache(evidence));
     discard(evidence, values);
+}
+
+/// Whether AUs had to be written wholly before copies of them took as long as those of data.
+fn was_never_written(evidence: &Evidence) -> bool {
+    let open = evidence.open_linear.as_ref();
+    open.is_some_and(|open| open.copies && !open.filled.is_empty())
+}
+
+/// What speaks against times of writes at random that were measured only now.
+fn doubt_writes(evidence: &Evidence, finding: &mut Finding) {
+    let folds = evidence
+        .open_linear
+        .as_ref()
+        .is_some_and(|open| open.folds == Some(true));
+    let why = match () {
+        () if finding.value.is_none() => return,
+        () if folds => "some are written once more later",
+        () if was_never_written(evidence) => {
+            "most of the card has no data yet: later they take longer"
+        }
+        () => return,
+    };
+    finding.confidence = finding.confidence.min(DOUBTFUL);
+    finding.evidence += &format!("; but {why}");
 }
 
 /// Best size and rate of a stream that goes on: what a long one paid beside its requests, such as
@@ -362,6 +388,9 @@ fn unlimited(test: &OpenAus, written: u32) -> Finding {
     }
     Finding::at_least(u64::from(proven), 0.95, evidence)
 }
+
+/// Of a smaller AU the writes that ask for a place are a good part.
+const COPY_TOLD: u64 = 2 << 20;
 
 fn overflow(evidence: &Evidence) -> Finding {
     let Some(test) = &evidence.open_linear else {

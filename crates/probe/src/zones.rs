@@ -49,8 +49,10 @@ pub(crate) fn measure(bench: &mut Bench, unit: u64, above: u64) -> Result<ZoneTe
             extra[*place as usize].extend(across(bench, place * grid)?);
         }
         test.extra_us = extra.iter().map(|extra| median(extra)).collect();
-        test.found = find(&test.extra_us, |multiple| multiple * grid > above);
-        if test.found.is_some_and(|found| found.score >= 2.0 * SURE) {
+        let wanted = |multiple| multiple * grid > above;
+        test.found = find(&test.extra_us, wanted, SURE);
+        let hopes = find(&test.extra_us, wanted, SURE / 2.0);
+        if test.found.is_some_and(|found| found.score >= 2.0 * SURE) || hopes.is_none() {
             break;
         }
     }
@@ -82,18 +84,19 @@ fn across(bench: &mut Bench, place: u64) -> Result<Option<f64>, Halt> {
     Ok(Some(on - (before + behind) / 2.0))
 }
 
-/// The multiple, of those that are `wanted`, at whose multiples reads differ most from others.
-fn find(extra_us: &[Option<f64>], wanted: impl Fn(u64) -> bool) -> Option<ZonePlaces> {
+/// The multiple, of those that are `wanted`, at whose multiples reads differ most from others,
+/// by `sure` standard errors at least.
+fn find(extra_us: &[Option<f64>], wanted: impl Fn(u64) -> bool, sure: f64) -> Option<ZonePlaces> {
     let count = extra_us.len() as u64;
     let multiples = ODD
         .into_iter()
         .flat_map(|odd| (0..u64::BITS - 3).map(move |power| odd << power))
         .filter(|multiple| *multiple < count && wanted(*multiple));
-    let found = multiples.filter_map(|multiple| stands_out(extra_us, multiple));
+    let found = multiples.filter_map(|multiple| stands_out(extra_us, multiple, sure));
     found.max_by(|a, b| a.score.total_cmp(&b.score))
 }
 
-fn stands_out(extra_us: &[Option<f64>], multiple: u64) -> Option<ZonePlaces> {
+fn stands_out(extra_us: &[Option<f64>], multiple: u64, sure: f64) -> Option<ZonePlaces> {
     let part = |at: bool| -> Vec<f64> {
         let places = (0..).zip(extra_us).skip(1);
         let of = places.filter(|(place, _): &(u64, _)| place.is_multiple_of(multiple) == at);
@@ -108,11 +111,11 @@ fn stands_out(extra_us: &[Option<f64>], multiple: u64) -> Option<ZonePlaces> {
     };
     let score = height / (spread * (1.0 / on.len() as f64 + 1.0 / off.len() as f64).sqrt());
     let clear = match on.len() <= FEW {
-        true => height >= SPREADS * spread && share(&off, true) == 0.0,
+        true => sure < SURE || height >= SPREADS * spread && share(&off, true) == 0.0,
         false => share(&off, true) <= ODD_PLACES,
     };
     let whole = share(&on, false) <= ODD_BOUNDARIES;
-    (clear && whole && score >= SURE).then_some(ZonePlaces {
+    (clear && whole && score >= sure).then_some(ZonePlaces {
         multiple,
         boundaries: on.len(),
         height_us: height,
@@ -135,9 +138,9 @@ mod tests {
                 .collect()
         };
         for zone in [2, 6, 8, 16, 24, 32] {
-            let found = find(&of(zone), |_| true).unwrap();
+            let found = find(&of(zone), |_| true, SURE).unwrap();
             assert_eq!(found.multiple, zone as u64);
         }
-        assert_eq!(find(&of(1), |_| true), None);
+        assert_eq!(find(&of(1), |_| true, SURE), None);
     }
 }

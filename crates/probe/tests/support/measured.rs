@@ -199,7 +199,20 @@ fn overflow(card: &Specimen, device: &mut impl Device) -> (f64, f64) {
     (0.8 * quantile(&slow, 0.1), 1.25 * quantile(&slow, 0.9))
 }
 
-/// Time of a discard of an AU, or of 4 MiB, and by how much it makes writes that open one AU and
+/// Time of a discard of 4 MiB somewhere, which is what is told where the AU is not known.
+pub fn discard_of_4_mib<D: Device + Clone>(in_use: &D) -> (f64, f64) {
+    let mut device = in_use.clone();
+    let step = device.capacity_bytes() / 16 / (24 * MIB) * 24 * MIB;
+    let times: Vec<f64> = (1..16)
+        .filter_map(|at| Some(device.discard(at * step, 4 * MIB).ok()?.0 as f64 / 1e3))
+        .collect();
+    if times.is_empty() {
+        return (0.0, 0.0);
+    }
+    (0.9 * quantile(&times, 0.0), 1.1 * quantile(&times, 1.0))
+}
+
+/// Time of a discard of an AU, and by how much it makes writes that open one AU and
 /// close another faster.
 fn discards<D: Device + Clone>(card: &Specimen, fresh: &D) -> ((f64, f64), (f64, f64)) {
     let au = card.profile.au_bytes();

@@ -1,7 +1,7 @@
 //! The truth about a random card, and whether a finding agrees with it.
 
 use super::cards::Specimen;
-use super::measured::{absent, around, bands, fast_rate};
+use super::measured::{absent, around, bands, discard_of_4_mib, fast_rate};
 use super::noisy::Noise;
 use std::collections::{BTreeMap, BTreeSet};
 use whichfs_curves::{Device, Modelled};
@@ -17,6 +17,8 @@ pub struct Truth {
     write_rates: BTreeMap<u64, f64>,
     /// Least and greatest value that is right, of the card at its own speed.
     bands: BTreeMap<Quantity, (f64, f64)>,
+    /// The same of a discard where the AU is not known.
+    discard_of_4_mib: (f64, f64),
     /// What the card does not have or show: no value is the right answer.
     absent: BTreeSet<Quantity>,
 }
@@ -102,6 +104,7 @@ impl Truth {
             read_rates,
             write_rates,
             bands: bands(card, noise, (&fresh, &in_use)),
+            discard_of_4_mib: discard_of_4_mib(&in_use),
             absent: absent(card),
         };
         if card.figure("slc.bytes") > 0 {
@@ -176,7 +179,11 @@ impl Truth {
             Quantity::BestReadBytes => best(&self.read_rates, value.whole()),
             Quantity::BestWriteBytes => best(&self.write_rates, value.whole()),
             _ if self.bands.contains_key(&quantity) => {
-                let (low, high) = self.bands[&quantity];
+                let unknown = finding.evidence.contains("discards of 4 MiB");
+                let (low, high) = match quantity {
+                    Quantity::DiscardUs if unknown => self.discard_of_4_mib,
+                    _ => self.bands[&quantity],
+                };
                 let (slow, fast) = if TIMES.contains(&quantity) {
                     (low * slower.0, high * slower.1)
                 } else {
