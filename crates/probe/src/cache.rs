@@ -9,7 +9,7 @@ use whichfs_units::{KIB, MIB, Nanos};
 
 /// Time in which a card may program what its cache holds: two requests, already flushed.
 /// Longer rests would be most of a probe's time on fast cards.
-const REST: Nanos = Nanos::from_millis(100);
+const REST: Nanos = Nanos::from_millis(50);
 /// Sizes of the requests of a burst, and how many of them.
 const BURSTS: [(u64, usize); 3] = [(8 * KIB, 48), (64 * KIB, 64), (512 * KIB, 48)];
 /// Requests that may open a place, at the beginning of a burst.

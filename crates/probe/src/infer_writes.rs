@@ -393,6 +393,7 @@ fn unlimited(test: &OpenAus, written: u32) -> Finding {
 const COPY_TOLD: u64 = 2 << 20;
 
 fn overflow(evidence: &Evidence) -> Finding {
+    let of = evidence;
     let Some(test) = &evidence.open_linear else {
         return missing(evidence, Stage::OpenLinear);
     };
@@ -407,7 +408,8 @@ fn overflow(evidence: &Evidence) -> Finding {
                 limit + 1
             );
             // Copies of AUs that hold little are short.
-            let sure = if test.copies || test.kept {
+            let whole = au_bytes(of).is_some_and(|au| au >= COPY_TOLD) && test.filled.is_empty();
+            let sure = if test.copies && whole || test.kept {
                 0.95
             } else {
                 DOUBTFUL

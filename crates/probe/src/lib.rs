@@ -17,6 +17,7 @@ mod folds;
 mod infer;
 mod infer_writes;
 mod interpret;
+mod interpret_writes;
 mod kept_aus;
 mod marks;
 mod open_aus;

@@ -209,7 +209,7 @@ pub(crate) fn writes_at_random(bench: &mut Bench, turns: usize) -> Result<Random
     let plan = Plan {
         direction: Direction::Write,
         turns: (turns, turns.max(200)),
-        small: (110, 800),
+        small: (110, 400),
         precision: 0.05,
         seconds: 45.0,
     };

@@ -17,9 +17,9 @@ use whichfs_units::{KIB, MIB};
 const REQUEST: u64 = 2 * MIB;
 /// Size of the requests of the second stream, and its bytes.
 const SMALL: u64 = 64 * KIB;
-const SMALL_BYTES: u64 = 24 * MIB;
+const SMALL_BYTES: u64 = 16 * MIB;
 /// The share of the bytes to write that the stream may take.
-const BUDGET_SHARE: u64 = 5;
+const BUDGET_SHARE: u64 = 7;
 /// The share of the device that it may cover.
 const DEVICE_SHARE: u64 = 8;
 /// Requests on either side of a fall that tell it.

@@ -228,7 +228,7 @@ fn further(seed: u64, family: Family, basis: &Basis) -> String {
     }
     match family {
         Family::PageMap if rng.ratio(1, 3) && !cached => {
-            figure("slc.bytes", spread(rng, 24e6, 96e6) as u64);
+            figure("slc.bytes", spread(rng, 24e6, 72e6) as u64);
             figure(
                 "slc.rate_bytes_per_s",
                 (rate * spread(rng, 1.25, 4.0)) as u64,

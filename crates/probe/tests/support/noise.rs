@@ -20,6 +20,8 @@ use std::sync::LazyLock;
 const READS_OF_LINE: f64 = 7.0 / 1.5;
 /// An AU of flashbench's tests, in bytes.
 const AU: u64 = 4 << 20;
+/// Smallest block that is looked at: means of more requests are rounded too much.
+const LEAST_BLOCK: u64 = 64 << 10;
 /// The first AUs, which may be a FAT region.
 const FIRST: usize = 3;
 /// Share of the runs at either end that is left out: a slow USB reader, an odd card.
@@ -120,7 +122,7 @@ fn times(runs: &[Vec<f64>]) -> Vec<f64> {
 }
 
 fn each_write(run: &Run) -> Option<f64> {
-    let of_block = run.fat.iter().filter_map(|(block, runs)| {
+    let of_block = run.fat.range(LEAST_BLOCK..).filter_map(|(block, runs)| {
         let times = times(runs);
         let usual = median(times.iter().copied())?;
         // 1.4826 turns a median absolute deviation into a standard one.
