@@ -57,20 +57,24 @@ fn was_never_written(evidence: &Evidence) -> bool {
 
 /// What speaks against times of writes at random that were measured only now.
 fn doubt_writes(evidence: &Evidence, finding: &mut Finding) {
-    let folds = evidence
+    if finding.value.is_none() {
+        return;
+    }
+    if was_never_written(evidence) {
+        *finding = Finding::none(format!(
+            "most of the card has no data yet: writes at random take longer the more it has; now {}",
+            finding.evidence
+        ));
+        return;
+    }
+    if evidence
         .open_linear
         .as_ref()
-        .is_some_and(|open| open.folds == Some(true));
-    let why = match () {
-        () if finding.value.is_none() => return,
-        () if folds => "some are written once more later",
-        () if was_never_written(evidence) => {
-            "most of the card has no data yet: later they take longer"
-        }
-        () => return,
-    };
-    finding.confidence = finding.confidence.min(DOUBTFUL);
-    finding.evidence += &format!("; but {why}");
+        .is_some_and(|open| open.folds == Some(true))
+    {
+        finding.confidence = finding.confidence.min(DOUBTFUL);
+        finding.evidence += "; but some are written once more later";
+    }
 }
 
 /// Best size and rate of a stream that goes on: what a long one paid beside its requests, such as

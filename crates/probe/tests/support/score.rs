@@ -19,6 +19,8 @@ pub struct Truth {
     bands: BTreeMap<Quantity, (f64, f64)>,
     /// The same of a discard where the AU is not known.
     discard_of_4_mib: (f64, f64),
+    /// Whether writes at random take longer the more are made: an answer is as of now, or none.
+    unsettled: bool,
     /// What the card does not have or show: no value is the right answer.
     absent: BTreeSet<Quantity>,
 }
@@ -39,6 +41,15 @@ const TIMES: [Quantity; 7] = [
     Quantity::DiscardUs,
     Quantity::ReadLatencyUs,
     Quantity::ReadLatency99Us,
+    Quantity::WriteLatencyUs,
+    Quantity::WriteLatency99Us,
+];
+
+/// What goes by the data that a card without any has got.
+const RANDOM_WRITES: [Quantity; 5] = [
+    Quantity::RandomWrite4k,
+    Quantity::RandomWrite16k,
+    Quantity::RandomWrite64k,
     Quantity::WriteLatencyUs,
     Quantity::WriteLatency99Us,
 ];
@@ -105,6 +116,7 @@ impl Truth {
             write_rates,
             bands: bands(card, noise, (&fresh, &in_use)),
             discard_of_4_mib: discard_of_4_mib(&in_use),
+            unsettled: !card.used && card.profile.family() == whichfs_card::Family::LogBlock,
             absent: absent(card),
         };
         if card.figure("slc.bytes") > 0 {
@@ -149,7 +161,8 @@ impl Truth {
     /// Whether a value agrees, the card being slower by a factor between the two.
     pub fn agrees(&self, quantity: Quantity, finding: &Finding, slower: (f64, f64)) -> bool {
         let Some(value) = finding.value else {
-            return self.absent.contains(&quantity);
+            return self.absent.contains(&quantity)
+                || self.unsettled && RANDOM_WRITES.contains(&quantity);
         };
         let near = |truth: f64, tolerance: f64| {
             value.real() >= truth / slower.1 * (1.0 - tolerance)
