@@ -10,9 +10,11 @@
 
 use crate::bench::{Bench, Halt};
 use crate::evidence::{AlignTest, Boundary, Level};
+use crate::interpret::{AU_MAX, PAGE_MAX};
 use crate::stats::Centre;
 use crate::steps::{Point, Rise, Rules, rises};
-use whichfs_units::KIB;
+use crate::zones;
+use whichfs_units::{KIB, MIB};
 
 /// Size of a read.
 const READ: u64 = KIB;
@@ -30,6 +32,8 @@ const MULTIPLIERS: [u64; 6] = [315, 45, 15, 9, 3, 1];
 const FACTORS: [u64; 6] = [1, 3, 5, 7, 9, 15];
 /// Most places of a comparison, on either side.
 const PLACES_MAX: usize = 256;
+/// An AU that reads do not show, as far as zones are concerned: they have whole ones.
+const USUAL_AU: u64 = 4 * MIB;
 /// Standard errors between an answer and the middle of both.
 const SURE: f64 = 4.0;
 
@@ -61,7 +65,31 @@ pub(crate) fn measure(bench: &mut Bench) -> Result<AlignTest, Halt> {
             test.boundaries.push(boundary);
         }
     }
+    let au = test
+        .boundaries
+        .iter()
+        .filter_map(Boundary::bytes)
+        .next_back();
+    let unit = au.filter(|bytes| (2 * PAGE_MAX..=AU_MAX).contains(bytes));
+    if test
+        .boundaries
+        .iter()
+        .all(|boundary| boundary.rise.bytes <= AU_MAX)
+    {
+        let above = unit.unwrap_or(AU_MAX);
+        test.zones = Some(zones::measure(bench, unit.unwrap_or(USUAL_AU), above)?);
+    }
     Ok(test)
+}
+
+/// Largest AU that reads are taken to show on a card of `capacity` bytes; greater steps are zones.
+/// SD105 allows 4 MB up to 32 GB, of which makers have up to six times that, and 64 MB beyond.
+pub(crate) fn au_max(capacity: u64) -> u64 {
+    if capacity > 32 << 30 {
+        AU_MAX
+    } else {
+        24 * MIB
+    }
 }
 
 /// Samples of all levels.
@@ -139,6 +167,8 @@ impl Samples {
         AlignTest {
             levels: self.centres().collect(),
             boundaries: Vec::new(),
+            au_max_bytes: au_max(self.capacity),
+            zones: None,
             read_us: Centre::of(&self.reads),
         }
     }

@@ -12,6 +12,7 @@
 use crate::evidence::{Evidence, Sentinel, Spent};
 use crate::options::{Options, Progress, Step, Writing};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use whichfs_curves::{Device, DeviceError};
 use whichfs_units::{KIB, MIB, Nanos, Rng};
 
@@ -51,6 +52,8 @@ pub(crate) struct Bench<'a> {
     pub spent: Spent,
     /// Where streams began.
     pub streams: BTreeSet<u64>,
+    /// What a long stream covered: other tests stay away from it.
+    away: Range<u64>,
     /// Time spent before this device was opened, in an earlier part of the probe.
     before: Nanos,
     pub events: Vec<String>,
@@ -92,6 +95,9 @@ impl<'a> Bench<'a> {
             rng,
             spent: evidence.spent,
             streams: BTreeSet::new(),
+            away: evidence.sustained.as_ref().map_or(0..0, |stream| {
+                stream.base..stream.base.saturating_add(stream.bytes())
+            }),
             before: evidence.spent.device,
             events: evidence.events.clone(),
             failures: 0,
@@ -163,6 +169,39 @@ impl<'a> Bench<'a> {
             at += length;
         }
         Ok(())
+    }
+
+    /// Other tests take no places in `range`.
+    pub fn keep_away(&mut self, range: Range<u64>) {
+        self.away = range;
+    }
+
+    /// Whether a test may take the `bytes` at `offset`.
+    pub fn is_free(&self, offset: u64, bytes: u64) -> bool {
+        offset + bytes <= self.away.start || offset >= self.away.end
+    }
+
+    /// Up to `count` AUs of `au` bytes that a long stream wrote wholly, apart from each other if there
+    /// is room.
+    pub fn streamed(&self, au: u64, count: usize) -> Vec<u64> {
+        let (first, end) = (self.away.start.div_ceil(au), self.away.end / au);
+        let aus = end.saturating_sub(first);
+        let apart = (aus / (count as u64).max(1)).clamp(1, 3);
+        let places = (first..end).step_by(apart as usize).map(|at| at * au);
+        places.take(count).collect()
+    }
+
+    /// Bytes that may be written in all.
+    pub fn write_budget(&self) -> u64 {
+        self.options.budget.write_bytes
+    }
+
+    /// Writes a place that no other write of the stage comes to.
+    pub fn write_held(&mut self, offset: u64, bytes: u64) -> Result<Option<f64>, Halt> {
+        self.hold(offset, bytes)?;
+        let time = self.write(offset, bytes)?;
+        self.release();
+        Ok(time)
     }
 
     /// Forgets what is held: the places may change from now on.

@@ -1,7 +1,7 @@
 //! A cache that takes in more than can be programmed meanwhile; and what a discard brings.
 
 use crate::bench::{Bench, Halt};
-use crate::evidence::{CacheTest, DiscardTest};
+use crate::evidence::{CacheTest, DiscardTest, OpenAus};
 use crate::open_aus::BLOCK;
 use crate::places;
 use crate::stats::{Centre, median, rank_score};
@@ -9,7 +9,7 @@ use whichfs_units::{KIB, MIB, Nanos};
 
 /// Time in which a card may program what its cache holds: two requests, already flushed.
 /// Longer rests would be most of a probe's time on fast cards.
-const REST: Nanos = Nanos::from_millis(400);
+const REST: Nanos = Nanos::from_millis(50);
 /// Sizes of the requests of a burst, and how many of them.
 const BURSTS: [(u64, usize); 3] = [(8 * KIB, 48), (64 * KIB, 64), (512 * KIB, 48)];
 /// Requests that may open a place, at the beginning of a burst.
@@ -18,13 +18,14 @@ const LEAD: usize = 2;
 const SLOWER: f64 = 1.5;
 
 /// Writes bursts after a rest until one sees the end of the cache, then a finer one.
-pub(crate) fn cache(bench: &mut Bench) -> Result<CacheTest, Halt> {
+/// `rests`: whether the card may rest before a burst; a pSLC cache would empty itself meanwhile.
+pub(crate) fn cache(bench: &mut Bench, rests: bool) -> Result<CacheTest, Halt> {
     let mut test = CacheTest::default();
     for (region, (size, count)) in [0, 1, 0].into_iter().zip(BURSTS) {
         if !bench.affords(size * count as u64) {
             break;
         }
-        let times = burst(bench, size, count, region)?;
+        let times = burst(bench, size, count, region, rests)?;
         let end = end_of_cache(&times);
         test.bursts.push((size, times));
         if let Some(end) = end {
@@ -33,7 +34,7 @@ pub(crate) fn cache(bench: &mut Bench) -> Result<CacheTest, Halt> {
             let fine = (end as u64 * size / 40 / (4 * KIB)).max(1) * 4 * KIB;
             let count = 60 * (end as u64 * size).div_ceil(40 * fine) as usize;
             for region in 0..2 {
-                let times = burst(bench, fine, count.min(120), region)?;
+                let times = burst(bench, fine, count.min(120), region, rests)?;
                 let end = end_of_cache(&times);
                 test.bursts.push((fine, times));
                 test.sizes.extend(end.map(|end| end as u64 * fine));
@@ -45,7 +46,13 @@ pub(crate) fn cache(bench: &mut Bench) -> Result<CacheTest, Halt> {
     Ok(test)
 }
 
-fn burst(bench: &mut Bench, size: u64, count: usize, region: u32) -> Result<Vec<f64>, Halt> {
+fn burst(
+    bench: &mut Bench,
+    size: u64,
+    count: usize,
+    region: u32,
+    rests: bool,
+) -> Result<Vec<f64>, Halt> {
     let Some(base) = places::stream_base(bench, region, size * (count + LEAD) as u64, None) else {
         return Err(Halt::Stage("the device is too small for this test".into()));
     };
@@ -54,7 +61,9 @@ fn burst(bench: &mut Bench, size: u64, count: usize, region: u32) -> Result<Vec<
         bench.write(base + at * size, size)?;
     }
     bench.flush()?;
-    bench.rest(REST)?;
+    if rests {
+        bench.rest(REST)?;
+    }
     let mut times = Vec::new();
     for at in LEAD..LEAD + count {
         times.extend(bench.write(base + at as u64 * size, size)?);
@@ -86,37 +95,48 @@ fn end_of_cache(times: &[f64]) -> Option<usize> {
     (ratio >= SLOWER && score >= 3.2).then_some(end)
 }
 
-/// Discards a few AUs and writes into them, and into as many that were not discarded.
+/// Writes into AUs with data and into discarded ones, as many as can be open before those that count:
+/// each of these closes an AU of its own kind.
 pub(crate) fn discard(
     bench: &mut Bench,
     au: Option<u64>,
-    limit: Option<u32>,
+    linear: Option<&OpenAus>,
 ) -> Result<DiscardTest, Halt> {
+    const COUNTED: usize = 6;
     let bytes = au.unwrap_or(4 * MIB);
-    let stride = places::stride(bench.capacity, au);
-    let bases = places::bases(bench, stride, 1);
-    // Twice as many as can be open, so that the writes also close discarded ones.
-    let count = (2 * limit.unwrap_or(2) as usize + 2).min(bases.len() / 2);
-    if count == 0 {
-        return Err(Halt::Stage("the device is too small for this test".into()));
+    let lead = crate::infer::limit_of(linear).unwrap_or(2) as usize;
+    let fresh = linear.is_some_and(|linear| linear.copies && !linear.filled.is_empty());
+    let bases = match fresh {
+        true => bench.streamed(bytes, 2 * (lead + COUNTED)),
+        false => {
+            let stride = places::stride(bench.capacity, au);
+            let mut bases = places::bases(bench, stride, 1);
+            bases.extend(places::bases(bench, stride, 0));
+            bases
+        }
+    };
+    let count = (lead + COUNTED).min(bases.len() / 2);
+    if count <= lead {
+        let reason = "the device, or the part of it that has data, is too small for this test";
+        return Err(Halt::Stage(reason.into()));
     }
     let (with, without) = (&bases[..count], &bases[count..2 * count]);
     let mut test = DiscardTest {
         bytes,
         ..DiscardTest::default()
     };
-    let mut times = Vec::new();
-    let mut before = Vec::new();
-    for base in without {
-        before.extend(bench.write_through(*base, BLOCK)?);
+    for (at, base) in without.iter().enumerate() {
+        let us = bench.write_through(*base, BLOCK)?;
+        test.before_us.extend(us.filter(|_| at >= lead));
     }
+    let mut times = Vec::new();
     for base in with {
         times.extend(bench.discard(*base, bytes)?);
     }
-    for base in with {
-        test.after_us.extend(bench.write_through(*base, BLOCK)?);
+    for (at, base) in with.iter().enumerate() {
+        let us = bench.write_through(*base, BLOCK)?;
+        test.after_us.extend(us.filter(|_| at >= lead));
     }
-    test.before_us = before;
     test.supported = !times.is_empty();
     test.discard_us = Centre::of(&times);
     Ok(test)

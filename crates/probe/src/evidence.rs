@@ -19,10 +19,14 @@ pub enum Stage {
     Align,
     /// Reading in order and at random.
     Reading,
+    /// A stream so long that a cache of fast blocks comes to its end.
+    Sustained,
     /// What a flush costs.
     Flush,
     /// Writing in order.
     Writing,
+    /// What is programmed together.
+    WriteUnit,
     /// AUs open for writing in order.
     OpenLinear,
     /// AUs open for writing in random order.
@@ -43,11 +47,13 @@ pub enum Stage {
 
 impl Stage {
     /// All, in order, with what they do in words and their usual share of the time.
-    pub const ALL: [(Stage, &'static str, u32); 12] = [
+    pub const ALL: [(Stage, &'static str, u32); 14] = [
         (Stage::Align, "reads across boundaries", 16),
         (Stage::Reading, "reading in order and at random", 8),
+        (Stage::Sustained, "a long stream of writes", 16),
         (Stage::Flush, "flush", 2),
         (Stage::Writing, "writing in order", 16),
+        (Stage::WriteUnit, "what is programmed together", 4),
         (Stage::OpenLinear, "open AUs, written in order", 16),
         (Stage::OpenRandom, "open AUs, written at random", 16),
         (Stage::AuByWrites, "where AUs end, by writes", 8),
@@ -121,6 +127,37 @@ pub struct AlignTest {
     pub boundaries: Vec<Boundary>,
     /// Time of a read of 1 KiB, in microseconds.
     pub read_us: Centre,
+    /// Largest step that is taken for an AU, in bytes.
+    pub au_max_bytes: u64,
+    /// Zones that are a good part of the card.
+    pub zones: Option<ZoneTest>,
+}
+
+/// Reads across the multiples of a grid over the whole card.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ZoneTest {
+    /// The grid in bytes.
+    pub grid_bytes: u64,
+    /// How much longer a read across each multiple takes, from zero on, in microseconds, where one
+    /// succeeded.
+    pub extra_us: Vec<Option<f64>>,
+    /// The multiple that stands out, if there is one.
+    pub found: Option<ZonePlaces>,
+}
+
+/// A multiple of a grid at which reads take longer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ZonePlaces {
+    /// In units of the grid.
+    pub multiple: u64,
+    /// Boundaries of that size on the card.
+    pub boundaries: usize,
+    /// By how much longer reads across them take, in microseconds.
+    pub height_us: f64,
+    /// Spread of the other places, in microseconds.
+    pub spread_us: f64,
+    /// The height over its standard error.
+    pub score: f64,
 }
 
 /// Rates of streams of one direction.
@@ -138,6 +175,19 @@ pub struct RandomTimes {
     /// Request size in bytes → spread of the times over their median, without the 8 %
     /// shortest and longest.
     pub spreads: BTreeMap<u64, f64>,
+    /// Times of 4 KiB, in microseconds.
+    pub latency: Latency,
+}
+
+/// Times of one kind of request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Latency {
+    /// Median in microseconds.
+    pub median_us: f64,
+    /// Time that 99 of 100 do not exceed, in microseconds.
+    pub p99_us: f64,
+    /// Number of requests.
+    pub count: usize,
 }
 
 impl RandomTimes {
@@ -145,6 +195,34 @@ impl RandomTimes {
     pub(crate) fn differs(&self, size: u64) -> bool {
         self.spreads.get(&size).is_some_and(|spread| *spread > 0.22)
     }
+}
+
+/// Result of [`Stage::Sustained`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sustained {
+    /// Where it began, in bytes.
+    pub base: u64,
+    /// Size of a request in bytes.
+    pub request_bytes: u64,
+    /// Times of the requests in order, in microseconds.
+    pub times_us: Vec<f64>,
+    /// Requests before all that follow are slower, if there is such a point.
+    pub fast: Option<usize>,
+    /// Size of the requests of a second stream behind it, in bytes, and their mean time in
+    /// microseconds.
+    pub small: Option<(u64, f64)>,
+}
+
+/// Result of [`Stage::WriteUnit`]: writes in order of many sizes, none joined to another.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct UnitTest {
+    /// Unit in bytes that explains the times best.
+    pub unit_bytes: u64,
+    /// By how much it does, beside the next best unit and beside times that grow evenly with the
+    /// size: twice the difference of the logarithms of the likelihoods.
+    pub margins: [f64; 2],
+    /// Number of writes.
+    pub writes: usize,
 }
 
 /// One count of AUs written in turns.
@@ -194,6 +272,16 @@ pub struct OpenAus {
     /// Whether the limit is the number of AUs that stayed fast among too many, in both halves of
     /// the card.
     pub kept: bool,
+    /// Whether the limit is that of a page map, which writes twice what goes to further AUs;
+    /// nothing where that could not be told.
+    pub folds: Option<bool>,
+}
+
+impl OpenAus {
+    /// Whether the limit is no count of copies now and then.
+    pub(crate) fn is_exact(&self) -> bool {
+        self.copies || self.kept || self.folds == Some(true)
+    }
 }
 
 /// Result of [`Stage::AuByWrites`].
@@ -255,7 +343,7 @@ pub struct CacheTest {
     pub none_up_to: u64,
 }
 
-/// Result of [`Stage::Discard`].
+/// Result of [`Stage::Discard`]: writes that open one AU and close another of the same kind.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DiscardTest {
     /// Whether at least one discard succeeded.
@@ -306,6 +394,10 @@ pub struct Evidence {
     pub reads: Option<Streams>,
     /// Reading at random.
     pub random_reads: Option<RandomTimes>,
+    /// A long stream of writes.
+    pub sustained: Option<Sustained>,
+    /// What is programmed together.
+    pub write_unit: Option<UnitTest>,
     /// Writing in order.
     pub writes: Option<Streams>,
     /// Writing at random.
@@ -387,7 +479,9 @@ impl Evidence {
         match stage {
             Stage::Align => self.align.is_some(),
             Stage::Reading => self.reads.is_some() && self.random_reads.is_some(),
+            Stage::Sustained => self.sustained.is_some(),
             Stage::Flush => self.flush.is_some(),
+            Stage::WriteUnit => self.write_unit.is_some(),
             Stage::Writing => self.writes.is_some(),
             Stage::OpenLinear => self.open_linear.is_some(),
             Stage::OpenRandom => self.open_random.is_some(),

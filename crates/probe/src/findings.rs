@@ -13,7 +13,7 @@ pub const CONFIDENT: f64 = 0.9;
 pub enum Quantity {
     /// Flash page: the least that is read or programmed at once, in bytes.
     PageBytes,
-    /// What several planes handle together, in bytes.
+    /// What several planes handle together, in bytes: read, or programmed where reads do not tell.
     WriteUnitBytes,
     /// Allocation unit or erase block, in bytes.
     AuBytes,
@@ -23,8 +23,10 @@ pub enum Quantity {
     OpenAusLinear,
     /// AUs that can be written in random order in turns without copying.
     OpenAusRandom,
-    /// AUs at the beginning of the card with another mapping.
+    /// AUs near the beginning of the card with another mapping.
     FatAus,
+    /// The first of them, counted from zero.
+    FatFirstAu,
     /// Writes below this many bytes do not open an AU; zero where all do.
     SmallWriteBytes,
     /// Time of a write when one more AU is in use than can be open, in microseconds.
@@ -38,8 +40,13 @@ pub enum Quantity {
     /// Rate of reading in order at the best size, in millions of bytes a second.
     ReadMbS,
     /// Rate of writing in order at the best size, in millions of bytes a second, of a stream that
-    /// goes on.
+    /// goes on: behind a pSLC cache where the stream came to the end of one.
     WriteMbS,
+    /// Bytes that a stream writes before it slows down for good: a pSLC cache. At least what was
+    /// written where it did not.
+    SlcBytes,
+    /// Rate of writing in order into that cache, in millions of bytes a second.
+    SlcWriteMbS,
     /// 4 KiB reads a second at random places.
     #[serde(rename = "random_read_iops")]
     RandomRead4k,
@@ -49,6 +56,11 @@ pub enum Quantity {
     /// 64 KiB reads a second at random places.
     #[serde(rename = "random_read_64k_iops")]
     RandomRead64k,
+    /// Median time of a 4 KiB read at a random place, in microseconds.
+    ReadLatencyUs,
+    /// Time that 99 of 100 such reads do not exceed, in microseconds.
+    #[serde(rename = "read_latency_p99_us")]
+    ReadLatency99Us,
     /// 4 KiB writes a second at random places of the whole card.
     #[serde(rename = "random_write_iops")]
     RandomWrite4k,
@@ -58,6 +70,11 @@ pub enum Quantity {
     /// 64 KiB writes a second at random places of the whole card.
     #[serde(rename = "random_write_64k_iops")]
     RandomWrite64k,
+    /// Median time of a 4 KiB write at a random place that is made durable, in microseconds.
+    WriteLatencyUs,
+    /// Time that 99 of 100 such writes do not exceed, in microseconds.
+    #[serde(rename = "write_latency_p99_us")]
+    WriteLatency99Us,
     /// Time of a flush after one 4 KiB write, in microseconds.
     FlushUs,
     /// Bytes that are taken in faster than they can be programmed.
@@ -70,7 +87,7 @@ pub enum Quantity {
 
 impl Quantity {
     /// All, in order.
-    pub const ALL: [Quantity; 23] = {
+    pub const ALL: [Quantity; 30] = {
         use Quantity::*;
         [
             PageBytes,
@@ -80,18 +97,25 @@ impl Quantity {
             OpenAusLinear,
             OpenAusRandom,
             FatAus,
+            FatFirstAu,
             SmallWriteBytes,
             OverflowUs,
             BestReadBytes,
             BestWriteBytes,
             ReadMbS,
             WriteMbS,
+            SlcBytes,
+            SlcWriteMbS,
             RandomRead4k,
             RandomRead16k,
             RandomRead64k,
+            ReadLatencyUs,
+            ReadLatency99Us,
             RandomWrite4k,
             RandomWrite16k,
             RandomWrite64k,
+            WriteLatencyUs,
+            WriteLatency99Us,
             FlushUs,
             CacheBytes,
             DiscardUs,

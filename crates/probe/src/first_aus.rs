@@ -34,9 +34,9 @@ pub(crate) fn fat_region(
             let mut count = FIRST;
             loop {
                 let region = by_copies(bench, au, linear, limit, count)?;
-                let all = region.different.iter().all(|different| *different);
+                let goes_on = region.different.last() == Some(&true);
                 let next = count * 4;
-                if !all || next > MOST || next * au > bench.capacity / 4 {
+                if !goes_on || next > MOST || next * au > bench.capacity / 4 {
                     return Ok(region);
                 }
                 count = next;
@@ -71,6 +71,14 @@ fn by_copies(
     let others = &others[..others.len().min(limit as usize)];
     let first: Vec<u64> = (0..count).map(|at| at * au).collect();
     if !linear.filled.is_empty() {
+        let bytes = (count + 1) * au;
+        if !bench.affords(bytes) {
+            return Err(Halt::Stage(format!(
+                "the first AUs may never have been written, and writing them takes {}: raise \
+                 --budget",
+                whichfs_units::Bytes(bytes)
+            )));
+        }
         for base in &first {
             open_aus::fill(bench, *base, au)?;
         }

@@ -1,10 +1,12 @@
 //! From what was measured to findings: each value with its confidence, or nothing and why.
 
 use crate::align::heights;
-use crate::evidence::{AlignTest, Boundary, Evidence, OpenAus, Sentinel, Stage, Streams};
+use crate::evidence::{
+    AlignTest, Boundary, Evidence, OpenAus, RandomTimes, Sentinel, Stage, Streams,
+};
 use crate::findings::{Drift, Finding, Findings, Quantity, Value};
 use crate::infer_writes;
-use crate::interpret::{AU_MAX, PAGE_MAX, confidence, is_page};
+use crate::interpret::{PAGE_MAX, confidence, is_page};
 use crate::options::Writing;
 use crate::stats::{median, rank_score};
 use std::collections::BTreeMap;
@@ -14,6 +16,8 @@ use whichfs_units::Bytes;
 pub(crate) const DOUBTFUL: f64 = 0.6;
 /// The share of the best rate that the best size must have.
 const BEST: f64 = 0.945;
+/// What is faster than the full rate by more is not at it.
+const FASTER: f64 = 1.15;
 /// Sizes that are large: their median is the full rate, their best is luck.
 const LARGE: usize = 3;
 /// Rates of two regions that differ by more are of two zones.
@@ -107,6 +111,7 @@ fn geometry(evidence: &Evidence, values: &mut BTreeMap<Quantity, Finding>) {
         for quantity in [PageBytes, WriteUnitBytes, AuBytes, ZoneBytes] {
             values.insert(quantity, missing(evidence, Stage::Align));
         }
+        values.insert(WriteUnitBytes, infer_writes::write_unit(evidence));
         if let Some(au) = infer_writes::au_by_writes(evidence, None) {
             values.insert(AuBytes, au);
         }
@@ -125,8 +130,7 @@ fn geometry(evidence: &Evidence, values: &mut BTreeMap<Quantity, Finding>) {
     };
     let (page, unit) = pages(test);
     let page = page.map_or_else(|| Finding::none(why("up to 64 KiB")), of_boundary);
-    let reason = "no second step up to 64 KiB, and writes do not tell it from the page";
-    let unit = unit.map_or_else(|| Finding::none(reason), of_boundary);
+    let unit = unit.map_or_else(|| infer_writes::write_unit(evidence), of_boundary);
     let by_reads = au_boundary(test).map(of_boundary);
     let au = infer_writes::au_by_writes(evidence, by_reads.as_ref());
     let au = au.or(by_reads);
@@ -141,12 +145,41 @@ fn geometry(evidence: &Evidence, values: &mut BTreeMap<Quantity, Finding>) {
         AuBytes,
         au.unwrap_or_else(|| Finding::none(why("from 128 KiB to 64 MiB"))),
     );
-    let farthest = test.levels.iter().map(|level| level.bytes).max();
-    let beyond = format!("beyond the AU, up to {}", Bytes(farthest.unwrap_or(0)));
     values.insert(
         ZoneBytes,
-        zone.map_or_else(|| Finding::none(why(&beyond)), of_boundary),
+        zone.map_or_else(|| great_zone(test), of_boundary),
     );
+}
+
+/// A zone that is a good part of the card.
+fn great_zone(test: &AlignTest) -> Finding {
+    let Some(zones) = &test.zones else {
+        return Finding::none("no step beyond the AU");
+    };
+    let Some(found) = zones.found else {
+        return Finding::none(format!(
+            "no step beyond the AU: no multiple of {} stands out over the whole card, nor do smaller \
+             ones",
+            Bytes(zones.grid_bytes)
+        ));
+    };
+    let bytes = found.multiple * zones.grid_bytes;
+    let evidence = format!(
+        "reads across the {} multiples of {} on the card take {:.0} µs more than across other \
+         multiples of {}, which differ by {:.1} µs",
+        found.boundaries,
+        Bytes(bytes),
+        found.height_us,
+        Bytes(zones.grid_bytes),
+        found.spread_us
+    );
+    // One place may be odd for another reason.
+    let sure = match found.boundaries {
+        1 => DOUBTFUL,
+        2 => 0.85,
+        _ => 0.95,
+    };
+    Finding::of(Value::Whole(bytes), sure, evidence)
 }
 
 /// The steps of page and multi-plane page.
@@ -162,9 +195,10 @@ fn pages(test: &AlignTest) -> (Option<&Boundary>, Option<&Boundary>) {
 }
 
 fn au_boundary(test: &AlignTest) -> Option<&Boundary> {
+    let most = test.au_max_bytes;
     test.boundaries
         .iter()
-        .find(|b| (2 * PAGE_MAX..=AU_MAX).contains(&b.rise.bytes))
+        .find(|b| (2 * PAGE_MAX..=most).contains(&b.bytes().unwrap_or(b.rise.bytes)))
 }
 
 fn of_boundary(boundary: &Boundary) -> Finding {
@@ -213,7 +247,10 @@ pub(crate) fn limit_of(open: Option<&OpenAus>) -> Option<u32> {
 
 /// Rates and latencies of reading.
 fn reading(evidence: &Evidence, drifts: bool, values: &mut BTreeMap<Quantity, Finding>) {
-    use Quantity::{BestReadBytes, RandomRead4k, RandomRead16k, RandomRead64k, ReadMbS};
+    use Quantity::{
+        BestReadBytes, RandomRead4k, RandomRead16k, RandomRead64k, ReadLatency99Us, ReadLatencyUs,
+        ReadMbS,
+    };
     let random = [RandomRead4k, RandomRead16k, RandomRead64k];
     match &evidence.reads {
         Some(streams) => {
@@ -235,6 +272,43 @@ fn reading(evidence: &Evidence, drifts: bool, values: &mut BTreeMap<Quantity, Fi
             finding.unwrap_or_else(|| missing(evidence, Stage::Reading)),
         );
     }
+    let none = || missing(evidence, Stage::Reading);
+    let (usual, rare) = latencies(evidence.random_reads.as_ref(), drifts, "reads")
+        .unwrap_or_else(|| (none(), none()));
+    values.insert(ReadLatencyUs, usual);
+    values.insert(ReadLatency99Us, rare);
+}
+
+/// Median and 99th percentile of small requests.
+pub(crate) fn latencies(
+    test: Option<&RandomTimes>,
+    drifts: bool,
+    what: &str,
+) -> Option<(Finding, Finding)> {
+    /// Requests of which a hundredth is one.
+    const HUNDRED: usize = 100;
+    let latency = test?.latency;
+    if latency.count == 0 {
+        return None;
+    }
+    let of = |us: f64, sure: f64, text: String| {
+        Finding::of(
+            Value::Real(round(us)),
+            if drifts { DOUBTFUL } else { sure },
+            text,
+        )
+    };
+    let text = format!("{} {what} of 4 KiB at random places", latency.count);
+    let longest = format!("{text}, the longest but one in a hundred");
+    let rare = if latency.count >= HUNDRED {
+        0.9
+    } else {
+        DOUBTFUL
+    };
+    Some((
+        of(latency.median_us, 0.95, text),
+        of(latency.p99_us, rare, longest),
+    ))
 }
 
 /// Requests a second from the mean, its error and the count.
@@ -286,7 +360,12 @@ pub(crate) fn best(streams: &Streams, drifts: bool, what: &str) -> (Finding, Fin
     let full_at = |at: usize, share: f64| smooth.get(at).is_none_or(|rate| rate.1 >= share * top);
     let at = (0..rates.len()).find(|at| full_at(*at, BEST) && full_at(at + 1, BEST - 0.05));
     let at = at.unwrap_or(rates.len() - 1);
-    let full: Vec<f64> = rates[at..].iter().map(|rate| rate.1).collect();
+    // Smaller ones may be faster still, where each AU costs and these are spared it.
+    let full: Vec<f64> = rates[at..]
+        .iter()
+        .map(|rate| rate.1)
+        .filter(|rate| *rate <= FASTER * top)
+        .collect();
     let rate = median(&full).unwrap_or(top);
     let zones = zones(streams);
     let steady = full.iter().all(|other| (other / rate - 1.0).abs() < ZONES);
@@ -313,7 +392,7 @@ pub(crate) fn best(streams: &Streams, drifts: bool, what: &str) -> (Finding, Fin
 /// all but one do within 15 %, these are read off the line.
 fn smooth(rates: &[(u64, f64)]) -> Vec<(u64, f64)> {
     const FROM: u64 = 32 << 10;
-    const CLOSE: f64 = 0.07;
+    const CLOSE: f64 = 0.045;
     let mut used: Vec<(f64, f64)> = rates
         .iter()
         .filter(|(size, _)| *size >= FROM)

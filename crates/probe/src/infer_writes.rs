@@ -1,8 +1,8 @@
 //! What the writing tests tell.
 
-use crate::evidence::{Evidence, OpenAus, Stage};
+use crate::evidence::{Evidence, OpenAus, Stage, Streams, Sustained};
 use crate::findings::{Finding, Quantity, Value};
-use crate::infer::{DOUBTFUL, au_bytes, best, limit_of, missing, per_second, round};
+use crate::infer::{DOUBTFUL, au_bytes, best, latencies, limit_of, missing, per_second, round};
 use crate::stats::median;
 use std::collections::BTreeMap;
 use whichfs_units::Bytes;
@@ -10,33 +10,240 @@ use whichfs_units::Bytes;
 /// All quantities that take writing, except the AU.
 pub(crate) fn writing(evidence: &Evidence, drifts: bool, values: &mut BTreeMap<Quantity, Finding>) {
     use Quantity::{
-        BestWriteBytes, CacheBytes, FatAus, FlushUs, OpenAusLinear, OpenAusRandom, OverflowUs,
-        RandomWrite4k, RandomWrite16k, RandomWrite64k, SmallWriteBytes, WriteMbS,
+        BestWriteBytes, CacheBytes, FatAus, FatFirstAu, FlushUs, OpenAusLinear, OpenAusRandom,
+        OverflowUs, RandomWrite4k, RandomWrite16k, RandomWrite64k, SmallWriteBytes,
+        WriteLatency99Us, WriteLatencyUs, WriteMbS,
     };
-    let (size, rate) = match &evidence.writes {
-        Some(streams) => best(streams, drifts, "writing"),
-        None => {
-            let none = missing(evidence, Stage::Writing);
-            (none.clone(), none)
-        }
-    };
+    let (size, rate) = rates(evidence, drifts);
     values.insert(BestWriteBytes, size);
     values.insert(WriteMbS, rate);
     let random = [RandomWrite4k, RandomWrite16k, RandomWrite64k];
     for (quantity, size) in random.into_iter().zip(crate::rates::RANDOM_SIZES) {
         let test = evidence.random_writes.as_ref();
         let finding = test.and_then(|test| per_second(test.means.get(&size)?, drifts));
-        let finding = finding.unwrap_or_else(|| missing(evidence, Stage::RandomWrites));
+        let mut finding = finding.unwrap_or_else(|| missing(evidence, Stage::RandomWrites));
+        doubt_writes(evidence, &mut finding);
         values.insert(quantity, finding);
     }
+    let none = || missing(evidence, Stage::RandomWrites);
+    let (mut usual, mut rare) =
+        latencies(evidence.random_writes.as_ref(), drifts, "durable writes")
+            .unwrap_or_else(|| (none(), none()));
+    if was_never_written(evidence) {
+        for finding in [&mut usual, &mut rare] {
+            doubt_writes(evidence, finding);
+        }
+    }
+    values.insert(WriteLatencyUs, usual);
+    values.insert(WriteLatency99Us, rare);
+    slc(evidence, drifts, values);
     values.insert(OpenAusLinear, open_linear(evidence));
     values.insert(OpenAusRandom, open_random(evidence));
     values.insert(OverflowUs, overflow(evidence));
-    values.insert(FatAus, fat(evidence));
+    let (count, first) = fat(evidence);
+    values.insert(FatAus, count);
+    values.insert(FatFirstAu, first);
     values.insert(SmallWriteBytes, small(evidence));
     values.insert(FlushUs, flush(evidence));
     values.insert(CacheBytes, cache(evidence));
     discard(evidence, values);
+}
+
+/// Whether AUs had to be written wholly before copies of them took as long as those of data.
+fn was_never_written(evidence: &Evidence) -> bool {
+    let open = evidence.open_linear.as_ref();
+    open.is_some_and(|open| open.copies && !open.filled.is_empty())
+}
+
+/// What speaks against times of writes at random that were measured only now.
+fn doubt_writes(evidence: &Evidence, finding: &mut Finding) {
+    if finding.value.is_none() {
+        return;
+    }
+    if was_never_written(evidence) {
+        *finding = Finding::none(format!(
+            "most of the card has no data yet: writes at random take longer the more it has; now {}",
+            finding.evidence
+        ));
+        return;
+    }
+    if evidence
+        .open_linear
+        .as_ref()
+        .is_some_and(|open| open.folds == Some(true))
+    {
+        finding.confidence = finding.confidence.min(DOUBTFUL);
+        finding.evidence += "; but some are written once more later";
+    }
+}
+
+/// Best size and rate of a stream that goes on: what a long one paid beside its requests, such as
+/// for closing AUs, all sizes pay.
+fn rates(evidence: &Evidence, drifts: bool) -> (Finding, Finding) {
+    let Some(streams) = &evidence.writes else {
+        let none = missing(evidence, Stage::Writing);
+        return (none.clone(), none);
+    };
+    let Some(long) = &evidence.sustained else {
+        return best(streams, drifts, "writing");
+    };
+    let closing = closing(evidence);
+    let [large, small] = besides(streams, long, closing);
+    let mut paid = streams.clone();
+    for (size, rates) in &mut paid.rates {
+        let besides = if *size > SMALL_STREAM { large } else { small };
+        for rate in rates {
+            *rate = 1.0 / (1.0 / *rate + besides);
+        }
+    }
+    let (mut size, mut rate) = best(&paid, drifts, "writing");
+    let told = match (long.fast, large > 0.0) {
+        (Some(_), _) if may_hide_a_cache(evidence) => ", behind a pSLC cache".to_owned(),
+        (_, true) => format!(
+            ", with what a stream of {} paid besides",
+            Bytes(long.bytes())
+        ),
+        (_, false) => String::new(),
+    };
+    let rate_mb_s = rate.value.map_or(1.0, Value::real).max(1e-9);
+    for finding in [&mut size, &mut rate] {
+        finding.evidence += &told;
+        // What AUs cost goes by how the stream comes to them.
+        let much = large.max(small) * 1e6 * MUCH > rate_mb_s.recip();
+        if closing >= long.times_us.len() || much {
+            finding.confidence = finding.confidence.min(DOUBTFUL);
+        }
+    }
+    if long.fast.is_none() && may_hide_a_cache(evidence) {
+        rate.confidence = rate.confidence.min(UNBOUNDED);
+        rate.evidence += &format!(
+            "; a cache larger than the {} written at a time would hide it: raise --budget",
+            Bytes(long.bytes())
+        );
+    }
+    (size, rate)
+}
+
+/// Requests of the long stream that closed AUs that were open before, or filled a cache.
+fn closing(evidence: &Evidence) -> usize {
+    let Some(long) = &evidence.sustained else {
+        return 0;
+    };
+    let open = evidence.open_linear.as_ref();
+    let limit = limit_of(open.filter(|open| open.copies));
+    match (limit, au_bytes(evidence)) {
+        (Some(limit), Some(au)) => {
+            (u64::from(limit + 1) * au).div_ceil(long.request_bytes) as usize
+        }
+        // Places are lost to others after a number of writes: all of them count.
+        _ if open.is_some_and(|open| open.kept) => 0,
+        _ => long.fast.unwrap_or(long.times_us.len() / 4),
+    }
+}
+
+/// A part of the time that is more than one in so many is much.
+const MUCH: f64 = 3.0;
+/// Up to this size requests pay what the second stream did, in bytes.
+const SMALL_STREAM: u64 = 256 << 10;
+
+/// Seconds for a byte that long streams of large and small requests paid beside these; zero of less
+/// than noise.
+fn besides(streams: &Streams, long: &Sustained, closing: usize) -> [f64; 2] {
+    // The mean of the second has stalls in it.
+    const NOISE: [f64; 2] = [0.06, 0.12];
+    let beyond = |((bytes, us), noise): ((u64, f64), f64)| {
+        let rate = median(streams.rates.get(&bytes)?)?;
+        let paid = us / 1e6 / bytes as f64;
+        (paid * rate > 1.0 + noise).then_some(paid - 1.0 / rate)
+    };
+    let large = long.request_us(closing).map(|us| (long.request_bytes, us));
+    let [first, second] = NOISE;
+    [large.zip(Some(first)), long.small.zip(Some(second))]
+        .map(|stream| stream.and_then(beyond).unwrap_or(0.0))
+}
+
+/// Confidence of what a larger cache could hide.
+const UNBOUNDED: f64 = 0.85;
+
+/// Whether nothing shows the flash itself: copies of AUs would.
+fn may_hide_a_cache(evidence: &Evidence) -> bool {
+    limit_of(evidence.open_linear.as_ref().filter(|open| open.is_exact())).is_none()
+}
+
+/// The pSLC cache: bytes and rate.
+fn slc(evidence: &Evidence, drifts: bool, values: &mut BTreeMap<Quantity, Finding>) {
+    use Quantity::{SlcBytes, SlcWriteMbS};
+    let Some(test) = &evidence.sustained else {
+        for quantity in [SlcBytes, SlcWriteMbS] {
+            values.insert(quantity, missing(evidence, Stage::Sustained));
+        }
+        return;
+    };
+    let mb_s = |us: f64| test.request_bytes as f64 / us;
+    // Where AUs have places, what ends is their number.
+    let fast = test.fast.filter(|_| may_hide_a_cache(evidence));
+    let Some((fast, us)) = fast.zip(test.fast_us()) else {
+        let text = format!(
+            "a stream of {} saw no end of such a cache; a larger one is not excluded",
+            Bytes(test.bytes())
+        );
+        values.insert(SlcBytes, Finding::at_least(test.bytes(), 0.95, text));
+        values.insert(
+            SlcWriteMbS,
+            Finding::none("no end of such a cache was seen"),
+        );
+        return;
+    };
+    let text = format!(
+        "a stream in requests of {} wrote {} at {:.1} MB/s and then {:.1} MB/s",
+        Bytes(test.request_bytes),
+        Bytes(test.request_bytes * fast as u64),
+        mb_s(us),
+        mb_s(test.request_us(fast).unwrap_or(us))
+    );
+    let sure = if drifts { DOUBTFUL } else { 0.92 };
+    // The end lies within the first request that was slow.
+    let bytes = test.request_bytes * fast as u64 + test.request_bytes / 2;
+    values.insert(
+        SlcBytes,
+        Finding::of(Value::Whole(bytes), sure, text.clone()),
+    );
+    values.insert(
+        SlcWriteMbS,
+        Finding::of(Value::Real(round(mb_s(us))), sure, text),
+    );
+}
+
+/// What is programmed together, by writes.
+pub(crate) fn write_unit(evidence: &Evidence) -> Finding {
+    const CLEAR: f64 = 14.0;
+    let Some(test) = &evidence.write_unit else {
+        let reason = missing(evidence, Stage::WriteUnit)
+            .reason
+            .unwrap_or_default();
+        return Finding::none(format!(
+            "reads show no second step up to 64 KiB; by writes: {reason}"
+        ));
+    };
+    let [next, even] = test.margins;
+    if even < CLEAR {
+        return Finding::none(format!(
+            "reads show no second step up to 64 KiB, and {} writes of 16 to 60 KiB take as long as \
+             their bytes: what is programmed together is small, or hidden",
+            test.writes
+        ));
+    }
+    let text = format!(
+        "the times of {} writes of 16 to 60 KiB go by the units of {} that they cover",
+        test.writes,
+        Bytes(test.unit_bytes)
+    );
+    let sure = match next {
+        next if next >= CLEAR => 0.95,
+        next if next >= CLEAR / 2.0 => 0.8,
+        _ => DOUBTFUL,
+    };
+    Finding::of(Value::Whole(test.unit_bytes), sure, text)
 }
 
 fn open_linear(evidence: &Evidence) -> Finding {
@@ -70,7 +277,7 @@ fn open_random(evidence: &Evidence) -> Finding {
         return unplaced(evidence, limited(test, limit));
     }
     let linear = evidence.open_linear.as_ref();
-    match limit_of(linear.filter(|linear| linear.copies || linear.kept)) {
+    match limit_of(linear.filter(|linear| linear.is_exact())) {
         // All that can be open in order can be so at random: one more is too many anyway.
         Some(limit) if test.doubt.is_none() && test.free_up_to >= limit => {
             let evidence = format!(
@@ -101,6 +308,13 @@ fn limited(test: &OpenAus, limit: u32) -> Finding {
              of {}, in both halves of the card",
             test.overflow_us / 1e3,
             Bytes(test.block_bytes)
+        );
+        return Finding::of(Value::Whole(u64::from(limit)), KEPT, evidence);
+    }
+    if test.folds == Some(true) {
+        let evidence = format!(
+            "of 16 AUs in turns some share a block that is copied as soon as it is full, so often \
+             that {limit} have places of their own, in both halves of the card"
         );
         return Finding::of(Value::Whole(u64::from(limit)), KEPT, evidence);
     }
@@ -147,7 +361,7 @@ fn as_alone(test: &OpenAus, aus: u32) -> bool {
 fn open_linear_sure(test: &OpenAus) -> f64 {
     let clear = test.overflow_us > 8.0 * test.alone_us.median;
     match test.limits.len() {
-        _ if test.kept => KEPT,
+        _ if test.kept || test.folds == Some(true) => KEPT,
         // Counted from copies now and then.
         _ if !test.copies => 0.8,
         2.. => 0.98,
@@ -168,25 +382,43 @@ fn unlimited(test: &OpenAus, written: u32) -> Finding {
             test.free_up_to
         ));
     }
-    let evidence = format!(
+    let mut evidence = format!(
         "no limit up to {} AUs in turns, {written} of them written wholly before",
         test.free_up_to
     );
+    if test.folds.is_none() {
+        evidence += "; whether some are written twice would take more writing";
+        return Finding::at_least(u64::from(proven), 0.85, evidence);
+    }
     Finding::at_least(u64::from(proven), 0.95, evidence)
 }
 
+/// Of a smaller AU the writes that ask for a place are a good part.
+const COPY_TOLD: u64 = 2 << 20;
+
 fn overflow(evidence: &Evidence) -> Finding {
+    let of = evidence;
     let Some(test) = &evidence.open_linear else {
         return missing(evidence, Stage::OpenLinear);
     };
     match limit_of(Some(test)) {
+        Some(_) if test.folds == Some(true) => {
+            Finding::none("a write into an AU too many is slow only now and then, as any other")
+        }
         Some(limit) => {
             let evidence = format!(
                 "writes of {} into {} AUs in turns",
                 Bytes(test.block_bytes),
                 limit + 1
             );
-            Finding::of(Value::Real(round(test.overflow_us)), 0.95, evidence)
+            // Copies of AUs that hold little are short.
+            let whole = au_bytes(of).is_some_and(|au| au >= COPY_TOLD) && test.filled.is_empty();
+            let sure = if test.copies && whole || test.kept {
+                0.95
+            } else {
+                DOUBTFUL
+            };
+            Finding::of(Value::Real(round(test.overflow_us)), sure, evidence)
         }
         None => Finding::none("no limit of open AUs was found"),
     }
@@ -225,24 +457,34 @@ pub(crate) fn au_by_writes(evidence: &Evidence, by_reads: Option<&Finding>) -> O
     })
 }
 
-fn fat(evidence: &Evidence) -> Finding {
+/// How many AUs of another mapping there are, and the first of them.
+fn fat(evidence: &Evidence) -> (Finding, Finding) {
+    let both = |finding: Finding| (finding.clone(), finding);
     let Some(test) = &evidence.fat else {
-        return missing(evidence, Stage::FatRegion);
+        return both(missing(evidence, Stage::FatRegion));
     };
-    let leading = test.different.iter().take_while(|other| **other).count();
-    if test.different[leading..].iter().any(|other| *other) {
+    let first = test.different.iter().take_while(|other| !**other).count();
+    let count = test.different[first.min(test.different.len())..]
+        .iter()
+        .take_while(|other| **other)
+        .count();
+    let end = first + count;
+    if test.different[end..].iter().any(|other| *other) {
         let which: Vec<String> = (0..)
             .zip(&test.different)
             .filter(|(_, other)| **other)
             .map(|(at, _): (u32, _)| at.to_string())
             .collect();
-        return Finding::none(format!(
-            "AUs {} differ from the others, which is no region at the beginning",
+        return both(Finding::none(format!(
+            "AUs {} differ from the others, which is no region",
             which.join(", ")
-        ));
+        )));
     }
-    if leading == test.different.len() {
-        return Finding::none(format!("all of the first {leading} AUs differ from others"));
+    if count > 0 && end == test.different.len() {
+        return both(Finding::none(format!(
+            "AUs {first} to {} differ from others, and no later ones were tried",
+            end - 1
+        )));
     }
     let times: Vec<String> = test
         .first_us
@@ -261,7 +503,14 @@ fn fat(evidence: &Evidence) -> Finding {
     );
     // Rates may agree by chance where the mapping does not.
     let sure = if test.by_copies { 0.97 } else { 0.85 };
-    Finding::of(Value::Whole(leading as u64), sure, evidence)
+    let beginning = match count {
+        0 => Finding::none("there is no such region"),
+        _ => Finding::of(Value::Whole(first as u64), sure, evidence.clone()),
+    };
+    (
+        Finding::of(Value::Whole(count as u64), sure, evidence),
+        beginning,
+    )
 }
 
 fn small(evidence: &Evidence) -> Finding {
@@ -367,7 +616,18 @@ fn discard(evidence: &Evidence, values: &mut BTreeMap<Quantity, Finding>) {
         values.insert(DiscardSpeedup, none);
         return;
     };
-    let (before, after) = (sum(&test.before_us), sum(&test.after_us));
+    // Without a limit nothing is copied for them, and what takes long did something else.
+    let limited = limit_of(
+        evidence
+            .open_linear
+            .as_ref()
+            .filter(|open| open.folds != Some(true)),
+    );
+    let usual = |times: &[f64]| match limited {
+        Some(_) => mean(times),
+        None => median(times).unwrap_or(0.0),
+    };
+    let (before, after) = (usual(&test.before_us), usual(&test.after_us));
     let cost = format!(
         "{} discards of {}",
         test.discard_us.count,
@@ -384,19 +644,21 @@ fn discard(evidence: &Evidence, values: &mut BTreeMap<Quantity, Finding>) {
         0 => Finding::none("no write succeeded"),
         count => {
             let text = format!(
-                "{count} first writes into AUs with data took {:.1} ms in all, into discarded \
-                 ones {:.1} ms",
+                "{count} first writes into AUs with data took {:.1} ms each, into \
+                 discarded ones {:.1} ms",
                 before / 1e3,
                 after / 1e3
             );
-            Finding::of(Value::Real(round(before / after.max(1e-9))), 0.9, text)
+            let kept = evidence.open_linear.as_ref().is_some_and(|open| open.kept);
+            let sure = if kept { DOUBTFUL } else { 0.9 };
+            Finding::of(Value::Real(round(before / after.max(1e-9))), sure, text)
         }
     };
     values.insert(DiscardSpeedup, speedup);
 }
 
-fn sum(times: &[f64]) -> f64 {
-    times.iter().sum()
+fn mean(times: &[f64]) -> f64 {
+    times.iter().sum::<f64>() / times.len().max(1) as f64
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Reading a saved flashbench output: what its tables of `-a` and `-O` tell, and what not.
+//! Reading a saved flashbench output: what its tables of `-a`, `-O` and `-f` tell, and
+//! what not.
 //!
 //! The user of flashbench is left alone with a table. Steps are found by [`crate::steps`];
 //! what a step means is decided by its place (`flash.md` §2.4): up to 64 KiB flash pages and
@@ -8,6 +9,7 @@
 
 use crate::evidence::Evidence;
 use crate::findings::{Finding, Findings, Quantity, Value};
+use crate::interpret_writes;
 use crate::stats::median;
 use crate::steps::{Point, Rise, Rules, rises};
 use std::collections::BTreeMap;
@@ -36,13 +38,14 @@ const CLEAR_COLLAPSE: f64 = 0.5;
 pub fn interpret(curves: &Curves) -> Findings {
     let mut values: BTreeMap<Quantity, Finding> = Quantity::ALL
         .into_iter()
-        .map(|quantity| (quantity, Finding::none(untold(quantity))))
+        .map(|quantity| (quantity, Finding::none("flashbench's tables do not tell")))
         .collect();
     alignment(&curves.align, &mut values);
     let linear = open_aus(&curves.linear, "-O");
     let random = open_aus(&curves.random, "-O --random");
     values.insert(Quantity::OpenAusLinear, linear);
     values.insert(Quantity::OpenAusRandom, random);
+    interpret_writes::insert(curves, &mut values);
     Findings {
         values,
         bytes_written: 0,
@@ -53,16 +56,6 @@ pub fn interpret(curves: &Curves) -> Findings {
         drift: Vec::new(),
         notes: Vec::new(),
         measured: Evidence::default(),
-    }
-}
-
-/// Why there is no value of a quantity that is not interpreted.
-fn untold(quantity: Quantity) -> &'static str {
-    match quantity {
-        Quantity::WriteMbS | Quantity::BestWriteBytes | Quantity::FatAus => {
-            "not read from flashbench's tables"
-        }
-        _ => "flashbench's tables do not tell",
     }
 }
 

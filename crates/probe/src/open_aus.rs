@@ -11,6 +11,7 @@
 
 use crate::bench::{Bench, Halt};
 use crate::evidence::{OpenAus, Turn};
+use crate::folds::{self, Folds};
 use crate::kept_aus;
 use crate::places;
 use crate::stats::{Centre, Sequential, Verdict, median};
@@ -31,8 +32,9 @@ const SLOW: f64 = 2.5;
 /// too many: without a limit counts of AUs differ by less (`interpret`'s `COLLAPSE`).
 const SLOWER: f64 = 1.43;
 /// A copy of an AU takes at least this share of the time of writing one: internal moves are
-/// 0.6–2.1 times as fast (2.3.5). What takes less copies the little that tests wrote.
-const COPY_LEAST: f64 = 0.42;
+/// 0.6–2.1 times as fast (2.3.5), and a stream may have closed other AUs besides. What takes less
+/// copies the little that tests wrote.
+const COPY_LEAST: f64 = 0.33;
 /// What takes this share of such a copy beyond a usual write is slow.
 const COPY_PART: f64 = 0.2;
 /// Least AU that a test with such writes is for: in a smaller one they come round soon, and a
@@ -40,6 +42,8 @@ const COPY_PART: f64 = 0.2;
 const AU_LEAST: u64 = 16 * BLOCK;
 /// What is written of an AU whose size is not known.
 const UNKNOWN_AU: u64 = 4 * MIB;
+/// Bytes that the tests of AUs with data write beside those.
+const AROUND: u64 = 32 * MIB;
 /// Visits of one AU at most.
 const VISITS_MAX: u64 = 20;
 
@@ -293,7 +297,7 @@ pub(crate) fn measure(
     }
     let stride = places::stride(bench.capacity, au_bytes);
     // A mild card's count is not exact enough to bound the other.
-    let at_most = crate::infer::limit_of(linear.filter(|linear| linear.copies || linear.kept));
+    let at_most = crate::infer::limit_of(linear.filter(|linear| linear.is_exact()));
     let regions = regions(bench, stride, linear);
     if regions.iter().any(|bases| bases.len() < 3) {
         return Err(Halt::Stage("the device is too small for this test".into()));
@@ -337,6 +341,12 @@ pub(crate) fn measure(
     }
     if let Some(limit) = limited {
         settle(bench, stride, &regions[1], limit)?;
+    }
+    if order == Order::Linear
+        && first.is_none()
+        && folded(bench, &regions, au_bytes, copy_us, &mut result)?
+    {
+        return Ok(result);
     }
     match first {
         Some(limit) if empty => {
@@ -408,6 +418,33 @@ fn kept(
     result.limits = vec![first.aus; 2];
     result.overflow_us = first.slow_us;
     result.kept = true;
+    Ok(true)
+}
+
+/// Looks for a page map that writes twice what goes to too many AUs; whether both halves of the card
+/// have it.
+fn folded(
+    bench: &mut Bench,
+    regions: &[Vec<u64>; 2],
+    au_bytes: Option<u64>,
+    copy_us: f64,
+    result: &mut OpenAus,
+) -> Result<bool, Halt> {
+    let Some(au) = au_bytes else {
+        return Ok(false);
+    };
+    let fold_us = COPY_LEAST / 2.0 * copy_us;
+    let first = folds::measure(bench, &regions[0], au, fold_us)?;
+    let Folds::Places(places) = first else {
+        result.folds = (first == Folds::Never).then_some(false);
+        return Ok(false);
+    };
+    if folds::measure(bench, &regions[1], au, fold_us)? != first {
+        return Ok(false);
+    }
+    result.limits = vec![places; 2];
+    result.free_up_to = 0;
+    result.folds = Some(true);
     Ok(true)
 }
 
@@ -523,21 +560,25 @@ fn filled(
 ) -> Result<(), Halt> {
     let bytes = au_bytes.unwrap_or(UNKNOWN_AU);
     let count = bases.len().min(count as usize);
-    if !bench.affords(2 * bytes * count as u64) {
+    let mut written = bench.streamed(bytes, count);
+    let missing = count - written.len();
+    if !bench.affords(bytes * missing as u64 + AROUND) {
         return Ok(());
     }
-    for (done, base) in bases[..count].iter().enumerate() {
+    for (done, base) in bases[..missing].iter().enumerate() {
         fill(bench, *base, bytes)?;
         trial.visits.remove(base);
-        bench.tell(0.6 + 0.3 * done as f64 / count as f64);
+        bench.tell(0.6 + 0.3 * done as f64 / missing as f64);
     }
+    written.extend(&bases[..missing]);
+    let bases = written;
     trial.move_on();
     // Some of them have places since before they were filled, and lose them to the others.
     trial.opening = 2;
-    let places = trial.pick(bases, count as u32);
+    let places = trial.pick(&bases, count as u32);
     let turn = trial.turn(bench, &places, 0)?;
     result.turns.push(turn);
-    result.filled = bases[..count].to_vec();
+    result.filled.clone_from(&bases);
     if !turn.too_many {
         result.filled_up_to = count as u32;
         return Ok(());
@@ -545,7 +586,7 @@ fn filled(
     result.free_up_to = 0;
     // What was open before can only take places away, and is closed meanwhile: the greater counts.
     for _ in 0..2 {
-        search(bench, trial, &bases[..count], 0, count as u32, result)?;
+        search(bench, trial, &bases, 0, count as u32, result)?;
     }
     let greatest = result.limits.iter().max().copied();
     result.limits = greatest.into_iter().collect();

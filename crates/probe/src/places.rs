@@ -40,6 +40,7 @@ pub(crate) fn bases(bench: &mut Bench, stride: u64, region: u32) -> Vec<u64> {
     };
     let mut bases: Vec<u64> = (from.div_ceil(stride)..to / stride)
         .map(|at| at * stride)
+        .filter(|base| bench.is_free(*base, MIB))
         .collect();
     bench.rng.shuffle(&mut bases);
     bases
@@ -67,7 +68,7 @@ pub(crate) fn stream_base(
     for unit in units {
         found.extend(bases(bench, *unit, region));
     }
-    found.retain(|base| base + length <= end);
+    found.retain(|base| base + length <= end && bench.is_free(*base, length));
     let fresh = found.iter().find(|base| !bench.streams.contains(base));
     let base = fresh.or(found.first()).copied()?;
     bench.streams.insert(base);

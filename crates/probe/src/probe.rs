@@ -7,7 +7,7 @@ use crate::infer::{au_by_reads, au_bytes, infer, limit_of};
 use crate::open_aus::{self, BLOCK, Order};
 use crate::options::{Options, Progress, Writing};
 use crate::rates::{self, Direction};
-use crate::{align, au_writes, cache, first_aus, places, stats};
+use crate::{align, au_writes, cache, first_aus, places, stats, sustained, write_units};
 use whichfs_curves::Device;
 
 /// Probes `device`. Whatever happens, the findings say what is known and why the rest is not.
@@ -95,8 +95,10 @@ fn run(bench: &mut Bench, stage: Stage, evidence: &mut Evidence) -> Result<(), H
         Stage::Align => evidence.align = Some(align::measure(bench)?),
         Stage::Reading => {
             evidence.reads = Some(rates::streams(bench, Direction::Read, au, None)?);
-            evidence.random_reads = Some(rates::at_random(bench, Direction::Read, 10.0)?);
+            evidence.random_reads = Some(rates::reads_at_random(bench)?);
         }
+        Stage::Sustained => evidence.sustained = Some(sustained::measure(bench, au)?),
+        Stage::WriteUnit => evidence.write_unit = Some(write_units::measure(bench, au)?),
         Stage::Flush => evidence.flush = Some(rates::flush(bench)?),
         Stage::Writing => {
             let flush = evidence.flush.as_ref();
@@ -140,18 +142,22 @@ fn run(bench: &mut Bench, stage: Stage, evidence: &mut Evidence) -> Result<(), H
             evidence.small_writes = Some(result);
         }
         Stage::RandomWrites => {
-            let result = rates::at_random(bench, Direction::Write, 10.0)?;
-            evidence.random_writes = Some(result);
+            let turns = turns_of_folds(evidence.open_linear.as_ref(), au);
+            evidence.random_writes = Some(rates::writes_at_random(bench, turns)?);
         }
-        Stage::Cache => evidence.cache = Some(cache::cache(bench)?),
+        Stage::Cache => {
+            let long = evidence.sustained.as_ref();
+            let full = long.is_some_and(|long| long.fast.is_some());
+            evidence.cache = Some(cache::cache(bench, !full)?);
+        }
         Stage::Discard => {
             write_sentinel(bench, evidence)?;
             if evidence.options.writing == Writing::Preserve {
                 let reason = "a discard would lose data that are to be kept";
                 return Err(Halt::Stage(reason.into()));
             }
-            let limit = limit_of(evidence.open_linear.as_ref());
-            evidence.discard = Some(cache::discard(bench, au, limit)?);
+            let linear = evidence.open_linear.as_ref();
+            evidence.discard = Some(cache::discard(bench, au, linear)?);
         }
     }
     Ok(())
@@ -166,6 +172,17 @@ fn limited(evidence: &Evidence) -> Result<(&OpenAus, u32), Halt> {
     }
     let known = linear.and_then(|linear| Some((linear, limit_of(Some(linear))?)));
     known.ok_or_else(|| Halt::Stage("no limit of open AUs was found, which this test needs".into()))
+}
+
+/// Turns of writes of all sizes at random in which a page map that writes some twice does so a few
+/// times, where it is not known that it does not.
+fn turns_of_folds(linear: Option<&OpenAus>, au: Option<u64>) -> usize {
+    const LEAST: usize = 8;
+    const FOLDS: u64 = 3;
+    let bytes: u64 = rates::RANDOM_SIZES.iter().sum();
+    let folds = linear.is_some_and(|linear| linear.folds == Some(true));
+    au.filter(|_| folds)
+        .map_or(LEAST, |au| LEAST.max((FOLDS * au / bytes) as usize))
 }
 
 /// Rate of writing in order, in bytes a second.

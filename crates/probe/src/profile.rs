@@ -124,7 +124,9 @@ impl Findings {
 
     fn family(&self) -> &'static str {
         let linear = self.measured.open_linear.as_ref();
-        match (limit_of(linear), linear.is_some_and(|linear| linear.copies)) {
+        let folds = linear.is_some_and(|linear| linear.folds == Some(true));
+        let limit = limit_of(linear).filter(|_| !folds);
+        match (limit, linear.is_some_and(|linear| linear.copies)) {
             (Some(_), true) => "log-block",
             (Some(_), false) => "update-block",
             (None, _) => "page-map",

@@ -5,7 +5,7 @@
 //! file copied by dd does. Two regions are measured: zones may differ.
 
 use crate::bench::{Bench, Halt, REQUEST_MAX};
-use crate::evidence::{FlushTest, RandomTimes, Streams};
+use crate::evidence::{FlushTest, Latency, RandomTimes, Streams};
 use crate::places;
 use crate::stats::{Centre, median, quantile};
 use std::collections::BTreeMap;
@@ -178,75 +178,130 @@ fn without_outliers(times: &[f64]) -> f64 {
     used.iter().sum::<f64>() / used.len().max(1) as f64
 }
 
-/// Times at random places of the whole card, each size until its mean is known to 4 %, or
-/// `seconds` are over.
-pub(crate) fn at_random(
-    bench: &mut Bench,
+/// How long and how often requests are made at random places.
+struct Plan {
     direction: Direction,
+    /// Requests of each size at least and at most, in turns.
+    turns: (usize, usize),
+    /// Requests of 4 KiB at least and at most, those in turns included.
+    small: (usize, usize),
+    /// Standard error of a mean that is good enough, as a share of it.
+    precision: f64,
+    /// Time for either, in seconds.
     seconds: f64,
-) -> Result<RandomTimes, Halt> {
-    /// Requests of each size at least and at most.
-    const COUNT: (usize, usize) = (6, 64);
-    const PRECISION: f64 = 0.04;
+}
+
+/// Times of reads at random places of the whole device. They cost next to nothing: many of them.
+pub(crate) fn reads_at_random(bench: &mut Bench) -> Result<RandomTimes, Halt> {
+    let plan = Plan {
+        direction: Direction::Read,
+        turns: (48, 64),
+        small: (400, 400),
+        precision: 0.04,
+        seconds: 10.0,
+    };
+    at_random(bench, &plan)
+}
+
+/// Times of durable writes at random places of the whole device. Most may be fast until a place is
+/// full and all of it is put in order: as many as it takes to know the mean, and `turns` at least.
+pub(crate) fn writes_at_random(bench: &mut Bench, turns: usize) -> Result<RandomTimes, Halt> {
+    let plan = Plan {
+        direction: Direction::Write,
+        turns: (turns, turns.max(200)),
+        small: (110, 400),
+        precision: 0.05,
+        seconds: 45.0,
+    };
+    at_random(bench, &plan)
+}
+
+fn at_random(bench: &mut Bench, plan: &Plan) -> Result<RandomTimes, Halt> {
     let mut times: BTreeMap<u64, Vec<f64>> = RANDOM_SIZES.map(|size| (size, Vec::new())).into();
-    let began = bench.spent.device.as_secs_f64();
-    for round in 0..COUNT.1 {
+    let until = |bench: &Bench| bench.spent.device.as_secs_f64() + plan.seconds;
+    let end = until(bench);
+    for round in 0..plan.turns.1 {
         let mut sizes = RANDOM_SIZES;
         bench.rng.shuffle(&mut sizes);
         for size in sizes {
-            let offset = bench.rng.below(bench.capacity / size) * size;
-            let time = match direction {
-                Direction::Read => bench.read(offset, size)?,
-                Direction::Write => {
-                    bench.hold(offset, size)?;
-                    bench.write_through(offset, size)?
-                }
-            };
-            bench.release();
+            let time = one_at_random(bench, plan, size)?;
             times.entry(size).or_default().extend(time);
         }
-        bench.tell(round as f64 / COUNT.1 as f64);
-        let known = times.values().all(|times| {
-            let (mean, error) = mean_of(times);
-            times.len() >= COUNT.0 && error <= PRECISION * mean
-        });
-        // Reads cost next to nothing: more of them.
-        let few = direction == Direction::Read && round < COUNT.1 * 3 / 4;
-        let spent = bench.spent.device.as_secs_f64() - began;
-        if (known && !few) || (round >= COUNT.0 && spent > seconds) {
+        bench.tell(0.5 * round as f64 / plan.turns.1 as f64);
+        let known = times.values().all(|times| is_known(times, plan));
+        let late = bench.spent.device.as_secs_f64() > end;
+        if round + 1 >= plan.turns.0 && (known || late) {
             break;
         }
     }
+    let small = times.entry(RANDOM_SIZES[0]).or_default();
+    let end = until(bench);
+    while small.len() < plan.small.1 && (small.len() < plan.small.0 || !is_known(small, plan)) {
+        small.extend(one_at_random(bench, plan, RANDOM_SIZES[0])?);
+        bench.tell(0.5 + 0.5 * small.len() as f64 / plan.small.1 as f64);
+        if bench.spent.device.as_secs_f64() > end {
+            break;
+        }
+    }
+    let at = |q| quantile(small, q).unwrap_or(0.0);
+    let latency = Latency {
+        median_us: at(0.5),
+        p99_us: at(0.99),
+        count: small.len(),
+    };
     times.retain(|_, times| times.len() >= 3);
     let spread = |times: &[f64]| {
         let at = |q| quantile(times, q).unwrap_or(0.0);
         (at(0.92) - at(0.08)) / at(0.5).max(1e-9)
     };
     Ok(RandomTimes {
+        latency,
         spreads: times.iter().map(|(s, t)| (*s, spread(t))).collect(),
         means: times
             .into_iter()
             .map(|(size, times)| {
-                let (mean, error) = mean_of(&times);
+                let (mean, error) = plan.mean_of(&times);
                 (size, (mean, error, times.len()))
             })
             .collect(),
     })
 }
 
-/// Mean without rare outliers and its standard error.
-fn mean_of(times: &[f64]) -> (f64, f64) {
-    let mean = without_outliers(times);
-    let bound = OUTLIER * median(times).unwrap_or(0.0);
-    let kept: Vec<f64> = times.iter().copied().filter(|us| *us <= bound).collect();
-    let used = if (times.len() - kept.len()) * 10 <= times.len() {
-        &kept[..]
-    } else {
-        times
+/// A request at a random place.
+fn one_at_random(bench: &mut Bench, plan: &Plan, size: u64) -> Result<Option<f64>, Halt> {
+    let offset = bench.rng.below(bench.capacity / size) * size;
+    let time = match plan.direction {
+        Direction::Read => bench.read(offset, size)?,
+        Direction::Write => {
+            bench.hold(offset, size)?;
+            bench.write_through(offset, size)?
+        }
     };
-    let squares: f64 = used.iter().map(|us| (us - mean).powi(2)).sum();
-    let count = used.len().max(2) as f64;
-    (mean, (squares / (count - 1.0) / count).sqrt())
+    bench.release();
+    Ok(time)
+}
+
+fn is_known(times: &[f64], plan: &Plan) -> bool {
+    let (mean, error) = plan.mean_of(times);
+    times.len() >= 6 && error <= plan.precision * mean
+}
+
+impl Plan {
+    /// Mean and its standard error. Of reads without rare outliers; writes that take long now and
+    /// then are part of it: a card that gathers small ones puts them in order some day.
+    fn mean_of(&self, times: &[f64]) -> (f64, f64) {
+        let bound = OUTLIER * median(times).unwrap_or(0.0);
+        let kept: Vec<f64> = times.iter().copied().filter(|us| *us <= bound).collect();
+        let rare = (times.len() - kept.len()) * 10 <= times.len();
+        let used = match rare && self.direction == Direction::Read {
+            true => &kept,
+            false => times,
+        };
+        let mean = used.iter().sum::<f64>() / used.len().max(1) as f64;
+        let squares: f64 = used.iter().map(|us| (us - mean).powi(2)).sum();
+        let count = used.len().max(2) as f64;
+        (mean, (squares / (count - 1.0) / count).sqrt())
+    }
 }
 
 /// What a flush costs, with nothing to do and after a small write.

@@ -5,21 +5,46 @@
 mod support;
 
 use support::cards::{Sizes, Specimen, specimen, spread};
+use support::noise::LEVELS;
 use support::noisy::{Drift, Halves, Noise, Noisy, Shifted};
-use support::score::{Grade, JUDGED, Summary, Truth, grade};
+use support::score::{Grade, Summary, Truth, grade};
 use whichfs_card::Family;
 use whichfs_curves::Device;
 use whichfs_probe::{Findings, Options, Quantity, Silent, Writing, probe};
 use whichfs_units::{MIB, Rng};
 
-/// Noise of a random card.
+/// Noise of a random card, of the levels that real logs have.
 fn noise(rng: &mut Rng) -> Noise {
+    let levels = *LEVELS;
+    let mut between = |(low, high)| spread(rng, low, high);
     Noise {
-        positional: spread(rng, 0.003, 0.037),
-        each: spread(rng, 0.002, 0.015),
-        write: spread(rng, 0.01, 0.06),
-        tail_permille: rng.below(15),
+        positional: between(levels.positional),
+        each: between(levels.each),
+        write: between(levels.write),
+        tail_permille: rng.below((2.0 * levels.tail_permille).round() as u64 + 1),
     }
+}
+
+#[test]
+fn noise_is_that_of_the_logs() {
+    let near = |(low, high): (f64, f64), stated: (f64, f64)| {
+        assert!(
+            (low / stated.0 - 1.0).abs() < 0.05,
+            "{low}, not {}",
+            stated.0
+        );
+        assert!(
+            (high / stated.1 - 1.0).abs() < 0.05,
+            "{high}, not {}",
+            stated.1
+        );
+    };
+    let levels = *LEVELS;
+    println!("{levels:?}");
+    near(levels.each, (0.0097, 0.0358));
+    near(levels.positional, (0.0095, 0.0386));
+    near(levels.write, (0.0090, 0.0358));
+    assert!((levels.tail_permille - 8.0).abs() < 0.1);
 }
 
 fn options(seed: u64) -> Options {
@@ -42,7 +67,7 @@ fn judge(
     what: &str,
     summary: &mut Summary,
 ) {
-    for quantity in JUDGED {
+    for quantity in Quantity::ALL {
         if !truths.iter().all(|truth| truth.applies(quantity)) {
             continue;
         }
@@ -50,7 +75,9 @@ fn judge(
         summary.add(quantity, grade);
         if std::env::var_os("PROBE_VERBOSE").is_some() && grade != Grade::Right {
             let finding = findings.get(quantity);
-            println!("{what}: {} {grade:?}: {finding:?}", quantity.name());
+            let truths: Vec<String> = truths.iter().map(|t| t.told(quantity)).collect();
+            let name = quantity.name();
+            println!("{what}: {name} {grade:?}, truth {truths:?}: {finding:?}");
         }
     }
 }
@@ -71,7 +98,13 @@ fn inside(seed: u64, giga_max: u64, summary: &mut Summary) {
     let mut device = Noisy::new(card.device(), noise, Drift::None, seed);
     let findings = run(&mut device, seed);
     let what = format!("seed {seed} {} {noise:?}", brief(&card));
-    judge(&[Truth::of(&card)], &findings, (1.0, 1.0), &what, summary);
+    judge(
+        &[Truth::of(&card, noise)],
+        &findings,
+        (1.0, 1.0),
+        &what,
+        summary,
+    );
 }
 
 fn brief(card: &Specimen) -> String {
@@ -93,6 +126,14 @@ fn brief(card: &Specimen) -> String {
         "fat.aus",
         "log_block.small_write_bytes",
         "cache.bytes",
+        "write.program_bytes",
+        "read.zone_bytes",
+        "reader.max_bytes",
+        "slc.bytes",
+        "slc.rate_bytes_per_s",
+        "page_map.streams",
+        "update_block.fold_rate_bytes_per_s",
+        "fat.first_au",
     ];
     let values: Vec<String> = figures.iter().map(|f| card.figure(f).to_string()).collect();
     format!(
@@ -121,7 +162,7 @@ fn outside(seed: u64, giga_max: u64, summary: &mut Summary) {
             let mut device = Noisy::new(halves, noise, Drift::None, seed);
             let what = format!("{what} {} | {}", brief(&low), brief(&high));
             let findings = run(&mut device, seed);
-            let truths = vec![Truth::of(&low), Truth::of(&high)];
+            let truths = vec![Truth::of(&low, noise), Truth::of(&high, noise)];
             judge(&truths, &findings, slower, &what, summary);
             return;
         }
@@ -136,24 +177,21 @@ fn outside(seed: u64, giga_max: u64, summary: &mut Summary) {
             };
             slower = (1.0, factor);
             let mut device = Noisy::new(card.device(), noise, drift, seed);
-            (run(&mut device, seed), vec![Truth::of(&card)])
+            (run(&mut device, seed), vec![Truth::of(&card, noise)])
         }
         2 => {
             let card = card(Sizes::Unseen);
             let mut device = Noisy::new(card.device(), noise, Drift::None, seed);
-            (run(&mut device, seed), vec![Truth::of(&card)])
+            (run(&mut device, seed), vec![Truth::of(&card, noise)])
         }
         _ => {
             let card = card(Sizes::Usual);
             let by = (1 + rng.below(7)) * MIB / 4;
-            let shifted = || Shifted {
-                inner: card.device(),
-                by,
-            };
-            let mut device = Noisy::new(shifted(), noise, Drift::None, seed);
+            let shifted = |inner| Shifted { inner, by };
+            let mut device = Noisy::new(shifted(card.device()), noise, Drift::None, seed);
             (
                 run(&mut device, seed),
-                vec![Truth::seen(&card, by, shifted)],
+                vec![Truth::seen(&card, by, noise, shifted)],
             )
         }
     };
@@ -230,7 +268,7 @@ fn a_fresh_card_is_not_said_to_have_no_limit() {
     let mut card = specimen(2, Family::LogBlock, Sizes::Usual, 2);
     card.used = false;
     let findings = run(&mut card.device(), 5);
-    let truth = Truth::of(&card);
+    let truth = Truth::of(&card, Noise::NONE);
     let linear = findings.get(Quantity::OpenAusLinear);
     assert!(
         truth.agrees(Quantity::OpenAusLinear, linear, (1.0, 1.0)),

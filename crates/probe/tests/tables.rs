@@ -72,6 +72,7 @@ struct Run {
     al: BTreeMap<u64, Vec<Align>>,
     lin: BTreeMap<u32, Rates>,
     rnd: BTreeMap<u32, Rates>,
+    fat: BTreeMap<u64, Vec<Vec<f64>>>,
 }
 
 fn runs() -> BTreeMap<String, Run> {
@@ -145,6 +146,63 @@ fn a_number_of_aus_beyond_all_costs_nothing() {
     let found = interpret(&curves);
     let linear = found.get(Quantity::OpenAusLinear);
     assert!(linear.reason.as_ref().unwrap().contains("in between"));
-    let rate = found.get(Quantity::WriteMbS);
-    assert!(rate.reason.as_ref().unwrap().contains("not read"));
+}
+
+/// `flash.md` §2.5: the first two AUs of Phison's cards, three of WB8, the second of SanDisk's.
+#[test]
+fn the_first_aus_of_real_cards_are_told_apart() {
+    let known = [
+        (vec!["6", "6_2", "10", "15", "15_1", "21"], (2, 0)),
+        (vec!["8"], (3, 0)),
+        (vec!["1_2", "4", "12", "27"], (1, 1)),
+    ];
+    let of = |run: &Run| {
+        interpret(&Curves {
+            fat: run.fat.clone(),
+            ..Curves::default()
+        })
+    };
+    let runs = runs();
+    for (names, (count, first)) in &known {
+        for name in names {
+            let found = of(&runs[*name]);
+            assert_eq!(whole(&found, Quantity::FatAus), Some(*count), "{name}");
+            assert_eq!(whole(&found, Quantity::FatFirstAu), Some(*first), "{name}");
+        }
+    }
+    let known: Vec<&str> = known.iter().flat_map(|(names, _)| names).copied().collect();
+    for (name, run) in runs
+        .iter()
+        .filter(|(name, _)| !known.contains(&name.as_str()))
+    {
+        let found = of(run);
+        let count = whole(&found, Quantity::FatAus);
+        assert!(count.is_none_or(|count| count == 0), "{name}: {count:?}");
+        let rate = found.value(Quantity::WriteMbS).map(|rate| rate.real());
+        assert_eq!(rate.is_some(), !run.fat.is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn a_log_of_one_au_has_its_rates() {
+    let runs = runs();
+    let run = runs.values().find(|run| run.lin.contains_key(&1)).unwrap();
+    let linear = BTreeMap::from([(1, run.lin[&1].clone())]);
+    let found = interpret(&Curves {
+        linear,
+        ..Curves::default()
+    });
+    let rate = found.value(Quantity::WriteMbS).unwrap().real() * 1e6;
+    let greatest = run.lin[&1].values().copied().fold(0.0, f64::max);
+    assert!(
+        rate > 0.85 * greatest && rate <= 1.01 * greatest,
+        "{rate} {greatest}"
+    );
+    assert!(
+        found
+            .get(Quantity::BestWriteBytes)
+            .evidence
+            .contains("one AU")
+    );
+    assert!(found.get(Quantity::OpenAusLinear).reason.is_some());
 }

@@ -334,8 +334,8 @@ pub struct ProbeArgs {
     pub target: Option<String>,
     /// Interpret a saved flashbench output instead of measuring.
     #[arg(long, value_name = "LOG",
-          conflicts_with_all = ["target", "write", "capacity", "put_back", "budget", "resume",
-                                "save", "seed"])]
+          conflicts_with_all = ["target", "write", "confirm", "capacity", "put_back", "budget",
+                                "resume", "save", "seed"])]
     pub from: Option<PathBuf>,
     /// The run of the log, where it holds several.
     #[arg(long, value_name = "NAME", requires = "from")]
@@ -344,6 +344,10 @@ pub struct ProbeArgs {
     #[arg(long, value_enum, value_name = "HOW", num_args = 0..=1, require_equals = true,
           default_missing_value = "preserve")]
     pub write: Option<WriteHow>,
+    /// Overwrite a device that holds a filesystem or a partition table: what it says of itself, as
+    /// the refusal tells it (with --write=destroy).
+    #[arg(long, value_name = "ID", requires = "write")]
+    pub confirm: Option<String>,
     /// Check that the capacity is real (needs --write). What it overwrites is kept in a file
     /// until it is put back, so that not even a power cut loses it.
     #[arg(long, requires = "write", conflicts_with_all = ["budget", "save", "plot", "resume"])]
@@ -381,7 +385,7 @@ pub struct ProbeArgs {
 pub enum WriteHow {
     /// Each place gets its data back at once.
     Preserve,
-    /// Random bytes stay.
+    /// Random bytes stay; refused where there are data, unless --confirm names the device.
     Destroy,
 }
 

@@ -36,6 +36,7 @@ mod quantity;
 mod rescue;
 mod runner;
 mod shell;
+mod signatures;
 mod tools;
 mod tree;
 

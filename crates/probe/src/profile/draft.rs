@@ -18,7 +18,7 @@ pub(super) struct Draft<'a> {
 }
 
 /// Sections in the order of a profile.
-const ORDER: [&str; 11] = [
+const ORDER: [&str; 12] = [
     "geometry",
     "bus",
     "read",
@@ -26,6 +26,7 @@ const ORDER: [&str; 11] = [
     "copy",
     "discard",
     "cache",
+    "slc",
     "fat",
     "log_block",
     "page_map",
@@ -295,6 +296,7 @@ impl Draft<'_> {
         }
         self.copying(used);
         self.discard_and_cache();
+        self.slc();
         match family {
             "log-block" => self.log_block(),
             "update-block" => self.update_block(),
@@ -361,6 +363,19 @@ impl Draft<'_> {
         }
     }
 
+    /// A pSLC cache whose end was seen.
+    fn slc(&mut self) {
+        let bytes = self.findings.get(Quantity::SlcBytes);
+        let rate = self.findings.real(Quantity::SlcWriteMbS);
+        let Some((bytes, rate)) = bytes.value.filter(|_| !bytes.at_least).zip(rate) else {
+            return;
+        };
+        let source = "probe: a long stream, before and behind its end";
+        self.put("slc", "bytes", bytes.whole(), source.into());
+        let rate = within(&RATE, (rate * 1e6) as u64);
+        self.put("slc", "rate_bytes_per_s", rate, source.into());
+    }
+
     fn log_block(&mut self) {
         let measured = &self.findings.measured;
         let alone =
@@ -416,6 +431,14 @@ impl Draft<'_> {
         };
         self.composed_as("page_map", "unit_bytes", unit, source);
         self.composed("page_map", "modify_us", 300);
+        let linear = self.findings.measured.open_linear.as_ref();
+        if let Some(streams) = linear
+            .filter(|linear| linear.folds == Some(true))
+            .and_then(|linear| linear.limits.first().copied())
+        {
+            let source = "probe: AUs in turns that have places of their own";
+            self.put("page_map", "streams", u64::from(streams), source.into());
+        }
     }
 
     fn update_block(&mut self) {
@@ -434,6 +457,8 @@ impl Draft<'_> {
             return;
         }
         self.found("fat", "aus", Quantity::FatAus, count);
+        let first = self.findings.whole(Quantity::FatFirstAu).unwrap_or(0);
+        self.found("fat", "first_au", Quantity::FatFirstAu, 0);
         let times: Vec<f64> = self
             .findings
             .measured
@@ -442,6 +467,7 @@ impl Draft<'_> {
             .map_or(Vec::new(), |fat| {
                 fat.first_us
                     .iter()
+                    .skip(first as usize)
                     .take(count as usize)
                     .map(|c| c.median)
                     .collect()

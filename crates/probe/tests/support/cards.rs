@@ -103,7 +103,7 @@ pub fn specimen(seed: u64, family: Family, sizes: Sizes, giga_max: u64) -> Speci
     }
     figure(
         "copy.rate_bytes_per_s",
-        (rate * spread(rng, 0.6, 2.1)) as u64,
+        (rate.min(bus) * spread(rng, 0.6, 2.1)) as u64,
     );
     figure("copy.erase_us", spread(rng, 1500.0, 4500.0) as u64);
     figure("discard.supported", u64::from(rng.ratio(4, 5)));
@@ -118,7 +118,10 @@ pub fn specimen(seed: u64, family: Family, sizes: Sizes, giga_max: u64) -> Speci
     }
     if family != Family::PageMap {
         let fat = one_of(rng, &[0, 0, 1, 2, 2, 3]);
+        // On SanDisk's cards and a Panasonic it is the second AU (2.5).
+        let fat_first = Rng::named(seed, "first AU of the region").below(3) / 2;
         figure("fat.aus", fat);
+        figure("fat.first_au", fat_first);
         figure("fat.overhead_us", spread(rng, 500.0, 2000.0) as u64);
         figure(
             "fat.rate_bytes_per_s",
@@ -153,11 +156,96 @@ pub fn specimen(seed: u64, family: Family, sizes: Sizes, giga_max: u64) -> Speci
             );
         }
     }
+    text += &further(
+        seed,
+        family,
+        &Basis {
+            au,
+            aus,
+            page,
+            first,
+            rate,
+            cached,
+        },
+    );
     let profile = Profile::parse("random.toml", &text).unwrap_or_else(|e| panic!("{e}\n{text}"));
     Specimen {
         profile,
         used: rng.ratio(2, 3),
     }
+}
+
+/// What further figures go by: bytes, microseconds, bytes a second.
+struct Basis {
+    au: u64,
+    aus: u64,
+    page: u64,
+    first: f64,
+    rate: f64,
+    cached: bool,
+}
+
+/// Mechanisms that some cards of a family have (`flash.md` §2): units of several planes (2.3.3),
+/// zones of the map (2.4), a USB reader, pSLC caches (2.3.10), AUs beyond which a page map writes
+/// twice (P), complete AUs that are copied once more (S).
+fn further(seed: u64, family: Family, basis: &Basis) -> String {
+    let mut rng = Rng::named(seed, "further figures");
+    let rng = &mut rng;
+    let Basis {
+        au,
+        aus,
+        page,
+        first,
+        rate,
+        cached,
+    } = *basis;
+    let mut text = String::new();
+    let mut figure = |path: &str, value: u64| {
+        let (head, key) = path.split_once('.').unwrap();
+        let _ = writeln!(text, "[{head}.{key}]\nvalue = {value}\nsource = \"random\"");
+    };
+    let planes = one_of(rng, &[1, 2, 2, 4]);
+    if planes > 1 && !cached {
+        figure("write.program_bytes", planes * page);
+    }
+    if rng.ratio(1, 3) {
+        let mut zones = vec![au * (32 * MIB).div_ceil(au).next_power_of_two()];
+        while zones[zones.len() - 1] * 8 <= aus * au {
+            zones.push(zones[zones.len() - 1] * 2);
+        }
+        figure("read.zone_bytes", one_of(rng, &zones));
+        let step = (first * spread(rng, 0.06, 0.35)).clamp(20.0, 380.0);
+        figure("read.zone_step_us", step as u64);
+    }
+    if rng.ratio(1, 4) && !cached {
+        figure("reader.command_us", spread(rng, 100.0, 400.0) as u64);
+        figure(
+            "reader.rate_bytes_per_s",
+            spread(rng, 20e6, 40e6).max(rate) as u64,
+        );
+        figure("reader.cut_us", spread(rng, 50.0, 500.0) as u64);
+        figure("reader.max_bytes", one_of(rng, &[64, 120, 120]) * KIB);
+    }
+    match family {
+        Family::PageMap if rng.ratio(1, 3) && !cached => {
+            figure("slc.bytes", spread(rng, 24e6, 72e6) as u64);
+            figure(
+                "slc.rate_bytes_per_s",
+                (rate * spread(rng, 1.25, 4.0)) as u64,
+            );
+            figure("slc.overhead_us", spread(rng, 100.0, 300.0) as u64);
+            figure("slc.drain_rate_bytes_per_s", spread(rng, 5e6, 20e6) as u64);
+        }
+        Family::PageMap if rng.ratio(1, 3) && !cached => {
+            figure("page_map.streams", 1 + rng.below(6));
+        }
+        Family::UpdateBlock if rng.ratio(1, 2) => {
+            let fold = (rate * spread(rng, 0.6, 2.1)) as u64;
+            figure("update_block.fold_rate_bytes_per_s", fold);
+        }
+        _ => {}
+    }
+    text
 }
 
 impl Specimen {
@@ -171,10 +259,45 @@ impl Specimen {
         Modelled::new(card, self.profile.capacity_bytes())
     }
 
+    /// The card in use: what is asked of one that copies AUs is asked of AUs with data.
+    pub fn in_use(&self) -> Modelled {
+        let card = match self.limited() {
+            true => Card::used(&self.profile, 1),
+            false => return self.device(),
+        };
+        Modelled::new(card, self.profile.capacity_bytes())
+    }
+
     /// Value of a figure of the profile.
     pub fn figure(&self, path: &str) -> u64 {
         let mut figures = self.profile.figures();
         figures.find(|f| f.path == path).map_or(0, |f| f.value)
+    }
+
+    /// AUs that can be written in turns without a copy, in order and at random; zero is any.
+    pub fn open_aus(&self) -> (u64, u64) {
+        let streams = self.figure("page_map.streams");
+        match self.limited() {
+            false => (streams, streams),
+            true => (
+                self.figure("geometry.open_aus_linear"),
+                self.figure("geometry.open_aus_random"),
+            ),
+        }
+    }
+
+    /// What is programmed together, in bytes.
+    pub fn program_unit(&self) -> u64 {
+        let stated = self.figure("write.program_bytes");
+        let natural = match self.profile.family() {
+            Family::PageMap => "page_map.unit_bytes",
+            _ => "geometry.page_bytes",
+        };
+        if stated > 0 {
+            stated
+        } else {
+            self.figure(natural)
+        }
     }
 
     pub fn limited(&self) -> bool {

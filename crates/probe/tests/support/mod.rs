@@ -3,5 +3,7 @@
 
 pub mod cards;
 pub mod faulty;
+pub mod measured;
+pub mod noise;
 pub mod noisy;
 pub mod score;

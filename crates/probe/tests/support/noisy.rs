@@ -1,9 +1,7 @@
 //! Noise as real logs have it, over any device.
 //!
-//! Positional: the same place always differs from others by the same amount, with a standard
-//! deviation of 0.3–3.7 % of the time of a read (33 runs of Wirenboard's cards: differences
-//! between neighbouring levels of `flashbench -a`, times √7 places). Besides, each request
-//! differs by itself, and one in a hundred takes much longer.
+//! Positional: the same place always differs from others by the same amount. Besides, each
+//! request differs by itself, and some take much longer. How much, [`super::noise`] computes.
 
 use whichfs_curves::{Device, DeviceError};
 use whichfs_units::{Nanos, Rng};
@@ -30,6 +28,17 @@ pub struct Noise {
     pub tail_permille: u64,
 }
 
+impl Noise {
+    /// A device as it is.
+    pub const NONE: Noise = Noise {
+        positional: 0.0,
+        each: 0.0,
+        write: 0.0,
+        tail_permille: 0,
+    };
+}
+
+#[derive(Clone)]
 pub struct Noisy<D> {
     pub inner: D,
     noise: Noise,
@@ -122,6 +131,7 @@ impl<D: Device> Device for Noisy<D> {
 }
 
 /// One device for the first half of the addresses and another for the second.
+#[derive(Clone)]
 pub struct Halves<D> {
     pub low: D,
     pub high: D,

@@ -1,10 +1,12 @@
 //! The truth about a random card, and whether a finding agrees with it.
 
 use super::cards::Specimen;
-use std::collections::BTreeMap;
-use whichfs_curves::Device;
+use super::measured::{absent, around, bands, discard_of_4_mib, fast_rate};
+use super::noisy::Noise;
+use std::collections::{BTreeMap, BTreeSet};
+use whichfs_curves::{Device, Modelled};
 use whichfs_probe::{Finding, Findings, Quantity};
-use whichfs_units::{KIB, MIB, Nanos, Rng};
+use whichfs_units::{KIB, MIB, Nanos};
 
 /// What is known of a card without any noise.
 pub struct Truth {
@@ -13,7 +15,14 @@ pub struct Truth {
     small: bool,
     read_rates: BTreeMap<u64, f64>,
     write_rates: BTreeMap<u64, f64>,
-    random_read: f64,
+    /// Least and greatest value that is right, of the card at its own speed.
+    bands: BTreeMap<Quantity, (f64, f64)>,
+    /// The same of a discard where the AU is not known.
+    discard_of_4_mib: (f64, f64),
+    /// Whether writes at random take longer the more are made: an answer is as of now, or none.
+    unsettled: bool,
+    /// What the card does not have or show: no value is the right answer.
+    absent: BTreeSet<Quantity>,
 }
 
 /// How a finding compares with the truth.
@@ -25,45 +34,64 @@ pub enum Grade {
     Wrong,
 }
 
-/// Quantities that are judged.
-pub const JUDGED: [Quantity; 12] = [
-    Quantity::PageBytes,
-    Quantity::AuBytes,
-    Quantity::OpenAusLinear,
-    Quantity::OpenAusRandom,
-    Quantity::FatAus,
-    Quantity::SmallWriteBytes,
-    Quantity::BestReadBytes,
-    Quantity::BestWriteBytes,
-    Quantity::ReadMbS,
-    Quantity::WriteMbS,
-    Quantity::RandomRead4k,
-    Quantity::CacheBytes,
+/// Times, which grow with a card that slows down; the rest of the bands are rates.
+const TIMES: [Quantity; 7] = [
+    Quantity::OverflowUs,
+    Quantity::FlushUs,
+    Quantity::DiscardUs,
+    Quantity::ReadLatencyUs,
+    Quantity::ReadLatency99Us,
+    Quantity::WriteLatencyUs,
+    Quantity::WriteLatency99Us,
 ];
 
+/// What goes by the data that a card without any has got.
+const RANDOM_WRITES: [Quantity; 5] = [
+    Quantity::RandomWrite4k,
+    Quantity::RandomWrite16k,
+    Quantity::RandomWrite64k,
+    Quantity::WriteLatencyUs,
+    Quantity::WriteLatency99Us,
+];
+
+/// A cache that is faster by less shows in no noise.
+const SEEN: f64 = 1.12;
+
 impl Truth {
-    pub fn of(card: &Specimen) -> Truth {
-        Truth::seen(card, 0, || card.device())
+    pub fn of(card: &Specimen, noise: Noise) -> Truth {
+        Truth::seen(card, 0, noise, |device| device)
     }
 
-    /// The truth about a card as one sees it through `make`.
+    /// The truth about a card as one sees it through `make`, whose times scatter by `noise`.
     ///
     /// AUs begin `phase` bytes before multiples of their size there.
-    pub fn seen<D: Device + Clone>(card: &Specimen, phase: u64, make: impl Fn() -> D) -> Truth {
-        let limited = card.limited();
+    pub fn seen<D: Device + Clone>(
+        card: &Specimen,
+        phase: u64,
+        noise: Noise,
+        make: impl Fn(Modelled) -> D,
+    ) -> Truth {
         let figures = [
             (Quantity::PageBytes, "geometry.page_bytes"),
             (Quantity::AuBytes, "geometry.au_bytes"),
-            (Quantity::OpenAusLinear, "geometry.open_aus_linear"),
-            (Quantity::OpenAusRandom, "geometry.open_aus_random"),
             (Quantity::FatAus, "fat.aus"),
+            (Quantity::FatFirstAu, "fat.first_au"),
+            (Quantity::ZoneBytes, "read.zone_bytes"),
             (Quantity::SmallWriteBytes, "log_block.small_write_bytes"),
             (Quantity::CacheBytes, "cache.bytes"),
+            (Quantity::SlcBytes, "slc.bytes"),
         ];
+        let mut counts: BTreeMap<Quantity, u64> =
+            figures.map(|(q, path)| (q, card.figure(path))).into();
+        let (linear, random) = card.open_aus();
+        counts.insert(Quantity::OpenAusLinear, linear);
+        counts.insert(Quantity::OpenAusRandom, random);
+        counts.insert(Quantity::WriteUnitBytes, card.program_unit());
         let au = card.profile.au_bytes();
         let capacity = card.profile.capacity_bytes();
         let base = capacity / 3 / au * au - phase;
-        let fresh = make();
+        let fresh = make(card.device());
+        let in_use = make(card.in_use());
         let mut read_rates = BTreeMap::new();
         let mut write_rates = BTreeMap::new();
         let mut size = 4 * KIB;
@@ -74,18 +102,54 @@ impl Truth {
                 2 * MIB
             };
             let bytes = bytes.max(4 * size).max(au).next_multiple_of(size);
+            let goes_on = round_bytes(card, size).next_multiple_of(size).max(bytes);
             read_rates.insert(size, read_rate(fresh.clone(), base, size, bytes));
             let lead = lead_bytes(card, size).next_multiple_of(size);
-            write_rates.insert(size, write_rate(fresh.clone(), base, size, (lead, bytes)));
+            write_rates.insert(size, write_rate(fresh.clone(), base, size, (lead, goes_on)));
             size *= 2;
         }
-        Truth {
-            counts: figures.map(|(q, path)| (q, card.figure(path))).into(),
-            limited,
+        let mut truth = Truth {
+            counts,
+            limited: linear > 0,
             small: card.profile.family() == whichfs_card::Family::LogBlock,
             read_rates,
             write_rates,
-            random_read: random_read(fresh),
+            bands: bands(card, noise, (&fresh, &in_use)),
+            discard_of_4_mib: discard_of_4_mib(&in_use),
+            unsettled: !card.used && card.profile.family() == whichfs_card::Family::LogBlock,
+            absent: absent(card),
+        };
+        if card.figure("slc.bytes") > 0 {
+            let rate = fast_rate(fresh, base);
+            if rate > SEEN * truth.write_rates[&(2 * MIB)] {
+                truth.bands.insert(Quantity::SlcWriteMbS, around(rate, 0.1));
+            } else {
+                // The bus is as slow as the flash: nothing shows.
+                truth.counts.insert(Quantity::SlcBytes, 0);
+                truth.absent.insert(Quantity::SlcWriteMbS);
+            }
+        }
+        truth
+    }
+
+    /// What is right of `quantity`, for people.
+    pub fn told(&self, quantity: Quantity) -> String {
+        let rates = |rates: &BTreeMap<u64, f64>| {
+            let each = rates
+                .iter()
+                .map(|(size, rate)| format!("{} {rate:.2}", size / KIB));
+            each.collect::<Vec<_>>().join(", ")
+        };
+        match quantity {
+            Quantity::ReadMbS | Quantity::BestReadBytes => rates(&self.read_rates),
+            Quantity::WriteMbS | Quantity::BestWriteBytes => rates(&self.write_rates),
+            _ => {
+                let (band, count) = (self.bands.get(&quantity), self.counts.get(&quantity));
+                format!(
+                    "{band:?} {count:?} absent {}",
+                    self.absent.contains(&quantity)
+                )
+            }
         }
     }
 
@@ -97,7 +161,8 @@ impl Truth {
     /// Whether a value agrees, the card being slower by a factor between the two.
     pub fn agrees(&self, quantity: Quantity, finding: &Finding, slower: (f64, f64)) -> bool {
         let Some(value) = finding.value else {
-            return false;
+            return self.absent.contains(&quantity)
+                || self.unsettled && RANDOM_WRITES.contains(&quantity);
         };
         let near = |truth: f64, tolerance: f64| {
             value.real() >= truth / slower.1 * (1.0 - tolerance)
@@ -112,6 +177,12 @@ impl Truth {
                     (false, at_least) => at_least,
                 }
             }
+            _ if self.absent.contains(&quantity) => false,
+            Quantity::SlcBytes => match (self.counts[&quantity], finding.at_least) {
+                (0, at_least) => at_least,
+                (bytes, true) => value.whole() <= bytes,
+                (bytes, false) => (value.real() / bytes as f64 - 1.0).abs() <= 0.1,
+            },
             Quantity::CacheBytes if self.counts[&quantity] > 0 => {
                 let truth = self.counts[&quantity] as f64;
                 (value.real() / truth - 1.0).abs() <= 0.1
@@ -120,7 +191,19 @@ impl Truth {
             Quantity::WriteMbS => near(top(&self.write_rates), 0.07),
             Quantity::BestReadBytes => best(&self.read_rates, value.whole()),
             Quantity::BestWriteBytes => best(&self.write_rates, value.whole()),
-            Quantity::RandomRead4k => near(self.random_read, 0.07),
+            _ if self.bands.contains_key(&quantity) => {
+                let unknown = finding.evidence.contains("discards of 4 MiB");
+                let (low, high) = match quantity {
+                    Quantity::DiscardUs if unknown => self.discard_of_4_mib,
+                    _ => self.bands[&quantity],
+                };
+                let (slow, fast) = if TIMES.contains(&quantity) {
+                    (low * slower.0, high * slower.1)
+                } else {
+                    (low / slower.1, high / slower.0)
+                };
+                (slow..=fast).contains(&value.real())
+            }
             _ => value.whole() == self.counts[&quantity],
         }
     }
@@ -155,24 +238,34 @@ fn read_rate(mut device: impl Device, base: u64, size: u64, bytes: u64) -> f64 {
 /// Closing those is paid once, by whatever is written next, and is no property of the stream.
 fn lead_bytes(card: &Specimen, size: u64) -> u64 {
     if !card.limited() {
-        return MIB;
+        return MIB + card.figure("slc.bytes") / size * size + size;
     }
-    let aus = card.figure("geometry.open_aus_linear") + 1;
+    let aus = card.figure("geometry.open_aus_linear") + 2;
     let kept = card.figure("update_block.keep_writes") + aus;
     (aus * card.profile.au_bytes()).max(kept * size)
+}
+
+/// A stream of requests of `size` in which each AU's place was kept for others and came free again.
+fn round_bytes(card: &Specimen, size: u64) -> u64 {
+    let kept = match card.open_aus() {
+        (1.., _) => card.figure("update_block.keep_writes") + card.figure("page_map.keep_writes"),
+        _ => 0,
+    };
+    (kept * size).min(192 * MIB)
 }
 
 /// Rate in MB/s of a stream of requests of `size` that goes on: of `bytes`, whole AUs, behind a
 /// `lead`, flushed at its end.
 fn write_rate(mut device: impl Device, base: u64, size: u64, (lead, bytes): (u64, u64)) -> f64 {
     let buffer = vec![0; size as usize];
+    let room = (device.capacity_bytes() - base) / size * size;
     for at in (0..lead).step_by(size as usize) {
-        device.write(base + at, &buffer).unwrap();
+        device.write(base + at % room, &buffer).unwrap();
     }
     device.flush().unwrap();
     let mut write = Nanos::ZERO;
     for at in (lead..lead + bytes).step_by(size as usize) {
-        write += device.write(base + at, &buffer).unwrap();
+        write += device.write(base + at % room, &buffer).unwrap();
     }
     let flush = device.flush().unwrap();
     let idle = device.flush().unwrap();
@@ -180,19 +273,8 @@ fn write_rate(mut device: impl Device, base: u64, size: u64, (lead, bytes): (u64
     bytes as f64 / write.0 as f64 * 1e3
 }
 
-fn random_read(mut device: impl Device) -> f64 {
-    let mut rng = Rng::named(99, "truth");
-    let mut buffer = [0; 4096];
-    let mut spent = 0;
-    const COUNT: u64 = 200;
-    for _ in 0..COUNT {
-        let offset = rng.below(device.capacity_bytes() / 4096) * 4096;
-        spent += device.read(offset, &mut buffer).unwrap().0;
-    }
-    COUNT as f64 * 1e9 / spent as f64
-}
-
-/// Grade of a finding on a card that is all of these at once: a claim must hold for each.
+/// Grade of a finding on a card that is all of these at once: a claim must hold for each, of times
+/// and rates for one.
 pub fn grade(
     truths: &[Truth],
     quantity: Quantity,
@@ -200,27 +282,26 @@ pub fn grade(
     slower: (f64, f64),
 ) -> Grade {
     let finding = findings.get(quantity);
-    if finding.value.is_none() {
-        return Grade::Null;
-    }
-    let rate = matches!(
-        quantity,
-        Quantity::ReadMbS
-            | Quantity::WriteMbS
-            | Quantity::RandomRead4k
-            | Quantity::BestReadBytes
-            | Quantity::BestWriteBytes
-    );
     let agrees = |truth: &Truth| truth.agrees(quantity, finding, slower);
+    let measured = |truth: &Truth| truth.bands.contains_key(&quantity);
+    let rate = truths.iter().any(measured)
+        || matches!(
+            quantity,
+            Quantity::ReadMbS
+                | Quantity::WriteMbS
+                | Quantity::BestReadBytes
+                | Quantity::BestWriteBytes
+        );
     let right = if rate {
         truths.iter().any(agrees)
     } else {
         truths.iter().all(agrees)
     };
-    match (right, finding.confident()) {
-        (true, _) => Grade::Right,
-        (false, true) => Grade::Wrong,
-        (false, false) => Grade::Unsure,
+    match (right, finding.value.is_some(), finding.confident()) {
+        (true, ..) => Grade::Right,
+        (false, false, _) => Grade::Null,
+        (false, true, true) => Grade::Wrong,
+        (false, true, false) => Grade::Unsure,
     }
 }
 
@@ -254,7 +335,7 @@ impl Summary {
             "{:<22}{:>7}{:>7}{:>8}{:>7}",
             "", "right", "null", "unsure", "wrong"
         );
-        let rows = JUDGED.iter().map(|q| (q.name(), Some(*q)));
+        let rows = Quantity::ALL.iter().map(|q| (q.name(), Some(*q)));
         for (name, quantity) in rows.chain([("all".to_owned(), None)]) {
             let of = |grade| self.count(quantity, Some(grade));
             println!(

@@ -8,7 +8,7 @@ use crate::digest::sha256;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::places::WholeFile;
 use crate::quantity::bytes;
-use crate::{interrupt, output};
+use crate::{interrupt, output, signatures};
 use std::path::Path;
 use whichfs_card::{Card, Contents, builtin};
 use whichfs_curves::logs::align_text;
@@ -29,7 +29,8 @@ Examples:
   whichfs probe --from flashbench.log          what a saved flashbench output tells
 
 A device that is mounted, in use or the system's own is refused. Without --write nothing is
-written.";
+written; --write=destroy refuses a device that holds a filesystem or a partition table unless
+--confirm names it.";
 
 /// What `flashbench -a` reads at a time, and how often at each place, if it is not told.
 const ALIGN_BLOCK: u64 = 1024;
@@ -50,6 +51,10 @@ pub fn run(args: &ProbeArgs) -> Outcome<u8> {
     }
     if opened.is_real {
         super::capacity::refuse_marked(device, name, &opened.identity)?;
+        if args.write == Some(WriteHow::Destroy) {
+            let found = || signatures::on(Path::new(name));
+            signatures::permit(name, &opened.identity, args.confirm.as_deref(), found)?;
+        }
     }
     if args.flashbench_compatible {
         return flashbench_compatible(device);

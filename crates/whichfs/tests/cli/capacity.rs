@@ -281,3 +281,47 @@ fn lying_cards_are_found_out_and_honest_ones_are_not() {
         .run(&["probe", "a1-32gb", "--capacity"])
         .fails(2, &["--write"]);
 }
+
+#[test]
+fn data_are_overwritten_only_where_the_device_is_named() {
+    let sandbox = Sandbox::on_disk();
+    // What mkswap leaves at the end of the first page.
+    let mut card = vec![0; 64 << 20];
+    card[4086..4096].copy_from_slice(b"SWAPSPACE2");
+    card[1024] = 1;
+    card[1028..1032].copy_from_slice(&16000_u32.to_le_bytes());
+    let path = sandbox.file("card.img", &card);
+    let probe = |more: &[&str]| {
+        let arguments = [
+            &["probe", "./card.img", "--write=destroy", "--budget", "4M"],
+            more,
+        ]
+        .concat();
+        let output = sandbox.std_command(&arguments).output().unwrap();
+        (
+            output.status.code(),
+            String::from_utf8(output.stderr).unwrap(),
+        )
+    };
+    let (status, told) = probe(&[]);
+    if told.contains("direct I/O") {
+        skip(told);
+        return;
+    }
+    assert!(
+        status == Some(2) && told.contains("swap"),
+        "{status:?} {told}"
+    );
+    let (_, after) = told.split_once("--confirm '").unwrap();
+    let (identity, _) = after.split_once('\'').unwrap();
+    assert!(identity.contains("card.img, inode"), "{told}");
+    let (status, told) = probe(&["--confirm", "serial OTHER, 1 sectors"]);
+    assert!(
+        status == Some(2) && told.contains("another device"),
+        "{told}"
+    );
+    assert_eq!(std::fs::read(&path).unwrap(), card, "nothing was written");
+    let (status, told) = probe(&["--confirm", identity]);
+    assert_eq!(status, Some(0), "{told}");
+    assert_ne!(std::fs::read(&path).unwrap(), card);
+}
