@@ -242,6 +242,7 @@ mod tests {
             })
         };
         Line {
+            load: String::new(),
             metric: "tree_write".into(),
             unit: "MB/s".into(),
             lower_is_better,

@@ -254,16 +254,19 @@ fn ratios(part: &Part, tables: &[Grid]) -> Vec<(String, f64)> {
     let mut found = Vec::new();
     for grid in tables {
         let card = part.card.as_ref().is_none_or(|card| *card == grid.card);
-        if grid.load != part.workload || !card {
-            continue;
-        }
-        for line in &grid.lines {
+        let loaded = |line: &&Line| match line.load.as_str() {
+            "" => grid.load == part.workload,
+            load => load == part.workload,
+        };
+        for line in grid.lines.iter().filter(loaded).filter(|_| card) {
             let variant = part.variant.as_ref().is_none_or(|v| *v == line.variant);
             if line.metric != part.metric || !variant {
                 continue;
             }
             let other = part.than_variant.as_ref().map_or(Some(line), |variant| {
-                let is = |l: &&Line| l.metric == line.metric && l.variant == *variant;
+                let is = |l: &&Line| {
+                    (&l.metric, &l.load, &l.variant) == (&line.metric, &line.load, variant)
+                };
                 grid.lines.iter().find(is)
             });
             let than = other.and_then(|other| value(grid, other, &part.than));
@@ -300,6 +303,7 @@ mod tests {
             unit: "x".into(),
             lower_is_better,
             variant: "sync".into(),
+            load: String::new(),
             ours: values
                 .map(|median| {
                     Some(Repeats {

@@ -4,14 +4,18 @@
 //! (`performance`). The file says in prose where the experiment comes from and how this one
 //! differs from it.
 
+mod compare;
 mod crash;
 mod keys;
 mod performance;
 mod published;
+mod variant;
 
+pub use compare::{Base, Compare};
 pub use crash::{Cell, CrashStudy, FaultSet, Mount};
-pub use performance::{PerformanceStudy, Spot, Variant};
+pub use performance::{PerformanceStudy, Spot};
 pub use published::{Mapped, Mapping, PublishedFigure, Skipped};
+pub use variant::{Offset, Tuning, Variant};
 
 use crate::position::{FileError, Position};
 use serde::{Deserialize, Serialize};
@@ -76,6 +80,12 @@ pub struct Load {
     /// Mounts that it is run with; empty for all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub only_variants: Vec<String>,
+    /// Bytes of the partition that it is run on, if not all of the card.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub partition_bytes: Option<u64>,
+    /// The table that its figures stand in, with other workloads; its own if empty.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub table: String,
 }
 
 impl Load {

@@ -1,12 +1,13 @@
 //! Studies of the kind `performance`: a matrix of trials, cards × boards × workloads ×
 //! candidates × variants, each with some seeds.
 
+use super::compare::{Compare, CompareFile, compare};
 use super::keys::{LoadFile, full, loads, names, own_name, within};
 use super::published::{MappingFile, mappings};
-use super::{Known, Load, Mapping};
+use super::variant::{VariantFile, variants};
+use super::{Known, Load, Mapping, Variant};
 use crate::position::{FileError, Position};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use toml::Spanned;
 
 /// Legal numbers of seeds.
@@ -41,72 +42,12 @@ pub struct PerformanceStudy {
     pub variants: Vec<Variant>,
     /// What is measured.
     pub workloads: Vec<Load>,
+    /// What is compared with what, if the question is about differences.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compare: Option<Compare>,
     /// Published tables that figures are set beside.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<Mapping>,
-}
-
-/// A way to mount a candidate.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Default)]
-pub struct Variant {
-    /// In a word.
-    pub name: String,
-    /// Options beside those of the catalogue, as in fstab.
-    pub add: String,
-    /// Options of the catalogue that are left out.
-    pub without: Vec<String>,
-    /// Arguments for mkfs beside those of the catalogue.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub mkfs: Vec<String>,
-    /// Values of mkfs's `key=value` options in place of those of the catalogue.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub set: BTreeMap<String, String>,
-    /// Candidates that have it; empty for all.
-    pub only: Vec<String>,
-}
-
-impl Variant {
-    /// The mount options, where the catalogue has `recipe`.
-    pub fn options(&self, recipe: &str) -> String {
-        let kept = recipe
-            .split(',')
-            .filter(|option| !self.without.iter().any(|without| without == option));
-        let all: Vec<&str> = kept.chain([self.add.as_str()]).collect();
-        let all: Vec<&str> = all
-            .into_iter()
-            .filter(|option| !option.is_empty())
-            .collect();
-        all.join(",")
-    }
-
-    /// The command that makes the filesystem, where the catalogue has `argv`; `place` is the
-    /// argument before which further ones go, the device or image.
-    ///
-    /// # Errors
-    /// If an option that is to have another value is not there.
-    pub fn command(&self, argv: &[String], place: &str) -> Result<Vec<String>, String> {
-        let mut command = argv.to_vec();
-        for (key, value) in &self.set {
-            let mut found = false;
-            for word in &mut command {
-                let options = word.split(',').map(|option| match option.split_once('=') {
-                    Some((name, _)) if name == key => {
-                        found = true;
-                        format!("{key}={value}")
-                    }
-                    _ => option.to_owned(),
-                });
-                *word = options.collect::<Vec<String>>().join(",");
-            }
-            if !found {
-                return Err(format!("{} has no option {key}=", argv.join(" ")));
-            }
-        }
-        let at = command.iter().position(|word| word == place);
-        let at = at.unwrap_or(command.len());
-        command.splice(at..at, self.mkfs.iter().cloned());
-        Ok(command)
-    }
 }
 
 /// One trial of the matrix.
@@ -144,24 +85,9 @@ struct PerformanceFile {
     #[serde(default)]
     variants: Vec<VariantFile>,
     workloads: Spanned<Vec<LoadFile>>,
+    compare: Option<CompareFile>,
     #[serde(default)]
     published: Vec<MappingFile>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct VariantFile {
-    name: Spanned<String>,
-    #[serde(default)]
-    add: String,
-    #[serde(default)]
-    without: Vec<String>,
-    #[serde(default)]
-    mkfs: Vec<String>,
-    #[serde(default)]
-    set: BTreeMap<String, String>,
-    #[serde(default)]
-    only: Vec<Spanned<String>>,
 }
 
 impl PerformanceStudy {
@@ -173,8 +99,8 @@ impl PerformanceStudy {
         let at = Position { file, text };
         let raw: PerformanceFile = at.read(
             "name, kind, title, source, method, cards, boards, seeds, candidates, [[workloads]], \
-             and as wanted clock, quick_seeds, [[variants]], [[published]] as in \
-             studies/linuxplanet.toml",
+             and as wanted clock, quick_seeds, [[variants]], [compare], [[published]] as in \
+             studies/linuxplanet.toml and studies/alignment.toml",
         )?;
         let candidates = names(
             &at,
@@ -205,12 +131,15 @@ impl PerformanceStudy {
             workloads: loads(&at, raw.workloads.get_ref(), &mounts, known)?,
             variants,
             candidates,
+            compare: None,
             published: Vec::new(),
         };
         full(&at, "cards", &raw.cards)?;
         full(&at, "boards", &raw.boards)?;
         full(&at, "candidates", &raw.candidates)?;
         full(&at, "workloads", &raw.workloads)?;
+        let given = raw.compare.as_ref();
+        study.compare = given.map(|raw| compare(&at, raw, &study, known)).transpose()?;
         study.published = mappings(&at, &raw.published, &study, known)?;
         Ok(study)
     }
@@ -284,30 +213,6 @@ fn texts(at: &Position, key: &str, given: &[Spanned<String>]) -> Result<Vec<Stri
         found.push(own_name(at, key, text, &others)?);
     }
     Ok(found)
-}
-
-/// The variants; one without a change if the file has none.
-fn variants(
-    at: &Position,
-    given: &[VariantFile],
-    candidates: &[String],
-) -> Result<Vec<Variant>, FileError> {
-    let mut variants: Vec<Variant> = Vec::new();
-    for variant in given {
-        let others: Vec<&str> = variants.iter().map(|v| v.name.as_str()).collect();
-        variants.push(Variant {
-            name: own_name(at, "variants.name", &variant.name, &others)?,
-            add: variant.add.clone(),
-            without: variant.without.clone(),
-            mkfs: variant.mkfs.clone(),
-            set: variant.set.clone(),
-            only: names(at, "variants.only", &variant.only, candidates)?,
-        });
-    }
-    if variants.is_empty() {
-        variants.push(Variant::default());
-    }
-    Ok(variants)
 }
 
 #[cfg(test)]
@@ -396,27 +301,6 @@ quick = { bytes = 10 }
         assert_eq!(options(0, ""), "relatime");
         assert_eq!(options(1, "noatime"), "noatime,flush");
         assert_eq!(Variant::default().options("ro"), "ro");
-    }
-
-    #[test]
-    fn a_variant_changes_how_the_filesystem_is_made() {
-        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<String>>();
-        let variant = Variant {
-            mkfs: words("-O bigalloc"),
-            set: BTreeMap::from([("stride".to_owned(), "8".to_owned())]),
-            ..Variant::default()
-        };
-        let argv = words("mke2fs -E stride=16,stripe_width=64 {device}");
-        let made = variant.command(&argv, "{device}").unwrap();
-        assert_eq!(
-            made.join(" "),
-            "mke2fs -E stride=8,stripe_width=64 -O bigalloc {device}"
-        );
-        let error = variant
-            .command(&words("mkfs.vfat {device}"), "{device}")
-            .unwrap_err();
-        assert!(error.contains("no option stride="), "{error}");
-        assert_eq!(Variant::default().command(&argv, "{device}").unwrap(), argv);
     }
 
     #[test]
