@@ -113,8 +113,14 @@ mod tests {
     fn arguments_are_left_out_by_option_key_and_words() {
         let argv = words("mke2fs -b 4096 -E stride=2,nodiscard -O ^x {device}");
         let left = |patterns| without(&argv, patterns).join(" ");
-        assert_eq!(left(&["-b *"]), "mke2fs -E stride=2,nodiscard -O ^x {device}");
-        assert_eq!(left(&["stride=*"]), "mke2fs -b 4096 -E nodiscard -O ^x {device}");
+        assert_eq!(
+            left(&["-b *"]),
+            "mke2fs -E stride=2,nodiscard -O ^x {device}"
+        );
+        assert_eq!(
+            left(&["stride=*"]),
+            "mke2fs -b 4096 -E nodiscard -O ^x {device}"
+        );
         assert_eq!(left(&["-O ^y", "-q"]), argv.join(" "));
         assert_eq!(left(&["-E str*"]), "mke2fs -b 4096 -O ^x {device}");
     }

@@ -371,9 +371,16 @@ fn an_untuned_recipe_does_not_know_the_card() {
         assert_eq!(here.image, there.image, "{}", candidate.name);
         assert!(!here.mount_options.contains("noatime"));
     }
-    let ext4 = find("ext4").unwrap().recipe(&card(), LAB).unwrap().untuned();
+    let ext4 = find("ext4")
+        .unwrap()
+        .recipe(&card(), LAB)
+        .unwrap()
+        .untuned();
     let line = ext4.mkfs[0].join(" ");
-    assert!(line.contains("lazy_itable_init=0") && line.contains("hash_seed="), "{line}");
+    assert!(
+        line.contains("lazy_itable_init=0") && line.contains("hash_seed="),
+        "{line}"
+    );
     assert!(!line.contains("stride") && !line.contains("-b "), "{line}");
 }
 

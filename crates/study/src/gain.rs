@@ -228,7 +228,12 @@ pub fn turns(study: &PerformanceStudy, gains: &[Gain]) -> Vec<Turn> {
 fn same_line(one: &Gain, other: &Gain) -> bool {
     let key = |gain: &Gain| {
         let place = (gain.card.clone(), gain.board.clone());
-        (place, gain.candidate.clone(), gain.variant.clone(), gain.metric.clone())
+        (
+            place,
+            gain.candidate.clone(),
+            gain.variant.clone(),
+            gain.metric.clone(),
+        )
     };
     key(one) == key(other)
 }

@@ -105,8 +105,7 @@ pub fn grids(
             let here: Vec<&(Spot, Trial)> = trials
                 .iter()
                 .filter(|(spot, trial)| {
-                    (spot.card, spot.board) == (card, board)
-                        && trial.outcome.status == Status::Done
+                    (spot.card, spot.board) == (card, board) && trial.outcome.status == Status::Done
                 })
                 .collect();
             let beside: Vec<&PublishedFigure> = published

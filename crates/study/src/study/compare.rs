@@ -75,7 +75,11 @@ pub(super) fn compare(
     }
     Ok(Compare {
         with,
-        metrics: raw.metrics.iter().map(|name| name.get_ref().clone()).collect(),
+        metrics: raw
+            .metrics
+            .iter()
+            .map(|name| name.get_ref().clone())
+            .collect(),
         series: raw.series,
     })
 }

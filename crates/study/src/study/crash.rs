@@ -211,7 +211,12 @@ fn only_series(at: &Position, loads: &[LoadFile]) -> Result<(), FileError> {
     match loads.iter().find_map(|load| load.partition_mib.as_ref()) {
         Some(mib) => {
             let key = "workloads.partition_mib";
-            Err(at.error(mib, key, "a partition", "none here: partition_mib of the study"))
+            Err(at.error(
+                mib,
+                key,
+                "a partition",
+                "none here: partition_mib of the study",
+            ))
         }
         None => Ok(()),
     }

@@ -118,10 +118,18 @@ pub type Takes = dyn Fn(&str, &BTreeMap<String, u64>) -> Result<(), String>;
 pub type Yields = dyn Fn(&str, &str) -> Result<(), String>;
 
 /// The studies that ship with the program, by the name of their files.
-pub const STUDIES: [(&str, &str); 8] = [
+pub const STUDIES: [(&str, &str); 11] = [
+    (
+        "studies/alignment.toml",
+        include_str!("../../../../studies/alignment.toml"),
+    ),
     (
         "studies/bootlin.toml",
         include_str!("../../../../studies/bootlin.toml"),
+    ),
+    (
+        "studies/crossover.toml",
+        include_str!("../../../../studies/crossover.toml"),
     ),
     (
         "studies/elc2015-corruption.toml",
@@ -150,6 +158,10 @@ pub const STUDIES: [(&str, &str); 8] = [
     (
         "studies/sync-mounts.toml",
         include_str!("../../../../studies/sync-mounts.toml"),
+    ),
+    (
+        "studies/tuning.toml",
+        include_str!("../../../../studies/tuning.toml"),
     ),
 ];
 

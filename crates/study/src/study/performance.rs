@@ -139,7 +139,9 @@ impl PerformanceStudy {
         full(&at, "candidates", &raw.candidates)?;
         full(&at, "workloads", &raw.workloads)?;
         let given = raw.compare.as_ref();
-        study.compare = given.map(|raw| compare(&at, raw, &study, known)).transpose()?;
+        study.compare = given
+            .map(|raw| compare(&at, raw, &study, known))
+            .transpose()?;
         study.published = mappings(&at, &raw.published, &study, known)?;
         Ok(study)
     }

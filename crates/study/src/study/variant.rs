@@ -188,7 +188,11 @@ pub(super) fn variants(
             without: variant.without.clone(),
             mkfs: variant.mkfs.clone(),
             set: variant.set.clone(),
-            offset: variant.offset.as_ref().map(|text| offset(at, text)).transpose()?,
+            offset: variant
+                .offset
+                .as_ref()
+                .map(|text| offset(at, text))
+                .transpose()?,
             tuning: match &variant.tuned_for {
                 None => Tuning::ThisCard,
                 Some(card) => tuning(at.filled("variants.tuned_for", card)?),
@@ -206,7 +210,12 @@ fn offset(at: &Position, text: &Spanned<String>) -> Result<Offset, FileError> {
     Offset::parse(text.get_ref()).ok_or_else(|| {
         let legal = "whole sectors below 1 GiB (\"0 B\", \"63 sectors\") or a part of an \
                      allocation unit (\"1/2 AU\")";
-        at.error(text, "variants.offset", format!("'{}'", text.get_ref()), legal)
+        at.error(
+            text,
+            "variants.offset",
+            format!("'{}'", text.get_ref()),
+            legal,
+        )
     })
 }
 
@@ -251,7 +260,15 @@ mod tests {
         assert_eq!(bytes("63 sectors"), Some(63 * 512));
         assert_eq!(bytes("1/2 AU"), Some(3 << 19));
         assert_eq!(bytes("1/7 AU"), Some((6144 / 7) * 512), "whole sectors");
-        for wrong in ["0", "100 B", "1/0 AU", "2/2 AU", "-1 sectors", "1 MiB", "2 GiB"] {
+        for wrong in [
+            "0",
+            "100 B",
+            "1/0 AU",
+            "2/2 AU",
+            "-1 sectors",
+            "1 MiB",
+            "2 GiB",
+        ] {
             assert_eq!(bytes(wrong), None, "{wrong}");
         }
     }

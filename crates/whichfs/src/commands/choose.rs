@@ -424,6 +424,8 @@ fn work_of(args: &ChooseArgs, need: &Need) -> Outcome<Work> {
         tree,
         tree_sha256,
         input,
+        partition_bytes: None,
+        any_size: false,
     })
 }
 

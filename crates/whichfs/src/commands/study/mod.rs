@@ -4,6 +4,7 @@ mod claims;
 mod crash;
 mod crash_told;
 mod files;
+mod gains_told;
 mod performance;
 mod performance_told;
 mod show;
@@ -77,6 +78,14 @@ mod tests {
     use super::*;
     use crate::board::Board;
     use crate::cards;
+
+    /// A shipped study of this name, which has trials.
+    pub fn performance(name: &str) -> whichfs_study::PerformanceStudy {
+        match files::open(name).unwrap() {
+            Study::Performance(study) => study,
+            other => panic!("{} has no trials", other.name()),
+        }
+    }
 
     #[test]
     fn every_card_and_board_of_a_shipped_study_is_there() {

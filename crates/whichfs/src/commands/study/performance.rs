@@ -21,7 +21,10 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use whichfs_lab::available_cores;
-use whichfs_study::{Grid, PerformanceStudy, PublishedFigure, Row, Skipped, Spot, Variant, grids};
+use whichfs_study::{
+    Gain, Grid, PerformanceStudy, PublishedFigure, Row, Skipped, Spot, Turn, Variant, gains, grids,
+    turns,
+};
 use whichfs_trial::{Status, Trial};
 
 /// Wall time of a trial where `--wall-limit` says nothing, in seconds.
@@ -34,6 +37,12 @@ pub(super) struct Document<'a> {
     pub study: &'a PerformanceStudy,
     /// Figures, table by table.
     pub tables: &'a [Grid],
+    /// What is compared, if the study compares.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gains: Vec<Gain>,
+    /// Turning points, if its workloads are a series.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub turns: Vec<Turn>,
     /// Published lines that stand beside nothing, by file.
     pub skipped: BTreeMap<String, Skipped>,
     /// Candidates that cannot run here, with the reason.
@@ -81,9 +90,12 @@ pub fn run(found: PerformanceStudy, args: &StudyArgs) -> Outcome<u8> {
     let files = Files::new(args)?;
     let budget_ended = runner.run_all(args.budget)?;
     let tables = grids(&study, &runner.trials, &published);
+    let gains = gains(&study, &runner.trials);
     let document = Document {
         study: &study,
         tables: &tables,
+        turns: turns(&study, &gains),
+        gains,
         skipped,
         left_out: runner.left_out(),
         failed: runner.failed(),
@@ -448,6 +460,8 @@ fn work(load: &whichfs_study::Load) -> Outcome<Work> {
         tree: None,
         tree_sha256: String::new(),
         input: None,
+        partition_bytes: load.partition_bytes,
+        any_size: false,
     })
 }
 
