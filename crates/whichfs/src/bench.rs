@@ -223,6 +223,7 @@ impl Bench {
                 mkfs: mkfs.clone(),
                 env: environment(&recipe.mkfs_env),
                 device: DEVICE.to_owned(),
+                check: with_device(&recipe.fsck_check),
                 image: image.as_deref().map(image_in_guest),
                 kernel_fs: recipe.kernel_fs.to_owned(),
                 mount_options: recipe.mount_options.clone(),

@@ -19,10 +19,13 @@ mod exchange;
 mod fio;
 mod fio_job;
 mod fio_output;
+mod limits;
 mod listing;
 mod logger;
 mod metrics;
+mod mkfs;
 mod names;
+mod ota;
 mod packages;
 mod program;
 mod rootfs;
@@ -46,10 +49,12 @@ pub use program::{PATH, Program, Told, environment, programs};
 pub use script::{ScriptError, check_script, parse_script, possible_script, script_text};
 pub use steps::{Candidate, steps};
 pub use whichfs_trial::{Content, Op};
-pub use workload::{Error, MetricDef, Parameter, PhaseDef, Rule, Unknown, Workload, parameter};
+pub use workload::{
+    Error, MetricDef, OnDevice, Parameter, PhaseDef, Rule, Unknown, Workload, parameter,
+};
 
 /// Every workload whose operations come from a seed, in the order in which they are listed.
-pub const ALL: [&dyn Workload; 15] = [
+pub const ALL: [&dyn Workload; 16] = [
     &rootfs::Rootfs,
     &logger::Logger,
     &exchange::Exchange,
@@ -61,6 +66,7 @@ pub const ALL: [&dyn Workload; 15] = [
     &blocksize::DIRECT,
     &video::Video,
     &camera::Camera,
+    &ota::Ota,
     &packages::Packages,
     &tarball::Tarball,
     &source_tree::SourceTree,
@@ -71,7 +77,13 @@ pub const ALL: [&dyn Workload; 15] = [
 pub const SCRIPT: &dyn Workload = &script::Script;
 
 /// Workloads whose phases run programs of the host.
-pub const PROGRAMS: [&dyn Workload; 3] = [&fio::Fio, &sqlite::Sqlite, &appstart::AppStart];
+pub const PROGRAMS: [&dyn Workload; 5] = [
+    &fio::Fio,
+    &sqlite::Sqlite,
+    &appstart::AppStart,
+    &mkfs::Mkfs,
+    &limits::Limits,
+];
 
 /// Workloads whose program the user gives, or what it does.
 pub const GIVEN: [&dyn Workload; 2] = [&fio_job::FioJob, &command::Command];
