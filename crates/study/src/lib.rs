@@ -20,6 +20,7 @@ pub mod plan;
 mod position;
 mod reasons;
 mod row;
+mod smallest;
 mod study;
 mod verdict;
 
@@ -33,10 +34,11 @@ pub use judge::{Evidence, Failure, JudgeError, MORE_SEEDS_WITHIN, NOISE_FLOOR, S
 pub use need::{Condition, Need, NeedError, POWER_LOSS, Rule, SHORT, Weight};
 pub use position::FileError;
 pub use row::Row;
+pub use smallest::Bisection;
 pub use study::{
     Base, Cell, Compare, CrashStudy, FaultSet, Known, Load, Mapped, Mapping, Mount, Offset,
-    PUBLISHED, PerformanceStudy, PublishedFigure, STUDIES, Skipped, Spot, Study, Takes, Tuning,
-    Variant, Yields,
+    PUBLISHED, PerformanceStudy, PublishedFigure, STUDIES, Skipped, Smallest, Spot, Study, Takes,
+    Tuning, Variant, Yields,
 };
 pub use verdict::{Change, Excluded, Figure, Grade, MetricInfo, Point, Ranked, Verdict};
 

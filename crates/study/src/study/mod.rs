@@ -13,7 +13,7 @@ mod variant;
 
 pub use compare::{Base, Compare};
 pub use crash::{Cell, CrashStudy, FaultSet, Mount};
-pub use performance::{PerformanceStudy, Spot};
+pub use performance::{PerformanceStudy, Smallest, Spot};
 pub use published::{Mapped, Mapping, PublishedFigure, Skipped};
 pub use variant::{Offset, Tuning, Variant};
 
@@ -118,7 +118,7 @@ pub type Takes = dyn Fn(&str, &BTreeMap<String, u64>) -> Result<(), String>;
 pub type Yields = dyn Fn(&str, &str) -> Result<(), String>;
 
 /// The studies that ship with the program, by the name of their files.
-pub const STUDIES: [(&str, &str); 11] = [
+pub const STUDIES: [(&str, &str); 12] = [
     (
         "studies/alignment.toml",
         include_str!("../../../../studies/alignment.toml"),
@@ -142,6 +142,10 @@ pub const STUDIES: [(&str, &str); 11] = [
     (
         "studies/elc2015.toml",
         include_str!("../../../../studies/elc2015.toml"),
+    ),
+    (
+        "studies/limits.toml",
+        include_str!("../../../../studies/limits.toml"),
     ),
     (
         "studies/linuxplanet.toml",

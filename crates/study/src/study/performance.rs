@@ -9,6 +9,7 @@ use super::{Known, Load, Mapping, Variant};
 use crate::position::{FileError, Position};
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
+use whichfs_units::{KIB, MIB};
 
 /// Legal numbers of seeds.
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=1000;
@@ -45,10 +46,36 @@ pub struct PerformanceStudy {
     /// What is compared with what, if the question is about differences.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compare: Option<Compare>,
+    /// Whether the smallest partition of each candidate is looked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub smallest: Option<Smallest>,
     /// Published tables that figures are set beside.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<Mapping>,
 }
+
+/// The smallest partition on which a workload of the study comes to its end, by bisection.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Smallest {
+    /// Name of the workload in the study.
+    pub workload: String,
+    /// Sizes are multiples of this.
+    pub resolution_bytes: u64,
+    /// Larger ones are not tried.
+    pub largest_bytes: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SmallestFile {
+    workload: Spanned<String>,
+    resolution_kib: Spanned<u64>,
+    largest_mib: Spanned<u64>,
+}
+
+/// Legal steps and sizes of a search for the smallest partition.
+const RESOLUTION_KIB: std::ops::RangeInclusive<u64> = 1..=1_048_576;
+const LARGEST_MIB: std::ops::RangeInclusive<u64> = 1..=1_048_576;
 
 /// One trial of the matrix.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -86,6 +113,7 @@ struct PerformanceFile {
     variants: Vec<VariantFile>,
     workloads: Spanned<Vec<LoadFile>>,
     compare: Option<CompareFile>,
+    smallest: Option<SmallestFile>,
     #[serde(default)]
     published: Vec<MappingFile>,
 }
@@ -99,7 +127,7 @@ impl PerformanceStudy {
         let at = Position { file, text };
         let raw: PerformanceFile = at.read(
             "name, kind, title, source, method, cards, boards, seeds, candidates, [[workloads]], \
-             and as wanted clock, quick_seeds, [[variants]], [compare], [[published]] as in \
+             and as wanted clock, quick_seeds, [[variants]], [compare], [smallest], [[published]] as in \
              studies/linuxplanet.toml and studies/alignment.toml",
         )?;
         let candidates = names(
@@ -132,6 +160,7 @@ impl PerformanceStudy {
             variants,
             candidates,
             compare: None,
+            smallest: None,
             published: Vec::new(),
         };
         full(&at, "cards", &raw.cards)?;
@@ -142,6 +171,8 @@ impl PerformanceStudy {
         study.compare = given
             .map(|raw| compare(&at, raw, &study, known))
             .transpose()?;
+        let given = raw.smallest.as_ref();
+        study.smallest = given.map(|raw| smallest(&at, raw, &study)).transpose()?;
         study.published = mappings(&at, &raw.published, &study, known)?;
         Ok(study)
     }
@@ -215,6 +246,32 @@ fn texts(at: &Position, key: &str, given: &[Spanned<String>]) -> Result<Vec<Stri
         found.push(own_name(at, key, text, &others)?);
     }
     Ok(found)
+}
+
+fn smallest(
+    at: &Position,
+    raw: &SmallestFile,
+    study: &PerformanceStudy,
+) -> Result<Smallest, FileError> {
+    let loads: Vec<&str> = study
+        .workloads
+        .iter()
+        .map(|load| load.name.as_str())
+        .collect();
+    let given = std::slice::from_ref(&raw.workload);
+    let found = names(at, "smallest.workload", given, &loads)?;
+    let step = within(
+        at,
+        "smallest.resolution_kib",
+        &raw.resolution_kib,
+        RESOLUTION_KIB,
+    )?;
+    let most = within(at, "smallest.largest_mib", &raw.largest_mib, LARGEST_MIB)?;
+    Ok(Smallest {
+        workload: found.concat(),
+        resolution_bytes: step * KIB,
+        largest_bytes: most * MIB,
+    })
 }
 
 #[cfg(test)]
@@ -343,6 +400,36 @@ quick = { bytes = 10 }
             ("seeds = 3", "seeds = 3\nclock = \"sun\"", "cpu or device"),
             ("seeds = 3", "seeds = 3\nquick_seeds = 4", "expected 1 to 3"),
             ("seeds = 3", "seed = 3", "the file"),
+            (
+                "seeds = 3",
+                "seeds = 3\ncompare = { variant = \"sync\" }",
+                "compare.variant: 'sync'; expected",
+            ),
+            (
+                "seeds = 3",
+                "seeds = 3\ncompare = { series = true }",
+                "neither variant nor candidate",
+            ),
+            (
+                "seeds = 3",
+                "seeds = 3\ncompare = { candidate = \"vfat\", metrics = [\"speed\"] }",
+                "compare.metrics: 'speed'; expected tree_write",
+            ),
+            (
+                "add = \"flush\"",
+                "add = \"flush\"\noffset = \"100 B\"",
+                "variants.offset: '100 B'; expected whole sectors",
+            ),
+            (
+                "seeds = 3",
+                "seeds = 3\nsmallest = { workload = \"big\", resolution_kib = 4, largest_mib = 1 }",
+                "smallest.workload: 'big'",
+            ),
+            (
+                "parameters = { bytes = 100 }",
+                "partition_mib = 0",
+                "workloads.partition_mib: 0; expected 1 to",
+            ),
             (
                 "workload = \"rootfs\"",
                 "workload = \"rootfs\"\nonly_variants = [\"sync\"]",

@@ -339,6 +339,7 @@ mod tests {
             variants: vec![variant("relatime"), variant("sync")],
             workloads: vec![load("tree")],
             compare: None,
+            smallest: None,
             published: Vec::new(),
         }
     }

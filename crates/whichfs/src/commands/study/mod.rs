@@ -8,6 +8,8 @@ mod gains_told;
 mod performance;
 mod performance_told;
 mod show;
+mod smallest;
+mod trials;
 
 pub use claims::claims;
 pub use show::show;

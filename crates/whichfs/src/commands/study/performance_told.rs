@@ -1,7 +1,7 @@
 //! A study with trials, told in a terminal.
 
-use super::gains_told;
 use super::performance::Document;
+use super::{gains_told, smallest};
 use crate::bench::Bench;
 use crate::commands::table;
 use crate::failure::Outcome;
@@ -160,7 +160,7 @@ fn placed(variant: &Variant) -> String {
 pub fn tell(document: &Document) -> Outcome {
     let study = document.study;
     output::paragraph(&format!("{} ({})", study.title, study.name), 0)?;
-    for grid in document.tables {
+    for grid in &document.tables {
         output::text_line(&format!(
             "\n{} on {}, board {} (modelled)",
             grid.load, grid.card, grid.board
@@ -177,6 +177,11 @@ pub fn tell(document: &Document) -> Outcome {
         output::text_line(&format!("\n{}", table.title))?;
         let head: Vec<&str> = table.head.iter().map(String::as_str).collect();
         output::text_line(&table::text(&head, table.rows))?;
+    }
+    if !document.smallest.is_empty() {
+        output::text_line("")?;
+        let rows = smallest::rows(&document.smallest);
+        output::text_line(&table::text(&smallest::HEAD, rows))?;
     }
     output::text_line("")?;
     for sentence in legend(document) {
@@ -198,7 +203,7 @@ pub fn page<'a>(document: &'a Document, bench: &Bench, method: Vec<String>) -> S
         title: &study.title,
         source: &study.source,
         method,
-        tables: document.tables,
+        tables: &document.tables,
         notes: notes(document),
         environment: vec![
             item("whichfs", env!("CARGO_PKG_VERSION").to_owned(), ""),
@@ -251,6 +256,7 @@ fn notes(document: &Document) -> Vec<String> {
     let list = |label: &str, all: &[String]| -> Vec<String> {
         all.iter().map(|text| format!("{label}: {text}")).collect()
     };
+    said.extend(smallest::sentences(&document.smallest));
     said.extend(list("left out", &document.left_out));
     said.extend(list("FAILED", &document.failed));
     said.extend(list("note", &document.caveats));
