@@ -32,6 +32,7 @@ mod rootfs;
 mod script;
 mod source_tree;
 mod sqlite;
+mod stack;
 mod steps;
 mod tarball;
 mod tree;
@@ -77,10 +78,11 @@ pub const ALL: [&dyn Workload; 16] = [
 pub const SCRIPT: &dyn Workload = &script::Script;
 
 /// Workloads whose phases run programs of the host.
-pub const PROGRAMS: [&dyn Workload; 5] = [
+pub const PROGRAMS: [&dyn Workload; 6] = [
     &fio::Fio,
     &sqlite::Sqlite,
     &appstart::AppStart,
+    &stack::Stack,
     &mkfs::Mkfs,
     &limits::Limits,
 ];

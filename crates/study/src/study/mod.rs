@@ -118,7 +118,7 @@ pub type Takes = dyn Fn(&str, &BTreeMap<String, u64>) -> Result<(), String>;
 pub type Yields = dyn Fn(&str, &str) -> Result<(), String>;
 
 /// The studies that ship with the program, by the name of their files.
-pub const STUDIES: [(&str, &str); 12] = [
+pub const STUDIES: [(&str, &str); 14] = [
     (
         "studies/alignment.toml",
         include_str!("../../../../studies/alignment.toml"),
@@ -144,12 +144,20 @@ pub const STUDIES: [(&str, &str); 12] = [
         include_str!("../../../../studies/elc2015.toml"),
     ),
     (
+        "studies/gentoo.toml",
+        include_str!("../../../../studies/gentoo.toml"),
+    ),
+    (
         "studies/limits.toml",
         include_str!("../../../../studies/limits.toml"),
     ),
     (
         "studies/linuxplanet.toml",
         include_str!("../../../../studies/linuxplanet.toml"),
+    ),
+    (
+        "studies/options.toml",
+        include_str!("../../../../studies/options.toml"),
     ),
     (
         "studies/pandora.toml",

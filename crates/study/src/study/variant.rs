@@ -25,7 +25,8 @@ pub struct Variant {
     /// Arguments for mkfs beside those of the catalogue.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub mkfs: Vec<String>,
-    /// Values of mkfs's `key=value` options in place of those of the catalogue.
+    /// Values of mkfs's `key=value` options and of its flags (`-C`) in place of those of the
+    /// catalogue.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub set: BTreeMap<String, String>,
     /// Where the partition begins; where the lab lays it (the first allocation unit at or after
@@ -37,6 +38,33 @@ pub struct Variant {
     pub tuning: Tuning,
     /// Candidates that have it; empty for all.
     pub only: Vec<String>,
+}
+
+/// Gives the flag `key` of `command` another value, which follows it or is joined to it; whether
+/// it is there.
+fn set_flag(command: &mut [String], key: &str, value: &str) -> bool {
+    if let Some(at) = command.iter().position(|word| word == key) {
+        let follows = command.get_mut(at + 1).map(|word| value.clone_into(word));
+        return follows.is_some();
+    }
+    let joined = command.iter_mut().find(|word| word.starts_with(key));
+    joined.map(|word| *word = format!("{key}{value}")).is_some()
+}
+
+/// Gives `key=…` in lists with commas of `command` another value; whether it is there.
+fn set_option(command: &mut [String], key: &str, value: &str) -> bool {
+    let mut found = false;
+    for word in command {
+        let options = word.split(',').map(|option| match option.split_once('=') {
+            Some((name, _)) if name == key => {
+                found = true;
+                format!("{key}={value}")
+            }
+            _ => option.to_owned(),
+        });
+        *word = options.collect::<Vec<String>>().join(",");
+    }
+    found
 }
 
 /// What a filesystem is tuned to.
@@ -133,19 +161,12 @@ impl Variant {
     pub fn command(&self, argv: &[String], place: &str) -> Result<Vec<String>, String> {
         let mut command = argv.to_vec();
         for (key, value) in &self.set {
-            let mut found = false;
-            for word in &mut command {
-                let options = word.split(',').map(|option| match option.split_once('=') {
-                    Some((name, _)) if name == key => {
-                        found = true;
-                        format!("{key}={value}")
-                    }
-                    _ => option.to_owned(),
-                });
-                *word = options.collect::<Vec<String>>().join(",");
-            }
+            let found = match key.starts_with('-') {
+                true => set_flag(&mut command, key, value),
+                false => set_option(&mut command, key, value),
+            };
             if !found {
-                return Err(format!("{} has no option {key}=", argv.join(" ")));
+                return Err(format!("{} has no option {key}", argv.join(" ")));
             }
         }
         let at = command.iter().position(|word| word == place);
@@ -248,8 +269,31 @@ mod tests {
         let error = variant
             .command(&words("mkfs.vfat {device}"), "{device}")
             .unwrap_err();
-        assert!(error.contains("no option stride="), "{error}");
+        assert!(error.contains("no option stride"), "{error}");
         assert_eq!(Variant::default().command(&argv, "{device}").unwrap(), argv);
+    }
+
+    #[test]
+    fn flags_get_other_values_joined_or_apart() {
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<String>>();
+        let set = |pairs: &[(&str, &str)], argv: &str| {
+            let pairs = pairs
+                .iter()
+                .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
+            let variant = Variant {
+                set: pairs.collect(),
+                ..Variant::default()
+            };
+            variant.command(&words(argv), "").map(|argv| argv.join(" "))
+        };
+        let erofs = set(
+            &[("-z", "lz4hc"), ("-C", "65536")],
+            "mkfs.erofs -zlz4hc,12 -C16384 x",
+        );
+        assert_eq!(erofs.unwrap(), "mkfs.erofs -zlz4hc -C65536 x");
+        let squashfs = set(&[("-comp", "lz4")], "mksquashfs t i -comp lzo");
+        assert_eq!(squashfs.unwrap(), "mksquashfs t i -comp lz4");
+        assert!(set(&[("-C", "1")], "mkfs.vfat x").is_err());
     }
 
     #[test]

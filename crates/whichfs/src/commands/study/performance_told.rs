@@ -204,7 +204,7 @@ pub fn page<'a>(document: &'a Document, bench: &Bench, method: Vec<String>) -> S
         source: &study.source,
         method,
         tables: &document.tables,
-        notes: notes(document),
+        notes: [notes(document), smallest::sentences(&document.smallest)].concat(),
         environment: vec![
             item("whichfs", env!("CARGO_PKG_VERSION").to_owned(), ""),
             item("kernel", bench.kernel.release.clone(), &kernel),
@@ -256,7 +256,6 @@ fn notes(document: &Document) -> Vec<String> {
     let list = |label: &str, all: &[String]| -> Vec<String> {
         all.iter().map(|text| format!("{label}: {text}")).collect()
     };
-    said.extend(smallest::sentences(&document.smallest));
     said.extend(list("left out", &document.left_out));
     said.extend(list("FAILED", &document.failed));
     said.extend(list("note", &document.caveats));

@@ -183,8 +183,7 @@ impl Search<'_> {
                 self.best = Some(trial);
             }
             Status::Failed { reason, .. } => {
-                let reason = reason.lines().next().unwrap_or_default().to_owned();
-                self.fail(size, reason);
+                self.fail(size, shortened(reason));
             }
         }
     }
@@ -193,6 +192,17 @@ impl Search<'_> {
         self.bisection.hear(size, false);
         self.why = why;
     }
+}
+
+/// Why a step failed: the program without its arguments, its status and what it said first.
+fn shortened(reason: &str) -> String {
+    const ENDED: &str = " ended with status ";
+    let short = reason.find(ENDED).map(|at| {
+        let program = reason.split_whitespace().next().unwrap_or_default();
+        format!("{program}{}", &reason[at..])
+    });
+    let short = short.unwrap_or_else(|| reason.to_owned());
+    short.lines().next().unwrap_or_default().to_owned()
 }
 
 /// A search for each candidate and variant that has the workload.
@@ -291,6 +301,16 @@ pub fn sentences(found: &[Found]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_reason_is_short() {
+        let reason = "/bin/sh -c \nset -e\nx ended with status 1: sh: No space left\nmore";
+        assert_eq!(
+            shortened(reason),
+            "/bin/sh ended with status 1: sh: No space left"
+        );
+        assert_eq!(shortened("it sleeps for ever\nlog"), "it sleeps for ever");
+    }
 
     #[test]
     fn what_was_found_is_a_row_and_a_sentence() {
