@@ -25,7 +25,9 @@ pub const EXAMPLES: &str = "\
 Examples:
   whichfs study list
   whichfs study show elc2015-power                what it runs, about how long
+  whichfs study show pandora                      what it runs, and the figures of its last run
   whichfs study run linuxplanet --quick           trials, beside the published figures
+  whichfs study run alignment --quick             what misalignment costs, with intervals
   whichfs study run linuxplanet --budget 10m      what fits into ten minutes; goes on later
   whichfs study run linuxplanet --dry-run         how many trials, about how long
   whichfs study claims                            what the authors concluded, and what we find
