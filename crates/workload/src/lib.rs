@@ -55,7 +55,7 @@ pub use workload::{
 };
 
 /// Every workload whose operations come from a seed, in the order in which they are listed.
-pub const ALL: [&dyn Workload; 16] = [
+pub const ALL: [&dyn Workload; 15] = [
     &rootfs::Rootfs,
     &logger::Logger,
     &exchange::Exchange,
@@ -67,7 +67,6 @@ pub const ALL: [&dyn Workload; 16] = [
     &blocksize::DIRECT,
     &video::Video,
     &camera::Camera,
-    &ota::Ota,
     &packages::Packages,
     &tarball::Tarball,
     &source_tree::SourceTree,
@@ -78,13 +77,14 @@ pub const ALL: [&dyn Workload; 16] = [
 pub const SCRIPT: &dyn Workload = &script::Script;
 
 /// Workloads whose phases run programs of the host.
-pub const PROGRAMS: [&dyn Workload; 6] = [
+pub const PROGRAMS: [&dyn Workload; 7] = [
     &fio::Fio,
     &sqlite::Sqlite,
     &appstart::AppStart,
     &stack::Stack,
     &mkfs::Mkfs,
     &limits::Limits,
+    &ota::Ota,
 ];
 
 /// Workloads whose program the user gives, or what it does.
