@@ -120,6 +120,7 @@ fn build(compression: &str, why: (String, String), purpose: Purpose) -> Result<R
             argv: words(&argv),
             env: BTreeMap::new(),
         }),
+        chosen: &["-C*"],
         ..Recipe::default()
     })
 }

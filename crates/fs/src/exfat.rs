@@ -136,6 +136,7 @@ fn build(geometry: &Geometry, purpose: Purpose) -> Result<Recipe, Unfit> {
             ),
             ("noatime".to_owned(), WHY_NOATIME.to_owned()),
         ],
+        chosen: &["-c *", "-b *"],
         ..Recipe::default()
     })
 }

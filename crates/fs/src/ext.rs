@@ -83,6 +83,7 @@ pub(crate) fn recipe(
         fstab_passno: 2,
         tools: vec!["mke2fs", "e2fsck"],
         tuning: tuning(geometry, stride, stripe_width),
+        chosen: &["-b *", "-I *", "stride=*", "stripe_width=*"],
         ..Recipe::default()
     })
 }

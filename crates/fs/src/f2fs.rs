@@ -109,6 +109,7 @@ fn build(geometry: &Geometry, purpose: Purpose) -> Result<Recipe, Unfit> {
         fstab_passno: 2,
         tools: vec!["mkfs.f2fs", "fsck.f2fs"],
         tuning: tuning(geometry, segments),
+        chosen: &["-s *"],
         ..Recipe::default()
     })
 }

@@ -1,6 +1,7 @@
 //! The words of the catalogue: what is known of the card, what a filesystem is and can do,
 //! and the commands that come out.
 
+use crate::arguments::without;
 use std::collections::BTreeMap;
 use whichfs_units::{Bytes, MIB};
 
@@ -200,6 +201,9 @@ pub struct Recipe {
     pub tools: Vec<&'static str>,
     /// What was derived from the card, and why: pairs for the report.
     pub tuning: Vec<(String, String)>,
+    /// Which arguments of the commands are a choice of ours, in the form of
+    /// [`crate::arguments::without`].
+    pub(crate) chosen: &'static [&'static str],
     /// How to build the image of a read-only filesystem.
     pub image: Option<ImageBuild>,
     /// A process the filesystem needs beside it while it is mounted.
@@ -209,6 +213,21 @@ pub struct Recipe {
 impl Recipe {
     /// Stands for the block device in commands.
     pub const DEVICE: &'static str = "{device}";
+
+    /// The filesystem as its tools and mount(8) make it by themselves: without what is tuned to
+    /// the card or chosen by the catalogue. What makes runs repeatable stays.
+    #[must_use]
+    pub fn untuned(mut self) -> Recipe {
+        let builds = self.image.iter_mut().map(|image| &mut image.argv);
+        for argv in self.mkfs.iter_mut().chain(builds) {
+            *argv = without(argv, self.chosen);
+        }
+        let kept = self.mount_options.split(',');
+        let kept: Vec<&str> = kept.filter(|option| *option != "noatime").collect();
+        self.mount_options = kept.join(",");
+        self.tuning = Vec::new();
+        self
+    }
 }
 
 /// Builds the image of a read-only filesystem from a directory.
@@ -266,7 +285,6 @@ impl Candidate {
     /// [`Unfit`] if the geometry is absurd, or the partition too small or too large for this
     /// filesystem with any tuning.
     pub fn recipe(&self, geometry: &Geometry, purpose: Purpose) -> Result<Recipe, Unfit> {
-        geometry.check()?;
         if geometry.partition_bytes < self.facts.min_bytes {
             return Err(Unfit {
                 reason: format!(
@@ -278,6 +296,20 @@ impl Candidate {
                 source: self.source_of("minimum size"),
             });
         }
+        self.recipe_of_any_size(geometry, purpose)
+    }
+
+    /// The commands for a card, also where the catalogue says that the partition is too small:
+    /// for finding out whether it is.
+    ///
+    /// # Errors
+    /// [`Unfit`] if the geometry is absurd, or no command can be composed for that size.
+    pub fn recipe_of_any_size(
+        &self,
+        geometry: &Geometry,
+        purpose: Purpose,
+    ) -> Result<Recipe, Unfit> {
+        geometry.check()?;
         (self.build)(geometry, purpose)
     }
 

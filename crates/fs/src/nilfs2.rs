@@ -128,6 +128,7 @@ fn build(geometry: &Geometry, purpose: Purpose) -> Result<Recipe, Unfit> {
             without: "without nilfs_cleanerd space is never reclaimed: figures hold for a card \
                       that is not filled, and deleted space stays used",
         }),
+        chosen: &["-b *", "-B *"],
         ..Recipe::default()
     })
 }

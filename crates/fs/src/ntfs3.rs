@@ -109,6 +109,7 @@ fn build(geometry: &Geometry, purpose: Purpose) -> Result<Recipe, Unfit> {
             ),
             ("noatime".to_owned(), WHY_NOATIME.to_owned()),
         ],
+        chosen: &["-c *"],
         ..Recipe::default()
     })
 }

@@ -92,6 +92,7 @@ fn build(_: &Geometry, purpose: Purpose) -> Result<Recipe, Unfit> {
             ),
             ("noatime".to_owned(), WHY_NOATIME.to_owned()),
         ],
+        chosen: &["-b *", "--format *", "-h *"],
         ..Recipe::default()
     })
 }

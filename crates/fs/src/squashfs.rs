@@ -137,6 +137,7 @@ fn build(compressor: &str, _: &Geometry) -> Result<Recipe, Unfit> {
             argv: words(&argv),
             env: BTreeMap::new(),
         }),
+        chosen: &["-b *"],
         ..Recipe::default()
     })
 }

@@ -188,6 +188,7 @@ pub(crate) fn recipe(
         fstab_passno: 2,
         tools: vec!["mkfs.vfat", "fsck.fat"],
         tuning,
+        chosen: &["-a", "-f *", "-F *", "-s *", "-R *", "-r *"],
         ..Recipe::default()
     }
 }

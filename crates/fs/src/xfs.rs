@@ -115,6 +115,7 @@ fn build(geometry: &Geometry, purpose: Purpose) -> Result<Recipe, Unfit> {
             ),
             ("noatime".to_owned(), crate::model::WHY_NOATIME.to_owned()),
         ],
+        chosen: &["-b *", "-m bigtime=1,crc=1", "-d *", "-l *"],
         ..Recipe::default()
     })
 }

@@ -351,3 +351,46 @@ fn a_person_is_given_no_flag_that_formats_a_mounted_disk() {
         assert!(!first.contains(&forced), "{}: {first:?}", candidate.name);
     }
 }
+
+#[test]
+fn an_untuned_recipe_does_not_know_the_card() {
+    for candidate in candidates() {
+        let mut other = card();
+        other.au_bytes = 3 * MIB;
+        other.page_bytes = 4 * KIB;
+        other.write_unit_bytes = 12 * KIB;
+        let [here, there] = [card(), other].map(|geometry| candidate.recipe(&geometry, LAB));
+        let [mut here, mut there] = [here.unwrap(), there.unwrap()].map(Recipe::untuned);
+        if candidate.name == "f2fs" {
+            // Its size in sectors is whole sections of the card's.
+            for recipe in [&mut here, &mut there] {
+                recipe.mkfs[0].pop();
+            }
+        }
+        assert_eq!(here.mkfs, there.mkfs, "{}", candidate.name);
+        assert_eq!(here.image, there.image, "{}", candidate.name);
+        assert!(!here.mount_options.contains("noatime"));
+    }
+    let ext4 = find("ext4")
+        .unwrap()
+        .recipe(&card(), LAB)
+        .unwrap()
+        .untuned();
+    let line = ext4.mkfs[0].join(" ");
+    assert!(
+        line.contains("lazy_itable_init=0") && line.contains("hash_seed="),
+        "{line}"
+    );
+    assert!(!line.contains("stride") && !line.contains("-b "), "{line}");
+}
+
+#[test]
+fn below_the_catalogues_minimum_there_is_a_recipe_for_whoever_asks() {
+    let tiny = Geometry {
+        partition_bytes: MIB,
+        ..card()
+    };
+    let ext4 = find("ext4").unwrap();
+    assert!(ext4.recipe(&tiny, LAB).is_err());
+    assert!(ext4.recipe_of_any_size(&tiny, LAB).is_ok());
+}

@@ -409,3 +409,17 @@ fn tool_images_are_reproducible_and_pass_their_check() {
         );
     }
 }
+
+#[test]
+fn tool_untuned_recipes_format_and_check() {
+    let dir = TempDir::new().unwrap();
+    for candidate in candidates().iter().filter(|c| !c.facts().read_only) {
+        let geometry = geometry(1000 * MIB, 4096);
+        let recipe = candidate.recipe(&geometry, LAB).unwrap().untuned();
+        if have(&recipe, candidate.name) {
+            let image = dir.path().join("image");
+            format(&recipe, &geometry, &image);
+            check(&recipe, &image);
+        }
+    }
+}

@@ -137,6 +137,9 @@ fn line_view<'a>(grid: &'a Grid, line: &'a Line) -> LineView<'a> {
     let cells = line.ours.iter().map(|ours| cell(line, ours.as_ref(), best));
     let published = |value: &Option<f64>| value.map_or("–".to_owned(), |v| text(line, v));
     let mut label = line.metric.replace('_', " ");
+    if !line.load.is_empty() {
+        label = format!("{label}, {}", line.load);
+    }
     if !line.variant.is_empty() {
         label = format!("{label}, {}", line.variant);
     }
@@ -242,6 +245,7 @@ mod tests {
             })
         };
         Line {
+            load: String::new(),
             metric: "tree_write".into(),
             unit: "MB/s".into(),
             lower_is_better,

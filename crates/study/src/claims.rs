@@ -46,6 +46,8 @@ pub struct Part {
     pub than: String,
     /// Variant of the other; without: the same.
     pub than_variant: Option<String>,
+    /// Workload of the other, with the same metric, in the same table; without: the same.
+    pub than_workload: Option<String>,
     /// How many times better at least; without: better at all.
     pub at_least: Option<f64>,
     /// They are alike instead: neither is more than so many times better.
@@ -174,6 +176,7 @@ fn check(at: &Position, part: &Spanned<Part>, study: &PerformanceStudy) -> Resul
         ("card", of.card.as_ref(), &cards),
         ("variant", of.variant.as_ref(), &variants),
         ("than_variant", of.than_variant.as_ref(), &variants),
+        ("than_workload", of.than_workload.as_ref(), &loads),
     ];
     for (key, name, legal) in named {
         if let Some(name) = name.filter(|name| !legal.contains(&name.as_str())) {
@@ -237,6 +240,10 @@ impl Part {
             Some(variant) => format!("{}, {variant}", self.than),
             None => self.than.clone(),
         };
+        let than = match &self.than_workload {
+            Some(workload) => format!("{than}, {workload}"),
+            None => than,
+        };
         let claimed = match (self.within, self.at_least) {
             (Some(within), _) => format!("alike within {within}"),
             (None, Some(least)) => format!("at least {least}"),
@@ -254,18 +261,13 @@ fn ratios(part: &Part, tables: &[Grid]) -> Vec<(String, f64)> {
     let mut found = Vec::new();
     for grid in tables {
         let card = part.card.as_ref().is_none_or(|card| *card == grid.card);
-        if grid.load != part.workload || !card {
-            continue;
-        }
-        for line in &grid.lines {
+        let loaded = |line: &&Line| load_of(grid, line) == part.workload;
+        for line in grid.lines.iter().filter(loaded).filter(|_| card) {
             let variant = part.variant.as_ref().is_none_or(|v| *v == line.variant);
             if line.metric != part.metric || !variant {
                 continue;
             }
-            let other = part.than_variant.as_ref().map_or(Some(line), |variant| {
-                let is = |l: &&Line| l.metric == line.metric && l.variant == *variant;
-                grid.lines.iter().find(is)
-            });
+            let other = other(part, grid, line);
             let than = other.and_then(|other| value(grid, other, &part.than));
             if let Some((better, than)) = value(grid, line, &part.better).zip(than) {
                 let ratio = match line.lower_is_better {
@@ -281,6 +283,25 @@ fn ratios(part: &Part, tables: &[Grid]) -> Vec<(String, f64)> {
         }
     }
     found
+}
+
+/// The workload of a line.
+fn load_of<'a>(grid: &'a Grid, line: &'a Line) -> &'a str {
+    match line.load.as_str() {
+        "" => &grid.load,
+        load => load,
+    }
+}
+
+/// The line that `line` is compared with.
+fn other<'a>(part: &Part, grid: &'a Grid, line: &'a Line) -> Option<&'a Line> {
+    let variant = part.than_variant.as_ref().unwrap_or(&line.variant);
+    let load = part.than_workload.as_deref();
+    let load = load.unwrap_or_else(|| load_of(grid, line));
+    let is = |other: &&Line| {
+        (&other.metric, &other.variant) == (&line.metric, variant) && load_of(grid, other) == load
+    };
+    grid.lines.iter().find(is)
 }
 
 fn value(grid: &Grid, line: &Line, candidate: &str) -> Option<f64> {
@@ -300,6 +321,7 @@ mod tests {
             unit: "x".into(),
             lower_is_better,
             variant: "sync".into(),
+            load: String::new(),
             ours: values
                 .map(|median| {
                     Some(Repeats {
@@ -342,6 +364,7 @@ mod tests {
             better: "ext4".into(),
             than: "vfat".into(),
             than_variant: None,
+            than_workload: None,
             at_least,
             within,
         }
@@ -378,6 +401,36 @@ mod tests {
         let said = judge_claim(&claim(part("mount", Some(2.0), None)), &tables());
         let expected = "tree, mount: ext4 2.50 × vfat (claimed: at least 2), c, sync";
         assert_eq!(said.reasons, [expected]);
+    }
+
+    #[test]
+    fn workloads_of_one_table_can_be_compared() {
+        let mut tables = tables();
+        tables[0].lines[1].load = "4K".into();
+        let mut slower = tables[0].lines[1].clone();
+        slower.load = "256K".into();
+        slower.ours[0] = slower.ours[1].clone().map(|repeats| Repeats {
+            median: 3.0,
+            ..repeats
+        });
+        tables[0].lines.push(slower);
+        let than = |workload: &str| Part {
+            workload: "4K".into(),
+            than: "ext4".into(),
+            than_workload: Some(workload.into()),
+            ..part("write", Some(3.0), None)
+        };
+        let said = judge_claim(&claim(than("256K")), &tables);
+        assert_eq!(said.outcome, Outcome::Reproduced);
+        assert!(
+            said.reasons[0].contains("ext4 3.00 × ext4, 256K"),
+            "{:?}",
+            said.reasons
+        );
+        assert_eq!(
+            judge_claim(&claim(than("1M")), &tables).outcome,
+            Outcome::NotRun
+        );
     }
 
     #[test]

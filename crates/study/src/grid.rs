@@ -3,7 +3,7 @@
 //! figures stand beside ours.
 
 use crate::agreement::kendall_tau_b;
-use crate::study::{PerformanceStudy, PublishedFigure, Spot};
+use crate::study::{Load, PerformanceStudy, PublishedFigure, Spot};
 use serde::Serialize;
 use whichfs_trial::{Status, Trial};
 
@@ -48,6 +48,9 @@ pub struct Line {
     pub lower_is_better: bool,
     /// Variant; empty if the study has one only.
     pub variant: String,
+    /// Workload, where the table has several; else empty.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub load: String,
     /// Ours, for each candidate of the grid.
     pub ours: Vec<Option<Repeats>>,
     /// What was published, for each candidate; empty without.
@@ -82,7 +85,7 @@ pub struct Grid {
     pub card: String,
     /// Board.
     pub board: String,
-    /// Workload, as the study calls it.
+    /// Workload, as the study calls it, or the name of the table that it shares with others.
     pub load: String,
     /// Candidates, in the order of the study.
     pub candidates: Vec<String>,
@@ -99,24 +102,23 @@ pub fn grids(
     let mut grids = Vec::new();
     for card in &study.cards {
         for board in &study.boards {
-            for load in &study.workloads {
-                let of = |spot: &Spot| {
-                    spot.card == card && spot.board == board && spot.load.name == load.name
-                };
-                let here: Vec<&(Spot, Trial)> = trials
-                    .iter()
-                    .filter(|(spot, trial)| of(spot) && trial.outcome.status == Status::Done)
-                    .collect();
-                let beside: Vec<&PublishedFigure> = published
-                    .iter()
-                    .filter(|p| p.load == load.name && p.card.as_ref().is_none_or(|c| c == card))
-                    .collect();
-                let lines = lines(study, &here, &beside);
+            let here: Vec<&(Spot, Trial)> = trials
+                .iter()
+                .filter(|(spot, trial)| {
+                    (spot.card, spot.board) == (card, board) && trial.outcome.status == Status::Done
+                })
+                .collect();
+            let beside: Vec<&PublishedFigure> = published
+                .iter()
+                .filter(|figure| figure.card.as_ref().is_none_or(|other| other == card))
+                .collect();
+            for (title, loads) in tables(study) {
+                let lines = table(study, &loads, &here, &beside);
                 if !lines.is_empty() {
                     grids.push(Grid {
                         card: card.clone(),
                         board: board.clone(),
-                        load: load.name.clone(),
+                        load: title.to_owned(),
                         candidates: study.candidates.clone(),
                         lines,
                     });
@@ -125,6 +127,54 @@ pub fn grids(
         }
     }
     grids
+}
+
+/// The tables of a study: title and workloads of each, in the order of the file.
+fn tables(study: &PerformanceStudy) -> Vec<(&str, Vec<&Load>)> {
+    let mut tables: Vec<(&str, Vec<&Load>)> = Vec::new();
+    for load in &study.workloads {
+        match tables.iter_mut().find(|(title, _)| *title == load.table) {
+            Some((_, loads)) if !load.table.is_empty() => loads.push(load),
+            _ if load.table.is_empty() => tables.push((&load.name, vec![load])),
+            _ => tables.push((&load.table, vec![load])),
+        }
+    }
+    tables
+}
+
+/// The lines of a table; where it has several workloads, those of one metric together.
+fn table(
+    study: &PerformanceStudy,
+    loads: &[&Load],
+    trials: &[&(Spot, Trial)],
+    published: &[&PublishedFigure],
+) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for load in loads {
+        let here: Vec<&(Spot, Trial)> = trials
+            .iter()
+            .copied()
+            .filter(|(spot, _)| spot.load.name == load.name)
+            .collect();
+        let beside: Vec<&PublishedFigure> = published
+            .iter()
+            .copied()
+            .filter(|figure| figure.load == load.name)
+            .collect();
+        let own = self::lines(study, &here, &beside).into_iter();
+        lines.extend(own.map(|line| Line {
+            load: match loads.len() {
+                1 => String::new(),
+                _ => load.name.clone(),
+            },
+            ..line
+        }));
+    }
+    if loads.len() > 1 {
+        let order: Vec<String> = lines.iter().map(|line| line.metric.clone()).collect();
+        lines.sort_by_key(|line| order.iter().position(|metric| *metric == line.metric));
+    }
+    lines
 }
 
 fn lines(
@@ -180,6 +230,7 @@ fn lines(
                     1 => String::new(),
                     _ => variant.name.clone(),
                 },
+                load: String::new(),
                 ours,
                 published,
                 tau_b: kendall_tau_b(&pairs),
@@ -232,6 +283,7 @@ mod tests {
             unit: "s".into(),
             lower_is_better,
             variant: String::new(),
+            load: String::new(),
             ours: [Some(2.0), None, Some(1.0), Some(3.0)]
                 .map(|value| Repeats::of(vec![(1, value?)]))
                 .to_vec(),

@@ -11,6 +11,7 @@ mod claims;
 mod exclude;
 mod facts;
 mod fit;
+mod gain;
 mod grid;
 mod judge;
 mod need;
@@ -19,6 +20,7 @@ pub mod plan;
 mod position;
 mod reasons;
 mod row;
+mod smallest;
 mod study;
 mod verdict;
 
@@ -26,14 +28,17 @@ pub use agreement::kendall_tau_b;
 pub use claims::{CLAIMS, Claim, Judgement, Outcome, Part, claims, judge_claim};
 pub use exclude::exclude;
 pub use facts::{CandidateFacts, CrashClass, Fact, Sourced};
+pub use gain::{Effect, Gain, Turn, gains, turns};
 pub use grid::{Grid, Line, Repeats, grids};
 pub use judge::{Evidence, Failure, JudgeError, MORE_SEEDS_WITHIN, NOISE_FLOOR, Sample, judge};
 pub use need::{Condition, Need, NeedError, POWER_LOSS, Rule, SHORT, Weight};
 pub use position::FileError;
 pub use row::Row;
+pub use smallest::Bisection;
 pub use study::{
-    Cell, CrashStudy, FaultSet, Known, Load, Mapped, Mapping, Mount, PUBLISHED, PerformanceStudy,
-    PublishedFigure, STUDIES, Skipped, Spot, Study, Takes, Variant, Yields,
+    Base, Cell, Compare, CrashStudy, FaultSet, Known, Load, Mapped, Mapping, Mount, Offset,
+    PUBLISHED, PerformanceStudy, PublishedFigure, STUDIES, Skipped, Smallest, Spot, Study, Takes,
+    Tuning, Variant, Yields,
 };
 pub use verdict::{Change, Excluded, Figure, Grade, MetricInfo, Point, Ranked, Verdict};
 

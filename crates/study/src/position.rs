@@ -58,6 +58,18 @@ impl Position<'_> {
         }
     }
 
+    /// The error that `key`, which stands at no one place, is `found`.
+    pub fn whole(&self, key: &str, found: &str, expected: &str) -> FileError {
+        let table = self.text.find(&format!("[{key}]"));
+        FileError {
+            file: self.file.to_owned(),
+            line: self.line(table.unwrap_or(0)),
+            key: key.to_owned(),
+            found: found.to_owned(),
+            expected: expected.to_owned(),
+        }
+    }
+
     /// The text, which must not be empty.
     pub fn filled(&self, key: &str, text: &Spanned<String>) -> Result<String, FileError> {
         if text.get_ref().trim().is_empty() {

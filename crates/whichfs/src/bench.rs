@@ -1,12 +1,13 @@
 //! The workbench: what all trials of one run share, and how a trial is prepared on it.
 
 use crate::board::{Board, Host};
-use crate::cards::{self, CardState, NamedProfile, in_state, partition_offset};
+use crate::cards::{self, CardState, NamedProfile, in_state};
 use crate::clock::Clock;
 use crate::digest::sha256;
 use crate::failure::{Failure, Outcome};
 use crate::images::Images;
 use crate::memory;
+use crate::partition::{self, Partition};
 use crate::places;
 use crate::program;
 use crate::tools::{Versions, cpu_features_sha256, find};
@@ -16,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 use whichfs_card::{Card, Contents, Profile};
-use whichfs_fs::{Geometry, ImageBuild, Purpose, Recipe};
+use whichfs_fs::{Geometry, ImageBuild, Recipe};
 use whichfs_lab::{Agent, BlockGeometry, Disk, GuestSpec, Kernel, Limits, SharedDirectory};
 use whichfs_spill::SpillFile;
 use whichfs_study::Variant;
@@ -90,6 +91,10 @@ pub struct Work {
     pub tree_sha256: String,
     /// What the user gives the workload's program (`--fio`, `--command`).
     pub input: Option<String>,
+    /// Bytes of the partition, if not all of the card.
+    pub partition_bytes: Option<u64>,
+    /// Leave it to mkfs to refuse a partition that is too small.
+    pub any_size: bool,
 }
 
 impl Work {
@@ -116,6 +121,8 @@ pub struct Prepared {
     pub caveat: Option<String>,
     /// The card after the seed's parameter draw.
     profile: Profile,
+    /// Where on the card.
+    partition: Partition,
 }
 
 impl Bench {
@@ -179,7 +186,12 @@ impl Bench {
         seed: u64,
         images: &Images,
     ) -> Result<Prepared, NotHere> {
-        let mut recipe = candidate.recipe(&self.geometry(), Purpose::Lab { seed })?;
+        let card = &self.card.profile;
+        let partition =
+            Partition::of(card, variant, work.partition_bytes).map_err(NotHere::Failure)?;
+        let (bytes, any) = (partition.bytes, work.any_size);
+        let mut recipe = partition::recipe(candidate, card, bytes, &variant.tuning, seed, any)
+            .map_err(NotHere::Failure)??;
         vary(&mut recipe, variant, candidate.name)?;
         require_tools(candidate, &recipe)?;
         if recipe.image.is_some() && !Images::can_hold(work.workload) {
@@ -211,6 +223,7 @@ impl Bench {
                 mkfs: mkfs.clone(),
                 env: environment(&recipe.mkfs_env),
                 device: DEVICE.to_owned(),
+                check: with_device(&recipe.fsck_check),
                 image: image.as_deref().map(image_in_guest),
                 kernel_fs: recipe.kernel_fs.to_owned(),
                 mount_options: recipe.mount_options.clone(),
@@ -222,6 +235,8 @@ impl Bench {
         let commands = mkfs.into_iter().chain(built).collect();
         let profile = self.card.profile.draw(seed);
         let mut identity = self.identity(candidate.name, &recipe, commands, work, seed, &profile);
+        identity.partition_offset = partition.offset;
+        identity.partition_bytes = partition.bytes;
         identity.tools.extend(self.program_versions(&programs));
         Ok(Prepared {
             label: format!("{}, seed {seed}", candidate.name),
@@ -233,6 +248,7 @@ impl Bench {
                 .as_ref()
                 .map(|helper| format!("measured {}", helper.without)),
             profile,
+            partition,
         })
     }
 
@@ -287,6 +303,7 @@ impl Bench {
         profile: &Profile,
     ) -> Identity {
         let mut versions = lock(&self.versions);
+        let partition = Partition::whole(&self.card.profile);
         Identity {
             card: self.card.name.clone(),
             card_sha256: sha256(profile.canonical().as_bytes()),
@@ -303,8 +320,8 @@ impl Bench {
             parameters: work.parameters.clone(),
             tree_sha256: work.tree_sha256.clone(),
             input: work.input.clone(),
-            partition_offset: partition_offset(&self.card.profile),
-            partition_bytes: self.partition_bytes(),
+            partition_offset: partition.offset,
+            partition_bytes: partition.bytes,
             memory_mib: self.board.file.memory.mib,
             version: version(),
             agent_sha256: self.agent.sha256.clone(),
@@ -325,16 +342,20 @@ impl Bench {
         lock(&self.versions).of(&parts)
     }
 
-    /// The disk of a trial: the card in its state, empty contents.
+    /// The disk of a trial: all of the card in its state, empty contents.
     pub fn disk(&self, profile: &Profile, seed: u64) -> Outcome<Disk> {
+        self.disk_of(profile, seed, Partition::whole(&self.card.profile))
+    }
+
+    fn disk_of(&self, profile: &Profile, seed: u64, partition: Partition) -> Outcome<Disk> {
         let host = self.board.host(profile.interface());
         let contents = self.contents(profile.capacity_bytes())?;
         Ok(Disk {
             card: self.card_of(profile, seed),
             contents: contents.laid_out(profile.layout()),
-            offset: partition_offset(profile),
+            offset: partition.offset,
             geometry: BlockGeometry {
-                bytes: self.partition_bytes(),
+                bytes: partition.bytes,
                 segments_max: host.segments.min(254),
                 write_cache: profile.has_cache(),
                 discard_bytes: profile.discard_supported().then_some(profile.au_bytes()),
@@ -368,7 +389,7 @@ impl Bench {
 impl Prepared {
     /// The disk that this trial runs on.
     pub fn disk(&self, bench: &Bench) -> Outcome<Disk> {
-        bench.disk(&self.profile, self.identity.seed)
+        bench.disk_of(&self.profile, self.identity.seed, self.partition)
     }
 }
 

@@ -8,7 +8,7 @@ use crate::progress::Progress;
 use crate::runner::{News, run_all};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use whichfs_store::{Filter, Store};
+use whichfs_store::{Filter, Store, Stored};
 use whichfs_trial::{Identity, Status, Trial};
 
 /// A store, and what was done with it.
@@ -20,6 +20,8 @@ pub struct Keeper {
     pub reused: usize,
     /// Trials that were run.
     pub ran: usize,
+    /// When the last of those that came from the store was made, in seconds since 1970.
+    pub newest: Option<i64>,
 }
 
 impl Keeper {
@@ -32,22 +34,31 @@ impl Keeper {
             fresh,
             reused: 0,
             ran: 0,
+            newest: None,
         })
     }
 
     /// The finished trial that the store has, unless all are to be run again.
     pub fn known(&mut self, prepared: &Prepared) -> Outcome<Option<Trial>> {
+        let done = |stored: &Stored| stored.trial.outcome.status == Status::Done;
+        let known = self.stored(prepared)?.filter(done);
+        self.reused += usize::from(known.is_some());
+        let at = known.as_ref().map(|stored| stored.finished_at_unix);
+        self.newest = self.newest.max(at);
+        Ok(known.map(|stored| stored.trial))
+    }
+
+    /// The trial that the store has, also if it failed: where failing is an answer.
+    pub fn answered(&self, prepared: &Prepared) -> Outcome<Option<Trial>> {
+        Ok(self.stored(prepared)?.map(|stored| stored.trial))
+    }
+
+    fn stored(&self, prepared: &Prepared) -> Outcome<Option<Stored>> {
         if self.fresh {
             return Ok(None);
         }
-        let stored = self
-            .store
-            .get(&prepared.identity.id())
-            .map_err(Failure::environment)?;
-        let done = |trial: &Trial| trial.outcome.status == Status::Done;
-        let known = stored.map(|stored| stored.trial).filter(done);
-        self.reused += usize::from(known.is_some());
-        Ok(known)
+        let id = prepared.identity.id();
+        self.store.get(&id).map_err(Failure::environment)
     }
 
     /// Runs `trials` of `work`, keeps each as it ends, and gives it to `ended`, whose failure ends

@@ -29,6 +29,7 @@ mod memory;
 mod names;
 mod output;
 mod page;
+mod partition;
 mod places;
 mod program;
 mod progress;

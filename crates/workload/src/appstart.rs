@@ -70,7 +70,7 @@ const PHASES: [PhaseDef; 2] = [
 
 /// Makes the modules. Its arguments: how many, mean bytes, seed. The generator is a linear
 /// congruence of 31 bits: the same numbers with every perl.
-const MAKE: &str = r#"
+pub(crate) const MAKE: &str = r#"
 use strict;
 my ($modules, $bytes, $state) = @ARGV;
 $state = ($state + 1) % 2147483648;
@@ -99,12 +99,17 @@ system("sync", "-f", ".") == 0 or die "sync failed\n";
 "#;
 
 /// Checks that all modules were loaded: how many is the argument.
-const LOAD: &str = r#"
+pub(crate) const LOAD: &str = r#"
 use lib "lib";
 use App::D00::M00000;
 my $loaded = grep { m{^App/} } keys %INC;
 $loaded == $ARGV[0] or die "$loaded of $ARGV[0] modules were loaded\n";
 "#;
+
+/// The seed as [`MAKE`] takes it: perl keeps exact integers of 53 bits; the generator has 31.
+pub(crate) fn perl_seed(seed: u64) -> String {
+    (seed % (1 << 31)).to_string()
+}
 
 impl Workload for AppStart {
     fn name(&self) -> &'static str {
@@ -135,8 +140,7 @@ impl Workload for AppStart {
     ) -> Result<Option<Program>, Error> {
         self.check(spec)?;
         let value = |name| parameter(self, spec, name).to_string();
-        // perl keeps exact integers of 53 bits; the generator has 31.
-        let seed = (seed % (1 << 31)).to_string();
+        let seed = perl_seed(seed);
         let modules = value("modules");
         let (script, arguments) = match phase {
             INSTALL => (MAKE, vec![modules, value("module_bytes"), seed]),

@@ -19,16 +19,20 @@ mod exchange;
 mod fio;
 mod fio_job;
 mod fio_output;
+mod limits;
 mod listing;
 mod logger;
 mod metrics;
+mod mkfs;
 mod names;
+mod ota;
 mod packages;
 mod program;
 mod rootfs;
 mod script;
 mod source_tree;
 mod sqlite;
+mod stack;
 mod steps;
 mod tarball;
 mod tree;
@@ -46,7 +50,9 @@ pub use program::{PATH, Program, Told, environment, programs};
 pub use script::{ScriptError, check_script, parse_script, possible_script, script_text};
 pub use steps::{Candidate, steps};
 pub use whichfs_trial::{Content, Op};
-pub use workload::{Error, MetricDef, Parameter, PhaseDef, Rule, Unknown, Workload, parameter};
+pub use workload::{
+    Error, MetricDef, OnDevice, Parameter, PhaseDef, Rule, Unknown, Workload, parameter,
+};
 
 /// Every workload whose operations come from a seed, in the order in which they are listed.
 pub const ALL: [&dyn Workload; 15] = [
@@ -71,7 +77,15 @@ pub const ALL: [&dyn Workload; 15] = [
 pub const SCRIPT: &dyn Workload = &script::Script;
 
 /// Workloads whose phases run programs of the host.
-pub const PROGRAMS: [&dyn Workload; 3] = [&fio::Fio, &sqlite::Sqlite, &appstart::AppStart];
+pub const PROGRAMS: [&dyn Workload; 7] = [
+    &fio::Fio,
+    &sqlite::Sqlite,
+    &appstart::AppStart,
+    &stack::Stack,
+    &mkfs::Mkfs,
+    &limits::Limits,
+    &ota::Ota,
+];
 
 /// Workloads whose program the user gives, or what it does.
 pub const GIVEN: [&dyn Workload; 2] = [&fio_job::FioJob, &command::Command];

@@ -63,12 +63,22 @@ pub fn metrics(
             continue;
         };
         for definition in phase.metrics {
-            found.extend(derive(definition.metric, definition.rule, measured));
+            found.extend(match definition.rule {
+                Rule::Space => used(definition.metric, others),
+                rule => derive(definition.metric, rule, measured),
+            });
         }
     }
     found.extend(write_amplification(workload, figures));
-    found.extend(others.iter().cloned());
+    let own = |metric: &&Metric| metric.metric != SPACE || !names_space(workload);
+    found.extend(others.iter().filter(own).cloned());
     found
+}
+
+/// Whether `workload` has a name of its own for the space that is used.
+fn names_space(workload: &dyn Workload) -> bool {
+    let mut metrics = workload.phases().iter().flat_map(|phase| phase.metrics);
+    metrics.any(|metric| metric.rule == Rule::Space)
 }
 
 /// One metric of one phase.
@@ -76,8 +86,8 @@ fn derive(metric: &str, rule: Rule, phase: &PhaseFigures) -> Option<Metric> {
     let seconds = phase.seconds();
     let rate = |amount: f64| (seconds > 0.0 && amount > 0.0).then(|| amount / seconds);
     let (value, unit, lower_is_better) = match rule {
-        // It comes with the others.
-        Rule::Told { .. } => return None,
+        // They come with the others.
+        Rule::Told { .. } | Rule::Space => return None,
         Rule::Seconds => (Some(seconds), "s", true),
         Rule::Throughput => (rate(phase.counts.bytes as f64 / MEGABYTE), "MB/s", false),
         Rule::OperationRate => (rate(phase.latency.count() as f64), "operations/s", false),
@@ -96,6 +106,15 @@ fn derive(metric: &str, rule: Rule, phase: &PhaseFigures) -> Option<Metric> {
         value: value?,
         unit: unit.to_owned(),
         lower_is_better,
+    })
+}
+
+/// The used space among what the agent measured itself, as `metric`.
+fn used(metric: &str, others: &[Metric]) -> Option<Metric> {
+    let space = others.iter().find(|other| other.metric == SPACE)?;
+    Some(Metric {
+        metric: metric.to_owned(),
+        ..space.clone()
     })
 }
 
@@ -238,6 +257,20 @@ mod tests {
             .find(|metric| metric.metric == "tree_write")
             .unwrap();
         assert!(!write.lower_is_better && write.unit == "MB/s");
+    }
+
+    #[test]
+    fn a_workload_may_name_the_space_that_is_used() {
+        let space = Metric {
+            metric: "space".into(),
+            value: 5.0,
+            unit: "B".into(),
+            lower_is_better: true,
+        };
+        let empty = phase("empty", 1, Counts::default());
+        let metrics = metrics(find("mkfs").unwrap(), &[empty], &[space]);
+        assert_eq!(value(&metrics, "mkfs_used"), Some(5.0));
+        assert_eq!(value(&metrics, "space"), None, "once is enough");
     }
 
     #[test]

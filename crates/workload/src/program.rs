@@ -36,6 +36,29 @@ pub struct Told {
     pub metrics: Vec<Metric>,
 }
 
+/// The program that runs `script` by the shell with these arguments.
+pub(crate) fn shell(script: &str, arguments: impl Iterator<Item = String>, told: bool) -> Program {
+    let begin = ["/bin/sh", "-c", script, "sh"].map(str::to_owned);
+    Program {
+        argv: begin.into_iter().chain(arguments).collect(),
+        env: BTreeMap::new(),
+        stdin: String::new(),
+        told,
+        files: Vec::new(),
+        package: "dash",
+    }
+}
+
+/// Runs `program` on this machine, in `dir`.
+#[cfg(test)]
+pub(crate) fn run_for_test(program: &Program, dir: &std::path::Path) -> std::process::Output {
+    #![allow(clippy::unwrap_used)]
+    let mut command = std::process::Command::new(&program.argv[0]);
+    command.args(&program.argv[1..]).current_dir(dir);
+    command.env_clear().envs(environment(&program.env));
+    command.output().unwrap()
+}
+
 /// All programs that `workload` runs for `spec` and `seed`, in order.
 ///
 /// # Errors

@@ -1,7 +1,7 @@
 //! The steps of a trial, composed. Pure.
 
 use crate::program::{Program, environment};
-use crate::workload::{Error, Workload};
+use crate::workload::{Error, OnDevice, Workload};
 use std::collections::BTreeMap;
 use whichfs_trial::{Step, WorkloadSpec};
 
@@ -39,6 +39,8 @@ pub struct Candidate {
     pub env: BTreeMap<String, String>,
     /// Block device.
     pub device: String,
+    /// Command that checks it without changing anything; empty if there is none.
+    pub check: Vec<String>,
     /// Image that is written to the device: a read-only filesystem.
     pub image: Option<String>,
     /// Kernel name of the filesystem.
@@ -81,12 +83,41 @@ pub fn steps(
         steps.push(composer.space());
     } else {
         steps.extend(composer.mkfs());
-        steps.push(composer.mount(None));
     }
     let mut fresh = read_only;
+    let mut mounted = read_only;
     for phase in workload.phases() {
         if read_only && phase.writes {
             continue;
+        }
+        if let Some(what) = workload.on_device(phase.name) {
+            let step = match what {
+                OnDevice::Check => composer.check(phase.name),
+                OnDevice::Program => workload
+                    .program(phase.name, spec, seed)?
+                    .map(|program| composer.run(phase.name, program, "/")),
+            };
+            let Some(step) = step else {
+                continue;
+            };
+            if mounted {
+                steps.push(composer.unmount());
+                steps.push(Step::DropCaches);
+            }
+            (mounted, fresh) = (false, false);
+            steps.push(step);
+            continue;
+        }
+        if !mounted {
+            // What was checked is mounted with empty caches by a cold phase.
+            fresh = phase.cold && composer.unmounts > 0;
+            if fresh {
+                steps.push(Step::DropCaches);
+                steps.push(composer.timed_mount());
+            } else {
+                steps.push(composer.mount(None));
+            }
+            mounted = true;
         }
         if phase.cold && !fresh {
             steps.push(composer.unmount());
@@ -95,7 +126,7 @@ pub fn steps(
         }
         fresh = false;
         steps.push(match workload.program(phase.name, spec, seed)? {
-            Some(program) => composer.program(phase.name, program),
+            Some(program) => composer.run(phase.name, program, &candidate.mount_point),
             None => Step::Operate {
                 phase: phase.name.to_owned(),
                 workload: spec.clone(),
@@ -106,7 +137,7 @@ pub fn steps(
             steps.push(composer.space());
         }
     }
-    steps.push(composer.unmount());
+    steps.extend(mounted.then(|| composer.unmount()));
     Ok(steps)
 }
 
@@ -136,12 +167,26 @@ impl Composer<'_> {
             })
     }
 
-    fn program(&self, phase: &str, program: Program) -> Step {
+    /// The filesystem's own checker, if it has one.
+    fn check(&self, phase: &str) -> Option<Step> {
+        let argv = self.candidate.check.clone();
+        (!argv.is_empty()).then(|| Step::Run {
+            phase: Some(phase.to_owned()),
+            argv,
+            env: self.candidate.env.clone(),
+            dir: "/".to_owned(),
+            stdin: String::new(),
+            show: false,
+            any_status: false,
+        })
+    }
+
+    fn run(&self, phase: &str, program: Program, dir: &str) -> Step {
         Step::Run {
             phase: Some(phase.to_owned()),
             argv: program.argv,
             env: environment(&program.env),
-            dir: self.candidate.mount_point.clone(),
+            dir: dir.to_owned(),
             stdin: program.stdin,
             show: program.told,
             any_status: false,
@@ -192,6 +237,7 @@ mod tests {
             mkfs: vec![vec!["mkfs.ext4".into(), "/dev/vda".into()]],
             env: BTreeMap::new(),
             device: "/dev/vda".into(),
+            check: vec!["e2fsck".into(), "-n".into(), "/dev/vda".into()],
             image: image.map(str::to_owned),
             kernel_fs: "ext4".into(),
             mount_options: "noatime".into(),
@@ -249,6 +295,21 @@ mod tests {
         let steps = steps(find("rootfs").unwrap(), &spec("rootfs"), 1, &candidate).unwrap();
         let expected = "deploy:deploy drop mount:mount space tree_read unmount:unmount";
         assert_eq!(words(&steps).join(" "), expected);
+    }
+
+    #[test]
+    fn what_needs_the_device_alone_has_it() {
+        let mkfs = |candidate: &Candidate| {
+            words(&steps(find("mkfs").unwrap(), &spec("mkfs"), 1, candidate).unwrap()).join(" ")
+        };
+        let checked = "run:mkfs run:threads_before mount run:empty space fill unmount:unmount drop \
+                       run:fsck_clean drop mount:mount first_read unmount:unmount_2";
+        assert_eq!(mkfs(&candidate(None)), checked);
+        let mut unchecked = candidate(None);
+        unchecked.check.clear();
+        let without = "run:mkfs run:threads_before mount run:empty space fill unmount:unmount drop \
+                       mount:mount first_read unmount:unmount_2";
+        assert_eq!(mkfs(&unchecked), without);
     }
 
     #[test]

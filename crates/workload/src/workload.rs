@@ -42,6 +42,8 @@ pub enum Rule {
     /// Timed operations that took longer than a second, or less than 1/32 short of it; in
     /// `stalls`.
     Stalls,
+    /// Bytes that the filesystem no longer has free after the phase; in `B`.
+    Space,
     /// What the phase's program tells ([`Workload::told`]).
     Told {
         /// Unit of the figure.
@@ -189,6 +191,15 @@ impl Unknown {
     }
 }
 
+/// A phase for which the filesystem is unmounted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnDevice {
+    /// The phase's program.
+    Program,
+    /// The filesystem's own checker; the phase is left out where there is none.
+    Check,
+}
+
 /// A named, seeded sequence of operations in phases.
 pub trait Workload: Sync {
     /// Name, as on the command line.
@@ -230,6 +241,11 @@ pub trait Workload: Sync {
         _seed: u64,
     ) -> Result<Option<Program>, Error> {
         Ok(None)
+    }
+
+    /// What `phase` is if it is done while the filesystem is not mounted.
+    fn on_device(&self, _phase: &str) -> Option<OnDevice> {
+        None
     }
 
     /// What the program of `phase` told on its standard output, if that is wanted.

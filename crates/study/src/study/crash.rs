@@ -131,7 +131,7 @@ impl CrashStudy {
             "name, kind, title, source, method, card, board, partition_mib, cuts, filesystems, \
              [[mounts]], [[faults]], [[workloads]] as in studies/elc2015-power.toml",
         )?;
-        no_quick_form(&at, raw.workloads.get_ref())?;
+        only_series(&at, raw.workloads.get_ref())?;
         let filesystems = names(
             &at,
             "filesystems",
@@ -204,9 +204,20 @@ fn faults(at: &Position, raw: &CrashFile, known: &Known) -> Result<Vec<FaultSet>
 }
 
 /// A series is made shorter by fewer cuts: a smaller workload would be another experiment.
-fn no_quick_form(at: &Position, loads: &[LoadFile]) -> Result<(), FileError> {
-    match loads.iter().find_map(|load| load.quick.as_ref()) {
-        Some(quick) => Err(at.error(quick, "workloads.quick", "a quick form", "none: --cuts N")),
+fn only_series(at: &Position, loads: &[LoadFile]) -> Result<(), FileError> {
+    if let Some(quick) = loads.iter().find_map(|load| load.quick.as_ref()) {
+        return Err(at.error(quick, "workloads.quick", "a quick form", "none: --cuts N"));
+    }
+    match loads.iter().find_map(|load| load.partition_mib.as_ref()) {
+        Some(mib) => {
+            let key = "workloads.partition_mib";
+            Err(at.error(
+                mib,
+                key,
+                "a partition",
+                "none here: partition_mib of the study",
+            ))
+        }
         None => Ok(()),
     }
 }

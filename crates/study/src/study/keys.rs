@@ -18,7 +18,13 @@ pub(super) struct LoadFile {
     pub quick: Option<Spanned<BTreeMap<String, u64>>>,
     #[serde(default)]
     only_variants: Vec<Spanned<String>>,
+    pub partition_mib: Option<Spanned<u64>>,
+    #[serde(default)]
+    table: String,
 }
+
+/// Legal sizes of a partition.
+const PARTITION_MIB: std::ops::RangeInclusive<u64> = 1..=16_777_216;
 
 /// At least one.
 pub(super) fn full<T>(at: &Position, key: &str, list: &Spanned<Vec<T>>) -> Result<(), FileError> {
@@ -101,6 +107,14 @@ pub(super) fn loads(
                 .map(|quick| quick.get_ref().clone())
                 .unwrap_or_default(),
             only_variants: names(at, "workloads.only_variants", &load.only_variants, variants)?,
+            partition_bytes: match &load.partition_mib {
+                None => None,
+                Some(mib) => {
+                    let key = "workloads.partition_mib";
+                    Some(within(at, key, mib, PARTITION_MIB)? * whichfs_units::MIB)
+                }
+            },
+            table: load.table.clone(),
         };
         for parameters in [&read.parameters, &read.quick_parameters()] {
             (known.workload)(&read.workload, parameters).map_err(|why| {

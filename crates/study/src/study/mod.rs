@@ -4,14 +4,18 @@
 //! (`performance`). The file says in prose where the experiment comes from and how this one
 //! differs from it.
 
+mod compare;
 mod crash;
 mod keys;
 mod performance;
 mod published;
+mod variant;
 
+pub use compare::{Base, Compare};
 pub use crash::{Cell, CrashStudy, FaultSet, Mount};
-pub use performance::{PerformanceStudy, Spot, Variant};
+pub use performance::{PerformanceStudy, Smallest, Spot};
 pub use published::{Mapped, Mapping, PublishedFigure, Skipped};
+pub use variant::{Offset, Tuning, Variant};
 
 use crate::position::{FileError, Position};
 use serde::{Deserialize, Serialize};
@@ -76,6 +80,12 @@ pub struct Load {
     /// Mounts that it is run with; empty for all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub only_variants: Vec<String>,
+    /// Bytes of the partition that it is run on, if not all of the card.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub partition_bytes: Option<u64>,
+    /// The table that its figures stand in, with other workloads; its own if empty.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub table: String,
 }
 
 impl Load {
@@ -108,10 +118,18 @@ pub type Takes = dyn Fn(&str, &BTreeMap<String, u64>) -> Result<(), String>;
 pub type Yields = dyn Fn(&str, &str) -> Result<(), String>;
 
 /// The studies that ship with the program, by the name of their files.
-pub const STUDIES: [(&str, &str); 8] = [
+pub const STUDIES: [(&str, &str); 14] = [
+    (
+        "studies/alignment.toml",
+        include_str!("../../../../studies/alignment.toml"),
+    ),
     (
         "studies/bootlin.toml",
         include_str!("../../../../studies/bootlin.toml"),
+    ),
+    (
+        "studies/crossover.toml",
+        include_str!("../../../../studies/crossover.toml"),
     ),
     (
         "studies/elc2015-corruption.toml",
@@ -126,8 +144,20 @@ pub const STUDIES: [(&str, &str); 8] = [
         include_str!("../../../../studies/elc2015.toml"),
     ),
     (
+        "studies/gentoo.toml",
+        include_str!("../../../../studies/gentoo.toml"),
+    ),
+    (
+        "studies/limits.toml",
+        include_str!("../../../../studies/limits.toml"),
+    ),
+    (
         "studies/linuxplanet.toml",
         include_str!("../../../../studies/linuxplanet.toml"),
+    ),
+    (
+        "studies/options.toml",
+        include_str!("../../../../studies/options.toml"),
     ),
     (
         "studies/pandora.toml",
@@ -140,6 +170,10 @@ pub const STUDIES: [(&str, &str); 8] = [
     (
         "studies/sync-mounts.toml",
         include_str!("../../../../studies/sync-mounts.toml"),
+    ),
+    (
+        "studies/tuning.toml",
+        include_str!("../../../../studies/tuning.toml"),
     ),
 ];
 

@@ -1,13 +1,15 @@
 //! Studies of the kind `performance`: a matrix of trials, cards × boards × workloads ×
 //! candidates × variants, each with some seeds.
 
+use super::compare::{Compare, CompareFile, compare};
 use super::keys::{LoadFile, full, loads, names, own_name, within};
 use super::published::{MappingFile, mappings};
-use super::{Known, Load, Mapping};
+use super::variant::{VariantFile, variants};
+use super::{Known, Load, Mapping, Variant};
 use crate::position::{FileError, Position};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use toml::Spanned;
+use whichfs_units::{KIB, MIB};
 
 /// Legal numbers of seeds.
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=1000;
@@ -41,73 +43,39 @@ pub struct PerformanceStudy {
     pub variants: Vec<Variant>,
     /// What is measured.
     pub workloads: Vec<Load>,
+    /// What is compared with what, if the question is about differences.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compare: Option<Compare>,
+    /// Whether the smallest partition of each candidate is looked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub smallest: Option<Smallest>,
     /// Published tables that figures are set beside.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<Mapping>,
 }
 
-/// A way to mount a candidate.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Default)]
-pub struct Variant {
-    /// In a word.
-    pub name: String,
-    /// Options beside those of the catalogue, as in fstab.
-    pub add: String,
-    /// Options of the catalogue that are left out.
-    pub without: Vec<String>,
-    /// Arguments for mkfs beside those of the catalogue.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub mkfs: Vec<String>,
-    /// Values of mkfs's `key=value` options in place of those of the catalogue.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub set: BTreeMap<String, String>,
-    /// Candidates that have it; empty for all.
-    pub only: Vec<String>,
+/// The smallest partition on which a workload of the study comes to its end, by bisection.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Smallest {
+    /// Name of the workload in the study.
+    pub workload: String,
+    /// Sizes are multiples of this.
+    pub resolution_bytes: u64,
+    /// Larger ones are not tried.
+    pub largest_bytes: u64,
 }
 
-impl Variant {
-    /// The mount options, where the catalogue has `recipe`.
-    pub fn options(&self, recipe: &str) -> String {
-        let kept = recipe
-            .split(',')
-            .filter(|option| !self.without.iter().any(|without| without == option));
-        let all: Vec<&str> = kept.chain([self.add.as_str()]).collect();
-        let all: Vec<&str> = all
-            .into_iter()
-            .filter(|option| !option.is_empty())
-            .collect();
-        all.join(",")
-    }
-
-    /// The command that makes the filesystem, where the catalogue has `argv`; `place` is the
-    /// argument before which further ones go, the device or image.
-    ///
-    /// # Errors
-    /// If an option that is to have another value is not there.
-    pub fn command(&self, argv: &[String], place: &str) -> Result<Vec<String>, String> {
-        let mut command = argv.to_vec();
-        for (key, value) in &self.set {
-            let mut found = false;
-            for word in &mut command {
-                let options = word.split(',').map(|option| match option.split_once('=') {
-                    Some((name, _)) if name == key => {
-                        found = true;
-                        format!("{key}={value}")
-                    }
-                    _ => option.to_owned(),
-                });
-                *word = options.collect::<Vec<String>>().join(",");
-            }
-            if !found {
-                return Err(format!("{} has no option {key}=", argv.join(" ")));
-            }
-        }
-        let at = command.iter().position(|word| word == place);
-        let at = at.unwrap_or(command.len());
-        command.splice(at..at, self.mkfs.iter().cloned());
-        Ok(command)
-    }
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SmallestFile {
+    workload: Spanned<String>,
+    resolution_kib: Spanned<u64>,
+    largest_mib: Spanned<u64>,
 }
+
+/// Legal steps and sizes of a search for the smallest partition.
+const RESOLUTION_KIB: std::ops::RangeInclusive<u64> = 1..=1_048_576;
+const LARGEST_MIB: std::ops::RangeInclusive<u64> = 1..=1_048_576;
 
 /// One trial of the matrix.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -144,24 +112,10 @@ struct PerformanceFile {
     #[serde(default)]
     variants: Vec<VariantFile>,
     workloads: Spanned<Vec<LoadFile>>,
+    compare: Option<CompareFile>,
+    smallest: Option<SmallestFile>,
     #[serde(default)]
     published: Vec<MappingFile>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct VariantFile {
-    name: Spanned<String>,
-    #[serde(default)]
-    add: String,
-    #[serde(default)]
-    without: Vec<String>,
-    #[serde(default)]
-    mkfs: Vec<String>,
-    #[serde(default)]
-    set: BTreeMap<String, String>,
-    #[serde(default)]
-    only: Vec<Spanned<String>>,
 }
 
 impl PerformanceStudy {
@@ -173,8 +127,8 @@ impl PerformanceStudy {
         let at = Position { file, text };
         let raw: PerformanceFile = at.read(
             "name, kind, title, source, method, cards, boards, seeds, candidates, [[workloads]], \
-             and as wanted clock, quick_seeds, [[variants]], [[published]] as in \
-             studies/linuxplanet.toml",
+             and as wanted clock, quick_seeds, [[variants]], [compare], [smallest], [[published]] as in \
+             studies/linuxplanet.toml and studies/alignment.toml",
         )?;
         let candidates = names(
             &at,
@@ -205,12 +159,20 @@ impl PerformanceStudy {
             workloads: loads(&at, raw.workloads.get_ref(), &mounts, known)?,
             variants,
             candidates,
+            compare: None,
+            smallest: None,
             published: Vec::new(),
         };
         full(&at, "cards", &raw.cards)?;
         full(&at, "boards", &raw.boards)?;
         full(&at, "candidates", &raw.candidates)?;
         full(&at, "workloads", &raw.workloads)?;
+        let given = raw.compare.as_ref();
+        study.compare = given
+            .map(|raw| compare(&at, raw, &study, known))
+            .transpose()?;
+        let given = raw.smallest.as_ref();
+        study.smallest = given.map(|raw| smallest(&at, raw, &study)).transpose()?;
         study.published = mappings(&at, &raw.published, &study, known)?;
         Ok(study)
     }
@@ -286,28 +248,30 @@ fn texts(at: &Position, key: &str, given: &[Spanned<String>]) -> Result<Vec<Stri
     Ok(found)
 }
 
-/// The variants; one without a change if the file has none.
-fn variants(
+fn smallest(
     at: &Position,
-    given: &[VariantFile],
-    candidates: &[String],
-) -> Result<Vec<Variant>, FileError> {
-    let mut variants: Vec<Variant> = Vec::new();
-    for variant in given {
-        let others: Vec<&str> = variants.iter().map(|v| v.name.as_str()).collect();
-        variants.push(Variant {
-            name: own_name(at, "variants.name", &variant.name, &others)?,
-            add: variant.add.clone(),
-            without: variant.without.clone(),
-            mkfs: variant.mkfs.clone(),
-            set: variant.set.clone(),
-            only: names(at, "variants.only", &variant.only, candidates)?,
-        });
-    }
-    if variants.is_empty() {
-        variants.push(Variant::default());
-    }
-    Ok(variants)
+    raw: &SmallestFile,
+    study: &PerformanceStudy,
+) -> Result<Smallest, FileError> {
+    let loads: Vec<&str> = study
+        .workloads
+        .iter()
+        .map(|load| load.name.as_str())
+        .collect();
+    let given = std::slice::from_ref(&raw.workload);
+    let found = names(at, "smallest.workload", given, &loads)?;
+    let step = within(
+        at,
+        "smallest.resolution_kib",
+        &raw.resolution_kib,
+        RESOLUTION_KIB,
+    )?;
+    let most = within(at, "smallest.largest_mib", &raw.largest_mib, LARGEST_MIB)?;
+    Ok(Smallest {
+        workload: found.concat(),
+        resolution_bytes: step * KIB,
+        largest_bytes: most * MIB,
+    })
 }
 
 #[cfg(test)]
@@ -399,27 +363,6 @@ quick = { bytes = 10 }
     }
 
     #[test]
-    fn a_variant_changes_how_the_filesystem_is_made() {
-        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<String>>();
-        let variant = Variant {
-            mkfs: words("-O bigalloc"),
-            set: BTreeMap::from([("stride".to_owned(), "8".to_owned())]),
-            ..Variant::default()
-        };
-        let argv = words("mke2fs -E stride=16,stripe_width=64 {device}");
-        let made = variant.command(&argv, "{device}").unwrap();
-        assert_eq!(
-            made.join(" "),
-            "mke2fs -E stride=8,stripe_width=64 -O bigalloc {device}"
-        );
-        let error = variant
-            .command(&words("mkfs.vfat {device}"), "{device}")
-            .unwrap_err();
-        assert!(error.contains("no option stride="), "{error}");
-        assert_eq!(Variant::default().command(&argv, "{device}").unwrap(), argv);
-    }
-
-    #[test]
     fn faults_of_a_file_are_told_with_their_lines() {
         let wrong = |from: &str, to: &str| {
             let text = TEXT.replacen(from, to, 1);
@@ -457,6 +400,36 @@ quick = { bytes = 10 }
             ("seeds = 3", "seeds = 3\nclock = \"sun\"", "cpu or device"),
             ("seeds = 3", "seeds = 3\nquick_seeds = 4", "expected 1 to 3"),
             ("seeds = 3", "seed = 3", "the file"),
+            (
+                "seeds = 3",
+                "seeds = 3\ncompare = { variant = \"sync\" }",
+                "compare.variant: 'sync'; expected",
+            ),
+            (
+                "seeds = 3",
+                "seeds = 3\ncompare = { series = true }",
+                "neither variant nor candidate",
+            ),
+            (
+                "seeds = 3",
+                "seeds = 3\ncompare = { candidate = \"vfat\", metrics = [\"speed\"] }",
+                "compare.metrics: 'speed'; expected tree_write",
+            ),
+            (
+                "add = \"flush\"",
+                "add = \"flush\"\noffset = \"100 B\"",
+                "variants.offset: '100 B'; expected whole sectors",
+            ),
+            (
+                "seeds = 3",
+                "seeds = 3\nsmallest = { workload = \"big\", resolution_kib = 4, largest_mib = 1 }",
+                "smallest.workload: 'big'",
+            ),
+            (
+                "parameters = { bytes = 100 }",
+                "partition_mib = 0",
+                "workloads.partition_mib: 0; expected 1 to",
+            ),
             (
                 "workload = \"rootfs\"",
                 "workload = \"rootfs\"\nonly_variants = [\"sync\"]",

@@ -318,6 +318,8 @@ mod tests {
             parameters: BTreeMap::new(),
             quick: BTreeMap::new(),
             only_variants: Vec::new(),
+            partition_bytes: None,
+            table: String::new(),
         };
         let variant = |name: &str| Variant {
             name: name.into(),
@@ -336,6 +338,8 @@ mod tests {
             candidates: vec!["ext4".into(), "ntfs3".into()],
             variants: vec![variant("relatime"), variant("sync")],
             workloads: vec![load("tree")],
+            compare: None,
+            smallest: None,
             published: Vec::new(),
         }
     }

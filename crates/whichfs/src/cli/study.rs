@@ -10,7 +10,7 @@ use std::time::Duration;
 pub enum StudyCommand {
     /// All of them, a line each.
     List(JsonArgs),
-    /// One of them: what it runs, where it comes from, about how long it takes.
+    /// One of them: what it runs, where it comes from, and the figures of its last run.
     Show(NamedArgs),
     /// Make all series or trials of one, print tables, write a report; an interrupted one goes on.
     Run(StudyArgs),

@@ -431,6 +431,8 @@ fn work_of(args: &ChooseArgs, need: &Need) -> Outcome<Work> {
         tree,
         tree_sha256,
         input,
+        partition_bytes: None,
+        any_size: false,
     })
 }
 

@@ -107,6 +107,7 @@ fn document(workload: &dyn Workload) -> Document {
 fn phase(phase: &PhaseDef) -> Phase {
     let metric = |rule: Rule, metric: &'static str| {
         let (unit, lower_is_better) = match rule {
+            Rule::Space => ("B", true),
             Rule::Seconds => ("s", true),
             Rule::Throughput => ("MB/s", false),
             Rule::OperationRate => ("operations/s", false),

@@ -197,6 +197,7 @@ impl<'a> Plan<'a> {
             mkfs: recipe.mkfs.iter().map(|argv| on_device(argv)).collect(),
             env: environment(&recipe.mkfs_env),
             device: DEVICE.to_owned(),
+            check: Vec::new(),
             image: None,
             kernel_fs: recipe.kernel_fs.to_owned(),
             mount_options: mount_options.to_owned(),

@@ -1,14 +1,14 @@
 //! `whichfs study claims`: what the authors concluded, beside what the lab found.
 
 use super::files;
-use super::performance::{Limits, Runner};
+use super::trials::{Limits, Runner};
 use crate::cli::ClaimsArgs;
 use crate::failure::{Failure, Outcome as Done};
 use crate::output;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use whichfs_study::{
-    CLAIMS, Claim, Grid, Judgement, Outcome, PerformanceStudy, Study, judge_claim,
+    CLAIMS, Claim, Grid, Judgement, Outcome, PerformanceStudy, Study, grids, judge_claim,
 };
 
 /// A claim and what became of it.
@@ -53,8 +53,9 @@ fn tables(studies: &[&PerformanceStudy], claims: &[Claim]) -> Done<BTreeMap<Stri
     for study in studies {
         let asked = |claim: &Claim| claim.study == study.name && !claim.parts.is_empty();
         if claims.iter().any(asked) {
-            let (found, _) = Runner::new(study, &Limits::default())?.known()?;
-            tables.insert(study.name.clone(), found);
+            let mut runner = Runner::new(study, &Limits::default())?;
+            runner.recall()?;
+            tables.insert(study.name.clone(), grids(study, &runner.trials, &[]));
         }
     }
     Ok(tables)

@@ -4,9 +4,12 @@ mod claims;
 mod crash;
 mod crash_told;
 mod files;
+mod gains_told;
 mod performance;
 mod performance_told;
 mod show;
+mod smallest;
+mod trials;
 
 pub use claims::claims;
 pub use show::show;
@@ -22,7 +25,9 @@ pub const EXAMPLES: &str = "\
 Examples:
   whichfs study list
   whichfs study show elc2015-power                what it runs, about how long
+  whichfs study show pandora                      what it runs, and the figures of its last run
   whichfs study run linuxplanet --quick           trials, beside the published figures
+  whichfs study run alignment --quick             what misalignment costs, with intervals
   whichfs study run linuxplanet --budget 10m      what fits into ten minutes; goes on later
   whichfs study run linuxplanet --dry-run         how many trials, about how long
   whichfs study claims                            what the authors concluded, and what we find
@@ -77,6 +82,14 @@ mod tests {
     use super::*;
     use crate::board::Board;
     use crate::cards;
+
+    /// A shipped study of this name, which has trials.
+    pub fn performance(name: &str) -> whichfs_study::PerformanceStudy {
+        match files::open(name).unwrap() {
+            Study::Performance(study) => study,
+            other => panic!("{} has no trials", other.name()),
+        }
+    }
 
     #[test]
     fn every_card_and_board_of_a_shipped_study_is_there() {

@@ -1,31 +1,21 @@
 //! Studies of the kind `performance`: trials, each run once and kept, as tables.
 
 use super::performance_told as told;
+use super::smallest::Found;
+use super::trials::{Limits, Runner};
 use super::{files, paragraphs};
-use crate::bench::{Bench, NotHere, Prepared, Work};
-use crate::board::Board;
-use crate::cards::{self, CardState};
+use crate::bench::Bench;
 use crate::cli::{NamedArgs, StudyArgs};
-use crate::clock::Clock;
 use crate::commands::crash::page::command_line;
 use crate::failure::{Failure, Kind, Outcome};
-use crate::images::Images;
-use crate::keeper::Keeper;
+use crate::output;
 use crate::places::{self, WholeFile};
-use crate::progress::Progress;
-use crate::{interrupt, output};
 use serde::Serialize;
-use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
-use whichfs_lab::available_cores;
-use whichfs_study::{Grid, PerformanceStudy, PublishedFigure, Row, Skipped, Spot, Variant, grids};
-use whichfs_trial::{Status, Trial};
-
-/// Wall time of a trial where `--wall-limit` says nothing, in seconds.
-const WALL_LIMIT_S: u64 = 1800;
+use std::path::{Path, PathBuf};
+use whichfs_study::{
+    Gain, Grid, PerformanceStudy, PublishedFigure, Row, Skipped, Turn, gains, grids, turns,
+};
 
 /// The JSON document, and what is told.
 #[derive(Serialize)]
@@ -33,7 +23,16 @@ pub(super) struct Document<'a> {
     /// The study as it was run.
     pub study: &'a PerformanceStudy,
     /// Figures, table by table.
-    pub tables: &'a [Grid],
+    pub tables: Vec<Grid>,
+    /// What is compared, if the study compares.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gains: Vec<Gain>,
+    /// Turning points, if its workloads are a series.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub turns: Vec<Turn>,
+    /// The smallest partitions, if the study looks for them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub smallest: Vec<Found<'a>>,
     /// Published lines that stand beside nothing, by file.
     pub skipped: BTreeMap<String, Skipped>,
     /// Candidates that cannot run here, with the reason.
@@ -54,21 +53,80 @@ pub(super) struct Document<'a> {
     pub reproduce: String,
 }
 
-/// Shows one: what it measures, and the figures that the store has of it.
+/// What `study show` prints as JSON.
+#[derive(Serialize)]
+struct Shown<'a> {
+    #[serde(flatten)]
+    study: &'a PerformanceStudy,
+    /// The figures that the store has; without any, absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last: Option<&'a Document<'a>>,
+}
+
+/// Shows one: what it measures, and the figures of its last run from the store.
 pub fn show(study: &PerformanceStudy, args: &NamedArgs) -> Outcome<u8> {
+    let quick = study.clone().quick();
+    let last = last(study, &quick);
     if args.json {
-        output::json(study)?;
+        let last = last.as_ref().ok().and_then(Option::as_ref);
+        output::json(&Shown { study, last })?;
         return Ok(0);
     }
     told::definition(study, &paragraphs(&study.method))?;
-    output::text_line(&format!("Run it: whichfs study run {}", args.name))?;
+    let run = format!("whichfs study run {}", args.name);
+    match &last {
+        Err(failure) => {
+            output::paragraph(
+                &format!("Figures of its last run cannot be shown: {failure}"),
+                0,
+            )?;
+        }
+        Ok(None) => output::paragraph("The store has no trial of it yet.", 0)?,
+        Ok(Some(document)) => {
+            let form = if document.study == study {
+                ""
+            } else {
+                ", the quick form"
+            };
+            output::text_line(&format!("\nThe figures that the store has{form}\n"))?;
+            told::tell(document)?;
+        }
+    }
+    output::text_line(&format!("Run it: {run}"))?;
     Ok(0)
+}
+
+/// What the store has of the form of a study that was run last; `None` if it has nothing.
+fn last<'a>(
+    full: &'a PerformanceStudy,
+    quick: &'a PerformanceStudy,
+) -> Outcome<Option<Document<'a>>> {
+    let mut found: Option<(i64, Document)> = None;
+    for (study, form) in [(full, ""), (quick, " --quick")] {
+        let mut runner = Runner::new(study, &Limits::default())?;
+        let missing = runner.recall()?;
+        let Some(newest) = runner.newest() else {
+            continue;
+        };
+        if found.as_ref().is_none_or(|(known, _)| *known < newest) {
+            let mut document = document(&mut runner, study, None, false)?;
+            let command = format!("whichfs study run {}{form}", study.name);
+            document.caveats.extend((missing > 0).then(|| {
+                let all = document.trials;
+                format!("{missing} of its {all} trials are not there yet: {command} makes them")
+            }));
+            document.reproduce = command;
+            found = Some((newest, document));
+        }
+    }
+    Ok(found.map(|(_, document)| document))
 }
 
 /// Runs one.
 pub fn run(found: PerformanceStudy, args: &StudyArgs) -> Outcome<u8> {
     let study = changed(found, args)?;
-    let (published, skipped) = published(&study, args)?;
+    // What is wrong with the tables is said before anything runs.
+    published(&study, args.published.as_deref())?;
     let limits = Limits {
         wall_s: args.wall_limit,
         jobs: args.jobs,
@@ -80,20 +138,9 @@ pub fn run(found: PerformanceStudy, args: &StudyArgs) -> Outcome<u8> {
     }
     let files = Files::new(args)?;
     let budget_ended = runner.run_all(args.budget)?;
-    let tables = grids(&study, &runner.trials, &published);
-    let document = Document {
-        study: &study,
-        tables: &tables,
-        skipped,
-        left_out: runner.left_out(),
-        failed: runner.failed(),
-        caveats: runner.caveats.clone(),
-        trials: study.spots().len(),
-        done: runner.done(),
-        reused: runner.keeper.reused,
-        budget_ended,
-        reproduce: command_line(),
-    };
+    let published = args.published.as_deref();
+    let mut document = document(&mut runner, &study, published, !budget_ended)?;
+    document.budget_ended = budget_ended;
     let path = files.write(&runner.rows(), &document, runner.bench()?)?;
     if args.json {
         output::json(&document)?;
@@ -104,6 +151,34 @@ pub fn run(found: PerformanceStudy, args: &StudyArgs) -> Outcome<u8> {
     Ok(match document.failed.is_empty() {
         true => 0,
         false => Kind::Trial as u8,
+    })
+}
+
+/// What `runner` has gathered of `study`; the smallest partitions are looked for with new trials
+/// only if `searches`.
+fn document<'a>(
+    runner: &mut Runner<'a>,
+    study: &'a PerformanceStudy,
+    from: Option<&Path>,
+    searches: bool,
+) -> Outcome<Document<'a>> {
+    let (published, skipped) = published(study, from)?;
+    let gains = gains(study, &runner.trials);
+    Ok(Document {
+        study,
+        tables: grids(study, &runner.trials, &published),
+        turns: turns(study, &gains),
+        gains,
+        smallest: runner.smallest(searches)?,
+        skipped,
+        left_out: runner.left_out(),
+        failed: runner.failed(),
+        caveats: runner.caveats.clone(),
+        trials: study.spots().len(),
+        done: runner.done(),
+        reused: runner.keeper.reused,
+        budget_ended: false,
+        reproduce: command_line(),
     })
 }
 
@@ -137,11 +212,11 @@ fn changed(mut study: PerformanceStudy, args: &StudyArgs) -> Outcome<Performance
 /// The published figures of `study`, and which lines were passed over.
 fn published(
     study: &PerformanceStudy,
-    args: &StudyArgs,
+    from: Option<&Path>,
 ) -> Outcome<(Vec<PublishedFigure>, BTreeMap<String, Skipped>)> {
     let (mut figures, mut skipped) = (Vec::new(), BTreeMap::new());
     for mapping in &study.published {
-        let text = files::published(&mapping.file, args.published.as_deref())?;
+        let text = files::published(&mapping.file, from)?;
         let read = mapping.read(study, &mapping.file, &text);
         let (found, passed) = read.map_err(Failure::input)?;
         figures.extend(found);
@@ -181,314 +256,5 @@ impl Files {
             .map_err(|e| Failure::environment(format!("study.json: {e}")))?;
         self.json.write(json.as_bytes())?;
         Ok(self.path)
-    }
-}
-
-/// How trials are run.
-#[derive(Default)]
-pub(super) struct Limits {
-    /// Wall time of a trial, in seconds.
-    pub wall_s: Option<u64>,
-    /// Trials at once.
-    pub jobs: Option<u64>,
-    /// Also those that the store has.
-    pub fresh: bool,
-}
-
-/// Everything that one run gathers.
-pub(super) struct Runner<'a> {
-    study: &'a PerformanceStudy,
-    benches: BTreeMap<(&'a str, &'a str), Bench>,
-    works: BTreeMap<&'a str, Work>,
-    keeper: Keeper,
-    trials: Vec<(Spot<'a>, Trial)>,
-    /// Candidates that cannot run, by card and reason.
-    left_out: BTreeMap<(&'a str, String), Vec<&'a str>>,
-    caveats: Vec<String>,
-}
-
-impl<'a> Runner<'a> {
-    /// A runner of `study`; `jobs` trials at once, or one for each core.
-    pub fn new(study: &'a PerformanceStudy, limits: &Limits) -> Outcome<Runner<'a>> {
-        let wall_limit = Duration::from_secs(limits.wall_s.unwrap_or(WALL_LIMIT_S));
-        let jobs = limits
-            .jobs
-            .map_or_else(|| available_cores().len(), |jobs| jobs as usize);
-        let mut benches = BTreeMap::new();
-        for card in &study.cards {
-            for board in &study.boards {
-                let mut name = board.clone();
-                let clock = Clock::parse(&study.clock, &mut name)?;
-                let bench = Bench::new(
-                    cards::open(card)?,
-                    CardState::Used,
-                    Board::open(&name)?,
-                    clock,
-                    wall_limit,
-                    jobs,
-                )?;
-                benches.insert((card.as_str(), board.as_str()), bench);
-            }
-        }
-        let works = study
-            .workloads
-            .iter()
-            .map(|load| Ok((load.name.as_str(), work(load)?)))
-            .collect::<Outcome<_>>()?;
-        Ok(Runner {
-            study,
-            benches,
-            works,
-            keeper: Keeper::open(None, limits.fresh)?,
-            trials: Vec::new(),
-            left_out: BTreeMap::new(),
-            caveats: Vec::new(),
-        })
-    }
-
-    /// The tables of what the store has, and how many trials it lacks.
-    pub fn known(mut self) -> Outcome<(Vec<Grid>, usize)> {
-        let spots = self.study.spots();
-        let missing = self.prepared(&spots, &Images::unbuilt())?.len();
-        Ok((grids(self.study, &self.trials, &[]), missing))
-    }
-
-    /// Any bench: all have the same kernel.
-    fn bench(&self) -> Outcome<&Bench> {
-        let none = || Failure::input(format!("{} has no cards", self.study.name));
-        self.benches.values().next().ok_or_else(none)
-    }
-
-    /// Runs what the store does not have; whether `budget` ended before.
-    fn run_all(&mut self, budget: Option<Duration>) -> Outcome<bool> {
-        let begun = Instant::now();
-        let over = || budget.is_some_and(|budget| begun.elapsed() >= budget);
-        let spots = self.study.spots();
-        let jobs = self.benches.values().map(|bench| bench.jobs).max();
-        let mut progress = Progress::new(spots.len(), jobs.unwrap_or(1), false);
-        let block = |a: &Spot, b: &Spot| {
-            (a.seed, a.card, a.board) == (b.seed, b.card, b.board) && a.load == b.load
-        };
-        let mut ended = false;
-        for block in spots.chunk_by(block) {
-            let tell = |what: &str| progress.say(what);
-            let missing = self.prepared(block, &Images::new(&tell))?;
-            progress.skip(block.len() - missing.len());
-            if missing.is_empty() {
-                continue;
-            }
-            ended = ended || over();
-            if !ended {
-                ended = self.run_block(missing, &mut progress, &over)?;
-            }
-        }
-        progress.finish();
-        Ok(ended)
-    }
-
-    /// Runs trials of one card, board and workload; whether the time was over before the end.
-    fn run_block(
-        &mut self,
-        missing: Vec<(Spot<'a>, Prepared)>,
-        progress: &mut Progress,
-        over: &dyn Fn() -> bool,
-    ) -> Outcome<bool> {
-        let Some((first, _)) = missing.first() else {
-            return Ok(false);
-        };
-        let (bench, work) = (
-            &self.benches[&(first.card, first.board)],
-            &self.works[first.load.name.as_str()],
-        );
-        let mut spots = BTreeMap::new();
-        let mut trials = Vec::new();
-        for (spot, prepared) in missing {
-            spots.insert(prepared.identity.id(), spot);
-            trials.push(prepared);
-        }
-        let stopped = Cell::new(false);
-        let kept = &mut self.trials;
-        let result = self
-            .keeper
-            .run(bench, work, trials, progress, &mut |trial| {
-                if let Some(spot) = spots.get(&trial.identity.id()) {
-                    kept.push((*spot, trial.clone()));
-                }
-                if over() {
-                    stopped.set(true);
-                    return Err(Failure::new(Kind::Interrupted, "the budget is spent"));
-                }
-                Ok(())
-            });
-        match result {
-            Err(_) if stopped.get() && !interrupt::flag().load(Ordering::Relaxed) => Ok(true),
-            other => other.map(|()| false),
-        }
-    }
-
-    /// The trials of a block that are to be run; those that are known are taken from the store.
-    fn prepared(
-        &mut self,
-        block: &[Spot<'a>],
-        images: &Images,
-    ) -> Outcome<Vec<(Spot<'a>, Prepared)>> {
-        let mut missing = Vec::new();
-        for spot in block {
-            if interrupt::flag().load(Ordering::Relaxed) {
-                return Err(self.keeper.interrupted());
-            }
-            let bench = &self.benches[&(spot.card, spot.board)];
-            let work = &self.works[spot.load.name.as_str()];
-            let candidate = whichfs_fs::find(spot.candidate).map_err(Failure::input)?;
-            match bench.prepare(candidate, work, spot.variant, spot.seed, images) {
-                Ok(mut prepared) => {
-                    prepared.label = label(self.study, spot);
-                    let caveat = prepared.caveat.as_ref();
-                    note_once(
-                        &mut self.caveats,
-                        caveat.map(|caveat| format!("{}: {caveat}", spot.candidate)),
-                    );
-                    match self.keeper.known(&prepared)? {
-                        Some(trial) => {
-                            self.trials.push((*spot, trial));
-                        }
-                        None => missing.push((*spot, prepared)),
-                    }
-                }
-                Err(NotHere::Failure(_)) if interrupt::flag().load(Ordering::Relaxed) => {
-                    return Err(self.keeper.interrupted());
-                }
-                Err(NotHere::Failure(failure)) => return Err(failure),
-                Err(NotHere::LeftOut { why, .. }) => {
-                    let names = self.left_out.entry((spot.card, why)).or_default();
-                    if !names.contains(&spot.candidate) {
-                        names.push(spot.candidate);
-                    }
-                }
-            }
-        }
-        Ok(missing)
-    }
-
-    /// Says how much there is to do.
-    fn dry_run(&mut self) -> Outcome<u8> {
-        let spots = self.study.spots();
-        let missing = self.prepared(&spots, &Images::unbuilt())?;
-        told::dry_run(&told::Plan {
-            study: self.study,
-            trials: spots.len(),
-            known: self.trials.len(),
-            left_out: &self.left_out(),
-            written: missing.iter().map(|(spot, _)| written(spot)).sum(),
-            wall: self.expected(&missing)?,
-            jobs: self.benches.values().map(|bench| bench.jobs).max(),
-        })?;
-        Ok(0)
-    }
-
-    /// About the wall time of `missing`, one after the other, from trials of the same workload and
-    /// candidate in the store; `None` if there is one without.
-    fn expected(&self, missing: &[(Spot, Prepared)]) -> Outcome<Option<Duration>> {
-        let mut sum = Duration::ZERO;
-        for (_, prepared) in missing {
-            match self.keeper.wall_of_alike(&prepared.identity)? {
-                Some(wall) => sum += wall,
-                None => return Ok(None),
-            }
-        }
-        Ok(Some(sum))
-    }
-
-    fn done(&self) -> usize {
-        let done = |trial: &Trial| trial.outcome.status == Status::Done;
-        self.trials.iter().filter(|(_, trial)| done(trial)).count()
-    }
-
-    /// What cannot run here, a sentence for each reason.
-    fn left_out(&self) -> Vec<String> {
-        let all = self.left_out.iter();
-        all.map(|((card, why), names)| format!("{} on {card}: {why}", names.join(", ")))
-            .collect()
-    }
-
-    fn failed(&self) -> Vec<String> {
-        let failed = self.trials.iter().filter_map(|(spot, trial)| {
-            let Status::Failed { reason, .. } = &trial.outcome.status else {
-                return None;
-            };
-            let reason = reason.lines().next().unwrap_or_default();
-            Some(format!("{}: {reason}", label(self.study, spot)))
-        });
-        failed.collect()
-    }
-
-    fn rows(&self) -> Vec<Row> {
-        let done = |trial: &&(Spot, Trial)| trial.1.outcome.status == Status::Done;
-        let mut done: Vec<&(Spot, Trial)> = self.trials.iter().filter(done).collect();
-        // In the order of the matrix, whichever ended first.
-        let order = self.study.spots();
-        done.sort_by_key(|(spot, _)| order.iter().position(|other| other == spot));
-        done.iter()
-            .flat_map(|(_, trial)| Row::of_trial(trial))
-            .collect()
-    }
-}
-
-/// What a load measures, with the defaults of its workload.
-fn work(load: &whichfs_study::Load) -> Outcome<Work> {
-    let workload = whichfs_workload::find(&load.workload).map_err(Failure::input)?;
-    let defaults = workload.parameters().iter();
-    let mut parameters: BTreeMap<String, u64> = defaults
-        .map(|parameter| (parameter.name.to_owned(), parameter.default))
-        .collect();
-    parameters.extend(load.parameters.clone());
-    Ok(Work {
-        workload,
-        parameters,
-        tree: None,
-        tree_sha256: String::new(),
-        input: None,
-    })
-}
-
-/// Bytes that a trial writes at least, as far as its workload says so.
-fn written(spot: &Spot) -> u64 {
-    let given = spot.load.parameters.get("bytes").copied();
-    given.unwrap_or_else(|| {
-        let workload = whichfs_workload::find(&spot.load.workload).ok();
-        let parameters = workload
-            .map(|workload| workload.parameters())
-            .unwrap_or_default();
-        let bytes = parameters
-            .iter()
-            .find(|parameter| parameter.name == "bytes");
-        bytes.map_or(0, |parameter| parameter.default)
-    })
-}
-
-/// A trial in a few words: what the matrix varies.
-fn label(study: &PerformanceStudy, spot: &Spot) -> String {
-    let variant = match study.variants.as_slice() {
-        [Variant { name, .. }] if name.is_empty() => String::new(),
-        _ => format!(" {}", spot.variant.name),
-    };
-    let vary = |list: &[String], value: &str| match list.len() {
-        1 => String::new(),
-        _ => format!(" on {value}"),
-    };
-    format!(
-        "{}{variant}, {}{}{}, seed {}",
-        spot.candidate,
-        spot.load.name,
-        vary(&study.cards, spot.card),
-        vary(&study.boards, spot.board),
-        spot.seed
-    )
-}
-
-fn note_once(list: &mut Vec<String>, said: Option<String>) {
-    if let Some(said) = said.filter(|said| !list.contains(said)) {
-        note!("note: {said}");
-        list.push(said);
     }
 }

@@ -1,13 +1,14 @@
 //! A study with trials, told in a terminal.
 
 use super::performance::Document;
+use super::{gains_told, smallest};
 use crate::bench::Bench;
 use crate::commands::table;
 use crate::failure::Outcome;
 use crate::output;
 use std::time::Duration;
 use whichfs_report::{Item, StudyPage, short};
-use whichfs_study::{Grid, Line, PerformanceStudy, Repeats};
+use whichfs_study::{Grid, Line, Offset, PerformanceStudy, Repeats, Tuning, Variant};
 use whichfs_units::Bytes;
 
 /// Narrowest column of a candidate.
@@ -93,7 +94,11 @@ pub fn definition(study: &PerformanceStudy, method: &[String]) -> Outcome {
         } else {
             ""
         };
-        row("mount", format!("{}:{same}{changes}{only}", variant.name))
+        let place = placed(variant);
+        row(
+            "mount",
+            format!("{}:{same}{changes}{place}{only}", variant.name),
+        )
     }));
     rows.extend(study.workloads.iter().map(|load| {
         let text = |map: &std::collections::BTreeMap<String, u64>| {
@@ -124,11 +129,38 @@ pub fn definition(study: &PerformanceStudy, method: &[String]) -> Outcome {
     output::text_line(&table::text(&["study", &study.name], rows))
 }
 
+/// Where a variant puts the partition, what it changes in mkfs and what it tunes for.
+fn placed(variant: &Variant) -> String {
+    let offset = variant.offset.map(|offset| match offset {
+        Offset::Bytes(bytes) => format!(", partition at {}", Bytes(bytes)),
+        Offset::Au {
+            numerator,
+            denominator,
+        } => format!(", partition at {numerator}/{denominator} of an allocation unit"),
+    });
+    let set = variant
+        .set
+        .iter()
+        .map(|(key, value)| format!(", {key}={value}"));
+    let mkfs = (!variant.mkfs.is_empty()).then(|| format!(", mkfs {}", variant.mkfs.join(" ")));
+    let tuned = match &variant.tuning {
+        Tuning::ThisCard => None,
+        Tuning::Nothing => Some(", as mkfs and mount make it by themselves".to_owned()),
+        Tuning::Card(card) => Some(format!(", tuned for {card}")),
+    };
+    offset
+        .into_iter()
+        .chain(set)
+        .chain(mkfs)
+        .chain(tuned)
+        .collect()
+}
+
 /// Prints the tables and what is to be known of them.
 pub fn tell(document: &Document) -> Outcome {
     let study = document.study;
     output::paragraph(&format!("{} ({})", study.title, study.name), 0)?;
-    for grid in document.tables {
+    for grid in &document.tables {
         output::text_line(&format!(
             "\n{} on {}, board {} (modelled)",
             grid.load, grid.card, grid.board
@@ -140,6 +172,16 @@ pub fn tell(document: &Document) -> Outcome {
             let head: Vec<&str> = part.head.iter().map(String::as_str).collect();
             output::text_line(&table::text(&head, part.rows))?;
         }
+    }
+    for table in gains_told::tables(study, &document.gains, output::width()) {
+        output::text_line(&format!("\n{}", table.title))?;
+        let head: Vec<&str> = table.head.iter().map(String::as_str).collect();
+        output::text_line(&table::text(&head, table.rows))?;
+    }
+    if !document.smallest.is_empty() {
+        output::text_line("")?;
+        let rows = smallest::rows(&document.smallest);
+        output::text_line(&table::text(&smallest::HEAD, rows))?;
     }
     output::text_line("")?;
     for sentence in legend(document) {
@@ -161,8 +203,8 @@ pub fn page<'a>(document: &'a Document, bench: &Bench, method: Vec<String>) -> S
         title: &study.title,
         source: &study.source,
         method,
-        tables: document.tables,
-        notes: notes(document),
+        tables: &document.tables,
+        notes: [notes(document), smallest::sentences(&document.smallest)].concat(),
         environment: vec![
             item("whichfs", env!("CARGO_PKG_VERSION").to_owned(), ""),
             item("kernel", bench.kernel.release.clone(), &kernel),
@@ -202,7 +244,7 @@ fn legend(document: &Document) -> Vec<String> {
 
 /// What is to be known of the figures.
 fn notes(document: &Document) -> Vec<String> {
-    let mut said = Vec::new();
+    let mut said = gains_told::sentences(document.study, &document.gains, &document.turns);
     for (file, skipped) in &document.skipped {
         if skipped.holes + skipped.others > 0 {
             said.push(format!(
@@ -306,7 +348,11 @@ fn label(line: &Line) -> String {
         true => String::new(),
         false => format!(", {}", line.variant),
     };
-    format!("{}{unit}{variant}", line.metric)
+    let load = match line.load.is_empty() {
+        true => String::new(),
+        false => format!(", {}", line.load),
+    };
+    format!("{}{unit}{load}{variant}", line.metric)
 }
 
 fn cell(line: &Line, repeats: Option<&Repeats>, best: bool) -> String {

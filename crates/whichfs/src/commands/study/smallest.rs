@@ -1,0 +1,343 @@
+//! The smallest partition that each candidate of a study can be used on: mkfs, mount and the
+//! workload are tried on sizes between one that fails and one that works.
+
+use super::trials::Runner;
+use crate::bench::{NotHere, Prepared, Work};
+use crate::failure::{Failure, Outcome};
+use crate::images::Images;
+use crate::progress::Progress;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use whichfs_study::{Bisection, Smallest, Spot};
+use whichfs_trial::{Status, Trial};
+use whichfs_units::Bytes;
+
+/// What was found for a candidate.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Found<'a> {
+    /// Candidate.
+    pub candidate: &'a str,
+    /// Variant; empty if the study has one only.
+    pub variant: &'a str,
+    /// Bytes of the smallest partition; `None` if none was found.
+    pub bytes: Option<u64>,
+    /// Sizes are left to be tried.
+    pub unfinished: bool,
+    /// Smallest partition as the catalogue has it, whatever the variant.
+    pub catalogue_bytes: u64,
+    /// Bytes that any user may write on the smallest.
+    pub free_bytes: Option<f64>,
+    /// Files that may be made on it; `None` where they are not counted.
+    pub free_inodes: Option<f64>,
+    /// Why the next smaller size failed.
+    pub why: String,
+}
+
+/// A search, and what its trials said.
+struct Search<'a> {
+    spot: Spot<'a>,
+    bisection: Bisection,
+    /// The trial on the smallest size that works so far.
+    best: Option<Trial>,
+    /// Why the largest size that failed did.
+    why: String,
+    /// It cannot run here at all.
+    dropped: bool,
+}
+
+/// What is known of a size.
+enum Attempt {
+    /// It was tried.
+    Tried(Box<Trial>),
+    /// The catalogue has no command for it.
+    Refused(String),
+    /// It is to be tried.
+    Open(Box<Prepared>),
+    /// It cannot be tried here, for want of a tool.
+    Impossible,
+}
+
+impl<'a> Runner<'a> {
+    /// Looks for the smallest partitions, if the study asks for them: on its first card and board,
+    /// with the first seed. Sizes that were never tried are, if `tries`.
+    ///
+    /// # Errors
+    /// What ends the run as a whole: the user's interrupt, a machine that lacks something.
+    pub fn smallest(&mut self, tries: bool) -> Outcome<Vec<Found<'a>>> {
+        let study = self.study;
+        let Some(asked) = &study.smallest else {
+            return Ok(Vec::new());
+        };
+        let mut searches: Vec<Search> = searches(study.spots(), asked);
+        let mut tried = BTreeMap::new();
+        while let Some(batch) = self.open(&mut searches, &tried)? {
+            if !tries {
+                break;
+            }
+            self.try_all(batch, &mut tried)?;
+        }
+        let named = study.variants.len() > 1;
+        searches.retain(|search| !search.dropped);
+        searches.iter().map(|search| found(search, named)).collect()
+    }
+
+    /// Goes on with each search as far as trials are known; the next one of each. `None` when
+    /// all searches have ended.
+    fn open(
+        &mut self,
+        searches: &mut [Search<'a>],
+        tried: &BTreeMap<String, Trial>,
+    ) -> Outcome<Option<Vec<Prepared>>> {
+        let mut batch = Vec::new();
+        for search in searches.iter_mut().filter(|search| !search.dropped) {
+            while let Some(size) = search.bisection.next() {
+                match self.attempt(&search.spot, size, tried)? {
+                    Attempt::Tried(trial) => search.hear(size, *trial),
+                    Attempt::Refused(why) => search.fail(size, why),
+                    Attempt::Impossible => {
+                        search.dropped = true;
+                        break;
+                    }
+                    Attempt::Open(prepared) => {
+                        batch.push(*prepared);
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(Some(batch).filter(|batch| !batch.is_empty()))
+    }
+
+    fn attempt(
+        &self,
+        spot: &Spot<'a>,
+        size: u64,
+        tried: &BTreeMap<String, Trial>,
+    ) -> Outcome<Attempt> {
+        let bench = &self.benches[&(spot.card, spot.board)];
+        let work = self.sized(spot, size);
+        let candidate = whichfs_fs::find(spot.candidate).map_err(Failure::input)?;
+        match bench.prepare(
+            candidate,
+            &work,
+            spot.variant,
+            spot.seed,
+            &Images::unbuilt(),
+        ) {
+            Ok(mut prepared) => {
+                let known = tried.get(&prepared.identity.id()).cloned();
+                prepared.label = format!("{} on {}", spot.candidate, Bytes(size));
+                Ok(
+                    match known.map_or_else(|| self.keeper.answered(&prepared), |t| Ok(Some(t)))? {
+                        Some(trial) => Attempt::Tried(Box::new(trial)),
+                        None => Attempt::Open(Box::new(prepared)),
+                    },
+                )
+            }
+            Err(NotHere::LeftOut {
+                why,
+                source: Some(_),
+            }) => Ok(Attempt::Refused(why)),
+            Err(NotHere::LeftOut { .. }) => Ok(Attempt::Impossible),
+            Err(NotHere::Failure(failure)) => Err(failure),
+        }
+    }
+
+    /// The work of `spot` on a partition of so many bytes.
+    fn sized(&self, spot: &Spot, size: u64) -> Work {
+        let work = &self.works[spot.load.name.as_str()];
+        Work {
+            workload: work.workload,
+            parameters: work.parameters.clone(),
+            tree: None,
+            tree_sha256: String::new(),
+            input: None,
+            partition_bytes: Some(size),
+            any_size: true,
+        }
+    }
+
+    fn try_all(&mut self, batch: Vec<Prepared>, tried: &mut BTreeMap<String, Trial>) -> Outcome {
+        let asked = self.study.smallest.as_ref();
+        let spots = self.study.spots();
+        let Some((spot, asked)) = spots.first().zip(asked) else {
+            return Ok(());
+        };
+        let bench = &self.benches[&(spot.card, spot.board)];
+        let work = &self.works[asked.workload.as_str()];
+        // Failing is an answer here: a line for each would read like faults.
+        let mut progress = Progress::new(batch.len(), bench.jobs, true);
+        self.keeper
+            .run(bench, work, batch, &mut progress, &mut |trial| {
+                tried.insert(trial.identity.id(), trial.clone());
+                Ok(())
+            })
+    }
+}
+
+impl Search<'_> {
+    fn hear(&mut self, size: u64, trial: Trial) {
+        match &trial.outcome.status {
+            Status::Done => {
+                self.bisection.hear(size, true);
+                self.best = Some(trial);
+            }
+            Status::Failed { reason, .. } => {
+                self.fail(size, shortened(reason));
+            }
+        }
+    }
+
+    fn fail(&mut self, size: u64, why: String) {
+        self.bisection.hear(size, false);
+        self.why = why;
+    }
+}
+
+/// Why a step failed: the program without its arguments, its status and what it said first.
+fn shortened(reason: &str) -> String {
+    const ENDED: &str = " ended with status ";
+    let short = reason.find(ENDED).map(|at| {
+        let program = reason.split_whitespace().next().unwrap_or_default();
+        format!("{program}{}", &reason[at..])
+    });
+    let short = short.unwrap_or_else(|| reason.to_owned());
+    short.lines().next().unwrap_or_default().to_owned()
+}
+
+/// A search for each candidate and variant that has the workload.
+fn searches<'a>(spots: Vec<Spot<'a>>, asked: &Smallest) -> Vec<Search<'a>> {
+    let Some(first) = spots.first().copied() else {
+        return Vec::new();
+    };
+    let here = spots.into_iter().filter(|spot| {
+        (spot.seed, spot.card, spot.board) == (first.seed, first.card, first.board)
+            && spot.load.name == asked.workload
+    });
+    here.map(|spot| Search {
+        spot,
+        bisection: Bisection::new(asked.resolution_bytes, asked.largest_bytes),
+        best: None,
+        why: String::new(),
+        dropped: false,
+    })
+    .collect()
+}
+
+fn found<'a>(search: &Search<'a>, named: bool) -> Outcome<Found<'a>> {
+    let candidate = whichfs_fs::find(search.spot.candidate).map_err(Failure::input)?;
+    let metric = |name: &str| {
+        let metrics = search.best.iter().flat_map(|trial| &trial.outcome.metrics);
+        let mut named = metrics.filter(|metric| metric.metric == name);
+        named.next().map(|metric| metric.value)
+    };
+    Ok(Found {
+        candidate: search.spot.candidate,
+        variant: if named { &search.spot.variant.name } else { "" },
+        bytes: search.bisection.smallest(),
+        unfinished: search.bisection.next().is_some(),
+        catalogue_bytes: candidate.facts().min_bytes,
+        free_bytes: metric("free"),
+        free_inodes: metric("free_inodes"),
+        why: search.why.clone(),
+    })
+}
+
+/// The head of the table of what was `found`.
+pub const HEAD: [&str; 6] = [
+    "smallest partition",
+    "",
+    "bytes",
+    "free on it",
+    "inodes",
+    "catalogue",
+];
+
+/// The rows under it.
+pub fn rows(found: &[Found]) -> Vec<Vec<String>> {
+    let row = |found: &Found| {
+        let bytes = match (found.bytes, found.unfinished) {
+            (_, true) => "not all tried".to_owned(),
+            (Some(bytes), _) => Bytes(bytes).to_string(),
+            (None, _) => "none that was tried".to_owned(),
+        };
+        let free = found.free_bytes.filter(|_| !found.unfinished);
+        let inodes = found.free_inodes.filter(|_| !found.unfinished);
+        vec![
+            found.candidate.to_owned(),
+            found.variant.to_owned(),
+            bytes,
+            free.map_or("-".to_owned(), |free| Bytes(free as u64).to_string()),
+            inodes.map_or("-".to_owned(), |count| format!("{count:.0}")),
+            Bytes(found.catalogue_bytes).to_string(),
+        ]
+    };
+    found.iter().map(row).collect()
+}
+
+/// What of `found` is to be read in sentences: for a page that has no such table.
+pub fn sentences(found: &[Found]) -> Vec<String> {
+    let sentence = |found: &Found| {
+        let bytes = found.bytes.filter(|_| !found.unfinished)?;
+        let name = match found.variant {
+            "" => found.candidate.to_owned(),
+            variant => format!("{} ({variant})", found.candidate),
+        };
+        let free = found.free_bytes.map_or(String::new(), |free| {
+            format!(", of which {} are free", Bytes(free as u64))
+        });
+        let why = match found.why.as_str() {
+            "" => String::new(),
+            why => format!("; below: {why}"),
+        };
+        Some(format!(
+            "smallest partition of {name}: {}{free}{why}",
+            Bytes(bytes)
+        ))
+    };
+    found.iter().filter_map(sentence).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_is_short() {
+        let reason = "/bin/sh -c \nset -e\nx ended with status 1: sh: No space left\nmore";
+        assert_eq!(
+            shortened(reason),
+            "/bin/sh ended with status 1: sh: No space left"
+        );
+        assert_eq!(shortened("it sleeps for ever\nlog"), "it sleeps for ever");
+    }
+
+    #[test]
+    fn what_was_found_is_a_row_and_a_sentence() {
+        let mut one = Found {
+            candidate: "vfat",
+            variant: "defaults",
+            bytes: Some(65_536),
+            unfinished: false,
+            catalogue_bytes: 8 << 20,
+            free_bytes: Some(2048.0),
+            free_inodes: None,
+            why: "mkfs.vfat ended with status 1".to_owned(),
+        };
+        let row = rows(std::slice::from_ref(&one)).concat().join(" ");
+        assert_eq!(row, "vfat defaults 64 KiB 2 KiB - 8 MiB");
+        let said = sentences(std::slice::from_ref(&one)).concat();
+        assert!(
+            said.contains("(defaults): 64 KiB, of which 2 KiB are free; below: mkfs"),
+            "{said}"
+        );
+        one.unfinished = true;
+        assert!(
+            rows(std::slice::from_ref(&one))
+                .concat()
+                .join(" ")
+                .contains("not all tried - -")
+        );
+        assert!(sentences(&[one]).is_empty());
+    }
+}

@@ -1,0 +1,362 @@
+//! Workload `stack`: the cold start of a program whose files lie in a compressed image with a
+//! writable layer over it, as on live systems and the Gentoo wiki's card: squashfs on the card, a
+//! union of it with a directory that can be written, and a program that loads many small files.
+//!
+//! Everything is the real thing: mksquashfs, the kernel's squashfs or squashfuse, the kernel's
+//! overlayfs, unionfs-fuse and posixovl of this machine. What FUSE filesystems compute in user space is
+//! free in the lab, so their times are what they take at least.
+
+use crate::appstart::{LOAD, MAKE, perl_seed};
+use crate::listing::Listing;
+use crate::program::{Program, no_operations, shell};
+use crate::workload::{
+    Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter, unknown_phase,
+};
+use std::collections::BTreeMap;
+use whichfs_trial::{Op, WorkloadSpec};
+use whichfs_units::KIB;
+
+/// The workload.
+pub struct Stack;
+
+const INSTALL: &str = "stack_install";
+const MOUNT: &str = "stack_mount";
+const START: &str = "appstart";
+const UNMOUNT: &str = "stack_unmount";
+
+/// Compressors of mksquashfs by their number; 0 is no image.
+const COMPRESSORS: [&str; 6] = ["none", "gzip", "lzo", "lz4", "xz", "zstd"];
+/// Writable layers by their number.
+const LAYERS: [&str; 6] = ["none", "overlayfs", "posixovl", "ext3", "ext4", "directory"];
+/// Number of the layer that needs no union where there is no image.
+const POSIXOVL: u64 = 2;
+
+const PARAMETERS: [Parameter; 6] = [
+    Parameter {
+        name: "modules",
+        default: 600,
+        unit: "files",
+        meaning: "modules that the program loads, as in appstart",
+        min: 1,
+        max: 50_000,
+    },
+    Parameter {
+        name: "module_bytes",
+        default: 6 * KIB,
+        unit: "B",
+        meaning: "mean size of a module; they have half of it to one and a half",
+        min: 256,
+        max: 256 * KIB,
+    },
+    Parameter {
+        name: "compressor",
+        default: 5,
+        unit: "number",
+        meaning: "of the image: 0 no image, the files lie on the card; 1 gzip, 2 lzo, 3 lz4, 4 xz, \
+                  5 zstd",
+        min: 0,
+        max: COMPRESSORS.len() as u64 - 1,
+    },
+    Parameter {
+        name: "block_kib",
+        default: 128,
+        unit: "KiB",
+        meaning: "block of the image, a power of two",
+        min: 4,
+        max: 1024,
+    },
+    Parameter {
+        name: "layer",
+        default: 0,
+        unit: "number",
+        meaning: "what can be written over it: 0 nothing; 1 the kernel's overlayfs with an ext4 file; \
+                  unionfs-fuse with 2 posixovl, 3 an ext3 file, 4 an ext4 file, 5 a directory of the \
+                  card; without an image only 0, and 2, which is posixovl alone",
+        min: 0,
+        max: LAYERS.len() as u64 - 1,
+    },
+    Parameter {
+        name: "squashfuse",
+        default: 0,
+        unit: "0 or 1",
+        meaning: "1: squashfuse reads the image instead of the kernel",
+        min: 0,
+        max: 1,
+    },
+];
+
+const PHASES: [PhaseDef; 4] = [
+    PhaseDef::warm(
+        INSTALL,
+        "write the modules, or the image of them, and what the writable layer needs, then sync (s)",
+        true,
+        &MetricDef::one(INSTALL, Rule::Seconds),
+    )
+    .then_space(),
+    PhaseDef {
+        cold: true,
+        ..PhaseDef::warm(
+            MOUNT,
+            "mount image, layer and union, cold (s); the card's own mount is timed apart",
+            true,
+            &MetricDef::one(MOUNT, Rule::Seconds),
+        )
+    },
+    PhaseDef::warm(
+        START,
+        "perl loads the first module, and by it all others, from the union; nothing of them was \
+         read before (s)",
+        false,
+        &MetricDef::one(START, Rule::Seconds),
+    ),
+    PhaseDef::warm(UNMOUNT, "unmount union, layer and image", true, &[]),
+];
+
+/// What all scripts begin with: their arguments, where things are, which program is missing.
+const BEGIN: &str = r#"
+set -e
+compressor=$1 block=$2 layer=$3 fuse=$4
+card=$PWD base=/tmp/whichfs-stack
+need() { command -v "$1" > /dev/null || {
+    echo "$1 is not on this machine: apt-get install $2" >&2; exit 1; }; }
+"#;
+
+/// Makes the modules (the script is the standard input, its arguments are the last three) and what
+/// holds them.
+const INSTALL_SCRIPT: &str = r#"
+mkdir -p $base/tree $base/all
+cat > $base/make.pl
+make() { (cd "$1" && perl $base/make.pl "$2" "$3" "$4"); }
+case $compressor/$layer in
+none/none) make "$card" $5 $6 $7 ;;
+none/*)
+    need mount.posixovl fuse-posixovl
+    mkdir "$card/rw"
+    mount.posixovl -S "$card/rw" $base/all
+    make $base/all $5 $6 $7
+    umount $base/all ;;
+*)
+    need mksquashfs squashfs-tools
+    make $base/tree $5 $6 $7
+    mksquashfs $base/tree "$card/system.sqsh" -noappend -no-progress -quiet -processors 1 \
+        -comp $compressor -b ${block}K -all-root -mkfs-time 1704067200 -all-time 1704067200 \
+        > /dev/null
+    rm -r $base/tree ;;
+esac
+case $compressor/$layer in
+none/*) ;;
+*/overlayfs | */ext?)
+    type=ext4
+    [ $layer = ext3 ] && type=ext3
+    truncate -s 16M "$card/rw.img"
+    E2FSPROGS_FAKE_TIME=1704067200 mke2fs -q -F -t $type -b 4096 \
+        -U 6b0d5a1e-8c6f-4f0e-9d55-5d1c1f6a7b11 \
+        -E hash_seed=6b0d5a1e-8c6f-4f0e-9d55-5d1c1f6a7b12,lazy_itable_init=0,lazy_journal_init=0 \
+        "$card/rw.img" ;;
+*/posixovl | */directory) mkdir "$card/rw" ;;
+esac
+sync -f .
+"#;
+
+const MOUNT_SCRIPT: &str = r#"
+mkdir -p $base/image $base/layer $base/all
+case $compressor/$fuse in
+none/*) ;;
+*/1) need squashfuse squashfuse; squashfuse "$card/system.sqsh" $base/image ;;
+*) mount -t squashfs -o loop,ro "$card/system.sqsh" $base/image ;;
+esac
+case $layer in
+overlayfs | ext4) mount -t ext4 -o loop,noatime "$card/rw.img" $base/layer ;;
+ext3) mount -t ext3 -o loop,noatime "$card/rw.img" $base/layer ;;
+posixovl)
+    need mount.posixovl fuse-posixovl
+    where=$base/layer
+    [ $compressor = none ] && where=$base/all
+    mount.posixovl -S "$card/rw" $where ;;
+directory) mount --bind "$card/rw" $base/layer ;;
+esac
+case $compressor/$layer in
+none/* | */none) ;;
+*/overlayfs)
+    mkdir $base/layer/upper $base/layer/work
+    mount -t overlay overlay $base/all \
+        -o lowerdir=$base/image,upperdir=$base/layer/upper,workdir=$base/layer/work ;;
+*)
+    need unionfs-fuse unionfs-fuse
+    unionfs-fuse -o cow $base/layer=RW:$base/image=RO $base/all ;;
+esac
+"#;
+
+/// Runs the script of the standard input where the modules are.
+const START_SCRIPT: &str = r#"
+case $compressor/$layer in
+none/none) where=$card ;;
+*/none) where=$base/image ;;
+*) where=$base/all ;;
+esac
+cd $where
+exec perl - $5
+"#;
+
+const UNMOUNT_SCRIPT: &str = r#"
+for dir in all layer image; do
+    if grep -q " $base/$dir " /proc/self/mounts; then umount $base/$dir; fi
+done
+"#;
+
+impl Workload for Stack {
+    fn name(&self) -> &'static str {
+        "stack"
+    }
+
+    fn title(&self) -> &'static str {
+        "cold start of a program from squashfs under a writable layer"
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &PARAMETERS
+    }
+
+    fn phases(&self) -> &'static [PhaseDef] {
+        &PHASES
+    }
+
+    fn runs_programs(&self) -> bool {
+        true
+    }
+
+    fn contradiction(&self, spec: &WorkloadSpec) -> Option<String> {
+        let value = |name| parameter(self, spec, name);
+        if !value("block_kib").is_power_of_two() {
+            return Some("block_kib is no power of two".to_owned());
+        }
+        let bare = value("compressor") == 0;
+        if bare && ![0, POSIXOVL].contains(&value("layer")) {
+            return Some(
+                "without an image (compressor 0) there is nothing to unite: layer 0 or 2".into(),
+            );
+        }
+        (bare && value("squashfuse") == 1)
+            .then(|| "without an image (compressor 0) squashfuse has nothing to read".to_owned())
+    }
+
+    fn program(
+        &self,
+        phase: &str,
+        spec: &WorkloadSpec,
+        seed: u64,
+    ) -> Result<Option<Program>, Error> {
+        self.check(spec)?;
+        let value = |name| parameter(self, spec, name);
+        let named = |all: &[&str], name| all[value(name) as usize].to_owned();
+        let mut arguments = vec![
+            named(&COMPRESSORS, "compressor"),
+            value("block_kib").to_string(),
+            named(&LAYERS, "layer"),
+            value("squashfuse").to_string(),
+        ];
+        let modules = value("modules").to_string();
+        let (script, stdin) = match phase {
+            INSTALL => {
+                let bytes = value("module_bytes").to_string();
+                arguments.extend([modules, bytes, perl_seed(seed)]);
+                (INSTALL_SCRIPT, MAKE)
+            }
+            MOUNT => (MOUNT_SCRIPT, ""),
+            START => {
+                arguments.push(modules);
+                (START_SCRIPT, LOAD)
+            }
+            UNMOUNT => (UNMOUNT_SCRIPT, ""),
+            other => return Err(unknown_phase(self, other)),
+        };
+        let program = shell(&format!("{BEGIN}{script}"), arguments.into_iter(), false);
+        Ok(Some(Program {
+            // perl's hashes are in random order otherwise.
+            env: BTreeMap::from([("PERL_HASH_SEED".to_owned(), "0".to_owned())]),
+            stdin: stdin.to_owned(),
+            files: tools(phase).iter().map(|tool| (*tool).to_owned()).collect(),
+            ..program
+        }))
+    }
+
+    fn operations(
+        &self,
+        phase: &str,
+        _spec: &WorkloadSpec,
+        _tree: Option<&Listing>,
+        _seed: u64,
+    ) -> Result<Box<dyn Iterator<Item = Op>>, Error> {
+        Err(no_operations(self, phase))
+    }
+}
+
+/// The programs of this machine that decide what a phase does.
+fn tools(phase: &str) -> &'static [&'static str] {
+    match phase {
+        INSTALL => &["perl", "mksquashfs", "mke2fs", "mount.posixovl"],
+        MOUNT => &["mount", "squashfuse", "unionfs-fuse", "mount.posixovl"],
+        START => &["perl"],
+        _ => &[],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn spec(given: &[(&str, u64)]) -> WorkloadSpec {
+        WorkloadSpec {
+            name: "stack".into(),
+            parameters: given
+                .iter()
+                .map(|&(name, value)| (name.to_owned(), value))
+                .collect(),
+            tree: None,
+            unix: true,
+            script: None,
+            input: None,
+        }
+    }
+
+    #[test]
+    fn numbers_are_words_in_the_scripts() {
+        let given = spec(&[("compressor", 4), ("layer", 3), ("block_kib", 16)]);
+        let program = Stack.program(MOUNT, &given, 1).unwrap().unwrap();
+        assert_eq!(program.argv[4..], ["xz", "16", "ext3", "0"]);
+        let start = Stack.program(START, &given, 1).unwrap().unwrap();
+        assert_eq!(start.argv.last().unwrap(), "600");
+        assert!(start.stdin.contains("use lib"));
+    }
+
+    #[test]
+    fn what_cannot_be_stacked_is_refused() {
+        for (given, said) in [
+            (vec![("block_kib", 100)], "power of two"),
+            (vec![("compressor", 0), ("layer", 1)], "nothing to unite"),
+            (
+                vec![("compressor", 0), ("squashfuse", 1)],
+                "nothing to read",
+            ),
+        ] {
+            let error = Stack.check(&spec(&given)).unwrap_err().to_string();
+            assert!(error.contains(said), "{error}");
+        }
+        Stack
+            .check(&spec(&[("compressor", 0), ("layer", POSIXOVL)]))
+            .unwrap();
+    }
+
+    #[test]
+    fn scripts_are_what_a_shell_can_read() {
+        for phase in PHASES {
+            let program = Stack.program(phase.name, &spec(&[]), 1).unwrap().unwrap();
+            let checked = std::process::Command::new("/bin/sh")
+                .args(["-n", "-c", &program.argv[2]])
+                .output()
+                .unwrap();
+            assert!(checked.status.success(), "{}: {checked:?}", phase.name);
+        }
+    }
+}
