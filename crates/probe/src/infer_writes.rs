@@ -650,7 +650,8 @@ fn discard(evidence: &Evidence, values: &mut BTreeMap<Quantity, Finding>) {
                 after / 1e3
             );
             let kept = evidence.open_linear.as_ref().is_some_and(|open| open.kept);
-            let sure = if kept { DOUBTFUL } else { 0.9 };
+            // Few writes tell a ratio roughly.
+            let sure = if kept { DOUBTFUL } else { 0.8 };
             Finding::of(Value::Real(round(before / after.max(1e-9))), sure, text)
         }
     };

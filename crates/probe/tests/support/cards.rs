@@ -33,8 +33,29 @@ pub enum Sizes {
     Unseen,
 }
 
-/// A card of a family.
+/// Which mechanisms a random card may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mechanisms {
+    /// AUs, pages, logs, a FAT region at the beginning, a volatile cache.
+    Basic,
+    /// Also those of [`further`].
+    All,
+}
+
+/// A card of a family with basic mechanisms.
 pub fn specimen(seed: u64, family: Family, sizes: Sizes, giga_max: u64) -> Specimen {
+    specimen_with(seed, family, sizes, giga_max, Mechanisms::Basic)
+}
+
+/// A card of a family.
+pub fn specimen_with(
+    seed: u64,
+    family: Family,
+    sizes: Sizes,
+    giga_max: u64,
+    mechanisms: Mechanisms,
+) -> Specimen {
+    let all = mechanisms == Mechanisms::All;
     let mut rng = Rng::named(seed, "specimen");
     let rng = &mut rng;
     let au = KIB
@@ -119,7 +140,8 @@ pub fn specimen(seed: u64, family: Family, sizes: Sizes, giga_max: u64) -> Speci
     if family != Family::PageMap {
         let fat = one_of(rng, &[0, 0, 1, 2, 2, 3]);
         // On SanDisk's cards and a Panasonic it is the second AU (2.5).
-        let fat_first = Rng::named(seed, "first AU of the region").below(3) / 2;
+        let second = Rng::named(seed, "first AU of the region").below(3) / 2;
+        let fat_first = if all { second } else { 0 };
         figure("fat.aus", fat);
         figure("fat.first_au", fat_first);
         figure("fat.overhead_us", spread(rng, 500.0, 2000.0) as u64);
@@ -156,18 +178,17 @@ pub fn specimen(seed: u64, family: Family, sizes: Sizes, giga_max: u64) -> Speci
             );
         }
     }
-    text += &further(
-        seed,
-        family,
-        &Basis {
+    if all {
+        let basis = Basis {
             au,
             aus,
             page,
             first,
             rate,
             cached,
-        },
-    );
+        };
+        text += &further(seed, family, &basis);
+    }
     let profile = Profile::parse("random.toml", &text).unwrap_or_else(|e| panic!("{e}\n{text}"));
     Specimen {
         profile,

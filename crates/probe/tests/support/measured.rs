@@ -175,8 +175,10 @@ fn overflow(card: &Specimen, device: &mut impl Device) -> (f64, f64) {
     let copies = card.profile.family() == Family::LogBlock;
     // Family S keeps places: more AUs than have any.
     let aus = if copies { linear + 1 } else { 16 };
-    let first = device.capacity_bytes() / 8 / au;
-    let bases: Vec<u64> = (0..aus).map(|at| (first + 3 * at) * au).collect();
+    // Behind any FAT region.
+    let first = 5;
+    let step = ((device.capacity_bytes() / au - first - 1) / aus).clamp(1, 3);
+    let bases: Vec<u64> = (0..aus).map(|at| (first + step * at) * au).collect();
     let mut times = Vec::new();
     let rounds = (au / BLOCK / 2).clamp(3, 8);
     for round in 0..2 * rounds {

@@ -308,10 +308,19 @@ pub fn grade(
 /// Grades by quantity.
 #[derive(Default)]
 pub struct Summary {
+    /// Quantities that are judged.
+    pub judged: Vec<Quantity>,
     pub grades: BTreeMap<(Quantity, Grade), u32>,
 }
 
 impl Summary {
+    pub fn of(judged: &[Quantity]) -> Summary {
+        Summary {
+            judged: judged.to_vec(),
+            ..Summary::default()
+        }
+    }
+
     pub fn add(&mut self, quantity: Quantity, grade: Grade) {
         *self.grades.entry((quantity, grade)).or_default() += 1;
     }
@@ -335,7 +344,7 @@ impl Summary {
             "{:<22}{:>7}{:>7}{:>8}{:>7}",
             "", "right", "null", "unsure", "wrong"
         );
-        let rows = Quantity::ALL.iter().map(|q| (q.name(), Some(*q)));
+        let rows = self.judged.iter().map(|q| (q.name(), Some(*q)));
         for (name, quantity) in rows.chain([("all".to_owned(), None)]) {
             let of = |grade| self.count(quantity, Some(grade));
             println!(
