@@ -221,6 +221,13 @@ impl Workload for Stack {
         &PHASES
     }
 
+    fn caveat(&self) -> Option<&'static str> {
+        Some(
+            "what FUSE filesystems (unionfs-fuse, posixovl, squashfuse) compute is free in the lab: \
+             with them it takes at least so long",
+        )
+    }
+
     fn runs_programs(&self) -> bool {
         true
     }
