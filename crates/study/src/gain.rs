@@ -1,8 +1,8 @@
 //! What one thing gains over another, with the interval that repeats leave: what misalignment
 //! costs, what tuning gives, from how many files on a filesystem falls behind.
 //!
-//! Both sides are paired by seed, because a seed is a card and a workload of its own. The logarithms
-//! of the ratios are taken as a normal sample, so the interval is Student's, at 95 %.
+//! Both sides are paired by seed, because a seed is a card and a workload of its own. The
+//! logarithms of the ratios are taken as a normal sample, so the interval is Student's, at 95 %.
 
 use crate::study::{Base, Compare, PerformanceStudy, Spot};
 use serde::Serialize;

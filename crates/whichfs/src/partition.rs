@@ -17,8 +17,8 @@ pub struct Partition {
 }
 
 impl Partition {
-    /// All of a card of `profile`: from the first allocation unit at or after 4 MiB to the last whole
-    /// one.
+    /// All of a card of `profile`: from the first allocation unit at or after 4 MiB to the last
+    /// whole one.
     pub fn whole(profile: &Profile) -> Partition {
         Partition {
             offset: partition_offset(profile),

@@ -278,6 +278,13 @@ impl Workload for Fio {
         &PHASES
     }
 
+    fn caveat(&self) -> Option<&'static str> {
+        Some(
+            "what several threads gain from several cores is not measurable in the lab, which has \
+             one CPU; its threads queue requests side by side",
+        )
+    }
+
     fn runs_programs(&self) -> bool {
         true
     }

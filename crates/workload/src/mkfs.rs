@@ -43,12 +43,17 @@ const PARAMETERS: [Parameter; 2] = [
 ];
 
 const PHASES: [PhaseDef; 5] = [
-    PhaseDef::warm(BEFORE, "list the kernel's threads, made and not yet mounted", false, &[]),
+    PhaseDef::warm(
+        BEFORE,
+        "list the kernel's threads, made and not yet mounted",
+        false,
+        &[],
+    ),
     PhaseDef::warm(
         EMPTY,
-        "the new filesystem, mounted: the threads that the kernel has started for it, without those \
-         of its worker pools (kernel_threads: threads), and the bytes of the partition that are not \
-         free any more (mkfs_used: B)",
+        "the new filesystem, mounted: the threads that the kernel has started for it, without \
+         those of its worker pools (kernel_threads: threads), and the bytes of the partition that \
+         are not free any more (mkfs_used: B)",
         false,
         &[
             MetricDef {

@@ -3,8 +3,8 @@
 //! other slot; then it is made durable and verified.
 //!
 //! Updater and system are two processes of perl, so that a read can wait for what the updater
-//! has the kernel write. No piece of the system is read twice: it comes from the card, as a page does
-//! that is needed for the first time. What counts is how long a read takes while the image
+//! has the kernel write. No piece of the system is read twice: it comes from the card, as a page
+//! does that is needed for the first time. What counts is how long a read takes while the image
 //! is written, beside how long it takes when nothing is.
 
 use crate::appstart::perl_seed;
@@ -106,8 +106,8 @@ const PHASES: [PhaseDef; 4] = [
     .then_space(),
     PhaseDef::cold(
         CALM,
-        "read pieces of 64 KiB of the system at the same times as during the update, each once, cold \
-         (half and 99 % of the reads take no longer than so many ms)",
+        "read pieces of 64 KiB of the system at the same times as during the update, each once, \
+         cold (half and 99 % of the reads take no longer than so many ms)",
         &[
             MetricDef {
                 metric: "ota_calm_read",
@@ -123,8 +123,8 @@ const PHASES: [PhaseDef; 4] = [
         cold: true,
         ..PhaseDef::warm(
             UPDATE,
-            "write the image over the slot as it arrives, 1 MiB at a time, with fsync in between and \
-             at the end (s), while the same pieces of the system are read, cold (ms)",
+            "write the image over the slot as it arrives, 1 MiB at a time, with fsync in between \
+             and at the end (s), while the same pieces of the system are read, cold (ms)",
             true,
             &UPDATE_METRICS,
         )

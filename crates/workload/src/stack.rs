@@ -3,8 +3,8 @@
 //! union of it with a directory that can be written, and a program that loads many small files.
 //!
 //! Everything is the real thing: mksquashfs, the kernel's squashfs or squashfuse, the kernel's
-//! overlayfs, unionfs-fuse and posixovl of this machine. What FUSE filesystems compute in user space is
-//! free in the lab, so their times are what they take at least.
+//! overlayfs, unionfs-fuse and posixovl of this machine. What FUSE filesystems compute in user space
+//! is free in the lab, so their times are what they take at least.
 
 use crate::appstart::{LOAD, MAKE, perl_seed};
 use crate::listing::Listing;
@@ -69,9 +69,9 @@ const PARAMETERS: [Parameter; 6] = [
         name: "layer",
         default: 0,
         unit: "number",
-        meaning: "what can be written over it: 0 nothing; 1 the kernel's overlayfs with an ext4 file; \
-                  unionfs-fuse with 2 posixovl, 3 an ext3 file, 4 an ext4 file, 5 a directory of the \
-                  card; without an image only 0, and 2, which is posixovl alone",
+        meaning: "what can be written over it: 0 nothing; 1 the kernel's overlayfs with an ext4 \
+                  file; unionfs-fuse with 2 posixovl, 3 an ext3 file, 4 an ext4 file, 5 a \
+                  directory of the card; without an image only 0, and 2, which is posixovl alone",
         min: 0,
         max: LAYERS.len() as u64 - 1,
     },
@@ -219,6 +219,13 @@ impl Workload for Stack {
 
     fn phases(&self) -> &'static [PhaseDef] {
         &PHASES
+    }
+
+    fn caveat(&self) -> Option<&'static str> {
+        Some(
+            "what FUSE filesystems (unionfs-fuse, posixovl, squashfuse) compute is free in the \
+             lab: with them it takes at least so long",
+        )
     }
 
     fn runs_programs(&self) -> bool {

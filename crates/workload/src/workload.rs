@@ -243,6 +243,11 @@ pub trait Workload: Sync {
         Ok(None)
     }
 
+    /// What its figures in the lab leave out, in a sentence.
+    fn caveat(&self) -> Option<&'static str> {
+        None
+    }
+
     /// What `phase` is if it is done while the filesystem is not mounted.
     fn on_device(&self, _phase: &str) -> Option<OnDevice> {
         None

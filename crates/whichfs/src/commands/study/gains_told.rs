@@ -115,8 +115,8 @@ pub fn sentences(study: &PerformanceStudy, gains: &[Gain], turns: &[Turn]) -> Ve
     };
     let mut said = vec![
         "Differences: percent better (+) or worse (-) than what is compared with, or times as \
-         good, and the interval of 95 % over seeds (Student's t on log ratios, paired by seed); none: the \
-         interval holds 0, or it is below 1 %."
+         good, and the interval of 95 % over seeds (Student's t on log ratios, paired by seed); \
+         none: the interval holds 0, or it is below 1 %."
             .to_owned(),
     ];
     if gains.iter().any(|gain| gain.effect == Effect::Unknown) {

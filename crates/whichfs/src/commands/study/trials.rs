@@ -79,7 +79,7 @@ impl<'a> Runner<'a> {
             keeper: Keeper::open(None, limits.fresh)?,
             trials: Vec::new(),
             left_out: BTreeMap::new(),
-            caveats: Vec::new(),
+            caveats: caveats(study),
         })
     }
 
@@ -294,6 +294,18 @@ fn work(load: &whichfs_study::Load) -> Outcome<Work> {
     })
 }
 
+/// What the figures of the workloads of `study` leave out.
+fn caveats(study: &PerformanceStudy) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for load in &study.workloads {
+        let workload = whichfs_workload::find(&load.workload).ok();
+        let said = workload.and_then(|workload| workload.caveat());
+        let said = said.map(|said| format!("{}: {said}", load.workload));
+        all.extend(said.filter(|said| !all.contains(said)));
+    }
+    all
+}
+
 /// Bytes that a trial writes at least, as far as its workload says so.
 fn written(spot: &Spot) -> u64 {
     let given = spot.load.parameters.get("bytes").copied();
@@ -333,5 +345,24 @@ fn note_once(list: &mut Vec<String>, said: Option<String>) {
     if let Some(said) = said.filter(|said| !list.contains(said)) {
         note!("note: {said}");
         list.push(said);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::study::tests::performance;
+
+    #[test]
+    fn what_the_lab_cannot_measure_is_said_once() {
+        let said = caveats(&performance("elc2015"));
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(said[0].contains("not measurable in the lab"), "{said:?}");
+        assert_eq!(
+            caveats(&performance("gentoo")).len(),
+            1,
+            "of many workloads, once"
+        );
+        assert!(caveats(&performance("pandora")).is_empty());
     }
 }
