@@ -248,7 +248,7 @@ impl Bench {
             agent: &self.agent,
             memory_mib: self.board.file.memory.mib,
             memory: &self.memory,
-            cpu_ps_per_block: self.clock.picoseconds_per_block(&self.board),
+            cpu: self.clock.prices(&self.board),
             queue_depth: Some(self.host().queue_depth),
             job,
             shared: &[],

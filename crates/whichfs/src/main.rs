@@ -78,6 +78,8 @@ fn run(command: Command) -> Outcome<u8> {
         Command::Probe(args) => commands::probe::run(&args),
         Command::Fs(FsCommand::List(args)) => commands::fs::list(args.json),
         Command::Fs(FsCommand::Show(args)) => commands::fs::show(&args),
+        Command::Board(ShowCommand::List(args)) => commands::board::list(args.json),
+        Command::Board(ShowCommand::Show(args)) => commands::board::show(&args.name, args.json),
         Command::Workload(ShowCommand::List(args)) => commands::workload::list(args.json),
         Command::Workload(ShowCommand::Show(args)) => {
             commands::workload::show(&args.name, args.json)
