@@ -228,10 +228,7 @@ impl Bench {
             identity,
             job: self.job(steps, seed),
             shared,
-            caveat: recipe
-                .helper
-                .as_ref()
-                .map(|helper| format!("measured {}", helper.without)),
+            caveat: self.caveat(&recipe, &programs),
             profile,
         })
     }
@@ -274,6 +271,18 @@ impl Bench {
             promises: false,
             returns: false,
         }
+    }
+
+    /// What the figures of a trial leave out, where they do.
+    fn caveat(&self, recipe: &Recipe, programs: &[Program]) -> Option<String> {
+        let helper = recipe.helper.as_ref();
+        let helper = helper.map(|helper| format!("measured {}", helper.without));
+        let user = match self.clock {
+            Clock::Cpu => program::uncharged(programs),
+            Clock::Device => None,
+        };
+        let parts: Vec<String> = helper.into_iter().chain(user).collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
     }
 
     fn identity(
