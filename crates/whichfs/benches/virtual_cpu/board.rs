@@ -40,6 +40,8 @@ pub fn write(directory: &Path, machine: &Machine) -> PathBuf {
     };
     let figures = [
         ("block_ps", of("code")),
+        ("block_ps_low", of("code")),
+        ("block_ps_high", of("code")),
         ("compression_block_ps", of("compression")),
         ("copy_byte_ps", of("copy")),
         ("fill_byte_ps", of("fill")),
