@@ -5,6 +5,7 @@
 //! PR_SET_PDEATHSIG in them). The directory with its sockets is removed as soon as the
 //! guest is connected, so nothing is left even if the engine is killed.
 
+use crate::cpu::CpuPrices;
 use crate::error::LabError;
 use crate::shared::{self, Handles, SharedDirectory};
 use rustix::fs::{FlockOperation, Mode, OFlags};
@@ -36,8 +37,8 @@ pub struct GuestProcess<'a> {
     pub memory_mib: u64,
     /// Directory of the file that is its memory.
     pub memory: &'a Path,
-    /// Picoseconds per basic block; 0: the CPU is free.
-    pub cpu_ps_per_block: u64,
+    /// What its work costs.
+    pub cpu: CpuPrices,
     /// Seed of the guest's entropy.
     pub seed: u64,
     /// Requests that a disk takes at once; `None`: as many as its ring holds.
@@ -383,7 +384,7 @@ fn command_line(process: &GuestProcess) -> Vec<String> {
         "quiet".into(),
         "norandmaps".into(),
         "panic=-1".into(),
-        format!("um_cpu={}", process.cpu_ps_per_block),
+        format!("um_cpu={}", process.cpu),
         format!("um_seed={}", process.seed),
         format!("time-travel-start={START_NS}"),
         "time-travel=ext:c".into(),
@@ -482,7 +483,7 @@ mod tests {
             initramfs: &[],
             memory_mib: 256,
             memory: Path::new("/dev/shm"),
-            cpu_ps_per_block: 0,
+            cpu: CpuPrices::default(),
             seed: 1,
             queue_depth: Some(64),
             shared: &[SharedDirectory {

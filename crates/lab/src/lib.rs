@@ -8,6 +8,7 @@ mod block;
 pub mod calendar;
 mod control;
 mod cores;
+mod cpu;
 mod device;
 mod disk;
 mod engine;
@@ -31,6 +32,7 @@ mod watch;
 
 pub use block::BlockGeometry;
 pub use cores::available_cores;
+pub use cpu::CpuPrices;
 pub use disk::Disk;
 pub use engine::Stamped;
 pub use error::LabError;

@@ -2,6 +2,7 @@
 
 use crate::control::Control;
 use crate::cores::Pinned;
+use crate::cpu::CpuPrices;
 use crate::device::{Backend, Device};
 use crate::disk::Disk;
 use crate::engine::{Engine, Stamped};
@@ -78,8 +79,8 @@ pub struct GuestSpec<'a> {
     pub memory_mib: u64,
     /// Directory of the file that is its memory ([`crate::memory_directory`]).
     pub memory: &'a Path,
-    /// Picoseconds per basic block; 0 for the clock `device`.
-    pub cpu_ps_per_block: u64,
+    /// What its work costs; nothing for the clock `device`.
+    pub cpu: CpuPrices,
     /// Requests that a disk takes at once, from 1; `None`: as many as its ring holds.
     pub queue_depth: Option<u32>,
     /// What the agent does; its seed is also that of the guest's entropy.
@@ -135,7 +136,7 @@ pub fn run(
         initramfs: &initramfs::build(&spec.agent.program),
         memory_mib: spec.memory_mib,
         memory: spec.memory,
-        cpu_ps_per_block: spec.cpu_ps_per_block,
+        cpu: spec.cpu,
         seed: spec.job.seed,
         queue_depth: spec.queue_depth,
         shared: spec.shared,

@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{Trial, fingerprint, one_at_a_time, path_only, profile, shell};
+use common::{Trial, fingerprint, one_at_a_time, path_only, prices, profile, shell};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use whichfs_fs::{Candidate, Geometry, Purpose, Recipe, candidates};
@@ -74,7 +74,7 @@ fn steps(recipe: &Recipe) -> Vec<Step> {
 
 fn trial(candidate: &Candidate, seed: u64, cpu: u64, core: usize) -> Option<Trial> {
     let mut trial = Trial::new(seed, steps(&recipe(candidate, seed)))?;
-    trial.cpu_ps_per_block = cpu;
+    trial.cpu = prices(cpu);
     trial.core = Some(core);
     Some(trial)
 }

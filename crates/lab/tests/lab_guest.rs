@@ -4,7 +4,7 @@
 mod common;
 
 use common::{Trial, command, disk, mount, one_at_a_time, queue, shell, shown, text_of, unmount};
-use whichfs_lab::{Disk, Life};
+use whichfs_lab::{CpuPrices, Disk, Life};
 use whichfs_trial::{BlockQueue, Step};
 
 /// Attributes that decide what filesystems and the block layer do.
@@ -63,7 +63,7 @@ fn lab_ext4_is_made_mounted_and_written() {
     let Some(mut trial) = Trial::new(1, steps) else {
         return;
     };
-    trial.cpu_ps_per_block = 10_000;
+    trial.cpu = CpuPrices::of_blocks(10_000);
     let life = trial.run();
     life.result.as_ref().unwrap();
     assert!(text_of(&life).contains("64+0 records out"));

@@ -5,7 +5,7 @@
 mod common;
 
 use common::traces::{processes, sessions_of};
-use common::{Trial, agent, fingerprint, kernel, one_at_a_time, shell};
+use common::{Trial, agent, fingerprint, kernel, one_at_a_time, prices, shell};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -56,7 +56,7 @@ fn lab_ptrace_gives_the_same_nanoseconds() {
     };
     let run = |kernel: Kernel| {
         let mut trial = Trial::with_agent(11, agent.clone(), kernel, steps());
-        trial.cpu_ps_per_block = CPU;
+        trial.cpu = prices(CPU);
         fingerprint(&trial.run())
     };
     let (traced, filtered) = (run(tracing(&kernel)), run(kernel));

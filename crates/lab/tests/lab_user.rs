@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Trial, command, fingerprint, mount, one_at_a_time, shell, unmount};
+use common::{Trial, command, fingerprint, mount, one_at_a_time, prices, shell, unmount};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -35,7 +35,7 @@ fn trial() -> Option<Trial> {
         unmount(),
     ];
     let mut trial = Trial::new(31, steps)?;
-    trial.cpu_ps_per_block = 12_000;
+    trial.cpu = prices(12_000);
     Some(trial)
 }
 

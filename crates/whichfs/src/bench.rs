@@ -243,10 +243,7 @@ impl Bench {
             identity,
             job: self.job(steps, seed),
             shared,
-            caveat: recipe
-                .helper
-                .as_ref()
-                .map(|helper| format!("measured {}", helper.without)),
+            caveat: self.caveat(&recipe, &programs),
             profile,
             partition,
         })
@@ -264,7 +261,7 @@ impl Bench {
             agent: &self.agent,
             memory_mib: self.board.file.memory.mib,
             memory: &self.memory,
-            cpu_ps_per_block: self.clock.picoseconds_per_block(&self.board),
+            cpu: self.clock.prices(&self.board),
             queue_depth: Some(self.host().queue_depth),
             job,
             shared: &[],
@@ -291,6 +288,18 @@ impl Bench {
             returns: false,
             ignores_sync: false,
         }
+    }
+
+    /// What the figures of a trial leave out, where they do.
+    fn caveat(&self, recipe: &Recipe, programs: &[Program]) -> Option<String> {
+        let helper = recipe.helper.as_ref();
+        let helper = helper.map(|helper| format!("measured {}", helper.without));
+        let user = match self.clock {
+            Clock::Cpu => program::uncharged(programs),
+            Clock::Device => None,
+        };
+        let parts: Vec<String> = helper.into_iter().chain(user).collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
     }
 
     fn identity(

@@ -2,11 +2,12 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::names::unknown;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 use whichfs_card::Interface;
+use whichfs_lab::CpuPrices;
 
 /// The board that is used where none is named.
 pub const DEFAULT: &str = "generic-1ghz";
@@ -23,8 +24,31 @@ static BUILTIN: &[(&str, &str)] = &[
         include_str!("../../../boards/beaglebone-black.toml"),
     ),
     (DEFAULT, include_str!("../../../boards/generic-1ghz.toml")),
+    ("imx6", include_str!("../../../boards/imx6.toml")),
+    ("imx8m", include_str!("../../../boards/imx8m.toml")),
     ("pandora", include_str!("../../../boards/pandora.toml")),
+    (
+        "raspberry-pi-1",
+        include_str!("../../../boards/raspberry-pi-1.toml"),
+    ),
+    (
+        "raspberry-pi-3",
+        include_str!("../../../boards/raspberry-pi-3.toml"),
+    ),
+    (
+        "raspberry-pi-4",
+        include_str!("../../../boards/raspberry-pi-4.toml"),
+    ),
+    (
+        "raspberry-pi-5",
+        include_str!("../../../boards/raspberry-pi-5.toml"),
+    ),
 ];
+
+/// Names of the shipped boards.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    BUILTIN.iter().map(|(name, _)| *name)
+}
 
 /// A board as its file describes it.
 #[derive(Clone, Debug, Deserialize)]
@@ -39,20 +63,83 @@ pub struct BoardFile {
     /// Host controllers.
     pub host: Hosts,
     /// Figure → where it comes from.
-    #[allow(dead_code, reason = "read by people, checked by a rule over boards/")]
     pub sources: BTreeMap<String, String>,
+}
+
+/// What a board's speed is known from.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Basis {
+    /// lmbench published for this processor at about this clock.
+    Lmbench,
+    /// lmbench published for this core, scaled to this clock.
+    Scaled,
+    /// Something else: a compressor's rate, or what is usual.
+    Estimated,
+}
+
+impl Basis {
+    /// For people.
+    pub fn words(self) -> &'static str {
+        match self {
+            Basis::Lmbench => "from lmbench on this processor",
+            Basis::Scaled => "from lmbench on this core, scaled by the clock",
+            Basis::Estimated => "estimated",
+        }
+    }
 }
 
 /// Processor of a board.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cpu {
-    /// Virtual time of one counted basic block, in picoseconds.
-    pub picoseconds_per_block: u64,
+    /// One basic block of the kernel's code, in picoseconds.
+    pub block_ps: u64,
+    /// The least that it may be, in picoseconds.
+    pub block_ps_low: u64,
+    /// The most that it may be, in picoseconds.
+    pub block_ps_high: u64,
+    /// What `block_ps` is known from.
+    pub basis: Basis,
+    /// One basic block of compression code, in picoseconds.
+    pub compression_block_ps: u64,
+    /// One byte copied, in picoseconds.
+    pub copy_byte_ps: u64,
+    /// One byte filled, in picoseconds.
+    pub fill_byte_ps: u64,
+    /// One byte put through CRC-32C, in picoseconds.
+    pub checksum_byte_ps: u64,
+    /// A system call's entry and exit, in ns.
+    pub syscall_ns: u64,
+    /// A page fault's, in ns.
+    pub fault_ns: u64,
+    /// A change of the running task, beyond the scheduler's code, in ns.
+    pub switch_ns: u64,
+    /// An interrupt's entry and exit, in ns.
+    pub interrupt_ns: u64,
     /// Clock in MHz, for people.
     pub clock_mhz: u64,
     /// Cores the board has; the lab models one.
     pub cores: u64,
+}
+
+impl Cpu {
+    /// The same as the lab takes it.
+    pub fn prices(&self) -> CpuPrices {
+        /// Picoseconds of a nanosecond.
+        const NS: u64 = 1000;
+        CpuPrices {
+            block: self.block_ps,
+            compression_block: self.compression_block_ps,
+            copy_byte: self.copy_byte_ps,
+            fill_byte: self.fill_byte_ps,
+            checksum_byte: self.checksum_byte_ps,
+            syscall: self.syscall_ns * NS,
+            fault: self.fault_ns * NS,
+            switch: self.switch_ns * NS,
+            interrupt: self.interrupt_ns * NS,
+        }
+    }
 }
 
 /// Memory of a board.
@@ -121,7 +208,7 @@ impl Board {
                 .unwrap_or(name);
             return Board::parse(stem, &text);
         }
-        let names: Vec<&str> = BUILTIN.iter().map(|(name, _)| *name).collect();
+        let names: Vec<&str> = names().collect();
         Err(Failure::input(unknown("board", name, &names)))
     }
 
@@ -140,12 +227,25 @@ impl Board {
     fn check(&self) -> Outcome {
         let file = &self.file;
         let mut ranges = vec![
+            ("cpu.block_ps", file.cpu.block_ps, 1, 1_000_000),
             (
-                "cpu.picoseconds_per_block",
-                file.cpu.picoseconds_per_block,
+                "cpu.compression_block_ps",
+                file.cpu.compression_block_ps,
                 1,
-                10_000_000,
+                1_000_000,
             ),
+            ("cpu.copy_byte_ps", file.cpu.copy_byte_ps, 0, 1_000_000),
+            ("cpu.fill_byte_ps", file.cpu.fill_byte_ps, 0, 1_000_000),
+            (
+                "cpu.checksum_byte_ps",
+                file.cpu.checksum_byte_ps,
+                0,
+                1_000_000,
+            ),
+            ("cpu.syscall_ns", file.cpu.syscall_ns, 0, 1_000_000),
+            ("cpu.fault_ns", file.cpu.fault_ns, 0, 1_000_000),
+            ("cpu.switch_ns", file.cpu.switch_ns, 0, 1_000_000),
+            ("cpu.interrupt_ns", file.cpu.interrupt_ns, 0, 1_000_000),
             ("cpu.clock_mhz", file.cpu.clock_mhz, 1, 100_000),
             ("cpu.cores", file.cpu.cores, 1, 1024),
             ("memory.mib", file.memory.mib, 64, 65_536),
@@ -171,6 +271,8 @@ impl Board {
                 ),
             ]);
         }
+        let (low, high) = (file.cpu.block_ps_low, file.cpu.block_ps_high);
+        ranges.push(("cpu.block_ps", file.cpu.block_ps, low, high));
         for (key, value, low, high) in ranges {
             if !(low..=high).contains(&value) {
                 return Err(self.illegal(key, value, &format!("{low} to {high}")));
@@ -223,6 +325,28 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
+    fn default_board() -> &'static (&'static str, &'static str) {
+        BUILTIN.iter().find(|(name, _)| *name == DEFAULT).unwrap()
+    }
+
+    #[test]
+    fn a_price_outside_of_its_own_interval_is_refused() {
+        let (_, text) = default_board();
+        let line = text
+            .lines()
+            .find(|line| line.starts_with("block_ps_high"))
+            .unwrap();
+        let failure = Board::parse("mine", &text.replace(line, "block_ps_high = 1")).unwrap_err();
+        assert!(failure.message.contains("cpu.block_ps ="), "{failure}");
+    }
+
+    #[test]
+    fn each_kind_of_work_has_its_price() {
+        let prices = Board::open("beaglebone-black").unwrap().file.cpu.prices();
+        assert_eq!(prices.to_string().split(',').count(), 9);
+        assert!(!prices.to_string().split(',').any(|price| price == "0"));
+    }
+
     #[test]
     fn every_shipped_board_is_legal() {
         for (name, _) in BUILTIN {
@@ -238,7 +362,7 @@ mod tests {
 
     #[test]
     fn what_the_kernel_would_not_take_is_refused() {
-        let (_, text) = BUILTIN[1];
+        let (_, text) = default_board();
         for (legal, bad, words) in [
             (
                 "nr_requests = 4\n",
@@ -271,7 +395,7 @@ mod tests {
 
     #[test]
     fn an_absurd_figure_is_named_with_its_range() {
-        let (_, text) = BUILTIN[1];
+        let (_, text) = default_board();
         let text = text.replace("mib = 512", "mib = 1");
         let failure = Board::parse("mine", &text).unwrap_err();
         assert!(failure.message.contains("memory.mib = 1"), "{failure}");

@@ -52,6 +52,9 @@ pub enum Command {
     /// The catalogue of filesystems.
     #[command(subcommand)]
     Fs(FsCommand),
+    /// The computers around the card: their speed, and how it is known.
+    #[command(subcommand)]
+    Board(ShowCommand),
     /// Workloads.
     #[command(subcommand)]
     Workload(ShowCommand),
@@ -119,7 +122,7 @@ pub struct JsonArgs {
 
 #[derive(Debug, Args)]
 pub struct NamedArgs {
-    /// Name, as `list` prints it (for a card also a profile file).
+    /// Name, as `list` prints it (for a card or a board also a file).
     #[arg(value_name = "NAME")]
     pub name: String,
     /// One JSON document on standard output, nothing else.

@@ -2,6 +2,7 @@
 
 use crate::board::Board;
 use crate::failure::{Failure, Outcome};
+use whichfs_lab::CpuPrices;
 
 /// A lab clock.
 #[derive(Clone, Debug)]
@@ -37,11 +38,11 @@ impl Clock {
         }
     }
 
-    /// Picoseconds of virtual time a basic block takes.
-    pub fn picoseconds_per_block(&self, board: &Board) -> u64 {
+    /// What the guest's CPU costs.
+    pub fn prices(&self, board: &Board) -> CpuPrices {
         match self {
-            Clock::Cpu => board.file.cpu.picoseconds_per_block,
-            Clock::Device => 0,
+            Clock::Cpu => board.file.cpu.prices(),
+            Clock::Device => CpuPrices::default(),
         }
     }
 }

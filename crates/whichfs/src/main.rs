@@ -82,6 +82,8 @@ fn run(command: Command) -> Outcome<u8> {
         Command::Fs(FsCommand::Show(args)) => commands::fs::show(&args),
         Command::Fs(FsCommand::Why(args)) => commands::fs::why::run(&args),
         Command::Fs(FsCommand::Compare(args)) => commands::fs::compare::run(&args),
+        Command::Board(ShowCommand::List(args)) => commands::board::list(args.json),
+        Command::Board(ShowCommand::Show(args)) => commands::board::show(&args.name, args.json),
         Command::Workload(ShowCommand::List(args)) => commands::workload::list(args.json),
         Command::Workload(ShowCommand::Show(args)) => {
             commands::workload::show(&args.name, args.json)

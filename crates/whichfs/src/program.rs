@@ -41,6 +41,24 @@ fn require(program: &Program) -> Outcome {
     )))
 }
 
+/// What the clock `cpu` leaves out where a trial's phases are programs: the lab counts what its
+/// kernel does, and what a program does by itself is done by the host's processor.
+pub fn uncharged(programs: &[Program]) -> Option<String> {
+    let mut names: Vec<&str> = programs
+        .iter()
+        .filter_map(|program| program.argv.first()?.rsplit('/').next())
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    (!names.is_empty()).then(|| {
+        format!(
+            "cpu_user_uncharged: what {} computes costs no virtual time, only what the kernel does \
+             for it",
+            names.join(" and ")
+        )
+    })
+}
+
 /// What decides what `programs` do: themselves and their files.
 pub fn parts(programs: &[Program]) -> impl Iterator<Item = &str> {
     programs.iter().flat_map(|program| {
@@ -166,6 +184,22 @@ mod tests {
     use std::time::Duration;
     use whichfs_trial::{Counts, DeviceFigures, Latency};
     use whichfs_units::Nanos;
+
+    #[test]
+    fn programs_whose_own_time_is_free_are_named_once() {
+        let program = |name: &str| Program {
+            argv: vec![name.to_owned()],
+            env: BTreeMap::new(),
+            stdin: String::new(),
+            told: false,
+            files: Vec::new(),
+            package: "",
+        };
+        let words = uncharged(&[program("/usr/bin/fio"), program("perl"), program("fio")]).unwrap();
+        assert!(words.contains("what fio and perl computes"), "{words}");
+        assert!(words.starts_with("cpu_user_uncharged"), "{words}");
+        assert_eq!(uncharged(&[]), None);
+    }
 
     fn stamped(event: Event) -> Stamped {
         Stamped {

@@ -14,7 +14,9 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use whichfs_card::{Card, Contents, Profile, builtin};
-use whichfs_lab::{Agent, BlockGeometry, Disk, GuestSpec, Kernel, Life, Limits, Stamped, run};
+use whichfs_lab::{
+    Agent, BlockGeometry, CpuPrices, Disk, GuestSpec, Kernel, Life, Limits, Stamped, run,
+};
 use whichfs_trial::{BlockQueue, Event, Job, Step};
 use whichfs_units::Nanos;
 
@@ -75,6 +77,24 @@ pub fn disk(name: &str, bytes: u64) -> Disk {
 /// A partition of 1 GiB on the default card.
 pub fn sd() -> Disk {
     disk("a1-32gb", 1 << 30)
+}
+
+/// Prices of a board on which a basic block takes `block` picoseconds; nothing of it is free.
+pub fn prices(block: u64) -> CpuPrices {
+    match block {
+        0 => CpuPrices::default(),
+        block => CpuPrices {
+            block,
+            compression_block: block / 3,
+            copy_byte: block / 10,
+            fill_byte: block / 20,
+            checksum_byte: block / 5,
+            syscall: block * 20,
+            fault: block * 40,
+            switch: block * 80,
+            interrupt: block * 80,
+        },
+    }
 }
 
 /// The queue of an SD card.
@@ -140,7 +160,7 @@ pub struct Trial {
     pub disks: Vec<Disk>,
     pub queues: Vec<BlockQueue>,
     pub limits: Limits,
-    pub cpu_ps_per_block: u64,
+    pub cpu: CpuPrices,
     pub queue_depth: Option<u32>,
     pub core: Option<usize>,
 }
@@ -164,7 +184,7 @@ impl Trial {
                 wall: Duration::from_secs(20),
                 ..Limits::default()
             },
-            cpu_ps_per_block: 0,
+            cpu: CpuPrices::default(),
             queue_depth: None,
             core: Some(whichfs_lab::available_cores()[0]),
         }
@@ -190,7 +210,7 @@ impl Trial {
             agent: &self.agent,
             memory_mib: 256,
             memory: &whichfs_lab::memory_directory(256).unwrap(),
-            cpu_ps_per_block: self.cpu_ps_per_block,
+            cpu: self.cpu,
             queue_depth: self.queue_depth,
             job: &job,
             shared: &[],

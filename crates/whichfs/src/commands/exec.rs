@@ -79,10 +79,11 @@ fn steps(args: &ExecArgs, bench: &Bench) -> Outcome<Vec<Step>> {
     let recipe = candidate
         .recipe(&bench.geometry(), Purpose::Lab { seed: args.seed })
         .map_err(|e| Failure::input(format!("--fs {}: {e}", args.fs)))?;
-    if recipe.image.is_some() {
+    if recipe.image.is_some() && args.mkfs.is_none() {
         return Err(Failure::input(format!(
             "--fs {}: a read-only filesystem is made from a tree; use whichfs choose \
-             --for rootfs-readonly --candidates {0} --tree DIR",
+             --for rootfs-readonly --candidates {0} --tree DIR, or --mkfs with a command that \
+             puts a finished image on {{device}}",
             args.fs
         )));
     }

@@ -1,6 +1,7 @@
 //! One file a command.
 
 pub mod attach;
+pub mod board;
 mod capacity;
 pub mod card;
 pub mod choose;

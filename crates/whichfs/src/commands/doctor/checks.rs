@@ -11,7 +11,8 @@ use std::process::Command;
 use std::time::Duration;
 use whichfs_card::Contents;
 use whichfs_lab::{
-    Agent, BlockGeometry, Disk, GuestSpec, Kernel, Limits, available_cores, memory_directory, run,
+    Agent, BlockGeometry, CpuPrices, Disk, GuestSpec, Kernel, Limits, available_cores,
+    memory_directory, run,
 };
 use whichfs_store::Store;
 use whichfs_trial::Job;
@@ -143,7 +144,7 @@ fn guest_check(kernel: &Kernel, agent: &Agent) -> Outcome<Check> {
         agent,
         memory_mib: GUEST_MIB,
         memory: &memory,
-        cpu_ps_per_block: 0,
+        cpu: CpuPrices::default(),
         queue_depth: None,
         job: &job,
         shared: &[],
