@@ -5,10 +5,10 @@ use crate::evidence::{
     AlignTest, Boundary, Evidence, OpenAus, RandomTimes, Sentinel, Stage, Streams,
 };
 use crate::findings::{Drift, Finding, Findings, Quantity, Value};
-use crate::infer_writes;
 use crate::interpret::{PAGE_MAX, confidence, is_page};
 use crate::options::Writing;
 use crate::stats::{median, rank_score};
+use crate::{infer_streams, infer_writes};
 use std::collections::BTreeMap;
 use whichfs_units::Bytes;
 
@@ -111,7 +111,7 @@ fn geometry(evidence: &Evidence, values: &mut BTreeMap<Quantity, Finding>) {
         for quantity in [PageBytes, WriteUnitBytes, AuBytes, ZoneBytes] {
             values.insert(quantity, missing(evidence, Stage::Align));
         }
-        values.insert(WriteUnitBytes, infer_writes::write_unit(evidence));
+        values.insert(WriteUnitBytes, infer_streams::write_unit(evidence));
         if let Some(au) = infer_writes::au_by_writes(evidence, None) {
             values.insert(AuBytes, au);
         }
@@ -130,7 +130,7 @@ fn geometry(evidence: &Evidence, values: &mut BTreeMap<Quantity, Finding>) {
     };
     let (page, unit) = pages(test);
     let page = page.map_or_else(|| Finding::none(why("up to 64 KiB")), of_boundary);
-    let unit = unit.map_or_else(|| infer_writes::write_unit(evidence), of_boundary);
+    let unit = unit.map_or_else(|| infer_streams::write_unit(evidence), of_boundary);
     let by_reads = au_boundary(test).map(of_boundary);
     let au = infer_writes::au_by_writes(evidence, by_reads.as_ref());
     let au = au.or(by_reads);

@@ -15,6 +15,7 @@ mod findings;
 mod first_aus;
 mod folds;
 mod infer;
+mod infer_streams;
 mod infer_writes;
 mod interpret;
 mod interpret_writes;
