@@ -181,8 +181,8 @@ impl<'a> Bench<'a> {
         offset + bytes <= self.away.start || offset >= self.away.end
     }
 
-    /// Up to `count` AUs of `au` bytes that a long stream wrote wholly, apart from each other if there
-    /// is room.
+    /// Up to `count` AUs of `au` bytes that a long stream wrote wholly, apart from each other if
+    /// there is room.
     pub fn streamed(&self, au: u64, count: usize) -> Vec<u64> {
         let (first, end) = (self.away.start.div_ceil(au), self.away.end / au);
         let aus = end.saturating_sub(first);

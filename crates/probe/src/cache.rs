@@ -95,8 +95,8 @@ fn end_of_cache(times: &[f64]) -> Option<usize> {
     (ratio >= SLOWER && score >= 3.2).then_some(end)
 }
 
-/// Writes into AUs with data and into discarded ones, as many as can be open before those that count:
-/// each of these closes an AU of its own kind.
+/// Writes into AUs with data and into discarded ones, as many as can be open before those that
+/// count: each of these closes an AU of its own kind.
 pub(crate) fn discard(
     bench: &mut Bench,
     au: Option<u64>,

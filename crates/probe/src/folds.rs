@@ -1,9 +1,10 @@
-//! How many AUs a page map writes in turns at no cost: AUs beyond it share a block that is *folded*,
-//! copied out as soon as it is full (family P, streams; `flash.md` §1: cards that slow down gradually).
+//! How many AUs a page map writes in turns at no cost: AUs beyond it share a block that is
+//! *folded*, copied out as soon as it is full (family P, streams; `flash.md` §1: cards that slow
+//! down gradually).
 //!
-//! No write of such a card is slow but for those that fill the block, one in some seventy. Each is of
-//! an AU without a place of its own, and from one to the next exactly an AU of such writes was made.
-//! So of 16 AUs in turns the distance between them tells how many have a place.
+//! No write of such a card is slow but for those that fill the block, one in some seventy. Each is
+//! of an AU without a place of its own, and from one to the next exactly an AU of such writes was
+//! made. So of 16 AUs in turns the distance between them tells how many have a place.
 
 use crate::bench::{Bench, Halt};
 use crate::open_aus::BLOCK;

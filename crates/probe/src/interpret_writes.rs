@@ -1,8 +1,8 @@
 //! What saved tables of flashbench's `-O` and `-f` tell of rates and of the first AUs.
 //!
 //! `-O` with one AU writes it in order, block size by block size: its rates are those of a stream
-//! within an AU. `-f` writes the first AUs in the same way, one after the other: those that differ from
-//! the ones behind at most block sizes have another mapping (`flash.md` §2.5).
+//! within an AU. `-f` writes the first AUs in the same way, one after the other: those that differ
+//! from the ones behind at most block sizes have another mapping (`flash.md` §2.5).
 
 use crate::evidence::Streams;
 use crate::findings::{Finding, Quantity, Value};
@@ -20,8 +20,8 @@ const BEHIND: usize = 2;
 const BEGINS_MOST: usize = 1;
 /// Block sizes that are compared: smaller ones differ for other reasons.
 const BLOCKS: std::ops::RangeInclusive<u64> = 16 * KIB..=MIB;
-/// Rates that differ by less, as a difference of logarithms, are of one mapping: regions differ by 0.33
-/// and more in Wirenboard's logs, other AUs at the beginning by up to 0.21.
+/// Rates that differ by less, as a difference of logarithms, are of one mapping: regions differ by
+/// 0.33 and more in Wirenboard's logs, other AUs at the beginning by up to 0.21.
 const DIFFERENT: f64 = 0.27;
 /// Confidence of rates of an AU or a few: nothing tells of zones and caches.
 const SURE: f64 = 0.85;
@@ -110,8 +110,8 @@ fn fat(table: &BTreeMap<u64, Vec<Vec<f64>>>) -> (Finding, Finding) {
     )
 }
 
-/// How much the rates of an AU differ from those of the AUs behind, as a logarithm: in the median of
-/// block sizes.
+/// How much the rates of an AU differ from those of the AUs behind, as a logarithm: in the median
+/// of block sizes.
 fn difference(table: &BTreeMap<u64, Vec<Vec<f64>>>, au: usize) -> f64 {
     let behind = behind(table);
     let of_block = table.range(BLOCKS).filter_map(|(block, runs)| {

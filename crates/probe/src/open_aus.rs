@@ -420,8 +420,8 @@ fn kept(
     Ok(true)
 }
 
-/// Looks for a page map that writes twice what goes to too many AUs; whether both halves of the card
-/// have it.
+/// Looks for a page map that writes twice what goes to too many AUs; whether both halves of the
+/// card have it.
 fn folded(
     bench: &mut Bench,
     regions: &[Vec<u64>; 2],

@@ -67,7 +67,8 @@ fn explain(writes: &[Timed]) -> UnitTest {
         .collect();
     units.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (best, unit_bytes) = units[0];
-    // Of errors with long tails (Laplace's); each unit has two figures more than a time that grows evenly.
+    // Of errors with long tails (Laplace's); each unit has two figures more than a time that grows
+    // evenly.
     let margin = |other: f64| 2.0 * writes.len() as f64 * (other / best.max(1e-9)).ln();
     UnitTest {
         unit_bytes,
@@ -93,8 +94,8 @@ fn covered((at, size, _): &Timed, unit: u64) -> Vec<f64> {
     ]
 }
 
-/// Mean relative distance of the times from the best sum of `features`, without stalls. What does not
-/// fit counts, or a unit twice as large would explain all but a few.
+/// Mean relative distance of the times from the best sum of `features`, without stalls. What does
+/// not fit counts, or a unit twice as large would explain all but a few.
 fn spread(writes: &[Timed], features: impl Fn(&Timed) -> Vec<f64>) -> f64 {
     let times: Vec<f64> = writes.iter().map(|write| write.2).collect();
     let bound = STALL * median(&times).unwrap_or(0.0);

@@ -1,7 +1,7 @@
 //! Zones of the map that are a good part of the card.
 //!
-//! Few of their boundaries fit a card, so no place is drawn anew for each sample: all multiples of a
-//! fine grid are read across, each with reads of several sizes and at several distances, whose
+//! Few of their boundaries fit a card, so no place is drawn anew for each sample: all multiples of
+//! a fine grid are read across, each with reads of several sizes and at several distances, whose
 //! differences average out. A zone is the multiple of the grid at whose multiples reads take
 //! longer than elsewhere.
 

@@ -174,7 +174,8 @@ fn a_card_that_heats_up_and_slows_is_marked() {
     let findings = run(&mut device, Writing::Destroy);
     assert_eq!(findings.drift, []);
     assert!(findings.get(Quantity::BestWriteBytes).confident());
-    // A larger cache could hide the rate of a card without a limit, but nothing else speaks against it.
+    // A larger cache could hide the rate of a card without a limit, but nothing else speaks
+    // against it.
     let rate = findings.get(Quantity::WriteMbS);
     assert!(rate.confidence > doubtful && rate.evidence.contains("raise --budget"));
 }

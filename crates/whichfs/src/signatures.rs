@@ -1,4 +1,5 @@
-//! What is on a device before a probe overwrites it: filesystems, partition tables, parts of arrays.
+//! What is on a device before a probe overwrites it: filesystems, partition tables, parts of
+//! arrays.
 //!
 //! `blkid -p` (util-linux) knows their signatures and looks at the device itself, past its cache. A
 //! device with any of them is not overwritten unless the user names what the device says of itself.
