@@ -158,8 +158,8 @@ fn great_zone(test: &AlignTest) -> Finding {
     };
     let Some(found) = zones.found else {
         return Finding::none(format!(
-            "no step beyond the AU: no multiple of {} stands out over the whole card, nor do smaller \
-             ones",
+            "no step beyond the AU: no multiple of {} stands out over the whole card, nor do \
+             smaller ones",
             Bytes(zones.grid_bytes)
         ));
     };

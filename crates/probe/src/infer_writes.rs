@@ -63,7 +63,8 @@ fn doubt_writes(evidence: &Evidence, finding: &mut Finding) {
     }
     if was_never_written(evidence) {
         *finding = Finding::none(format!(
-            "most of the card has no data yet: writes at random take longer the more it has; now {}",
+            "most of the card has no data yet: writes at random take longer the more it has; \
+             now {}",
             finding.evidence
         ));
         return;

@@ -92,7 +92,8 @@ fn fat(table: &BTreeMap<u64, Vec<Vec<f64>>>) -> (Finding, Finding) {
         .map(|off| format!("{:.0} %", 100.0 * off.exp_m1()))
         .collect();
     let told = format!(
-        "flashbench -f at 16 KiB to 1 MiB: the rates of the first AUs differ by {} from those behind",
+        "flashbench -f at 16 KiB to 1 MiB: the rates of the first AUs differ by {} from those \
+         behind",
         told.join(", ")
     );
     let Some((first, last)) = differs.first().copied().zip(differs.last().copied()) else {
