@@ -86,7 +86,7 @@ fn can_run(programs: &[&str]) -> bool {
     };
     match programs.iter().find(installed) {
         Some(missing) => {
-            skip::skip(&format!("{missing} is not installed"));
+            skip::skip(format!("{missing} is not installed"));
             false
         }
         None => true,
