@@ -31,6 +31,9 @@ offset = "63 sectors"
 name = "defaults"
 tuned_for = "nothing"
 only = ["ext2"]
+[[variants]]
+name = "the same"
+only = ["vfat"]
 [compare]
 variant = "aligned"
 metrics = ["tree_write"]
@@ -86,7 +89,7 @@ fn can_run(programs: &[&str]) -> bool {
     };
     match programs.iter().find(installed) {
         Some(missing) => {
-            skip::skip(&format!("{missing} is not installed"));
+            skip::skip(format!("{missing} is not installed"));
             false
         }
         None => true,
@@ -130,7 +133,12 @@ fn lab_a_study_tells_differences_and_smallest_partitions_and_shows_them_again() 
     let pairs: Vec<String> = gains.iter().map(of).collect();
     assert_eq!(
         pairs,
-        ["ext2 63 sectors", "ext2 defaults", "vfat 63 sectors"]
+        [
+            "ext2 63 sectors",
+            "ext2 defaults",
+            "vfat 63 sectors",
+            "vfat the same"
+        ]
     );
     assert!(
         gains
@@ -138,8 +146,14 @@ fn lab_a_study_tells_differences_and_smallest_partitions_and_shows_them_again() 
             .all(|gain| gain["interval"].is_array() && gain["seeds"] == 2)
     );
 
+    let same = &gains[3];
+    assert_eq!(
+        (&same["ratio"], &same["effect"]),
+        (&1.0.into(), &"none".into())
+    );
+
     let smallest = ran["smallest"].as_array().unwrap();
-    assert_eq!(smallest.len(), 5, "three of ext2, two of vfat");
+    assert_eq!(smallest.len(), 6, "three of each");
     for found in smallest {
         let bytes = found["bytes"].as_u64().unwrap();
         assert!(

@@ -1,5 +1,6 @@
 //! Workload `limits`: whether a filesystem can be used at all, and how far its times reach. One
-//! small file is written; files are stamped with years to come; all of it is read back after a remount.
+//! small file is written; files are stamped with years to come; all of it is read back after a
+//! remount.
 
 use crate::listing::Listing;
 use crate::program::{Program, Told, no_operations, shell};

@@ -3,8 +3,8 @@
 //! union of it with a directory that can be written, and a program that loads many small files.
 //!
 //! Everything is the real thing: mksquashfs, the kernel's squashfs or squashfuse, the kernel's
-//! overlayfs, unionfs-fuse and posixovl of this machine. What FUSE filesystems compute in user space
-//! is free in the lab, so their times are what they take at least.
+//! overlayfs, unionfs-fuse and posixovl of this machine. What FUSE filesystems compute in user
+//! space is free in the lab, so their times are what they take at least.
 
 use crate::appstart::{LOAD, MAKE, perl_seed};
 use crate::listing::Listing;

@@ -141,20 +141,24 @@ impl<'a> Runner<'a> {
             &self.benches[&(first.card, first.board)],
             &self.works[first.load.name.as_str()],
         );
-        let mut spots = BTreeMap::new();
+        // Variants that come to the same commands are one trial.
+        let mut spots: BTreeMap<String, Vec<Spot>> = BTreeMap::new();
         let mut trials = Vec::new();
         for (spot, prepared) in missing {
-            spots.insert(prepared.identity.id(), spot);
-            trials.push(prepared);
+            let same = spots.entry(prepared.identity.id()).or_default();
+            match same.is_empty() {
+                true => trials.push(prepared),
+                false => progress.skip(1),
+            }
+            same.push(spot);
         }
         let stopped = Cell::new(false);
         let kept = &mut self.trials;
         let result = self
             .keeper
             .run(bench, work, trials, progress, &mut |trial| {
-                if let Some(spot) = spots.get(&trial.identity.id()) {
-                    kept.push((*spot, trial.clone()));
-                }
+                let here = spots.get(&trial.identity.id()).into_iter().flatten();
+                kept.extend(here.map(|spot| (*spot, trial.clone())));
                 if over() {
                     stopped.set(true);
                     return Err(Failure::new(Kind::Interrupted, "the budget is spent"));
