@@ -3,6 +3,7 @@
 use crate::contract::Contract;
 use crate::floors::Floors;
 use crate::history::{File, History, Name, Node, ancestors};
+use crate::outcome::Outcome;
 use crate::window::{Run, Window};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,51 +30,6 @@ pub struct Found {
     pub sectors: BTreeMap<String, Vec<u32>>,
     /// Paths that a directory listed more than once.
     pub repeated: BTreeSet<String>,
-}
-
-/// What became of one path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// As it was when the power went.
-    Right,
-    /// As it was at an earlier moment.
-    Old,
-    /// Parts of several of its versions.
-    Mixed,
-    /// Zeros where its data should be.
-    Zeroed,
-    /// There, with no bytes.
-    Emptied,
-    /// Shorter than it was.
-    Truncated,
-    /// Not there.
-    Missing,
-    /// There again, or a name that never was.
-    Unexpected,
-    /// It cannot be read.
-    ReadError,
-    /// Other bytes, mode or kind; the kernel warned of damage.
-    WrongWithWarning,
-    /// Other bytes, mode or kind, and no word.
-    WrongSilently,
-}
-
-impl Outcome {
-    /// All of them.
-    pub const ALL: [Outcome; 11] = [
-        Outcome::Right,
-        Outcome::Old,
-        Outcome::Mixed,
-        Outcome::Zeroed,
-        Outcome::Emptied,
-        Outcome::Truncated,
-        Outcome::Missing,
-        Outcome::Unexpected,
-        Outcome::ReadError,
-        Outcome::WrongWithWarning,
-        Outcome::WrongSilently,
-    ];
 }
 
 /// What became of one path that is not as it was.

@@ -17,6 +17,7 @@ mod image;
 mod judge;
 mod messages;
 mod minimise;
+mod outcome;
 mod verdict;
 mod window;
 
@@ -27,8 +28,9 @@ pub use faults::cut::Fate;
 pub use faults::{Acts, Evidence, Facts, Fault, Faults, UnknownFault, exclude_each_other};
 pub use history::{History, HistoryError};
 pub use image::{CardFacts, Timeline};
-pub use judge::{Finding, Found, Judge, Outcome, in_flux};
+pub use judge::{Finding, Found, Judge, in_flux};
 pub use messages::{Message, classify};
 pub use minimise::minimise;
+pub use outcome::Outcome;
 pub use verdict::{Checked, Condition, verdict};
 pub use window::{Promise, Run, Window};

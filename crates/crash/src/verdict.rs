@@ -1,8 +1,9 @@
 //! What became of a filesystem after one cut.
 
 use crate::contract::Contract;
-use crate::judge::{Finding, Outcome};
+use crate::judge::Finding;
 use crate::messages::{Message, classify};
+use crate::outcome::Outcome;
 use serde::{Deserialize, Serialize};
 
 /// All that was done with an image, in this order. `None`: it did not come to that.

@@ -42,7 +42,8 @@ fn steps() -> Vec<Step> {
              while [ $i -lt 20 ]; do kill -USR1 $$; echo $i | cat >>log; i=$((i+1)); done; \
              (sleep 9 & kill -9 $!; wait $!); sh -c 'kill -SEGV $$'; \
              dd if=/dev/urandom of=f bs=5000 count=300 2>/dev/null; sort f | cksum; \
-             perl -e '$x = 1.5; for (1..9) { fork or exit; $x *= 1.1 } 1 while wait > 0; print \"$x\\n\"'; cat log",
+             perl -e '$x = 1.5; for (1..9) { fork or exit; $x *= 1.1 } 1 while wait > 0; \
+             print \"$x\\n\"'; cat log",
         ),
         common::unmount(),
     ]

@@ -1,0 +1,48 @@
+//! What became of a path, in a word.
+
+use serde::{Deserialize, Serialize};
+
+/// What became of one path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// As it was when the power went.
+    Right,
+    /// As it was at an earlier moment.
+    Old,
+    /// Parts of several of its versions.
+    Mixed,
+    /// Zeros where its data should be.
+    Zeroed,
+    /// There, with no bytes.
+    Emptied,
+    /// Shorter than it was.
+    Truncated,
+    /// Not there.
+    Missing,
+    /// There again, or a name that never was.
+    Unexpected,
+    /// It cannot be read.
+    ReadError,
+    /// Other bytes, mode or kind; the kernel warned of damage.
+    WrongWithWarning,
+    /// Other bytes, mode or kind, and no word.
+    WrongSilently,
+}
+
+impl Outcome {
+    /// All of them.
+    pub const ALL: [Outcome; 11] = [
+        Outcome::Right,
+        Outcome::Old,
+        Outcome::Mixed,
+        Outcome::Zeroed,
+        Outcome::Emptied,
+        Outcome::Truncated,
+        Outcome::Missing,
+        Outcome::Unexpected,
+        Outcome::ReadError,
+        Outcome::WrongWithWarning,
+        Outcome::WrongSilently,
+    ];
+}
