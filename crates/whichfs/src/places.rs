@@ -2,6 +2,7 @@
 
 use crate::failure::{Failure, Outcome};
 use std::fs::File;
+use std::io::Write;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use whichfs_lab::{Agent, Kernel, LabError};
@@ -141,8 +142,7 @@ impl WholeFile {
     pub fn write(mut self, bytes: &[u8]) -> Outcome {
         let written = match self.temporary.take() {
             None => std::fs::write(&self.path, bytes),
-            Some(temporary) => std::fs::write(&temporary, bytes)
-                .and_then(|()| std::fs::rename(&temporary, &self.path))
+            Some(temporary) => put(bytes, &temporary, &self.path)
                 .inspect_err(|_| drop(std::fs::remove_file(&temporary))),
         };
         written.map_err(|error| self.failed(&error))
@@ -154,6 +154,22 @@ impl WholeFile {
             "cannot write {path}: {error}; name a file that can be written"
         ))
     }
+}
+
+/// Puts `bytes` at `path` by way of `temporary`, so that a power cut leaves the old or the new.
+fn put(bytes: &[u8], temporary: &Path, path: &Path) -> std::io::Result<()> {
+    let mut file = File::create(temporary)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    std::fs::rename(temporary, path)?;
+    let above = path.parent().unwrap_or(Path::new("/"));
+    let directory = match above.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => above,
+    };
+    // Not every filesystem can do that; the file itself is there.
+    let _ = File::open(directory).and_then(|directory| directory.sync_all());
+    Ok(())
 }
 
 impl Drop for WholeFile {
