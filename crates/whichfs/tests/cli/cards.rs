@@ -85,7 +85,11 @@ fn text_of_flashbench_goes_round_and_is_interpreted() {
     let found = json(found.succeeds());
     assert_eq!(found["au_bytes"]["value"], 4 << 20);
     assert_eq!(found["open_aus_linear"]["value"], 3);
-    assert!(found["write_mb_s"]["value"].is_null() && found["write_mb_s"]["reason"].is_string());
+    let probed = sandbox.run(&["probe", "class4-4gb", "--write=destroy", "--json"]);
+    let probed = json(probed.succeeds());
+    let rate = |of: &Value| of["write_mb_s"]["value"].as_f64().unwrap();
+    assert!((rate(&found) / rate(&probed) - 1.0).abs() < 0.02, "{found}");
+    assert!(found["read_mb_s"]["value"].is_null() && found["read_mb_s"]["reason"].is_string());
 }
 
 #[test]
