@@ -12,6 +12,7 @@ struct Planted {
     fs: &'static str,
     conditions: &'static [&'static str],
     outcomes: &'static [&'static str],
+    cuts: &'static str,
 }
 
 const fn on_sd(
@@ -26,6 +27,15 @@ const fn on_sd(
         fs,
         conditions,
         outcomes,
+        cuts: "24",
+    }
+}
+
+/// With more cuts, where few hit a file.
+const fn more(planted: Planted) -> Planted {
+    Planted {
+        cuts: "48",
+        ..planted
     }
 }
 
@@ -122,12 +132,12 @@ const PLANTED: [Planted; 14] = [
         LOST_OR_GARBAGE,
     ),
     on_sd("small-lost", "ext4", &["durable_lost"], LOST_OR_UNREADABLE),
-    on_sd(
+    more(on_sd(
         "neighbour",
         "btrfs",
         &["unfixable", "durable_lost"],
         &["read_error"],
-    ),
+    )),
     on_sd(
         "zeroed-after",
         "ext4",
@@ -145,8 +155,13 @@ const PLANTED: [Planted; 14] = [
     on_sd(
         "bit-rot",
         "ext4",
-        // A bit of metadata is found by their checksums.
-        &["durable_lost", "silent_corruption", "needs_check"],
+        // A bit of metadata is found by their checksums, and a repair may drop what it cannot read.
+        &[
+            "durable_lost",
+            "silent_corruption",
+            "needs_check",
+            "repaired_with_loss",
+        ],
         GARBAGE,
     ),
     on_sd(
@@ -168,7 +183,7 @@ fn lab_every_fault_of_the_card_is_caught_and_called_by_its_name() {
             "--card",
             planted.card,
             "--cuts",
-            "24",
+            planted.cuts,
         ];
         let Some((status, document)) = crash(&arguments) else {
             return;
