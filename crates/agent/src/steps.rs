@@ -316,10 +316,19 @@ fn run(step: &Step, sink: &mut dyn Sink) -> Result<(), Error> {
     };
     Err(Error::new(format!(
         "{} ended with status {}{said}{}",
-        argv.join(" "),
+        shown(argv),
         ended.status,
         full(dir)
     )))
+}
+
+/// A command in a line: a script among its words is left out.
+fn shown(argv: &[String]) -> String {
+    let word = |word: &String| match word.contains('\n') {
+        true => "'…'".to_owned(),
+        false => word.clone(),
+    };
+    argv.iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
 /// What to say of the filesystem of `dir` if a program that failed there may have lacked room.
@@ -403,6 +412,12 @@ mod tests {
             show: false,
             any_status,
         }
+    }
+
+    #[test]
+    fn a_script_is_no_line_of_a_message() {
+        let argv = ["sh", "-c", "a\nb", "sh", "4"].map(str::to_owned);
+        assert_eq!(shown(&argv), "sh -c '…' sh 4");
     }
 
     fn do_steps(steps: Vec<Step>) -> (Result<(), Error>, Vec<Event>) {

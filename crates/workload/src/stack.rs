@@ -198,9 +198,16 @@ cd $where
 exec perl - $5
 "#;
 
+/// A FUSE program ends, and lets go of what is below it, a little after its own unmount.
 const UNMOUNT_SCRIPT: &str = r#"
 for dir in all layer image; do
-    if grep -q " $base/$dir " /proc/self/mounts; then umount $base/$dir; fi
+    grep -q " $base/$dir " /proc/self/mounts || continue
+    tries=0
+    until umount $base/$dir 2> $base/said; do
+        tries=$((tries + 1))
+        [ $tries -lt 100 ] || { cat $base/said >&2; exit 1; }
+        sleep 0.05
+    done
 done
 "#;
 
