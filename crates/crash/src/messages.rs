@@ -23,7 +23,7 @@ pub enum Message {
 }
 
 /// Sentences of Linux 6.12, in lower case, the worse first: the first that a line holds decides.
-const SENTENCES: [(&str, Message); 50] = [
+const SENTENCES: [(&str, Message); 62] = [
     ("kernel bug at", Message::Oops),
     ("bug: ", Message::Oops),
     ("oops:", Message::Oops),
@@ -37,6 +37,7 @@ const SENTENCES: [(&str, Message); 50] = [
     // ext2, ext3, ext4 and jbd2
     ("ext4-fs error", Message::Damage),
     ("ext2-fs error", Message::Damage),
+    ("ext2-fs (vda): error", Message::Damage),
     ("ext4-fs warning", Message::WantsCheck),
     ("warning: mounting fs with errors", Message::Damage),
     ("mounting unchecked fs", Message::WantsCheck),
@@ -55,6 +56,8 @@ const SENTENCES: [(&str, Message); 50] = [
     ("corruption of in-memory data", Message::Damage),
     ("corruption detected", Message::Damage),
     ("log mount/recovery failed", Message::Damage),
+    ("log mount failed", Message::Damage),
+    ("shutting down filesystem", Message::Damage),
     ("starting recovery", Message::Recovery),
     ("ending recovery", Message::Recovery),
     // btrfs
@@ -64,8 +67,19 @@ const SENTENCES: [(&str, Message); 50] = [
     ("bad tree block", Message::Damage),
     ("corrupt leaf", Message::Damage),
     ("failed to read", Message::Damage),
+    ("btrfs error (device", Message::Damage),
+    ("btrfs: error (device", Message::Damage),
+    ("forced readonly", Message::ReadOnly),
     ("start tree-log replay", Message::Recovery),
+    // nilfs2
+    ("nilfs error", Message::Damage),
+    ("nilfs (vda): error", Message::Damage),
+    // jfs
+    ("error: (device vda)", Message::Damage),
+    // ntfs3
+    ("dirty due to ntfs error", Message::Damage),
     // reiserfs
+    ("reiserfs error", Message::Damage),
     ("replayed", Message::Recovery),
     // f2fs
     ("inconsistent", Message::Damage),
@@ -82,6 +96,7 @@ const SENTENCES: [(&str, Message); 50] = [
     ("exfat-fs (vda): error", Message::Damage),
     // all
     ("remounting filesystem read-only", Message::ReadOnly),
+    ("filesystem has been set read-only", Message::ReadOnly),
 ];
 
 /// Further signs of damage, whatever the filesystem.
@@ -156,6 +171,40 @@ mod tests {
             (
                 "FAT-fs (vda): Volume was not properly unmounted.",
                 Message::WantsCheck,
+            ),
+            (
+                "EXT2-fs (vda): error: ext2_lookup: deleted inode referenced: 15",
+                Message::Damage,
+            ),
+            (
+                "REISERFS error (device vda): vs-5150 search_by_key: invalid format found in \
+                 block 8211. Fsck?",
+                Message::Damage,
+            ),
+            (
+                "BTRFS: error (device vda state A) in btrfs_run_delayed_refs:2160: errno=-5",
+                Message::Damage,
+            ),
+            (
+                "BTRFS info (device vda state EA): forced readonly",
+                Message::ReadOnly,
+            ),
+            (
+                "FAT-fs (vda): Filesystem has been set read-only",
+                Message::ReadOnly,
+            ),
+            ("XFS (vda): log mount failed", Message::Damage),
+            (
+                "NILFS error (device vda): nilfs_check_folio: bad entry in directory #11",
+                Message::Damage,
+            ),
+            (
+                "ERROR: (device vda): diRead: i_ino != di_number",
+                Message::Damage,
+            ),
+            (
+                "ntfs3(vda): Mark volume as dirty due to NTFS errors",
+                Message::Damage,
             ),
             ("debug: nothing", Message::Plain),
             ("kernel BUG at fs/jbd2/commit.c:534!", Message::Oops),

@@ -55,7 +55,7 @@ Examples:
   whichfs crash run --fs vfat --mount +sync --workload logger
   whichfs crash run --fs f2fs --script operations.jsonl --cuts all
   whichfs crash run --fs f2fs --recovery 1              cut it again while it recovers
-  whichfs crash run --fs ext4 --cuts 226 --only 17 --image cut-17.img
+  whichfs crash run --fs ext4 --cuts 226 --only 17 --keep cut-17.img
   whichfs crash replay 3f9a0c51d2e7-17                  one of them once more, with all details
 
 The workload runs once in the lab; each cut is then an image of the card at one instant of
