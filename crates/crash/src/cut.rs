@@ -10,7 +10,7 @@ use whichfs_units::{Nanos, Rng};
 pub enum Place {
     /// Right before the request reaches the card.
     Before,
-    /// While the card works on it.
+    /// While the card works on it: requests wait for those before them.
     Inside,
     /// Right after the card reported it done.
     After,
@@ -38,12 +38,13 @@ pub fn random_cuts(log: &[Logged], first: usize, count: u64, seed: u64) -> Vec<C
     if requests == 0 {
         return Vec::new();
     }
+    let begun = begun(log);
     let mut rng = Rng::named(seed, "crash/cuts");
     let mut cuts: Vec<Cut> = (0..count)
         .map(|_| {
             let request = first + rng.below(requests) as usize;
             let place = [Place::Before, Place::Inside, Place::After][rng.below(3) as usize];
-            place_at(log, request, place, rng.next_u64())
+            place_at(log, &begun, request, place, rng.next_u64())
         })
         .collect();
     number(&mut cuts);
@@ -59,32 +60,46 @@ pub fn collection_cuts(log: &[Logged], first: usize, count: u64, seed: u64) -> V
     if collecting.is_empty() {
         return Vec::new();
     }
+    let begun = begun(log);
     let mut rng = Rng::named(seed, "crash/cuts");
     let mut cuts: Vec<Cut> = (0..count)
         .map(|_| {
             let request = collecting[rng.below(collecting.len() as u64) as usize];
-            place_at(log, request, Place::Inside, rng.next_u64())
+            place_at(log, &begun, request, Place::Inside, rng.next_u64())
         })
         .collect();
     number(&mut cuts);
     cuts
 }
 
-/// Every boundary between the requests from `first` on, and one instant inside each that writes.
+/// Every arrival and completion of the requests from `first` on, and one instant inside each that
+/// writes; of those at the same instant one.
 pub fn all_cuts(log: &[Logged], first: usize, seed: u64) -> Vec<Cut> {
+    let begun = begun(log);
     let mut rng = Rng::named(seed, "crash/cuts");
     let mut cuts = Vec::new();
     for request in first..log.len() {
         let inside = (log[request].op == Op::Write).then_some(Place::Inside);
-        for place in [Some(Place::Before), inside].into_iter().flatten() {
-            cuts.push(place_at(log, request, place, rng.next_u64()));
+        let places = [Some(Place::Before), inside, Some(Place::After)];
+        for place in places.into_iter().flatten() {
+            cuts.push(place_at(log, &begun, request, place, rng.next_u64()));
         }
     }
-    if let Some(last) = log.len().checked_sub(1).filter(|&last| last >= first) {
-        cuts.push(place_at(log, last, Place::After, rng.next_u64()));
-    }
+    number(&mut cuts);
+    cuts.dedup_by_key(|cut| cut.at);
     number(&mut cuts);
     cuts
+}
+
+/// When the card begins to work on each request: when it has come and those before it are done.
+fn begun(log: &[Logged]) -> Vec<Nanos> {
+    let mut free = Nanos(0);
+    let begun = log.iter().map(|request| {
+        let begun = request.arrived.max(free);
+        free = free.max(request.done);
+        begun
+    });
+    begun.collect()
 }
 
 /// The three cuts around request number `request`; none if there is no such request.
@@ -92,9 +107,10 @@ pub fn cut_at(log: &[Logged], request: usize, seed: u64) -> Vec<Cut> {
     if request >= log.len() {
         return Vec::new();
     }
+    let begun = begun(log);
     let mut rng = Rng::named(seed, "crash/cuts");
     let mut cuts: Vec<Cut> = [Place::Before, Place::Inside, Place::After]
-        .map(|place| place_at(log, request, place, rng.next_u64()))
+        .map(|place| place_at(log, &begun, request, place, rng.next_u64()))
         .to_vec();
     number(&mut cuts);
     cuts
@@ -112,15 +128,20 @@ pub fn end_cut(log: &[Logged], time: Nanos, seed: u64) -> Option<Cut> {
     })
 }
 
-fn place_at(log: &[Logged], request: usize, place: Place, seed: u64) -> Cut {
+/// `begun` is when the card begins to work on each request of `log`.
+fn place_at(log: &[Logged], begun: &[Nanos], request: usize, place: Place, seed: u64) -> Cut {
     let Logged { arrived, done, .. } = log[request];
     let at = match place {
         Place::Before => Nanos(arrived.0.saturating_sub(1)),
         Place::After => done,
-        // At least at its arrival, and before it is done.
+        // One that overtook others was answered at once.
         Place::Inside => {
-            let lasts = done.0.saturating_sub(arrived.0).max(1);
-            Nanos(arrived.0 + Rng::named(seed, "crash/inside").below(lasts))
+            let from = begun[request]
+                .0
+                .min(done.0.saturating_sub(1))
+                .max(arrived.0);
+            let lasts = done.0.saturating_sub(from).max(1);
+            Nanos(from + Rng::named(seed, "crash/inside").below(lasts))
         }
     };
     Cut {
@@ -208,11 +229,30 @@ pub(crate) mod tests {
     #[test]
     fn all_cuts_are_every_boundary_and_an_inside_of_each_write() {
         let log = log();
-        assert_eq!(all_cuts(&log, 0, 1).len(), 101);
+        assert_eq!(all_cuts(&log, 0, 1).len(), 150);
         assert_eq!(all_cuts(&log, 49, 1).len(), 3);
         assert!(all_cuts(&log, 50, 1).is_empty() && random_cuts(&log, 50, 9, 1).is_empty());
         assert_eq!(cut_at(&log, 7, 1).len(), 3);
         assert!(cut_at(&log, 50, 1).is_empty());
+    }
+
+    /// Four writes come at once, and each takes 100.
+    #[test]
+    fn requests_that_wait_are_cut_where_the_card_works_on_them() {
+        let log: Vec<Logged> = (0..4)
+            .map(|n| write(n * 4096, n as u8, 4096, 50, 150 + n * 100))
+            .collect();
+        let cuts = all_cuts(&log, 0, 1);
+        // Before all of them, inside each, after each.
+        assert_eq!(cuts.len(), 9, "{cuts:?}");
+        for cut in cuts.iter().filter(|cut| cut.place == Place::Inside) {
+            let from = 50 + cut.request as u64 * 100;
+            assert!((from..from + 100).contains(&cut.at.0), "{cut:?}");
+        }
+        let random = random_cuts(&log, 0, 60, 1);
+        for cut in random.iter().filter(|cut| cut.place == Place::Inside) {
+            assert_eq!(cut.request as u64, (cut.at.0 - 50) / 100, "{cut:?}");
+        }
     }
 
     #[test]

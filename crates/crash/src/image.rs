@@ -153,7 +153,7 @@ impl Timeline {
         for &index in spared.iter().filter(|&&index| index < seen.len()) {
             fates[index] = Fate::Whole;
         }
-        let damage = Damage::new(&self.log, seen, faults, &mut rng);
+        let damage = Damage::new(&self.log, seen, card, faults, &mut rng);
         let damages = faults.iter().any(|fault| fault.is_without_cut());
         let whole = fates
             .iter()
@@ -183,7 +183,7 @@ impl Timeline {
                 _ => {}
             }
         }
-        damage_pages(&mut contents, seen, card, faults, cut.at, &mut rng)?;
+        damage_pages(&mut contents, seen, &fates, card, faults, cut.at, &mut rng)?;
         if faults.contains(&Fault::BitRot) {
             flip_bits(&mut contents, seen, &mut rng)?;
         }

@@ -178,6 +178,11 @@ fn each_fault_without_a_cut_damages_what_it_says() {
         first_lost.len() > 3,
         "the seed draws the instant: {first_lost:?}"
     );
+    // Small enough that the log lies in several.
+    let card = CardFacts {
+        au_bytes: 16 * KIB,
+        ..SD
+    };
     let base = Contents::new(4 << 20);
     for fault in [
         Fault::BitRot,
@@ -188,8 +193,8 @@ fn each_fault_without_a_cut_damages_what_it_says() {
         let differs = (0..20).any(|seed| {
             let set = [fault].into_iter().collect();
             let cut = Cut { seed, ..end };
-            let mut damaged = image(&base, &log(), &SD, &set, &cut).unwrap();
-            let mut honest = image(&base, &log(), &SD, &Faults::new(), &cut).unwrap();
+            let mut damaged = image(&base, &log(), &card, &set, &cut).unwrap();
+            let mut honest = image(&base, &log(), &card, &Faults::new(), &cut).unwrap();
             bytes_of(&mut damaged) != bytes_of(&mut honest)
         });
         assert!(differs, "{fault:?} changes nothing");
@@ -224,6 +229,25 @@ fn noise_hits_the_page_under_way_or_one_before_it() {
     };
     assert!(noisy(Fault::TornPage, 16, 20) && !noisy(Fault::TornPage, 0, 16));
     assert!(noisy(Fault::Neighbour, 0, 16) && !noisy(Fault::Neighbour, 16, 20));
+    // A large request has its neighbours before it, not in it.
+    let log = [
+        logged(0, 7, 8 * BLOCK, 0, 50),
+        logged(8 * BLOCK, 8, 100 * BLOCK, 100, 200),
+    ];
+    for seed in 0..40 {
+        let cut = Cut {
+            seed,
+            ..cut_at(&log, 1, seed)[1]
+        };
+        let set = [Fault::Neighbour].into_iter().collect();
+        let mut contents = image(&base, &log, &SD, &set, &cut).unwrap();
+        let mut bytes = vec![0; 100 * BLOCK as usize];
+        contents.read(8 * BLOCK, &mut bytes).unwrap();
+        assert!(
+            bytes.iter().all(|byte| [0, 8].contains(byte)),
+            "seed {seed}"
+        );
+    }
 }
 
 #[test]

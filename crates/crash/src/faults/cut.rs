@@ -10,9 +10,9 @@
 //! - `reorder`: what a cache holds is kept or lost write by write, in any order.
 //! - `flush-lies`: a flush makes nothing durable. Both give a card without a cache a small one.
 //! - `torn-512`, `torn-4k`: of the request under way any pieces of that size are kept.
-//! - `torn-page`: a flash page of the request under way reads as noise.
+//! - `torn-page`: the flash page under way, where what is kept of the request ends, reads as noise.
 //! - `torn-reported`: of the newest write that was reported done any sectors are kept.
-//! - `neighbour`: so does a durable page of the same AU, up to four before it.
+//! - `neighbour`: so does a page of the same AU, up to four before the request.
 //! - `au-rollback`: the AU written last falls back by up to 64 requests.
 //! - `small-lost`: up to 64 of the newest small writes are lost.
 
@@ -268,26 +268,34 @@ fn roll_back(fates: &mut [Fate], seen: &[Logged], card: &CardFacts, rng: &mut Rn
 pub(crate) fn damage_pages(
     contents: &mut Contents,
     seen: &[Logged],
+    fates: &[Fate],
     card: &CardFacts,
     faults: &Faults,
     at: Nanos,
     rng: &mut Rng,
 ) -> Result<(), ContentsError> {
-    let interrupted = |request: &&Logged| request.op == Op::Write && request.done > at;
-    let Some(request) = seen.iter().find(interrupted) else {
+    let interrupted =
+        |(request, _): &(&Logged, &Fate)| request.op == Op::Write && request.done > at;
+    let Some((request, fate)) = seen.iter().zip(fates).find(interrupted) else {
         return Ok(());
     };
     let page = card.page_bytes.max(SECTOR);
-    let pages = request.bytes.div_ceil(page);
-    let here = (request.offset / page + rng.below(pages)) * page;
+    let first = request.offset / page;
+    let last = (request.offset + request.bytes).div_ceil(page) - 1;
+    let drawn = first + rng.below(last - first + 1);
     if faults.contains(&Fault::TornPage) {
-        noise(contents, here, page, rng)?;
+        let under_way = match fate {
+            Fate::Before(end) => (end / page).clamp(first, last),
+            _ => drawn,
+        };
+        noise(contents, under_way * page, page, rng)?;
     }
     if faults.contains(&Fault::Neighbour) {
-        let before = here.saturating_sub((1 + rng.below(4)) * page);
+        let back = 1 + rng.below(4);
         // A page shares its cells with one of its own block.
-        if before / card.au_bytes.max(1) == here / card.au_bytes.max(1) {
-            noise(contents, before, page, rng)?;
+        let au = |at: u64| at * page / card.au_bytes.max(1);
+        if let Some(before) = first.checked_sub(back).filter(|&at| au(at) == au(first)) {
+            noise(contents, before * page, page, rng)?;
         }
     }
     Ok(())

@@ -84,7 +84,13 @@ enum Zeroed {
 }
 
 impl Damage {
-    pub fn new(log: &[Logged], seen: &[Logged], faults: &Faults, rng: &mut Rng) -> Damage {
+    pub fn new(
+        log: &[Logged],
+        seen: &[Logged],
+        card: &CardFacts,
+        faults: &Faults,
+        rng: &mut Rng,
+    ) -> Damage {
         let begin = log.first().map_or(Nanos(0), |request| request.arrived);
         let end = log.last().map_or(Nanos(0), |request| request.done);
         let run = end.saturating_sub(begin).0;
@@ -97,8 +103,10 @@ impl Damage {
             let since = Nanos(begin.0 + rng.below(SECOND));
             alternately.then_some(Zeroed::EverySecondFrom(since))
         };
+        // Nothing is below the first AU.
+        let below = |request: &Logged| request.offset >= card.au_bytes;
         let writes: Vec<usize> = (0..seen.len())
-            .filter(|&index| seen[index].op == Op::Write)
+            .filter(|&index| seen[index].op == Op::Write && below(&seen[index]))
             .collect();
         let misdirects = faults.contains(&Fault::Misdirected) && !writes.is_empty();
         Damage {
@@ -122,7 +130,7 @@ impl Damage {
         }
         let offset = match self.misdirected {
             // Downwards, so that it stays on the card.
-            Some(wrong) if wrong == index => request.offset.saturating_sub(card.au_bytes),
+            Some(wrong) if wrong == index => request.offset - card.au_bytes,
             _ => request.offset,
         };
         let zeroed = match &self.zeroed {
