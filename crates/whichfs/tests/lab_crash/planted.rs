@@ -80,7 +80,7 @@ const LOST_OR_GARBAGE: &[&str] = &[
 ];
 
 /// An SD card has no cache that the kernel would flush, so there a cache is a fault by itself.
-const PLANTED: [Planted; 14] = [
+const PLANTED: [Planted; 13] = [
     // Where a block of extents is lost, a file reads as zeros in parts, without a word.
     on_sd(
         "reorder",
@@ -106,15 +106,14 @@ const PLANTED: [Planted; 14] = [
         &["unfixable", "durable_lost"],
         LOST_OR_UNREADABLE,
     )),
-    // ext4 does not check data: the noise is silent.
+    // ext4 does not check data: the noise is silent, unless it hits metadata.
     on_sd(
         "torn-page",
         "ext4",
-        &["silent_corruption", "repaired"],
-        &["wrong_silently"],
+        &["silent_corruption", "repaired", "repaired_with_loss"],
+        &["wrong_silently", "missing"],
     ),
-    on_sd("torn-512", "xfs", &["unfixable"], &[]),
-    on_sd(
+    more(on_sd(
         "torn-reported",
         "ext4",
         &[
@@ -124,7 +123,7 @@ const PLANTED: [Planted; 14] = [
             "repaired_with_loss",
         ],
         LOST_OR_GARBAGE,
-    ),
+    )),
     on_sd(
         "au-rollback",
         "ext4",
