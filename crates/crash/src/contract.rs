@@ -217,11 +217,10 @@ fn apply(
             (found.returned_writes, found.returned_names) = (false, false);
             return None;
         }
-        "nobarrier" | "barrier=0" => {
+        "nobarrier" | "barrier=0" | "barrier=none" => {
             (found.structure, found.no_garbage) = (false, false);
             (found.keeps_untouched, found.replace_keeps_data) = (false, false);
-            "ext4(5), barrier: barriers enforce the order of journal commits, making volatile \
-             caches safe to use"
+            without_barriers(candidate)
         }
         "data=writeback" => {
             (found.no_garbage, found.replace_keeps_data) = (false, false);
@@ -260,6 +259,24 @@ fn apply(
         }
         _ => return None,
     })
+}
+
+/// Where it is written what a mount without flushes leaves to the card's cache.
+fn without_barriers(candidate: &str) -> &'static str {
+    match candidate {
+        "btrfs" => {
+            "btrfs(5), nobarrier: the device cache is not flushed at a consistency checkpoint"
+        }
+        "f2fs" => {
+            "Documentation/filesystems/f2fs.rst, nobarrier: no cache_flush commands are issued; for \
+             storage whose cache is never lost"
+        }
+        "nilfs2" => "Documentation/filesystems/nilfs2.rst, nobarrier: write barriers are not used",
+        _ => {
+            "ext4(5), barrier: barriers enforce the order of journal commits, making volatile \
+             caches safe to use"
+        }
+    }
 }
 
 /// What `sync` promises. VFS makes each write as one with O_DSYNC; names depend on the filesystem.
@@ -311,6 +328,13 @@ mod tests {
         assert!(weak.structure && !weak.no_garbage && !weak.replace_keeps_data);
         assert!(!of("ext4", "barrier=0").structure);
         assert!(!of("ext4", "barrier=0").keeps_untouched);
+        for (candidate, manual) in [("btrfs", "btrfs(5)"), ("f2fs", "f2fs.rst, nobarrier")] {
+            let none = of(candidate, "nobarrier");
+            assert!(
+                !none.structure && none.source.contains(manual),
+                "{candidate}"
+            );
+        }
         assert!(!of("ext2", "").structure);
         assert_eq!(contract("squashfs-xz", ""), None);
     }

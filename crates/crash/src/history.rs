@@ -1,6 +1,6 @@
 //! What every path was at every moment of a run, from its operations.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use whichfs_trial::{content_digest, sector_digest};
 use whichfs_units::SECTOR;
 use whichfs_workload::{Content, Op, generated_bytes};
@@ -412,16 +412,7 @@ impl File {
     pub fn content(&self, version: usize) -> Vec<u8> {
         let mut bytes = vec![0; self.size(version) as usize];
         for change in &self.changes[..version] {
-            let Content::Generated { level, seed } = change.content else {
-                unreachable!("History::change refuses other content");
-            };
-            let mut done = 0;
-            while done < change.len {
-                let piece = generated_bytes(level, seed, done, change.len - done);
-                let at = (change.offset + done) as usize;
-                bytes[at..at + piece.len()].copy_from_slice(piece);
-                done += piece.len() as u64;
-            }
+            change.fill(&mut bytes);
         }
         bytes
     }
@@ -437,6 +428,50 @@ impl File {
         let mut content = self.content(version);
         content.resize(size as usize, 0);
         content.chunks(SECTOR as usize).map(sector_digest).collect()
+    }
+
+    /// Digests that each sector had in any version from 1 to the one before `version`, cut or
+    /// filled with zeros to `size` bytes. Costs as much as writing all of them once.
+    pub fn sectors_before(&self, version: usize, size: u64) -> Vec<BTreeSet<u32>> {
+        let mut bytes = vec![0; size as usize];
+        let sectors = bytes.len().div_ceil(SECTOR as usize);
+        let mut digests = vec![BTreeSet::new(); sectors];
+        for (number, change) in self.changes[..version.saturating_sub(1)].iter().enumerate() {
+            change.fill(&mut bytes);
+            let changed = match number {
+                0 => 0..sectors,
+                _ => change.sectors(sectors),
+            };
+            let pieces = bytes.chunks(SECTOR as usize).zip(&mut digests);
+            for (piece, digests) in pieces.take(changed.end).skip(changed.start) {
+                digests.insert(sector_digest(piece));
+            }
+        }
+        digests
+    }
+}
+
+impl Change {
+    /// Writes what it wrote into the file's `bytes`, as far as these go.
+    fn fill(&self, bytes: &mut [u8]) {
+        let Content::Generated { level, seed } = self.content else {
+            unreachable!("History::change refuses other content");
+        };
+        let room = (bytes.len() as u64).saturating_sub(self.offset);
+        let len = self.len.min(room);
+        let mut done = 0;
+        while done < len {
+            let piece = generated_bytes(level, seed, done, len - done);
+            let at = (self.offset + done) as usize;
+            bytes[at..at + piece.len()].copy_from_slice(piece);
+            done += piece.len() as u64;
+        }
+    }
+
+    /// The sectors that it touched, of a file with so many.
+    fn sectors(&self, count: usize) -> std::ops::Range<usize> {
+        let end = (self.offset + self.len).div_ceil(SECTOR) as usize;
+        ((self.offset / SECTOR) as usize).min(count)..end.min(count)
     }
 }
 

@@ -72,6 +72,14 @@ fn versions_have_the_bytes_of_their_moment() {
     assert_eq!(second[150..], first[150..]);
     assert_eq!(third[..1000], second[..]);
     assert_eq!(third[1000..], generated_bytes(0, 3, 0, 30)[..30]);
+    for size in [600, 1000, 1030, 2000] {
+        let versions = [1, 2].map(|version| file.sectors(version, size));
+        let before = file.sectors_before(3, size);
+        assert_eq!(before.len(), versions[0].len());
+        for (at, digests) in before.iter().enumerate() {
+            assert_eq!(*digests, versions.each_ref().map(|of| of[at]).into());
+        }
+    }
 }
 
 #[test]

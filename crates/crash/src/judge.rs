@@ -442,7 +442,8 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// Versions before those that may be there, as far back as is looked for lost updates.
+/// Versions before those that may be there, as far back as is worth making each whole; what is
+/// older still is known by its sectors.
 fn older(versions: &std::ops::RangeInclusive<usize>) -> std::ops::Range<usize> {
     const BACK: usize = 64;
     versions.start().saturating_sub(BACK).max(1)..*versions.start()
@@ -502,14 +503,11 @@ fn mixture(
     let count = sectors.len();
     let before = match lost.is_empty() && foreign.is_empty() {
         true => Vec::new(),
-        false => older(&versions)
-            .map(|version| file.sectors(version, size))
-            .collect::<Vec<_>>(),
+        false => file.sectors_before(*versions.start(), size),
     };
     let is_old = |at: &usize| {
-        before
-            .iter()
-            .any(|digests| digests.get(*at) == sectors.get(*at))
+        let then = before.get(*at).zip(sectors.get(*at));
+        then.is_some_and(|(then, now)| then.contains(now))
     };
     // What changed since it was durable, and is as it was before: the durable state is lost too.
     let (returned, foreign): (Vec<usize>, Vec<usize>) = foreign.into_iter().partition(is_old);
@@ -520,7 +518,7 @@ fn mixture(
         let is_zero = |at: &usize| file.size(0) == 0 && empty.get(*at) == sectors.get(*at);
         let outcome = match foreign.is_empty() {
             true if lost.iter().all(is_old) => Some(Outcome::Old),
-            true if lost.iter().all(is_zero) => Some(Outcome::Zeroed),
+            true if lost.iter().all(|at| is_old(at) || is_zero(at)) => Some(Outcome::Zeroed),
             _ => None,
         };
         let what = format!("{} of {count} sectors that were durable", lost.len());

@@ -498,3 +498,31 @@ fn a_sector_older_than_the_durable_version_is_lost_not_foreign() {
     assert_eq!(one(&findings), ("a", Outcome::Old, true));
     assert!(findings[0].durable);
 }
+
+#[test]
+fn a_version_of_long_ago_is_old_and_what_was_never_written_is_zeros() {
+    let updates = (0..200).map(|n| update("a", n % 4 * 512, 512, n + 2));
+    let history = History::of([create("a", 2048, 1)].into_iter().chain(updates)).unwrap();
+    let run = Run {
+        promises: vec![Promise {
+            at: Nanos(100),
+            call: "fsync".into(),
+            path: "a".into(),
+            operations: 201,
+        }],
+        phases: vec![(Nanos(0), 0)],
+        operations: 201,
+    };
+    let with = |content: &[u8]| {
+        let mut found = Found::default();
+        put(&mut found, "a", content);
+        let mut judge = Judge::new(&history, &run, contract("ext4", "").unwrap());
+        judge.judge(run.window(Nanos(200)), &found, false).0
+    };
+    let mut content = content_of(&history, "a", 20);
+    assert_eq!(one(&with(&content)), ("a", Outcome::Old, true));
+    content[512..1024].fill(0);
+    assert_eq!(one(&with(&content)), ("a", Outcome::Zeroed, true));
+    content[700] = 1;
+    assert_eq!(one(&with(&content)), ("a", Outcome::WrongSilently, true));
+}

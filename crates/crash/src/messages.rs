@@ -20,10 +20,17 @@ pub enum Message {
     DeviceError,
     /// The kernel itself failed: BUG, oops, WARNING.
     Oops,
+    /// The kernel does not go on: a processor or a task that is stuck.
+    Hang,
 }
 
 /// Sentences of Linux 6.12, in lower case, the worse first: the first that a line holds decides.
-const SENTENCES: [(&str, Message); 62] = [
+const SENTENCES: [(&str, Message); 66] = [
+    // kernel/watchdog.c, kernel/hung_task.c, kernel/rcu/tree_stall.h
+    ("soft lockup", Message::Hang),
+    ("hard lockup", Message::Hang),
+    ("blocked for more than", Message::Hang),
+    ("detected stall", Message::Hang),
     ("kernel bug at", Message::Oops),
     ("bug: ", Message::Oops),
     ("oops:", Message::Oops),
@@ -210,6 +217,18 @@ mod tests {
             ("kernel BUG at fs/jbd2/commit.c:534!", Message::Oops),
             ("WARNING: CPU: 0 PID: 1 at fs/inode.c:407", Message::Oops),
             (
+                "watchdog: BUG: soft lockup - CPU#0 stuck for 22s! [agent:1]",
+                Message::Hang,
+            ),
+            (
+                "INFO: task agent:1 blocked for more than 120 seconds.",
+                Message::Hang,
+            ),
+            (
+                "rcu: INFO: rcu_sched self-detected stall on CPU",
+                Message::Hang,
+            ),
+            (
                 "I/O error, dev vda, sector 8 op 0x0:(READ)",
                 Message::DeviceError,
             ),
@@ -217,6 +236,7 @@ mod tests {
         for (line, kind) in lines {
             assert_eq!(classify(line), kind, "{line}");
         }
-        assert!(Message::Oops > Message::Damage && Message::Damage > Message::Recovery);
+        assert!(Message::Hang > Message::Oops && Message::Oops > Message::Damage);
+        assert!(Message::Damage > Message::Recovery);
     }
 }

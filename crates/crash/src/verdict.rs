@@ -119,11 +119,11 @@ fn is_lost(finding: &Finding) -> bool {
 
 fn condition(checked: &Checked) -> Condition {
     let worst = worst_of(&checked.messages, checked);
-    if checked.hung.is_some() {
+    let ever = worst.max(worst_of(&checked.messages_again, checked));
+    if checked.hung.is_some() || ever == Message::Hang {
         return Condition::Hang;
     }
-    let oops = worst.max(worst_of(&checked.messages_again, checked)) == Message::Oops;
-    if checked.panicked.is_some() || oops {
+    if checked.panicked.is_some() || ever == Message::Oops {
         return Condition::Oops;
     }
     if !matches!(checked.mounted, Some(Ok(()))) {
@@ -259,6 +259,10 @@ mod tests {
         );
         let oops = |c: &mut Checked| c.messages = vec!["kernel BUG at fs/x.c:1!".into()];
         assert_eq!(of(oops), (Condition::Oops, true));
+        let stuck = |c: &mut Checked| {
+            c.messages_again = vec!["INFO: task a:1 blocked for more than 120 seconds.".into()];
+        };
+        assert_eq!(of(stuck), (Condition::Hang, true));
     }
 
     #[test]
