@@ -19,8 +19,10 @@ use whichfs_units::SECTOR;
 pub struct Defects {
     /// What it refuses whatever the place.
     pub refuses: Refuses,
-    /// Sectors whose reads fail.
-    pub unreadable: BTreeMap<u64, Reads>,
+    /// Sectors whose reads fail, until they are written or discarded.
+    pub unreadable: BTreeMap<u64, Tries>,
+    /// Sectors whose writes fail: a card that finds no block to map such an address to.
+    pub unwritable: BTreeMap<u64, Tries>,
     /// Sectors that read with this bit (0 to 4095, counted from the first byte's lowest) flipped.
     pub flipped: BTreeMap<u64, u16>,
     /// Requests that were refused or failed.
@@ -41,13 +43,27 @@ pub enum Refuses {
     All,
 }
 
-/// How long reads of a sector fail.
+/// How long requests of a sector fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reads {
-    /// Until it is written or discarded.
+pub enum Tries {
+    /// Each time.
     Fail,
-    /// So many more times, or until then.
+    /// So many more times.
     FailMore(u32),
+}
+
+impl Tries {
+    /// Whether the next one fails; it counts.
+    fn fails(&mut self) -> bool {
+        match self {
+            Tries::Fail => true,
+            Tries::FailMore(0) => false,
+            Tries::FailMore(more) => {
+                *more -= 1;
+                true
+            }
+        }
+    }
 }
 
 impl Defects {
@@ -55,7 +71,8 @@ impl Defects {
     pub fn admits(&mut self, op: Op, offset: u64, bytes: u64) -> bool {
         let refused = match (self.refuses, op) {
             (Refuses::All, _) | (Refuses::Writes, Op::Write | Op::Discard) => true,
-            (_, Op::Read) => self.read_fails(offset, bytes),
+            (_, Op::Read) => fails(&mut self.unreadable, offset, bytes),
+            (_, Op::Write) if fails(&mut self.unwritable, offset, bytes) => true,
             (_, Op::Write | Op::Discard) => {
                 self.heal(offset, bytes);
                 false
@@ -78,26 +95,19 @@ impl Defects {
         }
     }
 
-    /// Whether a read of this range fails; each of its sectors counts that it was tried.
-    fn read_fails(&mut self, offset: u64, bytes: u64) -> bool {
-        let mut fails = false;
-        for (_, reads) in self.unreadable.range_mut(sectors(offset, bytes)) {
-            match reads {
-                Reads::Fail => fails = true,
-                Reads::FailMore(0) => {}
-                Reads::FailMore(more) => {
-                    *more -= 1;
-                    fails = true;
-                }
-            }
-        }
-        fails
-    }
-
     fn heal(&mut self, offset: u64, bytes: u64) {
         self.unreadable
             .retain(|sector, _| !sectors(offset, bytes).contains(sector));
     }
+}
+
+/// Whether a request of this range fails; each of its bad sectors counts that it was tried.
+fn fails(bad: &mut BTreeMap<u64, Tries>, offset: u64, bytes: u64) -> bool {
+    let mut fails = false;
+    for (_, tries) in bad.range_mut(sectors(offset, bytes)) {
+        fails |= tries.fails();
+    }
+    fails
 }
 
 /// First bytes of the sectors that a range touches.
@@ -109,7 +119,7 @@ fn sectors(offset: u64, bytes: u64) -> std::ops::Range<u64> {
 mod tests {
     use super::*;
 
-    fn bad(reads: Reads) -> Defects {
+    fn bad(reads: Tries) -> Defects {
         Defects {
             unreadable: [(4096, reads)].into(),
             ..Defects::default()
@@ -131,22 +141,37 @@ mod tests {
 
     #[test]
     fn a_bad_sector_fails_every_read_over_it_until_it_is_written() {
-        let mut card = bad(Reads::Fail);
+        let mut card = bad(Tries::Fail);
         assert!(!card.admits(Op::Read, 0, 8192) && !card.admits(Op::Read, 4096, 512));
         assert!(card.admits(Op::Read, 0, 4096) && card.admits(Op::Read, 4608, 512));
         assert!(card.admits(Op::Write, 0, 4096));
         assert!(!card.admits(Op::Read, 4096, 512), "another sector");
         assert!(card.admits(Op::Write, 0, 8192) && card.admits(Op::Read, 4096, 512));
-        let mut card = bad(Reads::Fail);
+        let mut card = bad(Tries::Fail);
         assert!(card.admits(Op::Discard, 0, 1 << 20) && card.admits(Op::Read, 4096, 512));
     }
 
     #[test]
     fn a_passing_error_passes() {
-        let mut card = bad(Reads::FailMore(2));
+        let mut card = bad(Tries::FailMore(2));
         let tries: Vec<bool> = (0..4).map(|_| card.admits(Op::Read, 0, 65536)).collect();
         assert_eq!(tries, [false, false, true, true]);
         assert_eq!(card.failed, 2);
+    }
+
+    #[test]
+    fn a_sector_that_takes_no_writes_can_be_read() {
+        let bad = |tries| Defects {
+            unwritable: [(4096, tries)].into(),
+            ..Defects::default()
+        };
+        let mut card = bad(Tries::Fail);
+        assert!(!card.admits(Op::Write, 0, 8192) && !card.admits(Op::Write, 4096, 512));
+        assert!(card.admits(Op::Write, 0, 4096) && card.admits(Op::Read, 0, 8192));
+        assert!(card.admits(Op::Discard, 0, 8192) && !card.admits(Op::Write, 4096, 512));
+        assert_eq!(card.failed, 3);
+        let mut card = bad(Tries::FailMore(1));
+        assert!(!card.admits(Op::Write, 0, 8192) && card.admits(Op::Write, 0, 8192));
     }
 
     #[test]

@@ -32,7 +32,7 @@ mod wear;
 pub use builtin::builtin;
 pub use card::Card;
 pub use contents::{CHUNK_BYTES, Contents, ContentsError, Layout, Spill};
-pub use defects::{Defects, Reads, Refuses};
+pub use defects::{Defects, Refuses, Tries};
 pub use ftl::Violation;
 pub use log::Logged;
 pub use profile::{Basis, CapacityError, Family, Figure, Interface, Profile, ProfileError};

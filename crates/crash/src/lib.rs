@@ -25,7 +25,9 @@ pub use contract::{Contract, contract};
 pub use count::Share;
 pub use cut::{Cut, Place, all_cuts, collection_cuts, cut_at, end_cut, random_cuts};
 pub use faults::cut::Fate;
-pub use faults::{Acts, Evidence, Facts, Fault, Faults, UnknownFault, exclude_each_other};
+pub use faults::{
+    Acts, Evidence, Facts, Fault, Faults, UnknownFault, exclude_each_other, fails_writes, refusals,
+};
 pub use history::{History, HistoryError};
 pub use image::{CardFacts, Timeline};
 pub use judge::{Finding, Found, Judge, in_flux};

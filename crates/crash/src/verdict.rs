@@ -37,6 +37,9 @@ pub struct Checked {
     pub failed_requests: u64,
     /// Sectors that the card gave with a wrong bit, and no error.
     pub corrupted_reads: u64,
+    /// Writes that the card had answered with an error in the run, before the cut.
+    #[serde(default)]
+    pub refused_writes: u64,
 }
 
 /// What became of a filesystem; the worse, the later.
@@ -77,10 +80,12 @@ pub enum Condition {
 /// No filesystem promises more than its card gives. Where the card answers with errors, it breaks
 /// nothing to pass an error on, to refuse to write, or not to mount, and what a repair throws
 /// away then is the card's loss. Wrong or missing data without an error break the contract all
-/// the same, and so does a kernel that fails.
+/// the same, and so does a kernel that fails. A card that refused writes in the run has had its
+/// filesystem stop there: that it wants a check breaks nothing, what was promised is promised.
 pub fn verdict(checked: &Checked, contract: &Contract) -> (Condition, bool) {
     let condition = condition(checked);
     let excused = checked.failed_requests > 0;
+    let stopped = excused || checked.refused_writes > 0;
     let broken = match condition {
         Condition::Clean | Condition::Recovered | Condition::CardFailed => false,
         Condition::ReadOnly
@@ -88,7 +93,7 @@ pub fn verdict(checked: &Checked, contract: &Contract) -> (Condition, bool) {
         | Condition::Repaired
         | Condition::RepairedWithLoss
         | Condition::MountFailed
-        | Condition::Unfixable => contract.structure && !excused,
+        | Condition::Unfixable => contract.structure && !stopped,
         Condition::DurableLost | Condition::SilentCorruption => false,
         Condition::Oops | Condition::Hang => true,
     };
@@ -106,7 +111,7 @@ fn later(checked: &Checked) -> impl Iterator<Item = &Finding> {
         let mut same = first.iter().filter(|other| other.path == finding.path);
         same.any(|other| other.outcome == finding.outcome || other.broken || is_lost(other))
     };
-    let excused = checked.failed_requests > 0;
+    let excused = checked.failed_requests > 0 || checked.refused_writes > 0;
     let found = checked.findings_again.iter().filter(move |_| !excused);
     found.filter(move |finding| !known(finding))
 }
@@ -293,6 +298,37 @@ mod tests {
             c.findings_again = vec![finding(Outcome::Missing, true)];
         };
         assert_eq!(refusing(&thrown_away), (Condition::RepairedWithLoss, false));
+    }
+
+    #[test]
+    fn a_filesystem_may_stop_where_its_card_refused_a_write_and_may_not_lie() {
+        let refused = |change: &dyn Fn(&mut Checked)| {
+            of(|checked| {
+                checked.refused_writes = 1;
+                change(checked);
+            })
+        };
+        assert_eq!(
+            refused(&|c| c.check = Some(4)),
+            (Condition::NeedsCheck, false)
+        );
+        let lost = |c: &mut Checked| c.findings = vec![finding(Outcome::Old, true)];
+        assert_eq!(
+            refused(&lost),
+            (Condition::DurableLost, true),
+            "fsync had returned"
+        );
+        let unread = |c: &mut Checked| c.findings = vec![finding(Outcome::ReadError, true)];
+        assert_eq!(
+            refused(&unread),
+            (Condition::DurableLost, true),
+            "the card reads"
+        );
+        let repaired = |c: &mut Checked| {
+            c.mounted = Some(Err("EIO".into()));
+            c.findings_again = vec![finding(Outcome::Missing, true)];
+        };
+        assert_eq!(refused(&repaired), (Condition::RepairedWithLoss, false));
     }
 
     #[test]

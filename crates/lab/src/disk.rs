@@ -25,6 +25,8 @@ pub struct Disk {
     pub log: Option<Vec<Logged>>,
     /// What the card fails to do; `None` for a good one.
     pub defects: Option<Defects>,
+    /// When a defect failed a request.
+    pub refused: Vec<Nanos>,
 }
 
 /// Virtual instant at which a request is done, its status, and bytes the device wrote.
@@ -63,7 +65,7 @@ impl Disk {
                 }
                 let reads = request.operation == BlockOperation::Read;
                 let op = if reads { Op::Read } else { Op::Write };
-                if self.fails(op, request.offset, request.bytes()) {
+                if self.fails(now, op, request.offset, request.bytes()) {
                     return Ok(refuse(now + cost, BlockStatus::IoError));
                 }
                 let done = serve(&mut self.card, op, request.offset, request.bytes());
@@ -82,7 +84,7 @@ impl Disk {
                 })
             }
             BlockOperation::Flush => {
-                if self.fails(Op::Flush, 0, 0) {
+                if self.fails(now, Op::Flush, 0, 0) {
                     return Ok(refuse(now + cost, BlockStatus::IoError));
                 }
                 let done = serve(&mut self.card, Op::Flush, 0, 0);
@@ -95,7 +97,7 @@ impl Disk {
                     if !self.holds(offset, bytes) {
                         return Ok(refuse(now, BlockStatus::IoError));
                     }
-                    if self.fails(Op::Discard, offset, bytes) {
+                    if self.fails(now, Op::Discard, offset, bytes) {
                         return Ok(refuse(at + cost, BlockStatus::IoError));
                     }
                     let done = serve(&mut self.card, Op::Discard, offset, bytes);
@@ -184,11 +186,13 @@ impl Disk {
             .is_some_and(|end| end <= self.geometry.bytes)
     }
 
-    /// Whether a defect of the card fails this request, at `offset` of the disk.
-    fn fails(&mut self, op: Op, offset: u64, bytes: u64) -> bool {
+    /// Whether a defect of the card fails this request at `now`, at `offset` of the disk.
+    fn fails(&mut self, now: Nanos, op: Op, offset: u64, bytes: u64) -> bool {
         let at = self.offset + offset;
         let defects = self.defects.as_mut();
-        defects.is_some_and(|defects| !defects.admits(op, at, bytes))
+        let fails = defects.is_some_and(|defects| !defects.admits(op, at, bytes));
+        self.refused.extend(fails.then_some(now));
+        fails
     }
 
     fn transfer(
@@ -257,7 +261,7 @@ mod tests {
     use super::*;
     use crate::memory::tests::memory;
     use crate::ring::Segment;
-    use whichfs_card::{Profile, Reads, Refuses, builtin};
+    use whichfs_card::{Profile, Refuses, Tries, builtin};
     use whichfs_units::MIB;
 
     const OFFSET: u64 = 4 * MIB;
@@ -278,6 +282,7 @@ mod tests {
             request_cost: Nanos(1000),
             log: Some(Vec::new()),
             defects,
+            refused: Vec::new(),
         }
     }
 
@@ -328,7 +333,7 @@ mod tests {
     fn places_of_defects_are_those_of_the_card() {
         let bad = OFFSET + 2 * SECTOR;
         let mut disk = disk(Some(Defects {
-            unreadable: [(bad, Reads::Fail)].into(),
+            unreadable: [(bad, Tries::Fail)].into(),
             flipped: [(bad, 0)].into(),
             ..Defects::default()
         }));
@@ -340,5 +345,6 @@ mod tests {
         let (status, bytes) = serve(&mut disk, BlockOperation::Read);
         assert_eq!((status, bytes[512]), (BlockStatus::Ok, 1));
         assert_eq!(disk.defects.unwrap().failed, 1);
+        assert_eq!(disk.refused, [Nanos(0)]);
     }
 }

@@ -57,6 +57,7 @@ fn disk() -> Disk {
         request_cost: Nanos(1000),
         log: None,
         defects: None,
+        refused: Vec::new(),
     }
 }
 

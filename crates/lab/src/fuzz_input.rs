@@ -65,6 +65,7 @@ impl Machine {
             request_cost: Nanos(1),
             log: None,
             defects: None,
+            refused: Vec::new(),
         }
     }
 }

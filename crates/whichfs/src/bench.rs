@@ -372,6 +372,7 @@ impl Bench {
             request_cost: Nanos(host.request_cost_ns),
             log: None,
             defects: None,
+            refused: Vec::new(),
         })
     }
 

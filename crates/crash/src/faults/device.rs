@@ -16,14 +16,14 @@
 //! A filesystem cannot give what its card does not give; `verdict` says how that is judged.
 
 use super::{Acts, Evidence, Facts, Fault, Faults};
-use whichfs_card::{Defects, Logged, Op, Reads, Refuses};
+use whichfs_card::{Defects, Logged, Op, Refuses, Tries};
 use whichfs_units::{Rng, SECTOR};
 
 /// Sectors that a fault of single sectors hits.
 const PLACES: u64 = 8;
 /// Most reads that a passing error fails. Linux tries a page of a file twice, in a readahead and
 /// alone, so a single failure is hidden from the reader and more are not.
-const PASSES_AFTER: u64 = 4;
+pub(super) const PASSES_AFTER: u64 = 4;
 
 const fn while_read(
     name: &'static str,
@@ -112,16 +112,16 @@ pub fn defects(seen: &[Logged], faults: &Faults, seed: u64) -> Option<Defects> {
     }
     for (sector, chance) in places(Fault::IoErrorsPassing) {
         let times = 1 + (chance % PASSES_AFTER) as u32;
-        defects.unreadable.insert(sector, Reads::FailMore(times));
+        defects.unreadable.insert(sector, Tries::FailMore(times));
     }
     for (sector, _) in places(Fault::IoErrors) {
-        defects.unreadable.insert(sector, Reads::Fail);
+        defects.unreadable.insert(sector, Tries::Fail);
     }
     Some(defects)
 }
 
 /// First bytes of some sectors, each of those that were written of equal chance.
-fn places(seen: &[Logged], rng: &mut Rng) -> Vec<u64> {
+pub(super) fn places(seen: &[Logged], rng: &mut Rng) -> Vec<u64> {
     let writes = || seen.iter().filter(|request| request.op == Op::Write);
     let written: u64 = writes().map(|request| request.bytes / SECTOR).sum();
     let place = |_| {
@@ -180,7 +180,7 @@ mod tests {
         let both = of(&[Fault::ReadsCorrupted, Fault::IoErrorsPassing], 1);
         assert_eq!(alone.flipped, both.flipped);
         assert_ne!(alone.flipped, of(&[Fault::ReadsCorrupted], 2).flipped);
-        let times = |reads: &Reads| matches!(reads, Reads::FailMore(1..=4));
+        let times = |tries: &Tries| matches!(tries, Tries::FailMore(1..=4));
         assert!(both.unreadable.values().all(times));
     }
 

@@ -1,13 +1,15 @@
 //! What a card does to data beyond what its profile says: when power goes, without that, and
 //! while it is read again; and what a program fails to do.
 //!
-//! Each group has its model in prose at the top of its file: `cut`, `damage`, `device`, `program`.
+//! Each group has its model in prose at the top of its file: `cut`, `damage`, `device`, `program`,
+//! `writes`.
 //! Faults of all groups go together, but for [`exclude_each_other`].
 
 pub(crate) mod cut;
 pub(crate) mod damage;
 mod device;
 mod program;
+mod writes;
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -15,6 +17,7 @@ use std::str::FromStr;
 use whichfs_units::KIB;
 
 pub(crate) use device::defects;
+pub use writes::{fails_writes, refusals};
 
 /// Bytes of a filesystem's block.
 pub(crate) const BLOCK: u64 = 4 * KIB;
@@ -46,6 +49,8 @@ pub enum Fault {
     IoErrors,
     IoErrorsPassing,
     SyncIgnored,
+    WriteErrors,
+    WriteErrorsPassing,
 }
 
 /// What is known of a fault.
@@ -73,7 +78,7 @@ pub enum Acts {
     WithoutCut,
     /// While the image is mounted, read and repaired.
     WhileRead,
-    /// While the workload runs, in the program that runs it.
+    /// While the workload runs, in the program that runs it or in the card.
     WhileRun,
 }
 
@@ -89,7 +94,7 @@ pub enum Evidence {
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Fault; 20] = [
+    pub const ALL: [Fault; 22] = [
         Fault::Reorder,
         Fault::FlushLies,
         Fault::Torn512,
@@ -110,6 +115,8 @@ impl Fault {
         Fault::IoErrors,
         Fault::IoErrorsPassing,
         Fault::SyncIgnored,
+        Fault::WriteErrors,
+        Fault::WriteErrorsPassing,
     ];
 
     /// What is known of it.
@@ -135,6 +142,8 @@ impl Fault {
             Fault::IoErrors => &device::IO_ERRORS,
             Fault::IoErrorsPassing => &device::IO_ERRORS_PASSING,
             Fault::SyncIgnored => &program::SYNC_IGNORED,
+            Fault::WriteErrors => &writes::WRITE_ERRORS,
+            Fault::WriteErrorsPassing => &writes::WRITE_ERRORS_PASSING,
         }
     }
 

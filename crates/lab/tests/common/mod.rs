@@ -71,6 +71,7 @@ pub fn disk(name: &str, bytes: u64) -> Disk {
         request_cost: Nanos::from_micros(50),
         log: None,
         defects: None,
+        refused: Vec::new(),
     }
 }
 

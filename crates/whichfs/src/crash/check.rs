@@ -192,6 +192,8 @@ impl<'a> Checker<'a> {
         let mut seen = Seen::default();
         let life = self.live(self.steps(&flux), disk, core, cancelled)?;
         seen.hear(&life)?;
+        let refused = recorded.refused.partition_point(|at| *at <= cut.at);
+        seen.checked.refused_writes = refused as u64;
         let mut result = self.result(cut, window, seen)?;
         result.recovery = image.recovery;
         Ok(result)

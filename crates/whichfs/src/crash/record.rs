@@ -5,7 +5,7 @@ use crate::bench::{Bench, DEVICE, MOUNT_POINT, environment};
 use crate::failure::{Failure, Kind, Outcome};
 use crate::runner::judgeable;
 use std::sync::atomic::AtomicBool;
-use whichfs_card::{Contents, Logged, Profile};
+use whichfs_card::{Contents, Defects, Logged, Profile};
 use whichfs_crash::{CardFacts, Contract, Fault, History, Promise, Run, Timeline};
 use whichfs_fs::{Candidate, Geometry, Purpose, Recipe};
 use whichfs_lab::{Disk, LabError, Life, Stamped};
@@ -49,6 +49,10 @@ pub struct Recorded {
     pub profile: Profile,
     /// Virtual time of the run.
     pub time: Nanos,
+    /// When the card refused a write in the run.
+    pub refused: Vec<Nanos>,
+    /// The call at which the run ended because of that, and what it said.
+    pub ended: Option<String>,
     /// Bytes that the card programmed into its flash from the workload's first request on.
     pub programmed_bytes: u64,
 }
@@ -116,7 +120,15 @@ impl<'a> Plan<'a> {
             true => Told::Returns,
             false => Told::Promises,
         };
+        if whichfs_crash::fails_writes(&self.spec.faults) {
+            let rehearsal = self.live(rest.clone(), told, twin(&disk), core, cancelled)?;
+            disk.defects = Some(self.refusals(rehearsal, &phases)?);
+        }
         let life = self.live(rest, told, disk, core, cancelled)?;
+        let ended = match &life.result {
+            Err(LabError::Agent { message, .. }) => Some(message.clone()),
+            _ => None,
+        };
         let (operations, counts) = self.operations(&phases, &spec)?;
         let history = History::of(operations.iter().cloned()).map_err(Failure::input)?;
         let run = run_of(&life.events, &phases, &counts);
@@ -139,7 +151,21 @@ impl<'a> Plan<'a> {
             profile,
             time,
             programmed_bytes,
+            refused: disk.refused,
+            ended,
         })
+    }
+
+    /// What the card refuses of what was written in `rehearsal`, the same run on a good card.
+    fn refusals(&self, rehearsal: Life, phases: &[String]) -> Outcome<Defects> {
+        let begin = begin_of(&rehearsal.events, phases).map_or(Nanos(0), |stamped| stamped.at);
+        let log = only_disk(rehearsal)?.log.unwrap_or_default();
+        let written = &log[log.partition_point(|request| request.arrived < begin)..];
+        Ok(whichfs_crash::refusals(
+            written,
+            &self.spec.faults,
+            self.spec.seed,
+        ))
     }
 
     /// The timeline of a run, whose data lie in a file for the most part.
@@ -213,7 +239,8 @@ impl<'a> Plan<'a> {
         Ok((steps, rest))
     }
 
-    /// One guest's life on `disk`; it must end well.
+    /// One guest's life on `disk`; it must end well, or at a call that failed because the card
+    /// had refused a request.
     fn live(
         &self,
         steps: Vec<Step>,
@@ -236,8 +263,10 @@ impl<'a> Plan<'a> {
         )
         .map_err(Failure::environment)?;
         let life = judgeable(life).map_err(|failure| failure.of(self.candidate.name))?;
+        let refused = life.disks.iter().any(|disk| !disk.refused.is_empty());
         match &life.result {
             Ok(()) => Ok(life),
+            Err(LabError::Agent { .. }) if refused => Ok(life),
             Err(error) => Err(self.failed(error)),
         }
     }
@@ -287,6 +316,20 @@ impl<'a> Plan<'a> {
             counts.push((all.len() - before) as u64);
         }
         Ok((all, counts))
+    }
+}
+
+/// A disk like `disk` in all, whose requests are kept.
+fn twin(disk: &Disk) -> Disk {
+    Disk {
+        card: disk.card.clone(),
+        contents: disk.contents.clone(),
+        offset: disk.offset,
+        geometry: disk.geometry,
+        request_cost: disk.request_cost,
+        log: Some(Vec::new()),
+        defects: None,
+        refused: Vec::new(),
     }
 }
 
@@ -357,11 +400,15 @@ fn operate_phases(steps: &[Step]) -> Vec<String> {
 
 /// Bytes that the card had programmed when the first phase of the workload began.
 fn programmed_before(events: &[Stamped], phases: &[String]) -> u64 {
-    let first = events.iter().find(|stamped| match &stamped.event {
+    begin_of(events, phases).map_or(0, |stamped| stamped.device.programmed_bytes)
+}
+
+/// The event with which the first phase of the workload began.
+fn begin_of<'a>(events: &'a [Stamped], phases: &[String]) -> Option<&'a Stamped> {
+    events.iter().find(|stamped| match &stamped.event {
         Event::PhaseBegin { phase } => phases.first() == Some(phase),
         _ => false,
-    });
-    first.map_or(0, |stamped| stamped.device.programmed_bytes)
+    })
 }
 
 /// Promises and phases out of what the agent said. `counts` are the operations of each phase.

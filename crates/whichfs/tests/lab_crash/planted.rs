@@ -1,222 +1,215 @@
-//! Faults of the card at the cut and before it, of the mount, and of the program.
+//! Faults of the card at the cut, before it and in the run, of the mount, and of the program.
+//!
+//! Most are shown by a run in which a file is only overwritten in place and each overwrite is
+//! synced: nothing but its bytes and the journal is written, so each fault has one thing that it
+//! can do to them, and must be called by that name.
 
 use crate::{crash, cuts};
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::ops::Range;
 
-/// A fault, a card on which it must show, a filesystem, and what it may make of that: the
-/// conditions of cuts that break a promise, and the outcomes of files that do.
+/// A fault, what it is shown with, and what every broken promise must be called.
 struct Planted {
     faults: &'static str,
     card: &'static str,
     fs: &'static str,
-    conditions: &'static [&'static str],
-    outcomes: &'static [&'static str],
-    cuts: &'static str,
+    condition: &'static str,
+    outcome: &'static str,
 }
 
-const fn on_sd(
-    faults: &'static str,
-    fs: &'static str,
-    conditions: &'static [&'static str],
-    outcomes: &'static [&'static str],
-) -> Planted {
+const fn lost(faults: &'static str, card: &'static str) -> Planted {
+    Planted {
+        faults,
+        card,
+        fs: "ext4",
+        condition: "durable_lost",
+        outcome: "old",
+    }
+}
+
+const fn garbage(faults: &'static str, fs: &'static str) -> Planted {
     Planted {
         faults,
         card: "a1-32gb",
         fs,
-        conditions,
-        outcomes,
-        cuts: "24",
+        condition: "silent_corruption",
+        outcome: "wrong_silently",
     }
 }
-
-/// With more cuts, where few hit a file.
-const fn more(planted: Planted) -> Planted {
-    Planted {
-        cuts: "48",
-        ..planted
-    }
-}
-
-const fn on_emmc(planted: Planted) -> Planted {
-    Planted {
-        card: "emmc-8gb",
-        ..planted
-    }
-}
-
-/// What is lost without damage to what is there.
-const LOST: &[&str] = &[
-    "old",
-    "missing",
-    "emptied",
-    "truncated",
-    "zeroed",
-    "unexpected",
-];
-/// The same where a journal is lost in part, so that structure suffers too.
-const LOST_OR_UNREADABLE: &[&str] = &[
-    "old",
-    "missing",
-    "emptied",
-    "truncated",
-    "zeroed",
-    "unexpected",
-    "read_error",
-];
-/// Garbage, where nothing checks the data.
-const GARBAGE: &[&str] = &["wrong_silently", "wrong_with_warning", "read_error"];
-const LOST_OR_GARBAGE: &[&str] = &[
-    "old",
-    "missing",
-    "emptied",
-    "truncated",
-    "zeroed",
-    "unexpected",
-    "read_error",
-    "wrong_silently",
-    "wrong_with_warning",
-];
 
 /// An SD card has no cache that the kernel would flush, so there a cache is a fault by itself.
-const PLANTED: [Planted; 13] = [
-    // Where a block of extents is lost, a file reads as zeros in parts, without a word.
-    on_sd(
-        "reorder",
-        "ext4",
-        &[
-            "repaired",
-            "repaired_with_loss",
-            "durable_lost",
-            "silent_corruption",
-        ],
-        LOST_OR_GARBAGE,
-    ),
-    on_emmc(on_sd(
-        "flush-lies",
-        "ext4",
-        &["durable_lost", "silent_corruption"],
-        &["old", "zeroed", "wrong_silently"],
-    )),
-    // btrfs finds by its checksums what it cannot use: never garbage without a word.
-    on_emmc(on_sd(
-        "flush-lies,reorder",
-        "btrfs",
-        &["unfixable", "durable_lost"],
-        LOST_OR_UNREADABLE,
-    )),
-    // ext4 does not check data: the noise is silent, unless it hits metadata.
-    on_sd(
-        "torn-page",
-        "ext4",
-        &["silent_corruption", "repaired", "repaired_with_loss"],
-        &["wrong_silently", "missing"],
-    ),
-    more(on_sd(
-        "torn-reported",
-        "ext4",
-        &[
-            "durable_lost",
-            "silent_corruption",
-            "repaired",
-            "repaired_with_loss",
-        ],
-        LOST_OR_GARBAGE,
-    )),
-    on_sd(
-        "au-rollback",
-        "ext4",
-        &["durable_lost", "needs_check", "silent_corruption"],
-        LOST_OR_GARBAGE,
-    ),
-    on_sd("small-lost", "ext4", &["durable_lost"], LOST_OR_UNREADABLE),
-    more(on_sd(
-        "neighbour",
-        "btrfs",
-        &["unfixable", "durable_lost"],
-        &["read_error"],
-    )),
-    on_sd(
-        "zeroed-after",
-        "ext4",
-        &["repaired_with_loss"],
-        &["missing", "wrong_with_warning"],
-    ),
-    // By the instant it is metadata, which f2fs checks, or data, which it does not.
-    on_sd(
-        "zeroed-alternately",
-        "f2fs",
-        &["durable_lost", "silent_corruption", "unfixable"],
-        LOST_OR_GARBAGE,
-    ),
-    on_sd("dropped", "ext4", &["durable_lost"], LOST),
-    on_sd(
-        "bit-rot",
-        "ext4",
-        // A bit of metadata is found by their checksums, and a repair may drop what it cannot read.
-        &[
-            "durable_lost",
-            "silent_corruption",
-            "needs_check",
-            "repaired_with_loss",
-        ],
-        GARBAGE,
-    ),
-    on_sd(
-        "misdirected",
-        "ext4",
-        &["durable_lost", "silent_corruption"],
-        &["old", "zeroed", "wrong_silently"],
-    ),
+const AT_CUT: [Planted; 9] = [
+    lost("reorder", "a1-32gb"),
+    lost("flush-lies", "emmc-8gb"),
+    lost("small-lost", "a1-32gb"),
+    lost("au-rollback", "a1-32gb"),
+    lost("torn-reported", "a1-32gb"),
+    // None of the three has checksums of data.
+    garbage("torn-page", "ext4"),
+    garbage("torn-page", "f2fs"),
+    garbage("neighbour", "ext4"),
+    garbage("neighbour", "xfs"),
 ];
 
+/// Overwrites of a file, 4 KiB each, one block after the other in a scattered order.
+const OVERWRITES: u64 = 200;
+
+/// The run: a file of 256 KiB, made durable and then overwritten in place.
+fn overwritten() -> tempfile::NamedTempFile {
+    let content = |seed: u64| format!("{{\"generated\":{{\"level\":0,\"seed\":{seed}}}}}");
+    let mut script = format!(
+        "{{\"op\":\"create\",\"path\":\"a\",\"size\":262144,\"content\":{}}}\n\
+         {{\"op\":\"sync_fs\"}}\n",
+        content(1)
+    );
+    for number in 0..OVERWRITES {
+        let offset = number * 37 % 64 * 4096;
+        writeln!(
+            script,
+            "{{\"op\":\"update\",\"path\":\"a\",\"offset\":{offset},\"len\":4096,\"content\":{}}}",
+            content(number + 2)
+        )
+        .unwrap();
+    }
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(&file, script).unwrap();
+    file
+}
+
+/// `crash run` of the script `file`.
+fn scripted(file: &tempfile::NamedTempFile, arguments: &[&str]) -> Option<(i32, Value)> {
+    let script = ["--script", file.path().to_str().unwrap()];
+    crash(&[&script[..], arguments].concat())
+}
+
+/// What broke a promise after the cuts at some requests: the condition of the filesystem and the
+/// outcomes of files, for each cut.
+fn broken_at(document: &Value, requests: &Range<u64>) -> Vec<(String, BTreeSet<String>)> {
+    let hit = cuts(document).iter().filter(|cut| {
+        let request = cut["cut"]["request"].as_u64().unwrap();
+        cut["broken"] == true && requests.contains(&request)
+    });
+    hit.map(|cut| (text(&cut["condition"]), broken_files(cut)))
+        .collect()
+}
+
+/// Outcomes of the files of a cut that break a promise.
+fn broken_files(cut: &Value) -> BTreeSet<String> {
+    let lists = ["findings", "findings_again"].map(|list| cut[list].as_array().unwrap());
+    let findings = lists.into_iter().flatten();
+    let broken = findings.filter(|finding| finding["broken"] == true);
+    broken.map(|finding| text(&finding["outcome"])).collect()
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap().to_owned()
+}
+
 #[test]
-fn lab_every_fault_of_the_card_is_caught_and_called_by_its_name() {
-    for planted in &PLANTED {
+fn lab_every_fault_of_the_card_at_the_cut_is_called_by_its_name() {
+    let script = overwritten();
+    for planted in &AT_CUT {
+        let Planted { faults, fs, .. } = planted;
         let arguments = [
             "--fs",
-            planted.fs,
+            fs,
             "--faults",
-            planted.faults,
+            faults,
             "--card",
             planted.card,
             "--cuts",
-            planted.cuts,
+            "40",
+        ];
+        let Some((status, document)) = scripted(&script, &arguments) else {
+            return;
+        };
+        assert_eq!(status, 1, "{faults} with {fs} was not noticed");
+        // Long after the file was made, and before the unmount: only overwrites.
+        let requests = document["filesystems"][0]["requests"].as_u64().unwrap();
+        let broken = broken_at(&document, &(requests / 2..requests * 9 / 10));
+        assert!(broken.len() >= 2, "{faults} with {fs}: {}", broken.len());
+        for (condition, outcomes) in broken {
+            assert_eq!(condition, planted.condition, "{faults} with {fs}");
+            assert_eq!(
+                outcomes,
+                [planted.outcome.to_owned()].into(),
+                "{faults} with {fs}"
+            );
+        }
+    }
+}
+
+/// Damage without a cut: the run is judged when it has ended.
+#[test]
+fn lab_every_fault_of_the_card_in_a_run_is_called_by_its_name() {
+    let overwritten = overwritten();
+    let large = tempfile::NamedTempFile::new().unwrap();
+    let content = r#"{"generated":{"level":0,"seed":1}}"#;
+    let made = format!(r#"{{"op":"create","path":"a","size":33554432,"content":{content}}}"#);
+    std::fs::write(&large, made).unwrap();
+    // ext4 finds its own damage by checksums; the data have none.
+    let planted = [
+        ("dropped", &overwritten, "durable_lost", "old", 1.0),
+        (
+            "zeroed-after",
+            &overwritten,
+            "repaired_with_loss",
+            "wrong_silently",
+            1.0,
+        ),
+        (
+            "zeroed-alternately",
+            &overwritten,
+            "repaired_with_loss",
+            "wrong_silently",
+            1.0,
+        ),
+        // Some of the places drawn are metadata.
+        (
+            "bit-rot",
+            &large,
+            "silent_corruption",
+            "wrong_silently",
+            0.75,
+        ),
+        ("misdirected", &overwritten, "durable_lost", "old", 0.6),
+    ];
+    for (faults, script, condition, outcome, share) in planted {
+        let arguments = ["--fs", "ext4", "--faults", faults, "--cuts", "16"];
+        let Some((status, document)) = scripted(script, &arguments) else {
+            return;
+        };
+        assert_eq!(status, 1, "{faults} was not noticed");
+        let broken = broken_at(&document, &(0..u64::MAX));
+        let named = |(then, outcomes): &&(String, BTreeSet<String>)| {
+            then == condition && *outcomes == [outcome.to_owned()].into()
+        };
+        let right = broken.iter().filter(named).count() as f64;
+        assert!(right >= broken.len() as f64 * share, "{faults}: {broken:?}");
+    }
+}
+
+/// btrfs finds by its checksums what it cannot use: an error, never garbage without a word.
+#[test]
+fn lab_checksums_of_data_leave_no_garbage() {
+    for (faults, card) in [("flush-lies,reorder", "emmc-8gb"), ("neighbour", "a1-32gb")] {
+        let arguments = [
+            "--fs", "btrfs", "--faults", faults, "--card", card, "--cuts", "40",
         ];
         let Some((status, document)) = crash(&arguments) else {
             return;
         };
-        let what = format!("{} with {}", planted.faults, planted.fs);
-        assert_eq!(status, 1, "{what} was not noticed");
-        let (conditions, outcomes) = broken(&document);
-        assert!(!conditions.is_empty(), "{what}");
-        let allowed = |seen: &BTreeSet<String>, names: &[&str]| {
-            seen.iter().all(|name| names.contains(&name.as_str()))
-        };
-        assert!(
-            allowed(&conditions, planted.conditions),
-            "{what}: {conditions:?}"
-        );
-        assert!(allowed(&outcomes, planted.outcomes), "{what}: {outcomes:?}");
-        assert_eq!(outcomes.is_empty(), planted.outcomes.is_empty(), "{what}");
-    }
-}
-
-/// Conditions of the cuts that break a promise, and outcomes of the files that do.
-fn broken(document: &Value) -> (BTreeSet<String>, BTreeSet<String>) {
-    let text = |value: &Value| value.as_str().unwrap().to_owned();
-    let mut outcomes = BTreeSet::new();
-    let mut conditions = BTreeSet::new();
-    for cut in cuts(document).iter().filter(|cut| cut["broken"] == true) {
-        conditions.insert(text(&cut["condition"]));
-        for list in ["findings", "findings_again"] {
-            let findings = cut[list].as_array().unwrap().iter();
-            let broken = findings.filter(|finding| finding["broken"] == true);
-            outcomes.extend(broken.map(|finding| text(&finding["outcome"])));
+        assert_eq!(status, 1, "{faults} was not noticed");
+        let wrong = ["wrong_silently", "wrong_with_warning"];
+        for (condition, outcomes) in broken_at(&document, &(0..u64::MAX)) {
+            let told = ["durable_lost", "unfixable", "repaired_with_loss"];
+            assert!(told.contains(&condition.as_str()), "{faults}: {condition}");
+            let garbage = outcomes.iter().find(|name| wrong.contains(&name.as_str()));
+            assert_eq!(garbage, None, "{faults}");
         }
     }
-    (conditions, outcomes)
 }
 
 /// Journals and logs with checksums see where a write was torn at the size of their blocks, and
@@ -228,31 +221,45 @@ fn lab_a_write_torn_between_blocks_is_survived() {
         let Some((status, document)) = crash(&arguments) else {
             return;
         };
-        assert_eq!(status, 0, "{fs}: {:?}", broken(&document));
+        assert_eq!(
+            status,
+            0,
+            "{fs}: {:?}",
+            broken_at(&document, &(0..u64::MAX))
+        );
     }
 }
 
-/// The mount is at fault: without barriers the journal does not order what a cache holds. With
-/// them the same card at the same cuts breaks nothing.
+/// The mount is at fault: without barriers a cache holds what fsync had promised. With them the
+/// same card at the same cuts breaks nothing, unless its flushes lie.
 #[test]
 fn lab_a_mount_without_barriers_is_caught() {
-    let with = |barrier: &str| {
-        let mount = format!("noatime,barrier={barrier}");
+    let script = overwritten();
+    let with = |mount: &str, faults: &str| {
+        let mount = format!("noatime,{mount}");
         let arguments = [
-            "--fs", "ext4", "--mount", &mount, "--card", "emmc-8gb", "--faults", "reorder",
-            "--cuts", "40",
+            "--fs", "ext4", "--mount", &mount, "--card", "emmc-8gb", "--faults", faults, "--cuts",
+            "40",
         ];
-        crash(&arguments)
+        scripted(&script, &arguments)
     };
-    let Some((status, document)) = with("1") else {
+    let Some((status, document)) = with("barrier=1", "reorder") else {
         return;
     };
-    assert_eq!(status, 0, "{:?}", broken(&document));
-    let (_, document) = with("0").unwrap();
-    // Nothing is promised then, except what fsync says: that is lost.
-    let (conditions, outcomes) = broken(&document);
-    assert!(conditions.contains("durable_lost"), "{conditions:?}");
-    assert!(outcomes.contains("old"), "{outcomes:?}");
+    let all = 0..u64::MAX;
+    assert_eq!(status, 0, "{:?}", broken_at(&document, &all));
+    for faults in ["reorder", "flush-lies"] {
+        let (_, document) = with("barrier=0", faults).unwrap();
+        let requests = document["filesystems"][0]["requests"].as_u64().unwrap();
+        let broken = broken_at(&document, &(requests / 2..requests * 9 / 10));
+        assert!(!broken.is_empty(), "{faults}");
+        for (condition, outcomes) in broken {
+            assert_eq!(
+                (condition.as_str(), outcomes),
+                ("durable_lost", ["old".to_owned()].into())
+            );
+        }
+    }
 }
 
 /// The program is at fault: its fsync does nothing. What was promised is not there; what is there
@@ -268,12 +275,49 @@ fn lab_a_program_whose_fsync_does_nothing_is_caught() {
             return;
         };
         assert_eq!(status, 1, "{fs}: it was not noticed");
-        let (conditions, outcomes) = broken(&document);
-        assert_eq!(conditions, ["durable_lost".to_owned()].into(), "{fs}");
         let lost = ["old", "missing", "emptied", "truncated"];
-        let all = outcomes.iter().all(|name| lost.contains(&name.as_str()));
-        assert!(all && !outcomes.is_empty(), "{fs}: {outcomes:?}");
+        for (condition, outcomes) in broken_at(&document, &(0..u64::MAX)) {
+            assert_eq!(condition, "durable_lost", "{fs}");
+            let all = outcomes.iter().all(|name| lost.contains(&name.as_str()));
+            assert!(all && !outcomes.is_empty(), "{fs}: {outcomes:?}");
+        }
         let (status, document) = crash(&arguments("")[..6]).unwrap();
-        assert_eq!(status, 0, "{fs}: {:?}", broken(&document));
+        assert_eq!(
+            status,
+            0,
+            "{fs}: {:?}",
+            broken_at(&document, &(0..u64::MAX))
+        );
+    }
+}
+
+/// A card that refuses writes is told: the call that waits for them fails, and the run ends there.
+/// What had been promised before is kept. A program that does not ask is not told, and loses it.
+#[test]
+fn lab_writes_that_the_card_refuses_are_told_by_fsync() {
+    let script = overwritten();
+    for fs in ["ext4", "xfs", "f2fs", "btrfs"] {
+        let with =
+            |faults: &str| scripted(&script, &["--fs", fs, "--faults", faults, "--cuts", "12"]);
+        for faults in ["write-errors", "write-errors-passing"] {
+            let Some((status, document)) = with(faults) else {
+                return;
+            };
+            assert_eq!(
+                status,
+                0,
+                "{fs}: {:?}",
+                broken_at(&document, &(0..u64::MAX))
+            );
+            let ended = text(&document["filesystems"][0]["ended"]);
+            assert!(
+                ended.contains("EIO") || ended.contains("EROFS"),
+                "{fs}: {ended}"
+            );
+            let refused = |cut: &Value| cut["refused_writes"].as_u64().unwrap();
+            assert!(cuts(&document).iter().any(|cut| refused(cut) > 0), "{fs}");
+        }
+        let (status, document) = with("write-errors,sync-ignored").unwrap();
+        assert_eq!(status, 1, "{fs}: {document:#}");
     }
 }

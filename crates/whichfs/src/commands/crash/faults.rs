@@ -22,7 +22,7 @@ const GROUPS: [(Acts, &str); 4] = [
         Acts::WhileRead,
         "while the image is mounted, read and repaired",
     ),
-    (Acts::WhileRun, "while the workload runs, in its program"),
+    (Acts::WhileRun, "while the workload runs"),
 ];
 
 /// Runs the command.

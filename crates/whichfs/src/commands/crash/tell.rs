@@ -25,6 +25,9 @@ pub struct Report {
     pub requests: usize,
     /// Virtual seconds of the run.
     pub virtual_s: f64,
+    /// The call at which the run ended because the card had refused a write.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended: Option<String>,
     /// What became of the filesystem after how many cuts.
     pub conditions: BTreeMap<Condition, Share>,
     /// What became of how many files, all cuts together.
@@ -65,6 +68,7 @@ impl Report {
             contract: recorded.contract.clone(),
             requests: recorded.timeline.log().len() - recorded.first,
             virtual_s: recorded.time.as_secs_f64(),
+            ended: recorded.ended.clone(),
             conditions: conditions
                 .into_iter()
                 .map(|(condition, count)| (condition, Share::new(count, total)))
@@ -100,6 +104,12 @@ pub fn tell(report: &Report) -> Outcome {
         ),
         0,
     )?;
+    if let Some(call) = &report.ended {
+        output::paragraph(
+            &format!("the card refused writes, and the run ended with {call}"),
+            2,
+        )?;
+    }
     let percent = |share: &Share| {
         format!(
             "{:.0} to {:.0} %",

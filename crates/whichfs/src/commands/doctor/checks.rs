@@ -181,6 +181,7 @@ fn disk() -> Outcome<Disk> {
         request_cost: Nanos(0),
         log: None,
         defects: None,
+        refused: Vec::new(),
     })
 }
 
