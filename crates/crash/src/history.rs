@@ -26,6 +26,8 @@ pub(crate) struct File {
     pub mode: Option<u32>,
     /// The operations that changed it, the first made it.
     changes: Vec<Change>,
+    /// The first operation that synced it.
+    synced: Option<u64>,
 }
 
 #[derive(Clone, Debug)]
@@ -121,6 +123,15 @@ impl History {
     }
 
     fn add(&mut self, op: Op) -> Result<(), HistoryError> {
+        let synced = synced(&op).map(str::to_owned);
+        self.perform(op)?;
+        if let Some(file) = synced.and_then(|path| self.file_now(&path).ok()) {
+            self.files[file].synced.get_or_insert(self.operations);
+        }
+        Ok(())
+    }
+
+    fn perform(&mut self, op: Op) -> Result<(), HistoryError> {
         match op {
             Op::Mkdir { path, mode } => self.set(path, Some(Node::Directory { mode })),
             Op::Symlink { path, target } => self.set(path, Some(Node::Symlink { target })),
@@ -264,6 +275,7 @@ impl History {
         self.files.push(File {
             mode,
             changes: Vec::new(),
+            synced: None,
         });
         self.files.len() - 1
     }
@@ -374,7 +386,27 @@ impl History {
     }
 }
 
+/// The file that an operation syncs by itself.
+fn synced(op: &Op) -> Option<&str> {
+    match op {
+        Op::SyncFile { path }
+        | Op::SyncClose { path }
+        | Op::Update { path, .. }
+        | Op::WriteSync { path, .. }
+        | Op::Save { path, .. }
+        | Op::Append {
+            path, sync: true, ..
+        } => Some(path),
+        _ => None,
+    }
+}
+
 impl File {
+    /// Whether one of the first `operations` synced it.
+    pub fn is_synced(&self, operations: u64) -> bool {
+        self.synced.is_some_and(|first| first <= operations)
+    }
+
     /// Numbers of the versions that it had at any moment from `first` to `last` operations. Version
     /// 0 is the empty file before its first change; version n is after n changes.
     pub fn versions(&self, first: u64, last: u64) -> std::ops::RangeInclusive<usize> {

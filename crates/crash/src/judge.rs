@@ -180,7 +180,7 @@ impl<'a> Judge<'a> {
             }
             let kept = self.contract.keeps_untouched
                 && self.contract.fsync_keeps_names
-                && (self.contract.fsync_keeps_renamed || !self.is_ousted(file, &names, floors));
+                && (self.contract.fsync_keeps_renamed || !self.is_ousted(file, &names, window));
             let became = Became {
                 outcome: Outcome::Missing,
                 broken: kept || promised,
@@ -196,10 +196,14 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Whether another file that was synced took one of `names`, which `file` had had.
-    fn is_ousted(&self, file: usize, names: &[Name], floors: &Floors) -> bool {
-        let others = floors.files.keys().filter(|other| **other != file);
-        let mut theirs = others.filter_map(|other| self.names.get(other)).flatten();
+    /// Whether another file took one of `names`, which `file` had had, and was synced: a call that
+    /// has not returned may have done its work.
+    fn is_ousted(&self, file: usize, names: &[Name], window: Window) -> bool {
+        let synced = |other: usize| self.history.file(other).is_synced(window.begun);
+        let others = self.names.iter();
+        let mut theirs = others
+            .filter(|(other, _)| **other != file && synced(**other))
+            .flat_map(|(_, names)| names);
         theirs.any(|other| names.iter().any(|name| other.follows(name)))
     }
 

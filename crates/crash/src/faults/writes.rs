@@ -5,14 +5,15 @@
 //!   time. The sector keeps what it held.
 //! - `write-errors-passing`: the first one to four writes of each such sector fail.
 //!
-//! The places are among those that the same run writes on a card without this fault, each sector
-//! of equal chance; up to the first error both runs are the same. A program ends at the first call
+//! The places are among those that the workload writes on a card without this fault, each sector
+//! of equal chance, but for those that the mount before it writes too; up to the first error both
+//! runs are the same. A program ends at the first call
 //! that fails, so what is judged is what was promised before: a call that returned and whose data
 //! the card had refused lied (the kernel's "fsyncgate", LWN 752063, 2018).
 
 use super::device::{PASSES_AFTER, places};
 use super::{Acts, Evidence, Facts, Fault, Faults};
-use whichfs_card::{Defects, Logged, Tries};
+use whichfs_card::{Defects, Logged, Op, Tries};
 use whichfs_units::Rng;
 
 pub(super) const WRITE_ERRORS: Facts = Facts {
@@ -39,8 +40,10 @@ pub fn fails_writes(faults: &Faults) -> bool {
         .any(|fault| faults.contains(fault))
 }
 
-/// What the card refuses in a run that would, on a good card, make the requests `written`.
-pub fn refusals(written: &[Logged], faults: &Faults, seed: u64) -> Defects {
+/// What the card refuses in a run that would, on a good card, make the requests `log`, those of
+/// the workload from `first` on.
+pub fn refusals(log: &[Logged], first: usize, faults: &Faults, seed: u64) -> Defects {
+    let (before, written) = log.split_at(first.min(log.len()));
     let mut defects = Defects::default();
     for fault in [Fault::WriteErrorsPassing, Fault::WriteErrors] {
         let mut rng = Rng::named(seed, fault.name());
@@ -52,10 +55,17 @@ pub fn refusals(written: &[Logged], faults: &Faults, seed: u64) -> Defects {
                 Fault::WriteErrors => Tries::Fail,
                 _ => Tries::FailMore(1 + rng.below(PASSES_AFTER) as u32),
             };
-            defects.unwritable.insert(sector, tries);
+            let mut earlier = before.iter().filter(|request| request.op == Op::Write);
+            if !earlier.any(|request| touches(request, sector)) {
+                defects.unwritable.insert(sector, tries);
+            }
         }
     }
     defects
+}
+
+fn touches(request: &Logged, sector: u64) -> bool {
+    (request.offset..request.offset + request.bytes).contains(&sector)
 }
 
 #[cfg(test)]
@@ -68,7 +78,7 @@ mod tests {
         let written: Vec<Logged> = (0..20)
             .map(|n| write((1 << 20) + n * 4096, 1, 4096, n * 1000, n * 1000 + 600))
             .collect();
-        let of = |fault, seed| refusals(&written, &[fault].into(), seed).unwritable;
+        let of = |fault, seed| refusals(&written, 0, &[fault].into(), seed).unwritable;
         let always = of(Fault::WriteErrors, 1);
         assert!(always.len() > 4 && always.values().all(|tries| *tries == Tries::Fail));
         let range = 1 << 20..(1 << 20) + 20 * 4096;
@@ -78,6 +88,10 @@ mod tests {
         let some = |tries: &Tries| matches!(tries, Tries::FailMore(1..=4));
         assert!(!passing.is_empty() && passing.values().all(some));
         assert!(of(Fault::Dead, 1).is_empty());
+        let mount: Vec<Logged> = written[..10].iter().chain(&written).cloned().collect();
+        let later = refusals(&mount, 10, &[Fault::WriteErrors].into(), 1).unwritable;
+        let own = (1 << 20) + 10 * 4096..range.end;
+        assert!(!later.is_empty() && later.keys().all(|sector| own.contains(sector)));
         assert!(!fails_writes(&[Fault::Dead].into()));
         assert!(fails_writes(&[Fault::WriteErrors].into()));
     }

@@ -160,9 +160,10 @@ impl<'a> Plan<'a> {
     fn refusals(&self, rehearsal: Life, phases: &[String]) -> Outcome<Defects> {
         let begin = begin_of(&rehearsal.events, phases).map_or(Nanos(0), |stamped| stamped.at);
         let log = only_disk(rehearsal)?.log.unwrap_or_default();
-        let written = &log[log.partition_point(|request| request.arrived < begin)..];
+        let first = log.partition_point(|request| request.arrived < begin);
         Ok(whichfs_crash::refusals(
-            written,
+            &log,
+            first,
             &self.spec.faults,
             self.spec.seed,
         ))

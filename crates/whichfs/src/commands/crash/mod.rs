@@ -309,6 +309,11 @@ fn cuts(args: &CrashArgs, plan: &Plan, recorded: &Recorded) -> Outcome<Vec<Cut>>
                 "the first mount of {} changes nothing on the card: there is nothing to cut",
                 plan.candidate.name
             ),
+            _ if recorded.ended.is_some() && log.len() == first => format!(
+                "nothing to cut: the card refused the first write of the workload, which ended \
+                 with {}; another --seed refuses other writes",
+                recorded.ended.as_deref().unwrap_or_default()
+            ),
             _ => format!(
                 "no such request: the workload made {}, numbers {first} to {}",
                 log.len() - first,
