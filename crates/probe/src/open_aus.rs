@@ -347,21 +347,18 @@ pub(crate) fn measure(
     {
         return Ok(result);
     }
+    let mut empty = empty;
+    if let Some(limit) = first.filter(|_| !empty) {
+        confirm(bench, &mut trial, &regions[1], limit, most, &mut result)?;
+        // The first half may have data where the other has none.
+        let agreed = order == Order::Linear && result.doubt.is_none();
+        empty = agreed && overflow_us(&result) < COPY_LEAST * copy_us;
+    }
     match first {
         Some(limit) if empty => {
-            result.limits.clear();
-            let count = limit + SPARE as u32;
-            filled(bench, &mut trial, &regions[0], au_bytes, count, &mut result)?;
-            if result.filled.is_empty() {
-                let bytes = 2 * u64::from(count) * au_bytes.unwrap_or(UNKNOWN_AU);
-                result.doubt = Some(format!(
-                    "a limit of {limit} was seen, but AUs may never have been written, and \
-                     writing them takes {}: raise --budget",
-                    whichfs_units::Bytes(bytes)
-                ));
-            }
+            with_data(bench, &mut trial, &regions[0], au_bytes, limit, &mut result)?;
         }
-        Some(limit) => confirm(bench, &mut trial, &regions[1], limit, most, &mut result)?,
+        Some(_) => {}
         None if at_most.is_none() && order == Order::Linear => {
             filled(
                 bench,
@@ -377,10 +374,40 @@ pub(crate) fn measure(
             elsewhere(bench, &mut trial, &regions[1], count, &mut result)?;
         }
     }
-    let slow = result.turns.iter().rfind(|turn| turn.too_many);
-    result.overflow_us = slow.map_or(0.0, |turn| turn.slow_us);
+    result.overflow_us = overflow_us(&result);
     result.copies = result.overflow_us >= COPY_LEAST * copy_us;
     Ok(result)
+}
+
+/// What a write takes with more AUs in turns than the limit, as the last of such turns had it: one
+/// with fewer may have closed what others had left open.
+fn overflow_us(result: &OpenAus) -> f64 {
+    let limit = result.limits.first().copied().unwrap_or(0);
+    let over = |turn: &&Turn| turn.too_many && turn.aus > limit;
+    result.turns.iter().rfind(over).map_or(0.0, |turn| turn.slow_us)
+}
+
+/// The same with AUs that have data, where others seem to have none.
+fn with_data(
+    bench: &mut Bench,
+    trial: &mut Trial,
+    bases: &[u64],
+    au_bytes: Option<u64>,
+    limit: u32,
+    result: &mut OpenAus,
+) -> Result<(), Halt> {
+    result.limits.clear();
+    let count = limit + SPARE as u32;
+    filled(bench, trial, bases, au_bytes, count, result)?;
+    if result.filled.is_empty() {
+        let bytes = 2 * u64::from(count) * au_bytes.unwrap_or(UNKNOWN_AU);
+        result.doubt = Some(format!(
+            "a limit of {limit} was seen, but AUs may never have been written, and writing them \
+             takes {}: raise --budget",
+            whichfs_units::Bytes(bytes)
+        ));
+    }
+    Ok(())
 }
 
 /// Whether some writes were slow with numbers of AUs that are not too many, or the limit is one
