@@ -177,6 +177,10 @@ pub struct RandomTimes {
     pub spreads: BTreeMap<u64, f64>,
     /// Times of 4 KiB, in microseconds.
     pub latency: Latency,
+    /// Blocks that a page map put in order meanwhile, if the means are told by what they cost for
+    /// a byte; else zero.
+    #[serde(default)]
+    pub blocks: usize,
 }
 
 /// Times of one kind of request.

@@ -19,7 +19,7 @@ pub(crate) fn writing(evidence: &Evidence, drifts: bool, values: &mut BTreeMap<Q
     values.insert(BestWriteBytes, size);
     values.insert(WriteMbS, rate);
     let random = [RandomWrite4k, RandomWrite16k, RandomWrite64k];
-    for (quantity, size) in random.into_iter().zip(crate::rates::RANDOM_SIZES) {
+    for (quantity, size) in random.into_iter().zip(crate::at_random::RANDOM_SIZES) {
         let test = evidence.random_writes.as_ref();
         let finding = test.and_then(|test| per_second(test.means.get(&size)?, drifts));
         let mut finding = finding.unwrap_or_else(|| missing(evidence, Stage::RandomWrites));
@@ -69,15 +69,19 @@ fn doubt_writes(evidence: &Evidence, finding: &mut Finding) {
         ));
         return;
     }
-    if evidence
-        .open_linear
+    let seen = evidence
+        .random_writes
         .as_ref()
-        .is_some_and(|open| open.folds == Some(true))
-    {
+        .map_or(0, |test| test.blocks);
+    let open = evidence.open_linear.as_ref();
+    if open.is_some_and(|open| open.folds == Some(true)) && seen < BLOCKS_LEAST {
         finding.confidence = finding.confidence.min(DOUBTFUL);
         finding.evidence += "; but some are written once more later";
     }
 }
+
+/// Folded blocks that tell what a write pays for them.
+const BLOCKS_LEAST: usize = 3;
 
 fn open_linear(evidence: &Evidence) -> Finding {
     let Some(test) = &evidence.open_linear else {

@@ -6,6 +6,7 @@
 //! Pure: no clock, no entropy, no I/O; equal calls on equal devices give equal answers.
 
 mod align;
+mod at_random;
 mod au_writes;
 mod bench;
 mod cache;

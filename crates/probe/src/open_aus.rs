@@ -33,7 +33,7 @@ const SLOW: f64 = 2.5;
 const SLOWER: f64 = 1.43;
 /// A copy of an AU takes at least this share of the time of writing one: internal moves are
 /// 0.6–2.1 times as fast (2.3.5). What takes less copies the little that tests wrote.
-const COPY_LEAST: f64 = 0.42;
+pub(crate) const COPY_LEAST: f64 = 0.42;
 /// What takes this share of such a copy beyond a usual write is slow.
 const COPY_PART: f64 = 0.2;
 /// Least AU that a test with such writes is for: in a smaller one they come round soon, and a
@@ -384,7 +384,11 @@ pub(crate) fn measure(
 fn overflow_us(result: &OpenAus) -> f64 {
     let limit = result.limits.first().copied().unwrap_or(0);
     let over = |turn: &&Turn| turn.too_many && turn.aus > limit;
-    result.turns.iter().rfind(over).map_or(0.0, |turn| turn.slow_us)
+    result
+        .turns
+        .iter()
+        .rfind(over)
+        .map_or(0.0, |turn| turn.slow_us)
 }
 
 /// The same with AUs that have data, where others seem to have none.

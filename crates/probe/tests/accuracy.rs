@@ -73,7 +73,9 @@ fn judge(
         }
         let grade = grade(truths, quantity, findings, slower);
         summary.add(quantity, grade);
-        if std::env::var_os("PROBE_VERBOSE").is_some() && grade != Grade::Right {
+        if std::env::var_os("PROBE_VERBOSE").is_some()
+            && (grade != Grade::Right || std::env::var_os("PROBE_RIGHT").is_some())
+        {
             let finding = findings.get(quantity);
             let truths: Vec<String> = truths.iter().map(|t| t.told(quantity)).collect();
             let name = quantity.name();
@@ -316,4 +318,29 @@ fn a_fresh_card_is_not_said_to_have_no_limit() {
         truth.agrees(Quantity::OpenAusLinear, linear, (1.0, 1.0)),
         "{linear:?}"
     );
+}
+
+#[test]
+#[ignore = "debug"]
+fn one_card() {
+    let seed: u64 = first_seed();
+    let card = specimen_with(seed, family_of(seed), Sizes::Usual, 32, Mechanisms::All);
+    let mut rng = Rng::named(seed, "noise of the card");
+    let noise = noise(&mut rng);
+    let mut device = Noisy::new(card.device(), noise, Drift::None, seed);
+    let findings = run(&mut device, seed);
+    println!("{}", brief(&card));
+    let mut e = findings.measured.clone();
+    e.align = None;
+    if let Some(s) = &mut e.sustained {
+        s.times_us.iter_mut().for_each(|t| *t = t.round());
+    }
+    println!("{e:#?}");
+    for q in Quantity::ALL {
+        println!("{}: {:?}", q.name(), findings.get(q));
+    }
+    let truth = Truth::of(&card, noise);
+    for q in Quantity::ALL {
+        println!("{}: {}", q.name(), truth.told(q));
+    }
 }

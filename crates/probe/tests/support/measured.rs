@@ -61,7 +61,8 @@ pub fn bands<D: Device + Clone>(
         (RandomWrite16k, 16),
         (RandomWrite64k, 64),
     ] {
-        let times = writes(&mut full(card, fresh), size * KIB, 1000);
+        let size = size * KIB;
+        let times = writes(&mut full(card, fresh), size, long(card, size));
         bands.insert(quantity, around(1e6 / mean(&times), 0.15));
     }
     let noisy = |device| Noisy::new(device, noise, Drift::None, 99);
@@ -125,6 +126,13 @@ fn writes(device: &mut impl Device, size: u64, count: u64) -> Vec<f64> {
         })
         .collect();
     times.split_off(50)
+}
+
+/// Writes of `size` in which a card puts several AUs in order: of 4 KiB a thousand are none of
+/// 24 MiB, or one.
+fn long(card: &Specimen, size: u64) -> u64 {
+    const AUS: u64 = 8;
+    (AUS * card.profile.au_bytes() / size).max(1000)
 }
 
 /// The card with its pSLC cache full: as it is while it is written to without a rest.
