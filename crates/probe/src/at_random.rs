@@ -70,20 +70,28 @@ pub(crate) fn writes_at_random(
         turns: (turns, turns.max(200)),
         small: (110, 400),
         precision: 0.05,
-        seconds: 45.0,
+        // A write that copies an AU takes long, and differs: so many are seldom needed.
+        seconds: if blocks.is_some() { 45.0 } else { 120.0 },
     };
     let log = requests(bench, &plan)?;
     let mut times = log.summary(&plan);
     if let Some((means, count)) = blocks.and_then(|blocks| log.in_blocks(&plan, blocks)) {
         times.means = means;
         times.blocks = count;
+    } else if let Some(mean) = gathered(&plan, log.small()) {
+        times.means.insert(RANDOM_SIZES[0], mean);
     }
     Ok(times)
 }
 
-/// Requests in the order in which they were made: size in bytes, time in microseconds.
+/// Requests in the order in which they were made.
 #[derive(Default)]
-struct Log(Vec<(u64, f64)>);
+struct Log {
+    /// Size in bytes, time in microseconds.
+    all: Vec<(u64, f64)>,
+    /// Requests of sizes in turns; those behind are all small.
+    mixed: usize,
+}
 
 /// Makes the requests of `plan`.
 fn requests(bench: &mut Bench, plan: &Plan) -> Result<Log, Halt> {
@@ -104,6 +112,7 @@ fn requests(bench: &mut Bench, plan: &Plan) -> Result<Log, Halt> {
             break;
         }
     }
+    log.mixed = log.all.len();
     let least = RANDOM_SIZES[0];
     let mut small = log.of(least);
     let end = until(bench);
@@ -121,13 +130,21 @@ fn requests(bench: &mut Bench, plan: &Plan) -> Result<Log, Halt> {
 
 impl Log {
     fn add(&mut self, size: u64, time: Option<f64>) {
-        self.0.extend(time.map(|us| (size, us)));
+        self.all.extend(time.map(|us| (size, us)));
     }
 
     /// Times of requests of `size`.
     fn of(&self, size: u64) -> Vec<f64> {
-        let these = self.0.iter().filter(|request| request.0 == size);
+        let these = self.all.iter().filter(|request| request.0 == size);
         these.map(|request| request.1).collect()
+    }
+
+    /// Times of the small requests behind the mixed ones.
+    fn small(&self) -> Vec<f64> {
+        self.all[self.mixed..]
+            .iter()
+            .map(|request| request.1)
+            .collect()
     }
 
     /// Times of each size of which there are enough.
@@ -175,7 +192,7 @@ impl Log {
         };
         let mut paid: Vec<f64> = Vec::new();
         let (mut bytes, mut began) = (0, false);
-        for request in &self.0 {
+        for request in &self.all {
             bytes += request.0;
             if is_slow(request) {
                 if began {
@@ -185,12 +202,11 @@ impl Log {
             }
         }
         let (mean, error) = cost(&paid)?;
-        let fast = Log(self
-            .0
-            .iter()
-            .filter(|request| !is_slow(request))
-            .copied()
-            .collect());
+        let fast = self.all.iter().filter(|request| !is_slow(request));
+        let fast = Log {
+            all: fast.copied().collect(),
+            mixed: 0,
+        };
         let means = fast.by_size().into_iter().map(|(size, times)| {
             let (base, uncertain, count) = plan.known(&times);
             let (besides, doubt) = (mean * size as f64, error * size as f64);
@@ -216,6 +232,36 @@ fn cost(paid: &[f64]) -> Option<(f64, f64)> {
         _ => (squares / (count - 1.0) / count).sqrt(),
     };
     Some((mean, error.max(ALONE / 3.0 * mean / count.sqrt())))
+}
+
+/// Mean of small writes of which each so many-th puts in order all that were gathered, its standard
+/// error and their count; `None` if none does, or they do not come evenly.
+fn gathered(plan: &Plan, times: Vec<f64>) -> Option<(f64, f64, usize)> {
+    /// Such a write takes this many times the usual one.
+    const HUGE: f64 = 50.0;
+    /// From one to the next as many writes as on average, but for this share.
+    const UNEVEN: f64 = 0.25;
+    const LEAST: usize = 3;
+    let bound = HUGE * median(&times)?;
+    let is_huge = |at: &usize| times[*at] > bound;
+    let huge: Vec<usize> = (0..times.len()).filter(is_huge).collect();
+    if huge.len() < LEAST {
+        return None;
+    }
+    let spans: Vec<f64> = huge
+        .windows(2)
+        .map(|pair| (pair[1] - pair[0]) as f64)
+        .collect();
+    let span = (huge[huge.len() - 1] - huge[0]) as f64 / spans.len() as f64;
+    if spans.iter().any(|each| (each / span - 1.0).abs() > UNEVEN) {
+        return None;
+    }
+    // The first one may put in order what was written before in other sizes.
+    let paid: Vec<f64> = huge[1..].iter().map(|at| times[*at] / span).collect();
+    let (besides, doubt) = cost(&paid)?;
+    let usual: Vec<f64> = times.iter().copied().filter(|us| *us <= bound).collect();
+    let (base, error) = plan.mean_of(&usual);
+    Some((base + besides, error.hypot(doubt), times.len()))
 }
 
 /// A request at a random place.
@@ -257,5 +303,65 @@ impl Plan {
         let squares: f64 = used.iter().map(|us| (us - mean).powi(2)).sum();
         let count = used.len().max(2) as f64;
         (mean, (squares / (count - 1.0) / count).sqrt())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    const PLAN: Plan = Plan {
+        direction: Direction::Write,
+        turns: (8, 200),
+        small: (110, 400),
+        precision: 0.05,
+        seconds: 45.0,
+    };
+
+    /// Writes of a page map with blocks of 4 MiB, each of which costs a second when it is full.
+    fn page_map(turns: usize) -> Log {
+        let (mut log, mut filled) = (Log::default(), 0);
+        for (turn, size) in (0..turns).flat_map(|turn| RANDOM_SIZES.map(|size| (turn, size))) {
+            filled += size;
+            let full = filled >= 4 << 20;
+            filled -= u64::from(full) * (4 << 20);
+            let noise = 1.0 + 0.02 * (turn % 5) as f64;
+            let besides = if full { 1e6 } else { 0.0 };
+            log.add(size, Some(1000.0 * noise + 0.1 * size as f64 + besides));
+        }
+        log
+    }
+
+    #[test]
+    fn a_page_maps_blocks_are_paid_by_bytes_however_few_were_seen() {
+        let blocks = Blocks {
+            bytes: 4 << 20,
+            least_us: 4e5,
+            wanted: 3,
+        };
+        let (means, count) = page_map(160).in_blocks(&PLAN, blocks).unwrap();
+        assert_eq!(count, 3);
+        for size in RANDOM_SIZES {
+            let truth = 1040.0 + 0.1 * size as f64 + 1e6 * size as f64 / (4 << 20) as f64;
+            let (mean, error, _) = means[&size];
+            assert!((mean / truth - 1.0).abs() < 0.03, "{size} {mean} {truth}");
+            assert!(error < 0.05 * truth, "{error}");
+        }
+        // Of one block nothing is known.
+        assert_eq!(page_map(60).in_blocks(&PLAN, blocks), None);
+    }
+
+    #[test]
+    fn small_writes_pay_for_what_puts_them_in_order_if_it_comes_evenly() {
+        let times = |every: &[usize]| -> Vec<f64> {
+            let one = |at: usize| if every.contains(&at) { 5e6 } else { 5e3 };
+            (0..300).map(one).collect()
+        };
+        let (mean, error, _) = gathered(&PLAN, times(&[30, 95, 160, 225, 290])).unwrap();
+        assert!((mean / (5e3 + 5e6 / 65.0) - 1.0).abs() < 0.01, "{mean}");
+        assert!(error < 0.05 * mean, "{error}");
+        assert_eq!(gathered(&PLAN, times(&[30, 50, 225])), None);
+        assert_eq!(gathered(&PLAN, times(&[30, 95])), None);
     }
 }
