@@ -453,18 +453,8 @@ fn discard(evidence: &Evidence, values: &mut BTreeMap<Quantity, Finding>) {
         values.insert(DiscardSpeedup, none);
         return;
     };
-    // Without a limit nothing is copied for them, and what takes long did something else.
-    let limited = limit_of(
-        evidence
-            .open_linear
-            .as_ref()
-            .filter(|open| open.folds != Some(true)),
-    );
-    let usual = |times: &[f64]| match limited {
-        Some(_) => mean(times),
-        None => median(times).unwrap_or(0.0),
-    };
-    let (before, after) = (usual(&test.before_us), usual(&test.after_us));
+    // A write that closed an AU that was open before, or put others in order, tells nothing of it.
+    let [before, after] = [&test.before_us, &test.after_us].map(|us| median(us).unwrap_or(0.0));
     let cost = format!(
         "{} discards of {}",
         test.discard_us.count,
@@ -486,17 +476,25 @@ fn discard(evidence: &Evidence, values: &mut BTreeMap<Quantity, Finding>) {
                 before / 1e3,
                 after / 1e3
             );
-            let kept = evidence.open_linear.as_ref().is_some_and(|open| open.kept);
             // Few writes tell a ratio roughly.
-            let sure = if kept { DOUBTFUL } else { 0.8 };
+            let open = evidence.open_linear.as_ref();
+            let known = au_bytes(evidence).is_some() && open.is_some_and(|o| o.doubt.is_none());
+            let sure = match alike(&test.before_us) && alike(&test.after_us) && known {
+                true => 0.9,
+                false => DOUBTFUL,
+            };
             Finding::of(Value::Real(round(before / after.max(1e-9))), sure, text)
         }
     };
     values.insert(DiscardSpeedup, speedup);
 }
 
-fn mean(times: &[f64]) -> f64 {
-    times.iter().sum::<f64>() / times.len().max(1) as f64
+/// Whether nearly all of `times` are near their median.
+fn alike(times: &[f64]) -> bool {
+    const NEAR: f64 = 0.15;
+    let usual = median(times).unwrap_or(0.0);
+    let near = times.iter().filter(|us| (*us / usual - 1.0).abs() <= NEAR);
+    times.len() >= 5 && near.count() + 1 >= times.len()
 }
 
 #[cfg(test)]
