@@ -301,6 +301,9 @@ pub struct AuByWrites {
     pub disagree: u32,
     /// What makes it doubtful.
     pub doubt: Option<String>,
+    /// Whether no place nearby seemed to lie in another AU: closing AUs cost nothing.
+    #[serde(default)]
+    pub nowhere: bool,
 }
 
 /// Result of [`Stage::FatRegion`].

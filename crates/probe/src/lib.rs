@@ -8,6 +8,7 @@
 mod align;
 mod at_random;
 mod au_writes;
+mod aus_with_data;
 mod bench;
 mod cache;
 mod capacity;
@@ -34,6 +35,7 @@ mod stats;
 mod steps;
 mod sustained;
 mod svg;
+mod turns;
 mod write_units;
 mod zones;
 

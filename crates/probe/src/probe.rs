@@ -8,7 +8,10 @@ use crate::infer::{au_by_reads, au_bytes, infer, limit_of};
 use crate::open_aus::{self, BLOCK, Order};
 use crate::options::{Options, Progress, Writing};
 use crate::rates::{self, Direction};
-use crate::{align, at_random, au_writes, cache, first_aus, places, stats, sustained, write_units};
+use crate::{
+    align, at_random, au_writes, aus_with_data, cache, first_aus, places, stats, sustained,
+    write_units,
+};
 use whichfs_curves::Device;
 
 /// Probes `device`. Whatever happens, the findings say what is known and why the rest is not.
@@ -123,7 +126,14 @@ fn run(bench: &mut Bench, stage: Stage, evidence: &mut Evidence) -> Result<(), H
                 None => random.free_up_to,
             });
             let supposed = au_by_reads(evidence);
-            let result = au_writes::measure(bench, linear, random, supposed)?;
+            let mut result = au_writes::measure(bench, linear, random, supposed)?;
+            if result.nowhere
+                && linear.filled.is_empty()
+                && let Some(linear) = aus_with_data::again(bench, linear)?
+            {
+                result = au_writes::measure(bench, &linear, random, supposed)?;
+                evidence.open_linear = Some(linear);
+            }
             evidence.au_by_writes = Some(result);
         }
         Stage::FatRegion => {
