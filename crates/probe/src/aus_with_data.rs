@@ -19,9 +19,13 @@ const AROUND: u64 = 32 * MIB;
 /// A write that closes an AU with data takes this share of the time of others that do at least.
 const COPY_PART: f64 = 0.5;
 
-/// Tries again the limit that `linear` tells of AUs that seem to have no data, though their size is
-/// not known; `None` if it takes too much to write, or nothing shows.
-pub(crate) fn again(bench: &mut Bench, linear: &OpenAus) -> Result<Option<OpenAus>, Halt> {
+/// Tries again the limit that `linear` tells of AUs that seem to have no data after all; `None` if it
+/// takes too much to write, or nothing shows.
+pub(crate) fn again(
+    bench: &mut Bench,
+    linear: &OpenAus,
+    au_bytes: Option<u64>,
+) -> Result<Option<OpenAus>, Halt> {
     let Some(limit) = linear.limits.first().copied() else {
         return Ok(None);
     };
@@ -29,7 +33,7 @@ pub(crate) fn again(bench: &mut Bench, linear: &OpenAus) -> Result<Option<OpenAu
     if bases.len() < 3 {
         return Ok(None);
     }
-    let mut trial = Trial::new(bench, Order::Linear, None);
+    let mut trial = Trial::new(bench, Order::Linear, au_bytes);
     let mut result = OpenAus {
         alone_us: trial.alone(bench, &bases, None)?,
         block_bytes: BLOCK,
@@ -37,7 +41,7 @@ pub(crate) fn again(bench: &mut Bench, linear: &OpenAus) -> Result<Option<OpenAu
         copies: true,
         ..OpenAus::default()
     };
-    measure(bench, &mut trial, &bases, None, limit, &mut result)?;
+    measure(bench, &mut trial, &bases, au_bytes, limit, &mut result)?;
     result.overflow_us = open_aus::overflow_us(&result);
     let told = result.limits == [limit] && !result.filled.is_empty();
     let longer = result.overflow_us > linear.overflow_us;
@@ -115,7 +119,7 @@ pub(crate) fn filled(
         return Ok(());
     }
     result.free_up_to = 0;
-    trial.slow_us = trial.slow_us.max(COPY_PART * turn.slow_us);
+    trial.slow_from(COPY_PART * turn.slow_us);
     // What was open before can only take places away, and is closed meanwhile: the greater counts.
     for _ in 0..2 {
         open_aus::search(bench, trial, &bases, 0, count as u32, result)?;

@@ -115,12 +115,19 @@ pub(crate) fn discard(
             bases
         }
     };
-    let count = (lead + COUNTED).min(bases.len() / 2);
-    if count <= lead {
-        let reason = "the device, or the part of it that has data, is too small for this test";
-        return Err(Halt::Stage(reason.into()));
+    let mut count = (lead + COUNTED).min(bases.len() / 2);
+    if bases.is_empty() {
+        return Err(Halt::Stage("the device is too small for this test".into()));
     }
-    let (with, without) = (&bases[..count], &bases[count..2 * count]);
+    let with = match count > lead {
+        true => &bases[..count],
+        // Too few for writes that would tell, but not for discards.
+        false => {
+            count = 0;
+            &bases[..bases.len().min(COUNTED)]
+        }
+    };
+    let without = &bases[count..2 * count];
     let mut test = DiscardTest {
         bytes,
         ..DiscardTest::default()
@@ -133,7 +140,7 @@ pub(crate) fn discard(
     for base in with {
         times.extend(bench.discard(*base, bytes)?);
     }
-    for (at, base) in with.iter().enumerate() {
+    for (at, base) in with.iter().take(count).enumerate() {
         let us = bench.write_through(*base, BLOCK)?;
         test.after_us.extend(us.filter(|_| at >= lead));
     }

@@ -468,7 +468,9 @@ fn discard(evidence: &Evidence, values: &mut BTreeMap<Quantity, Finding>) {
         },
     );
     let speedup = match test.after_us.len() {
-        0 => Finding::none("no write succeeded"),
+        0 => Finding::none(
+            "no write tells it: the device, or the part of it that has data, has too few AUs",
+        ),
         count => {
             let text = format!(
                 "{count} first writes into AUs with data took {:.1} ms each, into \

@@ -129,10 +129,10 @@ fn run(bench: &mut Bench, stage: Stage, evidence: &mut Evidence) -> Result<(), H
             let mut result = au_writes::measure(bench, linear, random, supposed)?;
             if result.nowhere
                 && linear.filled.is_empty()
-                && let Some(linear) = aus_with_data::again(bench, linear)?
+                && let Some(linear) = aus_with_data::again(bench, linear, supposed)?
             {
+                evidence.open_linear = Some(linear.clone());
                 result = au_writes::measure(bench, &linear, random, supposed)?;
-                evidence.open_linear = Some(linear);
             }
             evidence.au_by_writes = Some(result);
         }

@@ -26,7 +26,7 @@ pub(crate) struct Trial {
     pub order: Order,
     /// Places of one AU, in the order in which they are written.
     offsets: Vec<u64>,
-    pub slow_us: f64,
+    slow_us: f64,
     /// Share of the visits that are slow with one AU in use: full logs are merged.
     slow_alone: f64,
     /// Visits that each place has had: an AU that is still open is written on in order.
@@ -142,6 +142,12 @@ impl Trial {
         let slow = times.iter().filter(|us| **us > self.slow_us).count();
         self.slow_alone = slow as f64 / times.len().max(1) as f64;
         Ok(alone)
+    }
+
+    /// From now on a write is slow only if it takes `us` at least.
+    pub fn slow_from(&mut self, us: f64) {
+        self.slow_us = self.slow_us.max(us);
+        self.alone = false;
     }
 
     fn hold(&self, bench: &mut Bench, bases: &[u64], visits: u64) -> Result<(), Halt> {

@@ -250,10 +250,8 @@ fn measure(cards: u64, first_seed: u64, giga_max: u64, mechanisms: Mechanisms, g
     );
 }
 
-/// Right on the families: the goal, held with basic mechanisms.
+/// Right on the families: the goal, with basic mechanisms and with all.
 const GOAL: f64 = 0.97;
-/// With all mechanisms and all values the goal is not reached yet; this much is held.
-const REACHED: f64 = 0.95;
 
 #[test]
 fn sixty_random_cards_are_read_right() {
@@ -262,7 +260,7 @@ fn sixty_random_cards_are_read_right() {
 
 #[test]
 fn all_values_of_sixty_cards_with_all_mechanisms() {
-    measure(60, 1_000, 4, Mechanisms::All, REACHED);
+    measure(60, 1_000, 4, Mechanisms::All, GOAL);
 }
 
 fn first_seed() -> u64 {
@@ -280,7 +278,7 @@ fn soak_450_random_cards_are_read_right() {
 #[test]
 #[ignore = "the full count takes a minute: make soak"]
 fn soak_all_values_of_450_cards_with_all_mechanisms() {
-    measure(450, first_seed(), 32, Mechanisms::All, REACHED);
+    measure(450, first_seed(), 32, Mechanisms::All, GOAL);
 }
 
 /// Family S copies little where too many AUs are written at random, and keeps places for AUs that
@@ -318,29 +316,4 @@ fn a_fresh_card_is_not_said_to_have_no_limit() {
         truth.agrees(Quantity::OpenAusLinear, linear, (1.0, 1.0)),
         "{linear:?}"
     );
-}
-
-#[test]
-#[ignore = "debug"]
-fn one_card() {
-    let seed: u64 = first_seed();
-    let card = specimen_with(seed, family_of(seed), Sizes::Usual, 32, Mechanisms::All);
-    let mut rng = Rng::named(seed, "noise of the card");
-    let noise = noise(&mut rng);
-    let mut device = Noisy::new(card.device(), noise, Drift::None, seed);
-    let findings = run(&mut device, seed);
-    println!("{}", brief(&card));
-    let mut e = findings.measured.clone();
-    e.align = None;
-    if let Some(s) = &mut e.sustained {
-        s.times_us.iter_mut().for_each(|t| *t = t.round());
-    }
-    println!("{e:#?}");
-    for q in Quantity::ALL {
-        println!("{}: {:?}", q.name(), findings.get(q));
-    }
-    let truth = Truth::of(&card, noise);
-    for q in Quantity::ALL {
-        println!("{}: {}", q.name(), truth.told(q));
-    }
 }
