@@ -39,6 +39,7 @@ pub(crate) fn again(
         block_bytes: BLOCK,
         stride_bytes: linear.stride_bytes,
         copies: true,
+        before_us: linear.overflow_us,
         ..OpenAus::default()
     };
     measure(bench, &mut trial, &bases, au_bytes, limit, &mut result)?;
@@ -57,6 +58,7 @@ pub(crate) fn measure(
     limit: u32,
     result: &mut OpenAus,
 ) -> Result<(), Halt> {
+    result.before_us = result.before_us.max(open_aus::overflow_us(result));
     result.limits.clear();
     let count = limit + SPARE as u32;
     filled(bench, trial, bases, au_bytes, count, result)?;

@@ -271,6 +271,10 @@ pub struct OpenAus {
     pub stride_bytes: u64,
     /// Median of all slow writes of the last turn that had any, in microseconds.
     pub overflow_us: f64,
+    /// The same of AUs that seemed to have no data, where others were written wholly for that; else
+    /// zero.
+    #[serde(default)]
+    pub before_us: f64,
     /// Whether that is long enough to copy an AU.
     pub copies: bool,
     /// Whether the limit is the number of AUs that stayed fast among too many, in both halves of

@@ -52,8 +52,11 @@ pub(crate) fn writing(evidence: &Evidence, drifts: bool, values: &mut BTreeMap<Q
 
 /// Whether AUs had to be written wholly before copies of them took as long as those of data.
 fn was_never_written(evidence: &Evidence) -> bool {
+    /// Copies of AUs with data that take so many times as long as others are of another kind.
+    const LONGER: f64 = 1.4;
     let open = evidence.open_linear.as_ref();
-    open.is_some_and(|open| open.copies && !open.filled.is_empty())
+    let longer = |open: &OpenAus| open.overflow_us > LONGER * open.before_us;
+    open.is_some_and(|open| open.copies && !open.filled.is_empty() && longer(open))
 }
 
 /// What speaks against times of writes at random that were measured only now.

@@ -67,7 +67,7 @@ pub(crate) fn measure(bench: &mut Bench, au_bytes: Option<u64>) -> Result<Sustai
         at = fill_up(bench, at)?;
     }
     at = at.next_multiple_of(REQUEST);
-    result.small = small(bench, &mut at)?;
+    result.small = small(bench, &mut at, au_bytes)?;
     bench.keep_away(base..at);
     Ok(result)
 }
@@ -84,13 +84,29 @@ fn fill_up(bench: &mut Bench, mut at: u64) -> Result<u64, Halt> {
 }
 
 /// A stream of small requests: size and mean time.
-fn small(bench: &mut Bench, at: &mut u64) -> Result<Option<(u64, f64)>, Halt> {
+fn small(
+    bench: &mut Bench,
+    at: &mut u64,
+    au_bytes: Option<u64>,
+) -> Result<Option<(u64, f64)>, Halt> {
     let mut times = Vec::new();
     for _ in 0..SMALL_BYTES / SMALL {
         times.extend(bench.write_held(*at, SMALL)?);
         *at += SMALL;
     }
-    Ok((!times.is_empty()).then(|| (SMALL, with_aus(&times))))
+    let steady = || steady(&times, SMALL, au_bytes).unwrap_or_else(|| with_aus(&times));
+    Ok((!times.is_empty()).then(|| (SMALL, steady())))
+}
+
+/// Mean of a stream of requests of `size` without what was slow too seldom to come with each AU; `None`
+/// if it may come with them.
+fn steady(times: &[f64], size: u64, au_bytes: Option<u64>) -> Option<f64> {
+    let bound = STALL * median(times)?;
+    let passed = (size * times.len() as u64) as f64 / au_bytes? as f64;
+    let usual: Vec<f64> = times.iter().copied().filter(|us| *us <= bound).collect();
+    let slow = times.len() - usual.len();
+    let seldom = slow as f64 <= 0.5 * passed;
+    seldom.then(|| usual.iter().sum::<f64>() / usual.len().max(1) as f64)
 }
 
 /// Mean of small requests: what an AU costs is paid by one of many, and takes longer than a stall.
@@ -141,10 +157,12 @@ const ENDS: usize = 128;
 const SURE: f64 = 2.8;
 
 impl Sustained {
-    /// Microseconds that a request takes from the one numbered `from` on.
-    pub(crate) fn request_us(&self, from: usize) -> Option<f64> {
+    /// Microseconds that a request takes from the one numbered `from` on, on a card with AUs of
+    /// `au_bytes`.
+    pub(crate) fn request_us(&self, from: usize, au_bytes: Option<u64>) -> Option<f64> {
         let rest = self.times_us.get(from..).filter(|rest| !rest.is_empty())?;
-        Some(without_stalls(rest))
+        let steady = steady(rest, self.request_bytes, au_bytes);
+        Some(steady.unwrap_or_else(|| without_stalls(rest)))
     }
 
     /// Microseconds of a request before the fall.
@@ -172,6 +190,17 @@ fn without_stalls(times: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_comes_too_seldom_to_come_with_each_au_is_no_part_of_a_stream() {
+        const AU: Option<u64> = Some(4 << 20);
+        let mut times = vec![10.0; 45];
+        (times[3], times[20], times[40]) = (130.0, 57.0, 90.0);
+        assert_eq!(steady(&times, REQUEST, AU), Some(10.0));
+        (0..45).step_by(2).for_each(|at| times[at] = 40.0);
+        assert_eq!(steady(&times, REQUEST, AU), None);
+        assert_eq!(steady(&times, REQUEST, None), None);
+    }
 
     #[test]
     fn stalls_are_no_part_of_what_aus_cost() {
@@ -204,7 +233,7 @@ mod tests {
             request_bytes: REQUEST,
             ..Sustained::default()
         };
-        assert!((stream.request_us(12).unwrap_or(0.0) - 20.0).abs() < 1.0);
-        assert_eq!(stream.request_us(40), None);
+        assert!((stream.request_us(12, None).unwrap_or(0.0) - 20.0).abs() < 1.0);
+        assert_eq!(stream.request_us(40, None), None);
     }
 }
