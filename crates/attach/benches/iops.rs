@@ -2,8 +2,9 @@
 //! nbdkit's memory plugin through nbdfuse, each below a loop device in direct I/O:
 //! `cargo bench -p whichfs-attach --bench iops` (root; fio; packages nbdkit and libnbd-bin).
 //!
-//! The card model runs at the speed `max` too: only the waiting is left out. Medians of runs
-//! in turns, so that what else the machine does meets both.
+//! The card model runs at the speed `max` too: only the waiting is left out. Runs are in pairs, now
+//! the one first and now the other, so that what else the machine does meets both; the ratio is the
+//! median of those of the pairs, beside it the least and the greatest and the machine's load.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 #[path = "../tests/common/mod.rs"]
@@ -15,7 +16,8 @@ use std::process::{Child, Command};
 use std::time::Duration;
 use whichfs_attach::{Speed, attach};
 
-const RUNS: usize = 5;
+/// Pairs of runs.
+const RUNS: usize = 7;
 const SECONDS: u32 = 2;
 const MIB: u64 = 512;
 const DEPTHS: [u32; 2] = [1, 32];
@@ -32,23 +34,40 @@ fn main() {
     let peer = installed(bench, "nbdkit") && installed(bench, "nbdfuse");
     for depth in DEPTHS {
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-        for _ in 0..RUNS {
+        for run in 0..RUNS {
+            if peer && run % 2 == 1 {
+                theirs.push(nbdkit(depth));
+            }
             ours.push(attached(depth));
-            if peer {
+            if peer && run % 2 == 0 {
                 theirs.push(nbdkit(depth));
             }
         }
-        let ours = median(&mut ours);
-        println!("queue {depth:>2}: attached card, speed max  {ours:>8.0} IOPS");
+        let mut ratios: Vec<f64> = ours.iter().zip(&theirs).map(|(a, b)| a / b).collect();
+        println!(
+            "queue {depth:>2}: attached card, speed max  {:>8.0} IOPS",
+            median(&mut ours)
+        );
         if peer {
-            let theirs = median(&mut theirs);
-            println!("queue {depth:>2}: nbdkit memory, nbdfuse    {theirs:>8.0} IOPS");
             println!(
-                "queue {depth:>2}: ratio                     {:>8.2}",
-                ours / theirs
+                "queue {depth:>2}: nbdkit memory, nbdfuse    {:>8.0} IOPS",
+                median(&mut theirs)
+            );
+            println!(
+                "queue {depth:>2}: ratio, median of {RUNS} pairs {:>8.2} ({:.2} to {:.2}); load {}",
+                median(&mut ratios),
+                ratios[0],
+                ratios[RUNS - 1],
+                load()
             );
         }
     }
+}
+
+/// Mean number of processes that ran or wanted to in the last minute.
+fn load() -> String {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split(' ').next().unwrap_or("unknown").to_owned()
 }
 
 fn median(values: &mut [f64]) -> f64 {

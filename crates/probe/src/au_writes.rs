@@ -143,6 +143,7 @@ fn find(
         let au = match bisect(bench, pairs, most)? {
             Ended::At(au) => au,
             Ended::Nowhere => {
+                result.nowhere = true;
                 result.doubt = Some("no place nearby lies in another AU".into());
                 continue;
             }
@@ -155,6 +156,7 @@ fn find(
         check(bench, pairs, au, CHECKS, &mut result)?;
         if result.disagree == 0 && result.agree >= VOTES_LEAST {
             result.au_bytes = Some(au);
+            result.nowhere = false;
             result.doubt = None;
             break;
         }

@@ -115,23 +115,33 @@ pub(crate) fn discard(
             bases
         }
     };
-    let count = (lead + COUNTED).min(bases.len() / 2);
-    if count <= lead {
-        let reason = "the device, or the part of it that has data, is too small for this test";
-        return Err(Halt::Stage(reason.into()));
+    if bases.is_empty() {
+        return Err(Halt::Stage("the device is too small for this test".into()));
     }
-    let (with, without) = (&bases[..count], &bases[count..2 * count]);
     let mut test = DiscardTest {
         bytes,
         ..DiscardTest::default()
+    };
+    let count = (lead + COUNTED).min(bases.len() / 2);
+    let (with, without) = match linear.filter(|_| count <= lead) {
+        None => (bases[..count].to_vec(), &bases[count..2 * count]),
+        // Too few have data. What closing them costs is known, and the others are as if discarded.
+        Some(linear) => {
+            test.before_us.push(linear.overflow_us);
+            let stride = places::stride(bench.capacity, au);
+            let others = places::bases(bench, stride, 1).into_iter();
+            let with = bases.iter().copied().chain(others);
+            (with.take(lead + COUNTED).collect(), &bases[..0])
+        }
     };
     for (at, base) in without.iter().enumerate() {
         let us = bench.write_through(*base, BLOCK)?;
         test.before_us.extend(us.filter(|_| at >= lead));
     }
     let mut times = Vec::new();
-    for base in with {
-        times.extend(bench.discard(*base, bytes)?);
+    for base in &with {
+        let us = bench.discard(*base, bytes)?;
+        times.extend(us.filter(|_| bases.contains(base)));
     }
     for (at, base) in with.iter().enumerate() {
         let us = bench.write_through(*base, BLOCK)?;

@@ -177,6 +177,10 @@ pub struct RandomTimes {
     pub spreads: BTreeMap<u64, f64>,
     /// Times of 4 KiB, in microseconds.
     pub latency: Latency,
+    /// Blocks that a page map put in order meanwhile, if the means are told by what they cost for
+    /// a byte; else zero.
+    #[serde(default)]
+    pub blocks: usize,
 }
 
 /// Times of one kind of request.
@@ -267,6 +271,10 @@ pub struct OpenAus {
     pub stride_bytes: u64,
     /// Median of all slow writes of the last turn that had any, in microseconds.
     pub overflow_us: f64,
+    /// The same of AUs that seemed to have no data, where others were written wholly for that; else
+    /// zero.
+    #[serde(default)]
+    pub before_us: f64,
     /// Whether that is long enough to copy an AU.
     pub copies: bool,
     /// Whether the limit is the number of AUs that stayed fast among too many, in both halves of
@@ -297,6 +305,9 @@ pub struct AuByWrites {
     pub disagree: u32,
     /// What makes it doubtful.
     pub doubt: Option<String>,
+    /// Whether no place nearby seemed to lie in another AU: closing AUs cost nothing.
+    #[serde(default)]
+    pub nowhere: bool,
 }
 
 /// Result of [`Stage::FatRegion`].

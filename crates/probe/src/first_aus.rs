@@ -5,9 +5,10 @@
 //! others as can be open, and only they stay fast. Without one, they differ by their rate.
 //! The same turns, with small requests, show a small-write area (2.3.8).
 
+use crate::aus_with_data::fill;
 use crate::bench::{Bench, Halt};
 use crate::evidence::{FatRegion, OpenAus};
-use crate::open_aus::{self, BLOCK};
+use crate::open_aus::BLOCK;
 use crate::places;
 use crate::stats::{Centre, median, rank_score};
 use std::collections::BTreeMap;
@@ -80,7 +81,7 @@ fn by_copies(
             )));
         }
         for base in &first {
-            open_aus::fill(bench, *base, au)?;
+            fill(bench, *base, au)?;
         }
     }
     let mut times = vec![Vec::new(); first.len()];

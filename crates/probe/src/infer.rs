@@ -82,7 +82,7 @@ fn patchwork(evidence: &Evidence) -> Option<String> {
         .filter_map(|boundary| boundary.doubt.clone())
         .next();
     let random = evidence.random_reads.as_ref();
-    let small = crate::rates::RANDOM_SIZES[0];
+    let small = crate::at_random::RANDOM_SIZES[0];
     doubt.or_else(|| {
         random
             .is_some_and(|random| random.differs(small))
@@ -264,7 +264,7 @@ fn reading(evidence: &Evidence, drifts: bool, values: &mut BTreeMap<Quantity, Fi
             }
         }
     }
-    for (quantity, size) in random.into_iter().zip(crate::rates::RANDOM_SIZES) {
+    for (quantity, size) in random.into_iter().zip(crate::at_random::RANDOM_SIZES) {
         let test = evidence.random_reads.as_ref();
         let finding = test.and_then(|test| per_second(test.means.get(&size)?, drifts));
         values.insert(

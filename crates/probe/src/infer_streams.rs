@@ -18,7 +18,7 @@ pub(crate) fn rates(evidence: &Evidence, drifts: bool) -> (Finding, Finding) {
         return best(streams, drifts, "writing");
     };
     let closing = closing(evidence);
-    let [large, small] = besides(streams, long, closing);
+    let [large, small] = besides(streams, long, closing, au_bytes(evidence));
     let mut paid = streams.clone();
     for (size, rates) in &mut paid.rates {
         let besides = if *size > SMALL_STREAM { large } else { small };
@@ -78,7 +78,7 @@ const SMALL_STREAM: u64 = 256 << 10;
 
 /// Seconds for a byte that long streams of large and small requests paid beside these; zero of less
 /// than noise.
-fn besides(streams: &Streams, long: &Sustained, closing: usize) -> [f64; 2] {
+fn besides(streams: &Streams, long: &Sustained, closing: usize, au_bytes: Option<u64>) -> [f64; 2] {
     // The mean of the second has stalls in it.
     const NOISE: [f64; 2] = [0.06, 0.12];
     let beyond = |((bytes, us), noise): ((u64, f64), f64)| {
@@ -86,11 +86,18 @@ fn besides(streams: &Streams, long: &Sustained, closing: usize) -> [f64; 2] {
         let paid = us / 1e6 / bytes as f64;
         (paid * rate > 1.0 + noise).then_some(paid - 1.0 / rate)
     };
-    let large = long.request_us(closing).map(|us| (long.request_bytes, us));
+    let large = long.request_us(closing, au_bytes);
+    let large = large.map(|us| (long.request_bytes, us));
     let [first, second] = NOISE;
-    [large.zip(Some(first)), long.small.zip(Some(second))]
-        .map(|stream| stream.and_then(beyond).unwrap_or(0.0))
+    let [large, small] = [large.zip(Some(first)), long.small.zip(Some(second))]
+        .map(|stream| stream.and_then(beyond).unwrap_or(0.0));
+    // One that passed hardly an AU says nothing of them.
+    let passed = au_bytes.is_none_or(|au| au <= SMALL_TOLD);
+    [large, if passed { small } else { large }]
 }
+
+/// Greatest AU that the stream of small requests passes twice.
+const SMALL_TOLD: u64 = 8 << 20;
 
 /// Confidence of what a larger cache could hide.
 const UNBOUNDED: f64 = 0.85;
@@ -129,7 +136,7 @@ pub(crate) fn slc(evidence: &Evidence, drifts: bool, values: &mut BTreeMap<Quant
         Bytes(test.request_bytes),
         Bytes(test.request_bytes * fast as u64),
         mb_s(us),
-        mb_s(test.request_us(fast).unwrap_or(us))
+        mb_s(test.request_us(fast, au_bytes(evidence)).unwrap_or(us))
     );
     let sure = if drifts { DOUBTFUL } else { 0.92 };
     // The end lies within the first request that was slow.

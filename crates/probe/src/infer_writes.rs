@@ -19,7 +19,7 @@ pub(crate) fn writing(evidence: &Evidence, drifts: bool, values: &mut BTreeMap<Q
     values.insert(BestWriteBytes, size);
     values.insert(WriteMbS, rate);
     let random = [RandomWrite4k, RandomWrite16k, RandomWrite64k];
-    for (quantity, size) in random.into_iter().zip(crate::rates::RANDOM_SIZES) {
+    for (quantity, size) in random.into_iter().zip(crate::at_random::RANDOM_SIZES) {
         let test = evidence.random_writes.as_ref();
         let finding = test.and_then(|test| per_second(test.means.get(&size)?, drifts));
         let mut finding = finding.unwrap_or_else(|| missing(evidence, Stage::RandomWrites));
@@ -52,8 +52,11 @@ pub(crate) fn writing(evidence: &Evidence, drifts: bool, values: &mut BTreeMap<Q
 
 /// Whether AUs had to be written wholly before copies of them took as long as those of data.
 fn was_never_written(evidence: &Evidence) -> bool {
+    /// Copies of AUs with data that take so many times as long as others are of another kind.
+    const LONGER: f64 = 1.4;
     let open = evidence.open_linear.as_ref();
-    open.is_some_and(|open| open.copies && !open.filled.is_empty())
+    let longer = |open: &OpenAus| open.overflow_us > LONGER * open.before_us;
+    open.is_some_and(|open| open.copies && !open.filled.is_empty() && longer(open))
 }
 
 /// What speaks against times of writes at random that were measured only now.
@@ -69,15 +72,19 @@ fn doubt_writes(evidence: &Evidence, finding: &mut Finding) {
         ));
         return;
     }
-    if evidence
-        .open_linear
+    let seen = evidence
+        .random_writes
         .as_ref()
-        .is_some_and(|open| open.folds == Some(true))
-    {
+        .map_or(0, |test| test.blocks);
+    let open = evidence.open_linear.as_ref();
+    if open.is_some_and(|open| open.folds == Some(true)) && seen < BLOCKS_LEAST {
         finding.confidence = finding.confidence.min(DOUBTFUL);
         finding.evidence += "; but some are written once more later";
     }
 }
+
+/// Folded blocks that tell what a write pays for them.
+const BLOCKS_LEAST: usize = 3;
 
 fn open_linear(evidence: &Evidence) -> Finding {
     let Some(test) = &evidence.open_linear else {
@@ -449,18 +456,8 @@ fn discard(evidence: &Evidence, values: &mut BTreeMap<Quantity, Finding>) {
         values.insert(DiscardSpeedup, none);
         return;
     };
-    // Without a limit nothing is copied for them, and what takes long did something else.
-    let limited = limit_of(
-        evidence
-            .open_linear
-            .as_ref()
-            .filter(|open| open.folds != Some(true)),
-    );
-    let usual = |times: &[f64]| match limited {
-        Some(_) => mean(times),
-        None => median(times).unwrap_or(0.0),
-    };
-    let (before, after) = (usual(&test.before_us), usual(&test.after_us));
+    // A write that closed an AU that was open before, or put others in order, tells nothing of it.
+    let [before, after] = [&test.before_us, &test.after_us].map(|us| median(us).unwrap_or(0.0));
     let cost = format!(
         "{} discards of {}",
         test.discard_us.count,
@@ -474,7 +471,9 @@ fn discard(evidence: &Evidence, values: &mut BTreeMap<Quantity, Finding>) {
         },
     );
     let speedup = match test.after_us.len() {
-        0 => Finding::none("no write succeeded"),
+        0 => Finding::none(
+            "no write tells it: the device, or the part of it that has data, has too few AUs",
+        ),
         count => {
             let text = format!(
                 "{count} first writes into AUs with data took {:.1} ms each, into \
@@ -482,17 +481,25 @@ fn discard(evidence: &Evidence, values: &mut BTreeMap<Quantity, Finding>) {
                 before / 1e3,
                 after / 1e3
             );
-            let kept = evidence.open_linear.as_ref().is_some_and(|open| open.kept);
             // Few writes tell a ratio roughly.
-            let sure = if kept { DOUBTFUL } else { 0.8 };
+            let open = evidence.open_linear.as_ref();
+            let known = au_bytes(evidence).is_some() && open.is_some_and(|o| o.doubt.is_none());
+            let sure = match alike(&test.before_us) && alike(&test.after_us) && known {
+                true => 0.9,
+                false => DOUBTFUL,
+            };
             Finding::of(Value::Real(round(before / after.max(1e-9))), sure, text)
         }
     };
     values.insert(DiscardSpeedup, speedup);
 }
 
-fn mean(times: &[f64]) -> f64 {
-    times.iter().sum::<f64>() / times.len().max(1) as f64
+/// Whether nearly all of `times` are near their median.
+fn alike(times: &[f64]) -> bool {
+    const NEAR: f64 = 0.15;
+    let usual = median(times).unwrap_or(0.0);
+    let near = times.iter().filter(|us| (*us / usual - 1.0).abs() <= NEAR);
+    times.len() >= 5 && near.count() + 1 >= times.len()
 }
 
 #[cfg(test)]

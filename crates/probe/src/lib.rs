@@ -6,7 +6,9 @@
 //! Pure: no clock, no entropy, no I/O; equal calls on equal devices give equal answers.
 
 mod align;
+mod at_random;
 mod au_writes;
+mod aus_with_data;
 mod bench;
 mod cache;
 mod capacity;
@@ -33,6 +35,7 @@ mod stats;
 mod steps;
 mod sustained;
 mod svg;
+mod turns;
 mod write_units;
 mod zones;
 

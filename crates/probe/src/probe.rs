@@ -1,5 +1,6 @@
 //! The probe: stage after stage on one device, with all that was measured as its state.
 
+use crate::at_random::Blocks;
 use crate::bench::{Bench, Halt};
 use crate::evidence::{Evidence, OpenAus, Sentinel, Stage};
 use crate::findings::Findings;
@@ -7,7 +8,10 @@ use crate::infer::{au_by_reads, au_bytes, infer, limit_of};
 use crate::open_aus::{self, BLOCK, Order};
 use crate::options::{Options, Progress, Writing};
 use crate::rates::{self, Direction};
-use crate::{align, au_writes, cache, first_aus, places, stats, sustained, write_units};
+use crate::{
+    align, at_random, au_writes, aus_with_data, cache, first_aus, places, stats, sustained,
+    write_units,
+};
 use whichfs_curves::Device;
 
 /// Probes `device`. Whatever happens, the findings say what is known and why the rest is not.
@@ -95,7 +99,7 @@ fn run(bench: &mut Bench, stage: Stage, evidence: &mut Evidence) -> Result<(), H
         Stage::Align => evidence.align = Some(align::measure(bench)?),
         Stage::Reading => {
             evidence.reads = Some(rates::streams(bench, Direction::Read, au, None)?);
-            evidence.random_reads = Some(rates::reads_at_random(bench)?);
+            evidence.random_reads = Some(at_random::reads_at_random(bench)?);
         }
         Stage::Sustained => evidence.sustained = Some(sustained::measure(bench, au)?),
         Stage::WriteUnit => evidence.write_unit = Some(write_units::measure(bench, au)?),
@@ -122,7 +126,14 @@ fn run(bench: &mut Bench, stage: Stage, evidence: &mut Evidence) -> Result<(), H
                 None => random.free_up_to,
             });
             let supposed = au_by_reads(evidence);
-            let result = au_writes::measure(bench, linear, random, supposed)?;
+            let mut result = au_writes::measure(bench, linear, random, supposed)?;
+            if result.nowhere
+                && linear.filled.is_empty()
+                && let Some(linear) = aus_with_data::again(bench, linear, supposed)?
+            {
+                evidence.open_linear = Some(linear.clone());
+                result = au_writes::measure(bench, &linear, random, supposed)?;
+            }
             evidence.au_by_writes = Some(result);
         }
         Stage::FatRegion => {
@@ -142,8 +153,8 @@ fn run(bench: &mut Bench, stage: Stage, evidence: &mut Evidence) -> Result<(), H
             evidence.small_writes = Some(result);
         }
         Stage::RandomWrites => {
-            let turns = turns_of_folds(evidence.open_linear.as_ref(), au);
-            evidence.random_writes = Some(rates::writes_at_random(bench, turns)?);
+            let blocks = blocks(evidence, au);
+            evidence.random_writes = Some(at_random::writes_at_random(bench, blocks)?);
         }
         Stage::Cache => {
             let long = evidence.sustained.as_ref();
@@ -174,15 +185,22 @@ fn limited(evidence: &Evidence) -> Result<(&OpenAus, u32), Halt> {
     known.ok_or_else(|| Halt::Stage("no limit of open AUs was found, which this test needs".into()))
 }
 
-/// Turns of writes of all sizes at random in which a page map that writes some twice does so a few
-/// times, where it is not known that it does not.
-fn turns_of_folds(linear: Option<&OpenAus>, au: Option<u64>) -> usize {
-    const LEAST: usize = 8;
-    const FOLDS: u64 = 3;
-    let bytes: u64 = rates::RANDOM_SIZES.iter().sum();
-    let folds = linear.is_some_and(|linear| linear.folds == Some(true));
-    au.filter(|_| folds)
-        .map_or(LEAST, |au| LEAST.max((FOLDS * au / bytes) as usize))
+/// Blocks that writes at random may make a page map put in order; none where AUs have places and are
+/// copied for one too many.
+fn blocks(evidence: &Evidence, au: Option<u64>) -> Option<Blocks> {
+    /// What is waited for where it is known that blocks are folded, and where it is not.
+    const WANTED: (u64, u64) = (3, 2);
+    let open = evidence.open_linear.as_ref()?;
+    let copies = open.copies || open.kept;
+    let (bytes, rate) = au.zip(write_rate(evidence)).filter(|_| !copies)?;
+    Some(Blocks {
+        bytes,
+        least_us: open_aus::COPY_LEAST * bytes as f64 / rate * 1e6,
+        wanted: match open.folds {
+            Some(true) => WANTED.0,
+            _ => WANTED.1,
+        },
+    })
 }
 
 /// Rate of writing in order, in bytes a second.

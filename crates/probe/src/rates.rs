@@ -1,25 +1,23 @@
-//! Rates of reading and writing: in order by request size, and at random places.
+//! Rates of reading and writing in order by request size; what a flush costs.
 //!
 //! Sizes are mixed within one stream through a region of the card, in random order, so that
 //! a card that slows down meanwhile slows all sizes alike, and a stream stays in order as a
 //! file copied by dd does. Two regions are measured: zones may differ.
 
 use crate::bench::{Bench, Halt, REQUEST_MAX};
-use crate::evidence::{FlushTest, Latency, RandomTimes, Streams};
+use crate::evidence::{FlushTest, Streams};
 use crate::places;
-use crate::stats::{Centre, median, quantile};
+use crate::stats::{Centre, median};
 use std::collections::BTreeMap;
 use whichfs_units::{KIB, MIB};
 
 /// Times longer than this many medians are lost samples where they are rare.
-const OUTLIER: f64 = 3.0;
+pub(crate) const OUTLIER: f64 = 3.0;
 /// Share of the time of a group that its flush must take to count.
 const CACHED_SHARE: f64 = 0.02;
 /// What takes longer than this many times a fast request of a stream did something else besides:
 /// it closed an AU that was open before.
 const ALIKE: f64 = 1.3;
-/// Sizes of requests at random places.
-pub(crate) const RANDOM_SIZES: [u64; 3] = [4 * KIB, 16 * KIB, 64 * KIB];
 /// Bytes of each size where there is a cache: some times as much as it may hold.
 const CACHED: u64 = 6 * MIB;
 /// From this size on writes may be mixed.
@@ -176,132 +174,6 @@ fn without_outliers(times: &[f64]) -> f64 {
         times
     };
     used.iter().sum::<f64>() / used.len().max(1) as f64
-}
-
-/// How long and how often requests are made at random places.
-struct Plan {
-    direction: Direction,
-    /// Requests of each size at least and at most, in turns.
-    turns: (usize, usize),
-    /// Requests of 4 KiB at least and at most, those in turns included.
-    small: (usize, usize),
-    /// Standard error of a mean that is good enough, as a share of it.
-    precision: f64,
-    /// Time for either, in seconds.
-    seconds: f64,
-}
-
-/// Times of reads at random places of the whole device. They cost next to nothing: many of them.
-pub(crate) fn reads_at_random(bench: &mut Bench) -> Result<RandomTimes, Halt> {
-    let plan = Plan {
-        direction: Direction::Read,
-        turns: (48, 64),
-        small: (400, 400),
-        precision: 0.04,
-        seconds: 10.0,
-    };
-    at_random(bench, &plan)
-}
-
-/// Times of durable writes at random places of the whole device. Most may be fast until a place is
-/// full and all of it is put in order: as many as it takes to know the mean, and `turns` at least.
-pub(crate) fn writes_at_random(bench: &mut Bench, turns: usize) -> Result<RandomTimes, Halt> {
-    let plan = Plan {
-        direction: Direction::Write,
-        turns: (turns, turns.max(200)),
-        small: (110, 400),
-        precision: 0.05,
-        seconds: 45.0,
-    };
-    at_random(bench, &plan)
-}
-
-fn at_random(bench: &mut Bench, plan: &Plan) -> Result<RandomTimes, Halt> {
-    let mut times: BTreeMap<u64, Vec<f64>> = RANDOM_SIZES.map(|size| (size, Vec::new())).into();
-    let until = |bench: &Bench| bench.spent.device.as_secs_f64() + plan.seconds;
-    let end = until(bench);
-    for round in 0..plan.turns.1 {
-        let mut sizes = RANDOM_SIZES;
-        bench.rng.shuffle(&mut sizes);
-        for size in sizes {
-            let time = one_at_random(bench, plan, size)?;
-            times.entry(size).or_default().extend(time);
-        }
-        bench.tell(0.5 * round as f64 / plan.turns.1 as f64);
-        let known = times.values().all(|times| is_known(times, plan));
-        let late = bench.spent.device.as_secs_f64() > end;
-        if round + 1 >= plan.turns.0 && (known || late) {
-            break;
-        }
-    }
-    let small = times.entry(RANDOM_SIZES[0]).or_default();
-    let end = until(bench);
-    while small.len() < plan.small.1 && (small.len() < plan.small.0 || !is_known(small, plan)) {
-        small.extend(one_at_random(bench, plan, RANDOM_SIZES[0])?);
-        bench.tell(0.5 + 0.5 * small.len() as f64 / plan.small.1 as f64);
-        if bench.spent.device.as_secs_f64() > end {
-            break;
-        }
-    }
-    let at = |q| quantile(small, q).unwrap_or(0.0);
-    let latency = Latency {
-        median_us: at(0.5),
-        p99_us: at(0.99),
-        count: small.len(),
-    };
-    times.retain(|_, times| times.len() >= 3);
-    let spread = |times: &[f64]| {
-        let at = |q| quantile(times, q).unwrap_or(0.0);
-        (at(0.92) - at(0.08)) / at(0.5).max(1e-9)
-    };
-    Ok(RandomTimes {
-        latency,
-        spreads: times.iter().map(|(s, t)| (*s, spread(t))).collect(),
-        means: times
-            .into_iter()
-            .map(|(size, times)| {
-                let (mean, error) = plan.mean_of(&times);
-                (size, (mean, error, times.len()))
-            })
-            .collect(),
-    })
-}
-
-/// A request at a random place.
-fn one_at_random(bench: &mut Bench, plan: &Plan, size: u64) -> Result<Option<f64>, Halt> {
-    let offset = bench.rng.below(bench.capacity / size) * size;
-    let time = match plan.direction {
-        Direction::Read => bench.read(offset, size)?,
-        Direction::Write => {
-            bench.hold(offset, size)?;
-            bench.write_through(offset, size)?
-        }
-    };
-    bench.release();
-    Ok(time)
-}
-
-fn is_known(times: &[f64], plan: &Plan) -> bool {
-    let (mean, error) = plan.mean_of(times);
-    times.len() >= 6 && error <= plan.precision * mean
-}
-
-impl Plan {
-    /// Mean and its standard error. Of reads without rare outliers; writes that take long now and
-    /// then are part of it: a card that gathers small ones puts them in order some day.
-    fn mean_of(&self, times: &[f64]) -> (f64, f64) {
-        let bound = OUTLIER * median(times).unwrap_or(0.0);
-        let kept: Vec<f64> = times.iter().copied().filter(|us| *us <= bound).collect();
-        let rare = (times.len() - kept.len()) * 10 <= times.len();
-        let used = match rare && self.direction == Direction::Read {
-            true => &kept,
-            false => times,
-        };
-        let mean = used.iter().sum::<f64>() / used.len().max(1) as f64;
-        let squares: f64 = used.iter().map(|us| (us - mean).powi(2)).sum();
-        let count = used.len().max(2) as f64;
-        (mean, (squares / (count - 1.0) / count).sqrt())
-    }
 }
 
 /// What a flush costs, with nothing to do and after a small write.

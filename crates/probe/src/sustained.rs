@@ -67,7 +67,7 @@ pub(crate) fn measure(bench: &mut Bench, au_bytes: Option<u64>) -> Result<Sustai
         at = fill_up(bench, at)?;
     }
     at = at.next_multiple_of(REQUEST);
-    result.small = small(bench, &mut at)?;
+    result.small = small(bench, &mut at, au_bytes)?;
     bench.keep_away(base..at);
     Ok(result)
 }
@@ -84,15 +84,47 @@ fn fill_up(bench: &mut Bench, mut at: u64) -> Result<u64, Halt> {
 }
 
 /// A stream of small requests: size and mean time.
-fn small(bench: &mut Bench, at: &mut u64) -> Result<Option<(u64, f64)>, Halt> {
+fn small(
+    bench: &mut Bench,
+    at: &mut u64,
+    au_bytes: Option<u64>,
+) -> Result<Option<(u64, f64)>, Halt> {
     let mut times = Vec::new();
     for _ in 0..SMALL_BYTES / SMALL {
         times.extend(bench.write_held(*at, SMALL)?);
         *at += SMALL;
     }
-    // What an AU costs is paid by one of many requests: no stall.
-    let mean = times.iter().sum::<f64>() / times.len().max(1) as f64;
-    Ok((!times.is_empty()).then_some((SMALL, mean)))
+    let steady = || steady(&times, SMALL, au_bytes).unwrap_or_else(|| with_aus(&times));
+    Ok((!times.is_empty()).then(|| (SMALL, steady())))
+}
+
+/// Mean of a stream of requests of `size` without what was slow too seldom to come with each AU; `None`
+/// if it may come with them.
+fn steady(times: &[f64], size: u64, au_bytes: Option<u64>) -> Option<f64> {
+    let bound = STALL * median(times)?;
+    let passed = (size * times.len() as u64) as f64 / au_bytes? as f64;
+    let usual: Vec<f64> = times.iter().copied().filter(|us| *us <= bound).collect();
+    let slow = times.len() - usual.len();
+    let seldom = slow as f64 <= 0.5 * passed;
+    seldom.then(|| usual.iter().sum::<f64>() / usual.len().max(1) as f64)
+}
+
+/// Mean of small requests: what an AU costs is paid by one of many, and takes longer than a stall.
+fn with_aus(times: &[f64]) -> f64 {
+    /// A stall seldom takes more medians; an AU takes less only if it is so small that it is no
+    /// rare event.
+    const LONG: f64 = 12.0;
+    const RARE: f64 = 0.028;
+    let usual = median(times).unwrap_or(0.0);
+    let is_stall = |us: &f64| *us > STALL * usual && *us <= LONG * usual;
+    let stalls = times.iter().filter(|us| is_stall(us)).count();
+    let rare = stalls as f64 <= RARE * times.len() as f64;
+    let kept: Vec<f64> = times
+        .iter()
+        .copied()
+        .filter(|us| !rare || !is_stall(us))
+        .collect();
+    kept.iter().sum::<f64>() / kept.len().max(1) as f64
 }
 
 /// Requests before all that follow are slower.
@@ -125,10 +157,12 @@ const ENDS: usize = 128;
 const SURE: f64 = 2.8;
 
 impl Sustained {
-    /// Microseconds that a request takes from the one numbered `from` on.
-    pub(crate) fn request_us(&self, from: usize) -> Option<f64> {
+    /// Microseconds that a request takes from the one numbered `from` on, on a card with AUs of
+    /// `au_bytes`.
+    pub(crate) fn request_us(&self, from: usize, au_bytes: Option<u64>) -> Option<f64> {
         let rest = self.times_us.get(from..).filter(|rest| !rest.is_empty())?;
-        Some(without_stalls(rest))
+        let steady = steady(rest, self.request_bytes, au_bytes);
+        Some(steady.unwrap_or_else(|| without_stalls(rest)))
     }
 
     /// Microseconds of a request before the fall.
@@ -158,6 +192,30 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_comes_too_seldom_to_come_with_each_au_is_no_part_of_a_stream() {
+        const AU: Option<u64> = Some(4 << 20);
+        let mut times = vec![10.0; 45];
+        (times[3], times[20], times[40]) = (130.0, 57.0, 90.0);
+        assert_eq!(steady(&times, REQUEST, AU), Some(10.0));
+        (0..45).step_by(2).for_each(|at| times[at] = 40.0);
+        assert_eq!(steady(&times, REQUEST, AU), None);
+        assert_eq!(steady(&times, REQUEST, None), None);
+    }
+
+    #[test]
+    fn stalls_are_no_part_of_what_aus_cost() {
+        let mut times = vec![10.0; 256];
+        (times[20], times[90], times[200]) = (70.0, 35.0, 110.0);
+        assert!((with_aus(&times) - 10.0).abs() < 0.1);
+        // Every 64th closes an AU.
+        (63..256).step_by(64).for_each(|at| times[at] = 400.0);
+        assert!((with_aus(&times) - (10.0 + 4.0 * 390.0 / 253.0)).abs() < 0.2);
+        // A small AU, copied fast, is no stall.
+        (15..256).step_by(16).for_each(|at| times[at] = 80.0);
+        assert!(with_aus(&times) > 14.0);
+    }
+
+    #[test]
     fn a_stream_that_slows_down_for_good_has_a_fall_and_one_that_stalls_has_none() {
         let mut times = vec![10.0; 20];
         assert_eq!(fall(&times), None);
@@ -175,7 +233,7 @@ mod tests {
             request_bytes: REQUEST,
             ..Sustained::default()
         };
-        assert!((stream.request_us(12).unwrap_or(0.0) - 20.0).abs() < 1.0);
-        assert_eq!(stream.request_us(40), None);
+        assert!((stream.request_us(12, None).unwrap_or(0.0) - 20.0).abs() < 1.0);
+        assert_eq!(stream.request_us(40, None), None);
     }
 }

@@ -73,7 +73,9 @@ fn judge(
         }
         let grade = grade(truths, quantity, findings, slower);
         summary.add(quantity, grade);
-        if std::env::var_os("PROBE_VERBOSE").is_some() && grade != Grade::Right {
+        if std::env::var_os("PROBE_VERBOSE").is_some()
+            && (grade != Grade::Right || std::env::var_os("PROBE_RIGHT").is_some())
+        {
             let finding = findings.get(quantity);
             let truths: Vec<String> = truths.iter().map(|t| t.told(quantity)).collect();
             let name = quantity.name();
@@ -248,10 +250,8 @@ fn measure(cards: u64, first_seed: u64, giga_max: u64, mechanisms: Mechanisms, g
     );
 }
 
-/// Right on the families: the goal, held with basic mechanisms.
+/// Right on the families: the goal, with basic mechanisms and with all.
 const GOAL: f64 = 0.97;
-/// With all mechanisms and all values the goal is not reached yet; this much is held.
-const REACHED: f64 = 0.95;
 
 #[test]
 fn sixty_random_cards_are_read_right() {
@@ -260,7 +260,7 @@ fn sixty_random_cards_are_read_right() {
 
 #[test]
 fn all_values_of_sixty_cards_with_all_mechanisms() {
-    measure(60, 1_000, 4, Mechanisms::All, REACHED);
+    measure(60, 1_000, 4, Mechanisms::All, GOAL);
 }
 
 fn first_seed() -> u64 {
@@ -278,7 +278,7 @@ fn soak_450_random_cards_are_read_right() {
 #[test]
 #[ignore = "the full count takes a minute: make soak"]
 fn soak_all_values_of_450_cards_with_all_mechanisms() {
-    measure(450, first_seed(), 32, Mechanisms::All, REACHED);
+    measure(450, first_seed(), 32, Mechanisms::All, GOAL);
 }
 
 /// Family S copies little where too many AUs are written at random, and keeps places for AUs that
