@@ -10,6 +10,9 @@ use crate::table::Kind;
 use std::collections::BTreeMap;
 use whichfs_units::SECTOR;
 
+/// Where the configuration of mke2fs is taken to be: the path must be absolute.
+const CONFIGURATION: &str = "/etc/whichfs/mke2fs.conf";
+
 /// The files, or the reason why there are none.
 pub(super) fn files(plan: &Plan, origin: &str) -> Vec<Output> {
     if plan.table == Kind::Mbr {
@@ -91,8 +94,10 @@ fn environment(plan: &Plan, origin: &str) -> String {
         }
     }
     if plan.partitions.iter().any(super::is_ext) {
-        text += "# Tunes ext with older versions, too; the path is where mke2fs.conf was put.\n\
-                 MKE2FS_CONFIG=\"mke2fs.conf\"\n";
+        text += &format!(
+            "# Tunes ext with older versions, too; put mke2fs.conf there, or say where it is.\n\
+             MKE2FS_CONFIG=\"{CONFIGURATION}\"\n"
+        );
     }
     text
 }
@@ -111,11 +116,12 @@ fn mke2fs_conf(plan: &Plan, origin: &str) -> Option<String> {
          \tenable_periodic_fsck = 0\n\
          \tblocksize = 4096\n\
          \tinode_size = 256\n\
-         \tinode_ratio = 16384\n\
-         \toptions = {list}\n\n\
+         \tinode_ratio = 16384\n\n\
          [fs_types]\n\
-         \text3 = {{\n\t\tfeatures = has_journal\n\t}}\n\
-         \text4 = {{\n\t\tfeatures = has_journal,extent,huge_file,flex_bg,metadata_csum,64bit,\
+         \tsmall = {{\n\t\tinode_ratio = 4096\n\t}}\n\
+         \text2 = {{\n\t\toptions = {list}\n\t}}\n\
+         \text3 = {{\n\t\tfeatures = has_journal\n\t\toptions = {list}\n\t}}\n\
+         \text4 = {{\n\t\toptions = {list}\n\t\tfeatures = has_journal,extent,huge_file,flex_bg,metadata_csum,64bit,\
          dir_nlink,extra_isize\n\t}}\n"
     ))
 }
