@@ -236,7 +236,7 @@ fn refusal(path: &str, users: Vec<User>) -> Option<HereError> {
             path,
             device,
             holder,
-            tool: "dmsetup, mdadm",
+            tool: "umount, vgchange -an, cryptsetup close, mdadm --stop",
         },
         User::Loop { device, holder } => HereError::Held {
             path,
@@ -244,6 +244,7 @@ fn refusal(path: &str, users: Vec<User>) -> Option<HereError> {
             holder,
             tool: "losetup -d",
         },
+        User::Btrfs { device } => HereError::Btrfs { path, device },
         User::Process { pid, name } => HereError::Open { path, pid, name },
         User::Claimed => HereError::Busy { path },
     })
