@@ -38,7 +38,7 @@ pub enum HereError {
         place: String,
     },
     /// It holds the running system.
-    #[error("{path} holds {place} of this system; it is never tested: name another device")]
+    #[error("{path} holds {place} of this system and is left alone; name another device")]
     System {
         /// As given.
         path: String,

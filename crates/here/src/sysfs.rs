@@ -149,9 +149,14 @@ impl Block {
         })
     }
 
+    /// Whether it is a part of a disk.
+    pub fn is_partition(&self) -> bool {
+        self.dir.join("partition").exists()
+    }
+
     /// The disk that this is a partition of.
     pub fn disk(&self) -> Option<Block> {
-        if !self.dir.join("partition").exists() {
+        if !self.is_partition() {
             return None;
         }
         Block::at(self.dir.parent()?.to_path_buf())
