@@ -22,7 +22,7 @@ pub use error::FormatError;
 pub use image::format_image;
 pub use journal::{Journal, Left};
 pub use program::PATH;
-pub use tree::{Builder, Tree, builder, tree_image};
+pub use tree::{Builder, Tree, builder, image_checks, tree_image};
 pub use verify::{Check, Outcome};
 
 /// Hears what is being done; whoever it belongs to shows it.

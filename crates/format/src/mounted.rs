@@ -5,9 +5,12 @@ use crate::program::{run, words};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Bytes that are written and read back.
 const BYTES: usize = 1 << 20;
+/// Mounts so far: each has a directory of its own.
+static MOUNTS: AtomicU32 = AtomicU32::new(0);
 const NAME: &str = "whichfs-check";
 
 /// A mount that ends with it.
@@ -17,19 +20,14 @@ struct Mounted {
 
 impl Mounted {
     fn at(device: &str, kernel_fs: &str, options: &str) -> Result<Mounted, FormatError> {
-        let number = std::process::id();
-        let place = std::env::temp_dir().join(format!("whichfs-{number}-mount"));
+        let (process, number) = (std::process::id(), MOUNTS.fetch_add(1, Ordering::Relaxed));
+        let place = std::env::temp_dir().join(format!("whichfs-{process}-{number}"));
         let failed = |error: std::io::Error| FormatError::File {
             path: place.display().to_string(),
             reason: error.to_string(),
             remedy: "make it writable, or set TMPDIR",
         };
-        match std::fs::create_dir(&place) {
-            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
-                return Err(failed(error));
-            }
-            _ => {}
-        }
+        std::fs::create_dir(&place).map_err(failed)?;
         let target = place.display().to_string();
         let mut argv = words(&["mount", "-t", kernel_fs]);
         if !options.is_empty() {
@@ -74,9 +72,11 @@ pub(crate) fn kernel_has(kernel_fs: &str) -> bool {
 pub(crate) fn exercise(device: &str, kernel_fs: &str, options: &str) -> Result<(), FormatError> {
     let first = Mounted::at(device, kernel_fs, options)?;
     let path = first.place.join(NAME);
+    // Each mount has a place of its own.
     write(&path).map_err(|error| failed(&path, &error))?;
     first.unmount()?;
     let second = Mounted::at(device, kernel_fs, options)?;
+    let path = second.place.join(NAME);
     let read = read(&path).map_err(|error| failed(&path, &error))?;
     if read != pattern() {
         return Err(failed(

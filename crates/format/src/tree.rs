@@ -111,12 +111,12 @@ impl Tree {
         Ok(())
     }
 
-    /// Bytes of an image that holds it with a fifth to spare, in whole units of `unit`, and at
-    /// least `least`.
+    /// Bytes of an image that holds it with a fifth to spare, in whole units of `unit`, where an
+    /// empty one takes `least`.
     pub fn image_bytes(&self, least: u64, unit: u64) -> u64 {
         let inodes = self.entries * 4096;
         let need = (self.bytes + inodes) / 4 * 5 + (16 << 20);
-        need.max(least).next_multiple_of(unit)
+        (least + need).next_multiple_of(unit)
     }
 
     /// Refuses what `candidate` cannot hold.
@@ -152,15 +152,18 @@ pub fn tree_image(
     let part = Part::beside(image, "image", bytes)?;
     tell(&format!("{} with {} entries", candidate.name, tree.entries));
     build(tree, candidate, recipe, &part)?;
-    let checks = checked(&part.path, recipe)?;
+    let checks = image_checks(&part.path, recipe)?;
     if !checks.iter().any(Check::is_bad) {
         part.keep(image)?;
     }
     Ok(checks)
 }
 
-/// Checks a finished image of one filesystem.
-pub(crate) fn checked(image: &Path, recipe: &Recipe) -> Result<Vec<Check>, FormatError> {
+/// Checks a finished image of one filesystem: its superblock, and its checker.
+///
+/// # Errors
+/// It cannot be read.
+pub fn image_checks(image: &Path, recipe: &Recipe) -> Result<Vec<Check>, FormatError> {
     let found = crate::Disk::open(image)?.superblock(0)?;
     Ok(vec![
         tuning(found.as_ref(), recipe),
