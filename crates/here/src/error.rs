@@ -38,7 +38,7 @@ pub enum HereError {
         place: String,
     },
     /// It holds the running system.
-    #[error("{path} holds {place} of this system; it is never tested: name another device")]
+    #[error("{path} holds {place} of this system and is left alone; name another device")]
     System {
         /// As given.
         path: String,
@@ -64,6 +64,81 @@ pub enum HereError {
         holder: String,
         /// The tools that do it.
         tool: &'static str,
+    },
+    /// A filesystem or pool over several devices has it.
+    #[error("{path} is one of the devices of a mounted btrfs ({device}); unmount that first")]
+    Btrfs {
+        /// As given.
+        path: String,
+        /// The disk or partition.
+        device: String,
+    },
+    /// It is made of other devices: offsets in it are not a card's.
+    #[error("{path} is made of {parts}; its offsets are not a card's: name the disk itself")]
+    Made {
+        /// As given.
+        path: String,
+        /// What it is made of.
+        parts: String,
+    },
+    /// A hardware partition of an eMMC.
+    #[error(
+        "{path} is a hardware partition of an eMMC, where boot loaders and keys lie; name its user \
+         area, {disk}"
+    )]
+    Hardware {
+        /// As given.
+        path: String,
+        /// The eMMC.
+        disk: String,
+    },
+    /// No card is in the reader.
+    #[error("{path} has no medium; put the card in, then try again")]
+    NoMedium {
+        /// As given.
+        path: String,
+    },
+    /// Larger than anything that is formatted by mistake.
+    #[error(
+        "{path} has {size}, more than {most}; if it is the right one, say --max-size {size_arg}"
+    )]
+    TooLarge {
+        /// As given.
+        path: String,
+        /// What it has.
+        size: whichfs_units::Bytes,
+        /// The limit.
+        most: whichfs_units::Bytes,
+        /// The size as an argument.
+        size_arg: String,
+    },
+    /// A disk that nobody takes out.
+    #[error(
+        "{path} is not removable ({what}); name the card, or say --internal if it is the right one"
+    )]
+    Internal {
+        /// As given.
+        path: String,
+        /// What it is.
+        what: String,
+    },
+    /// The user has not said that its data may be lost.
+    #[error("{path} loses all its data; if that is meant, say --destroy {id}")]
+    NotConfirmed {
+        /// As given.
+        path: String,
+        /// Its identity, quoted for a shell.
+        id: String,
+    },
+    /// The user confirmed another device.
+    #[error("--destroy {given}: {path} is another device; it is called {id}")]
+    OtherConfirmed {
+        /// As given.
+        path: String,
+        /// What was confirmed.
+        given: String,
+        /// Its identity, quoted for a shell.
+        id: String,
     },
     /// Another process has it open.
     #[error("{path} is open in process {pid}, {name}; end it, then try again")]
@@ -91,7 +166,7 @@ pub enum HereError {
         path: String,
     },
     /// It cannot be written to.
-    #[error("{path} is read-only; look at the card's lock switch, or leave out --write")]
+    #[error("{path} is read-only; look at the card's lock switch, or only read it")]
     ReadOnly {
         /// As given.
         path: String,

@@ -69,10 +69,11 @@ pub struct Target {
 }
 
 /// Places whose device is the system's.
-const SYSTEM: [&str; 7] = [
+const SYSTEM: [&str; 8] = [
     "/",
     "/boot",
     "/boot/efi",
+    "/efi",
     "/boot/firmware",
     "/usr",
     "/var",
@@ -125,8 +126,11 @@ fn whole_disk(path: &str, number: &str, roots: &Roots) -> Result<Kind, HereError
         let reason = format!("the system does not know block device {number}");
         return Err(HereError::Missing { path, reason });
     };
-    if let Some(disk) = block.disk() {
-        let disk = disk.path();
+    if block.is_partition() {
+        // One whose disk the system does not tell is no disk either.
+        let disk = block
+            .disk()
+            .map_or("the whole card".to_owned(), |disk| disk.path());
         return Err(HereError::Partition { path, disk });
     }
     Ok(Kind::Disk {
@@ -236,7 +240,7 @@ fn refusal(path: &str, users: Vec<User>) -> Option<HereError> {
             path,
             device,
             holder,
-            tool: "dmsetup, mdadm",
+            tool: "umount, vgchange -an, cryptsetup close, mdadm --stop",
         },
         User::Loop { device, holder } => HereError::Held {
             path,
@@ -244,6 +248,7 @@ fn refusal(path: &str, users: Vec<User>) -> Option<HereError> {
             holder,
             tool: "losetup -d",
         },
+        User::Btrfs { device } => HereError::Btrfs { path, device },
         User::Process { pid, name } => HereError::Open { path, pid, name },
         User::Claimed => HereError::Busy { path },
     })
@@ -359,7 +364,7 @@ mod tests {
                 &format!("1 0 8:17 / {place} rw - ext4 /dev/sdz1 rw"),
             );
             let message = message(&roots, "8:16", Access::Read);
-            assert!(message.contains("never tested"), "{place}: {message}");
+            assert!(message.contains("left alone"), "{place}: {message}");
         }
     }
 

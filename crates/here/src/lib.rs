@@ -3,8 +3,10 @@
 //! [`target`] says what a path is and whether it may be tested: nothing is opened for writing
 //! that is mounted, swapped on, held by another, open elsewhere or read-only. [`Raw`] then is a
 //! [`whichfs_curves::Device`]: direct, synchronous I/O with the time of each request.
-//! [`users_of_disk`] names everybody who uses a disk.
+//! [`Doomed`] is a disk whose data may be lost: nobody uses it, it is no disk of the system, and
+//! it is the same one at each step. [`users_of_disk`] names everybody who uses a disk.
 
+mod doomed;
 mod error;
 mod guard;
 mod mounts;
@@ -14,6 +16,7 @@ mod sysfs;
 mod testing;
 mod usage;
 
+pub use doomed::{Doomed, Limits, quoted};
 pub use error::HereError;
 pub use guard::{Access, Kind, Roots, Target, target};
 pub use raw::Raw;

@@ -6,7 +6,33 @@ use std::path::{Path, PathBuf};
 fn serial(dir: &Path) -> Option<String> {
     let text = std::fs::read_to_string(dir.join("serial")).ok()?;
     let text = text.trim();
-    (!text.is_empty()).then(|| format!("serial {text}"))
+    is_plausible(text).then(|| format!("serial {text}"))
+}
+
+/// Names of the entries of a directory, in order; none if it is not there.
+fn names_in(dir: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+/// Attributes that tell one disk from others, the best first.
+const REGISTERS: [&str; 5] = [
+    "device/cid",
+    "device/serial",
+    "serial",
+    "device/wwid",
+    "wwid",
+];
+
+/// Whether `value` tells a device from others: not empty, not all zeros or all ones.
+fn is_plausible(value: &str) -> bool {
+    !value.is_empty()
+        && !value.chars().all(|c| c == '0')
+        && !value.chars().all(|c| "fF".contains(c))
 }
 
 /// A block device in sysfs.
@@ -41,25 +67,76 @@ impl Block {
     /// file that a loop device shows; then its size. Cards of one size in one reader are not
     /// told apart.
     pub fn identity(&self) -> String {
-        let own = [
-            "device/cid",
-            "device/serial",
-            "serial",
-            "device/wwid",
-            "wwid",
-        ];
-        let own = own.iter().find_map(|name| {
-            let value = self.attribute(name).filter(|value| !value.is_empty())?;
+        let sectors = self.attribute("size").unwrap_or_default();
+        format!("{}, {sectors} sectors", self.known())
+    }
+
+    /// What a person calls it by: the value alone of what [`Block::identity`] tells it by.
+    pub fn id(&self) -> String {
+        let known = self.known();
+        let value = REGISTERS.iter().find_map(|name| known.strip_prefix(name));
+        let value = value.or_else(|| known.strip_prefix("serial"));
+        value.map_or(known.clone(), |value| value.trim().to_owned())
+    }
+
+    /// What tells it from others: where that is from, and the value.
+    fn known(&self) -> String {
+        let own = REGISTERS.iter().find_map(|name| {
+            let value = self.attribute(name).filter(|value| is_plausible(value))?;
             Some(format!("{name} {value}"))
         });
         let above = || self.dir.ancestors().skip(1).find_map(serial);
         let file = || self.attribute("loop/backing_file");
         let known = own.or_else(above).or_else(file);
-        let sectors = self.attribute("size").unwrap_or_default();
-        format!(
-            "{}, {sectors} sectors",
-            known.unwrap_or_else(|| self.name.clone())
-        )
+        known.unwrap_or_else(|| self.name.clone())
+    }
+
+    /// Its size in bytes; 0 without a card in the reader.
+    pub fn bytes(&self) -> u64 {
+        let sectors = self.attribute("size").and_then(|size| size.parse().ok());
+        sectors.unwrap_or(0_u64).saturating_mul(512)
+    }
+
+    /// A number that grows with each medium that the kernel sees (Linux 5.15 and newer).
+    pub fn sequence(&self) -> Option<String> {
+        self.attribute("diskseq")
+    }
+
+    /// Whether a person can take it out: a card or stick, or a file behind a loop device.
+    pub fn is_removable(&self) -> bool {
+        let says = |name: &str, value: &str| self.attribute(name).as_deref() == Some(value);
+        let usb = self.dir.components().any(|part| {
+            let part = part.as_os_str().to_string_lossy();
+            part.strip_prefix("usb")
+                .is_some_and(|bus| bus.parse::<u32>().is_ok())
+        });
+        let is_loop = self.dir.join("loop/backing_file").exists();
+        says("removable", "1") || says("device/type", "SD") || usb || is_loop
+    }
+
+    /// The eMMC that this is a hardware partition of (`mmcblk0boot0`, `mmcblk0rpmb`, `mmcblk0gp1`).
+    pub fn emmc(&self) -> Option<&str> {
+        let rest = self.name.strip_prefix("mmcblk")?;
+        let digits = rest.find(|c: char| !c.is_ascii_digit())?;
+        let (disk, part) = self.name.split_at("mmcblk".len() + digits);
+        let kinds = ["boot", "rpmb", "gp"];
+        kinds
+            .iter()
+            .any(|kind| part.starts_with(kind))
+            .then_some(disk)
+    }
+
+    /// Names of the devices that it is made of.
+    pub fn slaves(&self) -> Vec<String> {
+        names_in(&self.dir.join("slaves"))
+    }
+
+    /// The device called `name`: a disk, or a partition of one.
+    pub fn any_named(sys: &Path, name: &str) -> Option<Block> {
+        Block::named(sys, name).or_else(|| {
+            let dir = std::fs::canonicalize(sys.join("class/block").join(name)).ok()?;
+            Block::at(dir)
+        })
     }
 
     fn at(dir: PathBuf) -> Option<Block> {
@@ -72,9 +149,14 @@ impl Block {
         })
     }
 
+    /// Whether it is a part of a disk.
+    pub fn is_partition(&self) -> bool {
+        self.dir.join("partition").exists()
+    }
+
     /// The disk that this is a partition of.
     pub fn disk(&self) -> Option<Block> {
-        if !self.dir.join("partition").exists() {
+        if !self.is_partition() {
             return None;
         }
         Block::at(self.dir.parent()?.to_path_buf())
@@ -94,13 +176,7 @@ impl Block {
 
     /// Names of the devices made of it.
     pub fn holders(&self) -> Vec<String> {
-        let entries = std::fs::read_dir(self.dir.join("holders"));
-        let entries = entries.into_iter().flatten().flatten();
-        let mut names: Vec<String> = entries
-            .map(|entry| entry.file_name().to_string_lossy().into_owned())
-            .collect();
-        names.sort();
-        names
+        names_in(&self.dir.join("holders"))
     }
 
     /// An attribute, without the blanks around it.

@@ -41,6 +41,11 @@ pub enum User {
         /// Path of the loop device.
         holder: String,
     },
+    /// One of several devices of a mounted btrfs.
+    Btrfs {
+        /// The disk or partition.
+        device: String,
+    },
     /// Open in a process.
     Process {
         /// Its number.
@@ -71,6 +76,12 @@ impl fmt::Display for User {
             User::Swap { device } => write!(f, "used as swap (swapoff {device})"),
             User::Stacked { holder, .. } => write!(f, "part of {holder} (take that apart first)"),
             User::Loop { holder, .. } => write!(f, "shown by {holder} (losetup -d {holder})"),
+            User::Btrfs { device } => {
+                write!(
+                    f,
+                    "one of the devices of a mounted btrfs ({device}; unmount that)"
+                )
+            }
             User::Process { pid, name } => write!(f, "open in process {pid}, {name} (end it)"),
             User::Claimed => f.write_str(
                 "claimed by the kernel, perhaps mounted in another namespace (unmount it there)",
@@ -182,6 +193,20 @@ pub(crate) fn claims(disk: &Block, roots: &Roots) -> Vec<User> {
             });
         }
     }
+    for (device, place) in mounts_above(disk, &blocks, roots) {
+        users.insert(User::Mount {
+            device,
+            place,
+            process: None,
+        });
+    }
+    for name in btrfs_devices(&roots.sys) {
+        if let Some(block) = blocks.iter().find(|block| block.name == name) {
+            users.insert(User::Btrfs {
+                device: block.path(),
+            });
+        }
+    }
     for block in &blocks {
         let device = block.path();
         let stacked = block.holders().into_iter();
@@ -226,9 +251,57 @@ fn blocks(disk: &Block) -> Vec<Block> {
     blocks
 }
 
-/// Btrfs has a device number of its own: there the source tells.
+/// Btrfs has a device number of its own: there the source tells, whatever path it was named by.
 fn is_of(mount: &Mount, block: &Block) -> bool {
-    mount.device == block.number || mount.source == block.path()
+    mount.device == block.number
+        || mount.source == block.path()
+        || mount.source.starts_with("/dev/")
+            && Subject::of_block(block).is_at(Path::new(&mount.source))
+}
+
+/// How many devices are stacked on each other at most: RAID, LVM, crypt, cache and some.
+const DEEPEST: usize = 8;
+
+/// What is mounted from devices that are made of `blocks`, however many lie between: the device
+/// above, and where.
+fn mounts_above(disk: &Block, blocks: &[Block], roots: &Roots) -> Vec<(String, String)> {
+    let mut above: Vec<Block> = Vec::new();
+    let mut layer: Vec<Block> = blocks.to_vec();
+    for _ in 0..DEEPEST {
+        let names: BTreeSet<String> = layer.iter().flat_map(Block::holders).collect();
+        let found = names
+            .iter()
+            .filter_map(|name| Block::any_named(&roots.sys, name));
+        layer = found.collect();
+        if layer.is_empty() {
+            break;
+        }
+        above.extend(layer.iter().cloned());
+    }
+    let mut found = Vec::new();
+    for mount in own_mounts(&roots.proc) {
+        let device = above.iter().find(|block| is_of(&mount, block));
+        if let Some(device) = device.filter(|device| device.name != disk.name) {
+            found.push((device.path(), mount.place));
+        }
+    }
+    found
+}
+
+/// Names of the devices of all mounted btrfs: only one of them is the source of the mount.
+fn btrfs_devices(sys: &Path) -> Vec<String> {
+    let entries = fs::read_dir(sys.join("fs/btrfs")).into_iter().flatten();
+    let mut names = Vec::new();
+    for entry in entries.flatten() {
+        let devices = fs::read_dir(entry.path().join("devices"))
+            .into_iter()
+            .flatten();
+        let found = devices
+            .flatten()
+            .map(|one| one.file_name().to_string_lossy().into_owned());
+        names.extend(found);
+    }
+    names
 }
 
 fn swaps_and_loops(subjects: &[Subject], roots: &Roots) -> Vec<User> {
@@ -300,7 +373,7 @@ impl Subject {
 }
 
 /// Whether the kernel has claimed the device at `path`: an exclusive open fails.
-fn is_claimed(path: &str) -> bool {
+pub(crate) fn is_claimed(path: &str) -> bool {
     let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC;
     matches!(
         open(path, flags, Mode::empty()),

@@ -7,7 +7,7 @@ use crate::{Finding, SourceFile};
 
 /// A crate and the crates of this workspace that it may depend on.
 /// `whichfs` alone may see everything and is not listed; `tidy` sees nothing.
-const INNER: [(&str, &[&str]); 18] = [
+const INNER: [(&str, &[&str]); 20] = [
     ("units", &[]),
     ("trial", &["units"]),
     ("card", &["units"]),
@@ -18,6 +18,8 @@ const INNER: [(&str, &[&str]); 18] = [
     ("attach", &["units", "card", "here", "spill"]),
     ("here", &["units", "curves"]),
     ("fs", &["units", "trial"]),
+    ("layout", &["units", "fs"]),
+    ("format", &["units", "fs", "here", "layout"]),
     ("workload", &["units", "trial"]),
     ("agent", &["units", "trial", "workload"]),
     ("lab", &["units", "trial", "card"]),
@@ -36,10 +38,15 @@ const OUTER: [(&str, &[&str]); 11] = [
     ("clap", &["whichfs"]),
     ("indicatif", &["whichfs"]),
     ("comfy-table", &["whichfs", "report"]),
-    ("libc", &["agent", "lab", "attach", "here", "whichfs"]),
+    (
+        "libc",
+        &["agent", "lab", "attach", "here", "format", "whichfs"],
+    ),
     (
         "rustix",
-        &["agent", "lab", "attach", "here", "spill", "whichfs"],
+        &[
+            "agent", "lab", "attach", "here", "format", "spill", "whichfs",
+        ],
     ),
     ("fuser", &["attach"]),
     ("rand", &[]),

@@ -356,6 +356,17 @@ impl Bench {
         self.disk_of(profile, seed, Partition::whole(&self.card.profile))
     }
 
+    /// Where a trial's disk begins on the card, in bytes.
+    pub fn disk_offset(&self) -> u64 {
+        Partition::whole(&self.card.profile).offset
+    }
+
+    /// A disk at the beginning of the partition, of so many bytes.
+    pub fn disk_of_bytes(&self, profile: &Profile, seed: u64, bytes: u64) -> Outcome<Disk> {
+        let whole = Partition::whole(&self.card.profile);
+        self.disk_of(profile, seed, Partition { bytes, ..whole })
+    }
+
     fn disk_of(&self, profile: &Profile, seed: u64, partition: Partition) -> Outcome<Disk> {
         let host = self.board.host(profile.interface());
         let contents = self.contents(profile.capacity_bytes())?;

@@ -1,6 +1,7 @@
 //! The command line: one definition gives parsing, help and the checks on it.
 
 mod crash;
+mod format;
 mod study;
 
 pub use crash::{CrashArgs, CrashCommand, CutCount, CutDuring, MinimiseArgs, ReplayArgs};
@@ -9,6 +10,7 @@ use crate::cards::{self, CardState};
 use crate::{board, commands, quantity};
 use clap::builder::ArgPredicate;
 use clap::{Args, Parser, Subcommand};
+pub use format::{CheckArgs, FormatArgs, ImageArgs, MediumArgs};
 use std::path::PathBuf;
 pub use study::{ClaimsArgs, StudyArgs, StudyCommand};
 
@@ -49,6 +51,12 @@ pub enum Command {
     Card(CardCommand),
     /// Find out what a card is like: page, AU, open AUs, rates, each with its confidence.
     Probe(ProbeArgs),
+    /// Write partitions and tuned filesystems to a card or an image; files for image builders.
+    Format(Box<FormatArgs>),
+    /// Is what is on a card or in an image aligned and tuned, and what would it gain?
+    Check(CheckArgs),
+    /// Make an image of a tuned filesystem with a directory's files in it, without root.
+    Image(ImageArgs),
     /// The catalogue of filesystems.
     #[command(subcommand)]
     Fs(FsCommand),
@@ -337,7 +345,7 @@ pub struct ProbeArgs {
     pub target: Option<String>,
     /// Interpret a saved flashbench output instead of measuring.
     #[arg(long, value_name = "LOG",
-          conflicts_with_all = ["target", "write", "confirm", "capacity", "put_back", "budget",
+          conflicts_with_all = ["target", "write", "destroy", "capacity", "put_back", "budget",
                                 "resume", "save", "seed"])]
     pub from: Option<PathBuf>,
     /// The run of the log, where it holds several.
@@ -349,8 +357,8 @@ pub struct ProbeArgs {
     pub write: Option<WriteHow>,
     /// Overwrite a device that holds a filesystem or a partition table: what it says of itself, as
     /// the refusal tells it (with --write=destroy).
-    #[arg(long, value_name = "ID", requires = "write")]
-    pub confirm: Option<String>,
+    #[arg(long, alias = "confirm", value_name = "ID", requires = "write")]
+    pub destroy: Option<String>,
     /// Check that the capacity is real (needs --write). What it overwrites is kept in a file
     /// until it is put back, so that not even a power cut loses it.
     #[arg(long, requires = "write", conflicts_with_all = ["budget", "save", "plot", "resume"])]
@@ -388,7 +396,7 @@ pub struct ProbeArgs {
 pub enum WriteHow {
     /// Each place gets its data back at once.
     Preserve,
-    /// Random bytes stay; refused where there are data, unless --confirm names the device.
+    /// Random bytes stay; refused where there are data, unless --destroy names the device.
     Destroy,
 }
 
@@ -477,6 +485,13 @@ pub struct ChooseArgs {
     /// Run every trial again, even those the store has.
     #[arg(long)]
     pub fresh: bool,
+    /// Write files for image builders (Yocto, genimage, systemd-repart, RAUC …) with the best
+    /// candidate into this directory.
+    #[arg(long, value_name = "DIR")]
+    pub emit: Option<PathBuf>,
+    /// Layout for --emit: a name or a file, as for `whichfs format`.
+    #[arg(long, value_name = "NAME|FILE", requires = "emit")]
+    pub layout: Option<String>,
     /// One JSON document on standard output, nothing else.
     #[arg(long)]
     pub json: bool,

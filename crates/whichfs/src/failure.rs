@@ -3,7 +3,9 @@
 use std::fmt;
 use std::process::ExitCode;
 use whichfs_attach::AttachError;
+use whichfs_format::FormatError;
 use whichfs_here::HereError;
+use whichfs_layout::LayoutError;
 
 /// Why a command ends without doing what it was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +80,25 @@ impl From<HereError> for Failure {
             _ => Kind::Input,
         };
         Failure::new(kind, error)
+    }
+}
+
+impl From<FormatError> for Failure {
+    fn from(error: FormatError) -> Failure {
+        let kind = match error {
+            FormatError::Guard(guard) => return guard.into(),
+            FormatError::Missing { .. } => Kind::Environment,
+            FormatError::Failed { .. } | FormatError::Partitions { .. } => Kind::Trial,
+            FormatError::Interrupted { .. } => Kind::Interrupted,
+            _ => Kind::Input,
+        };
+        Failure::new(kind, error)
+    }
+}
+
+impl From<LayoutError> for Failure {
+    fn from(error: LayoutError) -> Failure {
+        Failure::input(error)
     }
 }
 

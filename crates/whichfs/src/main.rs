@@ -20,11 +20,14 @@ mod clock;
 mod commands;
 mod crash;
 mod digest;
+mod emitted;
 mod facts;
 mod failure;
 mod images;
 mod interrupt;
 mod keeper;
+mod lab_image;
+mod medium;
 mod memory;
 mod names;
 mod output;
@@ -78,6 +81,9 @@ fn run(command: Command) -> Outcome<u8> {
         Command::Study(StudyCommand::Claims(args)) => commands::study::claims(&args),
         Command::Card(command) => card(command),
         Command::Probe(args) => commands::probe::run(&args),
+        Command::Format(args) => commands::format::run(&args),
+        Command::Check(args) => commands::check::run(&args),
+        Command::Image(args) => commands::image::run(&args),
         Command::Fs(FsCommand::List(args)) => commands::fs::list(args.json),
         Command::Fs(FsCommand::Show(args)) => commands::fs::show(&args),
         Command::Fs(FsCommand::Why(args)) => commands::fs::why::run(&args),

@@ -27,6 +27,11 @@ pub fn put_back() -> Outcome<PathBuf> {
     Ok(below("XDG_DATA_HOME", ".local/share")?.join("put-back"))
 }
 
+/// Directory of the journals of what was formatted.
+pub fn journals() -> Outcome<PathBuf> {
+    Ok(below("XDG_DATA_HOME", ".local/share")?.join("format"))
+}
+
 fn below(variable: &str, in_home: &str) -> Outcome<PathBuf> {
     let absolute = |name| {
         std::env::var_os(name)

@@ -90,7 +90,7 @@ pub fn permit(
         Some(confirmed) if confirmed == identity => return Ok(()),
         Some(confirmed) => {
             return Err(Failure::input(format!(
-                "--confirm {}: {name} is another device: {identity}",
+                "--destroy {}: {name} is another device: {identity}",
                 quoted(confirmed)
             )));
         }
@@ -102,7 +102,7 @@ pub fn permit(
     }
     Err(Failure::input(format!(
         "{name} holds {}, which --write=destroy would overwrite; --write=preserve puts data back, \
-         or name the device to lose them: --confirm {}",
+         or name the device to lose them: --destroy {}",
         found.join(" and "),
         quoted(identity)
     )))
@@ -139,7 +139,7 @@ mod tests {
         assert!(permit(None, nothing).is_ok());
         assert!(permit(Some("serial A, 9 sectors"), there).is_ok());
         let refused = permit(None, there).unwrap_err().message;
-        assert!(refused.contains("ext4") && refused.contains("--confirm 'serial A, 9 sectors'"));
+        assert!(refused.contains("ext4") && refused.contains("--destroy 'serial A, 9 sectors'"));
         // Another device does not become this one by being empty.
         let other = permit(Some("serial B, 9 sectors"), nothing).unwrap_err();
         assert!(

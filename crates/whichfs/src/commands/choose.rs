@@ -12,12 +12,13 @@ use crate::images::Images;
 use crate::keeper::Keeper;
 use crate::places::WholeFile;
 use crate::progress::Progress;
-use crate::{apply, cards, facts, interrupt, output, page, places, tree};
+use crate::{apply, cards, emitted, facts, interrupt, output, page, places, tree};
 use cuts::Cuts;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+use whichfs_layout::{Layout, Medium, Plan, TableKind};
 use whichfs_study::plan::{Planned, first_round, next_round};
 use whichfs_study::{
     Evidence, Excluded, Failure as TrialFailure, Need, POWER_LOSS, Row, Variant, Verdict, judge,
@@ -36,6 +37,7 @@ Examples:
   whichfs choose --command 'tar -xf /srv/app.tar' --candidates ext4,f2fs
   whichfs choose --cuts 20                       and what power cuts do to those that could win
   whichfs choose --need power_loss=none          a power cut must hurt nothing, tried 20 times
+  whichfs choose --emit bsp/                     and files for Yocto, genimage, repart, RAUC …
   whichfs choose --need power_loss=tolerated --json > verdict.json";
 
 /// Runs the command.
@@ -84,10 +86,37 @@ pub fn run(args: &ChooseArgs) -> Outcome<u8> {
         }
         output::text_line(&format!("Report: {}", report.display()))?;
     }
+    if let Some(directory) = &args.emit {
+        emit(&chooser, &verdict, directory)?;
+    }
     Ok(exit_code(
         verdict.ranking.is_empty(),
         chooser.failures().is_empty(),
     ))
+}
+
+/// Writes the files for image builders with the best candidate.
+fn emit(chooser: &Chooser, verdict: &Verdict, directory: &Path) -> Outcome {
+    let Some(best) = verdict.ranking.first() else {
+        note!("--emit: no candidate is left: nothing was written");
+        return Ok(());
+    };
+    let is_root = chooser.need.workload == "rootfs";
+    let layout = match (&chooser.args.layout, is_root) {
+        (Some(name), _) => emitted::layout(name)?,
+        (None, true) => emitted::layout("boot-root")?,
+        (None, false) => Layout::single(TableKind::Gpt, "data", None, "/data"),
+    };
+    let card = &chooser.bench.card;
+    let why = format!("the profile {} says so", card.name);
+    let capacity = card.profile.capacity_bytes();
+    let medium = Medium::of_geometry(capacity, &chooser.bench.geometry(), why)?;
+    let fs = Some(best.candidate.as_str());
+    let seed = emitted::seed_of(&layout, &medium, fs);
+    let plan = Plan::new(&layout, &medium, fs, seed)?;
+    let files = emitted::write(&plan, directory)?;
+    note!("In {}: {}", directory.display(), files.join(", "));
+    Ok(())
 }
 
 /// Nobody is left because of the need's rules, or because of trials that failed.

@@ -30,7 +30,7 @@ Examples:
 
 A device that is mounted, in use or the system's own is refused. Without --write nothing is
 written; --write=destroy refuses a device that holds a filesystem or a partition table unless
---confirm names it.";
+--destroy names it.";
 
 /// What `flashbench -a` reads at a time, and how often at each place, if it is not told.
 const ALIGN_BLOCK: u64 = 1024;
@@ -53,7 +53,7 @@ pub fn run(args: &ProbeArgs) -> Outcome<u8> {
         super::capacity::refuse_marked(device, name, &opened.identity)?;
         if args.write == Some(WriteHow::Destroy) {
             let found = || signatures::on(Path::new(name));
-            signatures::permit(name, &opened.identity, args.confirm.as_deref(), found)?;
+            signatures::permit(name, &opened.identity, args.destroy.as_deref(), found)?;
         }
     }
     if args.flashbench_compatible {

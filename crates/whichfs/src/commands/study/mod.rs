@@ -1,6 +1,7 @@
 //! `whichfs study`: experiments that are data, made and told as a whole.
 
 mod claims;
+mod compared;
 mod crash;
 mod crash_told;
 mod files;
@@ -12,6 +13,7 @@ mod smallest;
 mod trials;
 
 pub use claims::claims;
+pub use compared::{Compared, compared};
 pub use show::show;
 
 use crate::cli::{JsonArgs, StudyArgs};

@@ -1,0 +1,77 @@
+//! Reading what is on a device or image.
+
+use crate::error::FormatError;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use whichfs_layout::superblock::{self, Superblock};
+use whichfs_layout::{Table, read_table};
+
+/// A device or image that is read.
+#[derive(Debug)]
+pub struct Disk {
+    path: PathBuf,
+    file: File,
+    /// Its size in bytes.
+    pub bytes: u64,
+}
+
+impl Disk {
+    /// Opens `path` for reading.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn open(path: &Path) -> Result<Disk, FormatError> {
+        let failed = |error: std::io::Error| FormatError::File {
+            path: path.display().to_string(),
+            reason: error.to_string(),
+            remedy: "name a device or an image that can be read (sudo for a device)",
+        };
+        let file = File::open(path).map_err(failed)?;
+        let bytes = rustix::fs::seek(&file, rustix::fs::SeekFrom::End(0));
+        Ok(Disk {
+            path: path.to_owned(),
+            bytes: bytes.map_err(|errno| failed(errno.into()))?,
+            file,
+        })
+    }
+
+    /// Its partition table; `None` without one.
+    ///
+    /// # Errors
+    /// It cannot be read, or is damaged.
+    pub fn table(&self) -> Result<Option<Table>, FormatError> {
+        read_table(&mut |at, bytes| self.at(at, bytes)).map_err(|reason| self.failed(reason))
+    }
+
+    /// The filesystem that begins at `offset`; `None` if none is known.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn superblock(&self, offset: u64) -> Result<Option<Superblock>, FormatError> {
+        let found = superblock::read(&mut |at, bytes| self.at(at, bytes), offset);
+        found.map_err(|reason| self.failed(reason))
+    }
+
+    fn at(&self, at: u64, bytes: usize) -> Result<Vec<u8>, String> {
+        let mut data = vec![0; bytes];
+        let mut done = 0;
+        while done < bytes {
+            match self.file.read_at(&mut data[done..], at + done as u64) {
+                Ok(0) => break,
+                Ok(read) => done += read,
+                Err(error) => return Err(format!("reading at {at}: {error}")),
+            }
+        }
+        data.truncate(done);
+        Ok(data)
+    }
+
+    fn failed(&self, reason: String) -> FormatError {
+        FormatError::File {
+            path: self.path.display().to_string(),
+            reason,
+            remedy: "is it a card or an image of one?",
+        }
+    }
+}

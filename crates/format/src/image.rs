@@ -1,0 +1,131 @@
+//! A plan made into an image file, without root.
+
+use crate::Tell;
+use crate::device::writable;
+use crate::error::FormatError;
+use crate::program::{require, run, words};
+use crate::verify::{self, Check, Outcome};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use whichfs_layout::{Plan, Planned, in_file, sfdisk_script};
+
+/// Bytes that are copied at a time; those that are all zero stay a hole.
+const CHUNK: usize = 64 << 10;
+
+/// A file that is removed unless it is kept.
+pub(crate) struct Part {
+    pub path: PathBuf,
+}
+
+impl Part {
+    /// A file of `bytes` beside `whole`.
+    pub fn beside(whole: &Path, name: &str, bytes: u64) -> Result<Part, FormatError> {
+        let mut path = whole.as_os_str().to_owned();
+        path.push(format!(".{}.{name}.part", std::process::id()));
+        let part = Part { path: path.into() };
+        let made = File::create(&part.path).and_then(|file| file.set_len(bytes));
+        made.map_err(|error| failed(&part.path, &error))?;
+        Ok(part)
+    }
+
+    /// Gives it the name `whole`.
+    pub fn keep(self, whole: &Path) -> Result<(), FormatError> {
+        let synced = File::open(&self.path).and_then(|file| file.sync_all());
+        let kept = synced.and_then(|()| std::fs::rename(&self.path, whole));
+        kept.map_err(|error| failed(whole, &error))
+    }
+
+    /// Its path as text.
+    pub fn shown(&self) -> String {
+        self.path.display().to_string()
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+pub(crate) fn failed(path: &Path, error: &std::io::Error) -> FormatError {
+    FormatError::File {
+        path: path.display().to_string(),
+        reason: error.to_string(),
+        remedy: "name a file in a directory that can be written and has room",
+    }
+}
+
+/// Makes the card of `plan` in the file `path`, whole or not at all.
+///
+/// # Errors
+/// What failed.
+pub fn format_image(path: &Path, plan: &Plan, tell: &mut Tell) -> Result<Vec<Check>, FormatError> {
+    require("sfdisk", "writes partition tables", "fdisk")?;
+    for one in &plan.partitions {
+        writable(one)?;
+    }
+    let card = Part::beside(path, "card", plan.medium.capacity_bytes)?;
+    tell(&format!(
+        "{} with {} partitions",
+        plan.table.word(),
+        plan.partitions.len()
+    ));
+    run(
+        &words(&["sfdisk", "-q", &card.shown()]),
+        &sfdisk_script(plan),
+    )?;
+    let mut checks = Vec::new();
+    for one in &plan.partitions {
+        tell(&format!("{} on {}", one.candidate.name, one.wanted.name));
+        let part = filesystem(path, one)?;
+        let name = &one.wanted.name;
+        checks.push(verify::fsck(name, &one.recipe, &part.shown()));
+        copy(&part.path, &card.path, one.start).map_err(|error| failed(&card.path, &error))?;
+    }
+    let mut all = verify::disk(&card.path, plan)?;
+    all.extend(checks);
+    all.push(Check {
+        what: "mount, write, read".to_owned(),
+        outcome: Outcome::Skipped("an image is made without root and mounted by nobody".into()),
+    });
+    if !all.iter().any(Check::is_bad) {
+        card.keep(path)?;
+    }
+    Ok(all)
+}
+
+/// The filesystem of `one` in a file beside `whole`.
+fn filesystem(whole: &Path, one: &Planned) -> Result<Part, FormatError> {
+    let part = Part::beside(whole, &one.wanted.name, one.bytes)?;
+    for argv in one.mkfs_on(&part.shown()) {
+        let tool = argv.first().cloned().unwrap_or_default();
+        let purpose = format!("makes {}", one.candidate.name);
+        require(&tool, &purpose, &one.candidate.facts().packages.join(" "))?;
+        run(&in_file(argv), "")?;
+    }
+    Ok(part)
+}
+
+/// Copies `from` into `to` at `offset`, zeros left out.
+fn copy(from: &Path, to: &Path, offset: u64) -> std::io::Result<()> {
+    let (from, to) = (File::open(from)?, File::options().write(true).open(to)?);
+    let end = from.metadata()?.len();
+    let mut buffer = vec![0; CHUNK];
+    let mut at = 0;
+    while at < end {
+        // Holes are passed over: an image is mostly one.
+        at = match rustix::fs::seek(&from, rustix::fs::SeekFrom::Data(at)) {
+            Ok(data) => data,
+            Err(rustix::io::Errno::NXIO) => return Ok(()),
+            Err(_) => at,
+        };
+        let wanted = CHUNK.min(usize::try_from(end - at).unwrap_or(CHUNK));
+        from.read_exact_at(&mut buffer[..wanted], at)?;
+        if buffer[..wanted].iter().any(|&byte| byte != 0) {
+            to.write_all_at(&buffer[..wanted], offset + at)?;
+        }
+        at += wanted as u64;
+    }
+    Ok(())
+}

@@ -1,0 +1,245 @@
+//! What was done to a card, on disk before each step: an interrupted run tells what it left.
+
+use crate::error::FormatError;
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// A line of the journal.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+enum Line {
+    /// What will be done.
+    Begin {
+        device: String,
+        id: String,
+        steps: Vec<String>,
+    },
+    /// A step begins, counted from 0.
+    Step { number: usize },
+    /// It is done.
+    Done { number: usize },
+    /// All is done, or it was given up with a reason.
+    End { reason: Option<String> },
+}
+
+/// A journal that is being written.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    file: File,
+    steps: Vec<String>,
+    done: usize,
+}
+
+/// What a run left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// The device as it was named.
+    pub device: String,
+    /// What the device is called by.
+    pub id: String,
+    /// All steps.
+    pub steps: Vec<String>,
+    /// How many were done.
+    pub done: usize,
+    /// A step had begun that was not done.
+    pub torn: bool,
+    /// It came to its end.
+    pub ended: bool,
+}
+
+impl Left {
+    /// The state of the card in a sentence.
+    pub fn state(&self) -> String {
+        if self.ended && self.done == self.steps.len() {
+            return "all steps were done".to_owned();
+        }
+        let done = match self.done {
+            0 => "nothing was finished".to_owned(),
+            done => format!(
+                "done: {}",
+                self.steps[..done.min(self.steps.len())].join("; ")
+            ),
+        };
+        match self.steps.get(self.done) {
+            Some(step) if self.torn => {
+                format!("{done}; half done: {step}; format it again before use")
+            }
+            Some(step) if self.done == 0 => {
+                format!("{done}; the first step, {step}, did not begin: the card is as it was")
+            }
+            Some(step) => format!("{done}; not begun: {step}; format it again before use"),
+            None => done,
+        }
+    }
+
+    fn of(text: &str) -> Option<Left> {
+        let mut left: Option<Left> = None;
+        // A line that is cut off at the end was not acted upon.
+        for line in text
+            .lines()
+            .filter_map(|line| serde_json::from_str(line).ok())
+        {
+            match (line, &mut left) {
+                (Line::Begin { device, id, steps }, _) => {
+                    left = Some(Left {
+                        device,
+                        id,
+                        steps,
+                        done: 0,
+                        torn: false,
+                        ended: false,
+                    });
+                }
+                (Line::Step { .. }, Some(left)) => left.torn = true,
+                (Line::Done { number }, Some(left)) => (left.done, left.torn) = (number + 1, false),
+                (Line::End { .. }, Some(left)) => left.ended = true,
+                (_, None) => {}
+            }
+        }
+        left
+    }
+
+    /// What the last run on the device called `id` left; `None` without one.
+    pub fn read(directory: &Path, id: &str) -> Option<Left> {
+        let text = std::fs::read_to_string(place(directory, id)).ok()?;
+        Left::of(&text).filter(|left| left.id == id)
+    }
+}
+
+/// File of the journal of the device called `id`.
+fn place(directory: &Path, id: &str) -> PathBuf {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+    let name: String = id.chars().map(plain).collect();
+    let from = name.len().saturating_sub(100);
+    directory.join(format!("{}.journal", &name[from..]))
+}
+
+impl Journal {
+    /// Begins a journal of `steps` in `directory`.
+    ///
+    /// # Errors
+    /// If it cannot be written: then nothing is done.
+    pub fn begin(
+        directory: &Path,
+        device: &str,
+        id: &str,
+        steps: &[String],
+    ) -> Result<Journal, FormatError> {
+        let path = place(directory, id);
+        let made = std::fs::create_dir_all(directory).and_then(|()| File::create(&path));
+        let file = made.map_err(|error| cannot(&path, &error))?;
+        let mut journal = Journal {
+            path,
+            file,
+            steps: steps.to_vec(),
+            done: 0,
+        };
+        journal.write(&Line::Begin {
+            device: device.to_owned(),
+            id: id.to_owned(),
+            steps: steps.to_vec(),
+        })?;
+        Ok(journal)
+    }
+
+    /// A step begins.
+    pub(crate) fn step(&mut self, number: usize) -> Result<(), FormatError> {
+        self.write(&Line::Step { number })
+    }
+
+    /// It is done.
+    pub(crate) fn done(&mut self, number: usize) -> Result<(), FormatError> {
+        self.done = number + 1;
+        self.write(&Line::Done { number })
+    }
+
+    /// All is done, or given up.
+    pub(crate) fn end(&mut self, reason: Option<String>) -> Result<(), FormatError> {
+        self.write(&Line::End { reason })
+    }
+
+    /// That the user stopped it here.
+    pub(crate) fn interrupted(&self) -> FormatError {
+        let left = Left {
+            device: String::new(),
+            id: String::new(),
+            steps: self.steps.clone(),
+            done: self.done,
+            torn: false,
+            ended: false,
+        };
+        FormatError::Interrupted {
+            done: self.done,
+            all: self.steps.len(),
+            state: left.state(),
+        }
+    }
+
+    fn write(&mut self, line: &Line) -> Result<(), FormatError> {
+        let text = serde_json::to_string(line).unwrap_or_default();
+        let written = writeln!(self.file, "{text}").and_then(|()| self.file.sync_all());
+        written.map_err(|error| cannot(&self.path, &error))
+    }
+}
+
+fn cannot(path: &Path, error: &std::io::Error) -> FormatError {
+    FormatError::File {
+        path: path.display().to_string(),
+        reason: error.to_string(),
+        remedy: "make room there, or set XDG_DATA_HOME: without a journal nothing is written",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn the_state_of_the_card_is_told_from_every_line_on() {
+        let home = tempfile::tempdir().unwrap();
+        let steps = ["table".to_owned(), "ext4 on root".to_owned()];
+        let mut journal = Journal::begin(home.path(), "/dev/sdx", "cid/1", &steps).unwrap();
+        for number in 0..2 {
+            journal.step(number).unwrap();
+            journal.done(number).unwrap();
+        }
+        journal.end(None).unwrap();
+        let path = place(home.path(), "cid/1");
+        let text = std::fs::read_to_string(&path).unwrap();
+        // A kill or a power cut leaves any beginning of it.
+        for end in 0..=text.len() {
+            std::fs::write(&path, &text[..end]).unwrap();
+            let lines = text[..end].matches('\n').count();
+            let state = Left::read(home.path(), "cid/1").map(|left| left.state());
+            let whole = end > 0 && text.as_bytes().get(end) == Some(&b'\n');
+            let expected = match lines + usize::from(whole) {
+                0 => None,
+                1 => Some("the card is as it was"),
+                2 => Some("half done: table"),
+                3 => Some("not begun: ext4 on root"),
+                4 => Some("half done: ext4 on root"),
+                5 => Some("done: table; ext4 on root"),
+                _ => Some("all steps were done"),
+            };
+            match expected {
+                None => assert_eq!(state, None),
+                Some(words) => assert!(state.as_ref().unwrap().contains(words), "{end} {state:?}"),
+            }
+        }
+        assert_eq!(
+            Left::read(home.path(), "cid 1"),
+            None,
+            "another device of that file name"
+        );
+    }
+
+    #[test]
+    fn without_a_place_for_it_nothing_is_done() {
+        let error = Journal::begin(Path::new("/proc/none"), "d", "i", &[]).unwrap_err();
+        assert!(error.to_string().contains("XDG_DATA_HOME"), "{error}");
+    }
+}

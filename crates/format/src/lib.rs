@@ -1,0 +1,29 @@
+//! Plans carried out: partition tables and filesystems written to a card or into an image.
+//!
+//! A card goes through [`format_disk`]: guarded by [`whichfs_here::Doomed`] before every step, with
+//! a [`Journal`] that tells after an interruption what state the card is in, and verified
+//! afterwards. An image goes through [`format_image`] and needs no root; [`tree_image`] makes a
+//! filesystem with files in it. [`Disk`] reads tables and superblocks of either.
+
+mod device;
+mod disk;
+mod error;
+mod image;
+mod journal;
+mod mounted;
+mod program;
+mod proto;
+mod tree;
+mod verify;
+
+pub use device::{Step, format_disk, steps};
+pub use disk::Disk;
+pub use error::FormatError;
+pub use image::format_image;
+pub use journal::{Journal, Left};
+pub use program::PATH;
+pub use tree::{Builder, Tree, builder, image_checks, tree_image};
+pub use verify::{Check, Outcome};
+
+/// Hears what is being done; whoever it belongs to shows it.
+pub type Tell<'a> = dyn FnMut(&str) + 'a;

@@ -1,0 +1,189 @@
+//! Images made without root: whole cards, and single filesystems with a tree in them.
+#![allow(clippy::unwrap_used)]
+
+#[path = "../../../tests/skip.rs"]
+mod skip;
+
+use std::path::Path;
+use std::process::Command;
+use whichfs_format::{Builder, Check, Disk, PATH, Tree, builder, format_image, tree_image};
+use whichfs_fs::{Purpose, candidates, find};
+use whichfs_layout::{BUILTIN, Layout, Medium, Plan, TableKind, Unit};
+use whichfs_units::MIB;
+
+fn have(tools: &[&str]) -> bool {
+    let is_there = |tool: &str| {
+        PATH.split(':')
+            .any(|dir| Path::new(dir).join(tool).is_file())
+    };
+    let missing = tools.iter().find(|tool| !is_there(tool));
+    if let Some(tool) = missing {
+        skip::skip(format!("{tool} is not installed"));
+    }
+    missing.is_none()
+}
+
+fn medium(bytes: u64, unit_mib: u64) -> Medium {
+    Medium::of_unit(bytes, Unit::new(unit_mib * MIB, "given").unwrap(), false)
+}
+
+fn no_fault(checks: &[Check]) {
+    assert!(
+        !checks.is_empty() && !checks.iter().any(Check::is_bad),
+        "{checks:#?}"
+    );
+}
+
+#[test]
+fn a_card_with_partitions_is_made_and_found_aligned() {
+    if !have(&["sfdisk", "mke2fs", "mkfs.vfat", "mkfs.f2fs"]) {
+        return;
+    }
+    for (fs, kind, unit) in [("ext4", TableKind::Gpt, 4), ("f2fs", TableKind::Mbr, 12)] {
+        let (_, text) = BUILTIN[1];
+        let layout = Layout {
+            table: kind,
+            ..Layout::parse("layout", text).unwrap()
+        };
+        let plan = Plan::new(&layout, &medium(1 << 30, unit), Some(fs), 7).unwrap();
+        let home = tempfile::tempdir().unwrap();
+        let image = home.path().join("card.img");
+        no_fault(&format_image(&image, &plan, &mut |_| ()).unwrap());
+        let disk = Disk::open(&image).unwrap();
+        let found = disk.table().unwrap().unwrap();
+        assert_eq!((disk.bytes, found.entries.len()), (1 << 30, 3));
+        let left: Vec<_> = home.path().read_dir().unwrap().flatten().collect();
+        assert_eq!(left.len(), 1, "the image alone: {left:?}");
+    }
+}
+
+/// A tree with a directory, a link where `unix`, a larger file, and a name in it.
+fn tree(home: &Path, unix: bool) -> Tree {
+    let root = home.join("tree");
+    std::fs::create_dir_all(root.join("etc/empty")).unwrap();
+    std::fs::write(root.join("etc/hostname"), "card\n").unwrap();
+    std::fs::write(root.join("large"), vec![7; 3 << 20]).unwrap();
+    if unix {
+        std::os::unix::fs::symlink("etc/hostname", root.join("link")).unwrap();
+    }
+    Tree::open(&root).unwrap()
+}
+
+/// What a tool reads of `etc/hostname` in an image; `None` where none reads it without mounting.
+fn hostname(fs: &str, image: &Path) -> Option<String> {
+    let image = image.to_str().unwrap();
+    let argv: Vec<&str> = match fs {
+        "ext4" | "ext2" | "ext3" | "ext4-nojournal" => {
+            vec!["debugfs", "-R", "cat /etc/hostname", image]
+        }
+        "vfat" | "vfat-factory" => vec!["mtype", "-i", image, "::/etc/hostname"],
+        "squashfs-zstd" | "squashfs-lzo" | "squashfs-xz" => {
+            vec!["unsquashfs", "-cat", image, "etc/hostname"]
+        }
+        "btrfs" => vec![
+            "btrfs",
+            "restore",
+            "--path-regex",
+            "^/(|etc(|/hostname))$",
+            image,
+            ".",
+        ],
+        _ => return None,
+    };
+    let home = tempfile::tempdir().unwrap();
+    let output = Command::new(argv[0])
+        .args(&argv[1..])
+        .env("PATH", PATH)
+        .current_dir(home.path())
+        .output()
+        .unwrap();
+    if fs == "btrfs" {
+        return std::fs::read_to_string(home.path().join("etc/hostname")).ok();
+    }
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[test]
+fn a_tree_gets_into_every_filesystem_whose_tools_can() {
+    let mut made = 0;
+    for candidate in candidates() {
+        let home = tempfile::tempdir().unwrap();
+        let tree = tree(home.path(), candidate.facts().symlinks);
+        let medium = medium(1 << 30, 4);
+        let bytes = tree.image_bytes(candidate.facts().min_bytes, 4 * MIB);
+        let recipe = candidate
+            .recipe(&medium.geometry(bytes), Purpose::User)
+            .unwrap();
+        let image = home.path().join("x.img");
+        let way = builder(&recipe);
+        let extra: &[&str] = match way {
+            Builder::Lab => continue,
+            Builder::Mcopy => &["mcopy"],
+            Builder::Sload => &["sload.f2fs"],
+            _ => &[],
+        };
+        if !have(&recipe.tools) || !have(extra) {
+            continue;
+        }
+        let checks = tree_image(&tree, candidate, &recipe, bytes, &image, &mut |_| ());
+        no_fault(&checks.unwrap_or_else(|error| panic!("{}: {error}", candidate.name)));
+        if let Some(read) = hostname(candidate.name, &image) {
+            assert_eq!(read, "card\n", "{}", candidate.name);
+        }
+        made += 1;
+    }
+    assert!(made == 0 || made >= 5, "{made}");
+}
+
+#[test]
+fn what_cannot_be_is_refused_and_leaves_no_file() {
+    let home = tempfile::tempdir().unwrap();
+    let tree = tree(home.path(), true);
+    let image = home.path().join("x.img");
+    let of = |name: &str, bytes: u64| {
+        let candidate = find(name).unwrap();
+        let recipe = candidate
+            .recipe(&medium(1 << 30, 4).geometry(bytes), Purpose::User)
+            .unwrap();
+        let made = tree_image(&tree, candidate, &recipe, bytes, &image, &mut |_| ());
+        let error = made.unwrap_err().to_string();
+        assert!(!image.exists(), "{name}");
+        error
+    };
+    assert!(of("vfat", 64 * MIB).contains("is a symbolic link"));
+    assert!(of("exfat", 64 * MIB).contains("symbolic link"));
+    assert!(of("nilfs2", 256 * MIB).contains("--lab"));
+    if have(&["mke2fs"]) {
+        std::fs::write(tree.root.join("larger"), vec![1; 12 << 20]).unwrap();
+        let full = of("ext4", 12 * MIB);
+        assert!(full.contains("mke2fs"), "{full}");
+    }
+    assert!(
+        Tree::open(&home.path().join("none"))
+            .unwrap_err()
+            .to_string()
+            .contains("no directory")
+    );
+    let left: Vec<_> = home.path().read_dir().unwrap().flatten().collect();
+    assert_eq!(left.len(), 1, "the tree alone: {left:?}");
+}
+
+#[test]
+fn what_is_no_image_is_told() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("x");
+    for (bytes, table) in [
+        (vec![], false),
+        (b"text".to_vec(), false),
+        (vec![0x55; 4096], false),
+    ] {
+        std::fs::write(&path, bytes).unwrap();
+        let disk = Disk::open(&path).unwrap();
+        assert_eq!(disk.table().unwrap().is_some(), table);
+        assert_eq!(disk.superblock(0).unwrap(), None);
+    }
+    let error = Disk::open(&home.path().join("none"))
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("can be read"), "{error}");
+}

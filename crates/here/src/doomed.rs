@@ -1,0 +1,208 @@
+//! A disk whose data may be lost: judged, named by the user, and the same at every step.
+
+use crate::error::HereError;
+use crate::guard::{Access, Kind, Roots, Target, identity, judge, open_error, target};
+use crate::sysfs::Block;
+use crate::usage::is_claimed;
+use rustix::fd::OwnedFd;
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use whichfs_units::Bytes;
+
+/// What a user lets be destroyed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Larger disks are refused.
+    pub max_bytes: u64,
+    /// Also disks that nobody takes out.
+    pub internal: bool,
+}
+
+impl Default for Limits {
+    /// Removable disks up to 2 TiB, which no card exceeds.
+    fn default() -> Limits {
+        Limits {
+            max_bytes: 2 << 40,
+            internal: false,
+        }
+    }
+}
+
+/// A disk whose data may be lost.
+#[derive(Debug)]
+pub struct Doomed {
+    /// What it is.
+    pub target: Target,
+    /// What it is called by: CID, serial, or the file behind a loop device.
+    pub id: String,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// Its allocation unit as the kernel knows it of SD cards (`preferred_erase_size`), in bytes.
+    pub erase_bytes: Option<u64>,
+    /// Whether discard reaches it.
+    pub discard: bool,
+    sequence: Option<String>,
+    /// Keeps udev and others who take this lock from looking at it meanwhile.
+    _lock: Option<OwnedFd>,
+}
+
+impl Doomed {
+    /// The disk at `path`, if nothing speaks against losing its data but the user's word.
+    ///
+    /// # Errors
+    /// The first reason against it, with its remedy.
+    pub fn find(path: &Path, limits: &Limits, roots: &Roots) -> Result<Doomed, HereError> {
+        let shown = path.display().to_string();
+        let target = target(path, Access::Write, roots)?;
+        let Some(block) = block(&target, roots) else {
+            return Err(HereError::NotStorage {
+                path: shown,
+                found: "a regular file",
+            });
+        };
+        check_kind(&shown, &block)?;
+        check_size(&shown, &block, limits)?;
+        if !limits.internal && !block.is_removable() {
+            let kind = block.attribute("device/type").filter(|kind| kind == "MMC");
+            return Err(HereError::Internal {
+                path: shown,
+                what: match kind {
+                    Some(_) => format!("the eMMC {}", block.name),
+                    None => format!("the disk {}", block.name),
+                },
+            });
+        }
+        let number = |name: &str| {
+            block
+                .attribute(name)
+                .and_then(|text| text.parse::<u64>().ok())
+        };
+        // The kernel guesses for eMMC, and has 4 MiB at most where a card says nothing.
+        let erase = number("device/preferred_erase_size").filter(|bytes| *bytes > 0);
+        Ok(Doomed {
+            id: block.id(),
+            bytes: block.bytes(),
+            erase_bytes: erase,
+            discard: number("queue/discard_max_bytes").is_some_and(|bytes| bytes > 0),
+            sequence: block.sequence(),
+            target,
+            _lock: None,
+        })
+    }
+
+    /// Checks that the user means this disk, and takes the lock that udev honours.
+    ///
+    /// # Errors
+    /// Not confirmed, another one confirmed, in use by another program that takes that lock.
+    pub fn confirm(self, given: Option<&str>, roots: &Roots) -> Result<Doomed, HereError> {
+        let path = self.target.path.display().to_string();
+        let id = quoted(&self.id);
+        match given.map(str::trim) {
+            None => return Err(HereError::NotConfirmed { path, id }),
+            Some(given) if given == self.id || given == self.target.identity => {}
+            Some(given) => {
+                let given = quoted(given);
+                return Err(HereError::OtherConfirmed { path, given, id });
+            }
+        }
+        self.check(roots)?;
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let lock = open(&self.target.path, flags, Mode::empty())
+            .map_err(|errno| open_error(&self.target, errno))?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive)
+            .map_err(|_| HereError::Busy { path })?;
+        Ok(Doomed {
+            _lock: Some(lock),
+            ..self
+        })
+    }
+
+    /// Checks that the path still leads to this disk, with the medium that was judged, and that
+    /// nobody has begun to use it.
+    ///
+    /// # Errors
+    /// What has changed.
+    pub fn check(&self, roots: &Roots) -> Result<(), HereError> {
+        let path = self.target.path.display().to_string();
+        let replaced = || Err(HereError::Replaced { path: path.clone() });
+        let Kind::Disk { number, .. } = &self.target.kind else {
+            return replaced();
+        };
+        let Ok(meta) = std::fs::metadata(&self.target.path) else {
+            return replaced();
+        };
+        let device = meta.rdev();
+        let found = format!("{}:{}", libc::major(device), libc::minor(device));
+        let Some(block) = Block::of(&roots.sys, number).filter(|_| found == *number) else {
+            return replaced();
+        };
+        let is_same = identity(&self.target.path, &self.target.kind, roots) == self.target.identity
+            && block.bytes() == self.bytes
+            && block.sequence() == self.sequence;
+        if !is_same {
+            return replaced();
+        }
+        judge(&self.target, Access::Write, roots)?;
+        // Pools (ZFS, bcachefs) show nowhere but claim what they are made of.
+        match is_claimed(&path) {
+            true => Err(HereError::Busy { path }),
+            false => Ok(()),
+        }
+    }
+
+    /// Kernel's name of it.
+    pub fn name(&self) -> &str {
+        match &self.target.kind {
+            Kind::Disk { name, .. } => name,
+            Kind::File { .. } => "",
+        }
+    }
+}
+
+fn block(target: &Target, roots: &Roots) -> Option<Block> {
+    match &target.kind {
+        Kind::Disk { number, .. } => Block::of(&roots.sys, number),
+        Kind::File { .. } => None,
+    }
+}
+
+/// What looks like a disk and is none.
+fn check_kind(path: &str, block: &Block) -> Result<(), HereError> {
+    let path = path.to_owned();
+    if let Some(disk) = block.emmc() {
+        let disk = format!("/dev/{disk}");
+        return Err(HereError::Hardware { path, disk });
+    }
+    let parts = block.slaves();
+    if !parts.is_empty() {
+        let parts = parts.join(", ");
+        return Err(HereError::Made { path, parts });
+    }
+    Ok(())
+}
+
+fn check_size(path: &str, block: &Block, limits: &Limits) -> Result<(), HereError> {
+    let (path, bytes) = (path.to_owned(), block.bytes());
+    if bytes == 0 {
+        return Err(HereError::NoMedium { path });
+    }
+    if bytes > limits.max_bytes {
+        return Err(HereError::TooLarge {
+            path,
+            size: Bytes(bytes),
+            most: Bytes(limits.max_bytes),
+            size_arg: format!("{}G", bytes.div_ceil(1 << 30)),
+        });
+    }
+    Ok(())
+}
+
+/// `word` as a shell takes it.
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=,./:+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}

@@ -1,0 +1,30 @@
+//! Partitions in allocation units, and all that follows from them.
+//!
+//! A [`Layout`] (a file, or one partition) and a [`Medium`] (what is known of the card) make a
+//! [`Plan`]: where each partition lies and the commands that make it. [`emit`] writes the plan
+//! down in the forms that image builders take. The other way, [`read_table`] and
+//! [`superblock::read`] tell what is on a card, and [`judge`] whether it is aligned and tuned.
+//! Pure: nothing is run, and bytes come through a function.
+
+mod commands;
+pub mod emit;
+mod error;
+mod file;
+mod judge;
+mod label;
+mod medium;
+mod plan;
+pub mod superblock;
+mod table;
+
+pub use commands::{fstab, fstab_line, mkfs, sfdisk_script, shell_word};
+pub use error::LayoutError;
+pub use file::{BUILTIN, KernelFrom, Layout, Partition, Role, Size, parse_bytes};
+pub use judge::{Fault, Found, Remedy, Verdict, judge};
+pub use label::{in_file, labelled};
+pub use medium::{Medium, Unit};
+pub use plan::{Plan, Planned};
+pub use table::{Entry, Kind as TableKind, Table, read_table};
+
+/// Reads so many bytes at an offset of a device or image; fewer only at its end.
+pub type ReadAt<'a> = dyn FnMut(u64, usize) -> Result<Vec<u8>, String> + 'a;

@@ -1,0 +1,129 @@
+//! What the real tools write, read back: tables and superblocks have what the plan asked for.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{bytes_at, have, plan, run, superblock_at};
+use std::fs::File;
+use whichfs_fs::{Purpose, candidates};
+use whichfs_layout::superblock::{Figure, expected};
+use whichfs_layout::{
+    Found, Layout, Medium, Plan, TableKind, Unit, in_file, judge, labelled, mkfs, read_table,
+    sfdisk_script,
+};
+use whichfs_units::{KIB, MIB};
+
+#[test]
+fn every_filesystem_has_the_figures_that_its_command_asks_for() {
+    for candidate in candidates().iter().filter(|one| !one.facts().read_only) {
+        // Units that are a power of two, three times one, and small ones.
+        for unit in [4 * MIB, 12 * MIB, 3 * MIB, 1536 * KIB] {
+            let unit = Unit::new(unit, "given").unwrap();
+            let medium = Medium::of_unit(1 << 30, unit, false);
+            let bytes = 600 * MIB / medium.unit.bytes * medium.unit.bytes;
+            let recipe = candidate
+                .recipe(&medium.geometry(bytes), Purpose::User)
+                .unwrap();
+            if !have(&recipe.tools) {
+                continue;
+            }
+            let recipe = labelled(recipe, candidate, "CARD").unwrap();
+            let dir = tempfile::tempdir().unwrap();
+            let image = dir.path().join("x.img");
+            File::create(&image).unwrap().set_len(bytes).unwrap();
+            for argv in mkfs(&recipe, "x.img") {
+                let argv = in_file(argv);
+                let words: Vec<&str> = argv[1..].iter().map(String::as_str).collect();
+                run(dir.path(), &argv[0], &words);
+            }
+            let what = format!("{} {}", candidate.name, medium.unit.bytes);
+            let found = superblock_at(&image, 0).unwrap_or_else(|| panic!("{what}: unknown"));
+            let family = candidate.name.trim_end_matches("-factory");
+            assert_eq!(found.candidate, family, "{what}");
+            for (figure, wanted) in expected(&recipe) {
+                assert_eq!(found.figure(figure), Some(wanted), "{what}: {figure:?}");
+            }
+            if !["exfat", "ntfs3"].contains(&candidate.name) {
+                assert_eq!(found.label, "CARD", "{what}");
+            }
+            if candidate.name == "vfat" {
+                let data = found.figure(Figure::DataOffset).unwrap();
+                assert!(data.is_multiple_of(medium.unit.bytes), "{what}: {data}");
+            }
+            if candidate.name == family {
+                let found = Found {
+                    start: medium.unit.bytes,
+                    bytes,
+                    superblock: Some(found),
+                };
+                let faults = judge(&found, &medium).faults;
+                // mkfs.exfat takes powers of two only.
+                let aligned = medium.unit.bytes.is_power_of_two() || candidate.name != "exfat";
+                assert!(faults.is_empty() || !aligned, "{what}: {faults:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn tables_that_sfdisk_writes_are_read_as_they_were_planned() {
+    if !have(&["sfdisk"]) {
+        return;
+    }
+    for (kind, unit) in [
+        (TableKind::Gpt, 4),
+        (TableKind::Mbr, 4),
+        (TableKind::Gpt, 12),
+    ] {
+        let plan = plan("boot-root-data", kind, "ext4", 2048, unit);
+        let table = written(&plan);
+        assert_eq!((table.kind, table.id), (kind, plan.disk_id));
+        for (entry, one) in table.entries.iter().zip(&plan.partitions) {
+            assert_eq!((entry.start, entry.bytes), (one.start, one.bytes));
+            assert_eq!(entry.partuuid, one.partuuid);
+        }
+        assert_eq!(table.entries.len(), plan.partitions.len());
+    }
+}
+
+fn written(plan: &Plan) -> whichfs_layout::Table {
+    let dir = tempfile::tempdir().unwrap();
+    let image = dir.path().join("x.img");
+    File::create(&image)
+        .unwrap()
+        .set_len(plan.medium.capacity_bytes)
+        .unwrap();
+    std::fs::write(dir.path().join("script"), sfdisk_script(plan)).unwrap();
+    run(dir.path(), "sh", &["-c", "sfdisk -q x.img < script"]);
+    let file = File::open(&image).unwrap();
+    read_table(&mut |at, bytes| bytes_at(&file, at, bytes))
+        .unwrap()
+        .unwrap()
+}
+
+#[test]
+fn a_damaged_gpt_is_told() {
+    if !have(&["sfdisk"]) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let image = dir.path().join("x.img");
+    File::create(&image).unwrap().set_len(64 * MIB).unwrap();
+    let layout = Layout::single(TableKind::Gpt, "data", None, "/data");
+    let medium = Medium::of_unit(64 * MIB, Unit::safe(64 * MIB), false);
+    let plan = Plan::new(&layout, &medium, Some("ext4"), 1).unwrap();
+    std::fs::write(dir.path().join("script"), sfdisk_script(&plan)).unwrap();
+    run(dir.path(), "sh", &["-c", "sfdisk -q x.img < script"]);
+    let good = std::fs::read(&image).unwrap();
+    for at in [530, 600, 1024, 1100] {
+        let mut bad = good.clone();
+        bad[at] ^= 1;
+        let error = read_table(&mut |at, bytes| {
+            Ok(bad
+                .get(at as usize..at as usize + bytes)
+                .unwrap_or_default()
+                .to_vec())
+        });
+        assert!(error.unwrap_err().contains("damaged"), "{at}");
+    }
+}

@@ -1,0 +1,409 @@
+//! `whichfs format`: partitions and tuned filesystems on a card or in an image.
+
+use super::table;
+use crate::cli::FormatArgs;
+use crate::failure::{Failure, Kind, Outcome};
+use crate::medium::{self, Told};
+use crate::{emitted, interrupt, output, places, signatures};
+use serde::Serialize;
+use std::io::{BufRead, IsTerminal, Read};
+use std::path::Path;
+use whichfs_format::{Check, Left, format_disk, format_image, steps};
+use whichfs_here::{Access, Doomed, HereError, Kind as TargetKind, Limits, Roots, quoted, target};
+use whichfs_layout::{Layout, Medium, Plan, TableKind, fstab};
+use whichfs_units::Bytes;
+
+/// Examples in the help text.
+pub const EXAMPLES: &str = "\
+Examples:
+  sudo whichfs format /dev/sdX --fs f2fs --dry-run         every command, and what the card is called
+  sudo whichfs format /dev/sdX --fs f2fs --card mycard.toml --destroy ID
+  sudo whichfs format /dev/mmcblk1 --fs ext4 --layout boot-root-data --au 8M --destroy ID
+  whichfs format card.img --size 2G --fs ext4 --layout ab   an image; no root is needed
+  whichfs format --card a1-32gb --fs ext4 --layout boot-root --emit bsp/
+                                                           files for Yocto, genimage, repart …
+
+A device is refused that is mounted, in use, the system's own, not removable (--internal) or
+larger than --max-size, and all on it is lost only if --destroy names it. It is the same one
+before each step, or nothing more is written. What was done is in a journal: after an
+interruption the next call tells the state of the card.
+
+Exit status: 0 done and verified, 1 a check found a fault, 2 bad usage or input, 3 a tool is
+missing, 4 a tool failed, 130 interrupted.";
+
+/// Runs the command.
+pub fn run(args: &FormatArgs) -> Outcome<u8> {
+    let Some(path) = &args.target else {
+        return emit_alone(args);
+    };
+    let is_device = std::fs::metadata(path).is_ok_and(|meta| {
+        use std::os::unix::fs::FileTypeExt;
+        meta.file_type().is_block_device()
+    });
+    // What lies in /dev and is no file yet would be an image in memory by a slip.
+    if is_device || path.starts_with("/dev") {
+        return device(args, path);
+    }
+    image(args, path)
+}
+
+/// The layout that the arguments name.
+fn layout(args: &FormatArgs) -> Outcome<Layout> {
+    let mut layout = match &args.layout {
+        Some(name) => emitted::layout(name)?,
+        None if args.fs.is_none() => {
+            return Err(Failure::input(
+                "name a filesystem (--fs ext4; whichfs fs list names all) or a --layout",
+            ));
+        }
+        None => {
+            let legal = args.mount.starts_with('/') && !args.mount.contains(char::is_whitespace);
+            if !legal {
+                let mount = &args.mount;
+                return Err(Failure::input(format!(
+                    "--mount {mount:?}: expected an absolute path without blanks"
+                )));
+            }
+            Layout::single(TableKind::Gpt, "data", args.label.clone(), &args.mount)
+        }
+    };
+    if let Some(table) = args.table {
+        layout.table = table.into();
+    }
+    Ok(layout)
+}
+
+fn emit_alone(args: &FormatArgs) -> Outcome<u8> {
+    let medium = medium::of(
+        &args.medium,
+        args.size,
+        Told {
+            discard: true,
+            ..Told::default()
+        },
+    )?;
+    let layout = layout(args)?;
+    let seed = emitted::seed_of(&layout, &medium, args.fs.as_deref());
+    let plan = Plan::new(&layout, &medium, args.fs.as_deref(), seed)?;
+    let files = emit(args, &plan)?;
+    tell(args, &plan, None, &[], &[], &files)?;
+    Ok(0)
+}
+
+fn emit(args: &FormatArgs, plan: &Plan) -> Outcome<Vec<String>> {
+    match &args.emit {
+        Some(directory) => emitted::write(plan, directory),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// Formats a block device.
+fn device(args: &FormatArgs, path: &Path) -> Outcome<u8> {
+    if args.size.is_some() {
+        return Err(Failure::input(
+            "--size is of an image; a device has its own",
+        ));
+    }
+    let roots = Roots::default();
+    let limits = Limits {
+        max_bytes: args.max_size,
+        internal: args.internal,
+    };
+    let doomed = Doomed::find(path, &limits, &roots)?;
+    let journals = places::journals()?;
+    if let Some(left) = Left::read(&journals, &doomed.id).filter(|left| !left.ended) {
+        note!(
+            "the last run on this card was interrupted: {}",
+            left.state()
+        );
+    }
+    let told = Told {
+        erase_bytes: doomed.erase_bytes,
+        discard: doomed.discard,
+    };
+    let medium = medium::of(&args.medium, Some(doomed.bytes), told)?;
+    let plan = Plan::new(&layout(args)?, &medium, args.fs.as_deref(), random()?)?;
+    let commands = commands(&plan, doomed.name());
+    let name = doomed.id.clone();
+    if args.dry_run {
+        let files = emit(args, &plan)?;
+        tell(args, &plan, Some(&name), &commands, &[], &files)?;
+        return Ok(0);
+    }
+    let found = signatures::on(path).unwrap_or_default();
+    let doomed = confirmed(args, doomed, &found, &roots)?;
+    let flag = interrupt::flag();
+    let checks = format_disk(&doomed, &plan, &roots, &journals, flag, &mut |what| {
+        if !args.json {
+            note!("{what}");
+        }
+    })?;
+    let files = emit(args, &plan)?;
+    tell(args, &plan, Some(&name), &[], &checks, &files)?;
+    Ok(code(&checks))
+}
+
+/// The disk, once the user has named it: on the command line, or at a terminal when asked.
+fn confirmed(
+    args: &FormatArgs,
+    doomed: Doomed,
+    found: &[String],
+    roots: &Roots,
+) -> Outcome<Doomed> {
+    let asks = args.destroy.is_none() && !args.json && std::io::stdin().is_terminal();
+    if !asks {
+        return Ok(doomed.confirm(args.destroy.as_deref(), roots)?);
+    }
+    let holds = match found {
+        [] => "no filesystem that is known".to_owned(),
+        found => found.join(" and "),
+    };
+    note!(
+        "{} has {} and holds {holds}. All of it will be lost.",
+        doomed.target.path.display(),
+        Bytes(doomed.bytes)
+    );
+    note!("Type what it is called to go on: {}", doomed.id);
+    let mut typed = String::new();
+    let read = std::io::stdin().lock().read_line(&mut typed);
+    read.map_err(|error| Failure::input(format!("nothing was typed: {error}")))?;
+    let typed = Some(typed.trim()).filter(|typed| !typed.is_empty());
+    Ok(doomed.confirm(typed, roots)?)
+}
+
+/// Every command, as a person would type it.
+fn commands(plan: &Plan, disk: &str) -> Vec<String> {
+    steps(plan, disk)
+        .iter()
+        .flat_map(|step| step.shown())
+        .collect()
+}
+
+/// Makes an image file.
+fn image(args: &FormatArgs, path: &Path) -> Outcome<u8> {
+    let there = std::fs::metadata(path).ok();
+    let size = match (&there, args.size) {
+        (_, Some(size)) => Some(size),
+        (Some(meta), None) if meta.len() > 0 => Some(meta.len()),
+        _ => None,
+    };
+    let medium = medium::of(&args.medium, size, Told::default())?;
+    let layout = layout(args)?;
+    let seed = emitted::seed_of(&layout, &medium, args.fs.as_deref());
+    let plan = Plan::new(&layout, &medium, args.fs.as_deref(), seed)?;
+    if there.is_some_and(|meta| meta.len() > 0) {
+        overwritten(args, path)?;
+    }
+    if args.dry_run {
+        let commands = commands(&plan, "loopX");
+        let files = emit(args, &plan)?;
+        tell(args, &plan, None, &commands, &[], &files)?;
+        return Ok(0);
+    }
+    let checks = format_image(path, &plan, &mut |what| {
+        if !args.json {
+            note!("{what}");
+        }
+    })?;
+    let files = emit(args, &plan)?;
+    tell(args, &plan, None, &[], &checks, &files)?;
+    Ok(code(&checks))
+}
+
+/// A file that is there and not empty is overwritten only if it is named, and nobody uses it.
+fn overwritten(args: &FormatArgs, path: &Path) -> Outcome {
+    let found = target(path, Access::Write, &Roots::default())?;
+    let TargetKind::File { .. } = found.kind else {
+        return Ok(());
+    };
+    let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let (id, path) = (real.display().to_string(), path.display().to_string());
+    match args.destroy.as_deref() {
+        Some(given) if given == id => Ok(()),
+        _ if args.dry_run => Ok(()),
+        Some(given) => Err(HereError::OtherConfirmed {
+            path,
+            given: quoted(given),
+            id: quoted(&id),
+        }
+        .into()),
+        None => Err(HereError::NotConfirmed {
+            path,
+            id: quoted(&id),
+        }
+        .into()),
+    }
+}
+
+/// Random bits for identifiers.
+fn random() -> Outcome<u64> {
+    let mut bytes = [0; 8];
+    let read = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
+    read.map_err(|error| Failure::environment(format!("/dev/urandom: {error}; is /dev mounted?")))?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
+fn code(checks: &[Check]) -> u8 {
+    match checks.iter().any(Check::is_bad) {
+        true => Kind::No as u8,
+        false => 0,
+    }
+}
+
+/// A partition in the JSON document.
+#[derive(Serialize)]
+struct PartitionTold<'a> {
+    number: usize,
+    name: &'a str,
+    start: u64,
+    bytes: u64,
+    fs: &'a str,
+    label: &'a str,
+    partuuid: &'a str,
+    mount: &'a str,
+    mount_options: &'a str,
+    tuning: &'a [(String, String)],
+}
+
+/// The JSON document.
+#[derive(Serialize)]
+struct Document<'a> {
+    id: Option<&'a str>,
+    capacity_bytes: u64,
+    au_bytes: u64,
+    au_why: &'a str,
+    table: &'static str,
+    partitions: Vec<PartitionTold<'a>>,
+    fstab: String,
+    commands: &'a [String],
+    checks: &'a [Check],
+    files: &'a [String],
+}
+
+/// Tells the plan, what would be done, what was found, and what was written.
+fn tell(
+    args: &FormatArgs,
+    plan: &Plan,
+    id: Option<&str>,
+    commands: &[String],
+    checks: &[Check],
+    files: &[String],
+) -> Outcome {
+    if args.json {
+        return output::json(&document(plan, id, commands, checks, files));
+    }
+    told_plan(plan)?;
+    if !commands.is_empty() {
+        output::text_line("\nCommands:")?;
+        output::text_line(&commands.join("\n"))?;
+    }
+    if !checks.is_empty() {
+        output::text_line("")?;
+        output::text_line(&checks_table(checks))?;
+    }
+    output::text_line("\nfstab:")?;
+    output::text(fstab(plan, &format!("whichfs {}", env!("CARGO_PKG_VERSION"))).as_str())?;
+    if let (Some(directory), false) = (&args.emit, files.is_empty()) {
+        output::paragraph(
+            &format!("\nIn {}: {}", directory.display(), files.join(", ")),
+            2,
+        )?;
+    }
+    if let Some(id) = id.filter(|_| args.dry_run) {
+        output::text_line(&format!(
+            "\nNothing was written. To lose what is on it: --destroy {}",
+            quoted(id)
+        ))?;
+    }
+    Ok(())
+}
+
+fn told_plan(plan: &Plan) -> Outcome {
+    let medium = &plan.medium;
+    output::paragraph(
+        &format!(
+            "{} with {}; allocation unit of {}: {}.",
+            plan.table.word().to_uppercase(),
+            Bytes(medium.capacity_bytes),
+            Bytes(medium.unit.bytes),
+            medium.unit.why
+        ),
+        2,
+    )?;
+    output::text_line("")?;
+    let rows = plan.partitions.iter().map(|one| {
+        vec![
+            one.number.to_string(),
+            one.wanted.name.clone(),
+            Bytes(one.start).to_string(),
+            Bytes(one.bytes).to_string(),
+            one.candidate.name.to_owned(),
+            one.label.clone(),
+            one.wanted.mount.clone(),
+        ]
+    });
+    let head = [
+        "",
+        "partition",
+        "begins at",
+        "size",
+        "filesystem",
+        "label",
+        "mount",
+    ];
+    output::text_line(&table::text(&head, rows.collect()))?;
+    for one in &plan.partitions {
+        for (what, why) in &one.recipe.tuning {
+            output::paragraph(&format!("  {}: {what}: {why}", one.wanted.name), 4)?;
+        }
+    }
+    Ok(())
+}
+
+/// Checks as a table.
+pub fn checks_table(checks: &[Check]) -> String {
+    use whichfs_format::Outcome::{Bad, Good, Skipped};
+    let rows = checks.iter().map(|check| {
+        let (word, detail) = match &check.outcome {
+            Good(detail) => ("good", detail),
+            Skipped(detail) => ("not done", detail),
+            Bad(detail) => ("WRONG", detail),
+        };
+        vec![check.what.clone(), word.to_owned(), detail.clone()]
+    });
+    table::text(&["check", "", ""], rows.collect())
+}
+
+fn document<'a>(
+    plan: &'a Plan,
+    id: Option<&'a str>,
+    commands: &'a [String],
+    checks: &'a [Check],
+    files: &'a [String],
+) -> Document<'a> {
+    let told = |one: &'a whichfs_layout::Planned| PartitionTold {
+        number: one.number,
+        name: &one.wanted.name,
+        start: one.start,
+        bytes: one.bytes,
+        fs: one.candidate.name,
+        label: &one.label,
+        partuuid: &one.partuuid,
+        mount: &one.wanted.mount,
+        mount_options: &one.recipe.mount_options,
+        tuning: &one.recipe.tuning,
+    };
+    let medium: &Medium = &plan.medium;
+    Document {
+        id,
+        capacity_bytes: medium.capacity_bytes,
+        au_bytes: medium.unit.bytes,
+        au_why: &medium.unit.why,
+        table: plan.table.word(),
+        partitions: plan.partitions.iter().map(told).collect(),
+        fstab: fstab(plan, "whichfs"),
+        commands,
+        checks,
+        files,
+    }
+}

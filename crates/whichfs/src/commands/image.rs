@@ -1,0 +1,148 @@
+//! `whichfs image`: a tuned filesystem with a directory's files in it, without root.
+
+use super::format::checks_table;
+use crate::cli::ImageArgs;
+use crate::failure::{Failure, Kind, Outcome};
+use crate::medium::{self, Told};
+use crate::{cards, lab_image, output, places};
+use serde::Serialize;
+use whichfs_format::{Builder, Check, Tree, builder, tree_image};
+use whichfs_fs::{Candidate, Purpose};
+use whichfs_layout::{Medium, labelled};
+use whichfs_units::Bytes;
+
+/// Examples in the help text.
+pub const EXAMPLES: &str = "\
+Examples:
+  whichfs image rootfs/ --fs ext4 --card a1-32gb --size 512M -o root.ext4
+  whichfs image rootfs/ --fs squashfs-zstd -o root.squashfs
+  whichfs image files/ --fs exfat --au 4M --size 256M -o data.exfat     by way of the lab
+  fakeroot whichfs image rootfs/ --fs f2fs --size 1G -o root.f2fs       owned by root
+
+Owners and modes are those of the tree; run it under fakeroot, as image builders do, if they are
+to be root's. Filesystems whose tools take no tree (exfat, ntfs3, nilfs2, reiserfs, jfs) are
+mounted in the lab, on the modelled card, and the files are copied there.";
+
+/// Runs the command.
+pub fn run(args: &ImageArgs) -> Outcome<u8> {
+    let candidate = whichfs_fs::find(&args.fs).map_err(|e| Failure::input(format!("--fs: {e}")))?;
+    places::refuse_device(&args.output)?;
+    if args.output.exists() && !args.force {
+        return Err(Failure::input(format!(
+            "{} is there; name another file, or say --force to overwrite it",
+            args.output.display()
+        )));
+    }
+    let tree = Tree::open(&args.tree)?;
+    let (medium, bytes) = sized(args, candidate, &tree)?;
+    let recipe = candidate.recipe(&medium.geometry(bytes), Purpose::User);
+    let recipe = recipe.map_err(|unfit| {
+        Failure::input(format!("--fs {}: {unfit}; say a larger --size", args.fs))
+    })?;
+    let recipe = labelled(recipe, candidate, &args.label)?;
+    let by_lab = args.lab || builder(&recipe) == Builder::Lab;
+    let checks = match by_lab && recipe.image.is_none() {
+        true => lab_image::make(args, &tree, candidate, &medium, bytes)?,
+        false => tree_image(
+            &tree,
+            candidate,
+            &recipe,
+            bytes,
+            &args.output,
+            &mut |what| {
+                if !args.json {
+                    note!("{what}");
+                }
+            },
+        )?,
+    };
+    tell(args, &medium, bytes, &recipe.tuning, &checks)
+}
+
+/// The card, and the size of the image: what is said, else what the tree needs.
+fn sized(args: &ImageArgs, candidate: &Candidate, tree: &Tree) -> Outcome<(Medium, u64)> {
+    // Where nothing is said of the card, its capacity does not matter beside the image.
+    let capacity = match args.medium.card {
+        Some(_) => None,
+        None => Some(
+            args.size
+                .unwrap_or(0)
+                .max(cards::geometry(&cards::open(cards::DEFAULT)?.profile).partition_bytes),
+        ),
+    };
+    let medium = medium::of(
+        &args.medium,
+        capacity,
+        Told {
+            discard: true,
+            ..Told::default()
+        },
+    )?;
+    let unit = medium.unit.bytes;
+    let bytes = match args.size {
+        Some(size) => size,
+        None => tree.image_bytes(candidate.facts().min_bytes, unit),
+    };
+    if bytes % 4096 != 0 || bytes == 0 {
+        return Err(Failure::input(format!(
+            "--size {bytes}: expected a multiple of 4K, best of the allocation unit of {}",
+            Bytes(unit)
+        )));
+    }
+    Ok((medium, bytes))
+}
+
+/// The JSON document.
+#[derive(Serialize)]
+struct Document<'a> {
+    image: String,
+    fs: &'a str,
+    bytes: u64,
+    au_bytes: u64,
+    au_why: &'a str,
+    tuning: &'a [(String, String)],
+    checks: &'a [Check],
+}
+
+fn tell(
+    args: &ImageArgs,
+    medium: &Medium,
+    bytes: u64,
+    tuning: &[(String, String)],
+    checks: &[Check],
+) -> Outcome<u8> {
+    let bad = checks.iter().any(Check::is_bad);
+    let bytes = std::fs::metadata(&args.output).map_or(bytes, |meta| meta.len());
+    if args.json {
+        output::json(&Document {
+            image: args.output.display().to_string(),
+            fs: &args.fs,
+            bytes,
+            au_bytes: medium.unit.bytes,
+            au_why: &medium.unit.why,
+            tuning,
+            checks,
+        })?;
+        return Ok(if bad { Kind::No as u8 } else { 0 });
+    }
+    let unit = &medium.unit;
+    let (size, au) = (Bytes(bytes), Bytes(unit.bytes));
+    let sentence = match bad {
+        true => format!(
+            "{}: not made, because a check failed.",
+            args.output.display()
+        ),
+        false => format!(
+            "{}: {} of {size}; allocation unit of {au}: {}.",
+            args.output.display(),
+            args.fs,
+            unit.why
+        ),
+    };
+    output::paragraph(&sentence, 2)?;
+    for (what, why) in tuning {
+        output::paragraph(&format!("  {what}: {why}"), 4)?;
+    }
+    output::text_line(&format!("\n{}", checks_table(checks)))?;
+    Ok(if bad { Kind::No as u8 } else { 0 })
+}
