@@ -72,7 +72,7 @@ pub struct CandidateFacts {
     pub case_sensitive: Sourced<bool>,
     /// Windows reads and writes it without added software.
     pub windows: Sourced<bool>,
-    /// macOS reads and writes it without added software.
+    /// macOS reads it without added software.
     pub macos: Sourced<bool>,
     /// It can only be mounted read-only: its content is built beforehand.
     pub read_only: Sourced<bool>,

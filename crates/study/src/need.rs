@@ -101,7 +101,7 @@ pub enum NeedError {
     },
 }
 
-const BUILTIN: [(&str, &str); 12] = [
+const BUILTIN: [(&str, &str); 13] = [
     (
         "needs/appstart.toml",
         include_str!("../../../needs/appstart.toml"),
@@ -131,6 +131,7 @@ const BUILTIN: [(&str, &str); 12] = [
         "needs/logger.toml",
         include_str!("../../../needs/logger.toml"),
     ),
+    ("needs/ota.toml", include_str!("../../../needs/ota.toml")),
     (
         "needs/packages.toml",
         include_str!("../../../needs/packages.toml"),

@@ -28,7 +28,7 @@ fn shipped_needs_are_valid_and_sorted() {
     let names: Vec<String> = Need::builtin().into_iter().map(|need| need.name).collect();
     assert_eq!(
         names.join(" "),
-        "appstart camera command database exchange fio fio-job logger packages rootfs \
+        "appstart camera command database exchange fio fio-job logger ota packages rootfs \
          rootfs-readonly video"
     );
     for need in Need::builtin() {
