@@ -27,7 +27,7 @@ mod verdict;
 pub use agreement::kendall_tau_b;
 pub use claims::{CLAIMS, Claim, Judgement, Outcome, Part, claims, judge_claim};
 pub use exclude::exclude;
-pub use facts::{CandidateFacts, CrashClass, Fact, Sourced};
+pub use facts::{Can, CandidateFacts, CrashClass, Fact, Sourced};
 pub use gain::{Effect, Gain, Turn, gains, turns};
 pub use grid::{Grid, Line, Repeats, grids};
 pub use judge::{Evidence, Failure, JudgeError, MORE_SEEDS_WITHIN, NOISE_FLOOR, Sample, judge};
@@ -40,7 +40,10 @@ pub use study::{
     PUBLISHED, PerformanceStudy, PublishedFigure, STUDIES, Skipped, Smallest, Spot, Study, Takes,
     Tuning, Variant, Yields,
 };
-pub use verdict::{Change, Excluded, Figure, Grade, MetricInfo, Point, Ranked, Verdict};
+pub use verdict::{
+    Broken, Change, Excluded, Figure, Grade, MetricInfo, Nearest, Origin, Point, Ranked, RuleLine,
+    Unmeasured, Verdict,
+};
 
 #[cfg(test)]
 mod tests;

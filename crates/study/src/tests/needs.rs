@@ -221,6 +221,7 @@ fn wrong_overrides_say_what_is_legal() {
         ("windows", "no '='"),
         ("window=yes", "did you mean 'windows'?"),
         ("windows=perhaps", "expected yes, no or any"),
+        ("grow=perhaps", "expected yes, no, online or any"),
         ("power_loss=ok", "expected matters or tolerated or none"),
         ("weight.mont=1", "did you mean 'mount'?"),
         ("weight.mount=-1", "expected a number 0 to 1000"),
