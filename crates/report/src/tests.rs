@@ -1,6 +1,9 @@
 //! What a reader sees: no line too long, nothing loaded, nothing obeyed, nothing missing.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod browser;
+mod pages;
+
 use crate::fixture::{large_page, page, page_with_gaps, samples, verdict};
 use crate::{Look, Page, csv, html, json, markdown, terminal};
 use whichfs_study::{Row, Verdict};

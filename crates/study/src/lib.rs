@@ -7,6 +7,7 @@
 
 mod agreement;
 mod bootstrap;
+mod cards;
 mod claims;
 mod exclude;
 mod facts;
@@ -19,12 +20,14 @@ mod overrides;
 pub mod plan;
 mod position;
 mod reasons;
+mod regress;
 mod row;
 mod smallest;
 mod study;
 mod verdict;
 
 pub use agreement::kendall_tau_b;
+pub use cards::{CardEvidence, CardPlace, CardRanking, CardScore, rank_cards};
 pub use claims::{CLAIMS, Claim, Judgement, Outcome, Part, claims, judge_claim};
 pub use exclude::exclude;
 pub use facts::{Can, CandidateFacts, CrashClass, Fact, Sourced};
@@ -33,6 +36,10 @@ pub use grid::{Grid, Line, Repeats, grids};
 pub use judge::{Evidence, Failure, JudgeError, MORE_SEEDS_WITHIN, NOISE_FLOOR, Sample, judge};
 pub use need::{Condition, Need, NeedError, POWER_LOSS, Rule, SHORT, Weight};
 pub use position::FileError;
+pub use regress::{
+    Change as RunChange, Compared, Comparison, Meaning, RegressError, Run, RunLine,
+    compare as compare_runs,
+};
 pub use row::Row;
 pub use smallest::Bisection;
 pub use study::{
