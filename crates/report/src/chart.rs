@@ -5,7 +5,7 @@
 //! is cut, drawn as broken, and its value is written beside it like all others.
 
 use crate::number::{scale_of, with_unit};
-use whichfs_study::{Grade, MetricInfo, Verdict};
+use whichfs_study::{Grade, MetricInfo, Point, Verdict};
 
 /// The scale ends at this multiple of the median unless all values are below.
 const CUT_AT_MEDIANS: f64 = 4.0;
@@ -20,11 +20,24 @@ pub(crate) struct Bar {
     pub percent: String,
     /// True if the bar is longer than the drawing.
     pub broken: bool,
-    /// Samples: place in percent and text.
+    /// Samples: place in percent and text; none where they are too many to be drawn apart.
     pub dots: Vec<Dot>,
+    /// From the smallest sample to the largest, in percent and in words; empty for one sample.
+    pub spread: Option<Spread>,
     pub grade: &'static str,
     /// True for the candidate the verdict names.
     pub winner: bool,
+}
+
+/// Samples drawn one by one, at most.
+const DOTS: usize = 12;
+
+/// From the smallest sample to the largest.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Spread {
+    pub begin: String,
+    pub width: String,
+    pub text: String,
 }
 
 /// One seed's sample.
@@ -71,19 +84,21 @@ pub(crate) fn chart(verdict: &Verdict, metric: &MetricInfo) -> Chart {
             .total_cmp(&b.1.ratio)
             .then(a.0.candidate.cmp(&b.0.candidate))
     });
-    let place = |value: f64| format!("{:.2}", (value / end * 100.0).clamp(0.0, 100.0));
+    let place = |value: f64| (value / end * 100.0).clamp(0.0, 100.0);
     let bars: Vec<Bar> = measured
         .iter()
         .map(|(ranked, figure)| Bar {
             candidate: ranked.candidate.clone(),
             value: with_unit(figure.value, &metric.unit),
-            percent: place(figure.value),
+            percent: format!("{:.2}", place(figure.value)),
             broken: figure.value > end,
+            spread: spread(&figure.samples, &metric.unit, &place),
             dots: figure
                 .samples
                 .iter()
+                .filter(|_| figure.samples.len() <= DOTS)
                 .map(|point| Dot {
-                    percent: place(point.value),
+                    percent: format!("{:.2}", place(point.value)),
                     text: format!(
                         "seed {}: {}",
                         point.seed,
@@ -121,6 +136,25 @@ pub(crate) fn chart(verdict: &Verdict, metric: &MetricInfo) -> Chart {
             .collect(),
         end: with_unit(end, &metric.unit),
     }
+}
+
+/// The spread of two samples or more.
+fn spread(samples: &[Point], unit: &str, place: &dyn Fn(f64) -> f64) -> Option<Spread> {
+    let values = || samples.iter().map(|point| point.value);
+    let (least, most) = (
+        values().fold(f64::MAX, f64::min),
+        values().fold(0.0, f64::max),
+    );
+    (samples.len() > 1).then(|| Spread {
+        begin: format!("{:.2}", place(least)),
+        width: format!("{:.2}", place(most) - place(least)),
+        text: format!(
+            "{} samples from {} to {}",
+            samples.len(),
+            with_unit(least, unit),
+            with_unit(most, unit)
+        ),
+    })
 }
 
 /// The value at the right edge.

@@ -26,7 +26,10 @@ pub(crate) fn groups(verdict: &Verdict) -> Vec<Group> {
                     candidates: Vec::new(),
                     why: excluded.why.clone(),
                     sources: Vec::new(),
-                    rule: excluded.rule.clone().unwrap_or_default(),
+                    // What failed or gave no figure broke no rule.
+                    rule: (excluded.rule.clone())
+                        .filter(|rule| rule != "failed" && rule != "requires")
+                        .unwrap_or_default(),
                 });
                 let last = groups.len() - 1;
                 &mut groups[last]

@@ -2,9 +2,11 @@
 //! The figures are of plausible size and measure nothing.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+use crate::device::{DeviceView, LatencyView, PhaseView, TrialLine};
 use crate::page::{Item, Page};
 use std::collections::BTreeMap;
-use whichfs_study::{Evidence, Excluded, Need, Sample, Verdict, judge};
+use whichfs_study::{Evidence, Excluded, Need, Point, Sample, Verdict, judge};
+use whichfs_trial::DeviceFigures;
 
 /// Candidate, then read, fsync, write, rewrite, mount, space, amplification, delete.
 const FIGURES: [(&str, [f64; 8]); 15] = [
@@ -81,6 +83,7 @@ fn excluded(candidate: &str, why: &str, rule: &str) -> Excluded {
         why: why.to_owned(),
         rule: Some(rule.to_owned()),
         source: Some("Documentation/filesystems/vfat.rst; rule: POSIX.1-2017".to_owned()),
+        ..Excluded::default()
     }
 }
 
@@ -109,6 +112,7 @@ pub(crate) fn verdict() -> Verdict {
             ],
         )]),
         card_uncertainty: 0.3,
+        fit_error: Some(0.062),
         trials: 23,
         virtual_s: 1834.0,
         wall_s: 71.3,
@@ -116,6 +120,113 @@ pub(crate) fn verdict() -> Verdict {
     };
     let need = Need::named("rootfs").unwrap();
     judge(&need, &evidence).unwrap()
+}
+
+/// A trial for each sample.
+fn trials() -> Vec<TrialLine> {
+    let lines = FIGURES.iter().flat_map(|(name, _)| {
+        (1..=seeds(name)).map(|seed| TrialLine {
+            candidate: (*name).to_owned(),
+            seed,
+            id: format!("{:064x}", seed * 7_919 + name.len() as u64),
+        })
+    });
+    lines.collect()
+}
+
+/// A device under `candidate` whose figures are of plausible size.
+fn device(candidate: &str, values: &[f64; 8]) -> DeviceView {
+    let written = 201_000_000_u64;
+    let programmed = (values[6] * written as f64) as u64;
+    let sizes = [
+        (4096, 900),
+        (16_384, 300),
+        (65_536, 200),
+        (262_144, 500),
+        (524_288, 100),
+    ];
+    let total = DeviceFigures {
+        reads: 4_100,
+        writes: 2_000,
+        flushes: 310,
+        read_bytes: written,
+        write_bytes: written,
+        programmed_bytes: programmed,
+        erases: programmed / 4_194_304,
+        au_copies: programmed / 40_000_000,
+        write_sizes: sizes.into(),
+        ..DeviceFigures::default()
+    };
+    let phase = |name: &str, begin: f64, seconds: f64, share: u64| PhaseView {
+        phase: name.to_owned(),
+        begin_s: begin,
+        end_s: begin + seconds,
+        write_bytes: written / 8 * share,
+        programmed_bytes: programmed / 8 * share * (share % 3 + 1),
+        au_copies: share,
+        erases: 3 * share,
+    };
+    let ms = |ms: f64| (ms * 1e6) as u64;
+    DeviceView {
+        candidate: candidate.to_owned(),
+        trials: seeds(candidate),
+        total,
+        phases: vec![
+            phase("tree_write", 0.0, values[2], 4),
+            phase("tree_read", values[2], values[0], 0),
+            phase("random_update", values[2] + values[0], values[1], 2),
+        ],
+        latencies: vec![LatencyView {
+            phase: "random_update".to_owned(),
+            operations: 2_000,
+            p50_ns: ms(values[1] / 3.0),
+            p90_ns: ms(values[1]),
+            p99_ns: ms(values[1] * 8.0),
+            p999_ns: ms(values[1] * 30.0),
+            max_ns: ms(values[1] * 95.0),
+        }],
+    }
+}
+
+/// The page with one candidate that failed half its trials and one caveat, and without power cuts.
+pub(crate) fn page_with_gaps() -> Page {
+    let mut page = page();
+    let failed = page.verdict.ranking.pop().unwrap();
+    page.verdict.excluded.push(Excluded {
+        candidate: failed.candidate,
+        why: "1 of its 2 trials failed, that with seed 2: the guest panicked".into(),
+        rule: Some("failed".into()),
+        figures: failed.figures,
+        ..Excluded::default()
+    });
+    let last = page.verdict.ranking.len() - 1;
+    page.verdict.ranking[last].figures.remove("delete");
+    let caveat = "measured without nilfs_cleanerd: space is never reclaimed";
+    page.verdict.ranking[0].caveats = vec![caveat.into()];
+    page
+}
+
+/// A page with `seeds` trials of each of the candidates.
+pub(crate) fn large_page(seeds: u64) -> Page {
+    let mut page = page();
+    page.trials_of.clear();
+    for ranked in &mut page.verdict.ranking {
+        for figure in ranked.figures.values_mut() {
+            let value = figure.value;
+            figure.samples = (1..=seeds)
+                .map(|seed| Point {
+                    seed,
+                    value: value * (0.9 + 0.2 * ((seed * 2_654_435_761 % 1_000) as f64) / 1e3),
+                })
+                .collect();
+        }
+        page.trials_of.extend((1..=seeds).map(|seed| TrialLine {
+            candidate: ranked.candidate.clone(),
+            seed,
+            id: format!("{:064x}", u128::from(seed) * 0x9e37_79b9_7f4a_7c15_f39c),
+        }));
+    }
+    page
 }
 
 pub(crate) fn page() -> Page {
@@ -126,7 +237,7 @@ pub(crate) fn page() -> Page {
     };
     Page {
         verdict: verdict(),
-        card: vec![
+        card_figures: vec![
             item("Capacity", "29.8 GiB", "CSD register of the card"),
             item(
                 "Allocation unit",
@@ -148,5 +259,14 @@ pub(crate) fn page() -> Page {
             item("whichfs", "0.1.0", ""),
         ],
         reproduce: vec!["whichfs choose --card a1-32gb --for rootfs --board generic-1ghz".into()],
+        repeat:
+            "whichfs choose --card a1-32gb --for rootfs --candidates CANDIDATE --first-seed SEED \
+                 --seeds 1"
+                .into(),
+        trials_of: trials(),
+        devices: FIGURES
+            .iter()
+            .map(|(name, values)| device(name, values))
+            .collect(),
     }
 }

@@ -5,22 +5,33 @@
 //! functions of their arguments: the same rows give the same bytes.
 
 mod chart;
+mod comparison;
 mod crash;
 mod crash_page;
 mod crash_strip;
+mod device;
 mod excluded;
+mod junit;
 mod number;
 mod page;
+mod page_device;
+mod page_parts;
+mod policy;
 mod rows;
+mod samples;
 mod study_page;
 mod terminal;
 mod text;
 
+pub use comparison::{comparison_cases, comparison_markdown, comparison_text};
 pub use crash::{
     ConditionCount, Count, CrashGroup, CrashLine, CrashPage, CrashRow, FileCount, LineState,
     Promises, WorstCase, crash_csv, crash_outcomes_csv, milliseconds, ratio, short,
 };
 pub use crash_page::{crash_file_outcomes, crash_html, files_of};
+pub use device::{DeviceView, LatencyView, PhaseView, TrialLine, devices, trial_lines};
+pub use junit::{Case, Told, junit, verdict_cases};
+pub use number::{percent, with_unit as figure};
 pub use page::{Item, Page, html};
 pub use rows::{csv, json, markdown};
 pub use study_page::{StudyPage, study_html};

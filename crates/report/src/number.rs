@@ -79,7 +79,7 @@ pub(crate) fn short(value: f64) -> String {
 }
 
 /// With its unit: `45.6 ms`, `1.23`.
-pub(crate) fn with_unit(value: f64, unit: &str) -> String {
+pub fn with_unit(value: f64, unit: &str) -> String {
     let scale = scale(value, unit);
     let text = short(value / scale.divisor);
     if scale.unit.is_empty() {
@@ -99,7 +99,7 @@ pub(crate) fn times(ratio: f64) -> String {
 }
 
 /// A probability in whole percent; never 0 % or 100 %, which no bootstrap can know.
-pub(crate) fn percent(p: f64) -> String {
+pub fn percent(p: f64) -> String {
     match (p * 100.0).round() {
         n if n < 1.0 => "<1%".to_owned(),
         n if n > 99.0 => ">99%".to_owned(),

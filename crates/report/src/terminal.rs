@@ -44,6 +44,7 @@ pub fn terminal(verdict: &Verdict, look: Look) -> String {
         table(&mut out, verdict, look);
         why(&mut out, verdict, look);
     }
+    nearest(&mut out, verdict, look);
     excluded(&mut out, verdict, look);
     commands(&mut out, verdict, look);
     out
@@ -85,6 +86,39 @@ fn headline(out: &mut String, verdict: &Verdict, look: Look) {
     for sentence in sureness(verdict) {
         paragraph(out, &sentence, look);
     }
+    for sentence in reservations(verdict) {
+        paragraph(out, &sentence, look);
+    }
+}
+
+/// What is to be minded: what the winner's figures leave out, what nobody measured, and whether
+/// the figures are modelled, and how well.
+fn reservations(verdict: &Verdict) -> Vec<String> {
+    let caveats = verdict
+        .ranking
+        .first()
+        .map_or(&[][..], |first| &first.caveats);
+    let mut said: Vec<String> = caveats
+        .iter()
+        .map(|caveat| format!("Mind: {caveat}."))
+        .collect();
+    if !verdict.unmeasured.is_empty() && !verdict.ranking.is_empty() {
+        let each = verdict.unmeasured.iter();
+        let each = each.map(|one| format!("{} ({:.0} %)", one.label, one.share * 100.0));
+        let names = each.collect::<Vec<_>>().join(", ");
+        said.push(format!("Not measured: {names}; the other weights decide."));
+    }
+    let stated = verdict.card_uncertainty * 100.0;
+    let fit = verdict.fit_error.map_or(String::new(), |error| {
+        format!(", the model off by {} %", short(error * 100.0))
+    });
+    said.push(match verdict.origin {
+        whichfs_study::Origin::Modelled => {
+            format!("Figures are modelled; the card's are taken for ±{stated:.0} %{fit}.")
+        }
+        other => format!("Figures are {}.", other.word()),
+    });
+    said
 }
 
 /// The first line of the answer.
@@ -362,6 +396,35 @@ fn excluded(out: &mut String, verdict: &Verdict, look: Look) {
         item(
             out,
             &format!("{}: {}", group.candidates.join(", "), group.why),
+            look,
+        );
+    }
+}
+
+/// If nobody qualifies: who nearly does, and which rules exclude how many.
+fn nearest(out: &mut String, verdict: &Verdict, look: Look) {
+    if verdict.nearest.is_empty() {
+        return;
+    }
+    heading(out, "The nearest that would qualify", look);
+    for near in &verdict.nearest {
+        let breaks = near.breaks.join(" and ");
+        let allow = near.allow.join(" ");
+        item(
+            out,
+            &format!("{}: breaks {breaks}; {allow} lets it in.", near.candidate),
+            look,
+        );
+    }
+    heading(out, "What each rule excludes", look);
+    for rule in verdict
+        .rules
+        .iter()
+        .filter(|rule| !rule.excludes.is_empty())
+    {
+        item(
+            out,
+            &format!("{}: {}", rule.rule, rule.excludes.join(", ")),
             look,
         );
     }

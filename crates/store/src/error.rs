@@ -54,6 +54,21 @@ pub enum StoreError {
         /// The newest version known.
         known: i32,
     },
+    /// An older program made it, and it cannot be copied before it is brought up to date.
+    #[error(
+        "the store {path} was made by an older whichfs and must be brought up to date, but it \
+         cannot be copied to {backup} first ({detail}); it is left as it is. Make room or give \
+         write permission there, or use another store with --store PATH",
+        path = path.display(), backup = backup.display()
+    )]
+    Backup {
+        /// File of the store.
+        path: PathBuf,
+        /// Where the copy was to go.
+        backup: PathBuf,
+        /// What SQLite said.
+        detail: String,
+    },
     /// The file or its directory cannot be written or opened.
     #[error(
         "the store {} cannot be opened or written ({detail}); check its permissions, or use \

@@ -17,6 +17,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 pub struct Store {
     connection: Connection,
     path: PathBuf,
+    backup: Option<PathBuf>,
 }
 
 /// A trial as it is kept.
@@ -64,13 +65,16 @@ pub struct Filter {
     pub seed: Option<u64>,
     /// Only those that were done (`true`) or failed (`false`).
     pub done: Option<bool>,
+    /// `used` or `fresh`.
+    pub card_state: Option<String>,
 }
 
 /// A filter's `WHERE` clause; its parameters are bound in this order.
 const WHERE: &str = "(?1 IS NULL OR card = ?1) AND (?2 IS NULL OR board = ?2)
     AND (?3 IS NULL OR clock = ?3) AND (?4 IS NULL OR kernel = ?4)
     AND (?5 IS NULL OR candidate = ?5) AND (?6 IS NULL OR workload = ?6)
-    AND (?7 IS NULL OR seed = ?7) AND (?8 IS NULL OR done = ?8)";
+    AND (?7 IS NULL OR seed = ?7) AND (?8 IS NULL OR done = ?8)
+    AND (?9 IS NULL OR card_state = ?9)";
 
 impl Store {
     /// Opens the store at `path`, making it and its directories if there is none.
@@ -95,7 +99,7 @@ impl Store {
         let sqlite = |error| StoreError::from_sqlite(path, error);
         let mut connection = Connection::open(path).map_err(sqlite)?;
         connection.busy_timeout(busy).map_err(sqlite)?;
-        schema::prepare(&mut connection, path)?;
+        let backup = schema::prepare(&mut connection, path)?;
         // Wait for the disk at each commit: trials are dear and commits are few.
         connection
             .execute_batch("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;")
@@ -103,12 +107,18 @@ impl Store {
         Ok(Store {
             connection,
             path: path.to_owned(),
+            backup,
         })
     }
 
     /// File of the store.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The copy that opening this store made of it, because an older program had written it.
+    pub fn backup(&self) -> Option<&Path> {
+        self.backup.as_deref()
     }
 
     /// Stores a trial in one transaction.
@@ -235,7 +245,8 @@ impl Store {
                     filter.candidate,
                     filter.workload,
                     filter.seed.map(u64::cast_signed),
-                    filter.done
+                    filter.done,
+                    filter.card_state
                 ],
                 read,
             )?;
@@ -311,7 +322,8 @@ fn insert(
 ) -> rusqlite::Result<()> {
     let identity = &trial.identity;
     connection.execute(
-        "INSERT INTO trial VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+        "INSERT INTO trial
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
         params![
             id,
             trial.outcome.status == Status::Done,
@@ -326,7 +338,8 @@ fn insert(
             identity.version,
             wall_ns.cast_signed(),
             finished_at_unix,
-            json
+            json,
+            identity.card_state
         ],
     )?;
     let mut statement =

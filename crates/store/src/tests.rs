@@ -3,6 +3,7 @@
 
 mod damage;
 mod keeping;
+mod migration;
 
 use std::collections::BTreeMap;
 use whichfs_trial::{Identity, Metric, Outcome, Status, Trial};

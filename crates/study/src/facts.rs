@@ -1,6 +1,8 @@
 //! What a hard rule may ask of a candidate, each fact with its source.
 
+use crate::need::Condition;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// A fact and where it is written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,6 +55,20 @@ impl CrashClass {
     }
 }
 
+/// Whether something can be done with a filesystem, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Can {
+    /// While it is mounted.
+    Online,
+    /// Only while it is not mounted.
+    Offline,
+    /// Yes, where mounting is no question.
+    Yes,
+    /// No.
+    No,
+}
+
 /// What is known of a candidate before any trial; the command fills it from the catalogue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CandidateFacts {
@@ -72,7 +88,7 @@ pub struct CandidateFacts {
     pub case_sensitive: Sourced<bool>,
     /// Windows reads and writes it without added software.
     pub windows: Sourced<bool>,
-    /// macOS reads and writes it without added software.
+    /// macOS reads it without added software.
     pub macos: Sourced<bool>,
     /// It can only be mounted read-only: its content is built beforehand.
     pub read_only: Sourced<bool>,
@@ -92,6 +108,12 @@ pub struct CandidateFacts {
     pub mounts_after_cut: Sourced<bool>,
     /// The newest kernels still have it.
     pub in_current_linux: Sourced<bool>,
+    /// Kernel options that its driver needs (`CONFIG_…`).
+    pub kernel_options: Sourced<Vec<String>>,
+    /// Smallest memory in which it was seen to work, in bytes.
+    pub memory_bytes: Sourced<u64>,
+    /// What can be done with it over its life, by the facts of [`Fact::CARE`].
+    pub care: BTreeMap<Fact, Sourced<Can>>,
 }
 
 /// A fact that a rule can test.
@@ -115,19 +137,55 @@ pub enum Fact {
     CrashClass,
     MountsAfterCut,
     InCurrentLinux,
+    KernelOptions,
+    MemoryBytes,
+    Grow,
+    Shrink,
+    Defragment,
+    Convert,
+    Freeze,
+    Trim,
+    MetadataBackup,
+    OfflineImage,
+    Encryption,
+    Uboot,
+    Grub,
+    Rauc,
+    Swupdate,
+    Maintained,
 }
 
 /// The value of a fact, whatever its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Value {
+pub(crate) enum Value<'a> {
     Flag(bool),
     Number(u64),
     Class(CrashClass),
+    Options(&'a [String]),
+    Can(Can),
 }
 
 impl Fact {
+    /// What one does with a filesystem over its life, and what must know it.
+    pub const CARE: [Fact; 14] = [
+        Fact::Grow,
+        Fact::Shrink,
+        Fact::Defragment,
+        Fact::Convert,
+        Fact::Freeze,
+        Fact::Trim,
+        Fact::MetadataBackup,
+        Fact::OfflineImage,
+        Fact::Encryption,
+        Fact::Uboot,
+        Fact::Grub,
+        Fact::Rauc,
+        Fact::Swupdate,
+        Fact::Maintained,
+    ];
+
     /// All of them, in the order in which rules are reported.
-    pub const ALL: [Fact; 16] = [
+    pub const ALL: [Fact; 32] = [
         Fact::UnixPermissions,
         Fact::Symlinks,
         Fact::HardLinks,
@@ -144,6 +202,22 @@ impl Fact {
         Fact::CrashClass,
         Fact::MountsAfterCut,
         Fact::InCurrentLinux,
+        Fact::KernelOptions,
+        Fact::MemoryBytes,
+        Fact::Grow,
+        Fact::Shrink,
+        Fact::Defragment,
+        Fact::Convert,
+        Fact::Freeze,
+        Fact::Trim,
+        Fact::MetadataBackup,
+        Fact::OfflineImage,
+        Fact::Encryption,
+        Fact::Uboot,
+        Fact::Grub,
+        Fact::Rauc,
+        Fact::Swupdate,
+        Fact::Maintained,
     ];
 
     /// The name as in need files and after `--need`.
@@ -165,17 +239,43 @@ impl Fact {
             Fact::CrashClass => "crash_class",
             Fact::MountsAfterCut => "mounts_after_cut",
             Fact::InCurrentLinux => "in_current_linux",
+            Fact::KernelOptions => "kernel_options",
+            Fact::MemoryBytes => "memory_bytes",
+            Fact::Grow => "grow",
+            Fact::Shrink => "shrink",
+            Fact::Defragment => "defragment",
+            Fact::Convert => "convert",
+            Fact::Freeze => "freeze",
+            Fact::Trim => "trim",
+            Fact::MetadataBackup => "metadata_backup",
+            Fact::OfflineImage => "offline_image",
+            Fact::Encryption => "encryption",
+            Fact::Uboot => "uboot",
+            Fact::Grub => "grub",
+            Fact::Rauc => "rauc",
+            Fact::Swupdate => "swupdate",
+            Fact::Maintained => "maintained",
         }
     }
 
     /// True for facts that are yes or no.
     pub(crate) fn is_flag(self) -> bool {
-        !self.is_number() && self != Fact::CrashClass
+        !self.is_number() && !matches!(self, Fact::CrashClass | Fact::KernelOptions)
+    }
+
+    /// True for what can be done mounted, unmounted or not at all.
+    pub(crate) fn is_care(self) -> bool {
+        Fact::CARE.contains(&self)
     }
 
     /// True for facts that are counts.
     pub(crate) fn is_number(self) -> bool {
-        matches!(self, Fact::MaxFileBytes | Fact::MinBytes | Fact::LastYear)
+        self.is_at_most() || matches!(self, Fact::MaxFileBytes | Fact::LastYear)
+    }
+
+    /// True for counts of which less is better.
+    pub(crate) fn is_at_most(self) -> bool {
+        matches!(self, Fact::MinBytes | Fact::MemoryBytes)
     }
 
     /// Where the candidate's value comes from.
@@ -183,8 +283,8 @@ impl Fact {
         self.of(facts).1
     }
 
-    /// The candidate's value and its source.
-    pub(crate) fn of(self, facts: &CandidateFacts) -> (Value, &str) {
+    /// The candidate's value and its source. What nobody stated cannot be done.
+    pub(crate) fn of(self, facts: &CandidateFacts) -> (Value<'_>, &str) {
         let flag = |f: &'_ Sourced<bool>| Value::Flag(f.value);
         match self {
             Fact::UnixPermissions => (
@@ -198,24 +298,8 @@ impl Fact {
             Fact::Windows => (flag(&facts.windows), &facts.windows.source),
             Fact::Macos => (flag(&facts.macos), &facts.macos.source),
             Fact::ReadOnly => (flag(&facts.read_only), &facts.read_only.source),
-            Fact::MaxFileBytes => (
-                Value::Number(facts.max_file_bytes.value),
-                &facts.max_file_bytes.source,
-            ),
-            Fact::MinBytes => (
-                Value::Number(facts.min_bytes.value),
-                &facts.min_bytes.source,
-            ),
-            Fact::LastYear => (
-                Value::Number(u64::from(facts.last_year.value)),
-                &facts.last_year.source,
-            ),
             Fact::Compression => (flag(&facts.compression), &facts.compression.source),
             Fact::Snapshots => (flag(&facts.snapshots), &facts.snapshots.source),
-            Fact::CrashClass => (
-                Value::Class(facts.crash_class.value),
-                &facts.crash_class.source,
-            ),
             Fact::MountsAfterCut => (
                 flag(&facts.mounts_after_cut),
                 &facts.mounts_after_cut.source,
@@ -224,12 +308,42 @@ impl Fact {
                 flag(&facts.in_current_linux),
                 &facts.in_current_linux.source,
             ),
+            Fact::MaxFileBytes => (
+                Value::Number(facts.max_file_bytes.value),
+                &facts.max_file_bytes.source,
+            ),
+            Fact::MinBytes => (
+                Value::Number(facts.min_bytes.value),
+                &facts.min_bytes.source,
+            ),
+            Fact::MemoryBytes => (
+                Value::Number(facts.memory_bytes.value),
+                &facts.memory_bytes.source,
+            ),
+            Fact::LastYear => (
+                Value::Number(u64::from(facts.last_year.value)),
+                &facts.last_year.source,
+            ),
+            Fact::CrashClass => (
+                Value::Class(facts.crash_class.value),
+                &facts.crash_class.source,
+            ),
+            Fact::KernelOptions => (
+                Value::Options(&facts.kernel_options.value),
+                &facts.kernel_options.source,
+            ),
+            care => facts
+                .care
+                .get(&care)
+                .map_or((Value::Can(Can::No), ""), |known| {
+                    (Value::Can(known.value), &known.source)
+                }),
         }
     }
 
-    /// What a candidate with this value is like, for the sentence "vfat …".
-    pub(crate) fn phrase(self, value: Value) -> String {
-        let (yes, no) = match self {
+    /// What a candidate for which this fact is true, or is not, is like.
+    fn phrases(self) -> (&'static str, &'static str) {
+        match self {
             Fact::UnixPermissions => ("keeps Unix permissions", "keeps no Unix permissions"),
             Fact::Symlinks => ("keeps symbolic links", "keeps no symbolic links"),
             Fact::HardLinks => ("keeps hard links", "keeps no hard links"),
@@ -251,19 +365,81 @@ impl Fact {
                 "is in the newest kernels",
                 "is no longer in the newest kernels",
             ),
-            Fact::MaxFileBytes | Fact::MinBytes | Fact::LastYear | Fact::CrashClass => ("", ""),
-        };
+            Fact::Grow => ("can grow", "cannot grow"),
+            Fact::Shrink => ("can shrink", "cannot shrink"),
+            Fact::Defragment => ("can be defragmented", "cannot be defragmented"),
+            Fact::Convert => ("can be converted in place", "cannot be converted in place"),
+            Fact::Freeze => ("can be frozen", "cannot be frozen"),
+            Fact::Trim => (
+                "tells the card what is free",
+                "does not tell the card what is free",
+            ),
+            Fact::MetadataBackup => (
+                "has a backup of its metadata",
+                "has no backup of its metadata",
+            ),
+            Fact::OfflineImage => (
+                "is built into an image without root",
+                "is not built into an image without root",
+            ),
+            Fact::Encryption => ("encrypts by itself", "does not encrypt by itself"),
+            Fact::Uboot => ("is read by U-Boot", "is not read by U-Boot"),
+            Fact::Grub => ("is read by GRUB", "is not read by GRUB"),
+            Fact::Rauc => ("is a slot type of RAUC", "is no slot type of RAUC"),
+            Fact::Swupdate => (
+                "is a filesystem of SWUpdate",
+                "is no filesystem of SWUpdate",
+            ),
+            Fact::Maintained => ("is maintained", "is not maintained"),
+            Fact::MaxFileBytes
+            | Fact::MinBytes
+            | Fact::LastYear
+            | Fact::CrashClass
+            | Fact::KernelOptions
+            | Fact::MemoryBytes => ("", ""),
+        }
+    }
+
+    /// What a candidate with this value is like, for the sentence "vfat …".
+    pub(crate) fn phrase(self, value: Value<'_>) -> String {
+        let (yes, no) = self.phrases();
         match value {
-            Value::Flag(true) => yes.to_owned(),
-            Value::Flag(false) => no.to_owned(),
+            Value::Flag(true) | Value::Can(Can::Yes) => yes.to_owned(),
+            Value::Flag(false) | Value::Can(Can::No) => no.to_owned(),
+            Value::Can(Can::Online) => format!("{yes} while it is mounted"),
+            Value::Can(Can::Offline) => format!("{yes} only while it is not mounted"),
             Value::Class(CrashClass::None) => {
                 "does not protect itself against power cuts".to_owned()
             }
             Value::Class(class) => format!("is of the crash class {}", class.name()),
+            Value::Options(options) => format!("needs {}", options.join(" and ")),
             Value::Number(n) => match self {
                 Fact::LastYear => format!("stores dates up to {n} only"),
                 Fact::MinBytes => format!("needs a partition of {}", whichfs_units::Bytes(n)),
+                Fact::MemoryBytes => format!("needs a memory of {}", whichfs_units::Bytes(n)),
                 _ => format!("holds files up to {} only", whichfs_units::Bytes(n)),
+            },
+        }
+    }
+
+    /// What a rule with this condition wants, as what a candidate must be like.
+    pub(crate) fn wanted(self, condition: &Condition) -> String {
+        let (yes, no) = self.phrases();
+        match condition {
+            Condition::Is(true) => yes.to_owned(),
+            Condition::Is(false) => no.to_owned(),
+            Condition::Online => format!("{yes} while it is mounted"),
+            Condition::Not(CrashClass::None) => "protects itself against power cuts".to_owned(),
+            Condition::Not(class) => format!("is not of the crash class {}", class.name()),
+            Condition::Among(options) => match options.len() {
+                0 => "needs no kernel option".to_owned(),
+                n => format!("needs none but the {n} kernel options that are there"),
+            },
+            Condition::AtLeast(n) | Condition::AtMost(n) => match self {
+                Fact::LastYear => format!("stores dates up to {n} at least"),
+                Fact::MinBytes => format!("fits into {}", whichfs_units::Bytes(*n)),
+                Fact::MemoryBytes => format!("works in {} of memory", whichfs_units::Bytes(*n)),
+                _ => format!("holds files of {}", whichfs_units::Bytes(*n)),
             },
         }
     }

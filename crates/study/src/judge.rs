@@ -14,10 +14,13 @@
 //! reason says so.
 
 use crate::bootstrap::{self, Doubt};
+use crate::exclude::{nearest, rule_lines};
 use crate::fit::{Costs, Levels, fit};
-use crate::need::Need;
+use crate::need::{Need, Weight};
 use crate::reasons;
-use crate::verdict::{Excluded, Figure, Grade, MetricInfo, Point, Ranked, Verdict};
+use crate::verdict::{
+    Excluded, Figure, Grade, MetricInfo, Origin, Point, Ranked, Unmeasured, Verdict,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Ratio below which two candidates tie (DESIGN.md §6).
@@ -75,6 +78,20 @@ pub struct Evidence {
     pub virtual_s: f64,
     /// Wall time spent in seconds.
     pub wall_s: f64,
+    /// Where the samples come from.
+    pub origin: Origin,
+    /// Median relative error of the card's model on what was measured of the card.
+    pub fit_error: Option<f64>,
+    /// What the figures of a candidate leave out.
+    pub caveats: BTreeMap<String, Vec<String>>,
+}
+
+impl Evidence {
+    /// How far the card's figures may be off, as a fraction: what its profile states of its
+    /// figures and how far the model is off what was measured, which are independent.
+    pub(crate) fn doubt_of_card(&self) -> f64 {
+        self.card_uncertainty.hypot(self.fit_error.unwrap_or(0.0))
+    }
 }
 
 /// Samples that contradict each other or the need: a fault of the caller or of a merged store.
@@ -124,7 +141,7 @@ pub(crate) struct Scored {
 /// them by.
 pub fn judge(need: &Need, evidence: &Evidence) -> Result<Verdict, JudgeError> {
     let units = units(&evidence.samples)?;
-    let (figures, mut excluded) = admit(need, evidence);
+    let (figures, mut excluded) = admit(need, evidence, &units);
     excluded.extend(evidence.excluded.iter().cloned());
     excluded.sort_by(|a, b| (&a.candidate, &a.why).cmp(&(&b.candidate, &b.why)));
     let shares = shares(need, &units);
@@ -132,7 +149,7 @@ pub fn judge(need: &Need, evidence: &Evidence) -> Result<Verdict, JudgeError> {
         return Err(nothing_counts(need));
     }
     let scored = score(&figures, &units, shares);
-    let ranking = rank(need, &figures, &scored, evidence.card_uncertainty);
+    let ranking = rank(need, &figures, &scored, evidence);
     let winner = ranking.first().map(|first| first.candidate.clone());
     let commands = winner.and_then(|name| evidence.commands.get(&name).cloned());
     Ok(Verdict {
@@ -142,6 +159,14 @@ pub fn judge(need: &Need, evidence: &Evidence) -> Result<Verdict, JudgeError> {
         changes: reasons::changes(need, &scored),
         next_seeds: next_seeds(&ranking),
         metrics: metrics(need, &units, &scored.shares),
+        unmeasured: unmeasured(need, &units),
+        rules: rule_lines(need, &excluded),
+        nearest: match ranking.is_empty() {
+            true => nearest(&excluded),
+            false => Vec::new(),
+        },
+        origin: evidence.origin,
+        fit_error: evidence.fit_error,
         ranking,
         excluded,
         commands: commands.unwrap_or_default(),
@@ -150,7 +175,7 @@ pub fn judge(need: &Need, evidence: &Evidence) -> Result<Verdict, JudgeError> {
         wall_s: evidence.wall_s,
         noise_floor: NOISE_FLOOR,
         card_uncertainty: evidence.card_uncertainty,
-        method: reasons::method(&figures, evidence.card_uncertainty),
+        method: reasons::method(&figures, evidence),
     })
 }
 
@@ -188,17 +213,14 @@ fn units(samples: &[Sample]) -> Result<Units, JudgeError> {
 }
 
 /// Sorts out who can be judged.
-fn admit(need: &Need, evidence: &Evidence) -> (Figures, Vec<Excluded>) {
+fn admit(need: &Need, evidence: &Evidence, units: &Units) -> (Figures, Vec<Excluded>) {
     let mut figures = Figures::new();
     let mut why: BTreeMap<String, (String, &str)> = BTreeMap::new();
     let mut failures: Vec<&Failure> = evidence.failures.iter().collect();
     failures
         .sort_by(|a, b| (&a.candidate, a.seed, &a.reason).cmp(&(&b.candidate, b.seed, &b.reason)));
     for failure in failures {
-        let text = format!(
-            "its trial with seed {} failed: {}",
-            failure.seed, failure.reason
-        );
+        let text = failed(evidence, failure);
         why.entry(failure.candidate.clone())
             .or_insert((text, "failed"));
     }
@@ -240,14 +262,76 @@ fn admit(need: &Need, evidence: &Evidence) -> (Figures, Vec<Excluded>) {
         }
     }
     let ruled_out: BTreeSet<&String> = evidence.excluded.iter().map(|e| &e.candidate).collect();
+    let all = figures.clone();
     figures.retain(|name, _| !why.contains_key(name) && !ruled_out.contains(name));
     let excluded = why.into_iter().map(|(candidate, (why, rule))| Excluded {
+        figures: partial(&all, &figures, units, &candidate),
         candidate,
         why,
         rule: Some(rule.to_owned()),
-        source: None,
+        ..Excluded::default()
     });
-    (figures, excluded.collect())
+    let excluded = excluded.collect();
+    (figures, excluded)
+}
+
+/// What to say of a candidate of which a trial failed: that one, and how many.
+fn failed(evidence: &Evidence, failure: &Failure) -> String {
+    let own = evidence.failures.iter();
+    let own = own
+        .filter(|other| other.candidate == failure.candidate)
+        .count();
+    let done: BTreeSet<u64> = (evidence.samples.iter())
+        .filter(|sample| sample.candidate == failure.candidate)
+        .map(|sample| sample.seed)
+        .collect();
+    let all = own + done.len();
+    let (seed, reason) = (failure.seed, &failure.reason);
+    match all {
+        1 => format!("its trial with seed {seed} failed: {reason}"),
+        all => format!("{own} of its {all} trials failed, that with seed {seed}: {reason}"),
+    }
+}
+
+/// The figures of a candidate that is not judged, each beside the best of those that are.
+fn partial(
+    all: &Figures,
+    judged: &Figures,
+    units: &Units,
+    candidate: &str,
+) -> BTreeMap<String, Figure> {
+    let geometric = |row: &BTreeMap<u64, f64>| crate::fit::mean(row.values().map(|v| v.ln())).exp();
+    let of = |(metric, row): (&String, &BTreeMap<u64, f64>)| {
+        let value = geometric(row);
+        let sign = if units[metric].1 { 1.0 } else { -1.0 };
+        let others = judged.values().filter_map(|metrics| metrics.get(metric));
+        let ratio = |other: f64| (sign * (value / other).ln()).exp();
+        let worst = others.map(|row| ratio(geometric(row))).fold(1.0, f64::max);
+        let points = row.iter().map(|(&seed, &value)| Point { seed, value });
+        let figure = Figure {
+            value,
+            ratio: round(worst, 6),
+            samples: points.collect(),
+        };
+        (metric.clone(), figure)
+    };
+    let rows = all.get(candidate).into_iter().flatten();
+    rows.map(of).collect()
+}
+
+/// Weights without any figure.
+fn unmeasured(need: &Need, units: &Units) -> Vec<Unmeasured> {
+    let total: f64 = need.weights.values().map(|weight| weight.weight).sum();
+    let lacking =
+        |(metric, weight): &(&String, &Weight)| weight.weight > 0.0 && !units.contains_key(*metric);
+    let lines = need.weights.iter().filter(lacking);
+    lines
+        .map(|(metric, weight)| Unmeasured {
+            metric: metric.clone(),
+            label: weight.label.clone(),
+            share: round(weight.weight / total, 4),
+        })
+        .collect()
 }
 
 fn nothing_counts(need: &Need) -> JudgeError {
@@ -326,11 +410,11 @@ pub(crate) fn behind(fit: &Levels, candidate: &str) -> Option<f64> {
     fit.level.get(candidate).map(|level| level - best)
 }
 
-fn rank(need: &Need, figures: &Figures, scored: &Scored, card_uncertainty: f64) -> Vec<Ranked> {
+fn rank(need: &Need, figures: &Figures, scored: &Scored, evidence: &Evidence) -> Vec<Ranked> {
     let mut order: Vec<String> = figures.keys().cloned().collect();
     let doubt = Doubt {
         score: NOISE_FLOOR.ln() / std::f64::consts::SQRT_2,
-        metric: (1.0 + card_uncertainty.max(0.0)).ln() / 2.0,
+        metric: (1.0 + evidence.doubt_of_card().max(0.0)).ln() / 2.0,
     };
     let p_best = bootstrap::p_best(&order, &scored.fits, &scored.shares, &doubt);
     order.sort_by(|a, b| scored.loss[a].total_cmp(&scored.loss[b]).then(a.cmp(b)));
@@ -355,6 +439,7 @@ fn rank(need: &Need, figures: &Figures, scored: &Scored, card_uncertainty: f64) 
                     .collect(),
                 reasons: reasons::reasons(need, scored, &order, name),
                 seeds: figures.values().map(|f| f.samples.len()).max().unwrap_or(0),
+                caveats: evidence.caveats.get(name).cloned().unwrap_or_default(),
                 figures,
             }
         })

@@ -7,6 +7,7 @@
 
 mod agreement;
 mod bootstrap;
+mod cards;
 mod claims;
 mod exclude;
 mod facts;
@@ -19,20 +20,26 @@ mod overrides;
 pub mod plan;
 mod position;
 mod reasons;
+mod regress;
 mod row;
 mod smallest;
 mod study;
 mod verdict;
 
 pub use agreement::kendall_tau_b;
+pub use cards::{CardEvidence, CardPlace, CardRanking, CardScore, rank_cards};
 pub use claims::{CLAIMS, Claim, Judgement, Outcome, Part, claims, judge_claim};
 pub use exclude::exclude;
-pub use facts::{CandidateFacts, CrashClass, Fact, Sourced};
+pub use facts::{Can, CandidateFacts, CrashClass, Fact, Sourced};
 pub use gain::{Effect, Gain, Turn, gains, turns};
 pub use grid::{Grid, Line, Repeats, grids};
 pub use judge::{Evidence, Failure, JudgeError, MORE_SEEDS_WITHIN, NOISE_FLOOR, Sample, judge};
 pub use need::{Condition, Need, NeedError, POWER_LOSS, Rule, SHORT, Weight};
 pub use position::FileError;
+pub use regress::{
+    Change as RunChange, Compared, Comparison, Meaning, RegressError, Run, RunLine,
+    compare as compare_runs,
+};
 pub use row::Row;
 pub use smallest::Bisection;
 pub use study::{
@@ -40,7 +47,10 @@ pub use study::{
     PUBLISHED, PerformanceStudy, PublishedFigure, STUDIES, Skipped, Smallest, Spot, Study, Takes,
     Tuning, Variant, Yields,
 };
-pub use verdict::{Change, Excluded, Figure, Grade, MetricInfo, Point, Ranked, Verdict};
+pub use verdict::{
+    Broken, Change, Excluded, Figure, Grade, MetricInfo, Nearest, Origin, Point, Ranked, RuleLine,
+    Unmeasured, Verdict,
+};
 
 #[cfg(test)]
 mod tests;

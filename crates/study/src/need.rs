@@ -73,6 +73,10 @@ pub enum Condition {
     AtMost(u64),
     /// The crash class must not be this one.
     Not(CrashClass),
+    /// It must be possible while the filesystem is mounted.
+    Online,
+    /// Nothing but these may be needed: the options that a kernel has.
+    Among(BTreeSet<String>),
 }
 
 /// What is wrong with a need, and what would be right.
@@ -101,7 +105,7 @@ pub enum NeedError {
     },
 }
 
-const BUILTIN: [(&str, &str); 12] = [
+const BUILTIN: [(&str, &str); 13] = [
     (
         "needs/appstart.toml",
         include_str!("../../../needs/appstart.toml"),
@@ -131,6 +135,7 @@ const BUILTIN: [(&str, &str); 12] = [
         "needs/logger.toml",
         include_str!("../../../needs/logger.toml"),
     ),
+    ("needs/ota.toml", include_str!("../../../needs/ota.toml")),
     (
         "needs/packages.toml",
         include_str!("../../../needs/packages.toml"),
@@ -187,6 +192,8 @@ struct RuleFile {
     at_least: Option<Spanned<u64>>,
     at_most: Option<Spanned<u64>>,
     not: Option<Spanned<String>>,
+    can: Option<Spanned<String>>,
+    among: Option<Spanned<BTreeSet<String>>>,
     unless: Option<Spanned<String>>,
     because: Spanned<String>,
     source: Spanned<String>,
@@ -370,11 +377,22 @@ fn parse_rule(at: &Position<'_>, raw: &Spanned<RuleFile>) -> Result<Rule, FileEr
         })?;
         conditions.push(Condition::Not(class));
     }
+    if let Some(can) = &rule.can {
+        if can.get_ref() != "online" {
+            let found = format!("'{}'", can.get_ref());
+            return Err(at.error(can, "rules.can", found, "\"online\""));
+        }
+        conditions.push(Condition::Online);
+    }
+    let among = rule.among.as_ref();
+    conditions.extend(among.map(|options| Condition::Among(options.get_ref().clone())));
     let expected = condition_of(fact);
     let fits = |condition: &Condition| match condition {
         Condition::Is(_) => fact.is_flag(),
         Condition::AtLeast(_) | Condition::AtMost(_) => fact.is_number(),
         Condition::Not(_) => fact == Fact::CrashClass,
+        Condition::Online => fact.is_care(),
+        Condition::Among(_) => fact == Fact::KernelOptions,
     };
     let condition = match conditions.as_slice() {
         [one] if fits(one) => one.clone(),
@@ -407,7 +425,9 @@ fn parse_rule(at: &Position<'_>, raw: &Spanned<RuleFile>) -> Result<Rule, FileEr
 
 fn condition_of(fact: Fact) -> &'static str {
     match fact {
+        fact if fact.is_care() => "exactly one of `is = true`, `is = false` and `can = \"online\"`",
         fact if fact.is_flag() => "exactly one of `is = true` and `is = false`",
+        Fact::KernelOptions => "exactly one `among = [\"CONFIG_EXT4_FS\", …]`",
         Fact::CrashClass => "exactly one `not = \"none\"` (or another crash class)",
         _ => "exactly one of `at_least = N` and `at_most = N`",
     }

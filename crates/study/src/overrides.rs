@@ -6,7 +6,8 @@ use crate::need::{Condition, Need, NeedError, Rule, SETTINGS, hint};
 impl Need {
     /// Applies `KEY=VALUE` as given after `--need`:
     /// `power_loss=tolerated` or `none`, `weight.METRIC=NUMBER`, `FACT=yes|no|any` for flags,
-    /// `max_file_bytes=8GiB`, `last_year=2050`, `crash_class=any|not-none`.
+    /// `max_file_bytes=8GiB`, `last_year=2050`, `crash_class=any|not-none`, `grow=online`,
+    /// `kernel_options=CONFIG_EXT4_FS,…`.
     ///
     /// # Errors
     /// [`NeedError::Override`] with what is legal.
@@ -58,7 +59,10 @@ impl Need {
             condition,
             unless: None,
             because: "asked for on the command line".to_owned(),
-            source: format!("--need {given}"),
+            source: match given.len() {
+                0..=60 => format!("--need {given}"),
+                _ => format!("--need {key}=…"),
+            },
         }));
         Ok(())
     }
@@ -107,16 +111,24 @@ fn condition(fact: Fact, value: &str) -> Result<Option<Condition>, &'static str>
             None => Err("not-none, not-journaled, not-cow, not-log or any"),
         };
     }
+    if fact == Fact::KernelOptions {
+        let options = value
+            .split([',', ' ', '\n'])
+            .filter(|option| !option.is_empty());
+        return Ok(Some(Condition::Among(options.map(str::to_owned).collect())));
+    }
     if fact.is_number() {
         let number = bytes(value).ok_or("a whole number (4GiB, 512MiB, 2050) or any")?;
         return Ok(Some(match fact {
-            Fact::MinBytes => Condition::AtMost(number),
+            fact if fact.is_at_most() => Condition::AtMost(number),
             _ => Condition::AtLeast(number),
         }));
     }
     match value {
         "yes" | "true" => Ok(Some(Condition::Is(true))),
         "no" | "false" => Ok(Some(Condition::Is(false))),
+        "online" if fact.is_care() => Ok(Some(Condition::Online)),
+        _ if fact.is_care() => Err("yes, no, online or any"),
         _ => Err("yes, no or any"),
     }
 }

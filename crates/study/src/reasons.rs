@@ -1,6 +1,6 @@
 //! Why, in sentences, and what would change it.
 
-use crate::judge::{Figures, NOISE_FLOOR, Scored, Share, loss};
+use crate::judge::{Evidence, Figures, NOISE_FLOOR, Scored, Share, loss};
 use crate::need::Need;
 use crate::verdict::Change;
 
@@ -118,15 +118,18 @@ fn leader(scored: &Scored, shares: &[Share]) -> Option<String> {
 }
 
 /// How the probabilities were found, in one sentence.
-pub(crate) fn method(figures: &Figures, card_uncertainty: f64) -> String {
+pub(crate) fn method(figures: &Figures, evidence: &Evidence) -> String {
     let counts = figures
         .values()
         .map(|metrics| metrics.values().map(|row| row.len()).max());
     let most = counts.flatten().max().unwrap_or(0);
-    let doubt = format!(
-        "a noise floor of 10 % and the card's stated uncertainty of {:.0} %",
-        card_uncertainty * 100.0
-    );
+    let stated = evidence.card_uncertainty * 100.0;
+    let fit = match evidence.fit_error {
+        Some(error) => format!(" and the {:.1} % that its model is off", error * 100.0),
+        None => String::new(),
+    };
+    let doubt =
+        format!("a noise floor of 10 %, the card's stated uncertainty of {stated:.0} %{fit}");
     let draws = crate::bootstrap::DRAWS;
     match most {
         0 | 1 => format!("One seed: probabilities come from {doubt} ({draws} draws)"),

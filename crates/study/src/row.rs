@@ -73,6 +73,18 @@ impl Row {
             .collect()
     }
 
+    /// The rows of a file in the form of `study export --format csv`.
+    ///
+    /// # Errors
+    /// The line that is no row, and why.
+    pub fn read_csv(text: &str) -> Result<Vec<Row>, String> {
+        let mut reader = csv::Reader::from_reader(text.as_bytes());
+        reader
+            .deserialize()
+            .map(|row| row.map_err(|error| error.to_string()))
+            .collect()
+    }
+
     /// What [`crate::judge`] needs of it.
     pub fn sample(&self) -> Sample {
         Sample {

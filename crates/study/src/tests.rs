@@ -3,10 +3,12 @@
 
 mod needs;
 mod plans;
+mod rules;
 mod studies;
 mod verdicts;
 
-use crate::{CandidateFacts, CrashClass, Evidence, Need, Sample, Sourced};
+use crate::{Can, CandidateFacts, CrashClass, Evidence, Fact, Need, Sample, Sourced};
+use std::collections::BTreeMap;
 
 /// A candidate that can do everything.
 pub(crate) fn able(name: &str) -> CandidateFacts {
@@ -30,6 +32,9 @@ pub(crate) fn able(name: &str) -> CandidateFacts {
         crash_class: Sourced::new(CrashClass::Journaled, "catalogue"),
         mounts_after_cut: Sourced::new(true, "catalogue"),
         in_current_linux: Sourced::new(true, "catalogue"),
+        kernel_options: Sourced::new(vec!["CONFIG_X_FS".into()], "catalogue"),
+        memory_bytes: Sourced::new(32 << 20, "catalogue"),
+        care: BTreeMap::from([(Fact::Grow, Sourced::new(Can::Offline, "resize(8)"))]),
     }
 }
 

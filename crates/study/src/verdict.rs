@@ -36,6 +36,78 @@ pub struct Verdict {
     pub card_uncertainty: f64,
     /// How the probabilities were found, in one sentence.
     pub method: String,
+    /// Where its figures come from.
+    pub origin: Origin,
+    /// Median relative error of the card's model on what was measured of the card (0.06 is
+    /// 6 %); none if the profile states none.
+    pub fit_error: Option<f64>,
+    /// What the need counts and no trial gave a figure for.
+    pub unmeasured: Vec<Unmeasured>,
+    /// The need's rules in force, and whom each excludes.
+    pub rules: Vec<RuleLine>,
+    /// If nobody qualifies: those that break the fewest rules.
+    pub nearest: Vec<Nearest>,
+}
+
+/// Where figures come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// Real filesystem code on a modelled card, in virtual time.
+    #[default]
+    Modelled,
+    /// A real device.
+    Measured,
+    /// Somebody else's figures.
+    Published,
+}
+
+impl Origin {
+    /// The word of the stamp.
+    pub fn word(self) -> &'static str {
+        match self {
+            Origin::Modelled => "modelled",
+            Origin::Measured => "measured",
+            Origin::Published => "published",
+        }
+    }
+}
+
+/// A metric that the need counts and that nobody has a figure of.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Unmeasured {
+    /// Metric name.
+    pub metric: String,
+    /// In words.
+    pub label: String,
+    /// Share of the need's weights that it would have, 0 to 1.
+    pub share: f64,
+}
+
+/// A rule of the need.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuleLine {
+    /// Name of its fact.
+    pub rule: String,
+    /// What a candidate must be like.
+    pub wants: String,
+    /// Why the need has it.
+    pub because: String,
+    /// Where that is written.
+    pub source: String,
+    /// Candidates that break it.
+    pub excludes: Vec<String>,
+}
+
+/// A candidate that nearly qualifies.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Nearest {
+    /// Candidate name.
+    pub candidate: String,
+    /// Rules that it breaks.
+    pub breaks: Vec<String>,
+    /// What would let it in, for each of them.
+    pub allow: Vec<String>,
 }
 
 /// One candidate's place.
@@ -58,6 +130,8 @@ pub struct Ranked {
     pub figures: BTreeMap<String, Figure>,
     /// Number of seeds behind it.
     pub seeds: usize,
+    /// What its figures leave out.
+    pub caveats: Vec<String>,
 }
 
 /// One candidate's figure of one metric.
@@ -100,7 +174,7 @@ pub struct MetricInfo {
 }
 
 /// A candidate that could not be chosen.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Excluded {
     /// Candidate name.
     pub candidate: String,
@@ -110,6 +184,31 @@ pub struct Excluded {
     pub rule: Option<String>,
     /// Source of the fact and of the rule.
     pub source: Option<String>,
+    /// The other rules that it breaks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<Broken>,
+    /// Figures of its trials, where it had some before it was excluded.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub figures: BTreeMap<String, Figure>,
+}
+
+impl Excluded {
+    /// Names of all rules that it breaks.
+    pub fn rules(&self) -> impl Iterator<Item = &str> {
+        let also = self.also.iter().map(|broken| broken.rule.as_str());
+        self.rule.as_deref().into_iter().chain(also)
+    }
+}
+
+/// A rule that a candidate breaks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Broken {
+    /// Name of its fact.
+    pub rule: String,
+    /// One sentence that follows the candidate's name.
+    pub why: String,
+    /// Source of the fact and of the rule.
+    pub source: String,
 }
 
 /// What would change the winner.

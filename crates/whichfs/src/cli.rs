@@ -2,6 +2,7 @@
 
 mod crash;
 mod format;
+mod report;
 mod study;
 
 pub use crash::{CrashArgs, CrashCommand, CutCount, CutDuring, MinimiseArgs, ReplayArgs};
@@ -11,6 +12,7 @@ use crate::{board, commands, quantity};
 use clap::builder::ArgPredicate;
 use clap::{Args, Parser, Subcommand};
 pub use format::{CheckArgs, FormatArgs, ImageArgs, MediumArgs};
+pub use report::{CardRankArgs, ReportArgs};
 use std::path::PathBuf;
 pub use study::{ClaimsArgs, StudyArgs, StudyCommand};
 
@@ -46,6 +48,8 @@ pub enum Command {
     /// Experiments that ship as files: filesystems, mounts, faults and workloads compared.
     #[command(subcommand)]
     Study(StudyCommand),
+    /// Finished runs side by side: what changed beyond noise.
+    Report(ReportArgs),
     /// Modelled cards: look at them, fit one to measurements, attach one to this machine.
     #[command(subcommand)]
     Card(CardCommand),
@@ -98,6 +102,8 @@ pub enum CardCommand {
     Fit(FitArgs),
     /// How long it lives under a load, as a range.
     Life(LifeArgs),
+    /// Which one to buy: cards with their best filesystems, ranked for a need.
+    Rank(CardRankArgs),
     /// Attach it to this machine as a block device, in real time (root).
     Attach(AttachArgs),
     /// Detach an attached card.
@@ -401,7 +407,7 @@ pub enum WriteHow {
 }
 
 /// The place of a trial: card, computer, clock.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct PlaceArgs {
     /// Card: a name (`whichfs card list`) or a profile file.
     #[arg(long, value_name = "NAME|FILE", default_value = cards::DEFAULT)]
@@ -428,7 +434,7 @@ pub struct ChooseArgs {
     #[command(flatten)]
     pub place: PlaceArgs,
     /// What it is for: rootfs, rootfs-readonly, exchange, logger, packages, camera, video,
-    /// database, appstart, fio, or a need file.
+    /// database, ota, appstart, fio, or a need file.
     #[arg(
         long = "for",
         value_name = "NEED",
@@ -476,7 +482,7 @@ pub struct ChooseArgs {
     /// Trials at once; default: one for each core.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=256))]
     pub jobs: Option<u64>,
-    /// Directory for report.html and results.csv.
+    /// Directory for report.html, verdict.json, results.csv, .json and .md, and junit.xml.
     #[arg(long, value_name = "DIR", default_value = "whichfs-report")]
     pub out: PathBuf,
     /// File of finished trials; default: in the user's data directory.

@@ -1,7 +1,8 @@
 //! The catalogue's facts as the verdict's rules read them: each with its source.
 
-use whichfs_fs::{Candidate, CrashClass};
-use whichfs_study::{CandidateFacts, Sourced};
+use std::collections::BTreeMap;
+use whichfs_fs::{Candidate, CrashClass, Matter};
+use whichfs_study::{Can, CandidateFacts, Fact, Sourced};
 
 /// The facts of `candidate`.
 pub fn of(candidate: &Candidate) -> CandidateFacts {
@@ -30,7 +31,57 @@ pub fn of(candidate: &Candidate) -> CandidateFacts {
         crash_class: Sourced::new(crash_class(facts.crash_class), source("crash")),
         mounts_after_cut: flag(facts.mounts_after_cut, "after a power cut"),
         in_current_linux: Sourced::new(facts.in_current_linux, source("current Linux")),
+        kernel_options: Sourced::new(
+            facts
+                .kernel_options
+                .iter()
+                .map(|&option| option.to_owned())
+                .collect(),
+            "Linux 6.12 fs/Kconfig and those that it includes",
+        ),
+        memory_bytes: Sourced::new(MEMORY_BYTES, MEMORY_SOURCE),
+        care: care_of(candidate.name),
     }
+}
+
+/// Memory of the smallest board that the lab models, in which every candidate was seen to work.
+const MEMORY_BYTES: u64 = 64 << 20;
+const MEMORY_SOURCE: &str = "whichfs choose --board FILE with memory.mib = 64: no trial of exchange or rootfs-readonly failed";
+
+/// What can be done with the candidate over its life.
+fn care_of(name: &str) -> BTreeMap<Fact, Sourced<Can>> {
+    let care = whichfs_fs::care(name).iter();
+    let known = care.filter_map(|(matter, care)| {
+        let can = match care.can {
+            whichfs_fs::Can::Online => Can::Online,
+            whichfs_fs::Can::Offline => Can::Offline,
+            whichfs_fs::Can::Yes => Can::Yes,
+            whichfs_fs::Can::No => Can::No,
+        };
+        Some((fact_of(*matter)?, Sourced::new(can, care.source.clone())))
+    });
+    known.collect()
+}
+
+/// The fact that a rule may ask for; none for what is no question of yes or no.
+fn fact_of(matter: Matter) -> Option<Fact> {
+    Some(match matter {
+        Matter::Grow => Fact::Grow,
+        Matter::Shrink => Fact::Shrink,
+        Matter::Defragment => Fact::Defragment,
+        Matter::Convert => Fact::Convert,
+        Matter::Freeze => Fact::Freeze,
+        Matter::Trim => Fact::Trim,
+        Matter::MetadataBackup => Fact::MetadataBackup,
+        Matter::OfflineImage => Fact::OfflineImage,
+        Matter::Encryption => Fact::Encryption,
+        Matter::Uboot => Fact::Uboot,
+        Matter::Grub => Fact::Grub,
+        Matter::Rauc => Fact::Rauc,
+        Matter::Swupdate => Fact::Swupdate,
+        Matter::Maintained => Fact::Maintained,
+        Matter::Licence => return None,
+    })
 }
 
 /// The source of a claim: the candidate's own, or what holds for all that name none.
@@ -77,7 +128,6 @@ fn crash_class(class: CrashClass) -> whichfs_study::CrashClass {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use whichfs_study::Fact;
 
     #[test]
     fn every_fact_that_a_rule_may_ask_for_has_its_source() {

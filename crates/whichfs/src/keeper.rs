@@ -29,8 +29,15 @@ impl Keeper {
     pub fn open(path: Option<PathBuf>, fresh: bool) -> Outcome<Keeper> {
         let path = path.map_or_else(places::store, Ok)?;
         places::refuse_device(&path)?;
+        let store = Store::open(&path).map_err(Failure::environment)?;
+        if let Some(backup) = store.backup() {
+            let backup = backup.display();
+            note!(
+                "the store was made by an older whichfs and is up to date now; as it was: {backup}"
+            );
+        }
         Ok(Keeper {
-            store: Store::open(&path).map_err(Failure::environment)?,
+            store,
             fresh,
             reused: 0,
             ran: 0,

@@ -4,19 +4,40 @@ use crate::bench::{Bench, Work};
 use crate::cards::partition_offset;
 use crate::shell::quoted_os;
 use crate::tools::package_versions;
+use std::ffi::OsString;
 use whichfs_card::Profile;
-use whichfs_report::{Item, Page};
+use whichfs_report::{Item, Page, devices, trial_lines};
 use whichfs_study::Verdict;
+use whichfs_trial::Trial;
 use whichfs_units::Bytes;
 
 /// The report's page.
-pub fn page(bench: &Bench, work: &Work, verdict: &Verdict, reused: usize) -> Page {
+pub fn page(
+    bench: &Bench,
+    work: &Work,
+    verdict: &Verdict,
+    reused: usize,
+    trials: &[Trial],
+) -> Page {
     Page {
         verdict: verdict.clone(),
-        card: card_items(bench),
+        card_figures: card_items(bench),
         environment: environment(bench, work, reused),
-        reproduce: vec![command_line()],
+        reproduce: vec![command_line(std::env::args_os().skip(1))],
+        repeat: repeat_line(std::env::args_os().skip(1)),
+        trials_of: trial_lines(trials),
+        devices: devices(trials),
     }
+}
+
+/// Median error of the card's model on the points that it was fitted to, as a fraction; none for
+/// a profile that states none. The statement begins with it: `6.2 / 19.4 % of the write points`.
+pub fn fit_error(profile: &Profile) -> Option<f64> {
+    let text = profile.fit_error()?.trim();
+    let digits = text.trim_start_matches(|c: char| !c.is_ascii_digit());
+    let end = digits.find(|c: char| !c.is_ascii_digit() && c != '.');
+    let percent: f64 = digits[..end.unwrap_or(digits.len())].parse().ok()?;
+    Some(percent / 100.0)
 }
 
 /// How unsure the profile's figures are, as a fraction: the median of those that vary.
@@ -114,13 +135,79 @@ fn environment(bench: &Bench, work: &Work, reused: usize) -> Vec<Item> {
     items
 }
 
-/// This run's command, without the output options.
-fn command_line() -> String {
+/// This run's command.
+fn command_line(words: impl Iterator<Item = OsString>) -> String {
     // Names of files need not be text.
-    let quoted = std::env::args_os().skip(1).map(|word| quoted_os(&word));
+    let quoted = words.map(|word| quoted_os(&word));
     ["whichfs".to_owned()]
         .into_iter()
         .chain(quoted)
         .collect::<Vec<_>>()
         .join(" ")
+}
+
+/// Options that say which trials are run and where the answer goes, with the number of words.
+const OF_THE_RUN: [(&str, usize); 8] = [
+    ("--candidates", 1),
+    ("--seeds", 1),
+    ("--first-seed", 1),
+    ("--cuts", 1),
+    ("--out", 1),
+    ("--store", 1),
+    ("--jobs", 1),
+    ("--json", 0),
+];
+
+/// The command of one trial of this run: CANDIDATE and SEED stand for what they say.
+fn repeat_line(words: impl Iterator<Item = OsString>) -> String {
+    let mut kept = Vec::new();
+    let mut words = words.peekable();
+    while let Some(word) = words.next() {
+        let text = word.to_string_lossy().into_owned();
+        let (name, joined) = match text.split_once('=') {
+            Some((name, _)) if name.starts_with("--") => (name, true),
+            _ => (text.as_str(), false),
+        };
+        match OF_THE_RUN.iter().find(|(option, _)| *option == name) {
+            Some((_, 1)) if !joined => drop(words.next()),
+            Some(_) => {}
+            None => kept.push(word),
+        }
+    }
+    let kept = command_line(kept.into_iter());
+    format!("{kept} --candidates CANDIDATE --first-seed SEED --seeds 1")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn the_command_of_one_trial_keeps_what_decides_its_figures() {
+        let line = "choose --card x.toml --for logger --seeds 9 --out=here --json --candidates \
+                    ext4,xfs --need windows=any --tree --size 3";
+        let words = line.split_whitespace().map(OsString::from);
+        assert_eq!(
+            repeat_line(words),
+            "whichfs choose --card x.toml --for logger --need windows=any --tree --size 3 \
+             --candidates CANDIDATE --first-seed SEED --seeds 1"
+        );
+    }
+
+    #[test]
+    fn shipped_cards_that_were_fitted_say_how_far_they_are_off() {
+        let mut fitted = 0;
+        for (name, _) in whichfs_card::builtin() {
+            let profile = crate::cards::open(name).unwrap().profile;
+            let error = fit_error(&profile);
+            assert_eq!(error.is_some(), profile.fit_error().is_some(), "{name}");
+            assert!(
+                error.is_none_or(|error| (0.0..1.0).contains(&error)),
+                "{name}: {error:?}"
+            );
+            fitted += usize::from(error.is_some());
+        }
+        assert!(fitted > 10, "{fitted}");
+    }
 }

@@ -54,7 +54,8 @@ pub struct Candidate {
 /// The steps of `workload` on `candidate`: make or deploy, mount, the phases with cold
 /// remounts where they ask for it, unmount.
 ///
-/// `mount` is timed where a filesystem that holds the data is mounted for the first time.
+/// `mount` is timed where a filesystem that holds the data is mounted for the first time: by a
+/// cold phase, or once more at the end where no phase is cold.
 ///
 /// # Errors
 /// If `spec` is not legal.
@@ -137,7 +138,10 @@ pub fn steps(
             steps.push(composer.space());
         }
     }
-    steps.extend(mounted.then(|| composer.unmount()));
+    if mounted {
+        steps.push(composer.unmount());
+        steps.extend(composer.late_mount());
+    }
     Ok(steps)
 }
 
@@ -208,6 +212,14 @@ impl Composer<'_> {
         let phase = (!self.mount_timed).then_some("mount");
         self.mount_timed = true;
         self.mount(phase)
+    }
+
+    /// The timed mount of what the phases left, if none of them began with one.
+    fn late_mount(&mut self) -> Vec<Step> {
+        match self.mount_timed {
+            true => Vec::new(),
+            false => vec![Step::DropCaches, self.timed_mount(), self.unmount()],
+        }
     }
 
     fn unmount(&mut self) -> Step {
@@ -295,6 +307,28 @@ mod tests {
         let steps = steps(find("rootfs").unwrap(), &spec("rootfs"), 1, &candidate).unwrap();
         let expected = "deploy:deploy drop mount:mount space tree_read unmount:unmount";
         assert_eq!(words(&steps).join(" "), expected);
+    }
+
+    #[test]
+    fn every_workload_times_one_mount_of_its_data() {
+        for workload in ALL.into_iter().chain(PROGRAMS) {
+            let all = steps(workload, &spec(workload.name()), 1, &candidate(None)).unwrap();
+            let all = words(&all);
+            let timed = |word: &&String| *word == "mount:mount";
+            let count = all.iter().filter(timed).count();
+            assert_eq!(count, 1, "{}: {all:?}", workload.name());
+            assert!(all.last().unwrap().starts_with("unmount:"), "{all:?}");
+        }
+        let camera = steps(
+            find("camera").unwrap(),
+            &spec("camera"),
+            1,
+            &candidate(None),
+        )
+        .unwrap();
+        let expected = "run:mkfs mount camera_bursts space unmount:unmount drop mount:mount \
+                        unmount:unmount_2";
+        assert_eq!(words(&camera).join(" "), expected);
     }
 
     #[test]

@@ -56,7 +56,7 @@ fn child_stops_in_the_middle_of_a_write() {
         connection
             .execute(
                 "INSERT INTO trial
-                 VALUES (?1, 1, 'c', 'b', 'k', 'v', 'torn', '', 'w', 1, '0', 1, 1, ?2)",
+                 VALUES (?1, 1, 'c', 'b', 'k', 'v', 'torn', '', 'w', 1, '0', 1, 1, ?2, 'used')",
                 rusqlite::params![format!("torn{number}"), "x".repeat(1000)],
             )
             .unwrap();
@@ -222,7 +222,7 @@ fn newer_and_foreign_databases_are_refused_untouched() {
         .unwrap();
     let message = used(&newer).unwrap_err().to_string();
     assert!(
-        message.contains("has schema 2, this program knows up to 1"),
+        message.contains("has schema 3, this program knows up to 2"),
         "{message}"
     );
 

@@ -28,7 +28,7 @@ fn shipped_needs_are_valid_and_sorted() {
     let names: Vec<String> = Need::builtin().into_iter().map(|need| need.name).collect();
     assert_eq!(
         names.join(" "),
-        "appstart camera command database exchange fio fio-job logger packages rootfs \
+        "appstart camera command database exchange fio fio-job logger ota packages rootfs \
          rootfs-readonly video"
     );
     for need in Need::builtin() {
@@ -221,6 +221,7 @@ fn wrong_overrides_say_what_is_legal() {
         ("windows", "no '='"),
         ("window=yes", "did you mean 'windows'?"),
         ("windows=perhaps", "expected yes, no or any"),
+        ("grow=perhaps", "expected yes, no, online or any"),
         ("power_loss=ok", "expected matters or tolerated or none"),
         ("weight.mont=1", "did you mean 'mount'?"),
         ("weight.mount=-1", "expected a number 0 to 1000"),

@@ -253,8 +253,7 @@ fn failed_trials_and_impossible_figures_exclude_loudly() {
     given.excluded = vec![Excluded {
         candidate: "ruled".into(),
         why: "w".into(),
-        rule: None,
-        source: None,
+        ..Excluded::default()
     }];
     let verdict = judge(&two_metrics(), &given).unwrap();
     assert_eq!(order(&verdict), ["x"]);
@@ -266,7 +265,7 @@ fn failed_trials_and_impossible_figures_exclude_loudly() {
     assert_eq!(names, ["nan", "ruled", "y", "zero"]);
     assert_eq!(
         verdict.excluded[2].why,
-        "its trial with seed 2 failed: kernel panic"
+        "1 of its 2 trials failed, that with seed 2: kernel panic"
     );
     assert!(verdict.excluded[3].why.contains("not a positive figure"));
 }

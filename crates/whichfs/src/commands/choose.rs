@@ -21,7 +21,8 @@ use std::time::{Duration, Instant};
 use whichfs_layout::{Layout, Medium, Plan, TableKind};
 use whichfs_study::plan::{Planned, first_round, next_round};
 use whichfs_study::{
-    Evidence, Excluded, Failure as TrialFailure, Need, POWER_LOSS, Row, Variant, Verdict, judge,
+    CardEvidence, Evidence, Excluded, Failure as TrialFailure, Need, Origin, POWER_LOSS, Row,
+    Variant, Verdict, judge,
 };
 use whichfs_trial::{Status, Trial, WorkloadSpec};
 use whichfs_units::MIB;
@@ -36,6 +37,8 @@ Examples:
   whichfs choose --fio my-job.fio                the real fio with a job file of yours
   whichfs choose --command 'tar -xf /srv/app.tar' --candidates ext4,f2fs
   whichfs choose --cuts 20                       and what power cuts do to those that could win
+  whichfs choose --need grow=online --need uboot=yes
+  whichfs choose --need kernel_options=/boot/config-6.1.0-18-arm64
   whichfs choose --need power_loss=none          a power cut must hurt nothing, tried 20 times
   whichfs choose --emit bsp/                     and files for Yocto, genimage, repart, RAUC …
   whichfs choose --need power_loss=tolerated --json > verdict.json";
@@ -69,11 +72,12 @@ pub fn run(args: &ChooseArgs) -> Outcome<u8> {
         &chooser.work,
         &verdict,
         chooser.keeper.reused,
+        &chooser.trials,
     );
     page.environment.extend(chooser.cuts.items());
     let report = report.write(&page, &chooser.rows())?;
     if args.json {
-        output::json(&verdict)?;
+        output::json(&page)?;
     } else {
         let look = whichfs_report::Look {
             width: output::width(),
@@ -137,6 +141,8 @@ struct Chooser<'a> {
     keeper: Keeper,
     trials: Vec<Trial>,
     excluded: Vec<Excluded>,
+    /// What the figures of a candidate leave out.
+    caveats: BTreeMap<String, Vec<String>>,
     cuts: Cuts,
 }
 
@@ -171,6 +177,7 @@ impl<'a> Chooser<'a> {
             keeper,
             trials: Vec::new(),
             excluded: Vec::new(),
+            caveats: BTreeMap::new(),
         })
     }
 
@@ -255,6 +262,8 @@ impl<'a> Chooser<'a> {
                     let first = planned.seed == self.args.first_seed;
                     if let Some(caveat) = trial.caveat.as_ref().filter(|_| first) {
                         note!("note: {}: {caveat}", planned.candidate);
+                        let said = vec![caveat.clone()];
+                        self.caveats.insert(planned.candidate.clone(), said);
                     }
                     prepared.push(trial);
                 }
@@ -268,8 +277,8 @@ impl<'a> Chooser<'a> {
                     self.excluded.push(Excluded {
                         candidate: planned.candidate.clone(),
                         why,
-                        rule: None,
                         source,
+                        ..Excluded::default()
                     });
                 }
             }
@@ -312,6 +321,9 @@ impl<'a> Chooser<'a> {
             excluded: [self.excluded.clone(), self.cuts.excluded()].concat(),
             commands,
             card_uncertainty: page::card_uncertainty(&self.bench.card.profile),
+            fit_error: page::fit_error(&self.bench.card.profile),
+            origin: Origin::Modelled,
+            caveats: self.caveats.clone(),
             trials: self.trials.len() as u64,
             virtual_s: self
                 .trials
@@ -350,25 +362,42 @@ impl<'a> Chooser<'a> {
 struct Report {
     path: PathBuf,
     html: WholeFile,
-    csv: WholeFile,
+    rows: [WholeFile; 3],
+    json: WholeFile,
+    junit: WholeFile,
 }
 
 impl Report {
     /// Those in the directory `out`, which is made.
     fn new(out: &Path) -> Outcome<Report> {
         places::make(out).map_err(|failure| Failure::input(format!("--out: {failure}")))?;
-        let path = out.join("report.html");
+        let file = |name: &str| WholeFile::new(&out.join(name));
         Ok(Report {
-            html: WholeFile::new(&path)?,
-            csv: WholeFile::new(&out.join("results.csv"))?,
-            path,
+            html: file("report.html")?,
+            rows: [
+                file("results.csv")?,
+                file("results.json")?,
+                file("results.md")?,
+            ],
+            json: file("verdict.json")?,
+            junit: file("junit.xml")?,
+            path: out.join("report.html"),
         })
     }
 
     /// Writes them; where the report is.
     fn write(self, page: &whichfs_report::Page, rows: &[Row]) -> Outcome<PathBuf> {
-        self.html.write(whichfs_report::html(page).as_bytes())?;
-        self.csv.write(whichfs_report::csv(rows).as_bytes())?;
+        use whichfs_report::{csv, html, json, junit, markdown, verdict_cases};
+        self.html.write(html(page).as_bytes())?;
+        let [as_csv, as_json, as_markdown] = self.rows;
+        as_csv.write(csv(rows).as_bytes())?;
+        as_json.write(json(rows).as_bytes())?;
+        as_markdown.write(markdown(rows).as_bytes())?;
+        let verdict = serde_json::to_vec_pretty(page).map_err(Failure::environment)?;
+        self.json.write(&verdict)?;
+        let cases = verdict_cases(&page.verdict);
+        self.junit
+            .write(junit("whichfs choose", &cases).as_bytes())?;
         Ok(self.path)
     }
 }
@@ -399,9 +428,36 @@ pub fn need(name: &str, changes: &[String]) -> Outcome<Need> {
     }
     .map_err(Failure::input)?;
     for change in changes {
-        need.set(change).map_err(Failure::input)?;
+        let change = inputs::change(change)?;
+        need.set(&change).map_err(Failure::input)?;
     }
     Ok(need)
+}
+
+/// What one round of the need's trials on the card of `args` tells: its figures.
+///
+/// # Errors
+/// As [`run`].
+pub fn evidence(args: &ChooseArgs) -> Outcome<CardEvidence> {
+    let mut chooser = Chooser::new(args)?;
+    let candidates = chooser.candidates()?;
+    for seed in (args.first_seed..).take(args.seeds as usize) {
+        chooser.run_round(&first_round(&candidates, seed))?;
+    }
+    let failed: Vec<String> = chooser
+        .failures()
+        .into_iter()
+        .map(|one| one.candidate)
+        .collect();
+    let mut samples: Vec<_> = chooser.rows().iter().map(Row::sample).collect();
+    samples.retain(|sample| !failed.contains(&sample.candidate));
+    let profile = &chooser.bench.card.profile;
+    Ok(CardEvidence {
+        card: chooser.bench.card.name.clone(),
+        samples,
+        uncertainty: page::card_uncertainty(profile),
+        fit_error: page::fit_error(profile),
+    })
 }
 
 /// The workload of the need, with the user's size or tree.

@@ -152,6 +152,7 @@ impl Cuts {
                     why,
                     rule: Some(POWER_LOSS.to_owned()),
                     source: made.as_ref().ok().map(evidence),
+                    ..Excluded::default()
                 })
             })
             .collect()

@@ -45,3 +45,35 @@ pub fn check(args: &ChooseArgs, workload: &dyn Workload, spec: &WorkloadSpec) ->
     }
     Ok(())
 }
+/// A change of a need as it is given, or, for `kernel_options=FILE`, with the options that are
+/// on in that configuration of a kernel.
+///
+/// # Errors
+/// A file that cannot be read, or with no option in it.
+pub fn change(given: &str) -> Outcome<String> {
+    let Some(path) = given
+        .strip_prefix("kernel_options=")
+        .filter(|value| value.contains('/'))
+    else {
+        return Ok(given.to_owned());
+    };
+    let fail = |problem: String| {
+        let remedy = "name the configuration of the kernel, for example /boot/config-6.1";
+        Failure::input(format!("--need kernel_options={path}: {problem}; {remedy}"))
+    };
+    let text = std::fs::read_to_string(path).map_err(|error| fail(error.to_string()))?;
+    let options = options_of(&text);
+    match options.is_empty() {
+        true => Err(fail("no line like CONFIG_EXT4_FS=y is in it".to_owned())),
+        false => Ok(format!("kernel_options={}", options.join(","))),
+    }
+}
+
+/// Options that are built in or modules.
+fn options_of(text: &str) -> Vec<&str> {
+    let lines = text.lines().filter_map(|line| line.split_once('='));
+    lines
+        .filter(|(name, value)| name.starts_with("CONFIG_") && matches!(value.trim(), "y" | "m"))
+        .map(|(name, _)| name.trim())
+        .collect()
+}

@@ -1,0 +1,166 @@
+//! What the trials say of the device under each candidate: requests by size, what was written and
+//! programmed phase by phase, wear, and latencies of operations.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use whichfs_trial::{DeviceFigures, Latency, PhaseFigures, Status, Trial};
+
+/// A trial behind the figures.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrialLine {
+    /// Candidate name.
+    pub candidate: String,
+    /// Its seed.
+    pub seed: u64,
+    /// Its id.
+    pub id: String,
+}
+
+/// The device under one candidate.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DeviceView {
+    /// Candidate name.
+    pub candidate: String,
+    /// Finished trials that are summed.
+    pub trials: u64,
+    /// All phases of all trials together.
+    pub total: DeviceFigures,
+    /// Phases of the trial with the lowest seed, in order.
+    pub phases: Vec<PhaseView>,
+    /// Latencies by phase, all trials together, in the order of the phases.
+    pub latencies: Vec<LatencyView>,
+}
+
+/// A phase of one trial.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PhaseView {
+    /// Name of the phase.
+    pub phase: String,
+    /// Virtual seconds from the first phase on.
+    pub begin_s: f64,
+    /// Its end.
+    pub end_s: f64,
+    /// Bytes that the host wrote.
+    pub write_bytes: u64,
+    /// Bytes that the card programmed.
+    pub programmed_bytes: u64,
+    /// Allocation units that the card copied: one more was open than it holds.
+    pub au_copies: u64,
+    /// Blocks erased.
+    pub erases: u64,
+}
+
+impl PhaseView {
+    /// Bytes programmed for each byte written; none if nothing was written.
+    pub fn write_amplification(&self) -> Option<f64> {
+        let written = self.write_bytes as f64;
+        (self.write_bytes > 0).then(|| self.programmed_bytes as f64 / written)
+    }
+}
+
+/// How long operations of a phase took.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LatencyView {
+    /// Name of the phase.
+    pub phase: String,
+    /// Operations.
+    pub operations: u64,
+    /// Half of them took no longer, in nanoseconds.
+    pub p50_ns: u64,
+    /// 90 % of them.
+    pub p90_ns: u64,
+    /// 99 %.
+    pub p99_ns: u64,
+    /// 99.9 %.
+    pub p999_ns: u64,
+    /// The longest.
+    pub max_ns: u64,
+}
+
+/// The trials, by candidate and seed.
+pub fn trial_lines(trials: &[Trial]) -> Vec<TrialLine> {
+    let mut lines: Vec<TrialLine> = trials
+        .iter()
+        .map(|trial| TrialLine {
+            candidate: trial.identity.candidate.clone(),
+            seed: trial.identity.seed,
+            id: trial.identity.id(),
+        })
+        .collect();
+    lines.sort_by(|a, b| (&a.candidate, a.seed, &a.id).cmp(&(&b.candidate, b.seed, &b.id)));
+    lines
+}
+
+/// The device under each candidate of finished `trials`, by name.
+pub fn devices(trials: &[Trial]) -> Vec<DeviceView> {
+    let mut by_name: BTreeMap<&str, Vec<&Trial>> = BTreeMap::new();
+    for trial in trials {
+        if trial.outcome.status == Status::Done {
+            let own = by_name.entry(&trial.identity.candidate).or_default();
+            own.push(trial);
+        }
+    }
+    by_name
+        .into_iter()
+        .map(|(name, own)| of(name, own))
+        .collect()
+}
+
+fn of(candidate: &str, mut trials: Vec<&Trial>) -> DeviceView {
+    trials.sort_by_key(|trial| trial.identity.seed);
+    let mut total = DeviceFigures::default();
+    let mut latencies: Vec<(String, Latency)> = Vec::new();
+    for phase in trials.iter().flat_map(|trial| &trial.outcome.phases) {
+        total.add(&phase.device);
+        add_latency(&mut latencies, phase);
+    }
+    let first = trials.first().map(|trial| trial.outcome.phases.as_slice());
+    DeviceView {
+        candidate: candidate.to_owned(),
+        trials: trials.len() as u64,
+        total,
+        phases: first.map_or(Vec::new(), phases),
+        latencies: latencies.iter().filter_map(latency).collect(),
+    }
+}
+
+fn add_latency(all: &mut Vec<(String, Latency)>, phase: &PhaseFigures) {
+    let at = match all.iter().position(|(name, _)| *name == phase.phase) {
+        Some(at) => at,
+        None => {
+            all.push((phase.phase.clone(), Latency::default()));
+            all.len() - 1
+        }
+    };
+    for (&ns, &count) in &phase.latency.0 {
+        all[at].1.record_many(ns, count);
+    }
+}
+
+fn latency((phase, latency): &(String, Latency)) -> Option<LatencyView> {
+    let at = |numerator, denominator| latency.quantile_ns(numerator, denominator);
+    Some(LatencyView {
+        phase: phase.clone(),
+        operations: latency.count(),
+        p50_ns: at(1, 2)?,
+        p90_ns: at(9, 10)?,
+        p99_ns: at(99, 100)?,
+        p999_ns: at(999, 1000)?,
+        max_ns: at(1, 1)?,
+    })
+}
+
+fn phases(all: &[PhaseFigures]) -> Vec<PhaseView> {
+    let start = all.first().map_or(0.0, |phase| phase.begin.as_secs_f64());
+    all.iter()
+        .map(|phase| PhaseView {
+            phase: phase.phase.clone(),
+            begin_s: phase.begin.as_secs_f64() - start,
+            end_s: phase.end.as_secs_f64() - start,
+            write_bytes: phase.device.write_bytes,
+            programmed_bytes: phase.device.programmed_bytes,
+            au_copies: phase.device.au_copies,
+            erases: phase.device.erases,
+        })
+        .collect()
+}

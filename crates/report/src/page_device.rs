@@ -1,0 +1,284 @@
+//! The device's part of the page: latencies, requests by size, what was written over time, wear.
+
+use crate::device::{DeviceView, LatencyView, PhaseView};
+use crate::number::{duration, short, with_unit};
+use crate::page::Page;
+use whichfs_units::Bytes;
+
+/// Latencies of one phase, all candidates.
+pub(crate) struct LatencyChart {
+    pub phase: String,
+    /// What the left and right edges stand for; the scale is logarithmic.
+    pub begin: String,
+    pub end: String,
+    pub rows: Vec<LatencyRow>,
+}
+
+/// One candidate's.
+pub(crate) struct LatencyRow {
+    pub candidate: String,
+    pub operations: u64,
+    /// Half, 90 %, 99 %, 99.9 % and all of the operations: in figures, and in percent of the
+    /// drawing.
+    pub marks: Vec<Mark>,
+    /// From the first mark to the last, in percent.
+    pub from: String,
+    pub width: String,
+}
+
+/// A percentile.
+pub(crate) struct Mark {
+    pub name: &'static str,
+    pub text: String,
+    pub percent: String,
+    /// Radius in pixels: the rarer the larger.
+    pub radius: &'static str,
+}
+
+/// Requests of one candidate by size.
+pub(crate) struct SizesRow {
+    pub candidate: String,
+    pub writes: String,
+    pub bars: Vec<SizeBar>,
+    pub others: String,
+}
+
+/// Writes of one size.
+pub(crate) struct SizeBar {
+    /// `≤ 4 KiB`.
+    pub size: String,
+    /// Share of the writes, in percent.
+    pub share: String,
+    /// Class of its colour, 0 the smallest size.
+    pub class: usize,
+    pub begin: String,
+    pub width: String,
+}
+
+/// Phases of one candidate's first trial on the axis of time.
+pub(crate) struct TimeRow {
+    pub candidate: String,
+    pub seconds: String,
+    pub steps: Vec<Step>,
+}
+
+/// One phase.
+pub(crate) struct Step {
+    /// Place in percent of this trial's time.
+    pub begin: String,
+    pub width: String,
+    /// Height in pixels and place from the top, for its write amplification.
+    pub height: String,
+    pub top: String,
+    pub text: String,
+}
+
+/// One candidate's wear.
+pub(crate) struct WearRow {
+    pub candidate: String,
+    pub written: String,
+    pub programmed: String,
+    pub amplification: String,
+    pub erases: String,
+    pub copies: String,
+}
+
+/// Sizes that have a colour of their own; larger ones share the last.
+const SIZES: [(u64, &str); 6] = [
+    (4 << 10, "≤ 4 KiB"),
+    (16 << 10, "≤ 16 KiB"),
+    (64 << 10, "≤ 64 KiB"),
+    (256 << 10, "≤ 256 KiB"),
+    (512 << 10, "≤ 512 KiB"),
+    (u64::MAX, "> 512 KiB"),
+];
+
+/// Height of the steps' drawing in pixels, and the write amplification that fills it.
+const STEP_HEIGHT: f64 = 32.0;
+const STEP_FULL: f64 = 16.0;
+
+/// Devices in the order of the ranking, then the others.
+fn ordered(page: &Page) -> Vec<&DeviceView> {
+    let ranking = &page.verdict.ranking;
+    let place = |device: &&DeviceView| {
+        let at = ranking
+            .iter()
+            .position(|one| one.candidate == device.candidate);
+        at.unwrap_or(usize::MAX)
+    };
+    let mut devices: Vec<&DeviceView> = page.devices.iter().collect();
+    devices.sort_by_key(place);
+    devices
+}
+
+pub(crate) fn latencies(page: &Page) -> Vec<LatencyChart> {
+    let devices = ordered(page);
+    let mut phases: Vec<&str> = Vec::new();
+    for latency in devices.iter().flat_map(|device| &device.latencies) {
+        if !phases.contains(&latency.phase.as_str()) {
+            phases.push(&latency.phase);
+        }
+    }
+    let chart = |phase: &str| {
+        let own = devices.iter().filter_map(|device| {
+            let mut all = device.latencies.iter();
+            Some((
+                device.candidate.as_str(),
+                all.find(|one| one.phase == phase)?,
+            ))
+        });
+        latency_chart(phase, &own.collect::<Vec<_>>())
+    };
+    phases.into_iter().map(chart).collect()
+}
+
+fn latency_chart(phase: &str, all: &[(&str, &LatencyView)]) -> LatencyChart {
+    let low = all
+        .iter()
+        .map(|(_, one)| one.p50_ns)
+        .min()
+        .unwrap_or(1)
+        .max(1) as f64;
+    let high = all.iter().map(|(_, one)| one.max_ns).max().unwrap_or(1) as f64;
+    // Whole decades, so that the edges are round figures.
+    let (begin, end) = (low.log10().floor(), high.max(low).log10().ceil());
+    let place = |ns: u64| (ns.max(1) as f64).log10().clamp(begin, end);
+    let percent = |ns: u64| (place(ns) - begin) / (end - begin).max(1.0) * 100.0;
+    let time = |ns: u64| with_unit(ns as f64 / 1e9, "s");
+    let row = |(name, one): &(&str, &LatencyView)| {
+        let marks = [
+            ("half", one.p50_ns, "2"),
+            ("90 %", one.p90_ns, "2.5"),
+            ("99 %", one.p99_ns, "3"),
+            ("99.9 %", one.p999_ns, "3.5"),
+            ("longest", one.max_ns, "4.5"),
+        ];
+        LatencyRow {
+            candidate: (*name).to_owned(),
+            operations: one.operations,
+            from: format!("{:.2}", percent(one.p50_ns)),
+            width: format!("{:.2}", percent(one.max_ns) - percent(one.p50_ns)),
+            marks: (marks.iter())
+                .map(|(name, ns, radius)| Mark {
+                    name,
+                    text: time(*ns),
+                    percent: format!("{:.2}", percent(*ns)),
+                    radius,
+                })
+                .collect(),
+        }
+    };
+    LatencyChart {
+        phase: phase.replace('_', " "),
+        begin: with_unit(10_f64.powf(begin) / 1e9, "s"),
+        end: with_unit(10_f64.powf(end) / 1e9, "s"),
+        rows: all.iter().map(row).collect(),
+    }
+}
+
+pub(crate) fn sizes(page: &Page) -> Vec<SizesRow> {
+    let devices = ordered(page);
+    devices.into_iter().map(sizes_row).collect()
+}
+
+fn sizes_row(device: &DeviceView) -> SizesRow {
+    let total = &device.total;
+    let mut counts = [0_u64; SIZES.len()];
+    for (&size, &count) in &total.write_sizes {
+        let at = SIZES.iter().position(|(bound, _)| size <= *bound);
+        counts[at.unwrap_or(SIZES.len() - 1)] += count;
+    }
+    let all = counts.iter().sum::<u64>().max(1) as f64;
+    let mut begin = 0.0;
+    let mut bars = Vec::new();
+    for (class, (count, (_, size))) in counts.iter().zip(SIZES).enumerate() {
+        let width = *count as f64 / all * 100.0;
+        if *count > 0 {
+            bars.push(SizeBar {
+                size: size.to_owned(),
+                share: short(width),
+                class,
+                begin: format!("{begin:.2}"),
+                width: format!("{width:.2}"),
+            });
+        }
+        begin += width;
+    }
+    SizesRow {
+        candidate: device.candidate.clone(),
+        writes: short(total.writes as f64),
+        others: format!(
+            "{} reads, {} flushes, {} discards",
+            short(total.reads as f64),
+            short(total.flushes as f64),
+            short(total.discards as f64)
+        ),
+        bars,
+    }
+}
+
+pub(crate) fn times(page: &Page) -> Vec<TimeRow> {
+    let devices = ordered(page)
+        .into_iter()
+        .filter(|device| !device.phases.is_empty());
+    devices.map(time_row).collect()
+}
+
+fn time_row(device: &DeviceView) -> TimeRow {
+    let end = device.phases.last().map_or(0.0, |phase| phase.end_s);
+    let place = |seconds: f64| seconds / end.max(1e-9) * 100.0;
+    let step = |phase: &PhaseView| {
+        let times = phase.write_amplification();
+        let height = times.map_or(0.0, |times| {
+            (times / STEP_FULL).clamp(0.0, 1.0) * STEP_HEIGHT
+        });
+        let seconds = duration(phase.end_s - phase.begin_s);
+        let name = phase.phase.replace('_', " ");
+        Step {
+            begin: format!("{:.2}", place(phase.begin_s)),
+            width: format!(
+                "{:.2}",
+                (place(phase.end_s) - place(phase.begin_s)).max(0.1)
+            ),
+            height: format!("{height:.1}"),
+            top: format!("{:.1}", STEP_HEIGHT - height),
+            text: match times {
+                None => format!("{name}: {seconds}, nothing written"),
+                Some(times) => format!(
+                    "{name}: {seconds}, {} written, each byte programmed {} times, {} AU copies, \
+                     {} erases",
+                    Bytes(phase.write_bytes),
+                    short(times),
+                    phase.au_copies,
+                    phase.erases
+                ),
+            },
+        }
+    };
+    TimeRow {
+        candidate: device.candidate.clone(),
+        seconds: duration(end),
+        steps: device.phases.iter().map(step).collect(),
+    }
+}
+
+pub(crate) fn wear(page: &Page) -> Vec<WearRow> {
+    let devices = ordered(page).into_iter();
+    devices
+        .map(|device| {
+            let trials = device.trials.max(1);
+            let each = |count: u64| count / trials;
+            let total = &device.total;
+            WearRow {
+                candidate: device.candidate.clone(),
+                written: with_unit(each(total.write_bytes) as f64, "B"),
+                programmed: with_unit(each(total.programmed_bytes) as f64, "B"),
+                amplification: total
+                    .write_amplification()
+                    .map_or("–".to_owned(), |times| format!("{} ×", short(times))),
+                erases: short(each(total.erases) as f64),
+                copies: short(each(total.au_copies) as f64),
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,264 @@
+//! Parts of the page: scores, the winner beside the second, the heat map.
+
+use crate::number::{percent, scale_of, short, times, with_unit};
+use whichfs_study::{Excluded, Grade, MetricInfo, Origin, Ranked, Verdict};
+
+/// A candidate's place, ready to be shown.
+pub(crate) struct Score {
+    pub candidate: String,
+    pub score: String,
+    pub percent: String,
+    pub p_best: String,
+    pub ties: bool,
+}
+
+/// The winner beside the second.
+pub(crate) struct Against {
+    pub first: String,
+    pub second: String,
+    /// One sentence on the average.
+    pub sentence: String,
+    pub rows: Vec<AgainstRow>,
+}
+
+/// A metric of both.
+pub(crate) struct AgainstRow {
+    pub label: String,
+    /// Number of the metric's section.
+    pub number: usize,
+    pub first: String,
+    pub second: String,
+    pub words: String,
+    pub wins: bool,
+}
+
+/// Head of a column of the heat map.
+pub(crate) struct Head {
+    pub metric: String,
+    pub label: String,
+    /// Number of the metric's section.
+    pub number: usize,
+    pub unit: String,
+    pub lower_is_better: bool,
+    pub share: String,
+}
+
+/// A candidate's row of the heat map.
+pub(crate) struct HeatRow {
+    pub candidate: String,
+    pub score: String,
+    /// Empty, or why it is not judged.
+    pub why: String,
+    pub cells: Vec<HeatCell>,
+}
+
+/// One figure of it.
+pub(crate) struct HeatCell {
+    pub metric: String,
+    pub value: String,
+    pub grade: &'static str,
+    pub class: String,
+    /// By what the column is sorted: the ratio to the best; empty without a figure.
+    pub order: String,
+}
+
+/// A piece of a sentence, with a link where it names a metric.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub text: String,
+    /// Number of the metric's section; 0 for none.
+    pub number: usize,
+}
+
+/// `text` with the names of metrics linked to their sections, longest names first.
+pub(crate) fn linked(text: &str, metrics: &[MetricInfo]) -> Vec<Part> {
+    let plain = |text: &str| Part {
+        text: text.to_owned(),
+        number: 0,
+    };
+    let mut parts = vec![plain(text)];
+    let mut order: Vec<(usize, &str)> = (metrics.iter().enumerate())
+        .map(|(at, metric)| (at + 1, metric.label.as_str()))
+        .filter(|(_, label)| !label.is_empty())
+        .collect();
+    order.sort_by_key(|(_, label)| std::cmp::Reverse(label.len()));
+    for (number, label) in order {
+        let split = |part: Part| match part.text.split_once(label) {
+            Some((before, after)) if part.number == 0 => {
+                let link = Part {
+                    text: label.to_owned(),
+                    number,
+                };
+                vec![plain(before), link, plain(after)]
+            }
+            _ => vec![part],
+        };
+        parts = parts.into_iter().flat_map(split).collect();
+    }
+    parts.retain(|part| !part.text.is_empty());
+    parts
+}
+
+/// Where the figures come from and how far that may be off, in a sentence or two.
+pub(crate) fn provenance(verdict: &Verdict) -> String {
+    let stated = format!("{:.0}", verdict.card_uncertainty * 100.0);
+    match (verdict.origin, verdict.fit_error) {
+        (Origin::Modelled, Some(error)) => format!(
+            "Real Linux filesystem code on a modelled card in virtual time. The model is off by \
+             {} % in the median of what was measured of this card, and its figures are stated to \
+             ±{stated} %: both widen the probabilities.",
+            short(error * 100.0)
+        ),
+        (Origin::Modelled, None) => format!(
+            "Real Linux filesystem code on a modelled card in virtual time. The card's profile is \
+             composed of published figures, not fitted to one card; they are taken for ±{stated} \
+             %, which widens the probabilities."
+        ),
+        (Origin::Measured, _) => "Measured on a real device.".to_owned(),
+        (Origin::Published, _) => "Published by others, as the sources say.".to_owned(),
+    }
+}
+
+pub(crate) fn heads(verdict: &Verdict) -> Vec<Head> {
+    let numbered = verdict.metrics.iter().enumerate();
+    numbered
+        .map(|(at, metric)| head(verdict, metric, at + 1))
+        .collect()
+}
+
+pub(crate) fn scores(verdict: &Verdict) -> Vec<Score> {
+    let Some(best) = verdict.ranking.first() else {
+        return Vec::new();
+    };
+    let each = verdict.ranking.iter().map(|ranked| Score {
+        candidate: ranked.candidate.clone(),
+        score: format!("{:.2}", ranked.score),
+        percent: format!("{:.1}", ranked.score.clamp(0.0, 1.0) * 100.0),
+        p_best: percent(ranked.p_best).replace('%', " %"),
+        ties: best.ties_with.contains(&ranked.candidate),
+    });
+    each.collect()
+}
+
+pub(crate) fn against(verdict: &Verdict) -> Option<Against> {
+    let (first, second) = (verdict.ranking.first()?, verdict.ranking.get(1)?);
+    let row = |(at, metric): (usize, &MetricInfo)| {
+        let own = first.figures.get(&metric.metric)?;
+        let other = second.figures.get(&metric.metric)?;
+        let gain = other.ratio / own.ratio;
+        let words = match gain {
+            g if g >= verdict.noise_floor => format!("{}× better", times(g)),
+            g if g <= 1.0 / verdict.noise_floor => {
+                format!("{}× worse", times(1.0 / g))
+            }
+            _ => "no difference".to_owned(),
+        };
+        Some(AgainstRow {
+            label: metric.label.clone(),
+            number: at + 1,
+            first: with_unit(own.value, &metric.unit),
+            second: with_unit(other.value, &metric.unit),
+            words,
+            wins: gain >= verdict.noise_floor,
+        })
+    };
+    let ratio = first.score / second.score.max(1e-9);
+    let sentence = if first.ties_with.contains(&second.candidate) {
+        format!(
+            "{} cannot be told from {} on the weighted average ({ratio:.2} times behind).",
+            second.candidate, first.candidate
+        )
+    } else {
+        format!(
+            "{} is {ratio:.2} times behind {} on the weighted average.",
+            second.candidate, first.candidate
+        )
+    };
+    Some(Against {
+        first: first.candidate.clone(),
+        second: second.candidate.clone(),
+        sentence,
+        rows: verdict.metrics.iter().enumerate().filter_map(row).collect(),
+    })
+}
+
+fn head(verdict: &Verdict, metric: &MetricInfo, number: usize) -> Head {
+    let unit = scale_of(verdict, &metric.metric, &metric.unit).unit;
+    Head {
+        metric: metric.metric.clone(),
+        label: metric.label.clone(),
+        number,
+        unit: match unit.as_str() {
+            "" => "ratio".to_owned(),
+            _ => unit,
+        },
+        lower_is_better: metric.lower_is_better,
+        share: format!("{:.0}", metric.share * 100.0),
+    }
+}
+
+/// Judged candidates, best first, then those that gave figures and are not judged.
+pub(crate) fn heat(verdict: &Verdict) -> Vec<HeatRow> {
+    let judged = verdict.ranking.iter().map(|one: &Ranked| HeatRow {
+        candidate: one.candidate.clone(),
+        score: format!("{:.2}", one.score),
+        why: String::new(),
+        cells: cells(verdict, &one.figures),
+    });
+    let shown = |one: &&Excluded| !one.figures.is_empty();
+    let excluded = verdict.excluded.iter().filter(shown).map(|one| HeatRow {
+        candidate: one.candidate.clone(),
+        score: "not judged".to_owned(),
+        why: one.why.clone(),
+        cells: cells(verdict, &one.figures),
+    });
+    judged.chain(excluded).collect()
+}
+
+fn cells(
+    verdict: &Verdict,
+    figures: &std::collections::BTreeMap<String, whichfs_study::Figure>,
+) -> Vec<HeatCell> {
+    let cell = |metric: &MetricInfo| {
+        let scale = scale_of(verdict, &metric.metric, &metric.unit);
+        let figure = figures.get(&metric.metric);
+        let grade = figure.map(|figure| Grade::of_ratio(figure.ratio));
+        HeatCell {
+            metric: metric.metric.clone(),
+            value: figure.map_or("–".into(), |f| short(f.value / scale.divisor)),
+            grade: grade.map_or("no figure", Grade::name),
+            class: grade.map_or("none".into(), |grade| format!("g{}", grade as u8)),
+            order: figure.map_or(String::new(), |figure| format!("{:.4}", figure.ratio)),
+        }
+    };
+    verdict.metrics.iter().map(cell).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sentences_link_to_the_metrics_that_they_name() {
+        let verdict = crate::fixture::verdict();
+        let place = |label: &str| {
+            let at = verdict.metrics.iter().position(|m| m.label == label);
+            at.map_or(0, |at| at + 1)
+        };
+        let parts = linked(
+            "f2fs loses mount 3.4x and delete files 2x.",
+            &verdict.metrics,
+        );
+        let said: String = parts.iter().map(|part| part.text.as_str()).collect();
+        assert_eq!(said, "f2fs loses mount 3.4x and delete files 2x.");
+        let links: Vec<(&str, usize)> = (parts.iter())
+            .filter(|part| part.number > 0)
+            .map(|part| (part.text.as_str(), part.number))
+            .collect();
+        let expected = [
+            ("mount", place("mount")),
+            ("delete files", place("delete files")),
+        ];
+        assert_eq!(links, expected);
+    }
+}

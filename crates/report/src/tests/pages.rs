@@ -1,0 +1,239 @@
+//! The page as a browser shows it: nothing fails, nothing lacks a label, filters filter, and the
+//! address keeps the view. Pictures go to the directory of `WHICHFS_PICTURES`, if it is set.
+
+use super::browser::Browser;
+use crate::fixture::{large_page, page, page_with_gaps};
+use crate::{Page, html};
+use std::path::PathBuf;
+
+fn written(dir: &tempfile::TempDir, page: &Page) -> PathBuf {
+    let path = dir.path().join("report.html");
+    std::fs::write(&path, html(page)).unwrap();
+    path
+}
+
+/// Elements without a text or label that a person or a screen reader needs.
+const UNLABELLED: &str = "
+  [...document.querySelectorAll('svg')].filter(e => !(e.getAttribute('aria-label') || '').trim())
+  .concat([...document.querySelectorAll('button, a, summary, th, option')]
+    .filter(e => !e.textContent.trim() && !e.getAttribute('aria-label')))
+  .concat([...document.querySelectorAll('input, select')].filter(e => !e.labels.length))
+  .concat([...document.querySelectorAll('section')].filter(e => !e.querySelector('h2')))
+  .map(e => e.outerHTML.slice(0, 80)).join('; ')";
+
+/// Elements that stick out of the window sideways, but for those in a box that scrolls.
+const TOO_WIDE: &str = "
+  document.documentElement.scrollWidth > document.documentElement.clientWidth
+    ? [...document.querySelectorAll('body *')].filter(e => !e.closest('.scroll')
+        && e.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
+        .map(e => e.outerHTML.slice(0, 80)).slice(0, 5).join('; ')
+    : ''";
+
+/// Texts that touch or cover the bar beside them.
+const OVERLAPS: &str = "
+  [...document.querySelectorAll('.row')].filter(row => {
+    const box = (s) => row.querySelector(s).getBoundingClientRect();
+    const [name, bar, value] = ['.name', '.bar', '.value'].map(box);
+    return bar.width > 0 && (name.right > bar.left + 1 || value.left < bar.right - 1
+      || value.right > document.documentElement.clientWidth + 1);
+  }).map(e => e.textContent.trim().slice(0, 40)).slice(0, 5).join('; ')";
+
+#[test]
+fn chromium_shows_the_page_at_every_width_in_light_and_dark() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let pictures = std::env::var_os("WHICHFS_PICTURES").map(PathBuf::from);
+    let path = written(&dir, &page_with_gaps());
+    for width in [1280, 768, 390] {
+        for dark in [false, true] {
+            browser.look(width, dark, "screen");
+            browser.open(&path, "");
+            assert_eq!(browser.text(UNLABELLED), "");
+            assert_eq!(browser.text(TOO_WIDE), "", "{width}");
+            assert_eq!(browser.text(OVERLAPS), "", "{width}");
+            let first =
+                browser.number("document.querySelector('h1').getBoundingClientRect().bottom");
+            assert!(first < 400.0, "the answer is on the first screen: {first}");
+            let colours = "getComputedStyle(document.body).backgroundColor";
+            let ground = if dark {
+                "rgb(20, 23, 26)"
+            } else {
+                "rgb(255, 255, 255)"
+            };
+            assert_eq!(browser.text(colours), ground);
+            if let Some(pictures) = &pictures {
+                let scheme = if dark { "dark" } else { "light" };
+                let name = format!("report-{width}-{scheme}.png");
+                browser.picture(&pictures.join(&name), true);
+                browser.picture(&pictures.join(format!("first-{name}")), false);
+            }
+        }
+    }
+    browser.look(1280, true, "print");
+    browser.open(&path, "");
+    let form = "getComputedStyle(document.getElementById('filter')).display";
+    assert_eq!(browser.text(form), "none", "controls are not printed");
+    let ground = "getComputedStyle(document.documentElement).getPropertyValue('--ground').trim()";
+    assert_eq!(browser.text(ground), "#fff", "paper is white");
+    assert!(browser.faults.is_empty(), "{:?}", browser.faults);
+}
+
+const ROWS: &str = "[...document.querySelectorAll('.heat tbody tr:not([hidden])')]
+  .map(e => e.dataset.c).join(' ')";
+const SECTIONS: &str = "document.querySelectorAll('section.metric:not([hidden])').length";
+
+#[test]
+fn chromium_filters_sorts_and_keeps_the_view_in_the_address() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let path = written(&dir, &page());
+    browser.look(1280, false, "screen");
+    browser.open(&path, "");
+    let all = browser.text(ROWS);
+    assert!(
+        all.starts_with("f2fs ") && all.split(' ').count() == 15,
+        "{all}"
+    );
+
+    browser.click("#filter summary");
+    browser.click("button[value='xfs']");
+    browser.click("button[value='jfs']");
+    browser.click("button[value='mount']");
+    assert_eq!(browser.text(ROWS), "xfs jfs");
+    assert_eq!(browser.number(SECTIONS), 1.0);
+    let bars = "document.querySelectorAll('#device .row:not([hidden])').length";
+    assert_eq!(browser.number(bars), 4.0, "two drawings of two candidates");
+    assert_eq!(browser.text("location.hash"), "#c=xfs%2Cjfs&m=mount");
+    let said = browser.text("document.getElementById('view').textContent");
+    assert!(
+        said.contains("Shown: 2 of 15 candidates, 1 of 8 metrics."),
+        "{said}"
+    );
+
+    browser.value(
+        "(() => { const s = document.getElementById('sort'); s.value = 'mount';
+           s.dispatchEvent(new Event('change')); })()",
+    );
+    assert_eq!(browser.text(ROWS), "jfs xfs", "jfs mounts faster");
+    let hash = browser.text("location.hash");
+
+    // The link shows the same again, in a page that is opened with it.
+    browser.open(&path, &hash);
+    assert_eq!(browser.text(ROWS), "jfs xfs");
+    assert_eq!(browser.number(SECTIONS), 1.0);
+    browser.click("#view button");
+    assert_eq!(browser.text(ROWS).split(' ').count(), 15);
+    assert_eq!(browser.text("location.hash"), "#s=mount");
+
+    // Going to a section keeps the view; going back leaves it.
+    browser.open(&path, "#q=ext4");
+    assert_eq!(browser.text(ROWS).split(' ').count(), 3);
+    browser.click("nav a[href='#card']");
+    assert_eq!(browser.text("location.hash"), "#q=ext4&at=card");
+    browser.open(&path, "#metric-8");
+    let top = "document.getElementById('metric-8').getBoundingClientRect().top < 900";
+    assert!(browser.value(top).as_bool().unwrap(), "plain links work");
+
+    // Nonsense in the address shows everything.
+    browser.open(&path, "#s=nonsense&m=&c=&o=nonsense&at=nowhere");
+    assert_eq!(browser.text(ROWS).split(' ').count(), 15);
+    assert!(browser.faults.is_empty(), "{:?}", browser.faults);
+}
+
+#[test]
+fn chromium_lists_every_sample_on_demand_and_obeys_the_keyboard() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let path = written(&dir, &page());
+    browser.look(1280, false, "screen");
+    browser.open(&path, "");
+    browser.click("#metric-1 .samples summary");
+    let rows = "document.querySelectorAll('#metric-1 .samples tbody tr').length";
+    assert_eq!(
+        browser.number(rows),
+        21.0,
+        "15 candidates, three of them with three seeds"
+    );
+    let command = browser.text("document.querySelector('#metric-1 .samples pre').textContent");
+    assert!(
+        command.contains("--candidates CANDIDATE --first-seed SEED"),
+        "{command}"
+    );
+    assert_eq!(browser.text("location.hash"), "#o=random_update");
+
+    // Nothing but keys: to the search field, a word, and on to the list, which is opened.
+    browser.open(&path, "");
+    let mut steps = 0;
+    while browser.text("document.activeElement.id") != "find" {
+        browser.key("Tab");
+        steps += 1;
+        assert!(steps < 60, "the search field is reached by keys");
+    }
+    for letter in ["x", "f", "s"] {
+        browser.key(letter);
+    }
+    assert_eq!(browser.text(ROWS), "xfs-nocrc xfs");
+    let focus = "getComputedStyle(document.activeElement).outlineStyle";
+    assert_eq!(browser.text(focus), "solid", "the focus is seen");
+    while browser.text("document.activeElement.tagName") != "SUMMARY" {
+        browser.key("Tab");
+    }
+    browser.key("Enter");
+    assert!(
+        browser
+            .value("document.querySelector('#filter details').open")
+            .as_bool()
+            .unwrap()
+    );
+    assert!(browser.faults.is_empty(), "{:?}", browser.faults);
+}
+
+#[test]
+fn chromium_opens_ten_thousand_trials() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let path = written(&dir, &large_page(10_000_u64.div_ceil(15)));
+    browser.look(1280, false, "screen");
+    let ms = browser.open(&path, "");
+    println!("10,000 trials: loaded after {ms:.0} ms");
+    browser.click("#metric-1 .samples summary");
+    let rows = "document.querySelectorAll('#metric-1 .samples tbody tr').length";
+    assert_eq!(browser.number(rows), 15.0 * 667.0);
+    assert!(browser.faults.is_empty(), "{:?}", browser.faults);
+}
+
+/// A browser that finds no fault in a page with a fault would be of no use.
+#[test]
+fn chromium_finds_planted_faults() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("bad.html");
+    let bad = "<svg></svg><button></button><div style='width:5000px'>x</div>\
+               <script>throw new Error('planted')</script>";
+    std::fs::write(&path, bad).unwrap();
+    browser.look(390, false, "screen");
+    browser.open(&path, "");
+    let unlabelled = browser.text(UNLABELLED);
+    assert!(
+        unlabelled.contains("<svg>") && unlabelled.contains("<button>"),
+        "{unlabelled}"
+    );
+    assert!(browser.text(TOO_WIDE).contains("5000px"));
+    assert_eq!(browser.faults.len(), 1, "{:?}", browser.faults);
+    // The page's policy stops scripts that are not the page's own.
+    let injected = html(&page()).replace("</main>", "</main><script>window.bad = 1</script>");
+    std::fs::write(&path, injected).unwrap();
+    browser.open(&path, "");
+    assert_eq!(browser.text("typeof window.bad"), "undefined");
+    assert_eq!(browser.faults.len(), 2, "and it is told");
+}

@@ -1,0 +1,215 @@
+//! Rules of every kind, needs that contradict themselves, and what nobody measured.
+use super::{able, evidence, sample, two_metrics};
+use crate::{Can, CandidateFacts, Condition, Evidence, Fact, Failure, Need, Rule, exclude, judge};
+
+/// A need with one rule.
+fn with_rule(fact: Fact, condition: Condition) -> Need {
+    let mut need = two_metrics();
+    need.rules = vec![Rule {
+        fact,
+        condition,
+        unless: None,
+        because: "it is wanted".into(),
+        source: "a test".into(),
+    }];
+    need
+}
+
+/// The candidate with what breaks `fact`, and a condition that it then breaks.
+fn planted(fact: Fact) -> (CandidateFacts, Condition) {
+    let mut bad = able("bad");
+    let is = |good: bool| Condition::Is(good);
+    let condition = match fact {
+        Fact::UnixPermissions => (bad.unix_permissions.value = false, is(true)).1,
+        Fact::Symlinks => (bad.symlinks.value = false, is(true)).1,
+        Fact::HardLinks => (bad.hard_links.value = false, is(true)).1,
+        Fact::Xattrs => (bad.xattrs.value = false, is(true)).1,
+        Fact::CaseSensitive => (bad.case_sensitive.value = false, is(true)).1,
+        Fact::Windows => (bad.windows.value = false, is(true)).1,
+        Fact::Macos => (bad.macos.value = false, is(true)).1,
+        Fact::ReadOnly => (bad.read_only.value = true, is(false)).1,
+        Fact::MountsAfterCut => (bad.mounts_after_cut.value = false, is(true)).1,
+        Fact::InCurrentLinux => (bad.in_current_linux.value = false, is(true)).1,
+        Fact::Compression => (bad.compression.value = true, is(false)).1,
+        Fact::Snapshots => (bad.snapshots.value = true, is(false)).1,
+        Fact::MaxFileBytes => (bad.max_file_bytes.value = 9, Condition::AtLeast(10)).1,
+        Fact::LastYear => (bad.last_year.value = 2037, Condition::AtLeast(2039)).1,
+        Fact::MinBytes => (bad.min_bytes.value = 2 << 20, Condition::AtMost(1 << 20)).1,
+        Fact::MemoryBytes => (bad.memory_bytes.value = 2 << 30, Condition::AtMost(1 << 30)).1,
+        Fact::CrashClass => {
+            bad.crash_class.value = crate::CrashClass::None;
+            Condition::Not(crate::CrashClass::None)
+        }
+        Fact::KernelOptions => {
+            bad.kernel_options.value.push("CONFIG_Y".into());
+            Condition::Among(["CONFIG_X_FS".to_owned()].into())
+        }
+        care => {
+            let no = crate::Sourced::new(Can::No, "a manual");
+            bad.care.insert(care, no);
+            is(true)
+        }
+    };
+    (bad, condition)
+}
+
+#[test]
+fn every_fact_excludes_what_breaks_it_and_names_its_source() {
+    for fact in Fact::ALL {
+        let (bad, condition) = planted(fact);
+        let need = with_rule(fact, condition);
+        let (kept, out) = exclude(&need, u64::MAX, std::slice::from_ref(&bad));
+        assert!(kept.is_empty(), "{}", fact.name());
+        assert_eq!(out[0].rule.as_deref(), Some(fact.name()));
+        assert!(out[0].why.len() > 20 && out[0].why.ends_with(": it is wanted"));
+        let source = out[0].source.as_deref().unwrap();
+        assert!(source.starts_with(fact.source(&bad)) && source.ends_with("rule: a test"));
+        let line = judge(
+            &need,
+            &Evidence {
+                excluded: out,
+                ..evidence(vec![])
+            },
+        )
+        .unwrap();
+        assert_eq!(line.rules[0].excludes, ["bad"]);
+        assert!(line.rules[0].wants.len() > 7, "{}", line.rules[0].wants);
+    }
+}
+
+#[test]
+fn care_can_be_asked_for_while_mounted() {
+    let text = "name = \"n\"\ntitle = \"t\"\nworkload = \"w\"\n[weights.a]\nweight = 1\n\
+                because = \"x\"\n[[rules]]\nfact = \"grow\"\ncan = \"online\"\n\
+                because = \"it works on\"\nsource = \"a manual\"\n";
+    let need = Need::parse("n.toml", text).unwrap();
+    let (_, out) = exclude(&need, u64::MAX, &[able("offline")]);
+    let why = "can grow only while it is not mounted: it works on";
+    assert_eq!(out[0].why, why);
+    let mut online = able("online");
+    online
+        .care
+        .insert(Fact::Grow, crate::Sourced::new(Can::Online, "resize(8)"));
+    assert_eq!(exclude(&need, u64::MAX, &[online]).0.len(), 1);
+    let wrong = Need::parse("n.toml", &text.replace("\"online\"", "\"often\""));
+    let said = wrong.unwrap_err().to_string();
+    assert!(
+        said.contains("n.toml:9: rules.can: 'often'; expected \"online\""),
+        "{said}"
+    );
+    let wrong = Need::parse("n.toml", &text.replace("\"grow\"", "\"windows\""));
+    assert!(
+        wrong
+            .unwrap_err()
+            .to_string()
+            .contains("do not fit windows")
+    );
+}
+
+#[test]
+fn care_and_kernel_options_are_changed_from_the_command_line() {
+    let mut need = two_metrics();
+    for (given, kept) in [
+        ("grow=yes", 1),
+        ("grow=online", 0),
+        ("grow=any", 1),
+        ("grub=yes", 0),
+        ("grub=any", 1),
+        ("kernel_options=CONFIG_EXT4_FS,CONFIG_F2FS_FS", 0),
+        ("kernel_options=CONFIG_X_FS", 1),
+        ("memory_bytes=16MiB", 0),
+        ("memory_bytes=32MiB", 1),
+    ] {
+        need.set(given).unwrap();
+        let (admitted, _) = exclude(&need, u64::MAX, &[able("a")]);
+        assert_eq!(admitted.len(), kept, "{given}");
+    }
+    let said = need.set("grow=sometimes").unwrap_err().to_string();
+    assert!(said.contains("expected yes, no, online or any"), "{said}");
+}
+
+#[test]
+fn contradictory_needs_name_the_rules_and_the_nearest() {
+    let mut need = two_metrics();
+    for given in ["windows=yes", "unix_permissions=yes", "grub=yes"] {
+        need.set(given).unwrap();
+    }
+    let mut fat = able("vfat");
+    fat.unix_permissions.value = false;
+    let mut ext4 = able("ext4");
+    ext4.windows.value = false;
+    ext4.care
+        .insert(Fact::Grub, crate::Sourced::new(Can::Yes, "GRUB"));
+    let (kept, out) = exclude(&need, u64::MAX, &[fat, ext4]);
+    assert!(kept.is_empty());
+    assert_eq!(
+        out[0].rules().collect::<Vec<_>>(),
+        ["unix_permissions", "grub"]
+    );
+    let verdict = judge(
+        &need,
+        &Evidence {
+            excluded: out,
+            ..evidence(vec![])
+        },
+    )
+    .unwrap();
+    let excludes: Vec<(&str, usize)> = (verdict.rules.iter())
+        .map(|rule| (rule.rule.as_str(), rule.excludes.len()))
+        .collect();
+    assert_eq!(
+        excludes,
+        [("windows", 1), ("unix_permissions", 1), ("grub", 1)]
+    );
+    assert_eq!(verdict.nearest.len(), 1);
+    assert_eq!(verdict.nearest[0].candidate, "ext4");
+    assert_eq!(verdict.nearest[0].allow, ["--need windows=any"]);
+}
+
+#[test]
+fn what_nobody_measured_is_said_with_its_share() {
+    let verdict = judge(&two_metrics(), &evidence(vec![sample("x", "a", 1, 1.0)])).unwrap();
+    assert_eq!(verdict.unmeasured.len(), 1);
+    let lacking = &verdict.unmeasured[0];
+    assert_eq!((lacking.metric.as_str(), lacking.share), ("b", 0.5));
+}
+
+#[test]
+fn a_candidate_that_failed_half_its_trials_is_shown_with_what_it_gave() {
+    let mut given = evidence(vec![
+        sample("half", "a", 1, 0.5),
+        sample("half", "a", 2, 0.5),
+        sample("whole", "a", 1, 1.0),
+    ]);
+    given.failures = vec![3, 4]
+        .into_iter()
+        .map(|seed| Failure {
+            candidate: "half".into(),
+            seed,
+            reason: "out of memory".into(),
+        })
+        .collect();
+    let verdict = judge(&two_metrics(), &given).unwrap();
+    assert_eq!(verdict.ranking.len(), 1, "it is not judged");
+    let half = &verdict.excluded[0];
+    assert_eq!(
+        half.why,
+        "2 of its 4 trials failed, that with seed 3: out of memory"
+    );
+    let figure = &half.figures["a"];
+    assert_eq!((figure.samples.len(), figure.ratio), (2, 1.0));
+    assert!((figure.value - 0.5).abs() < 1e-12);
+}
+
+#[test]
+fn a_worse_fit_of_the_card_makes_less_sure() {
+    let p_best = |fit_error| {
+        let mut given = evidence(vec![sample("x", "a", 1, 1.0), sample("y", "a", 1, 1.3)]);
+        given.fit_error = fit_error;
+        let verdict = judge(&two_metrics(), &given).unwrap();
+        assert_eq!(verdict.fit_error, fit_error);
+        verdict.ranking[0].p_best
+    };
+    let [none, good, bad] = [None, Some(0.1), Some(1.0)].map(p_best);
+    assert!(none > good && good > bad + 0.05, "{none} {good} {bad}");
+}

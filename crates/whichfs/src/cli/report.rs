@@ -1,0 +1,92 @@
+//! Arguments of `whichfs report` and `whichfs card rank`.
+
+use super::PlaceArgs;
+use crate::commands;
+use clap::Args;
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+#[command(after_help = commands::report::EXAMPLES)]
+pub struct ReportArgs {
+    /// Runs: the first is what the others are compared with.
+    #[arg(value_name = "RUN", required = true)]
+    pub runs: Vec<PathBuf>,
+    /// Exit code 1 if a figure is worse than the first run's by more than this and beyond noise,
+    /// or gone.
+    #[arg(long, value_name = "PERCENT", value_parser = share)]
+    pub fail_over: Option<f64>,
+    /// Write a JUnit file: a test case for each figure, which fails as --fail-over says (10%).
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+    /// Also what did not change.
+    #[arg(long)]
+    pub all: bool,
+    /// A Markdown table on standard output.
+    #[arg(long, conflicts_with = "json")]
+    pub markdown: bool,
+    /// One JSON document on standard output, nothing else.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = commands::card_rank::EXAMPLES)]
+pub struct CardRankArgs {
+    /// The place of the trials; its card is not used.
+    #[command(flatten)]
+    pub place: PlaceArgs,
+    /// What it is for: as after `whichfs choose --for`.
+    #[arg(long = "for", value_name = "NEED", default_value = "rootfs")]
+    pub needs: String,
+    /// Change one thing of the need, for example power_loss=tolerated.
+    #[arg(long = "need", value_name = "KEY=VALUE")]
+    pub need: Vec<String>,
+    /// Only these cards: names, parts of names, or profile files, separated by commas.
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    pub cards: Vec<String>,
+    /// Only these filesystems, separated by commas.
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    pub candidates: Vec<String>,
+    /// Seeds of each filesystem on each card.
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u64).range(1..=100))]
+    pub seeds: u64,
+    /// Trials at once; default: one for each core.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=256))]
+    pub jobs: Option<u64>,
+    /// File of finished trials; default: in the user's data directory.
+    #[arg(long, value_name = "FILE")]
+    pub store: Option<PathBuf>,
+    /// One JSON document on standard output, nothing else.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A share of `text`: `10%` or `0.1`.
+fn share(text: &str) -> Result<f64, String> {
+    let wrong = || format!("found {text:?}; expected a share such as 10%");
+    let (digits, of) = match text.strip_suffix('%') {
+        Some(digits) => (digits, 100.0),
+        None => (text, 1.0),
+    };
+    let number: f64 = digits.trim().parse().map_err(|_| wrong())?;
+    let share = number / of;
+    match share.is_finite() && (0.0..=100.0).contains(&share) {
+        true => Ok(share),
+        false => Err(wrong()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_percent_or_plain() {
+        assert_eq!(share("10%"), Ok(0.1));
+        assert_eq!(share("0.25"), Ok(0.25));
+        for wrong in ["", "x", "-1%", "nan", "inf", "10%%"] {
+            assert!(share(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! `whichfs card rank`: which card to buy.
+
+use super::{choose, table};
+use crate::cli::{CardRankArgs, ChooseArgs, PlaceArgs};
+use crate::failure::{Failure, Kind, Outcome};
+use crate::output;
+use std::path::PathBuf;
+use whichfs_report::{figure, percent};
+use whichfs_study::{CardRanking, rank_cards};
+
+/// Examples in the help text.
+pub const EXAMPLES: &str = "\
+Examples:
+  whichfs card rank --for logger --cards a1-32gb,class4-4gb,emmc-8gb
+  whichfs card rank --for camera --cards sandisk         all shipped cards of that name
+  whichfs card rank --for rootfs --candidates ext4,f2fs  all shipped cards, two filesystems
+
+Each card is as good as its best filesystem. Trials that are in the store are not run again, so
+an interrupted ranking goes on with the same command.";
+
+/// Ranks the cards.
+pub fn run(args: &CardRankArgs) -> Outcome<u8> {
+    let need = choose::need(&args.needs, &args.need)?;
+    let cards = cards(&args.cards)?;
+    let mut evidence = Vec::new();
+    for (at, card) in cards.iter().enumerate() {
+        note!("card {} of {}: {card}", at + 1, cards.len());
+        let own = choose::evidence(&choose_args(args, card))?;
+        evidence.push(own);
+    }
+    let ranking = rank_cards(&need, &evidence).map_err(|e| Failure::new(Kind::Trial, e))?;
+    match args.json {
+        true => output::json(&ranking)?,
+        false => output::text_line(&text(&ranking))?,
+    }
+    Ok(match ranking.cards.is_empty() {
+        true => Kind::No as u8,
+        false => 0,
+    })
+}
+
+/// The cards meant: shipped ones whose names contain a word, files, or all shipped ones.
+fn cards(wanted: &[String]) -> Outcome<Vec<String>> {
+    let shipped = || {
+        whichfs_card::builtin()
+            .iter()
+            .map(|(name, _)| (*name).to_owned())
+    };
+    if wanted.is_empty() {
+        return Ok(shipped().collect());
+    }
+    let mut cards: Vec<String> = Vec::new();
+    for word in wanted {
+        let exact = word.contains('/') || word.ends_with(".toml") || shipped().any(|n| n == *word);
+        let found: Vec<String> = match exact {
+            true => vec![word.clone()],
+            false => shipped().filter(|name| name.contains(word)).collect(),
+        };
+        if found.is_empty() {
+            return Err(Failure::input(format!(
+                "--cards {word}: no shipped card has that in its name; `whichfs card list` has all"
+            )));
+        }
+        cards.extend(
+            found
+                .into_iter()
+                .filter(|name| !cards.contains(name))
+                .collect::<Vec<_>>(),
+        );
+    }
+    Ok(cards)
+}
+
+fn choose_args(args: &CardRankArgs, card: &str) -> ChooseArgs {
+    ChooseArgs {
+        place: PlaceArgs {
+            card: card.to_owned(),
+            ..args.place.clone()
+        },
+        needs: args.needs.clone(),
+        need: args.need.clone(),
+        candidates: args.candidates.clone(),
+        seeds: args.seeds,
+        first_seed: 1,
+        size: None,
+        tree: None,
+        fio: None,
+        command: None,
+        cuts: None,
+        jobs: args.jobs,
+        out: PathBuf::new(),
+        emit: None,
+        layout: None,
+        store: args.store.clone(),
+        fresh: false,
+        json: args.json,
+    }
+}
+
+fn text(ranking: &CardRanking) -> String {
+    // As many figures as there is room for beside names and probability.
+    let counted = ranking.metrics.iter().filter(|metric| metric.share > 0.0);
+    let shown = counted
+        .take(output::width().saturating_sub(50) / 12)
+        .enumerate();
+    let shown: Vec<_> = shown.collect();
+    let mut head = vec!["card", "with", "score", "P of best"];
+    head.extend(shown.iter().map(|(_, metric)| metric.label.as_str()));
+    let rows = ranking.cards.iter().map(|card| {
+        let place = &card.place;
+        let mut row = vec![
+            card.card.clone(),
+            card.candidate.clone(),
+            format!("{:.2}", place.score),
+            percent(place.p_best),
+        ];
+        row.extend(shown.iter().map(|(at, metric)| {
+            place.values[*at].map_or("–".to_owned(), |value| figure(value, &metric.unit))
+        }));
+        row
+    });
+    let mut text = table::text(&head, rows.collect());
+    if let Some(first) = ranking.cards.first() {
+        let ties = &first.place.ties_with;
+        let said = match ties.is_empty() {
+            true => format!("\n\nBuy {}.", first.card),
+            false => format!(
+                "\n\nBuy {}; within the noise floor of 10 %: {}.",
+                first.card,
+                ties.join(", ")
+            ),
+        };
+        text.push_str(&said);
+    }
+    if !ranking.none.is_empty() {
+        let none = ranking.none.join(", ");
+        text.push_str(&format!("\nNo filesystem qualifies on {none}."));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn cards_are_named_whole_or_in_part() {
+        let named = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            cards(&words)
+        };
+        assert_eq!(named(&["a1-32gb", "a1-32gb"]).unwrap(), ["a1-32gb"]);
+        assert!(named(&["sandisk"]).unwrap().len() > 5);
+        assert_eq!(named(&["./my.toml"]).unwrap(), ["./my.toml"]);
+        assert_eq!(named(&[]).unwrap().len(), whichfs_card::builtin().len());
+        let said = named(&["nosuch"]).unwrap_err().message;
+        assert!(said.contains("whichfs card list"), "{said}");
+    }
+}
