@@ -117,7 +117,7 @@ fn is_hasty_fsync(home: &Path, series: &str, alarm: &Value) -> bool {
     let shown: Value = serde_json::from_slice(&output.stdout).unwrap();
     let at = |line: &Value| line["at"].as_u64().unwrap();
     let cut = alarm["cut"]["at"].as_u64().unwrap();
-    let lines = shown["timeline"].as_array().unwrap().iter();
+    let mut lines = shown["timeline"].as_array().unwrap().iter();
     let promise = lines
         .rfind(|line| line["state"] == "promise" && at(line) <= cut)
         .unwrap();
