@@ -188,8 +188,6 @@ fn limited(evidence: &Evidence) -> Result<(&OpenAus, u32), Halt> {
 /// Blocks that writes at random may make a page map put in order; none where AUs have places and are
 /// copied for one too many.
 fn blocks(evidence: &Evidence, au: Option<u64>) -> Option<Blocks> {
-    /// What is waited for where it is known that blocks are folded, and where it is not.
-    const WANTED: (u64, u64) = (3, 2);
     let open = evidence.open_linear.as_ref()?;
     let copies = open.copies || open.kept;
     let (bytes, rate) = au.zip(write_rate(evidence)).filter(|_| !copies)?;
@@ -197,8 +195,9 @@ fn blocks(evidence: &Evidence, au: Option<u64>) -> Option<Blocks> {
         bytes,
         least_us: open_aus::COPY_LEAST * bytes as f64 / rate * 1e6,
         wanted: match open.folds {
-            Some(true) => WANTED.0,
-            _ => WANTED.1,
+            Some(true) => 3,
+            None => 2,
+            Some(false) => 0,
         },
     })
 }

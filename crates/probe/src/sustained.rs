@@ -197,7 +197,7 @@ mod tests {
         let mut times = vec![10.0; 45];
         (times[3], times[20], times[40]) = (130.0, 57.0, 90.0);
         assert_eq!(steady(&times, REQUEST, AU), Some(10.0));
-        (0..45).step_by(2).for_each(|at| times[at] = 40.0);
+        (0..45).step_by(3).for_each(|at| times[at] = 40.0);
         assert_eq!(steady(&times, REQUEST, AU), None);
         assert_eq!(steady(&times, REQUEST, None), None);
     }

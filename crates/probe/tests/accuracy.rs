@@ -92,13 +92,19 @@ fn family_of(seed: u64) -> Family {
     }
 }
 
-/// A card of a family, with noise.
-fn inside(seed: u64, giga_max: u64, mechanisms: Mechanisms, summary: &mut Summary) {
+/// A card of a family with noise, and what the probe finds on it.
+fn probed(seed: u64, giga_max: u64, mechanisms: Mechanisms) -> (Specimen, Noise, Findings) {
     let card = specimen_with(seed, family_of(seed), Sizes::Usual, giga_max, mechanisms);
     let mut rng = Rng::named(seed, "noise of the card");
     let noise = noise(&mut rng);
     let mut device = Noisy::new(card.device(), noise, Drift::None, seed);
     let findings = run(&mut device, seed);
+    (card, noise, findings)
+}
+
+/// A card of a family, with noise.
+fn inside(seed: u64, giga_max: u64, mechanisms: Mechanisms, summary: &mut Summary) {
+    let (card, noise, findings) = probed(seed, giga_max, mechanisms);
     let what = format!("seed {seed} {} {noise:?}", brief(&card));
     judge(
         &[Truth::of(&card, noise)],
@@ -316,4 +322,27 @@ fn a_fresh_card_is_not_said_to_have_no_limit() {
         truth.agrees(Quantity::OpenAusLinear, linear, (1.0, 1.0)),
         "{linear:?}"
     );
+}
+
+/// Whether the AUs in turns have data decides what one too many costs, and with it most else: also
+/// where one half of the card has data, where smaller numbers of AUs close what others left open,
+/// and where reads do not show the AU.
+#[test]
+fn a_card_that_was_never_written_is_told_from_one_in_use() {
+    let fresh = [970_282, 970_330, 970_432, 1_100_372];
+    let in_use = [1_110_042, 1_110_442];
+    for seed in fresh.into_iter().chain(in_use) {
+        let (card, _, findings) = probed(seed, 32, Mechanisms::All);
+        let truth = Truth::of(&card, Noise::NONE);
+        let writes = findings.get(Quantity::RandomWrite4k);
+        assert_eq!(writes.value.is_some(), card.used, "{seed} {writes:?}");
+        for quantity in [Quantity::OverflowUs, Quantity::SmallWriteBytes] {
+            let found = findings.get(quantity);
+            assert!(
+                truth.agrees(quantity, found, (1.0, 1.0)),
+                "{seed} {} {found:?}",
+                truth.told(quantity)
+            );
+        }
+    }
 }
