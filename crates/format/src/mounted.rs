@@ -109,6 +109,6 @@ fn failed(path: &Path, error: &std::io::Error) -> FormatError {
     FormatError::File {
         path: path.display().to_string(),
         reason: error.to_string(),
-        remedy: "the filesystem cannot be used: is the card sound? (whichfs probe --write --capacity)",
+        remedy: "the filesystem cannot be used: is the card sound? (whichfs probe --write)",
     }
 }
