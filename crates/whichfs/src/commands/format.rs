@@ -200,7 +200,7 @@ fn image(args: &FormatArgs, path: &Path) -> Outcome<u8> {
         tell(args, &plan, None, &commands, &[], &files)?;
         return Ok(0);
     }
-    let checks = format_image(path, &plan, &mut |what| {
+    let checks = format_image(path, &plan, interrupt::flag(), &mut |what| {
         if !args.json {
             note!("{what}");
         }
