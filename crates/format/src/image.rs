@@ -8,6 +8,7 @@ use crate::verify::{self, Check, Outcome};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use whichfs_layout::{Plan, Planned, in_file, sfdisk_script};
 
 /// Bytes that are copied at a time; those that are all zero stay a hole.
@@ -60,7 +61,12 @@ pub(crate) fn failed(path: &Path, error: &std::io::Error) -> FormatError {
 ///
 /// # Errors
 /// What failed.
-pub fn format_image(path: &Path, plan: &Plan, tell: &mut Tell) -> Result<Vec<Check>, FormatError> {
+pub fn format_image(
+    path: &Path,
+    plan: &Plan,
+    interrupted: &AtomicBool,
+    tell: &mut Tell,
+) -> Result<Vec<Check>, FormatError> {
     require("sfdisk", "writes partition tables", "fdisk")?;
     for one in &plan.partitions {
         writable(one)?;
@@ -76,7 +82,8 @@ pub fn format_image(path: &Path, plan: &Plan, tell: &mut Tell) -> Result<Vec<Che
         &sfdisk_script(plan),
     )?;
     let mut checks = Vec::new();
-    for one in &plan.partitions {
+    for (done, one) in plan.partitions.iter().enumerate() {
+        stop(interrupted, done, plan.partitions.len())?;
         tell(&format!("{} on {}", one.candidate.name, one.wanted.name));
         let part = filesystem(path, one)?;
         let name = &one.wanted.name;
@@ -93,6 +100,18 @@ pub fn format_image(path: &Path, plan: &Plan, tell: &mut Tell) -> Result<Vec<Che
         card.keep(path)?;
     }
     Ok(all)
+}
+
+/// Ends it where the user wants that: files that are not whole are removed.
+pub(crate) fn stop(interrupted: &AtomicBool, done: usize, all: usize) -> Result<(), FormatError> {
+    match interrupted.load(Ordering::Relaxed) {
+        false => Ok(()),
+        true => Err(FormatError::Interrupted {
+            done,
+            all,
+            state: "no image was made".into(),
+        }),
+    }
 }
 
 /// The filesystem of `one` in a file beside `whole`.

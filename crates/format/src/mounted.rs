@@ -1,7 +1,11 @@
-//! A filesystem mounted for a moment: written, read back, checked.
+//! A filesystem mounted for a moment: written, read back.
+//!
+//! It is mounted in a mount namespace of one thread: nobody else sees it, and a program that is
+//! killed meanwhile leaves no mount behind.
 
 use crate::error::FormatError;
 use crate::program::{run, words};
+use rustix::mount::{MountPropagationFlags, mount_change};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -70,6 +74,32 @@ pub(crate) fn kernel_has(kernel_fs: &str) -> bool {
 /// # Errors
 /// What failed.
 pub(crate) fn exercise(device: &str, kernel_fs: &str, options: &str) -> Result<(), FormatError> {
+    let alone = || {
+        namespace()?;
+        exercised(device, kernel_fs, options)
+    };
+    std::thread::scope(|scope| {
+        let done = scope.spawn(alone).join();
+        done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// Gives the calling thread a mount namespace of its own, whose mounts nobody else sees.
+fn namespace() -> Result<(), FormatError> {
+    let failed = |error: std::io::Error| FormatError::File {
+        path: "a mount namespace".into(),
+        reason: error.to_string(),
+        remedy: "root is needed",
+    };
+    // SAFETY: unshare takes a number and changes only what this thread shares with others.
+    if unsafe { libc::unshare(libc::CLONE_NEWNS) } != 0 {
+        return Err(failed(std::io::Error::last_os_error()));
+    }
+    let flags = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+    mount_change("/", flags).map_err(|errno| failed(errno.into()))
+}
+
+fn exercised(device: &str, kernel_fs: &str, options: &str) -> Result<(), FormatError> {
     let first = Mounted::at(device, kernel_fs, options)?;
     let path = first.place.join(NAME);
     // Each mount has a place of its own.
@@ -109,6 +139,6 @@ fn failed(path: &Path, error: &std::io::Error) -> FormatError {
     FormatError::File {
         path: path.display().to_string(),
         reason: error.to_string(),
-        remedy: "the filesystem cannot be used: is the card sound? (whichfs probe --write --capacity)",
+        remedy: "the filesystem cannot be used: is the card sound? (whichfs probe --write)",
     }
 }

@@ -2,12 +2,13 @@
 
 use crate::Tell;
 use crate::error::FormatError;
-use crate::image::{Part, failed};
+use crate::image::{Part, failed, stop};
 use crate::program::{require, run, words};
 use crate::proto;
 use crate::verify::{self, Check, Outcome};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use whichfs_fs::{Candidate, ImageBuild, Recipe};
 use whichfs_layout::superblock::Superblock;
 use whichfs_layout::{in_file, mkfs};
@@ -146,12 +147,14 @@ pub fn tree_image(
     recipe: &Recipe,
     bytes: u64,
     image: &Path,
+    interrupted: &AtomicBool,
     tell: &mut Tell,
 ) -> Result<Vec<Check>, FormatError> {
     tree.check(candidate)?;
     let part = Part::beside(image, "image", bytes)?;
     tell(&format!("{} with {} entries", candidate.name, tree.entries));
     build(tree, candidate, recipe, &part)?;
+    stop(interrupted, 1, 1)?;
     let checks = image_checks(&part.path, recipe)?;
     if !checks.iter().any(Check::is_bad) {
         part.keep(image)?;

@@ -6,10 +6,14 @@ mod skip;
 
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::AtomicBool;
 use whichfs_format::{Builder, Check, Disk, PATH, Tree, builder, format_image, tree_image};
 use whichfs_fs::{Purpose, candidates, find};
 use whichfs_layout::{BUILTIN, Layout, Medium, Plan, TableKind, Unit};
 use whichfs_units::MIB;
+
+/// Nobody interrupts.
+static NEVER: AtomicBool = AtomicBool::new(false);
 
 fn have(tools: &[&str]) -> bool {
     let is_there = |tool: &str| {
@@ -48,7 +52,7 @@ fn a_card_with_partitions_is_made_and_found_aligned() {
         let plan = Plan::new(&layout, &medium(1 << 30, unit), Some(fs), 7).unwrap();
         let home = tempfile::tempdir().unwrap();
         let image = home.path().join("card.img");
-        no_fault(&format_image(&image, &plan, &mut |_| ()).unwrap());
+        no_fault(&format_image(&image, &plan, &NEVER, &mut |_| ()).unwrap());
         let disk = Disk::open(&image).unwrap();
         let found = disk.table().unwrap().unwrap();
         assert_eq!((disk.bytes, found.entries.len()), (1 << 30, 3));
@@ -125,7 +129,15 @@ fn a_tree_gets_into_every_filesystem_whose_tools_can() {
         if !have(&recipe.tools) || !have(extra) {
             continue;
         }
-        let checks = tree_image(&tree, candidate, &recipe, bytes, &image, &mut |_| ());
+        let checks = tree_image(
+            &tree,
+            candidate,
+            &recipe,
+            bytes,
+            &image,
+            &NEVER,
+            &mut |_| (),
+        );
         no_fault(&checks.unwrap_or_else(|error| panic!("{}: {error}", candidate.name)));
         if let Some(read) = hostname(candidate.name, &image) {
             assert_eq!(read, "card\n", "{}", candidate.name);
@@ -145,7 +157,15 @@ fn what_cannot_be_is_refused_and_leaves_no_file() {
         let recipe = candidate
             .recipe(&medium(1 << 30, 4).geometry(bytes), Purpose::User)
             .unwrap();
-        let made = tree_image(&tree, candidate, &recipe, bytes, &image, &mut |_| ());
+        let made = tree_image(
+            &tree,
+            candidate,
+            &recipe,
+            bytes,
+            &image,
+            &NEVER,
+            &mut |_| (),
+        );
         let error = made.unwrap_err().to_string();
         assert!(!image.exists(), "{name}");
         error
@@ -164,6 +184,28 @@ fn what_cannot_be_is_refused_and_leaves_no_file() {
             .to_string()
             .contains("no directory")
     );
+    let left: Vec<_> = home.path().read_dir().unwrap().flatten().collect();
+    assert_eq!(left.len(), 1, "the tree alone: {left:?}");
+}
+
+#[test]
+fn an_interrupt_leaves_no_file() {
+    if !have(&["sfdisk", "mke2fs"]) {
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    let tree = tree(home.path(), true);
+    let image = home.path().join("x.img");
+    let now = AtomicBool::new(true);
+    let ext4 = find("ext4").unwrap();
+    let geometry = medium(1 << 30, 4).geometry(64 * MIB);
+    let recipe = ext4.recipe(&geometry, Purpose::User).unwrap();
+    let made = tree_image(&tree, ext4, &recipe, 64 * MIB, &image, &now, &mut |_| ());
+    assert!(made.unwrap_err().to_string().contains("no image was made"));
+    let layout = Layout::single(TableKind::Gpt, "data", None, "/data");
+    let plan = Plan::new(&layout, &medium(1 << 30, 4), Some("ext4"), 1).unwrap();
+    let made = format_image(&image, &plan, &now, &mut |_| ());
+    assert!(made.unwrap_err().to_string().contains("no image was made"));
     let left: Vec<_> = home.path().read_dir().unwrap().flatten().collect();
     assert_eq!(left.len(), 1, "the tree alone: {left:?}");
 }

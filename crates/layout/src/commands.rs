@@ -106,8 +106,8 @@ pub fn fstab(plan: &Plan, origin: &str) -> String {
     let lines = plan.partitions.iter().filter_map(fstab_line);
     let mut text = format!("# {origin}\n");
     if plan.partitions.iter().any(|one| one.wanted.slot.is_some()) {
-        text += "# Of partitions with slots the first is named; the updater or the boot loader \
-                 names the other.\n";
+        text += "# Of partitions with slots the first is named;\n\
+                 # the updater or the boot loader names the other.\n";
     }
     for line in lines {
         text += &format!("{line}\n");

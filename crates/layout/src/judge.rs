@@ -98,7 +98,8 @@ fn judge_tuning(
     found: &Found,
     medium: &Medium,
 ) {
-    let geometry = medium.geometry(found.bytes);
+    // A damaged table may say anything.
+    let geometry = medium.geometry(found.bytes.min(medium.capacity_bytes));
     let tuned = candidate.recipe_of_any_size(&geometry, Purpose::User);
     let wanted = tuned.as_ref().map(expected).unwrap_or_default();
     for (figure, value) in &superblock.figures {
@@ -135,7 +136,7 @@ fn data_area(superblock: &Superblock, start: u64, medium: &Medium) -> Option<Fau
         return None;
     }
     let at = superblock.figure(Figure::DataOffset)?;
-    let off = (start + at) % medium.unit.bytes;
+    let off = start.saturating_add(at) % medium.unit.bytes;
     (off != 0).then(|| Fault {
         what: format!(
             "its data area begins {} behind an allocation unit of {}",

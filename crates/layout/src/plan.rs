@@ -98,7 +98,7 @@ impl Plan {
                 Some(label) => label.clone(),
                 None => label::of_name(&recipe, &wanted.name),
             };
-            let recipe = labelled(recipe, candidate, &label)?;
+            let recipe = hidden(labelled(recipe, candidate, &label)?, start);
             let number = index + 1;
             let partuuid = match layout.table {
                 Kind::Gpt => uuid(&mut rng),
@@ -185,6 +185,20 @@ fn check_table(layout: &Layout, medium: &Medium) -> Result<(), LayoutError> {
         ));
     }
     Ok(())
+}
+
+/// `recipe` with FAT told what lies before it: in a file mkfs.fat cannot see that, and firmware
+/// that starts from FAT goes by it.
+fn hidden(mut recipe: Recipe, start: u64) -> Recipe {
+    let device = |argv: &Vec<String>| argv.iter().position(|word| word == Recipe::DEVICE);
+    if recipe.kernel_fs == "vfat"
+        && let Some(argv) = recipe.mkfs.first_mut()
+        && let Some(at) = device(argv)
+    {
+        let sectors = (start / SECTOR).to_string();
+        argv.splice(at..at, ["-h".to_owned(), sectors]);
+    }
+    recipe
 }
 
 /// The filesystem that `wanted` names, or else `fs`.
@@ -476,6 +490,14 @@ mod tests {
     }
 
     #[test]
+    fn fat_is_told_what_lies_before_it() {
+        let boot = entry("boot", "boot", "fs = \"vfat\"\nsize = \"64M\"");
+        let made = plan(&boot, &medium(GIB, 12 * MIB)).unwrap();
+        let argv = made.partitions[0].recipe.mkfs[0].join(" ");
+        assert!(argv.ends_with("-h 24576 {device}"), "{argv}");
+    }
+
+    #[test]
     fn identifiers_are_the_seeds() {
         let card = medium(GIB, 4 * MIB);
         let layout = Layout::parse("l", &entry("a", "data", "size = \"rest\"")).unwrap();
@@ -493,7 +515,10 @@ mod tests {
         fn no_plan_overlaps_or_leaves_the_disk(
             capacity in 0..(64 * GIB),
             unit_kib in 16_u64..16_384,
-            sizes in proptest::collection::vec((0_u64..4096, 0..3_u8, proptest::option::of(0_u64..8192)), 1..6),
+            sizes in proptest::collection::vec(
+                (0_u64..4096, 0..3_u8, proptest::option::of(0_u64..8192)),
+                1..6,
+            ),
         ) {
             let unit = (unit_kib * 4 * KIB).max(64 * KIB);
             let card = medium(capacity, unit);

@@ -129,9 +129,8 @@ fn gpt(read: &mut ReadAt) -> Result<Table, String> {
             continue;
         }
         let (first, last) = (le64(row, 32), le64(row, 40));
-        let sectors = (last + 1)
-            .checked_sub(first)
-            .filter(|_| last < u64::MAX / SECTOR);
+        let end = last.checked_add(1).filter(|_| last < u64::MAX / SECTOR);
+        let sectors = end.and_then(|end| end.checked_sub(first));
         entries.push(Entry {
             number: index + 1,
             start: first.saturating_mul(SECTOR),

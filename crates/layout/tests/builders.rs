@@ -184,7 +184,8 @@ fn systemd_repart_makes_the_planned_card() {
             .set_len(plan.medium.capacity_bytes)
             .unwrap();
         let script = "sfdisk -q card.img < repart.sfdisk && set -a && . ./repart.env && \
-                      MKE2FS_CONFIG=$PWD/mke2fs.conf && systemd-repart --definitions=repart.d --dry-run=no --no-pager card.img";
+                      MKE2FS_CONFIG=$PWD/mke2fs.conf && systemd-repart \
+                      --definitions=repart.d --dry-run=no --no-pager card.img";
         let Some(()) = repart(dir.path(), script) else {
             return;
         };

@@ -4,6 +4,7 @@
 mod common;
 
 use common::{bytes_at, have, plan, run, superblock_at};
+use proptest::prelude::*;
 use std::fs::File;
 use whichfs_fs::{Purpose, candidates};
 use whichfs_layout::superblock::{Figure, expected};
@@ -99,6 +100,47 @@ fn written(plan: &Plan) -> whichfs_layout::Table {
     read_table(&mut |at, bytes| bytes_at(&file, at, bytes))
         .unwrap()
         .unwrap()
+}
+
+/// Signatures and where they lie.
+const SIGNATURES: [(usize, &[u8]); 12] = [
+    (1080, &[0x53, 0xef]),
+    (1024, &[0x10, 0x20, 0xf5, 0xf2]),
+    (0, b"XFSB"),
+    (510, &[0x55, 0xaa]),
+    (3, b"EXFAT   "),
+    (3, b"NTFS    "),
+    (65_600, b"_BHRfS_M"),
+    (1030, &[0x34, 0x34]),
+    (65_588, b"ReIsEr2Fs"),
+    (32_768, b"JFS1"),
+    (0, b"hsqs"),
+    (1024, &[0xe2, 0xe1, 0xf5, 0xe0]),
+];
+
+proptest! {
+    #[test]
+    fn no_bytes_behind_a_signature_make_it_panic(
+        which in 0..SIGNATURES.len(),
+        seed in any::<u64>(),
+        start in any::<u64>(),
+    ) {
+        let mut image = vec![0; 72 << 10];
+        whichfs_units::Rng::named(seed, "image").fill(&mut image);
+        let (at, signature) = SIGNATURES[which];
+        image[at..at + signature.len()].copy_from_slice(signature);
+        let mut read = |at: u64, bytes: usize| {
+            let from = usize::try_from(at).unwrap_or(usize::MAX).min(image.len());
+            Ok(image[from..from.saturating_add(bytes).min(image.len())].to_vec())
+        };
+        let _ = read_table(&mut read);
+        let superblock = whichfs_layout::superblock::read(&mut read, 0).unwrap();
+        let medium = Medium::of_unit(1 << 30, Unit::safe(1 << 30), true);
+        for bytes in [0, 512, 1 << 30, u64::MAX] {
+            let superblock = superblock.clone();
+            judge(&Found { start, bytes, superblock }, &medium);
+        }
+    }
 }
 
 #[test]

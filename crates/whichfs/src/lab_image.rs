@@ -26,8 +26,9 @@ use whichfs_units::Bytes;
 const WALL: Duration = Duration::from_secs(3600);
 /// Bytes that are copied at a time; those that are all zero stay a hole.
 const CHUNK: usize = 64 << 10;
-/// Name of the tree in the guest.
+/// Name of the tree in the guest, and where programs find it (`agent/src/boot.rs`).
 const TREE: &str = "tree";
+const TREE_IN_GUEST: &str = "/mnt/.host/tree/.";
 
 /// Makes the image that `args` name, of `bytes`, with the files of `tree`.
 pub fn make(
@@ -143,7 +144,7 @@ fn steps(candidate: &Candidate, recipe: &Recipe) -> Vec<Step> {
         true => "-a",
         false => "-r",
     };
-    let copy = ["cp", keep, &format!("/{TREE}/."), "."].map(str::to_owned);
+    let copy = ["cp", keep, TREE_IN_GUEST, "."].map(str::to_owned);
     steps.push(run(copy.to_vec(), &BTreeMap::new(), MOUNT_POINT));
     steps.push(Step::Unmount {
         phase: None,

@@ -26,8 +26,8 @@ pub(super) fn fragment(plan: &Plan, origin: &str) -> String {
         }
     }
     let mut text = format!(
-        "# {origin}\n# Built in (y) is what the root needs; CONFIG_MMC is for SD and eMMC, a USB stick \
-         needs\n# CONFIG_USB_STORAGE.\n"
+        "# {origin}\n# Built in (y) is what the root needs; CONFIG_MMC is for SD and eMMC,\n\
+         # a USB stick needs CONFIG_USB_STORAGE.\n"
     );
     for (option, is_root) in options {
         text += &format!("{option}={}\n", if is_root { "y" } else { "m" });

@@ -44,7 +44,7 @@ fn kind(one: &Planned) -> String {
             format!("type={fs}\nextra-mkfs-opts={options}\nextra-mount-opts={mount}\n")
         }
         fs => format!(
-            "# RAUC makes no {fs}: the bundle carries an image made by mkfs.sh or whichfs image, and \
+            "# RAUC makes no {fs}: the bundle carries an image made by whichfs image, and \
              the\n# filesystem has the image's size.\ntype=raw\n"
         ),
     }

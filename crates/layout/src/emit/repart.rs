@@ -121,8 +121,8 @@ fn mke2fs_conf(plan: &Plan, origin: &str) -> Option<String> {
          \tsmall = {{\n\t\tinode_ratio = 4096\n\t}}\n\
          \text2 = {{\n\t\toptions = {list}\n\t}}\n\
          \text3 = {{\n\t\tfeatures = has_journal\n\t\toptions = {list}\n\t}}\n\
-         \text4 = {{\n\t\toptions = {list}\n\t\tfeatures = has_journal,extent,huge_file,flex_bg,metadata_csum,64bit,\
-         dir_nlink,extra_isize\n\t}}\n"
+         \text4 = {{\n\t\toptions = {list}\n\t\tfeatures = has_journal,extent,huge_file,\
+         flex_bg,metadata_csum,64bit,dir_nlink,extra_isize\n\t}}\n"
     ))
 }
 

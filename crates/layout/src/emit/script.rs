@@ -9,7 +9,7 @@ use whichfs_units::Bytes;
 
 const HEAD: &str = r#"set -eu
 usage() {
-	echo "usage: $0 DEVICE          write partitions and filesystems (root; all data on it are lost)" >&2
+	echo "usage: $0 DEVICE          write partitions and filesystems (root; its data are lost)" >&2
 	echo "       $0 --images DIR    make an image of each filesystem in DIR (no root)" >&2
 	exit 2
 }

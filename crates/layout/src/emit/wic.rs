@@ -21,7 +21,7 @@ pub(super) fn wks(plan: &Plan, origin: &str) -> String {
         "# short-description: partitions on allocation units of {} KiB\n\
          # long-description: {origin}\n\
          # Written for wic of OpenEmbedded-Core, April 2026. ext filesystems are copied in: wic\n\
-         # appends -E hash_seed=… in reproducible builds, and mke2fs then forgets stride and stripe.\n",
+         # appends -E hash_seed=… in reproducible builds, and mke2fs forgets stride and stripe.\n",
         plan.medium.unit.bytes / KIB
     );
     for one in &plan.partitions {
@@ -128,7 +128,7 @@ pub(super) fn include(plan: &Plan, origin: &str) -> Option<String> {
          IMAGE_OVERHEAD_FACTOR = \"1.0\"\n\
          IMAGE_ROOTFS_EXTRA_SPACE = \"0\"\n\
          EXTRA_IMAGECMD:{fs} = \"{options}\"\n\
-         # OE appends -E hash_seed=…, and mke2fs takes the last -E alone: set again what it forgot.\n\
+         # OE appends -E hash_seed=…, and mke2fs takes the last -E alone: set again.\n\
          IMAGE_CMD:{fs}:append = \"; tune2fs -E {tune} \
          ${{IMGDEPLOYDIR}}/${{IMAGE_NAME}}${{IMAGE_NAME_SUFFIX}}.{fs}\"\n"
     ))

@@ -33,7 +33,7 @@ Exit status: 0 aligned and tuned, 1 something is not, 2 bad usage or input.";
 const FOUND: &str = "as found";
 const TUNED: &str = "tuned";
 /// Repeats of the measurement.
-const SEEDS: u64 = 3;
+const SEEDS: u64 = 5;
 /// The least partition that the workload has room in.
 const LEAST_BYTES: u64 = 64 << 20;
 
@@ -323,21 +323,17 @@ fn tell_partition(one: &Partition) -> Outcome {
         .verdict
         .candidate
         .unwrap_or("no filesystem that is known");
+    let name = match one.name.as_str() {
+        "" => one.number.to_string(),
+        name => format!("{} {name}", one.number),
+    };
     let begin = format!(
         "begins at {} ({} sectors)",
         Bytes(one.start),
         one.start / 512
     );
     output::text_line("")?;
-    output::paragraph(
-        &format!(
-            "{} {}: {fs}, {}, {begin}",
-            one.number,
-            one.name,
-            Bytes(one.bytes)
-        ),
-        2,
-    )?;
+    output::paragraph(&format!("{name}: {fs}, {}, {begin}", Bytes(one.bytes)), 2)?;
     let figures = one.verdict.figures.iter();
     let shown: Vec<String> = figures
         .map(|(figure, (value, _))| shown(*figure, *value))

@@ -46,6 +46,11 @@ Examples:
 /// Runs the command.
 pub fn run(args: &ChooseArgs) -> Outcome<u8> {
     let begun = Instant::now();
+    if let Some(directory) = &args.emit {
+        // What is wrong with them is said before anything runs.
+        places::make(directory).map_err(|failure| Failure::input(format!("--emit: {failure}")))?;
+        args.layout.as_deref().map(emitted::layout).transpose()?;
+    }
     let mut chooser = Chooser::new(args)?;
     let report = Report::new(&args.out)?;
     let candidates = chooser.candidates()?;

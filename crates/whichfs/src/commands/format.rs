@@ -16,7 +16,7 @@ use whichfs_units::Bytes;
 /// Examples in the help text.
 pub const EXAMPLES: &str = "\
 Examples:
-  sudo whichfs format /dev/sdX --fs f2fs --dry-run         every command, and what the card is called
+  sudo whichfs format /dev/sdX --fs f2fs --dry-run         every command, what it is called
   sudo whichfs format /dev/sdX --fs f2fs --card mycard.toml --destroy ID
   sudo whichfs format /dev/mmcblk1 --fs ext4 --layout boot-root-data --au 8M --destroy ID
   whichfs format card.img --size 2G --fs ext4 --layout ab   an image; no root is needed
@@ -187,8 +187,8 @@ fn image(args: &FormatArgs, path: &Path) -> Outcome<u8> {
         (Some(meta), None) if meta.len() > 0 => Some(meta.len()),
         _ => None,
     };
-    let medium = medium::of(&args.medium, size, Told::default())?;
     let layout = layout(args)?;
+    let medium = medium::of(&args.medium, size, Told::default())?;
     let seed = emitted::seed_of(&layout, &medium, args.fs.as_deref());
     let plan = Plan::new(&layout, &medium, args.fs.as_deref(), seed)?;
     if there.is_some_and(|meta| meta.len() > 0) {
@@ -200,7 +200,7 @@ fn image(args: &FormatArgs, path: &Path) -> Outcome<u8> {
         tell(args, &plan, None, &commands, &[], &files)?;
         return Ok(0);
     }
-    let checks = format_image(path, &plan, &mut |what| {
+    let checks = format_image(path, &plan, interrupt::flag(), &mut |what| {
         if !args.json {
             note!("{what}");
         }
@@ -353,7 +353,13 @@ fn told_plan(plan: &Plan) -> Outcome {
     ];
     output::text_line(&table::text(&head, rows.collect()))?;
     for one in &plan.partitions {
-        for (what, why) in &one.recipe.tuning {
+        // What is mounted how is in fstab.
+        let made = one
+            .recipe
+            .tuning
+            .iter()
+            .filter(|(what, _)| what != "noatime");
+        for (what, why) in made {
             output::paragraph(&format!("  {}: {what}: {why}", one.wanted.name), 4)?;
         }
     }

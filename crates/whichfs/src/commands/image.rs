@@ -4,7 +4,7 @@ use super::format::checks_table;
 use crate::cli::ImageArgs;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::medium::{self, Told};
-use crate::{cards, lab_image, output, places};
+use crate::{cards, interrupt, lab_image, output, places};
 use serde::Serialize;
 use whichfs_format::{Builder, Check, Tree, builder, tree_image};
 use whichfs_fs::{Candidate, Purpose};
@@ -49,6 +49,7 @@ pub fn run(args: &ImageArgs) -> Outcome<u8> {
             &recipe,
             bytes,
             &args.output,
+            interrupt::flag(),
             &mut |what| {
                 if !args.json {
                     note!("{what}");

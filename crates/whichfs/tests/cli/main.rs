@@ -5,6 +5,7 @@ mod capacity;
 mod cards;
 mod crash;
 mod environment;
+mod format;
 mod input;
 mod output;
 mod profiles;

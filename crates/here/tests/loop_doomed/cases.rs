@@ -1,181 +1,26 @@
-//! Every reason against losing a disk's data: told clearly, and the disk untouched. A real loop
-//! device, described by a sysfs and proc of our own making.
+//! The ways in which a disk is not to be written to, and what is said of each.
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../../tests/skip.rs"]
-mod skip;
-
-use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
-use std::collections::BTreeSet;
+use crate::machine::{CID, Machine};
 use std::fs;
-use std::hash::{DefaultHasher, Hasher};
-use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use tempfile::TempDir;
-use whichfs_here::{Doomed, Limits, Roots};
-
-/// Bytes of the device.
-const BYTES: u64 = 8 << 20;
-const CID: &str = "035344534c333247801c0f9e1a014b00";
-
-/// A loop device, detached when it goes.
-struct Loop {
-    path: PathBuf,
-    number: String,
-    _file: tempfile::NamedTempFile,
-}
-
-impl Loop {
-    fn new() -> Option<Loop> {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        let pattern: Vec<u8> = (0..BYTES).map(|at| (at * 31 >> 7) as u8).collect();
-        fs::write(file.path(), pattern).unwrap();
-        let losetup = Command::new("losetup")
-            .args(["-f", "--show"])
-            .arg(file.path())
-            .output();
-        let output = losetup.ok().filter(|output| output.status.success());
-        let Some(output) = output else {
-            skip::skip("root and loop devices are needed");
-            return None;
-        };
-        let path = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
-        let name = path.file_name().unwrap().to_string_lossy();
-        let number = fs::read_to_string(format!("/sys/block/{name}/dev")).unwrap();
-        Some(Loop {
-            number: number.trim().to_owned(),
-            path,
-            _file: file,
-        })
-    }
-
-    fn hash(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        hasher.write(&fs::read(&self.path).unwrap());
-        hasher.finish()
-    }
-}
-
-impl Drop for Loop {
-    fn drop(&mut self) {
-        let _ = Command::new("losetup").arg("-d").arg(&self.path).status();
-    }
-}
-
-/// What the system says of the device: a card in a reader, `sdz` with the partition `sdz1`.
-struct Machine {
-    root: TempDir,
-    roots: Roots,
-    device: PathBuf,
-    number: String,
-}
-
-impl Machine {
-    fn new(device: &Loop) -> Machine {
-        let root = tempfile::tempdir().unwrap();
-        let roots = Roots {
-            proc: root.path().join("proc"),
-            sys: root.path().join("sys"),
-        };
-        let machine = Machine {
-            root,
-            roots,
-            device: device.path.clone(),
-            number: device.number.clone(),
-        };
-        machine.disk("pci0/usb1/1-1/sdz");
-        machine.proc("self/mountinfo", "");
-        machine.proc("swaps", "Filename\n");
-        machine
-    }
-
-    /// Describes the device as the disk at `place` of sysfs's devices.
-    fn disk(&self, place: &str) {
-        let _ = fs::remove_dir_all(&self.roots.sys);
-        let dir = self.roots.sys.join("devices").join(place);
-        let name = dir.file_name().unwrap().to_string_lossy().into_owned();
-        let write = |path: String, text: &str| {
-            let path = dir.join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        };
-        write("dev".into(), &self.number);
-        write("ro".into(), "0\n");
-        write("size".into(), "16384\n");
-        write("removable".into(), "0\n");
-        write("diskseq".into(), "5\n");
-        write("device/cid".into(), CID);
-        write(format!("{name}1/dev"), "259:77\n");
-        write(format!("{name}1/partition"), "1\n");
-        for holders in ["holders", "slaves", &format!("{name}1/holders")] {
-            fs::create_dir_all(dir.join(holders)).unwrap();
-        }
-        let links = [
-            (format!("dev/block/{}", self.number), dir.clone()),
-            ("dev/block/259:77".to_owned(), dir.join(format!("{name}1"))),
-            (format!("block/{name}"), dir.clone()),
-            (format!("class/block/{name}"), dir.clone()),
-            ("card".to_owned(), dir.clone()),
-        ];
-        for (link, to) in links {
-            let link = self.roots.sys.join(link);
-            fs::create_dir_all(link.parent().unwrap()).unwrap();
-            symlink(to, link).unwrap();
-        }
-    }
-
-    /// Writes an attribute of the disk.
-    fn set(&self, name: &str, text: &str) {
-        let path = self.roots.sys.join("card").join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-
-    fn proc(&self, name: &str, text: &str) {
-        let path = self.roots.proc.join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-
-    /// Mounts `number` of `source` at `place`.
-    fn mount(&self, number: &str, place: &str, source: &str) {
-        let line = format!("1 0 {number} / {place} rw - ext4 {source} rw\n");
-        self.proc("self/mountinfo", &line);
-    }
-
-    /// A device `name` of number `number` that is made of what is at `below` of the disk.
-    fn holder(&self, below: &str, name: &str, number: &str) {
-        self.set(&format!("{below}holders/{name}"), "");
-        let dir = self.roots.sys.join("devices/virtual").join(name);
-        fs::create_dir_all(dir.join("holders")).unwrap();
-        fs::write(dir.join("dev"), number).unwrap();
-        symlink(&dir, self.roots.sys.join("class/block").join(name)).unwrap();
-    }
-
-    fn process(&self, opens: &str) {
-        fs::create_dir_all(self.roots.proc.join("17/fd")).unwrap();
-        self.proc("17/comm", "dd\n");
-        symlink(opens, self.roots.proc.join("17/fd/5")).unwrap();
-    }
-}
+use whichfs_here::Limits;
 
 /// A way in which a disk is not to be written to.
-struct Case {
-    name: &'static str,
+pub struct Case {
+    pub name: &'static str,
     /// What is named; the device if empty.
-    path: &'static str,
-    limits: Limits,
+    pub path: &'static str,
+    pub limits: Limits,
     /// What is confirmed.
-    destroy: Option<&'static str>,
+    pub destroy: Option<&'static str>,
     /// What the system says.
-    set: fn(&Machine),
+    pub set: fn(&Machine),
     /// What happens after the disk was judged.
-    then: fn(&Machine),
-    says: &'static [&'static str],
+    pub then: fn(&Machine),
+    pub says: &'static [&'static str],
 }
 
-fn case(name: &'static str, set: fn(&Machine), says: &'static [&'static str]) -> Case {
+pub fn case(name: &'static str, set: fn(&Machine), says: &'static [&'static str]) -> Case {
     Case {
         name,
         path: "",
@@ -187,14 +32,14 @@ fn case(name: &'static str, set: fn(&Machine), says: &'static [&'static str]) ->
     }
 }
 
-fn named(name: &'static str, path: &'static str, says: &'static [&'static str]) -> Case {
+pub fn named(name: &'static str, path: &'static str, says: &'static [&'static str]) -> Case {
     Case {
         path,
         ..case(name, |_| (), says)
     }
 }
 
-fn confirmed(
+pub fn confirmed(
     name: &'static str,
     destroy: Option<&'static str>,
     says: &'static [&'static str],
@@ -206,17 +51,17 @@ fn confirmed(
 }
 
 /// Nothing speaks against it at first.
-fn later(name: &'static str, then: fn(&Machine), says: &'static [&'static str]) -> Case {
+pub fn later(name: &'static str, then: fn(&Machine), says: &'static [&'static str]) -> Case {
     Case {
         then,
         ..case(name, |_| (), says)
     }
 }
 
-const SYSTEM: &[&str] = &["of this system", "name another device"];
-const REPLACED: &[&str] = &["another device than a moment ago"];
+pub const SYSTEM: &[&str] = &["of this system", "name another device"];
+pub const REPLACED: &[&str] = &["another device than a moment ago"];
 
-fn paths() -> Vec<Case> {
+pub fn paths() -> Vec<Case> {
     vec![
         named(
             "no such path",
@@ -290,7 +135,7 @@ fn paths() -> Vec<Case> {
     ]
 }
 
-fn mounts() -> Vec<Case> {
+pub fn mounts() -> Vec<Case> {
     vec![
         case(
             "mounted",
@@ -390,7 +235,7 @@ fn mounts() -> Vec<Case> {
     ]
 }
 
-fn uses() -> Vec<Case> {
+pub fn uses() -> Vec<Case> {
     vec![
         case(
             "swap",
@@ -464,7 +309,7 @@ fn uses() -> Vec<Case> {
     ]
 }
 
-fn kinds() -> Vec<Case> {
+pub fn kinds() -> Vec<Case> {
     let limited = |name, bytes: &'static str, max_bytes, says| Case {
         limits: Limits {
             max_bytes,
@@ -530,7 +375,7 @@ fn kinds() -> Vec<Case> {
     ]
 }
 
-fn words() -> Vec<Case> {
+pub fn words() -> Vec<Case> {
     vec![
         confirmed(
             "nothing is said",
@@ -594,7 +439,7 @@ fn words() -> Vec<Case> {
     ]
 }
 
-fn changes() -> Vec<Case> {
+pub fn changes() -> Vec<Case> {
     vec![
         later(
             "another card in the reader",
@@ -635,134 +480,4 @@ fn changes() -> Vec<Case> {
             &["process 17"],
         ),
     ]
-}
-
-impl Machine {
-    /// The kernel no longer has the device.
-    fn number_gone(&self) {
-        fs::remove_file(self.roots.sys.join("dev/block").join(&self.number)).unwrap();
-    }
-
-    fn loop_on(&self, backing: &str) {
-        let by = self.roots.sys.join("block/loop4/loop");
-        fs::create_dir_all(&by).unwrap();
-        fs::write(by.join("backing_file"), backing).unwrap();
-    }
-}
-
-/// What the guards say; empty if they say nothing.
-fn said(case: &Case, machine: &Machine) -> String {
-    let path = match case.path {
-        "" => machine.device.as_path(),
-        path => Path::new(path),
-    };
-    let judged = Doomed::find(path, &case.limits, &machine.roots).and_then(|doomed| {
-        (case.then)(machine);
-        doomed.confirm(case.destroy, &machine.roots)
-    });
-    judged
-        .err()
-        .map_or(String::new(), |error| error.to_string())
-}
-
-#[test]
-fn loop_every_reason_is_told_and_the_disk_is_untouched() {
-    let Some(device) = Loop::new() else { return };
-    let before = device.hash();
-    let all = [paths(), mounts(), uses(), kinds(), words(), changes()].concat_cases();
-    let names: BTreeSet<&str> = all.iter().map(|case| case.name).collect();
-    assert!(names.len() >= 65, "{} cases", names.len());
-    for case in &all {
-        let machine = Machine::new(&device);
-        (case.set)(&machine);
-        let told = said(case, &machine);
-        for words in case.says {
-            assert!(
-                told.contains(words),
-                "{}: {words:?} is not in {told:?}",
-                case.name
-            );
-        }
-        assert!(
-            told.contains("; ") || told.contains(": "),
-            "{}: no remedy: {told}",
-            case.name
-        );
-        assert_eq!(device.hash(), before, "{}: written to", case.name);
-        drop(machine.root);
-    }
-}
-
-trait Concat {
-    fn concat_cases(self) -> Vec<Case>;
-}
-
-impl<const N: usize> Concat for [Vec<Case>; N] {
-    fn concat_cases(self) -> Vec<Case> {
-        self.into_iter().flatten().collect()
-    }
-}
-
-#[test]
-fn loop_a_free_card_that_is_confirmed_by_either_name_is_let_go() {
-    let Some(device) = Loop::new() else { return };
-    for destroy in [CID, &format!("device/cid {CID}, 16384 sectors")] {
-        let machine = Machine::new(&device);
-        let doomed = Doomed::find(&device.path, &Limits::default(), &machine.roots).unwrap();
-        assert_eq!((doomed.bytes, doomed.name()), (BYTES, "sdz"));
-        doomed
-            .confirm(Some(destroy), &machine.roots)
-            .unwrap()
-            .check(&machine.roots)
-            .unwrap();
-    }
-    let machine = Machine::new(&device);
-    machine.disk("pci0/ata1/sda");
-    let limits = Limits {
-        internal: true,
-        ..Limits::default()
-    };
-    Doomed::find(&device.path, &limits, &machine.roots).unwrap();
-}
-
-#[test]
-fn loop_who_claims_or_locks_it_without_a_trace_is_respected() {
-    let Some(device) = Loop::new() else { return };
-    let before = device.hash();
-    let machine = Machine::new(&device);
-    let refused = || {
-        let doomed = Doomed::find(&device.path, &Limits::default(), &machine.roots).unwrap();
-        doomed
-            .confirm(Some(CID), &machine.roots)
-            .unwrap_err()
-            .to_string()
-    };
-    // A pool, or a mount in a namespace that cannot be seen: neither sysfs nor proc tells.
-    let exclusive = open(&device.path, OFlags::RDONLY | OFlags::EXCL, Mode::empty()).unwrap();
-    assert!(
-        refused().contains("in use by another program"),
-        "{}",
-        refused()
-    );
-    drop(exclusive);
-    let locked = open(&device.path, OFlags::RDONLY, Mode::empty()).unwrap();
-    flock(&locked, FlockOperation::LockExclusive).unwrap();
-    assert!(
-        refused().contains("in use by another program"),
-        "{}",
-        refused()
-    );
-    drop(locked);
-    assert_eq!(device.hash(), before);
-}
-
-#[test]
-fn loop_a_link_to_the_device_is_the_device() {
-    let Some(device) = Loop::new() else { return };
-    let machine = Machine::new(&device);
-    let link = machine.root.path().join("usb-Generic_Card_Reader-0:0");
-    symlink(&device.path, &link).unwrap();
-    machine.mount("259:77", "/", "/dev/root");
-    let refused = Doomed::find(&link, &Limits::default(), &machine.roots).unwrap_err();
-    assert!(refused.to_string().contains("of this system"), "{refused}");
 }

@@ -1,0 +1,132 @@
+//! Every reason against losing a disk's data: told clearly, and the disk untouched.
+#![allow(clippy::unwrap_used)]
+
+mod cases;
+mod machine;
+#[path = "../../../../tests/skip.rs"]
+mod skip;
+
+use cases::{Case, changes, kinds, mounts, paths, uses, words};
+use machine::{BYTES, CID, Loop, Machine};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
+use std::collections::BTreeSet;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use whichfs_here::{Doomed, Limits};
+
+/// What the guards say; empty if they say nothing.
+fn said(case: &Case, machine: &Machine) -> String {
+    let path = match case.path {
+        "" => machine.device.as_path(),
+        path => Path::new(path),
+    };
+    let judged = Doomed::find(path, &case.limits, &machine.roots).and_then(|doomed| {
+        (case.then)(machine);
+        doomed.confirm(case.destroy, &machine.roots)
+    });
+    judged
+        .err()
+        .map_or(String::new(), |error| error.to_string())
+}
+
+#[test]
+fn loop_every_reason_is_told_and_the_disk_is_untouched() {
+    let Some(device) = Loop::new() else { return };
+    let before = device.hash();
+    let all = [paths(), mounts(), uses(), kinds(), words(), changes()].concat_cases();
+    let names: BTreeSet<&str> = all.iter().map(|case| case.name).collect();
+    assert!(names.len() >= 65, "{} cases", names.len());
+    for case in &all {
+        let machine = Machine::new(&device);
+        (case.set)(&machine);
+        let told = said(case, &machine);
+        for words in case.says {
+            assert!(
+                told.contains(words),
+                "{}: {words:?} is not in {told:?}",
+                case.name
+            );
+        }
+        assert!(
+            told.contains("; ") || told.contains(": "),
+            "{}: no remedy: {told}",
+            case.name
+        );
+        assert_eq!(device.hash(), before, "{}: written to", case.name);
+        drop(machine.root);
+    }
+}
+
+trait Concat {
+    fn concat_cases(self) -> Vec<Case>;
+}
+
+impl<const N: usize> Concat for [Vec<Case>; N] {
+    fn concat_cases(self) -> Vec<Case> {
+        self.into_iter().flatten().collect()
+    }
+}
+
+#[test]
+fn loop_a_free_card_that_is_confirmed_by_either_name_is_let_go() {
+    let Some(device) = Loop::new() else { return };
+    for destroy in [CID, &format!("device/cid {CID}, 16384 sectors")] {
+        let machine = Machine::new(&device);
+        let doomed = Doomed::find(&device.path, &Limits::default(), &machine.roots).unwrap();
+        assert_eq!((doomed.bytes, doomed.name()), (BYTES, "sdz"));
+        doomed
+            .confirm(Some(destroy), &machine.roots)
+            .unwrap()
+            .check(&machine.roots)
+            .unwrap();
+    }
+    let machine = Machine::new(&device);
+    machine.disk("pci0/ata1/sda");
+    let limits = Limits {
+        internal: true,
+        ..Limits::default()
+    };
+    Doomed::find(&device.path, &limits, &machine.roots).unwrap();
+}
+
+#[test]
+fn loop_who_claims_or_locks_it_without_a_trace_is_respected() {
+    let Some(device) = Loop::new() else { return };
+    let before = device.hash();
+    let machine = Machine::new(&device);
+    let refused = || {
+        let doomed = Doomed::find(&device.path, &Limits::default(), &machine.roots).unwrap();
+        doomed
+            .confirm(Some(CID), &machine.roots)
+            .unwrap_err()
+            .to_string()
+    };
+    // A pool, or a mount in a namespace that cannot be seen: neither sysfs nor proc tells.
+    let exclusive = open(&device.path, OFlags::RDONLY | OFlags::EXCL, Mode::empty()).unwrap();
+    assert!(
+        refused().contains("in use by another program"),
+        "{}",
+        refused()
+    );
+    drop(exclusive);
+    let locked = open(&device.path, OFlags::RDONLY, Mode::empty()).unwrap();
+    flock(&locked, FlockOperation::LockExclusive).unwrap();
+    assert!(
+        refused().contains("in use by another program"),
+        "{}",
+        refused()
+    );
+    drop(locked);
+    assert_eq!(device.hash(), before);
+}
+
+#[test]
+fn loop_a_link_to_the_device_is_the_device() {
+    let Some(device) = Loop::new() else { return };
+    let machine = Machine::new(&device);
+    let link = machine.root.path().join("usb-Generic_Card_Reader-0:0");
+    symlink(&device.path, &link).unwrap();
+    machine.mount("259:77", "/", "/dev/root");
+    let refused = Doomed::find(&link, &Limits::default(), &machine.roots).unwrap_err();
+    assert!(refused.to_string().contains("of this system"), "{refused}");
+}

@@ -1,0 +1,346 @@
+//! `format`, `check` and `image` from outside: images only, no root, no guest.
+
+use crate::sandbox::{Run, Sandbox};
+use crate::skip::skip;
+use std::path::Path;
+
+fn has(tool: &str) -> bool {
+    let there = ["/usr/sbin", "/usr/bin", "/sbin"]
+        .iter()
+        .any(|dir| Path::new(dir).join(tool).exists());
+    if !there {
+        skip(format!("{tool} is not installed"));
+    }
+    there
+}
+
+fn refused(run: &Run, words: &[&str]) {
+    assert_eq!(run.code, 2, "{}{}", run.stdout, run.stderr);
+    for word in words {
+        assert!(
+            run.stderr.contains(word),
+            "{word:?} is not in {}",
+            run.stderr
+        );
+    }
+}
+
+#[test]
+fn bad_input_is_told_with_its_remedy_and_makes_no_file() {
+    let home = Sandbox::new();
+    home.file(
+        "bad.toml",
+        "[[partition]]\nname = \"x\"\nrole = \"data\"\nsize = \"1Q\"\n",
+    );
+    home.file(
+        "over.toml",
+        "[[partition]]\nname = \"a\"\nrole = \"data\"\nsize = \"64M\"\n\
+         [[partition]]\nname = \"b\"\nrole = \"data\"\nsize = \"64M\"\nstart = \"32M\"\n",
+    );
+    for (arguments, words) in [
+        (vec!["x.img"], vec!["--fs ext4"]),
+        (vec!["x.img", "--fs", "ext4"], vec!["--size"]),
+        (
+            vec!["x.img", "--fs", "ext5", "--size", "1G"],
+            vec!["did you mean ext4"],
+        ),
+        (
+            vec!["x.img", "--fs", "ext4", "--size", "1G", "--au", "100000"],
+            vec!["4M or 12M"],
+        ),
+        (
+            vec!["x.img", "--fs", "ext4", "--size", "8M"],
+            vec!["larger card"],
+        ),
+        (
+            vec!["x.img", "--fs", "xfs", "--size", "64M"],
+            vec!["needs at least 304 MiB"],
+        ),
+        (
+            vec!["x.img", "--layout", "bad.toml", "--size", "1G"],
+            vec!["bad.toml:1", "25%"],
+        ),
+        (
+            vec![
+                "x.img",
+                "--layout",
+                "over.toml",
+                "--fs",
+                "ext4",
+                "--size",
+                "1G",
+            ],
+            vec!["what is before it ends at"],
+        ),
+        (
+            vec!["x.img", "--layout", "boot-rot", "--size", "1G"],
+            vec!["did you mean boot-root"],
+        ),
+        (
+            vec![
+                "x.img",
+                "--layout",
+                "boot-root",
+                "--fs",
+                "f2fs",
+                "--label",
+                "X",
+                "--size",
+                "1G",
+            ],
+            vec!["cannot be used with"],
+        ),
+        (
+            vec!["x.img", "--fs", "vfat", "--label", "boot", "--size", "1G"],
+            vec!["capital letters"],
+        ),
+        (
+            vec!["x.img", "--fs", "squashfs-xz", "--size", "1G"],
+            vec!["whichfs image TREE"],
+        ),
+        (
+            vec!["x.img", "--fs", "ext4", "--size", "1G", "--card", "no-card"],
+            vec!["unknown card"],
+        ),
+        (
+            vec![
+                "x.img", "--fs", "f2fs", "--mount", "/", "--size", "1G", "--table", "bsd",
+            ],
+            vec!["gpt, mbr"],
+        ),
+        (
+            vec!["no/dir/x.img", "--fs", "ext4", "--size", "1G"],
+            vec!["can be written"],
+        ),
+        (
+            vec!["/dev/null", "--fs", "ext4"],
+            vec!["a character device"],
+        ),
+        (
+            vec!["/dev/no-such", "--fs", "ext4"],
+            vec!["No such file", "lsblk"],
+        ),
+    ] {
+        let all: Vec<&str> = ["format"].into_iter().chain(arguments).collect();
+        refused(&home.run(&all), &words);
+    }
+    let left: Vec<_> = home
+        .path()
+        .read_dir()
+        .unwrap()
+        .flatten()
+        .map(|e| e.file_name())
+        .collect();
+    assert!(
+        left.iter()
+            .all(|name| !name.to_string_lossy().contains("img")),
+        "{left:?}"
+    );
+}
+
+#[test]
+fn an_image_is_made_found_good_and_not_overwritten_by_a_slip() {
+    if !has("sfdisk") || !has("mke2fs") || !has("mkfs.vfat") {
+        return;
+    }
+    let home = Sandbox::new();
+    let make = [
+        "format",
+        "card.img",
+        "--fs",
+        "ext4",
+        "--layout",
+        "boot-root-data",
+        "--size",
+        "1G",
+        "--au",
+        "12M",
+    ];
+    let dry = home.run(&[&make[..], &["--dry-run"]].concat());
+    assert_eq!(dry.code, 0, "{}", dry.stderr);
+    assert!(
+        dry.stdout.contains("sfdisk") && dry.stdout.contains("stripe_width=3072"),
+        "{}",
+        dry.stdout
+    );
+    assert!(!home.path().join("card.img").exists());
+    let made = home.run(&make);
+    assert_eq!(made.code, 0, "{}{}", made.stdout, made.stderr);
+    for words in ["--au says so", "PARTUUID=", "good"] {
+        assert!(made.stdout.contains(words), "{words}: {}", made.stdout);
+    }
+    assert!(
+        made.stdout
+            .lines()
+            .all(|line| line.starts_with("PARTUUID") || line.chars().count() <= 80),
+        "{}",
+        made.stdout
+    );
+    let good = home.run(&["check", "card.img", "--au", "12M"]);
+    assert_eq!(good.code, 0, "{}{}", good.stdout, good.stderr);
+    assert_eq!(
+        good.stdout.matches("aligned and tuned").count(),
+        3,
+        "{}",
+        good.stdout
+    );
+    // On a card with other units it is not.
+    let other = home.run(&["check", "card.img", "--au", "8M", "--no-gain", "--json"]);
+    assert_eq!(other.code, 1);
+    let found: serde_json::Value = serde_json::from_str(&other.stdout).unwrap();
+    assert_eq!(found["partitions"].as_array().unwrap().len(), 3);
+    // A second time it must be named.
+    let path = home.path().join("card.img");
+    let before = std::fs::read(&path).unwrap();
+    refused(&home.run(&make), &["loses all its data", "--destroy"]);
+    refused(
+        &home.run(&[&make[..], &["--destroy", "other.img"]].concat()),
+        &["another device"],
+    );
+    assert!(std::fs::read(&path).unwrap() == before);
+    let named = std::fs::canonicalize(&path).unwrap();
+    let again = home.run(&[&make[..], &["--destroy", named.to_str().unwrap()]].concat());
+    assert_eq!(again.code, 0, "{}", again.stderr);
+}
+
+#[test]
+fn a_misaligned_image_is_told_and_without_a_lab_nothing_is_asserted() {
+    if !has("mke2fs") {
+        return;
+    }
+    let home = Sandbox::new();
+    let script = "truncate -s 256M x.img; \
+                  echo 'start=63, type=83' | /usr/sbin/sfdisk -q -f x.img; \
+                  truncate -s 200M p.img && /usr/sbin/mke2fs -q -F -t ext4 p.img && \
+                  dd if=p.img of=x.img bs=512 seek=63 conv=notrunc,sparse status=none";
+    let made = std::process::Command::new("sh")
+        .args(["-c", script])
+        .current_dir(home.path())
+        .status();
+    assert!(made.unwrap().success());
+    let told = home.run(&["check", "x.img", "--card", "a1-32gb"]);
+    assert_eq!(told.code, 1, "{}{}", told.stdout, told.stderr);
+    for words in [
+        "31.5 KiB behind an allocation unit of 4 MiB",
+        "block size is 1 KiB",
+        "was not measured",
+    ] {
+        let flat = told.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(flat.contains(words), "{words}: {}", told.stdout);
+    }
+}
+
+#[test]
+fn what_is_no_card_is_told() {
+    let home = Sandbox::new();
+    home.file("empty", "");
+    home.file("text", "no image\n".repeat(1000));
+    refused(&home.run(&["check", "empty"]), &["has no bytes"]);
+    refused(
+        &home.run(&["check", "text"]),
+        &["neither a partition table nor a filesystem"],
+    );
+    refused(&home.run(&["check", "none"]), &["No such file"]);
+    refused(&home.run(&["check", "."]), &["directory"]);
+}
+
+#[test]
+fn files_for_builders_are_the_same_each_time() {
+    let home = Sandbox::new();
+    let emit = |dir: &str| {
+        let run = home.run(&[
+            "format", "--card", "a1-32gb", "--fs", "f2fs", "--layout", "ab", "--emit", dir,
+        ]);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        assert!(run.stdout.contains("genimage.cfg"), "{}", run.stdout);
+    };
+    emit("one");
+    emit("two");
+    let read = |dir: &str, name: &str| {
+        let text = std::fs::read_to_string(home.path().join(dir).join(name)).unwrap();
+        // The comment has the command, which names the directory.
+        text.lines()
+            .filter(|line| !line.starts_with('#'))
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
+    for name in [
+        "whichfs.wks.in",
+        "genimage.cfg",
+        "fstab",
+        "mkfs.sh",
+        "whichfs.cfg",
+        "u-boot.txt",
+        "rauc-system.conf",
+        "repart.d/20-root-a.conf",
+        "repart.env",
+    ] {
+        assert_eq!(read("one", name), read("two", name), "{name}");
+    }
+    assert!(read("one", "whichfs.cfg").contains("CONFIG_F2FS_FS=y"));
+    refused(
+        &home.run(&["format", "--fs", "ext4", "--emit", "x"]),
+        &["--size", "--card"],
+    );
+    let no_boot = [
+        "format", "--card", "a1-32gb", "--fs", "f2fs", "--layout", "./l.toml", "--emit", "x",
+    ];
+    home.file(
+        "l.toml",
+        "[[partition]]\nname = \"root\"\nrole = \"root\"\nsize = \"rest\"\nmount = \"/\"\n",
+    );
+    refused(
+        &home.run(&no_boot),
+        &["U-Boot cannot read", "role = \"boot\""],
+    );
+}
+
+#[test]
+fn a_tree_becomes_an_image_and_a_file_that_is_there_stays() {
+    if !has("mke2fs") {
+        return;
+    }
+    let home = Sandbox::new();
+    std::fs::create_dir(home.path().join("tree")).unwrap();
+    home.file("tree/hello", "world\n");
+    let make = [
+        "image",
+        "tree",
+        "--fs",
+        "ext4",
+        "--card",
+        "class4-4gb",
+        "-o",
+        "root.ext4",
+        "--label",
+        "ROOT",
+    ];
+    let made = home.run(&make);
+    assert_eq!(made.code, 0, "{}{}", made.stdout, made.stderr);
+    assert!(
+        made.stdout.contains("e2fsck finds nothing"),
+        "{}",
+        made.stdout
+    );
+    refused(&home.run(&make), &["--force"]);
+    assert_eq!(home.run(&[&make[..], &["--force"]].concat()).code, 0);
+    let small = [
+        "image", "tree", "--fs", "ext4", "--size", "1M", "-o", "small",
+    ];
+    refused(&home.run(&small), &["larger --size"]);
+    refused(
+        &home.run(&["image", "none", "--fs", "ext4", "-o", "x"]),
+        &["no directory"],
+    );
+    refused(
+        &home.run(&["image", "tree", "--fs", "ext9", "-o", "x"]),
+        &["did you mean"],
+    );
+    refused(
+        &home.run(&[
+            "image", "tree", "--fs", "ext4", "--size", "10000001", "-o", "x",
+        ]),
+        &["multiple of 4K"],
+    );
+    assert!(!home.path().join("x").exists());
+}
