@@ -57,6 +57,8 @@ pub(crate) struct Chart {
     /// Share of the score in percent.
     pub share: String,
     pub because: String,
+    /// From where on better is no better, and why; empty if there is no such bound.
+    pub enough: String,
     pub bars: Vec<Bar>,
     /// True if some bar is longer than the drawing.
     pub any_broken: bool,
@@ -126,6 +128,7 @@ pub(crate) fn chart(verdict: &Verdict, metric: &MetricInfo) -> Chart {
         lower_is_better: metric.lower_is_better,
         share: format!("{:.0}", metric.share * 100.0),
         because: metric.because.clone(),
+        enough: enough(metric),
         any_broken: bars.iter().any(|bar| bar.broken),
         bars,
         missing: verdict
@@ -136,6 +139,20 @@ pub(crate) fn chart(verdict: &Verdict, metric: &MetricInfo) -> Chart {
             .collect(),
         end: with_unit(end, &metric.unit),
     }
+}
+
+/// From where on better is no better, in a sentence.
+pub(crate) fn enough(metric: &MetricInfo) -> String {
+    let (Some(bound), Some(because)) = (metric.enough, &metric.enough_because) else {
+        return String::new();
+    };
+    let direction = if metric.lower_is_better {
+        "Up to"
+    } else {
+        "From"
+    };
+    let bound = with_unit(bound, &metric.unit);
+    format!("{direction} {bound} all count alike: {because}.")
 }
 
 /// The spread of two samples or more.

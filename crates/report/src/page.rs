@@ -16,7 +16,7 @@ use crate::page_parts::{
 };
 use crate::policy::{SCRIPT, policy};
 use crate::samples;
-use crate::terminal::{bound, sentence, sureness, winner};
+use crate::terminal::{bound, measured_whole, sentence, sureness, winner};
 use askama::Template;
 use serde::{Deserialize, Serialize};
 use whichfs_study::Verdict;
@@ -104,9 +104,8 @@ impl<'a> View<'a> {
             sure: sureness(verdict).iter().map(|text| bound(text)).collect(),
             caveats: first.map_or(Vec::new(), |first| {
                 let sentences = first.caveats.iter();
-                sentences
-                    .map(|text| format!("{}.", sentence(text)))
-                    .collect()
+                let sentences = sentences.map(|text| format!("{}.", sentence(text)));
+                sentences.chain(measured_whole(verdict)).collect()
             }),
             reasons: (reasons.iter())
                 .map(|reason| linked(&format!("{reason}."), metrics))

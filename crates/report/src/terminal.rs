@@ -102,6 +102,7 @@ fn reservations(verdict: &Verdict) -> Vec<String> {
         .iter()
         .map(|caveat| format!("Mind: {caveat}."))
         .collect();
+    said.extend(measured_whole(verdict));
     if !verdict.unmeasured.is_empty() && !verdict.ranking.is_empty() {
         let each = verdict.unmeasured.iter();
         let each = each.map(|one| format!("{} ({:.0} %)", one.label, one.share * 100.0));
@@ -326,7 +327,12 @@ fn legend(out: &mut String, verdict: &Verdict, shown: &[&MetricInfo], look: Look
                 true => metric.label.clone(),
                 false => format!("{} = {}", metric.short, metric.label),
             };
-            format!("{name} ({:.0} %)", metric.share * 100.0)
+            let bound = metric.enough.map_or(String::new(), |bound| {
+                let sign = if metric.lower_is_better { "≤" } else { "≥" };
+                let bound = crate::number::with_unit(bound, &metric.unit);
+                format!("; {sign} {bound} counts alike")
+            });
+            format!("{name} ({:.0} %{bound})", metric.share * 100.0)
         });
         each.collect::<Vec<_>>().join(", ")
     };
@@ -399,6 +405,20 @@ fn excluded(out: &mut String, verdict: &Verdict, look: Look) {
             look,
         );
     }
+}
+
+/// Where the winner's figures leave something out: the best of those whose figures do not.
+pub(crate) fn measured_whole(verdict: &Verdict) -> Option<String> {
+    let first = verdict
+        .ranking
+        .first()
+        .filter(|first| !first.caveats.is_empty())?;
+    let whole = verdict.ranking.iter().find(|one| one.caveats.is_empty())?;
+    Some(format!(
+        "Of those measured with all that belongs to them, {} is the best, {:.2} times behind.",
+        whole.candidate,
+        first.score / whole.score.max(1e-9)
+    ))
 }
 
 /// If nobody qualifies: who nearly does, and which rules exclude how many.

@@ -16,7 +16,7 @@
 use crate::bootstrap::{self, Doubt};
 use crate::exclude::{nearest, rule_lines};
 use crate::fit::{Costs, Levels, fit};
-use crate::need::{Need, Weight};
+use crate::need::{Enough, Need, Weight};
 use crate::reasons;
 use crate::verdict::{
     Excluded, Figure, Grade, MetricInfo, Origin, Point, Ranked, Unmeasured, Verdict,
@@ -28,6 +28,11 @@ pub const NOISE_FLOOR: f64 = 1.1;
 
 /// Ratio to the leader within which more seeds are spent (DESIGN.md §8).
 pub const MORE_SEEDS_WITHIN: f64 = 1.25;
+
+/// Probability of being the best below which no more seeds are spent on a candidate: of 23 pairs
+/// of card and need with six seeds each (`tests/calibration.rs`), the winner stays the same with
+/// any value from 0 to 0.1, and 0.05 takes a quarter fewer trials than 0.
+pub const MAY_BE_BEST: f64 = 0.05;
 
 /// One figure of one trial.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,6 +89,8 @@ pub struct Evidence {
     pub fit_error: Option<f64>,
     /// What the figures of a candidate leave out.
     pub caveats: BTreeMap<String, Vec<String>>,
+    /// Bytes of the partition; none where the samples have several.
+    pub partition_bytes: Option<u64>,
 }
 
 impl Evidence {
@@ -148,7 +155,8 @@ pub fn judge(need: &Need, evidence: &Evidence) -> Result<Verdict, JudgeError> {
     if !figures.is_empty() && shares.iter().all(|share| share.share == 0.0) {
         return Err(nothing_counts(need));
     }
-    let scored = score(&figures, &units, shares);
+    let bounds = bounds(need, evidence.partition_bytes);
+    let scored = score(&figures, &units, shares, &bounds);
     let ranking = rank(need, &figures, &scored, evidence);
     let winner = ranking.first().map(|first| first.candidate.clone());
     let commands = winner.and_then(|name| evidence.commands.get(&name).cloned());
@@ -158,7 +166,7 @@ pub fn judge(need: &Need, evidence: &Evidence) -> Result<Verdict, JudgeError> {
         title: need.title.clone(),
         changes: reasons::changes(need, &scored),
         next_seeds: next_seeds(&ranking),
-        metrics: metrics(need, &units, &scored.shares),
+        metrics: metrics(need, &units, &scored.shares, &bounds),
         unmeasured: unmeasured(need, &units),
         rules: rule_lines(need, &excluded),
         nearest: match ranking.is_empty() {
@@ -364,17 +372,38 @@ fn shares(need: &Need, units: &Units) -> Vec<Share> {
     shares
 }
 
-fn score(figures: &Figures, units: &Units, shares: Vec<Share>) -> Scored {
+/// Metric → value from which on better is no better.
+type Bounds = BTreeMap<String, f64>;
+
+fn bounds(need: &Need, partition_bytes: Option<u64>) -> Bounds {
+    let of = |(metric, weight): (&String, &Weight)| {
+        let value = match weight.enough.as_ref()?.0 {
+            Enough::Value(value) => value,
+            Enough::OfPartition(share) => share * partition_bytes? as f64,
+        };
+        Some((metric.clone(), value))
+    };
+    need.weights.iter().filter_map(of).collect()
+}
+
+fn score(figures: &Figures, units: &Units, shares: Vec<Share>, bounds: &Bounds) -> Scored {
     let mut fits = BTreeMap::new();
     for (metric, (_, lower_is_better)) in units {
         let sign = if *lower_is_better { 1.0 } else { -1.0 };
+        let counted = |value: f64| match bounds.get(metric) {
+            Some(bound) if *lower_is_better => value.max(*bound),
+            Some(bound) => value.min(*bound),
+            None => value,
+        };
         let costs: Costs = figures
             .iter()
             .filter_map(|(name, metrics)| {
                 let row = metrics.get(metric)?;
                 Some((
                     name.clone(),
-                    row.iter().map(|(seed, v)| (*seed, sign * v.ln())).collect(),
+                    row.iter()
+                        .map(|(seed, v)| (*seed, sign * counted(*v).ln()))
+                        .collect(),
                 ))
             })
             .collect();
@@ -477,7 +506,7 @@ fn figures_of(
     metrics.iter().map(figure).collect()
 }
 
-fn metrics(need: &Need, units: &Units, shares: &[Share]) -> Vec<MetricInfo> {
+fn metrics(need: &Need, units: &Units, shares: &[Share], bounds: &Bounds) -> Vec<MetricInfo> {
     let share_of: BTreeMap<&String, f64> = shares.iter().map(|s| (&s.metric, s.share)).collect();
     let mut all: Vec<MetricInfo> = units
         .iter()
@@ -492,13 +521,19 @@ fn metrics(need: &Need, units: &Units, shares: &[Share]) -> Vec<MetricInfo> {
                 || "shown, not counted".to_owned(),
                 |weight| weight.because.clone(),
             ),
+            enough: bounds.get(metric).copied(),
+            enough_because: bounds.get(metric).and_then(|_| {
+                let (_, because) = need.weights.get(metric)?.enough.as_ref()?;
+                Some(because.clone())
+            }),
         })
         .collect();
     all.sort_by(|a, b| b.share.total_cmp(&a.share).then(a.metric.cmp(&b.metric)));
     all
 }
 
-/// Those within 25 % of the leader, the leader included; empty if it has no rival.
+/// Those within 25 % of the leader that may still be the best, the leader included; empty if it
+/// has no rival.
 fn next_seeds(ranking: &[Ranked]) -> Vec<String> {
     let Some(leader) = ranking.first() else {
         return Vec::new();
@@ -506,6 +541,7 @@ fn next_seeds(ranking: &[Ranked]) -> Vec<String> {
     let close: Vec<String> = ranking
         .iter()
         .filter(|ranked| ranked.score * MORE_SEEDS_WITHIN >= leader.score)
+        .filter(|ranked| ranked.p_best >= MAY_BE_BEST)
         .map(|ranked| ranked.candidate.clone())
         .collect();
     if close.len() < 2 { Vec::new() } else { close }

@@ -33,8 +33,10 @@ pub use exclude::exclude;
 pub use facts::{Can, CandidateFacts, CrashClass, Fact, Sourced};
 pub use gain::{Effect, Gain, Turn, gains, turns};
 pub use grid::{Grid, Line, Repeats, grids};
-pub use judge::{Evidence, Failure, JudgeError, MORE_SEEDS_WITHIN, NOISE_FLOOR, Sample, judge};
-pub use need::{Condition, Need, NeedError, POWER_LOSS, Rule, SHORT, Weight};
+pub use judge::{
+    Evidence, Failure, JudgeError, MAY_BE_BEST, MORE_SEEDS_WITHIN, NOISE_FLOOR, Sample, judge,
+};
+pub use need::{Condition, Enough, Need, NeedError, POWER_LOSS, Rule, SHORT, Weight};
 pub use position::FileError;
 pub use regress::{
     Change as RunChange, Compared, Comparison, Meaning, RegressError, Run, RunLine,

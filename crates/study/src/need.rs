@@ -45,6 +45,17 @@ pub struct Weight {
     pub short: String,
     /// Why it counts this much.
     pub because: String,
+    /// From where on better is no better, and why.
+    pub enough: Option<(Enough, String)>,
+}
+
+/// From where on better is no better.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Enough {
+    /// A value in the metric's unit.
+    Value(f64),
+    /// This share of the partition's bytes.
+    OfPartition(f64),
 }
 
 /// A hard rule: a candidate that fails it is excluded before any trial.
@@ -182,6 +193,9 @@ struct WeightFile {
     label: Option<String>,
     short: Option<Spanned<String>>,
     because: Spanned<String>,
+    enough: Option<Spanned<f64>>,
+    enough_of_partition: Option<Spanned<f64>>,
+    enough_because: Option<Spanned<String>>,
 }
 
 #[derive(Deserialize)]
@@ -313,6 +327,7 @@ fn weights(
             label,
             short,
             because,
+            enough: enough(at, metric, entry)?,
         };
         weights.insert(metric.clone(), weight);
     }
@@ -321,6 +336,37 @@ fn weights(
         return Err(at.error(raw, "weights", "no weight above 0".to_owned(), expected));
     }
     Ok(weights)
+}
+
+/// From where on better is no better: one of two forms, with its reason.
+fn enough(
+    at: &Position<'_>,
+    metric: &str,
+    entry: &WeightFile,
+) -> Result<Option<(Enough, String)>, FileError> {
+    let key = |name: &str| format!("weights.{metric}.{name}");
+    let (given, name, bound) = match (&entry.enough, &entry.enough_of_partition) {
+        (None, None) => return Ok(None),
+        (Some(value), None) => (value, "enough", Enough::Value(*value.get_ref())),
+        (None, Some(share)) => {
+            let bound = Enough::OfPartition(*share.get_ref());
+            (share, "enough_of_partition", bound)
+        }
+        (Some(value), Some(_)) => {
+            let found = "both enough and enough_of_partition";
+            return Err(at.error(value, &key("enough"), found, "one of them"));
+        }
+    };
+    let value = *given.get_ref();
+    if !(value.is_finite() && value > 0.0) {
+        return Err(at.error(given, &key(name), format!("{value}"), "a number above 0"));
+    }
+    let because = entry.enough_because.as_ref().ok_or_else(|| {
+        let expected = format!("{} = \"…\" beside it", key("enough_because"));
+        at.error(given, &key(name), "no reason", &expected)
+    })?;
+    let because = at.filled(&key("enough_because"), because)?;
+    Ok(Some((bound, because)))
 }
 
 fn shortened(metric: &str) -> String {

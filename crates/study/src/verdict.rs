@@ -171,6 +171,10 @@ pub struct MetricInfo {
     pub share: f64,
     /// Why it counts this much.
     pub because: String,
+    /// Value from which on better is no better.
+    pub enough: Option<f64>,
+    /// Why.
+    pub enough_because: Option<String>,
 }
 
 /// A candidate that could not be chosen.

@@ -213,3 +213,69 @@ fn a_worse_fit_of_the_card_makes_less_sure() {
     let [none, good, bad] = [None, Some(0.1), Some(1.0)].map(p_best);
     assert!(none > good && good > bad + 0.05, "{none} {good} {bad}");
 }
+
+/// A tenth of a second more decides nothing where a tenth is nothing; a second does.
+#[test]
+fn better_than_enough_is_no_better() {
+    let text = "name = \"n\"\ntitle = \"t\"\nworkload = \"w\"\n[weights.a]\nweight = 1\n\
+                because = \"x\"\n[weights.b]\nweight = 1\nbecause = \"x\"\nenough = 0.1\n\
+                enough_because = \"nobody sees it\"\n";
+    let need = Need::parse("n.toml", text).unwrap();
+    let leader = |slow: f64| {
+        let given = evidence(vec![
+            sample("x", "a", 1, 1.0),
+            sample("x", "b", 1, slow),
+            sample("y", "a", 1, 1.2),
+            sample("y", "b", 1, 0.001),
+        ]);
+        let verdict = judge(&need, &given).unwrap();
+        assert_eq!(verdict.metrics[1].enough, Some(0.1));
+        assert_eq!(
+            verdict.metrics[1].enough_because.as_deref(),
+            Some("nobody sees it")
+        );
+        let first = &verdict.ranking[0];
+        (first.candidate.clone(), first.figures["b"].value)
+    };
+    assert_eq!(leader(0.1), ("x".to_owned(), 0.1));
+    assert_eq!(leader(1.0).0, "y");
+    for (from, to, said) in [
+        (
+            "enough = 0.1",
+            "enough = -1",
+            "n.toml:10: weights.b.enough: -1; expected a number above",
+        ),
+        (
+            "enough_because = \"nobody sees it\"\n",
+            "",
+            "weights.b.enough: no reason",
+        ),
+        (
+            "enough = 0.1",
+            "enough = 0.1\nenough_of_partition = 0.1",
+            "expected one of them",
+        ),
+    ] {
+        let error = Need::parse("n.toml", &text.replace(from, to))
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains(said), "{error}");
+    }
+}
+
+#[test]
+fn enough_may_be_a_share_of_the_partition() {
+    let text = "name = \"n\"\ntitle = \"t\"\nworkload = \"w\"\n[weights.a]\nweight = 1\n\
+                because = \"x\"\nenough_of_partition = 0.02\nenough_because = \"it is little\"\n";
+    let need = Need::parse("n.toml", text).unwrap();
+    let mut given = evidence(vec![sample("x", "a", 1, 15.0), sample("y", "a", 1, 2.0)]);
+    given.partition_bytes = Some(1000);
+    let verdict = judge(&need, &given).unwrap();
+    assert_eq!(verdict.ranking[0].ties_with.len(), 1, "both are below 20");
+    given.partition_bytes = Some(100);
+    assert!(
+        judge(&need, &given).unwrap().ranking[0]
+            .ties_with
+            .is_empty()
+    );
+}

@@ -328,6 +328,7 @@ impl<'a> Chooser<'a> {
             card_uncertainty: page::card_uncertainty(&self.bench.card.profile),
             fit_error: page::fit_error(&self.bench.card.profile),
             origin: Origin::Modelled,
+            partition_bytes: Some(self.bench.partition_bytes()),
             caveats: self.caveats.clone(),
             trials: self.trials.len() as u64,
             virtual_s: self
