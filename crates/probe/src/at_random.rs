@@ -5,7 +5,7 @@
 //! of the mean.
 //!
 //! **Page maps** put a block in order each time so many bytes were written: they fold what has no
-//! place of its own, or collect. A few such events are too few to average as if they came by chance;
+//! place of its own, or collect. A few such events are too few to average as if by chance;
 //! but they come evenly, so what they cost for a byte is known from the first to the last of them,
 //! and each size pays by its bytes.
 

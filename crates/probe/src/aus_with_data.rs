@@ -19,8 +19,8 @@ const AROUND: u64 = 32 * MIB;
 /// A write that closes an AU with data takes this share of the time of others that do at least.
 const COPY_PART: f64 = 0.5;
 
-/// Tries again the limit that `linear` tells of AUs that seem to have no data after all; `None` if it
-/// takes too much to write, or nothing shows.
+/// Tries again the limit that `linear` tells of AUs that seem to have no data after all; `None` if
+/// it takes too much to write, or nothing shows.
 pub(crate) fn again(
     bench: &mut Bench,
     linear: &OpenAus,

@@ -185,8 +185,8 @@ fn limited(evidence: &Evidence) -> Result<(&OpenAus, u32), Halt> {
     known.ok_or_else(|| Halt::Stage("no limit of open AUs was found, which this test needs".into()))
 }
 
-/// Blocks that writes at random may make a page map put in order; none where AUs have places and are
-/// copied for one too many.
+/// Blocks that writes at random may make a page map put in order; none where AUs have places and
+/// are copied for one too many.
 fn blocks(evidence: &Evidence, au: Option<u64>) -> Option<Blocks> {
     let open = evidence.open_linear.as_ref()?;
     let copies = open.copies || open.kept;

@@ -98,8 +98,8 @@ fn small(
     Ok((!times.is_empty()).then(|| (SMALL, steady())))
 }
 
-/// Mean of a stream of requests of `size` without what was slow too seldom to come with each AU; `None`
-/// if it may come with them.
+/// Mean of a stream of requests of `size` without what was slow too seldom to come with each AU;
+/// `None` if it may come with them.
 fn steady(times: &[f64], size: u64, au_bytes: Option<u64>) -> Option<f64> {
     let bound = STALL * median(times)?;
     let passed = (size * times.len() as u64) as f64 / au_bytes? as f64;
