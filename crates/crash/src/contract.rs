@@ -268,8 +268,8 @@ fn without_barriers(candidate: &str) -> &'static str {
             "btrfs(5), nobarrier: the device cache is not flushed at a consistency checkpoint"
         }
         "f2fs" => {
-            "Documentation/filesystems/f2fs.rst, nobarrier: no cache_flush commands are issued; for \
-             storage whose cache is never lost"
+            "Documentation/filesystems/f2fs.rst, nobarrier: no cache_flush commands are issued, \
+             for storage whose cache is never lost"
         }
         "nilfs2" => "Documentation/filesystems/nilfs2.rst, nobarrier: write barriers are not used",
         _ => {

@@ -71,6 +71,7 @@ fn build(geometry: &Geometry, purpose: Purpose) -> Result<Recipe, Unfit> {
         mount_options: mount_options.to_owned(),
         fsck_check: words("btrfs check --readonly {device}"),
         fsck_repair: words("btrfs check --force --repair {device}"),
+        fsck_rescue: Vec::new(),
         fstab_options: mount_options.to_owned(),
         // fsck.btrfs does nothing at boot: each mount is consistent.
         fstab_passno: 0,

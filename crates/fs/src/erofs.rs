@@ -112,6 +112,7 @@ fn build(compression: &str, why: (String, String), purpose: Purpose) -> Result<R
         mount_options: "ro".to_owned(),
         fsck_check: words("fsck.erofs {device}"),
         fsck_repair: Vec::new(),
+        fsck_rescue: Vec::new(),
         fstab_options: "ro".to_owned(),
         fstab_passno: 0,
         tools: vec!["mkfs.erofs", "fsck.erofs"],

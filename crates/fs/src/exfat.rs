@@ -126,6 +126,7 @@ fn build(geometry: &Geometry, purpose: Purpose) -> Result<Recipe, Unfit> {
         mount_options: "noatime,uid=0,gid=0,umask=022".to_owned(),
         fsck_check: words("fsck.exfat -n {device}"),
         fsck_repair: words("fsck.exfat -y {device}"),
+        fsck_rescue: Vec::new(),
         fstab_options: "noatime,uid=1000,gid=1000,umask=022".to_owned(),
         fstab_passno: 2,
         tools,

@@ -79,6 +79,7 @@ pub(crate) fn recipe(
         mount_options: variant.mount_options.to_owned(),
         fsck_check: words("e2fsck -f -n {device}"),
         fsck_repair: words("e2fsck -f -y {device}"),
+        fsck_rescue: Vec::new(),
         fstab_options: variant.mount_options.to_owned(),
         fstab_passno: 2,
         tools: vec!["mke2fs", "e2fsck"],

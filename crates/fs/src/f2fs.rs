@@ -105,6 +105,7 @@ fn build(geometry: &Geometry, purpose: Purpose) -> Result<Recipe, Unfit> {
         mount_options: "noatime".to_owned(),
         fsck_check: words("fsck.f2fs --dry-run -f {device}"),
         fsck_repair: words("fsck.f2fs -f -y {device}"),
+        fsck_rescue: Vec::new(),
         fstab_options: "noatime".to_owned(),
         fstab_passno: 2,
         tools: vec!["mkfs.f2fs", "fsck.f2fs"],

@@ -73,6 +73,7 @@ fn build(_: &Geometry, purpose: Purpose) -> Result<Recipe, Unfit> {
         mount_options: "noatime".to_owned(),
         fsck_check: words("jfs_fsck -f -n {device}"),
         fsck_repair: words("jfs_fsck -f -a {device}"),
+        fsck_rescue: Vec::new(),
         fstab_options: "noatime".to_owned(),
         fstab_passno: 2,
         tools,

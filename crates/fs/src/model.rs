@@ -192,6 +192,10 @@ pub struct Recipe {
     pub fsck_check: Vec<String>,
     /// Repairs without asking. Empty where nothing can be repaired (nilfs2, images).
     pub fsck_repair: Vec<String>,
+    /// What the manual of the repair says to run if it refuses and the filesystem cannot be mounted
+    /// either, at the price of data (xfs: a log that cannot be replayed). Empty where there is
+    /// no such thing.
+    pub fsck_rescue: Vec<String>,
     /// Options for fstab.
     pub fstab_options: String,
     /// Sixth field of fstab for a filesystem that is not the root (a root that is not 0 takes

@@ -107,6 +107,7 @@ fn build(geometry: &Geometry, purpose: Purpose) -> Result<Recipe, Unfit> {
         // nilfs-utils 2.2.9 has no checker: recovery at mount is all there is.
         fsck_check: Vec::new(),
         fsck_repair: Vec::new(),
+        fsck_rescue: Vec::new(),
         fstab_options: "noatime".to_owned(),
         fstab_passno: 0,
         tools,

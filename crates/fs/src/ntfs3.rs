@@ -99,6 +99,7 @@ fn build(geometry: &Geometry, purpose: Purpose) -> Result<Recipe, Unfit> {
         mount_options: "noatime".to_owned(),
         fsck_check: words("ntfsfix -n {device}"),
         fsck_repair: words("ntfsfix -d {device}"),
+        fsck_rescue: Vec::new(),
         fstab_options: "noatime".to_owned(),
         fstab_passno: 0,
         tools,

@@ -82,6 +82,7 @@ fn build(_: &Geometry, purpose: Purpose) -> Result<Recipe, Unfit> {
         // It replays the journal first: there is no check that writes nothing on a dirty one.
         fsck_check: words("reiserfsck --check -y {device}"),
         fsck_repair: words("reiserfsck --fix-fixable -y {device}"),
+        fsck_rescue: Vec::new(),
         fstab_options: "noatime".to_owned(),
         fstab_passno: 2,
         tools: vec!["mkreiserfs", "reiserfsck"],

@@ -126,6 +126,7 @@ fn build(compressor: &str, _: &Geometry) -> Result<Recipe, Unfit> {
         mount_options: "ro".to_owned(),
         fsck_check: words("unsquashfs -stat {device}"),
         fsck_repair: Vec::new(),
+        fsck_rescue: Vec::new(),
         fstab_options: "ro".to_owned(),
         fstab_passno: 0,
         tools: vec!["mksquashfs", "unsquashfs"],

@@ -184,6 +184,7 @@ pub(crate) fn recipe(
         mount_options: MOUNT.to_owned(),
         fsck_check: words("fsck.fat -n {device}"),
         fsck_repair: words("fsck.fat -a -w {device}"),
+        fsck_rescue: Vec::new(),
         fstab_options: FSTAB.to_owned(),
         fstab_passno: 2,
         tools: vec!["mkfs.vfat", "fsck.fat"],

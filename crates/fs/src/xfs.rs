@@ -87,6 +87,7 @@ fn build(geometry: &Geometry, purpose: Purpose) -> Result<Recipe, Unfit> {
         mount_options: "noatime".to_owned(),
         fsck_check: words("xfs_repair -n {device}"),
         fsck_repair: words("xfs_repair {device}"),
+        fsck_rescue: words("xfs_repair -L {device}"),
         fstab_options: "noatime".to_owned(),
         // fsck.xfs does nothing at boot: the kernel replays the journal.
         fstab_passno: 0,

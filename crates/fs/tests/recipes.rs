@@ -61,7 +61,7 @@ fn every_recipe_is_complete() {
             let read_only = candidate.facts().read_only;
             assert_eq!(recipe.mkfs.is_empty(), read_only, "{name}");
             assert_eq!(recipe.image.is_some(), read_only, "{name}");
-            let checks = [&recipe.fsck_check, &recipe.fsck_repair];
+            let checks = [&recipe.fsck_check, &recipe.fsck_repair, &recipe.fsck_rescue];
             for argv in recipe
                 .mkfs
                 .iter()

@@ -192,6 +192,10 @@ impl<'a> Checker<'a> {
         let mut seen = Seen::default();
         let life = self.live(self.steps(&flux), disk, core, cancelled)?;
         seen.hear(&life)?;
+        if seen.wants_rescue() && !recorded.recipe.fsck_rescue.is_empty() {
+            let life = self.live(self.rescue(&flux), only_disk(life)?, core, cancelled)?;
+            seen.hear(&life)?;
+        }
         let refused = recorded.refused.partition_point(|at| *at <= cut.at);
         seen.checked.refused_writes = refused as u64;
         let mut result = self.result(cut, window, seen)?;
@@ -280,6 +284,17 @@ impl<'a> Checker<'a> {
             steps.extend([unmount(), Step::KernelLog]);
         }
         steps
+    }
+
+    /// The last resort, and what follows it.
+    fn rescue(&self, flux: &[String]) -> Vec<Step> {
+        let argv = &self.recorded.recipe.fsck_rescue;
+        vec![
+            attempt(REPAIR, vec![run(REPAIR, argv)]),
+            attempt(AGAIN, vec![self.mount(AGAIN), inspect(flux)]),
+            unmount(),
+            Step::KernelLog,
+        ]
     }
 
     fn mount(&self, phase: &str) -> Step {
@@ -389,6 +404,15 @@ impl Seen {
         Ok(())
     }
 
+    /// Whether its repair was run and refused, and it mounts neither before nor after that.
+    fn wants_rescue(&self) -> bool {
+        let checked = &self.checked;
+        let refused = checked.repair.is_some_and(|status| status != 0);
+        let fails =
+            |mounted: &Option<std::result::Result<(), String>>| matches!(mounted, Some(Err(_)));
+        refused && fails(&checked.mounted) && fails(&checked.mounted_again)
+    }
+
     fn hear_events(&mut self, events: &[Stamped]) {
         let seen = self;
         let mut phase = String::new();
@@ -409,7 +433,11 @@ impl Seen {
                     }
                     AGAIN => seen.checked.mounted_again = Some(Ok(())),
                     CHECK => seen.fsck_check = Some(stamped.at.saturating_sub(begun)),
-                    REPAIR => seen.fsck_repair = Some(stamped.at.saturating_sub(begun)),
+                    REPAIR => {
+                        // With the last resort, where it came to that.
+                        let before = seen.fsck_repair.unwrap_or_default();
+                        seen.fsck_repair = Some(before + stamped.at.saturating_sub(begun));
+                    }
                     _ => {}
                 },
                 Event::Failed { attempt, message } => seen.failed(attempt, message),
