@@ -21,7 +21,7 @@ cargo := setup/cargo
 # What the tests and benchmarks of the lab need to know.
 lab_env = WHICHFS_AGENT='$(agent)' WHICHFS_KERNEL="$$(kernel/build --version $(KERNEL) --print-path)"
 
-.PHONY: help setup build kernel choose test bench soak lint install clean
+.PHONY: help setup build kernel choose test bench soak verdicts lint install clean
 
 help: ## this list
 	@echo 'usage: make TARGET'
@@ -64,6 +64,12 @@ soak: setup build kernel ## the full counts (20 runs of every filesystem, 30,000
 	   $(lab_env) setup/soak.sh '$(release)/whichfs' 20; \
 	   $(cargo) test --release --locked -p whichfs-probe --test accuracy soak -- --ignored --nocapture; \
 	} 2>&1 | tee "docs/results/soak-$$(date -u +%F).txt"
+
+verdicts: setup build kernel ## run the first PAIRS (30) of all shipped card and need pairs with all seeds: are sure verdicts right? (hours)
+	@mkdir -p docs/results
+	@{ echo "whichfs $$(git describe --always --dirty 2>/dev/null || echo unversioned), $$(date -u +%FT%TZ)"; \
+	   $(lab_env) setup/verdicts '$(release)/whichfs' '$(or $(PAIRS),30)' '$(target)/verdicts'; \
+	} 2>&1 | tee "docs/results/verdicts-$$(date -u +%F).txt"
 
 lint: ## format and clippy, where they are installed (Debian's Rust has no clippy)
 	@if $(cargo) fmt --version >/dev/null 2>&1; then echo 'lint: format' >&2; $(cargo) fmt --all --check; \

@@ -171,6 +171,8 @@ impl Compared {
 
 /// Card (if told apart), filesystem, workload, metric.
 type Key = (String, String, String, String);
+/// Filesystem and metric → unit, and whether lower is better.
+type Units = BTreeMap<(String, String), (String, bool)>;
 /// Values of a key by seed.
 type Values = BTreeMap<Key, BTreeMap<u64, f64>>;
 
@@ -219,8 +221,8 @@ fn run_line(run: &Run) -> RunLine {
 }
 
 /// Unit and direction of each filesystem's metric.
-fn units(runs: &[Run]) -> Result<BTreeMap<(String, String), (String, bool)>, RegressError> {
-    let mut units = BTreeMap::new();
+fn units(runs: &[Run]) -> Result<Units, RegressError> {
+    let mut units = Units::new();
     for row in runs.iter().flat_map(|run| &run.rows) {
         let this = (row.unit.clone(), row.lower_is_better);
         let key = (row.candidate.clone(), row.metric.clone());

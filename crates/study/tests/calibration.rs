@@ -11,10 +11,12 @@
 //! trial moved by what a real trial of that pair was off its candidate's mean, in all metrics and
 //! candidates of one seed alike, so that what belongs together in reality stays together.
 //!
-//! `WHICHFS_TRIALS=FILE` takes other trials in the same form (`setup/verdicts`).
+//! `setup/verdicts` runs such trials anew, as many as wanted, and these tests on them.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use whichfs_study::plan::{Planned, first_round, next_round};
 use whichfs_study::{Evidence, Need, Sample, Verdict, judge};
 use whichfs_units::Rng;
@@ -44,10 +46,15 @@ struct Pair {
     lines: Vec<Line>,
 }
 
+/// Names of the first columns of `data/trials.csv`; six values follow.
+const HEAD: &str = "need,card,card_uncertainty,fit_error,candidate,metric,unit,lower_is_better";
+
+/// The pairs of the committed file, or those of the runs in the directory `WHICHFS_RUNS`.
 fn pairs() -> Vec<Pair> {
-    let own = concat!(env!("CARGO_MANIFEST_DIR"), "/data/trials.csv");
-    let path = std::env::var("WHICHFS_TRIALS").unwrap_or(own.to_owned());
-    let text = std::fs::read_to_string(path).unwrap();
+    if let Some(dir) = std::env::var_os("WHICHFS_RUNS") {
+        return of_runs(Path::new(&dir));
+    }
+    let text = include_str!("../data/trials.csv");
     let mut pairs: Vec<Pair> = Vec::new();
     for line in text.lines().skip(1) {
         let cells: Vec<&str> = line.split(',').collect();
@@ -64,22 +71,95 @@ fn pairs() -> Vec<Pair> {
                 lines: Vec::new(),
             });
         }
-        let values: Vec<f64> = cells[8..]
-            .iter()
-            .filter_map(|cell| cell.parse().ok())
-            .collect();
-        // What a candidate gives with some seeds only is left out for all.
-        if values.len() == SEEDS {
-            pairs.last_mut().unwrap().lines.push(Line {
-                candidate: cells[4].to_owned(),
-                metric: cells[5].to_owned(),
-                unit: cells[6].to_owned(),
-                lower: cells[7] == "true",
-                values,
-            });
-        }
+        pairs.last_mut().unwrap().lines.push(Line {
+            candidate: cells[4].to_owned(),
+            metric: cells[5].to_owned(),
+            unit: cells[6].to_owned(),
+            lower: cells[7] == "true",
+            values: cells[8..]
+                .iter()
+                .map(|cell| cell.parse().unwrap())
+                .collect(),
+        });
     }
     pairs
+}
+
+/// The pairs of which all six verdicts are in `dir`, as `CARD.NEED.SEED.json`.
+fn of_runs(dir: &Path) -> Vec<Pair> {
+    let listed = include_str!("../data/pairs.txt").lines();
+    let listed = listed.filter_map(|line| line.split_once(' ').filter(|_| !line.starts_with('#')));
+    let pair = |(card, need): (&str, &str)| {
+        let seeds = 1..=SEEDS;
+        let read = seeds.map(|seed| {
+            let text = std::fs::read_to_string(dir.join(format!("{card}.{need}.{seed}.json")));
+            serde_json::from_str(&text.ok()?).ok()
+        });
+        Some(of_verdicts(
+            card,
+            need,
+            &read.collect::<Option<Vec<Value>>>()?,
+        ))
+    };
+    listed.filter_map(pair).collect()
+}
+
+/// A pair of one verdict for each seed. What a candidate gives with some seeds only is left out.
+fn of_verdicts(card: &str, need: &str, verdicts: &[Value]) -> Pair {
+    let need = Need::named(need).unwrap();
+    let value = |seed: &Value, candidate: &str, metric: &str| {
+        let mut ranking = seed["ranking"].as_array()?.iter();
+        let own = ranking.find(|one| one["candidate"] == candidate)?;
+        own["figures"][metric]["samples"][0]["value"].as_f64()
+    };
+    let first = &verdicts[0];
+    let mut lines = Vec::new();
+    for one in first["ranking"].as_array().unwrap() {
+        let candidate = one["candidate"].as_str().unwrap();
+        for metric in first["metrics"].as_array().unwrap() {
+            let name = metric["metric"].as_str().unwrap();
+            let values = verdicts.iter().map(|seed| value(seed, candidate, name));
+            let values: Option<Vec<f64>> = values.collect();
+            if let Some(values) = values.filter(|_| need.weights.contains_key(name)) {
+                lines.push(Line {
+                    candidate: candidate.to_owned(),
+                    metric: name.to_owned(),
+                    unit: metric["unit"].as_str().unwrap().to_owned(),
+                    lower: metric["lower_is_better"] == true,
+                    values,
+                });
+            }
+        }
+    }
+    Pair {
+        need,
+        card: card.to_owned(),
+        uncertainty: first["card_uncertainty"].as_f64().unwrap(),
+        fit_error: first["fit_error"].as_f64(),
+        lines,
+    }
+}
+
+#[test]
+#[ignore = "writes the runs of WHICHFS_RUNS to the file WHICHFS_TRIALS, as data/trials.csv is"]
+fn write_the_trials() {
+    let mut text = format!("{HEAD},1,2,3,4,5,6\n");
+    for pair in pairs() {
+        for line in &pair.lines {
+            let fit = pair
+                .fit_error
+                .map_or(String::new(), |error| error.to_string());
+            let (need, card, doubt) = (&pair.need.name, &pair.card, pair.uncertainty);
+            let (candidate, metric, unit) = (&line.candidate, &line.metric, &line.unit);
+            let lower = line.lower;
+            text += &format!("{need},{card},{doubt},{fit},{candidate},{metric},{unit},{lower}");
+            for value in &line.values {
+                text += &format!(",{}", format!("{value:.5e}").parse::<f64>().unwrap());
+            }
+            text.push('\n');
+        }
+    }
+    std::fs::write(std::env::var_os("WHICHFS_TRIALS").unwrap(), text).unwrap();
 }
 
 impl Pair {
@@ -225,8 +305,8 @@ impl<'a> World<'a> {
             .zip(&level)
             .map(|(line, level)| logs(line).iter().map(|log| (log - level) * lost).collect());
         let off = off.collect();
-        // From as far apart as they are down to a fifth of it.
-        let near = 0.2_f64.powf(rng.unit_f64());
+        // From as far apart as they are down to a tenth of it.
+        let near = 0.1_f64.powf(rng.unit_f64());
         let mut middle: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
         for (line, level) in pair.lines.iter().zip(&level) {
             middle.entry(&line.metric).or_default().push(*level);

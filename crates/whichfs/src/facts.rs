@@ -46,7 +46,8 @@ pub fn of(candidate: &Candidate) -> CandidateFacts {
 
 /// Memory of the smallest board that the lab models, in which every candidate was seen to work.
 const MEMORY_BYTES: u64 = 64 << 20;
-const MEMORY_SOURCE: &str = "whichfs choose --board FILE with memory.mib = 64: no trial of exchange or rootfs-readonly failed";
+const MEMORY_SOURCE: &str = "whichfs choose --board FILE with memory.mib = 64: no trial of \
+     exchange or rootfs-readonly failed";
 
 /// What can be done with the candidate over its life.
 fn care_of(name: &str) -> BTreeMap<Fact, Sourced<Can>> {
