@@ -1,4 +1,5 @@
 //! Chromium without a window, driven over a pipe (DevTools protocol): only for tests.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
