@@ -1,14 +1,14 @@
 //! What was found on an image against what may and must be there.
 
+use crate::compared::{Compared, mixture, older};
 use crate::contract::Contract;
 use crate::floors::Floors;
-use crate::history::{File, History, Name, Node, ancestors};
+use crate::history::{History, Name, Node, ancestors};
 use crate::outcome::Outcome;
 use crate::window::{Run, Window};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use whichfs_trial::{EXERCISE_NAME, Node as FoundNode, content_digest};
-use whichfs_units::SECTOR;
 
 /// Names that filesystems and their checkers make by themselves.
 const OWN_NAMES: [&str; 6] = [
@@ -292,6 +292,13 @@ impl<'a> Judge<'a> {
                     let outcome = outcome.unwrap_or(wrong);
                     (outcome, self.contract.no_garbage, false, what)
                 }
+                // A rename was under way, and it is whole under its other name.
+                Compared::Lost(outcome, what)
+                    if !durable
+                        && self.is_whole_elsewhere(path, node_then, window, floors, found) =>
+                {
+                    (outcome.unwrap_or(wrong), false, false, what)
+                }
                 Compared::Lost(outcome, what) => {
                     let broken = self.contract.keeps_untouched
                         || floors.promised(self.history, &self.contract, node_then, path);
@@ -311,6 +318,33 @@ impl<'a> Judge<'a> {
             }
         }
         best
+    }
+
+    /// Whether the file that `node` is may have another name than `path` and has its content there.
+    fn is_whole_elsewhere(
+        &mut self,
+        path: &str,
+        node: &Node,
+        window: Window,
+        floors: &Floors,
+        found: &Found,
+    ) -> bool {
+        let Node::File(file) = node else {
+            return false;
+        };
+        let moments = (floors.names, window.begun);
+        let names = self.names.get(file).into_iter().flatten();
+        let others = names.filter(|name| name.path != path && name.within(moments));
+        let others: Vec<String> = others.map(|name| name.path.clone()).collect();
+        others.iter().any(|other| {
+            let Some((FoundNode::File { size, digest }, _)) = found.entries.get(other) else {
+                return false;
+            };
+            let sectors = found.sectors.get(other).map(Vec::as_slice);
+            let versions = (floors.of_file(*file), window.begun);
+            let content = self.content(*file, versions, (*size, *digest), sectors);
+            matches!(content, Compared::Right | Compared::Legal(..))
+        })
     }
 
     /// A path that was not found; `promised`: a call, or the mount, promised its name.
@@ -446,24 +480,6 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// Versions before those that may be there, as far back as is worth making each whole; what is
-/// older still is known by its sectors.
-fn older(versions: &std::ops::RangeInclusive<usize>) -> std::ops::Range<usize> {
-    const BACK: usize = 64;
-    versions.start().saturating_sub(BACK).max(1)..*versions.start()
-}
-
-/// How something found compares with what it may be.
-enum Compared {
-    Right,
-    /// Not the newest, but allowed.
-    Legal(Outcome, String),
-    /// Never so, where nothing durable was touched; no outcome: wrong, with or without warning.
-    Damaged(Option<Outcome>, String),
-    /// What was durable is lost.
-    Lost(Option<Outcome>, String),
-}
-
 fn right_mode(asked: Option<u32>, found: u32) -> Compared {
     match asked {
         Some(asked) if asked & 0o7777 != found => Compared::Damaged(
@@ -472,85 +488,6 @@ fn right_mode(asked: Option<u32>, found: u32) -> Compared {
         ),
         _ => Compared::Right,
     }
-}
-
-/// Whether each sector is that of some version, or ends with zeros where that version ended.
-fn mixture(
-    file: &File,
-    versions: std::ops::RangeInclusive<usize>,
-    (size, newest): (u64, u64),
-    sectors: &[u32],
-) -> Compared {
-    let of_versions: Vec<(u64, Vec<u32>)> = versions
-        .clone()
-        .map(|version| (file.size(version), file.sectors(version, size)))
-        .collect();
-    let (mut zeros, mut lost, mut foreign) = (0_u64, Vec::new(), Vec::new());
-    let told = sectors.iter().take(size.div_ceil(SECTOR) as usize);
-    for (at, found) in told.enumerate() {
-        let end = ((at as u64 + 1) * SECTOR).min(size);
-        let digests = of_versions.iter().map(|(_, digests)| &digests[at]);
-        let mut like = of_versions
-            .iter()
-            .filter(|(_, digests)| digests[at] == *found)
-            .peekable();
-        if like.peek().is_some() {
-            // No version that reaches so far: zeros stand for what was appended.
-            zeros += u64::from(like.all(|(length, _)| *length < end));
-        } else if same(digests) {
-            // It never changed: what stood there has been durable.
-            lost.push(at);
-        } else {
-            foreign.push(at);
-        }
-    }
-    let count = sectors.len();
-    let before = match lost.is_empty() && foreign.is_empty() {
-        true => Vec::new(),
-        false => file.sectors_before(*versions.start(), size),
-    };
-    let is_old = |at: &usize| {
-        let then = before.get(*at).zip(sectors.get(*at));
-        then.is_some_and(|(then, now)| then.contains(now))
-    };
-    // What changed since it was durable, and is as it was before: the durable state is lost too.
-    let (returned, foreign): (Vec<usize>, Vec<usize>) = foreign.into_iter().partition(is_old);
-    lost.extend(returned);
-    if !lost.is_empty() {
-        // A version that was not filled yet is all zeros at any size.
-        let empty = file.sectors(0, size);
-        let is_zero = |at: &usize| file.size(0) == 0 && empty.get(*at) == sectors.get(*at);
-        let outcome = match foreign.is_empty() {
-            true if lost.iter().all(is_old) => Some(Outcome::Old),
-            true if lost.iter().all(|at| is_old(at) || is_zero(at)) => Some(Outcome::Zeroed),
-            _ => None,
-        };
-        let what = format!("{} of {count} sectors that were durable", lost.len());
-        return Compared::Lost(outcome, what);
-    }
-    if !foreign.is_empty() {
-        let foreign = foreign.len();
-        let what = format!("{foreign} of {count} sectors are of none of its versions");
-        return Compared::Damaged(None, what);
-    }
-    let (outcome, what) = if size == 0 {
-        (Outcome::Emptied, format!("0 of {newest} bytes"))
-    } else if zeros > 0 {
-        (
-            Outcome::Zeroed,
-            format!("{zeros} of {count} sectors end with zeros"),
-        )
-    } else if size < newest {
-        (Outcome::Truncated, format!("{size} of {newest} bytes"))
-    } else {
-        (Outcome::Mixed, "sectors of several versions".to_owned())
-    };
-    Compared::Legal(outcome, what)
-}
-
-fn same<'a>(mut digests: impl Iterator<Item = &'a u32>) -> bool {
-    let first = digests.next();
-    digests.all(|digest| Some(digest) == first)
 }
 
 /// Names that are not the user's.

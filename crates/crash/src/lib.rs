@@ -7,6 +7,7 @@
 //! [`Judge`] compares that with what was found on the image, and [`verdict`] says what became of
 //! the filesystem.
 
+mod compared;
 mod contract;
 mod count;
 mod cut;

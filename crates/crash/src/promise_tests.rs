@@ -377,3 +377,30 @@ fn a_synced_file_may_not_vanish_while_syncfs_alone_made_it_durable() {
     let case = Case::of("ext4", "", updated);
     assert!(case.breaks(3, neither));
 }
+
+/// A FAT has both entries while a file is renamed, and its checker lets one keep the clusters.
+#[test]
+fn a_file_whole_under_its_old_name_is_not_lost_under_the_new_one() {
+    let ops = vec![
+        create("a", 3000, 1),
+        Op::SyncFile { path: "a".into() },
+        rename("a", "b"),
+    ];
+    let case = Case::of("vfat", "sync", ops);
+    let with = |at, old: bool| {
+        case.judge_at(at, 2, |found| {
+            put(found, "b", &[]);
+            if !old {
+                found.entries.remove("a");
+            }
+        })
+    };
+    let under_way = with(250, true);
+    assert_eq!(one(&under_way), ("b", Outcome::Emptied, false));
+    assert!(!under_way[0].durable);
+    assert!(with(250, false).iter().any(|finding| finding.broken));
+    assert!(
+        with(350, true).iter().any(|finding| finding.broken),
+        "the rename had returned"
+    );
+}
