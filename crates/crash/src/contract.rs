@@ -26,6 +26,8 @@ pub struct Contract {
     pub keeps_untouched: bool,
     /// A file that was renamed over another is whole if it has that name, even without fsync.
     pub replace_keeps_data: bool,
+    /// It flushes the card's cache where it promises something.
+    pub flushes: bool,
     /// What was written is durable when the call returns.
     pub returned_writes: bool,
     /// A name that was made, changed or removed is so durably when the call returns.
@@ -36,9 +38,13 @@ pub struct Contract {
 
 impl Contract {
     /// The same for a moment at which nothing has begun since a syncfs or umount returned: no
-    /// write can have hurt what was synced then, whatever the filesystem promises otherwise.
+    /// write can have hurt what was synced then, whatever the filesystem promises otherwise; but
+    /// what the card's cache held may be lost, if nothing flushed it.
     #[must_use]
     pub fn settled(&self) -> Contract {
+        if !self.flushes {
+            return self.clone();
+        }
         Contract {
             fsync_keeps_names: true,
             no_garbage: true,
@@ -89,6 +95,7 @@ const JOURNALED: Contract = Contract {
     no_garbage: true,
     keeps_untouched: true,
     replace_keeps_data: false,
+    flushes: true,
     returned_writes: false,
     returned_names: false,
     source: String::new(),
@@ -105,6 +112,7 @@ const NONE: Contract = Contract {
     no_garbage: false,
     keeps_untouched: false,
     replace_keeps_data: false,
+    flushes: true,
     returned_writes: false,
     returned_names: false,
     source: String::new(),
@@ -116,8 +124,12 @@ pub fn contract(candidate: &str, options: &str) -> Option<Contract> {
     let (base, source) = base(candidate)?;
     let mut found = base.clone();
     let mut sources = vec![source];
-    for option in options.split(',') {
-        sources.extend(apply(&mut found, &base, candidate, option));
+    let options: Vec<&str> = options.split(',').collect();
+    for (at, option) in options.iter().enumerate() {
+        let overridden = |later: &&str| group(later) == group(option);
+        if group(option).is_none() || !options[at + 1..].iter().any(|later| overridden(&later)) {
+            sources.extend(apply(&mut found, candidate, option));
+        }
     }
     let mut said: Vec<&str> = Vec::new();
     for source in sources {
@@ -198,13 +210,43 @@ fn base(candidate: &str) -> Option<(Contract, &'static str)> {
     })
 }
 
+/// What a mount option decides, where another may decide it otherwise: the last one wins.
+fn group(option: &str) -> Option<&'static str> {
+    let name = option.split('=').next().unwrap_or_default();
+    match name.trim_start_matches("no") {
+        "data" => Some("data"),
+        "barrier" => Some("barrier"),
+        "auto_da_alloc" => Some("auto_da_alloc"),
+        "fsync_mode" => Some("fsync_mode"),
+        "flushoncommit" => Some("flushoncommit"),
+        _ => None,
+    }
+}
+
+/// Why nothing can be judged with these mount options: they give up on purpose what a cut asks for.
+pub fn gives_up(candidate: &str, options: &str) -> Option<&'static str> {
+    let gives = |option: &str| match (candidate, option) {
+        ("f2fs", _) if option.starts_with("checkpoint=disable") => Some(
+            "checkpoint=disable: after a cut all is as it was when it was mounted \
+             (Documentation/filesystems/f2fs.rst)",
+        ),
+        ("f2fs", "disable_roll_forward" | "norecovery") => Some(
+            "without recovery the kernel refuses to mount what an fsync left \
+             (Documentation/filesystems/f2fs.rst, disable_roll_forward)",
+        ),
+        ("ext4" | "ext3", "noload" | "norecovery") => {
+            Some("noload: the journal is not replayed (ext4(5))")
+        }
+        ("xfs" | "nilfs2", "norecovery") => Some(
+            "norecovery: the log is not replayed (mount options in the kernel's documentation)",
+        ),
+        _ => None,
+    };
+    options.split(',').find_map(gives)
+}
+
 /// What one mount option changes, and where that is written.
-fn apply(
-    found: &mut Contract,
-    base: &Contract,
-    candidate: &str,
-    option: &str,
-) -> Option<&'static str> {
+fn apply(found: &mut Contract, candidate: &str, option: &str) -> Option<&'static str> {
     let of = |names: &[&str]| names.contains(&candidate);
     let ext = of(&["ext4", "ext3"]);
     Some(match option {
@@ -220,22 +262,16 @@ fn apply(
         "nobarrier" | "barrier=0" | "barrier=none" => {
             (found.structure, found.no_garbage) = (false, false);
             (found.keeps_untouched, found.replace_keeps_data) = (false, false);
+            found.flushes = false;
             without_barriers(candidate)
         }
         "data=writeback" => {
             (found.no_garbage, found.replace_keeps_data) = (false, false);
             "ext4(5), data=writeback: old data can appear in files after a crash"
         }
-        "data=ordered" | "data=journal" if ext => {
-            found.no_garbage = base.no_garbage;
-            found.replace_keeps_data = base.replace_keeps_data;
-            match option {
-                "data=journal" => {
-                    "ext4(5), data=journal: all data are committed into the journal before they \
-                     are written to their place"
-                }
-                _ => return None,
-            }
+        "data=journal" if ext => {
+            "ext4(5), data=journal: all data are committed into the journal before they are \
+             written to their place"
         }
         "noauto_da_alloc" | "auto_da_alloc=0" if ext => {
             found.replace_keeps_data = false;
@@ -358,6 +394,21 @@ mod tests {
         assert!(of("ext4", "data=journal,data=writeback").source.len() > 100);
         assert!(!of("ext4", "data=journal,data=writeback").no_garbage);
         assert!(!of("ext4", "noauto_da_alloc").replace_keeps_data);
+        assert!(of("ext4", "noauto_da_alloc,auto_da_alloc").replace_keeps_data);
+        assert!(of("ext4", "nobarrier,barrier=1").structure);
+        // Options that decide different things: their order means nothing.
+        for (one, other) in [
+            ("noauto_da_alloc", "data=ordered"),
+            ("nobarrier", "data=journal"),
+            ("data=writeback", "auto_da_alloc"),
+        ] {
+            let both = [format!("{one},{other}"), format!("{other},{one}")];
+            let [a, b] = both.map(|options| Contract {
+                source: String::new(),
+                ..of("ext4", &options)
+            });
+            assert_eq!(a, b, "{one} {other}");
+        }
         let done = of("ext4", "sync,async");
         assert!(!done.returned_writes && !done.returned_names);
         assert!(of("vfat", "flush").source.contains("no promise"));
@@ -407,6 +458,10 @@ mod tests {
     fn f2fs_keeps_a_renamed_file_in_strict_mode_only() {
         assert!(!of("f2fs", "").fsync_keeps_renamed);
         assert!(of("f2fs", "fsync_mode=strict").fsync_keeps_renamed);
+        assert!(!of("f2fs", "fsync_mode=strict,fsync_mode=posix").fsync_keeps_renamed);
+        assert!(gives_up("f2fs", "noatime,checkpoint=disable").is_some());
+        assert!(gives_up("f2fs", "noatime,checkpoint=enable").is_none());
+        assert!(gives_up("ext4", "noload").is_some() && gives_up("ext4", "sync").is_none());
         assert!(!of("f2fs", "fsync_mode=nobarrier").fsync_keeps_names);
         assert!(of("ext4", "").fsync_keeps_renamed && of("btrfs", "").fsync_keeps_renamed);
     }

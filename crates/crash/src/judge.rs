@@ -283,7 +283,7 @@ impl<'a> Judge<'a> {
             Outcome::WrongSilently
         };
         let mut best: Option<Became> = None;
-        for node_then in there {
+        for node_then in there.iter().copied() {
             let compared = self.compare(path, node_then, (node, *mode), window, floors, found);
             let (outcome, broken, durable, what) = match compared {
                 Compared::Right => return None,
@@ -317,7 +317,43 @@ impl<'a> Judge<'a> {
                 });
             }
         }
+        let hurt = best
+            .as_ref()
+            .is_some_and(|best| best.broken || best.durable);
+        if hurt && self.went_back(path, &there, floor.operation, window, found) {
+            return Some(Became {
+                outcome: Outcome::Old,
+                broken: self.contract.keeps_untouched || floor.promised,
+                durable: true,
+                what: "the file that had this name before".to_owned(),
+            });
+        }
         best
+    }
+
+    /// Whether `path` shows a file that had this name before operation `floor`, and is none of
+    /// those that may have it now.
+    fn went_back(
+        &mut self,
+        path: &str,
+        now: &[&Node],
+        floor: u64,
+        window: Window,
+        found: &Found,
+    ) -> bool {
+        let Some((FoundNode::File { size, digest }, _)) = found.entries.get(path) else {
+            return false;
+        };
+        let sectors = found.sectors.get(path).map(Vec::as_slice);
+        let history = self.history;
+        let before = history.nodes_within(path, 0, floor);
+        before.into_iter().flatten().any(|node| match node {
+            Node::File(file) if *size > 0 && !now.contains(&node) => {
+                let content = self.content(*file, (0, window.begun), (*size, *digest), sectors);
+                matches!(content, Compared::Right | Compared::Legal(..))
+            }
+            _ => false,
+        })
     }
 
     /// Whether the file that `node` is may have another name than `path` and has its content there.

@@ -22,7 +22,7 @@ mod outcome;
 mod verdict;
 mod window;
 
-pub use contract::{Contract, contract};
+pub use contract::{Contract, contract, gives_up};
 pub use count::Share;
 pub use cut::{Cut, Place, all_cuts, collection_cuts, cut_at, end_cut, random_cuts};
 pub use faults::cut::Fate;

@@ -404,3 +404,46 @@ fn a_file_whole_under_its_old_name_is_not_lost_under_the_new_one() {
         "the rename had returned"
     );
 }
+
+/// A rename over a file was durable and is lost: the file that it replaced is there again.
+#[test]
+fn a_name_that_went_back_to_its_old_file_is_old() {
+    for size in [2000, 3000, 4000] {
+        let ops = vec![
+            create("a", 3000, 1),
+            Op::SyncFs,
+            create("a.new", size, 2),
+            Op::SyncFile {
+                path: "a.new".into(),
+            },
+            rename("a.new", "a"),
+            Op::SyncDir { path: ".".into() },
+        ];
+        let case = Case::of("ext4", "", ops);
+        let back = case.judge(4, |_| {});
+        let of_a = back.iter().find(|finding| finding.path == "a").unwrap();
+        assert_eq!(
+            (of_a.outcome, of_a.broken, of_a.durable),
+            (Outcome::Old, true, true)
+        );
+        // With the new file gone as a whole it is so too.
+        let gone = case.judge(2, |_| {});
+        assert_eq!(one(&gone), ("a", Outcome::Old, true), "{size}");
+        // Bytes of neither file are no old version.
+        let garbage = case.judge(4, |found| put(found, "a", &[7; 3000]));
+        assert!(
+            garbage
+                .iter()
+                .all(|finding| finding.outcome != Outcome::Old),
+            "{size}"
+        );
+    }
+}
+
+/// A cache that nobody flushed: an umount promised nothing then.
+#[test]
+fn without_barriers_an_unmount_promises_nothing_either() {
+    let ops = vec![create("a", 3000, 1), Op::SyncFs];
+    let lost = |options: &str| Case::of("ext4", options, ops.clone()).breaks(2, remove("a"));
+    assert!(lost("") && !lost("nobarrier"));
+}

@@ -96,6 +96,11 @@ impl<'a> Plan<'a> {
     pub fn record(&self, core: Option<usize>, cancelled: &AtomicBool) -> Outcome<Recorded> {
         let recipe = self.recipe()?;
         let mount_options = mounted(&recipe.mount_options, self.spec.mount.as_deref());
+        if let Some(why) = whichfs_crash::gives_up(self.candidate.name, &mount_options) {
+            return Err(Failure::input(format!(
+                "--mount: {why}; there is nothing to judge: leave that option out"
+            )));
+        }
         let contract = whichfs_crash::contract(self.candidate.name, &mount_options)
             .ok_or_else(|| no_contract(self.candidate.name))?;
         let spec = WorkloadSpec {

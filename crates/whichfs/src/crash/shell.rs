@@ -7,6 +7,7 @@ use crate::failure::{Failure, Outcome};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use whichfs_card::Contents;
+use whichfs_crash::Cut;
 use whichfs_lab::Disk;
 use whichfs_trial::{Event, Step};
 
@@ -19,7 +20,7 @@ pub struct Shell<'a> {
 }
 
 impl<'a> Shell<'a> {
-    /// A shell on `contents`.
+    /// A shell on `contents`, what the card holds after `cut`.
     ///
     /// # Errors
     /// If the card cannot be made.
@@ -27,9 +28,11 @@ impl<'a> Shell<'a> {
         plan: &'a Plan<'a>,
         recorded: &'a Recorded,
         contents: Contents,
+        cut: &Cut,
     ) -> Outcome<Shell<'a>> {
         let mut disk = plan.bench.disk(&recorded.profile, plan.spec.seed)?;
         disk.contents = contents;
+        disk.defects = recorded.timeline.defects(&plan.spec.faults, cut);
         disk.geometry.bytes = plan.spec.partition_bytes;
         Ok(Shell {
             plan,

@@ -4,7 +4,9 @@ use crate::bench::Bench;
 use crate::digest::sha256;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use whichfs_crash::{Cut, Faults, Place, all_cuts, collection_cuts, cut_at, end_cut, random_cuts};
+use whichfs_crash::{
+    Acts, Cut, Fault, Faults, Place, all_cuts, collection_cuts, cut_at, end_cut, random_cuts,
+};
 use whichfs_fs::Recipe;
 use whichfs_workload::Op;
 
@@ -126,9 +128,11 @@ impl Spec {
         sha256(&json)[..12].to_owned()
     }
 
-    /// Whether nothing is cut: damage without a cut is judged when all is done.
+    /// Whether nothing is cut: damage without a cut is judged when all is done, unless another
+    /// fault needs a cut.
     pub fn is_whole(&self) -> bool {
-        !self.faults.is_empty() && self.faults.iter().all(|fault| fault.is_without_cut())
+        let at_cut = |fault: &Fault| fault.facts().acts == Acts::AtCut;
+        self.faults.iter().any(|fault| fault.is_without_cut()) && !self.faults.iter().any(at_cut)
     }
 
     /// The cuts of a recorded run; none if there is no such request.

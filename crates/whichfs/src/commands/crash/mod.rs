@@ -382,7 +382,12 @@ fn results(
     cancelled: &AtomicBool,
 ) -> Outcome<Vec<Result>> {
     let name = plan.candidate.name;
-    let (mut archive, mut results) = Archive::open(&places::crashes()?, plan.spec, fresh)?;
+    // Of one cut that is made again the others of its series stay.
+    let anew = fresh && cuts.len() == plan.spec.cuts(recorded).len();
+    let (mut archive, mut results) = Archive::open(&places::crashes()?, plan.spec, anew)?;
+    if fresh {
+        results.clear();
+    }
     results.retain(|number, _| cuts.iter().any(|cut| cut.number == *number));
     if !results.is_empty() {
         note!(

@@ -132,7 +132,7 @@ fn handed_over(
         return Ok(None);
     }
     let image = checker.image(cut, core, cancelled)?;
-    let shell = Shell::new(plan, recorded, image.contents)?;
+    let shell = Shell::new(plan, recorded, image.contents, cut)?;
     converse(shell, core, cancelled).map(|()| Some(0))
 }
 
