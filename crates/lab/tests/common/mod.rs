@@ -205,6 +205,7 @@ impl Trial {
             promises: false,
             returns: false,
             ignores_sync: false,
+            counts_work: false,
         };
         let spec = GuestSpec {
             kernel: &self.kernel,
