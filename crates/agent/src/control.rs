@@ -158,6 +158,7 @@ mod tests {
             promises: false,
             returns: false,
             ignores_sync: false,
+            counts_work: false,
         }
     }
 

@@ -22,6 +22,7 @@ mod record;
 mod sink;
 mod steps;
 mod walk;
+mod work;
 
 pub use boot::{power_off, set_up_guest};
 pub use control::{ControlDisk, JOB_MAGIC, RECORDS_OFFSET, encode_job};

@@ -8,6 +8,7 @@ use crate::inspect::inspect;
 use crate::program::{self, Program};
 use crate::sink::Sink;
 use crate::walk::list_tree;
+use crate::work::Counter;
 use crate::{kernel_log, mount, queue};
 use rustix::fs::StatVfs;
 use rustix::time::{ClockId, clock_gettime};
@@ -66,6 +67,7 @@ pub fn perform(job: &Job, context: &Context, sink: &mut dyn Sink) -> Result<(), 
         },
         operations: 0,
         log_from: kernel_log::now(),
+        counter: job.counts_work.then(Counter::open).flatten(),
     };
     perform_steps(&job.steps, job.seed, &mut trees, &mut progress, sink)
 }
@@ -80,6 +82,8 @@ struct Progress {
     operations: u64,
     /// Kernel messages from here on have not been reported.
     log_from: u64,
+    /// What the kernel counts, if that is wanted and it does.
+    counter: Option<Counter>,
 }
 
 fn perform_steps(
@@ -125,21 +129,23 @@ fn perform_step(
         } => Some(operations(phase, workload, seed, trees)?),
         _ => None,
     };
-    let phase = phase_of(step);
-    if let Some(phase) = phase {
-        let phase = phase.to_owned();
-        sink.send(&Event::PhaseBegin { phase })?;
-    }
+    let Some(phase) = phase_of(step) else {
+        return act(step, ops, trees.context, progress, sink).map(drop);
+    };
+    let name = || phase.to_owned();
+    // Reading the counts takes time of the guest, so it stands outside of the phase.
+    let before = progress.counter.as_ref().map(Counter::read).transpose()?;
+    sink.send(&Event::PhaseBegin { phase: name() })?;
     let (counts, latency) = act(step, ops, trees.context, progress, sink)?;
-    if let Some(phase) = phase {
-        let phase = phase.to_owned();
-        sink.send(&Event::PhaseEnd {
-            phase,
-            counts,
-            latency,
-        })?;
+    sink.send(&Event::PhaseEnd {
+        phase: name(),
+        counts,
+        latency,
+    })?;
+    match progress.counter.as_ref().zip(before) {
+        Some((counter, before)) => counter.tell(phase, &before, sink),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// A stream of operations.
@@ -428,6 +434,7 @@ mod tests {
             promises: false,
             returns: false,
             ignores_sync: false,
+            counts_work: true,
         };
         let mut events = Vec::new();
         (perform(&job, &Context::board(), &mut events), events)
@@ -439,7 +446,11 @@ mod tests {
         result.unwrap();
         assert!(matches!(&events[0], Event::PhaseBegin { phase } if phase == "mkfs"));
         assert!(matches!(&events[1], Event::PhaseEnd { phase, .. } if phase == "mkfs"));
-        assert_eq!(events.len(), 2);
+        assert_eq!(
+            events.len(),
+            2,
+            "other kernels than the lab's count nothing"
+        );
     }
 
     #[test]

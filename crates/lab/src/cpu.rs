@@ -1,6 +1,11 @@
 //! The guest's CPU: what one of each kind of work costs in virtual time.
 
 use std::fmt;
+use whichfs_trial::Work;
+use whichfs_units::Nanos;
+
+/// Picoseconds of a nanosecond.
+const PICOSECONDS: u128 = 1000;
 
 /// Prices in picoseconds, as the boot parameter `um_cpu=` has them (`kernel/patches/0003`).
 /// All zero, the default: the CPU is free.
@@ -35,6 +40,26 @@ impl CpuPrices {
             ..CpuPrices::default()
         }
     }
+
+    /// Virtual time that `work` takes, as the guest's kernel lets it pass; `None` if the CPU is
+    /// free.
+    pub fn time(&self, work: &Work) -> Option<Nanos> {
+        let parts = [
+            (work.code, self.block),
+            (work.compression, self.compression_block),
+            (work.copy, self.copy_byte),
+            (work.fill, self.fill_byte),
+            (work.checksum, self.checksum_byte),
+            (work.syscall, self.syscall),
+            (work.fault, self.fault),
+            (work.switch, self.switch),
+            (work.interrupt, self.interrupt),
+        ];
+        let priced = parts.map(|(count, price)| u128::from(count) * u128::from(price));
+        let nanoseconds = priced.iter().sum::<u128>() / PICOSECONDS;
+        (*self != CpuPrices::default())
+            .then(|| Nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX)))
+    }
 }
 
 impl fmt::Display for CpuPrices {
@@ -52,5 +77,52 @@ impl fmt::Display for CpuPrices {
             self.switch,
             self.interrupt
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    /// One of each kind, each at a price of its own.
+    #[test]
+    fn each_kind_of_work_has_its_own_price() {
+        let work = Work {
+            code: 1_000_000,
+            compression: 100_000,
+            copy: 10_000,
+            fill: 1000,
+            checksum: 100,
+            syscall: 10,
+            fault: 10,
+            switch: 10,
+            interrupt: 10,
+        };
+        let prices = CpuPrices {
+            block: 1000,
+            compression_block: 2000,
+            copy_byte: 3000,
+            fill_byte: 4000,
+            checksum_byte: 5000,
+            syscall: 6000,
+            fault: 700,
+            switch: 80,
+            interrupt: 9,
+        };
+        let expected = 1_000_000 + 200_000 + 30_000 + 4000 + 500 + 60 + 7;
+        assert_eq!(prices.time(&work), Some(Nanos(expected)), "and 890 ps");
+        assert_eq!(prices.time(&Work::default()), Some(Nanos(0)));
+        assert_eq!(CpuPrices::default().time(&work), None, "it is free");
+    }
+
+    #[test]
+    fn days_of_work_do_not_overflow() {
+        let work = Work {
+            code: u64::MAX / 4,
+            ..Work::default()
+        };
+        let time = CpuPrices::of_blocks(1000).time(&work);
+        assert_eq!(time, Some(Nanos(u64::MAX / 4)));
     }
 }

@@ -83,7 +83,8 @@ pub fn gains(study: &PerformanceStudy, trials: &[(Spot, Trial)]) -> Vec<Gain> {
         };
         let [own, other] = [spot, base].map(|spot| by_metric(spot, trials));
         for (name, values) in &own {
-            let counts = compare.metrics.is_empty() || compare.metrics.contains(name);
+            let every = compare.metrics.is_empty() && spot.load.shows(name);
+            let counts = every || compare.metrics.contains(name);
             let others = other.iter().find(|(other, _)| other == name);
             if let Some((_, others)) = others.filter(|_| counts) {
                 found.extend(gain(study, spot, name, values, others));

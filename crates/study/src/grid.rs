@@ -183,8 +183,9 @@ fn lines(
     published: &[&PublishedFigure],
 ) -> Vec<Line> {
     let mut metrics: Vec<(&str, &str, bool)> = Vec::new();
-    for (_, trial) in trials {
-        for metric in &trial.outcome.metrics {
+    for (spot, trial) in trials {
+        let all = trial.outcome.metrics.iter();
+        for metric in all.filter(|metric| spot.load.shows(&metric.metric)) {
             let known = (
                 metric.metric.as_str(),
                 metric.unit.as_str(),
@@ -262,6 +263,29 @@ fn repeats(
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn cpu_time_of_phases_has_lines_where_the_study_asks_for_them() {
+        let load = |cpu| Load {
+            name: "tree".into(),
+            workload: "rootfs".into(),
+            parameters: BTreeMap::new(),
+            quick: BTreeMap::new(),
+            only_variants: Vec::new(),
+            partition_bytes: None,
+            table: String::new(),
+            cpu,
+        };
+        let shown = |cpu| {
+            let all = ["tree_write", "cpu", "cpu_per_mib", "tree_write_cpu"];
+            all.into_iter()
+                .filter(move |m| load(cpu).shows(m))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(shown(false), ["tree_write", "cpu", "cpu_per_mib"]);
+        assert_eq!(shown(true).len(), 4);
+    }
 
     #[test]
     fn a_median_of_repeats_and_how_far_they_spread() {

@@ -1,6 +1,7 @@
 //! What an agent says while it works: one JSON object a record.
 
 use crate::found::Found;
+use crate::work::Work;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -24,6 +25,13 @@ pub enum Event {
         counts: Counts,
         /// Latency of each operation, where the workload asks for it.
         latency: Latency,
+    },
+    /// What the kernel did in a phase, counted right before its begin and right after its end.
+    Work {
+        /// Name of the phase.
+        phase: String,
+        /// The counts.
+        work: Work,
     },
     /// The system promised that earlier data are durable (fsync returned, …).
     Promise {

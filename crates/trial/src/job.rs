@@ -27,6 +27,9 @@ pub struct Job {
     /// eatmydata.
     #[serde(default)]
     pub ignores_sync: bool,
+    /// Report what the kernel did in each phase as [`crate::Event::Work`], where it counts that.
+    #[serde(default)]
+    pub counts_work: bool,
 }
 
 /// Attributes of a block device's queue, as mmc_block or a USB reader has them

@@ -1,6 +1,7 @@
 //! The record of a finished trial: what decided it and what came out.
 
 use crate::event::{Counts, Latency};
+use crate::work::CpuTime;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -128,6 +129,9 @@ pub struct PhaseFigures {
     pub latency: Latency,
     /// What the device did meanwhile, summed over all disks.
     pub device: DeviceFigures,
+    /// CPU time of the kernel; `None` where nobody counted it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<CpuTime>,
 }
 
 impl PhaseFigures {

@@ -257,6 +257,7 @@ mod tests {
             counts: Counts::default(),
             latency: Latency::default(),
             device: DeviceFigures::default(),
+            cpu: None,
         };
         let events = [begin("mkfs"), end("mkfs")];
         assert_eq!(tell(fio, &events, &mut [figures("mkfs")]), Ok(Vec::new()));

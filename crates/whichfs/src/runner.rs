@@ -8,10 +8,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use whichfs_lab::{GuestSpec, LabError, Life, Stamped, available_cores};
-use whichfs_trial::{Counts, DeviceFigures, Event, Latency, Metric, PhaseFigures, Status, Trial};
+use whichfs_lab::{CpuPrices, GuestSpec, LabError, Life, Stamped, available_cores};
+use whichfs_trial::{
+    Counts, CpuTime, DeviceFigures, Event, Latency, Metric, PhaseFigures, Status, Trial,
+};
 use whichfs_units::Nanos;
 use whichfs_workload::Workload;
+
+/// Why there is no CPU time under the clock `device`.
+const FREE: &str = "with the clock device the CPU is free; measure with the clock cpu";
 
 /// What happens while trials run.
 pub enum News {
@@ -150,7 +155,7 @@ fn work(
     match life {
         Err(failure) => tell(News::Stopped(failure.of(&what))),
         Ok((life, overran)) => {
-            let trial = Box::new(record(prepared, workload, life, overran));
+            let trial = Box::new(record(prepared, workload, life, &spec.cpu, overran));
             tell(News::Ended {
                 worker,
                 what,
@@ -183,9 +188,10 @@ fn record(
     prepared: &Prepared,
     workload: &dyn Workload,
     life: Life,
+    prices: &CpuPrices,
     overran: Option<String>,
 ) -> Trial {
-    let (mut phases, mut others) = figures(&life.events);
+    let (mut phases, mut others) = figures(&life.events, prices);
     let told = program::tell(workload, &life.events, &mut phases);
     let status = match (&life.result, &told) {
         (Ok(()), Ok(_)) => Status::Done,
@@ -215,10 +221,10 @@ fn record(
     }
 }
 
-/// Phases and the agent's own metrics out of stamped events.
-pub fn figures(events: &[Stamped]) -> (Vec<PhaseFigures>, Vec<Metric>) {
+/// Phases and the agent's own metrics out of stamped events; what the kernel did costs `prices`.
+pub fn figures(events: &[Stamped], prices: &CpuPrices) -> (Vec<PhaseFigures>, Vec<Metric>) {
     let mut begun: BTreeMap<&str, (Nanos, &DeviceFigures)> = BTreeMap::new();
-    let mut phases = Vec::new();
+    let mut phases: Vec<PhaseFigures> = Vec::new();
     let mut others = Vec::new();
     for stamped in events {
         match &stamped.event {
@@ -234,6 +240,14 @@ pub fn figures(events: &[Stamped]) -> (Vec<PhaseFigures>, Vec<Metric>) {
                     phases.push(phase_figures(
                         phase, begin, device, stamped, *counts, latency,
                     ));
+                }
+            }
+            // It follows the end of its phase.
+            Event::Work { phase, work } => {
+                let time = prices.time(work);
+                let known = |nanoseconds| CpuTime::Spent { nanoseconds };
+                if let Some(last) = phases.last_mut().filter(|last| last.phase == *phase) {
+                    last.cpu = Some(time.map_or_else(|| CpuTime::unknown(FREE), known));
                 }
             }
             Event::Metric { name, value, unit } => others.push(Metric {
@@ -263,6 +277,7 @@ fn phase_figures(
         counts,
         latency: latency.clone(),
         device: end.device.since(device),
+        cpu: None,
     }
 }
 
@@ -270,6 +285,7 @@ fn phase_figures(
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use whichfs_trial::Work;
 
     fn life(result: Result<(), LabError>) -> Life {
         Life {
@@ -315,6 +331,13 @@ mod tests {
             counts: Counts::default(),
             latency: Latency::default(),
         };
+        let work = Event::Work {
+            phase: "mount".into(),
+            work: Work {
+                code: 3,
+                ..Work::default()
+            },
+        };
         let events = [
             stamped(
                 5,
@@ -324,11 +347,19 @@ mod tests {
                 },
             ),
             stamped(9, 10, end),
+            stamped(11, 10, work),
         ];
-        let (phases, others) = figures(&events);
+        let (phases, others) = figures(&events, &CpuPrices::of_blocks(2000));
         assert_eq!((phases[0].begin, phases[0].end), (Nanos(5), Nanos(9)));
         assert_eq!(phases[0].device.writes, 7);
         assert!(others.is_empty());
+        let spent = |phases: &[PhaseFigures]| phases[0].cpu.as_ref().unwrap().spent();
+        assert_eq!(spent(&phases), Some(Nanos(6)));
+        let (phases, _) = figures(&events, &CpuPrices::default());
+        assert_eq!(spent(&phases), None);
+        assert_eq!(phases[0].cpu, Some(CpuTime::unknown(FREE)));
+        let (phases, _) = figures(&events[..2], &CpuPrices::default());
+        assert_eq!(phases[0].cpu, None, "nobody counted");
     }
 
     #[test]
@@ -340,6 +371,6 @@ mod tests {
                 phase: "mount".into(),
             },
         )];
-        assert!(figures(&events).0.is_empty());
+        assert!(figures(&events, &CpuPrices::default()).0.is_empty());
     }
 }

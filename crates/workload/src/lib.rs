@@ -14,6 +14,7 @@ mod bonnie;
 mod camera;
 mod command;
 mod content;
+mod cpu;
 mod distribution;
 mod exchange;
 mod fio;

@@ -1,5 +1,6 @@
 //! Metrics out of the figures of phases. Pure.
 
+use crate::cpu;
 use crate::steps::is_unmount;
 use crate::workload::{Rule, Unknown, Workload};
 use whichfs_trial::{DeviceFigures, Metric, PhaseFigures};
@@ -32,20 +33,26 @@ pub fn check_metrics<'a>(
     asked: impl IntoIterator<Item = &'a str>,
 ) -> Result<(), Unknown> {
     let own = workload.phases().iter().flat_map(|phase| phase.metrics);
-    let known: Vec<&'static str> = own
+    let known: Vec<String> = own
         .map(|definition| definition.metric)
         .chain(COMMON)
         .chain([SPACE])
         .chain(AMPLIFICATION)
+        .map(str::to_owned)
+        .chain(cpu::names(workload))
         .collect();
-    match asked.into_iter().find(|metric| !known.contains(metric)) {
+    match asked
+        .into_iter()
+        .find(|asked| !known.iter().any(|metric| metric == asked))
+    {
         Some(missing) => Err(Unknown::new("metric", missing, known)),
         None => Ok(()),
     }
 }
 
 /// The metrics of a trial: those of `workload`'s phases, durations of mkfs, deploy and
-/// mount, write amplification, and `others`, which the agent measured itself (`space`).
+/// mount, write amplification, `others`, which the agent measured itself (`space`), and the use
+/// of the CPU.
 ///
 /// A phase that did not happen yields nothing; neither does a rate over no time.
 pub fn metrics(
@@ -72,6 +79,7 @@ pub fn metrics(
     found.extend(write_amplification(workload, figures));
     let own = |metric: &&Metric| metric.metric != SPACE || !names_space(workload);
     found.extend(others.iter().filter(own).cloned());
+    found.extend(cpu::metrics(workload, figures));
     found
 }
 
@@ -186,6 +194,7 @@ mod tests {
                 programmed_bytes: 3000,
                 ..DeviceFigures::default()
             },
+            cpu: None,
         }
     }
 

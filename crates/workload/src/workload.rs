@@ -176,16 +176,16 @@ impl Unknown {
     pub(crate) fn new(
         kind: &'static str,
         name: &str,
-        all: impl IntoIterator<Item = &'static str>,
+        all: impl IntoIterator<Item = impl Into<String>>,
     ) -> Unknown {
-        let all: Vec<&str> = all.into_iter().collect();
+        let all: Vec<String> = all.into_iter().map(Into::into).collect();
         let nearest = all
             .iter()
             .min_by_key(|known| strsim::damerau_levenshtein(name, known));
         Unknown {
             kind,
             name: name.to_owned(),
-            nearest: nearest.map(|&known| known.to_owned()).unwrap_or_default(),
+            nearest: nearest.cloned().unwrap_or_default(),
             all: all.join(", "),
         }
     }

@@ -164,6 +164,7 @@ pub struct Trial {
     pub cpu: CpuPrices,
     pub queue_depth: Option<u32>,
     pub core: Option<usize>,
+    pub counts_work: bool,
 }
 
 impl Trial {
@@ -188,6 +189,7 @@ impl Trial {
             cpu: CpuPrices::default(),
             queue_depth: None,
             core: Some(whichfs_lab::available_cores()[0]),
+            counts_work: false,
         }
     }
 
@@ -205,6 +207,7 @@ impl Trial {
             promises: false,
             returns: false,
             ignores_sync: false,
+            counts_work: self.counts_work,
         };
         let spec = GuestSpec {
             kernel: &self.kernel,

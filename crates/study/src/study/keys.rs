@@ -21,6 +21,8 @@ pub(super) struct LoadFile {
     pub partition_mib: Option<Spanned<u64>>,
     #[serde(default)]
     table: String,
+    #[serde(default)]
+    cpu: bool,
 }
 
 /// Legal sizes of a partition.
@@ -115,6 +117,7 @@ pub(super) fn loads(
                 }
             },
             table: load.table.clone(),
+            cpu: load.cpu,
         };
         for parameters in [&read.parameters, &read.quick_parameters()] {
             (known.workload)(&read.workload, parameters).map_err(|why| {

@@ -86,6 +86,9 @@ pub struct Load {
     /// The table that its figures stand in, with other workloads; its own if empty.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub table: String,
+    /// Its tables have lines for the CPU time of each phase.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub cpu: bool,
 }
 
 impl Load {
@@ -94,6 +97,11 @@ impl Load {
         let mut all = self.parameters.clone();
         all.extend(self.quick.clone());
         all
+    }
+
+    /// Whether its tables have lines for `metric`.
+    pub fn shows(&self, metric: &str) -> bool {
+        self.cpu || !whichfs_trial::is_cpu_of_phase(metric)
     }
 }
 

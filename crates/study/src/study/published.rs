@@ -320,6 +320,7 @@ mod tests {
             only_variants: Vec::new(),
             partition_bytes: None,
             table: String::new(),
+            cpu: false,
         };
         let variant = |name: &str| Variant {
             name: name.into(),

@@ -14,7 +14,7 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 use whichfs_fs::{Purpose, Recipe};
 use whichfs_lab::{GuestSpec, Life, Limits, Stamped, available_cores};
-use whichfs_trial::{DeviceFigures, Event, PhaseFigures, Step};
+use whichfs_trial::{CpuTime, DeviceFigures, Event, Job, PhaseFigures, Step};
 use whichfs_units::Bytes;
 
 /// Examples in the help text.
@@ -38,7 +38,10 @@ pub fn run(args: &ExecArgs) -> Outcome<u8> {
     whichfs_fs::find(&args.fs).map_err(|e| Failure::input(format!("--fs: {e}")))?;
     let bench = bench(args)?;
     let steps = steps(args, &bench)?;
-    let job = bench.job(steps, args.seed);
+    let job = Job {
+        counts_work: true,
+        ..bench.job(steps, args.seed)
+    };
     let spec = GuestSpec {
         // A program of the user may compute without a word as long as the wall limit lets it.
         limits: Limits {
@@ -218,7 +221,7 @@ fn summary(
     heard: Heard,
     wall: Duration,
 ) -> Outcome<u8> {
-    let (phases, metrics) = figures(&life.events);
+    let (phases, metrics) = figures(&life.events, &bench.clock.prices(&bench.board));
     let exit_status = metrics
         .iter()
         .find(|m| m.metric == "exit_status")
@@ -271,10 +274,24 @@ fn summary(
         wall.as_secs_f64()
     );
     note!("{}", device_line(&device));
+    if let Some(line) = ran.and_then(cpu_line) {
+        note!("{line}");
+    }
     match heard.lost {
         Some(error) => output::lost(&error).map(|()| code),
         None => Ok(code),
     }
+}
+
+/// The CPU's part, if it was counted.
+fn cpu_line(ran: &PhaseFigures) -> Option<String> {
+    Some(match ran.cpu.as_ref()? {
+        CpuTime::Spent { nanoseconds } => {
+            let share = nanoseconds.as_secs_f64() * 100.0 / ran.seconds();
+            format!("cpu: the kernel worked {nanoseconds}, {share:.0} % of the time")
+        }
+        CpuTime::Unknown { why, .. } => format!("cpu: not known: {why}"),
+    })
 }
 
 /// The device's part in two lines.

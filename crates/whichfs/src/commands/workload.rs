@@ -184,7 +184,8 @@ fn text(workload: &Document) -> String {
     let _ = writeln!(text, "{}\n", table::text(&head, parameters.collect()));
     text.push_str(
         "Also measured in every trial: mkfs or deploy, and mount (s), space (B), \
-         write_amplification (and its parts: _filesystem, _card).",
+         write_amplification (and its parts: _filesystem, _card), cpu (% of the time that the \
+         kernel worked) and cpu_per_mib (ms/MiB); both for each phase too: PHASE_cpu.",
     );
     if let Some(input) = workload.needs_input {
         let _ = write!(text, "\nIt needs {input}.");

@@ -137,6 +137,7 @@ fn guest_check(kernel: &Kernel, agent: &Agent) -> Outcome<Check> {
         promises: false,
         returns: false,
         ignores_sync: false,
+        counts_work: false,
     };
     let memory = memory_directory(GUEST_MIB).map_err(Failure::environment)?;
     let spec = GuestSpec {

@@ -253,6 +253,9 @@ fn notes(document: &Document) -> Vec<String> {
             ));
         }
     }
+    if document.study.clock == "device" {
+        said.push("cpu: not known: with the clock device the CPU is free.".to_owned());
+    }
     let list = |label: &str, all: &[String]| -> Vec<String> {
         all.iter().map(|text| format!("{label}: {text}")).collect()
     };

@@ -1,0 +1,177 @@
+//! What the guest's CPU did, counted by kind, and the time it took.
+
+use serde::{Deserialize, Serialize};
+use whichfs_units::Nanos;
+
+/// Work of the guest's kernel, counted by kind (`/proc/um_cpu`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Work {
+    /// Basic blocks of the kernel's code.
+    pub code: u64,
+    /// Basic blocks of code that compresses or decompresses.
+    pub compression: u64,
+    /// Bytes copied.
+    pub copy: u64,
+    /// Bytes filled.
+    pub fill: u64,
+    /// Bytes checksummed.
+    pub checksum: u64,
+    /// System calls.
+    pub syscall: u64,
+    /// Page faults.
+    pub fault: u64,
+    /// Changes of the running task.
+    pub switch: u64,
+    /// Interrupts.
+    pub interrupt: u64,
+}
+
+impl Work {
+    /// Reads the text of `/proc/um_cpu`: a line `KIND COUNT` for each kind; other lines are
+    /// left out. `None` if a kind is missing or its count is no number.
+    pub fn parse(text: &str) -> Option<Work> {
+        let of = |kind: &str| {
+            let mut lines = text.lines().filter_map(|line| line.split_once(' '));
+            let (_, count) = lines.find(|(name, _)| *name == kind)?;
+            count.parse().ok()
+        };
+        Some(Work {
+            code: of("code")?,
+            compression: of("compression")?,
+            copy: of("copy")?,
+            fill: of("fill")?,
+            checksum: of("checksum")?,
+            syscall: of("syscall")?,
+            fault: of("fault")?,
+            switch: of("switch")?,
+            interrupt: of("interrupt")?,
+        })
+    }
+
+    /// What was done since `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Work) -> Work {
+        Work {
+            code: self.code.saturating_sub(earlier.code),
+            compression: self.compression.saturating_sub(earlier.compression),
+            copy: self.copy.saturating_sub(earlier.copy),
+            fill: self.fill.saturating_sub(earlier.fill),
+            checksum: self.checksum.saturating_sub(earlier.checksum),
+            syscall: self.syscall.saturating_sub(earlier.syscall),
+            fault: self.fault.saturating_sub(earlier.fault),
+            switch: self.switch.saturating_sub(earlier.switch),
+            interrupt: self.interrupt.saturating_sub(earlier.interrupt),
+        }
+    }
+}
+
+/// CPU time of a phase: `{"nanoseconds": 5}`, or `{"nanoseconds": null, "why": "…"}`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum CpuTime {
+    /// What the kernel did, at the board's prices.
+    Spent {
+        /// Virtual time that the CPU worked.
+        nanoseconds: Nanos,
+    },
+    /// There is no such figure.
+    Unknown {
+        /// Always null.
+        nanoseconds: (),
+        /// Why, in a sentence.
+        why: String,
+    },
+}
+
+impl CpuTime {
+    /// No figure, because of `why`.
+    pub fn unknown(why: &str) -> CpuTime {
+        CpuTime::Unknown {
+            nanoseconds: (),
+            why: why.to_owned(),
+        }
+    }
+
+    /// The time, if it is known.
+    pub fn spent(&self) -> Option<Nanos> {
+        match self {
+            CpuTime::Spent { nanoseconds } => Some(*nanoseconds),
+            CpuTime::Unknown { .. } => None,
+        }
+    }
+}
+
+/// Ends of the names of CPU metrics: a share of virtual time, and time for each MiB.
+const CPU_METRICS: [&str; 2] = ["cpu", "cpu_per_mib"];
+
+/// Names of the metrics about the CPU time of `phase`, or of the whole trial if that is empty.
+pub fn cpu_metrics(phase: &str) -> [String; 2] {
+    CPU_METRICS.map(|end| match phase {
+        "" => end.to_owned(),
+        _ => format!("{phase}_{end}"),
+    })
+}
+
+/// Whether `metric` is about the CPU time of one phase.
+pub fn is_cpu_of_phase(metric: &str) -> bool {
+    let of = |end: &str| metric.strip_suffix(end)?.strip_suffix('_');
+    CPU_METRICS
+        .into_iter()
+        .filter_map(of)
+        .any(|phase| !phase.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn cpu_metrics_are_told_from_others_by_their_names() {
+        for metric in cpu_metrics("tree_write") {
+            assert!(is_cpu_of_phase(&metric), "{metric}");
+        }
+        for metric in ["cpu", "cpu_per_mib", "tree_write", "_cpu", "mycpu"] {
+            assert!(!is_cpu_of_phase(metric), "{metric}");
+        }
+    }
+
+    const SHOWN: &str = "code 100\ncompression 2\ncopy 30\nfill 4\nchecksum 5\nsyscall 6\n\
+                         fault 7\nswitch 8\ninterrupt 9\ncharged_ns 12345\n";
+
+    #[test]
+    fn the_counts_of_the_kernel_are_read_by_name() {
+        let work = Work::parse(SHOWN).unwrap();
+        assert_eq!((work.code, work.copy, work.interrupt), (100, 30, 9));
+        assert_eq!(Work::parse(&SHOWN.replace("fill 4\n", "")), None);
+        assert_eq!(Work::parse(&SHOWN.replace("fill 4", "fill x")), None);
+    }
+
+    #[test]
+    fn work_of_an_interval_is_a_difference() {
+        let work = Work::parse(SHOWN).unwrap();
+        let earlier = Work {
+            code: 60,
+            copy: 30,
+            ..Work::default()
+        };
+        let since = work.since(&earlier);
+        assert_eq!((since.code, since.copy, since.fill), (40, 0, 4));
+    }
+
+    #[test]
+    fn a_time_that_is_not_known_is_null_with_the_reason() {
+        let spent = CpuTime::Spent {
+            nanoseconds: Nanos(5),
+        };
+        let unknown = CpuTime::unknown("it is free");
+        for (time, text) in [
+            (spent, r#"{"nanoseconds":5}"#),
+            (unknown, r#"{"nanoseconds":null,"why":"it is free"}"#),
+        ] {
+            assert_eq!(serde_json::to_string(&time).unwrap(), text);
+            assert_eq!(serde_json::from_str::<CpuTime>(text).unwrap(), time);
+        }
+    }
+}
