@@ -245,8 +245,13 @@ pub fn figures(events: &[Stamped], prices: &CpuPrices) -> (Vec<PhaseFigures>, Ve
             // It follows the end of its phase.
             Event::Work { phase, work } => {
                 let time = prices.time(work);
-                let known = |nanoseconds| CpuTime::Spent { nanoseconds };
                 if let Some(last) = phases.last_mut().filter(|last| last.phase == *phase) {
+                    // The counts hold the two events as well: one CPU cannot work longer than
+                    // the phase took.
+                    let took = last.end.saturating_sub(last.begin);
+                    let known = |time: Nanos| CpuTime::Spent {
+                        nanoseconds: time.min(took),
+                    };
                     last.cpu = Some(time.map_or_else(|| CpuTime::unknown(FREE), known));
                 }
             }
@@ -349,12 +354,14 @@ mod tests {
             stamped(9, 10, end),
             stamped(11, 10, work),
         ];
-        let (phases, others) = figures(&events, &CpuPrices::of_blocks(2000));
+        let (phases, others) = figures(&events, &CpuPrices::of_blocks(1000));
         assert_eq!((phases[0].begin, phases[0].end), (Nanos(5), Nanos(9)));
         assert_eq!(phases[0].device.writes, 7);
         assert!(others.is_empty());
         let spent = |phases: &[PhaseFigures]| phases[0].cpu.as_ref().unwrap().spent();
-        assert_eq!(spent(&phases), Some(Nanos(6)));
+        assert_eq!(spent(&phases), Some(Nanos(3)));
+        let (phases, _) = figures(&events, &CpuPrices::of_blocks(2000));
+        assert_eq!(spent(&phases), Some(Nanos(4)), "not longer than the phase");
         let (phases, _) = figures(&events, &CpuPrices::default());
         assert_eq!(spent(&phases), None);
         assert_eq!(phases[0].cpu, Some(CpuTime::unknown(FREE)));
