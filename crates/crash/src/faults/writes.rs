@@ -13,8 +13,14 @@
 
 use super::device::{PASSES_AFTER, places};
 use super::{Acts, Evidence, Facts, Fault, Faults};
+use std::collections::BTreeSet;
 use whichfs_card::{Defects, Logged, Op, Tries};
 use whichfs_units::Rng;
+
+/// Sectors that are hit, and how often so many are drawn until there are enough outside what the
+/// mount writes.
+const PLACES: usize = 8;
+const ROUNDS: usize = 8;
 
 pub(super) const WRITE_ERRORS: Facts = Facts {
     name: "write-errors",
@@ -50,15 +56,19 @@ pub fn refusals(log: &[Logged], first: usize, faults: &Faults, seed: u64) -> Def
         if !faults.contains(&fault) {
             continue;
         }
-        for sector in places(written, &mut rng) {
+        let mut hit = BTreeSet::new();
+        for sector in (0..ROUNDS).flat_map(|_| places(written, &mut rng)) {
+            let mut earlier = before.iter().filter(|request| request.op == Op::Write);
+            if hit.len() < PLACES && !earlier.any(|request| touches(request, sector)) {
+                hit.insert(sector);
+            }
+        }
+        for sector in hit {
             let tries = match fault {
                 Fault::WriteErrors => Tries::Fail,
                 _ => Tries::FailMore(1 + rng.below(PASSES_AFTER) as u32),
             };
-            let mut earlier = before.iter().filter(|request| request.op == Op::Write);
-            if !earlier.any(|request| touches(request, sector)) {
-                defects.unwritable.insert(sector, tries);
-            }
+            defects.unwritable.insert(sector, tries);
         }
     }
     defects
