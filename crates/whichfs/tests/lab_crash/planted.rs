@@ -300,9 +300,18 @@ fn lab_a_program_whose_fsync_does_nothing_is_caught() {
 fn lab_writes_that_the_card_refuses_are_told_by_fsync() {
     let script = overwritten();
     let mut deceived = 0;
-    for fs in ["ext4", "xfs", "f2fs", "btrfs"] {
+    // On a card without a cache btrfs is not told of its superblock: docs/crash.md, and a reproducer.
+    for (fs, card) in [
+        ("ext4", "a1-32gb"),
+        ("xfs", "a1-32gb"),
+        ("f2fs", "a1-32gb"),
+        ("btrfs", "emmc-8gb"),
+    ] {
         let with = |faults: &str, cuts: &str| {
-            scripted(&script, &["--fs", fs, "--faults", faults, "--cuts", cuts])
+            let arguments = [
+                "--fs", fs, "--card", card, "--faults", faults, "--cuts", cuts,
+            ];
+            scripted(&script, &arguments)
         };
         for faults in ["write-errors", "write-errors-passing"] {
             let Some((status, document)) = with(faults, "12") else {
