@@ -127,7 +127,7 @@ pub fn contract(candidate: &str, options: &str) -> Option<Contract> {
     let options: Vec<&str> = options.split(',').collect();
     for (at, option) in options.iter().enumerate() {
         let overridden = |later: &&str| group(later) == group(option);
-        if group(option).is_none() || !options[at + 1..].iter().any(|later| overridden(&later)) {
+        if group(option).is_none() || !options[at + 1..].iter().any(overridden) {
             sources.extend(apply(&mut found, candidate, option));
         }
     }

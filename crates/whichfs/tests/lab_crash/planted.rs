@@ -300,7 +300,7 @@ fn lab_a_program_whose_fsync_does_nothing_is_caught() {
 fn lab_writes_that_the_card_refuses_are_told_by_fsync() {
     let script = overwritten();
     let mut deceived = 0;
-    // On a card without a cache btrfs is not told of its superblock: docs/crash.md, and a reproducer.
+    // On a card without a cache btrfs is not told of its superblock (docs/crash.md, reproducers).
     for (fs, card) in [
         ("ext4", "a1-32gb"),
         ("xfs", "a1-32gb"),
