@@ -11,7 +11,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use whichfs_trial::{ContentDigest, Event, Found, Node, sector_digest};
+use whichfs_trial::{ContentDigest, Event, Found, Node, ZERO_RUNS, sector_digest};
 use whichfs_units::{KIB, SECTOR};
 
 /// Bytes of a read call.
@@ -348,17 +348,19 @@ impl Inspector<'_> {
         }
         let wanted = self.wanted.contains(path);
         let mut digest = ContentDigest::default();
-        let mut digests = Vec::new();
+        let (mut digests, mut zeros) = (Vec::new(), Vec::new());
         let (mut size, mut first) = (0_u64, 0_u64);
         loop {
             let left = length.saturating_sub(size);
             let filled = fill(fd, &mut self.buffer, std::mem::take(&mut before), left)?;
             let bytes = &self.buffer[..filled];
             digest.update(bytes);
-            size += filled as u64;
             if wanted {
                 digests.extend(bytes.chunks(SECTOR as usize).map(sector_digest));
+            } else {
+                note_zeros(&mut zeros, size / SECTOR, bytes);
             }
+            size += filled as u64;
             let end = filled < CHUNK;
             if digests.len() >= DIGESTS || (end && first > 0 && !digests.is_empty()) {
                 let digests = std::mem::take(&mut digests);
@@ -381,6 +383,7 @@ impl Inspector<'_> {
             node: Node::File { size, digest },
             mode: mode & 0o7777,
             sectors: digests,
+            zeros,
         })
     }
 
@@ -395,14 +398,16 @@ impl Inspector<'_> {
             node,
             mode,
             sectors: Vec::new(),
+            zeros: Vec::new(),
         })
     }
 
     fn add(&mut self, found: Found) -> Result<(), Error> {
-        if self.entries.len() >= ENTRIES || self.digests + found.sectors.len() > DIGESTS {
+        let digests = found.sectors.len() + 2 * found.zeros.len();
+        if self.entries.len() >= ENTRIES || self.digests + digests > DIGESTS {
             self.flush()?;
         }
-        self.digests += found.sectors.len();
+        self.digests += digests;
         self.entries.push(found);
         Ok(())
     }
@@ -421,6 +426,22 @@ impl Inspector<'_> {
 enum Failure {
     Read(Errno),
     Sink(Error),
+}
+
+/// Adds the sectors of `bytes` that hold zeros only to `runs`; the first sector is number `first`.
+fn note_zeros(runs: &mut Vec<(u64, u64)>, first: u64, bytes: &[u8]) {
+    const ZEROS: [u8; SECTOR as usize] = [0; SECTOR as usize];
+    for (at, sector) in (first..).zip(bytes.chunks(ZEROS.len())) {
+        if *sector != ZEROS[..sector.len()] {
+            continue;
+        }
+        let room = runs.len() < ZERO_RUNS;
+        match runs.last_mut() {
+            Some((begin, count)) if *begin + *count == at => *count += 1,
+            _ if room => runs.push((at, 1)),
+            _ => return,
+        }
+    }
 }
 
 /// Fills `buffer`, of which the first `filled` bytes are there, as far as the file goes; returns

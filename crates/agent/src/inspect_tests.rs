@@ -80,6 +80,32 @@ fn sectors_are_told_where_they_are_wanted() {
 }
 
 #[test]
+fn sectors_of_zeros_are_told_where_no_digests_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut content = vec![7_u8; 400_100];
+    content[..512].fill(0);
+    // Over the end of a read call.
+    content[130_560..131_584].fill(0);
+    // Not a whole sector; then what the file has of its last.
+    content[200_000..200_300].fill(0);
+    content[399_872..].fill(0);
+    fs::write(dir.path().join("a"), &content).unwrap();
+    let zeros = |wanted: &[String]| {
+        let mut heard = Heard::default();
+        inspect(dir.path(), wanted, &mut heard).unwrap();
+        entries(&heard)[0].zeros.clone()
+    };
+    assert_eq!(zeros(&[]), [(0, 1), (255, 2), (781, 1)]);
+    assert_eq!(zeros(&["a".to_owned()]), []);
+    // Every other sector: no more than are told.
+    for sector in content.chunks_mut(1024) {
+        sector[..512].fill(0);
+    }
+    fs::write(dir.path().join("a"), &content).unwrap();
+    assert_eq!(zeros(&[]).len(), ZERO_RUNS);
+}
+
+#[test]
 fn a_large_tree_is_told_whole() {
     let dir = tempfile::tempdir().unwrap();
     let mut right = BTreeSet::new();

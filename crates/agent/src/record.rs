@@ -136,6 +136,7 @@ mod tests {
             node: Node::Directory,
             mode: 0o755,
             sectors: Vec::new(),
+            zeros: Vec::new(),
         };
         let entries: Vec<Found> = (0..100).map(found).collect();
         let mut joined = Vec::new();

@@ -253,7 +253,11 @@ fn act(
             return Ok(done);
         }
         Step::Try { .. } => unreachable!("its steps are performed one by one"),
-        Step::Inspect { dir, sectors } => inspect(Path::new(dir), sectors, sink)?,
+        Step::Inspect { dir, sectors } => {
+            sink.send(&Event::Untimed { begins: true })?;
+            inspect(Path::new(dir), sectors, sink)?;
+            sink.send(&Event::Untimed { begins: false })?;
+        }
         Step::Exercise { dir } => exercise(Path::new(dir))?,
         Step::KernelLog => {
             let lines = kernel_log::since(&mut progress.log_from);

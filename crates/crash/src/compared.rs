@@ -2,7 +2,20 @@
 
 use crate::history::File;
 use crate::outcome::Outcome;
+use whichfs_trial::{content_digest, sector_digest};
 use whichfs_units::SECTOR;
+
+/// The content of a file that was read.
+#[derive(Clone, Copy)]
+pub(crate) struct Bytes<'a> {
+    pub size: u64,
+    /// Of all of it.
+    pub digest: u64,
+    /// Of each sector, if they were asked for.
+    pub sectors: Option<&'a [u32]>,
+    /// Else runs of sectors of zeros, first and number.
+    pub zeros: &'a [(u64, u64)],
+}
 
 /// How something found compares with what it may be.
 pub(crate) enum Compared {
@@ -20,6 +33,23 @@ pub(crate) enum Compared {
 pub(crate) fn older(versions: &std::ops::RangeInclusive<usize>) -> std::ops::Range<usize> {
     const BACK: usize = 64;
     versions.start().saturating_sub(BACK).max(1)..*versions.start()
+}
+
+/// A file that should be `right`, and is not: whether it is but for sectors of zeros.
+pub(crate) fn zeroed(right: &[u8], found: Bytes<'_>) -> Compared {
+    let mut expected = right.to_vec();
+    expected.resize(found.size as usize, 0);
+    for (first, count) in found.zeros {
+        let at = |sector: u64| (sector.saturating_mul(SECTOR)).min(found.size) as usize;
+        expected[at(*first)..at(first.saturating_add(*count))].fill(0);
+    }
+    let durable = right.len();
+    let what = format!(
+        "{} bytes, other than the {durable} that were durable",
+        found.size
+    );
+    let zeros = content_digest(&expected) == found.digest;
+    Compared::Lost(zeros.then_some(Outcome::Zeroed), what)
 }
 
 /// Whether each sector is that of some version, or ends with zeros where that version ended.
@@ -61,13 +91,16 @@ pub(crate) fn mixture(
         let then = before.get(*at).zip(sectors.get(*at));
         then.is_some_and(|(then, now)| then.contains(now))
     };
-    // What changed since it was durable, and is as it was before: the durable state is lost too.
-    let (returned, foreign): (Vec<usize>, Vec<usize>) = foreign.into_iter().partition(is_old);
-    lost.extend(returned);
+    let is_zero = |at: &usize| {
+        let bytes = (size - *at as u64 * SECTOR).min(SECTOR);
+        sectors[*at] == sector_digest(&[0; SECTOR as usize][..bytes as usize])
+    };
+    // What changed since it was durable, and is as it was before, or zeros: what was durable there
+    // is lost too.
+    let (gone, foreign): (Vec<usize>, Vec<usize>) =
+        (foreign.into_iter()).partition(|at| is_old(at) || is_zero(at));
+    lost.extend(gone);
     if !lost.is_empty() {
-        // A version that was not filled yet is all zeros at any size.
-        let empty = file.sectors(0, size);
-        let is_zero = |at: &usize| file.size(0) == 0 && empty.get(*at) == sectors.get(*at);
         let outcome = match foreign.is_empty() {
             true if lost.iter().all(is_old) => Some(Outcome::Old),
             true if lost.iter().all(|at| is_old(at) || is_zero(at)) => Some(Outcome::Zeroed),

@@ -1,6 +1,6 @@
 //! What was found on an image against what may and must be there.
 
-use crate::compared::{Compared, mixture, older};
+use crate::compared::{Bytes, Compared, mixture, older, zeroed};
 use crate::contract::Contract;
 use crate::floors::Floors;
 use crate::history::{History, Name, Node, ancestors};
@@ -8,7 +8,7 @@ use crate::outcome::Outcome;
 use crate::window::{Run, Window};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use whichfs_trial::{EXERCISE_NAME, Node as FoundNode, content_digest};
+use whichfs_trial::{EXERCISE_NAME, Node as FoundNode};
 
 /// Names that filesystems and their checkers make by themselves.
 const OWN_NAMES: [&str; 6] = [
@@ -28,8 +28,25 @@ pub struct Found {
     pub entries: BTreeMap<String, (FoundNode, u32)>,
     /// Digests of all sectors of some files.
     pub sectors: BTreeMap<String, Vec<u32>>,
+    /// Runs of sectors of zeros, first and number, of files whose sectors were not asked for.
+    pub zeros: BTreeMap<String, Vec<(u64, u64)>>,
     /// Paths that a directory listed more than once.
     pub repeated: BTreeSet<String>,
+}
+
+impl Found {
+    /// The content of `path`, if it is a file that could be read.
+    fn bytes(&self, path: &str) -> Option<Bytes<'_>> {
+        let Some((FoundNode::File { size, digest }, _)) = self.entries.get(path) else {
+            return None;
+        };
+        Some(Bytes {
+            size: *size,
+            digest: *digest,
+            sectors: self.sectors.get(path).map(Vec::as_slice),
+            zeros: self.zeros.get(path).map_or(&[], Vec::as_slice),
+        })
+    }
 }
 
 /// What became of one path that is not as it was.
@@ -210,13 +227,11 @@ impl<'a> Judge<'a> {
     /// Whether `path` shows some version of this file, even one that is too old; not if what is
     /// there is another file that had this name.
     fn is_there(&mut self, file: usize, path: &str, window: (u64, u64), found: &Found) -> bool {
-        let (size, digest) = match found.entries.get(path) {
-            Some((FoundNode::File { size, digest }, _)) => (*size, *digest),
-            Some((FoundNode::Unreadable { .. }, _)) => return true,
-            _ => return false,
+        let Some(bytes) = found.bytes(path) else {
+            let entry = found.entries.get(path);
+            return matches!(entry, Some((FoundNode::Unreadable { .. }, _)));
         };
-        let sectors = found.sectors.get(path).map(Vec::as_slice);
-        match self.content(file, window, (size, digest), sectors) {
+        match self.content(file, window, bytes) {
             Compared::Right | Compared::Legal(..) => true,
             Compared::Damaged(..) => false,
             Compared::Lost(..) => {
@@ -228,7 +243,7 @@ impl<'a> Judge<'a> {
                     };
                     *other != file
                         && matches!(
-                            self.content(*other, (0, window.1), (size, digest), sectors),
+                            self.content(*other, (0, window.1), bytes),
                             Compared::Right | Compared::Legal(..)
                         )
                 })
@@ -341,15 +356,14 @@ impl<'a> Judge<'a> {
         window: Window,
         found: &Found,
     ) -> bool {
-        let Some((FoundNode::File { size, digest }, _)) = found.entries.get(path) else {
+        let Some(bytes) = found.bytes(path) else {
             return false;
         };
-        let sectors = found.sectors.get(path).map(Vec::as_slice);
         let history = self.history;
         let before = history.nodes_within(path, 0, floor);
         before.into_iter().flatten().any(|node| match node {
-            Node::File(file) if *size > 0 && !now.contains(&node) => {
-                let content = self.content(*file, (0, window.begun), (*size, *digest), sectors);
+            Node::File(file) if bytes.size > 0 && !now.contains(&node) => {
+                let content = self.content(*file, (0, window.begun), bytes);
                 matches!(content, Compared::Right | Compared::Legal(..))
             }
             _ => false,
@@ -373,12 +387,11 @@ impl<'a> Judge<'a> {
         let others = names.filter(|name| name.path != path && name.within(moments));
         let others: Vec<String> = others.map(|name| name.path.clone()).collect();
         others.iter().any(|other| {
-            let Some((FoundNode::File { size, digest }, _)) = found.entries.get(other) else {
+            let Some(bytes) = found.bytes(other) else {
                 return false;
             };
-            let sectors = found.sectors.get(other).map(Vec::as_slice);
             let versions = (floors.of_file(*file), window.begun);
-            let content = self.content(*file, versions, (*size, *digest), sectors);
+            let content = self.content(*file, versions, bytes);
             matches!(content, Compared::Right | Compared::Legal(..))
         })
     }
@@ -436,21 +449,19 @@ impl<'a> Judge<'a> {
             (Node::Symlink { target }, FoundNode::Symlink { target: now }) => {
                 Compared::Damaged(None, format!("it points to {now:?} instead of {target:?}"))
             }
-            (Node::File(number), FoundNode::File { size, digest }) => {
+            (Node::File(number), FoundNode::File { .. }) => {
                 let replaced = match self.contract.replace_keeps_data {
                     true => self.history.replaced_at(path, *number, window.begun),
                     false => None,
                 };
                 let floor = floors.of_file(*number).max(replaced.unwrap_or(0));
-                let content = self.content(
-                    *number,
-                    (floor, window.begun),
-                    (*size, *digest),
-                    found.sectors.get(path).map(Vec::as_slice),
-                );
+                let bytes = found.bytes(path);
+                let content = bytes.map(|b| self.content(*number, (floor, window.begun), b));
                 match content {
-                    Compared::Right => right_mode(self.history.file(*number).mode, mode),
-                    other => other,
+                    None | Some(Compared::Right) => {
+                        right_mode(self.history.file(*number).mode, mode)
+                    }
+                    Some(other) => other,
                 }
             }
             _ => Compared::Damaged(None, "it is of another kind".to_owned()),
@@ -458,13 +469,8 @@ impl<'a> Judge<'a> {
     }
 
     /// A file's content against its versions.
-    fn content(
-        &mut self,
-        number: usize,
-        (first, last): (u64, u64),
-        (size, digest): (u64, u64),
-        sectors: Option<&[u32]>,
-    ) -> Compared {
+    fn content(&mut self, number: usize, (first, last): (u64, u64), bytes: Bytes<'_>) -> Compared {
+        let Bytes { size, digest, .. } = bytes;
         let file = self.history.file(number);
         let versions = file.versions(first, last);
         for version in versions.clone().rev() {
@@ -499,13 +505,9 @@ impl<'a> Judge<'a> {
             let what = format!("{size} bytes; it never had more than {newest}");
             return Compared::Damaged(None, what);
         }
-        match sectors {
+        match bytes.sectors {
             Some(sectors) => mixture(file, versions, (size, newest), sectors),
-            None => {
-                let what = format!("{size} bytes, other than the {durable} that were durable");
-                let zeros = content_digest(&vec![0; size as usize]) == digest;
-                Compared::Lost(zeros.then_some(Outcome::Zeroed), what)
-            }
+            None => zeroed(&file.content(*versions.start()), bytes),
         }
     }
 

@@ -225,6 +225,50 @@ fn shorter_and_zeroed_files_are_legal_only_where_nothing_was_durable() {
 }
 
 #[test]
+fn zeros_in_a_durable_file_are_told_with_sectors_or_without() {
+    let zeroed = |path: &'static str, bytes: std::ops::Range<usize>, other: Option<usize>| {
+        let mut findings = judged(150, 4, "ext4", |history, found| {
+            let mut content = content_of(history, path, 4);
+            content[bytes.clone()].fill(0);
+            if let Some(at) = other {
+                content[at] ^= 1;
+            }
+            put(found, path, &content);
+            if path != "a" {
+                // `d/b` has one version since it was synced: nobody asks for its sectors.
+                found.sectors.remove(path);
+                let runs = vec![(bytes.start as u64 / 512, bytes.len().div_ceil(512) as u64)];
+                found.zeros.insert(path.to_owned(), runs);
+            }
+        });
+        // The update of `a` that is under way need not be there.
+        findings.retain(|finding| finding.path == path);
+        findings
+    };
+    // `a` is being updated from 512 to 1536: what changes, and what never did.
+    assert_eq!(
+        one(&zeroed("a", 512..1024, None)),
+        ("a", Outcome::Zeroed, true)
+    );
+    assert_eq!(
+        one(&zeroed("a", 2048..3000, None)),
+        ("a", Outcome::Zeroed, true)
+    );
+    assert_eq!(
+        one(&zeroed("d/b", 1024..2048, None)),
+        ("d/b", Outcome::Zeroed, true)
+    );
+    assert_eq!(
+        one(&zeroed("d/b", 0..5000, None)),
+        ("d/b", Outcome::Zeroed, true)
+    );
+    for (path, zeros) in [("a", 512..1024), ("d/b", 1024..2048)] {
+        let garbage = zeroed(path, zeros, Some(2500));
+        assert_eq!(one(&garbage), (path, Outcome::WrongSilently, true));
+    }
+}
+
+#[test]
 fn an_update_may_be_there_in_parts_until_it_is_promised() {
     let torn = |at| {
         judged(at, 5, "ext4", |history, found| {

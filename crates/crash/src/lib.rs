@@ -27,7 +27,8 @@ pub use count::Share;
 pub use cut::{Cut, Place, all_cuts, collection_cuts, cut_at, end_cut, random_cuts};
 pub use faults::cut::Fate;
 pub use faults::{
-    Acts, Evidence, Facts, Fault, Faults, UnknownFault, exclude_each_other, fails_writes, refusals,
+    Acts, Evidence, Facts, Fault, Faults, UnknownFault, exclude_each_other, fails_writes,
+    is_without_cut, refusals,
 };
 pub use history::{History, HistoryError};
 pub use image::{CardFacts, Timeline};

@@ -27,6 +27,10 @@ pub struct Disk {
     pub defects: Option<Defects>,
     /// When a defect failed a request.
     pub refused: Vec<Nanos>,
+    /// Reads are answered at once, past the card: nobody times them ([`Event::Untimed`]).
+    ///
+    /// [`Event::Untimed`]: whichfs_trial::Event::Untimed
+    pub untimed: bool,
 }
 
 /// Virtual instant at which a request is done, its status, and bytes the device wrote.
@@ -68,7 +72,10 @@ impl Disk {
                 if self.fails(now, op, request.offset, request.bytes()) {
                     return Ok(refuse(now + cost, BlockStatus::IoError));
                 }
-                let done = serve(&mut self.card, op, request.offset, request.bytes());
+                let done = match reads && self.untimed {
+                    true => (at_once(now), false),
+                    false => serve(&mut self.card, op, request.offset, request.bytes()),
+                };
                 if done.0.status != CardStatus::Ok {
                     return Ok(refuse(done.0.at, BlockStatus::IoError));
                 }
@@ -229,6 +236,14 @@ fn not_kept(error: ContentsError) -> String {
     error.to_string()
 }
 
+/// A request that takes no time.
+fn at_once(now: Nanos) -> Completion {
+    Completion {
+        at: now,
+        status: CardStatus::Ok,
+    }
+}
+
 /// A served request without data for the guest.
 fn refuse(at: Nanos, status: BlockStatus) -> Served {
     Served {
@@ -283,6 +298,7 @@ mod tests {
             log: Some(Vec::new()),
             defects,
             refused: Vec::new(),
+            untimed: false,
         }
     }
 
@@ -327,6 +343,31 @@ mod tests {
         for operation in [BlockOperation::Read, BlockOperation::Flush] {
             assert_eq!(serve(&mut disk, operation).0, BlockStatus::IoError);
         }
+    }
+
+    #[test]
+    fn reads_that_nobody_times_take_no_time_and_are_not_the_cards_work() {
+        let mut disk = disk(None);
+        disk.untimed = true;
+        let mut memory = memory(0, 4096);
+        let mut at = |operation| {
+            let data = [Segment {
+                address: 1024,
+                bytes: 1024,
+                device_writes: operation == BlockOperation::Read,
+            }];
+            let request = BlockRequest {
+                operation,
+                offset: SECTOR,
+                data: &data,
+                status_at: 0,
+            };
+            let trace = &mut Trace::default();
+            (disk.serve(Nanos(5), &request, &mut memory, trace).unwrap()).at
+        };
+        assert!(at(BlockOperation::Write) > Nanos(5));
+        assert_eq!(at(BlockOperation::Read), Nanos(5));
+        assert_eq!((disk.figures().reads, disk.figures().writes), (0, 1));
     }
 
     #[test]

@@ -228,6 +228,9 @@ impl<'a> Engine<'a> {
             if let Event::Output { text, .. } = &stamped.event {
                 self.printed += text.len() as u64;
             }
+            if let Event::Untimed { begins } = stamped.event {
+                set_untimed(&mut self.devices, begins);
+            }
             (self.on_event)(&stamped);
             self.events.push(stamped);
         }
@@ -478,5 +481,14 @@ impl<'a> Engine<'a> {
             .iter()
             .filter_map(Device::next_completion)
             .min()
+    }
+}
+
+/// Has all cards answer reads at once, or no longer.
+fn set_untimed(devices: &mut [Device], untimed: bool) {
+    for device in devices {
+        if let Backend::Card(disk) = &mut device.backend {
+            disk.untimed = untimed;
+        }
     }
 }

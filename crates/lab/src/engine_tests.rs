@@ -58,6 +58,7 @@ fn disk() -> Disk {
         log: None,
         defects: None,
         refused: Vec::new(),
+        untimed: false,
     }
 }
 

@@ -66,6 +66,7 @@ impl Machine {
             log: None,
             defects: None,
             refused: Vec::new(),
+            untimed: false,
         }
     }
 }

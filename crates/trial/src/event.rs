@@ -50,6 +50,11 @@ pub enum Event {
         /// What failed and why.
         message: String,
     },
+    /// What follows is looked at and not timed, or no longer: the lab's cards answer reads at once.
+    Untimed {
+        /// It begins.
+        begins: bool,
+    },
     /// What a [`crate::Step::Inspect`] found; one of several.
     Found {
         /// Some of the entries.

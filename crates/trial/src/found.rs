@@ -16,7 +16,14 @@ pub struct Found {
     /// own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sectors: Vec<u32>,
+    /// Runs of sectors that hold zeros only, first and number, at most [`ZERO_RUNS`] of them, where
+    /// the sectors are not told.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub zeros: Vec<(u64, u64)>,
 }
+
+/// Most runs of sectors of zeros that are told of a file.
+pub const ZERO_RUNS: usize = 64;
 
 /// What an entry is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

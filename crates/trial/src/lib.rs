@@ -13,7 +13,7 @@ mod record;
 mod work;
 
 pub use event::{Counts, Event, Latency, RETURNED};
-pub use found::{ContentDigest, Found, Node, content_digest, sector_digest};
+pub use found::{ContentDigest, Found, Node, ZERO_RUNS, content_digest, sector_digest};
 pub use guest::{SHARED, SHARED_MAX, shared_descriptor, shared_path};
 pub use job::{BlockQueue, EXERCISE_NAME, Job, Step, WorkloadSpec};
 pub use op::{Content, Op};

@@ -388,6 +388,7 @@ impl Bench {
             log: None,
             defects: None,
             refused: Vec::new(),
+            untimed: false,
         })
     }
 

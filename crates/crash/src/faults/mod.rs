@@ -183,6 +183,12 @@ impl FromStr for Fault {
 /// A set of faults.
 pub type Faults = BTreeSet<Fault>;
 
+/// Whether `faults` damage what was written when the run has ended, and none needs a cut.
+pub fn is_without_cut(faults: &Faults) -> bool {
+    let at_cut = |fault: &Fault| fault.facts().acts == Acts::AtCut;
+    faults.iter().any(|fault| fault.is_without_cut()) && !faults.iter().any(at_cut)
+}
+
 /// Two faults of `faults` that say different things of the same bytes, if there are such.
 pub fn exclude_each_other(faults: &Faults) -> Option<[Fault; 2]> {
     const PAIRS: [[Fault; 2]; 2] = [

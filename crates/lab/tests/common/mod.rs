@@ -72,6 +72,7 @@ pub fn disk(name: &str, bytes: u64) -> Disk {
         log: None,
         defects: None,
         refused: Vec::new(),
+        untimed: false,
     }
 }
 

@@ -457,6 +457,10 @@ impl Seen {
                         if found.entries.insert(entry.path.clone(), what).is_some() {
                             found.repeated.insert(entry.path.clone());
                         }
+                        if !entry.zeros.is_empty() {
+                            let zeros = entry.zeros.clone();
+                            found.zeros.insert(entry.path.clone(), zeros);
+                        }
                         if !entry.sectors.is_empty() {
                             let sectors = entry.sectors.clone();
                             found.sectors.insert(entry.path.clone(), sectors);

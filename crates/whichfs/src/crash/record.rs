@@ -89,20 +89,29 @@ impl<'a> Plan<'a> {
         })
     }
 
+    /// The mount options, and what they promise.
+    ///
+    /// # Errors
+    /// Options with which nothing is left to be judged.
+    pub fn promises(&self, recipe: &Recipe) -> Outcome<(String, Contract)> {
+        let name = self.candidate.name;
+        let options = mounted(&recipe.mount_options, self.spec.mount.as_deref());
+        if let Some(why) = whichfs_crash::gives_up(name, &options) {
+            return Err(Failure::input(format!(
+                "--mount: {why}; there is nothing to judge: leave that option out"
+            )));
+        }
+        let contract = whichfs_crash::contract(name, &options).ok_or_else(|| no_contract(name))?;
+        Ok((options, contract))
+    }
+
     /// Makes the filesystem, then runs the workload on it.
     ///
     /// # Errors
     /// What does not go together, a missing tool, or a run that fails.
     pub fn record(&self, core: Option<usize>, cancelled: &AtomicBool) -> Outcome<Recorded> {
         let recipe = self.recipe()?;
-        let mount_options = mounted(&recipe.mount_options, self.spec.mount.as_deref());
-        if let Some(why) = whichfs_crash::gives_up(self.candidate.name, &mount_options) {
-            return Err(Failure::input(format!(
-                "--mount: {why}; there is nothing to judge: leave that option out"
-            )));
-        }
-        let contract = whichfs_crash::contract(self.candidate.name, &mount_options)
-            .ok_or_else(|| no_contract(self.candidate.name))?;
+        let (mount_options, contract) = self.promises(&recipe)?;
         let spec = WorkloadSpec {
             name: self.workload.name().to_owned(),
             parameters: self.spec.parameters.clone(),
@@ -336,6 +345,7 @@ fn twin(disk: &Disk) -> Disk {
         log: Some(Vec::new()),
         defects: None,
         refused: Vec::new(),
+        untimed: false,
     }
 }
 

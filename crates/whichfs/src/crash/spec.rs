@@ -4,9 +4,7 @@ use crate::bench::Bench;
 use crate::digest::sha256;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use whichfs_crash::{
-    Acts, Cut, Fault, Faults, Place, all_cuts, collection_cuts, cut_at, end_cut, random_cuts,
-};
+use whichfs_crash::{Cut, Faults, Place, all_cuts, collection_cuts, cut_at, end_cut, random_cuts};
 use whichfs_fs::Recipe;
 use whichfs_workload::Op;
 
@@ -131,8 +129,7 @@ impl Spec {
     /// Whether nothing is cut: damage without a cut is judged when all is done, unless another
     /// fault needs a cut.
     pub fn is_whole(&self) -> bool {
-        let at_cut = |fault: &Fault| fault.facts().acts == Acts::AtCut;
-        self.faults.iter().any(|fault| fault.is_without_cut()) && !self.faults.iter().any(at_cut)
+        whichfs_crash::is_without_cut(&self.faults)
     }
 
     /// The cuts of a recorded run; none if there is no such request.

@@ -68,6 +68,13 @@ fn what_cannot_be_shown_again_is_refused() {
         &["--fs", "ext4", "--cuts", "all", "--during", "collection"],
         &["--during", "--cuts"],
     );
+    for choice in [["--during", "mount"], ["--at", "7"], ["--cuts", "all"]] {
+        let fault = &["--fs", "ext4", "--faults", "misdirected"];
+        refused(
+            &[&fault[..], &choice].concat(),
+            &["run has ended", "--cuts"],
+        );
+    }
 }
 
 #[test]

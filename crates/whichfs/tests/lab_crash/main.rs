@@ -216,10 +216,11 @@ fn lab_cuts_fall_into_collection() {
 }
 
 /// XFS writes its superblock and log at its first mount, so that there is something to cut; the
-/// filesystem that mkfs made is whole at each of these instants.
+/// filesystem that mkfs made is whole at each of these instants. That of exFAT writes nothing and
+/// is left out.
 #[test]
 fn lab_cuts_fall_into_the_first_mount() {
-    let arguments = ["--fs", "xfs", "--cuts", "6", "--during", "mount"];
+    let arguments = ["--fs", "exfat,xfs", "--cuts", "6", "--during", "mount"];
     let Some((status, document)) = crash(&arguments) else {
         return;
     };

@@ -87,7 +87,7 @@ pub fn run(args: &CrashArgs) -> Outcome<u8> {
     let parameters = parameters(args.size, workload);
     let candidates = candidates(args)?;
     one_image(args)?;
-    let selection = selection(args)?;
+    let selection = selection(args, &faults)?;
     let bench = bench(&args.place, args.jobs)?;
     let partition_bytes = partition(args, &bench)?;
     let cancelled = interrupt::flag();
@@ -114,12 +114,17 @@ pub fn run(args: &CrashArgs) -> Outcome<u8> {
             made_by: Makers::default(),
         };
         spec.made_by = Makers::of(&bench, &Plan::new(&bench, &spec)?.recipe()?);
-        let (report, row) = one(args, &Plan::new(&bench, &spec)?, cancelled)?;
+        let Some((report, row)) = one(args, &Plan::new(&bench, &spec)?, cancelled)? else {
+            continue;
+        };
         rows.push(row);
         if !args.json {
             tell(&report)?;
         }
         reports.push(report);
+    }
+    if reports.is_empty() {
+        return Err(Failure::input("no filesystem was left to cut"));
     }
     if let Some(files) = files {
         let page = page::of_run(&bench, args, &faults, rows, &reports);
@@ -159,7 +164,14 @@ fn one_image(args: &CrashArgs) -> Outcome {
 }
 
 /// The instants that were asked for.
-fn selection(args: &CrashArgs) -> Outcome<Selection> {
+fn selection(args: &CrashArgs, faults: &Faults) -> Outcome<Selection> {
+    let chosen = args.at.is_some() || args.during.is_some() || args.cuts == CutCount::All;
+    if chosen && whichfs_crash::is_without_cut(faults) {
+        return Err(Failure::input(
+            "these --faults damage what was written when the run has ended: there is no cut to \
+             choose by --at, --during or --cuts all; give --cuts a number, or add a fault of cuts",
+        ));
+    }
     match (args.at, args.cuts, args.during) {
         (Some(request), _, None) => Ok(Selection::At(request)),
         (None, CutCount::All, None) => Ok(Selection::All),
@@ -296,25 +308,39 @@ fn partition(args: &CrashArgs, bench: &Bench) -> Outcome<u64> {
     Ok(bytes.min(bench.partition_bytes()))
 }
 
-/// The cuts of a recorded run that were asked for.
-fn cuts(args: &CrashArgs, plan: &Plan, recorded: &Recorded) -> Outcome<Vec<Cut>> {
+/// Why there is nothing to cut, where a run of the filesystem beside it may have it.
+fn nothing_to_cut(plan: &Plan) -> Option<String> {
+    match plan.spec.cuts {
+        Selection::Collection(_) => Some(
+            "the card never collected in this run: take a larger --size, or another --card"
+                .to_owned(),
+        ),
+        Selection::Mount(_) => Some(format!(
+            "the first mount of {} changes nothing on the card: there is nothing to cut",
+            plan.candidate.name
+        )),
+        _ => None,
+    }
+}
+
+/// The cuts of a recorded run that were asked for; none where the run has nothing of the kind and
+/// other filesystems were named too.
+fn cuts(args: &CrashArgs, plan: &Plan, recorded: &Recorded) -> Outcome<Option<Vec<Cut>>> {
     let (log, first) = (recorded.timeline.log(), recorded.first);
     let mut cuts = plan.spec.cuts(recorded);
     if cuts.is_empty() {
-        return Err(Failure::input(match plan.spec.cuts {
-            Selection::Collection(_) => "the card never collected in this run: take a larger \
-                                         --size, or another --card"
-                .to_owned(),
-            Selection::Mount(_) => format!(
-                "the first mount of {} changes nothing on the card: there is nothing to cut",
-                plan.candidate.name
-            ),
-            _ if recorded.ended.is_some() && log.len() == first => format!(
+        return Err(Failure::input(match nothing_to_cut(plan) {
+            Some(why) if args.fs.len() > 1 => {
+                note!("{}: left out: {why}", plan.candidate.name);
+                return Ok(None);
+            }
+            Some(why) => why,
+            None if recorded.ended.is_some() && log.len() == first => format!(
                 "nothing to cut: the card refused the first write of the workload, which ended \
                  with {}; another --seed refuses other writes",
                 recorded.ended.as_deref().unwrap_or_default()
             ),
-            _ => format!(
+            None => format!(
                 "no such request: the workload made {}, numbers {first} to {}",
                 log.len() - first,
                 log.len().saturating_sub(1)
@@ -329,28 +355,35 @@ fn cuts(args: &CrashArgs, plan: &Plan, recorded: &Recorded) -> Outcome<Vec<Cut>>
         true => Err(Failure::input(format!(
             "no such cut: --only takes 0 to {last} here"
         ))),
-        false => Ok(cuts),
+        false => Ok(Some(cuts)),
     }
 }
 
 /// One filesystem: what is told, and its row of the page.
-fn one(args: &CrashArgs, plan: &Plan, cancelled: &AtomicBool) -> Outcome<(Report, CrashRow)> {
+fn one(
+    args: &CrashArgs,
+    plan: &Plan,
+    cancelled: &AtomicBool,
+) -> Outcome<Option<(Report, CrashRow)>> {
     let name = plan.candidate.name;
+    plan.promises(&plan.recipe()?)?;
     let core = available_cores().last().copied();
     note!("{name}: running the workload");
     let recorded = plan.record(core, cancelled)?;
-    let cuts = cuts(args, plan, &recorded)?;
+    let Some(cuts) = cuts(args, plan, &recorded)? else {
+        return Ok(None);
+    };
     if let Some(path) = &args.keep {
         let image = Checker::new(plan, &recorded).image(&cuts[0], core, cancelled)?;
         keep(image.contents, plan, &recorded, path)?;
     }
     if let Some(path) = &args.image {
-        return given(path, plan, &recorded, &cuts, cancelled);
+        return given(path, plan, &recorded, &cuts, cancelled).map(Some);
     }
     let results = results(plan, &recorded, cuts, args.fresh, cancelled)?;
     let series = Some(plan.spec.id());
     let row = page::row(plan, &recorded, series.as_deref(), &results);
-    Ok((Report::new(plan, &recorded, results), row))
+    Ok(Some((Report::new(plan, &recorded, results), row)))
 }
 
 /// What a whole series came to.

@@ -183,6 +183,7 @@ fn disk() -> Outcome<Disk> {
         log: None,
         defects: None,
         refused: Vec::new(),
+        untimed: false,
     })
 }
 
