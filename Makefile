@@ -21,7 +21,7 @@ cargo := setup/cargo
 # What the tests and benchmarks of the lab need to know.
 lab_env = WHICHFS_AGENT='$(agent)' WHICHFS_KERNEL="$$(kernel/build --version $(KERNEL) --print-path)"
 
-.PHONY: help setup build kernel choose test bench soak verdicts lint install clean
+.PHONY: help setup build kernel choose test bench soak verdicts lint reference install clean
 
 help: ## this list
 	@echo 'usage: make TARGET'
@@ -78,6 +78,9 @@ lint: ## format and clippy, where they are installed (Debian's Rust has no clipp
 	     $(cargo) clippy --release --locked --workspace --all-targets -- -D warnings; \
 	 else echo 'lint: clippy is not installed (rustup component add clippy): skipped' >&2; fi
 
+reference: build ## write docs/commands.md anew, from the help of all commands
+	@'$(release)/whichfs' manual reference > docs/commands.md
+
 # The program finds its agent beside itself, so both live in lib/ and bin/ has a link.
 install: ## install the built program: make install PREFIX=/usr/local
 	@test -x '$(release)/whichfs' -a -x '$(agent)' || { echo 'install: nothing is built; remedy: make build' >&2; exit 3; }
@@ -85,6 +88,11 @@ install: ## install the built program: make install PREFIX=/usr/local
 	@install -d '$(DESTDIR)$(PREFIX)/bin' '$(DESTDIR)$(PREFIX)/lib/whichfs' '$(DESTDIR)$(PREFIX)/share/doc/whichfs'
 	@install -m 755 '$(release)/whichfs' '$(agent)' '$(DESTDIR)$(PREFIX)/lib/whichfs/'
 	@ln -sfn ../lib/whichfs/whichfs '$(DESTDIR)$(PREFIX)/bin/whichfs'
+	@'$(release)/whichfs' manual pages --out '$(DESTDIR)$(PREFIX)/share/man/man1'
+	@set -e; for shell in bash:bash-completion/completions/whichfs zsh:zsh/site-functions/_whichfs \
+	   fish:fish/vendor_completions.d/whichfs.fish; do \
+	   file="$(DESTDIR)$(PREFIX)/share/$${shell#*:}"; install -d "$$(dirname "$$file")"; \
+	   '$(release)/whichfs' manual completions "$${shell%%:*}" > "$$file"; done
 	@install -m 644 LICENSE-MIT LICENSE-APACHE '$(DESTDIR)$(PREFIX)/share/doc/whichfs/'
 
 clean: ## remove what cargo built (the kernel cache stays)

@@ -31,11 +31,13 @@ const INNER: [(&str, &[&str]); 20] = [
 ];
 
 /// A crate from outside and the only crates that may use it.
-const OUTER: [(&str, &[&str]); 11] = [
+const OUTER: [(&str, &[&str]); 13] = [
     ("rusqlite", &["store"]),
     ("askama", &["report"]),
     ("anyhow", &["whichfs"]),
     ("clap", &["whichfs"]),
+    ("clap_complete", &["whichfs"]),
+    ("clap_mangen", &["whichfs"]),
     ("indicatif", &["whichfs"]),
     ("comfy-table", &["whichfs", "report"]),
     (

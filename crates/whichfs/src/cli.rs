@@ -1,7 +1,10 @@
 //! The command line: one definition gives parsing, help and the checks on it.
 
 mod crash;
+#[cfg(test)]
+mod documents;
 mod format;
+mod manual;
 mod report;
 mod study;
 
@@ -12,6 +15,7 @@ use crate::{board, commands, quantity};
 use clap::builder::ArgPredicate;
 use clap::{Args, Parser, Subcommand};
 pub use format::{CheckArgs, FormatArgs, ImageArgs, MediumArgs};
+pub use manual::ManualCommand;
 pub use report::{CardRankArgs, ReportArgs};
 use std::path::PathBuf;
 pub use study::{ClaimsArgs, StudyArgs, StudyCommand};
@@ -72,6 +76,9 @@ pub enum Command {
     Workload(ShowCommand),
     /// Check what this machine has and say how to get what is missing.
     Doctor(JsonArgs),
+    /// Man pages, completions of shells, the reference of all commands.
+    #[command(subcommand, after_help = manual::EXAMPLES)]
+    Manual(ManualCommand),
 }
 
 #[derive(Debug, Subcommand)]

@@ -96,6 +96,7 @@ fn run(command: Command) -> Outcome<u8> {
             commands::workload::show(&args.name, args.json)
         }
         Command::Doctor(args) => commands::doctor::run(args.json),
+        Command::Manual(command) => commands::manual::run(&command),
     }
 }
 

@@ -18,6 +18,7 @@ pub mod image;
 pub mod kernel;
 pub mod life;
 mod logs;
+pub mod manual;
 pub mod probe;
 mod probe_progress;
 pub mod report;

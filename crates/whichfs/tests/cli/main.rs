@@ -7,6 +7,7 @@ mod crash;
 mod environment;
 mod format;
 mod input;
+mod manual;
 mod output;
 mod profiles;
 mod sandbox;

@@ -1,0 +1,110 @@
+//! Every command line in the documents is one that this program takes.
+#![allow(clippy::unwrap_used)]
+
+use super::Cli;
+use clap::Parser;
+use clap::error::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// The documents that people read, and where they are.
+fn documents() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let docs = std::fs::read_dir(root.join("docs")).unwrap();
+    let docs = docs.map(|entry| entry.unwrap().path());
+    let mut all: Vec<PathBuf> = docs
+        .chain(["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(|name| root.join(name)))
+        .filter(|path| path.is_file() && path.extension().is_some_and(|end| end == "md"))
+        .collect();
+    all.sort();
+    all
+}
+
+/// The calls of `whichfs` in a document: lines of code blocks, and code within sentences.
+fn calls(text: &str) -> Vec<String> {
+    let mut calls = Vec::new();
+    let mut block = None;
+    let joined = text.replace("\\\n", " ");
+    for line in joined.lines() {
+        let trimmed = line.trim();
+        if let Some(language) = trimmed.strip_prefix("```") {
+            block = match block {
+                Some(_) => None,
+                None => Some(language.to_owned()),
+            };
+        } else if block.as_deref() == Some("sh") {
+            calls.extend(call(trimmed));
+        } else if block.is_none() {
+            calls.extend(line.split('`').skip(1).step_by(2).filter_map(call));
+        }
+    }
+    calls
+}
+
+/// The arguments of `code` if it calls the program, without what the shell takes.
+fn call(code: &str) -> Option<String> {
+    let code = code.strip_prefix("sudo ").unwrap_or(code);
+    let code = code.strip_prefix("target/release/").unwrap_or(code);
+    let rest = code.strip_prefix("whichfs ")?;
+    let end = ["  #", " | ", " > ", " 2>", " && ", "; ", " & ", " < "]
+        .iter()
+        .filter_map(|stop| rest.find(stop))
+        .min();
+    Some(rest[..end.unwrap_or(rest.len())].trim().to_owned())
+}
+
+/// The words of a call; quotes hold one together.
+fn words(call: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut quote = None;
+    for letter in call.chars() {
+        match quote {
+            Some(open) if letter == open => quote = None,
+            None if letter == '\'' || letter == '"' => quote = Some(letter),
+            None if letter == ' ' => words.push(String::new()),
+            _ => words.last_mut().unwrap().push(letter),
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+#[test]
+fn calls_are_found_in_blocks_and_sentences() {
+    let text = "Say `whichfs fs list` or `ls`.\n```sh\nsudo whichfs card attach a1 \\\n  --size 64  \
+                # root\nwhichfs fs list --json | jq .\n```\n```text\nwhichfs: no such\n```\n";
+    let found = ["fs list", "card attach a1    --size 64", "fs list --json"];
+    assert_eq!(calls(text), found);
+    assert_eq!(words("a 'b c' \"d\"  e"), ["a", "b c", "d", "e"]);
+}
+
+#[test]
+fn every_call_in_the_documents_is_taken() {
+    let mut wrong = Vec::new();
+    let mut found = 0;
+    for path in documents() {
+        let text = std::fs::read_to_string(&path).unwrap();
+        for call in calls(&text) {
+            found += 1;
+            let arguments = [vec!["whichfs".to_owned()], words(&call)].concat();
+            let Err(error) = Cli::try_parse_from(arguments) else {
+                continue;
+            };
+            // A command that is only named, without what it needs, and a list of them.
+            let named = [
+                ErrorKind::MissingRequiredArgument,
+                ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand,
+                ErrorKind::MissingSubcommand,
+                ErrorKind::DisplayHelp,
+                ErrorKind::DisplayVersion,
+            ];
+            if !named.contains(&error.kind()) {
+                let name = path.file_name().unwrap().to_string_lossy();
+                let why = error.to_string();
+                let why = why.lines().next().unwrap_or_default().to_owned();
+                wrong.push(format!("{name}: whichfs {call}: {why}"));
+            }
+        }
+    }
+    assert!(found > 100, "only {found} calls were found");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

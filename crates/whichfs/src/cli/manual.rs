@@ -1,0 +1,30 @@
+//! Arguments of `whichfs manual`.
+
+use clap::Subcommand;
+use clap_complete::Shell;
+use std::path::PathBuf;
+
+/// Examples in the help text.
+pub const EXAMPLES: &str = "\
+Examples:
+  whichfs manual pages --out ~/.local/share/man/man1
+  whichfs manual completions bash > ~/.local/share/bash-completion/completions/whichfs
+  whichfs manual completions zsh > ~/.zfunc/_whichfs
+  whichfs manual reference > commands.md";
+
+#[derive(Debug, Subcommand)]
+pub enum ManualCommand {
+    /// Write a man page of each command.
+    Pages {
+        /// Directory for them; it is made.
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
+    },
+    /// Print the completions of a shell.
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
+    /// Print the help of all commands as one Markdown document.
+    Reference,
+}
