@@ -19,6 +19,12 @@ pub enum HereError {
         /// What it is.
         found: &'static str,
     },
+    /// A file, of which the question makes no sense.
+    #[error("{path} is a file: only a card says who made it; name its disk (lsblk lists them)")]
+    NoCard {
+        /// As given.
+        path: String,
+    },
     /// A part of a disk, where offsets are not the card's.
     #[error("{path} is a partition; its offsets are not the card's: name the disk, {disk}")]
     Partition {

@@ -85,31 +85,7 @@ const SYSTEM: [&str; 8] = [
 /// # Errors
 /// The first reason against it, with its remedy.
 pub fn target(path: &Path, access: Access, roots: &Roots) -> Result<Target, HereError> {
-    let shown = path.display().to_string();
-    let meta = std::fs::metadata(path).map_err(|error| HereError::Missing {
-        path: shown.clone(),
-        reason: error.to_string(),
-    })?;
-    let file_type = meta.file_type();
-    let device = meta.rdev();
-    let kind = match () {
-        () if file_type.is_file() => Kind::File {
-            device: meta.dev(),
-            inode: meta.ino(),
-        },
-        () if file_type.is_block_device() => {
-            let number = format!("{}:{}", libc::major(device), libc::minor(device));
-            whole_disk(&shown, &number, roots)?
-        }
-        () => {
-            let found = match () {
-                () if file_type.is_dir() => "a directory",
-                () if file_type.is_char_device() => "a character device",
-                () => "neither a device nor a file",
-            };
-            return Err(HereError::NotStorage { path: shown, found });
-        }
-    };
+    let kind = kind_of(path, roots)?;
     let found = Target {
         path: path.to_owned(),
         identity: identity(path, &kind, roots),
@@ -117,6 +93,35 @@ pub fn target(path: &Path, access: Access, roots: &Roots) -> Result<Target, Here
     };
     judge(&found, access, roots)?;
     Ok(found)
+}
+
+/// What `path` is: a whole disk or a file.
+pub(crate) fn kind_of(path: &Path, roots: &Roots) -> Result<Kind, HereError> {
+    let shown = path.display().to_string();
+    let meta = std::fs::metadata(path).map_err(|error| HereError::Missing {
+        path: shown.clone(),
+        reason: error.to_string(),
+    })?;
+    let file_type = meta.file_type();
+    let device = meta.rdev();
+    match () {
+        () if file_type.is_file() => Ok(Kind::File {
+            device: meta.dev(),
+            inode: meta.ino(),
+        }),
+        () if file_type.is_block_device() => {
+            let number = format!("{}:{}", libc::major(device), libc::minor(device));
+            whole_disk(&shown, &number, roots)
+        }
+        () => {
+            let found = match () {
+                () if file_type.is_dir() => "a directory",
+                () if file_type.is_char_device() => "a character device",
+                () => "neither a device nor a file",
+            };
+            Err(HereError::NotStorage { path: shown, found })
+        }
+    }
 }
 
 /// The disk `number`.

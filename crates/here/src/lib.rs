@@ -4,11 +4,12 @@
 //! that is mounted, swapped on, held by another, open elsewhere or read-only. [`Raw`] then is a
 //! [`whichfs_curves::Device`]: direct, synchronous I/O with the time of each request.
 //! [`Doomed`] is a disk whose data may be lost: nobody uses it, it is no disk of the system, and
-//! it is the same one at each step. [`users_of_disk`] names everybody who uses a disk.
+//! it is the same one at each step. [`identify`] reads what a card says of itself. [`users_of_disk`] names everybody who uses a disk.
 
 mod doomed;
 mod error;
 mod guard;
+mod identity;
 mod mounts;
 mod raw;
 mod sysfs;
@@ -19,5 +20,6 @@ mod usage;
 pub use doomed::{Doomed, Limits, quoted};
 pub use error::HereError;
 pub use guard::{Access, Kind, Roots, Target, target};
+pub use identity::{Bus, Emmc, Identity, PreEol, Promise, Register, SdStatus, Used, identify};
 pub use raw::Raw;
 pub use usage::{User, removable_mounts, users_of_disk};

@@ -30,6 +30,7 @@ const REGISTERS: [&str; 5] = [
 
 /// Whether `value` tells a device from others: not empty, not all zeros or all ones.
 fn is_plausible(value: &str) -> bool {
+    let value = value.strip_prefix("0x").unwrap_or(value);
     !value.is_empty()
         && !value.chars().all(|c| c == '0')
         && !value.chars().all(|c| "fF".contains(c))
@@ -177,6 +178,20 @@ impl Block {
     /// Names of the devices made of it.
     pub fn holders(&self) -> Vec<String> {
         names_in(&self.dir.join("holders"))
+    }
+
+    /// The nearest directory at or above it that has the attribute `name`: the USB device that it is
+    /// plugged into has `idVendor`.
+    pub fn above(&self, name: &str) -> Option<PathBuf> {
+        let mut above = self.dir.ancestors().skip(1);
+        above
+            .find(|dir| dir.join(name).is_file())
+            .map(Path::to_owned)
+    }
+
+    /// Where the link `name` in its directory leads.
+    pub fn directory(&self, name: &str) -> Option<PathBuf> {
+        std::fs::canonicalize(self.dir.join(name)).ok()
     }
 
     /// An attribute, without the blanks around it.

@@ -107,6 +107,9 @@ pub enum CardCommand {
     Curves(CurvesArgs),
     /// Fit a profile to logs of flashbench, dd, iozone or fio.
     Fit(FitArgs),
+    /// What a card in this machine says of itself: maker, date, AU, speed marks, wear.
+    #[command(after_help = commands::identify::EXAMPLES)]
+    Identify(IdentifyArgs),
     /// How long it lives under a load, as a range.
     Life(LifeArgs),
     /// Which one to buy: cards with their best filesystems, ranked for a need.
@@ -293,6 +296,26 @@ pub struct LifeArgs {
     /// Seed of the places.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
+    /// One JSON document on standard output, nothing else.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `card identify`.
+#[derive(Debug, Args)]
+pub struct IdentifyArgs {
+    /// The card's disk.
+    #[arg(value_name = "DEV")]
+    pub device: PathBuf,
+    /// What `whichfs probe --json` measured on it: its marks against that.
+    #[arg(long, value_name = "PROBE.json")]
+    pub measured: Option<PathBuf>,
+    /// Bytes that reach the card in a day: years that it has left, as a range (needs --card).
+    #[arg(long, value_name = "BYTES", value_parser = quantity::bytes, requires = "card")]
+    pub per_day: Option<u64>,
+    /// Profile like this card, for --per-day: a name (`whichfs card list`) or a file.
+    #[arg(long, value_name = "NAME|FILE")]
+    pub card: Option<String>,
     /// One JSON document on standard output, nothing else.
     #[arg(long)]
     pub json: bool,

@@ -105,6 +105,7 @@ fn card(command: CardCommand) -> Outcome<u8> {
         CardCommand::List(args) => commands::card::list(&args),
         CardCommand::Show(args) => commands::card::show(&args.name, args.json),
         CardCommand::Curves(args) => commands::curves::run(&args),
+        CardCommand::Identify(args) => commands::identify::run(&args),
         CardCommand::Life(args) => commands::life::run(&args),
         CardCommand::Rank(args) => commands::card_rank::run(&args),
         CardCommand::Fit(args) => commands::fit::run(&args),

@@ -60,6 +60,23 @@ pub fn run(args: &LifeArgs) -> Outcome<u8> {
     Ok(0)
 }
 
+/// Years that cards of `profile` live if `per_day` bytes reach them as writes of 4 KiB anywhere.
+///
+/// # Errors
+/// A profile that cannot be cut down.
+pub fn years(name: String, profile: &Profile, per_day: u64) -> Outcome<Option<Life>> {
+    let load = LifeArgs {
+        name: name.clone(),
+        per_day,
+        block: 4 << 10,
+        order: LifeOrder::Random,
+        span: None,
+        seed: 1,
+        json: false,
+    };
+    Ok(project(name, profile, &load)?.life)
+}
+
 fn project(name: String, profile: &Profile, args: &LifeArgs) -> Outcome<Document> {
     let capacity = profile.capacity_bytes();
     let span_bytes = args.span.unwrap_or(capacity);
@@ -178,7 +195,7 @@ fn cells(profile: &Profile) -> &'static str {
 }
 
 /// A range of years.
-fn between(least: f64, most: f64) -> String {
+pub fn between(least: f64, most: f64) -> String {
     match [least, most].map(span_of) {
         [least, most] if least == most => least,
         [least, most] => format!("{least} to {most}"),

@@ -14,6 +14,7 @@ pub mod exec;
 pub mod fit;
 pub mod format;
 pub mod fs;
+pub mod identify;
 pub mod image;
 pub mod kernel;
 pub mod life;

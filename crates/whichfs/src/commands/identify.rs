@@ -1,0 +1,254 @@
+//! `whichfs card identify`: what a card says of itself, and what of that holds.
+
+use crate::cli::IdentifyArgs;
+use crate::commands::life;
+use crate::failure::{Failure, Outcome};
+use crate::{cards, output};
+use serde::Serialize;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+use whichfs_here::{Bus, Emmc, Identity, PreEol, Roots, SdStatus, Used, identify};
+use whichfs_units::Bytes;
+
+/// Examples in the help text.
+pub const EXAMPLES: &str = "\
+Examples:
+  whichfs card identify /dev/mmcblk0
+  whichfs probe /dev/mmcblk0 --write --json > probe.json
+  whichfs card identify /dev/mmcblk0 --measured probe.json      do its marks hold?
+  whichfs card identify /dev/mmcblk1 --card emmc-8gb --per-day 2G   years left, as a range
+
+Read from sysfs: nothing is opened, no right is needed but for the cache of an eMMC (debugfs, root).";
+
+/// The document.
+#[derive(Serialize)]
+struct Document {
+    #[serde(flatten)]
+    identity: Identity,
+    marks: Vec<Mark>,
+    left: Option<Left>,
+}
+
+/// A mark beside what was measured.
+#[derive(Serialize)]
+struct Mark {
+    mark: String,
+    value: &'static str,
+    least: f64,
+    measured: Option<f64>,
+    /// It holds; unknown without a measured value.
+    holds: Option<bool>,
+}
+
+/// Years that are left.
+#[derive(Serialize)]
+struct Left {
+    /// Nine of ten live at least so long.
+    least_years: f64,
+    /// One of ten lives longer than this.
+    most_years: f64,
+    /// Share of its life that is used, which was taken off.
+    used: Option<Used>,
+}
+
+/// Runs the command.
+pub fn run(args: &IdentifyArgs) -> Outcome<u8> {
+    let identity =
+        identify(&args.device, this_year(), &Roots::default()).map_err(Failure::input)?;
+    let measured = args.measured.as_deref().map(probed).transpose()?;
+    let marks = marks(&identity, measured.as_ref());
+    let left = match (args.per_day, &args.card) {
+        (Some(per_day), Some(card)) => left(&identity, card, per_day)?,
+        _ => None,
+    };
+    let document = Document {
+        identity,
+        marks,
+        left,
+    };
+    match args.json {
+        true => output::json(&document)?,
+        false => output::text(&text(&document))?,
+    }
+    Ok(0)
+}
+
+fn this_year() -> u32 {
+    const SECONDS_A_YEAR: u64 = 31_556_952;
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    1970 + since.map_or(0, |since| since.as_secs() / SECONDS_A_YEAR) as u32
+}
+
+/// What a probe wrote with `--json`.
+fn probed(path: &Path) -> Outcome<serde_json::Value> {
+    let fail = |error: &dyn std::fmt::Display| {
+        Failure::input(format!(
+            "--measured {}: {error}; expected what `whichfs probe DEV --write --json` writes",
+            path.display()
+        ))
+    };
+    let text = std::fs::read_to_string(path).map_err(|error| fail(&error))?;
+    let document: serde_json::Value = serde_json::from_str(&text).map_err(|error| fail(&error))?;
+    match document["read_mb_s"].is_object() {
+        true => Ok(document),
+        false => Err(fail(&"it has no values of a probe")),
+    }
+}
+
+fn marks(identity: &Identity, measured: Option<&serde_json::Value>) -> Vec<Mark> {
+    let promises = identity.sd.iter().flat_map(SdStatus::promises);
+    promises
+        .map(|promise| {
+            let found = measured.and_then(|probe| probe[promise.value]["value"].as_f64());
+            Mark {
+                mark: promise.mark,
+                value: promise.value,
+                least: promise.least,
+                measured: found,
+                holds: found.map(|found| found >= promise.least),
+            }
+        })
+        .collect()
+}
+
+/// The years of a new card like `card`, less the share that is used.
+fn left(identity: &Identity, card: &str, per_day: u64) -> Outcome<Option<Left>> {
+    let card = cards::open(card)?;
+    let used = identity.emmc.as_ref().and_then(Emmc::used);
+    let share = |per_cent: u8| 1.0 - f64::from(per_cent.min(100)) / 100.0;
+    let (least, most) = match used {
+        None => (1.0, 1.0),
+        Some(used) => (share(used.most.unwrap_or(100)), share(used.least)),
+    };
+    let years = life::years(card.name, &card.profile, per_day)?;
+    Ok(years.map(|years| Left {
+        least_years: years.p10_years * least,
+        most_years: years.p90_years * most,
+        used,
+    }))
+}
+
+fn text(document: &Document) -> String {
+    let identity = &document.identity;
+    let mut lines = vec![
+        format!("device   {}, {}", identity.device, Bytes(identity.bytes)),
+        format!("id       {}  (what --destroy asks for)", identity.id),
+    ];
+    lines.extend(bus(&identity.bus));
+    if let Some(register) = &identity.register {
+        let maker = register.maker.unwrap_or("a maker that is not known");
+        lines.push(format!(
+            "made by  {maker} ({:#04x}), brand {}, product {}, in {}",
+            register.manufacturer, register.oem, register.name, register.made
+        ));
+    }
+    if let Some(bytes) = identity.preferred_erase_bytes {
+        lines.push(format!(
+            "erase    {} (what the kernel takes it for)",
+            Bytes(bytes)
+        ));
+    }
+    lines.extend(identity.sd.as_ref().map(sd));
+    lines.extend(document.marks.iter().map(mark));
+    lines.extend(identity.emmc.iter().flat_map(emmc));
+    lines.extend(document.left.as_ref().map(years));
+    let doubts = identity.doubts.iter();
+    lines.extend(doubts.map(|doubt| format!("doubt    {doubt}")));
+    lines.join("\n") + "\n"
+}
+
+fn bus(bus: &Bus) -> Vec<String> {
+    match bus {
+        Bus::Sd => vec!["bus      SD".to_owned()],
+        Bus::Emmc => vec!["bus      eMMC".to_owned()],
+        Bus::Usb {
+            vendor,
+            product,
+            name,
+        } => vec![
+            format!(
+                "bus      USB {vendor}:{product}, {}",
+                name.as_deref().unwrap_or("without a name")
+            ),
+            "         It hides the card: maker, allocation unit, marks and wear cannot be read."
+                .to_owned(),
+            "         A slot of a board or laptop shows them; `whichfs probe` measures.".to_owned(),
+        ],
+        Bus::Other => vec![
+            "bus      neither SD, eMMC nor USB: nothing more is told; `whichfs probe` measures"
+                .to_owned(),
+        ],
+    }
+}
+
+fn sd(status: &SdStatus) -> String {
+    let au = |bytes: Option<u64>| bytes.map_or("not told".to_owned(), |b| Bytes(b).to_string());
+    format!(
+        "AU       {}; {} in UHS modes; {}",
+        au(status.au_bytes),
+        au(status.uhs_au_bytes),
+        match status.discard {
+            true => "takes discards",
+            false => "takes erases only",
+        }
+    )
+}
+
+fn mark(mark: &Mark) -> String {
+    let unit = match mark.value {
+        "write_mb_s" => "MB/s written in order",
+        "random_read_iops" => "reads of 4 KiB a second",
+        _ => "writes of 4 KiB a second",
+    };
+    let found = match (mark.measured, mark.holds) {
+        (Some(found), Some(true)) => format!("measured {found:.0}: holds"),
+        (Some(found), _) => format!("measured {found:.0}: DOES NOT HOLD"),
+        (None, _) => "not measured (--measured)".to_owned(),
+    };
+    format!("{:<8} at least {} {unit}; {found}", mark.mark, mark.least)
+}
+
+fn emmc(emmc: &Emmc) -> Vec<String> {
+    let mut lines = vec![format!(
+        "eMMC     {}; reliable write {}; cache {}; command queue {}",
+        emmc.standard.unwrap_or("of a standard that is not known"),
+        emmc.reliable_write_sectors
+            .map_or("not told".to_owned(), |sectors| Bytes(sectors * 512)
+                .to_string()),
+        emmc.cache_kib
+            .map_or("not told (debugfs, root)".to_owned(), |kib| Bytes(
+                kib << 10
+            )
+            .to_string()),
+        if emmc.queue { "on" } else { "off" },
+    )];
+    let used = |used: Option<Used>| match used {
+        None => "not told".to_owned(),
+        Some(Used {
+            least,
+            most: Some(most),
+        }) => format!("{least} to {most} %"),
+        Some(_) => "all of its estimated life".to_owned(),
+    };
+    lines.push(format!(
+        "worn     {} (cells of type A), {} (type B); reserve {}",
+        used(emmc.used_a),
+        used(emmc.used_b),
+        match emmc.reserve {
+            None => "not told",
+            Some(PreEol::Normal) => "normal",
+            Some(PreEol::Warning) => "80 % used up",
+            Some(PreEol::Urgent) => "90 % USED UP",
+        }
+    ));
+    lines
+}
+
+fn years(left: &Left) -> String {
+    let taken = match left.used {
+        Some(_) => "what is worn is taken off",
+        None => "as of a new one, since it does not tell its wear",
+    };
+    let years = life::between(left.least_years, left.most_years);
+    format!("life     {years} left of 8 in 10 such cards, {taken}")
+}
