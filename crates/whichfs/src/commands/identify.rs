@@ -57,6 +57,9 @@ pub fn run(args: &IdentifyArgs) -> Outcome<u8> {
         identify(&args.device, this_year(), &Roots::default()).map_err(Failure::input)?;
     let measured = args.measured.as_deref().map(probed).transpose()?;
     let marks = marks(&identity, measured.as_ref());
+    if measured.is_some() && marks.is_empty() {
+        note!("it tells no marks: --measured has nothing to be compared with");
+    }
     let left = match (args.per_day, &args.card) {
         (Some(per_day), Some(card)) => left(&identity, card, per_day)?,
         _ => None,

@@ -256,3 +256,15 @@ fn a_life_is_a_range() {
         .run(&["card", "life", "class4-4gb", "--per-day", "much"])
         .fails(2, &["200M"]);
 }
+
+#[test]
+fn what_is_no_card_says_nothing_of_itself() {
+    let sandbox = Sandbox::new();
+    let image = sandbox.file("card.img", "");
+    let identify = |device: &str| sandbox.run(&["card", "identify", device]);
+    identify(image.to_str().unwrap()).fails(2, &["is a file", "lsblk"]);
+    identify("/dev/no-such-disk").fails(2, &["/dev/no-such-disk", "lsblk"]);
+    identify("/dev/null").fails(2, &["character device", "lsblk"]);
+    let arguments = ["card", "identify", "/dev/null", "--per-day", "2G"];
+    sandbox.run(&arguments).fails(2, &["--card"]);
+}
