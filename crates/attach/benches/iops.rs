@@ -28,7 +28,7 @@ fn main() {
         return;
     }
     let bench = "iops";
-    if !ready(bench) || !installed(bench, "fio") {
+    if ready(bench).is_none() || !installed(bench, "fio") {
         return;
     }
     let peer = installed(bench, "nbdkit") && installed(bench, "nbdfuse");

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::atomic::AtomicBool;
-use whichfs_attach::{CardState, HostQueue, Options, attach};
+use whichfs_attach::{CardState, HostQueue, Options, Transport, attach};
 use whichfs_card::Profile;
 use whichfs_units::Nanos;
 
@@ -23,6 +23,7 @@ fn main() {
         profile: whole.with_capacity(bytes).expect("a legal size"),
         state: CardState::Used(1),
         speed: speed.parse().expect("a speed"),
+        transport: Transport::Auto,
         queue: HostQueue {
             scheduler: "mq-deadline".into(),
             rotational: false,

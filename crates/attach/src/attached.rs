@@ -3,21 +3,21 @@
 use crate::clean::{Leftover, clean, within};
 use crate::clock::Speed;
 use crate::control::{Control, Wishes};
-use crate::delivery::Delivery;
 use crate::error::AttachError;
-use crate::file::CardFile;
-use crate::loopdev::{self, Binding, LoopDevice};
+use crate::lateness::Punctuality;
 use crate::model::Model;
-use crate::mount::{self, Serving};
+use crate::node::{Binding, Driver, Node};
 use crate::options::Options;
 use crate::path::{self, Ways};
 use crate::queue::{self, CardQueue};
-use crate::runtime::{self, Record};
+use crate::runtime::{Owner, Record};
+use crate::serving::Serving;
 use crate::statistics::Statistics;
+use crate::transport::{self, Placed};
 use rustix::fs::fsync;
 use std::fmt;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -45,7 +45,7 @@ pub struct Attached {
 /// The parts.
 struct Live {
     control: Control,
-    device: LoopDevice,
+    node: Node,
     serving: Serving,
     facts: Arc<Facts>,
     wishes: Arc<Wishes>,
@@ -55,8 +55,9 @@ struct Live {
 /// What statistics are made of.
 struct Facts {
     model: Arc<Model>,
-    delivery: Arc<Delivery>,
+    punctuality: Arc<Punctuality>,
     device: String,
+    driver: Driver,
     card: String,
     capacity_bytes: u64,
     speed: Mutex<Speed>,
@@ -81,58 +82,50 @@ impl fmt::Debug for StillAttached {
 /// Attaches a card, after removing what dead processes left.
 ///
 /// # Errors
-/// What is missing or wrong, with the remedy: root, FUSE, loop devices, room for the
+/// What is missing or wrong, with the remedy: root, ublk or FUSE and loop devices, room for the
 /// contents, a setting that the kernel does not take.
 pub fn attach(options: Options) -> Result<Attached, AttachError> {
     if !rustix::process::geteuid().is_root() {
         return Err(AttachError::NotRoot);
     }
-    loopdev::available().map_err(AttachError::no_loop)?;
+    let driver = transport::driver(options.transport)?;
     let cleaned = clean()?;
     let contents = contents(&options)?;
-    let profile = &options.profile;
+    let capacity_bytes = options.profile.capacity_bytes();
     let model = Arc::new(Model::new(options.card(), contents, options.request_cost));
-    let delivery = Delivery::new().map_err(|e| AttachError::io("start a thread", e))?;
-    let delivery = Arc::new(delivery);
-    let file = CardFile {
-        model: Arc::clone(&model),
-        delivery: Arc::clone(&delivery),
-        bytes: profile.capacity_bytes(),
-        discard_bytes: profile.au_bytes() as u32,
-        discard: profile.discard_supported(),
-        buffers: Arc::default(),
-    };
-    let (serving, backing) = mount::serve(file)?;
-    let pid = std::process::id();
-    let start_time = runtime::start_time(pid).unwrap_or_default();
-    let namespace = runtime::namespace().unwrap_or_default();
-    let label = runtime::label(pid, start_time, namespace);
-    let device = LoopDevice::bind(backing.as_fd(), &label)?;
-    drop(backing);
+    let (punctuality, owner) = (Arc::default(), Owner::own());
+    let placed = driver.place(&options, &model, &punctuality, &owner)?;
+    let Placed {
+        node,
+        serving,
+        made,
+    } = placed;
     let record = Record {
-        number: device.number,
-        pid,
-        start_time,
-        namespace,
-        made: device.ours,
+        number: node.number,
+        driver,
+        pid: owner.pid,
+        start_time: owner.start_time,
+        namespace: owner.namespace,
+        made,
         card: options.name.clone(),
-        capacity_bytes: profile.capacity_bytes(),
+        capacity_bytes,
     };
     let facts = Facts {
         model,
-        delivery,
-        device: device.path().display().to_string(),
+        punctuality,
+        device: node.path().display().to_string(),
+        driver,
         card: options.name.clone(),
-        capacity_bytes: profile.capacity_bytes(),
+        capacity_bytes,
         speed: Mutex::new(options.speed),
         largest_request_kib: 0,
         ways: Ways::default(),
     };
-    match set_up(&device, facts, &record, &options) {
+    match set_up(node, facts, &record, &options) {
         Ok((facts, control, wishes)) => Ok(Attached {
             live: Some(Live {
                 control,
-                device,
+                node,
                 serving,
                 facts,
                 wishes,
@@ -151,47 +144,40 @@ pub fn attach(options: Options) -> Result<Attached, AttachError> {
 
 /// What is left to do once the device is there; its clock runs at the end.
 fn set_up(
-    device: &LoopDevice,
+    node: Node,
     mut facts: Facts,
     record: &Record,
     options: &Options,
 ) -> Result<(Arc<Facts>, Control, Arc<Wishes>), AttachError> {
     record.write()?;
-    facts.largest_request_kib = settle(device, options)?;
-    facts.ways = path::measure(device, &facts.model, facts.largest_request_kib)
+    facts.largest_request_kib = settle(node, options)?;
+    facts.ways = path::measure(node, &facts.model, facts.largest_request_kib)
         .map_err(|error| AttachError::io("try out the new device", error))?;
     facts.model.take_off(facts.ways);
-    facts.delivery.forget();
+    facts.punctuality.forget();
     let facts = Arc::new(facts);
     let wishes = Arc::new(Wishes::default());
     let told = Arc::clone(&facts);
-    let control = Control::new(
-        device.number,
-        move || told.statistics(),
-        Arc::clone(&wishes),
-    )
-    .map_err(|error| AttachError::io("make the socket for statistics", error))?;
+    let control = Control::new(node, move || told.statistics(), Arc::clone(&wishes))
+        .map_err(|error| AttachError::io("make the socket for statistics", error))?;
     facts.model.run_at(options.speed);
     Ok((facts, control, wishes))
 }
 
-/// Whether the kernel has let go of the file, by whoever's doing: then the loop device of that
-/// number may be somebody else's by now.
+/// Whether the kernel has let go of the card, by whoever's doing: then the device of that number
+/// may be somebody else's by now.
 fn is_let_go(record: &Record, serving: &Serving) -> bool {
-    let binding = || loopdev::binding(record.number, &record.label());
+    let binding = || record.node().binding(&record.owner());
     serving.is_over() || matches!(binding(), Binding::Others | Binding::Free)
 }
 
-/// Detaches the loop device from the file: with it the FUSE filesystem and its session end.
-/// Returns whether the kernel lets go in time; it does not while somebody has the device open.
+/// Detaches the device from the card: with it the thread that serves it ends. Returns whether
+/// the kernel lets go in time; of a loop device it does not while somebody has it open.
 fn let_go(record: &Record, serving: &Serving) -> bool {
-    let _ = loopdev::clear(record.number);
-    within(PATIENCE, || {
-        !matches!(
-            loopdev::binding(record.number, &record.label()),
-            Binding::Ours | Binding::Unknown(_)
-        )
-    }) && within(PATIENCE, || serving.is_over())
+    let node = record.node();
+    let _ = node.clear();
+    within(PATIENCE, || !node.is_bound_to(&record.owner()))
+        && within(PATIENCE, || serving.is_over())
 }
 
 /// Removes what is left of a device that the kernel has let go of.
@@ -200,11 +186,10 @@ fn forget(record: &Record, serving: Serving) {
         // How it ended does not matter any more.
         let _ = serving.join();
     }
+    let node = record.node();
     if record.made {
         // The kernel refuses that for a device that is somebody else's by now.
-        within(GLANCE, || {
-            loopdev::remove(record.number).is_ok() || loopdev::is_bound(record.number)
-        });
+        within(GLANCE, || node.remove().is_ok() || node.is_bound());
     }
     record.remove();
 }
@@ -240,28 +225,17 @@ fn require_room(capacity: u64, memory: u64, disk: u64, at: &Path) -> Result<(), 
 }
 
 /// Gives the new device the looks of the card's; returns its largest request in KiB.
-fn settle(device: &LoopDevice, options: &Options) -> Result<u64, AttachError> {
+fn settle(node: Node, options: &Options) -> Result<u64, AttachError> {
     let card = CardQueue {
         cache: options.profile.has_cache(),
         discard: options.profile.discard_supported(),
+        way_kib: node.driver.largest_kib(),
     };
-    let name = format!("loop{}", device.number);
+    let name = node.to_string();
     let largest = queue::set(Path::new("/sys/block"), &name, &options.queue, card)?;
-    refuse_zeroing(device).map_err(|e| AttachError::io("write zeros to the new device", e))?;
+    let refused = node.driver.refuse_zeroing(node);
+    refused.map_err(|e| AttachError::io("write zeros to the new device", e))?;
     Ok(largest)
-}
-
-/// Makes the loop driver find out that there is no command to write zeros, as no card has one:
-/// it asks once, is refused, and the kernel writes zeros itself from then on.
-fn refuse_zeroing(device: &LoopDevice) -> io::Result<()> {
-    const BLKZEROOUT: libc::Ioctl = 0x127f;
-    let sector: [u64; 2] = [0, 512];
-    let file = device.open()?;
-    // SAFETY: BLKZEROOUT reads two u64 at the pointer.
-    match unsafe { libc::ioctl(file.as_raw_fd(), BLKZEROOUT, &raw const sector) } {
-        -1 => Err(io::Error::last_os_error()),
-        _ => Ok(()),
-    }
 }
 
 impl Facts {
@@ -273,6 +247,7 @@ impl Facts {
         let progress = self.model.progress();
         Statistics {
             device: self.device.clone(),
+            driver: self.driver,
             card: self.card.clone(),
             pid: std::process::id(),
             capacity_bytes: self.capacity_bytes,
@@ -281,7 +256,7 @@ impl Facts {
             way_ns: self.ways.write.ns(4096),
             card_time: progress.card_time,
             figures: progress.stats,
-            delivery: self.delivery.error(),
+            delivery: self.punctuality.figures(),
             failure: progress.failure,
         }
     }
@@ -290,7 +265,7 @@ impl Facts {
 impl Attached {
     /// Path of the block device.
     pub fn device(&self) -> PathBuf {
-        self.live().device.path()
+        self.live().node.path()
     }
 
     /// What dead processes had left, removed before this card was attached.
@@ -409,10 +384,10 @@ impl Live {
 
     /// Writes back and frees the device, if nobody uses it.
     fn detach(&self) -> Result<(), AttachError> {
-        let name = format!("loop{}", self.device.number);
+        let name = self.node.to_string();
         let users = || users_of_disk(&name, &Roots::default());
         let busy = |holders| {
-            let device = self.device.path().display().to_string();
+            let device = self.node.path().display().to_string();
             Err(AttachError::Busy { device, holders })
         };
         let mut found = Vec::new();
@@ -426,17 +401,27 @@ impl Live {
         if !found.is_empty() {
             return busy(found);
         }
-        let written = self.device.open().and_then(|file| Ok(fsync(file)?));
-        written.map_err(|error| AttachError::io("write back to the device", error))?;
+        let written = self.write_back();
+        let alone = written.map_err(|error| AttachError::io("write back to the device", error))?;
         if let_go(&self.record, &self.serving) {
             return Ok(());
         }
+        drop(alone);
         // Somebody opened it in between: the kernel waits for the last to close it.
         let mut found = users();
         if found.is_empty() {
             found.push(User::Claimed);
         }
         busy(found)
+    }
+
+    /// Has the kernel write what it holds for the device. A ublk device, which goes at once
+    /// when it is told to, stays open to us alone until it does.
+    fn write_back(&self) -> io::Result<Option<OwnedFd>> {
+        let alone = self.node.driver == Driver::Ublk;
+        let file = self.node.open(alone)?;
+        fsync(&file)?;
+        Ok(alone.then_some(file))
     }
 }
 

@@ -2,11 +2,12 @@
 //!
 //! The FUSE filesystem has no mount point and dies with the process. What stays is the loop
 //! device, every access to which fails, the record of it, and the mount where a filesystem was
-//! mounted on the card.
+//! mounted on the card. Of a ublk device the disk goes with the process; its number and the
+//! server's device stay.
 
 use crate::error::{AttachError, sentence};
-use crate::loopdev::{self, Binding};
-use crate::runtime::{self, Life, Record, parse_label};
+use crate::node::{self, Binding, Node};
+use crate::runtime::{self, Life, Record};
 use rustix::mount::{UnmountFlags, unmount};
 use std::io;
 use std::time::{Duration, Instant};
@@ -39,7 +40,7 @@ pub fn list() -> Result<Vec<Record>, AttachError> {
 }
 
 /// Removes what dead processes left behind, and says what that was. Devices of running
-/// processes, those of other PID namespaces and loop devices of others are not touched.
+/// processes, those of other PID namespaces and devices of others are not touched.
 ///
 /// # Errors
 /// If the runtime directory cannot be read.
@@ -47,20 +48,18 @@ pub fn clean() -> Result<Vec<Leftover>, AttachError> {
     let mut records = all()?;
     records.retain(|record| record.life() == Life::Dead);
     // The runtime directory may be lost; the kernel keeps our label with each device.
-    for (number, bound) in loopdev::bound().unwrap_or_default() {
-        let Some((pid, start_time, namespace)) = parse_label(&bound.label) else {
-            continue;
-        };
+    for (node, owner) in node::bound() {
         let record = Record {
-            number,
-            pid,
-            start_time,
-            namespace,
+            number: node.number,
+            driver: node.driver,
+            pid: owner.pid,
+            start_time: owner.start_time,
+            namespace: owner.namespace,
             made: true,
             card: "unknown".into(),
             capacity_bytes: 0,
         };
-        let is_known = records.iter().any(|known| known.number == number);
+        let is_known = records.iter().any(|known| known.node() == node);
         if record.life() == Life::Dead && !is_known {
             records.push(record);
         }
@@ -83,39 +82,37 @@ fn remove(record: Record) -> Leftover {
         record,
     };
     let record = &leftover.record;
-    match loopdev::binding(record.number, &record.label()) {
+    let node = record.node();
+    match node.binding(&record.owner()) {
         Binding::Ours => {
-            leftover.remains = take_apart(record.number, &mut leftover.mounts).err();
+            leftover.remains = take_apart(node, &mut leftover.mounts).err();
         }
         Binding::Others => leftover.taken = true,
         Binding::Free => {}
         Binding::Unknown(why) => {
-            let device = record.device();
             leftover.remains = Some(format!(
-                "the kernel does not say what it is bound to: {why}; losetup -d {}",
-                device.display()
+                "the kernel does not say what it is bound to: {why}; {}",
+                node.by_hand()
             ));
         }
     }
     if leftover.remains.is_none() {
         if record.made && !leftover.taken {
             // The kernel refuses to remove what somebody uses.
-            within(PATIENCE, || {
-                loopdev::remove(record.number).is_ok() || !record.device().exists()
-            });
+            within(PATIENCE, || node.remove().is_ok() || !node.exists());
         }
         record.remove();
     }
     leftover
 }
 
-/// Unmounts what is mounted of the dead device `number`, which is told in `unmounted`, and
+/// Unmounts what is mounted of the dead device `node`, which is told in `unmounted`, and
 /// frees it.
 ///
 /// # Errors
 /// Who uses it still, and what to do.
-fn take_apart(number: u32, unmounted: &mut Vec<String>) -> Result<(), String> {
-    let (name, roots) = (format!("loop{number}"), Roots::default());
+fn take_apart(node: Node, unmounted: &mut Vec<String>) -> Result<(), String> {
+    let (name, roots) = (node.to_string(), Roots::default());
     while let Some(place) = removable_mounts(&name, &roots).pop() {
         // Lazily where somebody is in there: nothing can be read or written anyway.
         let done = unmount(&*place, UnmountFlags::empty())
@@ -128,8 +125,8 @@ fn take_apart(number: u32, unmounted: &mut Vec<String>) -> Result<(), String> {
     if !rest.is_empty() {
         return Err(sentence(&rest));
     }
-    let _ = loopdev::clear(number);
-    if within(PATIENCE, || !loopdev::is_bound(number)) {
+    let _ = node.clear();
+    if within(PATIENCE, || !node.is_bound()) {
         return Ok(());
     }
     let users = sentence(&users_of_disk(&name, &roots));

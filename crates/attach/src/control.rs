@@ -5,6 +5,7 @@
 
 use crate::clean::{list, within};
 use crate::error::{AttachError, sentence};
+use crate::node::Node;
 use crate::runtime::path;
 use crate::statistics::Statistics;
 use serde::{Deserialize, Serialize};
@@ -49,22 +50,22 @@ pub(crate) struct Wishes {
 
 /// The thread that answers.
 pub(crate) struct Control {
-    number: u32,
+    node: Node,
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Control {
-    /// Listens for loop device `number`.
+    /// Listens for the device `node`.
     ///
     /// # Errors
     /// If the socket cannot be made.
     pub fn new(
-        number: u32,
+        node: Node,
         statistics: impl Fn() -> Statistics + Send + 'static,
         wishes: Arc<Wishes>,
     ) -> io::Result<Control> {
-        let at = path(number, "sock");
+        let at = path(node, "sock");
         // Left by a process that is gone: the device is ours now.
         let _ = std::fs::remove_file(&at);
         let listener = UnixListener::bind(&at)?;
@@ -76,14 +77,14 @@ impl Control {
                     break;
                 }
                 // A client that is gone needs no answer.
-                let _ = stream.and_then(|stream| answer(stream, number, &statistics, &wishes));
+                let _ = stream.and_then(|stream| answer(stream, node, &statistics, &wishes));
             }
         };
         let thread = std::thread::Builder::new()
             .name("whichfs-control".into())
             .spawn(serve)?;
         Ok(Control {
-            number,
+            node,
             over,
             thread: Some(thread),
         })
@@ -93,7 +94,7 @@ impl Control {
 impl Drop for Control {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Release);
-        let at = path(self.number, "sock");
+        let at = path(self.node, "sock");
         // The connection wakes the thread; without one it would not look.
         if UnixStream::connect(&at).is_ok()
             && let Some(thread) = self.thread.take()
@@ -106,7 +107,7 @@ impl Drop for Control {
 
 fn answer(
     mut stream: UnixStream,
-    number: u32,
+    node: Node,
     statistics: &impl Fn() -> Statistics,
     wishes: &Wishes,
 ) -> io::Result<()> {
@@ -116,18 +117,18 @@ fn answer(
     BufReader::new((&stream).take(LINE_MAX)).read_line(&mut line)?;
     let answer = match line.trim() {
         "statistics" => Answer::Statistics(Box::new(statistics())),
-        "detach" => detach(number, wishes),
+        "detach" => detach(node, wishes),
         other => Answer::Unknown(format!("{other:?}: expected statistics or detach")),
     };
     stream.write_all(&serde_json::to_vec(&answer)?)
 }
 
-fn detach(number: u32, wishes: &Wishes) -> Answer {
+fn detach(node: Node, wishes: &Wishes) -> Answer {
     let command = wishes.command.load(Ordering::Acquire);
     if command != 0 {
         return Answer::Running(command);
     }
-    match &*users_of_disk(&format!("loop{number}"), &Roots::default()) {
+    match &*users_of_disk(&node.to_string(), &Roots::default()) {
         [] => {
             wishes.detach.store(true, Ordering::Release);
             Answer::Detaching
@@ -136,7 +137,7 @@ fn detach(number: u32, wishes: &Wishes) -> Answer {
     }
 }
 
-/// What the card on `device` (`loop7` or `/dev/loop7`) has done.
+/// What the card on `device` (`loop7`, `/dev/loop7`, `/dev/ublkb7`) has done.
 ///
 /// # Errors
 /// If no running process serves a card there; the message names those that are attached.
@@ -164,22 +165,22 @@ pub fn request_detach(device: &str) -> Result<(), AttachError> {
         }
         other => return Err(unexpected(&other)),
     }
-    let Some(number) = crate::loopdev::number(device) else {
+    let Some(node) = Node::parse(device) else {
         return Ok(());
     };
     // Its process removes the record last.
-    if within(GOES, || !path(number, "json").exists()) {
+    if within(GOES, || !path(node, "json").exists()) {
         return Ok(());
     }
-    let users = users_of_disk(&format!("loop{number}"), &Roots::default());
+    let users = users_of_disk(&node.to_string(), &Roots::default());
     Err(in_use(sentence(&users)))
 }
 
 fn request(device: &str, line: &str) -> Result<Answer, AttachError> {
-    let Some(number) = crate::loopdev::number(device) else {
+    let Some(node) = Node::parse(device) else {
         return Err(not_attached(device)?);
     };
-    let mut stream = match UnixStream::connect(path(number, "sock")) {
+    let mut stream = match UnixStream::connect(path(node, "sock")) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             return Err(AttachError::NotRoot);
         }

@@ -4,7 +4,7 @@
 //! has to be cut short.
 
 use crate::clock::{monotonic, sleep_until};
-use crate::lateness::{DeliveryError, Lateness};
+use crate::lateness::Punctuality;
 use crate::thread::prepare;
 use std::collections::VecDeque;
 use std::io;
@@ -14,7 +14,7 @@ use std::thread::JoinHandle;
 /// The part of a wait that is spent looking at the clock: what a timer of a virtual machine
 /// is late at the median, seldom more than this. At most this much of a core is used for
 /// each request.
-const SPIN_NS: u64 = 60_000;
+pub(crate) const SPIN_NS: u64 = 60_000;
 
 /// Answers a request; called once, at its time.
 pub(crate) type Answer = Box<dyn FnOnce() + Send>;
@@ -66,11 +66,10 @@ pub(crate) struct Delivery {
     thread: Option<JoinHandle<()>>,
 }
 
-#[derive(Default)]
 struct Shared {
     queue: Mutex<Queue>,
     filled: Condvar,
-    lateness: Mutex<Lateness>,
+    punctuality: Arc<Punctuality>,
 }
 
 #[derive(Default)]
@@ -80,12 +79,16 @@ struct Queue {
 }
 
 impl Delivery {
-    /// A thread that waits for completions.
+    /// A thread that waits for completions and counts how late they were.
     ///
     /// # Errors
     /// If no thread can be made.
-    pub fn new() -> io::Result<Delivery> {
-        let shared = Arc::new(Shared::default());
+    pub fn new(punctuality: Arc<Punctuality>) -> io::Result<Delivery> {
+        let shared = Arc::new(Shared {
+            queue: Mutex::default(),
+            filled: Condvar::new(),
+            punctuality,
+        });
         let inner = Arc::clone(&shared);
         let body = move || {
             prepare();
@@ -108,16 +111,6 @@ impl Delivery {
         queue.waiting.insert(place, Waiting { due, bytes, answer });
         drop(queue);
         self.shared.filled.notify_one();
-    }
-
-    /// Forgets how late completions were up to now.
-    pub fn forget(&self) {
-        *lock(&self.shared.lateness) = Lateness::default();
-    }
-
-    /// How late completions were.
-    pub fn error(&self) -> DeliveryError {
-        lock(&self.shared.lateness).figures()
     }
 }
 
@@ -142,7 +135,7 @@ impl Shared {
             answer();
             let ended = monotonic();
             carriage.took(bytes, ended - begun);
-            lock(&self.lateness).add(ended.abs_diff(due));
+            self.punctuality.add(ended.abs_diff(due));
         }
     }
 
@@ -175,7 +168,7 @@ mod tests {
 
     #[test]
     fn completions_come_all_and_never_early() {
-        let delivery = Delivery::new().unwrap();
+        let delivery = Delivery::new(Arc::default()).unwrap();
         let seen = Arc::new(Mutex::new(Vec::new()));
         let begun = monotonic() + 1_000_000;
         for n in [0_u64, 1, 2, 5, 4, 3] {
@@ -205,14 +198,15 @@ mod tests {
 
     #[test]
     fn what_is_overdue_is_delivered_and_counted_as_late() {
-        let delivery = Delivery::new().unwrap();
+        let punctuality = Arc::<Punctuality>::default();
+        let delivery = Delivery::new(Arc::clone(&punctuality)).unwrap();
         let (sender, receiver) = std::sync::mpsc::channel();
         let due = monotonic() - 5_000_000;
         delivery.at(due, 0, Box::new(move || sender.send(()).unwrap()));
         receiver.recv().unwrap();
-        while delivery.error().count == 0 {
+        while punctuality.figures().count == 0 {
             std::thread::yield_now();
         }
-        assert!(delivery.error().median_ns >= 5_000_000);
+        assert!(punctuality.figures().median_ns >= 5_000_000);
     }
 }

@@ -33,6 +33,15 @@ pub enum AttachError {
         /// The system's answer.
         source: io::Error,
     },
+    /// No ublk.
+    #[error(
+        "no ublk here: /dev/ublk-control: {source}; remedy: modprobe ublk_drv (Linux 6.5 or newer \
+         with CONFIG_BLK_DEV_UBLK), or --transport fuse"
+    )]
+    NoUblk {
+        /// The system's answer.
+        source: io::Error,
+    },
     /// The kernel lacks something.
     #[error("this kernel is too old: it lacks {0}; remedy: a kernel of 5.8 or newer")]
     OldKernel(&'static str),
@@ -116,6 +125,10 @@ impl AttachError {
 
     pub(crate) fn no_fuse(source: io::Error) -> AttachError {
         AttachError::NoFuse { source }
+    }
+
+    pub(crate) fn no_ublk(source: io::Error) -> AttachError {
+        AttachError::NoUblk { source }
     }
 
     pub(crate) fn no_loop(source: io::Error) -> AttachError {

@@ -5,6 +5,7 @@
 //! beyond, in 2.4 KiB, whatever the number of requests.
 
 use serde::{Deserialize, Serialize};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Buckets to a doubling.
 const STEPS: u64 = 8;
@@ -77,6 +78,31 @@ impl Lateness {
             }
         }
         0
+    }
+}
+
+/// The [`Lateness`] of a device, added to by who answers and read by who asks.
+#[derive(Debug, Default)]
+pub(crate) struct Punctuality(Mutex<Lateness>);
+
+impl Punctuality {
+    /// Counts one completion that was `ns` off.
+    pub fn add(&self, ns: u64) {
+        self.lock().add(ns);
+    }
+
+    /// Forgets all up to now.
+    pub fn forget(&self) {
+        *self.lock() = Lateness::default();
+    }
+
+    /// The figures up to now.
+    pub fn figures(&self) -> DeliveryError {
+        self.lock().figures()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Lateness> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

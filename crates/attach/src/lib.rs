@@ -2,16 +2,19 @@
 //!
 //! ```text
 //! filesystem, fio, dd
-//!   /dev/loopN           loop driver, direct I/O: queue limits and scheduler as mmc_block's
+//!   /dev/ublkbN          ublk driver: queue limits and scheduler as mmc_block's
+//!   ublk_queue.rs        requests in the order of arrival, answered at their times
+//!     or
+//!   /dev/loopN           loop driver, direct I/O: the same limits
 //!   FUSE file            no mount point, FOPEN_DIRECT_IO: nothing is cached in between
 //!   file.rs              requests in the order of arrival
+//!   delivery.rs          sleeps until they are done and answers
+//!
 //!   model.rs             the card says when each completes; the bytes move
-//!   delivery.rs          sleeps until then and answers
 //! ```
 //!
-//! Works on any Linux from 5.8 with FUSE and loop devices, as root. A ublk back end would
-//! save a layer; it is not here, because no machine at hand has `/dev/ublk-control` to test
-//! it on.
+//! Works on any Linux from 5.8 with FUSE and loop devices, and from 6.5 by ublk where that is
+//! there, as root.
 //!
 //! What a process that is killed leaves: see [`clean`].
 //!
@@ -44,12 +47,17 @@ mod lateness;
 mod loopdev;
 mod model;
 mod mount;
+mod node;
 mod options;
 mod path;
 mod queue;
 mod runtime;
+mod serving;
 mod statistics;
 mod thread;
+mod transport;
+mod ublk;
+mod ublk_queue;
 
 pub use attached::{Attached, StillAttached, attach};
 pub use clean::{Leftover, clean, list};
@@ -57,7 +65,8 @@ pub use clock::Speed;
 pub use control::{request_detach, statistics};
 pub use error::AttachError;
 pub use lateness::DeliveryError;
-pub use options::{CardState, Options};
+pub use node::Driver;
+pub use options::{CardState, Options, Transport};
 pub use queue::HostQueue;
 pub use runtime::Record;
 pub use statistics::Statistics;

@@ -1,6 +1,7 @@
 //! Loop devices: the ioctls of `linux/loop.h` that util-linux's losetup uses too.
 
 use crate::error::AttachError;
+use crate::node::{Binding, Node};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 use std::fs;
@@ -112,7 +113,7 @@ impl LoopDevice {
     /// Whether it is bound to `backing` now; not if another process was first.
     fn try_bind(self, backing: BorrowedFd<'_>, label: &str) -> Result<bool, AttachError> {
         let device = open_device(self.number)
-            .map_err(|e| AttachError::io(format!("open {}", self.path().display()), e))?;
+            .map_err(|e| AttachError::io(format!("open {}", path(self.number).display()), e))?;
         match configure(&device, backing, label) {
             Ok(()) => check(&device).map(|()| true),
             Err(error) if error.raw_os_error() == Some(libc::EBUSY) => Ok(false),
@@ -128,19 +129,6 @@ impl LoopDevice {
         // What it was opened with may be closed a moment later.
         let removed = || !self.ours || remove(self.number).is_ok();
         let _ = crate::clean::within(Duration::from_secs(1), removed);
-    }
-
-    /// Its path in `/dev`.
-    pub fn path(&self) -> PathBuf {
-        path(self.number)
-    }
-
-    /// Opens it for writing.
-    ///
-    /// # Errors
-    /// The kernel's.
-    pub fn open(&self) -> io::Result<OwnedFd> {
-        open_device(self.number)
     }
 }
 
@@ -166,19 +154,6 @@ fn is_old_kernel() -> bool {
     (next(), next()) < (5, 8)
 }
 
-/// Whose loop device `number` is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Binding {
-    /// Bound under the label that was asked for, or to a file that nobody serves any more.
-    Ours,
-    /// Bound by somebody else.
-    Others,
-    /// Bound to nothing, or not there.
-    Free,
-    /// The kernel does not say, and why not.
-    Unknown(String),
-}
-
 /// Whether loop device `number` is bound under `label`.
 pub(crate) fn binding(number: u32, label: &str) -> Binding {
     if !is_bound(number) {
@@ -195,21 +170,6 @@ pub(crate) fn binding(number: u32, label: &str) -> Binding {
         Err(error) if error.raw_os_error() == Some(libc::ENOTCONN) => Binding::Ours,
         Err(error) => Binding::Unknown(error.to_string()),
     }
-}
-
-/// Path of loop device `number`.
-pub(crate) fn path(number: u32) -> PathBuf {
-    PathBuf::from(format!("/dev/loop{number}"))
-}
-
-/// Number of the loop device called `name`: `loop7` or `/dev/loop7`.
-pub(crate) fn number(name: &str) -> Option<u32> {
-    let digits = name
-        .strip_prefix("/dev/")
-        .unwrap_or(name)
-        .strip_prefix("loop")?;
-    let plain = digits.bytes().all(|b| b.is_ascii_digit());
-    digits.parse().ok().filter(|_| plain)
 }
 
 /// Whether `/dev/loop-control` can be opened.
@@ -287,6 +247,16 @@ fn unbound() -> Result<(u32, bool), AttachError> {
         Ok(number) => Ok((number as u32, false)),
         Err(error) => Err(AttachError::io("find a free loop device", error)),
     }
+}
+
+fn path(number: u32) -> PathBuf {
+    Node::of_loop(number).path()
+}
+
+/// Number of the loop device that the kernel calls `name`.
+fn number(name: &str) -> Option<u32> {
+    let node = Node::parse(name)?;
+    (node == Node::of_loop(node.number)).then_some(node.number)
 }
 
 /// devtmpfs makes the node before the call returns; a moment is given to those that do not.
@@ -370,15 +340,6 @@ mod tests {
     fn the_structures_have_the_kernels_sizes() {
         assert_eq!(size_of::<Info>(), 232);
         assert_eq!(size_of::<Configuration>(), 304);
-    }
-
-    #[test]
-    fn names_of_loop_devices_are_told_from_others() {
-        assert_eq!(number("loop0"), Some(0));
-        assert_eq!(number("/dev/loop12"), Some(12));
-        for other in ["loop", "loop0p1", "sda", "/dev/loop-control", "loop+1", ""] {
-            assert_eq!(number(other), None, "{other}");
-        }
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 use crate::error::AttachError;
 use crate::file::{CardFile, NAME};
+use crate::serving::Serving;
 use fuser::{Config, Session, SessionACL};
 use rustix::fs::{Mode, OFlags, open, openat};
 use rustix::io::Errno;
@@ -13,30 +14,7 @@ use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsconfig_set_string, fsmount,
     fsopen,
 };
-use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::thread::JoinHandle;
-
-/// The thread that serves the filesystem until the kernel lets go of it.
-pub(crate) struct Serving {
-    thread: JoinHandle<io::Result<()>>,
-}
-
-impl Serving {
-    /// Whether the kernel has let go.
-    pub fn is_over(&self) -> bool {
-        self.thread.is_finished()
-    }
-
-    /// Waits until the kernel lets go.
-    ///
-    /// # Errors
-    /// Why the filesystem could not be served to its end.
-    pub fn join(self) -> io::Result<()> {
-        let panicked = |_| io::Error::other("the thread that serves FUSE panicked");
-        self.thread.join().map_err(panicked)?
-    }
-}
 
 /// Serves `file` and opens it.
 ///
@@ -68,12 +46,9 @@ pub(crate) fn serve(file: CardFile) -> Result<(Serving, OwnedFd), AttachError> {
     // All uids: requests of the loop driver carry that of whoever caused them.
     let session = Session::from_fd(file, device, SessionACL::All, Config::default())
         .map_err(|error| AttachError::io("begin the FUSE session", error))?;
-    let thread = std::thread::Builder::new()
-        .name("whichfs-fuse".into())
-        .spawn(move || session.run())
-        .map_err(|error| AttachError::io("start a thread", error))?;
+    let serving = Serving::begin("whichfs-fuse", move || session.run())?;
     let flags = OFlags::RDWR | OFlags::DIRECT | OFlags::CLOEXEC;
     let opened =
         openat(&mount, NAME, flags, Mode::empty()).map_err(failed("open the FUSE file"))?;
-    Ok((Serving { thread }, opened))
+    Ok((serving, opened))
 }

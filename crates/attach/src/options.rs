@@ -16,6 +16,19 @@ pub enum CardState {
     Used(u64),
 }
 
+/// How requests come from the kernel to the card.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Transport {
+    /// By ublk where the kernel has it, else by FUSE.
+    #[default]
+    Auto,
+    /// By a ublk device: one layer, and writes with forced unit access (FUA) reach a card that
+    /// has a cache. Linux 6.5 or newer, with its module `ublk_drv`.
+    Ublk,
+    /// By a loop device in direct I/O on a FUSE file. Linux 5.8 or newer.
+    Fuse,
+}
+
 /// A card to attach.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -28,6 +41,8 @@ pub struct Options {
     pub state: CardState,
     /// How fast its time runs.
     pub speed: Speed,
+    /// The way that its requests take.
+    pub transport: Transport,
     /// The queue that the kernel sees.
     pub queue: HostQueue,
     /// Time that the host's controller and driver add to each request, as the board file

@@ -1,12 +1,12 @@
 //! What the way from the block layer to the card and back takes on this machine.
 //!
-//! Loop driver, FUSE and two wake-ups cost tens of microseconds that no card has. They are
+//! Loop driver and FUSE, or ublk, and two wake-ups cost tens of microseconds that no card has. They are
 //! measured when a card is attached and taken off: a request counts as having arrived that
 //! much earlier, so that a caller who waits for each request sees the card's own time.
 
 use crate::clock::monotonic;
-use crate::loopdev::LoopDevice;
 use crate::model::Model;
+use crate::node::Node;
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::{pread, pwrite};
 use std::io;
@@ -61,7 +61,7 @@ pub(crate) struct Ways {
 
 /// Measures the ways to `model` by reading from `device` and writing zeros to it; it is new
 /// and empty, so they change nothing. Requests have at most `largest_kib`.
-pub(crate) fn measure(device: &LoopDevice, model: &Model, largest_kib: u64) -> io::Result<Ways> {
+pub(crate) fn measure(device: Node, model: &Model, largest_kib: u64) -> io::Result<Ways> {
     let flags = OFlags::RDWR | OFlags::DIRECT | OFlags::CLOEXEC;
     let file = open(device.path(), flags, Mode::empty())?;
     let large = LARGE.min((largest_kib << 10) as usize).max(SMALL);

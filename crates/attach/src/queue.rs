@@ -30,18 +30,20 @@ pub(crate) struct CardQueue {
     pub cache: bool,
     /// Whether it knows discard.
     pub discard: bool,
+    /// The largest request in KiB that the way to it takes in one piece.
+    pub way_kib: u64,
 }
 
 /// The largest discard, as the lab has it: what mmc_block lets a card erase within its
 /// time-out.
-const DISCARD_MAX_BYTES: u64 = 512 << 20;
+pub(crate) const DISCARD_MAX_BYTES: u64 = 512 << 20;
 
-/// The largest request in KiB that reaches the card in one piece. Data that begin within a
+/// The largest request in KiB that FUSE takes in one piece. Data that begin within a
 /// page touch one page more than their length has, and FUSE counts pages.
-pub(crate) const LARGEST_KIB: u64 = TRANSFER_BYTES as u64 / 1024 - 4;
+pub(crate) const FUSE_LARGEST_KIB: u64 = TRANSFER_BYTES as u64 / 1024 - 4;
 
 /// Sets the attributes of the disk `name` below `block` (`/sys/block`) and reads each back.
-/// Returns the largest request in KiB, which the FUSE transfer may cut.
+/// Returns the largest request in KiB, which the way may cut.
 pub(crate) fn set(
     block: &Path,
     name: &str,
@@ -67,7 +69,7 @@ pub(crate) fn set(
         &host.read_ahead_kib.to_string(),
     )?;
     let hardware = queue.number("max_hw_sectors_kb")?;
-    let largest = host.largest_request_kib.min(LARGEST_KIB).min(hardware);
+    let largest = host.largest_request_kib.min(card.way_kib).min(hardware);
     queue.set(
         "max_sectors_kb",
         "host.largest_request_kib",
@@ -145,6 +147,7 @@ mod tests {
     const SD: CardQueue = CardQueue {
         cache: false,
         discard: true,
+        way_kib: FUSE_LARGEST_KIB,
     };
 
     fn sysfs() -> tempfile::TempDir {
@@ -198,8 +201,16 @@ mod tests {
             largest_request_kib: 1280,
             ..host()
         };
-        assert_eq!(set(dir.path(), "loop9", &pandora, SD).unwrap(), LARGEST_KIB);
-        assert_eq!(read(&dir, "max_sectors_kb"), LARGEST_KIB.to_string());
+        assert_eq!(
+            set(dir.path(), "loop9", &pandora, SD).unwrap(),
+            FUSE_LARGEST_KIB
+        );
+        assert_eq!(read(&dir, "max_sectors_kb"), FUSE_LARGEST_KIB.to_string());
+        let ublk = CardQueue {
+            way_kib: u64::MAX,
+            ..SD
+        };
+        assert_eq!(set(dir.path(), "loop9", &pandora, ublk).unwrap(), 1280);
     }
 
     #[test]

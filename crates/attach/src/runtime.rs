@@ -1,11 +1,13 @@
 //! The runtime directory: which process serves which device.
 //!
-//! `/run/whichfs/attach/loop7.json` is the record of a device, `loop7.sock` its socket. A
+//! `/run/whichfs/attach/loop7.json` is the record of a device, `loop7.sock` its socket (or
+//! `ublkb7`). A
 //! record whose process is gone marks what a crash left. A process is known by its number
 //! and its start time, because numbers are used again, and by the namespace of the number:
-//! loop devices are everybody's, process numbers are not.
+//! devices are everybody's, process numbers are not.
 
 use crate::error::AttachError;
+use crate::node::{Driver, Node};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
@@ -18,15 +20,18 @@ pub(crate) const DIRECTORY: &str = "/run/whichfs/attach";
 /// An attached device and its process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
-    /// Number of the loop device.
+    /// Number of the device.
     pub number: u32,
+    /// Whose device it is; records of versions that knew one driver do not say.
+    #[serde(default)]
+    pub driver: Driver,
     /// The process that serves it.
     pub pid: u32,
     /// Its start, in clock ticks since boot.
     pub start_time: u64,
     /// Inode of its PID namespace.
     pub namespace: u64,
-    /// Whether the loop device was made for it, and goes with it.
+    /// Whether the device was made for it, and goes with it.
     pub made: bool,
     /// The card's name.
     pub card: String,
@@ -37,7 +42,7 @@ pub struct Record {
 impl Record {
     /// The device's path.
     pub fn device(&self) -> PathBuf {
-        crate::loopdev::path(self.number)
+        self.node().path()
     }
 
     /// Whether its process runs; of a process of another namespace that is not known.
@@ -52,9 +57,17 @@ impl Record {
         }
     }
 
-    /// What the kernel keeps with the loop device.
-    pub(crate) fn label(&self) -> String {
-        label(self.pid, self.start_time, self.namespace)
+    pub(crate) fn node(&self) -> Node {
+        let (driver, number) = (self.driver, self.number);
+        Node { driver, number }
+    }
+
+    pub(crate) fn owner(&self) -> Owner {
+        Owner {
+            pid: self.pid,
+            start_time: self.start_time,
+            namespace: self.namespace,
+        }
     }
 
     pub(crate) fn write(&self) -> Result<(), AttachError> {
@@ -64,15 +77,15 @@ impl Record {
         builder.create(DIRECTORY).map_err(failed)?;
         let text = serde_json::to_string(self).map_err(|e| failed(e.into()))?;
         // By rename: a reader sees all of it or nothing.
-        let new = path(self.number, "new");
+        let new = path(self.node(), "new");
         fs::write(&new, text).map_err(failed)?;
-        fs::rename(&new, path(self.number, "json")).map_err(failed)
+        fs::rename(&new, path(self.node(), "json")).map_err(failed)
     }
 
     /// Removes what is known of the device. Nothing depends on it having been there.
     pub(crate) fn remove(&self) {
         for ending in ["json", "sock", "new"] {
-            let _ = fs::remove_file(path(self.number, ending));
+            let _ = fs::remove_file(path(self.node(), ending));
         }
     }
 }
@@ -92,9 +105,9 @@ pub(crate) fn namespace() -> Option<u64> {
     Some(std::os::unix::fs::MetadataExt::ino(&meta))
 }
 
-/// The file of loop device `number` with that ending.
-pub(crate) fn path(number: u32, ending: &str) -> PathBuf {
-    Path::new(DIRECTORY).join(format!("loop{number}.{ending}"))
+/// The file of device `node` with that ending.
+pub(crate) fn path(node: Node, ending: &str) -> PathBuf {
+    Path::new(DIRECTORY).join(format!("{node}.{ending}"))
 }
 
 /// All records, by number; files that are none are passed over.
@@ -116,7 +129,7 @@ pub(crate) fn records() -> io::Result<Vec<Record>> {
             found.push(record);
         }
     }
-    found.sort_by_key(|record| record.number);
+    found.sort_by_key(|record| (record.driver as u8, record.number));
     Ok(found)
 }
 
@@ -138,18 +151,99 @@ fn parse_stat(stat: &str) -> Option<u64> {
     fields.nth(18)?.parse().ok()
 }
 
-/// The label of a device of process `pid` of `namespace`, as the kernel keeps it with the loop
-/// device.
-pub(crate) fn label(pid: u32, start_time: u64, namespace: u64) -> String {
-    format!("whichfs-attach:{pid}:{start_time}:{namespace}")
+/// The process that a device belongs to, as the kernel keeps it with the device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Owner {
+    pub pid: u32,
+    /// Its start, in clock ticks since boot.
+    pub start_time: u64,
+    /// Inode of its PID namespace.
+    pub namespace: u64,
 }
 
-/// Process, start time and namespace in a label of ours.
-pub(crate) fn parse_label(label: &str) -> Option<(u32, u64, u64)> {
-    let mut parts = label.strip_prefix("whichfs-attach:")?.split(':');
-    let mut number = || parts.next()?.parse::<u64>().ok();
-    let found = (u32::try_from(number()?).ok()?, number()?, number()?);
-    parts.next().is_none().then_some(found)
+/// Marks tags of ours: ten bits that no server is likely to set.
+const MARK: u64 = 0x2D5 << 54;
+/// The lower bits of a namespace and of a start time in a tag, and all of a process number.
+const NAMESPACE_BITS: u32 = 10;
+const PID_BITS: u32 = 22;
+
+impl Owner {
+    /// This process.
+    pub fn own() -> Owner {
+        let pid = std::process::id();
+        Owner {
+            pid,
+            start_time: start_time(pid).unwrap_or_default(),
+            namespace: namespace().unwrap_or_default(),
+        }
+    }
+
+    /// What a loop device is labelled with.
+    pub fn label(&self) -> String {
+        let Owner {
+            pid,
+            start_time,
+            namespace,
+        } = self;
+        format!("whichfs-attach:{pid}:{start_time}:{namespace}")
+    }
+
+    /// The owner in a label of ours.
+    pub fn of_label(label: &str) -> Option<Owner> {
+        let mut parts = label.strip_prefix("whichfs-attach:")?.split(':');
+        let mut number = || parts.next()?.parse::<u64>().ok();
+        let owner = Owner {
+            pid: u32::try_from(number()?).ok()?,
+            start_time: number()?,
+            namespace: number()?,
+        };
+        parts.next().is_none().then_some(owner)
+    }
+
+    /// What a ublk device is marked with: one word, so not all of each number.
+    pub fn tag(&self) -> u64 {
+        let namespace = self.namespace & low(NAMESPACE_BITS);
+        let start = self.start_time & low(PID_BITS);
+        MARK | namespace << 44 | u64::from(self.pid) << PID_BITS | start
+    }
+
+    /// The owner of a device with a tag of ours. Of a process that runs, and of this namespace,
+    /// all is known; of others what the tag has.
+    pub fn of_tag(tag: u64) -> Option<Owner> {
+        let pid = (tag >> PID_BITS & low(PID_BITS)) as u32;
+        let known = Owner {
+            pid,
+            start_time: start_time(pid).unwrap_or_default(),
+            namespace: namespace().unwrap_or_default(),
+        };
+        Owner::completed(tag, known)
+    }
+
+    /// The owner in `tag`, completed by what is `known` of a process of its number.
+    fn completed(tag: u64, known: Owner) -> Option<Owner> {
+        if tag & MARK_BITS != MARK {
+            return None;
+        }
+        let (start_time, namespace) = (tag & low(PID_BITS), tag >> 44 & low(NAMESPACE_BITS));
+        let is = |whole: u64, bits| whole & low(bits);
+        Some(Owner {
+            pid: known.pid,
+            start_time: match is(known.start_time, PID_BITS) == start_time {
+                true => known.start_time,
+                false => start_time,
+            },
+            namespace: match is(known.namespace, NAMESPACE_BITS) == namespace {
+                true => known.namespace,
+                false => namespace,
+            },
+        })
+    }
+}
+
+const MARK_BITS: u64 = 0x3FF << 54;
+
+const fn low(bits: u32) -> u64 {
+    (1 << bits) - 1
 }
 
 #[cfg(test)]
@@ -167,9 +261,39 @@ mod tests {
         assert_eq!(start_time(u32::MAX), None);
     }
 
+    const OWNER: Owner = Owner {
+        pid: 4_194_303,
+        start_time: 9_876_543_210,
+        namespace: 4_026_532_177,
+    };
+
+    #[test]
+    fn a_tag_tells_a_process_that_runs_from_one_that_had_its_number() {
+        let tag = OWNER.tag();
+        assert_eq!(Owner::completed(tag, OWNER), Some(OWNER));
+        // Dead: another process, or none, has the number.
+        let other = Owner {
+            start_time: OWNER.start_time + 7,
+            ..OWNER
+        };
+        let dead = Owner::completed(tag, other.clone()).unwrap();
+        assert_ne!(dead.start_time, other.start_time);
+        assert_eq!((dead.namespace, dead.tag()), (OWNER.namespace, tag));
+        // Of another namespace: nothing is known of it.
+        let elsewhere = Owner {
+            namespace: OWNER.namespace + 1,
+            ..OWNER
+        };
+        let far = Owner::completed(tag, elsewhere.clone()).unwrap();
+        assert_ne!(far.namespace, elsewhere.namespace);
+        for foreign in [0, 1, 0xFF, tag ^ 1 << 60, u64::MAX] {
+            assert_eq!(Owner::completed(foreign, OWNER), None, "{foreign:x}");
+        }
+    }
+
     #[test]
     fn only_labels_of_ours_are_read() {
-        assert_eq!(parse_label(&label(12, 34, 56)), Some((12, 34, 56)));
+        assert_eq!(Owner::of_label(&OWNER.label()), Some(OWNER));
         for other in [
             "/var/lib/images/disk.img",
             "whichfs-attach:12",
@@ -178,11 +302,15 @@ mod tests {
             "whichfs-attach:x:1",
             "",
         ] {
-            assert_eq!(parse_label(other), None, "{other}");
+            assert_eq!(Owner::of_label(other), None, "{other}");
         }
         // Ticks since boot and inodes of namespaces (32 bits) in practice.
-        let longest = label(u32::MAX, u64::MAX / 1000, u64::from(u32::MAX));
-        assert!(longest.len() < 64, "the kernel keeps 63: {longest}");
+        let longest = Owner {
+            pid: u32::MAX,
+            start_time: u64::MAX / 1000,
+            namespace: u64::from(u32::MAX),
+        };
+        assert!(longest.label().len() < 64, "the kernel keeps 63");
     }
 
     #[test]
@@ -190,6 +318,7 @@ mod tests {
         let pid = std::process::id();
         let record = Record {
             number: 9,
+            driver: Driver::Loop,
             pid,
             start_time: start_time(pid).unwrap(),
             namespace: namespace().unwrap(),

@@ -1,6 +1,7 @@
 //! What an attached card has done.
 
 use crate::lateness::DeliveryError;
+use crate::node::Driver;
 use serde::{Deserialize, Serialize};
 use whichfs_card::Stats;
 use whichfs_units::Nanos;
@@ -10,6 +11,8 @@ use whichfs_units::Nanos;
 pub struct Statistics {
     /// The device's path.
     pub device: String,
+    /// Whose device it is: `loop` (on a FUSE file) or `ublk`.
+    pub driver: Driver,
     /// The card's name.
     pub card: String,
     /// The process that serves it.
@@ -19,7 +22,7 @@ pub struct Statistics {
     /// Speed of its time, as it was asked for.
     pub speed: String,
     /// The largest request in KiB that reaches the card in one piece: the host's, or less
-    /// where FUSE or the loop driver take less.
+    /// where FUSE or the driver take less.
     pub largest_request_kib: u64,
     /// What the way of a 4 KiB write from the block layer to the card and back takes on this
     /// machine, in nanoseconds: measured when the card was attached, and taken off.

@@ -432,7 +432,7 @@ fn checked(whichfs: &Path, name: &str, fs: (&str, &str, &str), factor: u64) -> R
 #[test]
 fn loop_cross_check() {
     let test = "loop_cross_check";
-    let Some(whichfs) = lab().filter(|_| ready(test) && installed(test, "fio")) else {
+    let Some(whichfs) = lab().filter(|_| ready(test).is_some() && installed(test, "fio")) else {
         return;
     };
     let soak = std::env::var_os("WHICHFS_SOAK").is_some();

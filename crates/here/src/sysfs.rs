@@ -103,7 +103,8 @@ impl Block {
         self.attribute("diskseq")
     }
 
-    /// Whether a person can take it out: a card or stick, or a file behind a loop device.
+    /// Whether a person can take it out: a card or stick, a file behind a loop device, or what a
+    /// program serves by ublk.
     pub fn is_removable(&self) -> bool {
         let says = |name: &str, value: &str| self.attribute(name).as_deref() == Some(value);
         let usb = self.dir.components().any(|part| {
@@ -112,7 +113,8 @@ impl Block {
                 .is_some_and(|bus| bus.parse::<u32>().is_ok())
         });
         let is_loop = self.dir.join("loop/backing_file").exists();
-        says("removable", "1") || says("device/type", "SD") || usb || is_loop
+        let is_ublk = self.name.starts_with("ublkb");
+        says("removable", "1") || says("device/type", "SD") || usb || is_loop || is_ublk
     }
 
     /// The eMMC that this is a hardware partition of (`mmcblk0boot0`, `mmcblk0rpmb`, `mmcblk0gp1`).

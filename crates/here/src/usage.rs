@@ -161,11 +161,14 @@ pub fn users_of_disk(name: &str, roots: &Roots) -> Vec<User> {
 
 /// Where the disk called `name` or a partition of it is mounted so that an unmount of that path
 /// takes this mount and no other: it is the topmost there, and nothing is mounted below it.
+/// The disk may be gone: then the mounts' sources tell.
 pub fn removable_mounts(name: &str, roots: &Roots) -> Vec<String> {
-    let Some(disk) = Block::named(&roots.sys, name) else {
-        return Vec::new();
+    let blocks = Block::named(&roots.sys, name).map(|disk| blocks(&disk));
+    let is_its = |mount: &Mount| match &blocks {
+        Some(blocks) => blocks.iter().any(|block| is_of(mount, block)),
+        None => was_of(mount, name),
     };
-    let (blocks, all) = (blocks(&disk), own_mounts(&roots.proc));
+    let all = own_mounts(&roots.proc);
     let mut found = Vec::new();
     for (at, mount) in all.iter().enumerate() {
         let below = format!("{}/", mount.place.trim_end_matches('/'));
@@ -173,7 +176,7 @@ pub fn removable_mounts(name: &str, roots: &Roots) -> Vec<String> {
             || all
                 .iter()
                 .any(|other| other.place != mount.place && other.place.starts_with(&below));
-        if !is_covered && blocks.iter().any(|block| is_of(mount, block)) {
+        if !is_covered && is_its(mount) {
             found.push(mount.place.clone());
         }
     }
@@ -257,6 +260,20 @@ fn is_of(mount: &Mount, block: &Block) -> bool {
         || mount.source == block.path()
         || mount.source.starts_with("/dev/")
             && Subject::of_block(block).is_at(Path::new(&mount.source))
+}
+
+/// Whether `mount` was made of the disk called `name`, or a partition of it, that is gone.
+fn was_of(mount: &Mount, name: &str) -> bool {
+    let source = mount.source.strip_prefix("/dev/");
+    let Some(rest) = source.and_then(|source| source.strip_prefix(name)) else {
+        return false;
+    };
+    let partition = |rest: &str| rest.strip_prefix('p').is_some_and(is_number);
+    rest.is_empty() || partition(rest)
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
 /// How many devices are stacked on each other at most: RAID, LVM, crypt, cache and some.
@@ -424,6 +441,19 @@ mod tests {
         fs::write(roots.proc.join("self/mountinfo"), mounts.join("\n")).unwrap();
         assert_eq!(removable_mounts("sdz", &roots), ["/free"]);
         assert_eq!(users_of_disk("sdz", &roots).len(), 3);
+    }
+
+    #[test]
+    fn mounts_of_a_disk_that_is_gone_are_known_by_their_sources() {
+        let (_root, roots) = machine();
+        let mounts = [
+            "1 0 259:3 / /dead rw - ext4 /dev/ublkb1 rw",
+            "2 0 259:4 / /part rw - vfat /dev/ublkb1p2 rw",
+            "3 0 259:5 / /other rw - ext4 /dev/ublkb12 rw",
+            "4 0 0:44 / /mnt rw - tmpfs ublkb1 rw",
+        ];
+        fs::write(roots.proc.join("self/mountinfo"), mounts.join("\n")).unwrap();
+        assert_eq!(removable_mounts("ublkb1", &roots), ["/dead", "/part"]);
     }
 
     #[test]

@@ -31,7 +31,7 @@ const INNER: [(&str, &[&str]); 20] = [
 ];
 
 /// A crate from outside and the only crates that may use it.
-const OUTER: [(&str, &[&str]); 13] = [
+const OUTER: [(&str, &[&str]); 14] = [
     ("rusqlite", &["store"]),
     ("askama", &["report"]),
     ("anyhow", &["whichfs"]),
@@ -51,6 +51,7 @@ const OUTER: [(&str, &[&str]); 13] = [
         ],
     ),
     ("fuser", &["attach"]),
+    ("io-uring", &["attach"]),
     ("rand", &[]),
     ("chrono", &[]),
 ];

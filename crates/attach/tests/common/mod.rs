@@ -9,20 +9,44 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::process::Command;
-use whichfs_attach::{CardState, HostQueue, Options, Speed};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use whichfs_attach::{CardState, HostQueue, Options, Speed, Transport};
 use whichfs_card::{Profile, builtin};
 use whichfs_units::{MIB, Nanos};
 
-/// Whether this machine can attach cards; prints why not.
-pub fn ready(test: &str) -> bool {
-    let missing = if !rustix::process::geteuid().is_root() {
-        "not root"
-    } else if !Path::new("/dev/fuse").exists() {
-        "no /dev/fuse"
-    } else if !Path::new("/dev/loop-control").exists() {
-        "no /dev/loop-control"
-    } else {
-        return true;
+/// By which way cards are attached in these tests: `ublk`, or else `fuse`.
+pub const TRANSPORT: &str = "WHICHFS_ATTACH_TEST_TRANSPORT";
+
+/// Held by each test that attaches cards; alone by those that look at what dead processes left,
+/// because each attaching removes that.
+static TESTS: RwLock<()> = RwLock::new(());
+
+/// A lock to hold while cards are attached, if this machine can; prints why not.
+pub fn ready(test: &str) -> Option<RwLockReadGuard<'static, ()>> {
+    can(test).then(|| TESTS.read().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// The same for a test that must be alone.
+pub fn alone(test: &str) -> Option<RwLockWriteGuard<'static, ()>> {
+    can(test).then(|| TESTS.write().unwrap_or_else(PoisonError::into_inner))
+}
+
+pub fn transport() -> Transport {
+    match std::env::var(TRANSPORT).as_deref() {
+        Ok("ublk") => Transport::Ublk,
+        _ => Transport::Fuse,
+    }
+}
+
+fn can(test: &str) -> bool {
+    let devices: &[&str] = match transport() {
+        Transport::Ublk => &["/dev/ublk-control"],
+        _ => &["/dev/fuse", "/dev/loop-control"],
+    };
+    let missing = match devices.iter().find(|device| !Path::new(device).exists()) {
+        _ if !rustix::process::geteuid().is_root() => "not root".to_owned(),
+        Some(device) => format!("no {device}"),
+        None => return true,
     };
     skip::skip(format!("{test}: {missing}"));
     false
@@ -50,6 +74,7 @@ pub fn options(name: &str, mib: u64, speed: Speed) -> Options {
         profile: profile(name, mib),
         state: CardState::Used(1),
         speed,
+        transport: transport(),
         queue: queue(),
         request_cost: Nanos::ZERO,
         memory_bytes: mib * MIB,

@@ -1,9 +1,6 @@
-//! Attached cards as the kernel sees them. Needs root, FUSE and loop devices; skips without.
-#![allow(missing_docs, clippy::unwrap_used)]
+//! Attached cards as the kernel sees them.
 
-mod common;
-
-use common::{Direct, installed, options, ready, sh};
+use crate::common::{Direct, installed, options, ready, sh, skip};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Stdio;
@@ -58,9 +55,9 @@ fn discard_shadow(shadow: &mut [u8], range: std::ops::Range<usize>) {
 
 #[test]
 fn loop_data_is_kept_in_memory_and_in_the_spill() {
-    if !ready("loop_data_is_kept") {
+    let Some(_lock) = ready("loop_data_is_kept") else {
         return;
-    }
+    };
     for memory_mib in [64, 4] {
         let options = whichfs_attach::Options {
             memory_bytes: memory_mib * MIB,
@@ -77,9 +74,9 @@ fn loop_data_is_kept_in_memory_and_in_the_spill() {
 
 #[test]
 fn loop_the_shadow_test_finds_a_wrong_byte() {
-    if !ready("loop_the_shadow_test_finds_a_wrong_byte") {
+    let Some(_lock) = ready("loop_the_shadow_test_finds_a_wrong_byte") else {
         return;
-    }
+    };
     let attached = attach(options("a1-32gb", 64, Speed::Max)).unwrap();
     // A byte that the shadow does not know of.
     Direct::open(&attached.device()).write(63 * MIB, &[1; 512]);
@@ -90,9 +87,9 @@ fn loop_the_shadow_test_finds_a_wrong_byte() {
 
 #[test]
 fn loop_two_at_once_share_nothing() {
-    if !ready("loop_two_at_once_share_nothing") {
+    let Some(_lock) = ready("loop_two_at_once_share_nothing") else {
         return;
-    }
+    };
     let one = attach(options("a1-32gb", 64, Speed::Max)).unwrap();
     let two = attach(options("class4-4gb", 64, Speed::Max)).unwrap();
     assert_ne!(one.device(), two.device());
@@ -122,9 +119,9 @@ fn shadowed_tail(attached: &Attached) {
 
 #[test]
 fn loop_flush_and_discard_reach_those_cards_that_know_them() {
-    if !ready("loop_flush_and_discard") {
+    let Some(_lock) = ready("loop_flush_and_discard") else {
         return;
-    }
+    };
     for (name, flushes, discards) in [
         ("emmc-8gb", true, true),
         ("a1-32gb", false, true),
@@ -150,9 +147,9 @@ fn loop_flush_and_discard_reach_those_cards_that_know_them() {
 
 #[test]
 fn loop_nothing_is_cached_in_between() {
-    if !ready("loop_nothing_is_cached_in_between") {
+    let Some(_lock) = ready("loop_nothing_is_cached_in_between") else {
         return;
-    }
+    };
     let attached = attach(options("a1-32gb", 64, Speed::Max)).unwrap();
     let mut device = Direct::open(&attached.device());
     for _ in 0..10 {
@@ -164,9 +161,9 @@ fn loop_nothing_is_cached_in_between() {
 
 #[test]
 fn loop_zeros_are_written_as_no_card_can_do_it_alone() {
-    if !ready("loop_zeros_are_written") {
+    let Some(_lock) = ready("loop_zeros_are_written") else {
         return;
-    }
+    };
     let attached = attach(options("a1-32gb", 64, Speed::Max)).unwrap();
     let before = attached.statistics().figures;
     assert_eq!(
@@ -184,9 +181,9 @@ fn loop_zeros_are_written_as_no_card_can_do_it_alone() {
 
 #[test]
 fn loop_completions_are_never_early() {
-    if !ready("loop_completions_are_never_early") {
+    let Some(_lock) = ready("loop_completions_are_never_early") else {
         return;
-    }
+    };
     let attached = attach(options("class4-4gb", 64, Speed::Thousandths(4000))).unwrap();
     let mut device = Direct::open(&attached.device());
     for n in 0..20 {
@@ -206,9 +203,9 @@ fn loop_completions_are_never_early() {
 #[test]
 fn loop_a_filesystem_lives_on_it_and_keeps_it_from_being_detached() {
     let test = "loop_a_filesystem_lives_on_it";
-    if !ready(test) || !installed(test, "mkfs.ext4") {
+    let Some(_lock) = ready(test).filter(|_| installed(test, "mkfs.ext4")) else {
         return;
-    }
+    };
     let attached = attach(options("a1-32gb", 128, Speed::Max)).unwrap();
     let device = attached.device().display().to_string();
     let directory = tempfile::tempdir().unwrap();
@@ -241,9 +238,9 @@ fn loop_a_filesystem_lives_on_it_and_keeps_it_from_being_detached() {
 
 #[test]
 fn loop_an_open_descriptor_keeps_it_from_being_detached() {
-    if !ready("loop_an_open_descriptor") {
+    let Some(_lock) = ready("loop_an_open_descriptor") else {
         return;
-    }
+    };
     let attached = attach(options("a1-32gb", 64, Speed::Max)).unwrap();
     let open = Direct::open(&attached.device());
     let refused = attached.detach().unwrap_err();
@@ -255,9 +252,9 @@ fn loop_an_open_descriptor_keeps_it_from_being_detached() {
 
 #[test]
 fn loop_statistics_and_detach_come_by_the_socket() {
-    if !ready("loop_statistics_and_detach") {
+    let Some(_lock) = ready("loop_statistics_and_detach") else {
         return;
-    }
+    };
     let attached = attach(options("a1-32gb", 64, Speed::Max)).unwrap();
     let device = attached.device().display().to_string();
     Direct::open(&attached.device()).write(0, &[1; 4096]);
@@ -283,9 +280,9 @@ fn loop_statistics_and_detach_come_by_the_socket() {
 
 #[test]
 fn loop_a_card_that_lies_about_its_size_wraps() {
-    if !ready("loop_a_card_that_lies") {
+    let Some(_lock) = ready("loop_a_card_that_lies") else {
         return;
-    }
+    };
     let (name, text) = whichfs_card::builtin()[0];
     let figure = format!(
         "real_bytes = {{ value = {}, source = \"planted\" }}",
@@ -308,9 +305,9 @@ fn loop_a_card_that_lies_about_its_size_wraps() {
 
 #[test]
 fn loop_a_dropped_card_is_detached() {
-    if !ready("loop_a_dropped_card_is_detached") {
+    let Some(_lock) = ready("loop_a_dropped_card_is_detached") else {
         return;
-    }
+    };
     let attached = attach(options("a1-32gb", 64, Speed::Max)).unwrap();
     let device = attached.device();
     Direct::open(&device).write(0, &[1; 4096]);
@@ -320,9 +317,9 @@ fn loop_a_dropped_card_is_detached() {
 
 #[test]
 fn loop_the_speed_can_change_while_attached() {
-    if !ready("loop_the_speed_can_change") {
+    let Some(_lock) = ready("loop_the_speed_can_change") else {
         return;
-    }
+    };
     let attached = attach(options("a1-32gb", 64, Speed::Max)).unwrap();
     let mut device = Direct::open(&attached.device());
     device.write(0, &[1; 4096]);
@@ -340,9 +337,9 @@ fn loop_the_speed_can_change_while_attached() {
 
 #[test]
 fn loop_run_gives_the_device_and_returns_the_status() {
-    if !ready("loop_run") {
+    let Some(_lock) = ready("loop_run") else {
         return;
-    }
+    };
     let attached = attach(options("a1-32gb", 64, Speed::Max)).unwrap();
     let command = "test -b \"$dev\" && test \"$dev\" = \"$WHICHFS_DEVICE\" || exit 9; exit 7";
     let never = AtomicBool::new(false);
@@ -354,9 +351,9 @@ fn loop_run_gives_the_device_and_returns_the_status() {
 
 #[test]
 fn loop_a_command_keeps_its_card_and_ends_when_asked() {
-    if !ready("loop_a_command_keeps_its_card") {
+    let Some(_lock) = ready("loop_a_command_keeps_its_card") else {
         return;
-    }
+    };
     let attached = attach(options("a1-32gb", 64, Speed::Max)).unwrap();
     let device = attached.device().display().to_string();
     let stop = AtomicBool::new(false);
@@ -384,9 +381,9 @@ fn loop_a_command_keeps_its_card_and_ends_when_asked() {
 #[test]
 fn loop_a_device_that_the_user_took_is_left_alone() {
     let test = "loop_a_device_that_the_user_took";
-    if !ready(test) || !installed(test, "losetup") {
+    let Some(_lock) = ready(test).filter(|_| installed(test, "losetup")) else {
         return;
-    }
+    };
     let attached = attach(options("a1-32gb", 64, Speed::Max)).unwrap();
     let device = attached.device().display().to_string();
     let image = tempfile::NamedTempFile::new().unwrap();
@@ -421,11 +418,11 @@ fn reads_partition_tables() -> bool {
 #[test]
 fn loop_partitions_appear() {
     let test = "loop_partitions_appear";
-    if !ready(test) || !installed(test, "sfdisk") {
+    let Some(_lock) = ready(test).filter(|_| installed(test, "sfdisk")) else {
         return;
-    }
+    };
     if !reads_partition_tables() {
-        common::skip::skip(format!("{test}: this kernel reads no MBR partition tables"));
+        skip::skip(format!("{test}: this kernel reads no MBR partition tables"));
         return;
     }
     let attached = attach(options("a1-32gb", 64, Speed::Max)).unwrap();
@@ -438,9 +435,9 @@ fn loop_partitions_appear() {
 
 #[test]
 fn loop_a_card_without_room_is_refused_before_anything_is_made() {
-    if !ready("loop_a_card_without_room") {
+    let Some(_lock) = ready("loop_a_card_without_room") else {
         return;
-    }
+    };
     let name = "a1-32gb";
     let options = whichfs_attach::Options {
         memory_bytes: MIB,

@@ -1,19 +1,13 @@
 //! A process that dies by SIGKILL leaves nothing that `clean` does not remove.
-#![allow(missing_docs, clippy::unwrap_used)]
 
-mod common;
-
-use common::{Direct, installed, options, ready, sh};
+use crate::common::{Direct, alone, installed, options, sh};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Mutex;
 use whichfs_attach::{Speed, attach, clean, list};
 
 /// Set for the process that is to be killed.
 const CHILD: &str = "WHICHFS_ATTACH_TEST_CHILD";
-/// Each test removes what all dead processes left: one at a time.
-static ONE: Mutex<()> = Mutex::new(());
 
 /// Not a test: what the killed process does. It ends when nobody kills it for a minute.
 #[test]
@@ -37,7 +31,7 @@ fn start_by(program: &[&str]) -> (Child, PathBuf) {
     let mut child = Command::new(program[0])
         .args(&program[1..])
         .arg(std::env::current_exe().unwrap())
-        .args(["--exact", "child", "--ignored", "--nocapture"])
+        .args(["--exact", "killed::child", "--ignored", "--nocapture"])
         .env(CHILD, "1")
         .stdout(Stdio::piped())
         .spawn()
@@ -74,10 +68,9 @@ fn nothing_is_left(device: &Path, pid: u32) {
 
 #[test]
 fn loop_killed_processes_leave_nothing_after_clean() {
-    if !ready("loop_killed") {
+    let Some(_lock) = alone("loop_killed") else {
         return;
-    }
-    let _one = ONE.lock().unwrap();
+    };
     let (child, device) = start();
     // Dirty pages in the kernel when it dies.
     std::fs::File::options()
@@ -101,10 +94,9 @@ fn loop_killed_processes_leave_nothing_after_clean() {
 #[test]
 fn loop_killed_under_a_mounted_filesystem_leaves_nothing_after_clean() {
     let test = "loop_killed_under_a_mounted_filesystem";
-    if !ready(test) || !installed(test, "mkfs.ext4") {
+    let Some(_lock) = alone(test).filter(|_| installed(test, "mkfs.ext4")) else {
         return;
-    }
-    let _one = ONE.lock().unwrap();
+    };
     let (child, device) = start();
     let directory = tempfile::tempdir().unwrap();
     let at = directory.path().display().to_string();
@@ -123,10 +115,9 @@ fn loop_killed_under_a_mounted_filesystem_leaves_nothing_after_clean() {
 
 #[test]
 fn loop_a_next_start_cleans_up_first() {
-    if !ready("loop_a_next_start_cleans_up_first") {
+    let Some(_lock) = alone("loop_a_next_start_cleans_up_first") else {
         return;
-    }
-    let _one = ONE.lock().unwrap();
+    };
     let (child, device) = start();
     let pid = kill(child);
     let attached = attach(options("a1-32gb", 64, Speed::Max)).unwrap();
@@ -142,10 +133,9 @@ fn loop_a_next_start_cleans_up_first() {
 #[test]
 fn loop_devices_of_others_are_not_cleaned() {
     let test = "loop_devices_of_others_are_not_cleaned";
-    if !ready(test) || !installed(test, "losetup") {
+    let Some(_lock) = alone(test).filter(|_| installed(test, "losetup")) else {
         return;
-    }
-    let _one = ONE.lock().unwrap();
+    };
     let file = tempfile::NamedTempFile::new().unwrap();
     file.as_file().set_len(1 << 20).unwrap();
     let other = sh(&format!("losetup -f --show {}", file.path().display()));
@@ -172,10 +162,9 @@ fn loop_devices_of_others_are_not_cleaned() {
 #[test]
 fn loop_a_card_of_another_pid_namespace_is_not_judged() {
     let test = "loop_a_card_of_another_pid_namespace";
-    if !ready(test) || !installed(test, "unshare") {
+    let Some(_lock) = alone(test).filter(|_| installed(test, "unshare")) else {
         return;
-    }
-    let _one = ONE.lock().unwrap();
+    };
     let (mut child, device) =
         start_by(&["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]);
     let left = clean().unwrap();
@@ -194,10 +183,9 @@ fn loop_a_card_of_another_pid_namespace_is_not_judged() {
 #[test]
 fn loop_a_mount_of_the_user_over_the_dead_one_stays() {
     let test = "loop_a_mount_of_the_user_over_the_dead_one";
-    if !ready(test) || !installed(test, "mkfs.ext4") {
+    let Some(_lock) = alone(test).filter(|_| installed(test, "mkfs.ext4")) else {
         return;
-    }
-    let _one = ONE.lock().unwrap();
+    };
     let (child, device) = start();
     let directory = tempfile::tempdir().unwrap();
     let at = directory.path().display().to_string();
