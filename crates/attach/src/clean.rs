@@ -6,7 +6,7 @@
 //! server's device stay.
 
 use crate::error::{AttachError, sentence};
-use crate::node::{self, Binding, Node};
+use crate::node::{self, Binding, Driver, Node};
 use crate::runtime::{self, Life, Record};
 use rustix::mount::{UnmountFlags, unmount};
 use std::io;
@@ -96,11 +96,15 @@ fn remove(record: Record) -> Leftover {
             ));
         }
     }
-    if leftover.remains.is_none() {
-        if record.made && !leftover.taken {
-            // The kernel refuses to remove what somebody uses.
-            within(PATIENCE, || node.remove().is_ok() || !node.exists());
+    if leftover.remains.is_none() && record.made && !leftover.taken {
+        // The kernel refuses to remove what somebody uses.
+        let gone = within(PATIENCE, || node.remove().is_ok() || !node.exists());
+        // A loop device that is free harms nobody; the next one to want one takes it.
+        if !gone && node.driver == Driver::Ublk {
+            leftover.remains = Some(still_used(node));
         }
+    }
+    if leftover.remains.is_none() {
         record.remove();
     }
     leftover
@@ -129,8 +133,16 @@ fn take_apart(node: Node, unmounted: &mut Vec<String>) -> Result<(), String> {
     if within(PATIENCE, || !node.is_bound()) {
         return Ok(());
     }
-    let users = sentence(&users_of_disk(&name, &roots));
-    Err(format!("the kernel still uses it: {users}"))
+    Err(still_used(node))
+}
+
+/// That the kernel does not let go of `node`, and why, as far as it tells.
+fn still_used(node: Node) -> String {
+    let users = match &*users_of_disk(&node.to_string(), &Roots::default()) {
+        [] => sentence(&[User::Claimed]),
+        users => sentence(users),
+    };
+    format!("the kernel still uses it: {users}")
 }
 
 /// Whether `done` becomes true in time.

@@ -1,7 +1,7 @@
 //! What the way from the block layer to the card and back takes on this machine.
 //!
-//! Loop driver and FUSE, or ublk, and two wake-ups cost tens of microseconds that no card has. They are
-//! measured when a card is attached and taken off: a request counts as having arrived that
+//! Loop driver and FUSE, or ublk, and two wake-ups cost tens of microseconds that no card has.
+//! They are measured when a card is attached and taken off: a request counts as having arrived that
 //! much earlier, so that a caller who waits for each request sees the card's own time.
 
 use crate::clock::monotonic;

@@ -145,10 +145,10 @@ impl Subject {
 }
 
 /// Everybody who uses the disk that the kernel calls `name` (`loop7`) or a partition of it, this
-/// process included.
+/// process included. Of a disk that is gone the mounts are known still, by their sources.
 pub fn users_of_disk(name: &str, roots: &Roots) -> Vec<User> {
     let Some(disk) = Block::named(&roots.sys, name) else {
-        return Vec::new();
+        return mounts_of_gone(name, roots);
     };
     let mut users = claims(&disk, roots);
     let subjects: Vec<Subject> = blocks(&disk).iter().map(Subject::of_block).collect();
@@ -260,6 +260,18 @@ fn is_of(mount: &Mount, block: &Block) -> bool {
         || mount.source == block.path()
         || mount.source.starts_with("/dev/")
             && Subject::of_block(block).is_at(Path::new(&mount.source))
+}
+
+/// Where the disk called `name`, which is gone, or a partition of it is mounted.
+fn mounts_of_gone(name: &str, roots: &Roots) -> Vec<User> {
+    let mut left = mounts(&roots.proc);
+    left.retain(|mount| was_of(mount, name));
+    let users = left.into_iter().map(|mount| User::Mount {
+        device: mount.source,
+        place: mount.place,
+        process: mount.process,
+    });
+    users.collect()
 }
 
 /// Whether `mount` was made of the disk called `name`, or a partition of it, that is gone.
@@ -454,6 +466,9 @@ mod tests {
         ];
         fs::write(roots.proc.join("self/mountinfo"), mounts.join("\n")).unwrap();
         assert_eq!(removable_mounts("ublkb1", &roots), ["/dead", "/part"]);
+        let users = users_of_disk("ublkb1", &roots);
+        assert_eq!(users.len(), 2);
+        assert!(users[0].to_string().contains("umount /dead"), "{users:?}");
     }
 
     #[test]

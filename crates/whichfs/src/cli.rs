@@ -351,6 +351,10 @@ pub struct AttachArgs {
     /// Computer around the card: its queue limits are those of the device.
     #[arg(long, value_name = "NAME|FILE", default_value = board::DEFAULT)]
     pub board: String,
+    /// Way of the requests: ublk (Linux 6.5 or newer), fuse (a loop device on a FUSE file), or
+    /// auto, which is ublk where the kernel has it.
+    #[arg(long, value_enum, value_name = "WAY", default_value = "auto")]
+    pub transport: TransportArg,
     /// Memory for the card's contents in MiB; the rest goes to a file.
     #[arg(long, value_name = "MIB", default_value_t = 512,
           value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
@@ -361,6 +365,17 @@ pub struct AttachArgs {
     /// Print the figures as one JSON document at the end, nothing else on standard output.
     #[arg(long)]
     pub json: bool,
+}
+
+/// Way from the kernel to an attached card.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum TransportArg {
+    /// ublk where the kernel has it, else fuse.
+    Auto,
+    /// A ublk device.
+    Ublk,
+    /// A loop device on a FUSE file.
+    Fuse,
 }
 
 #[derive(Debug, Args)]

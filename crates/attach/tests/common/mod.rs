@@ -38,6 +38,17 @@ pub fn transport() -> Transport {
     }
 }
 
+/// Set where the machine is emulated, some fifty times slower.
+pub const SLOW: &str = "WHICHFS_ATTACH_TEST_SLOW";
+
+/// `operations`, or fewer on a slow machine.
+pub fn scaled(operations: u32) -> u32 {
+    match std::env::var_os(SLOW) {
+        None => operations,
+        Some(_) => operations / 20,
+    }
+}
+
 fn can(test: &str) -> bool {
     let devices: &[&str] = match transport() {
         Transport::Ublk => &["/dev/ublk-control"],

@@ -1,6 +1,6 @@
 //! Attached cards as the kernel sees them.
 
-use crate::common::{Direct, installed, options, ready, sh, skip};
+use crate::common::{Direct, installed, options, ready, scaled, sh, skip};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Stdio;
@@ -64,9 +64,10 @@ fn loop_data_is_kept_in_memory_and_in_the_spill() {
             ..options("a1-32gb", 64, Speed::Max)
         };
         let attached = attach(options).unwrap();
-        shadowed(&attached, memory_mib, 3000);
+        shadowed(&attached, memory_mib, scaled(3000));
         let figures = attached.detach().unwrap();
-        assert!(figures.figures.writes > 1000 && figures.figures.discards > 100);
+        let (writes, discards) = (figures.figures.writes, figures.figures.discards);
+        assert!(writes > scaled(1000).into() && discards > scaled(100).into());
         assert_eq!(figures.figures.errors, 0);
         assert_eq!(figures.failure, None);
     }
@@ -94,8 +95,8 @@ fn loop_two_at_once_share_nothing() {
     let two = attach(options("class4-4gb", 64, Speed::Max)).unwrap();
     assert_ne!(one.device(), two.device());
     std::thread::scope(|scope| {
-        scope.spawn(|| shadowed(&one, 11, 1500));
-        scope.spawn(|| shadowed(&two, 12, 1500));
+        scope.spawn(|| shadowed(&one, 11, scaled(1500)));
+        scope.spawn(|| shadowed(&two, 12, scaled(1500)));
     });
     let ours = std::process::id();
     let listed = list().unwrap();

@@ -3,7 +3,7 @@
 use super::table;
 use crate::board::{Board, Host};
 use crate::cards::{self, CardState};
-use crate::cli::{AttachArgs, DetachArgs};
+use crate::cli::{AttachArgs, DetachArgs, TransportArg};
 use crate::failure::{Failure, Kind, Outcome};
 use crate::{interrupt, output, places};
 use serde::Serialize;
@@ -13,7 +13,7 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use whichfs_attach::{
-    Attached, CardState as State, HostQueue, Leftover, Options, Record, Statistics,
+    Attached, CardState as State, HostQueue, Leftover, Options, Statistics, Transport,
 };
 use whichfs_card::Profile;
 use whichfs_units::{Bytes, MIB, Nanos};
@@ -24,6 +24,7 @@ Examples:
   sudo whichfs card attach a1-32gb                    until Ctrl-C, or whichfs card detach
   sudo whichfs card attach class4-4gb --size 1024 --run 'mkfs.ext4 -q $dev && fsck.ext4 -fn $dev'
   sudo whichfs card attach emmc-8gb --speed max       as fast as this machine can
+  sudo whichfs card attach a1-32gb --transport fuse   not by ublk, which is chosen where it is
   sudo whichfs card attached                          which cards, and what they have done
 
 The device answers when the modelled card would. Its contents are lost when it is detached.";
@@ -101,6 +102,11 @@ fn options(args: &AttachArgs) -> Outcome<Options> {
             CardState::Used => State::Used(args.seed),
         },
         speed: args.speed,
+        transport: match args.transport {
+            TransportArg::Auto => Transport::Auto,
+            TransportArg::Ublk => Transport::Ublk,
+            TransportArg::Fuse => Transport::Fuse,
+        },
         queue: queue(host),
         request_cost: Nanos(host.request_cost_ns),
         memory_bytes: args.memory * MIB,
@@ -259,9 +265,10 @@ fn document(leftover: Leftover) -> Detached {
 pub fn attached(json: bool) -> Outcome<u8> {
     let records = whichfs_attach::list()?;
     let mut found = Vec::new();
-    for Record { number, .. } in records {
+    for record in records {
         // One may go away meanwhile: then it is no longer attached.
-        found.extend(whichfs_attach::statistics(&format!("/dev/loop{number}")).ok());
+        let device = record.device().display().to_string();
+        found.extend(whichfs_attach::statistics(&device).ok());
     }
     if json {
         output::json(&found)?;
