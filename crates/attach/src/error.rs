@@ -82,7 +82,10 @@ pub enum AttachError {
         pid: u32,
     },
     /// No device of ours.
-    #[error("{device}: no attached card of a running whichfs; attached are: {attached}")]
+    #[error(
+        "{device}: no attached card of a running whichfs; name one of those that are: {attached} \
+         (whichfs card detach without a name removes what dead ones left)"
+    )]
     NotAttached {
         /// What was asked for.
         device: String,
@@ -102,7 +105,7 @@ pub enum AttachError {
         why: String,
     },
     /// A system call failed.
-    #[error("{what}: {source}")]
+    #[error("{what}: {source}{}", advice(.source))]
     Io {
         /// What was attempted.
         what: String,
@@ -115,6 +118,29 @@ pub enum AttachError {
 pub(crate) fn sentence(users: &[User]) -> String {
     let each: Vec<String> = users.iter().map(User::to_string).collect();
     each.join("; ")
+}
+
+/// What to do about what the system said, where that is known; begins with the separator.
+fn advice(source: &io::Error) -> &'static str {
+    match source.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES) => {
+            "; remedy: all rights of root (in a container, run it with --privileged)"
+        }
+        Some(libc::ENOSPC | libc::EDQUOT) => {
+            "; remedy: room there (df tells), or another directory (XDG_CACHE_HOME)"
+        }
+        Some(libc::EROFS) => "; remedy: another directory (XDG_CACHE_HOME)",
+        Some(libc::ENOMEM | libc::EAGAIN | libc::EMFILE | libc::ENFILE) => {
+            "; remedy: more memory, or higher limits (ulimit -a)"
+        }
+        Some(libc::EBUSY) => {
+            "; remedy: end who uses it (fuser -v names them); whichfs card detach removes what dead \
+             processes left"
+        }
+        Some(_) => "; remedy: dmesg tells more; another way to the card is --transport",
+        // A text of our own.
+        None => "",
+    }
 }
 
 impl AttachError {
@@ -133,5 +159,27 @@ impl AttachError {
 
     pub(crate) fn no_loop(source: io::Error) -> AttachError {
         AttachError::NoLoop { source }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_system_refuses_is_told_with_a_remedy() {
+        for (errno, remedy) in [
+            (libc::EPERM, "--privileged"),
+            (libc::ENOSPC, "XDG_CACHE_HOME"),
+            (libc::ENOMEM, "ulimit"),
+            (libc::EBUSY, "card detach"),
+            (libc::EIO, "dmesg"),
+        ] {
+            let source = io::Error::from_raw_os_error(errno);
+            let text = AttachError::io("make a device", source).to_string();
+            assert!(text.contains(remedy), "{text}");
+        }
+        let own = AttachError::io("loop0 is in use", io::Error::other("mounted (umount /mnt)"));
+        assert_eq!(own.to_string(), "loop0 is in use: mounted (umount /mnt)");
     }
 }

@@ -60,7 +60,7 @@ pub enum DeviceError {
         reason: String,
     },
     /// The device is no longer there.
-    #[error("the device is gone: {0}")]
+    #[error("the device is gone: {0}; plug it in again, then go on (probe --resume) or begin anew")]
     Gone(String),
     /// The device does not have this operation, or it is not allowed here.
     #[error("{0} is not supported by this device")]

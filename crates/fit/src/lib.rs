@@ -140,7 +140,7 @@ pub enum FitError {
     /// The card is too small for the places that `flashbench -O` writes.
     #[error(
         "a capacity of {bytes} bytes has no room for flashbench -O with 7 AUs of {erase_bytes} \
-         bytes: {least} bytes"
+         bytes ({least} bytes): correct the log's capacity, or its --erasesize"
     )]
     TooSmall {
         /// Capacity of the card.
@@ -157,7 +157,9 @@ pub enum FitError {
     )]
     EraseSize(u64),
     /// The fitted figures are outside of what a profile may state.
-    #[error("the fitted card is no card: {0}")]
+    #[error(
+        "the fitted card is no card: {0}; look for the log that does not belong to it: fit without each"
+    )]
     NoCard(String),
 }
 

@@ -186,7 +186,11 @@ pub enum HereError {
         group: String,
     },
     /// Too small to tell anything.
-    #[error("{path} has {bytes} bytes; at least {least} are needed")]
+    #[error(
+        "{path} has {bytes} bytes, too few to tell anything: name a device or a file of at least \
+         {} (truncate -s {least} FILE makes one)",
+        whichfs_units::Bytes(*least)
+    )]
     TooSmall {
         /// As given.
         path: String,
@@ -206,4 +210,22 @@ pub enum HereError {
         /// What the system said.
         reason: String,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_that_is_too_small_is_refused_with_the_remedy() {
+        let error = HereError::TooSmall {
+            path: "card.img".into(),
+            bytes: 1,
+            least: 16 << 20,
+        };
+        let text = error.to_string();
+        for part in ["card.img has 1 bytes", "16.8 MB", "truncate -s 16777216"] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+    }
 }

@@ -42,7 +42,9 @@ pub fn run(args: &ProbeArgs) -> Outcome<u8> {
         return interpret(args, log);
     }
     let Some(name) = &args.target else {
-        return Err(Failure::input("name a card, a device or a file to probe"));
+        return Err(Failure::input(
+            "name a card (whichfs card list), a device (lsblk lists them) or a file to probe",
+        ));
     };
     let mut opened = open(name, args)?;
     let device = &mut *opened.device;
