@@ -52,7 +52,7 @@ const fn ctrl(direction: u32, number: u32) -> u32 {
     code(direction, size_of::<Command>(), number)
 }
 
-/// `struct ublksrv_ctrl_cmd`, with the room of a long submission around it.
+/// `struct ublksrv_ctrl_cmd`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Command {

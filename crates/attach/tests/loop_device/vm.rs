@@ -43,7 +43,7 @@ const MODULES: [(&str, &str); 2] = [
 /// What init prints at the end, before the tests' exit status.
 const VERDICT: &str = "vm-tests-ended:";
 /// Longer than any machine takes.
-const PATIENCE: Duration = Duration::from_secs(300);
+const PATIENCE: Duration = Duration::from_secs(600);
 
 #[test]
 fn vm_ublk_does_all_that_fuse_does() {
