@@ -92,7 +92,7 @@ fn init() {
         }
     }
     let status = Command::new(std::env::current_exe().unwrap())
-        .args(["--test-threads=1", "--skip=vm::", "--color=never"])
+        .args(["--test-threads=1", "--skip=vm::", "--show-output"])
         .env(TRANSPORT, "ublk")
         .env(SLOW, "1")
         .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
