@@ -351,8 +351,7 @@ pub struct AttachArgs {
     /// Computer around the card: its queue limits are those of the device.
     #[arg(long, value_name = "NAME|FILE", default_value = board::DEFAULT)]
     pub board: String,
-    /// Way of the requests: ublk (Linux 6.5 or newer), fuse (a loop device on a FUSE file), or
-    /// auto, which is ublk where the kernel has it.
+    /// Way of the requests to the card.
     #[arg(long, value_enum, value_name = "WAY", default_value = "auto")]
     pub transport: TransportArg,
     /// Memory for the card's contents in MiB; the rest goes to a file.
@@ -372,9 +371,9 @@ pub struct AttachArgs {
 pub enum TransportArg {
     /// ublk where the kernel has it, else fuse.
     Auto,
-    /// A ublk device.
+    /// A ublk device: Linux 6.5 or newer.
     Ublk,
-    /// A loop device on a FUSE file.
+    /// A loop device on a FUSE file: Linux 5.8 or newer.
     Fuse,
 }
 
