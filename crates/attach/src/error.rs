@@ -134,8 +134,8 @@ fn advice(source: &io::Error) -> &'static str {
             "; remedy: more memory, or higher limits (ulimit -a)"
         }
         Some(libc::EBUSY) => {
-            "; remedy: end who uses it (fuser -v names them); whichfs card detach removes what dead \
-             processes left"
+            "; remedy: end who uses it (fuser -v names them); whichfs card detach removes what \
+             dead processes left"
         }
         Some(_) => "; remedy: dmesg tells more; another way to the card is --transport",
         // A text of our own.

@@ -158,7 +158,8 @@ pub enum FitError {
     EraseSize(u64),
     /// The fitted figures are outside of what a profile may state.
     #[error(
-        "the fitted card is no card: {0}; look for the log that does not belong to it: fit without each"
+        "the fitted card is no card: {0}; look for the log that does not belong to it: fit \
+         without each"
     )]
     NoCard(String),
 }

@@ -224,7 +224,7 @@ mod tests {
             least: 16 << 20,
         };
         let text = error.to_string();
-        for part in ["card.img has 1 bytes", "16.8 MB", "truncate -s 16777216"] {
+        for part in ["card.img has 1 bytes", "16 MiB", "truncate -s 16777216"] {
             assert!(text.contains(part), "{part} in {text}");
         }
     }

@@ -151,7 +151,7 @@ fn text(document: &Document) -> String {
             (false, Need::Essential) => "MISSING",
             (false, _) => "missing",
         };
-        let _ = write!(text, "{mark:<8}{:<18}{}", check.name, check.found);
+        let _ = write!(text, "{mark:<8}{:<28}{}", check.name, check.found);
         if let (Some(lost), Some(remedy)) = (&check.lost, &check.remedy) {
             let _ = write!(text, ". Lost: {lost}. Remedy: {remedy}");
         }

@@ -165,8 +165,8 @@ fn report(runs: &[Run], skipped: &[Remark], args: &FitArgs) -> Outcome<u8> {
         .collect();
     if rows.is_empty() {
         return Err(Failure::input(
-            "no run has enough points for a fit: give logs of flashbench -O, or rates of dd, hdparm, \
-             iozone or fio",
+            "no run has enough points for a fit: give logs of flashbench -O, or rates of dd, \
+             hdparm, iozone or fio",
         ));
     }
     output::text_line(report_table(&rows, &left).trim_end())?;
