@@ -105,8 +105,12 @@ fn cells(line: &Compared) -> Vec<String> {
         "" => line.candidate.clone(),
         card => format!("{card}: {}", line.candidate),
     };
-    let arrow = if line.lower_is_better { "↓" } else { "↑" };
-    let metric = format!("{} {arrow}", line.metric.replace('_', " "));
+    let arrow = match (line.is_judged(), line.lower_is_better) {
+        (false, _) => "",
+        (true, true) => " ↓",
+        (true, false) => " ↑",
+    };
+    let metric = format!("{}{arrow}", whichfs_trial::metric_words(&line.metric));
     let first = line.values.first().map_or(String::new(), value);
     let mut cells = vec![clean(&name), clean(&metric), first];
     for (own, change) in line.values.iter().skip(1).zip(&line.changes) {
@@ -116,14 +120,16 @@ fn cells(line: &Compared) -> Vec<String> {
     cells
 }
 
-fn told(change: &RunChange) -> String {
-    let worse = |ratio: f64| match ratio {
+pub(crate) fn told(change: &RunChange) -> String {
+    let times = |ratio: f64| match ratio {
         ratio if ratio < 2.0 => format!("{:.0} %", (ratio - 1.0) * 100.0),
         ratio => format!("{} ×", crate::number::times(ratio)),
     };
     match change.meaning {
-        Meaning::Worse => format!("{} worse", worse(change.worse)),
-        Meaning::Better => format!("{} better", worse(1.0 / change.worse)),
+        Meaning::Worse => format!("{} worse", times(change.worse)),
+        Meaning::Better => format!("{} better", times(1.0 / change.worse)),
+        Meaning::Other if change.worse > 1.0 => format!("{} higher", times(change.worse)),
+        Meaning::Other => format!("{} lower", times(1.0 / change.worse)),
         Meaning::Same => "same".to_owned(),
     }
 }

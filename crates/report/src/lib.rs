@@ -6,6 +6,7 @@
 
 mod chart;
 mod comparison;
+mod comparison_page;
 mod crash;
 mod crash_page;
 mod crash_strip;
@@ -24,6 +25,7 @@ mod terminal;
 mod text;
 
 pub use comparison::{comparison_cases, comparison_markdown, comparison_text};
+pub use comparison_page::{ComparisonPage, comparison_html};
 pub use crash::{
     ConditionCount, Count, CrashGroup, CrashLine, CrashPage, CrashRow, FileCount, LineState,
     Promises, WorstCase, crash_csv, crash_outcomes_csv, milliseconds, ratio, short,

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod browser;
+mod comparisons;
 mod pages;
 
 use crate::fixture::{large_page, page, page_with_gaps, samples, verdict};

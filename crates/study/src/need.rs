@@ -273,7 +273,7 @@ impl Need {
     pub fn label(&self, metric: &str) -> String {
         self.weights
             .get(metric)
-            .map_or_else(|| metric.replace('_', " "), |w| w.label.clone())
+            .map_or_else(|| whichfs_trial::metric_words(metric), |w| w.label.clone())
     }
 
     /// The short label of `metric`, or the beginning of its name.

@@ -18,4 +18,4 @@ pub use guest::{SHARED, SHARED_MAX, shared_descriptor, shared_path};
 pub use job::{BlockQueue, EXERCISE_NAME, Job, Step, WorkloadSpec};
 pub use op::{Content, Op};
 pub use record::{DeviceFigures, Identity, Metric, Outcome, PhaseFigures, Status, Trial};
-pub use work::{CpuTime, Work, cpu_metrics, is_cpu_of_phase};
+pub use work::{CpuTime, Work, cpu_metrics, is_cpu_of_phase, is_cpu_share, metric_words};

@@ -136,7 +136,7 @@ fn environment(bench: &Bench, work: &Work, reused: usize) -> Vec<Item> {
 }
 
 /// This run's command.
-fn command_line(words: impl Iterator<Item = OsString>) -> String {
+pub fn command_line(words: impl Iterator<Item = OsString>) -> String {
     // Names of files need not be text.
     let quoted = words.map(|word| quoted_os(&word));
     ["whichfs".to_owned()]

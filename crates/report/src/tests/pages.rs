@@ -13,7 +13,7 @@ fn written(dir: &tempfile::TempDir, page: &Page) -> PathBuf {
 }
 
 /// Elements without a text or label that a person or a screen reader needs.
-const UNLABELLED: &str = "
+pub(super) const UNLABELLED: &str = "
   [...document.querySelectorAll('svg')].filter(e => !(e.getAttribute('aria-label') || '').trim())
   .concat([...document.querySelectorAll('button, a, summary, th, option')]
     .filter(e => !e.textContent.trim() && !e.getAttribute('aria-label')))
@@ -22,7 +22,7 @@ const UNLABELLED: &str = "
   .map(e => e.outerHTML.slice(0, 80)).join('; ')";
 
 /// Elements that stick out of the window sideways, but for those in a box that scrolls.
-const TOO_WIDE: &str = "
+pub(super) const TOO_WIDE: &str = "
   document.documentElement.scrollWidth > document.documentElement.clientWidth
     ? [...document.querySelectorAll('body *')].filter(e => !e.closest('.scroll')
         && e.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
@@ -30,7 +30,7 @@ const TOO_WIDE: &str = "
     : ''";
 
 /// Texts that touch or cover the bar beside them.
-const OVERLAPS: &str = "
+pub(super) const OVERLAPS: &str = "
   [...document.querySelectorAll('.row')].filter(row => {
     const box = (s) => row.querySelector(s).getBoundingClientRect();
     const [name, bar, value] = ['.name', '.bar', '.value'].map(box);

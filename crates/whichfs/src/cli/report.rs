@@ -18,6 +18,9 @@ pub struct ReportArgs {
     /// Write a JUnit file: a test case for each figure, which fails as --fail-over says (10%).
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
+    /// Write a page for the browser: every change in a picture, every figure in a table.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// Also what did not change.
     #[arg(long)]
     pub all: bool,
