@@ -113,11 +113,21 @@ fn cells(line: &Compared) -> Vec<String> {
     let metric = format!("{}{arrow}", whichfs_trial::metric_words(&line.metric));
     let first = line.values.first().map_or(String::new(), value);
     let mut cells = vec![clean(&name), clean(&metric), first];
-    for (own, change) in line.values.iter().skip(1).zip(&line.changes) {
+    for (at, own) in line.values.iter().enumerate().skip(1) {
         cells.push(value(own));
-        cells.push(change.as_ref().map_or("missing".to_owned(), told));
+        cells.push(words(line, at));
     }
     cells
+}
+
+/// What run `at` is beside the first, in words.
+pub(crate) fn words(line: &Compared, at: usize) -> String {
+    match (&line.changes[at - 1], line.values[0], line.values[at]) {
+        (Some(change), _, _) => told(change),
+        (None, None, Some(_)) => "new".to_owned(),
+        (None, Some(_), None) => "gone".to_owned(),
+        (None, _, _) => String::new(),
+    }
 }
 
 pub(crate) fn told(change: &RunChange) -> String {

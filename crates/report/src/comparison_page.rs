@@ -4,10 +4,11 @@
 //! filesystem by metric; every change as a bar; every figure; how it was judged; the command. The
 //! page's script only filters; without it nothing is missing.
 
-use crate::comparison::told;
+use crate::comparison::{told, words};
 use crate::number::with_unit;
 use crate::policy::policy;
 use askama::Template;
+use std::collections::BTreeMap;
 use whichfs_study::{Compared, Comparison, Meaning, RunChange, RunLine};
 use whichfs_trial::{is_cpu_of_phase, metric_words};
 
@@ -61,7 +62,7 @@ struct RunHead {
 struct Map {
     number: usize,
     name: String,
-    sentence: String,
+    sentences: Vec<String>,
     heads: Vec<String>,
     rows: Vec<MapRow>,
     bars: Vec<ChangeBar>,
@@ -102,50 +103,78 @@ struct LineRow {
 impl<'a> View<'a> {
     fn of(page: &'a ComparisonPage<'a>) -> View<'a> {
         let comparison = page.comparison;
+        let names = Names::of(comparison);
         let later = comparison.runs.iter().enumerate().skip(1);
-        let failing = comparison.failures(page.fail_over).len();
-        let percent = page.fail_over * 100.0;
+        let line = |line: &Compared| line_row(line, &names);
         View {
             page,
             policy: policy(SCRIPT),
             script: SCRIPT,
             headline: headline(comparison),
-            sentence: match failing {
-                0 => format!("Nothing is worse by more than {percent:.0} % beyond noise, or gone."),
-                1 => {
-                    format!("1 figure is worse by more than {percent:.0} % beyond noise, or gone.")
-                }
-                n => {
-                    format!(
-                        "{n} figures are worse by more than {percent:.0} % beyond noise, or gone."
-                    )
-                }
-            },
+            sentence: sentence(comparison, page.fail_over),
             runs: comparison.runs.iter().enumerate().map(run_head).collect(),
-            maps: later.map(|(at, run)| map(comparison, at, run)).collect(),
-            lines: comparison.lines.iter().map(line_row).collect(),
+            maps: later
+                .map(|(at, run)| map(comparison, &names, at, run))
+                .collect(),
+            lines: comparison.lines.iter().map(line).collect(),
         }
     }
 }
 
-/// How many figures of all later runs changed, in a few words.
+/// Which parts of a line's place have to be told.
+struct Names {
+    workloads: bool,
+}
+
+impl Names {
+    fn of(comparison: &Comparison) -> Names {
+        let mut lines = comparison.lines.iter();
+        let first = lines.next().map(|line| &line.workload);
+        Names {
+            workloads: lines.any(|line| Some(&line.workload) != first),
+        }
+    }
+
+    /// Filesystem, with the card and the workload where those are told apart.
+    fn of_line(&self, line: &Compared) -> String {
+        let card = match line.card.as_str() {
+            "" => String::new(),
+            card => format!("{card}: "),
+        };
+        match self.workloads {
+            true => format!("{card}{}, {}", line.candidate, line.workload),
+            false => format!("{card}{}", line.candidate),
+        }
+    }
+}
+
+/// How many figures of all later runs got worse and better.
 fn headline(comparison: &Comparison) -> String {
-    let changes = || comparison.lines.iter().flat_map(|line| &line.changes);
-    let count = |wanted| changes().flatten().filter(|c| c.meaning == wanted).count();
-    let gone = changes().filter(|change| change.is_none()).count();
-    let parts = [
-        (count(Meaning::Worse), "worse"),
-        (count(Meaning::Better), "better"),
-        (count(Meaning::Other), "changed, neither better nor worse"),
-        (gone, "in one run only"),
-    ];
-    let said: Vec<String> = (parts.iter())
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("{count} {what}"))
-        .collect();
-    match said.is_empty() {
-        true => "Nothing changed beyond noise".to_owned(),
-        false => format!("{} of {} figures", said.join(", "), changes().count()),
+    let changes = comparison.lines.iter().flat_map(|line| &line.changes);
+    let count = |wanted| {
+        changes
+            .clone()
+            .flatten()
+            .filter(|c| c.meaning == wanted)
+            .count()
+    };
+    let figures = |count: usize| if count == 1 { "figure" } else { "figures" };
+    match (count(Meaning::Worse), count(Meaning::Better)) {
+        (0, 0) => "Nothing is better or worse beyond noise".to_owned(),
+        (0, better) => format!("{better} {} better, none worse", figures(better)),
+        (worse, 0) => format!("{worse} {} worse, none better", figures(worse)),
+        (worse, better) => format!("{worse} {} worse, {better} better", figures(worse)),
+    }
+}
+
+/// What that means for who must not let a figure get worse by more than `share`.
+fn sentence(comparison: &Comparison, share: f64) -> String {
+    let percent = share * 100.0;
+    let beyond = format!("worse by more than {percent:.0} % beyond noise, or gone");
+    match comparison.failures(share).len() {
+        0 => format!("Nothing is {beyond}."),
+        1 => format!("1 figure is {beyond}."),
+        n => format!("{n} figures are {beyond}."),
     }
 }
 
@@ -163,18 +192,19 @@ fn run_head((at, run): (usize, &RunLine)) -> RunHead {
 }
 
 /// Run `at` beside the first: only rows and columns in which something changed.
-fn map(comparison: &Comparison, at: usize, run: &RunLine) -> Map {
-    let changed = |line: &&Compared| is_change(line.changes[at - 1].as_ref());
-    let lines: Vec<&Compared> = comparison.lines.iter().filter(changed).collect();
-    let mut metrics: Vec<&str> = lines.iter().map(|line| line.metric.as_str()).collect();
+fn map(comparison: &Comparison, names: &Names, at: usize, run: &RunLine) -> Map {
+    let changed: Vec<&Compared> = (comparison.lines.iter())
+        .filter(|line| changed(line, at).is_some())
+        .collect();
+    let mut metrics: Vec<&str> = changed.iter().map(|line| line.metric.as_str()).collect();
     metrics.sort_by_key(|metric| (is_cpu_of_phase(metric), *metric));
     metrics.dedup();
-    let mut names: Vec<String> = lines.iter().map(|line| name(line)).collect();
-    names.sort();
-    names.dedup();
+    let mut rows: Vec<String> = changed.iter().map(|line| names.of_line(line)).collect();
+    rows.sort();
+    rows.dedup();
     let cell = |row: &str, metric: &str| {
         let mut all = comparison.lines.iter();
-        match all.find(|line| name(line) == row && line.metric == metric) {
+        match all.find(|line| names.of_line(line) == row && line.metric == metric) {
             Some(line) => map_cell(line, at),
             None => MapCell {
                 value: "–".to_owned(),
@@ -187,32 +217,49 @@ fn map(comparison: &Comparison, at: usize, run: &RunLine) -> Map {
         cells: metrics.iter().map(|metric| cell(&row, metric)).collect(),
         name: row,
     };
-    let same = comparison.lines.len() - lines.len();
     Map {
         number: at + 1,
         name: run.name.clone(),
-        sentence: format!(
-            "{} of {} figures changed; {same} are the same within noise.",
-            lines.len(),
-            comparison.lines.len()
-        ),
+        sentences: sentences(comparison, names, at, changed.len()),
         heads: metrics.iter().map(|metric| metric_words(metric)).collect(),
-        rows: names.into_iter().map(row).collect(),
-        bars: lines.iter().map(|line| change_bar(line, at)).collect(),
+        rows: rows.into_iter().map(row).collect(),
+        bars: bars(&changed, names, at),
     }
 }
 
-fn is_change(change: Option<&RunChange>) -> bool {
-    change.is_none_or(|change| change.meaning != Meaning::Same)
+/// How much changed in run `at`, and what only one of the two has.
+fn sentences(comparison: &Comparison, names: &Names, at: usize, changed: usize) -> Vec<String> {
+    let both = |line: &&Compared| line.changes[at - 1].is_some();
+    let all = comparison.lines.iter().filter(both).count();
+    let mut said = vec![match changed {
+        0 => format!("All {all} figures that both runs have are the same within noise."),
+        n => format!("{n} of {all} figures that both runs have changed beyond noise."),
+    }];
+    let only = |with: usize, without: usize| {
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        for line in &comparison.lines {
+            if line.values[with].is_some() && line.values[without].is_none() {
+                *counts.entry(names.of_line(line)).or_default() += 1;
+            }
+        }
+        let each = counts.iter().map(|(name, count)| match count {
+            1 => format!("{name} (1 figure)"),
+            count => format!("{name} ({count} figures)"),
+        });
+        each.collect::<Vec<_>>().join(", ")
+    };
+    for (what, names) in [("Gone", only(0, at)), ("New", only(at, 0))] {
+        if !names.is_empty() {
+            said.push(format!("{what}: {names}."));
+        }
+    }
+    said
 }
 
-/// Filesystem, with the card and the workload where those are told apart.
-fn name(line: &Compared) -> String {
-    let card = match line.card.as_str() {
-        "" => String::new(),
-        card => format!("{card}: "),
-    };
-    format!("{card}{}, {}", line.candidate, line.workload)
+/// The change of run `at`, if it is one.
+fn changed(line: &Compared, at: usize) -> Option<&RunChange> {
+    let change = line.changes[at - 1].as_ref();
+    change.filter(|change| change.meaning != Meaning::Same)
 }
 
 fn value(line: &Compared, at: usize) -> String {
@@ -229,15 +276,6 @@ fn map_cell(line: &Compared, at: usize) -> MapCell {
     }
 }
 
-/// What run `at` is beside the first.
-fn words(line: &Compared, at: usize) -> String {
-    match (&line.changes[at - 1], line.values[0]) {
-        (Some(change), _) => told(change),
-        (None, None) => "new".to_owned(),
-        (None, Some(_)) => "gone".to_owned(),
-    }
-}
-
 /// Colour of a change.
 fn class(change: Option<&RunChange>) -> &'static str {
     let Some(change) = change else { return "none" };
@@ -251,23 +289,32 @@ fn class(change: Option<&RunChange>) -> &'static str {
     }
 }
 
-fn change_bar(line: &Compared, at: usize) -> ChangeBar {
-    let change = line.changes[at - 1].as_ref();
-    let ratio = change.map_or(1.0, |change| change.worse);
-    // The middle is no change, each edge eight times; the scale is logarithmic.
-    let half = (ratio.ln() / FULL.ln()).clamp(-1.0, 1.0) * 50.0;
-    ChangeBar {
-        name: name(line),
-        metric: metric_words(&line.metric),
-        text: format!("{} → {}", value(line, 0), value(line, at)),
-        change: words(line, at),
-        class: class(change),
-        begin: format!("{:.2}", 50.0 + half.min(0.0)),
-        width: format!("{:.2}", half.abs().max(0.3)),
-    }
+/// What got worse first, the most worse at the head; what is neither last.
+fn bars(changed: &[&Compared], names: &Names, at: usize) -> Vec<ChangeBar> {
+    let mut each: Vec<(&Compared, &RunChange)> = (changed.iter())
+        .filter_map(|line| Some((*line, line.changes[at - 1].as_ref()?)))
+        .collect();
+    each.sort_by(|(_, a), (_, b)| {
+        let other = |change: &RunChange| change.meaning == Meaning::Other;
+        other(a).cmp(&other(b)).then(b.worse.total_cmp(&a.worse))
+    });
+    let bar = |(line, change): (&Compared, &RunChange)| {
+        // The middle is no change, each edge eight times; the scale is logarithmic.
+        let half = (change.worse.ln() / FULL.ln()).clamp(-1.0, 1.0) * 50.0;
+        ChangeBar {
+            name: names.of_line(line),
+            metric: metric_words(&line.metric),
+            text: format!("{} → {}", value(line, 0), value(line, at)),
+            change: told(change),
+            class: class(Some(change)),
+            begin: format!("{:.2}", 50.0 + half.min(0.0)),
+            width: format!("{:.2}", half.abs().max(0.3)),
+        }
+    };
+    each.into_iter().map(bar).collect()
 }
 
-fn line_row(line: &Compared) -> LineRow {
+fn line_row(line: &Compared, names: &Names) -> LineRow {
     let change = |at: usize| {
         let change = line.changes[at].as_ref();
         let rests = change.map_or(String::new(), |change| {
@@ -277,7 +324,7 @@ fn line_row(line: &Compared) -> LineRow {
         (words(line, at + 1), class(change), rests)
     };
     LineRow {
-        name: name(line),
+        name: names.of_line(line),
         metric: metric_words(&line.metric),
         values: (0..line.values.len()).map(|at| value(line, at)).collect(),
         changes: (0..line.changes.len()).map(change).collect(),

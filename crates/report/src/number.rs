@@ -80,6 +80,14 @@ pub(crate) fn short(value: f64) -> String {
     }
 }
 
+/// A count: whole up to 9999, then as [`short`].
+pub(crate) fn count(count: u64) -> String {
+    match count {
+        0..=9_999 => count.to_string(),
+        _ => short(count as f64),
+    }
+}
+
 /// With its unit: `45.6 ms`, `1.23`.
 pub fn with_unit(value: f64, unit: &str) -> String {
     let scale = scale(value, unit);

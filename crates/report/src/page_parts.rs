@@ -264,7 +264,7 @@ fn cells(
             },
             class: match (figure, grade) {
                 (None, _) => "none".to_owned(),
-                (Some(_), None) => "n".to_owned(),
+                (Some(_), None) => String::new(),
                 (Some(_), Some(grade)) => format!("g{}", grade as u8),
             },
             order: figure.map_or(String::new(), |figure| format!("{:.4}", figure.ratio)),

@@ -168,6 +168,7 @@ impl Compared {
     /// The largest worsening of a later run, for sorting; what is missing comes first.
     fn worst(&self) -> f64 {
         let each = self.changes.iter().map(|change| match change {
+            None if self.values[0].is_none() => 1.0,
             None => f64::INFINITY,
             Some(change) if matches!(change.meaning, Meaning::Same | Meaning::Other) => 1.0,
             Some(change) => change.worse,
