@@ -9,7 +9,7 @@ use crate::number::with_unit;
 use crate::policy::policy;
 use askama::Template;
 use std::collections::BTreeMap;
-use whichfs_study::{Compared, Comparison, Meaning, RunChange, RunLine};
+use whichfs_study::{Compared, Comparison, Meaning, Origin, RunChange, RunLine};
 use whichfs_trial::{is_cpu_of_phase, metric_words};
 
 const SCRIPT: &str = include_str!("../templates/compare.js");
@@ -55,6 +55,8 @@ struct RunHead {
     cards: String,
     kernels: String,
     clocks: String,
+    /// Where its figures come from.
+    stamp: &'static str,
     rows: usize,
 }
 
@@ -167,14 +169,20 @@ fn headline(comparison: &Comparison) -> String {
     }
 }
 
-/// What that means for who must not let a figure get worse by more than `share`.
+/// How many of these are worse by more than `share`, and how many figures are gone: what
+/// `--fail-over` fails at.
 fn sentence(comparison: &Comparison, share: f64) -> String {
     let percent = share * 100.0;
-    let beyond = format!("worse by more than {percent:.0} % beyond noise, or gone");
-    match comparison.failures(share).len() {
-        0 => format!("Nothing is {beyond}."),
-        1 => format!("1 figure is {beyond}."),
-        n => format!("{n} figures are {beyond}."),
+    let each =
+        || (comparison.lines.iter()).flat_map(|line| line.changes.iter().map(move |c| (line, c)));
+    let beyond = each().filter(|(_, change)| {
+        change.is_some_and(|c| c.meaning == Meaning::Worse && c.worse > 1.0 + share)
+    });
+    let gone = each().filter(|(line, change)| change.is_none() && line.values[0].is_some());
+    match (beyond.count(), gone.count()) {
+        (0, 0) => format!("None is worse by more than {percent:.0} %, and none is gone."),
+        (worse, 0) => format!("{worse} worse by more than {percent:.0} %; none is gone."),
+        (worse, gone) => format!("{worse} worse by more than {percent:.0} %; {gone} gone."),
     }
 }
 
@@ -187,6 +195,10 @@ fn run_head((at, run): (usize, &RunLine)) -> RunHead {
         cards,
         kernels,
         clocks,
+        stamp: match run.clocks.iter().all(|clock| clock == "real") {
+            true => Origin::Measured.word(),
+            false => Origin::Modelled.word(),
+        },
         rows: run.rows,
     }
 }

@@ -6,6 +6,7 @@ use crate::text::{clean, wrap};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use serde::Serialize;
 use std::fmt::Write as _;
+use whichfs_study::Origin;
 use whichfs_trial::{Identity, PhaseFigures, Series, Slot, Status, Trial, metric_words};
 
 /// A trial of a store, and what only the store knows of it.
@@ -58,9 +59,13 @@ pub fn trial_text(told: &TrialTold, width: usize) -> String {
     line(format!("tools: {}", tools.collect::<Vec<_>>().join(", ")));
     match &outcome.status {
         Status::Done => line(format!(
-            "done in {} of virtual time, {} here",
+            "done in {} of virtual time, {} here; figures are {}",
             duration(outcome.virtual_time.as_secs_f64()),
-            duration(told.wall_s)
+            duration(told.wall_s),
+            match identity.clock.as_str() {
+                "real" => Origin::Measured.word(),
+                _ => Origin::Modelled.word(),
+            }
         )),
         Status::Failed { reason, log } => {
             line(format!("FAILED: {reason}"));
@@ -275,7 +280,7 @@ mod tests {
             "ext4 on a1-32gb (used), seed 3",
             "workload rootfs, mib 192",
             "mkfs: mkfs.ext4 -F /dev/vda",
-            "done in 41.3 s of virtual time, 4.60 s here",
+            "done in 41.3 s of virtual time, 4.60 s here; figures are modelled",
             "tree write",
             "2.00 ×",
             "25.1 MB/s",

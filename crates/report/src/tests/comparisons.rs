@@ -67,6 +67,7 @@ fn the_page_says_what_changed_in_each_run_and_escapes() {
         "id=\"run-2\"",
         "id=\"run-3\"",
         "6.12-later",
+        "<span class=\"stamp\">modelled</span>",
         "30 % worse",
         "3.0 × better",
         "jfs&#60;b&#62;",
@@ -75,7 +76,7 @@ fn the_page_says_what_changed_in_each_run_and_escapes() {
         "mount: share of CPU time",
         "30 % higher",
         "whichfs report before after later",
-        "worse by more than 10 %",
+        "10 worse by more than 10 %; 4 gone.",
     ] {
         assert!(html.contains(said), "{said}");
     }

@@ -76,7 +76,10 @@ pub fn text(here: &Here) -> String {
         .filter(|one| one.grade >= Grade::Fair);
     let mut text = String::new();
     let mut list = |title: &str, lines: Vec<String>| {
-        let _ = writeln!(text, "\n{title} on {card}, of the trials so far:");
+        let _ = writeln!(
+            text,
+            "\n{title} on {card}, of the trials so far (modelled):"
+        );
         match lines.is_empty() {
             true => text.push_str("  nothing\n"),
             false => lines.iter().for_each(|line| {
