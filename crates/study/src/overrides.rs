@@ -111,6 +111,9 @@ fn condition(fact: Fact, value: &str) -> Result<Option<Condition>, &'static str>
             None => Err("not-none, not-journaled, not-cow, not-log or any"),
         };
     }
+    if fact.is_list() && matches!(value, "yes" | "no" | "true" | "false") {
+        return Err("a list of what is allowed (licence=GPL-2.0,LGPL-2.1) or any");
+    }
     if fact.is_list() {
         let options = value
             .split([',', ' ', '\n'])

@@ -133,6 +133,11 @@ fn care_and_kernel_options_are_changed_from_the_command_line() {
     }
     let said = need.set("grow=sometimes").unwrap_err().to_string();
     assert!(said.contains("expected yes, no, online or any"), "{said}");
+    let said = need.set("licence=yes").unwrap_err().to_string();
+    assert!(
+        said.contains("expected a list of what is allowed"),
+        "{said}"
+    );
 }
 
 #[test]
