@@ -36,7 +36,9 @@ fn a_regression_is_a_page_a_test_case_and_an_exit_code() {
     let cases = std::fs::read_to_string(&junit).unwrap();
     assert!(cases.contains("tests=\"2\" failures=\"1\""), "{cases}");
     let failing = sandbox.run(&[&compare[..3], &["--fail-over", "10%"]].concat());
-    failing.fails(1, &["1 figures are worse by more than 10 %"]);
+    assert_eq!(failing.code, 1, "{}", failing.stderr);
+    let said = "1 figures are worse by more than 10 %";
+    assert!(failing.stderr.contains(said), "{}", failing.stderr);
     let nowhere = sandbox.run(&["report", before, after, "--html", "/nowhere/p.html"]);
     nowhere.fails(2, &["/nowhere/p.html"]);
 }
