@@ -10,7 +10,7 @@
 
 use crate::bus::{Bus, Divisor};
 use crate::cache::{Cache, CacheRules};
-use crate::ftl::{Ftl, Order, Violation};
+use crate::ftl::{Ftl, OpenAus, Order, Violation};
 use crate::profile::Profile;
 use crate::request::{CardStatus, Completion, Op, Request};
 use crate::slc::{Slc, SlcRules};
@@ -131,6 +131,11 @@ impl Card {
     /// How often each physical block (of an AU's size) was erased in the card's life.
     pub fn erases_per_au(&self) -> Vec<u32> {
         self.state.ftl.erase_counts()
+    }
+
+    /// How many AUs are open, of how many; `None` for a card that maps pages and has no such limit.
+    pub fn open_aus(&self) -> Option<OpenAus> {
+        self.state.ftl.open_aus()
     }
 
     /// Flash bytes programmed for each byte the host wrote; `None` if it wrote nothing.

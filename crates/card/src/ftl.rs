@@ -30,6 +30,15 @@ pub(crate) use update_block::{GROUPS_MAX, UpdateBlock};
 #[error("the card's map is inconsistent: {0}")]
 pub struct Violation(pub String);
 
+/// AUs that a card can write into without copying.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenAus {
+    /// Open now.
+    pub now: u32,
+    /// Open at once, at most.
+    pub limit: u32,
+}
+
 /// The translation layer of a card: a family's mapping, and a FAT region where it has one.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Ftl {
@@ -152,6 +161,19 @@ impl Ftl {
                 .sum::<u64>();
         }
         spent
+    }
+
+    /// AUs that are open now, of how many that can be; `None` where the family has no such limit.
+    pub fn open_aus(&self) -> Option<OpenAus> {
+        let (now, limit) = match &self.map {
+            Mapping::LogBlock(map) => map.open_aus(),
+            Mapping::UpdateBlock(map) => map.open_aus(),
+            Mapping::PageMap(map) => map.open_aus()?,
+        };
+        Some(OpenAus {
+            now: now as u32,
+            limit: limit as u32,
+        })
     }
 
     /// Erase count of every physical block; those of the FAT region come last.

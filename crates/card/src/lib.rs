@@ -33,7 +33,7 @@ pub use builtin::builtin;
 pub use card::Card;
 pub use contents::{CHUNK_BYTES, Contents, ContentsError, Layout, Spill};
 pub use defects::{Defects, Refuses, Tries};
-pub use ftl::Violation;
+pub use ftl::{OpenAus, Violation};
 pub use log::Logged;
 pub use profile::{Basis, CapacityError, Family, Figure, Interface, Profile, ProfileError};
 pub use request::{CardStatus, Completion, Op, Request};

@@ -24,6 +24,21 @@ fn one_au_too_many_costs_an_au_copy_whatever_the_size_of_the_request() {
 }
 
 #[test]
+fn aus_open_one_by_one_up_to_the_limit() {
+    let profile = shipped("class4-4gb");
+    let mut card = Card::used(&profile, 1);
+    let limit = card.open_aus().unwrap().limit;
+    assert_eq!(u64::from(limit), profile.open_aus_linear());
+    for au in 0..2 * u64::from(limit) {
+        serve(&mut card, Request::write(au * profile.au_bytes(), 64 * KIB));
+        let open = card.open_aus().unwrap();
+        assert!(open.now >= 1 && open.now <= limit, "{open:?}");
+        assert!(au < u64::from(limit) || open.now == limit, "{open:?}");
+    }
+    assert_eq!(Card::used(&page_map(), 1).open_aus(), None, "it maps pages");
+}
+
+#[test]
 fn the_copy_shrinks_as_the_request_grows_to_the_au() {
     // WB5 -O 4: 256 KiB 904 ms, 2 MiB 736 ms of which 2 MiB are programming.
     let profile = shipped("class4-4gb");

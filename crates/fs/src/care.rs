@@ -8,6 +8,8 @@ use std::sync::LazyLock;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Matter {
+    /// Repair it.
+    Fsck,
     /// Make it larger.
     Grow,
     /// Make it smaller.
@@ -42,7 +44,8 @@ pub enum Matter {
 
 impl Matter {
     /// All of them, in the order in which they are told.
-    pub const ALL: [Matter; 15] = [
+    pub const ALL: [Matter; 16] = [
+        Matter::Fsck,
         Matter::Grow,
         Matter::Shrink,
         Matter::Defragment,
@@ -63,6 +66,7 @@ impl Matter {
     /// In words.
     pub const fn words(self) -> &'static str {
         match self {
+            Matter::Fsck => "repair",
             Matter::Grow => "grow",
             Matter::Shrink => "shrink",
             Matter::Defragment => "defragment",
@@ -78,6 +82,57 @@ impl Matter {
             Matter::Swupdate => "SWUpdate knows it",
             Matter::Licence => "licence",
             Matter::Maintained => "maintained",
+        }
+    }
+
+    /// The name as in need files and after `--need`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Matter::MetadataBackup => "metadata_backup",
+            Matter::OfflineImage => "offline_image",
+            Matter::Encryption => "encryption",
+            Matter::Fsck => "fsck",
+            Matter::Uboot => "uboot",
+            Matter::Grub => "grub",
+            Matter::Rauc => "rauc",
+            Matter::Swupdate => "swupdate",
+            // The others are a word.
+            other => other.words(),
+        }
+    }
+
+    /// What a filesystem is like with which it can be done, and with which it cannot: what
+    /// follows its name in a sentence.
+    pub const fn phrases(self) -> (&'static str, &'static str) {
+        match self {
+            Matter::Fsck => ("can be repaired", "cannot be repaired"),
+            Matter::Grow => ("can grow", "cannot grow"),
+            Matter::Shrink => ("can shrink", "cannot shrink"),
+            Matter::Defragment => ("can be defragmented", "cannot be defragmented"),
+            Matter::Convert => ("can be converted in place", "cannot be converted in place"),
+            Matter::Freeze => ("can be frozen", "cannot be frozen"),
+            Matter::Trim => (
+                "tells the card what is free",
+                "does not tell the card what is free",
+            ),
+            Matter::MetadataBackup => (
+                "has a backup of its metadata",
+                "has no backup of its metadata",
+            ),
+            Matter::OfflineImage => (
+                "is built into an image without root",
+                "is not built into an image without root",
+            ),
+            Matter::Encryption => ("encrypts by itself", "does not encrypt by itself"),
+            Matter::Uboot => ("is read by U-Boot", "is not read by U-Boot"),
+            Matter::Grub => ("is read by GRUB", "is not read by GRUB"),
+            Matter::Rauc => ("is a slot type of RAUC", "is no slot type of RAUC"),
+            Matter::Swupdate => (
+                "is a filesystem of SWUpdate",
+                "is no filesystem of SWUpdate",
+            ),
+            Matter::Licence => ("has a licence", "has no licence"),
+            Matter::Maintained => ("is maintained", "is not maintained"),
         }
     }
 }
@@ -159,6 +214,24 @@ pub fn care(name: &str) -> &'static BTreeMap<Matter, Care> {
     CARE.get(name).unwrap_or(&NOTHING)
 }
 
+/// SPDX identifiers of the licences of driver and tools of the candidate called `name`, each once,
+/// in order.
+pub fn licences(name: &str) -> Vec<&'static str> {
+    let text = care(name).get(&Matter::Licence);
+    let words = text
+        .map_or("", |care| care.how.as_str())
+        .split([' ', ';', ',']);
+    // A name and a version: no tool of ours is called so.
+    let is_licence = |word: &&str| {
+        word.split_once('-')
+            .is_some_and(|(_, version)| version.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    let mut found: Vec<&str> = words.filter(is_licence).collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -177,6 +250,25 @@ mod tests {
         }
         let known: Vec<&str> = candidates().iter().map(|c| c.name).collect();
         assert!(CARE.keys().all(|name| known.contains(&name.as_str())));
+    }
+
+    #[test]
+    fn names_are_those_of_the_file() {
+        for matter in Matter::ALL {
+            let name = toml::Value::try_from(matter).unwrap();
+            assert_eq!(name.as_str(), Some(matter.name()));
+        }
+    }
+
+    #[test]
+    fn every_candidate_has_its_licences() {
+        for candidate in candidates() {
+            let found = licences(candidate.name);
+            assert!(found.contains(&"GPL-2.0"), "{}: {found:?}", candidate.name);
+        }
+        assert_eq!(licences("vfat"), ["GPL-2.0", "GPL-3.0"]);
+        assert_eq!(licences("erofs"), ["Apache-2.0", "GPL-2.0"]);
+        assert!(licences("nothing").is_empty());
     }
 
     #[test]

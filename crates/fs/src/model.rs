@@ -108,6 +108,12 @@ impl CrashClass {
             CrashClass::None => "none",
         }
     }
+
+    /// The class that has this word.
+    pub fn from_word(word: &str) -> Option<CrashClass> {
+        let all = [Self::Journaled, Self::Cow, Self::Log, Self::None];
+        all.into_iter().find(|class| class.word() == word)
+    }
 }
 
 /// What a filesystem is and can do, as made by our recipe and used by Linux 6.12.

@@ -6,7 +6,7 @@ use crate::trace::Trace;
 use whichfs_card::{
     Card, CardStatus, Completion, Contents, ContentsError, Defects, Logged, Op, Request,
 };
-use whichfs_trial::DeviceFigures;
+use whichfs_trial::{DeviceFigures, Series, Slot};
 use whichfs_units::{Nanos, SECTOR};
 
 /// A disk of a guest.
@@ -31,6 +31,8 @@ pub struct Disk {
     ///
     /// [`Event::Untimed`]: whichfs_trial::Event::Untimed
     pub untimed: bool,
+    /// What the card did over time.
+    pub series: Series,
 }
 
 /// Virtual instant at which a request is done, its status, and bytes the device wrote.
@@ -49,19 +51,7 @@ impl Disk {
         memory: &mut GuestMemory,
         trace: &mut Trace,
     ) -> Result<Served, String> {
-        let (begin, cost) = (self.offset, self.request_cost);
-        let mut serve = |card: &mut Card, op, offset, bytes| {
-            let request = Request {
-                op,
-                offset: begin + offset,
-                bytes,
-                fua: false,
-            };
-            let copies = card.stats().au_copies;
-            let done = card.submit(now + cost, &request);
-            trace.request(now, &request, done.at);
-            (done, card.stats().au_copies > copies)
-        };
+        let cost = self.request_cost;
         match request.operation {
             BlockOperation::Read | BlockOperation::Write => {
                 if !self.holds(request.offset, request.bytes()) {
@@ -74,7 +64,7 @@ impl Disk {
                 }
                 let done = match reads && self.untimed {
                     true => (at_once(now), false),
-                    false => serve(&mut self.card, op, request.offset, request.bytes()),
+                    false => self.submit(now, op, request.offset, request.bytes(), trace),
                 };
                 if done.0.status != CardStatus::Ok {
                     return Ok(refuse(done.0.at, BlockStatus::IoError));
@@ -94,7 +84,7 @@ impl Disk {
                 if self.fails(now, Op::Flush, 0, 0) {
                     return Ok(refuse(now + cost, BlockStatus::IoError));
                 }
-                let done = serve(&mut self.card, Op::Flush, 0, 0);
+                let done = self.submit(now, Op::Flush, 0, 0, trace);
                 self.keep(now, &done, Op::Flush, 0, (0, Box::default()));
                 Ok(refuse(done.0.at, BlockStatus::Ok))
             }
@@ -107,7 +97,7 @@ impl Disk {
                     if self.fails(now, Op::Discard, offset, bytes) {
                         return Ok(refuse(at + cost, BlockStatus::IoError));
                     }
-                    let done = serve(&mut self.card, Op::Discard, offset, bytes);
+                    let done = self.submit(now, Op::Discard, offset, bytes, trace);
                     at = done.0.at;
                     self.keep(now, &done, Op::Discard, offset, (bytes, Box::default()));
                     let forgotten = self.contents.discard(self.offset + offset, bytes);
@@ -133,6 +123,40 @@ impl Disk {
             }
             BlockOperation::Unknown(_) => Ok(refuse(now, BlockStatus::Unsupported)),
         }
+    }
+
+    /// Has the card serve a request at `offset` of the disk: when it is done, and whether AUs were
+    /// copied for it.
+    fn submit(
+        &mut self,
+        now: Nanos,
+        op: Op,
+        offset: u64,
+        bytes: u64,
+        trace: &mut Trace,
+    ) -> (Completion, bool) {
+        let request = Request {
+            op,
+            offset: self.offset + offset,
+            bytes,
+            fua: false,
+        };
+        let stats = self.card.stats();
+        let (copies, programmed) = (stats.au_copies, stats.programmed_bytes);
+        let done = self.card.submit(now + self.request_cost, &request);
+        trace.request(now, &request, done.at);
+        let (stats, open) = (self.card.stats(), self.card.open_aus());
+        let written = op == Op::Write;
+        self.series.open_limit = open.map(|open| open.limit);
+        let slot = Slot {
+            open_aus: open.map_or(0, |open| open.now),
+            writes: u64::from(written),
+            write_bytes: if written { bytes } else { 0 },
+            programmed_bytes: stats.programmed_bytes - programmed,
+            au_copies: stats.au_copies - copies,
+        };
+        self.series.record(now, slot);
+        (done, stats.au_copies > copies)
     }
 
     /// Adds a request to the log, if one is kept: its length and data.
@@ -299,6 +323,7 @@ mod tests {
             defects,
             refused: Vec::new(),
             untimed: false,
+            series: Series::default(),
         }
     }
 
@@ -368,6 +393,21 @@ mod tests {
         assert!(at(BlockOperation::Write) > Nanos(5));
         assert_eq!(at(BlockOperation::Read), Nanos(5));
         assert_eq!((disk.figures().reads, disk.figures().writes), (0, 1));
+    }
+
+    #[test]
+    fn the_series_has_what_the_figures_have_and_the_open_aus() {
+        let mut disk = disk(None);
+        serve(&mut disk, BlockOperation::Read);
+        assert_eq!(disk.series.slots[0].writes, 0);
+        serve(&mut disk, BlockOperation::Write);
+        serve(&mut disk, BlockOperation::Flush);
+        let (figures, slot) = (disk.figures(), disk.series.slots[0]);
+        assert_eq!((slot.writes, slot.write_bytes), (1, figures.write_bytes));
+        assert_eq!(slot.programmed_bytes, figures.programmed_bytes);
+        let open = disk.card.open_aus();
+        assert_eq!(disk.series.open_limit, open.map(|open| open.limit));
+        assert_eq!(slot.open_aus, open.map_or(0, |open| open.now));
     }
 
     #[test]

@@ -59,6 +59,7 @@ fn disk() -> Disk {
         defects: None,
         refused: Vec::new(),
         untimed: false,
+        series: whichfs_trial::Series::default(),
     }
 }
 

@@ -67,6 +67,7 @@ impl Machine {
             defects: None,
             refused: Vec::new(),
             untimed: false,
+            series: whichfs_trial::Series::default(),
         }
     }
 }

@@ -47,13 +47,14 @@ pub(crate) struct Dot {
     pub text: String,
 }
 
-/// All bars of a metric, best first.
+/// All bars of a metric, best first; in the order of the ranking where none is better.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Chart {
     pub metric: String,
     pub label: String,
     pub unit: String,
-    pub lower_is_better: bool,
+    /// Which of two figures is the better one, in words.
+    pub direction: &'static str,
     /// Share of the score in percent.
     pub share: String,
     pub because: String,
@@ -81,11 +82,13 @@ pub(crate) fn chart(verdict: &Verdict, metric: &MetricInfo) -> Chart {
         .iter()
         .filter_map(|ranked| Some((ranked, ranked.figures.get(&metric.metric)?)))
         .collect();
-    measured.sort_by(|a, b| {
-        a.1.ratio
-            .total_cmp(&b.1.ratio)
-            .then(a.0.candidate.cmp(&b.0.candidate))
-    });
+    if metric.judged {
+        measured.sort_by(|a, b| {
+            a.1.ratio
+                .total_cmp(&b.1.ratio)
+                .then(a.0.candidate.cmp(&b.0.candidate))
+        });
+    }
     let place = |value: f64| (value / end * 100.0).clamp(0.0, 100.0);
     let bars: Vec<Bar> = measured
         .iter()
@@ -125,7 +128,7 @@ pub(crate) fn chart(verdict: &Verdict, metric: &MetricInfo) -> Chart {
         } else {
             scale.unit
         },
-        lower_is_better: metric.lower_is_better,
+        direction: direction(metric),
         share: format!("{:.0}", metric.share * 100.0),
         because: metric.because.clone(),
         enough: enough(metric),
@@ -138,6 +141,15 @@ pub(crate) fn chart(verdict: &Verdict, metric: &MetricInfo) -> Chart {
             .map(|r| r.candidate.clone())
             .collect(),
         end: with_unit(end, &metric.unit),
+    }
+}
+
+/// Which of two figures of `metric` is the better one, in words.
+pub(crate) fn direction(metric: &MetricInfo) -> &'static str {
+    match (metric.judged, metric.lower_is_better) {
+        (false, _) => "neither lower nor higher is better",
+        (true, true) => "↓ lower is better",
+        (true, false) => "↑ higher is better",
     }
 }
 

@@ -105,25 +105,41 @@ fn cells(line: &Compared) -> Vec<String> {
         "" => line.candidate.clone(),
         card => format!("{card}: {}", line.candidate),
     };
-    let arrow = if line.lower_is_better { "↓" } else { "↑" };
-    let metric = format!("{} {arrow}", line.metric.replace('_', " "));
+    let arrow = match (line.is_judged(), line.lower_is_better) {
+        (false, _) => "",
+        (true, true) => " ↓",
+        (true, false) => " ↑",
+    };
+    let metric = format!("{}{arrow}", whichfs_trial::metric_words(&line.metric));
     let first = line.values.first().map_or(String::new(), value);
     let mut cells = vec![clean(&name), clean(&metric), first];
-    for (own, change) in line.values.iter().skip(1).zip(&line.changes) {
+    for (at, own) in line.values.iter().enumerate().skip(1) {
         cells.push(value(own));
-        cells.push(change.as_ref().map_or("missing".to_owned(), told));
+        cells.push(words(line, at));
     }
     cells
 }
 
-fn told(change: &RunChange) -> String {
-    let worse = |ratio: f64| match ratio {
+/// What run `at` is beside the first, in words.
+pub(crate) fn words(line: &Compared, at: usize) -> String {
+    match (&line.changes[at - 1], line.values[0], line.values[at]) {
+        (Some(change), _, _) => told(change),
+        (None, None, Some(_)) => "new".to_owned(),
+        (None, Some(_), None) => "gone".to_owned(),
+        (None, _, _) => String::new(),
+    }
+}
+
+pub(crate) fn told(change: &RunChange) -> String {
+    let times = |ratio: f64| match ratio {
         ratio if ratio < 2.0 => format!("{:.0} %", (ratio - 1.0) * 100.0),
         ratio => format!("{} ×", crate::number::times(ratio)),
     };
     match change.meaning {
-        Meaning::Worse => format!("{} worse", worse(change.worse)),
-        Meaning::Better => format!("{} better", worse(1.0 / change.worse)),
+        Meaning::Worse => format!("{} worse", times(change.worse)),
+        Meaning::Better => format!("{} better", times(1.0 / change.worse)),
+        Meaning::Other if change.worse > 1.0 => format!("{} higher", times(change.worse)),
+        Meaning::Other => format!("{} lower", times(1.0 / change.worse)),
         Meaning::Same => "same".to_owned(),
     }
 }

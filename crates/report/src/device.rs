@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use whichfs_trial::{DeviceFigures, Latency, PhaseFigures, Status, Trial};
+use whichfs_trial::{DeviceFigures, Latency, PhaseFigures, Slot, Status, Trial};
 
 /// A trial behind the figures.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,6 +27,9 @@ pub struct DeviceView {
     pub total: DeviceFigures,
     /// Phases of the trial with the lowest seed, in order.
     pub phases: Vec<PhaseView>,
+    /// What the device did over time in that trial; none of trials that did not record it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series: Option<SeriesView>,
     /// Latencies by phase, all trials together, in the order of the phases.
     pub latencies: Vec<LatencyView>,
 }
@@ -56,6 +59,27 @@ impl PhaseView {
         let written = self.write_bytes as f64;
         (self.write_bytes > 0).then(|| self.programmed_bytes as f64 / written)
     }
+}
+
+/// What a device did over time, in slots of equal length.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SeriesView {
+    /// Begin of the first slot, in virtual seconds from the first phase on.
+    pub begin_s: f64,
+    /// Length of a slot in virtual seconds.
+    pub slot_s: f64,
+    /// AUs that the card can have open at once; none where it has no such limit.
+    pub open_limit: Option<u32>,
+    /// AUs that were open at the end of each slot.
+    pub open_aus: Vec<u32>,
+    /// Write requests, by slot.
+    pub writes: Vec<u64>,
+    /// Bytes that they wrote, by slot.
+    pub write_bytes: Vec<u64>,
+    /// Bytes that the card programmed, by slot.
+    pub programmed_bytes: Vec<u64>,
+    /// AUs that the card copied, by slot.
+    pub au_copies: Vec<u64>,
 }
 
 /// How long operations of a phase took.
@@ -120,8 +144,30 @@ fn of(candidate: &str, mut trials: Vec<&Trial>) -> DeviceView {
         trials: trials.len() as u64,
         total,
         phases: first.map_or(Vec::new(), phases),
+        series: trials.first().and_then(|trial| series(trial)),
         latencies: latencies.iter().filter_map(latency).collect(),
     }
+}
+
+/// The series of `trial` from its first phase to its last.
+fn series(trial: &Trial) -> Option<SeriesView> {
+    let all = trial.outcome.series.as_ref()?;
+    let phases = &trial.outcome.phases;
+    let (begin, end) = (phases.first()?.begin, phases.last()?.end);
+    let slot = all.slot.0.max(1);
+    let first = (begin.0 / slot) as usize;
+    let count = (end.0.div_ceil(slot) as usize).saturating_sub(first);
+    let slots: Vec<&Slot> = all.slots.iter().skip(first).take(count).collect();
+    Some(SeriesView {
+        begin_s: (first as u64 * slot) as f64 / 1e9 - begin.as_secs_f64(),
+        slot_s: slot as f64 / 1e9,
+        open_limit: all.open_limit,
+        open_aus: slots.iter().map(|slot| slot.open_aus).collect(),
+        writes: slots.iter().map(|slot| slot.writes).collect(),
+        write_bytes: slots.iter().map(|slot| slot.write_bytes).collect(),
+        programmed_bytes: slots.iter().map(|slot| slot.programmed_bytes).collect(),
+        au_copies: slots.iter().map(|slot| slot.au_copies).collect(),
+    })
 }
 
 fn add_latency(all: &mut Vec<(String, Latency)>, phase: &PhaseFigures) {

@@ -13,6 +13,8 @@ pub(crate) struct Group {
     pub sources: Vec<String>,
     /// The rule's name, or empty.
     pub rule: String,
+    /// True if not a rule but its own trials exclude a candidate.
+    pub tried: bool,
 }
 
 /// Groups by reason, the largest group first, then in order of the names.
@@ -22,14 +24,15 @@ pub(crate) fn groups(verdict: &Verdict) -> Vec<Group> {
         let group = match groups.iter_mut().find(|group| group.why == excluded.why) {
             Some(group) => group,
             None => {
+                // What failed or gave no figure broke no rule.
+                let rule = excluded.rule.clone().unwrap_or_default();
+                let tried = rule == "failed" || rule == "requires";
                 groups.push(Group {
                     candidates: Vec::new(),
                     why: excluded.why.clone(),
                     sources: Vec::new(),
-                    // What failed or gave no figure broke no rule.
-                    rule: (excluded.rule.clone())
-                        .filter(|rule| rule != "failed" && rule != "requires")
-                        .unwrap_or_default(),
+                    rule: if tried { String::new() } else { rule },
+                    tried,
                 });
                 let last = groups.len() - 1;
                 &mut groups[last]

@@ -2,7 +2,7 @@
 //! The figures are of plausible size and measure nothing.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use crate::device::{DeviceView, LatencyView, PhaseView, TrialLine};
+use crate::device::{DeviceView, LatencyView, PhaseView, SeriesView, TrialLine};
 use crate::page::{Item, Page};
 use std::collections::BTreeMap;
 use whichfs_study::{Evidence, Excluded, Need, Point, Sample, Verdict, judge};
@@ -134,6 +134,23 @@ fn trials() -> Vec<TrialLine> {
     lines.collect()
 }
 
+/// Forty slots over a trial with the phases of [`device`].
+fn series(values: &[f64; 8]) -> SeriesView {
+    let slots = 40_u64;
+    let written = |at: u64| if at % 4 == 3 { 0 } else { 5_000_000 };
+    let amplified = |at: u64| written(at) / 10 * ((values[6] * 10.0) as u64 + at % 7);
+    SeriesView {
+        begin_s: 0.0,
+        slot_s: (values[0] + values[1] + values[2]) / slots as f64,
+        open_limit: Some(5),
+        open_aus: (0..slots).map(|at| (at * at % 6) as u32).collect(),
+        writes: (0..slots).map(|at| written(at) / 65_536).collect(),
+        write_bytes: (0..slots).map(written).collect(),
+        programmed_bytes: (0..slots).map(amplified).collect(),
+        au_copies: (0..slots).map(|at| at % 3 * (at % 5)).collect(),
+    }
+}
+
 /// A device under `candidate` whose figures are of plausible size.
 fn device(candidate: &str, values: &[f64; 8]) -> DeviceView {
     let written = 201_000_000_u64;
@@ -176,6 +193,7 @@ fn device(candidate: &str, values: &[f64; 8]) -> DeviceView {
             phase("tree_read", values[2], values[0], 0),
             phase("random_update", values[2] + values[0], values[1], 2),
         ],
+        series: Some(series(values)),
         latencies: vec![LatencyView {
             phase: "random_update".to_owned(),
             operations: 2_000,
@@ -263,6 +281,7 @@ pub(crate) fn page() -> Page {
             "whichfs choose --card a1-32gb --for rootfs --candidates CANDIDATE --first-seed SEED \
                  --seeds 1"
                 .into(),
+        show: "whichfs trial show TRIAL".into(),
         trials_of: trials(),
         devices: FIGURES
             .iter()

@@ -6,6 +6,7 @@
 
 mod chart;
 mod comparison;
+mod comparison_page;
 mod crash;
 mod crash_page;
 mod crash_strip;
@@ -16,26 +17,30 @@ mod number;
 mod page;
 mod page_device;
 mod page_parts;
+mod page_time;
 mod policy;
 mod rows;
 mod samples;
 mod study_page;
 mod terminal;
 mod text;
+mod trial;
 
 pub use comparison::{comparison_cases, comparison_markdown, comparison_text};
+pub use comparison_page::{ComparisonPage, comparison_html};
 pub use crash::{
     ConditionCount, Count, CrashGroup, CrashLine, CrashPage, CrashRow, FileCount, LineState,
     Promises, WorstCase, crash_csv, crash_outcomes_csv, milliseconds, ratio, short,
 };
 pub use crash_page::{crash_file_outcomes, crash_html, files_of};
-pub use device::{DeviceView, LatencyView, PhaseView, TrialLine, devices, trial_lines};
+pub use device::{DeviceView, LatencyView, PhaseView, SeriesView, TrialLine, devices, trial_lines};
 pub use junit::{Case, Told, junit, verdict_cases};
 pub use number::{percent, with_unit as figure};
 pub use page::{Item, Page, html};
 pub use rows::{csv, json, markdown};
 pub use study_page::{StudyPage, study_html};
 pub use terminal::{Look, terminal};
+pub use trial::{TrialTold, trial_text};
 
 #[cfg(test)]
 mod fixture;

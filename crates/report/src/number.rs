@@ -13,6 +13,7 @@ pub(crate) struct Scale {
 
 /// Units by the one that is stored, ascending.
 const SECONDS: [(f64, &str); 3] = [(1e-6, "µs"), (1e-3, "ms"), (1.0, "s")];
+const MILLISECONDS: [(f64, &str); 3] = [(1e-3, "µs"), (1.0, "ms"), (1e3, "s")];
 const BYTES: [(f64, &str); 4] = [
     (1.0, "B"),
     (1024.0, "KiB"),
@@ -24,6 +25,7 @@ const BYTES: [(f64, &str); 4] = [
 pub(crate) fn scale(typical: f64, unit: &str) -> Scale {
     let units: &[(f64, &str)] = match unit {
         "s" => &SECONDS,
+        "ms" => &MILLISECONDS,
         "B" => &BYTES,
         _ => &[],
     };
@@ -78,6 +80,14 @@ pub(crate) fn short(value: f64) -> String {
     }
 }
 
+/// A count: whole up to 9999, then as [`short`].
+pub(crate) fn count(count: u64) -> String {
+    match count {
+        0..=9_999 => count.to_string(),
+        _ => short(count as f64),
+    }
+}
+
 /// With its unit: `45.6 ms`, `1.23`.
 pub fn with_unit(value: f64, unit: &str) -> String {
     let scale = scale(value, unit);
@@ -119,6 +129,15 @@ pub(crate) fn duration(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_are_in_the_unit_that_fits() {
+        let check = |value: f64, unit: &str, said: &str| assert_eq!(with_unit(value, unit), said);
+        check(26_100.0, "ms", "26.1 s");
+        check(26.1, "ms", "26.1 ms");
+        check(0.261, "ms", "261 µs");
+        check(0.0261, "s", "26.1 ms");
+    }
 
     #[test]
     fn three_digits_in_four_characters() {

@@ -10,12 +10,13 @@
 use crate::chart::{Chart, chart};
 use crate::device::{DeviceView, TrialLine};
 use crate::excluded::{Group, groups};
-use crate::page_device::{LatencyChart, SizesRow, TimeRow, WearRow, latencies, sizes, times, wear};
+use crate::page_device::{LatencyChart, SizesRow, WearRow, latencies, sizes, wear};
 use crate::page_parts::{
     Against, Head, HeatRow, Part, Score, against, heads, heat, linked, provenance, scores,
 };
+use crate::page_time::{TimeRow, times};
 use crate::policy::{SCRIPT, policy};
-use crate::samples;
+use crate::samples::{self, ID};
 use crate::terminal::{bound, measured_whole, sentence, sureness, winner};
 use askama::Template;
 use serde::{Deserialize, Serialize};
@@ -46,6 +47,9 @@ pub struct Page {
     pub reproduce: Vec<String>,
     /// The command that repeats one trial; CANDIDATE and SEED stand for what they say.
     pub repeat: String,
+    /// The command that shows one trial; TRIAL stands for its id.
+    #[serde(default)]
+    pub show: String,
     /// The trials behind it.
     pub trials_of: Vec<TrialLine>,
     /// The device under each candidate.
@@ -77,13 +81,29 @@ struct View<'a> {
     scores: Vec<Score>,
     against: Option<Against>,
     excluded: Vec<Group>,
+    /// For each of these, the trials that exclude it, as commands.
+    tried: Vec<Vec<String>>,
     heads: Vec<Head>,
     heat: Vec<HeatRow>,
     charts: Vec<Chart>,
     latencies: Vec<LatencyChart>,
     sizes: Vec<SizesRow>,
     times: Vec<TimeRow>,
+    /// Whether some trial recorded what its device did over time, and whether that has open AUs.
+    series_known: bool,
+    open_known: bool,
     wear: Vec<WearRow>,
+}
+
+/// The commands that show the trials of a group that its own trials exclude.
+fn tried(page: &Page, group: &Group) -> Vec<String> {
+    let own = |line: &&TrialLine| group.tried && group.candidates.contains(&line.candidate);
+    let trials = page.trials_of.iter().filter(own);
+    let shown = trials.map(|line| {
+        page.show
+            .replace("TRIAL", line.id.get(..ID).unwrap_or(&line.id))
+    });
+    shown.filter(|command| !command.is_empty()).collect()
 }
 
 impl<'a> View<'a> {
@@ -92,6 +112,7 @@ impl<'a> View<'a> {
         let first = verdict.ranking.first();
         let reasons = first.map_or(&[][..], |first| &first.reasons);
         let metrics = &verdict.metrics;
+        let times = times(page);
         View {
             page,
             verdict,
@@ -115,6 +136,10 @@ impl<'a> View<'a> {
                 .collect(),
             scores: scores(verdict),
             against: against(verdict),
+            tried: groups(verdict)
+                .iter()
+                .map(|group| tried(page, group))
+                .collect(),
             excluded: groups(verdict),
             heads: heads(verdict),
             heat: heat(verdict),
@@ -124,7 +149,9 @@ impl<'a> View<'a> {
                 .collect(),
             latencies: latencies(page),
             sizes: sizes(page),
-            times: times(page),
+            series_known: times.iter().any(|row| !row.amplification.is_empty()),
+            open_known: times.iter().any(|row| row.open.is_some()),
+            times,
             wear: wear(page),
         }
     }

@@ -1,9 +1,8 @@
-//! The device's part of the page: latencies, requests by size, what was written over time, wear.
+//! The device's part of the page: latencies, requests by size, wear.
 
-use crate::device::{DeviceView, LatencyView, PhaseView};
-use crate::number::{duration, short, with_unit};
+use crate::device::{DeviceView, LatencyView};
+use crate::number::{count, short, with_unit};
 use crate::page::Page;
-use whichfs_units::Bytes;
 
 /// Latencies of one phase, all candidates.
 pub(crate) struct LatencyChart {
@@ -55,24 +54,6 @@ pub(crate) struct SizeBar {
     pub width: String,
 }
 
-/// Phases of one candidate's first trial on the axis of time.
-pub(crate) struct TimeRow {
-    pub candidate: String,
-    pub seconds: String,
-    pub steps: Vec<Step>,
-}
-
-/// One phase.
-pub(crate) struct Step {
-    /// Place in percent of this trial's time.
-    pub begin: String,
-    pub width: String,
-    /// Height in pixels and place from the top, for its write amplification.
-    pub height: String,
-    pub top: String,
-    pub text: String,
-}
-
 /// One candidate's wear.
 pub(crate) struct WearRow {
     pub candidate: String,
@@ -93,12 +74,8 @@ const SIZES: [(u64, &str); 6] = [
     (u64::MAX, "> 512 KiB"),
 ];
 
-/// Height of the steps' drawing in pixels, and the write amplification that fills it.
-const STEP_HEIGHT: f64 = 32.0;
-const STEP_FULL: f64 = 16.0;
-
 /// Devices in the order of the ranking, then the others.
-fn ordered(page: &Page) -> Vec<&DeviceView> {
+pub(crate) fn ordered(page: &Page) -> Vec<&DeviceView> {
     let ranking = &page.verdict.ranking;
     let place = |device: &&DeviceView| {
         let at = ranking
@@ -206,59 +183,14 @@ fn sizes_row(device: &DeviceView) -> SizesRow {
     }
     SizesRow {
         candidate: device.candidate.clone(),
-        writes: short(total.writes as f64),
+        writes: count(total.writes),
         others: format!(
             "{} reads, {} flushes, {} discards",
-            short(total.reads as f64),
-            short(total.flushes as f64),
-            short(total.discards as f64)
+            count(total.reads),
+            count(total.flushes),
+            count(total.discards)
         ),
         bars,
-    }
-}
-
-pub(crate) fn times(page: &Page) -> Vec<TimeRow> {
-    let devices = ordered(page)
-        .into_iter()
-        .filter(|device| !device.phases.is_empty());
-    devices.map(time_row).collect()
-}
-
-fn time_row(device: &DeviceView) -> TimeRow {
-    let end = device.phases.last().map_or(0.0, |phase| phase.end_s);
-    let place = |seconds: f64| seconds / end.max(1e-9) * 100.0;
-    let step = |phase: &PhaseView| {
-        let times = phase.write_amplification();
-        let height = times.map_or(0.0, |times| {
-            (times / STEP_FULL).clamp(0.0, 1.0) * STEP_HEIGHT
-        });
-        let seconds = duration(phase.end_s - phase.begin_s);
-        let name = phase.phase.replace('_', " ");
-        Step {
-            begin: format!("{:.2}", place(phase.begin_s)),
-            width: format!(
-                "{:.2}",
-                (place(phase.end_s) - place(phase.begin_s)).max(0.1)
-            ),
-            height: format!("{height:.1}"),
-            top: format!("{:.1}", STEP_HEIGHT - height),
-            text: match times {
-                None => format!("{name}: {seconds}, nothing written"),
-                Some(times) => format!(
-                    "{name}: {seconds}, {} written, each byte programmed {} times, {} AU copies, \
-                     {} erases",
-                    Bytes(phase.write_bytes),
-                    short(times),
-                    phase.au_copies,
-                    phase.erases
-                ),
-            },
-        }
-    };
-    TimeRow {
-        candidate: device.candidate.clone(),
-        seconds: duration(end),
-        steps: device.phases.iter().map(step).collect(),
     }
 }
 
@@ -276,8 +208,8 @@ pub(crate) fn wear(page: &Page) -> Vec<WearRow> {
                 amplification: total
                     .write_amplification()
                     .map_or("–".to_owned(), |times| format!("{} ×", short(times))),
-                erases: short(each(total.erases) as f64),
-                copies: short(each(total.au_copies) as f64),
+                erases: count(each(total.erases)),
+                copies: count(each(total.au_copies)),
             }
         })
         .collect()

@@ -18,7 +18,8 @@ pub(crate) struct Against {
     pub second: String,
     /// One sentence on the average.
     pub sentence: String,
-    pub rows: Vec<AgainstRow>,
+    /// Metrics that count, and those that are shown only.
+    pub tables: [Vec<AgainstRow>; 2],
 }
 
 /// A metric of both.
@@ -29,6 +30,10 @@ pub(crate) struct AgainstRow {
     pub first: String,
     pub second: String,
     pub words: String,
+    /// From where on figures count alike, where one of these is beyond; else empty.
+    pub alike: String,
+    /// Share of the score.
+    pub share: String,
     pub wins: bool,
 }
 
@@ -39,7 +44,8 @@ pub(crate) struct Head {
     /// Number of the metric's section.
     pub number: usize,
     pub unit: String,
-    pub lower_is_better: bool,
+    /// `↓`, `↑`, or nothing where neither is better.
+    pub arrow: &'static str,
     pub share: String,
 }
 
@@ -145,23 +151,29 @@ pub(crate) fn against(verdict: &Verdict) -> Option<Against> {
     let row = |(at, metric): (usize, &MetricInfo)| {
         let own = first.figures.get(&metric.metric)?;
         let other = second.figures.get(&metric.metric)?;
-        let gain = other.ratio / own.ratio;
+        let gain = metric.judged.then(|| other.ratio / own.ratio);
         let words = match gain {
-            g if g >= verdict.noise_floor => format!("{}× better", times(g)),
-            g if g <= 1.0 / verdict.noise_floor => {
-                format!("{}× worse", times(1.0 / g))
+            None => "not judged".to_owned(),
+            Some(gain) if gain >= verdict.noise_floor => format!("{}× better", times(gain)),
+            Some(gain) if gain <= 1.0 / verdict.noise_floor => {
+                format!("{}× worse", times(1.0 / gain))
             }
-            _ => "no difference".to_owned(),
+            Some(_) => "no difference".to_owned(),
         };
-        Some(AgainstRow {
+        let row = AgainstRow {
             label: metric.label.clone(),
             number: at + 1,
+            share: format!("{:.0} %", metric.share * 100.0),
             first: with_unit(own.value, &metric.unit),
             second: with_unit(other.value, &metric.unit),
             words,
-            wins: gain >= verdict.noise_floor,
-        })
+            alike: alike(metric, [own.value, other.value]),
+            wins: gain.is_some_and(|gain| gain >= verdict.noise_floor),
+        };
+        Some((metric.share > 0.0, row))
     };
+    let rows = verdict.metrics.iter().enumerate().filter_map(row);
+    let (counted, shown): (Vec<_>, Vec<_>) = rows.partition(|(counted, _)| *counted);
     let ratio = first.score / second.score.max(1e-9);
     let sentence = if first.ties_with.contains(&second.candidate) {
         format!(
@@ -178,8 +190,23 @@ pub(crate) fn against(verdict: &Verdict) -> Option<Against> {
         first: first.candidate.clone(),
         second: second.candidate.clone(),
         sentence,
-        rows: verdict.metrics.iter().enumerate().filter_map(row).collect(),
+        tables: [counted, shown].map(|rows| rows.into_iter().map(|(_, row)| row).collect()),
     })
+}
+
+/// From where on figures of `metric` count alike, if one of `values` is beyond that.
+fn alike(metric: &MetricInfo, values: [f64; 2]) -> String {
+    let Some(bound) = metric.enough else {
+        return String::new();
+    };
+    let (beyond, word) = match metric.lower_is_better {
+        true => (values.map(|value| value < bound), "up to"),
+        false => (values.map(|value| value > bound), "from"),
+    };
+    match beyond.contains(&true) {
+        true => format!("{word} {} all count alike", with_unit(bound, &metric.unit)),
+        false => String::new(),
+    }
 }
 
 fn head(verdict: &Verdict, metric: &MetricInfo, number: usize) -> Head {
@@ -192,7 +219,11 @@ fn head(verdict: &Verdict, metric: &MetricInfo, number: usize) -> Head {
             "" => "ratio".to_owned(),
             _ => unit,
         },
-        lower_is_better: metric.lower_is_better,
+        arrow: match (metric.judged, metric.lower_is_better) {
+            (false, _) => "",
+            (true, true) => "↓",
+            (true, false) => "↑",
+        },
         share: format!("{:.0}", metric.share * 100.0),
     }
 }
@@ -222,12 +253,20 @@ fn cells(
     let cell = |metric: &MetricInfo| {
         let scale = scale_of(verdict, &metric.metric, &metric.unit);
         let figure = figures.get(&metric.metric);
-        let grade = figure.map(|figure| Grade::of_ratio(figure.ratio));
+        let judged = figure.filter(|_| metric.judged);
+        let grade = judged.map(|figure| Grade::of_ratio(figure.ratio));
         HeatCell {
             metric: metric.metric.clone(),
             value: figure.map_or("–".into(), |f| short(f.value / scale.divisor)),
-            grade: grade.map_or("no figure", Grade::name),
-            class: grade.map_or("none".into(), |grade| format!("g{}", grade as u8)),
+            grade: match figure {
+                None => "no figure",
+                Some(_) => grade.map_or("", Grade::name),
+            },
+            class: match (figure, grade) {
+                (None, _) => "none".to_owned(),
+                (Some(_), None) => String::new(),
+                (Some(_), Some(grade)) => format!("g{}", grade as u8),
+            },
             order: figure.map_or(String::new(), |figure| format!("{:.4}", figure.ratio)),
         }
     };
@@ -237,6 +276,20 @@ fn cells(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_counts_alike_is_said_beside_the_figures() {
+        let verdict = crate::fixture::verdict();
+        let mount = verdict.metrics.iter().find(|m| m.metric == "mount");
+        let said = |values| mount.map(|mount| alike(mount, values)).unwrap_or_default();
+        assert_eq!(said([0.167, 0.009]), "up to 100 ms all count alike");
+        assert_eq!(said([0.167, 0.409]), "");
+        let read = verdict.metrics.iter().find(|m| m.metric == "tree_read");
+        assert_eq!(
+            read.map(|read| alike(read, [1.0, 2.0])).unwrap_or_default(),
+            ""
+        );
+    }
 
     #[test]
     fn sentences_link_to_the_metrics_that_they_name() {

@@ -6,7 +6,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Characters of a trial's id on the page.
-const ID: usize = 12;
+pub(crate) const ID: usize = 12;
 
 /// What the script of the page reads.
 #[derive(Serialize)]
@@ -16,6 +16,8 @@ struct Data<'a> {
     metrics: Vec<Metric<'a>>,
     /// The command that repeats one trial; CANDIDATE and SEED stand for what they say.
     repeat: &'a str,
+    /// The command that shows one trial; TRIAL stands for its id.
+    show: &'a str,
 }
 
 #[derive(Serialize)]
@@ -91,11 +93,11 @@ pub(crate) fn json(page: &Page) -> String {
         }
     });
     let metrics = metrics.collect();
-    let repeat = &page.repeat;
     let data = Data {
         candidates,
         metrics,
-        repeat,
+        repeat: &page.repeat,
+        show: &page.show,
     };
     serde_json::to_string(&data).unwrap_or_else(|error| unreachable!("plain data: {error}"))
 }

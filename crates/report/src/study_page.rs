@@ -136,7 +136,7 @@ fn line_view<'a>(grid: &'a Grid, line: &'a Line) -> LineView<'a> {
     let best = line.best();
     let cells = line.ours.iter().map(|ours| cell(line, ours.as_ref(), best));
     let published = |value: &Option<f64>| value.map_or("–".to_owned(), |v| text(line, v));
-    let mut label = line.metric.replace('_', " ");
+    let mut label = whichfs_trial::metric_words(&line.metric);
     if !line.load.is_empty() {
         label = format!("{label}, {}", line.load);
     }

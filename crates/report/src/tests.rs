@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod browser;
+mod comparisons;
 mod pages;
 
 use crate::fixture::{large_page, page, page_with_gaps, samples, verdict};
@@ -181,7 +182,7 @@ fn what_is_missing_is_shown_as_missing() {
     let page = html(&given);
     assert!(page.contains("not judged") && page.contains("1 of its 2 trials failed"));
     assert_eq!(page.matches("–<br><small>no figure</small>").count(), 1);
-    assert!(page.contains("Not measured:</b> hurt by power cuts (13 % of the weights)"));
+    assert!(page.contains("Not measured:</b> hurt by power cuts (13&nbsp;% of the weights)"));
     assert!(page.contains("Mind:</b> Measured without nilfs_cleanerd"));
     let text = terminal(
         &given.verdict,
@@ -252,8 +253,8 @@ fn every_sample_is_a_dot_and_every_bar_has_a_label() {
     );
     assert_eq!(
         page.matches("<svg").count(),
-        15 * (8 + 4),
-        "and score, latency, sizes, time"
+        15 * (8 + 5),
+        "and score, latency, sizes, open AUs, amplification"
     );
     assert_eq!(metrics.matches("↓ lower is better").count(), 3);
     assert_eq!(metrics.matches("↑ higher is better").count(), 5);

@@ -45,7 +45,7 @@
     });
     table.append(head, body);
     const command = document.createElement('pre');
-    command.textContent = data.repeat;
+    command.textContent = [data.show, data.repeat].filter(Boolean).join('\n');
     const scroll = document.createElement('div');
     scroll.className = 'scroll';
     scroll.tabIndex = 0;

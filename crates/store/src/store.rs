@@ -185,6 +185,23 @@ impl Store {
             .transpose()
     }
 
+    /// The trials whose ids begin with `digits`, by id; `most` of them at most.
+    ///
+    /// # Errors
+    /// As [`Store::get`].
+    pub fn beginning(&self, digits: &str, most: usize) -> Result<Vec<Stored>, StoreError> {
+        let run = || {
+            let mut statement = self.connection.prepare(
+                "SELECT id, json, wall_ns, finished_at FROM trial
+                 WHERE substr(id, 1, length(?1)) = ?1 ORDER BY id LIMIT ?2",
+            )?;
+            let rows = statement.query_map(params![digits, most as i64], raw_trial)?;
+            rows.collect::<rusqlite::Result<Vec<RawTrial>>>()
+        };
+        let raw = run().map_err(|error| self.sqlite(error))?;
+        raw.into_iter().map(|raw| self.stored(raw)).collect()
+    }
+
     /// All trials that `filter` lets through, by candidate, then seed, then id.
     ///
     /// # Errors

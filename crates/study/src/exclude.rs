@@ -60,7 +60,11 @@ fn breaks(rule: &Rule, facts: &CandidateFacts) -> Option<Broken> {
         (Condition::Among(there), Value::Options(needed)) => {
             let lacking = needed.iter().filter(|option| !there.contains(*option));
             let lacking: Vec<&str> = lacking.map(String::as_str).collect();
-            format!("needs {}, which the kernel has not", lacking.join(" and "))
+            let lacking = lacking.join(" and ");
+            match rule.fact {
+                Fact::KernelOptions => format!("needs {lacking}, which the kernel has not"),
+                _ => format!("is under {lacking}, which is not wanted"),
+            }
         }
         _ => rule.fact.phrase(value),
     };
@@ -113,7 +117,7 @@ pub(crate) fn rule_lines(need: &Need, excluded: &[Excluded]) -> Vec<RuleLine> {
 /// anybody.
 pub(crate) fn nearest(excluded: &[Excluded]) -> Vec<Nearest> {
     let by_rule = |one: &&Excluded| {
-        let facts = |name: &str| Fact::ALL.into_iter().any(|fact| fact.name() == name);
+        let facts = |name: &str| Fact::from_name(name).is_some();
         one.rules().count() > 0 && one.rules().all(facts)
     };
     let counts = excluded

@@ -3,6 +3,7 @@
 use crate::need::Condition;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+pub use whichfs_fs::{Can, Care, CrashClass, Matter};
 
 /// A fact and where it is written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,54 +24,8 @@ impl<T> Sourced<T> {
     }
 }
 
-/// What a filesystem promises about its own structure after a power cut.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CrashClass {
-    /// A journal is replayed at mount.
-    Journaled,
-    /// Copy on write: the last consistent tree is mounted.
-    Cow,
-    /// Log structured: rolls back or forward to a checkpoint.
-    Log,
-    /// Nothing: needs a check, may lose what was durable before.
-    None,
-}
-
-impl CrashClass {
-    /// The name as in files and on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            CrashClass::Journaled => "journaled",
-            CrashClass::Cow => "cow",
-            CrashClass::Log => "log",
-            CrashClass::None => "none",
-        }
-    }
-
-    /// The class called `name`.
-    pub fn from_name(name: &str) -> Option<CrashClass> {
-        let all = [Self::Journaled, Self::Cow, Self::Log, Self::None];
-        all.into_iter().find(|class| class.name() == name)
-    }
-}
-
-/// Whether something can be done with a filesystem, and when.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Can {
-    /// While it is mounted.
-    Online,
-    /// Only while it is not mounted.
-    Offline,
-    /// Yes, where mounting is no question.
-    Yes,
-    /// No.
-    No,
-}
-
 /// What is known of a candidate before any trial; the command fills it from the catalogue.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CandidateFacts {
     /// Candidate name, for example `ext4-nojournal`.
     pub name: String,
@@ -112,13 +67,14 @@ pub struct CandidateFacts {
     pub kernel_options: Sourced<Vec<String>>,
     /// Smallest memory in which it was seen to work, in bytes.
     pub memory_bytes: Sourced<u64>,
-    /// What can be done with it over its life, by the facts of [`Fact::CARE`].
-    pub care: BTreeMap<Fact, Sourced<Can>>,
+    /// SPDX identifiers of the licences of its driver and tools.
+    pub licences: Sourced<Vec<String>>,
+    /// What can be done with it over its life.
+    pub care: BTreeMap<Matter, Care>,
 }
 
 /// A fact that a rule can test.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(missing_docs, reason = "the fields of CandidateFacts say it")]
 pub enum Fact {
     UnixPermissions,
@@ -139,20 +95,8 @@ pub enum Fact {
     InCurrentLinux,
     KernelOptions,
     MemoryBytes,
-    Grow,
-    Shrink,
-    Defragment,
-    Convert,
-    Freeze,
-    Trim,
-    MetadataBackup,
-    OfflineImage,
-    Encryption,
-    Uboot,
-    Grub,
-    Rauc,
-    Swupdate,
-    Maintained,
+    /// What one does with a filesystem over its life, and what must know it.
+    Care(Matter),
 }
 
 /// The value of a fact, whatever its type.
@@ -166,26 +110,8 @@ pub(crate) enum Value<'a> {
 }
 
 impl Fact {
-    /// What one does with a filesystem over its life, and what must know it.
-    pub const CARE: [Fact; 14] = [
-        Fact::Grow,
-        Fact::Shrink,
-        Fact::Defragment,
-        Fact::Convert,
-        Fact::Freeze,
-        Fact::Trim,
-        Fact::MetadataBackup,
-        Fact::OfflineImage,
-        Fact::Encryption,
-        Fact::Uboot,
-        Fact::Grub,
-        Fact::Rauc,
-        Fact::Swupdate,
-        Fact::Maintained,
-    ];
-
-    /// All of them, in the order in which rules are reported.
-    pub const ALL: [Fact; 32] = [
+    /// Facts that are no matter of care.
+    const OWN: [Fact; 18] = [
         Fact::UnixPermissions,
         Fact::Symlinks,
         Fact::HardLinks,
@@ -204,21 +130,18 @@ impl Fact {
         Fact::InCurrentLinux,
         Fact::KernelOptions,
         Fact::MemoryBytes,
-        Fact::Grow,
-        Fact::Shrink,
-        Fact::Defragment,
-        Fact::Convert,
-        Fact::Freeze,
-        Fact::Trim,
-        Fact::MetadataBackup,
-        Fact::OfflineImage,
-        Fact::Encryption,
-        Fact::Uboot,
-        Fact::Grub,
-        Fact::Rauc,
-        Fact::Swupdate,
-        Fact::Maintained,
     ];
+
+    /// All of them, in the order in which rules are reported.
+    pub fn all() -> impl Iterator<Item = Fact> {
+        let care = Matter::ALL.into_iter().map(Fact::Care);
+        Fact::OWN.into_iter().chain(care)
+    }
+
+    /// The fact called `name`.
+    pub fn from_name(name: &str) -> Option<Fact> {
+        Fact::all().find(|fact| fact.name() == name)
+    }
 
     /// The name as in need files and after `--need`.
     pub fn name(self) -> &'static str {
@@ -241,31 +164,23 @@ impl Fact {
             Fact::InCurrentLinux => "in_current_linux",
             Fact::KernelOptions => "kernel_options",
             Fact::MemoryBytes => "memory_bytes",
-            Fact::Grow => "grow",
-            Fact::Shrink => "shrink",
-            Fact::Defragment => "defragment",
-            Fact::Convert => "convert",
-            Fact::Freeze => "freeze",
-            Fact::Trim => "trim",
-            Fact::MetadataBackup => "metadata_backup",
-            Fact::OfflineImage => "offline_image",
-            Fact::Encryption => "encryption",
-            Fact::Uboot => "uboot",
-            Fact::Grub => "grub",
-            Fact::Rauc => "rauc",
-            Fact::Swupdate => "swupdate",
-            Fact::Maintained => "maintained",
+            Fact::Care(matter) => matter.name(),
         }
     }
 
     /// True for facts that are yes or no.
     pub(crate) fn is_flag(self) -> bool {
-        !self.is_number() && !matches!(self, Fact::CrashClass | Fact::KernelOptions)
+        !self.is_number() && !self.is_list() && self != Fact::CrashClass
     }
 
     /// True for what can be done mounted, unmounted or not at all.
     pub(crate) fn is_care(self) -> bool {
-        Fact::CARE.contains(&self)
+        matches!(self, Fact::Care(_)) && !self.is_list()
+    }
+
+    /// True for what is a list, of which a rule says what may be in it.
+    pub(crate) fn is_list(self) -> bool {
+        matches!(self, Fact::KernelOptions | Fact::Care(Matter::Licence))
     }
 
     /// True for facts that are counts.
@@ -332,12 +247,14 @@ impl Fact {
                 Value::Options(&facts.kernel_options.value),
                 &facts.kernel_options.source,
             ),
-            care => facts
-                .care
-                .get(&care)
-                .map_or((Value::Can(Can::No), ""), |known| {
-                    (Value::Can(known.value), &known.source)
-                }),
+            Fact::Care(Matter::Licence) => (
+                Value::Options(&facts.licences.value),
+                &facts.licences.source,
+            ),
+            Fact::Care(matter) => match facts.care.get(&matter) {
+                Some(care) => (Value::Can(care.can), &care.source),
+                None => (Value::Can(Can::No), ""),
+            },
         }
     }
 
@@ -365,32 +282,7 @@ impl Fact {
                 "is in the newest kernels",
                 "is no longer in the newest kernels",
             ),
-            Fact::Grow => ("can grow", "cannot grow"),
-            Fact::Shrink => ("can shrink", "cannot shrink"),
-            Fact::Defragment => ("can be defragmented", "cannot be defragmented"),
-            Fact::Convert => ("can be converted in place", "cannot be converted in place"),
-            Fact::Freeze => ("can be frozen", "cannot be frozen"),
-            Fact::Trim => (
-                "tells the card what is free",
-                "does not tell the card what is free",
-            ),
-            Fact::MetadataBackup => (
-                "has a backup of its metadata",
-                "has no backup of its metadata",
-            ),
-            Fact::OfflineImage => (
-                "is built into an image without root",
-                "is not built into an image without root",
-            ),
-            Fact::Encryption => ("encrypts by itself", "does not encrypt by itself"),
-            Fact::Uboot => ("is read by U-Boot", "is not read by U-Boot"),
-            Fact::Grub => ("is read by GRUB", "is not read by GRUB"),
-            Fact::Rauc => ("is a slot type of RAUC", "is no slot type of RAUC"),
-            Fact::Swupdate => (
-                "is a filesystem of SWUpdate",
-                "is no filesystem of SWUpdate",
-            ),
-            Fact::Maintained => ("is maintained", "is not maintained"),
+            Fact::Care(matter) => matter.phrases(),
             Fact::MaxFileBytes
             | Fact::MinBytes
             | Fact::LastYear
@@ -411,8 +303,11 @@ impl Fact {
             Value::Class(CrashClass::None) => {
                 "does not protect itself against power cuts".to_owned()
             }
-            Value::Class(class) => format!("is of the crash class {}", class.name()),
-            Value::Options(options) => format!("needs {}", options.join(" and ")),
+            Value::Class(class) => format!("is of the crash class {}", class.word()),
+            Value::Options(options) => match self {
+                Fact::KernelOptions => format!("needs {}", options.join(" and ")),
+                _ => format!("is under {}", options.join(" and ")),
+            },
             Value::Number(n) => match self {
                 Fact::LastYear => format!("stores dates up to {n} only"),
                 Fact::MinBytes => format!("needs a partition of {}", whichfs_units::Bytes(n)),
@@ -430,7 +325,11 @@ impl Fact {
             Condition::Is(false) => no.to_owned(),
             Condition::Online => format!("{yes} while it is mounted"),
             Condition::Not(CrashClass::None) => "protects itself against power cuts".to_owned(),
-            Condition::Not(class) => format!("is not of the crash class {}", class.name()),
+            Condition::Not(class) => format!("is not of the crash class {}", class.word()),
+            Condition::Among(options) if self != Fact::KernelOptions => {
+                let options: Vec<&str> = options.iter().map(String::as_str).collect();
+                format!("is under no licence but {}", options.join(", "))
+            }
             Condition::Among(options) => match options.len() {
                 0 => "needs no kernel option".to_owned(),
                 n => format!("needs none but the {n} kernel options that are there"),

@@ -60,9 +60,15 @@ pub struct Line {
 }
 
 impl Line {
-    /// Which candidate is best, by its place; `None` if there are no two.
+    /// Whether one of two figures is the better one: not of two shares of CPU time.
+    pub fn is_judged(&self) -> bool {
+        !whichfs_trial::is_cpu_share(&self.metric)
+    }
+
+    /// Which candidate is best, by its place; `None` if there are no two, or if neither of two
+    /// figures is the better one.
     pub fn best(&self) -> Option<usize> {
-        if self.ours.iter().flatten().count() < 2 {
+        if self.ours.iter().flatten().count() < 2 || !self.is_judged() {
             return None;
         }
         let median = |at: &usize| self.ours[*at].as_ref().map(|repeats| repeats.median);

@@ -462,8 +462,8 @@ fn rank(need: &Need, figures: &Figures, scored: &Scored, evidence: &Evidence) ->
                 score: round(1.0 / scored.loss[name].exp(), 4),
                 p_best: round(p_best[name], 3),
                 ties_with: ties(name),
-                grades: figures
-                    .iter()
+                grades: (figures.iter())
+                    .filter(|(metric, _)| is_judged(metric, &scored.shares))
                     .map(|(metric, figure)| (metric.clone(), Grade::of_ratio(figure.ratio)))
                     .collect(),
                 reasons: reasons::reasons(need, scored, &order, name),
@@ -516,6 +516,7 @@ fn metrics(need: &Need, units: &Units, shares: &[Share], bounds: &Bounds) -> Vec
             short: need.short(metric),
             unit: unit.clone(),
             lower_is_better: *lower_is_better,
+            judged: is_judged(metric, shares),
             share: share_of.get(metric).copied().unwrap_or(0.0),
             because: need.weights.get(metric).map_or_else(
                 || "shown, not counted".to_owned(),
@@ -530,6 +531,13 @@ fn metrics(need: &Need, units: &Units, shares: &[Share], bounds: &Bounds) -> Vec
         .collect();
     all.sort_by(|a, b| b.share.total_cmp(&a.share).then(a.metric.cmp(&b.metric)));
     all
+}
+
+/// Whether one of two figures of `metric` is the better one: not of two shares of CPU time, unless
+/// the need counts them.
+fn is_judged(metric: &str, shares: &[Share]) -> bool {
+    let mut counted = shares.iter().filter(|share| share.share > 0.0);
+    !whichfs_trial::is_cpu_share(metric) || counted.any(|share| share.metric == metric)
 }
 
 /// Those within 25 % of the leader that may still be the best, the leader included; empty if it

@@ -23,6 +23,7 @@ mod reasons;
 mod regress;
 mod row;
 mod smallest;
+mod standing;
 mod study;
 mod verdict;
 
@@ -30,7 +31,7 @@ pub use agreement::kendall_tau_b;
 pub use cards::{CardEvidence, CardPlace, CardRanking, CardScore, rank_cards};
 pub use claims::{CLAIMS, Claim, Judgement, Outcome, Part, claims, judge_claim};
 pub use exclude::exclude;
-pub use facts::{Can, CandidateFacts, CrashClass, Fact, Sourced};
+pub use facts::{Can, CandidateFacts, Care, CrashClass, Fact, Matter, Sourced};
 pub use gain::{Effect, Gain, Turn, gains, turns};
 pub use grid::{Grid, Line, Repeats, grids};
 pub use judge::{
@@ -44,6 +45,7 @@ pub use regress::{
 };
 pub use row::Row;
 pub use smallest::Bisection;
+pub use standing::{Standing, standings};
 pub use study::{
     Base, Cell, Compare, CrashStudy, FaultSet, Known, Load, Mapped, Mapping, Mount, Offset,
     PUBLISHED, PerformanceStudy, PublishedFigure, STUDIES, Skipped, Smallest, Spot, Study, Takes,

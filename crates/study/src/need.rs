@@ -86,7 +86,8 @@ pub enum Condition {
     Not(CrashClass),
     /// It must be possible while the filesystem is mounted.
     Online,
-    /// Nothing but these may be needed: the options that a kernel has.
+    /// Nothing but these may be in a list: the options that a kernel has, the licences that one
+    /// may ship.
     Among(BTreeSet<String>),
 }
 
@@ -273,7 +274,7 @@ impl Need {
     pub fn label(&self, metric: &str) -> String {
         self.weights
             .get(metric)
-            .map_or_else(|| metric.replace('_', " "), |w| w.label.clone())
+            .map_or_else(|| whichfs_trial::metric_words(metric), |w| w.label.clone())
     }
 
     /// The short label of `metric`, or the beginning of its name.
@@ -394,9 +395,9 @@ fn requires(at: &Position<'_>, raw: &NeedFile) -> Result<Vec<String>, FileError>
 fn parse_rule(at: &Position<'_>, raw: &Spanned<RuleFile>) -> Result<Rule, FileError> {
     let rule = raw.get_ref();
     let wanted = rule.fact.get_ref().as_str();
-    let fact = Fact::ALL.into_iter().find(|fact| fact.name() == wanted);
+    let fact = Fact::from_name(wanted);
     let fact = fact.ok_or_else(|| {
-        let names: Vec<&str> = Fact::ALL.iter().map(|fact| fact.name()).collect();
+        let names: Vec<&str> = Fact::all().map(Fact::name).collect();
         at.error(
             &rule.fact,
             "rules.fact",
@@ -417,7 +418,7 @@ fn parse_rule(at: &Position<'_>, raw: &Spanned<RuleFile>) -> Result<Rule, FileEr
             .map(|v| Condition::AtMost(*v.get_ref())),
     );
     if let Some(name) = &rule.not {
-        let class = CrashClass::from_name(name.get_ref()).ok_or_else(|| {
+        let class = CrashClass::from_word(name.get_ref()).ok_or_else(|| {
             let legal = "journaled, cow, log or none";
             at.error(name, "rules.not", format!("'{}'", name.get_ref()), legal)
         })?;
@@ -438,7 +439,7 @@ fn parse_rule(at: &Position<'_>, raw: &Spanned<RuleFile>) -> Result<Rule, FileEr
         Condition::AtLeast(_) | Condition::AtMost(_) => fact.is_number(),
         Condition::Not(_) => fact == Fact::CrashClass,
         Condition::Online => fact.is_care(),
-        Condition::Among(_) => fact == Fact::KernelOptions,
+        Condition::Among(_) => fact.is_list(),
     };
     let condition = match conditions.as_slice() {
         [one] if fits(one) => one.clone(),
@@ -474,6 +475,7 @@ fn condition_of(fact: Fact) -> &'static str {
         fact if fact.is_care() => "exactly one of `is = true`, `is = false` and `can = \"online\"`",
         fact if fact.is_flag() => "exactly one of `is = true` and `is = false`",
         Fact::KernelOptions => "exactly one `among = [\"CONFIG_EXT4_FS\", …]`",
+        fact if fact.is_list() => "exactly one `among = [\"GPL-2.0\", …]`",
         Fact::CrashClass => "exactly one `not = \"none\"` (or another crash class)",
         _ => "exactly one of `at_least = N` and `at_most = N`",
     }

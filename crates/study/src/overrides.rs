@@ -7,7 +7,7 @@ impl Need {
     /// Applies `KEY=VALUE` as given after `--need`:
     /// `power_loss=tolerated` or `none`, `weight.METRIC=NUMBER`, `FACT=yes|no|any` for flags,
     /// `max_file_bytes=8GiB`, `last_year=2050`, `crash_class=any|not-none`, `grow=online`,
-    /// `kernel_options=CONFIG_EXT4_FS,…`.
+    /// `kernel_options=CONFIG_EXT4_FS,…`, `licence=GPL-2.0,LGPL-2.0`.
     ///
     /// # Errors
     /// [`NeedError::Override`] with what is legal.
@@ -38,8 +38,8 @@ impl Need {
                 .set_weight(metric, value)
                 .map_err(|(problem, expected)| fail(problem, expected));
         }
-        let Some(fact) = Fact::ALL.into_iter().find(|fact| fact.name() == key) else {
-            let mut names: Vec<String> = Fact::ALL.iter().map(|f| f.name().to_owned()).collect();
+        let Some(fact) = Fact::from_name(key) else {
+            let mut names: Vec<String> = Fact::all().map(|f| f.name().to_owned()).collect();
             names.extend(SETTINGS.iter().map(|(name, _)| (*name).to_owned()));
             names.push("weight.METRIC".to_owned());
             return Err(fail(
@@ -106,12 +106,15 @@ fn condition(fact: Fact, value: &str) -> Result<Option<Condition>, &'static str>
         return Ok(None);
     }
     if fact == Fact::CrashClass {
-        return match value.strip_prefix("not-").and_then(CrashClass::from_name) {
+        return match value.strip_prefix("not-").and_then(CrashClass::from_word) {
             Some(class) => Ok(Some(Condition::Not(class))),
             None => Err("not-none, not-journaled, not-cow, not-log or any"),
         };
     }
-    if fact == Fact::KernelOptions {
+    if fact.is_list() && matches!(value, "yes" | "no" | "true" | "false") {
+        return Err("a list of what is allowed (licence=GPL-2.0,LGPL-2.1) or any");
+    }
+    if fact.is_list() {
         let options = value
             .split([',', ' ', '\n'])
             .filter(|option| !option.is_empty());

@@ -96,6 +96,8 @@ pub enum Meaning {
     Better,
     /// Within noise.
     Same,
+    /// Beyond noise, and neither figure is the better one: a share of CPU time.
+    Other,
 }
 
 /// Runs that cannot be compared.
@@ -141,6 +143,11 @@ impl Comparison {
 }
 
 impl Compared {
+    /// Whether one of two figures is the better one: not of two shares of CPU time.
+    pub fn is_judged(&self) -> bool {
+        !whichfs_trial::is_cpu_share(&self.metric)
+    }
+
     /// Why this line fails at `share`, if it does.
     pub fn fails(&self, share: f64) -> Option<String> {
         self.values.first().copied().flatten()?;
@@ -161,8 +168,9 @@ impl Compared {
     /// The largest worsening of a later run, for sorting; what is missing comes first.
     fn worst(&self) -> f64 {
         let each = self.changes.iter().map(|change| match change {
+            None if self.values[0].is_none() => 1.0,
             None => f64::INFINITY,
-            Some(change) if change.meaning == Meaning::Same => 1.0,
+            Some(change) if matches!(change.meaning, Meaning::Same | Meaning::Other) => 1.0,
             Some(change) => change.worse,
         });
         each.fold(0.0, f64::max)
@@ -266,6 +274,7 @@ fn compared(key: &Key, (unit, lower): &(String, bool), runs: &[Values]) -> Compa
     };
     let sign = if *lower { 1.0 } else { -1.0 };
     let (card, candidate, workload, metric) = key.clone();
+    let judged = !whichfs_trial::is_cpu_share(&metric);
     Compared {
         card,
         candidate,
@@ -275,13 +284,18 @@ fn compared(key: &Key, (unit, lower): &(String, bool), runs: &[Values]) -> Compa
         lower_is_better: *lower,
         values: runs.iter().map(of).collect(),
         changes: (runs.iter().skip(1))
-            .map(|run| Some(change(runs[0].get(key)?, run.get(key)?, sign)))
+            .map(|run| Some(change(runs[0].get(key)?, run.get(key)?, sign, judged)))
             .collect(),
     }
 }
 
 /// Log costs of `second` beside `first`, paired by seed where both have seeds in common.
-fn change(first: &BTreeMap<u64, f64>, second: &BTreeMap<u64, f64>, sign: f64) -> Change {
+fn change(
+    first: &BTreeMap<u64, f64>,
+    second: &BTreeMap<u64, f64>,
+    sign: f64,
+    judged: bool,
+) -> Change {
     let pairs: Vec<f64> = (first.iter())
         .filter_map(|(seed, value)| Some(sign * (second.get(seed)? / value).ln()))
         .collect();
@@ -292,6 +306,7 @@ fn change(first: &BTreeMap<u64, f64>, second: &BTreeMap<u64, f64>, sign: f64) ->
     };
     let noise = noise(&pairs, moved);
     let meaning = match () {
+        () if moved.abs() > noise && !judged => Meaning::Other,
         () if moved > noise => Meaning::Worse,
         () if moved < -noise => Meaning::Better,
         () => Meaning::Same,
@@ -418,6 +433,25 @@ mod tests {
             of(&less, "ext4", "mount").changes[0].unwrap().meaning,
             Meaning::Same
         );
+    }
+
+    #[test]
+    fn of_two_shares_of_cpu_time_neither_is_better() {
+        let one = |name: &str, factor| Run {
+            name: name.into(),
+            rows: ["cpu", "mount_cpu"]
+                .map(|metric| row("ext4", metric, 1, factor))
+                .to_vec(),
+        };
+        for (first, second) in [(1.0, 4.0), (4.0, 1.0)] {
+            let both = compare(&[one("a", first), one("b", second)]).unwrap();
+            let meanings = both
+                .lines
+                .iter()
+                .map(|line| line.changes[0].unwrap().meaning);
+            assert_eq!(meanings.collect::<Vec<_>>(), [Meaning::Other; 2]);
+            assert!(both.failures(0.0).is_empty(), "no share fails a run");
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ mod rules;
 mod studies;
 mod verdicts;
 
-use crate::{Can, CandidateFacts, CrashClass, Evidence, Fact, Need, Sample, Sourced};
+use crate::{Can, CandidateFacts, Care, CrashClass, Evidence, Matter, Need, Sample, Sourced};
 use std::collections::BTreeMap;
 
 /// A candidate that can do everything.
@@ -34,7 +34,17 @@ pub(crate) fn able(name: &str) -> CandidateFacts {
         in_current_linux: Sourced::new(true, "catalogue"),
         kernel_options: Sourced::new(vec!["CONFIG_X_FS".into()], "catalogue"),
         memory_bytes: Sourced::new(32 << 20, "catalogue"),
-        care: BTreeMap::from([(Fact::Grow, Sourced::new(Can::Offline, "resize(8)"))]),
+        licences: Sourced::new(vec!["GPL-2.0".to_owned()], "COPYING"),
+        care: BTreeMap::from([(Matter::Grow, can(Can::Offline, "resize(8)"))]),
+    }
+}
+
+/// A line of care.
+pub(crate) fn can(can: Can, source: &str) -> Care {
+    Care {
+        can,
+        how: String::new(),
+        source: source.to_owned(),
     }
 }
 

@@ -167,6 +167,10 @@ pub struct MetricInfo {
     pub unit: String,
     /// True for durations and space.
     pub lower_is_better: bool,
+    /// False where neither of two figures is the better one and the need gives the metric no
+    /// weight: it is shown without grades.
+    #[serde(default = "yes")]
+    pub judged: bool,
     /// Share of the score, 0 to 1; the shares add up to 1.
     pub share: f64,
     /// Why it counts this much.
@@ -175,6 +179,10 @@ pub struct MetricInfo {
     pub enough: Option<f64>,
     /// Why.
     pub enough_because: Option<String>,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// A candidate that could not be chosen.

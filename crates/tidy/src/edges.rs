@@ -24,7 +24,7 @@ const INNER: [(&str, &[&str]); 20] = [
     ("agent", &["units", "trial", "workload"]),
     ("lab", &["units", "trial", "card"]),
     ("crash", &["units", "trial", "card", "workload"]),
-    ("study", &["units", "trial"]),
+    ("study", &["units", "trial", "fs"]),
     ("store", &["units", "trial", "study"]),
     ("report", &["units", "trial", "study"]),
     ("tidy", &[]),

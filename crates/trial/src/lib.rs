@@ -10,6 +10,7 @@ mod guest;
 mod job;
 mod op;
 mod record;
+mod series;
 mod work;
 
 pub use event::{Counts, Event, Latency, RETURNED};
@@ -18,4 +19,5 @@ pub use guest::{SHARED, SHARED_MAX, shared_descriptor, shared_path};
 pub use job::{BlockQueue, EXERCISE_NAME, Job, Step, WorkloadSpec};
 pub use op::{Content, Op};
 pub use record::{DeviceFigures, Identity, Metric, Outcome, PhaseFigures, Status, Trial};
-pub use work::{CpuTime, Work, cpu_metrics, is_cpu_of_phase};
+pub use series::{Series, Slot};
+pub use work::{CpuTime, Work, cpu_metrics, is_cpu_of_phase, is_cpu_share, metric_words};

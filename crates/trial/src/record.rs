@@ -1,6 +1,7 @@
 //! The record of a finished trial: what decided it and what came out.
 
 use crate::event::{Counts, Latency};
+use crate::series::Series;
 use crate::work::CpuTime;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -97,6 +98,9 @@ pub struct Outcome {
     pub trace_sha256: String,
     /// Virtual time at the end.
     pub virtual_time: Nanos,
+    /// What the first disk did over time; `None` where nobody recorded it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series: Option<Series>,
 }
 
 /// How a trial ended.

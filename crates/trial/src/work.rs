@@ -113,6 +113,34 @@ pub fn cpu_metrics(phase: &str) -> [String; 2] {
     })
 }
 
+/// Whether `metric` is a share of time in which the CPU worked. Neither of two shares is better:
+/// one is lower because the CPU works less, or because all else takes longer.
+pub fn is_cpu_share(metric: &str) -> bool {
+    metric == CPU_METRICS[0] || metric.ends_with("_cpu") && is_cpu_of_phase(metric)
+}
+
+/// The name of `metric` in words: `tree write`, `mount: share of CPU time`.
+pub fn metric_words(metric: &str) -> String {
+    let (phase, what) = match metric {
+        "cpu" => ("", "share of CPU time"),
+        "cpu_per_mib" => ("", "CPU time per MiB"),
+        _ => match (
+            metric.strip_suffix("_cpu"),
+            metric.strip_suffix("_cpu_per_mib"),
+        ) {
+            (Some(phase), _) if !phase.is_empty() => (phase, "share of CPU time"),
+            (_, Some(phase)) if !phase.is_empty() => (phase, "CPU time per MiB"),
+            _ => (metric, ""),
+        },
+    };
+    let separator = if phase.is_empty() || what.is_empty() {
+        ""
+    } else {
+        ": "
+    };
+    format!("{}{separator}{what}", phase.replace('_', " "))
+}
+
 /// Whether `metric` is about the CPU time of one phase.
 pub fn is_cpu_of_phase(metric: &str) -> bool {
     let of = |end: &str| metric.strip_suffix(end)?.strip_suffix('_');
@@ -134,6 +162,29 @@ mod tests {
         }
         for metric in ["cpu", "cpu_per_mib", "tree_write", "_cpu", "mycpu"] {
             assert!(!is_cpu_of_phase(metric), "{metric}");
+        }
+    }
+
+    #[test]
+    fn shares_are_told_from_cpu_time_per_byte() {
+        for metric in ["cpu", "mount_cpu", "tree_write_cpu"] {
+            assert!(is_cpu_share(metric), "{metric}");
+        }
+        for metric in ["cpu_per_mib", "mount_cpu_per_mib", "mount", "_cpu", "mycpu"] {
+            assert!(!is_cpu_share(metric), "{metric}");
+        }
+    }
+
+    #[test]
+    fn metrics_are_named_in_words() {
+        for (metric, words) in [
+            ("tree_write", "tree write"),
+            ("cpu", "share of CPU time"),
+            ("cpu_per_mib", "CPU time per MiB"),
+            ("tree_write_cpu", "tree write: share of CPU time"),
+            ("mount_cpu_per_mib", "mount: CPU time per MiB"),
+        ] {
+            assert_eq!(metric_words(metric), words);
         }
     }
 

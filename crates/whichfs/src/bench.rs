@@ -21,7 +21,7 @@ use whichfs_fs::{Geometry, ImageBuild, Recipe};
 use whichfs_lab::{Agent, BlockGeometry, Disk, GuestSpec, Kernel, Limits, SharedDirectory};
 use whichfs_spill::SpillFile;
 use whichfs_study::Variant;
-use whichfs_trial::{BlockQueue, Identity, Job, Step, WorkloadSpec};
+use whichfs_trial::{BlockQueue, Identity, Job, Series, Step, WorkloadSpec};
 use whichfs_units::{MIB, Nanos};
 use whichfs_workload::{Program, Workload};
 
@@ -389,6 +389,7 @@ impl Bench {
             defects: None,
             refused: Vec::new(),
             untimed: false,
+            series: Series::default(),
         })
     }
 

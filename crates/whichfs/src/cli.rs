@@ -16,7 +16,7 @@ use clap::builder::ArgPredicate;
 use clap::{Args, Parser, Subcommand};
 pub use format::{CheckArgs, FormatArgs, ImageArgs, MediumArgs};
 pub use manual::ManualCommand;
-pub use report::{CardRankArgs, ReportArgs};
+pub use report::{CardRankArgs, ReportArgs, TrialArgs, TrialCommand};
 use std::path::PathBuf;
 pub use study::{ClaimsArgs, StudyArgs, StudyCommand};
 
@@ -54,6 +54,9 @@ pub enum Command {
     Study(StudyCommand),
     /// Finished runs side by side: what changed beyond noise.
     Report(ReportArgs),
+    /// Finished trials: what is behind a figure.
+    #[command(subcommand)]
+    Trial(TrialCommand),
     /// Modelled cards: look at them, fit one to measurements, attach one to this machine.
     #[command(subcommand)]
     Card(CardCommand),

@@ -1,8 +1,7 @@
 //! The catalogue's facts as the verdict's rules read them: each with its source.
 
-use std::collections::BTreeMap;
-use whichfs_fs::{Candidate, CrashClass, Matter};
-use whichfs_study::{Can, CandidateFacts, Fact, Sourced};
+use whichfs_fs::{Candidate, Matter};
+use whichfs_study::{CandidateFacts, Sourced};
 
 /// The facts of `candidate`.
 pub fn of(candidate: &Candidate) -> CandidateFacts {
@@ -28,7 +27,7 @@ pub fn of(candidate: &Candidate) -> CandidateFacts {
         ),
         compression: flag(facts.compression, "compress"),
         snapshots: flag(facts.snapshots, "snapshot"),
-        crash_class: Sourced::new(crash_class(facts.crash_class), source("crash")),
+        crash_class: Sourced::new(facts.crash_class, source("crash")),
         mounts_after_cut: flag(facts.mounts_after_cut, "after a power cut"),
         in_current_linux: Sourced::new(facts.in_current_linux, source("current Linux")),
         kernel_options: Sourced::new(
@@ -40,7 +39,8 @@ pub fn of(candidate: &Candidate) -> CandidateFacts {
             "Linux 6.12 fs/Kconfig and those that it includes",
         ),
         memory_bytes: Sourced::new(MEMORY_BYTES, MEMORY_SOURCE),
-        care: care_of(candidate.name),
+        licences: licences(candidate.name),
+        care: whichfs_fs::care(candidate.name).clone(),
     }
 }
 
@@ -49,40 +49,11 @@ const MEMORY_BYTES: u64 = 64 << 20;
 const MEMORY_SOURCE: &str = "whichfs choose --board FILE with memory.mib = 64: no trial of \
      exchange or rootfs-readonly failed";
 
-/// What can be done with the candidate over its life.
-fn care_of(name: &str) -> BTreeMap<Fact, Sourced<Can>> {
-    let care = whichfs_fs::care(name).iter();
-    let known = care.filter_map(|(matter, care)| {
-        let can = match care.can {
-            whichfs_fs::Can::Online => Can::Online,
-            whichfs_fs::Can::Offline => Can::Offline,
-            whichfs_fs::Can::Yes => Can::Yes,
-            whichfs_fs::Can::No => Can::No,
-        };
-        Some((fact_of(*matter)?, Sourced::new(can, care.source.clone())))
-    });
-    known.collect()
-}
-
-/// The fact that a rule may ask for; none for what is no question of yes or no.
-fn fact_of(matter: Matter) -> Option<Fact> {
-    Some(match matter {
-        Matter::Grow => Fact::Grow,
-        Matter::Shrink => Fact::Shrink,
-        Matter::Defragment => Fact::Defragment,
-        Matter::Convert => Fact::Convert,
-        Matter::Freeze => Fact::Freeze,
-        Matter::Trim => Fact::Trim,
-        Matter::MetadataBackup => Fact::MetadataBackup,
-        Matter::OfflineImage => Fact::OfflineImage,
-        Matter::Encryption => Fact::Encryption,
-        Matter::Uboot => Fact::Uboot,
-        Matter::Grub => Fact::Grub,
-        Matter::Rauc => Fact::Rauc,
-        Matter::Swupdate => Fact::Swupdate,
-        Matter::Maintained => Fact::Maintained,
-        Matter::Licence => return None,
-    })
+/// The licences of the candidate's driver and tools, where they are told.
+fn licences(name: &str) -> Sourced<Vec<String>> {
+    let all = whichfs_fs::licences(name).into_iter().map(str::to_owned);
+    let told = whichfs_fs::care(name).get(&Matter::Licence);
+    Sourced::new(all.collect(), told.map_or("", |care| care.source.as_str()))
 }
 
 /// The source of a claim: the candidate's own, or what holds for all that name none.
@@ -117,24 +88,16 @@ const USUAL_SOURCES: [(&str, &str); 6] = [
     ),
 ];
 
-fn crash_class(class: CrashClass) -> whichfs_study::CrashClass {
-    match class {
-        CrashClass::Journaled => whichfs_study::CrashClass::Journaled,
-        CrashClass::Cow => whichfs_study::CrashClass::Cow,
-        CrashClass::Log => whichfs_study::CrashClass::Log,
-        CrashClass::None => whichfs_study::CrashClass::None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use whichfs_study::Fact;
 
     #[test]
     fn every_fact_that_a_rule_may_ask_for_has_its_source() {
         for candidate in whichfs_fs::candidates() {
             let facts = of(candidate);
-            for fact in Fact::ALL {
+            for fact in Fact::all() {
                 let source = fact.source(&facts);
                 let what = fact.name();
                 assert!(

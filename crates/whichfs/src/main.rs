@@ -47,6 +47,7 @@ mod tree;
 use clap::Parser;
 use cli::{
     CardCommand, Cli, Command, CrashCommand, FsCommand, LabCommand, ShowCommand, StudyCommand,
+    TrialCommand,
 };
 use failure::Outcome;
 use std::process::ExitCode;
@@ -80,6 +81,7 @@ fn run(command: Command) -> Outcome<u8> {
         Command::Study(StudyCommand::Run(args)) => commands::study::run(&args),
         Command::Study(StudyCommand::Claims(args)) => commands::study::claims(&args),
         Command::Report(args) => commands::report::run(&args),
+        Command::Trial(TrialCommand::Show(args)) => commands::trial::show(&args),
         Command::Card(command) => card(command),
         Command::Probe(args) => commands::probe::run(&args),
         Command::Format(args) => commands::format::run(&args),

@@ -25,6 +25,7 @@ pub fn page(
         environment: environment(bench, work, reused),
         reproduce: vec![command_line(std::env::args_os().skip(1))],
         repeat: repeat_line(std::env::args_os().skip(1)),
+        show: show_line(std::env::args_os().skip(1)),
         trials_of: trial_lines(trials),
         devices: devices(trials),
     }
@@ -136,7 +137,7 @@ fn environment(bench: &Bench, work: &Work, reused: usize) -> Vec<Item> {
 }
 
 /// This run's command.
-fn command_line(words: impl Iterator<Item = OsString>) -> String {
+pub fn command_line(words: impl Iterator<Item = OsString>) -> String {
     // Names of files need not be text.
     let quoted = words.map(|word| quoted_os(&word));
     ["whichfs".to_owned()]
@@ -178,6 +179,26 @@ fn repeat_line(words: impl Iterator<Item = OsString>) -> String {
     format!("{kept} --candidates CANDIDATE --first-seed SEED --seeds 1")
 }
 
+/// The command that shows a trial of this run: TRIAL stands for its id.
+fn show_line(words: impl Iterator<Item = OsString>) -> String {
+    let mut words = words.map(|word| word.to_string_lossy().into_owned());
+    let show = "whichfs trial show TRIAL".to_owned();
+    while let Some(word) = words.next() {
+        let store = match word.split_once('=') {
+            Some(("--store", path)) => Some(path.to_owned()),
+            _ if word == "--store" => words.next(),
+            _ => None,
+        };
+        if let Some(store) = store {
+            return format!(
+                "{show} --store {}",
+                quoted_os(OsString::from(store).as_ref())
+            );
+        }
+    }
+    show
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -192,6 +213,20 @@ mod tests {
             repeat_line(words),
             "whichfs choose --card x.toml --for logger --need windows=any --tree --size 3 \
              --candidates CANDIDATE --first-seed SEED --seeds 1"
+        );
+    }
+
+    #[test]
+    fn a_trial_is_shown_from_the_store_that_has_it() {
+        let show = |line: &str| show_line(line.split(' ').map(OsString::from));
+        assert_eq!(show("choose --json"), "whichfs trial show TRIAL");
+        let kept = "whichfs trial show TRIAL --store t.sqlite";
+        assert_eq!(
+            [
+                show("choose --store t.sqlite"),
+                show("choose --store=t.sqlite -x")
+            ],
+            [kept; 2]
         );
     }
 

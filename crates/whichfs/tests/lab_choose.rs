@@ -240,6 +240,30 @@ fn lab_finished_trials_are_used_again_and_fresh_ones_are_not() {
     let columns = "card,kernel,clock,candidate,mount_options,workload,metric,value,unit,\
                    lower_is_better,seed,trial";
     assert_eq!(csv.lines().next(), Some(columns));
+    let id = csv.lines().nth(1).unwrap().rsplit(',').next().unwrap();
+    let show = |extra: &[&str]| -> String {
+        let shown = Command::new(env!("CARGO_BIN_EXE_whichfs"))
+            .args(["trial", "show", &id[..12]])
+            .args(extra)
+            .env("XDG_DATA_HOME", home.path().join("data"))
+            .output()
+            .unwrap();
+        assert!(shown.status.success(), "{shown:?}");
+        String::from_utf8(shown.stdout).unwrap()
+    };
+    let text = show(&[]);
+    for said in [
+        id,
+        "tree write",
+        "open AUs",
+        "--size 12 --candidates ext",
+        "--first-seed 1",
+    ] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+    let json: Value = serde_json::from_str(&show(&["--json"])).unwrap();
+    assert_eq!(json["id"], *id);
+    assert!(json["outcome"]["series"]["slots"][0].is_array());
 }
 
 #[test]

@@ -146,6 +146,11 @@ impl LogBlock {
         }
     }
 
+    /// AUs with a log, and how many there can be.
+    pub fn open_aus(&self) -> (usize, usize) {
+        (self.slots.len(), self.rules.open_linear)
+    }
+
     pub fn write(&mut self, offset: u64, bytes: u64, order: Order, stats: &mut Stats) -> u64 {
         let aside = !(order.joined || order.follows && self.rules.small_write_jumps);
         if bytes < self.rules.small_write_bytes && aside {

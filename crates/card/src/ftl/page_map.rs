@@ -122,6 +122,11 @@ impl PageMap {
         }
     }
 
+    /// AUs with a stream of their own, and how many there can be; none without such a limit.
+    pub fn open_aus(&self) -> Option<(usize, usize)> {
+        self.streams.held()
+    }
+
     pub fn write(&mut self, offset: u64, bytes: u64, order: Order, stats: &mut Stats) -> u64 {
         let unit = self.rules.unit;
         let (first, last) = (unit.of(offset), unit.of(offset + bytes - 1));

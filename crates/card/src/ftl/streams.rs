@@ -29,6 +29,11 @@ impl Streams {
         self.places == 0 || self.look_for(au())
     }
 
+    /// Places in use, and all; none if there is no limit.
+    pub fn held(&self) -> Option<(usize, usize)> {
+        (self.places > 0).then_some((self.holders.len(), self.places))
+    }
+
     /// All places are free.
     pub fn release(&mut self) {
         self.holders.clear();
@@ -71,7 +76,10 @@ mod tests {
         let refused = (0..KEEP + 1).take_while(|_| !streams.admit(|| 3)).count();
         assert_eq!(refused as u64, KEEP - 1, "1 is the stalest");
         assert!(streams.admit(|| 2) && !streams.admit(|| 1));
+        assert_eq!(streams.held(), Some((2, 2)));
         streams.release();
+        assert_eq!(streams.held(), Some((0, 2)));
+        assert_eq!(Streams::new(0, KEEP).held(), None);
         assert!(streams.admit(|| 1) && streams.admit(|| 9) && !streams.admit(|| 2));
         assert!(Streams::new(0, KEEP).admit(|| 9));
     }

@@ -147,6 +147,11 @@ impl UpdateBlock {
         }
     }
 
+    /// AUs with an update block or waiting to be folded, and how many there can be.
+    pub fn open_aus(&self) -> (usize, usize) {
+        (self.slots.len(), self.rules.open)
+    }
+
     pub fn write(&mut self, offset: u64, bytes: u64, order: Order, stats: &mut Stats) -> u64 {
         let au_bytes = self.rules.au_bytes;
         let mut spent = self.rules.program.overhead_ns(order);

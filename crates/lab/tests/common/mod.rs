@@ -17,7 +17,7 @@ use whichfs_card::{Card, Contents, Profile, builtin};
 use whichfs_lab::{
     Agent, BlockGeometry, CpuPrices, Disk, GuestSpec, Kernel, Life, Limits, Stamped, run,
 };
-use whichfs_trial::{BlockQueue, Event, Job, Step};
+use whichfs_trial::{BlockQueue, Event, Job, Series, Step};
 use whichfs_units::Nanos;
 
 /// Where the partition begins on each test card.
@@ -73,6 +73,7 @@ pub fn disk(name: &str, bytes: u64) -> Disk {
         defects: None,
         refused: Vec::new(),
         untimed: false,
+        series: Series::default(),
     }
 }
 

@@ -31,6 +31,38 @@ fn a_trial_comes_out_as_it_went_in() {
 }
 
 #[test]
+fn trials_are_found_by_the_beginning_of_their_ids() {
+    let (_dir, mut store) = fresh();
+    for seed in 1..=40 {
+        store.put(&trial("ext4", seed, 1.0), 1, 1).unwrap();
+    }
+    let id = trial("ext4", 7, 1.0).identity.id();
+    let found = |digits: &str, most| -> Vec<u64> {
+        let found = store.beginning(digits, most).unwrap();
+        found
+            .iter()
+            .map(|stored| stored.trial.identity.seed)
+            .collect()
+    };
+    assert_eq!(found(&id, 9), [7]);
+    assert_eq!(found(&id[..12], 9), [7]);
+    assert_eq!(found("", 9).len(), 9, "no more than asked");
+    assert!(found("%", 9).is_empty() && found("zz", 9).is_empty());
+}
+
+/// A record of a program that recorded no series has none, and one without is written as before.
+#[test]
+fn a_trial_without_a_series_stays_readable() {
+    let (_dir, mut store) = fresh();
+    let old = trial("ext4", 1, 1.0);
+    let text = serde_json::to_string(&old).unwrap();
+    assert!(!text.contains("series"), "{text}");
+    store.put(&old, 1, 1).unwrap();
+    let read = store.get(&old.identity.id()).unwrap().unwrap();
+    assert_eq!(read.trial.outcome.series, None);
+}
+
+#[test]
 fn filters_restrict_and_seeds_keep_64_bits() {
     let (_dir, mut store) = fresh();
     for (candidate, seed) in [("xfs", 1), ("ext4", u64::MAX), ("ext4", 1)] {

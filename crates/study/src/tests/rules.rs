@@ -1,6 +1,8 @@
 //! Rules of every kind, needs that contradict themselves, and what nobody measured.
-use super::{able, evidence, sample, two_metrics};
-use crate::{Can, CandidateFacts, Condition, Evidence, Fact, Failure, Need, Rule, exclude, judge};
+use super::{able, can, evidence, sample, two_metrics};
+use crate::{
+    Can, CandidateFacts, Condition, Evidence, Fact, Failure, Matter, Need, Rule, exclude, judge,
+};
 
 /// A need with one rule.
 fn with_rule(fact: Fact, condition: Condition) -> Need {
@@ -44,9 +46,12 @@ fn planted(fact: Fact) -> (CandidateFacts, Condition) {
             bad.kernel_options.value.push("CONFIG_Y".into());
             Condition::Among(["CONFIG_X_FS".to_owned()].into())
         }
-        care => {
-            let no = crate::Sourced::new(Can::No, "a manual");
-            bad.care.insert(care, no);
+        Fact::Care(Matter::Licence) => {
+            bad.licences.value.push("GPL-3.0".into());
+            Condition::Among(["GPL-2.0".to_owned()].into())
+        }
+        Fact::Care(matter) => {
+            bad.care.insert(matter, can(Can::No, "a manual"));
             is(true)
         }
     };
@@ -55,7 +60,7 @@ fn planted(fact: Fact) -> (CandidateFacts, Condition) {
 
 #[test]
 fn every_fact_excludes_what_breaks_it_and_names_its_source() {
-    for fact in Fact::ALL {
+    for fact in Fact::all() {
         let (bad, condition) = planted(fact);
         let need = with_rule(fact, condition);
         let (kept, out) = exclude(&need, u64::MAX, std::slice::from_ref(&bad));
@@ -89,7 +94,7 @@ fn care_can_be_asked_for_while_mounted() {
     let mut online = able("online");
     online
         .care
-        .insert(Fact::Grow, crate::Sourced::new(Can::Online, "resize(8)"));
+        .insert(Matter::Grow, can(Can::Online, "resize(8)"));
     assert_eq!(exclude(&need, u64::MAX, &[online]).0.len(), 1);
     let wrong = Need::parse("n.toml", &text.replace("\"online\"", "\"often\""));
     let said = wrong.unwrap_err().to_string();
@@ -117,6 +122,8 @@ fn care_and_kernel_options_are_changed_from_the_command_line() {
         ("grub=any", 1),
         ("kernel_options=CONFIG_EXT4_FS,CONFIG_F2FS_FS", 0),
         ("kernel_options=CONFIG_X_FS", 1),
+        ("licence=MIT", 0),
+        ("licence=GPL-2.0,LGPL-2.1", 1),
         ("memory_bytes=16MiB", 0),
         ("memory_bytes=32MiB", 1),
     ] {
@@ -126,6 +133,11 @@ fn care_and_kernel_options_are_changed_from_the_command_line() {
     }
     let said = need.set("grow=sometimes").unwrap_err().to_string();
     assert!(said.contains("expected yes, no, online or any"), "{said}");
+    let said = need.set("licence=yes").unwrap_err().to_string();
+    assert!(
+        said.contains("expected a list of what is allowed"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -138,8 +150,7 @@ fn contradictory_needs_name_the_rules_and_the_nearest() {
     fat.unix_permissions.value = false;
     let mut ext4 = able("ext4");
     ext4.windows.value = false;
-    ext4.care
-        .insert(Fact::Grub, crate::Sourced::new(Can::Yes, "GRUB"));
+    ext4.care.insert(Matter::Grub, can(Can::Yes, "GRUB"));
     let (kept, out) = exclude(&need, u64::MAX, &[fat, ext4]);
     assert!(kept.is_empty());
     assert_eq!(

@@ -1,6 +1,6 @@
 //! Properties that any verdict must have.
 use super::{evidence, sample, two_metrics};
-use crate::{Excluded, Failure, Grade, JudgeError, NOISE_FLOOR, Sample, Verdict, judge};
+use crate::{Excluded, Failure, Grade, JudgeError, NOISE_FLOOR, Need, Sample, Verdict, judge};
 use proptest::prelude::*;
 
 fn verdict(samples: Vec<Sample>) -> Verdict {
@@ -120,6 +120,37 @@ fn a_known_case_by_hand() {
         verdict.changes.is_empty(),
         "a at double weight is a tie that y wins: 2/3 ln 2 each"
     );
+}
+
+/// A share of CPU time is lower too where everything else takes longer.
+#[test]
+fn a_share_of_cpu_time_has_no_grade_unless_the_need_counts_it() {
+    let rows = [("x", 1.0, 90.0), ("y", 2.0, 5.0)];
+    let both =
+        |(c, a, cpu): (&str, f64, f64)| [sample(c, "a", 1, a), sample(c, "mount_cpu", 1, cpu)];
+    let verdict = verdict(rows.into_iter().flat_map(both).collect());
+    let metric = verdict
+        .metrics
+        .iter()
+        .find(|m| m.metric == "mount_cpu")
+        .unwrap();
+    assert!(!metric.judged);
+    assert_eq!(metric.label, "mount: share of CPU time");
+    assert!(
+        verdict
+            .ranking
+            .iter()
+            .all(|one| !one.grades.contains_key("mount_cpu"))
+    );
+    assert_eq!(verdict.ranking[1].figures["mount_cpu"].value, 5.0);
+
+    let text = "name = \"n\"\ntitle = \"t\"\nworkload = \"rootfs\"\n[weights.mount_cpu]\n\
+                weight = 1\nbecause = \"a battery\"\n";
+    let need = Need::parse("n.toml", text).unwrap();
+    let samples = rows.into_iter().flat_map(both).collect();
+    let counted = judge(&need, &evidence(samples)).unwrap();
+    assert!(counted.metrics[0].judged);
+    assert_eq!(counted.ranking[0].candidate, "y");
 }
 
 #[test]

@@ -1,8 +1,8 @@
-//! Arguments of `whichfs report` and `whichfs card rank`.
+//! Arguments of `whichfs report`, `whichfs trial` and `whichfs card rank`.
 
 use super::PlaceArgs;
 use crate::commands;
-use clap::Args;
+use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -18,12 +18,35 @@ pub struct ReportArgs {
     /// Write a JUnit file: a test case for each figure, which fails as --fail-over says (10%).
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
+    /// Write a page for the browser: every change in a picture, every figure in a table.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// Also what did not change.
     #[arg(long)]
     pub all: bool,
     /// A Markdown table on standard output.
     #[arg(long, conflicts_with = "json")]
     pub markdown: bool,
+    /// One JSON document on standard output, nothing else.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum TrialCommand {
+    /// One trial: what decided it, its phases and figures, the command that runs it again.
+    Show(TrialArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = commands::trial::EXAMPLES)]
+pub struct TrialArgs {
+    /// Its id, or the first digits of it.
+    #[arg(value_name = "ID")]
+    pub id: String,
+    /// File of finished trials; default: in the user's data directory.
+    #[arg(long, value_name = "FILE")]
+    pub store: Option<PathBuf>,
     /// One JSON document on standard output, nothing else.
     #[arg(long)]
     pub json: bool,

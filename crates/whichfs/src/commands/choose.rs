@@ -93,6 +93,10 @@ pub fn run(args: &ChooseArgs) -> Outcome<u8> {
         for sentence in chooser.cuts.sentences() {
             output::text_line(&sentence)?;
         }
+        if verdict.trials > 0 {
+            let show = format!("A trial, by its id in results.csv: {}", page.show);
+            output::text_line(&show)?;
+        }
         output::text_line(&format!("Report: {}", report.display()))?;
     }
     if let Some(directory) = &args.emit {

@@ -1,6 +1,7 @@
 //! `whichfs fs`: the catalogue of filesystems, tuned to a card.
 
 pub mod compare;
+mod here;
 pub mod why;
 
 use super::table;
@@ -42,6 +43,8 @@ struct Document {
     kernel_options: &'static [&'static str],
     /// What one does with it over its life.
     care: &'static BTreeMap<Matter, Care>,
+    /// What it is good and bad at on this card.
+    here: here::Here,
     sources: Vec<Source>,
 }
 
@@ -127,7 +130,8 @@ pub fn show(args: &FsShowArgs) -> Outcome<u8> {
     let geometry = cards::geometry(&card.profile);
     let recipe = candidate.recipe(&geometry, Purpose::User);
     let code = if recipe.is_ok() { 0 } else { Kind::No as u8 };
-    let document = document(candidate, card.name, &geometry, recipe);
+    let here = here::of(candidate.name, &card.name);
+    let document = document(candidate, here, &geometry, recipe);
     if args.json {
         output::json(&document)?;
     } else {
@@ -168,7 +172,7 @@ fn tools_text(line: &Line) -> String {
 
 fn document(
     candidate: &'static Candidate,
-    card: String,
+    here: here::Here,
     geometry: &Geometry,
     recipe: Result<Recipe, Unfit>,
 ) -> Document {
@@ -181,7 +185,8 @@ fn document(
     Document {
         candidate,
         line: line(candidate, geometry),
-        card,
+        card: here.card.clone(),
+        here,
         unfit,
         commands: recipe.as_ref().map(commands),
         tuning: tuning.map(|(option, why)| Tuning { option, why }).collect(),
@@ -272,6 +277,7 @@ fn text(fs: &Document) -> String {
             let _ = writeln!(text, "  # the lab runs no helper: {without}");
         }
     }
+    text.push_str(&here::text(&fs.here));
     let tuning: Vec<Vec<String>> = fs
         .tuning
         .iter()
@@ -381,7 +387,7 @@ mod tests {
             let geometry = cards::geometry(&cards::open(name).unwrap().profile);
             for candidate in whichfs_fs::candidates() {
                 let recipe = candidate.recipe(&geometry, Purpose::User);
-                let fs = document(candidate, (*name).to_owned(), &geometry, recipe);
+                let fs = document(candidate, here::Here::unknown(name), &geometry, recipe);
                 assert!(
                     fs.commands.is_some() != fs.unfit.is_some(),
                     "{}",

@@ -25,4 +25,5 @@ mod probe_progress;
 pub mod report;
 pub mod study;
 mod table;
+pub mod trial;
 pub mod workload;

@@ -3,9 +3,12 @@
 use crate::cli::ReportArgs;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::output;
+use crate::page::command_line;
 use crate::places::WholeFile;
 use std::path::Path;
-use whichfs_report::{comparison_cases, comparison_markdown, comparison_text, junit};
+use whichfs_report::{
+    ComparisonPage, comparison_cases, comparison_html, comparison_markdown, comparison_text, junit,
+};
 use whichfs_store::{Filter, Store};
 use whichfs_study::{Row, Run, compare_runs};
 
@@ -16,6 +19,7 @@ Examples:
   whichfs report before after                    what changed beyond noise
   whichfs report before after --fail-over 10%    exit 1 if something is worse by more
   whichfs report v1 v2 v3 --junit regressions.xml --fail-over 5%
+  whichfs report before after --html changes.html
 
 A run is the directory of a finished report (choose --out), its results.json or results.csv, or
 a file of finished trials (--store). What a run's figures have in common may differ between
@@ -32,6 +36,7 @@ pub fn run(args: &ReportArgs) -> Outcome<u8> {
         return Err(Failure::input(said));
     }
     let file = args.junit.as_deref().map(WholeFile::new).transpose()?;
+    let html = args.html.as_deref().map(WholeFile::new).transpose()?;
     let runs = args.runs.iter().map(|path| read(path));
     let runs = runs.collect::<Outcome<Vec<Run>>>()?;
     let comparison = compare_runs(&runs).map_err(Failure::input)?;
@@ -39,6 +44,14 @@ pub fn run(args: &ReportArgs) -> Outcome<u8> {
     if let Some(file) = file {
         let cases = comparison_cases(&comparison, share);
         file.write(junit("whichfs report", &cases).as_bytes())?;
+    }
+    if let Some(html) = html {
+        let page = ComparisonPage {
+            comparison: &comparison,
+            fail_over: share,
+            reproduce: command_line(std::env::args_os().skip(1)),
+        };
+        html.write(comparison_html(&page).as_bytes())?;
     }
     let failures = comparison.failures(share);
     match (args.json, args.markdown) {

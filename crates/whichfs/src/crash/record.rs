@@ -9,7 +9,7 @@ use whichfs_card::{Contents, Defects, Logged, Profile};
 use whichfs_crash::{CardFacts, Contract, Fault, History, Promise, Run, Timeline};
 use whichfs_fs::{Candidate, Geometry, Purpose, Recipe};
 use whichfs_lab::{Disk, LabError, Life, Stamped};
-use whichfs_trial::{Event, Job, Step, WorkloadSpec};
+use whichfs_trial::{Event, Job, Series, Step, WorkloadSpec};
 use whichfs_units::{MIB, Nanos};
 use whichfs_workload::{Op, Workload};
 
@@ -346,6 +346,7 @@ fn twin(disk: &Disk) -> Disk {
         defects: None,
         refused: Vec::new(),
         untimed: false,
+        series: Series::default(),
     }
 }
 

@@ -10,6 +10,7 @@ mod input;
 mod manual;
 mod output;
 mod profiles;
+mod results;
 mod sandbox;
 #[path = "../../../../tests/skip.rs"]
 mod skip;

@@ -15,7 +15,7 @@ use whichfs_lab::{
     memory_directory, run,
 };
 use whichfs_store::Store;
-use whichfs_trial::Job;
+use whichfs_trial::{Job, Series};
 use whichfs_units::{Bytes, MIB, Nanos};
 
 /// Free space that the cache should have: kernel/build asks for 1.5 GiB; images and trees of
@@ -184,6 +184,7 @@ fn disk() -> Outcome<Disk> {
         defects: None,
         refused: Vec::new(),
         untimed: false,
+        series: Series::default(),
     })
 }
 

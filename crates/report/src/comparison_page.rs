@@ -1,0 +1,344 @@
+//! Several runs side by side as one self-contained HTML page.
+//!
+//! From top to bottom: how much changed; the runs; for each later run what changed beyond noise,
+//! filesystem by metric; every change as a bar; every figure; how it was judged; the command. The
+//! page's script only filters; without it nothing is missing.
+
+use crate::comparison::{told, words};
+use crate::number::with_unit;
+use crate::policy::policy;
+use askama::Template;
+use std::collections::BTreeMap;
+use whichfs_study::{Compared, Comparison, Meaning, Origin, RunChange, RunLine};
+use whichfs_trial::{is_cpu_of_phase, metric_words};
+
+const SCRIPT: &str = include_str!("../templates/compare.js");
+
+/// Ratio at which a bar is as long as the drawing.
+const FULL: f64 = 8.0;
+
+/// What the page of a comparison says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ComparisonPage<'a> {
+    /// The runs side by side.
+    pub comparison: &'a Comparison,
+    /// Share by which a figure may be worse (0.1 is 10 %), beyond noise.
+    pub fail_over: f64,
+    /// The command that gives this page again.
+    pub reproduce: String,
+}
+
+/// The page as HTML.
+pub fn comparison_html(page: &ComparisonPage) -> String {
+    View::of(page)
+        .render()
+        .unwrap_or_else(|error| unreachable!("writing to a String cannot fail: {error}"))
+}
+
+#[derive(Template)]
+#[template(path = "compare.html")]
+struct View<'a> {
+    page: &'a ComparisonPage<'a>,
+    policy: String,
+    script: &'static str,
+    headline: String,
+    sentence: String,
+    runs: Vec<RunHead>,
+    maps: Vec<Map>,
+    lines: Vec<LineRow>,
+}
+
+/// A run and what all its rows have in common.
+struct RunHead {
+    number: usize,
+    name: String,
+    cards: String,
+    kernels: String,
+    clocks: String,
+    /// Where its figures come from.
+    stamp: &'static str,
+    rows: usize,
+}
+
+/// One run beside the first.
+struct Map {
+    number: usize,
+    name: String,
+    sentences: Vec<String>,
+    heads: Vec<String>,
+    rows: Vec<MapRow>,
+    bars: Vec<ChangeBar>,
+}
+
+struct MapRow {
+    name: String,
+    cells: Vec<MapCell>,
+}
+
+struct MapCell {
+    value: String,
+    change: String,
+    class: &'static str,
+}
+
+/// One change: to the right of the middle what is worse, to the left what is better.
+struct ChangeBar {
+    name: String,
+    metric: String,
+    text: String,
+    change: String,
+    class: &'static str,
+    /// Begin and length in percent of the drawing.
+    begin: String,
+    width: String,
+}
+
+/// A figure in all runs.
+struct LineRow {
+    name: String,
+    metric: String,
+    values: Vec<String>,
+    /// Of each later run: words, colour, and on what that rests.
+    changes: Vec<(String, &'static str, String)>,
+}
+
+impl<'a> View<'a> {
+    fn of(page: &'a ComparisonPage<'a>) -> View<'a> {
+        let comparison = page.comparison;
+        let names = Names::of(comparison);
+        let later = comparison.runs.iter().enumerate().skip(1);
+        let line = |line: &Compared| line_row(line, &names);
+        View {
+            page,
+            policy: policy(SCRIPT),
+            script: SCRIPT,
+            headline: headline(comparison),
+            sentence: sentence(comparison, page.fail_over),
+            runs: comparison.runs.iter().enumerate().map(run_head).collect(),
+            maps: later
+                .map(|(at, run)| map(comparison, &names, at, run))
+                .collect(),
+            lines: comparison.lines.iter().map(line).collect(),
+        }
+    }
+}
+
+/// Which parts of a line's place have to be told.
+struct Names {
+    workloads: bool,
+}
+
+impl Names {
+    fn of(comparison: &Comparison) -> Names {
+        let mut lines = comparison.lines.iter();
+        let first = lines.next().map(|line| &line.workload);
+        Names {
+            workloads: lines.any(|line| Some(&line.workload) != first),
+        }
+    }
+
+    /// Filesystem, with the card and the workload where those are told apart.
+    fn of_line(&self, line: &Compared) -> String {
+        let card = match line.card.as_str() {
+            "" => String::new(),
+            card => format!("{card}: "),
+        };
+        match self.workloads {
+            true => format!("{card}{}, {}", line.candidate, line.workload),
+            false => format!("{card}{}", line.candidate),
+        }
+    }
+}
+
+/// How many figures of all later runs got worse and better.
+fn headline(comparison: &Comparison) -> String {
+    let changes = comparison.lines.iter().flat_map(|line| &line.changes);
+    let count = |wanted| {
+        changes
+            .clone()
+            .flatten()
+            .filter(|c| c.meaning == wanted)
+            .count()
+    };
+    let figures = |count: usize| if count == 1 { "figure" } else { "figures" };
+    match (count(Meaning::Worse), count(Meaning::Better)) {
+        (0, 0) => "Nothing is better or worse beyond noise".to_owned(),
+        (0, better) => format!("{better} {} better, none worse", figures(better)),
+        (worse, 0) => format!("{worse} {} worse, none better", figures(worse)),
+        (worse, better) => format!("{worse} {} worse, {better} better", figures(worse)),
+    }
+}
+
+/// How many of these are worse by more than `share`, and how many figures are gone: what
+/// `--fail-over` fails at.
+fn sentence(comparison: &Comparison, share: f64) -> String {
+    let percent = share * 100.0;
+    let each =
+        || (comparison.lines.iter()).flat_map(|line| line.changes.iter().map(move |c| (line, c)));
+    let beyond = each().filter(|(_, change)| {
+        change.is_some_and(|c| c.meaning == Meaning::Worse && c.worse > 1.0 + share)
+    });
+    let gone = each().filter(|(line, change)| change.is_none() && line.values[0].is_some());
+    match (beyond.count(), gone.count()) {
+        (0, 0) => format!("None is worse by more than {percent:.0} %, and none is gone."),
+        (worse, 0) => format!("{worse} worse by more than {percent:.0} %; none is gone."),
+        (worse, gone) => format!("{worse} worse by more than {percent:.0} %; {gone} gone."),
+    }
+}
+
+fn run_head((at, run): (usize, &RunLine)) -> RunHead {
+    let [cards, kernels, clocks] =
+        [&run.cards, &run.kernels, &run.clocks].map(|all| all.join(", "));
+    RunHead {
+        number: at + 1,
+        name: run.name.clone(),
+        cards,
+        kernels,
+        clocks,
+        stamp: match run.clocks.iter().all(|clock| clock == "real") {
+            true => Origin::Measured.word(),
+            false => Origin::Modelled.word(),
+        },
+        rows: run.rows,
+    }
+}
+
+/// Run `at` beside the first: only rows and columns in which something changed.
+fn map(comparison: &Comparison, names: &Names, at: usize, run: &RunLine) -> Map {
+    let changed: Vec<&Compared> = (comparison.lines.iter())
+        .filter(|line| changed(line, at).is_some())
+        .collect();
+    let mut metrics: Vec<&str> = changed.iter().map(|line| line.metric.as_str()).collect();
+    metrics.sort_by_key(|metric| (is_cpu_of_phase(metric), *metric));
+    metrics.dedup();
+    let mut rows: Vec<String> = changed.iter().map(|line| names.of_line(line)).collect();
+    rows.sort();
+    rows.dedup();
+    let cell = |row: &str, metric: &str| {
+        let mut all = comparison.lines.iter();
+        match all.find(|line| names.of_line(line) == row && line.metric == metric) {
+            Some(line) => map_cell(line, at),
+            None => MapCell {
+                value: "–".to_owned(),
+                change: String::new(),
+                class: "none",
+            },
+        }
+    };
+    let row = |row: String| MapRow {
+        cells: metrics.iter().map(|metric| cell(&row, metric)).collect(),
+        name: row,
+    };
+    Map {
+        number: at + 1,
+        name: run.name.clone(),
+        sentences: sentences(comparison, names, at, changed.len()),
+        heads: metrics.iter().map(|metric| metric_words(metric)).collect(),
+        rows: rows.into_iter().map(row).collect(),
+        bars: bars(&changed, names, at),
+    }
+}
+
+/// How much changed in run `at`, and what only one of the two has.
+fn sentences(comparison: &Comparison, names: &Names, at: usize, changed: usize) -> Vec<String> {
+    let both = |line: &&Compared| line.changes[at - 1].is_some();
+    let all = comparison.lines.iter().filter(both).count();
+    let mut said = vec![match changed {
+        0 => format!("All {all} figures that both runs have are the same within noise."),
+        n => format!("{n} of {all} figures that both runs have changed beyond noise."),
+    }];
+    let only = |with: usize, without: usize| {
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        for line in &comparison.lines {
+            if line.values[with].is_some() && line.values[without].is_none() {
+                *counts.entry(names.of_line(line)).or_default() += 1;
+            }
+        }
+        let each = counts.iter().map(|(name, count)| match count {
+            1 => format!("{name} (1 figure)"),
+            count => format!("{name} ({count} figures)"),
+        });
+        each.collect::<Vec<_>>().join(", ")
+    };
+    for (what, names) in [("Gone", only(0, at)), ("New", only(at, 0))] {
+        if !names.is_empty() {
+            said.push(format!("{what}: {names}."));
+        }
+    }
+    said
+}
+
+/// The change of run `at`, if it is one.
+fn changed(line: &Compared, at: usize) -> Option<&RunChange> {
+    let change = line.changes[at - 1].as_ref();
+    change.filter(|change| change.meaning != Meaning::Same)
+}
+
+fn value(line: &Compared, at: usize) -> String {
+    let value = line.values.get(at).copied().flatten();
+    value.map_or("–".to_owned(), |value| with_unit(value, &line.unit))
+}
+
+fn map_cell(line: &Compared, at: usize) -> MapCell {
+    let change = line.changes[at - 1].as_ref();
+    MapCell {
+        value: value(line, at),
+        change: words(line, at),
+        class: class(change),
+    }
+}
+
+/// Colour of a change.
+fn class(change: Option<&RunChange>) -> &'static str {
+    let Some(change) = change else { return "none" };
+    match (change.meaning, change.worse) {
+        (Meaning::Same, _) => "",
+        (Meaning::Other, _) => "other",
+        (Meaning::Worse, ratio) if ratio >= 2.0 => "worse much",
+        (Meaning::Worse, _) => "worse",
+        (Meaning::Better, ratio) if ratio <= 0.5 => "better much",
+        (Meaning::Better, _) => "better",
+    }
+}
+
+/// What got worse first, the most worse at the head; what is neither last.
+fn bars(changed: &[&Compared], names: &Names, at: usize) -> Vec<ChangeBar> {
+    let mut each: Vec<(&Compared, &RunChange)> = (changed.iter())
+        .filter_map(|line| Some((*line, line.changes[at - 1].as_ref()?)))
+        .collect();
+    each.sort_by(|(_, a), (_, b)| {
+        let other = |change: &RunChange| change.meaning == Meaning::Other;
+        other(a).cmp(&other(b)).then(b.worse.total_cmp(&a.worse))
+    });
+    let bar = |(line, change): (&Compared, &RunChange)| {
+        // The middle is no change, each edge eight times; the scale is logarithmic.
+        let half = (change.worse.ln() / FULL.ln()).clamp(-1.0, 1.0) * 50.0;
+        ChangeBar {
+            name: names.of_line(line),
+            metric: metric_words(&line.metric),
+            text: format!("{} → {}", value(line, 0), value(line, at)),
+            change: told(change),
+            class: class(Some(change)),
+            begin: format!("{:.2}", 50.0 + half.min(0.0)),
+            width: format!("{:.2}", half.abs().max(0.3)),
+        }
+    };
+    each.into_iter().map(bar).collect()
+}
+
+fn line_row(line: &Compared, names: &Names) -> LineRow {
+    let change = |at: usize| {
+        let change = line.changes[at].as_ref();
+        let rests = change.map_or(String::new(), |change| {
+            let noise = (change.noise - 1.0) * 100.0;
+            format!("noise {noise:.0} %, {} seeds in both", change.pairs)
+        });
+        (words(line, at + 1), class(change), rests)
+    };
+    LineRow {
+        name: names.of_line(line),
+        metric: metric_words(&line.metric),
+        values: (0..line.values.len()).map(|at| value(line, at)).collect(),
+        changes: (0..line.changes.len()).map(change).collect(),
+    }
+}

@@ -1,0 +1,323 @@
+//! One trial for a terminal: what decided it, its phases and figures, the device over time, and
+//! the command that runs it again.
+
+use crate::number::{duration, short, with_unit};
+use crate::text::{clean, wrap};
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use serde::Serialize;
+use std::fmt::Write as _;
+use whichfs_study::Origin;
+use whichfs_trial::{Identity, PhaseFigures, Series, Slot, Status, Trial, metric_words};
+
+/// A trial of a store, and what only the store knows of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TrialTold<'a> {
+    /// Id of the trial.
+    pub id: &'a str,
+    /// What decided it and what came out.
+    #[serde(flatten)]
+    pub trial: &'a Trial,
+    /// Wall time it took, in seconds.
+    pub wall_s: f64,
+    /// When it ended, in seconds since 1970.
+    pub finished_at_unix: i64,
+    /// The command that runs it again.
+    pub repeat: String,
+}
+
+/// Lines of a log that are shown of a failed trial.
+const LOG_LINES: usize = 12;
+
+/// The trial in lines of at most `width` columns, but for commands.
+pub fn trial_text(told: &TrialTold, width: usize) -> String {
+    let mut out = String::new();
+    let Trial { identity, outcome } = told.trial;
+    let _ = writeln!(out, "{}", told.id);
+    let mut line = |text: String| wrap(&mut out, &clean(&text), "  ", "    ", width);
+    line(format!(
+        "{} on {} ({}), seed {}",
+        identity.candidate, identity.card, identity.card_state, identity.seed
+    ));
+    line(format!("workload {}", workload(identity)));
+    line(format!(
+        "board {}, clock {}, kernel {}, memory {} MiB, partition {} at {}",
+        identity.board,
+        identity.clock,
+        identity.kernel,
+        identity.memory_mib,
+        with_unit(identity.partition_bytes as f64, "B"),
+        with_unit(identity.partition_offset as f64, "B")
+    ));
+    for command in &identity.mkfs {
+        line(format!("mkfs: {}", command.join(" ")));
+    }
+    line(format!("mount options: {}", identity.mount_options));
+    let tools = identity
+        .tools
+        .iter()
+        .map(|(name, version)| format!("{name} {version}"));
+    line(format!("tools: {}", tools.collect::<Vec<_>>().join(", ")));
+    match &outcome.status {
+        Status::Done => line(format!(
+            "done in {} of virtual time, {} here; figures are {}",
+            duration(outcome.virtual_time.as_secs_f64()),
+            duration(told.wall_s),
+            match identity.clock.as_str() {
+                "real" => Origin::Measured.word(),
+                _ => Origin::Modelled.word(),
+            }
+        )),
+        Status::Failed { reason, log } => {
+            line(format!("FAILED: {reason}"));
+            for text in &log[log.len().saturating_sub(LOG_LINES)..] {
+                line(format!("| {text}"));
+            }
+        }
+    }
+    phases(&mut out, &outcome.phases, width);
+    over_time(&mut out, told.trial, width);
+    metrics(&mut out, told.trial, width);
+    let _ = write!(out, "\nRun it again\n  {}\n", clean(&told.repeat));
+    out
+}
+
+fn workload(identity: &Identity) -> String {
+    let mut parts = vec![identity.workload.clone()];
+    parts.extend(
+        identity
+            .parameters
+            .iter()
+            .map(|(name, value)| format!("{name} {value}")),
+    );
+    if !identity.tree_sha256.is_empty() {
+        let digest = identity
+            .tree_sha256
+            .get(..12)
+            .unwrap_or(&identity.tree_sha256);
+        parts.push(format!("the user's tree {digest}"));
+    }
+    parts.extend(
+        identity
+            .input
+            .iter()
+            .map(|input| format!("input {input:?}")),
+    );
+    parts.join(", ")
+}
+
+fn phases(out: &mut String, phases: &[PhaseFigures], width: usize) {
+    if phases.is_empty() {
+        return;
+    }
+    let head = [
+        "phase",
+        "time",
+        "calls",
+        "written",
+        "ampl.",
+        "AU copies",
+        "erases",
+        "CPU",
+    ];
+    let rows = phases.iter().map(|phase| {
+        let device = &phase.device;
+        let cpu = phase.cpu.as_ref().and_then(|cpu| cpu.spent());
+        vec![
+            phase.phase.replace('_', " "),
+            duration(phase.seconds()),
+            phase.counts.operations.to_string(),
+            with_unit(device.write_bytes as f64, "B"),
+            (device.write_amplification())
+                .map_or("–".to_owned(), |times| format!("{} ×", short(times))),
+            device.au_copies.to_string(),
+            device.erases.to_string(),
+            cpu.map_or("–".to_owned(), |spent| duration(spent.as_secs_f64())),
+        ]
+    });
+    table(out, "Phases", &head, rows.collect(), width);
+}
+
+fn metrics(out: &mut String, trial: &Trial, width: usize) {
+    let head = ["metric", "value", "better"];
+    let rows = trial.outcome.metrics.iter().map(|metric| {
+        let better = match (
+            whichfs_trial::is_cpu_share(&metric.metric),
+            metric.lower_is_better,
+        ) {
+            (true, _) => "neither",
+            (false, true) => "lower",
+            (false, false) => "higher",
+        };
+        vec![
+            metric_words(&metric.metric),
+            with_unit(metric.value, &metric.unit),
+            better.to_owned(),
+        ]
+    });
+    table(out, "Figures", &head, rows.collect(), width);
+}
+
+fn table(out: &mut String, title: &str, head: &[&str], rows: Vec<Vec<String>>, width: usize) {
+    let mut table = Table::new();
+    table
+        .load_style(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(u16::try_from(width).unwrap_or(u16::MAX))
+        .set_header(head.iter().copied());
+    for row in rows {
+        table.add_row(row.iter().map(|cell| clean(cell)));
+    }
+    for (at, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((if at == 0 { 2 } else { 0 }, 2));
+        if at > 0 {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let _ = writeln!(out, "\n{title}");
+    for line in table.lines() {
+        let _ = writeln!(out, "{}", line.trim_end());
+    }
+}
+
+/// Sparklines of the series, from the begin of the trial to its end.
+fn over_time(out: &mut String, trial: &Trial, width: usize) {
+    let Some(series) = &trial.outcome.series else {
+        return;
+    };
+    let columns = width.saturating_sub(34).clamp(16, Series::SLOTS);
+    let joined = |of: fn(&Slot) -> u64, most: bool| -> Vec<f64> {
+        let each = series.slots.len().div_ceil(columns).max(1);
+        let join = |slots: &[Slot]| match most {
+            true => slots.iter().map(of).max().unwrap_or(0) as f64,
+            false => slots.iter().map(of).sum::<u64>() as f64,
+        };
+        series.slots.chunks(each).map(join).collect()
+    };
+    let _ = writeln!(out, "\nOver {} of virtual time", {
+        duration((series.slot.as_secs_f64()) * series.slots.len() as f64)
+    });
+    let mut line = |name: &str, values: &[f64], full: f64, note: &str| {
+        let _ = writeln!(out, "  {name:10} {} {note}", sparkline(values, full));
+    };
+    if let Some(limit) = series.open_limit {
+        let open = joined(|slot| u64::from(slot.open_aus), true);
+        let most = open.iter().copied().fold(0.0, f64::max);
+        line(
+            "open AUs",
+            &open,
+            f64::from(limit),
+            &format!("most {most} of {limit}"),
+        );
+    }
+    let copies = joined(|slot| slot.au_copies, false);
+    let all: f64 = copies.iter().sum();
+    if all > 0.0 {
+        let full = copies.iter().copied().fold(0.0, f64::max);
+        line("AU copies", &copies, full, &format!("{all} in all"));
+    }
+    for (name, of) in [
+        (
+            "written",
+            (|slot: &Slot| slot.write_bytes) as fn(&Slot) -> u64,
+        ),
+        ("programmed", |slot| slot.programmed_bytes),
+    ] {
+        let values = joined(of, false);
+        let full = values.iter().copied().fold(0.0, f64::max);
+        let all = with_unit(values.iter().sum(), "B");
+        line(name, &values, full, &format!("{all} in all"));
+    }
+}
+
+/// A character for each value, from empty to a whole block at `full`.
+fn sparkline(values: &[f64], full: f64) -> String {
+    const LEVELS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let level = |value: &f64| match *value > 0.0 && full > 0.0 {
+        // What is not nothing is seen.
+        true => ((value / full * 8.0).round() as usize).clamp(1, 8),
+        false => 0,
+    };
+    values.iter().map(|value| LEVELS[level(value)]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    const TRIAL: &str = r#"{"identity":{"card":"a1-32gb","card_sha256":"","card_state":"used",
+        "board":"generic-1ghz","board_sha256":"","clock":"cpu:generic-1ghz","kernel":"6.12.57",
+        "kernel_sha256":"","candidate":"ext4","mkfs":[["mkfs.ext4","-F","/dev/vda"]],
+        "mount_options":"noatime","workload":"rootfs","parameters":{"mib":192},"tree_sha256":"",
+        "partition_offset":4194304,"partition_bytes":32000000000,"memory_mib":512,"version":"0.1",
+        "agent_sha256":"","tools":{"e2fsprogs":"1.47"},"cpu_features_sha256":"","seed":3},
+        "outcome":{"status":{"status":"done"},"phases":[{"phase":"tree_write","begin":0,
+        "end":8000000000,"counts":{"operations":6000,"files":6000,"bytes":201000000},"latency":[],
+        "device":{"reads":1,"writes":2000,"discards":0,"flushes":3,"read_bytes":4096,
+        "write_bytes":201000000,"discard_bytes":0,"busy":1,"programmed_bytes":402000000,
+        "erases":40,"au_copies":7,"write_sizes":{}}}],
+        "metrics":[{"metric":"tree_write","value":25.1,"unit":"MB/s","lower_is_better":false},
+        {"metric":"mount_cpu","value":61.3,"unit":"%","lower_is_better":true}],
+        "trace_sha256":"","virtual_time":41300000000,
+        "series":{"slot":512000000,"open_limit":5,"slots":[[1,1,4096,8192,0],[5,1,8192,8192,3],
+        [0,0,0,0,0]]}}}"#;
+
+    fn told(trial: &Trial) -> TrialTold<'_> {
+        TrialTold {
+            id: "00c0ffee",
+            trial,
+            wall_s: 4.6,
+            finished_at_unix: 0,
+            repeat: "whichfs choose --candidates ext4".into(),
+        }
+    }
+
+    #[test]
+    fn a_trial_says_what_decided_it_and_what_came_out_and_fits_80_columns() {
+        let trial: Trial = serde_json::from_str(TRIAL).unwrap();
+        let text = trial_text(&told(&trial), 80);
+        for said in [
+            "ext4 on a1-32gb (used), seed 3",
+            "workload rootfs, mib 192",
+            "mkfs: mkfs.ext4 -F /dev/vda",
+            "done in 41.3 s of virtual time, 4.60 s here; figures are modelled",
+            "tree write",
+            "2.00 ×",
+            "25.1 MB/s",
+            "neither",
+            "open AUs   ▂█  most 5 of 5",
+            "AU copies   █  3 in all",
+            "written    ▄█  12.0 KiB in all",
+            "whichfs choose --candidates ext4",
+        ] {
+            assert!(text.contains(said), "{said}\n{text}");
+        }
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 80),
+            "{text}"
+        );
+        let json = serde_json::to_value(told(&trial)).unwrap();
+        assert_eq!(json["identity"]["seed"], 3);
+        assert_eq!(json["outcome"]["series"]["open_limit"], 5);
+    }
+
+    #[test]
+    fn a_failed_trial_says_why_and_shows_the_end_of_its_log_disarmed() {
+        let mut trial: Trial = serde_json::from_str(TRIAL).unwrap();
+        trial.outcome.series = None;
+        trial.outcome.status = Status::Failed {
+            reason: "the guest panicked".into(),
+            log: (0..40).map(|n| format!("line {n}\u{1b}[31m")).collect(),
+        };
+        let text = trial_text(&told(&trial), 80);
+        assert!(text.contains("FAILED: the guest panicked"), "{text}");
+        assert!(
+            text.contains("| line 39") && !text.contains("| line 27"),
+            "{text}"
+        );
+        assert!(
+            !text.contains('\u{1b}') && !text.contains("open AUs"),
+            "{text}"
+        );
+    }
+}

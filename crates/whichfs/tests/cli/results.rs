@@ -1,0 +1,57 @@
+//! Finished runs and single trials: what is compared, shown and refused. No guest runs.
+
+use crate::sandbox::Sandbox;
+
+const COLUMNS: &str = "card,kernel,clock,candidate,mount_options,workload,metric,value,unit,\
+                       lower_is_better,seed,trial";
+
+/// A run in which ext4 mounts in so many seconds.
+fn run(mount: f64) -> String {
+    format!(
+        "{COLUMNS}\na1-32gb,6.12,cpu:b,ext4,noatime,rootfs,mount,{mount},s,true,1,t1\n\
+         a1-32gb,6.12,cpu:b,ext4,noatime,rootfs,mount_cpu,{mount},%,true,1,t1\n"
+    )
+}
+
+#[test]
+fn a_regression_is_a_page_a_test_case_and_an_exit_code() {
+    let sandbox = Sandbox::new();
+    let before = sandbox.file("before.csv", run(1.0));
+    let after = sandbox.file("after.csv", run(2.0));
+    let (page, junit) = (sandbox.path().join("p.html"), sandbox.path().join("j.xml"));
+    let [before, after, page_at, junit_at] =
+        [&before, &after, &page, &junit].map(|path| path.to_str().unwrap());
+    let compare = [
+        "report", before, after, "--html", page_at, "--junit", junit_at,
+    ];
+    let told = sandbox.run(&compare);
+    assert!(told.succeeds().contains("2.0 × worse"), "{}", told.stdout);
+    assert!(told.stdout.contains("2.0 × higher"), "{}", told.stdout);
+    let html = std::fs::read_to_string(&page).unwrap();
+    assert!(
+        html.contains("1 figure worse, none better"),
+        "no share of CPU time is"
+    );
+    assert!(html.contains("--html"), "the command that gives it again");
+    let cases = std::fs::read_to_string(&junit).unwrap();
+    assert!(cases.contains("tests=\"2\" failures=\"1\""), "{cases}");
+    let failing = sandbox.run(&[&compare[..3], &["--fail-over", "10%"]].concat());
+    assert_eq!(failing.code, 1, "{}", failing.stderr);
+    let said = "1 figures are worse by more than 10 %";
+    assert!(failing.stderr.contains(said), "{}", failing.stderr);
+    let nowhere = sandbox.run(&["report", before, after, "--html", "/nowhere/p.html"]);
+    nowhere.fails(2, &["/nowhere/p.html"]);
+}
+
+#[test]
+fn a_trial_that_is_not_there_is_asked_for_by_another_name() {
+    let sandbox = Sandbox::new();
+    let refused = |id: &str, words: &[&str]| sandbox.run(&["trial", "show", id]).fails(2, words);
+    refused("xyz", &["'xyz' is no id", "results.csv"]);
+    refused("abc", &["'abc' is no id", "4 or more"]);
+    refused("abcdef", &["there is no store at", "--store"]);
+    assert!(
+        !sandbox.path().join("data").exists(),
+        "looking makes no store"
+    );
+}
