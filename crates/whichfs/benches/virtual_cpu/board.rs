@@ -9,7 +9,7 @@ const LIKE: &str = include_str!("../../../../boards/generic-1ghz.toml");
 const MEMORY_MIB: &str = "2048";
 
 /// Price of an instruction in picoseconds before the factor is known.
-pub const INSTRUCTION_PS: f64 = 340.0;
+pub const INSTRUCTION_PS: f64 = 333.0;
 /// An instruction of an innermost loop, and a branch of compression code, in instructions: see
 /// docs/boards.md.
 const LOOP: f64 = 0.25;
