@@ -11,10 +11,16 @@ const PICOSECONDS: u128 = 1000;
 /// All zero, the default: the CPU is free.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuPrices {
-    /// One basic block of the kernel's code.
-    pub block: u64,
-    /// One basic block of code that compresses or decompresses.
-    pub compression_block: u64,
+    /// One instruction of the kernel's code.
+    pub instruction: u64,
+    /// One in an innermost loop that calls nothing.
+    pub loop_instruction: u64,
+    /// One branch of code that compresses or decompresses.
+    pub compression_branch: u64,
+    /// One call of a function, beyond its code: what the return takes.
+    pub call: u64,
+    /// One atomic operation.
+    pub atomic: u64,
     /// One byte copied.
     pub copy_byte: u64,
     /// One byte filled.
@@ -32,11 +38,12 @@ pub struct CpuPrices {
 }
 
 impl CpuPrices {
-    /// The same price for each block, all else free.
-    pub fn of_blocks(picoseconds: u64) -> CpuPrices {
+    /// The same price for each instruction and branch, all else free.
+    pub fn of_instructions(picoseconds: u64) -> CpuPrices {
         CpuPrices {
-            block: picoseconds,
-            compression_block: picoseconds,
+            instruction: picoseconds,
+            loop_instruction: picoseconds,
+            compression_branch: picoseconds,
             ..CpuPrices::default()
         }
     }
@@ -45,8 +52,11 @@ impl CpuPrices {
     /// free.
     pub fn time(&self, work: &Work) -> Option<Nanos> {
         let parts = [
-            (work.code, self.block),
-            (work.compression, self.compression_block),
+            (work.code, self.instruction),
+            (work.loops, self.loop_instruction),
+            (work.compression, self.compression_branch),
+            (work.call, self.call),
+            (work.atomic, self.atomic),
             (work.copy, self.copy_byte),
             (work.fill, self.fill_byte),
             (work.checksum, self.checksum_byte),
@@ -66,9 +76,12 @@ impl fmt::Display for CpuPrices {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         write!(
             f,
-            "{},{},{},{},{},{},{},{},{}",
-            self.block,
-            self.compression_block,
+            "{},{},{},{},{},{},{},{},{},{},{},{}",
+            self.instruction,
+            self.loop_instruction,
+            self.compression_branch,
+            self.call,
+            self.atomic,
             self.copy_byte,
             self.fill_byte,
             self.checksum_byte,
@@ -90,7 +103,10 @@ mod tests {
     fn each_kind_of_work_has_its_own_price() {
         let work = Work {
             code: 1_000_000,
+            loops: 10_000_000,
             compression: 100_000,
+            call: 10_000,
+            atomic: 10_000,
             copy: 10_000,
             fill: 1000,
             checksum: 100,
@@ -100,8 +116,11 @@ mod tests {
             interrupt: 10,
         };
         let prices = CpuPrices {
-            block: 1000,
-            compression_block: 2000,
+            instruction: 1000,
+            loop_instruction: 300,
+            compression_branch: 2000,
+            call: 50_000,
+            atomic: 70_000,
             copy_byte: 3000,
             fill_byte: 4000,
             checksum_byte: 5000,
@@ -110,7 +129,8 @@ mod tests {
             switch: 80,
             interrupt: 9,
         };
-        let expected = 1_000_000 + 200_000 + 30_000 + 4000 + 500 + 60 + 7;
+        let expected =
+            1_000_000 + 3_000_000 + 200_000 + 500_000 + 700_000 + 30_000 + 4000 + 500 + 60 + 7;
         assert_eq!(prices.time(&work), Some(Nanos(expected)), "and 890 ps");
         assert_eq!(prices.time(&Work::default()), Some(Nanos(0)));
         assert_eq!(CpuPrices::default().time(&work), None, "it is free");
@@ -122,7 +142,7 @@ mod tests {
             code: u64::MAX / 4,
             ..Work::default()
         };
-        let time = CpuPrices::of_blocks(1000).time(&work);
+        let time = CpuPrices::of_instructions(1000).time(&work);
         assert_eq!(time, Some(Nanos(u64::MAX / 4)));
     }
 }

@@ -10,8 +10,8 @@ use whichfs_units::Nanos;
 /// Bytes that `write` writes: they compress to a third.
 const WRITE: &str = "seq 1 1500000 | head -c 8M > /mnt/test/x; sync";
 
-/// Price of a basic block in picoseconds.
-const BLOCK: u64 = 20_000;
+/// Price of an instruction in picoseconds.
+const INSTRUCTION: u64 = 4000;
 
 /// Work and duration of each phase of a guest that writes on btrfs with `options`.
 fn phases(options: &str) -> Option<Vec<(String, Work, Nanos)>> {
@@ -46,7 +46,7 @@ fn phases(options: &str) -> Option<Vec<(String, Work, Nanos)>> {
     let make = command(&["mkfs.btrfs", "-q", "-f", "/dev/vda"]);
     let steps = vec![make, mount("btrfs", options), write, unmount(), memory];
     let mut trial = Trial::new(7, steps)?;
-    trial.cpu = prices(BLOCK);
+    trial.cpu = prices(INSTRUCTION);
     trial.counts_work = true;
     let life = trial.run();
     life.result.as_ref().unwrap();
@@ -74,7 +74,7 @@ fn lab_compression_takes_cpu_time_and_the_same_again() {
     assert_eq!(packed, phases("noatime,compress-force=zstd").unwrap());
     let names: Vec<&str> = plain.iter().map(|(name, ..)| name.as_str()).collect();
     assert_eq!(names, ["mount", "write", "memory"]);
-    let time = |work: &Work| prices(BLOCK).time(work).unwrap();
+    let time = |work: &Work| prices(INSTRUCTION).time(work).unwrap();
     for (name, work, took) in plain.iter().chain(&packed) {
         println!("{name}: {} of {took}", time(work));
     }

@@ -13,8 +13,8 @@ use whichfs_trial::Step;
 
 /// The partition's size: small, so that mkfs is quick.
 const PARTITION: u64 = 1 << 30;
-/// Picoseconds a block of the clock `cpu`.
-const CPU: u64 = 12_000;
+/// Picoseconds an instruction of the clock `cpu`.
+const CPU: u64 = 2_400;
 /// Runs by default and with `WHICHFS_SOAK`.
 const RUNS: usize = 3;
 const SOAK_RUNS: usize = 20;

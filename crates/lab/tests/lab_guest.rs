@@ -63,7 +63,7 @@ fn lab_ext4_is_made_mounted_and_written() {
     let Some(mut trial) = Trial::new(1, steps) else {
         return;
     };
-    trial.cpu = CpuPrices::of_blocks(10_000);
+    trial.cpu = CpuPrices::of_instructions(10_000);
     let life = trial.run();
     life.result.as_ref().unwrap();
     assert!(text_of(&life).contains("64+0 records out"));

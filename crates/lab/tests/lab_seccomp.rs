@@ -13,8 +13,8 @@ use std::sync::atomic::AtomicBool;
 use whichfs_lab::Kernel;
 use whichfs_trial::Step;
 
-/// Picoseconds a block of the clock `cpu`.
-const CPU: u64 = 12_000;
+/// Picoseconds an instruction of the clock `cpu`.
+const CPU: u64 = 2_400;
 
 /// The same kernel, told to trace its programs.
 fn tracing(kernel: &Kernel) -> Kernel {

@@ -35,7 +35,7 @@ fn trial() -> Option<Trial> {
         unmount(),
     ];
     let mut trial = Trial::new(31, steps)?;
-    trial.cpu = prices(12_000);
+    trial.cpu = prices(2_400);
     Some(trial)
 }
 

@@ -7,10 +7,16 @@ use whichfs_units::Nanos;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Work {
-    /// Basic blocks of the kernel's code.
+    /// Instructions of the kernel's code, as its compiler estimates them.
     pub code: u64,
-    /// Basic blocks of code that compresses or decompresses.
+    /// Those of innermost loops that call nothing.
+    pub loops: u64,
+    /// Branches of code that compresses or decompresses.
     pub compression: u64,
+    /// Calls of functions; one through a pointer counts twice.
+    pub call: u64,
+    /// Atomic operations, as a kernel for several processors has them.
+    pub atomic: u64,
     /// Bytes copied.
     pub copy: u64,
     /// Bytes filled.
@@ -38,7 +44,10 @@ impl Work {
         };
         Some(Work {
             code: of("code")?,
+            loops: of("loop")?,
             compression: of("compression")?,
+            call: of("call")?,
+            atomic: of("atomic")?,
             copy: of("copy")?,
             fill: of("fill")?,
             checksum: of("checksum")?,
@@ -54,7 +63,10 @@ impl Work {
     pub fn since(&self, earlier: &Work) -> Work {
         Work {
             code: self.code.saturating_sub(earlier.code),
+            loops: self.loops.saturating_sub(earlier.loops),
             compression: self.compression.saturating_sub(earlier.compression),
+            call: self.call.saturating_sub(earlier.call),
+            atomic: self.atomic.saturating_sub(earlier.atomic),
             copy: self.copy.saturating_sub(earlier.copy),
             fill: self.fill.saturating_sub(earlier.fill),
             checksum: self.checksum.saturating_sub(earlier.checksum),
@@ -188,13 +200,15 @@ mod tests {
         }
     }
 
-    const SHOWN: &str = "code 100\ncompression 2\ncopy 30\nfill 4\nchecksum 5\nsyscall 6\n\
+    const SHOWN: &str = "code 100\nloop 50\ncompression 2\n\
+                         call 20\natomic 3\ncopy 30\nfill 4\nchecksum 5\nsyscall 6\n\
                          fault 7\nswitch 8\ninterrupt 9\ncharged_ns 12345\n";
 
     #[test]
     fn the_counts_of_the_kernel_are_read_by_name() {
         let work = Work::parse(SHOWN).unwrap();
         assert_eq!((work.code, work.copy, work.interrupt), (100, 30, 9));
+        assert_eq!((work.loops, work.call, work.atomic), (50, 20, 3));
         assert_eq!(Work::parse(&SHOWN.replace("fill 4\n", "")), None);
         assert_eq!(Work::parse(&SHOWN.replace("fill 4", "fill x")), None);
     }

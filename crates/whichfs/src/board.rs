@@ -93,16 +93,22 @@ impl Basis {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cpu {
-    /// One basic block of the kernel's code, in picoseconds.
-    pub block_ps: u64,
+    /// One instruction of the kernel's code, in picoseconds.
+    pub instruction_ps: u64,
     /// The least that it may be, in picoseconds.
-    pub block_ps_low: u64,
+    pub instruction_ps_low: u64,
     /// The most that it may be, in picoseconds.
-    pub block_ps_high: u64,
-    /// What `block_ps` is known from.
+    pub instruction_ps_high: u64,
+    /// What `instruction_ps` is known from.
     pub basis: Basis,
-    /// One basic block of compression code, in picoseconds.
-    pub compression_block_ps: u64,
+    /// One instruction in an innermost loop that calls nothing, in picoseconds.
+    pub loop_instruction_ps: u64,
+    /// One branch of compression code, in picoseconds.
+    pub compression_branch_ps: u64,
+    /// One call of a function and the return from it, beyond their instructions, in picoseconds.
+    pub call_ps: u64,
+    /// One atomic operation, in picoseconds.
+    pub atomic_ps: u64,
     /// One byte copied, in picoseconds.
     pub copy_byte_ps: u64,
     /// One byte filled, in picoseconds.
@@ -129,8 +135,11 @@ impl Cpu {
         /// Picoseconds of a nanosecond.
         const NS: u64 = 1000;
         CpuPrices {
-            block: self.block_ps,
-            compression_block: self.compression_block_ps,
+            instruction: self.instruction_ps,
+            loop_instruction: self.loop_instruction_ps,
+            compression_branch: self.compression_branch_ps,
+            call: self.call_ps,
+            atomic: self.atomic_ps,
             copy_byte: self.copy_byte_ps,
             fill_byte: self.fill_byte_ps,
             checksum_byte: self.checksum_byte_ps,
@@ -227,13 +236,21 @@ impl Board {
     fn check(&self) -> Outcome {
         let file = &self.file;
         let mut ranges = vec![
-            ("cpu.block_ps", file.cpu.block_ps, 1, 1_000_000),
+            ("cpu.instruction_ps", file.cpu.instruction_ps, 1, 1_000_000),
             (
-                "cpu.compression_block_ps",
-                file.cpu.compression_block_ps,
+                "cpu.loop_instruction_ps",
+                file.cpu.loop_instruction_ps,
                 1,
                 1_000_000,
             ),
+            (
+                "cpu.compression_branch_ps",
+                file.cpu.compression_branch_ps,
+                1,
+                1_000_000,
+            ),
+            ("cpu.call_ps", file.cpu.call_ps, 0, 1_000_000),
+            ("cpu.atomic_ps", file.cpu.atomic_ps, 0, 1_000_000),
             ("cpu.copy_byte_ps", file.cpu.copy_byte_ps, 0, 1_000_000),
             ("cpu.fill_byte_ps", file.cpu.fill_byte_ps, 0, 1_000_000),
             (
@@ -271,8 +288,8 @@ impl Board {
                 ),
             ]);
         }
-        let (low, high) = (file.cpu.block_ps_low, file.cpu.block_ps_high);
-        ranges.push(("cpu.block_ps", file.cpu.block_ps, low, high));
+        let (low, high) = (file.cpu.instruction_ps_low, file.cpu.instruction_ps_high);
+        ranges.push(("cpu.instruction_ps", file.cpu.instruction_ps, low, high));
         for (key, value, low, high) in ranges {
             if !(low..=high).contains(&value) {
                 return Err(self.illegal(key, value, &format!("{low} to {high}")));
@@ -334,16 +351,20 @@ mod tests {
         let (_, text) = default_board();
         let line = text
             .lines()
-            .find(|line| line.starts_with("block_ps_high"))
+            .find(|line| line.starts_with("instruction_ps_high"))
             .unwrap();
-        let failure = Board::parse("mine", &text.replace(line, "block_ps_high = 1")).unwrap_err();
-        assert!(failure.message.contains("cpu.block_ps ="), "{failure}");
+        let failure =
+            Board::parse("mine", &text.replace(line, "instruction_ps_high = 1")).unwrap_err();
+        assert!(
+            failure.message.contains("cpu.instruction_ps ="),
+            "{failure}"
+        );
     }
 
     #[test]
     fn each_kind_of_work_has_its_price() {
         let prices = Board::open("beaglebone-black").unwrap().file.cpu.prices();
-        assert_eq!(prices.to_string().split(',').count(), 9);
+        assert_eq!(prices.to_string().split(',').count(), 12);
         assert!(!prices.to_string().split(',').any(|price| price == "0"));
     }
 

@@ -355,13 +355,13 @@ mod tests {
             stamped(9, 10, end),
             stamped(11, 10, work),
         ];
-        let (phases, others) = figures(&events, &CpuPrices::of_blocks(1000));
+        let (phases, others) = figures(&events, &CpuPrices::of_instructions(1000));
         assert_eq!((phases[0].begin, phases[0].end), (Nanos(5), Nanos(9)));
         assert_eq!(phases[0].device.writes, 7);
         assert!(others.is_empty());
         let spent = |phases: &[PhaseFigures]| phases[0].cpu.as_ref().unwrap().spent();
         assert_eq!(spent(&phases), Some(Nanos(3)));
-        let (phases, _) = figures(&events, &CpuPrices::of_blocks(2000));
+        let (phases, _) = figures(&events, &CpuPrices::of_instructions(2000));
         assert_eq!(spent(&phases), Some(Nanos(4)), "not longer than the phase");
         let (phases, _) = figures(&events, &CpuPrices::default());
         assert_eq!(spent(&phases), None);

@@ -82,20 +82,23 @@ pub fn sd() -> Disk {
     disk("a1-32gb", 1 << 30)
 }
 
-/// Prices of a board on which a basic block takes `block` picoseconds; nothing of it is free.
-pub fn prices(block: u64) -> CpuPrices {
-    match block {
+/// Prices of a board on which an instruction takes so many picoseconds; nothing of it is free.
+pub fn prices(instruction: u64) -> CpuPrices {
+    match instruction {
         0 => CpuPrices::default(),
-        block => CpuPrices {
-            block,
-            compression_block: block / 3,
-            copy_byte: block / 10,
-            fill_byte: block / 20,
-            checksum_byte: block / 5,
-            syscall: block * 20,
-            fault: block * 40,
-            switch: block * 80,
-            interrupt: block * 80,
+        instruction => CpuPrices {
+            instruction,
+            loop_instruction: instruction / 4,
+            compression_branch: instruction * 4,
+            call: instruction,
+            atomic: instruction * 3,
+            copy_byte: instruction / 3,
+            fill_byte: instruction / 5,
+            checksum_byte: instruction,
+            syscall: instruction * 100,
+            fault: instruction * 200,
+            switch: instruction * 400,
+            interrupt: instruction * 400,
         },
     }
 }

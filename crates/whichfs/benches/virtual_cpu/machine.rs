@@ -1,8 +1,10 @@
 //! Small measurements of this machine, of what the CPU clock charges apart from code.
 
 use crate::work::clock;
+use std::arch::asm;
 use std::fmt;
 use std::hint::black_box;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Passes of each measurement; the median counts.
 const PASSES: usize = 7;
@@ -13,6 +15,8 @@ const SCATTER: usize = 40_503;
 /// System calls of a pass.
 const CALLS: u64 = 500_000;
 const PAGE: usize = 4096;
+/// Where a kernel tells how it guards its returns.
+const RETURNS: &str = "/sys/devices/system/cpu/vulnerabilities/spec_rstack_overflow";
 
 /// Prices in picoseconds.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +27,10 @@ pub struct Machine {
     pub fill_byte: f64,
     /// A byte through CRC-32C.
     pub checksum_byte: f64,
+    /// A return as the kernel guards it, beyond a plain one; none where it does not.
+    pub call: f64,
+    /// An atomic operation.
+    pub atomic: f64,
     /// A system call that does nothing.
     pub syscall: f64,
     /// Taking a page fault, beyond mapping the page.
@@ -33,11 +41,13 @@ impl fmt::Display for Machine {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         write!(
             f,
-            "this machine: copy {:.0} ps/byte, fill {:.0}, CRC-32C {:.0}; system call {:.0} ns, \
-             page fault {:.0} ns",
+            "this machine: copy {:.0} ps/byte, fill {:.0}, CRC-32C {:.0}; return {:.1} ns, atomic \
+             operation {:.1} ns, system call {:.0} ns, page fault {:.0} ns",
             self.copy_byte,
             self.fill_byte,
             self.checksum_byte,
+            self.call / 1000.0,
+            self.atomic / 1000.0,
             self.syscall / 1000.0,
             self.fault / 1000.0
         )
@@ -76,6 +86,8 @@ pub fn measure() -> Machine {
         copy_byte: by_byte((to + from) / 2.0),
         fill_byte: by_byte(fill),
         checksum_byte: by_byte(checksum),
+        call: call(),
+        atomic: median(atomics) * 1000.0 / CALLS as f64,
         syscall: syscall * 1000.0 / CALLS as f64,
         fault: (touched - populated).max(0.0) * 1000.0 / pages as f64,
     }
@@ -83,6 +95,47 @@ pub fn measure() -> Machine {
 
 fn copy(from: &[u8], to: &mut [u8]) {
     black_box(to).copy_from_slice(black_box(from));
+}
+
+/// Picoseconds of a return that the processor is kept from predicting, as Linux does it on
+/// AMD's processors ("Safe RET", arch/x86/lib/retpoline.S), less those of a plain one.
+fn call() -> f64 {
+    let guards = std::fs::read_to_string(RETURNS).unwrap_or_default();
+    if !guards.contains("Safe RET") {
+        return 0.0;
+    }
+    let plain = median(|| {
+        for _ in 0..CALLS {
+            // SAFETY: calls what is below it and comes back.
+            unsafe { asm!("call 2f", "jmp 3f", "2: ret", "3:") };
+        }
+    });
+    let guarded = median(|| {
+        for _ in 0..CALLS {
+            // SAFETY: the same; the second call's own address is dropped.
+            unsafe {
+                asm!(
+                    "call 2f",
+                    "jmp 5f",
+                    "2: jmp 3f",
+                    "3: call 4f",
+                    "int3",
+                    "4: lea rsp, [rsp + 8]",
+                    "ret",
+                    "int3",
+                    "5:"
+                )
+            };
+        }
+    });
+    (guarded - plain).max(0.0) * 1000.0 / CALLS as f64
+}
+
+fn atomics() {
+    let word = AtomicU64::new(0);
+    for _ in 0..CALLS {
+        black_box(&word).fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 /// Nanoseconds of CPU time of a pass.

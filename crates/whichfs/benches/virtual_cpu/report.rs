@@ -1,6 +1,6 @@
 //! Lab against native, as a table.
 
-use crate::board::{BLOCK_PS, COMPRESSION, prices};
+use crate::board::{INSTRUCTION_PS, prices};
 use crate::machine::Machine;
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ pub struct Row {
     pub work: String,
     /// Filesystem or compressor.
     pub name: String,
-    /// CPU time natively, median.
+    /// CPU time natively, the least of all runs.
     pub native_ns: f64,
     /// Longest run by the shortest.
     pub spread: f64,
@@ -24,10 +24,15 @@ pub struct Row {
 }
 
 impl Row {
-    /// Time charged in the lab with a block at `block` picoseconds, in ns.
-    fn lab_ns(&self, machine: &Machine, block: f64) -> f64 {
+    /// Whether the factor is found by it; what is not is judged.
+    fn calibrates(&self) -> bool {
+        self.work.starts_with("mixed")
+    }
+
+    /// Time charged in the lab with an instruction at so many picoseconds, in ns.
+    fn lab_ns(&self, machine: &Machine, instruction: f64) -> f64 {
         let count = |kind: &str| self.counts.get(kind).copied().unwrap_or(0) as f64;
-        let prices = prices(machine, block);
+        let prices = prices(machine, instruction);
         prices
             .iter()
             .map(|(kind, price)| count(kind) * price)
@@ -36,15 +41,18 @@ impl Row {
     }
 }
 
-/// The price of a block by which the mean of the logarithms of lab by native is zero, over
-/// the work on filesystems: the bare system calls run from warm caches and tell of boards.
+/// The price of an instruction by which the mean of the logarithms of lab by native is zero, over
+/// the work that is not judged. Without any it is the usual price.
 fn calibrate(rows: &[Row], machine: &Machine) -> f64 {
-    let error = |block: f64| -> f64 {
-        let work = rows.iter().filter(|row| !row.work.starts_with("calls"));
-        work.map(|row| (row.lab_ns(machine, block) / row.native_ns).ln())
+    if !rows.iter().any(Row::calibrates) {
+        return INSTRUCTION_PS;
+    }
+    let error = |instruction: f64| -> f64 {
+        let work = rows.iter().filter(|row| row.calibrates());
+        work.map(|row| (row.lab_ns(machine, instruction) / row.native_ns).ln())
             .sum()
     };
-    let (mut low, mut high) = (BLOCK_PS / 100.0, BLOCK_PS * 100.0);
+    let (mut low, mut high) = (INSTRUCTION_PS / 100.0, INSTRUCTION_PS * 100.0);
     for _ in 0..60 {
         let middle = f64::sqrt(low * high);
         match error(middle) < 0.0 {
@@ -60,15 +68,14 @@ pub fn print(rows: &[Row], machine: &Machine) {
     if rows.is_empty() {
         return println!("nothing was measured");
     }
-    let block = calibrate(rows, machine);
+    let instruction = calibrate(rows, machine);
     println!(
-        "\none factor: {block:.0} ps a block (compression {:.0} ps)\n\n\
+        "\none factor: {instruction:.0} ps an instruction\n\n\
          | work | on | native ms | runs differ by | lab ms | lab/native | |\n\
-         |---|---|---:|---:|---:|---:|---|",
-        block * COMPRESSION
+         |---|---|---:|---:|---:|---:|---|"
     );
     for row in rows {
-        let (native, lab) = (row.native_ns, row.lab_ns(machine, block));
+        let (native, lab) = (row.native_ns, row.lab_ns(machine, instruction));
         println!(
             "| {} | {} | {:.1} | {:.2} | {:.1} | {:.2} | {} |",
             row.work,
@@ -77,14 +84,18 @@ pub fn print(rows: &[Row], machine: &Machine) {
             row.spread,
             lab / 1e6,
             lab / native,
-            mark(lab / native, WITHIN),
+            match row.calibrates() {
+                true => "calibrates",
+                false => mark(lab / native, WITHIN),
+            },
         );
     }
     println!("\n| work | ratio of | native | lab | lab/native | |\n|---|---|---:|---:|---:|---|");
-    for (at, row) in rows.iter().enumerate() {
+    let judged = |(_, row): &(usize, &Row)| !row.calibrates();
+    for (at, row) in rows.iter().enumerate().filter(judged) {
         for other in rows[..at].iter().filter(|other| other.work == row.work) {
             let native = row.native_ns / other.native_ns;
-            let lab = row.lab_ns(machine, block) / other.lab_ns(machine, block);
+            let lab = row.lab_ns(machine, instruction) / other.lab_ns(machine, instruction);
             println!(
                 "| {} | {} : {} | {native:.2} | {lab:.2} | {:.2} | {} |",
                 row.work,

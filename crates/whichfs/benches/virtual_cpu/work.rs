@@ -48,11 +48,8 @@ pub fn run(case: &str) {
         ROOTS.iter().for_each(|root| drop(fs::write(root, "0")));
     }
     match case {
-        "files" => {
-            phase("create", create);
-            phase("stat", || each_file(|path| drop(fs::metadata(path))));
-            phase("delete", delete);
-        }
+        "files" => files(),
+        "mixed" => crate::mixed::run(),
         "calls" => calls(),
         "data" => {
             let block = vec![0x5a; 1 << 20];
@@ -107,7 +104,8 @@ pub fn typical() -> Vec<u8> {
     text
 }
 
-fn phase(name: &str, work: impl FnOnce()) {
+/// Performs and reports a phase.
+pub fn phase(name: &str, work: impl FnOnce()) {
     let before = counts();
     let begun = (
         clock(libc::CLOCK_MONOTONIC),
@@ -150,25 +148,31 @@ pub fn clock(which: libc::clockid_t) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-fn create() {
-    for directory in 0..DIRECTORIES {
-        fs::create_dir(format!("{directory:04}")).unwrap_or_else(|e| panic!("mkdir: {e}"));
-    }
-    each_file(|path| drop(File::create(path).unwrap_or_else(|e| panic!("{path}: {e}"))));
-    sync();
+/// Makes the directory of this number.
+pub fn directory(at: usize) {
+    fs::create_dir(format!("{at:04}")).unwrap_or_else(|e| panic!("mkdir: {e}"));
 }
 
-fn delete() {
-    each_file(|path| fs::remove_file(path).unwrap_or_else(|e| panic!("{path}: {e}")));
-    sync();
-}
-
-fn each_file(mut act: impl FnMut(&str)) {
-    for directory in 0..DIRECTORIES {
-        for file in 0..FILES {
-            act(&format!("{directory:04}/{file:012}"));
+/// Names are made before the first phase, lest it measures how they are made.
+fn files() {
+    let name = |at: usize| format!("{:04}/{:012}", at / FILES, at % FILES);
+    let paths: Vec<String> = (0..DIRECTORIES * FILES).map(name).collect();
+    phase("create", || {
+        (0..DIRECTORIES).for_each(directory);
+        for path in &paths {
+            drop(File::create(path).unwrap_or_else(|e| panic!("{path}: {e}")));
         }
-    }
+        sync();
+    });
+    phase("stat", || {
+        paths.iter().for_each(|path| drop(fs::metadata(path)))
+    });
+    phase("delete", || {
+        for path in &paths {
+            fs::remove_file(path).unwrap_or_else(|e| panic!("{path}: {e}"));
+        }
+        sync();
+    });
 }
 
 /// Writes `bytes` bytes, those of `data` again and again, to a file and syncs it.
@@ -207,7 +211,8 @@ fn read_all(directory: &Path) {
     }
 }
 
-fn sync() {
+/// Writes the filesystem of the working directory out.
+pub fn sync() {
     let here = File::open(".").unwrap_or_else(|e| panic!("working directory: {e}"));
     // SAFETY: the descriptor is open.
     assert_eq!(unsafe { libc::syncfs(here.as_raw_fd()) }, 0, "syncfs");
