@@ -10,6 +10,7 @@ mod guest;
 mod job;
 mod op;
 mod record;
+mod told;
 mod work;
 
 pub use event::{Counts, Event, Latency, RETURNED};
@@ -17,5 +18,8 @@ pub use found::{ContentDigest, Found, Node, ZERO_RUNS, content_digest, sector_di
 pub use guest::{SHARED, SHARED_MAX, shared_descriptor, shared_path};
 pub use job::{BlockQueue, EXERCISE_NAME, Job, Step, WorkloadSpec};
 pub use op::{Content, Op};
-pub use record::{DeviceFigures, Identity, Metric, Outcome, PhaseFigures, Status, Trial};
+pub use record::{
+    DeviceFigures, Identity, Measured, Metric, Outcome, PhaseFigures, REAL, Status, Trial,
+};
+pub use told::{Conditions, Reading, Told};
 pub use work::{CpuTime, Work, cpu_metrics, is_cpu_of_phase};

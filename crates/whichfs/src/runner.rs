@@ -217,6 +217,7 @@ fn record(
             metrics,
             trace_sha256: life.trace_sha256,
             virtual_time: life.time,
+            conditions: None,
         },
     }
 }

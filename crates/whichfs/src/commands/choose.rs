@@ -206,7 +206,7 @@ impl<'a> Chooser<'a> {
         let mut missing = Vec::new();
         let before = self.keeper.reused;
         for trial in prepared {
-            match self.keeper.known(&trial)? {
+            match self.keeper.known(&trial.identity)? {
                 Some(known) => self.trials.push(known),
                 None => missing.push(trial),
             }

@@ -193,7 +193,7 @@ impl<'a> Runner<'a> {
                         &mut self.caveats,
                         caveat.map(|caveat| format!("{}: {caveat}", spot.candidate)),
                     );
-                    match self.keeper.known(&prepared)? {
+                    match self.keeper.known(&prepared.identity)? {
                         Some(trial) => {
                             self.trials.push((*spot, trial));
                         }
