@@ -87,7 +87,7 @@ impl<'a> Ground<'a> {
     /// # Errors
     /// Another disk, one in use; what failed.
     pub fn lay(&mut self, span: Span, trial: &str) -> Result<String, FormatError> {
-        self.disk.check_within(self.roots, PATIENCE)?;
+        self.check()?;
         let name = self.disk.name();
         if self.laid != Some(span) {
             self.laid = None;
@@ -104,6 +104,14 @@ impl<'a> Ground<'a> {
         self.journal.step(1)?;
         self.journal.trial(trial)?;
         Ok(only_partition(name))
+    }
+
+    /// Checks that the disk is the same as ever and that nobody uses it any more.
+    ///
+    /// # Errors
+    /// Another disk, one in use, or none.
+    pub fn check(&self) -> Result<(), FormatError> {
+        Ok(self.disk.check_within(self.roots, PATIENCE)?)
     }
 
     /// Nothing more will be done: for `reason`, or because all is.

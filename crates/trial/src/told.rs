@@ -54,6 +54,8 @@ pub struct Conditions {
     pub temperatures: BTreeMap<String, (f64, f64)>,
     /// How often a core was throttled meanwhile; `None` where that is not counted.
     pub throttled: Option<u64>,
+    /// Bytes that reached the disk, also between phases.
+    pub written_bytes: u64,
     /// CPU time of kernel threads that had some, by the first part of their names.
     pub threads: BTreeMap<String, Nanos>,
     /// CPU time in user space of the agent and its programs.
@@ -83,6 +85,7 @@ impl Conditions {
         Some(Conditions {
             temperatures,
             throttled: (first.throttled.zip(last.throttled)).map(|(a, b)| b.saturating_sub(a)),
+            written_bytes: (last.device.write_bytes).saturating_sub(first.device.write_bytes),
             threads,
             user: since(last.user, first.user),
             system: since(last.system, first.system),

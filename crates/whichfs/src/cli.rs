@@ -5,6 +5,7 @@ mod crash;
 mod documents;
 mod format;
 mod manual;
+mod here;
 mod report;
 mod study;
 
@@ -16,6 +17,7 @@ use clap::builder::ArgPredicate;
 use clap::{Args, Parser, Subcommand};
 pub use format::{CheckArgs, FormatArgs, ImageArgs, MediumArgs};
 pub use manual::ManualCommand;
+pub use here::HereArgs;
 pub use report::{CardRankArgs, ReportArgs};
 use std::path::PathBuf;
 pub use study::{ClaimsArgs, StudyArgs, StudyCommand};

@@ -67,14 +67,15 @@ impl Keeper {
         self.store.get(&identity.id()).map_err(Failure::environment)
     }
 
-    /// Keeps a trial that ran for `wall`.
-    pub fn keep(&mut self, trial: &Trial, wall: Duration) -> Outcome {
+    /// Keeps a trial that ran for `wall`; when, in seconds since 1970.
+    pub fn keep(&mut self, trial: &Trial, wall: Duration) -> Outcome<i64> {
+        let at = now_unix();
         let wall_ns = u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX);
         self.store
-            .put(trial, wall_ns, now_unix())
+            .put(trial, wall_ns, at)
             .map_err(Failure::environment)?;
         self.ran += 1;
-        Ok(())
+        Ok(at)
     }
 
     /// All trials that were measured on the device called `card`, in the order in which they ended.

@@ -131,7 +131,7 @@ fn device(args: &FormatArgs, path: &Path) -> Outcome<u8> {
         return Ok(0);
     }
     let found = signatures::on(path).unwrap_or_default();
-    let doomed = confirmed(args, doomed, &found, &roots)?;
+    let doomed = confirmed(args.destroy.as_deref(), args.json, doomed, &found, &roots)?;
     let flag = interrupt::flag();
     let checks = format_disk(&doomed, &plan, &roots, &journals, flag, &mut |what| {
         if !args.json {
@@ -144,15 +144,19 @@ fn device(args: &FormatArgs, path: &Path) -> Outcome<u8> {
 }
 
 /// The disk, once the user has named it: on the command line, or at a terminal when asked.
-fn confirmed(
-    args: &FormatArgs,
+///
+/// # Errors
+/// Not named, another one named, in use.
+pub fn confirmed(
+    destroy: Option<&str>,
+    json: bool,
     doomed: Doomed,
     found: &[String],
     roots: &Roots,
 ) -> Outcome<Doomed> {
-    let asks = args.destroy.is_none() && !args.json && std::io::stdin().is_terminal();
+    let asks = destroy.is_none() && !json && std::io::stdin().is_terminal();
     if !asks {
-        return Ok(doomed.confirm(args.destroy.as_deref(), roots)?);
+        return Ok(doomed.confirm(destroy, roots)?);
     }
     let holds = match found {
         [] => "no filesystem that is known".to_owned(),

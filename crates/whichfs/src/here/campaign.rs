@@ -1,0 +1,355 @@
+//! Trials on a device, one after the other: which are known, which run, in which order, what they
+//! cost, and whether the device changed meanwhile.
+
+use super::{Run, Site};
+use crate::bench::Work;
+use crate::commands::format::confirmed;
+use crate::failure::{Failure, Kind, Outcome};
+use crate::keeper::Keeper;
+use crate::progress::Progress;
+use crate::runner::News;
+use crate::{places, signatures};
+use std::collections::BTreeMap;
+use std::time::Instant;
+use whichfs_agent::Reader;
+use whichfs_format::Ground;
+use whichfs_store::Stored;
+use whichfs_study::{
+    Budget, Cost, DeviceTurn as Turn, Drift, Ledger, ReferenceRun, Spent, drifts, order,
+};
+use whichfs_trial::{Event, Identity, Status, Told, Trial};
+
+/// Seed of the order: the same trials run in the same order again.
+const ORDER_SEED: u64 = 1;
+/// Trials that fail with errors of the device, one after the other, until no more is asked of it.
+const FAILURES_MAX: usize = 3;
+
+/// A trial of a campaign, and what it is of.
+pub struct Planned<'a> {
+    /// The trial.
+    pub run: Run,
+    /// What it measures.
+    pub work: &'a Work,
+    /// Bytes that its workload writes into files, as far as that is said.
+    pub data_bytes: u64,
+}
+
+/// Trials on a device: planned, known, to be run.
+pub struct Campaign<'a> {
+    /// All of them.
+    pub planned: Vec<Planned<'a>>,
+    /// Those that are known, at the same places.
+    pub known: Vec<Option<Trial>>,
+    /// What is to run, in this order.
+    pub turns: Vec<Turn>,
+    /// What it may cost.
+    pub budget: Budget,
+    /// What it has cost: time of this run, bytes of the session.
+    pub spent: Cost,
+    /// What of the budget was used up before the end.
+    pub stopped: Option<Spent>,
+    references: Vec<(i64, Trial)>,
+    ledger: Ledger,
+}
+
+/// The session to which trials on the device called `card` belong: the last one, or a new one if
+/// all is to be measured again.
+///
+/// # Errors
+/// The store cannot be read.
+pub fn session(keeper: &Keeper, card: &str) -> Outcome<u64> {
+    let all = keeper.measured_on(card)?;
+    let sessions = all
+        .iter()
+        .filter_map(|one| one.trial.identity.measured.as_ref());
+    let last = sessions.map(|measured| measured.session).max();
+    Ok(last.map_or(1, |last| last + u64::from(keeper.is_fresh())))
+}
+
+/// What trials cost is told by: the workload with its parameters.
+fn load_of(identity: &Identity) -> String {
+    format!(
+        "{} {:?} {:?}",
+        identity.workload, identity.parameters, identity.input
+    )
+}
+
+/// What a finished trial has cost.
+fn cost_of(stored: &Stored) -> Cost {
+    let conditions = stored.trial.outcome.conditions.as_ref();
+    Cost {
+        time: std::time::Duration::from_nanos(stored.wall_ns),
+        bytes: conditions.map_or(0, |conditions| conditions.written_bytes),
+    }
+}
+
+impl<'a> Campaign<'a> {
+    /// Looks what is known of `planned`, and orders the rest.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn new(
+        site: &Site,
+        planned: Vec<Planned<'a>>,
+        keeper: &mut Keeper,
+        budget: Budget,
+    ) -> Outcome<Campaign<'a>> {
+        let mut known = Vec::new();
+        for one in &planned {
+            known.push(keeper.known(&one.run.identity)?);
+        }
+        let (mut ledger, mut spent) = (Ledger::default(), Cost::default());
+        let mut references = Vec::new();
+        for stored in keeper.measured_on(site.name())? {
+            let identity = &stored.trial.identity;
+            let cost = cost_of(&stored);
+            ledger.record(&load_of(identity), &identity.candidate, cost);
+            let Some(measured) = &identity.measured else {
+                continue;
+            };
+            if measured.session != site.session {
+                continue;
+            }
+            spent.bytes = spent.bytes.saturating_add(cost.bytes);
+            let is_ours = planned
+                .first()
+                .is_some_and(|one| is_reference(&one.run, identity));
+            if is_ours && stored.trial.outcome.status == Status::Done {
+                references.push((stored.finished_at_unix, stored.trial));
+            }
+        }
+        let repeats: Vec<u64> = planned.iter().map(|one| one.run.identity.seed).collect();
+        let done: Vec<bool> = known.iter().map(Option::is_some).collect();
+        let numbers = references
+            .iter()
+            .filter_map(|(_, trial)| number(&trial.identity));
+        let next = numbers.max().map_or(1, |last| last + 1);
+        Ok(Campaign {
+            turns: order(&repeats, &done, ORDER_SEED, next),
+            planned,
+            known,
+            budget,
+            spent,
+            stopped: None,
+            references,
+            ledger,
+        })
+    }
+
+    /// What `turn` will cost; its time is zero where it is not known.
+    pub fn estimate(&self, turn: Turn) -> Cost {
+        let Some(one) = self.planned.get(place(turn)) else {
+            return Cost::default();
+        };
+        let identity = &one.run.identity;
+        self.ledger
+            .estimate(&load_of(identity), &identity.candidate, one.data_bytes)
+    }
+
+    /// Whether the time of all that is to run can be told.
+    pub fn knows_time(&self) -> bool {
+        let mut all = self
+            .turns
+            .iter()
+            .filter_map(|turn| self.planned.get(place(*turn)));
+        all.all(|one| self.ledger.knows(&load_of(&one.run.identity)))
+    }
+
+    /// Changes of the device from reference run to reference run.
+    pub fn drifts(&self) -> Vec<Drift> {
+        let run = |(at, trial): &(i64, Trial)| ReferenceRun {
+            at: *at as f64,
+            figures: figures(trial),
+        };
+        drifts(&self.references.iter().map(run).collect::<Vec<_>>())
+    }
+
+    /// Reference runs that are known.
+    pub fn references(&self) -> usize {
+        self.references.len()
+    }
+
+    /// Runs what is to run, on the device of `site`, whose data the user has given up with
+    /// `destroy`; `name` is what the journal calls it.
+    ///
+    /// # Errors
+    /// The device is in use, another, or gone; the user's interrupt. What was finished is kept.
+    pub fn run(
+        &mut self,
+        site: &Site,
+        name: &str,
+        keeper: &mut Keeper,
+        progress: &mut Progress,
+    ) -> Outcome {
+        let journals = places::journals()?;
+        let mut ground = Ground::begin(&site.disk, &site.roots, &journals, name)?;
+        let reader = Reader::of(site.disk.name());
+        let written = || {
+            reader
+                .read()
+                .map_or(0, |reading| reading.device.write_bytes)
+        };
+        let (begun, before, spent) = (Instant::now(), written(), self.spent.bytes);
+        let mut failures = 0;
+        for turn in std::mem::take(&mut self.turns) {
+            self.spent = Cost {
+                time: begun.elapsed(),
+                bytes: spent.saturating_add(written().saturating_sub(before)),
+            };
+            if let Err(used_up) = self.budget.check(&self.spent, &self.estimate(turn)) {
+                self.stopped = Some(used_up);
+                break;
+            }
+            let trial = self.turn(turn, site, &mut ground, keeper, progress);
+            let trial = trial.map_err(|failure| match failure.kind {
+                Kind::Interrupted => keeper.interrupted(),
+                kind => Failure::new(
+                    kind,
+                    format!(
+                        "{}; {} finished trials are kept",
+                        failure.message, keeper.ran
+                    ),
+                ),
+            })?;
+            failures = if is_of_device(&trial) {
+                failures + 1
+            } else {
+                0
+            };
+            if failures == FAILURES_MAX {
+                return Err(Failure::new(
+                    Kind::Trial,
+                    format!(
+                        "{FAILURES_MAX} trials in a row failed with errors of the device: is it \
+                         sound? (whichfs probe --write --capacity); {} finished trials are kept",
+                        keeper.ran
+                    ),
+                ));
+            }
+        }
+        ground.end(None)?;
+        Ok(())
+    }
+
+    /// Runs one and keeps it.
+    fn turn(
+        &mut self,
+        turn: Turn,
+        site: &Site,
+        ground: &mut Ground<'_>,
+        keeper: &mut Keeper,
+        progress: &mut Progress,
+    ) -> Outcome<Trial> {
+        let one = &self.planned[place(turn)];
+        let what = match turn {
+            Turn::Discarded => format!("{} (not counted: the first)", one.run.label),
+            Turn::Reference(number) => format!("{} (reference run {number})", one.run.label),
+            Turn::Trial(_) => one.run.label.clone(),
+        };
+        progress.hear(&News::Begun {
+            worker: 0,
+            what: what.clone(),
+        });
+        let begun = Instant::now();
+        let mut hear = |told: &Told| {
+            if let Event::PhaseBegin { phase } = &told.event {
+                let (phase, at) = (phase.clone(), told.at);
+                progress.hear(&News::Phase {
+                    worker: 0,
+                    phase,
+                    at,
+                });
+            }
+        };
+        let mut trial = one
+            .run
+            .perform(site, ground, one.work.workload, &mut hear)?;
+        one.work.check_tree()?;
+        let wall = begun.elapsed();
+        if let (Turn::Reference(number), Some(measured)) = (turn, &mut trial.identity.measured) {
+            measured.reference = Some(number);
+        }
+        let (load, candidate) = (load_of(&trial.identity), trial.identity.candidate.clone());
+        let bytes = trial
+            .outcome
+            .conditions
+            .as_ref()
+            .map_or(0, |found| found.written_bytes);
+        self.ledger
+            .record(&load, &candidate, Cost { time: wall, bytes });
+        match turn {
+            Turn::Discarded => {}
+            Turn::Reference(_) => {
+                let at = keeper.keep(&trial, wall)?;
+                if trial.outcome.status == Status::Done {
+                    self.references.push((at, trial.clone()));
+                }
+            }
+            Turn::Trial(at) => {
+                keeper.keep(&trial, wall)?;
+                self.known[at] = Some(trial.clone());
+            }
+        }
+        progress.hear(&News::Ended {
+            worker: 0,
+            what,
+            trial: Box::new(trial.clone()),
+            wall,
+        });
+        Ok(trial)
+    }
+}
+
+/// The disk of `site` once the user has named it, on the command line or when asked.
+///
+/// # Errors
+/// Not named, another one named, in use.
+pub fn confirm(site: Site, destroy: Option<&str>, json: bool) -> Outcome<Site> {
+    let found = signatures::on(&site.disk.target.path).unwrap_or_default();
+    let disk = confirmed(destroy, json, site.disk, &found, &site.roots)?;
+    Ok(Site { disk, ..site })
+}
+
+/// Place in the matrix of what runs at `turn`: the reference is the first.
+fn place(turn: Turn) -> usize {
+    match turn {
+        Turn::Trial(at) => at,
+        Turn::Discarded | Turn::Reference(_) => 0,
+    }
+}
+
+fn number(identity: &Identity) -> Option<u64> {
+    identity.measured.as_ref()?.reference
+}
+
+/// Whether `identity` is of a reference run that repeats `run`.
+fn is_reference(run: &Run, identity: &Identity) -> bool {
+    let mut same = identity.clone();
+    let reference = same
+        .measured
+        .as_mut()
+        .and_then(|measured| measured.reference.take());
+    reference.is_some() && same == run.identity
+}
+
+/// Figures of a trial that a change is seen by.
+fn figures(trial: &Trial) -> BTreeMap<String, f64> {
+    let metrics = trial.outcome.metrics.iter();
+    let counted = metrics.filter(|metric| !whichfs_trial::is_cpu_of_phase(&metric.metric));
+    counted
+        .map(|metric| (metric.metric.clone(), metric.value))
+        .collect()
+}
+
+/// Whether the trial failed because the device did not do what it was asked.
+fn is_of_device(trial: &Trial) -> bool {
+    let Status::Failed { reason, log } = &trial.outcome.status else {
+        return false;
+    };
+    let says = |text: &String| {
+        ["EIO", "I/O error", "Input/output error"]
+            .iter()
+            .any(|word| text.contains(word))
+    };
+    says(reason) || log.iter().any(says)
+}
