@@ -163,7 +163,7 @@ fn first_part(name: &str) -> String {
     match name.split_once('/') {
         Some((first, _)) => first.to_owned(),
         None => {
-            let end = |c: char| c.is_ascii_digit() || c == ':' || c == '-';
+            let end = |c: char| c.is_ascii_digit() || ":-.".contains(c);
             name.trim_end_matches(end).to_owned()
         }
     }
@@ -222,6 +222,7 @@ mod tests {
         let of = |name: &str| kernel_thread(&stat(name, 0x0020_8040)).unwrap();
         assert_eq!(of("jbd2/sda1-8"), ("jbd2".into(), Nanos(70_000_000)));
         assert_eq!(of("loop7").0, "loop");
+        assert_eq!(of("kdamond.0").0, "kdamond");
         assert_eq!(of("f2fs_gc-7:0").0, "f2fs_gc");
         assert_eq!(of("kworker/u8:2").0, "kworker");
         assert_eq!(of("a (b) c").0, "a (b) c");

@@ -99,7 +99,7 @@ impl Doomed {
     ///
     /// # Errors
     /// Not confirmed, another one confirmed, in use by another program that takes that lock.
-    pub fn confirm(self, given: Option<&str>, roots: &Roots) -> Result<Doomed, HereError> {
+    pub fn confirm(&mut self, given: Option<&str>, roots: &Roots) -> Result<(), HereError> {
         let path = self.target.path.display().to_string();
         let id = quoted(&self.id);
         match given.map(str::trim) {
@@ -116,10 +116,8 @@ impl Doomed {
             .map_err(|errno| open_error(&self.target, errno))?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive)
             .map_err(|_| HereError::Busy { path })?;
-        Ok(Doomed {
-            _lock: Some(lock),
-            ..self
-        })
+        self._lock = Some(lock);
+        Ok(())
     }
 
     /// Checks that the path still leads to this disk, with the medium that was judged, and that

@@ -40,10 +40,27 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// CPU time in the kernel: of the agent's own calls, and of all kernel threads.
-    pub fn kernel(&self) -> Nanos {
-        let threads = self.threads.values().map(|time| time.0);
-        Nanos(self.system.0 + threads.sum::<u64>())
+    /// CPU time in the kernel since `earlier`: of the agent's own calls, and of all kernel threads.
+    /// What a thread did that has ended since is not known.
+    pub fn kernel_since(&self, earlier: &Reading) -> Nanos {
+        let threads = self.threads_since(earlier).map(|(_, spent)| spent.0);
+        let own = self.system.saturating_sub(earlier.system);
+        Nanos(own.0 + threads.sum::<u64>())
+    }
+
+    /// CPU time of kernel threads since `earlier`, of those that had some.
+    fn threads_since<'a>(
+        &'a self,
+        earlier: &'a Reading,
+    ) -> impl Iterator<Item = (&'a String, Nanos)> {
+        let spent = |(name, now): (&'a String, &Nanos)| {
+            let then = earlier.threads.get(name).copied().unwrap_or_default();
+            (name, now.saturating_sub(then))
+        };
+        self.threads
+            .iter()
+            .map(spent)
+            .filter(|(_, spent)| *spent > Nanos(0))
     }
 }
 
@@ -75,11 +92,11 @@ impl Conditions {
             *range = (range.0.min(now), range.1.max(now));
         }
         let since = |now: Nanos, then: Nanos| now.saturating_sub(then);
-        let mut threads = BTreeMap::new();
-        for (name, &now) in &last.threads {
-            let spent = since(now, first.threads.get(name).copied().unwrap_or_default());
-            if spent > Nanos(0) {
-                threads.insert(name.clone(), spent);
+        let mut threads: BTreeMap<String, Nanos> = BTreeMap::new();
+        // Those of a filesystem end with its mount: from reading to reading less is lost.
+        for pair in all.windows(2) {
+            for (name, spent) in pair[1].threads_since(pair[0]) {
+                threads.entry(name.clone()).or_default().0 += spent.0;
             }
         }
         Some(Conditions {
@@ -115,22 +132,18 @@ mod tests {
     fn conditions_are_what_happened_between_the_first_and_the_last_reading() {
         let all = [
             reading(40.0, Some(2), &[("jbd2", 10), ("kworker", 5)]),
-            reading(55.5, Some(2), &[("jbd2", 20)]),
-            reading(
-                50.0,
-                Some(3),
-                &[("jbd2", 30), ("kworker", 5), ("xfsaild", 1)],
-            ),
+            reading(55.5, Some(2), &[("jbd2", 20), ("kworker", 2)]),
+            reading(50.0, Some(3), &[("kworker", 5), ("xfsaild", 1)]),
+            reading(50.0, Some(3), &[("jbd2", 10)]),
         ];
         let found = Conditions::of(&all).unwrap();
         assert_eq!(found.temperatures["cpu"], (40.0, 55.5));
         assert_eq!(found.throttled, Some(1));
-        let expected = [
-            ("jbd2".to_owned(), Nanos(20)),
-            ("xfsaild".to_owned(), Nanos(1)),
-        ];
+        let expected = [("jbd2", 20), ("kworker", 3), ("xfsaild", 1)];
+        let expected = expected.map(|(name, time)| (name.to_owned(), Nanos(time)));
         assert_eq!(found.threads, BTreeMap::from(expected));
-        assert_eq!(all[2].kernel(), Nanos(41));
+        assert_eq!(all[1].kernel_since(&all[0]), Nanos(10));
+        assert_eq!(all[2].kernel_since(&all[1]), Nanos(4), "jbd2 has ended");
         assert_eq!(Conditions::of([]), None);
         let untold = [reading(40.0, None, &[]), reading(40.0, Some(1), &[])];
         assert_eq!(Conditions::of(&untold).unwrap().throttled, None);

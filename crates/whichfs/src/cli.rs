@@ -18,6 +18,7 @@ use clap::{Args, Parser, Subcommand};
 pub use format::{CheckArgs, FormatArgs, ImageArgs, MediumArgs};
 pub use manual::ManualCommand;
 pub use here::HereArgs;
+pub use here::{ChooseHereArgs, HereArgs};
 pub use report::{CardRankArgs, ReportArgs};
 use std::path::PathBuf;
 pub use study::{ClaimsArgs, StudyArgs, StudyCommand};
@@ -418,7 +419,7 @@ pub enum WriteHow {
 /// The place of a trial: card, computer, clock.
 #[derive(Clone, Debug, Args)]
 pub struct PlaceArgs {
-    /// Card: a name (`whichfs card list`) or a profile file.
+    /// Card: a name (`whichfs card list`) or a profile file; for `choose` also a device.
     #[arg(long, value_name = "NAME|FILE", default_value = cards::DEFAULT)]
     pub card: String,
     /// State in which the card begins.
@@ -437,7 +438,7 @@ pub struct PlaceArgs {
     pub wall_limit: u64,
 }
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(after_help = commands::choose::EXAMPLES)]
 pub struct ChooseArgs {
     #[command(flatten)]
@@ -507,6 +508,8 @@ pub struct ChooseArgs {
     /// Layout for --emit: a name or a file, as for `whichfs format`.
     #[arg(long, value_name = "NAME|FILE", requires = "emit")]
     pub layout: Option<String>,
+    #[command(flatten)]
+    pub device: ChooseHereArgs,
     /// One JSON document on standard output, nothing else.
     #[arg(long)]
     pub json: bool,

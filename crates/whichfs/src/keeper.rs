@@ -67,27 +67,24 @@ impl Keeper {
         self.store.get(&identity.id()).map_err(Failure::environment)
     }
 
-    /// Keeps a trial that ran for `wall`; when, in seconds since 1970.
-    pub fn keep(&mut self, trial: &Trial, wall: Duration) -> Outcome<i64> {
-        let at = now_unix();
+    /// Keeps a trial that ran for `wall`.
+    pub fn keep(&mut self, trial: &Trial, wall: Duration) -> Outcome {
         let wall_ns = u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX);
         self.store
-            .put(trial, wall_ns, at)
+            .put(trial, wall_ns, now_unix())
             .map_err(Failure::environment)?;
         self.ran += 1;
-        Ok(at)
+        Ok(())
     }
 
-    /// All trials that were measured on the device called `card`, in the order in which they ended.
+    /// All trials that were measured on the device called `card`.
     pub fn measured_on(&self, card: &str) -> Outcome<Vec<Stored>> {
         let filter = Filter {
             card: Some(card.to_owned()),
             clock: Some(REAL.to_owned()),
             ..Filter::default()
         };
-        let mut found = self.store.find(&filter).map_err(Failure::environment)?;
-        found.sort_by_key(|stored| stored.finished_at_unix);
-        Ok(found)
+        self.store.find(&filter).map_err(Failure::environment)
     }
 
     /// Whether all trials are to be run again.

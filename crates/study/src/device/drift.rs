@@ -14,7 +14,7 @@ const OVER_SPREAD: f64 = 2.0;
 /// One of the reference runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReferenceRun {
-    /// When it ended, in seconds of any clock.
+    /// Its place among them: a time, or a number.
     pub at: f64,
     /// Its figures by metric, all above 0.
     pub figures: BTreeMap<String, f64>,

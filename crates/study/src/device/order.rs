@@ -6,9 +6,10 @@
 
 use whichfs_units::Rng;
 
-/// Trials between two reference runs: with the median study of 12 to 40 trials a device gets
-/// three to six of them, and they cost an eighth of the time.
+/// Most trials between two reference runs, which then cost an eighth of the time.
 const REFERENCE_EVERY: usize = 8;
+/// From so many trials on there are at least three reference runs: fewer tell no change.
+const MANY: usize = 4;
 
 /// What runs next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +45,11 @@ pub fn order(repeats: &[u64], done: &[bool], seed: u64, reference: u64) -> Vec<T
     let mut turns = vec![Turn::Discarded];
     let mut next = reference..;
     let mut refer = |turns: &mut Vec<Turn>| turns.extend(next.next().map(Turn::Reference));
-    for part in trials.chunks(REFERENCE_EVERY) {
+    let every = match trials.len() {
+        few if few < MANY => few,
+        many => many.div_ceil(2).min(REFERENCE_EVERY),
+    };
+    for part in trials.chunks(every) {
         refer(&mut turns);
         turns.extend(part.iter().map(|&at| Turn::Trial(at)));
     }
@@ -91,6 +96,11 @@ mod tests {
         let at = |turn| turns.iter().position(|other| *other == turn).unwrap_or(0);
         assert_eq!(at(Turn::Reference(4)) - at(Turn::Reference(3)), 9);
         assert_eq!(turns.len(), 20 + 4 + 1);
+        let references = |trials: usize| {
+            let turns = order(&vec![1; trials], &[], 7, 1);
+            turns.len() - trials - 1
+        };
+        assert_eq!([1, 3, 4, 5, 16, 17].map(references), [2, 2, 3, 3, 3, 4]);
     }
 
     #[test]

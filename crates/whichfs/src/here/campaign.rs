@@ -3,7 +3,7 @@
 
 use super::{Run, Site};
 use crate::bench::Work;
-use crate::commands::format::confirmed;
+use crate::commands::format;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::keeper::Keeper;
 use crate::progress::Progress;
@@ -48,7 +48,7 @@ pub struct Campaign<'a> {
     pub spent: Cost,
     /// What of the budget was used up before the end.
     pub stopped: Option<Spent>,
-    references: Vec<(i64, Trial)>,
+    references: Vec<(u64, Trial)>,
     ledger: Ledger,
 }
 
@@ -111,11 +111,12 @@ impl<'a> Campaign<'a> {
                 continue;
             }
             spent.bytes = spent.bytes.saturating_add(cost.bytes);
+            let reference = measured.reference.unwrap_or_default();
             let is_ours = planned
                 .first()
                 .is_some_and(|one| is_reference(&one.run, identity));
             if is_ours && stored.trial.outcome.status == Status::Done {
-                references.push((stored.finished_at_unix, stored.trial));
+                references.push((reference, stored.trial));
             }
         }
         let repeats: Vec<u64> = planned.iter().map(|one| one.run.identity.seed).collect();
@@ -157,8 +158,9 @@ impl<'a> Campaign<'a> {
 
     /// Changes of the device from reference run to reference run.
     pub fn drifts(&self) -> Vec<Drift> {
-        let run = |(at, trial): &(i64, Trial)| ReferenceRun {
-            at: *at as f64,
+        // By their numbers: clocks of boards jump.
+        let run = |(number, trial): &(u64, Trial)| ReferenceRun {
+            at: *number as f64,
             figures: figures(trial),
         };
         drifts(&self.references.iter().map(run).collect::<Vec<_>>())
@@ -279,10 +281,10 @@ impl<'a> Campaign<'a> {
             .record(&load, &candidate, Cost { time: wall, bytes });
         match turn {
             Turn::Discarded => {}
-            Turn::Reference(_) => {
-                let at = keeper.keep(&trial, wall)?;
+            Turn::Reference(number) => {
+                keeper.keep(&trial, wall)?;
                 if trial.outcome.status == Status::Done {
-                    self.references.push((at, trial.clone()));
+                    self.references.push((number, trial.clone()));
                 }
             }
             Turn::Trial(at) => {
@@ -300,14 +302,13 @@ impl<'a> Campaign<'a> {
     }
 }
 
-/// The disk of `site` once the user has named it, on the command line or when asked.
+/// Has the user name the disk of `site`: on the command line, or when asked.
 ///
 /// # Errors
 /// Not named, another one named, in use.
-pub fn confirm(site: Site, destroy: Option<&str>, json: bool) -> Outcome<Site> {
+pub fn confirm(site: &mut Site, destroy: Option<&str>, json: bool) -> Outcome {
     let found = signatures::on(&site.disk.target.path).unwrap_or_default();
-    let disk = confirmed(destroy, json, site.disk, &found, &site.roots)?;
-    Ok(Site { disk, ..site })
+    format::confirm(&mut site.disk, destroy, json, &found, &site.roots)
 }
 
 /// Place in the matrix of what runs at `turn`: the reference is the first.
@@ -316,10 +317,6 @@ fn place(turn: Turn) -> usize {
         Turn::Trial(at) => at,
         Turn::Discarded | Turn::Reference(_) => 0,
     }
-}
-
-fn number(identity: &Identity) -> Option<u64> {
-    identity.measured.as_ref()?.reference
 }
 
 /// Whether `identity` is of a reference run that repeats `run`.

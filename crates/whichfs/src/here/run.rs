@@ -141,7 +141,7 @@ fn cpu(phase: &PhaseFigures, told: &[Told]) -> CpuTime {
     };
     match reading(true).zip(reading(false)) {
         Some((before, after)) => CpuTime::Spent {
-            nanoseconds: after.kernel().saturating_sub(before.kernel()),
+            nanoseconds: after.kernel_since(before),
         },
         None => CpuTime::unknown(UNREAD),
     }

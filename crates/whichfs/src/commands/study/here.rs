@@ -52,7 +52,7 @@ pub fn run(study: PerformanceStudy, args: &StudyArgs, path: &Path) -> Outcome<u8
     // What can be wrong with them is known before the first trial.
     let files = Files::new(args)?;
     if !campaign.turns.is_empty() {
-        site = campaign::confirm(site, args.here.destroy.as_deref(), args.json)?;
+        campaign::confirm(&mut site, args.here.destroy.as_deref(), args.json)?;
         let mut progress = Progress::new(campaign.turns.len(), 1, args.json).here();
         let name = format!("trials of {}", study.name);
         let ended = campaign.run(&site, &name, &mut keeper, &mut progress);
@@ -134,7 +134,7 @@ impl<'a> Matrix<'a> {
             let candidate = whichfs_fs::find(spot.candidate).map_err(Failure::input)?;
             match site.prepare(candidate, work, spot.variant, spot.seed, images) {
                 Ok(mut run) => {
-                    run.label = label(study, &spot);
+                    run.label = label(study, &spot).replace(", seed ", ", repeat ");
                     let said = run
                         .caveat
                         .as_ref()

@@ -239,8 +239,12 @@ fn legend(document: &Document) -> Vec<String> {
     let mut said = vec!["*: best of the line.".to_owned()];
     if document.study.seeds > 1 {
         said.push(format!(
-            "Medians of {} seeds; ±: the largest distance from the median.",
-            document.study.seeds
+            "Medians of {} {}; ±: the largest distance from the median.",
+            document.study.seeds,
+            match origin(document.study) {
+                Origin::Measured => "repeats",
+                Origin::Modelled | Origin::Published => "seeds",
+            }
         ));
     }
     if lines().any(|line| !line.published.is_empty()) {
