@@ -87,9 +87,10 @@ impl Keeper {
         self.store.find(&filter).map_err(Failure::environment)
     }
 
-    /// Whether all trials are to be run again.
-    pub fn is_fresh(&self) -> bool {
-        self.fresh
+    /// Whether all trials were to be run again. From now on they are not: those of a new session
+    /// are known by their identity.
+    pub fn take_fresh(&mut self) -> bool {
+        std::mem::take(&mut self.fresh)
     }
 
     /// Runs `trials` of `work`, keeps each as it ends, and gives it to `ended`, whose failure ends

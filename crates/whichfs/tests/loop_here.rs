@@ -400,3 +400,117 @@ fn loop_here_an_attached_modelled_card_is_a_device_too() {
         "{out}{err}"
     );
 }
+
+/// A modelled card that is attached; what is left of it is cleaned up when it goes.
+struct Attached<'a> {
+    card: &'a Card,
+    process: Child,
+    path: String,
+}
+
+impl<'a> Attached<'a> {
+    fn new(card: &'a Card) -> Option<Attached<'a>> {
+        let attach = [
+            "card", "attach", "a1-32gb", "--size", "256", "--speed", "max",
+        ];
+        let mut command = card.command(&attach);
+        let mut process = command
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let record = |pid: u32| {
+            let all = std::fs::read_dir("/run/whichfs/attach")
+                .into_iter()
+                .flatten()
+                .flatten();
+            let names = all.map(|entry| entry.path());
+            names.into_iter().find_map(|path| {
+                let text = std::fs::read_to_string(&path).ok()?;
+                let found: serde_json::Value = serde_json::from_str(&text).ok()?;
+                (found["pid"].as_u64()? == u64::from(pid)).then_some(found)
+            })
+        };
+        let path = loop {
+            if let Some(found) = record(process.id()) {
+                break format!("/dev/loop{}", found["number"]);
+            }
+            if process.try_wait().unwrap().is_some() {
+                skip::skip("a card cannot be attached here");
+                return None;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        Some(Attached {
+            card,
+            process,
+            path,
+        })
+    }
+
+    fn study<'b>(&'b self, more: &[&'b str]) -> Vec<&'b str> {
+        let all = [
+            "study",
+            "run",
+            "./mini.toml",
+            "--on",
+            &self.path,
+            "--settle",
+            "0",
+        ];
+        [&all[..], more].concat()
+    }
+}
+
+impl Drop for Attached<'_> {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        let _ = self.card.run(&["card", "detach"]);
+    }
+}
+
+#[test]
+fn loop_here_a_card_whose_driver_dies_in_the_middle_ends_the_run_and_loses_nothing() {
+    let Some(card) = Card::new(64) else { return };
+    let Some(mut attached) = Attached::new(&card) else {
+        return;
+    };
+    let (code, out, err) = card.run(&attached.study(&["--dry-run"]));
+    assert_eq!(code, 0, "{err}");
+    let id = out
+        .rsplit("--destroy ")
+        .next()
+        .unwrap()
+        .trim()
+        .trim_matches('\'')
+        .to_owned();
+    let path = attached.path.clone();
+    let mut command = card.command(&attached.study(&["--destroy", &id]));
+    let study = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(2500));
+    attached.process.kill().unwrap();
+    attached.process.wait().unwrap();
+    let output = study.wait_with_output().unwrap();
+    let err = String::from_utf8_lossy(&output.stderr);
+    let code = output.status.code();
+    assert!(
+        code == Some(4) || code == Some(2) || code == Some(0),
+        "{code:?} {err}"
+    );
+    if code != Some(0) {
+        assert!(
+            err.contains("are kept") || err.contains("another device"),
+            "{err}"
+        );
+    }
+    let begun = Instant::now();
+    while let Some(user) = user_of(&path) {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{user}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}

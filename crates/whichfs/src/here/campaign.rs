@@ -57,13 +57,14 @@ pub struct Campaign<'a> {
 ///
 /// # Errors
 /// The store cannot be read.
-pub fn session(keeper: &Keeper, card: &str) -> Outcome<u64> {
+pub fn session(keeper: &mut Keeper, card: &str) -> Outcome<u64> {
     let all = keeper.measured_on(card)?;
     let sessions = all
         .iter()
         .filter_map(|one| one.trial.identity.measured.as_ref());
     let last = sessions.map(|measured| measured.session).max();
-    Ok(last.map_or(1, |last| last + u64::from(keeper.is_fresh())))
+    let anew = keeper.take_fresh();
+    Ok(last.map_or(1, |last| last + u64::from(anew)))
 }
 
 /// What trials cost is told by: the workload with its parameters.
@@ -121,9 +122,7 @@ impl<'a> Campaign<'a> {
         }
         let repeats: Vec<u64> = planned.iter().map(|one| one.run.identity.seed).collect();
         let done: Vec<bool> = known.iter().map(Option::is_some).collect();
-        let numbers = references
-            .iter()
-            .filter_map(|(_, trial)| number(&trial.identity));
+        let numbers = references.iter().map(|(number, _)| *number);
         let next = numbers.max().map_or(1, |last| last + 1);
         Ok(Campaign {
             turns: order(&repeats, &done, ORDER_SEED, next),
@@ -213,7 +212,7 @@ impl<'a> Campaign<'a> {
                     ),
                 ),
             })?;
-            failures = if is_of_device(&trial) {
+            failures = if is_of_device(&trial.outcome) {
                 failures + 1
             } else {
                 0
@@ -339,8 +338,8 @@ fn figures(trial: &Trial) -> BTreeMap<String, f64> {
 }
 
 /// Whether the trial failed because the device did not do what it was asked.
-fn is_of_device(trial: &Trial) -> bool {
-    let Status::Failed { reason, log } = &trial.outcome.status else {
+fn is_of_device(outcome: &whichfs_trial::Outcome) -> bool {
+    let Status::Failed { reason, log } = &outcome.status else {
         return false;
     };
     let says = |text: &String| {
@@ -349,4 +348,50 @@ fn is_of_device(trial: &Trial) -> bool {
             .any(|word| text.contains(word))
     };
     says(reason) || log.iter().any(says)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use whichfs_trial::Outcome;
+    use whichfs_units::Nanos;
+
+    #[test]
+    fn errors_of_a_device_are_told_from_those_of_a_filesystem() {
+        let outcome = |reason: &str, log: &str| Outcome {
+            status: Status::Failed {
+                reason: reason.to_owned(),
+                log: vec![log.to_owned()],
+            },
+            phases: Vec::new(),
+            metrics: Vec::new(),
+            trace_sha256: String::new(),
+            virtual_time: Nanos(0),
+            conditions: None,
+        };
+        assert!(is_of_device(&outcome(
+            "write /a: EIO: Input/output error",
+            ""
+        )));
+        assert!(is_of_device(&outcome(
+            "mkfs failed",
+            "I/O error, dev sda, sector 0"
+        )));
+        assert!(!is_of_device(&outcome(
+            "write /a: ENOSPC: the filesystem is full",
+            ""
+        )));
+        let done = Outcome {
+            status: Status::Done,
+            ..outcome("", "")
+        };
+        assert!(!is_of_device(&done));
+    }
+
+    #[test]
+    fn the_reference_is_the_first_of_the_matrix() {
+        assert_eq!(place(Turn::Discarded), 0);
+        assert_eq!(place(Turn::Reference(7)), 0);
+        assert_eq!(place(Turn::Trial(3)), 3);
+    }
 }

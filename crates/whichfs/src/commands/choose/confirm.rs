@@ -10,7 +10,7 @@ use crate::{page, places};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use whichfs_here::{Doomed, Limits, Roots};
-use whichfs_report::{Item, short};
+use whichfs_report::{Item, figure};
 use whichfs_study::plan::Planned;
 use whichfs_study::{Distance, Row, Verdict, distances};
 use whichfs_units::Bytes;
@@ -213,11 +213,7 @@ fn table(distances: &[Distance]) -> String {
     head.extend(names.iter().map(|name| (*name).clone()));
     head.push("device / lab".to_owned());
     let rows = distances.iter().map(|one| {
-        let unit = match one.unit.as_str() {
-            "1" => String::new(),
-            unit => format!(" {unit}"),
-        };
-        let mut row = vec![format!("{}{unit}", one.metric)];
+        let mut row = vec![one.metric.clone()];
         row.extend(names.iter().map(|name| match one.candidates.get(*name) {
             Some((lab, device)) => {
                 let [lab, device] = [lab, device].map(|value| figure(*value, &one.unit));

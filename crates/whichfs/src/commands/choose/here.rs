@@ -87,8 +87,8 @@ impl<'a> Measuring<'a> {
         let wall_limit = Duration::from_secs(args.place.wall_limit);
         let path = Path::new(&args.place.card);
         let mut site = Site::open(path, &args.device.device, wall_limit)?;
-        let keeper = Keeper::open(args.store.clone(), args.fresh)?;
-        site.session = campaign::session(&keeper, site.name())?;
+        let mut keeper = Keeper::open(args.store.clone(), args.fresh)?;
+        site.session = campaign::session(&mut keeper, site.name())?;
         Ok(Measuring {
             args,
             need,

@@ -29,7 +29,7 @@ pub fn run(study: PerformanceStudy, args: &StudyArgs, path: &Path) -> Outcome<u8
     let wall_limit = args.wall_limit.map_or(WALL_LIMIT, Duration::from_secs);
     let mut site = Site::open(path, &args.here, wall_limit)?;
     let mut keeper = Keeper::open(None, args.fresh)?;
-    site.session = campaign::session(&keeper, site.name())?;
+    site.session = campaign::session(&mut keeper, site.name())?;
     let study = placed(study, &site);
     let works: BTreeMap<&str, Work> = study
         .workloads
