@@ -5,7 +5,7 @@ use crate::clock::Speed;
 use crate::control::{Control, Wishes};
 use crate::delivery::Delivery;
 use crate::error::AttachError;
-use crate::file::CardFile;
+use crate::file::{CardFile, name_of};
 use crate::loopdev::{self, Binding, LoopDevice};
 use crate::model::Model;
 use crate::mount::{self, Serving};
@@ -94,7 +94,9 @@ pub fn attach(options: Options) -> Result<Attached, AttachError> {
     let model = Arc::new(Model::new(options.card(), contents, options.request_cost));
     let delivery = Delivery::new().map_err(|e| AttachError::io("start a thread", e))?;
     let delivery = Arc::new(delivery);
+    let pid = std::process::id();
     let file = CardFile {
+        name: name_of(&options.name, pid),
         model: Arc::clone(&model),
         delivery: Arc::clone(&delivery),
         bytes: profile.capacity_bytes(),
@@ -103,7 +105,6 @@ pub fn attach(options: Options) -> Result<Attached, AttachError> {
         buffers: Arc::default(),
     };
     let (serving, backing) = mount::serve(file)?;
-    let pid = std::process::id();
     let start_time = runtime::start_time(pid).unwrap_or_default();
     let namespace = runtime::namespace().unwrap_or_default();
     let label = runtime::label(pid, start_time, namespace);

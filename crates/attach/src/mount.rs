@@ -5,7 +5,7 @@
 //! The superblock lives until the loop device lets go of the file.
 
 use crate::error::AttachError;
-use crate::file::{CardFile, NAME};
+use crate::file::CardFile;
 use fuser::{Config, Session, SessionACL};
 use rustix::fs::{Mode, OFlags, open, openat};
 use rustix::io::Errno;
@@ -43,6 +43,7 @@ impl Serving {
 /// # Errors
 /// Where FUSE is not to be had, with the remedy.
 pub(crate) fn serve(file: CardFile) -> Result<(Serving, OwnedFd), AttachError> {
+    let name = file.name.clone();
     let failed = |what| move |error: Errno| AttachError::io(what, error.into());
     let device = open("/dev/fuse", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
         .map_err(|error| AttachError::no_fuse(error.into()))?;
@@ -73,7 +74,7 @@ pub(crate) fn serve(file: CardFile) -> Result<(Serving, OwnedFd), AttachError> {
         .spawn(move || session.run())
         .map_err(|error| AttachError::io("start a thread", error))?;
     let flags = OFlags::RDWR | OFlags::DIRECT | OFlags::CLOEXEC;
-    let opened =
-        openat(&mount, NAME, flags, Mode::empty()).map_err(failed("open the FUSE file"))?;
+    let opened = openat(&mount, name.as_str(), flags, Mode::empty())
+        .map_err(failed("open the FUSE file"))?;
     Ok((Serving { thread }, opened))
 }

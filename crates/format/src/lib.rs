@@ -3,7 +3,8 @@
 //! A card goes through [`format_disk`]: guarded by [`whichfs_here::Doomed`] before every step, with
 //! a [`Journal`] that tells after an interruption what state the card is in, and verified
 //! afterwards. An image goes through [`format_image`] and needs no root; [`tree_image`] makes a
-//! filesystem with files in it. [`Ground`] is a card that trials run on. [`Disk`] reads tables and superblocks of either.
+//! filesystem with files in it. [`Ground`] is a card that trials run on. [`Disk`] reads tables and
+//! superblocks of either.
 
 mod device;
 mod disk;

@@ -203,14 +203,8 @@ impl<'a> Campaign<'a> {
             }
             let trial = self.turn(turn, site, &mut ground, keeper, progress);
             let trial = trial.map_err(|failure| match failure.kind {
-                Kind::Interrupted => keeper.interrupted(),
-                kind => Failure::new(
-                    kind,
-                    format!(
-                        "{}; {} finished trials are kept",
-                        failure.message, keeper.ran
-                    ),
-                ),
+                Kind::Interrupted => self.with_kept(failure, "the same command goes on from there"),
+                _ => self.with_kept(failure, "the same command goes on when the device is back"),
             })?;
             failures = if is_of_device(&trial.outcome) {
                 failures + 1
@@ -218,18 +212,28 @@ impl<'a> Campaign<'a> {
                 0
             };
             if failures == FAILURES_MAX {
-                return Err(Failure::new(
+                let failure = Failure::new(
                     Kind::Trial,
-                    format!(
-                        "{FAILURES_MAX} trials in a row failed with errors of the device: is it \
-                         sound? (whichfs probe --write --capacity); {} finished trials are kept",
-                        keeper.ran
-                    ),
-                ));
+                    format!("{FAILURES_MAX} trials in a row failed with errors of the device"),
+                );
+                return Err(
+                    self.with_kept(failure, "is it sound? (whichfs probe --write --capacity)")
+                );
             }
         }
         ground.end(None)?;
         Ok(())
+    }
+
+    /// `failure`, with what is kept and what to do.
+    fn with_kept(&self, failure: Failure, remedy: &str) -> Failure {
+        let done = |trial: &&Trial| trial.outcome.status == Status::Done;
+        let kept = self.known.iter().flatten().filter(done).count();
+        let message = format!(
+            "{}; {kept} finished trials are kept: {remedy}",
+            failure.message
+        );
+        Failure::new(failure.kind, message)
     }
 
     /// Runs one and keeps it.
