@@ -45,7 +45,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Decide: run all candidates on a modelled card, print the verdict, write a report.
-    Choose(ChooseArgs),
+    Choose(Box<ChooseArgs>),
     /// The lab itself: run any program in it, or look at its kernel.
     #[command(subcommand)]
     Lab(LabCommand),

@@ -13,7 +13,7 @@ pub enum StudyCommand {
     /// One of them: what it runs, where it comes from, and the figures of its last run.
     Show(NamedArgs),
     /// Make all series or trials of one, print tables, write a report; an interrupted one goes on.
-    Run(StudyArgs),
+    Run(Box<StudyArgs>),
     /// What the authors of the studies concluded, and whether the trials run so far say the same.
     Claims(ClaimsArgs),
 }
