@@ -4,8 +4,8 @@ mod crash;
 #[cfg(test)]
 mod documents;
 mod format;
-mod manual;
 mod here;
+mod manual;
 mod report;
 mod study;
 
@@ -16,9 +16,8 @@ use crate::{board, commands, quantity};
 use clap::builder::ArgPredicate;
 use clap::{Args, Parser, Subcommand};
 pub use format::{CheckArgs, FormatArgs, ImageArgs, MediumArgs};
-pub use manual::ManualCommand;
-pub use here::HereArgs;
 pub use here::{ChooseHereArgs, HereArgs};
+pub use manual::ManualCommand;
 pub use report::{CardRankArgs, ReportArgs};
 use std::path::PathBuf;
 pub use study::{ClaimsArgs, StudyArgs, StudyCommand};
