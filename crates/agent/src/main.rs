@@ -1,11 +1,13 @@
-//! The agent as a program: PID 1 of a guest, or `whichfs-agent JOB.json` on a board.
+//! The agent as a program: PID 1 of a guest, or `whichfs-agent --watch DISK JOB` on any machine.
 
+use std::ffi::OsString;
+use std::io::Read;
 use std::panic::{self, AssertUnwindSafe};
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Mutex;
 use whichfs_agent::{
-    Context, ControlDisk, Error, Sink, Stdout, kernel_log_tail, perform, power_off, set_up_guest,
+    Context, ControlDisk, Error, Reader, Sink, Stream, kernel_log_tail, perform, power_off,
+    set_up_guest,
 };
 use whichfs_trial::{Event, Job};
 
@@ -22,10 +24,21 @@ fn main() -> ExitCode {
             *text = info.to_string();
         }
     }));
-    if std::process::id() == 1 {
-        guest();
+    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().filter_map(|word| word.to_str()).collect();
+    match words[..] {
+        ["--watch", disk, job] if words.len() == arguments.len() => machine(disk, job),
+        // A kernel may give its first process words of its own command line.
+        _ if std::process::id() == 1 => guest(),
+        _ => {
+            eprintln!("usage: whichfs-agent --watch DISK JOB.json|-");
+            eprintln!(
+                "Does the steps of the job; events go to standard output as JSON lines, with"
+            );
+            eprintln!("the time and what DISK (mmcblk0, for example) has done by then.");
+            ExitCode::from(2)
+        }
     }
-    board()
 }
 
 /// The life of a guest: never returns, because PID 1 must not.
@@ -53,17 +66,10 @@ fn guest_job() -> Result<bool, Error> {
     )
 }
 
-/// On a board or on any host: the job is a file, events go to standard output.
-fn board() -> ExitCode {
-    let mut arguments = std::env::args_os().skip(1);
-    let (Some(path), None) = (arguments.next(), arguments.next()) else {
-        eprintln!("usage: whichfs-agent JOB.json");
-        eprintln!("Does the steps of the job; events go to standard output as JSON lines.");
-        return ExitCode::from(2);
-    };
-    let mut sink = Stdout;
-    let result =
-        read_job(Path::new(&path)).and_then(|job| guarded(&job, &Context::board(), &mut sink));
+/// On any machine: the job is a file or standard input, events go to standard output.
+fn machine(disk: &str, job: &str) -> ExitCode {
+    let mut sink = Stream::new(std::io::stdout(), Some(Reader::of(disk)));
+    let result = read_job(job).and_then(|job| guarded(&job, &Context::board(), &mut sink));
     match result_to_events(result, &mut sink) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(4),
@@ -74,11 +80,15 @@ fn board() -> ExitCode {
     }
 }
 
-fn read_job(path: &Path) -> Result<Job, Error> {
-    let text = std::fs::read(path)
-        .map_err(|error| Error::new(format!("read job {}: {error}", path.display())))?;
-    serde_json::from_slice(&text)
-        .map_err(|error| Error::new(format!("job {}: {error}", path.display())))
+/// The job in the file `path`, or on standard input if that is `-`.
+fn read_job(path: &str) -> Result<Job, Error> {
+    let mut text = Vec::new();
+    let read = match path {
+        "-" => std::io::stdin().read_to_end(&mut text).map(drop),
+        path => std::fs::read(path).map(|bytes| text = bytes),
+    };
+    read.map_err(|error| Error::new(format!("read job {path}: {error}")))?;
+    serde_json::from_slice(&text).map_err(|error| Error::new(format!("job {path}: {error}")))
 }
 
 /// Does the job; a panic becomes an error.

@@ -1,8 +1,11 @@
-//! Where events go: the control disk in the lab, standard output on a board.
+//! Where events go: the control disk in the lab, a stream elsewhere.
 
 use crate::error::Error;
+use crate::reading::Reader;
 use std::io::Write;
-use whichfs_trial::Event;
+use std::time::Instant;
+use whichfs_trial::{Event, Reading, Told};
+use whichfs_units::Nanos;
 
 /// Takes the events of a job in order.
 pub trait Sink {
@@ -13,18 +16,58 @@ pub trait Sink {
     fn send(&mut self, event: &Event) -> Result<(), Error>;
 }
 
-/// JSON lines on standard output.
-#[derive(Debug, Default)]
-pub struct Stdout;
+/// [`Told`] as JSON lines: no lab stamps them, so the agent does, with the real clock and with
+/// what it reads of the machine. The reading is outside of the phase.
+pub struct Stream<W> {
+    out: W,
+    reader: Option<Reader>,
+    begun: Instant,
+}
 
-impl Sink for Stdout {
+impl<W: Write> Stream<W> {
+    /// Lines to `out`; with readings if there is a disk to read of.
+    pub fn new(out: W, reader: Option<Reader>) -> Stream<W> {
+        Stream {
+            out,
+            reader,
+            begun: Instant::now(),
+        }
+    }
+
+    fn now(&self) -> Nanos {
+        Nanos(u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    fn reading(&self) -> Result<Option<Reading>, Error> {
+        self.reader.as_ref().map(Reader::read).transpose()
+    }
+
+    fn write(&mut self, told: &Told) -> Result<(), Error> {
+        let json = serde_json::to_string(told)
+            .map_err(|error| Error::new(format!("encode {told:?}: {error}")))?;
+        writeln!(self.out, "{json}")
+            .and_then(|()| self.out.flush())
+            .map_err(|error| Error::io("write", "an event", &error))
+    }
+}
+
+impl<W: Write> Sink for Stream<W> {
     fn send(&mut self, event: &Event) -> Result<(), Error> {
-        let json = serde_json::to_string(event)
-            .map_err(|error| Error::new(format!("encode {event:?}: {error}")))?;
-        let mut out = std::io::stdout().lock();
-        writeln!(out, "{json}")
-            .and_then(|()| out.flush())
-            .map_err(|error| Error::io("write", "standard output", &error))
+        let ended = self.now();
+        let reading = match event {
+            Event::PhaseBegin { .. } | Event::PhaseEnd { .. } => self.reading()?,
+            _ => None,
+        };
+        let at = match event {
+            Event::PhaseBegin { .. } => self.now(),
+            _ => ended,
+        };
+        let told = Told {
+            at,
+            event: event.clone(),
+            reading,
+        };
+        self.write(&told)
     }
 }
 
@@ -32,5 +75,40 @@ impl Sink for Vec<Event> {
     fn send(&mut self, event: &Event) -> Result<(), Error> {
         self.push(event.clone());
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn each_event_is_a_line_with_its_time() {
+        let mut out = Vec::new();
+        let mut stream = Stream::new(&mut out, None);
+        let phase = || "mount".to_owned();
+        stream.send(&Event::PhaseBegin { phase: phase() }).unwrap();
+        stream.send(&Event::Done).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let told: Vec<Told> = text
+            .lines()
+            .map(|l| serde_json::from_str(l).unwrap())
+            .collect();
+        assert_eq!(told.len(), 2);
+        assert!(told[0].at <= told[1].at);
+        assert_eq!(told[1].event, Event::Done);
+    }
+
+    #[test]
+    fn a_disk_that_is_gone_ends_the_job() {
+        let mut out = Vec::new();
+        let mut stream = Stream::new(&mut out, Some(Reader::of("no-such-disk")));
+        stream.send(&Event::Done).unwrap();
+        let begin = Event::PhaseBegin {
+            phase: "mount".into(),
+        };
+        let error = stream.send(&begin).unwrap_err().to_string();
+        assert!(error.contains("no-such-disk"), "{error}");
     }
 }

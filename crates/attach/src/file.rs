@@ -19,8 +19,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, UNIX_EPOCH};
 use whichfs_card::Request;
 
-/// Name of the file in its directory.
-pub(crate) const NAME: &str = "card";
+/// Name of the file of the card called `card`, attached by the process `pid`: the loop device shows
+/// it, and what is measured on one card must not pass for another's.
+pub(crate) fn name_of(card: &str, pid: u32) -> String {
+    let plain = |c: char| match c.is_ascii_alphanumeric() || "-_.".contains(c) {
+        true => c,
+        false => '-',
+    };
+    let name: String = card.chars().map(plain).take(NAME_MAX).collect();
+    format!("{name}-{pid}")
+}
+
+/// Letters of a card's name in that of its file: the kernel shows 64 of a loop device's.
+const NAME_MAX: usize = 40;
 /// The largest transfer in one request: 256 pages, all that kernels without the
 /// `fs.fuse.max_pages_limit` setting (before 6.13) take.
 pub(crate) const TRANSFER_BYTES: u32 = 1 << 20;
@@ -32,6 +43,8 @@ const FOR_EVER: Duration = Duration::from_secs(1 << 30);
 
 /// What the file is.
 pub(crate) struct CardFile {
+    /// Its name in its directory.
+    pub name: String,
     pub model: Arc<Model>,
     pub delivery: Arc<Delivery>,
     pub bytes: u64,
@@ -139,7 +152,7 @@ impl Filesystem for CardFile {
     }
 
     fn lookup(&self, _: &Call, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        if parent == INodeNo::ROOT && name == NAME {
+        if parent == INodeNo::ROOT && name == self.name.as_str() {
             reply.entry(&FOR_EVER, &self.attributes(FILE), Generation(0));
         } else {
             reply.error(Errno::ENOENT);
@@ -240,5 +253,17 @@ impl Filesystem for CardFile {
         let blocks = self.bytes / u64::from(self.discard_bytes);
         let unit = self.discard_bytes;
         reply.statfs(blocks, 0, 0, 1, 0, unit, 255, unit);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_attached_card_has_a_name_of_its_own() {
+        assert_eq!(name_of("a1-32gb", 7), "a1-32gb-7");
+        assert_eq!(name_of("my card/x", 8), "my-card-x-8");
+        assert!(name_of(&"x".repeat(500), 9).len() < 64);
     }
 }

@@ -5,7 +5,7 @@
 //! The superblock lives until the loop device lets go of the file.
 
 use crate::error::AttachError;
-use crate::file::{CardFile, NAME};
+use crate::file::CardFile;
 use crate::serving::Serving;
 use fuser::{Config, Session, SessionACL};
 use rustix::fs::{Mode, OFlags, open, openat};
@@ -21,6 +21,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 /// # Errors
 /// Where FUSE is not to be had, with the remedy.
 pub(crate) fn serve(file: CardFile) -> Result<(Serving, OwnedFd), AttachError> {
+    let name = file.name.clone();
     let failed = |what| move |error: Errno| AttachError::io(what, error.into());
     let device = open("/dev/fuse", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
         .map_err(|error| AttachError::no_fuse(error.into()))?;
@@ -48,7 +49,7 @@ pub(crate) fn serve(file: CardFile) -> Result<(Serving, OwnedFd), AttachError> {
         .map_err(|error| AttachError::io("begin the FUSE session", error))?;
     let serving = Serving::begin("whichfs-fuse", move || session.run())?;
     let flags = OFlags::RDWR | OFlags::DIRECT | OFlags::CLOEXEC;
-    let opened =
-        openat(&mount, NAME, flags, Mode::empty()).map_err(failed("open the FUSE file"))?;
+    let opened = openat(&mount, name.as_str(), flags, Mode::empty())
+        .map_err(failed("open the FUSE file"))?;
     Ok((serving, opened))
 }

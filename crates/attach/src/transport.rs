@@ -2,7 +2,7 @@
 
 use crate::delivery::Delivery;
 use crate::error::AttachError;
-use crate::file::CardFile;
+use crate::file::{CardFile, name_of};
 use crate::lateness::Punctuality;
 use crate::loopdev::{self, LoopDevice};
 use crate::model::Model;
@@ -116,6 +116,7 @@ fn by_fuse(
     let delivery = Delivery::new(punctuality);
     let delivery = delivery.map_err(|error| AttachError::io("start a thread", error))?;
     let file = CardFile {
+        name: name_of(&options.name, owner.pid),
         model,
         delivery: Arc::new(delivery),
         bytes: profile.capacity_bytes(),

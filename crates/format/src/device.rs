@@ -36,7 +36,7 @@ impl Step {
 }
 
 /// Name of a partition of the disk called `disk`: the kernel puts a `p` behind a digit.
-fn partition_name(disk: &str, number: usize) -> String {
+pub(crate) fn partition_name(disk: &str, number: usize) -> String {
     match disk.ends_with(|c: char| c.is_ascii_digit()) {
         true => format!("{disk}p{number}"),
         false => format!("{disk}{number}"),
@@ -106,7 +106,8 @@ pub fn format_disk(
         }
         disk.check(roots)?;
         if number > 0 {
-            appeared(disk.name(), &plan.partitions[number - 1], roots)?;
+            let one = &plan.partitions[number - 1];
+            appeared(disk.name(), one.number, one.start, one.bytes, roots)?;
         }
         tell(&step.what);
         journal.step(number)?;
@@ -149,9 +150,15 @@ fn check(
     Ok(checks)
 }
 
-/// Waits for the partition of `one` and checks that the kernel has it where it was planned.
-fn appeared(disk: &str, one: &Planned, roots: &Roots) -> Result<(), FormatError> {
-    let name = partition_name(disk, one.number);
+/// Waits for a partition and checks that the kernel has it where it was planned.
+pub(crate) fn appeared(
+    disk: &str,
+    number: usize,
+    start: u64,
+    bytes: u64,
+    roots: &Roots,
+) -> Result<(), FormatError> {
+    let name = partition_name(disk, number);
     let node = PathBuf::from(format!("/dev/{name}"));
     let begun = Instant::now();
     while !node.exists() && begun.elapsed() < APPEAR {
@@ -171,15 +178,15 @@ fn appeared(disk: &str, one: &Planned, roots: &Roots) -> Result<(), FormatError>
             .map_or(0, |sectors| sectors * SECTOR)
     };
     let found = (number("start"), number("size"));
-    if found != (one.start, one.bytes) {
+    if found != (start, bytes) {
         return Err(FormatError::Partitions {
             what: format!(
                 "{} begins at {} and has {} bytes, not {} and {}",
                 node.display(),
                 found.0,
                 found.1,
-                one.start,
-                one.bytes
+                start,
+                bytes
             ),
             remedy: "the kernel still has the old table: put the card in again, then try again",
         });

@@ -18,6 +18,8 @@ enum Line {
     },
     /// A step begins, counted from 0.
     Step { number: usize },
+    /// A trial begins, in the step that is under way.
+    Trial { what: String },
     /// It is done.
     Done { number: usize },
     /// All is done, or it was given up with a reason.
@@ -46,6 +48,8 @@ pub struct Left {
     pub done: usize,
     /// A step had begun that was not done.
     pub torn: bool,
+    /// The trial that began last, if trials were run.
+    pub trial: Option<String>,
     /// It came to its end.
     pub ended: bool,
 }
@@ -65,7 +69,9 @@ impl Left {
         };
         match self.steps.get(self.done) {
             Some(step) if self.torn => {
-                format!("{done}; half done: {step}; format it again before use")
+                let trial = self.trial.as_ref();
+                let on_it = trial.map_or(String::new(), |trial| format!(" (on it now: {trial})"));
+                format!("{done}; half done: {step}{on_it}; format it again before use")
             }
             Some(step) if self.done == 0 => {
                 format!("{done}; the first step, {step}, did not begin: the card is as it was")
@@ -90,10 +96,14 @@ impl Left {
                         steps,
                         done: 0,
                         torn: false,
+                        trial: None,
                         ended: false,
                     });
                 }
-                (Line::Step { .. }, Some(left)) => left.torn = true,
+                (Line::Step { number }, Some(left)) => {
+                    (left.done, left.torn, left.trial) = (number, true, None);
+                }
+                (Line::Trial { what }, Some(left)) => left.trial = Some(what),
                 (Line::Done { number }, Some(left)) => (left.done, left.torn) = (number + 1, false),
                 (Line::End { .. }, Some(left)) => left.ended = true,
                 (_, None) => {}
@@ -150,6 +160,12 @@ impl Journal {
         self.write(&Line::Step { number })
     }
 
+    /// The trial `what` begins.
+    pub(crate) fn trial(&mut self, what: &str) -> Result<(), FormatError> {
+        let what = what.to_owned();
+        self.write(&Line::Trial { what })
+    }
+
     /// It is done.
     pub(crate) fn done(&mut self, number: usize) -> Result<(), FormatError> {
         self.done = number + 1;
@@ -169,6 +185,7 @@ impl Journal {
             steps: self.steps.clone(),
             done: self.done,
             torn: false,
+            trial: None,
             ended: false,
         };
         FormatError::Interrupted {
@@ -235,6 +252,27 @@ mod tests {
             None,
             "another device of that file name"
         );
+    }
+
+    #[test]
+    fn the_trial_that_was_under_way_is_named() {
+        let home = tempfile::tempdir().unwrap();
+        let steps = ["table".to_owned(), "trials of mine".to_owned()];
+        let mut journal = Journal::begin(home.path(), "/dev/sdx", "cid", &steps).unwrap();
+        let state = || Left::read(home.path(), "cid").unwrap().state();
+        for (span, trial) in [(0, "ext4, seed 1"), (0, "f2fs, seed 1")] {
+            journal.step(span).unwrap();
+            assert!(state().contains("half done: table;"), "{}", state());
+            journal.done(span).unwrap();
+            journal.step(1).unwrap();
+            journal.trial(trial).unwrap();
+            let told = state();
+            assert!(told.contains(&format!("half done: trials of mine (on it now: {trial})")));
+            assert!(told.contains("format it again before use"), "{told}");
+        }
+        journal.done(1).unwrap();
+        journal.end(None).unwrap();
+        assert_eq!(state(), "all steps were done");
     }
 
     #[test]

@@ -3,11 +3,13 @@
 //! A card goes through [`format_disk`]: guarded by [`whichfs_here::Doomed`] before every step, with
 //! a [`Journal`] that tells after an interruption what state the card is in, and verified
 //! afterwards. An image goes through [`format_image`] and needs no root; [`tree_image`] makes a
-//! filesystem with files in it. [`Disk`] reads tables and superblocks of either.
+//! filesystem with files in it. [`Ground`] is a card that trials run on. [`Disk`] reads tables and
+//! superblocks of either.
 
 mod device;
 mod disk;
 mod error;
+mod ground;
 mod image;
 mod journal;
 mod mounted;
@@ -19,8 +21,10 @@ mod verify;
 pub use device::{Step, format_disk, steps};
 pub use disk::Disk;
 pub use error::FormatError;
+pub use ground::{Ground, Span, laying, only_partition};
 pub use image::format_image;
 pub use journal::{Journal, Left};
+pub use mounted::kernel_has;
 pub use program::PATH;
 pub use tree::{Builder, Tree, builder, image_checks, tree_image};
 pub use verify::{Check, Outcome};

@@ -60,7 +60,7 @@ impl Drop for Mounted {
 }
 
 /// Whether this kernel mounts `kernel_fs`; loads its module if there is one.
-pub(crate) fn kernel_has(kernel_fs: &str) -> bool {
+pub fn kernel_has(kernel_fs: &str) -> bool {
     let known = || {
         let text = std::fs::read_to_string("/proc/filesystems").unwrap_or_default();
         text.lines()

@@ -44,10 +44,11 @@ impl Loop {
 
     fn doomed(&self) -> Doomed {
         let roots = Roots::default();
-        let doomed = Doomed::find(&self.path, &Limits::default(), &roots).unwrap();
+        let mut doomed = Doomed::find(&self.path, &Limits::default(), &roots).unwrap();
         let id = doomed.id.clone();
         assert_eq!(Path::new(&id), self.file);
-        doomed.confirm(Some(&id), &roots).unwrap()
+        doomed.confirm(Some(&id), &roots).unwrap();
+        doomed
     }
 }
 

@@ -8,7 +8,11 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::{Duration, Instant};
 use whichfs_units::Bytes;
+
+/// How often it is looked whether a disk is free by now.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// What a user lets be destroyed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,7 +99,7 @@ impl Doomed {
     ///
     /// # Errors
     /// Not confirmed, another one confirmed, in use by another program that takes that lock.
-    pub fn confirm(self, given: Option<&str>, roots: &Roots) -> Result<Doomed, HereError> {
+    pub fn confirm(&mut self, given: Option<&str>, roots: &Roots) -> Result<(), HereError> {
         let path = self.target.path.display().to_string();
         let id = quoted(&self.id);
         match given.map(str::trim) {
@@ -112,10 +116,8 @@ impl Doomed {
             .map_err(|errno| open_error(&self.target, errno))?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive)
             .map_err(|_| HereError::Busy { path })?;
-        Ok(Doomed {
-            _lock: Some(lock),
-            ..self
-        })
+        self._lock = Some(lock);
+        Ok(())
     }
 
     /// Checks that the path still leads to this disk, with the medium that was judged, and that
@@ -149,6 +151,28 @@ impl Doomed {
             true => Err(HereError::Busy { path }),
             false => Ok(()),
         }
+    }
+
+    /// As [`Doomed::check`], but who still uses it may let go of it for `patience`: mounts of a
+    /// process that was killed vanish a moment after it.
+    ///
+    /// # Errors
+    /// What has changed, or who uses it still.
+    pub fn check_within(&self, roots: &Roots, patience: Duration) -> Result<(), HereError> {
+        let begun = Instant::now();
+        loop {
+            match self.check(roots) {
+                Err(error) if error.may_pass() && begun.elapsed() < patience => {
+                    std::thread::sleep(LOOK);
+                }
+                result => return result,
+            }
+        }
+    }
+
+    /// What tells it from others: its register or serial number, and its size.
+    pub fn identity(&self) -> &str {
+        &self.target.identity
     }
 
     /// Kernel's name of it.

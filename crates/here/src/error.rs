@@ -210,6 +210,34 @@ pub enum HereError {
         /// What the system said.
         reason: String,
     },
+    /// No agent can work here.
+    #[error("the agent cannot work here: {what}: {reason}; root is needed (sudo)")]
+    Agent {
+        /// What it lacks.
+        what: &'static str,
+        /// What the system said.
+        reason: String,
+    },
+    /// The agent was killed and waits in the kernel.
+    #[error(
+        "the agent (process {pid}) was killed and does not end: the device answers no more; take \
+         it out, or restart the machine"
+    )]
+    Stuck {
+        /// The process.
+        pid: u32,
+    },
+}
+
+impl HereError {
+    /// Whether it may be otherwise in a moment without anybody's doing: the user of a disk ends.
+    pub(crate) fn may_pass(&self) -> bool {
+        use HereError::{Btrfs, Busy, Mounted, Open};
+        matches!(
+            self,
+            Btrfs { .. } | Busy { .. } | Mounted { .. } | Open { .. }
+        )
+    }
 }
 
 #[cfg(test)]

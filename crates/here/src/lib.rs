@@ -4,9 +4,12 @@
 //! that is mounted, swapped on, held by another, open elsewhere or read-only. [`Raw`] then is a
 //! [`whichfs_curves::Device`]: direct, synchronous I/O with the time of each request.
 //! [`Doomed`] is a disk whose data may be lost: nobody uses it, it is no disk of the system, and
-//! it is the same one at each step. [`identify`] reads what a card says of itself. [`users_of_disk`] names everybody who uses a disk.
+//! it is the same one at each step. [`identify`] reads what a card says of itself.
+//! [`users_of_disk`] names everybody who uses a disk.
+//! [`errand::run`] has an agent do a job here and leaves nothing behind.
 
 mod doomed;
+pub mod errand;
 mod error;
 mod guard;
 mod identity;

@@ -182,7 +182,7 @@ impl Block {
         names_in(&self.dir.join("holders"))
     }
 
-    /// The nearest directory at or above it that has the attribute `name`: the USB device that it is
+    /// The nearest directory above it that has the attribute `name`: the USB device that it is
     /// plugged into has `idVendor`.
     pub fn above(&self, name: &str) -> Option<PathBuf> {
         let mut above = self.dir.ancestors().skip(1);

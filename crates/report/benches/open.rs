@@ -3,7 +3,7 @@
 
 /// What the shared files take from the crate.
 mod device {
-    pub(crate) use whichfs_report::{DeviceView, LatencyView, PhaseView, TrialLine};
+    pub(crate) use whichfs_report::{DeviceView, LatencyView, PhaseView, SeriesView, TrialLine};
 }
 mod page {
     pub(crate) use whichfs_report::{Item, Page};

@@ -54,10 +54,12 @@ pub struct PhaseView {
 }
 
 impl PhaseView {
-    /// Bytes programmed for each byte written; none if nothing was written.
+    /// Bytes programmed for each byte written; none if nothing was written, or if it is not known
+    /// what was programmed: a real device does not tell.
     pub fn write_amplification(&self) -> Option<f64> {
         let written = self.write_bytes as f64;
-        (self.write_bytes > 0).then(|| self.programmed_bytes as f64 / written)
+        let known = self.write_bytes > 0 && self.programmed_bytes > 0;
+        known.then(|| self.programmed_bytes as f64 / written)
     }
 }
 

@@ -8,7 +8,7 @@ use crate::number::with_unit;
 use crate::page::Item;
 use askama::Template;
 use std::collections::BTreeMap;
-use whichfs_study::{Grade, Grid, Line, Repeats};
+use whichfs_study::{Grade, Grid, Line, Origin, Repeats};
 
 /// Classes of the grades, best first.
 const CLASSES: [&str; Grade::ALL.len()] = ["g0", "g1", "g2", "g3", "g4", "g5"];
@@ -16,6 +16,8 @@ const CLASSES: [&str; Grade::ALL.len()] = ["g0", "g1", "g2", "g3", "g4", "g5"];
 /// What the page of a study says.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StudyPage<'a> {
+    /// Modelled or measured.
+    pub origin: Origin,
     /// The question.
     pub title: &'a str,
     /// Where the experiment comes from.
@@ -307,6 +309,7 @@ mod tests {
     fn the_page_says_everything_and_escapes() {
         let tables = [grid(vec![line(false, vec![Some(16.0), None, None])])];
         let page = StudyPage {
+            origin: Origin::Modelled,
             title: "Which & why?",
             source: "somebody",
             method: vec!["so".into()],

@@ -5,7 +5,7 @@ use crate::number::{duration, percent, scale_of, short};
 use crate::text::{bar, clean, cut, wrap};
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use std::fmt::Write as _;
-use whichfs_study::{Grade, MetricInfo, Ranked, Verdict};
+use whichfs_study::{Grade, MetricInfo, Origin, Ranked, Verdict};
 
 /// How a terminal is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,7 +114,7 @@ fn reservations(verdict: &Verdict) -> Vec<String> {
         format!(", the model off by {} %", short(error * 100.0))
     });
     said.push(match verdict.origin {
-        whichfs_study::Origin::Modelled => {
+        Origin::Modelled => {
             format!("Figures are modelled; the card's are taken for ±{stated:.0} %{fit}.")
         }
         other => format!("Figures are {}.", other.word()),
@@ -137,7 +137,7 @@ pub(crate) fn sureness(verdict: &Verdict) -> Vec<String> {
         return vec!["Every candidate is excluded; the reasons are below.".to_owned()];
     };
     let mut sentences = vec![format!(
-        "Best with a probability of {}, after {} {} ({} of virtual time in {}).",
+        "Best with a probability of {}, after {} {} ({} {} in {}).",
         percent(first.p_best).replace('%', " %"),
         verdict.trials,
         if verdict.trials == 1 {
@@ -146,6 +146,10 @@ pub(crate) fn sureness(verdict: &Verdict) -> Vec<String> {
             "trials"
         },
         duration(verdict.virtual_s),
+        match verdict.origin {
+            Origin::Measured => "on the device",
+            Origin::Modelled | Origin::Published => "of virtual time",
+        },
         duration(verdict.wall_s)
     )];
     if !first.ties_with.is_empty() {

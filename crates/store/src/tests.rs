@@ -50,6 +50,7 @@ pub(crate) fn trial(candidate: &str, seed: u64, value: f64) -> Trial {
             trace_sha256: text("05"),
             virtual_time: Nanos::from_secs(1),
             series: None,
+            conditions: None,
         },
     }
 }

@@ -9,6 +9,7 @@ mod agreement;
 mod bootstrap;
 mod cards;
 mod claims;
+mod device;
 mod exclude;
 mod facts;
 mod fit;
@@ -30,6 +31,10 @@ mod verdict;
 pub use agreement::kendall_tau_b;
 pub use cards::{CardEvidence, CardPlace, CardRanking, CardScore, rank_cards};
 pub use claims::{CLAIMS, Claim, Judgement, Outcome, Part, claims, judge_claim};
+pub use device::{
+    Budget, Cost, Distance, Drift, Ledger, REFERENCES_MIN, ReferenceRun, Spent, Turn as DeviceTurn,
+    distances, drifts, order,
+};
 pub use exclude::exclude;
 pub use facts::{Can, CandidateFacts, Care, CrashClass, Fact, Matter, Sourced};
 pub use gain::{Effect, Gain, Turn, gains, turns};

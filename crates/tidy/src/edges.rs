@@ -16,7 +16,7 @@ const INNER: [(&str, &[&str]); 20] = [
     ("probe", &["units", "card", "curves"]),
     ("spill", &["card"]),
     ("attach", &["units", "card", "here", "spill"]),
-    ("here", &["units", "curves"]),
+    ("here", &["units", "curves", "trial"]),
     ("fs", &["units", "trial"]),
     ("layout", &["units", "fs"]),
     ("format", &["units", "fs", "here", "layout"]),

@@ -11,6 +11,7 @@ mod job;
 mod op;
 mod record;
 mod series;
+mod told;
 mod work;
 
 pub use event::{Counts, Event, Latency, RETURNED};
@@ -18,6 +19,9 @@ pub use found::{ContentDigest, Found, Node, ZERO_RUNS, content_digest, sector_di
 pub use guest::{SHARED, SHARED_MAX, shared_descriptor, shared_path};
 pub use job::{BlockQueue, EXERCISE_NAME, Job, Step, WorkloadSpec};
 pub use op::{Content, Op};
-pub use record::{DeviceFigures, Identity, Metric, Outcome, PhaseFigures, Status, Trial};
+pub use record::{
+    DeviceFigures, Identity, Measured, Metric, Outcome, PhaseFigures, REAL, Status, Trial,
+};
 pub use series::{Series, Slot};
+pub use told::{Conditions, Reading, Told};
 pub use work::{CpuTime, Work, cpu_metrics, is_cpu_of_phase, is_cpu_share, metric_words};

@@ -2,13 +2,17 @@
 
 use crate::event::{Counts, Latency};
 use crate::series::Series;
+use crate::told::Conditions;
 use crate::work::CpuTime;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use whichfs_units::Nanos;
 
-/// A finished trial. Serialised, it is a pure function of its identity:
+/// Clock of a trial on a real device.
+pub const REAL: &str = "real";
+
+/// A finished trial. Serialised, one of the lab is a pure function of its identity:
 /// nothing about wall time or the machine's load is in it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
@@ -68,9 +72,30 @@ pub struct Identity {
     pub cpu_features_sha256: String,
     /// Seed of the trial.
     pub seed: u64,
+    /// What tells a trial that was measured on a real device from the same one done again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured: Option<Measured>,
+}
+
+/// Where and when a trial was measured. Its seed is the number of the repeat.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Measured {
+    /// What tells the device from others: its register or serial number, and its size.
+    pub device: String,
+    /// A study that is made anew on the same device is another session.
+    pub session: u64,
+    /// Which of the runs between the others this is, by which drift is seen; none if it is no
+    /// such run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<u64>,
 }
 
 impl Identity {
+    /// Whether it was measured on a real device.
+    pub fn is_measured(&self) -> bool {
+        self.measured.is_some()
+    }
+
     /// SHA-256 of the canonical JSON (fields in declaration order, maps sorted), in hex.
     pub fn id(&self) -> String {
         let json = serde_json::to_vec(self).unwrap_or_else(|error| {
@@ -96,11 +121,14 @@ pub struct Outcome {
     pub metrics: Vec<Metric>,
     /// SHA-256 over every request with its virtual times, in hex.
     pub trace_sha256: String,
-    /// Virtual time at the end.
+    /// Virtual time at the end; on a real device the time that the agent took.
     pub virtual_time: Nanos,
     /// What the first disk did over time; `None` where nobody recorded it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series: Option<Series>,
+    /// How the machine was; only of trials on a real device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conditions: Option<Conditions>,
 }
 
 /// How a trial ended.

@@ -1,18 +1,17 @@
 //! How to apply a candidate: commands and the fstab line, for a person to paste.
 
-use crate::bench::Bench;
 use crate::shell::quoted;
-use whichfs_fs::{ImageBuild, Purpose, Recipe};
+use whichfs_fs::{Geometry, ImageBuild, Purpose, Recipe};
 
 /// The user's partition in commands.
 const PARTITION: &str = "$DEV";
 
-/// The commands for `candidate` on the bench's card, to be mounted on `target` for good;
+/// The commands for `candidate` on a card of `geometry`, to be mounted on `target` for good;
 /// `None` if it does not fit the card.
-pub fn commands(bench: &Bench, candidate: &str, target: &str) -> Option<Vec<String>> {
+pub fn commands(geometry: &Geometry, candidate: &str, target: &str) -> Option<Vec<String>> {
     let recipe = whichfs_fs::find(candidate)
         .ok()?
-        .recipe(&bench.geometry(), Purpose::User)
+        .recipe(geometry, Purpose::User)
         .ok()?;
     Some(of_recipe(&recipe, target))
 }

@@ -194,13 +194,7 @@ impl Bench {
             .map_err(NotHere::Failure)??;
         vary(&mut recipe, variant, candidate.name)?;
         require_tools(candidate, &recipe)?;
-        if recipe.image.is_some() && !Images::can_hold(work.workload) {
-            let name = work.workload.name();
-            return Err(NotHere::LeftOut {
-                why: format!("it is read-only, and {name} has no tree to put into an image"),
-                source: None,
-            });
-        }
+        require_tree(&recipe, work.workload)?;
         let spec = WorkloadSpec {
             name: work.workload.name().to_owned(),
             parameters: work.parameters.clone(),
@@ -214,7 +208,11 @@ impl Bench {
             .of(candidate, &recipe, work, &spec, seed)
             .map_err(NotHere::Failure)?;
         let shared = shared(work.tree.as_deref(), image.as_deref());
-        let mkfs: Vec<Vec<String>> = recipe.mkfs.iter().map(|argv| with_device(argv)).collect();
+        let mkfs: Vec<Vec<String>> = recipe
+            .mkfs
+            .iter()
+            .map(|argv| with_device(argv, DEVICE))
+            .collect();
         let steps = whichfs_workload::steps(
             work.workload,
             &spec,
@@ -223,7 +221,7 @@ impl Bench {
                 mkfs: mkfs.clone(),
                 env: environment(&recipe.mkfs_env),
                 device: DEVICE.to_owned(),
-                check: with_device(&recipe.fsck_check),
+                check: with_device(&recipe.fsck_check, DEVICE),
                 image: image.as_deref().map(image_in_guest),
                 kernel_fs: recipe.kernel_fs.to_owned(),
                 mount_options: recipe.mount_options.clone(),
@@ -341,6 +339,7 @@ impl Bench {
             tools: versions.of(&recipe.tools),
             cpu_features_sha256: self.cpu_features_sha256.clone(),
             seed,
+            measured: None,
         }
     }
 
@@ -444,7 +443,7 @@ impl From<whichfs_fs::Unfit> for NotHere {
 }
 
 /// Changes `recipe` as `variant` says.
-fn vary(recipe: &mut Recipe, variant: &Variant, name: &str) -> Result<(), NotHere> {
+pub fn vary(recipe: &mut Recipe, variant: &Variant, name: &str) -> Result<(), NotHere> {
     let wrong = |why| NotHere::Failure(Failure::input(format!("{name}, {}: {why}", variant.name)));
     recipe.mount_options = variant.options(&recipe.mount_options);
     for argv in &mut recipe.mkfs {
@@ -488,8 +487,20 @@ fn resident_bytes(guest_bytes: u64, jobs: u64) -> u64 {
     (left / jobs).max(CONTENTS_MIN_BYTES)
 }
 
+/// Checks that `workload` has a tree if `recipe` is one for an image.
+pub fn require_tree(recipe: &Recipe, workload: &dyn Workload) -> Result<(), NotHere> {
+    if recipe.image.is_none() || Images::can_hold(workload) {
+        return Ok(());
+    }
+    let name = workload.name();
+    Err(NotHere::LeftOut {
+        why: format!("it is read-only, and {name} has no tree to put into an image"),
+        source: None,
+    })
+}
+
 /// Checks that the tools of `recipe` are installed.
-fn require_tools(candidate: &whichfs_fs::Candidate, recipe: &Recipe) -> Result<(), NotHere> {
+pub fn require_tools(candidate: &whichfs_fs::Candidate, recipe: &Recipe) -> Result<(), NotHere> {
     let missing: Vec<&str> = recipe
         .tools
         .iter()
@@ -509,10 +520,10 @@ fn require_tools(candidate: &whichfs_fs::Candidate, recipe: &Recipe) -> Result<(
     })
 }
 
-/// `argv` with the guest's device in place of the placeholder.
-fn with_device(argv: &[String]) -> Vec<String> {
+/// `argv` with `device` in place of the placeholder.
+pub fn with_device(argv: &[String], device: &str) -> Vec<String> {
     argv.iter()
-        .map(|word| word.replace(Recipe::DEVICE, DEVICE))
+        .map(|word| word.replace(Recipe::DEVICE, device))
         .collect()
 }
 

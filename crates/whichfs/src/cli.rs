@@ -4,6 +4,8 @@ mod crash;
 #[cfg(test)]
 mod documents;
 mod format;
+mod here;
+mod life;
 mod manual;
 mod report;
 mod study;
@@ -15,6 +17,8 @@ use crate::{board, commands, quantity};
 use clap::builder::ArgPredicate;
 use clap::{Args, Parser, Subcommand};
 pub use format::{CheckArgs, FormatArgs, ImageArgs, MediumArgs};
+pub use here::{ChooseHereArgs, HereArgs};
+pub use life::{IdentifyArgs, LifeArgs, LifeOrder};
 pub use manual::ManualCommand;
 pub use report::{CardRankArgs, ReportArgs, TrialArgs, TrialCommand};
 use std::path::PathBuf;
@@ -42,7 +46,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Decide: run all candidates on a modelled card, print the verdict, write a report.
-    Choose(ChooseArgs),
+    Choose(Box<ChooseArgs>),
     /// The lab itself: run any program in it, or look at its kernel.
     #[command(subcommand)]
     Lab(LabCommand),
@@ -279,61 +283,6 @@ pub struct FitArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = commands::life::EXAMPLES)]
-pub struct LifeArgs {
-    /// Card: a name (`whichfs card list`) or a profile file.
-    #[arg(value_name = "NAME|FILE")]
-    pub name: String,
-    /// Bytes that reach the card in a day.
-    #[arg(long, value_name = "BYTES", value_parser = quantity::bytes)]
-    pub per_day: u64,
-    /// Size of a write.
-    #[arg(long, value_name = "BYTES", default_value = "4K", value_parser = quantity::request_bytes)]
-    pub block: u64,
-    /// Order of the writes.
-    #[arg(long, value_enum, value_name = "ORDER", default_value = "random")]
-    pub order: LifeOrder,
-    /// Part of the card, from its beginning, that is written; default: all.
-    #[arg(long, value_name = "BYTES", value_parser = quantity::bytes)]
-    pub span: Option<u64>,
-    /// Seed of the places.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub seed: u64,
-    /// One JSON document on standard output, nothing else.
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// Arguments of `card identify`.
-#[derive(Debug, Args)]
-pub struct IdentifyArgs {
-    /// The card's disk.
-    #[arg(value_name = "DEV")]
-    pub device: PathBuf,
-    /// What `whichfs probe --json` measured on it: its marks against that.
-    #[arg(long, value_name = "PROBE.json")]
-    pub measured: Option<PathBuf>,
-    /// Bytes that reach the card in a day: years that it has left, as a range (needs --card).
-    #[arg(long, value_name = "BYTES", value_parser = quantity::bytes, requires = "card")]
-    pub per_day: Option<u64>,
-    /// Profile like this card, for --per-day: a name (`whichfs card list`) or a file.
-    #[arg(long, value_name = "NAME|FILE")]
-    pub card: Option<String>,
-    /// One JSON document on standard output, nothing else.
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// Order of the writes of a load.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum LifeOrder {
-    /// Anywhere.
-    Random,
-    /// Each after the last.
-    Sequential,
-}
-
-#[derive(Debug, Args)]
 #[command(after_help = commands::attach::EXAMPLES)]
 pub struct AttachArgs {
     /// Card: a name (`whichfs card list`) or a profile file.
@@ -456,7 +405,7 @@ pub enum WriteHow {
 /// The place of a trial: card, computer, clock.
 #[derive(Clone, Debug, Args)]
 pub struct PlaceArgs {
-    /// Card: a name (`whichfs card list`) or a profile file.
+    /// Card: a name (`whichfs card list`) or a profile file; for `choose` also a device.
     #[arg(long, value_name = "NAME|FILE", default_value = cards::DEFAULT)]
     pub card: String,
     /// State in which the card begins.
@@ -475,7 +424,7 @@ pub struct PlaceArgs {
     pub wall_limit: u64,
 }
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(after_help = commands::choose::EXAMPLES)]
 pub struct ChooseArgs {
     #[command(flatten)]
@@ -545,6 +494,8 @@ pub struct ChooseArgs {
     /// Layout for --emit: a name or a file, as for `whichfs format`.
     #[arg(long, value_name = "NAME|FILE", requires = "emit")]
     pub layout: Option<String>,
+    #[command(flatten)]
+    pub device: ChooseHereArgs,
     /// One JSON document on standard output, nothing else.
     #[arg(long)]
     pub json: bool,

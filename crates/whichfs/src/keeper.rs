@@ -9,7 +9,7 @@ use crate::runner::{News, run_all};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use whichfs_store::{Filter, Store, Stored};
-use whichfs_trial::{Identity, Status, Trial};
+use whichfs_trial::{Identity, REAL, Status, Trial};
 
 /// A store, and what was done with it.
 pub struct Keeper {
@@ -46,9 +46,9 @@ impl Keeper {
     }
 
     /// The finished trial that the store has, unless all are to be run again.
-    pub fn known(&mut self, prepared: &Prepared) -> Outcome<Option<Trial>> {
+    pub fn known(&mut self, identity: &Identity) -> Outcome<Option<Trial>> {
         let done = |stored: &Stored| stored.trial.outcome.status == Status::Done;
-        let known = self.stored(prepared)?.filter(done);
+        let known = self.stored(identity)?.filter(done);
         self.reused += usize::from(known.is_some());
         let at = known.as_ref().map(|stored| stored.finished_at_unix);
         self.newest = self.newest.max(at);
@@ -57,15 +57,40 @@ impl Keeper {
 
     /// The trial that the store has, also if it failed: where failing is an answer.
     pub fn answered(&self, prepared: &Prepared) -> Outcome<Option<Trial>> {
-        Ok(self.stored(prepared)?.map(|stored| stored.trial))
+        Ok(self.stored(&prepared.identity)?.map(|stored| stored.trial))
     }
 
-    fn stored(&self, prepared: &Prepared) -> Outcome<Option<Stored>> {
+    fn stored(&self, identity: &Identity) -> Outcome<Option<Stored>> {
         if self.fresh {
             return Ok(None);
         }
-        let id = prepared.identity.id();
-        self.store.get(&id).map_err(Failure::environment)
+        self.store.get(&identity.id()).map_err(Failure::environment)
+    }
+
+    /// Keeps a trial that ran for `wall`.
+    pub fn keep(&mut self, trial: &Trial, wall: Duration) -> Outcome {
+        let wall_ns = u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX);
+        self.store
+            .put(trial, wall_ns, now_unix())
+            .map_err(Failure::environment)?;
+        self.ran += 1;
+        Ok(())
+    }
+
+    /// All trials that were measured on the device called `card`.
+    pub fn measured_on(&self, card: &str) -> Outcome<Vec<Stored>> {
+        let filter = Filter {
+            card: Some(card.to_owned()),
+            clock: Some(REAL.to_owned()),
+            ..Filter::default()
+        };
+        self.store.find(&filter).map_err(Failure::environment)
+    }
+
+    /// Whether all trials were to be run again. From now on they are not: those of a new session
+    /// are known by their identity.
+    pub fn take_fresh(&mut self) -> bool {
+        std::mem::take(&mut self.fresh)
     }
 
     /// Runs `trials` of `work`, keeps each as it ends, and gives it to `ended`, whose failure ends
@@ -87,11 +112,7 @@ impl Keeper {
             progress.hear(news);
             if let News::Ended { trial, wall, .. } = news {
                 work.check_tree()?;
-                let wall_ns = u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX);
-                self.store
-                    .put(trial, wall_ns, now_unix())
-                    .map_err(Failure::environment)?;
-                self.ran += 1;
+                self.keep(trial, *wall)?;
                 ended(trial)?;
             }
             Ok(())

@@ -2,13 +2,14 @@
 
 use crate::bench::{Bench, Work};
 use crate::cards::partition_offset;
+use crate::here::Site;
 use crate::shell::quoted_os;
 use crate::tools::package_versions;
 use std::ffi::OsString;
 use whichfs_card::Profile;
 use whichfs_report::{Item, Page, devices, trial_lines};
 use whichfs_study::Verdict;
-use whichfs_trial::Trial;
+use whichfs_trial::{REAL, Trial};
 use whichfs_units::Bytes;
 
 /// The report's page.
@@ -23,6 +24,49 @@ pub fn page(
         verdict: verdict.clone(),
         card_figures: card_items(bench),
         environment: environment(bench, work, reused),
+        reproduce: vec![command_line(std::env::args_os().skip(1))],
+        repeat: repeat_line(std::env::args_os().skip(1)),
+        show: show_line(std::env::args_os().skip(1)),
+        trials_of: trial_lines(trials),
+        devices: devices(trials),
+    }
+}
+
+/// The report's page of what was measured on the device of `site`.
+pub fn measured(
+    site: &Site,
+    work: &Work,
+    verdict: &Verdict,
+    reused: usize,
+    trials: &[Trial],
+) -> Page {
+    let (medium, machine) = (&site.medium, &site.machine);
+    let mut environment = vec![
+        item("whichfs", env!("CARGO_PKG_VERSION"), ""),
+        item("kernel", &machine.kernel, "this machine's"),
+        item("machine", &machine.name, ""),
+        item("memory", format!("{} MiB", machine.memory_mib), ""),
+        item("clock", REAL, "this machine's"),
+        item("workload", work.workload.name(), ""),
+    ];
+    environment.extend(parameters(work));
+    if reused > 0 {
+        environment.push(item("trials reused from the store", reused, ""));
+    }
+    environment.extend(packages());
+    Page {
+        verdict: verdict.clone(),
+        card_figures: vec![
+            item("device", site.name(), site.disk.identity()),
+            item("size", Bytes(site.disk.bytes), ""),
+            item(
+                "allocation unit",
+                Bytes(medium.unit.bytes),
+                &medium.unit.why,
+            ),
+            item("state at the start", "as found", ""),
+        ],
+        environment,
         reproduce: vec![command_line(std::env::args_os().skip(1))],
         repeat: repeat_line(std::env::args_os().skip(1)),
         show: show_line(std::env::args_os().skip(1)),
@@ -53,7 +97,8 @@ pub fn card_uncertainty(profile: &Profile) -> f64 {
         .map_or(0.0, |&percent| percent as f64 / 100.0)
 }
 
-fn item(label: &str, value: impl ToString, source: &str) -> Item {
+/// A line of a list.
+pub fn item(label: &str, value: impl ToString, source: &str) -> Item {
     Item {
         label: label.to_owned(),
         value: value.to_string(),
@@ -115,14 +160,21 @@ fn environment(bench: &Bench, work: &Work, reused: usize) -> Vec<Item> {
         ),
         item("workload", work.workload.name(), ""),
     ];
-    items.extend(
-        work.parameters
-            .iter()
-            .map(|(name, value)| item(name, value, "parameter")),
-    );
+    items.extend(parameters(work));
     if reused > 0 {
         items.push(item("trials reused from the store", reused, ""));
     }
+    items.extend(packages());
+    items
+}
+
+fn parameters(work: &Work) -> impl Iterator<Item = Item> {
+    let all = work.parameters.iter();
+    all.map(|(name, value)| item(name, value, "parameter"))
+}
+
+/// The packages of the candidates' tools.
+fn packages() -> impl Iterator<Item = Item> {
     let mut packages: Vec<&str> = whichfs_fs::candidates()
         .iter()
         .flat_map(|c| c.facts().packages)
@@ -130,10 +182,8 @@ fn environment(bench: &Bench, work: &Work, reused: usize) -> Vec<Item> {
         .collect();
     packages.sort_unstable();
     packages.dedup();
-    for (package, version) in package_versions(&packages) {
-        items.push(item(&package, version, "Debian package"));
-    }
-    items
+    let versions = package_versions(&packages).into_iter();
+    versions.map(|(package, version)| item(&package, version, "Debian package"))
 }
 
 /// This run's command.

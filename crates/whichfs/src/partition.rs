@@ -70,6 +70,20 @@ pub fn recipe(
         partition_bytes: bytes,
         ..cards::geometry(profile)
     };
+    recipe_on(candidate, own, tuning, seed, any_size)
+}
+
+/// The same where the geometry of the card is `own`.
+///
+/// # Errors
+/// As [`recipe`].
+pub fn recipe_on(
+    candidate: &Candidate,
+    own: Geometry,
+    tuning: &Tuning,
+    seed: u64,
+    any_size: bool,
+) -> Outcome<Result<Recipe, Unfit>> {
     let geometry = match tuning {
         Tuning::ThisCard | Tuning::Nothing => own,
         Tuning::Card(name) => tuned_for(own, &cards::geometry(&cards::open(name)?.profile)),

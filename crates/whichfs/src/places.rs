@@ -32,6 +32,11 @@ pub fn journals() -> Outcome<PathBuf> {
     Ok(below("XDG_DATA_HOME", ".local/share")?.join("format"))
 }
 
+/// Directory of the profiles of devices that were probed.
+pub fn profiles() -> Outcome<PathBuf> {
+    Ok(below("XDG_DATA_HOME", ".local/share")?.join("cards"))
+}
+
 fn below(variable: &str, in_home: &str) -> Outcome<PathBuf> {
     let absolute = |name| {
         std::env::var_os(name)

@@ -15,6 +15,8 @@ pub struct Progress {
     jobs: u64,
     trial_wall: Duration,
     quiet: bool,
+    /// Trials are those of a real device, whose time is ours.
+    real: bool,
 }
 
 struct Bars {
@@ -36,7 +38,13 @@ impl Progress {
             jobs: jobs as u64,
             trial_wall: Duration::ZERO,
             quiet,
+            real: false,
         }
+    }
+
+    /// The same for trials on a real device.
+    pub fn here(self) -> Progress {
+        Progress { real: true, ..self }
     }
 
     /// So many of the trials need not be run.
@@ -77,8 +85,8 @@ impl Progress {
             }
             News::Phase { worker, phase, at } => {
                 let what = &bars.names[*worker];
-                bars.workers[*worker]
-                    .set_message(format!("{what}: {phase}, at {at} of virtual time"));
+                let clock = if self.real { "" } else { " of virtual time" };
+                bars.workers[*worker].set_message(format!("{what}: {phase}, at {at}{clock}"));
             }
             News::Ended { worker, .. } => {
                 bars.workers[*worker].set_message("");
@@ -91,6 +99,7 @@ impl Progress {
 
     fn line_of(&self, what: &str, trial: &whichfs_trial::Trial, wall: Duration) -> String {
         let ended = match &trial.outcome.status {
+            Status::Done if self.real => format!("{:.1} s", wall.as_secs_f64()),
             Status::Done => format!(
                 "{} of virtual time in {:.1} s",
                 trial.outcome.virtual_time,

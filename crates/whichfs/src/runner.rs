@@ -218,6 +218,7 @@ fn record(
             trace_sha256: life.trace_sha256,
             virtual_time: life.time,
             series: life.disks.into_iter().next().map(|disk| disk.series),
+            conditions: None,
         },
     }
 }

@@ -20,7 +20,7 @@ fn said(case: &Case, machine: &Machine) -> String {
         "" => machine.device.as_path(),
         path => Path::new(path),
     };
-    let judged = Doomed::find(path, &case.limits, &machine.roots).and_then(|doomed| {
+    let judged = Doomed::find(path, &case.limits, &machine.roots).and_then(|mut doomed| {
         (case.then)(machine);
         doomed.confirm(case.destroy, &machine.roots)
     });
@@ -72,13 +72,10 @@ fn loop_a_free_card_that_is_confirmed_by_either_name_is_let_go() {
     let Some(device) = Loop::new() else { return };
     for destroy in [CID, &format!("device/cid {CID}, 16384 sectors")] {
         let machine = Machine::new(&device);
-        let doomed = Doomed::find(&device.path, &Limits::default(), &machine.roots).unwrap();
+        let mut doomed = Doomed::find(&device.path, &Limits::default(), &machine.roots).unwrap();
         assert_eq!((doomed.bytes, doomed.name()), (BYTES, "sdz"));
-        doomed
-            .confirm(Some(destroy), &machine.roots)
-            .unwrap()
-            .check(&machine.roots)
-            .unwrap();
+        doomed.confirm(Some(destroy), &machine.roots).unwrap();
+        doomed.check(&machine.roots).unwrap();
     }
     let machine = Machine::new(&device);
     machine.disk("pci0/ata1/sda");
@@ -95,7 +92,7 @@ fn loop_who_claims_or_locks_it_without_a_trace_is_respected() {
     let before = device.hash();
     let machine = Machine::new(&device);
     let refused = || {
-        let doomed = Doomed::find(&device.path, &Limits::default(), &machine.roots).unwrap();
+        let mut doomed = Doomed::find(&device.path, &Limits::default(), &machine.roots).unwrap();
         doomed
             .confirm(Some(CID), &machine.roots)
             .unwrap_err()

@@ -1,6 +1,6 @@
 //! Arguments of `whichfs study`.
 
-use super::{JsonArgs, NamedArgs};
+use super::{HereArgs, JsonArgs, NamedArgs};
 use crate::commands;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ pub enum StudyCommand {
     /// One of them: what it runs, where it comes from, and the figures of its last run.
     Show(NamedArgs),
     /// Make all series or trials of one, print tables, write a report; an interrupted one goes on.
-    Run(StudyArgs),
+    Run(Box<StudyArgs>),
     /// What the authors of the studies concluded, and whether the trials run so far say the same.
     Claims(ClaimsArgs),
 }
@@ -54,9 +54,15 @@ pub struct StudyArgs {
     /// (studies with trials).
     #[arg(long, value_name = "DIR")]
     pub published: Option<PathBuf>,
-    /// Wall time after which a guest is stopped, in seconds (studies with trials).
+    /// Wall time after which a trial is stopped, in seconds (studies with trials).
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub wall_limit: Option<u64>,
+    /// Run the trials on this device, under this machine's kernel, instead of on the study's
+    /// modelled cards. All that is on it is lost (--destroy).
+    #[arg(long, value_name = "DEV", conflicts_with = "jobs")]
+    pub on: Option<PathBuf>,
+    #[command(flatten)]
+    pub here: HereArgs,
     /// Only these filesystems of it, separated by commas.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub only_fs: Vec<String>,
@@ -84,6 +90,7 @@ impl StudyArgs {
             ("--dry-run", self.dry_run),
             ("--published", self.published.is_some()),
             ("--wall-limit", self.wall_limit.is_some()),
+            ("--on", self.on.is_some()),
         ];
         given.into_iter().find(|(_, is)| *is).map(|(flag, _)| flag)
     }

@@ -1,7 +1,7 @@
 //! `whichfs card rank`: which card to buy.
 
 use super::{choose, table};
-use crate::cli::{CardRankArgs, ChooseArgs, PlaceArgs};
+use crate::cli::{CardRankArgs, ChooseArgs, ChooseHereArgs, PlaceArgs};
 use crate::failure::{Failure, Kind, Outcome};
 use crate::output;
 use std::path::PathBuf;
@@ -93,6 +93,7 @@ fn choose_args(args: &CardRankArgs, card: &str) -> ChooseArgs {
         layout: None,
         store: args.store.clone(),
         fresh: false,
+        device: ChooseHereArgs::default(),
         json: args.json,
     }
 }

@@ -1,6 +1,8 @@
 //! `whichfs choose`: from a card and a need to a verdict.
 
+mod confirm;
 mod cuts;
+mod here;
 mod inputs;
 
 use crate::bench::{Bench, NotHere, Prepared, Work};
@@ -19,6 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use whichfs_layout::{Layout, Medium, Plan, TableKind};
+use whichfs_report::Page;
 use whichfs_study::plan::{Planned, first_round, next_round};
 use whichfs_study::{
     CardEvidence, Evidence, Excluded, Failure as TrialFailure, Need, Origin, POWER_LOSS, Row,
@@ -32,6 +35,9 @@ pub const EXAMPLES: &str = "\
 Examples:
   whichfs choose
   whichfs choose --for logger --card class4-4gb --board beaglebone-black
+  sudo whichfs choose --card /dev/sdX --write    your card: probed, decided in the lab
+  sudo whichfs choose --card /dev/sdX --destroy ID --confirm      … and the two best tried on it
+  sudo whichfs choose --card /dev/sdX --here --dry-run            all on the card: what it does
   whichfs choose --candidates ext4,f2fs,btrfs --seeds 5
   whichfs choose --for rootfs-readonly --tree ./rootfs
   whichfs choose --fio my-job.fio                the real fio with a job file of yours
@@ -51,6 +57,24 @@ pub fn run(args: &ChooseArgs) -> Outcome<u8> {
         places::make(directory).map_err(|failure| Failure::input(format!("--emit: {failure}")))?;
         args.layout.as_deref().map(emitted::layout).transpose()?;
     }
+    if args.device.here {
+        return here::run(args, begun);
+    }
+    if !confirm::is_device(&args.place.card) {
+        if let Some(flag) = args.device.given() {
+            return Err(Failure::input(format!(
+                "{flag} is of a real device: name it with --card /dev/…"
+            )));
+        }
+        return in_the_lab(args, begun, None);
+    }
+    let profile = confirm::profile(args)?;
+    let asked = args.device.confirm.then_some(args);
+    in_the_lab(&confirm::in_the_lab(args, &profile), begun, asked)
+}
+
+/// Decides in the lab; the best are measured on the device of `device`, if that is asked for.
+fn in_the_lab(args: &ChooseArgs, begun: Instant, device: Option<&ChooseArgs>) -> Outcome<u8> {
     let mut chooser = Chooser::new(args)?;
     let report = Report::new(&args.out)?;
     let candidates = chooser.candidates()?;
@@ -80,32 +104,46 @@ pub fn run(args: &ChooseArgs) -> Outcome<u8> {
         &chooser.trials,
     );
     page.environment.extend(chooser.cuts.items());
-    let report = report.write(&page, &chooser.rows())?;
-    if args.json {
-        output::json(&page)?;
-    } else {
-        let look = whichfs_report::Look {
-            width: output::width(),
-            colour: output::colour(),
-        };
-        output::text_line(&whichfs_report::terminal(&verdict, look))?;
-        output::text_line("")?;
-        for sentence in chooser.cuts.sentences() {
-            output::text_line(&sentence)?;
-        }
-        if verdict.trials > 0 {
-            let show = format!("A trial, by its id in results.csv: {}", page.show);
-            output::text_line(&show)?;
-        }
-        output::text_line(&format!("Report: {}", report.display()))?;
+    let (mut rows, mut sentences) = (chooser.rows(), chooser.cuts.sentences());
+    if let Some(device) = device {
+        let confirmed = confirm::confirm(device, &chooser, &verdict)?;
+        page.environment.extend(confirmed.items());
+        sentences.extend(confirmed.lines());
+        rows.extend(confirmed.rows);
     }
+    let report = report.write(&page, &rows)?;
+    tell(args, &page, &sentences, &report)?;
     if let Some(directory) = &args.emit {
         emit(&chooser, &verdict, directory)?;
     }
     Ok(exit_code(
         verdict.ranking.is_empty(),
-        chooser.failures().is_empty(),
+        failures(&chooser.trials).is_empty(),
     ))
+}
+
+/// Prints the verdict of `page`, what else is to be said, and where the report is.
+fn tell(args: &ChooseArgs, page: &Page, sentences: &[String], report: &Path) -> Outcome {
+    if args.json {
+        return output::json(page);
+    }
+    let look = whichfs_report::Look {
+        width: output::width(),
+        colour: output::colour(),
+    };
+    output::text_line(&whichfs_report::terminal(&page.verdict, look))?;
+    output::text_line("")?;
+    for sentence in sentences {
+        match sentence.contains('\n') {
+            true => output::text_line(sentence)?,
+            false => output::paragraph(sentence, 0)?,
+        }
+    }
+    if page.verdict.trials > 0 {
+        let show = format!("A trial, by its id in results.csv: {}", page.show);
+        output::text_line(&show)?;
+    }
+    output::text_line(&format!("Report: {}", report.display()))
 }
 
 /// Writes the files for image builders with the best candidate.
@@ -210,7 +248,7 @@ impl<'a> Chooser<'a> {
         let mut missing = Vec::new();
         let before = self.keeper.reused;
         for trial in prepared {
-            match self.keeper.known(&trial)? {
+            match self.keeper.known(&trial.identity)? {
                 Some(known) => self.trials.push(known),
                 None => missing.push(trial),
             }
@@ -321,12 +359,17 @@ impl<'a> Chooser<'a> {
         };
         let commands: BTreeMap<String, Vec<String>> = ids
             .into_iter()
-            .filter_map(|name| Some((name.to_owned(), apply::commands(&self.bench, name, target)?)))
+            .filter_map(|name| {
+                Some((
+                    name.to_owned(),
+                    apply::commands(&self.bench.geometry(), name, target)?,
+                ))
+            })
             .collect();
         let evidence = Evidence {
             card: self.bench.card.name.clone(),
             samples: rows.iter().map(Row::sample).collect(),
-            failures: self.failures(),
+            failures: failures(&self.trials),
             excluded: [self.excluded.clone(), self.cuts.excluded()].concat(),
             commands,
             card_uncertainty: page::card_uncertainty(&self.bench.card.profile),
@@ -346,26 +389,29 @@ impl<'a> Chooser<'a> {
     }
 
     fn rows(&self) -> Vec<Row> {
-        let done = self
-            .trials
-            .iter()
-            .filter(|t| t.outcome.status == Status::Done);
-        let mut rows: Vec<Row> = done.flat_map(Row::of_trial).collect();
+        let mut rows = of_done(&self.trials);
         rows.extend(self.cuts.rows(&rows, self.args.first_seed));
         rows
     }
+}
 
-    fn failures(&self) -> Vec<TrialFailure> {
-        let failure = |trial: &Trial| match &trial.outcome.status {
-            Status::Done => None,
-            Status::Failed { reason, .. } => Some(TrialFailure {
-                candidate: trial.identity.candidate.clone(),
-                seed: trial.identity.seed,
-                reason: reason.clone(),
-            }),
-        };
-        self.trials.iter().filter_map(failure).collect()
-    }
+/// The figures of those of `trials` that were done.
+fn of_done(trials: &[Trial]) -> Vec<Row> {
+    let done = trials.iter().filter(|t| t.outcome.status == Status::Done);
+    done.flat_map(Row::of_trial).collect()
+}
+
+/// Those of `trials` that failed.
+fn failures(trials: &[Trial]) -> Vec<TrialFailure> {
+    let failure = |trial: &Trial| match &trial.outcome.status {
+        Status::Done => None,
+        Status::Failed { reason, .. } => Some(TrialFailure {
+            candidate: trial.identity.candidate.clone(),
+            seed: trial.identity.seed,
+            reason: reason.clone(),
+        }),
+    };
+    trials.iter().filter_map(failure).collect()
 }
 
 /// The files of the report: that they can be written is known before the first trial.
@@ -396,7 +442,7 @@ impl Report {
     }
 
     /// Writes them; where the report is.
-    fn write(self, page: &whichfs_report::Page, rows: &[Row]) -> Outcome<PathBuf> {
+    fn write(self, page: &Page, rows: &[Row]) -> Outcome<PathBuf> {
         use whichfs_report::{csv, html, json, junit, markdown, verdict_cases};
         self.html.write(html(page).as_bytes())?;
         let [as_csv, as_json, as_markdown] = self.rows;
@@ -454,8 +500,7 @@ pub fn evidence(args: &ChooseArgs) -> Outcome<CardEvidence> {
     for seed in (args.first_seed..).take(args.seeds as usize) {
         chooser.run_round(&first_round(&candidates, seed))?;
     }
-    let failed: Vec<String> = chooser
-        .failures()
+    let failed: Vec<String> = failures(&chooser.trials)
         .into_iter()
         .map(|one| one.candidate)
         .collect();

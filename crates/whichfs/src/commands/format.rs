@@ -109,7 +109,7 @@ fn device(args: &FormatArgs, path: &Path) -> Outcome<u8> {
         max_bytes: args.max_size,
         internal: args.internal,
     };
-    let doomed = Doomed::find(path, &limits, &roots)?;
+    let mut doomed = Doomed::find(path, &limits, &roots)?;
     let journals = places::journals()?;
     if let Some(left) = Left::read(&journals, &doomed.id).filter(|left| !left.ended) {
         note!(
@@ -131,7 +131,13 @@ fn device(args: &FormatArgs, path: &Path) -> Outcome<u8> {
         return Ok(0);
     }
     let found = signatures::on(path).unwrap_or_default();
-    let doomed = confirmed(args, doomed, &found, &roots)?;
+    confirm(
+        &mut doomed,
+        args.destroy.as_deref(),
+        args.json,
+        &found,
+        &roots,
+    )?;
     let flag = interrupt::flag();
     let checks = format_disk(&doomed, &plan, &roots, &journals, flag, &mut |what| {
         if !args.json {
@@ -143,16 +149,20 @@ fn device(args: &FormatArgs, path: &Path) -> Outcome<u8> {
     Ok(code(&checks))
 }
 
-/// The disk, once the user has named it: on the command line, or at a terminal when asked.
-fn confirmed(
-    args: &FormatArgs,
-    doomed: Doomed,
+/// Has the user name the disk: on the command line, or at a terminal when asked.
+///
+/// # Errors
+/// Not named, another one named, in use.
+pub fn confirm(
+    doomed: &mut Doomed,
+    destroy: Option<&str>,
+    json: bool,
     found: &[String],
     roots: &Roots,
-) -> Outcome<Doomed> {
-    let asks = args.destroy.is_none() && !args.json && std::io::stdin().is_terminal();
+) -> Outcome {
+    let asks = destroy.is_none() && !json && std::io::stdin().is_terminal();
     if !asks {
-        return Ok(doomed.confirm(args.destroy.as_deref(), roots)?);
+        return Ok(doomed.confirm(destroy, roots)?);
     }
     let holds = match found {
         [] => "no filesystem that is known".to_owned(),

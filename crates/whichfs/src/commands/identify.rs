@@ -18,7 +18,7 @@ Examples:
   whichfs card identify /dev/mmcblk0 --measured probe.json      do its marks hold?
   whichfs card identify /dev/mmcblk1 --card emmc-8gb --per-day 2G   years left, as a range
 
-Read from sysfs: nothing is opened, no right is needed but for the cache of an eMMC (debugfs, root).";
+Read from sysfs: nothing is opened; the size of an eMMC's cache needs root (debugfs).";
 
 /// The document.
 #[derive(Serialize)]

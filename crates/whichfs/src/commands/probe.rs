@@ -65,7 +65,57 @@ pub fn run(args: &ProbeArgs) -> Outcome<u8> {
         let identity = opened.is_real.then_some(&*opened.identity);
         return super::capacity::run(device, identity, args);
     }
-    measure(args, name, &mut opened)
+    measure(args, &mut opened, &|findings| show(args, name, findings))
+}
+
+/// Probes the device `name` with writes, and saves its profile as `path`. What it finds is told
+/// on standard error. An interrupted one goes on from there.
+///
+/// # Errors
+/// The device is in use, or holds data that `identity` does not give up; nothing was found.
+pub fn save(name: &str, how: WriteHow, identity: &str, path: &Path) -> Outcome {
+    let state = path.with_extension("probe.json");
+    let args = ProbeArgs {
+        target: Some(name.to_owned()),
+        from: None,
+        run: None,
+        write: Some(how),
+        destroy: (how == WriteHow::Destroy).then(|| identity.to_owned()),
+        capacity: false,
+        put_back: false,
+        budget: Vec::new(),
+        resume: Some(state.clone()),
+        save: Some(path.to_owned()),
+        plot: None,
+        flashbench_compatible: false,
+        seed: 1,
+        json: false,
+    };
+    let mut opened = open(name, &args)?;
+    super::capacity::refuse_marked(&mut *opened.device, name, &opened.identity)?;
+    if how == WriteHow::Destroy {
+        let found = || signatures::on(Path::new(name));
+        signatures::permit(name, &opened.identity, args.destroy.as_deref(), found)?;
+    }
+    let code = measure(&args, &mut opened, &|findings| {
+        note!("{}", text(name, findings));
+        Ok(ended(findings))
+    })?;
+    match code {
+        0 => {
+            // It is done: the next probe begins anew.
+            let _ = std::fs::remove_file(state);
+            Ok(())
+        }
+        code if code == Kind::Interrupted as u8 => Err(Failure::new(
+            Kind::Interrupted,
+            "interrupted; the same command goes on with the probe",
+        )),
+        _ => Err(Failure::new(
+            Kind::No,
+            format!("the probe of {name} found nothing that a profile could be made of"),
+        )),
+    }
 }
 
 fn flashbench_compatible(device: &mut dyn Device) -> Outcome<u8> {
@@ -81,7 +131,11 @@ fn flashbench_compatible(device: &mut dyn Device) -> Outcome<u8> {
 }
 
 /// Measures, shows what was found, and only then writes the files that were asked for.
-fn measure(args: &ProbeArgs, name: &str, opened: &mut Opened) -> Outcome<u8> {
+fn measure(
+    args: &ProbeArgs,
+    opened: &mut Opened,
+    show: &dyn Fn(&Findings) -> Outcome<u8>,
+) -> Outcome<u8> {
     let state = state(args, &opened.identity)?;
     let profile = args.save.as_deref().map(WholeFile::new).transpose()?;
     let drawing = args.plot.as_deref().map(WholeFile::new).transpose()?;
@@ -92,7 +146,7 @@ fn measure(args: &ProbeArgs, name: &str, opened: &mut Opened) -> Outcome<u8> {
     let mut watcher = Watcher::new(args.resume.as_deref(), args.json);
     let findings = whichfs_probe::resume(&mut *opened.device, state, &mut watcher);
     watcher.finish();
-    let code = show(args, name, &findings)?;
+    let code = show(&findings)?;
     if let Some(failed) = &watcher.failed {
         note!("whichfs: {failed}");
     }
@@ -238,12 +292,15 @@ fn show(args: &ProbeArgs, name: &str, findings: &Findings) -> Outcome<u8> {
     } else {
         output::text_line(&text(name, findings))?;
     }
-    // What reached its budget still told something; nothing at all is a "no".
-    let any = findings
-        .values
-        .values()
-        .any(|finding| finding.value.is_some());
-    Ok(interrupt::or(if any { 0 } else { Kind::No as u8 }))
+    Ok(ended(findings))
+}
+
+/// The exit status that `findings` deserve. What reached its budget still told something; nothing
+/// at all is a "no".
+fn ended(findings: &Findings) -> u8 {
+    let mut values = findings.values.values();
+    let any = values.any(|finding| finding.value.is_some());
+    interrupt::or(if any { 0 } else { Kind::No as u8 })
 }
 
 fn text(name: &str, findings: &Findings) -> String {

@@ -24,7 +24,7 @@ pub fn compared(study: &PerformanceStudy) -> Outcome<Compared> {
     runner.run_all(None)?;
     let gains = gains(study, &runner.trials);
     let tables = gains_told::tables(study, &gains, usize::MAX);
-    let mut lacking = runner.failed();
+    let mut lacking = super::trials::failed(runner.study, &runner.trials);
     lacking.extend(runner.left_out());
     Ok(Compared {
         rows: tables.into_iter().flat_map(|table| table.rows).collect(),

@@ -6,6 +6,7 @@ mod crash;
 mod crash_told;
 mod files;
 mod gains_told;
+mod here;
 mod performance;
 mod performance_told;
 mod show;
@@ -35,10 +36,14 @@ Examples:
   whichfs study claims                            what the authors concluded, and what we find
   whichfs study run elc2015-power --cuts 40       what ELC 2015 did, with fewer cuts
   whichfs study run sync-mounts --only-fs vfat --out sync
+  sudo whichfs study run pandora --quick --on /dev/sdX --dry-run    on a real card: what it does
+  sudo whichfs study run pandora --quick --on /dev/sdX --destroy ID --budget 2h --max-write 20G
   whichfs study run ./mine.toml                   a file in the form of studies/*.toml
 
 Each series is kept as `crash run` keeps it, each trial in the store: an interrupted study
-goes on where it was.
+goes on where it was. With --on the trials of each repeat run in a random order on the device,
+the first is not counted, and one runs again and again between them, so that it is seen whether
+the device changed.
 
 Exit status: 0 done, 2 bad usage or input, 3 this machine lacks something, 4 a series or
 trial failed (the others were made all the same).";

@@ -2,20 +2,22 @@
 
 use super::performance_told as told;
 use super::smallest::Found;
-use super::trials::{Limits, Runner};
-use super::{files, paragraphs};
-use crate::bench::Bench;
+use super::trials::{self, Limits, Runner};
+use super::{files, here, paragraphs};
 use crate::cli::{NamedArgs, StudyArgs};
 use crate::commands::crash::page::command_line;
 use crate::failure::{Failure, Kind, Outcome};
+use crate::here::Measured;
 use crate::output;
 use crate::places::{self, WholeFile};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use whichfs_study::{
-    Gain, Grid, PerformanceStudy, PublishedFigure, Row, Skipped, Turn, gains, grids, turns,
+    Gain, Grid, Origin, PerformanceStudy, PublishedFigure, Row, Skipped, Spot, Turn, gains, grids,
+    turns,
 };
+use whichfs_trial::Trial;
 
 /// The JSON document, and what is told.
 #[derive(Serialize)]
@@ -49,8 +51,41 @@ pub(super) struct Document<'a> {
     pub reused: usize,
     /// Whether the budget ended before the trials did.
     pub budget_ended: bool,
+    /// What was seen of the device, if it was measured on one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measured: Option<Measured>,
     /// The command.
     pub reproduce: String,
+}
+
+/// What was gathered of a study.
+pub(super) struct Gathered<'a> {
+    /// Its trials.
+    pub trials: Vec<(Spot<'a>, Trial)>,
+    /// The smallest partitions.
+    pub smallest: Vec<Found<'a>>,
+    /// Candidates that cannot run, with the reason.
+    pub left_out: Vec<String>,
+    /// Trials that failed, with the reason.
+    pub failed: Vec<String>,
+    /// What figures leave out.
+    pub caveats: Vec<String>,
+    /// Trials with figures.
+    pub done: usize,
+    /// Trials that came from the store.
+    pub reused: usize,
+}
+
+/// Where trials were made.
+pub(super) struct Place {
+    /// Release of the kernel.
+    pub kernel: String,
+    /// SHA-256 of it.
+    pub kernel_sha256: String,
+    /// State in which the card began.
+    pub card_state: &'static str,
+    /// Modelled or measured.
+    pub origin: Origin,
 }
 
 /// What `study show` prints as JSON.
@@ -109,7 +144,7 @@ fn last<'a>(
             continue;
         };
         if found.as_ref().is_none_or(|(known, _)| *known < newest) {
-            let mut document = document(&mut runner, study, None, false)?;
+            let mut document = Document::new(study, &gather(&mut runner, false)?, None)?;
             let command = format!("whichfs study run {}{form}", study.name);
             document.caveats.extend((missing > 0).then(|| {
                 let all = document.trials;
@@ -125,6 +160,14 @@ fn last<'a>(
 /// Runs one.
 pub fn run(found: PerformanceStudy, args: &StudyArgs) -> Outcome<u8> {
     let study = changed(found, args)?;
+    if let Some(device) = &args.on {
+        return here::run(study, args, device);
+    }
+    if let Some(flag) = args.here.given() {
+        return Err(Failure::input(format!(
+            "{flag} is of a real device: name one with --on DEV"
+        )));
+    }
     // What is wrong with the tables is said before anything runs.
     published(&study, args.published.as_deref())?;
     let limits = Limits {
@@ -139,47 +182,66 @@ pub fn run(found: PerformanceStudy, args: &StudyArgs) -> Outcome<u8> {
     let files = Files::new(args)?;
     let budget_ended = runner.run_all(args.budget)?;
     let published = args.published.as_deref();
-    let mut document = document(&mut runner, &study, published, !budget_ended)?;
+    let gathered = gather(&mut runner, !budget_ended)?;
+    let mut document = Document::new(&study, &gathered, published)?;
     document.budget_ended = budget_ended;
-    let path = files.write(&runner.rows(), &document, runner.bench()?)?;
-    if args.json {
-        output::json(&document)?;
-    } else {
-        told::tell(&document)?;
-        output::text_line(&format!("\nReport: {}", path.display()))?;
-    }
+    let bench = runner.bench()?;
+    let place = Place {
+        kernel: bench.kernel.release.clone(),
+        kernel_sha256: bench.kernel.sha256.clone(),
+        card_state: bench.card_state.name(),
+        origin: Origin::Modelled,
+    };
+    files.tell(args, &study, &gathered.trials, &document, &place)?;
     Ok(match document.failed.is_empty() {
         true => 0,
         false => Kind::Trial as u8,
     })
 }
 
-/// What `runner` has gathered of `study`; the smallest partitions are looked for with new trials
-/// only if `searches`.
-fn document<'a>(
-    runner: &mut Runner<'a>,
-    study: &'a PerformanceStudy,
-    from: Option<&Path>,
-    searches: bool,
-) -> Outcome<Document<'a>> {
-    let (published, skipped) = published(study, from)?;
-    let gains = gains(study, &runner.trials);
-    Ok(Document {
-        study,
-        tables: grids(study, &runner.trials, &published),
-        turns: turns(study, &gains),
-        gains,
-        smallest: runner.smallest(searches)?,
-        skipped,
+/// What `runner` has gathered; the smallest partitions are looked for with new trials only if
+/// `searches`.
+fn gather<'a>(runner: &mut Runner<'a>, searches: bool) -> Outcome<Gathered<'a>> {
+    let smallest = runner.smallest(searches)?;
+    Ok(Gathered {
+        smallest,
         left_out: runner.left_out(),
-        failed: runner.failed(),
+        failed: trials::failed(runner.study, &runner.trials),
         caveats: runner.caveats.clone(),
-        trials: study.spots().len(),
-        done: runner.done(),
+        done: trials::done(&runner.trials),
         reused: runner.keeper.reused,
-        budget_ended: false,
-        reproduce: command_line(),
+        trials: std::mem::take(&mut runner.trials),
     })
+}
+
+impl<'a> Document<'a> {
+    /// What `gathered` tells of `study`, beside the tables that were published in the folder
+    /// `from`, or that the program has.
+    pub fn new(
+        study: &'a PerformanceStudy,
+        gathered: &Gathered<'a>,
+        from: Option<&Path>,
+    ) -> Outcome<Document<'a>> {
+        let (published, skipped) = published(study, from)?;
+        let gains = gains(study, &gathered.trials);
+        Ok(Document {
+            study,
+            tables: grids(study, &gathered.trials, &published),
+            turns: turns(study, &gains),
+            gains,
+            smallest: gathered.smallest.clone(),
+            skipped,
+            left_out: gathered.left_out.clone(),
+            failed: gathered.failed.clone(),
+            caveats: gathered.caveats.clone(),
+            trials: study.spots().len(),
+            done: gathered.done,
+            reused: gathered.reused,
+            budget_ended: false,
+            measured: None,
+            reproduce: command_line(),
+        })
+    }
 }
 
 /// The study with what the command line changes.
@@ -226,7 +288,7 @@ fn published(
 }
 
 /// The files that a study leaves: that they can be written is known before the first trial.
-struct Files {
+pub(super) struct Files {
     html: WholeFile,
     csv: WholeFile,
     json: WholeFile,
@@ -234,7 +296,7 @@ struct Files {
 }
 
 impl Files {
-    fn new(args: &StudyArgs) -> Outcome<Files> {
+    pub fn new(args: &StudyArgs) -> Outcome<Files> {
         let out = &args.out;
         places::make(out).map_err(|failure| Failure::input(format!("--out: {failure}")))?;
         let path = out.join("report.html");
@@ -246,9 +308,26 @@ impl Files {
         })
     }
 
+    /// Writes them, and prints what they say.
+    pub fn tell(
+        self,
+        args: &StudyArgs,
+        study: &PerformanceStudy,
+        trials: &trials::Trials<'_>,
+        document: &Document,
+        place: &Place,
+    ) -> Outcome {
+        let path = self.write(&trials::rows(study, trials), document, place)?;
+        if args.json {
+            return output::json(document);
+        }
+        told::tell(document)?;
+        output::text_line(&format!("\nReport: {}", path.display()))
+    }
+
     /// Writes them; where the page is.
-    fn write(self, rows: &[Row], document: &Document, bench: &Bench) -> Outcome<PathBuf> {
-        let page = told::page(document, bench, paragraphs(&document.study.method));
+    fn write(self, rows: &[Row], document: &Document, place: &Place) -> Outcome<PathBuf> {
+        let page = told::page(document, place, paragraphs(&document.study.method));
         self.html
             .write(whichfs_report::study_html(&page).as_bytes())?;
         self.csv.write(whichfs_report::csv(rows).as_bytes())?;

@@ -1,14 +1,14 @@
 //! A study with trials, told in a terminal.
 
-use super::performance::Document;
+use super::performance::{Document, Place};
 use super::{gains_told, smallest};
-use crate::bench::Bench;
 use crate::commands::table;
 use crate::failure::Outcome;
 use crate::output;
 use std::time::Duration;
 use whichfs_report::{Item, StudyPage, short};
-use whichfs_study::{Grid, Line, Offset, PerformanceStudy, Repeats, Tuning, Variant};
+use whichfs_study::{Grid, Line, Offset, Origin, PerformanceStudy, Repeats, Tuning, Variant};
+use whichfs_trial::REAL;
 use whichfs_units::Bytes;
 
 /// Narrowest column of a candidate.
@@ -162,8 +162,11 @@ pub fn tell(document: &Document) -> Outcome {
     output::paragraph(&format!("{} ({})", study.title, study.name), 0)?;
     for grid in &document.tables {
         output::text_line(&format!(
-            "\n{} on {}, board {} (modelled)",
-            grid.load, grid.card, grid.board
+            "\n{} on {}, board {} ({})",
+            grid.load,
+            grid.card,
+            grid.board,
+            origin(study).word()
         ))?;
         for (at, part) in parts(grid, output::width()).into_iter().enumerate() {
             if at > 0 {
@@ -190,16 +193,25 @@ pub fn tell(document: &Document) -> Outcome {
     Ok(())
 }
 
+/// Where the figures of a study come from.
+fn origin(study: &PerformanceStudy) -> Origin {
+    match study.clock.as_str() {
+        REAL => Origin::Measured,
+        _ => Origin::Modelled,
+    }
+}
+
 /// The page of a study.
-pub fn page<'a>(document: &'a Document, bench: &Bench, method: Vec<String>) -> StudyPage<'a> {
+pub fn page<'a>(document: &'a Document, place: &Place, method: Vec<String>) -> StudyPage<'a> {
     let study = document.study;
     let item = |label: &str, value: String, source: &str| Item {
         label: label.to_owned(),
         value,
         source: source.to_owned(),
     };
-    let kernel = format!("sha256 {}", &bench.kernel.sha256[..16]);
+    let kernel = format!("sha256 {}", &place.kernel_sha256[..16]);
     StudyPage {
+        origin: place.origin,
         title: &study.title,
         source: &study.source,
         method,
@@ -207,8 +219,8 @@ pub fn page<'a>(document: &'a Document, bench: &Bench, method: Vec<String>) -> S
         notes: [notes(document), smallest::sentences(&document.smallest)].concat(),
         environment: vec![
             item("whichfs", env!("CARGO_PKG_VERSION").to_owned(), ""),
-            item("kernel", bench.kernel.release.clone(), &kernel),
-            item("cards", study.cards.join(", "), bench.card_state.name()),
+            item("kernel", place.kernel.clone(), &kernel),
+            item("cards", study.cards.join(", "), place.card_state),
             item("boards", study.boards.join(", "), ""),
             item("clock", study.clock.clone(), ""),
             item("seeds", study.seeds.to_string(), "figures are medians"),
@@ -227,8 +239,12 @@ fn legend(document: &Document) -> Vec<String> {
     let mut said = vec!["*: best of the line.".to_owned()];
     if document.study.seeds > 1 {
         said.push(format!(
-            "Medians of {} seeds; ±: the largest distance from the median.",
-            document.study.seeds
+            "Medians of {} {}; ±: the largest distance from the median.",
+            document.study.seeds,
+            match origin(document.study) {
+                Origin::Measured => "repeats",
+                Origin::Modelled | Origin::Published => "seeds",
+            }
         ));
     }
     if lines().any(|line| !line.published.is_empty()) {

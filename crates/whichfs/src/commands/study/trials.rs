@@ -193,7 +193,7 @@ impl<'a> Runner<'a> {
                         &mut self.caveats,
                         caveat.map(|caveat| format!("{}: {caveat}", spot.candidate)),
                     );
-                    match self.keeper.known(&prepared)? {
+                    match self.keeper.known(&prepared.identity)? {
                         Some(trial) => {
                             self.trials.push((*spot, trial));
                         }
@@ -244,43 +244,48 @@ impl<'a> Runner<'a> {
         Ok(Some(sum))
     }
 
-    pub(super) fn done(&self) -> usize {
-        let done = |trial: &Trial| trial.outcome.status == Status::Done;
-        self.trials.iter().filter(|(_, trial)| done(trial)).count()
-    }
-
     /// What cannot run here, a sentence for each reason.
     pub(super) fn left_out(&self) -> Vec<String> {
         let all = self.left_out.iter();
         all.map(|((card, why), names)| format!("{} on {card}: {why}", names.join(", ")))
             .collect()
     }
+}
 
-    pub(super) fn failed(&self) -> Vec<String> {
-        let failed = self.trials.iter().filter_map(|(spot, trial)| {
-            let Status::Failed { reason, .. } = &trial.outcome.status else {
-                return None;
-            };
-            let reason = reason.lines().next().unwrap_or_default();
-            Some(format!("{}: {reason}", label(self.study, spot)))
-        });
-        failed.collect()
-    }
+/// Trials of a study, each with its spot.
+pub(super) type Trials<'a> = [(Spot<'a>, Trial)];
 
-    pub(super) fn rows(&self) -> Vec<Row> {
-        let done = |trial: &&(Spot, Trial)| trial.1.outcome.status == Status::Done;
-        let mut done: Vec<&(Spot, Trial)> = self.trials.iter().filter(done).collect();
-        // In the order of the matrix, whichever ended first.
-        let order = self.study.spots();
-        done.sort_by_key(|(spot, _)| order.iter().position(|other| other == spot));
-        done.iter()
-            .flat_map(|(_, trial)| Row::of_trial(trial))
-            .collect()
-    }
+/// How many of `trials` have figures.
+pub(super) fn done(trials: &Trials<'_>) -> usize {
+    let done = |trial: &Trial| trial.outcome.status == Status::Done;
+    trials.iter().filter(|(_, trial)| done(trial)).count()
+}
+
+/// Those of `trials` that failed, with the reason.
+pub(super) fn failed(study: &PerformanceStudy, trials: &Trials<'_>) -> Vec<String> {
+    let failed = trials.iter().filter_map(|(spot, trial)| {
+        let Status::Failed { reason, .. } = &trial.outcome.status else {
+            return None;
+        };
+        let reason = reason.lines().next().unwrap_or_default();
+        Some(format!("{}: {reason}", label(study, spot)))
+    });
+    failed.collect()
+}
+
+/// The figures of `trials` in the order of the matrix, whichever ended first.
+pub(super) fn rows(study: &PerformanceStudy, trials: &Trials<'_>) -> Vec<Row> {
+    let done = |trial: &&(Spot, Trial)| trial.1.outcome.status == Status::Done;
+    let mut done: Vec<&(Spot, Trial)> = trials.iter().filter(done).collect();
+    let order = study.spots();
+    done.sort_by_key(|(spot, _)| order.iter().position(|other| other == spot));
+    done.iter()
+        .flat_map(|(_, trial)| Row::of_trial(trial))
+        .collect()
 }
 
 /// What a load measures, with the defaults of its workload.
-fn work(load: &whichfs_study::Load) -> Outcome<Work> {
+pub(super) fn work(load: &whichfs_study::Load) -> Outcome<Work> {
     let workload = whichfs_workload::find(&load.workload).map_err(Failure::input)?;
     let defaults = workload.parameters().iter();
     let mut parameters: BTreeMap<String, u64> = defaults
@@ -311,7 +316,7 @@ fn caveats(study: &PerformanceStudy) -> Vec<String> {
 }
 
 /// Bytes that a trial writes at least, as far as its workload says so.
-fn written(spot: &Spot) -> u64 {
+pub(super) fn written(spot: &Spot) -> u64 {
     let given = spot.load.parameters.get("bytes").copied();
     given.unwrap_or_else(|| {
         let workload = whichfs_workload::find(&spot.load.workload).ok();
@@ -326,7 +331,7 @@ fn written(spot: &Spot) -> u64 {
 }
 
 /// A trial in a few words: what the matrix varies.
-fn label(study: &PerformanceStudy, spot: &Spot) -> String {
+pub(super) fn label(study: &PerformanceStudy, spot: &Spot) -> String {
     let variant = match study.variants.as_slice() {
         [Variant { name, .. }] if name.is_empty() => String::new(),
         _ => format!(" {}", spot.variant.name),
@@ -345,7 +350,7 @@ fn label(study: &PerformanceStudy, spot: &Spot) -> String {
     )
 }
 
-fn note_once(list: &mut Vec<String>, said: Option<String>) {
+pub(super) fn note_once(list: &mut Vec<String>, said: Option<String>) {
     if let Some(said) = said.filter(|said| !list.contains(said)) {
         note!("note: {said}");
         list.push(said);

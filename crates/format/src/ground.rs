@@ -1,0 +1,146 @@
+//! Ground for trials: a partition on a disk whose data may be lost, laid anew where a trial wants
+//! it elsewhere, with a journal that tells what is on the disk if it all ends early.
+
+use crate::device::{appeared, partition_name};
+use crate::error::FormatError;
+use crate::journal::Journal;
+use crate::program::{require, run, shown, words};
+use std::path::Path;
+use std::time::Duration;
+use whichfs_here::{Doomed, Roots};
+use whichfs_units::SECTOR;
+
+/// How long a disk may be in use after a trial: until mounts of a killed agent are gone.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Name of the steps in the journal.
+const TABLE: &str = "gpt with one partition";
+
+/// A partition of a disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// First byte on the disk.
+    pub start: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// A disk that trials run on.
+#[derive(Debug)]
+pub struct Ground<'a> {
+    disk: &'a Doomed,
+    roots: &'a Roots,
+    journal: Journal,
+    laid: Option<Span>,
+}
+
+/// The commands that lay `span` as the only partition of the disk that the kernel calls `disk`,
+/// each with what it reads.
+fn commands(disk: &str, span: Span) -> [(Vec<String>, String); 2] {
+    let device = format!("/dev/{disk}");
+    let always = ["-q", "--wipe", "always", "--wipe-partitions", "always"];
+    let sfdisk = [&["sfdisk"], &always[..], &[&device]].concat();
+    let (start, size) = (span.start / SECTOR, span.bytes / SECTOR);
+    let script = format!("label: gpt\nunit: sectors\n\nstart={start}, size={size}, type=linux\n");
+    let partx = words(&["partx", "--update", &device]);
+    [(words(&sfdisk), script), (partx, String::new())]
+}
+
+/// The same as a person would type them.
+pub fn laying(disk: &str, span: Span) -> Vec<String> {
+    let [(sfdisk, script), (partx, _)] = commands(disk, span);
+    let table = format!("{} <<'TABLE'\n{}\nTABLE", shown(&sfdisk), script.trim_end());
+    vec![table, shown(&partx)]
+}
+
+/// Path of the only partition of the disk that the kernel calls `disk`.
+pub fn only_partition(disk: &str) -> String {
+    format!("/dev/{}", partition_name(disk, 1))
+}
+
+impl<'a> Ground<'a> {
+    /// `disk` as the ground of `trials`, which is what the journal in `journals` calls them.
+    ///
+    /// # Errors
+    /// A tool is missing, or the journal cannot be written.
+    pub fn begin(
+        disk: &'a Doomed,
+        roots: &'a Roots,
+        journals: &Path,
+        trials: &str,
+    ) -> Result<Ground<'a>, FormatError> {
+        require("sfdisk", "writes partition tables", "fdisk")?;
+        require("partx", "shows partitions to the kernel", "util-linux")?;
+        let steps = [TABLE.to_owned(), trials.to_owned()];
+        let device = disk.target.path.display().to_string();
+        Ok(Ground {
+            disk,
+            roots,
+            journal: Journal::begin(journals, &device, &disk.id, &steps)?,
+            laid: None,
+        })
+    }
+
+    /// Makes `span` the disk's only partition, unless it is already, and notes that `trial` comes
+    /// onto it. The disk is the same as ever and nobody uses it.
+    ///
+    /// # Errors
+    /// Another disk, one in use; what failed.
+    pub fn lay(&mut self, span: Span, trial: &str) -> Result<String, FormatError> {
+        self.check()?;
+        let name = self.disk.name();
+        if self.laid != Some(span) {
+            self.laid = None;
+            self.journal.step(0)?;
+            let [(sfdisk, script), (partx, _)] = commands(name, span);
+            run(&sfdisk, &script)?;
+            // Kernels that read the table themselves need no partx, and it may say so by failing;
+            // whether the partition is there is looked at.
+            drop(run(&partx, ""));
+            appeared(name, 1, span.start, span.bytes, self.roots)?;
+            self.journal.done(0)?;
+            self.laid = Some(span);
+        }
+        self.journal.step(1)?;
+        self.journal.trial(trial)?;
+        Ok(only_partition(name))
+    }
+
+    /// Checks that the disk is the same as ever and that nobody uses it any more.
+    ///
+    /// # Errors
+    /// Another disk, one in use, or none.
+    pub fn check(&self) -> Result<(), FormatError> {
+        Ok(self.disk.check_within(self.roots, PATIENCE)?)
+    }
+
+    /// Nothing more will be done: for `reason`, or because all is.
+    ///
+    /// # Errors
+    /// The journal cannot be written.
+    pub fn end(mut self, reason: Option<String>) -> Result<(), FormatError> {
+        if reason.is_none() {
+            self.journal.done(1)?;
+        }
+        self.journal.end(reason)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_is_told_as_it_is_typed() {
+        let span = Span {
+            start: 8 << 20,
+            bytes: 64 << 20,
+        };
+        let lines = laying("mmcblk0", span);
+        assert!(lines[0].starts_with("sfdisk -q --wipe always"), "{lines:?}");
+        assert!(lines[0].contains("start=16384, size=131072"), "{lines:?}");
+        assert_eq!(lines[1], "partx --update /dev/mmcblk0");
+        assert_eq!(only_partition("mmcblk0"), "/dev/mmcblk0p1");
+        assert_eq!(only_partition("sdx"), "/dev/sdx1");
+    }
+}

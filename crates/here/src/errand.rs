@@ -1,0 +1,334 @@
+//! A job done by an agent on this machine, so that nothing is left when it ends, however it ends.
+//!
+//! The agent is the first process of a process namespace and has a mount namespace of its own:
+//! nobody else sees what it mounts. When it is killed, or the program that started it is, the
+//! kernel ends all that it started, and takes its mounts away with the namespace.
+
+use crate::error::HereError;
+use rustix::mount::{MountPropagationFlags, mount_change};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+use whichfs_trial::{Event, Job, Told};
+
+/// How often it is looked whether the agent is to be ended.
+const LOOK: Duration = Duration::from_millis(100);
+/// How long a killed agent may take to end: a device that answers no more can hold it for ever.
+const DYING: Duration = Duration::from_secs(60);
+/// Bytes of what the agent says on standard error that are kept.
+const SAID_BYTES: usize = 4096;
+
+/// What an agent is given to do.
+pub struct Errand<'a> {
+    /// The agent's program.
+    pub agent: &'a Path,
+    /// The job; its paths are those of this machine.
+    pub job: &'a Job,
+    /// Kernel's name of the disk whose counters are read.
+    pub disk: &'a str,
+    /// Time after which it is ended.
+    pub wall_limit: Duration,
+}
+
+/// How an errand ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// All steps were done.
+    Done,
+    /// A step failed.
+    Failed {
+        /// What failed and why.
+        message: String,
+        /// Tail of the kernel's log.
+        kernel_log: Vec<String>,
+    },
+    /// It took too long and was ended.
+    TooLong(Duration),
+    /// The user asked to stop.
+    Interrupted,
+}
+
+/// What an agent told, and how it ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Life {
+    /// Its events.
+    pub told: Vec<Told>,
+    /// How it ended.
+    pub ended: Ended,
+}
+
+/// Does `errand`; `hear` gets each event as it comes. `interrupted` ends it.
+///
+/// # Errors
+/// The agent cannot be started, or does not end.
+pub fn run(
+    errand: &Errand<'_>,
+    interrupted: &AtomicBool,
+    hear: &mut dyn FnMut(&Told),
+) -> Result<Life, HereError> {
+    // Namespaces are those of a thread; one with a process namespace for its children starts no
+    // threads, and the agent dies with the thread that started it: that one waits for the end.
+    let (over, waits) = channel::<()>();
+    let (started, child) = channel();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let child = namespaces().and_then(|()| start(errand));
+            if started.send(child).is_ok() {
+                // Its other end is dropped, nothing is ever sent.
+                let _ = waits.recv();
+            }
+        });
+        let child = child.recv().map_err(|_| HereError::Agent {
+            what: "the thread that starts it",
+            reason: "it ended".to_owned(),
+        });
+        let life = child
+            .flatten()
+            .and_then(|child| accompany(child, errand, interrupted, hear));
+        drop(over);
+        life
+    })
+}
+
+fn failed(what: &'static str, error: &std::io::Error) -> HereError {
+    HereError::Agent {
+        what,
+        reason: error.to_string(),
+    }
+}
+
+/// Gives the calling thread mounts of its own, and its children a process namespace.
+fn namespaces() -> Result<(), HereError> {
+    let flags = libc::CLONE_NEWNS | libc::CLONE_NEWPID;
+    // SAFETY: unshare takes a number and changes only what this thread shares with others.
+    if unsafe { libc::unshare(flags) } != 0 {
+        let error = std::io::Error::last_os_error();
+        return Err(failed("namespaces of its own", &error));
+    }
+    let flags = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+    mount_change("/", flags).map_err(|errno| failed("mounts of its own", &errno.into()))
+}
+
+/// Starts the agent with its job.
+fn start(errand: &Errand<'_>) -> Result<Child, HereError> {
+    let job = serde_json::to_vec(errand.job).map_err(|error| HereError::Agent {
+        what: "its job",
+        reason: error.to_string(),
+    })?;
+    let mut command = Command::new(errand.agent);
+    command
+        .args(["--watch", errand.disk, "-"])
+        .current_dir("/")
+        // A Ctrl-C is for this program, which then ends the agent.
+        .process_group(0)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let die_with_us = || {
+        // SAFETY: prctl with these arguments touches no memory.
+        match unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } {
+            0 => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
+        }
+    };
+    // SAFETY: between fork and exec only one system call is made, which needs no lock.
+    unsafe { command.pre_exec(die_with_us) };
+    let mut child = command
+        .spawn()
+        .map_err(|error| failed("the agent", &error))?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // An agent that has died already is seen by its events.
+        let _ = stdin.write_all(&job);
+    }
+    Ok(child)
+}
+
+/// Hears the agent until it ends, or ends it.
+fn accompany(
+    mut child: Child,
+    errand: &Errand<'_>,
+    interrupted: &AtomicBool,
+    hear: &mut dyn FnMut(&Told),
+) -> Result<Life, HereError> {
+    let (sender, receiver) = channel();
+    let (out, err) = (child.stdout.take(), child.stderr.take());
+    let listener = out.map(|out| std::thread::spawn(move || listen(out, &sender)));
+    let complaints = err.map(|err| std::thread::spawn(move || tail(err)));
+    let mut told = Vec::new();
+    let stopped = follow(&receiver, errand.wall_limit, interrupted, &mut |one| {
+        hear(&one);
+        told.push(one);
+    });
+    if stopped.is_some() {
+        let _ = child.kill();
+    }
+    let status = end(&mut child)?;
+    // Both ends of the pipes are closed by now, and what was still in them is heard.
+    drop(listener.map(std::thread::JoinHandle::join));
+    told.extend(receiver.try_iter());
+    let said = complaints
+        .and_then(|thread| thread.join().ok())
+        .unwrap_or_default();
+    let ended = stopped.unwrap_or_else(|| ended(told.last(), status, &said));
+    Ok(Life { told, ended })
+}
+
+/// Passes the agent's lines on; those that are none of ours are left out.
+fn listen(out: impl Read, sender: &Sender<Told>) {
+    for line in BufReader::new(out).lines().map_while(Result::ok) {
+        if let Ok(told) = serde_json::from_str(&line)
+            && sender.send(told).is_err()
+        {
+            return;
+        }
+    }
+}
+
+/// The end of what comes.
+fn tail(mut from: impl Read) -> String {
+    let (mut kept, mut part) = (Vec::new(), [0; 1024]);
+    while let Ok(count @ 1..) = from.read(&mut part) {
+        kept.extend_from_slice(&part[..count]);
+        kept.drain(..kept.len().saturating_sub(SAID_BYTES));
+    }
+    String::from_utf8_lossy(&kept).trim().to_owned()
+}
+
+/// Hears until the last event; why it is to be ended before, if so.
+fn follow(
+    receiver: &Receiver<Told>,
+    limit: Duration,
+    interrupted: &AtomicBool,
+    hear: &mut dyn FnMut(Told),
+) -> Option<Ended> {
+    let begun = Instant::now();
+    loop {
+        if interrupted.load(Ordering::Relaxed) {
+            return Some(Ended::Interrupted);
+        }
+        if begun.elapsed() >= limit {
+            return Some(Ended::TooLong(limit));
+        }
+        match receiver.recv_timeout(LOOK) {
+            Ok(told) => hear(told),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return None,
+        }
+    }
+}
+
+/// Waits for the end of the agent.
+fn end(child: &mut Child) -> Result<ExitStatus, HereError> {
+    let begun = Instant::now();
+    while begun.elapsed() < DYING {
+        let ended = child
+            .try_wait()
+            .map_err(|error| failed("the agent's end", &error))?;
+        if let Some(status) = ended {
+            return Ok(status);
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Err(HereError::Stuck { pid: child.id() })
+}
+
+/// How an agent ended that was not ended by us: as it said last, else as the system says.
+fn ended(last: Option<&Told>, status: ExitStatus, said: &str) -> Ended {
+    match last.map(|told| &told.event) {
+        Some(Event::Done) => Ended::Done,
+        Some(Event::Error {
+            message,
+            kernel_log,
+        }) => Ended::Failed {
+            message: message.clone(),
+            kernel_log: kernel_log.clone(),
+        },
+        _ => {
+            let how = match status.signal() {
+                Some(signal) => format!("a signal, {signal}"),
+                None => format!("status {}", status.code().unwrap_or(-1)),
+            };
+            let said = match said {
+                "" => String::new(),
+                said => format!(": {said}"),
+            };
+            Ended::Failed {
+                message: format!("the agent ended early with {how}{said}"),
+                kernel_log: Vec::new(),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use whichfs_units::Nanos;
+
+    fn told(event: Event) -> Told {
+        Told {
+            at: Nanos(1),
+            event,
+            reading: None,
+        }
+    }
+
+    #[test]
+    fn an_agent_ended_as_it_said_last() {
+        let done = told(Event::Done);
+        let killed = ExitStatus::from_raw(9);
+        assert_eq!(ended(Some(&done), killed, ""), Ended::Done);
+        let error = told(Event::Error {
+            message: "mount: no".into(),
+            kernel_log: vec!["line".into()],
+        });
+        let expected = Ended::Failed {
+            message: "mount: no".into(),
+            kernel_log: vec!["line".into()],
+        };
+        assert_eq!(
+            ended(Some(&error), ExitStatus::from_raw(4 << 8), ""),
+            expected
+        );
+        let Ended::Failed { message, .. } = ended(None, killed, "no such thing") else {
+            panic!("it failed");
+        };
+        assert!(
+            message.contains("a signal, 9") && message.contains("no such thing"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn lines_that_are_no_events_are_left_out() {
+        let (sender, receiver) = channel();
+        let line = serde_json::to_string(&told(Event::Done)).unwrap();
+        listen(format!("hello\n{line}\n{{\"event\":").as_bytes(), &sender);
+        drop(sender);
+        assert_eq!(receiver.iter().collect::<Vec<_>>(), [told(Event::Done)]);
+    }
+
+    #[test]
+    fn only_the_end_of_what_was_said_is_kept() {
+        let text = format!("{}end\n", "x".repeat(10_000));
+        let kept = tail(text.as_bytes());
+        assert!(kept.ends_with("end") && kept.len() < SAID_BYTES);
+    }
+
+    #[test]
+    fn a_user_and_a_limit_end_it() {
+        let (_sender, receiver) = channel();
+        let flag = AtomicBool::new(false);
+        let limit = Duration::from_millis(1);
+        let stopped = follow(&receiver, limit, &flag, &mut |_| ());
+        assert_eq!(stopped, Some(Ended::TooLong(limit)));
+        flag.store(true, Ordering::Relaxed);
+        let stopped = follow(&receiver, limit, &flag, &mut |_| ());
+        assert_eq!(stopped, Some(Ended::Interrupted));
+    }
+}

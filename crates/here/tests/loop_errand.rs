@@ -1,0 +1,244 @@
+//! Jobs done by the real agent on a loop device: what is told, and that nothing is left. Root, loop
+//! devices, mkfs.ext4 and a built agent (`WHICHFS_AGENT`) are needed.
+#![allow(clippy::unwrap_used)]
+
+#[path = "../../../tests/skip.rs"]
+mod skip;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use whichfs_here::errand::{Ended, Errand, run};
+use whichfs_here::{Doomed, Limits, Roots};
+use whichfs_trial::{Event, Job, Step};
+use whichfs_units::Nanos;
+
+/// A loop device on a file of 128 MiB, detached when it goes.
+struct Card {
+    path: PathBuf,
+    agent: PathBuf,
+    home: tempfile::TempDir,
+}
+
+impl Card {
+    fn new() -> Option<Card> {
+        let beside = std::env::current_exe().unwrap();
+        let beside = beside
+            .ancestors()
+            .nth(2)
+            .map(|dir| dir.join("whichfs-agent.static"));
+        let agent = std::env::var_os("WHICHFS_AGENT")
+            .map(PathBuf::from)
+            .or(beside);
+        let Some(agent) = agent.filter(|agent| agent.is_file()) else {
+            skip::skip("no agent is built (make build)");
+            return None;
+        };
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("card.img");
+        std::fs::File::create(&file)
+            .unwrap()
+            .set_len(128 << 20)
+            .unwrap();
+        let losetup = Command::new("losetup")
+            .args(["-f", "--show"])
+            .arg(&file)
+            .output();
+        let Some(output) = losetup.ok().filter(|output| output.status.success()) else {
+            skip::skip("root and loop devices are needed");
+            return None;
+        };
+        Some(Card {
+            path: String::from_utf8_lossy(&output.stdout).trim().into(),
+            agent,
+            home,
+        })
+    }
+
+    fn name(&self) -> &str {
+        self.path.file_name().unwrap().to_str().unwrap()
+    }
+
+    fn place(&self) -> String {
+        self.home.path().join("place").display().to_string()
+    }
+
+    /// mkfs, mount, then `last`.
+    fn job(&self, last: Vec<Step>) -> Job {
+        let device = self.path.display().to_string();
+        let mut steps = vec![
+            self.program(&["mkfs.ext4", "-q", "-F", &device], Some("mkfs")),
+            Step::Mount {
+                phase: Some("mount".into()),
+                source: device,
+                target: self.place(),
+                kernel_fs: "ext4".into(),
+                options: "noatime".into(),
+            },
+        ];
+        steps.extend(last);
+        Job {
+            seed: 1,
+            queues: Vec::new(),
+            steps,
+            promises: false,
+            returns: false,
+            ignores_sync: false,
+            counts_work: false,
+        }
+    }
+
+    fn program(&self, argv: &[&str], phase: Option<&str>) -> Step {
+        let path = "/usr/sbin:/usr/bin:/sbin:/bin".to_owned();
+        Step::Run {
+            phase: phase.map(str::to_owned),
+            argv: argv.iter().map(|word| (*word).to_owned()).collect(),
+            env: BTreeMap::from([("PATH".to_owned(), path)]),
+            dir: "/".into(),
+            stdin: String::new(),
+            show: false,
+            any_status: false,
+        }
+    }
+
+    fn errand<'a>(&'a self, job: &'a Job, wall_limit: Duration) -> Errand<'a> {
+        Errand {
+            agent: &self.agent,
+            job,
+            disk: self.name(),
+            wall_limit,
+        }
+    }
+
+    /// Nobody uses it any more, seen from here.
+    fn is_free(&self) {
+        let roots = Roots::default();
+        let limits = Limits::default();
+        let begun = Instant::now();
+        let found = loop {
+            match Doomed::find(&self.path, &limits, &roots).map(|disk| disk.check(&roots)) {
+                Ok(Ok(())) => return,
+                _ if begun.elapsed() < Duration::from_secs(20) => {
+                    std::thread::sleep(Duration::from_millis(50));
+                }
+                other => break other,
+            }
+        };
+        panic!("{} is in use: {found:?}", self.path.display());
+    }
+}
+
+impl Drop for Card {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").arg("-d").arg(&self.path).status();
+    }
+}
+
+const LONG: Duration = Duration::from_secs(120);
+
+fn never() -> AtomicBool {
+    AtomicBool::new(false)
+}
+
+fn is_running(mark: &str) -> bool {
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let lines =
+        entries.map(|entry| std::fs::read(entry.path().join("cmdline")).unwrap_or_default());
+    lines
+        .into_iter()
+        .any(|line| String::from_utf8_lossy(&line).contains(mark))
+}
+
+#[test]
+fn loop_a_job_is_told_with_what_the_disk_did_and_leaves_no_mount() {
+    let Some(card) = Card::new() else { return };
+    let write = format!(
+        "dd if=/dev/zero of={}/a bs=1M count=8 conv=fsync",
+        card.place()
+    );
+    let job = card.job(vec![
+        card.program(&["sh", "-c", &write], Some("write")),
+        Step::Unmount {
+            phase: Some("unmount".into()),
+            target: card.place(),
+        },
+    ]);
+    let life = run(&card.errand(&job, LONG), &never(), &mut |_| ()).unwrap();
+    assert_eq!(life.ended, Ended::Done, "{:?}", life.told.last());
+    let of = |begins: bool| {
+        let found = life.told.iter().find(|told| match &told.event {
+            Event::PhaseBegin { phase } => begins && phase == "write",
+            Event::PhaseEnd { phase, .. } => !begins && phase == "write",
+            _ => false,
+        });
+        found.unwrap().clone()
+    };
+    let (begin, end) = (of(true), of(false));
+    assert!(begin.at < end.at);
+    let (before, after) = (begin.reading.unwrap(), end.reading.unwrap());
+    let written = after.device.write_bytes - before.device.write_bytes;
+    assert!((8 << 20..16 << 20).contains(&written), "{written}");
+    assert!(after.system >= before.system && after.kernel_since(&before) > Nanos(0));
+    card.is_free();
+}
+
+#[test]
+fn loop_a_job_that_takes_too_long_or_is_interrupted_leaves_nothing() {
+    let Some(card) = Card::new() else { return };
+    let mark = format!("sleep 3{}", std::process::id());
+    let sleeping = format!("exec 3>{}/held; {mark}", card.place());
+    let job = card.job(vec![card.program(&["sh", "-c", &sleeping], Some("sleep"))]);
+    let limit = Duration::from_secs(3);
+    let life = run(&card.errand(&job, limit), &never(), &mut |_| ()).unwrap();
+    assert_eq!(life.ended, Ended::TooLong(limit));
+    card.is_free();
+
+    let asked = never();
+    let life = run(&card.errand(&job, LONG), &asked, &mut |told| {
+        let sleeps = matches!(&told.event, Event::PhaseBegin { phase } if phase == "sleep");
+        asked.fetch_or(sleeps, Ordering::Relaxed);
+    });
+    assert_eq!(life.unwrap().ended, Ended::Interrupted);
+    card.is_free();
+    assert!(!is_running(&mark), "a program of the job is left");
+}
+
+#[test]
+fn loop_a_step_that_fails_is_told_and_unmounted() {
+    let Some(card) = Card::new() else { return };
+    let job = card.job(vec![
+        card.program(&["sh", "-c", "echo broken >&2; exit 7"], None),
+    ]);
+    let life = run(&card.errand(&job, LONG), &never(), &mut |_| ()).unwrap();
+    let Ended::Failed { message, .. } = life.ended else {
+        panic!("{:?}", life.ended);
+    };
+    assert!(
+        message.contains("status 7") && message.contains("broken"),
+        "{message}"
+    );
+    card.is_free();
+}
+
+#[test]
+fn loop_an_agent_that_dies_or_is_none_is_told() {
+    let Some(card) = Card::new() else { return };
+    let job = card.job(Vec::new());
+    let errand = Errand {
+        agent: Path::new("/bin/false"),
+        ..card.errand(&job, LONG)
+    };
+    let life = run(&errand, &never(), &mut |_| ()).unwrap();
+    let Ended::Failed { message, .. } = life.ended else {
+        panic!("{:?}", life.ended);
+    };
+    assert!(message.contains("ended early with status 1"), "{message}");
+    let errand = Errand {
+        agent: Path::new("/no/such/agent"),
+        ..card.errand(&job, LONG)
+    };
+    let error = run(&errand, &never(), &mut |_| ()).unwrap_err().to_string();
+    assert!(error.contains("cannot work here"), "{error}");
+}

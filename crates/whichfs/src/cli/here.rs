@@ -1,0 +1,85 @@
+//! Arguments of trials on a real device.
+
+use crate::quantity;
+use clap::Args;
+use std::time::Duration;
+
+/// What trials on a real device may do, and what is known of it.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "On a real device")]
+pub struct HereArgs {
+    /// Lose what is on the device that is called so; --dry-run tells the name.
+    #[arg(long, value_name = "ID")]
+    pub destroy: Option<String>,
+    /// Begin no trial after which more than this would have been written to the device.
+    #[arg(long, value_name = "SIZE", value_parser = quantity::bytes)]
+    pub max_write: Option<u64>,
+    /// Profile of the device, to which filesystems are tuned (whichfs probe --save).
+    #[arg(long, value_name = "NAME|FILE", conflicts_with = "au")]
+    pub profile: Option<String>,
+    /// Its allocation unit, if nothing else is known of it.
+    #[arg(long, value_name = "SIZE", value_parser = quantity::bytes)]
+    pub au: Option<u64>,
+    /// Idle time before each trial, in seconds, in which the device tidies up; default: 5.
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(0..=3600))]
+    pub settle: Option<u64>,
+    /// Refuse larger devices; default: 2T.
+    #[arg(long, value_name = "SIZE", value_parser = quantity::bytes)]
+    pub max_size: Option<u64>,
+    /// Also a device that nobody takes out: eMMC, SATA, NVMe.
+    #[arg(long)]
+    pub internal: bool,
+}
+
+/// What `choose` does with a real device.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "On a real device")]
+pub struct ChooseHereArgs {
+    /// Measure on the device that --card names, under this machine's kernel, instead of in the
+    /// lab. All that is on it is lost (--destroy).
+    #[arg(long, conflicts_with_all = ["cuts", "jobs", "emit", "confirm", "write"])]
+    pub here: bool,
+    /// Probe the device that --card names with writes, and put back what was there.
+    #[arg(long, conflicts_with = "destroy")]
+    pub write: bool,
+    /// Measure the two best of the lab on the device (--destroy), and tell how far both differ.
+    #[arg(long)]
+    pub confirm: bool,
+    /// Begin no trial on the device that would end after this time: 90s, 10m, 2h.
+    #[arg(long, value_name = "TIME", value_parser = quantity::duration)]
+    pub budget: Option<Duration>,
+    /// Print every command for the device and write nothing (with --here).
+    #[arg(long, requires = "here")]
+    pub dry_run: bool,
+    #[command(flatten)]
+    pub device: HereArgs,
+}
+
+impl ChooseHereArgs {
+    /// The first flag given: they are for a device alone.
+    pub fn given(&self) -> Option<&'static str> {
+        let given = [
+            ("--write", self.write),
+            ("--confirm", self.confirm),
+            ("--budget", self.budget.is_some()),
+        ];
+        let own = given.into_iter().find(|(_, is)| *is).map(|(flag, _)| flag);
+        own.or_else(|| self.device.given())
+    }
+}
+
+impl HereArgs {
+    /// The first flag given: they are for trials on a device alone.
+    pub fn given(&self) -> Option<&'static str> {
+        let given = [
+            ("--destroy", self.destroy.is_some()),
+            ("--max-write", self.max_write.is_some()),
+            ("--profile", self.profile.is_some()),
+            ("--au", self.au.is_some()),
+            ("--settle", self.settle.is_some()),
+            ("--max-size", self.max_size.is_some()),
+            ("--internal", self.internal),
+        ];
+        given.into_iter().find(|(_, is)| *is).map(|(flag, _)| flag)
+    }
+}

@@ -1,0 +1,60 @@
+//! Arguments of `card identify` and `card life`.
+
+use crate::{commands, quantity};
+use clap::Args;
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+#[command(after_help = commands::life::EXAMPLES)]
+pub struct LifeArgs {
+    /// Card: a name (`whichfs card list`) or a profile file.
+    #[arg(value_name = "NAME|FILE")]
+    pub name: String,
+    /// Bytes that reach the card in a day.
+    #[arg(long, value_name = "BYTES", value_parser = quantity::bytes)]
+    pub per_day: u64,
+    /// Size of a write.
+    #[arg(long, value_name = "BYTES", default_value = "4K", value_parser = quantity::request_bytes)]
+    pub block: u64,
+    /// Order of the writes.
+    #[arg(long, value_enum, value_name = "ORDER", default_value = "random")]
+    pub order: LifeOrder,
+    /// Part of the card, from its beginning, that is written; default: all.
+    #[arg(long, value_name = "BYTES", value_parser = quantity::bytes)]
+    pub span: Option<u64>,
+    /// Seed of the places.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// One JSON document on standard output, nothing else.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `card identify`.
+#[derive(Debug, Args)]
+pub struct IdentifyArgs {
+    /// The card's disk.
+    #[arg(value_name = "DEV")]
+    pub device: PathBuf,
+    /// What `whichfs probe --json` measured on it: its marks against that.
+    #[arg(long, value_name = "PROBE.json")]
+    pub measured: Option<PathBuf>,
+    /// Bytes that reach the card in a day: years that it has left, as a range (needs --card).
+    #[arg(long, value_name = "BYTES", value_parser = quantity::bytes, requires = "card")]
+    pub per_day: Option<u64>,
+    /// Profile like this card, for --per-day: a name (`whichfs card list`) or a file.
+    #[arg(long, value_name = "NAME|FILE")]
+    pub card: Option<String>,
+    /// One JSON document on standard output, nothing else.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Order of the writes of a load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum LifeOrder {
+    /// Anywhere.
+    Random,
+    /// Each after the last.
+    Sequential,
+}

@@ -1,0 +1,167 @@
+//! A study on a real device: its matrix without cards and boards, under this machine's kernel.
+
+use super::performance::{Document, Files, Gathered, Place};
+use super::trials::{done, failed, label, note_once, work, written};
+use crate::bench::{NotHere, Work};
+use crate::cli::StudyArgs;
+use crate::failure::{Failure, Kind, Outcome};
+use crate::here::{self, Campaign, Planned, Site, campaign};
+use crate::images::Images;
+use crate::interrupt;
+use crate::keeper::Keeper;
+use crate::progress::Progress;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use whichfs_study::{Budget, Origin, PerformanceStudy, Spot};
+use whichfs_trial::REAL;
+
+/// Time of a trial where `--wall-limit` says nothing: old cards take an hour for what new ones do
+/// in a minute.
+const WALL_LIMIT: Duration = Duration::from_secs(7200);
+
+/// Runs `study` on the device at `path`.
+///
+/// # Errors
+/// What speaks against losing its data; what this machine lacks; the user's interrupt.
+pub fn run(study: PerformanceStudy, args: &StudyArgs, path: &Path) -> Outcome<u8> {
+    let wall_limit = args.wall_limit.map_or(WALL_LIMIT, Duration::from_secs);
+    let mut site = Site::open(path, &args.here, wall_limit)?;
+    let mut keeper = Keeper::open(None, args.fresh)?;
+    site.session = campaign::session(&mut keeper, site.name())?;
+    let study = placed(study, &site);
+    let works: BTreeMap<&str, Work> = study
+        .workloads
+        .iter()
+        .map(|load| Ok((load.name.as_str(), work(load)?)))
+        .collect::<Outcome<_>>()?;
+    let budget = Budget {
+        time: args.budget,
+        bytes: args.here.max_write,
+    };
+    let images = match args.dry_run {
+        true => Images::unbuilt(),
+        false => Images::new(&|what: &str| note!("{what}")),
+    };
+    let matrix = Matrix::new(&study, &site, &works, &images)?;
+    let mut campaign = Campaign::new(&site, matrix.planned, &mut keeper, budget)?;
+    if args.dry_run {
+        return here::dry_run(&site, &campaign, &matrix.left_out);
+    }
+    // What can be wrong with them is known before the first trial.
+    let files = Files::new(args)?;
+    if !campaign.turns.is_empty() {
+        campaign::confirm(&mut site, args.here.destroy.as_deref(), args.json)?;
+        let mut progress = Progress::new(campaign.turns.len(), 1, args.json).here();
+        let name = format!("trials of {}", study.name);
+        let ended = campaign.run(&site, &name, &mut keeper, &mut progress);
+        progress.finish();
+        ended?;
+    }
+    let trials = matrix.spots.iter().filter_map(|(spot, at)| {
+        let trial = campaign.known.get(*at)?.clone()?;
+        Some((*spot, trial))
+    });
+    let trials: Vec<_> = trials.collect();
+    let gathered = Gathered {
+        smallest: Vec::new(),
+        left_out: matrix.left_out,
+        failed: failed(&study, &trials),
+        caveats: [matrix.caveats, here::sentences(&site, &campaign)].concat(),
+        done: done(&trials),
+        reused: keeper.reused,
+        trials,
+    };
+    let mut document = Document::new(&study, &gathered, None)?;
+    document.budget_ended = campaign.stopped.is_some();
+    document.measured = Some(here::Measured::of(&site, &campaign));
+    let place = Place {
+        kernel: site.machine.kernel.clone(),
+        kernel_sha256: site.machine.kernel_sha256.clone(),
+        card_state: "as found",
+        origin: Origin::Measured,
+    };
+    files.tell(args, &study, &gathered.trials, &document, &place)?;
+    Ok(match document.failed.is_empty() {
+        true => 0,
+        false => Kind::Trial as u8,
+    })
+}
+
+/// The study with the device and this machine in place of its cards and boards. Figures that
+/// others published are of other cards; the smallest partition is looked for in the lab.
+fn placed(study: PerformanceStudy, site: &Site) -> PerformanceStudy {
+    PerformanceStudy {
+        cards: vec![site.name().to_owned()],
+        boards: vec![site.machine.name.clone()],
+        clock: REAL.to_owned(),
+        published: Vec::new(),
+        smallest: None,
+        ..study
+    }
+}
+
+/// The matrix of a study as trials of a device.
+struct Matrix<'a> {
+    planned: Vec<Planned<'a>>,
+    /// Each spot with the place of its trial: spots that come to the same commands share one.
+    spots: Vec<(Spot<'a>, usize)>,
+    left_out: Vec<String>,
+    caveats: Vec<String>,
+}
+
+impl<'a> Matrix<'a> {
+    fn new(
+        study: &'a PerformanceStudy,
+        site: &Site,
+        works: &'a BTreeMap<&str, Work>,
+        images: &Images,
+    ) -> Outcome<Matrix<'a>> {
+        let mut places: BTreeMap<String, usize> = BTreeMap::new();
+        let mut without: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+        let mut matrix = Matrix {
+            planned: Vec::new(),
+            spots: Vec::new(),
+            left_out: Vec::new(),
+            caveats: Vec::new(),
+        };
+        for spot in study.spots() {
+            if interrupt::flag().load(Ordering::Relaxed) {
+                return Err(Failure::new(Kind::Interrupted, "interrupted"));
+            }
+            let work = &works[spot.load.name.as_str()];
+            let candidate = whichfs_fs::find(spot.candidate).map_err(Failure::input)?;
+            match site.prepare(candidate, work, spot.variant, spot.seed, images) {
+                Ok(mut run) => {
+                    run.label = label(study, &spot).replace(", seed ", ", repeat ");
+                    let said = run
+                        .caveat
+                        .as_ref()
+                        .map(|said| format!("{}: {said}", spot.candidate));
+                    note_once(&mut matrix.caveats, said);
+                    let next = matrix.planned.len();
+                    let at = *places.entry(run.identity.id()).or_insert(next);
+                    if at == next {
+                        matrix.planned.push(Planned {
+                            run,
+                            work,
+                            data_bytes: written(&spot),
+                        });
+                    }
+                    matrix.spots.push((spot, at));
+                }
+                Err(NotHere::Failure(failure)) => return Err(failure),
+                Err(NotHere::LeftOut { why, .. }) => {
+                    let names = without.entry(why).or_default();
+                    if !names.contains(&spot.candidate) {
+                        names.push(spot.candidate);
+                    }
+                }
+            }
+        }
+        let sentence = |(why, names): (String, Vec<&str>)| format!("{}: {why}", names.join(", "));
+        matrix.left_out = without.into_iter().map(sentence).collect();
+        Ok(matrix)
+    }
+}

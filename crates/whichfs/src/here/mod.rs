@@ -1,0 +1,298 @@
+//! A real device as the place of trials: the same jobs as in the lab, under this machine's kernel.
+//!
+//! [`Site`] is the device with all that its trials share, [`Site::prepare`] makes a [`Run`] of a
+//! candidate, [`campaign::run`] has the agent do them in an order that is fair to all, keeps each
+//! in the store and watches what they cost.
+
+pub mod campaign;
+mod machine;
+mod run;
+mod told;
+
+pub use campaign::{Campaign, Planned};
+pub use run::Run;
+pub use told::{Measured, dry_run, sentences};
+
+use crate::bench::{NotHere, Work, require_tools, require_tree, vary, with_device};
+use crate::cli::{HereArgs, MediumArgs};
+use crate::failure::{Failure, Outcome};
+use crate::images::Images;
+use crate::medium::{self, Told};
+use crate::tools::Versions;
+use crate::{bench, partition, places, program};
+use machine::Machine;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+use whichfs_format::{Left, Span, kernel_has, only_partition};
+use whichfs_fs::Recipe;
+use whichfs_here::{Doomed, Limits, Roots};
+use whichfs_lab::Agent;
+use whichfs_layout::Medium;
+use whichfs_study::Variant;
+use whichfs_trial::{Identity, Job, REAL, Step, WorkloadSpec};
+use whichfs_units::{Bytes, MIB};
+
+/// Idle time before each trial where none is given: cards that tidy up when idle begin within a
+/// second or two (research/flash.md 2.6).
+const SETTLE: Duration = Duration::from_secs(5);
+/// Partitions begin on the first allocation unit from here on, as in the lab.
+const FIRST_BYTE: u64 = 4 * MIB;
+/// The copy of a GUID partition table at the end of a disk: 33 sectors, and to spare.
+const TABLE_BYTES: u64 = MIB;
+
+/// A device with all that its trials share.
+pub struct Site {
+    /// The device.
+    pub disk: Doomed,
+    /// What is known of it.
+    pub medium: Medium,
+    /// Where the system tells of its devices.
+    pub roots: Roots,
+    /// What does the jobs.
+    pub agent: Agent,
+    /// The machine around it.
+    pub machine: Machine,
+    /// Time after which a trial is ended.
+    pub wall_limit: Duration,
+    /// Which of the series on this device the trials belong to.
+    pub session: u64,
+    settle: Duration,
+    mount_point: PathBuf,
+    versions: Mutex<Versions>,
+}
+
+impl Site {
+    /// The device at `path`, if nothing but the user's word speaks against losing its data.
+    ///
+    /// # Errors
+    /// The first reason against it, with its remedy; what this machine lacks.
+    pub fn open(path: &Path, args: &HereArgs, wall_limit: Duration) -> Outcome<Site> {
+        let defaults = Limits::default();
+        let limits = Limits {
+            max_bytes: args.max_size.unwrap_or(defaults.max_bytes),
+            internal: args.internal,
+        };
+        let roots = Roots::default();
+        let disk = Doomed::find(path, &limits, &roots)?;
+        let left = Left::read(&places::journals()?, &disk.id);
+        if let Some(left) = left.filter(|left| !left.ended) {
+            note!(
+                "the last run on this device was interrupted: {}",
+                left.state()
+            );
+        }
+        let told = Told {
+            erase_bytes: disk.erase_bytes,
+            discard: disk.discard,
+        };
+        let known = MediumArgs {
+            card: args.profile.clone(),
+            au: args.au,
+        };
+        Ok(Site {
+            medium: medium::of(&known, Some(disk.bytes), told)?,
+            disk,
+            roots,
+            agent: places::agent()?,
+            machine: Machine::this(),
+            wall_limit,
+            session: 1,
+            settle: args.settle.map_or(SETTLE, Duration::from_secs),
+            mount_point: places::cache_directory("mount")?,
+            versions: Mutex::default(),
+        })
+    }
+
+    /// What the device is called in results.
+    pub fn name(&self) -> &str {
+        &self.disk.id
+    }
+
+    /// The partition that trials run on, if they do not ask for another: from the first
+    /// allocation unit at or after 4 MiB to the last whole one before the end of the table.
+    ///
+    /// # Errors
+    /// The device is too small.
+    pub fn whole(&self) -> Outcome<Span> {
+        let unit = self.medium.unit.bytes;
+        let start = FIRST_BYTE.next_multiple_of(unit);
+        let room = self.disk.bytes.saturating_sub(start + TABLE_BYTES);
+        match room - room % unit {
+            0 => Err(Failure::input(format!(
+                "{} has {}, which is too little for a partition of allocation units of {}: take \
+                 a larger device, or say --au",
+                self.disk.target.path.display(),
+                Bytes(self.disk.bytes),
+                Bytes(unit)
+            ))),
+            bytes => Ok(Span { start, bytes }),
+        }
+    }
+
+    /// The partition of a trial as `variant` lays it, `bytes` of it if that is said.
+    fn span(&self, variant: &Variant, bytes: Option<u64>) -> Outcome<Span> {
+        let whole = self.whole()?;
+        let offset = variant
+            .offset
+            .map(|offset| offset.bytes(self.medium.unit.bytes));
+        let start = offset.unwrap_or(whole.start);
+        let room = (whole.start + whole.bytes).saturating_sub(start);
+        let span = Span {
+            start,
+            bytes: bytes.unwrap_or(whole.bytes.min(room)),
+        };
+        // The first sectors are the table's own.
+        if span.bytes > room || start < MIB {
+            return Err(Failure::input(format!(
+                "a partition of {} at {} does not fit the device, which has {} and a partition \
+                 table: take a larger device",
+                Bytes(span.bytes),
+                Bytes(start),
+                Bytes(self.disk.bytes)
+            )));
+        }
+        Ok(span)
+    }
+
+    /// Prepares one trial of `candidate`, mounted as `variant`; `seed` is the number of the repeat.
+    ///
+    /// # Errors
+    /// Why this candidate cannot run here: too small a device, or what the kernel or the tools
+    /// lack.
+    pub fn prepare(
+        &self,
+        candidate: &whichfs_fs::Candidate,
+        work: &Work,
+        variant: &Variant,
+        seed: u64,
+        images: &Images,
+    ) -> Result<Run, NotHere> {
+        let span = self
+            .span(variant, work.partition_bytes)
+            .map_err(NotHere::Failure)?;
+        let geometry = self.medium.geometry(span.bytes);
+        let (tuning, any) = (&variant.tuning, work.any_size);
+        let recipe = partition::recipe_on(candidate, geometry, tuning, seed, any);
+        let mut recipe = recipe.map_err(NotHere::Failure)??;
+        vary(&mut recipe, variant, candidate.name)?;
+        self.require(candidate, &recipe)?;
+        require_tree(&recipe, work.workload)?;
+        let spec = WorkloadSpec {
+            name: work.workload.name().to_owned(),
+            parameters: work.parameters.clone(),
+            tree: work.tree.as_ref().map(|tree| tree.display().to_string()),
+            unix: candidate.facts().unix_permissions,
+            script: None,
+            input: work.input.clone(),
+        };
+        program::programs(work.workload, &spec, seed).map_err(NotHere::Failure)?;
+        let image = images
+            .of(candidate, &recipe, work, &spec, seed)
+            .map_err(NotHere::Failure)?;
+        let device = only_partition(self.disk.name());
+        let on_device = |argv: &Vec<String>| with_device(argv, &device);
+        let mkfs: Vec<Vec<String>> = recipe.mkfs.iter().map(on_device).collect();
+        let steps = whichfs_workload::steps(
+            work.workload,
+            &spec,
+            seed,
+            &whichfs_workload::Candidate {
+                mkfs: mkfs.clone(),
+                env: bench::environment(&recipe.mkfs_env),
+                check: with_device(&recipe.fsck_check, &device),
+                device,
+                image: image.map(|image| image.display().to_string()),
+                kernel_fs: recipe.kernel_fs.to_owned(),
+                mount_options: recipe.mount_options.clone(),
+                mount_point: self.mount_point.display().to_string(),
+            },
+        );
+        let steps = steps.map_err(|e| NotHere::Failure(Failure::input(e)))?;
+        let helper = recipe.helper.as_ref();
+        Ok(Run {
+            label: format!("{}, repeat {seed}", candidate.name),
+            identity: self.identity(candidate.name, &recipe, work, span, seed),
+            job: self.job(steps, seed),
+            span,
+            caveat: helper.map(|helper| format!("measured {}", helper.without)),
+            commands: mkfs,
+        })
+    }
+
+    /// Checks that this machine's kernel and tools know the filesystem.
+    fn require(&self, candidate: &whichfs_fs::Candidate, recipe: &Recipe) -> Result<(), NotHere> {
+        require_tools(candidate, recipe)?;
+        if kernel_has(recipe.kernel_fs) {
+            return Ok(());
+        }
+        let (kernel, name) = (&self.machine.kernel, recipe.kernel_fs);
+        Err(NotHere::LeftOut {
+            why: format!(
+                "this machine's kernel ({kernel}) has no {name}: modprobe {name} finds none; \
+                 install one that has it"
+            ),
+            source: None,
+        })
+    }
+
+    /// The job of a trial: it begins with empty caches and a device that had time to tidy up.
+    fn job(&self, steps: Vec<Step>, seed: u64) -> Job {
+        let milliseconds = u64::try_from(self.settle.as_millis()).unwrap_or(u64::MAX);
+        let before = [Step::DropCaches, Step::Settle { milliseconds }];
+        Job {
+            seed,
+            // The device's queue is as it is.
+            queues: Vec::new(),
+            steps: before.into_iter().chain(steps).collect(),
+            promises: false,
+            returns: false,
+            ignores_sync: false,
+            counts_work: false,
+        }
+    }
+
+    fn identity(
+        &self,
+        candidate: &str,
+        recipe: &Recipe,
+        work: &Work,
+        span: Span,
+        seed: u64,
+    ) -> Identity {
+        let mut versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
+        let machine = &self.machine;
+        let built = recipe.image.iter().map(|build| build.argv.clone());
+        Identity {
+            card: self.name().to_owned(),
+            card_sha256: crate::digest::sha256(self.disk.identity().as_bytes()),
+            card_state: "as found".to_owned(),
+            board: machine.name.clone(),
+            board_sha256: machine.sha256.clone(),
+            clock: REAL.to_owned(),
+            kernel: machine.kernel.clone(),
+            kernel_sha256: machine.kernel_sha256.clone(),
+            candidate: candidate.to_owned(),
+            // By the device's placeholder: its name in /dev changes from day to day.
+            mkfs: recipe.mkfs.iter().cloned().chain(built).collect(),
+            mount_options: recipe.mount_options.clone(),
+            workload: work.workload.name().to_owned(),
+            parameters: work.parameters.clone(),
+            tree_sha256: work.tree_sha256.clone(),
+            input: work.input.clone(),
+            partition_offset: span.start,
+            partition_bytes: span.bytes,
+            memory_mib: machine.memory_mib,
+            version: bench::version(),
+            agent_sha256: self.agent.sha256.clone(),
+            tools: versions.of(&recipe.tools),
+            cpu_features_sha256: machine.cpu_features_sha256.clone(),
+            seed,
+            measured: Some(whichfs_trial::Measured {
+                device: self.disk.identity().to_owned(),
+                session: self.session,
+                reference: None,
+            }),
+        }
+    }
+}
