@@ -13,7 +13,7 @@ mod study;
 pub use crash::{CrashArgs, CrashCommand, CutCount, CutDuring, MinimiseArgs, ReplayArgs};
 
 use crate::cards::{self, CardState};
-use crate::{board, commands, quantity};
+use crate::{board, commands};
 use clap::builder::ArgPredicate;
 use clap::{Args, Parser, Subcommand};
 pub use format::{CheckArgs, FormatArgs, ImageArgs, MediumArgs};

@@ -71,7 +71,8 @@ fn words(call: &str) -> Vec<String> {
 #[test]
 fn calls_are_found_in_blocks_and_sentences() {
     let text = "Say `whichfs fs list` or `ls`.\n```sh\nsudo whichfs card attach a1 \\\n  \
-                --size 64  # root\nwhichfs fs list --json | jq .\n```\n```text\nwhichfs: no such\n```\n";
+                --size 64  # root\nwhichfs fs list --json | jq .\n```\n\
+                ```text\nwhichfs: no such\n```\n";
     let found = ["fs list", "card attach a1    --size 64", "fs list --json"];
     assert_eq!(calls(text), found);
     assert_eq!(words("a 'b c' \"d\"  e"), ["a", "b c", "d", "e"]);
