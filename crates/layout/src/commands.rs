@@ -3,6 +3,7 @@
 use crate::file::Role;
 use crate::plan::{Plan, Planned};
 use crate::table::Kind;
+use std::path::Path;
 use whichfs_fs::Recipe;
 use whichfs_units::SECTOR;
 
@@ -13,6 +14,11 @@ const LINUX: &str = "0fc63daf-8483-4772-8e79-3d69d8477de4";
 const BASIC_DATA: &str = "ebd0a0a2-b9e5-4433-87c0-68b6b72699c7";
 
 impl Planned {
+    /// Its options in fstab.
+    pub fn fstab_options(&self) -> String {
+        options(&self.recipe.fstab_options, &self.wanted.mount)
+    }
+
     /// Its type in a GPT.
     pub fn gpt_type(&self) -> &'static str {
         match (self.wanted.role, self.recipe.kernel_fs) {
@@ -97,8 +103,19 @@ pub fn fstab_line(one: &Planned) -> Option<String> {
     };
     Some(format!(
         "PARTUUID={}\t{target}\t{}\t{}\t0\t{pass}",
-        one.partuuid, one.recipe.kernel_fs, one.recipe.fstab_options
+        one.partuuid,
+        one.recipe.kernel_fs,
+        one.fstab_options()
     ))
+}
+
+/// The options of a filesystem at `target`: files that boot the machine are root's, not the first
+/// user's, where a filesystem knows one owner only.
+fn options(all: &str, target: &str) -> String {
+    let boots = Path::new(target).starts_with("/boot") || Path::new(target).starts_with("/efi");
+    let owner = |option: &&str| option.starts_with("uid=") || option.starts_with("gid=");
+    let kept = all.split(',').filter(|option| !(boots && owner(option)));
+    kept.collect::<Vec<_>>().join(",")
 }
 
 /// The fstab of `plan`; `origin` says in a comment where it is from.
@@ -145,6 +162,17 @@ mod tests {
         assert_eq!(script.matches("LegacyBIOSBootable").count(), 1);
         let mbr = sfdisk_script(&plan("boot-root-data", Kind::Mbr, "ext4"));
         assert!(mbr.contains("label: dos\nlabel-id: 0x") && mbr.contains("type=0e, bootable"));
+    }
+
+    #[test]
+    fn what_boots_the_machine_is_roots() {
+        let vfat = "noatime,uid=1000,gid=1000,umask=022,utf8";
+        for target in ["/boot", "/boot/firmware", "/efi"] {
+            assert_eq!(options(vfat, target), "noatime,umask=022,utf8");
+        }
+        for target in ["/data", "/bootlogs"] {
+            assert_eq!(options(vfat, target), vfat);
+        }
     }
 
     #[test]

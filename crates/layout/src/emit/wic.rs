@@ -83,7 +83,7 @@ fn own(one: &Planned) -> Vec<String> {
     if !one.label.is_empty() {
         words.push(format!("--label {}", one.label));
     }
-    words.push(format!("--fsoptions \"{}\"", one.recipe.fstab_options));
+    words.push(format!("--fsoptions \"{}\"", one.fstab_options()));
     words
 }
 
