@@ -41,12 +41,26 @@ fn a_card_far_from_all_names_lists_them() {
 #[test]
 fn a_real_device_is_not_taken_for_a_profile() {
     refused(
-        &["choose", "--card", "/dev/null"],
+        &[
+            "lab",
+            "exec",
+            "--fs",
+            "ext4",
+            "--card",
+            "/dev/null",
+            "--",
+            "true",
+        ],
         &[
             "/dev/null is a device",
             "whichfs probe /dev/null",
             "card list",
         ],
+    );
+    // `choose` takes one, if it is a disk.
+    refused(
+        &["choose", "--card", "/dev/null"],
+        &["/dev/null is a character device", "lsblk"],
     );
 }
 
