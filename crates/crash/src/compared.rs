@@ -28,6 +28,17 @@ pub(crate) enum Compared {
     Lost(Option<Outcome>, String),
 }
 
+impl Compared {
+    /// Whether what was found is this file's, and no other's: zeros could be anybody's.
+    pub(crate) fn is_its_own(&self) -> bool {
+        match self {
+            Compared::Right => true,
+            Compared::Legal(outcome, _) => *outcome != Outcome::Zeroed,
+            Compared::Damaged(..) | Compared::Lost(..) => false,
+        }
+    }
+}
+
 /// Versions before those that may be there, as far back as is worth making each whole; what is
 /// older still is known by its sectors.
 pub(crate) fn older(versions: &std::ops::RangeInclusive<usize>) -> std::ops::Range<usize> {

@@ -64,6 +64,13 @@ pub struct Finding {
     pub what: String,
 }
 
+impl Finding {
+    /// Whether something durable is lost, promised or not, or is garbage.
+    pub fn is_loss(&self) -> bool {
+        self.durable || self.outcome.is_wrong()
+    }
+}
+
 /// What became of something: the outcome, whether that breaks a promise, whether something
 /// durable is lost, and in words.
 struct Became {
@@ -233,19 +240,15 @@ impl<'a> Judge<'a> {
         };
         match self.content(file, window, bytes) {
             Compared::Right | Compared::Legal(..) => true,
-            Compared::Damaged(..) => false,
-            Compared::Lost(..) => {
+            // Hurt, unless it is another file.
+            Compared::Damaged(..) | Compared::Lost(..) => {
                 let history = self.history;
                 let nodes = history.nodes_within(path, 0, window.1);
                 !nodes.into_iter().flatten().any(|node| {
                     let Node::File(other) = node else {
                         return false;
                     };
-                    *other != file
-                        && matches!(
-                            self.content(*other, (0, window.1), bytes),
-                            Compared::Right | Compared::Legal(..)
-                        )
+                    *other != file && self.content(*other, (0, window.1), bytes).is_its_own()
                 })
             }
         }
@@ -320,10 +323,13 @@ impl<'a> Judge<'a> {
                     (outcome.unwrap_or(wrong), broken, true, what)
                 }
             };
-            let worse = |best: &Became| {
-                (broken, durable, outcome) < (best.broken, best.durable, best.outcome)
+            // What explains the bytes that are there goes before what only says that they are wrong.
+            let rank =
+                |broken, durable, outcome: Outcome| (broken, !outcome.explains(), durable, outcome);
+            let better = |best: &Became| {
+                rank(broken, durable, outcome) < rank(best.broken, best.durable, best.outcome)
             };
-            if best.as_ref().is_none_or(worse) {
+            if best.as_ref().is_none_or(better) {
                 best = Some(Became {
                     outcome,
                     broken,
@@ -364,7 +370,7 @@ impl<'a> Judge<'a> {
         before.into_iter().flatten().any(|node| match node {
             Node::File(file) if bytes.size > 0 && !now.contains(&node) => {
                 let content = self.content(*file, (0, window.begun), bytes);
-                matches!(content, Compared::Right | Compared::Legal(..))
+                content.is_its_own()
             }
             _ => false,
         })
@@ -539,6 +545,10 @@ fn is_own(path: &str) -> bool {
 #[cfg(test)]
 #[path = "judge_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "damage_tests.rs"]
+mod damage_tests;
 
 #[cfg(test)]
 #[path = "promise_tests.rs"]

@@ -31,6 +31,23 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// Whether it says of every byte where it is from. A truncated file is known by its size alone.
+    pub fn explains(self) -> bool {
+        let known = [
+            Outcome::Right,
+            Outcome::Old,
+            Outcome::Mixed,
+            Outcome::Zeroed,
+            Outcome::Emptied,
+        ];
+        known.contains(&self)
+    }
+
+    /// Whether it is garbage, with or without a word of the kernel.
+    pub fn is_wrong(self) -> bool {
+        [Outcome::WrongSilently, Outcome::WrongWithWarning].contains(&self)
+    }
+
     /// All of them.
     pub const ALL: [Outcome; 11] = [
         Outcome::Right,

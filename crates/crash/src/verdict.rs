@@ -109,17 +109,11 @@ fn later(checked: &Checked) -> impl Iterator<Item = &Finding> {
     let first = &checked.findings;
     let known = |finding: &Finding| {
         let mut same = first.iter().filter(|other| other.path == finding.path);
-        same.any(|other| other.outcome == finding.outcome || other.broken || is_lost(other))
+        same.any(|other| other.outcome == finding.outcome || other.broken || other.is_loss())
     };
     let excused = checked.failed_requests > 0 || checked.refused_writes > 0;
     let found = checked.findings_again.iter().filter(move |_| !excused);
     found.filter(move |finding| !known(finding))
-}
-
-/// Whether something durable is lost, promised or not.
-fn is_lost(finding: &Finding) -> bool {
-    let wrong = [Outcome::WrongSilently, Outcome::WrongWithWarning];
-    finding.durable || wrong.contains(&finding.outcome)
 }
 
 fn condition(checked: &Checked) -> Condition {
@@ -138,11 +132,11 @@ fn condition(checked: &Checked) -> Condition {
     if checked.findings.iter().any(silent) || later(checked).any(silent) {
         return Condition::SilentCorruption;
     }
-    if checked.findings.iter().any(is_lost) {
+    if checked.findings.iter().any(Finding::is_loss) {
         return Condition::DurableLost;
     }
     let complains = |status: Option<i64>| status.is_some_and(|status| status != 0);
-    if later(checked).any(is_lost) {
+    if later(checked).any(Finding::is_loss) {
         return match complains(checked.check) || complains(checked.repair) {
             true => Condition::RepairedWithLoss,
             false => Condition::DurableLost,

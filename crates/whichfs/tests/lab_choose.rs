@@ -255,7 +255,7 @@ fn lab_finished_trials_are_used_again_and_fresh_ones_are_not() {
     for said in [
         id,
         "tree write",
-        "open AUs",
+        "programmed",
         "--size 12 --candidates ext",
         "--first-seed 1",
     ] {

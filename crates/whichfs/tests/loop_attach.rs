@@ -135,7 +135,7 @@ fn loop_what_cannot_be_is_bad_input() {
     let stderr = String::from_utf8_lossy(&detach.stderr);
     assert_eq!(detach.status.code(), Some(2), "{stderr}");
     assert!(
-        detach.stdout.is_empty() && stderr.contains("attached are"),
+        detach.stdout.is_empty() && stderr.contains("name one of those that are"),
         "{stderr}"
     );
 }

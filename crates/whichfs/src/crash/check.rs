@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
 use whichfs_card::{Contents, Logged};
 use whichfs_crash::{
-    Checked, Condition, Cut, Faults, Found, Judge, Message, Outcome as Became, Timeline, Window,
-    classify, in_flux, random_cuts, verdict,
+    Checked, Condition, Cut, Faults, Finding, Found, Judge, Message, Outcome as Became, Timeline,
+    Window, classify, in_flux, random_cuts, verdict,
 };
 use whichfs_lab::{Disk, LabError, Life, Stamped};
 use whichfs_trial::{Event, Step};
@@ -55,10 +55,11 @@ pub struct Result {
 }
 
 impl Result {
-    /// Keeps of the findings only those that break a promise or tell of a loss, and few of them.
+    /// Keeps of the findings only those that break a promise or tell of a loss or of garbage, and
+    /// few of them.
     fn shorten(&mut self) {
         for findings in [&mut self.checked.findings, &mut self.checked.findings_again] {
-            findings.retain(|finding| finding.broken || finding.durable);
+            findings.retain(|finding| finding.broken || finding.is_loss());
             findings.sort_by_key(|finding| !finding.broken);
             findings.truncate(KEPT);
         }
@@ -239,14 +240,16 @@ impl<'a> Checker<'a> {
         if matches!(seen.checked.mounted, Some(Ok(()))) {
             (seen.checked.findings, right) = self.judge.judge(window, &seen.found, warned);
         }
+        let mut right_again = 0;
         if matches!(seen.checked.mounted_again, Some(Ok(()))) {
             let judged = self.judge.judge(window, &seen.found_again, warned_again);
-            seen.checked.findings_again = judged.0;
+            (seen.checked.findings_again, right_again) = judged;
         }
-        let mut outcomes = BTreeMap::from([(Became::Right, right)]);
-        for finding in &seen.checked.findings {
-            *outcomes.entry(finding.outcome).or_default() += 1;
-        }
+        // What could be read at first; else what the repair made readable.
+        let outcomes = match &seen.checked.mounted {
+            Some(Ok(())) => outcomes(right, &seen.checked.findings),
+            _ => outcomes(right_again, &seen.checked.findings_again),
+        };
         let (condition, broken) = verdict(&seen.checked, &self.recorded.contract);
         Ok(Result {
             cut: *cut,
@@ -306,6 +309,15 @@ impl<'a> Checker<'a> {
             options: self.recorded.mount_options.clone(),
         }
     }
+}
+
+/// What became of how many files, of which `right` are right.
+fn outcomes(right: u64, findings: &[Finding]) -> BTreeMap<Became, u64> {
+    let mut outcomes = BTreeMap::from([(Became::Right, right)]);
+    for finding in findings {
+        *outcomes.entry(finding.outcome).or_default() += 1;
+    }
+    outcomes
 }
 
 fn speaks_of_damage(messages: &[String]) -> bool {
@@ -517,7 +529,7 @@ impl Seen {
 pub mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use whichfs_crash::{Finding, Place};
+    use whichfs_crash::Place;
 
     /// What became of cut `number`: one file was lost.
     pub fn result(number: u64) -> Result {

@@ -267,7 +267,7 @@ fn data(scene: &Scene) {
         image.put(x, &image.block(y));
         image.put(y, &kept);
     });
-    scene.caught("silent_corruption", &[(a, "wrong_silently")], |image| {
+    scene.caught("durable_lost", &[(a, "zeroed")], |image| {
         image.put(one.blocks[1], &[0; BLOCK as usize]);
     });
     // An old version is no garbage, but it was overwritten for good.
