@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use whichfs_curves::{Device, DeviceError};
-use whichfs_units::{Bytes, MIB};
+use whichfs_units::{Bytes, MIB, SECTOR};
 
 /// Bounds of the stripe.
 const STRIPE: (u64, u64) = (MIB, 32 * MIB);
@@ -64,7 +64,7 @@ pub enum Honesty {
 pub struct CapacityReport {
     /// What the device says.
     pub claimed_bytes: u64,
-    /// Where it really ends, to 4 KiB; `None` if that is not known.
+    /// Where it really ends: to the byte if it wraps, else to 4 KiB; `None` if that is not known.
     pub real_bytes: Option<u64>,
     /// How it behaves.
     pub honesty: Honesty,
@@ -202,11 +202,11 @@ impl Check<'_> {
                 "looking for the stripe elsewhere",
                 0.6 * at as f64 / self.claimed as f64,
             )?;
-            if let Found::Other(origin) = self.look(at)? {
+            if let Some(origin) = self.sector_of_stripe(at)? {
                 // A copy of the stripe would show it too: only a wrap follows a new mark.
-                self.mark(origin)?;
+                self.mark(origin / BLOCK * BLOCK)?;
                 self.flush()?;
-                if self.look(at)? == Found::Other(origin) {
+                if self.sector_of_stripe(at)? == Some(origin) {
                     let period = at - origin;
                     let evidence = format!(
                         "what is written at {origin} is read at {at} too: addresses wrap at {}",
@@ -215,7 +215,8 @@ impl Check<'_> {
                     return Ok(Some((Honesty::Wraps, Some(period), evidence)));
                 }
             }
-            at += stripe;
+            // With an overlap, so that a whole block of the stripe is met wherever it begins.
+            at += stripe - BLOCK;
         }
         Ok(None)
     }
@@ -224,13 +225,13 @@ impl Check<'_> {
     fn search(&mut self, first: u64, stripe: u64) -> Outcome {
         let (mut good, mut bad) = (first + stripe, self.claimed);
         let (mut failed, mut round, mut marks_read) = (0, 0_u32, 0_u64);
-        while bad - good > BLOCK {
+        while bad > good {
             self.tell(
                 "marking single blocks",
                 0.6 + 0.05 * f64::from(round).min(7.0),
             )?;
             let step = ((bad - good) / MARKS / BLOCK).max(1) * BLOCK;
-            let mut marks: Vec<u64> = (1..=MARKS)
+            let mut marks: Vec<u64> = (0..MARKS)
                 .map(|at| good + at * step)
                 .filter(|at| at + BLOCK <= bad)
                 .collect();
@@ -389,6 +390,32 @@ impl Check<'_> {
             Some((origin, _)) => Found::Other(origin),
             None => Found::Foreign,
         })
+    }
+
+    /// The place for which the sectors from `at` on were written, if that is another one and they
+    /// are what was written there last. Addresses may wrap within a block.
+    fn sector_of_stripe(&mut self, at: u64) -> Result<Option<u64>, String> {
+        let mut data = vec![0; BLOCK as usize];
+        match self.device.read(at, &mut data) {
+            Ok(_) => {}
+            Err(error @ (DeviceError::Gone(_) | DeviceError::Stopped(_))) => {
+                return Err(error.to_string());
+            }
+            Err(_) => return Ok(None),
+        }
+        let sectors = marks::sectors(self.options.seed, &data);
+        let Some((first, _)) = sectors.first().copied().flatten() else {
+            return Ok(None);
+        };
+        // A card that answers with what it read last shows one sector again and again.
+        let follows = |(sector, found): (u64, Option<(u64, u64)>)| {
+            found.is_some_and(|(place, epoch)| {
+                let last = self.epochs.get(&(place / BLOCK * BLOCK)) == Some(&epoch);
+                last && place == first + sector * SECTOR
+            })
+        };
+        let all = (0..).zip(sectors).all(follows);
+        Ok((all && first != at).then_some(first))
     }
 
     /// Puts back what was there, and counts the blocks below `end` that are not as they were.

@@ -26,12 +26,18 @@ pub(crate) fn read(seed: u64, block: &[u8]) -> Option<(u64, u64)> {
     is_mark.then_some((at, epoch))
 }
 
+/// Place and epoch of each sector of `block` that is one of a mark.
+pub(crate) fn sectors(seed: u64, block: &[u8]) -> Vec<Option<(u64, u64)>> {
+    let told = block.chunks_exact(SECTOR).map(|found| {
+        let (place, epoch) = label(found);
+        (found == sector(seed, place, epoch)).then_some((place, epoch))
+    });
+    told.collect()
+}
+
 /// Whether any sector of `block` is one of a mark.
 pub(crate) fn any(seed: u64, block: &[u8]) -> bool {
-    block.chunks_exact(SECTOR).any(|found| {
-        let (place, epoch) = label(found);
-        found == sector(seed, place, epoch)
-    })
+    sectors(seed, block).iter().any(Option::is_some)
 }
 
 fn sector(seed: u64, place: u64, epoch: u64) -> [u8; SECTOR] {

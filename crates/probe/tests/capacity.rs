@@ -49,7 +49,9 @@ fn an_honest_card_is_honest_and_keeps_its_data() {
 
 #[test]
 fn wrapping_is_found_at_any_size_to_the_byte() {
-    for real in [GIB, 4 * GIB, 3 * GIB + 7 * MIB, 1_234_567 * 4096] {
+    let within_a_block = [GIB + 512, 4 * GIB - 512, 7_999_999_488];
+    let whole_blocks = [GIB, 4 * GIB, 3 * GIB + 7 * MIB, 1_234_567 * 4096];
+    for real in whole_blocks.into_iter().chain(within_a_block) {
         for claimed in [16 * GIB, 60 * GIB] {
             let mut device = Liar::new(claimed, real, Lie::Wraps);
             let report = check(&mut device, true);
@@ -68,7 +70,12 @@ fn vanishing_and_failing_are_found_to_the_block() {
         (Lie::Fails, Honesty::Fails),
     ];
     for (lie, honesty) in kinds {
-        for real in [2 * GIB, 7 * GIB + 4096 * 77] {
+        for real in [
+            2 * GIB,
+            7 * GIB + 4096 * 77,
+            8_000_000_000,
+            5 * GIB + 4096 * 1001,
+        ] {
             let mut device = Liar::new(32 * GIB, real, lie);
             let report = check(&mut device, true);
             assert_eq!(report.honesty, honesty, "{lie:?} {report:?}");

@@ -50,7 +50,7 @@ pub struct CrashArgs {
     #[arg(long, value_name = "N|all|end", default_value = "100")]
     pub cuts: CutCount,
     /// Cut at this request only: before, inside and after it.
-    #[arg(long, value_name = "REQUEST")]
+    #[arg(long, value_name = "REQUEST", conflicts_with = "cuts")]
     pub at: Option<usize>,
     /// Only during this: `collection` (the card copies live data of an AU) or `mount` (the new
     /// filesystem is mounted for the first time; --recovery cuts the mounts after a cut).
