@@ -55,8 +55,8 @@ fn a_file_that_is_too_long_is_not_missing() {
     assert_eq!(one(&findings), ("a", Outcome::WrongSilently, true));
 }
 
-/// A shorter file was replaced; the new one ends with zeros. That it is longer than the old one ever
-/// was says less.
+/// A shorter file was replaced; the new one ends with zeros. That it is longer than the old one
+/// ever was says less.
 #[test]
 fn zeros_in_the_file_that_replaced_another_are_zeros() {
     let operations = [

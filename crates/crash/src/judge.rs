@@ -323,7 +323,7 @@ impl<'a> Judge<'a> {
                     (outcome.unwrap_or(wrong), broken, true, what)
                 }
             };
-            // What explains the bytes that are there goes before what only says that they are wrong.
+            // What explains the bytes that are there goes before what only calls them wrong.
             let rank =
                 |broken, durable, outcome: Outcome| (broken, !outcome.explains(), durable, outcome);
             let better = |best: &Became| {
