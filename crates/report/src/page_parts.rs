@@ -116,9 +116,9 @@ pub(crate) fn provenance(verdict: &Verdict) -> String {
             short(error * 100.0)
         ),
         (Origin::Modelled, None) => format!(
-            "Real Linux filesystem code on a modelled card in virtual time. Nothing says how far the \
-             model is off a card; its figures, each with its source under The card, are taken for \
-             ±{stated} %, which widens the probabilities."
+            "Real Linux filesystem code on a modelled card in virtual time. Nothing says how far \
+             the model is off a card; its figures, each with its source under The card, are taken \
+             for ±{stated} %, which widens the probabilities."
         ),
         (Origin::Measured, _) => "Measured on a real device.".to_owned(),
         (Origin::Published, _) => "Published by others, as the sources say.".to_owned(),
