@@ -3,6 +3,15 @@
 use whichfs_fs::{Candidate, Matter};
 use whichfs_study::{CandidateFacts, Sourced};
 
+/// The facts of the candidates of these names; of all, if none is named.
+pub fn of_those(wanted: &[String]) -> Vec<CandidateFacts> {
+    let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|w| w == name);
+    let all = whichfs_fs::candidates().iter();
+    all.filter(|candidate| is_wanted(candidate.name))
+        .map(of)
+        .collect()
+}
+
 /// The facts of `candidate`.
 pub fn of(candidate: &Candidate) -> CandidateFacts {
     let facts = candidate.facts();

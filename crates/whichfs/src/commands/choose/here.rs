@@ -107,12 +107,7 @@ impl<'a> Measuring<'a> {
 
     /// The candidates that satisfy the need's rules; the others are noted with their reason.
     fn candidates(&mut self) -> Outcome<Vec<String>> {
-        let wanted = &self.args.candidates;
-        let all: Vec<_> = whichfs_fs::candidates()
-            .iter()
-            .filter(|candidate| wanted.is_empty() || wanted.iter().any(|w| w == candidate.name))
-            .map(facts::of)
-            .collect();
+        let all = facts::of_those(&self.args.candidates);
         let bytes = self.site.whole()?.bytes;
         let (kept, excluded) = whichfs_study::exclude(self.need, bytes, &all);
         self.excluded = excluded;
