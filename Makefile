@@ -19,9 +19,9 @@ agent := $(release)/whichfs-agent.static
 # Finds a cargo that is new enough at each call, because `make setup` may have just installed it.
 cargo := setup/cargo
 # What the tests and benchmarks of the lab need to know.
-lab_env = WHICHFS_AGENT='$(agent)' WHICHFS_KERNEL="$$(kernel/build --version $(KERNEL) --print-path)"
+lab_env = WHICHFS_AGENT='$(agent)' WHICHFS_AGENTS='$(release)' WHICHFS_KERNEL="$$(kernel/build --version $(KERNEL) --print-path)"
 
-.PHONY: help setup build kernel choose test bench soak verdicts lint reference install clean
+.PHONY: help setup build agents kernel choose test bench soak verdicts lint reference install clean
 
 help: ## this list
 	@echo 'usage: make TARGET'
@@ -39,6 +39,9 @@ build: ## build whichfs and the static agent that runs in the lab
 	@# By rename: a running trial keeps the file it has.
 	@cp '$(target)/static/release/whichfs-agent' '$(agent).new' && mv '$(agent).new' '$(agent)'
 
+agents: ## build the agents that study run --on ssh://… copies to boards: x86_64, aarch64, armv7
+	@setup/agents '$(release)'
+
 kernel: ## build the lab kernel, if the cache does not have it
 	@kernel/build --version $(KERNEL) >/dev/null
 
@@ -48,6 +51,7 @@ choose: setup build kernel ## the main job, from nothing to a verdict: make choo
 # The documentation's examples first, so that the last summary is that of the tests proper.
 test: setup build kernel ## everything the tests need, then all tests
 	@echo 'test: examples in the documentation, then the tests' >&2
+	@setup/agents --any '$(release)'
 	@$(lab_env) $(cargo) test --release --locked --workspace --doc
 	@$(lab_env) $(cargo) test --release --locked --workspace --lib --bins --tests --no-fail-fast
 
@@ -68,7 +72,8 @@ soak: setup build kernel ## the full counts (20 runs of every filesystem, 30,000
 verdicts: setup build kernel ## run the first PAIRS (30) of all shipped card and need pairs with all seeds: are sure verdicts right? (hours)
 	@mkdir -p docs/results
 	@{ echo "whichfs $$(git describe --always --dirty 2>/dev/null || echo unversioned), $$(date -u +%FT%TZ)"; \
-	   $(lab_env) setup/verdicts '$(release)/whichfs' '$(or $(PAIRS),30)' '$(target)/verdicts'; \
+	   $(lab_env) setup/verdicts run '$(release)/whichfs' '$(or $(PAIRS),30)' '$(target)/verdicts'; \
+	   setup/verdicts judge '$(target)/verdicts'; \
 	} 2>&1 | tee "docs/results/verdicts-$$(date -u +%F).txt"
 
 lint: ## format and clippy, where they are installed (Debian's Rust has no clippy)
@@ -87,6 +92,8 @@ install: ## install the built program: make install PREFIX=/usr/local
 	@echo 'install: $(DESTDIR)$(PREFIX)/bin/whichfs' >&2
 	@install -d '$(DESTDIR)$(PREFIX)/bin' '$(DESTDIR)$(PREFIX)/lib/whichfs' '$(DESTDIR)$(PREFIX)/share/doc/whichfs'
 	@install -m 755 '$(release)/whichfs' '$(agent)' '$(DESTDIR)$(PREFIX)/lib/whichfs/'
+	@for board in x86_64 aarch64 armv7; do file='$(release)'/whichfs-agent-$$board; \
+	   if [ -f "$$file" ]; then install -m 755 "$$file" '$(DESTDIR)$(PREFIX)/lib/whichfs/'; fi; done
 	@ln -sfn ../lib/whichfs/whichfs '$(DESTDIR)$(PREFIX)/bin/whichfs'
 	@'$(release)/whichfs' manual pages --out '$(DESTDIR)$(PREFIX)/share/man/man1'
 	@set -e; for shell in bash:bash-completion/completions/whichfs zsh:zsh/site-functions/_whichfs \

@@ -5,6 +5,7 @@
 //! the filesystem sees no difference. Other kernels do not know that call; there the list is
 //! performed call by call.
 
+use crate::registers::{FADVISE, FSTAT, FSTATAT, LARGE, Stat, registers};
 use rustix::fd::{AsFd, AsRawFd, RawFd};
 use rustix::fs::{AtFlags, OFlags};
 use rustix::io::Errno;
@@ -83,7 +84,7 @@ pub struct Batch {
     /// Heads that calls of this batch use.
     heads_used: usize,
     #[expect(clippy::vec_box, reason = "the kernel writes to where they are")]
-    stats: Vec<Box<libc::stat>>,
+    stats: Vec<Box<Stat>>,
     stats_used: usize,
     /// The kernel has said that it knows no batches.
     alone: bool,
@@ -111,10 +112,10 @@ impl Batch {
         flags: OFlags,
         mode: u32,
     ) -> Result<Number, Failed> {
-        let (flags, mode) = (i64::from(flags.bits()), i64::from(mode));
+        let (flags, mode) = (i64::from(flags.bits()) | LARGE, i64::from(mode));
         self.at(
             "open",
-            libc::SYS_openat,
+            number_of(libc::SYS_openat),
             dir,
             path.as_bytes(),
             [flags, mode],
@@ -124,7 +125,7 @@ impl Batch {
     /// Writes `bytes` to what `file` opens, at `offset` (at its end if it appends): all of them.
     pub fn write(&mut self, file: Number, bytes: &'static [u8], offset: u64) {
         let arguments = [address(bytes), bytes.len() as i64, offset as i64];
-        let number = self.on("write", libc::SYS_pwrite64, file, arguments);
+        let number = self.on("write", number_of(libc::SYS_pwrite64), file, arguments);
         self.about[number.0].then = Then::WriteRest;
         self.calls[number.0].least = bytes.len() as i64;
     }
@@ -133,7 +134,7 @@ impl Batch {
     pub fn read_all(&mut self, file: Number) {
         self.scratch.resize(CHUNK, 0);
         let arguments = [self.scratch.as_mut_ptr() as i64, CHUNK as i64, 0];
-        let number = self.on("read", libc::SYS_read, file, arguments);
+        let number = self.on("read", number_of(libc::SYS_read), file, arguments);
         self.about[number.0].then = Then::ReadOn;
         // A regular file gives less than was asked for at its end only.
         self.calls[number.0].most = CHUNK as i64 - 1;
@@ -142,14 +143,24 @@ impl Batch {
     /// Reads the first bytes of what `file` opens; [`Batch::head`] tells them.
     pub fn read_head(&mut self, file: Number) -> Number {
         let head = self.head_place();
-        self.on("read", libc::SYS_read, file, [head, HEAD as i64, 0])
+        self.on(
+            "read",
+            number_of(libc::SYS_read),
+            file,
+            [head, HEAD as i64, 0],
+        )
     }
 
     /// Lists entries of the directory that `file` opens, behind those listed before;
     /// [`Batch::head`] tells them as [`crate::dirents`] reads them.
     pub fn list(&mut self, file: Number) -> Number {
         let head = self.head_place();
-        self.on("list", libc::SYS_getdents64, file, [head, HEAD as i64, 0])
+        self.on(
+            "list",
+            number_of(libc::SYS_getdents64),
+            file,
+            [head, HEAD as i64, 0],
+        )
     }
 
     /// Reads at most `len` bytes (as many as fit in one call of [`Batch::read_all`] at most) at
@@ -163,7 +174,7 @@ impl Batch {
             len,
             offset as i64,
         ];
-        let number = self.add("read", libc::SYS_pread64, arguments, 0);
+        let number = self.add("read", number_of(libc::SYS_pread64), arguments, 0);
         self.about[number.0].then = Then::Count;
     }
 
@@ -171,7 +182,7 @@ impl Batch {
     pub fn write_left(&mut self, fd: RawFd, bytes: &'static [u8], offset: u64) {
         let len = bytes.len() as i64;
         let arguments = [i64::from(fd), address(bytes), len, offset as i64];
-        let number = self.add("write", libc::SYS_pwrite64, arguments, 0);
+        let number = self.add("write", number_of(libc::SYS_pwrite64), arguments, 0);
         self.about[number.0].then = Then::WriteRest;
         self.calls[number.0].least = len;
     }
@@ -179,7 +190,7 @@ impl Batch {
     /// The same for `fd`, which an earlier batch opened and left open.
     pub fn list_left(&mut self, fd: RawFd) -> Number {
         let arguments = [i64::from(fd), self.head_place(), HEAD as i64, 0];
-        self.add("list", libc::SYS_getdents64, arguments, 0)
+        self.add("list", number_of(libc::SYS_getdents64), arguments, 0)
     }
 
     /// Reads where the symbolic link `path` in `dir` leads; [`Batch::target`] tells it.
@@ -190,7 +201,7 @@ impl Batch {
         let rest = [self.head_place(), HEAD as i64];
         self.at(
             "read link",
-            libc::SYS_readlinkat,
+            number_of(libc::SYS_readlinkat),
             dir,
             path.as_bytes(),
             rest,
@@ -200,7 +211,7 @@ impl Batch {
     /// Asks for the attributes of what `file` opens; [`Batch::attributes`] tells them.
     pub fn stat_open(&mut self, file: Number) -> Number {
         let stat = self.stat_place();
-        self.on("stat", libc::SYS_fstat, file, [stat, 0, 0])
+        self.on("stat", FSTAT, file, [stat, 0, 0])
     }
 
     /// Asks for the attributes of `path` in `dir`, not following it.
@@ -211,38 +222,38 @@ impl Batch {
         let stat = self.stat_place();
         let flags = i64::from(AtFlags::SYMLINK_NOFOLLOW.bits());
         let rest = [stat, flags];
-        self.at("stat", libc::SYS_newfstatat, dir, path.as_ref(), rest)
+        self.at("stat", FSTATAT, dir, path.as_ref(), rest)
     }
 
     /// Says that the first `bytes` of what `file` opens will be read (`POSIX_FADV_WILLNEED`): the
     /// kernel begins and does not wait.
     pub fn will_need(&mut self, file: Number, bytes: u64) {
         let arguments = [0, bytes as i64, i64::from(libc::POSIX_FADV_WILLNEED)];
-        self.on("read ahead in", libc::SYS_fadvise64, file, arguments);
+        self.on("read ahead in", FADVISE, file, arguments);
     }
 
     /// Says that nothing of the open file `fd` will be read again (`POSIX_FADV_DONTNEED`).
     pub fn wont_need(&mut self, fd: RawFd) {
         let advice = i64::from(libc::POSIX_FADV_DONTNEED);
         let arguments = [i64::from(fd), 0, 0, advice];
-        self.add("give up", libc::SYS_fadvise64, arguments, 0);
+        self.add("give up", FADVISE, arguments, 0);
     }
 
     /// Sets the mode of what `file` opens.
     pub fn chmod_open(&mut self, file: Number, mode: u32) {
         let arguments = [i64::from(mode), 0, 0];
-        self.on("set mode of", libc::SYS_fchmod, file, arguments);
+        self.on("set mode of", number_of(libc::SYS_fchmod), file, arguments);
     }
 
     /// Closes what `file` opens.
     pub fn close(&mut self, file: Number) {
-        self.on("close", libc::SYS_close, file, [0; 3]);
+        self.on("close", number_of(libc::SYS_close), file, [0; 3]);
     }
 
     /// Closes `fd`, which an earlier batch opened and left open.
     pub fn close_left(&mut self, fd: RawFd) {
         let arguments = [i64::from(fd), 0, 0, 0];
-        self.add("close", libc::SYS_close, arguments, 0);
+        self.add("close", number_of(libc::SYS_close), arguments, 0);
     }
 
     /// Deletes `path` in `dir`, a directory if `flags` say so.
@@ -260,8 +271,14 @@ impl Batch {
             false => "delete",
         };
         let flags = [i64::from(flags.bits()), 0];
-        self.at(what, libc::SYS_unlinkat, dir, path.as_ref(), flags)
-            .map(drop)
+        self.at(
+            what,
+            number_of(libc::SYS_unlinkat),
+            dir,
+            path.as_ref(),
+            flags,
+        )
+        .map(drop)
     }
 
     /// Makes directory `path` in `dir`.
@@ -271,8 +288,14 @@ impl Batch {
     pub fn mkdir(&mut self, dir: impl AsFd, path: &str, mode: u32) -> Result<(), Failed> {
         let mode = [i64::from(mode), 0];
         let path = path.as_bytes();
-        self.at("make directory", libc::SYS_mkdirat, dir, path, mode)
-            .map(drop)
+        self.at(
+            "make directory",
+            number_of(libc::SYS_mkdirat),
+            dir,
+            path,
+            mode,
+        )
+        .map(drop)
     }
 
     /// Sets the mode of `path` in `dir`.
@@ -282,8 +305,14 @@ impl Batch {
     pub fn chmod(&mut self, dir: impl AsFd, path: &str, mode: u32) -> Result<(), Failed> {
         let mode = [i64::from(mode), 0];
         let path = path.as_bytes();
-        self.at("set mode of", libc::SYS_fchmodat, dir, path, mode)
-            .map(drop)
+        self.at(
+            "set mode of",
+            number_of(libc::SYS_fchmodat),
+            dir,
+            path,
+            mode,
+        )
+        .map(drop)
     }
 
     /// Makes all calls, and no more of them after one that fails; returns the bytes that
@@ -381,7 +410,7 @@ impl Batch {
     fn at(
         &mut self,
         what: &'static str,
-        number: libc::c_long,
+        number: i64,
         dir: impl AsFd,
         path: &[u8],
         rest: [i64; 2],
@@ -402,26 +431,14 @@ impl Batch {
     }
 
     /// A call on what `file` opens.
-    fn on(
-        &mut self,
-        what: &'static str,
-        number: libc::c_long,
-        file: Number,
-        rest: [i64; 3],
-    ) -> Number {
+    fn on(&mut self, what: &'static str, number: i64, file: Number, rest: [i64; 3]) -> Number {
         let path = self.about[file.0].path;
         let added = self.add(what, number, [-1, rest[0], rest[1], rest[2]], path);
         self.calls[added.0].behind = (added.0 - file.0) as i64;
         added
     }
 
-    fn add(
-        &mut self,
-        what: &'static str,
-        number: libc::c_long,
-        first: [i64; 4],
-        path: usize,
-    ) -> Number {
+    fn add(&mut self, what: &'static str, number: i64, first: [i64; 4], path: usize) -> Number {
         let mut arguments = [0; 6];
         arguments[..4].copy_from_slice(&first);
         self.calls.push(Call {
@@ -509,7 +526,8 @@ impl Batch {
             // SAFETY: each pointer in `calls` is to a path, a buffer or a `stat` that this batch
             // owns and does not move while it has the call, or to data that live for ever; the
             // lengths beside them are theirs.
-            let done = unsafe { libc::syscall(UM_BATCH, calls.as_mut_ptr(), calls.len()) };
+            let done =
+                unsafe { libc::syscall(UM_BATCH as libc::c_long, calls.as_mut_ptr(), calls.len()) };
             if done > 0 {
                 return from + done as usize;
             }
@@ -539,10 +557,10 @@ impl Batch {
 
 /// Makes one call; its result as the kernel gives it.
 fn alone(call: &Call) -> i64 {
-    let [a, b, c, d, e, f] = call.arguments;
+    let [a, b, c, d, e, f] = registers(call.number, call.arguments);
     // SAFETY: as for the whole batch.
-    let result = unsafe { libc::syscall(call.number, a, b, c, d, e, f) };
-    match result {
+    let result = unsafe { libc::syscall(call.number as libc::c_long, a, b, c, d, e, f) };
+    match number_of(result) {
         -1 => -i64::from(
             std::io::Error::last_os_error()
                 .raw_os_error()
@@ -550,6 +568,12 @@ fn alone(call: &Call) -> i64 {
         ),
         result => result,
     }
+}
+
+/// A number that is as wide as the processor's words.
+#[allow(clippy::useless_conversion, reason = "32 bits on some")]
+fn number_of(word: libc::c_long) -> i64 {
+    i64::from(word)
 }
 
 fn interrupted() -> i64 {

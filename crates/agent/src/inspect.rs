@@ -4,18 +4,16 @@ use crate::batch::{Batch, Number};
 use crate::dirents::{Kind, entries};
 use crate::error::Error;
 use crate::sink::Sink;
-use rustix::fd::{BorrowedFd, RawFd};
-use rustix::fs::{CWD, OFlags};
+use rustix::fd::{BorrowedFd, OwnedFd, RawFd};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, statat};
 use rustix::io::{Errno, retry_on_intr};
 use std::collections::{BTreeSet, VecDeque};
-use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use whichfs_trial::{ContentDigest, Event, Found, Node, ZERO_RUNS, sector_digest};
 use whichfs_units::{KIB, SECTOR};
 
-/// Bytes of a read call.
-const CHUNK: usize = 128 * KIB as usize;
+/// Bytes of a read call: few calls for a large file, in a buffer that the host's caches hold.
+const CHUNK: usize = 512 * KIB as usize;
 /// Entries in one event: with paths of a few hundred bytes it fits into a record.
 const ENTRIES: usize = 100;
 /// Directories, files or links that are looked at together.
@@ -38,8 +36,16 @@ const OPEN: OFlags = OFlags::CLOEXEC
 /// # Errors
 /// Only where the sink fails: what cannot be read is told as such.
 pub fn inspect(dir: &Path, sectors: &[String], sink: &mut dyn Sink) -> Result<(), Error> {
+    let flags = OPEN | OFlags::DIRECTORY | OFlags::PATH;
+    let root = match rustix::fs::open(dir, flags, Mode::empty()) {
+        Ok(root) => root,
+        Err(errno) => {
+            let entries = vec![unreadable(".".to_owned(), "open", errno)];
+            return sink.send(&Event::Found { entries });
+        }
+    };
     let mut inspector = Inspector {
-        root: dir,
+        root,
         wanted: sectors.iter().map(String::as_str).collect(),
         directories: VecDeque::from([Directory::default()]),
         files: Vec::new(),
@@ -63,7 +69,8 @@ struct Directory {
 }
 
 struct Inspector<'a> {
-    root: &'a Path,
+    /// What is inspected. Paths begin here: above it lies what the host answers, call by call.
+    root: OwnedFd,
     wanted: BTreeSet<&'a str>,
     /// What has been listed and is not looked at yet.
     directories: VecDeque<Directory>,
@@ -209,23 +216,15 @@ impl Inspector<'_> {
 
     /// An entry of which the name alone is known.
     fn other(&mut self, path: String, depth: usize) -> Result<(), Error> {
-        let meta = match fs::symlink_metadata(self.root.join(&path)) {
-            Ok(meta) => meta,
-            Err(error) => {
-                let errno = Errno::from_io_error(&error).unwrap_or(Errno::IO);
-                return self.unreadable(path, "stat", errno);
-            }
+        let mode = match statat(&self.root, &path, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => stat.st_mode,
+            Err(errno) => return self.unreadable(path, "stat", errno),
         };
-        let kind = meta.file_type();
-        if kind.is_dir() {
-            return self.go_into(path, depth);
-        }
-        if kind.is_file() {
-            self.files.push(path);
-        } else if kind.is_symlink() {
-            self.links.push(path);
-        } else {
-            self.tell(path, Node::Other, meta.mode() & 0o7777)?;
+        match FileType::from_raw_mode(mode) {
+            FileType::Directory => return self.go_into(path, depth),
+            FileType::RegularFile => self.files.push(path),
+            FileType::Symlink => self.links.push(path),
+            _ => self.tell(path, Node::Other, mode & 0o7777)?,
         }
         Ok(())
     }
@@ -237,8 +236,7 @@ impl Inspector<'_> {
         let links: Vec<String> = self.links.drain(..count).collect();
         let read: Vec<Result<Number, Errno>> = (links.iter())
             .map(|path| {
-                let path = self.root.join(path);
-                let read = batch.read_link(CWD, &path.to_string_lossy());
+                let read = batch.read_link(&self.root, path);
                 read.map_err(|failed| failed.errno)
             })
             .collect();
@@ -289,8 +287,8 @@ impl Inspector<'_> {
         reads: bool,
     ) -> Vec<Result<Opened, Errno>> {
         let files = paths.map(|path| {
-            let path = self.root.join(path);
-            batch.open(CWD, &path.to_string_lossy(), OPEN | flags, 0)
+            let path = if path.is_empty() { "." } else { path };
+            batch.open(&self.root, path, OPEN | flags, 0)
         });
         let files: Vec<_> = files.collect();
         if reads {
@@ -388,18 +386,11 @@ impl Inspector<'_> {
     }
 
     fn unreadable(&mut self, path: String, operation: &str, errno: Errno) -> Result<(), Error> {
-        let error = Error::system(operation, "it", errno).to_string();
-        self.tell(path, Node::Unreadable { error }, 0)
+        self.add(unreadable(path, operation, errno))
     }
 
     fn tell(&mut self, path: String, node: Node, mode: u32) -> Result<(), Error> {
-        self.add(Found {
-            path,
-            node,
-            mode,
-            sectors: Vec::new(),
-            zeros: Vec::new(),
-        })
+        self.add(found(path, node, mode))
     }
 
     fn add(&mut self, found: Found) -> Result<(), Error> {
@@ -420,6 +411,23 @@ impl Inspector<'_> {
         let entries = std::mem::take(&mut self.entries);
         self.sink.send(&Event::Found { entries })
     }
+}
+
+/// An entry of which no sectors are told.
+fn found(path: String, node: Node, mode: u32) -> Found {
+    Found {
+        path,
+        node,
+        mode,
+        sectors: Vec::new(),
+        zeros: Vec::new(),
+    }
+}
+
+/// An entry of which nothing else is known.
+fn unreadable(path: String, operation: &str, errno: Errno) -> Found {
+    let error = Error::system(operation, "it", errno).to_string();
+    found(path, Node::Unreadable { error }, 0)
 }
 
 /// Why a file could not be told.

@@ -1,6 +1,8 @@
 //! Trees that are told whole, with what cannot be read.
 #![allow(clippy::unwrap_used)]
 use super::*;
+use rustix::fs::CWD;
+use std::fs;
 use whichfs_trial::content_digest;
 
 #[derive(Default)]
@@ -84,8 +86,8 @@ fn sectors_of_zeros_are_told_where_no_digests_are() {
     let dir = tempfile::tempdir().unwrap();
     let mut content = vec![7_u8; 400_100];
     content[..512].fill(0);
-    // Over the end of a read call.
-    content[130_560..131_584].fill(0);
+    // Over the end of the first read.
+    content[65_024..66_048].fill(0);
     // Not a whole sector; then what the file has of its last.
     content[200_000..200_300].fill(0);
     content[399_872..].fill(0);
@@ -95,7 +97,7 @@ fn sectors_of_zeros_are_told_where_no_digests_are() {
         inspect(dir.path(), wanted, &mut heard).unwrap();
         entries(&heard)[0].zeros.clone()
     };
-    assert_eq!(zeros(&[]), [(0, 1), (255, 2), (781, 1)]);
+    assert_eq!(zeros(&[]), [(0, 1), (127, 2), (781, 1)]);
     assert_eq!(zeros(&["a".to_owned()]), []);
     // Every other sector: no more than are told.
     for sector in content.chunks_mut(1024) {

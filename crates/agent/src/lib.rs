@@ -20,9 +20,11 @@ mod program;
 mod queue;
 mod reading;
 mod record;
+mod registers;
 mod sink;
 mod steps;
 mod walk;
+mod watch;
 mod work;
 
 pub use boot::{power_off, set_up_guest};
@@ -36,3 +38,4 @@ pub use record::{RECORD_MAX, records};
 pub use sink::{Sink, Stream};
 pub use steps::{Context, perform};
 pub use walk::list_tree;
+pub use watch::{guarded, hear_panics, result_to_events, watch};

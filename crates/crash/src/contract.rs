@@ -242,7 +242,11 @@ pub fn gives_up(candidate: &str, options: &str) -> Option<&'static str> {
         ),
         _ => None,
     };
-    options.split(',').find_map(gives)
+    let write = options
+        .split(',')
+        .rfind(|option| ["ro", "rw"].contains(option));
+    let read_only = (write == Some("ro")).then_some("ro: nothing can be written to it (mount(8))");
+    read_only.or_else(|| options.split(',').find_map(gives))
 }
 
 /// What one mount option changes, and where that is written.
@@ -459,6 +463,10 @@ mod tests {
         assert!(!of("f2fs", "").fsync_keeps_renamed);
         assert!(of("f2fs", "fsync_mode=strict").fsync_keeps_renamed);
         assert!(!of("f2fs", "fsync_mode=strict,fsync_mode=posix").fsync_keeps_renamed);
+        for fs in ["ext4", "vfat"] {
+            assert!(gives_up(fs, "noatime,ro").is_some_and(|why| why.contains("ro: ")));
+            assert!(gives_up(fs, "ro,rw").is_none(), "the last one wins");
+        }
         assert!(gives_up("f2fs", "noatime,checkpoint=disable").is_some());
         assert!(gives_up("f2fs", "noatime,checkpoint=enable").is_none());
         assert!(gives_up("ext4", "noload").is_some() && gives_up("ext4", "sync").is_none());

@@ -5,20 +5,11 @@ use crate::contract::Contract;
 use crate::floors::Floors;
 use crate::history::{History, Name, Node, ancestors};
 use crate::outcome::Outcome;
+use crate::own::is_own;
 use crate::window::{Run, Window};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use whichfs_trial::{EXERCISE_NAME, Node as FoundNode};
-
-/// Names that filesystems and their checkers make by themselves.
-const OWN_NAMES: [&str; 6] = [
-    "lost+found",
-    ".nilfs",
-    "System Volume Information",
-    "$RECYCLE.BIN",
-    "found.000",
-    EXERCISE_NAME,
-];
+use whichfs_trial::Node as FoundNode;
 
 /// What was found: everything that could be listed, and digests of sectors where they were
 /// asked for.
@@ -68,6 +59,11 @@ impl Finding {
     /// Whether something durable is lost, promised or not, or is garbage.
     pub fn is_loss(&self) -> bool {
         self.durable || self.outcome.is_wrong()
+    }
+
+    /// Whether it breaks a promise, or tells of a loss or of a structure that is not whole.
+    pub fn matters(&self) -> bool {
+        self.broken || self.is_loss() || self.outcome == Outcome::ListedTwice
     }
 }
 
@@ -159,7 +155,12 @@ impl<'a> Judge<'a> {
             if is_own(path) {
                 continue;
             }
-            match self.path(path, window, &floors, found, warned) {
+            let became = self.path(path, window, &floors, found, warned);
+            let became = match found.repeated.contains(path) {
+                true => Some(self.listed_twice(became)),
+                false => became,
+            };
+            match became {
                 Some(became) => findings.push(became.at(path)),
                 None => right += u64::from(found.entries.contains_key(path)),
             }
@@ -285,9 +286,6 @@ impl<'a> Judge<'a> {
                 what: what.to_owned(),
             })
         };
-        if found.repeated.contains(path) {
-            return unexpected("its directory lists it more than once", false);
-        }
         let there: Vec<&Node> = nodes.iter().copied().flatten().collect();
         if there.is_empty() {
             return match self.history.paths().any(|known| known == path) {
@@ -350,6 +348,24 @@ impl<'a> Judge<'a> {
             });
         }
         best
+    }
+
+    /// What became of a path that its directory has more than once. If nothing else is wrong with
+    /// it, that breaks the filesystem's structure, and nothing is lost.
+    fn listed_twice(&self, became: Option<Became>) -> Became {
+        const WHAT: &str = "its directory lists it more than once";
+        match became {
+            Some(worse) if worse.broken || worse.durable || worse.outcome.is_wrong() => Became {
+                what: format!("{}; {WHAT}", worse.what),
+                ..worse
+            },
+            _ => Became {
+                outcome: Outcome::ListedTwice,
+                broken: self.contract.structure,
+                durable: false,
+                what: WHAT.to_owned(),
+            },
+        }
     }
 
     /// Whether `path` shows a file that had this name before operation `floor`, and is none of
@@ -532,14 +548,6 @@ fn right_mode(asked: Option<u32>, found: u32) -> Compared {
         ),
         _ => Compared::Right,
     }
-}
-
-/// Names that are not the user's.
-fn is_own(path: &str) -> bool {
-    let top = path.split('/').next().unwrap_or_default();
-    // Checkers of FAT and exFAT write theirs in capitals.
-    let own = |name: &&str| name.eq_ignore_ascii_case(top);
-    OWN_NAMES.iter().any(own) || (top.starts_with("FSCK") && top.ends_with(".REC"))
 }
 
 #[cfg(test)]

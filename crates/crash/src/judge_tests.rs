@@ -497,11 +497,27 @@ fn what_is_lost_without_a_promise_is_told_and_breaks_nothing() {
 }
 
 #[test]
-fn a_name_that_is_listed_twice_is_found() {
+fn a_name_that_is_listed_twice_is_no_loss_but_what_is_lost_with_it_is() {
+    let twice = |fs: &str| {
+        judged(300, 7, fs, |_, found| {
+            found.repeated.insert("a".into());
+        })
+    };
+    for (fs, broken) in [("ext4", true), ("ext2", false)] {
+        let findings = twice(fs);
+        assert_eq!(one(&findings), ("a", Outcome::ListedTwice, broken));
+        assert!(
+            !findings[0].durable && !findings[0].is_loss(),
+            "{findings:?}"
+        );
+    }
     let findings = judged(300, 7, "ext4", |_, found| {
-        found.repeated.insert("a".into());
+        found.repeated.insert("d/e".into());
+        put(found, "d/e", &[7; 100]);
     });
-    assert_eq!(one(&findings), ("a", Outcome::Unexpected, true));
+    assert_ne!(one(&findings).1, Outcome::ListedTwice);
+    assert!(findings[0].is_loss(), "{findings:?}");
+    assert!(findings[0].what.ends_with("lists it more than once"));
 }
 
 #[test]

@@ -19,6 +19,7 @@ mod judge;
 mod messages;
 mod minimise;
 mod outcome;
+mod own;
 mod verdict;
 mod window;
 
@@ -34,7 +35,8 @@ pub use history::{History, HistoryError};
 pub use image::{CardFacts, Timeline};
 pub use judge::{Finding, Found, Judge, in_flux};
 pub use messages::{Message, classify};
-pub use minimise::minimise;
+pub use minimise::{Minimised, minimise};
 pub use outcome::Outcome;
+pub use own::is_own;
 pub use verdict::{Checked, Condition, verdict};
 pub use window::{Promise, Run, Window};

@@ -7,27 +7,44 @@
 /// Tells whether a list fails; `None`: there is no time left to try.
 type Fails<'a, T, E> = dyn FnMut(&[T]) -> Result<Option<bool>, E> + 'a;
 
+/// What was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Minimised<T> {
+    /// The smallest list that fails.
+    pub list: Vec<T>,
+    /// It is 1-minimal; if not, the time was over before.
+    pub minimal: bool,
+}
+
 /// The smallest list that it finds among sublists of `all` that still `fails`; `all` itself is
 /// taken to fail. Stops early, with the best so far, when `fails` returns `None` (out of time).
 ///
 /// # Errors
 /// What `fails` says.
-pub fn minimise<T: Clone, E>(all: Vec<T>, fails: &mut Fails<'_, T, E>) -> Result<Vec<T>, E> {
-    let mut best = all;
+pub fn minimise<T: Clone, E>(all: Vec<T>, fails: &mut Fails<'_, T, E>) -> Result<Minimised<T>, E> {
+    let mut list = all;
     let mut parts = 2;
-    while best.len() > 1 {
-        match smaller(&best, parts, fails)? {
-            Step::OutOfTime => break,
-            Step::Part(part) => (best, parts) = (part, 2),
-            Step::Complement(rest) => (best, parts) = (rest, (parts - 1).max(2)),
-            Step::None if parts >= best.len() => break,
-            Step::None => parts = (parts * 2).min(best.len()),
+    let mut minimal = true;
+    while list.len() > 1 {
+        match smaller(&list, parts, fails)? {
+            Step::OutOfTime => {
+                minimal = false;
+                break;
+            }
+            Step::Part(part) => (list, parts) = (part, 2),
+            Step::Complement(rest) => (list, parts) = (rest, (parts - 1).max(2)),
+            Step::None if parts >= list.len() => break,
+            Step::None => parts = (parts * 2).min(list.len()),
         }
     }
-    if best.len() == 1 && fails(&[])? == Some(true) {
-        best.clear();
+    if minimal && list.len() == 1 {
+        match fails(&[])? {
+            Some(true) => list.clear(),
+            Some(false) => {}
+            None => minimal = false,
+        }
     }
-    Ok(best)
+    Ok(Minimised { list, minimal })
 }
 
 enum Step<T> {
@@ -80,7 +97,9 @@ mod tests {
             tries += 1;
             Ok(Some(needed.iter().all(|n| list.contains(n))))
         });
-        (best.unwrap(), tries)
+        let best = best.unwrap();
+        assert!(best.minimal);
+        (best.list, tries)
     }
 
     #[test]
@@ -100,7 +119,10 @@ mod tests {
             Ok((tries < 4).then(|| list.contains(&7)))
         });
         let best = best.unwrap();
-        assert!(best.contains(&7) && best.len() < 1000 && best.len() > 1);
+        assert!(!best.minimal && best.list.contains(&7));
+        assert!(best.list.len() < 1000 && best.list.len() > 1);
+        let none = minimise::<u32, Infallible>(vec![7], &mut |_| Ok(None)).unwrap();
+        assert!(!none.minimal && none.list == [7]);
     }
 
     proptest! {

@@ -22,6 +22,9 @@ pub enum Outcome {
     Missing,
     /// There again, or a name that never was.
     Unexpected,
+    /// Right or legal in itself, but its directory has its name more than once: no data are lost,
+    /// and the filesystem is not consistent.
+    ListedTwice,
     /// It cannot be read.
     ReadError,
     /// Other bytes, mode or kind; the kernel warned of damage.
@@ -49,7 +52,7 @@ impl Outcome {
     }
 
     /// All of them.
-    pub const ALL: [Outcome; 11] = [
+    pub const ALL: [Outcome; 12] = [
         Outcome::Right,
         Outcome::Old,
         Outcome::Mixed,
@@ -58,6 +61,7 @@ impl Outcome {
         Outcome::Truncated,
         Outcome::Missing,
         Outcome::Unexpected,
+        Outcome::ListedTwice,
         Outcome::ReadError,
         Outcome::WrongWithWarning,
         Outcome::WrongSilently,

@@ -52,7 +52,8 @@ pub enum Condition {
     Recovered,
     /// It mounts but can only be read.
     ReadOnly,
-    /// It mounts and works, but its checker finds faults.
+    /// It mounts and works, but is not whole: its checker finds faults, or a directory lists a name
+    /// twice.
     NeedsCheck,
     /// It does not mount or work; after the repair it does, and nothing durable is lost.
     Repaired,
@@ -97,8 +98,12 @@ pub fn verdict(checked: &Checked, contract: &Contract) -> (Condition, bool) {
         Condition::DurableLost | Condition::SilentCorruption => false,
         Condition::Oops | Condition::Hang => true,
     };
-    let breaks =
-        |finding: &&Finding| finding.broken && !(excused && finding.outcome == Outcome::ReadError);
+    let breaks = |finding: &&Finding| match finding.outcome {
+        Outcome::ReadError if excused => false,
+        // A fault of the structure, as a check that is wanted.
+        Outcome::ListedTwice if stopped => false,
+        _ => finding.broken,
+    };
     let mut found = checked.findings.iter().chain(later(checked));
     (condition, broken || found.any(|finding| breaks(&finding)))
 }
@@ -159,7 +164,10 @@ fn condition(checked: &Checked) -> Condition {
     // It asks to be checked, did not help itself, and nothing checked it.
     let unchecked = worst == Message::WantsCheck && checked.check.is_none() && !recovered;
     let finds = complains(checked.check) || checked.checker_hung.is_some();
-    if worst >= Message::ReadOnly || finds || unchecked {
+    // Where its checker sees nothing, the listing does.
+    let mut listed = checked.findings.iter().chain(later(checked));
+    let twice = listed.any(|finding| finding.outcome == Outcome::ListedTwice);
+    if worst >= Message::ReadOnly || finds || unchecked || twice {
         return Condition::NeedsCheck;
     }
     match recovered {
@@ -250,6 +258,19 @@ mod tests {
         assert_eq!(of(lost), (Condition::DurableLost, true));
         let legal = |c: &mut Checked| c.findings = vec![finding(Outcome::Truncated, false)];
         assert_eq!(of(legal), (Condition::Clean, false));
+        let twice = |c: &mut Checked| {
+            let durable = false;
+            c.findings = vec![Finding {
+                durable,
+                ..finding(Outcome::ListedTwice, true)
+            }];
+        };
+        assert_eq!(of(twice), (Condition::NeedsCheck, true), "nothing is lost");
+        let by_card = |c: &mut Checked| {
+            twice(c);
+            c.refused_writes = 1;
+        };
+        assert_eq!(of(by_card), (Condition::NeedsCheck, false));
         let silent = |c: &mut Checked| c.findings = vec![finding(Outcome::WrongSilently, true)];
         assert_eq!(of(silent), (Condition::SilentCorruption, true));
         assert_eq!(

@@ -71,24 +71,7 @@ impl Writing {
 /// # Errors
 /// The first request that the device fails.
 pub fn open_aus(device: &mut dyn Device, writing: &Writing) -> Result<Rates, DeviceError> {
-    let mut host = Host::new(device, writing.erase_bytes);
-    let start = OPEN_AU_START.next_multiple_of(writing.erase_bytes);
-    let aus = shuffled(u64::from(writing.aus));
-    let mut rates = Rates::new();
-    for bytes in writing.sizes() {
-        let blocks = writing.blocks(bytes);
-        let mut sum = 0;
-        for block in &blocks {
-            let mut of_block = 0;
-            for au in &aus {
-                let base = start + au * OPEN_AU_STRIDE * writing.erase_bytes;
-                of_block += host.write(base + block * bytes, bytes)?;
-            }
-            sum += of_block / aus.len() as u64;
-        }
-        rates.insert(bytes, rate(bytes, sum / blocks.len() as u64));
-    }
-    Ok(rates)
+    Host::new(device, writing.erase_bytes).open_aus(writing)
 }
 
 /// `flashbench -f`: rates of the first `writing.aus` AUs by block size.
@@ -99,21 +82,7 @@ pub fn find_fat(
     device: &mut dyn Device,
     writing: &Writing,
 ) -> Result<BTreeMap<u64, Vec<f64>>, DeviceError> {
-    let mut host = Host::new(device, writing.erase_bytes);
-    let mut found = BTreeMap::new();
-    for bytes in writing.sizes() {
-        let blocks = writing.blocks(bytes);
-        let mut rates = Vec::new();
-        for au in 0..u64::from(writing.aus) {
-            let mut sum = 0;
-            for block in &blocks {
-                sum += host.write(au * writing.erase_bytes + block * bytes, bytes)?;
-            }
-            rates.push(rate(bytes, sum / blocks.len() as u64));
-        }
-        found.insert(bytes, rates);
-    }
-    Ok(found)
+    Host::new(device, writing.erase_bytes).find_fat(writing)
 }
 
 /// `flashbench -a -b block_bytes -c tries`: one line for each power of two.
@@ -175,12 +144,52 @@ struct Host<'a> {
 }
 
 impl Host<'_> {
+    /// A host of `device` whose transfers have at most `most` bytes.
     fn new(device: &mut dyn Device, most: u64) -> Host<'_> {
         Host {
             size: device.capacity_bytes(),
             buffer: vec![FILL; most as usize],
             device,
         }
+    }
+
+    /// As [`open_aus`].
+    fn open_aus(&mut self, writing: &Writing) -> Result<Rates, DeviceError> {
+        let start = OPEN_AU_START.next_multiple_of(writing.erase_bytes);
+        let aus = shuffled(u64::from(writing.aus));
+        let mut rates = Rates::new();
+        for bytes in writing.sizes() {
+            let blocks = writing.blocks(bytes);
+            let mut sum = 0;
+            for block in &blocks {
+                let mut of_block = 0;
+                for au in &aus {
+                    let base = start + au * OPEN_AU_STRIDE * writing.erase_bytes;
+                    of_block += self.write(base + block * bytes, bytes)?;
+                }
+                sum += of_block / aus.len() as u64;
+            }
+            rates.insert(bytes, rate(bytes, sum / blocks.len() as u64));
+        }
+        Ok(rates)
+    }
+
+    /// As [`find_fat`].
+    fn find_fat(&mut self, writing: &Writing) -> Result<BTreeMap<u64, Vec<f64>>, DeviceError> {
+        let mut found = BTreeMap::new();
+        for bytes in writing.sizes() {
+            let blocks = writing.blocks(bytes);
+            let mut rates = Vec::new();
+            for au in 0..u64::from(writing.aus) {
+                let mut sum = 0;
+                for block in &blocks {
+                    sum += self.write(au * writing.erase_bytes + block * bytes, bytes)?;
+                }
+                rates.push(rate(bytes, sum / blocks.len() as u64));
+            }
+            found.insert(bytes, rates);
+        }
+        Ok(found)
     }
 
     fn write(&mut self, offset: u64, bytes: u64) -> Result<u64, DeviceError> {

@@ -469,9 +469,30 @@ fn align_line() -> impl Strategy<Value = [f64; 4]> {
     (us(), us(), us()).prop_map(|(pre, on, post)| [pre, on, post, on - (pre + post) / 2.0])
 }
 
+/// Tables of one card; those that were interrupted lack their smaller boundaries.
+fn align_tables() -> impl Strategy<Value = Vec<Vec<[f64; 4]>>> {
+    let slower = || prop::collection::vec(1.0..1.4_f64, 1..4);
+    prop::collection::vec((align_line(), slower()), 0..12).prop_map(|mut lines| {
+        let mut counts: Vec<usize> = lines.iter().map(|(_, slower)| slower.len()).collect();
+        counts.sort_unstable();
+        for ((_, slower), count) in lines.iter_mut().zip(counts) {
+            slower.resize(count, 1.2);
+        }
+        let line = |[pre, on, post, _]: [f64; 4], slower: f64| {
+            let [pre, on, post] = [pre, on, post].map(|us| (us * slower).round());
+            [pre, on, post, on - (pre + post) / 2.0]
+        };
+        let tables = lines.into_iter();
+        let repeated = |(at, slower): ([f64; 4], Vec<f64>)| {
+            slower.into_iter().map(|slower| line(at, slower)).collect()
+        };
+        tables.map(repeated).collect()
+    })
+}
+
 fn curves() -> impl Strategy<Value = Curves> {
     erase().prop_flat_map(|erase| {
-        let align = prop::collection::vec(prop::collection::vec(align_line(), 1..4), 0..12);
+        let align = align_tables();
         let tests = || prop::collection::btree_map(1..9_u32, rates(erase), 0..4);
         let fat =
             (1..9_usize, 0..4_usize, 1..9_usize).prop_flat_map(|(aus, replicates, blocks)| {

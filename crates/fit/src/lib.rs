@@ -15,6 +15,7 @@
 
 mod fat;
 mod host;
+mod jobs;
 mod opened;
 mod plot;
 mod points;
@@ -28,6 +29,7 @@ mod solve;
 mod table;
 mod write;
 
+pub use jobs::Jobs;
 pub use plot::plot;
 pub use points::{Compared, Errors, Order, Place};
 pub use table::{Left, Row, table};
@@ -63,10 +65,25 @@ pub struct Options {
     pub capacity_bytes: Option<u64>,
     /// flashbench's `--erasesize` in bytes, if known.
     pub erase_bytes: Option<u64>,
+    /// Sizes that reads of the card tell for sure, as `flashbench -a` has them.
+    pub sizes: Sizes,
+    /// How trials of figures run.
+    pub jobs: Jobs,
     /// Title of the profile: maker and model. Empty: "fitted card".
     pub title: String,
     /// What the curves are called in the sources of the figures, such as a run of a log.
     pub source: String,
+}
+
+/// Sizes of a card that were read off its boundaries, in bytes; none where these do not tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sizes {
+    /// A page.
+    pub page_bytes: Option<u64>,
+    /// What several planes program together.
+    pub write_unit_bytes: Option<u64>,
+    /// An AU, which need not be flashbench's `--erasesize`.
+    pub au_bytes: Option<u64>,
 }
 
 /// A fitted card.
@@ -188,7 +205,7 @@ pub fn fit(curves: &Curves, rates: &[Rate], options: &Options) -> Result<Fit, Fi
         .copied()
         .filter(|point| point.place.order.is_write())
         .collect();
-    let mut search = Search::new(&writes, replay);
+    let mut search = Search::new(&writes, replay, options.sizes(), options.jobs);
     let found = if told { search.run() } else { search.usual() };
     let best = found
         .first()
@@ -221,6 +238,14 @@ pub fn fit(curves: &Curves, rates: &[Rate], options: &Options) -> Result<Fit, Fi
 }
 
 impl Options {
+    /// The sizes that the fit may see.
+    fn sizes(&self) -> Sizes {
+        match self.block_sizes {
+            Some(_) => Sizes::default(),
+            None => self.sizes,
+        }
+    }
+
     /// Whether the fit may see a point.
     fn sees(&self, point: &Point) -> bool {
         let place = point.place;

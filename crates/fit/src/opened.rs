@@ -7,7 +7,7 @@
 //! number is tried as the start of the search for all.
 
 use crate::points::{Order, Point};
-use crate::search::{Candidate, How, NO_LIMIT, Search};
+use crate::search::{Candidate, How, NO_LIMIT, Search, Tried};
 use crate::solve::{Row, Solution, misfit};
 use whichfs_curves::flashbench::Opened;
 
@@ -27,20 +27,32 @@ pub(crate) fn oddity(opened: &Opened) -> f64 {
 
 impl Search<'_> {
     /// The card of `best`, or the same that closes the AU opened first, if it fits better.
-    pub(crate) fn first_opened(&self, mut best: Candidate) -> Candidate {
+    pub(crate) fn first_opened(&mut self, mut best: Candidate) -> Candidate {
         const PATH: &str = "log_block.first_opened";
         let places = best.shape.value("geometry.open_aus_linear");
         if !(1..NO_LIMIT).contains(&places) || !best.shape.fixed.contains_key(PATH) {
             return best;
         }
         best.decided.insert(PATH, How::Tried);
-        match self.with_places(&best, places) {
+        match self.known_with_places(&best, places) {
             Some(found) if found.cost < best.cost => Candidate {
                 decided: best.decided,
                 ..found
             },
             _ => best,
         }
+    }
+
+    /// As [`Search::with_places`], which is done once for each shape.
+    fn known_with_places(&mut self, from: &Candidate, places: u64) -> Option<Candidate> {
+        let is_it = |tried: &&Tried| (&tried.0, tried.1) == (&from.shape, from.replay);
+        if let Some((.., known)) = self.placed.iter().find(is_it) {
+            return known.clone();
+        }
+        let found = self.with_places(from, places);
+        self.placed
+            .push((from.shape.clone(), from.replay, found.clone()));
+        found
     }
 
     /// The card of `from` that closes the AU opened first, after what fits best was opened.

@@ -4,10 +4,12 @@
 //! of a translation layer depends on them. So a run with all figures at a reference and one
 //! more for each figure doubled give the time of every point for any figures.
 
+use crate::Jobs;
 use crate::points::Point;
 use crate::replay::Replay;
 use crate::shape::{Free, Shape, Unit};
 use crate::solve::Row;
+use std::sync::OnceLock;
 use whichfs_card::limits::{MICROS_MAX, RATE};
 
 /// Rows for the `points`; `None` where the shape is no card.
@@ -17,6 +19,7 @@ pub(crate) fn rows(
     reference: &[f64],
     points: &[Point],
     replay: &Replay,
+    jobs: Jobs,
 ) -> Option<Vec<Row>> {
     let factor = free.last().is_some_and(|last| last.unit == Unit::Percent);
     let linear = free.len() - usize::from(factor);
@@ -30,7 +33,7 @@ pub(crate) fn rows(
     }
     let base = plain(&at)?;
     let all: Vec<usize> = (0..linear).collect();
-    let slopes = slopes(free, &at, &all, &base, &plain)?;
+    let slopes = slopes(free, &at, &all, &base, &plain, jobs)?;
     let extra = if factor {
         at[linear] = 2.0;
         let doubled = plain(&at)?;
@@ -38,7 +41,7 @@ pub(crate) fn rows(
         let of_writing = |j: &usize| free[*j].path.starts_with("write.");
         let affected: Vec<usize> = (0..linear).filter(of_writing).collect();
         let mut extra = vec![vec![0.0; points.len()]; linear];
-        let steeper = self::slopes(free, &at, &affected, &doubled, &plain)?;
+        let steeper = self::slopes(free, &at, &affected, &doubled, &plain, jobs)?;
         for (j, steep) in affected.into_iter().zip(steeper) {
             extra[j] = steep.iter().zip(&slopes[j]).map(|(e, c)| e - c).collect();
         }
@@ -67,27 +70,27 @@ fn slopes(
     at: &[f64],
     figures: &[usize],
     base: &[f64],
-    plain: &impl Fn(&[f64]) -> Option<Vec<f64>>,
+    plain: &(impl Fn(&[f64]) -> Option<Vec<f64>> + Sync),
+    jobs: Jobs,
 ) -> Option<Vec<Vec<f64>>> {
-    figures
-        .iter()
-        .map(|&j| {
-            let mut more = at.to_vec();
-            more[j] *= 2.0;
-            assert!(
-                is_doubled(free[j].unit, at[j], more[j]),
-                "{} cannot be doubled from {}",
-                free[j].path,
-                at[j]
-            );
-            let reached = plain(&more)?;
-            let slope = reached
-                .iter()
-                .zip(base)
-                .map(|(more, less)| (more - less) / at[j]);
-            Some(slope.collect())
-        })
-        .collect()
+    let slope = |j: usize| {
+        let mut more = at.to_vec();
+        more[j] *= 2.0;
+        assert!(
+            is_doubled(free[j].unit, at[j], more[j]),
+            "{} cannot be doubled from {}",
+            free[j].path,
+            at[j]
+        );
+        let reached = plain(&more)?;
+        let pairs = reached.iter().zip(base);
+        Some(pairs.map(|(more, less)| (more - less) / at[j]).collect())
+    };
+    let found: Vec<OnceLock<Option<Vec<f64>>>> = figures.iter().map(|_| OnceLock::new()).collect();
+    jobs.run(figures.len(), &|at| {
+        found[at].get_or_init(|| slope(figures[at]));
+    });
+    found.into_iter().map(|slope| slope.into_inner()?).collect()
 }
 
 /// Whether the profile's integers of the figures are double each other, as the figures are.

@@ -1,5 +1,7 @@
 //! The search for a shape: from a start for each family, one figure after the other.
 
+use crate::Sizes;
+use crate::jobs::Jobs;
 use crate::opened;
 use crate::points::{Order, Place, Point};
 use crate::replay::Replay;
@@ -14,6 +16,10 @@ const REFINE_WITHIN: f64 = 1.5;
 
 /// Open AUs of a card whose limit no test reaches.
 pub(crate) const NO_LIMIT: u64 = 8;
+
+/// What AUs cost that reads speak against, in the unit of what the fit minimises: ln 100, for
+/// odds of a hundred to one. Set by hand.
+const AGAINST_READS: f64 = 4.6;
 
 /// A shape with its fitted figures.
 #[derive(Clone, Debug)]
@@ -46,19 +52,26 @@ pub(crate) struct Search<'a> {
     pub(crate) points: &'a [Point],
     hints: Hints,
     replay: Replay,
+    sizes: Sizes,
+    jobs: Jobs,
     tried: Vec<Tried>,
+    /// What became of shapes that close the AU opened first.
+    pub(crate) placed: Vec<Tried>,
 }
 
 /// A shape under the tests of a replay, and what came of it.
-type Tried = (Shape, Replay, Option<Candidate>);
+pub(crate) type Tried = (Shape, Replay, Option<Candidate>);
 
 impl Search<'_> {
-    pub fn new(points: &[Point], replay: Replay) -> Search<'_> {
+    pub fn new(points: &[Point], replay: Replay, sizes: Sizes, jobs: Jobs) -> Search<'_> {
         Search {
             points,
             hints: Hints::new(points),
             replay,
+            sizes,
+            jobs,
             tried: Vec::new(),
+            placed: Vec::new(),
         }
     }
 
@@ -86,10 +99,11 @@ impl Search<'_> {
     }
 
     fn first_of_families(&mut self, slots: [u64; 2], hints: &Hints) -> Vec<Candidate> {
-        let au_bytes = self.replay.erase_bytes;
+        let erase_bytes = self.replay.erase_bytes;
+        let sizes = self.sizes;
         let mut found: Vec<Candidate> = Family::NAMES
             .iter()
-            .map(|(_, family)| first(*family, slots, hints).with("geometry.au_bytes", au_bytes))
+            .map(|(_, family)| first(*family, slots, hints).of_sizes(&sizes, erase_bytes))
             .filter_map(|shape| self.try_shape(&shape, self.replay))
             .collect();
         found.sort_by(|a, b| a.cost.total_cmp(&b.cost));
@@ -115,17 +129,12 @@ impl Search<'_> {
         let at_once = at_once(&best.shape, self.points, &self.hints);
         let mut decided = at_once.clone();
         for path in figures(&best.shape) {
-            let values = alternatives(&best.shape, path, &self.hints);
-            if !values.is_empty() {
+            let ways = self.ways(&best.shape, path);
+            if ways.iter().any(|way| !way.is_empty()) {
                 decided.insert(path, How::Tried);
             }
-            for value in values {
-                let shape = changed(&best.shape, path, value);
-                if let Some(candidate) = self.try_shape(&shape, replay)
-                    && candidate.cost < best.cost
-                {
-                    best = candidate;
-                }
+            for way in ways {
+                best = self.along(best, path, &way, replay);
             }
         }
         // Beyond what was measured all values fit alike.
@@ -135,6 +144,29 @@ impl Search<'_> {
         decided.extend(unlimited);
         best.decided = decided;
         best
+    }
+
+    /// `best` with the values of a figure, one after the other as long as they fit better.
+    fn along(&mut self, best: Candidate, path: &'static str, way: &[u64], at: Replay) -> Candidate {
+        let mut best = best;
+        for value in way {
+            let shape = changed(&best.shape, path, *value);
+            match self.try_shape(&shape, at) {
+                Some(candidate) if candidate.cost < best.cost => best = candidate,
+                _ => break,
+            }
+        }
+        best
+    }
+
+    /// Values of a figure to try, each way until one fits no better.
+    fn ways(&self, shape: &Shape, path: &'static str) -> Vec<Vec<u64>> {
+        match (path, self.sizes.au_bytes) {
+            ("geometry.au_bytes", Some(told)) if told != self.replay.erase_bytes => {
+                vec![vec![self.replay.erase_bytes]]
+            }
+            _ => ways(shape, path, &self.hints),
+        }
     }
 
     fn try_shape(&mut self, shape: &Shape, replay: Replay) -> Option<Candidate> {
@@ -150,7 +182,10 @@ impl Search<'_> {
     /// Fits times and rates of `shape` to the points, under the tests of `replay`.
     pub(crate) fn evaluate(&self, shape: &Shape, replay: Replay) -> Option<Candidate> {
         let solution = self.solved(shape, &self.rows(shape, &replay)?);
-        let cost = solution.cost + shape.oddity() + opened::oddity(&replay.opened);
+        let cost = solution.cost
+            + shape.oddity()
+            + opened::oddity(&replay.opened)
+            + self.against_reads(shape);
         Some(Candidate {
             shape: shape.clone(),
             free: shape.free(),
@@ -161,11 +196,20 @@ impl Search<'_> {
         })
     }
 
+    /// What AUs cost that are not those of which reads tell.
+    fn against_reads(&self, shape: &Shape) -> f64 {
+        let told = self.sizes.au_bytes;
+        match told.is_none_or(|told| told == shape.value("geometry.au_bytes")) {
+            true => 0.0,
+            false => AGAINST_READS,
+        }
+    }
+
     /// How the points answer to the figures of `shape`; `None` where it is no card.
     pub(crate) fn rows(&self, shape: &Shape, replay: &Replay) -> Option<Vec<Row>> {
         let free = shape.free();
         let reference = reference(&free, self.points);
-        response::rows(shape, &free, &reference, self.points, replay)
+        response::rows(shape, &free, &reference, self.points, replay, self.jobs)
     }
 
     /// Times and rates of `shape` that fit `rows`.
@@ -291,6 +335,8 @@ fn figures(shape: &Shape) -> Vec<&'static str> {
             "log_block.small_write_bytes",
             "log_block.small_write_jumps",
             "log_block.log_percent",
+            "log_block.merge_at_once",
+            "log_block.gap_bytes",
             "geometry.open_aus_linear",
             "geometry.open_aus_random",
         ]),
@@ -301,33 +347,46 @@ fn figures(shape: &Shape) -> Vec<&'static str> {
         ]),
         Family::PageMap => paths.push("page_map.streams"),
     }
+    paths.push("geometry.au_bytes");
     // The reader once more: what was taken for it may be explained by now, or the reverse.
     paths.extend(["write.program_bytes", "reader.max_bytes"]);
     paths
 }
 
-/// Values of a figure to try; none where the points speak against it at once.
-fn alternatives(shape: &Shape, path: &'static str, hints: &Hints) -> Vec<u64> {
+/// Ways of values of a figure to try; none where the points speak against it at once.
+fn ways(shape: &Shape, path: &'static str, hints: &Hints) -> Vec<Vec<u64>> {
     let now = shape.value(path);
-    let neighbours = [now.saturating_sub(1).max(1), (now + 1).min(8)];
-    let values: &[u64] = match path {
-        "reader.max_bytes" if hints.cut => &[0, 64 << 10, 120 << 10],
-        "write.coalesce" if hints.joined => &[0, 1],
-        "write.program_bytes" if hints.many_sizes => &[8 << 10, 16 << 10, 32 << 10],
-        "log_block.small_write_bytes" if hints.small => &[0, 8 << 10],
-        "log_block.small_write_jumps" if shape.value("log_block.small_write_bytes") > 0 => &[0, 1],
-        "log_block.log_percent" => &[100, 70, 50, 42, 34, 28],
-        "update_block.small_bytes" if hints.many_sizes => &[4 << 10, 8 << 10, 16 << 10],
-        "update_block.group_bytes" => &[256 << 10, 512 << 10, 1 << 20],
-        "page_map.streams" => &[0, 2, 3, 4, 5, 6],
+    let page = shape.value("geometry.page_bytes");
+    let neighbours: [&[u64]; 2] = [&[now.saturating_sub(1).max(1)], &[(now + 1).min(8)]];
+    let ways: &[&[u64]] = match path {
+        "reader.max_bytes" if hints.cut => &[&[0], &[64 << 10], &[120 << 10]],
+        "write.coalesce" if hints.joined => &[&[0], &[1]],
+        "write.program_bytes" if hints.many_sizes => &[&[8 << 10], &[16 << 10], &[32 << 10]],
+        "log_block.small_write_bytes" if hints.small && hints.many_sizes => {
+            &[&[0], &[8 << 10, 16 << 10]]
+        }
+        "log_block.small_write_bytes" if hints.small => &[&[0], &[8 << 10]],
+        "log_block.small_write_jumps" if shape.value("log_block.small_write_bytes") > 0 => {
+            &[&[0], &[1]]
+        }
+        // Merges of an AU written at random: none, one, two and more.
+        "log_block.log_percent" if hints.many_sizes => &[&[200, 400], &[50], &[42, 34, 28], &[70]],
+        "log_block.log_percent" => &[&[70], &[50], &[42], &[34], &[28]],
+        "log_block.merge_at_once" if hints.many_sizes => &[&[0], &[1]],
+        "log_block.gap_bytes" if hints.many_sizes => &[&[16 << 10]],
+        "update_block.small_bytes" if hints.many_sizes => &[&[4 << 10], &[8 << 10], &[16 << 10]],
+        "update_block.group_bytes" => &[&[256 << 10], &[512 << 10], &[1 << 20]],
+        "page_map.streams" => &[&[0], &[2], &[3], &[4], &[5], &[6]],
         "geometry.open_aus_linear" | "geometry.open_aus_random" => &neighbours,
         _ => &[],
     };
-    values
-        .iter()
-        .copied()
-        .filter(|value| *value != now)
-        .collect()
+    let differs = |value: &u64| *value != now;
+    let is_unit = |value: &u64| path != "write.program_bytes" || *value >= page;
+    let ways = ways.iter().map(|way| {
+        let values = way.iter().copied();
+        values.filter(differs).filter(is_unit).collect()
+    });
+    ways.collect()
 }
 
 /// What some points say at once, so that less needs to be tried.
@@ -403,6 +462,7 @@ fn changed(shape: &Shape, path: &'static str, value: u64) -> Shape {
     let shape = shape.with(path, value);
     match path {
         "log_block.small_write_bytes" => shape.small_writes(value),
+        "write.program_bytes" => shape.with("geometry.write_unit_bytes", value),
         "geometry.open_aus_linear" if shape.value("geometry.open_aus_random") > value => {
             shape.with("geometry.open_aus_random", value)
         }

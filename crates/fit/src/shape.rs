@@ -1,6 +1,7 @@
 //! A shape: a family with its sizes, counts and switches, and the times and rates that are
 //! fitted to it, each with a prior.
 
+use crate::Sizes;
 use crate::sheet::Sheet;
 use crate::solve::Prior;
 use std::collections::BTreeMap;
@@ -99,6 +100,9 @@ const fn like_writing(path: &'static str, ln_times: f64, sigma: f64, why: &'stat
         why,
     }
 }
+
+/// Page of cards of which nothing tells it (most cards of the data).
+const PAGE_BYTES: u64 = 16 << 10;
 
 /// The write rate comes first: others are relative to it. 10 MB/s is 100 ns a byte.
 const WRITE_RATE: Free = Free {
@@ -219,7 +223,7 @@ impl Shape {
         shape
     }
 
-    /// What is not tried but goes with `log_block.small_write_bytes` (see `small_writes`).
+    /// What goes with `log_block.small_write_bytes` (see `small_writes`) unless it is tried.
     pub const WITH_SMALL_WRITES: [&'static str; 2] =
         ["log_block.idle_close_us", "log_block.merge_at_once"];
 
@@ -237,6 +241,16 @@ impl Shape {
     /// A figure of the shape, zero if it has none.
     pub fn value(&self, path: &str) -> u64 {
         self.fixed.get(path).copied().unwrap_or(0)
+    }
+
+    /// The same with the sizes that reads tell; AUs are of `erase_bytes` where they do not.
+    pub fn of_sizes(&self, sizes: &Sizes, erase_bytes: u64) -> Shape {
+        let page = sizes.page_bytes.unwrap_or(PAGE_BYTES);
+        let unit = sizes.write_unit_bytes.unwrap_or(PAGE_BYTES).max(page);
+        self.with("geometry.page_bytes", page)
+            .with("geometry.write_unit_bytes", unit)
+            .with("write.program_bytes", unit)
+            .with("geometry.au_bytes", sizes.au_bytes.unwrap_or(erase_bytes))
     }
 
     /// All figures, with `theta` for the free ones, on a card of `capacity`.
@@ -268,8 +282,8 @@ fn spare_aus(capacity: u64, au_bytes: u64) -> u64 {
 /// Figures that writing does not tell, and the usual geometry.
 pub(crate) fn start(family: Family) -> Shape {
     let mut fixed = BTreeMap::from([
-        ("geometry.page_bytes", 16 << 10),
-        ("geometry.write_unit_bytes", 16 << 10),
+        ("geometry.page_bytes", PAGE_BYTES),
+        ("geometry.write_unit_bytes", PAGE_BYTES),
         ("geometry.au_bytes", 4 << 20),
         ("geometry.open_aus_linear", 8),
         ("geometry.open_aus_random", 8),
@@ -278,7 +292,7 @@ pub(crate) fn start(family: Family) -> Shape {
         ("read.next_page_us", 250),
         ("write.coalesce", 0),
         ("write.coalesce_bytes", 64 << 10),
-        ("write.program_bytes", 16 << 10),
+        ("write.program_bytes", PAGE_BYTES),
         ("copy.erase_us", 3_000),
         ("discard.supported", 1),
         ("discard.overhead_us", 1_000),
@@ -288,6 +302,7 @@ pub(crate) fn start(family: Family) -> Shape {
     match family {
         Family::LogBlock => {
             fixed.insert("log_block.log_percent", 100);
+            fixed.insert("log_block.gap_bytes", 0);
             fixed.insert("log_block.small_write_bytes", 0);
             fixed.insert("log_block.small_write_jumps", 0);
             fixed.insert("log_block.idle_close_us", 0);
@@ -329,6 +344,8 @@ impl Shape {
                     oddity += 1.7;
                     true
                 }
+                "log_block.log_percent" => *value > 100,
+                "log_block.gap_bytes" => *value > 0,
                 "log_block.small_write_bytes" => *value > 0,
                 "log_block.first_opened" => *value > 0,
                 "page_map.streams" => *value > 0,

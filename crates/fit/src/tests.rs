@@ -159,7 +159,8 @@ fn a_card_of_which_a_sixth_is_off_by_more_than_units_of_one_model_differ_fits_no
     // Every second size of one of three curves by a factor of 1.2: scatter; of 2: none.
     for (factor, fits) in [(1.2, true), (2.0, false)] {
         let mut degraded = few();
-        let curve = degraded.random.get_mut(&2).unwrap();
+        // In order: at random, merges of several logs may make every second size slower.
+        let curve = degraded.linear.get_mut(&2).unwrap();
         for rate in curve.values_mut().step_by(2) {
             *rate /= factor;
         }
@@ -167,7 +168,7 @@ fn a_card_of_which_a_sixth_is_off_by_more_than_units_of_one_model_differ_fits_no
         assert_eq!(found.breaks.is_none(), fits, "{factor}: {:?}", found.breaks);
         let named = found.breaks.map(|of| of.curve.name());
         assert!(
-            fits || named.as_deref() == Some("random, 2 AUs"),
+            fits || named.as_deref() == Some("linear, 2 AUs"),
             "{named:?}"
         );
     }

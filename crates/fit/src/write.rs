@@ -169,7 +169,8 @@ impl Basis<'_> {
             ),
         }];
         let au = figure(sheet, "geometry.au_bytes") as u64;
-        if self.options.erase_bytes.is_none() && unpublished(au) {
+        let said = self.options.erase_bytes.or(self.options.sizes().au_bytes);
+        if said.is_none() && unpublished(au) {
             lines.push(format!(
                 "The AU is inferred: {} is the largest block, with which flashbench -O begins; \
                  published logs have {}.",
@@ -252,7 +253,7 @@ impl Basis<'_> {
                 )),
                 Some(How::NoStep(most)) => Note::plain(no_step(best.shape.value(path), *most)),
                 Some(How::Plain) => Note::plain(format!(
-                    "fit: the {points} points of {from} speak against any other value"
+                    "fit: nothing in the {points} points of {from} speaks for another value"
                 )),
                 None if self.told => {
                     Note::composed(path, "usual value: the write curves do not tell")
@@ -262,21 +263,15 @@ impl Basis<'_> {
             notes.insert(*path, note);
         }
         if best.decided.contains_key("log_block.small_write_bytes") {
-            for path in Shape::WITH_SMALL_WRITES {
+            let tried = |path: &&str| best.decided.contains_key(path);
+            for path in Shape::WITH_SMALL_WRITES.iter().filter(|path| !tried(path)) {
                 notes.insert(path, Note::composed(path, GOES_WITH_SMALL_WRITES));
             }
         }
         if let Some(note) = self.note_opened(best) {
             notes.insert("log_block.first_opened", note);
         }
-        let au = "geometry.au_bytes";
-        if self.options.erase_bytes.is_some() {
-            let source = format!("--erasesize of {from}: its write curves do not tell");
-            notes.insert(au, Note::plain(source));
-        } else if unpublished(best.shape.value(au)) {
-            let source = format!("inferred: the largest block of {from}, which nobody calls an AU");
-            notes.insert(au, Note::plain(source));
-        }
+        self.note_sizes(&mut notes, best);
         let spare = "composed: flash comes in powers of two, and a reserve";
         notes.insert("geometry.spare_aus", Note::plain(spare.to_owned()));
         let bus = "composed: SD high speed 25 MB/s less framing, flash.md 2.7 GB, or what \
@@ -288,6 +283,47 @@ impl Basis<'_> {
         let known = determined(&best.free, &best.solution);
         self.note_free(&mut notes, &best.free, &known);
         notes
+    }
+
+    /// Sources of sizes that reads or flashbench's options tell.
+    fn note_sizes(&self, notes: &mut BTreeMap<&'static str, Note>, best: &Candidate) {
+        let (from, told) = (self.source(), self.options.sizes());
+        let [page, unit, au] = [
+            "geometry.page_bytes",
+            "geometry.write_unit_bytes",
+            "geometry.au_bytes",
+        ];
+        let is = |path: &str, told: Option<u64>| told == Some(best.shape.value(path));
+        let read = || Note::plain(format!("flashbench -a of {from}: reads step up there"));
+        if is(page, told.page_bytes) {
+            notes.insert(page, read());
+        }
+        match best.decided.get("write.program_bytes") {
+            Some(_) => {
+                let source = "as write.program_bytes, which the points decide".to_owned();
+                notes.insert(unit, Note::plain(source));
+            }
+            None if is(unit, told.write_unit_bytes) => {
+                notes.insert(unit, read());
+                notes.insert("write.program_bytes", read());
+            }
+            None => {}
+        }
+        let of_au = match (told.au_bytes, self.options.erase_bytes) {
+            (Some(of_reads), _) if is(au, Some(of_reads)) => read(),
+            (Some(of_reads), _) => Note::plain(format!(
+                "--erasesize of {from}: with the {} that reads tell, writes fit worse",
+                Bytes(of_reads)
+            )),
+            (None, Some(_)) => Note::plain(format!(
+                "--erasesize of {from}: its write curves do not tell"
+            )),
+            (None, None) if unpublished(best.shape.value(au)) => Note::plain(format!(
+                "inferred: the largest block of {from}, which nobody calls an AU"
+            )),
+            (None, None) => return,
+        };
+        notes.insert(au, of_au);
     }
 
     /// Source of the order in which AUs are closed, if that is the order of opening.

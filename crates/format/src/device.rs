@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use whichfs_here::{Doomed, Roots};
 use whichfs_layout::{Plan, Planned, sfdisk_script};
-use whichfs_units::SECTOR;
+use whichfs_units::{SECTOR, counted};
 
 /// How long partitions may take to appear.
 const APPEAR: Duration = Duration::from_secs(5);
@@ -57,9 +57,9 @@ pub fn steps(plan: &Plan, disk: &str) -> Vec<Step> {
     ]);
     let table = Step {
         what: format!(
-            "{} with {} partitions",
+            "{} with {}",
             plan.table.word(),
-            plan.partitions.len()
+            counted(plan.partitions.len(), "partition")
         ),
         commands: vec![
             (sfdisk, sfdisk_script(plan)),

@@ -5,6 +5,7 @@ use crate::device::{appeared, partition_name};
 use crate::error::FormatError;
 use crate::journal::Journal;
 use crate::program::{require, run, shown, words};
+use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::Duration;
 use whichfs_here::{Doomed, Roots};
@@ -17,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const TABLE: &str = "gpt with one partition";
 
 /// A partition of a disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
     /// First byte on the disk.
     pub start: u64,

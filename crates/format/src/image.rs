@@ -10,6 +10,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use whichfs_layout::{Plan, Planned, in_file, sfdisk_script};
+use whichfs_units::counted;
 
 /// Bytes that are copied at a time; those that are all zero stay a hole.
 const CHUNK: usize = 64 << 10;
@@ -73,9 +74,9 @@ pub fn format_image(
     }
     let card = Part::beside(path, "card", plan.medium.capacity_bytes)?;
     tell(&format!(
-        "{} with {} partitions",
+        "{} with {}",
         plan.table.word(),
-        plan.partitions.len()
+        counted(plan.partitions.len(), "partition")
     ));
     run(
         &words(&["sfdisk", "-q", &card.shown()]),

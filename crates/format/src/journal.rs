@@ -156,24 +156,36 @@ impl Journal {
     }
 
     /// A step begins.
-    pub(crate) fn step(&mut self, number: usize) -> Result<(), FormatError> {
+    ///
+    /// # Errors
+    /// If it cannot be written: then nothing is done.
+    pub fn step(&mut self, number: usize) -> Result<(), FormatError> {
         self.write(&Line::Step { number })
     }
 
     /// The trial `what` begins.
-    pub(crate) fn trial(&mut self, what: &str) -> Result<(), FormatError> {
+    ///
+    /// # Errors
+    /// As [`Journal::step`].
+    pub fn trial(&mut self, what: &str) -> Result<(), FormatError> {
         let what = what.to_owned();
         self.write(&Line::Trial { what })
     }
 
     /// It is done.
-    pub(crate) fn done(&mut self, number: usize) -> Result<(), FormatError> {
+    ///
+    /// # Errors
+    /// As [`Journal::step`].
+    pub fn done(&mut self, number: usize) -> Result<(), FormatError> {
         self.done = number + 1;
         self.write(&Line::Done { number })
     }
 
     /// All is done, or given up.
-    pub(crate) fn end(&mut self, reason: Option<String>) -> Result<(), FormatError> {
+    ///
+    /// # Errors
+    /// As [`Journal::step`].
+    pub fn end(&mut self, reason: Option<String>) -> Result<(), FormatError> {
         self.write(&Line::End { reason })
     }
 

@@ -12,6 +12,7 @@ use std::sync::atomic::AtomicBool;
 use whichfs_fs::{Candidate, ImageBuild, Recipe};
 use whichfs_layout::superblock::Superblock;
 use whichfs_layout::{in_file, mkfs};
+use whichfs_units::counted;
 
 /// How a filesystem gets files without being mounted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,7 +153,8 @@ pub fn tree_image(
 ) -> Result<Vec<Check>, FormatError> {
     tree.check(candidate)?;
     let part = Part::beside(image, "image", bytes)?;
-    tell(&format!("{} with {} entries", candidate.name, tree.entries));
+    let entries = counted(tree.entries, "entry");
+    tell(&format!("{} with {entries}", candidate.name));
     build(tree, candidate, recipe, &part)?;
     stop(interrupted, 1, 1)?;
     let checks = image_checks(&part.path, recipe)?;

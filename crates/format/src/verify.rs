@@ -9,7 +9,7 @@ use std::path::Path;
 use whichfs_fs::Recipe;
 use whichfs_layout::superblock::expected;
 use whichfs_layout::{Found, Plan, Planned, judge};
-use whichfs_units::Bytes;
+use whichfs_units::{Bytes, counted};
 
 /// How a check ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -72,8 +72,8 @@ fn table(disk: &Disk, plan: &Plan) -> Result<Outcome, FormatError> {
         .all(|(start, bytes)| start % unit == 0 && bytes % unit == 0);
     Ok(match aligned {
         true => Outcome::Good(format!(
-            "{} partitions, whole units of {}",
-            found.len(),
+            "{}, whole units of {}",
+            counted(found.len(), "partition"),
             Bytes(unit)
         )),
         false => Outcome::Bad(format!("not in whole units of {}", Bytes(unit))),

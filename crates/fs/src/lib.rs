@@ -10,6 +10,7 @@ mod care;
 mod catalogue;
 mod elsewhere;
 mod model;
+mod names;
 
 mod btrfs;
 mod erofs;
@@ -36,3 +37,4 @@ pub use elsewhere::{Elsewhere, elsewhere, find_elsewhere};
 pub use model::{
     Candidate, CrashClass, Facts, Geometry, Helper, ImageBuild, Purpose, Recipe, Unfit,
 };
+pub use names::Names;

@@ -6,6 +6,7 @@ use crate::sysfs::Block;
 use crate::usage::is_claimed;
 use rustix::fd::OwnedFd;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
+use serde::{Deserialize, Serialize};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -15,7 +16,7 @@ use whichfs_units::Bytes;
 const LOOK: Duration = Duration::from_millis(50);
 
 /// What a user lets be destroyed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Larger disks are refused.
     pub max_bytes: u64,

@@ -6,6 +6,7 @@
 
 use crate::error::HereError;
 use rustix::mount::{MountPropagationFlags, mount_change};
+use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
@@ -35,7 +36,8 @@ pub struct Errand<'a> {
 }
 
 /// How an errand ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Ended {
     /// All steps were done.
     Done,

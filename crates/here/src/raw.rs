@@ -54,6 +54,12 @@ impl Raw {
             return Err(HereError::Replaced { path });
         }
         judge(target, access, roots)?;
+        if !is_disk && lies_in_memory(&fd) {
+            return Err(HereError::NoDirect {
+                path: target.path.display().to_string(),
+                reason: "it lies in memory, not on a device".to_owned(),
+            });
+        }
         let end = rustix::fs::seek(&fd, rustix::fs::SeekFrom::End(0))
             .map_err(|errno| open_error(target, errno))?;
         let capacity_bytes = end - end % 512;
@@ -108,6 +114,13 @@ impl Raw {
             reason: errno.to_string(),
         }
     }
+}
+
+/// Whether a file is on a filesystem that has no device, and still takes direct I/O.
+fn lies_in_memory(fd: &OwnedFd) -> bool {
+    // linux/magic.h: tmpfs, ramfs.
+    const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
+    rustix::fs::fstatfs(fd).is_ok_and(|of| IN_MEMORY.contains(&(of.f_type as u64)))
 }
 
 /// Whether what is open is what was judged.

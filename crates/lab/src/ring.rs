@@ -52,6 +52,15 @@ impl Ring {
         self.next_used = base as u16;
     }
 
+    /// Goes on behind what the guest answered by itself, while `under_way` requests were taken and
+    /// not given back: the index of the used ring counts all that were.
+    pub fn catch_up(&mut self, memory: &GuestMemory, under_way: usize) -> Result<(), LabError> {
+        let used = memory.array(self.address.used.saturating_add(2))?;
+        self.next_used = u16::from_le_bytes(used);
+        self.next_available = self.next_used.wrapping_add(under_way as u16);
+        Ok(())
+    }
+
     /// Takes the next available request: its head, with its segments put into `segments`.
     pub fn pop(
         &mut self,
@@ -219,6 +228,22 @@ mod tests {
         assert_eq!(ring.pop(&memory, &mut segments).expect("valid"), None);
         ring.push(&mut memory, 0, 513).expect("valid");
         assert_eq!(memory.array::<2>(USED + 2).expect("in memory"), [1, 0]);
+    }
+
+    #[test]
+    fn what_the_guest_answered_itself_is_passed_over() {
+        let (mut ring, mut memory) = (ring(), memory(0, 0x8000));
+        put(&mut memory, TABLE + 48, &descriptor(0x4000, 16, 0, 0));
+        // Three were offered; the guest gave back the first, the second is under way.
+        put(&mut memory, AVAILABLE + 2, &3_u16.to_le_bytes());
+        put(&mut memory, AVAILABLE + 4, &[0, 0, 1, 0, 3, 0]);
+        put(&mut memory, USED + 2, &1_u16.to_le_bytes());
+        ring.catch_up(&memory, 1).expect("valid");
+        let mut segments = Vec::new();
+        assert_eq!(ring.pop(&memory, &mut segments).expect("valid"), Some(3));
+        assert_eq!(ring.pop(&memory, &mut segments).expect("valid"), None);
+        ring.push(&mut memory, 1, 1).expect("valid");
+        assert_eq!(memory.array::<2>(USED + 2).expect("in memory"), [2, 0]);
     }
 
     #[test]

@@ -263,7 +263,33 @@ static UNTOLD: Finding = Finding {
     reason: None,
 };
 
+/// Confidence of sizes of a card below a filesystem.
+const BELOW_A_FILESYSTEM: f64 = 0.6;
+
 impl Findings {
+    /// The same of a file: its extents may lie anywhere on the card, so sizes are not sure, and
+    /// boundaries may be those of the extents.
+    #[must_use]
+    pub fn of_a_file(mut self) -> Findings {
+        use Quantity::{AuBytes, FatAus, FatFirstAu, PageBytes, WriteUnitBytes, ZoneBytes};
+        for size in [
+            AuBytes,
+            FatAus,
+            FatFirstAu,
+            PageBytes,
+            WriteUnitBytes,
+            ZoneBytes,
+        ] {
+            if let Some(finding) = self.values.get_mut(&size) {
+                finding.confidence = finding.confidence.min(BELOW_A_FILESYSTEM);
+            }
+        }
+        let note = "a file on a filesystem: sizes may be those of its extents, not the card's; \
+                    probe the device to be sure";
+        self.notes.push(note.to_owned());
+        self
+    }
+
     /// What was found of `quantity`: nothing, without a reason, of one that findings from a file
     /// do not have.
     pub fn get(&self, quantity: Quantity) -> &Finding {
@@ -313,6 +339,19 @@ mod tests {
             assert_eq!(read.value(quantity), None);
         }
         assert!(crate::svg(&read).contains("<svg") && read.to_profile().is_err());
+    }
+
+    #[test]
+    fn sizes_of_a_file_are_not_sure_and_its_rates_are() {
+        let mut found = crate::interpret(&whichfs_curves::Curves::default());
+        for quantity in [Quantity::AuBytes, Quantity::ReadMbS] {
+            let sure = Finding::of(Value::Whole(8 << 20), 0.97, "a step");
+            found.values.insert(quantity, sure);
+        }
+        let below = found.of_a_file();
+        assert!(!below.get(Quantity::AuBytes).confident());
+        assert!(below.get(Quantity::ReadMbS).confident());
+        assert!(below.notes.iter().any(|note| note.contains("extents")));
     }
 
     #[test]

@@ -120,15 +120,13 @@ pub(crate) fn slc(evidence: &Evidence, drifts: bool, values: &mut BTreeMap<Quant
     // Where AUs have places, what ends is their number.
     let fast = test.fast.filter(|_| may_hide_a_cache(evidence));
     let Some((fast, us)) = fast.zip(test.fast_us()) else {
-        let text = format!(
-            "a stream of {} saw no end of such a cache; a larger one is not excluded",
+        let reason = format!(
+            "a stream of {} saw no end of such a cache: there is none, or a larger one",
             Bytes(test.bytes())
         );
-        values.insert(SlcBytes, Finding::at_least(test.bytes(), 0.95, text));
-        values.insert(
-            SlcWriteMbS,
-            Finding::none("no end of such a cache was seen"),
-        );
+        for quantity in [SlcBytes, SlcWriteMbS] {
+            values.insert(quantity, Finding::none(&reason));
+        }
         return;
     };
     let text = format!(

@@ -34,6 +34,10 @@ const COLLAPSE: f64 = 0.7;
 /// Below this share it is no dip of another cause.
 const CLEAR_COLLAPSE: f64 = 0.5;
 
+/// Confidence that a size which a table of powers of two shows is one itself, and not three times
+/// it: of the cards shipped one of 66 has another size, of those sold perhaps one in ten.
+const POWERS_OF_TWO: f64 = 0.9;
+
 /// Interprets the tables of a flashbench log; what they do not hold is null with a reason.
 pub fn interpret(curves: &Curves) -> Findings {
     let mut values: BTreeMap<Quantity, Finding> = Quantity::ALL
@@ -109,14 +113,16 @@ fn finding(rise: Option<Rise>, reason: &str) -> Finding {
     };
     let evidence = format!(
         "reads across multiples of {} take {:.0} µs more than on either side, across odd \
-         multiples of {} {:.0} µs ({:.0} standard errors)",
+         multiples of {} {:.0} µs ({:.0} standard errors); a table of powers of two does not tell \
+         it from three times as much",
         Bytes(rise.bytes),
         rise.behind_us,
         Bytes(rise.bytes / 2),
         rise.before_us,
         rise.score
     );
-    Finding::of(Value::Whole(rise.bytes), confidence(rise.score), evidence)
+    let sure = confidence(rise.score).min(POWERS_OF_TWO);
+    Finding::of(Value::Whole(rise.bytes), sure, evidence)
 }
 
 /// Probability that a step of this score is one: the cut was chosen among some twenty.

@@ -6,6 +6,7 @@
 
 use crate::number::{scale_of, with_unit};
 use whichfs_study::{Grade, MetricInfo, Point, Verdict};
+use whichfs_units::counted;
 
 /// The scale ends at this multiple of the median unless all values are below.
 const CUT_AT_MEDIANS: f64 = 4.0;
@@ -178,8 +179,8 @@ fn spread(samples: &[Point], unit: &str, place: &dyn Fn(f64) -> f64) -> Option<S
         begin: format!("{:.2}", place(least)),
         width: format!("{:.2}", place(most) - place(least)),
         text: format!(
-            "{} samples from {} to {}",
-            samples.len(),
+            "{} from {} to {}",
+            counted(samples.len(), "sample"),
             with_unit(least, unit),
             with_unit(most, unit)
         ),

@@ -6,6 +6,7 @@ use crate::text::{clean, wrap};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use std::fmt::Write as _;
 use whichfs_study::{Compared, Comparison, Meaning, RunChange};
+use whichfs_units::counted;
 
 /// What changed beyond noise, or with `all` every figure, in lines of at most `width` columns.
 pub fn comparison_text(comparison: &Comparison, width: usize, all: bool) -> String {
@@ -21,31 +22,74 @@ pub fn comparison_text(comparison: &Comparison, width: usize, all: bool) -> Stri
         out.push_str("Nothing changed beyond noise.\n");
         return out;
     }
+    out.push_str(&table(comparison, &shown, width));
+    let note = format!(
+        "{}↓ lower is better, ↑ higher is better. Seeds that both have are paired.",
+        match comparison.lines.len() - shown.len() {
+            0 => String::new(),
+            same => format!("{}: the same within noise. ", counted(same, "more figure")),
+        }
+    );
+    wrap(&mut out, &note, "\n", "", width);
+    out
+}
+
+/// A line for each of `shown`. Where `width` has no room for it, what changed stands below the
+/// figure in place of beside it.
+fn table(comparison: &Comparison, shown: &[&Compared], width: usize) -> String {
+    // Figures stay whole, and the mark with the last word of its metric.
+    let whole = |(at, cell): (usize, String)| match at {
+        0 => cell,
+        1 => cell.replace(" ↓", "\u{a0}↓").replace(" ↑", "\u{a0}↑"),
+        _ => cell.replace(' ', "\u{a0}"),
+    };
+    let whole = |cells: Vec<String>| cells.into_iter().enumerate().map(whole).collect();
+    let mut rows: Vec<Vec<String>> = vec![head(comparison, "\n")];
+    rows.extend(shown.iter().map(|line| whole(cells(line))));
+    if natural_width(&rows) > width {
+        rows = rows.into_iter().map(folded).collect();
+        rows[0] = folded_head(comparison);
+    }
     let mut table = Table::new();
     table
         .load_style(presets::NOTHING)
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_width(u16::try_from(width).unwrap_or(u16::MAX))
-        .set_header(head(comparison, "\n"));
-    for line in &shown {
-        table.add_row(cells(line));
-    }
+        .set_header(rows.remove(0))
+        .add_rows(rows);
     for (at, column) in table.column_iter_mut().enumerate() {
         column.set_padding((0, 2));
         if at > 1 {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    for line in table.lines() {
-        let _ = writeln!(out, "{}", line.trim_end());
-    }
-    let same = comparison.lines.len() - shown.len();
-    let note = format!(
-        "{same} more figures are the same within noise. × is how many times worse (lower is \
-         better); seeds that both have are paired."
-    );
-    wrap(&mut out, &note, "\n", "", width);
-    out
+    let lines = table.lines();
+    let lines = lines.map(|line| format!("{}\n", line.trim_end().replace('\u{a0}', " ")));
+    lines.collect()
+}
+
+/// Columns that rows take if nothing is wrapped.
+fn natural_width(rows: &[Vec<String>]) -> usize {
+    let of_cell = |cell: &String| cell.lines().map(|line| line.chars().count()).max();
+    let of_column = |at: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(at));
+        cells.filter_map(of_cell).max().unwrap_or(0) + 2
+    };
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    (0..columns).map(of_column).sum::<usize>().saturating_sub(2)
+}
+
+fn folded_head(comparison: &Comparison) -> Vec<String> {
+    let later = (2..=comparison.runs.len()).map(|at| format!("{at}\nbeside 1"));
+    let front = head(comparison, "").into_iter().take(3);
+    front.chain(later).collect()
+}
+
+/// Cells with what changed below the figure that did.
+fn folded(cells: Vec<String>) -> Vec<String> {
+    let (front, runs) = cells.split_at(3.min(cells.len()));
+    let pairs = runs.chunks(2).map(|pair| pair.join("\n"));
+    front.iter().cloned().chain(pairs).collect()
 }
 
 /// The same as a Markdown table.
@@ -184,19 +228,51 @@ mod tests {
             "{text}"
         );
         assert!(
-            text.contains("1 more figures are the same") && !text.contains("f2fs"),
+            text.contains("1 more figure: the same") && !text.contains("f2fs"),
             "{text}"
         );
         assert!(
             text.lines().all(|line| line.chars().count() <= 80),
             "{text}"
         );
-        assert!(comparison_text(&both, 80, true).contains("f2fs"));
+        let alone = |line: &str| matches!(line.trim(), "↓" | "↑");
+        for width in 40..80 {
+            let text = comparison_text(&both, width, true);
+            assert!(!text.lines().any(alone), "{width}: {text}");
+        }
+        let all = comparison_text(&both, 80, true);
+        assert!(
+            all.contains("f2fs") && !all.contains("more figure"),
+            "{all}"
+        );
         let markdown = comparison_markdown(&both, false);
         assert!(markdown.contains("| ext4 | mount ↓ | 2.00 s | 6.00 s | 3.0 × worse |"));
         assert!(markdown.contains("ext4\\|<x>"), "{markdown}");
         let same = compare_runs(&[run("a", 1.0), run("b", 1.0)]).unwrap();
         assert!(comparison_text(&same, 80, false).contains("Nothing changed beyond noise."));
+    }
+
+    #[test]
+    fn figures_stay_whole_however_many_runs_there_are() {
+        let runs = [1.0, 3.0, 0.2, 1.3].map(|factor| run("run", factor));
+        for count in 2..=4 {
+            let all = compare_runs(&runs[..count]).unwrap();
+            for width in [80, 120] {
+                let text = comparison_text(&all, width, true);
+                let heads = text.matches("beside 1").count();
+                let numbers = text.lines().filter(|line| line.starts_with("filesystem"));
+                assert!(
+                    (numbers.count(), heads) == (1, count - 1),
+                    "{width}: {text}"
+                );
+                let fits = text.lines().all(|line| line.chars().count() <= width);
+                assert!(fits, "{width}: {text}");
+                let words = ["2.00 s", "6.00 s", "3.0 × worse", "400 ms", "5.0 × better"];
+                for word in &words[..(2 * count - 1).min(words.len())] {
+                    assert!(text.contains(word), "{width}: no {word} in {text}");
+                }
+            }
+        }
     }
 
     #[test]

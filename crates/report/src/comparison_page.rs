@@ -11,6 +11,7 @@ use askama::Template;
 use std::collections::BTreeMap;
 use whichfs_study::{Compared, Comparison, Meaning, Origin, RunChange, RunLine};
 use whichfs_trial::{is_cpu_of_phase, metric_words};
+use whichfs_units::counted;
 
 const SCRIPT: &str = include_str!("../templates/compare.js");
 
@@ -160,12 +161,11 @@ fn headline(comparison: &Comparison) -> String {
             .filter(|c| c.meaning == wanted)
             .count()
     };
-    let figures = |count: usize| if count == 1 { "figure" } else { "figures" };
     match (count(Meaning::Worse), count(Meaning::Better)) {
         (0, 0) => "Nothing is better or worse beyond noise".to_owned(),
-        (0, better) => format!("{better} {} better, none worse", figures(better)),
-        (worse, 0) => format!("{worse} {} worse, none better", figures(worse)),
-        (worse, better) => format!("{worse} {} worse, {better} better", figures(worse)),
+        (0, better) => format!("{} better, none worse", counted(better, "figure")),
+        (worse, 0) => format!("{} worse, none better", counted(worse, "figure")),
+        (worse, better) => format!("{} worse, {better} better", counted(worse, "figure")),
     }
 }
 
@@ -243,9 +243,10 @@ fn map(comparison: &Comparison, names: &Names, at: usize, run: &RunLine) -> Map 
 fn sentences(comparison: &Comparison, names: &Names, at: usize, changed: usize) -> Vec<String> {
     let both = |line: &&Compared| line.changes[at - 1].is_some();
     let all = comparison.lines.iter().filter(both).count();
+    let all = counted(all, "figure");
     let mut said = vec![match changed {
-        0 => format!("All {all} figures that both runs have are the same within noise."),
-        n => format!("{n} of {all} figures that both runs have changed beyond noise."),
+        0 => format!("Of {all} that both runs have, none changed beyond noise."),
+        n => format!("Of {all} that both runs have, {n} changed beyond noise."),
     }];
     let only = |with: usize, without: usize| {
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();
@@ -254,10 +255,8 @@ fn sentences(comparison: &Comparison, names: &Names, at: usize, changed: usize) 
                 *counts.entry(names.of_line(line)).or_default() += 1;
             }
         }
-        let each = counts.iter().map(|(name, count)| match count {
-            1 => format!("{name} (1 figure)"),
-            count => format!("{name} ({count} figures)"),
-        });
+        let each = counts.iter();
+        let each = each.map(|(name, count)| format!("{name} ({})", counted(*count, "figure")));
         each.collect::<Vec<_>>().join(", ")
     };
     for (what, names) in [("Gone", only(0, at)), ("New", only(at, 0))] {
@@ -331,7 +330,10 @@ fn line_row(line: &Compared, names: &Names) -> LineRow {
         let change = line.changes[at].as_ref();
         let rests = change.map_or(String::new(), |change| {
             let noise = (change.noise - 1.0) * 100.0;
-            format!("noise {noise:.0} %, {} seeds in both", change.pairs)
+            format!(
+                "noise {noise:.0} %, {} in both",
+                counted(change.pairs, "seed")
+            )
         });
         (words(line, at + 1), class(change), rests)
     };

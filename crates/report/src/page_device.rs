@@ -181,14 +181,15 @@ fn sizes_row(device: &DeviceView) -> SizesRow {
         }
         begin += width;
     }
+    let of = |n: u64, noun| whichfs_units::counted(count(n), noun);
     SizesRow {
         candidate: device.candidate.clone(),
-        writes: count(total.writes),
+        writes: of(total.writes, "write"),
         others: format!(
-            "{} reads, {} flushes, {} discards",
-            count(total.reads),
-            count(total.flushes),
-            count(total.discards)
+            "{}, {}, {}",
+            of(total.reads, "read"),
+            of(total.flushes, "flush"),
+            of(total.discards, "discard")
         ),
         bars,
     }

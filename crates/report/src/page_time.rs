@@ -4,7 +4,7 @@ use crate::device::{DeviceView, PhaseView, SeriesView};
 use crate::number::{duration, short};
 use crate::page::Page;
 use crate::page_device::ordered;
-use whichfs_units::Bytes;
+use whichfs_units::{Bytes, counted};
 
 /// One candidate's first trial on the axis of time.
 pub(crate) struct TimeRow {
@@ -100,12 +100,11 @@ fn step(phase: &PhaseView, end: f64) -> Step {
         text: match times {
             None => format!("{name}: {seconds}, nothing written"),
             Some(times) => format!(
-                "{name}: {seconds}, {} written, each byte programmed {} times, {} AU copies, \
-                 {} erases",
+                "{name}: {seconds}, {} written, each byte programmed {} times, {}, {}",
                 Bytes(phase.write_bytes),
                 short(times),
-                phase.au_copies,
-                phase.erases
+                counted(phase.au_copies, "AU copy"),
+                counted(phase.erases, "erase")
             ),
         },
     }

@@ -9,6 +9,7 @@ use crate::page::Item;
 use askama::Template;
 use std::collections::BTreeMap;
 use whichfs_study::{Grade, Grid, Line, Origin, Repeats};
+use whichfs_units::counted;
 
 /// Classes of the grades, best first.
 const CLASSES: [&str; Grade::ALL.len()] = ["g0", "g1", "g2", "g3", "g4", "g5"];
@@ -105,7 +106,7 @@ fn best(tables: &[Grid]) -> Vec<String> {
     }
     let sentence = |load: &str| {
         let mut wins: BTreeMap<&str, usize> = BTreeMap::new();
-        let mut all = 0;
+        let mut all = 0_usize;
         for grid in tables.iter().filter(|grid| grid.load == load) {
             for line in &grid.lines {
                 let Some(best) = line.best() else { continue };
@@ -116,7 +117,11 @@ fn best(tables: &[Grid]) -> Vec<String> {
         let mut wins: Vec<(&str, usize)> = wins.into_iter().collect();
         wins.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         let wins: Vec<String> = wins.iter().map(|(name, n)| format!("{name} {n}")).collect();
-        format!("{load}: best of {all} lines: {}", wins.join(", "))
+        format!(
+            "{load}: best of {}: {}",
+            counted(all, "line"),
+            wins.join(", ")
+        )
     };
     loads.into_iter().map(sentence).collect()
 }
@@ -284,7 +289,7 @@ mod tests {
         assert_eq!(line_view(&grid, &other).cells[0].shade, "g0");
         assert_eq!(
             best(std::slice::from_ref(&grid)),
-            ["tree: best of 1 lines: f2fs 1"]
+            ["tree: best of 1 line: f2fs 1"]
         );
     }
 

@@ -6,6 +6,7 @@ use crate::text::{bar, clean, cut, wrap};
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use std::fmt::Write as _;
 use whichfs_study::{Grade, MetricInfo, Origin, Ranked, Verdict};
+use whichfs_units::counted;
 
 /// How a terminal is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,14 +138,9 @@ pub(crate) fn sureness(verdict: &Verdict) -> Vec<String> {
         return vec!["Every candidate is excluded; the reasons are below.".to_owned()];
     };
     let mut sentences = vec![format!(
-        "Best with a probability of {}, after {} {} ({} {} in {}).",
+        "Best with a probability of {}, after {} ({} {} in {}).",
         percent(first.p_best).replace('%', " %"),
-        verdict.trials,
-        if verdict.trials == 1 {
-            "trial"
-        } else {
-            "trials"
-        },
+        counted(verdict.trials, "trial"),
         duration(verdict.virtual_s),
         match verdict.origin {
             Origin::Measured => "on the device",

@@ -137,6 +137,13 @@ fn checked_version(connection: &Connection, path: &Path) -> Result<i32, StoreErr
             found: application,
         });
     }
+    // No program of ours leaves tables without a version, or makes a version below 1.
+    if version < 0 || (version == 0 && tables > 0) {
+        return Err(StoreError::Corrupt {
+            path: path.to_owned(),
+            detail: format!("schema version {version}"),
+        });
+    }
     if version > VERSION {
         let path = path.to_owned();
         return Err(StoreError::Newer {

@@ -69,6 +69,23 @@ pub struct Filter {
     pub card_state: Option<String>,
 }
 
+/// The smallest page of an SQLite database, in bytes.
+const PAGE_MIN: u64 = 512;
+
+/// Refuses what is shorter than a page and not empty: SQLite would take some of that for a new
+/// database, and write over it.
+fn refuse_short(path: &Path) -> Result<(), StoreError> {
+    let bytes =
+        std::fs::metadata(path).map_or(0, |meta| if meta.is_file() { meta.len() } else { 0 });
+    match bytes {
+        1..PAGE_MIN => Err(StoreError::Corrupt {
+            path: path.to_owned(),
+            detail: format!("{} long", whichfs_units::Bytes(bytes)),
+        }),
+        _ => Ok(()),
+    }
+}
+
 /// A filter's `WHERE` clause; its parameters are bound in this order.
 const WHERE: &str = "(?1 IS NULL OR card = ?1) AND (?2 IS NULL OR board = ?2)
     AND (?3 IS NULL OR clock = ?3) AND (?4 IS NULL OR kernel = ?4)
@@ -96,6 +113,7 @@ impl Store {
                 detail: error.to_string(),
             })?;
         }
+        refuse_short(path)?;
         let sqlite = |error| StoreError::from_sqlite(path, error);
         let mut connection = Connection::open(path).map_err(sqlite)?;
         connection.busy_timeout(busy).map_err(sqlite)?;

@@ -332,7 +332,10 @@ impl Fact {
             }
             Condition::Among(options) => match options.len() {
                 0 => "needs no kernel option".to_owned(),
-                n => format!("needs none but the {n} kernel options that are there"),
+                n => format!(
+                    "needs none but the {} there",
+                    whichfs_units::counted(n, "kernel option")
+                ),
             },
             Condition::AtLeast(n) | Condition::AtMost(n) => match self {
                 Fact::LastYear => format!("stores dates up to {n} at least"),

@@ -32,8 +32,8 @@ pub use agreement::kendall_tau_b;
 pub use cards::{CardEvidence, CardPlace, CardRanking, CardScore, rank_cards};
 pub use claims::{CLAIMS, Claim, Judgement, Outcome, Part, claims, judge_claim};
 pub use device::{
-    Budget, Cost, Distance, Drift, Ledger, REFERENCES_MIN, ReferenceRun, Spent, Turn as DeviceTurn,
-    distances, drifts, order,
+    Budget, Cost, Counter, Distance, Drift, Ledger, REFERENCES_MIN, ReferenceRun, Spent,
+    Turn as DeviceTurn, distances, drifts, order,
 };
 pub use exclude::exclude;
 pub use facts::{Can, CandidateFacts, Care, CrashClass, Fact, Matter, Sourced};

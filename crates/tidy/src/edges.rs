@@ -7,7 +7,7 @@ use crate::{Finding, SourceFile};
 
 /// A crate and the crates of this workspace that it may depend on.
 /// `whichfs` alone may see everything and is not listed; `tidy` sees nothing.
-const INNER: [(&str, &[&str]); 20] = [
+const INNER: [(&str, &[&str]); 21] = [
     ("units", &[]),
     ("trial", &["units"]),
     ("card", &["units"]),
@@ -22,6 +22,10 @@ const INNER: [(&str, &[&str]); 20] = [
     ("format", &["units", "fs", "here", "layout"]),
     ("workload", &["units", "trial"]),
     ("agent", &["units", "trial", "workload"]),
+    (
+        "board",
+        &["units", "trial", "workload", "agent", "here", "format"],
+    ),
     ("lab", &["units", "trial", "card"]),
     ("crash", &["units", "trial", "card", "workload"]),
     ("study", &["units", "trial", "fs"]),
@@ -47,7 +51,7 @@ const OUTER: [(&str, &[&str]); 14] = [
     (
         "rustix",
         &[
-            "agent", "lab", "attach", "here", "format", "spill", "whichfs",
+            "agent", "lab", "attach", "here", "format", "spill", "board", "whichfs",
         ],
     ),
     ("fuser", &["attach"]),

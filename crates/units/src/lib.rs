@@ -1,13 +1,15 @@
-//! Quantities with units and the seeded generator; nothing else.
+//! Quantities with units, counts in words and the seeded generator; nothing else.
 //!
 //! Every other crate takes time as [`Nanos`] and randomness as [`Rng`], both as
 //! arguments: no clock and no entropy is read anywhere in the pure crates.
 
 mod quantity;
 mod rng;
+mod words;
 
 pub use quantity::{Bytes, Nanos};
 pub use rng::Rng;
+pub use words::counted;
 
 /// One kibibyte in bytes.
 pub const KIB: u64 = 1 << 10;

@@ -507,12 +507,22 @@ pub fn require_tools(candidate: &whichfs_fs::Candidate, recipe: &Recipe) -> Resu
         .copied()
         .filter(|tool| find(tool).is_none())
         .collect();
+    missing_tools(candidate, &missing, None)
+}
+
+/// Leaves out a candidate some of whose tools are `missing`: here, or on the board `board`.
+pub fn missing_tools(
+    candidate: &whichfs_fs::Candidate,
+    missing: &[&str],
+    board: Option<&str>,
+) -> Result<(), NotHere> {
     if missing.is_empty() {
         return Ok(());
     }
+    let place = board.map_or(String::new(), |board| format!(" on {board}"));
     Err(NotHere::LeftOut {
         why: format!(
-            "{} is not installed: apt-get install {}",
+            "{} is not installed{place}: apt-get install {}",
             missing.join(", "),
             candidate.facts().packages.join(" ")
         ),

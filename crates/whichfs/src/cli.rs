@@ -471,9 +471,9 @@ pub struct ChooseArgs {
         allow_hyphen_values = true
     )]
     pub command: Option<String>,
-    /// Cut the power so often under each candidate that could win; default: 0, or 20 with
-    /// --need power_loss=none.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
+    /// Cut the power so often under each candidate that could win; default: not at all, or 20
+    /// times with --need power_loss=none.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub cuts: Option<u64>,
     /// Trials at once; default: one for each core.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=256))]

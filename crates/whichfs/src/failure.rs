@@ -3,6 +3,7 @@
 use std::fmt;
 use std::process::ExitCode;
 use whichfs_attach::AttachError;
+use whichfs_board::{Refusal, Why};
 use whichfs_format::FormatError;
 use whichfs_here::HereError;
 use whichfs_layout::LayoutError;
@@ -73,26 +74,27 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Failure {
+        let kind = match refusal.why {
+            Why::Input => Kind::Input,
+            Why::Environment => Kind::Environment,
+            Why::Trial => Kind::Trial,
+            Why::Interrupted => Kind::Interrupted,
+        };
+        Failure::new(kind, refusal)
+    }
+}
+
 impl From<HereError> for Failure {
     fn from(error: HereError) -> Failure {
-        let kind = match error {
-            HereError::Permission { .. } | HereError::NoDirect { .. } => Kind::Environment,
-            _ => Kind::Input,
-        };
-        Failure::new(kind, error)
+        Refusal::from(error).into()
     }
 }
 
 impl From<FormatError> for Failure {
     fn from(error: FormatError) -> Failure {
-        let kind = match error {
-            FormatError::Guard(guard) => return guard.into(),
-            FormatError::Missing { .. } => Kind::Environment,
-            FormatError::Failed { .. } | FormatError::Partitions { .. } => Kind::Trial,
-            FormatError::Interrupted { .. } => Kind::Interrupted,
-            _ => Kind::Input,
-        };
-        Failure::new(kind, error)
+        Refusal::from(error).into()
     }
 }
 

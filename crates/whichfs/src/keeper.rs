@@ -6,10 +6,11 @@ use crate::interrupt;
 use crate::places;
 use crate::progress::Progress;
 use crate::runner::{News, run_all};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use whichfs_store::{Filter, Store, Stored};
 use whichfs_trial::{Identity, REAL, Status, Trial};
+use whichfs_units::counted;
 
 /// A store, and what was done with it.
 pub struct Keeper {
@@ -24,20 +25,23 @@ pub struct Keeper {
     pub newest: Option<i64>,
 }
 
+/// The store at `path`; says where the copy is if it was of an older program.
+pub fn open_store(path: &Path) -> Outcome<Store> {
+    places::refuse_device(path)?;
+    let store = Store::open(path).map_err(Failure::environment)?;
+    if let Some(backup) = store.backup() {
+        let backup = backup.display();
+        note!("the store was made by an older whichfs and is up to date now; as it was: {backup}");
+    }
+    Ok(store)
+}
+
 impl Keeper {
     /// The store at `path`, or at its usual place.
     pub fn open(path: Option<PathBuf>, fresh: bool) -> Outcome<Keeper> {
         let path = path.map_or_else(places::store, Ok)?;
-        places::refuse_device(&path)?;
-        let store = Store::open(&path).map_err(Failure::environment)?;
-        if let Some(backup) = store.backup() {
-            let backup = backup.display();
-            note!(
-                "the store was made by an older whichfs and is up to date now; as it was: {backup}"
-            );
-        }
         Ok(Keeper {
-            store,
+            store: open_store(&path)?,
             fresh,
             reused: 0,
             ran: 0,
@@ -142,8 +146,8 @@ impl Keeper {
     /// The user's interrupt, and what is left of the run.
     pub fn interrupted(&self) -> Failure {
         let kept = format!(
-            "interrupted; {} finished trials are kept: the same command goes on from there",
-            self.ran
+            "interrupted; {} kept: the same command goes on from there",
+            counted(self.ran, "finished trial")
         );
         Failure::new(Kind::Interrupted, kept)
     }

@@ -20,7 +20,7 @@ use whichfs_fs::{Candidate, Purpose, Recipe};
 use whichfs_lab::{GuestSpec, LabError, Limits, SharedDirectory, available_cores};
 use whichfs_layout::{Medium, labelled, mkfs};
 use whichfs_trial::Step;
-use whichfs_units::Bytes;
+use whichfs_units::{Bytes, counted};
 
 /// How long the lab may take.
 const WALL: Duration = Duration::from_secs(3600);
@@ -66,9 +66,9 @@ pub fn make(
     let recipe = labelled(recipe, candidate, &args.label)?;
     if !args.json {
         note!(
-            "{} in the lab, with {} entries",
+            "{} in the lab, with {}",
             candidate.name,
-            tree.entries
+            counted(tree.entries, "entry")
         );
     }
     let contents = filled(&bench, tree, candidate, &recipe, seed, bytes)?;

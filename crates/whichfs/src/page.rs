@@ -57,8 +57,8 @@ pub fn measured(
     Page {
         verdict: verdict.clone(),
         card_figures: vec![
-            item("device", site.name(), site.disk.identity()),
-            item("size", Bytes(site.disk.bytes), ""),
+            item("device", site.id(), &site.device.identity),
+            item("size", Bytes(site.device.bytes), ""),
             item(
                 "allocation unit",
                 Bytes(medium.unit.bytes),

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
+use whichfs_board::Kit;
 use whichfs_lab::{Agent, Kernel, LabError};
 
 /// Directory for what can be made again: kernel, card snapshots, images.
@@ -74,6 +75,17 @@ pub fn agent_path() -> Outcome<PathBuf> {
         .and_then(|path| path.canonicalize())
         .map_err(|e| Failure::environment(format!("cannot tell where this program is: {e}")))?;
     Ok(program.with_file_name("whichfs-agent.static"))
+}
+
+/// What a session with a board is made with: the `ssh` in `PATH`, and the agents in
+/// `WHICHFS_AGENTS` or beside the program.
+pub fn kit() -> Outcome<Kit> {
+    let ssh = "ssh".into();
+    let agents = match std::env::var_os("WHICHFS_AGENTS") {
+        Some(directory) => PathBuf::from(directory),
+        None => agent_path()?.with_file_name(""),
+    };
+    Ok(Kit { ssh, agents })
 }
 
 /// Opens the static agent.
@@ -148,11 +160,21 @@ impl WholeFile {
         Ok(file)
     }
 
+    /// Whether it is a file, or will be one: not a terminal, a pipe or the like.
+    pub fn is_file(&self) -> bool {
+        self.temporary.is_some()
+    }
+
     /// Writes it.
-    pub fn write(mut self, bytes: &[u8]) -> Outcome {
+    pub fn write(self, bytes: &[u8]) -> Outcome {
+        self.fill(|file| file.write_all(bytes))
+    }
+
+    /// Writes it by `fill`, which gets it empty.
+    pub fn fill(mut self, fill: impl FnOnce(&mut File) -> std::io::Result<()>) -> Outcome {
         let written = match self.temporary.take() {
-            None => std::fs::write(&self.path, bytes),
-            Some(temporary) => put(bytes, &temporary, &self.path)
+            None => File::create(&self.path).and_then(|mut file| fill(&mut file)),
+            Some(temporary) => put(fill, &temporary, &self.path)
                 .inspect_err(|_| drop(std::fs::remove_file(&temporary))),
         };
         written.map_err(|error| self.failed(&error))
@@ -166,10 +188,15 @@ impl WholeFile {
     }
 }
 
-/// Puts `bytes` at `path` by way of `temporary`, so that a power cut leaves the old or the new.
-fn put(bytes: &[u8], temporary: &Path, path: &Path) -> std::io::Result<()> {
+/// Puts what `fill` writes at `path` by way of `temporary`, so that a power cut leaves the old or
+/// the new.
+fn put(
+    fill: impl FnOnce(&mut File) -> std::io::Result<()>,
+    temporary: &Path,
+    path: &Path,
+) -> std::io::Result<()> {
     let mut file = File::create(temporary)?;
-    file.write_all(bytes)?;
+    fill(&mut file)?;
     file.sync_all()?;
     std::fs::rename(temporary, path)?;
     let above = path.parent().unwrap_or(Path::new("/"));

@@ -5,7 +5,7 @@
 #[path = "../../../tests/skip.rs"]
 mod skip;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -97,19 +97,26 @@ fn lab_a_failing_cut_is_made_small() {
         report["series"].as_str().unwrap(),
         failing["cut"]["number"]
     );
-    let made = whichfs(
-        data.path(),
-        &["minimise", &id, "--out", "small.json", "--budget", "60"],
+    let minimised = |arguments: &[&str]| -> Value {
+        let all = [&["minimise", "--json"], arguments].concat();
+        let made = whichfs(data.path(), &all);
+        let said = String::from_utf8_lossy(&made.stderr);
+        assert!(made.status.success(), "{said}");
+        serde_json::from_slice(&made.stdout).unwrap()
+    };
+    let begun = minimised(&[&id, "--out", "small.json", "--budget", "1"]);
+    assert_eq!(
+        (&begun["ended"], &begun["minimal"]),
+        (&json!("budget"), &json!(false))
     );
-    assert!(
-        made.status.success(),
-        "{}",
-        String::from_utf8_lossy(&made.stderr)
-    );
+    // It goes on from its own file.
+    let done = minimised(&["small.json", "--budget", "60"]);
+    assert_eq!(done["file"], "small.json");
+    let left = done["operations"].as_u64().unwrap();
+    assert!(left <= 6, "{left} of 48 operations are left: {done:#}");
     let small: Value =
         serde_json::from_slice(&std::fs::read(data.path().join("small.json")).unwrap()).unwrap();
-    let left = small["spec"]["script"].as_array().unwrap().len();
-    assert!(left <= 6, "{left} of 48 operations are left: {small:#}");
+    assert_eq!(small, done["reproducer"]);
     let again = whichfs(data.path(), &["replay", "small.json"]);
     assert_eq!(again.status.code(), Some(1));
     let fine = cuts.iter().find(|cut| cut["broken"] == false).unwrap();

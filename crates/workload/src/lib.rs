@@ -31,6 +31,7 @@ mod packages;
 mod program;
 mod rootfs;
 mod script;
+mod script_tree;
 mod source_tree;
 mod sqlite;
 mod stack;
@@ -48,7 +49,9 @@ pub use fio_job::fio_complaint;
 pub use listing::{Entry, Kind, Listing};
 pub use metrics::{check_metrics, metrics};
 pub use program::{PATH, Program, Told, environment, programs};
-pub use script::{ScriptError, check_script, parse_script, possible_script, script_text};
+pub use script::{
+    Line, ScriptError, check_script, parse_script, possible_script, script_lines, script_text,
+};
 pub use steps::{Candidate, steps};
 pub use whichfs_trial::{Content, Op};
 pub use workload::{

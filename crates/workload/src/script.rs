@@ -1,20 +1,9 @@
 //! Workload `script`: operations that come as data, one JSON object a line.
 
-use crate::content::levels;
 use crate::listing::Listing;
+use crate::script_tree::Tree;
 use crate::workload::{Error, Parameter, PhaseDef, Workload, unknown_phase};
-use std::collections::BTreeMap;
-use whichfs_trial::{Content, Op, WorkloadSpec};
-use whichfs_units::{GIB, MIB, SECTOR};
-
-/// Farthest end of a file in bytes: what is judged is held in memory.
-const END_MAX: u64 = GIB;
-
-/// Most bytes of a call: a guest's memory holds them.
-const BLOCK_MAX: u64 = 64 * MIB;
-
-/// Longest wait in nanoseconds.
-const WAIT_MAX: u64 = 3_600_000_000_000;
+use whichfs_trial::{Op, WorkloadSpec};
 
 /// The workload.
 pub struct Script;
@@ -121,34 +110,79 @@ pub enum ScriptError {
     Empty,
 }
 
+/// An operation of a script, and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// Number of the line, from 1.
+    pub number: usize,
+    /// What it says.
+    pub op: Op,
+}
+
+impl Line {
+    /// The path that it makes, or may make.
+    pub fn made(&self) -> Option<&str> {
+        match &self.op {
+            Op::Mkdir { path, .. }
+            | Op::Create { path, .. }
+            | Op::Save { path, .. }
+            | Op::Symlink { path, .. }
+            | Op::HardLink { path, .. }
+            | Op::Append { path, .. }
+            | Op::WriteAt { path, .. }
+            | Op::Rename { to: path, .. } => Some(path),
+            _ => None,
+        }
+    }
+}
+
 /// The operations of a script: one JSON object a line; empty lines and those that begin with `#`
 /// are passed over.
 ///
 /// # Errors
 /// The first line that is no operation or cannot be done after those before it.
-pub fn parse_script(text: &str) -> Result<Vec<Op>, ScriptError> {
-    let mut ops = Vec::new();
+pub fn script_lines(text: &str) -> Result<Vec<Line>, ScriptError> {
+    let mut lines = Vec::new();
     let mut tree = Tree::default();
     for (at, line) in text.lines().enumerate() {
-        let line_number = at + 1;
+        let number = at + 1;
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
         let op: Op = serde_json::from_str(line).map_err(|error| ScriptError::Syntax {
-            line: line_number,
-            reason: error.to_string(),
+            line: number,
+            reason: reason(&error),
         })?;
         tree.apply(&op).map_err(|reason| ScriptError::Impossible {
-            number: line_number,
+            number,
             is_line: true,
             reason,
         })?;
-        ops.push(op);
+        lines.push(Line { number, op });
     }
-    match ops.is_empty() {
+    match lines.is_empty() {
         true => Err(ScriptError::Empty),
-        false => Ok(ops),
+        false => Ok(lines),
+    }
+}
+
+/// The operations of a script, as [`script_lines`] reads them.
+///
+/// # Errors
+/// As those of [`script_lines`].
+pub fn parse_script(text: &str) -> Result<Vec<Op>, ScriptError> {
+    let lines = script_lines(text)?;
+    Ok(lines.into_iter().map(|line| line.op).collect())
+}
+
+/// What the parser says, without its own line: each line is a document to it.
+fn reason(error: &serde_json::Error) -> String {
+    let said = error.to_string();
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    match said.strip_suffix(&place) {
+        Some(what) if error.column() > 0 => format!("{what} at column {}", error.column()),
+        _ => said,
     }
 }
 
@@ -185,295 +219,6 @@ pub fn possible_script(mut ops: Vec<Op>) -> Vec<Op> {
     let mut tree = Tree::default();
     ops.retain(|op| tree.apply(op).is_ok());
     ops
-}
-
-/// What a path is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Directory,
-    File,
-    Symlink,
-}
-
-impl Kind {
-    fn words(self) -> &'static str {
-        match self {
-            Kind::Directory => "a directory",
-            Kind::File => "a file",
-            Kind::Symlink => "a symbolic link",
-        }
-    }
-}
-
-/// Names and kinds: what is possible.
-#[derive(Default)]
-struct Tree {
-    nodes: BTreeMap<String, Kind>,
-}
-
-impl Tree {
-    fn apply(&mut self, op: &Op) -> Result<(), String> {
-        match op {
-            Op::Mkdir { path, .. } => self.make(path, Kind::Directory),
-            Op::Symlink { path, .. } => self.make(path, Kind::Symlink),
-            Op::Create {
-                path,
-                size,
-                content,
-                ..
-            }
-            | Op::Save {
-                path,
-                size,
-                content,
-                ..
-            } => {
-                writable(0, *size, content)?;
-                self.make(path, Kind::File)
-            }
-            Op::HardLink { path, existing } => {
-                self.must_be(existing, Kind::File)?;
-                self.make(path, Kind::File)
-            }
-            Op::ReadDir { path } | Op::SyncDir { path } if path == "." => Ok(()),
-            Op::ReadDir { path } | Op::SyncDir { path } | Op::StatAll { path } => {
-                self.must_be(path, Kind::Directory)
-            }
-            Op::Read { path }
-            | Op::SyncFile { path }
-            | Op::SyncClose { path }
-            | Op::WillRead { path, .. } => self.must_be(path, Kind::File),
-            Op::Stat { path } => match self.nodes.contains_key(path) {
-                true => Ok(()),
-                false => Err(missing(path)),
-            },
-            Op::Clear { path } => self.clear(path),
-            Op::ReadAt {
-                path,
-                offset,
-                len,
-                block,
-                direct,
-            } => {
-                blocks([*offset, *len, *block], *direct)?;
-                self.must_be(path, Kind::File)
-            }
-            Op::Rewrite {
-                path,
-                offset,
-                len,
-                block,
-                content,
-            } => {
-                blocks([*offset, *len, *block], false)?;
-                writable(*offset, *len, content)?;
-                self.must_be(path, Kind::File)
-            }
-            Op::WriteAt {
-                path,
-                offset,
-                len,
-                block,
-                direct,
-                content,
-            } => {
-                blocks([*offset, *len, *block], *direct)?;
-                writable(*offset, *len, content)?;
-                self.file_or_new(path)
-            }
-            Op::Lap => Ok(()),
-            Op::Pause { nanoseconds } | Op::WaitUntil { nanoseconds } => match nanoseconds {
-                0..=WAIT_MAX => Ok(()),
-                _ => Err(format!(
-                    "{nanoseconds} ns is too long: take at most {WAIT_MAX}"
-                )),
-            },
-            Op::ReadLink { path } => self.must_be(path, Kind::Symlink),
-            Op::Overwrite {
-                path,
-                offset,
-                len,
-                content,
-            }
-            | Op::Update {
-                path,
-                offset,
-                len,
-                content,
-            }
-            | Op::WriteSync {
-                path,
-                offset,
-                len,
-                content,
-            } => {
-                writable(*offset, *len, content)?;
-                self.must_be(path, Kind::File)
-            }
-            Op::Append {
-                path, len, content, ..
-            } => {
-                writable(0, *len, content)?;
-                self.file_or_new(path)
-            }
-            Op::Rename { from, to } => self.rename(from, to),
-            Op::Unlink { path } => match self.nodes.get(path) {
-                Some(Kind::Directory) => Err(format!("{path} is a directory: use rmdir")),
-                Some(_) => {
-                    self.nodes.remove(path);
-                    Ok(())
-                }
-                None => Err(missing(path)),
-            },
-            Op::Rmdir { path } => {
-                self.must_be(path, Kind::Directory)?;
-                if let Some(inside) = self.below(path).first() {
-                    return Err(format!("{path} is not empty: delete {inside} before"));
-                }
-                self.nodes.remove(path);
-                Ok(())
-            }
-            Op::SyncFs => Ok(()),
-        }
-    }
-
-    /// A file, which may be there already.
-    fn file_or_new(&mut self, path: &str) -> Result<(), String> {
-        match self.nodes.get(path) {
-            Some(_) => self.must_be(path, Kind::File),
-            None => self.make(path, Kind::File),
-        }
-    }
-
-    /// Every file in a directory goes.
-    fn clear(&mut self, path: &str) -> Result<(), String> {
-        self.must_be(path, Kind::Directory)?;
-        for inside in self.below(path) {
-            if self.nodes.get(&inside) == Some(&Kind::Directory) {
-                return Err(format!("{inside} is a directory: delete it before"));
-            }
-            self.nodes.remove(&inside);
-        }
-        Ok(())
-    }
-
-    /// A new path, whose parent is a directory.
-    fn make(&mut self, path: &str, kind: Kind) -> Result<(), String> {
-        self.expect_parent(path)?;
-        match self.nodes.insert(path.to_owned(), kind) {
-            None => Ok(()),
-            Some(there) => Err(format!(
-                "{path} exists and is {}: delete it before, or take another name",
-                there.words()
-            )),
-        }
-    }
-
-    fn expect_parent(&self, path: &str) -> Result<(), String> {
-        inside(path)?;
-        match path.rsplit_once('/') {
-            Some((parent, _)) => self.must_be(parent, Kind::Directory),
-            None => Ok(()),
-        }
-    }
-
-    fn must_be(&self, path: &str, wanted: Kind) -> Result<(), String> {
-        inside(path)?;
-        match self.nodes.get(path) {
-            Some(kind) if *kind == wanted => Ok(()),
-            Some(kind) => Err(format!(
-                "{path} is {}, and must be {}",
-                kind.words(),
-                wanted.words()
-            )),
-            None => Err(missing(path)),
-        }
-    }
-
-    fn rename(&mut self, from: &str, to: &str) -> Result<(), String> {
-        inside(from)?;
-        self.expect_parent(to)?;
-        let Some(&kind) = self.nodes.get(from) else {
-            return Err(missing(from));
-        };
-        let there = self.nodes.get(to);
-        let is_directory = |kind: Kind| kind == Kind::Directory;
-        if from == to || there.is_some_and(|&old| is_directory(old) || is_directory(kind)) {
-            return Err(format!("{to} exists and cannot be replaced by {from}"));
-        }
-        if to.starts_with(&format!("{from}/")) {
-            return Err(format!("{from} cannot be moved into itself"));
-        }
-        for path in self.below(from) {
-            if let Some(kind) = self.nodes.remove(&path) {
-                self.nodes
-                    .insert(format!("{to}{}", &path[from.len()..]), kind);
-            }
-        }
-        self.nodes.remove(from);
-        self.nodes.insert(to.to_owned(), kind);
-        Ok(())
-    }
-
-    /// All paths below `path`.
-    fn below(&self, path: &str) -> Vec<String> {
-        let prefix = format!("{path}/");
-        let after = self.nodes.range(prefix.clone()..);
-        after
-            .take_while(|(path, _)| path.starts_with(&prefix))
-            .map(|(path, _)| path.clone())
-            .collect()
-    }
-}
-
-fn missing(path: &str) -> String {
-    format!("{path} does not exist then: make it in a line before")
-}
-
-/// A path stays in its directory, and is written in one way only.
-fn inside(path: &str) -> Result<(), String> {
-    let legal = |name: &str| !matches!(name, "" | "." | "..") && !name.contains('\0');
-    match path.split('/').all(legal) {
-        true => Ok(()),
-        false => Err(format!(
-            "{path:?} is no path below the directory under test: names separated by single /, \
-             none of them . or .., no / at the begin or end"
-        )),
-    }
-}
-
-/// Offset, length and block of calls that can be made.
-fn blocks([offset, len, block]: [u64; 3], direct: bool) -> Result<(), String> {
-    if !(1..=BLOCK_MAX).contains(&block) {
-        return Err(format!("block {block} is not 1 to {BLOCK_MAX}"));
-    }
-    let whole = |bytes: u64| bytes.is_multiple_of(SECTOR);
-    match !direct || [offset, len, block].into_iter().all(whole) {
-        true => Ok(()),
-        false => Err(format!(
-            "direct: offset {offset}, len {len} and block {block} must be multiples of {SECTOR}"
-        )),
-    }
-}
-
-/// Content that can be made again later, not beyond what can be judged.
-fn writable(offset: u64, len: u64, content: &Content) -> Result<(), String> {
-    if offset.checked_add(len).is_none_or(|end| end > END_MAX) {
-        return Err(format!(
-            "a write of {len} bytes at {offset} ends beyond {END_MAX}: take a smaller offset or len"
-        ));
-    }
-    match content {
-        Content::Generated { level, .. } if usize::from(*level) < levels().len() => Ok(()),
-        Content::Generated { level, .. } => Err(format!(
-            "there is no level {level}: take 0 to {}",
-            levels().len() - 1
-        )),
-        Content::File { path } => Err(format!(
-            "content of the file {path} cannot be judged later: use \
-             {{\"generated\":{{\"level\":0,\"seed\":1}}}}"
-        )),
-    }
 }
 
 #[cfg(test)]

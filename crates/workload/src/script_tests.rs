@@ -1,6 +1,7 @@
 //! Scripts that are read and refused.
 #![allow(clippy::unwrap_used)]
 use super::*;
+use std::collections::BTreeMap;
 
 const GOOD: &str = r#"
 # A configuration file is replaced.
@@ -42,6 +43,7 @@ fn a_script_is_its_lines() {
     let ops = parse_script(GOOD).unwrap();
     assert_eq!(ops.len(), 8);
     assert_eq!(parse_script(&script_text(&ops)).unwrap(), ops);
+    assert_eq!(script_lines(GOOD).unwrap()[1].number, 4);
     let spec = spec(Some(ops));
     let done: Vec<Op> = Script
         .operations("script", &spec, None, 1)
@@ -137,6 +139,24 @@ fn errors_name_the_line_and_the_remedy() {
             "c does not exist",
         ),
         (r#"{"op":"clear","path":"conf/a"}"#, "must be a directory"),
+        (
+            r#"{"op":"create","path":"c","size":1,"mode":99999999,$0}"#,
+            "up to 4095",
+        ),
+        (r#"{"op":"mkdir","path":"d","mode":4096}"#, "octal 755"),
+        (
+            r#"{"op":"overwrite","path":"conf/a","offset":13,"len":8,$0}"#,
+            "conf/a has 20 bytes then",
+        ),
+        (
+            r#"{"op":"rewrite","path":"conf/a","offset":20,"len":1,"block":4,$0}"#,
+            "or append, write_at or write_sync",
+        ),
+        (
+            r#"{"op":"append","path":"conf/a","len":1073741805,"sync":true,$0}"#,
+            "at 20 ends beyond",
+        ),
+        (r#"{"op":"symlink","path":"l","target":""}"#, "of 0 bytes"),
         (r#"{"op":"pause","nanoseconds":3600000000001}"#, "too long"),
     ];
     for (line, expected) in cases {
@@ -145,6 +165,60 @@ fn errors_name_the_line_and_the_remedy() {
     }
     assert_eq!(parse_script("# none\n"), Err(ScriptError::Empty));
     assert!(Script.check(&spec(None)).is_err());
+}
+
+#[test]
+fn a_path_and_a_target_have_the_lengths_that_linux_takes() {
+    let deep = |names: usize| vec!["d".repeat(99); names].join("/");
+    let error = refused(&format!(r#"{{"op":"mkdir","path":"{}"}}"#, deep(41)));
+    assert!(error.contains("4099 bytes: take at most 4000"), "{error}");
+    let link = |bytes| {
+        let target = "t".repeat(bytes);
+        format!(r#"{{"op":"symlink","path":"l","target":"{target}"}}"#)
+    };
+    assert!(parse_script(&link(4095)).is_ok());
+    assert!(refused(&link(4096)).contains("take 1 to 4095"));
+}
+
+#[test]
+fn names_of_one_file_have_one_size() {
+    let script = r#"
+{"op":"create","path":"a","size":5,$}
+{"op":"hard_link","path":"b","existing":"a"}
+{"op":"append","path":"a","len":5,$,"sync":true}
+{"op":"overwrite","path":"b","offset":5,"len":5,$}
+{"op":"rename","from":"a","to":"b"}
+{"op":"unlink","path":"a"}
+{"op":"unlink","path":"b"}
+"#;
+    let content = r#""content":{"generated":{"level":0,"seed":1}}"#;
+    let ops = parse_script(&script.replace('$', content));
+    assert_eq!(
+        ops.unwrap().len(),
+        7,
+        "rename of two names of one file does nothing"
+    );
+}
+
+/// What the shrinking of a failing run relies on.
+#[test]
+fn the_operations_of_every_workload_are_possible_as_a_script() {
+    for workload in crate::ALL {
+        let spec = WorkloadSpec {
+            name: workload.name().into(),
+            unix: true,
+            ..spec(None)
+        };
+        let tree = workload.generated_tree(&spec, 1).unwrap();
+        let mut ops = Vec::new();
+        for phase in workload.phases() {
+            let of_phase = workload.operations(phase.name, &spec, tree.as_ref(), 1);
+            ops.extend(of_phase.unwrap());
+        }
+        if let Err(error) = check_script(&ops) {
+            panic!("{}: {error}", workload.name());
+        }
+    }
 }
 
 #[test]

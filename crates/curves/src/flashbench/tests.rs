@@ -4,7 +4,6 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use crate::Curves;
 use whichfs_units::Nanos;
 
 /// Records requests; each takes a time that its place decides.
@@ -167,7 +166,9 @@ fn each_number_of_aus_is_a_run_of_its_own_after_a_rest() {
         most: [2, 1],
         ..OpenAuTests::PUBLISHED
     };
-    tests_of_card::open_au_tests(&mut device, &mut Curves::default(), &tests).unwrap();
+    Host::new(&mut device, tests.erase_bytes)
+        .open_au_tests(&tests)
+        .unwrap();
     let order: String = device.log.iter().map(|entry| entry.0).collect();
     assert_eq!(order, "zwzwwzw");
 }
@@ -182,7 +183,9 @@ fn what_was_open_before_a_test_is_opened_between_the_rest_and_the_test() {
             opened,
             ..OpenAuTests::PUBLISHED
         };
-        tests_of_card::open_au_tests(&mut device, &mut Curves::default(), &tests).unwrap();
+        Host::new(&mut device, tests.erase_bytes)
+            .open_au_tests(&tests)
+            .unwrap();
         device.log
     };
     let (untold, log) = (

@@ -1,7 +1,7 @@
 //! All of flashbench's tests on a used modelled card: `whichfs card curves`.
 
 use super::order::shuffled;
-use super::{Host, OPEN_AU_START, OPEN_AU_STRIDE, Writing, align, find_fat, open_aus};
+use super::{Host, OPEN_AU_START, OPEN_AU_STRIDE, Writing, align, find_fat};
 use crate::curves::Curves;
 use crate::device::{Device, DeviceError};
 use crate::modelled::Modelled;
@@ -52,8 +52,13 @@ pub fn curves_of(profile: &Profile, seed: u64) -> Result<Curves, DeviceError> {
             curves.fat.entry(bytes).or_default().push(rates);
         }
     }
-    open_au_tests(&mut device, &mut curves, &OpenAuTests::PUBLISHED)?;
-    Ok(curves)
+    let tests = OpenAuTests::PUBLISHED;
+    let of_writes = Host::new(&mut device, tests.erase_bytes).open_au_tests(&tests)?;
+    Ok(Curves {
+        linear: of_writes.linear,
+        random: of_writes.random,
+        ..curves
+    })
 }
 
 /// What of `-O` is done, and how.
@@ -158,60 +163,57 @@ pub fn write_curves_of(
         ..FIRST_AUS
     };
     device.rest(BETWEEN_RUNS);
-    find_fat(&mut device, &larger)?;
-    let mut curves = Curves::default();
-    open_au_tests(&mut device, &mut curves, tests)?;
-    Ok(curves)
+    let mut host = Host::new(&mut device, tests.erase_bytes);
+    host.find_fat(&larger)?;
+    host.open_au_tests(tests)
 }
 
 fn used(profile: &Profile, seed: u64) -> Modelled {
     Modelled::new(Card::used(profile, seed), profile.capacity_bytes())
 }
 
-pub(super) fn open_au_tests(
-    device: &mut dyn Device,
-    curves: &mut Curves,
-    tests: &OpenAuTests,
-) -> Result<(), DeviceError> {
-    let room = tests.room(device.capacity_bytes())?;
-    for (random, most) in [false, true].into_iter().zip(tests.most) {
-        for aus in 1..=most.min(room) {
-            device.rest(BETWEEN_RUNS);
-            let writing = Writing {
-                erase_bytes: tests.erase_bytes,
-                block_bytes: tests.block_bytes,
-                aus,
-                random,
-            };
-            if let Some(count) = tests.opened.before(random, aus) {
-                opened_before(device, &writing, count)?;
+impl Host<'_> {
+    /// `-O` with one AU and more, in order, then at random.
+    pub(super) fn open_au_tests(&mut self, tests: &OpenAuTests) -> Result<Curves, DeviceError> {
+        let mut curves = Curves::default();
+        let room = tests.room(self.size)?;
+        for (random, most) in [false, true].into_iter().zip(tests.most) {
+            for aus in 1..=most.min(room) {
+                self.device.rest(BETWEEN_RUNS);
+                let writing = Writing {
+                    erase_bytes: tests.erase_bytes,
+                    block_bytes: tests.block_bytes,
+                    aus,
+                    random,
+                };
+                if let Some(count) = tests.opened.before(random, aus) {
+                    self.opened_before(&writing, count)?;
+                }
+                let rates = self.open_aus(&writing)?;
+                let part = match random {
+                    true => &mut curves.random,
+                    false => &mut curves.linear,
+                };
+                part.insert(aus, rates);
             }
-            let rates = open_aus(device, &writing)?;
-            let part = if random {
-                &mut curves.random
-            } else {
-                &mut curves.linear
-            };
-            part.insert(aus, rates);
         }
+        Ok(curves)
     }
-    Ok(())
-}
 
-/// Takes every place of the card for AUs that no test writes, then some for the last `count`
-/// AUs of the test, the last one first. Each is written wholly in two halves: nothing of it is
-/// left to be merged.
-fn opened_before(device: &mut dyn Device, test: &Writing, count: u8) -> Result<(), DeviceError> {
-    let mut host = Host::new(device, test.erase_bytes);
-    let start = OPEN_AU_START.next_multiple_of(test.erase_bytes);
-    let others = 1..=u64::from(OPEN_AUS_MOST);
-    let of_test = shuffled(u64::from(test.aus)).into_iter().rev();
-    let theirs = of_test.take(count.into()).map(|au| au * OPEN_AU_STRIDE);
-    for au in others.chain(theirs) {
-        for half in 0..2 {
-            let bytes = test.erase_bytes / 2;
-            host.write(start + au * test.erase_bytes + half * bytes, bytes)?;
+    /// Takes every place of the card for AUs that no test writes, then some for the last `count`
+    /// AUs of the test, the last one first. Each is written wholly in two halves: nothing of it
+    /// is left to be merged.
+    fn opened_before(&mut self, test: &Writing, count: u8) -> Result<(), DeviceError> {
+        let start = OPEN_AU_START.next_multiple_of(test.erase_bytes);
+        let others = 1..=u64::from(OPEN_AUS_MOST);
+        let of_test = shuffled(u64::from(test.aus)).into_iter().rev();
+        let theirs = of_test.take(count.into()).map(|au| au * OPEN_AU_STRIDE);
+        for au in others.chain(theirs) {
+            for half in 0..2 {
+                let bytes = test.erase_bytes / 2;
+                self.write(start + au * test.erase_bytes + half * bytes, bytes)?;
+            }
         }
+        Ok(())
     }
-    Ok(())
 }

@@ -2,6 +2,7 @@
 
 use super::Operation;
 use super::text::Line;
+use whichfs_units::SECTOR;
 
 /// What a command line of flashbench asked for; defaults are the program's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,6 +106,12 @@ pub(super) fn flashbench(text: &str) -> Option<Flashbench> {
 }
 
 impl Flashbench {
+    /// Whether its `--erasesize`, if it says one and the test asks for it, is one.
+    pub fn erases_sectors(&self) -> bool {
+        let is_one = |bytes: u64| bytes > 0 && bytes.is_multiple_of(SECTOR);
+        !(self.fat || self.open_au) || self.erase_bytes.is_none_or(is_one)
+    }
+
     fn set(&mut self, option: char, value: Option<&str>) {
         let number = value.and_then(arithmetic);
         let small = number.and_then(|number| u32::try_from(number).ok());
@@ -343,7 +350,14 @@ mod tests {
         let found = flashbench("flashbench -fr --fat-nr=8 -b1024 /dev/sdb > log 2>&1").unwrap();
         assert!(found.fat && found.random);
         assert_eq!((found.fat_aus, found.block_bytes), (8, Some(1024)));
+        for none in ["0", "3", "4000"] {
+            let found = flashbench(&format!("flashbench -O --erasesize={none} d")).unwrap();
+            assert!(!found.erases_sectors(), "{none}");
+            let found = flashbench(&format!("flashbench -a --erasesize={none} d")).unwrap();
+            assert!(found.erases_sectors(), "reads know no erase size");
+        }
         let found = flashbench("flashbench -aO -e $((24*1024*1024)) $DEV").unwrap();
+        assert!(found.erases_sectors());
         assert_eq!((found.open_aus, found.erase_bytes), (2, Some(24 << 20)));
         assert_eq!(found.device.as_deref(), Some("$DEV"));
     }

@@ -1,6 +1,7 @@
 //! Alignment tests that were published as a table: `align_bytes,pre_us,on_us,post_us,diff_us`.
 
 use super::session::push;
+use super::tables::Tables;
 use super::text::{self, Line};
 use super::units::TIME_MAX_NS;
 use super::{Form, Identity, LogError, Problem, Reading, Run, flash, stem};
@@ -25,8 +26,13 @@ pub(super) fn read(name: &str, text: &str) -> Result<Reading, LogError> {
         );
     }
     let mut mended = Vec::new();
+    let mut tables = Tables::default();
     for line in lines {
+        if line.text.trim() == HEADER {
+            return Err(another(line));
+        }
         let (boundary, us) = row(line)?;
+        tables.row(line, boundary, us)?;
         if !line.ended {
             let why = "the last line has no line end: decimals of its last figure may be missing";
             push(&mut mended, line.number, why, &line.text);
@@ -34,6 +40,7 @@ pub(super) fn read(name: &str, text: &str) -> Result<Reading, LogError> {
         curves.align.entry(boundary).or_default().push(us);
         last = line.number;
     }
+    tables.end()?;
     let runs = if curves.align.is_empty() {
         Vec::new()
     } else {
@@ -52,6 +59,13 @@ pub(super) fn read(name: &str, text: &str) -> Result<Reading, LogError> {
         skipped: Vec::new(),
         mended,
     })
+}
+
+/// The head of a second table.
+fn another(line: &Line) -> LogError {
+    LogError::new(Problem::MixedCards, Some(line.number), &line.text)
+        .expected("one table")
+        .remedy("give each table in a file of its own, or take this line out if it is one card's")
 }
 
 fn row(line: &Line) -> Result<(u64, [f64; 4]), LogError> {
@@ -106,6 +120,14 @@ mod tests {
             (
                 &format!("{HEADER}\n4096,1390,x,1280,1\n"),
                 Problem::Malformed,
+            ),
+            (
+                &format!("{HEADER}\n4096,10,12,10,2\n{HEADER}\n"),
+                Problem::MixedCards,
+            ),
+            (
+                &format!("{HEADER}\n4096,10,12,10,2\n8192,10,12,10,2\n"),
+                Problem::MixedCards,
             ),
             (&format!("{HEADER}\n4096,-1,1470,1280,1\n"), Problem::Absurd),
             (

@@ -1,6 +1,7 @@
 //! Runs as they grow while a log is read: which card, which erase size, which figures.
 
 use super::identity::{Identity, Told};
+use super::tables::Tables;
 use super::{LogError, Options, Problem, Rate, Remark, Run, stem};
 use crate::Curves;
 use std::collections::BTreeMap;
@@ -18,6 +19,7 @@ pub(super) struct Draft {
     sizes: BTreeMap<String, u64>,
     erase: Option<u64>,
     pub curves: Curves,
+    pub tables: Tables,
     pub rates: Vec<Rate>,
     /// Where a point of `-O` stands: random, open AUs, block bytes → line.
     pub open_lines: BTreeMap<(bool, u32, u64), usize>,
@@ -149,7 +151,8 @@ impl Drafts {
         let drafts: Vec<Draft> = self.all.into_iter().filter(Draft::has_data).collect();
         let several = drafts.len() > 1;
         let mut runs = Vec::new();
-        for (i, draft) in drafts.into_iter().enumerate() {
+        for (i, mut draft) in drafts.into_iter().enumerate() {
+            draft.tables.end()?;
             let stem = stem(file);
             let name = if several {
                 format!("{stem}#{}", i + 1)

@@ -28,6 +28,7 @@ mod iozone;
 mod join;
 mod json;
 mod session;
+mod tables;
 mod text;
 mod units;
 mod write;

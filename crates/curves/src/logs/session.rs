@@ -118,8 +118,7 @@ impl<'a> Session<'a> {
             return Ok(());
         }
         if let Some(row) = flash::align(line)? {
-            self.align(line, row);
-            return Ok(());
+            return self.align(line, row);
         }
         let expected = !matches!(self.section.test, Test::None | Test::Other);
         if let Some(row) = flash::rates(line, expected)? {
@@ -133,19 +132,20 @@ impl<'a> Session<'a> {
                 true
             }
         };
-        if other || self.context(i, line) {
+        if other || self.context(i, line)? {
             return Ok(());
         }
         self.skip(line, FOREIGN);
         Ok(())
     }
 
-    fn align(&mut self, line: &Line, row: AlignRow) {
+    fn align(&mut self, line: &Line, row: AlignRow) -> Result<(), LogError> {
         if let Some(why) = row.mended {
             self.mend(line, why);
         }
         self.note_noise(line);
         let draft = self.drafts.current();
+        draft.tables.row(line, row.boundary, row.us)?;
         draft
             .curves
             .align
@@ -154,6 +154,7 @@ impl<'a> Session<'a> {
             .push(row.us);
         draft.extend(line.number);
         self.section.rows += 1;
+        Ok(())
     }
 
     /// A row of `-O` or `-f`.
@@ -321,19 +322,25 @@ impl<'a> Session<'a> {
     }
 
     /// Lines that say what comes next: the card, a command, a heading.
-    fn context(&mut self, i: usize, line: &Line) -> bool {
+    fn context(&mut self, i: usize, line: &Line) -> Result<bool, LogError> {
         let text = line.text.trim();
         if let Some(told) = identity::told(text) {
             self.drafts.told(line.number, told);
-            return true;
+            return Ok(true);
         }
         let whole = self.continued(i);
         if let Some(command) = command::flashbench(&whole) {
+            if !command.erases_sectors() {
+                return Err(flash::absurd(
+                    line,
+                    "an --erasesize in whole sectors of 512 bytes",
+                ));
+            }
             if let Some(device) = command.device.as_deref().filter(|d| d.starts_with("/dev/")) {
                 self.drafts.command_device(line.number, device);
             }
             self.open(Section::new(Test::Command(command), line.number, text));
-            return true;
+            return Ok(true);
         }
         if let Some(command) = command::dd(&whole) {
             match command::in_loop(&self.lines[..i]) {
@@ -341,9 +348,9 @@ impl<'a> Session<'a> {
                 false => self.dd.begin(Some(command), ""),
             }
             self.open(Section::new(Test::Other, line.number, text));
-            return true;
+            return Ok(true);
         }
-        self.heading(line)
+        Ok(self.heading(line))
     }
 
     fn heading(&mut self, line: &Line) -> bool {

@@ -21,7 +21,7 @@ pub fn around(value: f64, share: f64) -> (f64, f64) {
 /// What the card does not have or show.
 pub fn absent(card: &Specimen) -> BTreeSet<Quantity> {
     use Quantity::{
-        DiscardSpeedup, DiscardUs, FatFirstAu, OverflowUs, SlcWriteMbS, SmallWriteBytes,
+        DiscardSpeedup, DiscardUs, FatFirstAu, OverflowUs, SlcBytes, SlcWriteMbS, SmallWriteBytes,
         WriteUnitBytes, ZoneBytes,
     };
     let has = |path: &str| card.figure(path) > 0;
@@ -33,6 +33,7 @@ pub fn absent(card: &Specimen) -> BTreeSet<Quantity> {
         (SmallWriteBytes, is(Family::LogBlock)),
         (DiscardUs, has("discard.supported")),
         (DiscardSpeedup, has("discard.supported")),
+        (SlcBytes, has("slc.bytes")),
         (SlcWriteMbS, has("slc.bytes")),
         (WriteUnitBytes, card.program_unit() >= UNIT_LEAST),
     ];

@@ -126,7 +126,9 @@ impl Truth {
             } else {
                 // The bus is as slow as the flash: nothing shows.
                 truth.counts.insert(Quantity::SlcBytes, 0);
-                truth.absent.insert(Quantity::SlcWriteMbS);
+                truth
+                    .absent
+                    .extend([Quantity::SlcBytes, Quantity::SlcWriteMbS]);
             }
         }
         truth
@@ -178,12 +180,7 @@ impl Truth {
                 }
             }
             _ if self.absent.contains(&quantity) => false,
-            Quantity::SlcBytes => match (self.counts[&quantity], finding.at_least) {
-                (0, at_least) => at_least,
-                (bytes, true) => value.whole() <= bytes,
-                (bytes, false) => (value.real() / bytes as f64 - 1.0).abs() <= 0.1,
-            },
-            Quantity::CacheBytes if self.counts[&quantity] > 0 => {
+            Quantity::SlcBytes | Quantity::CacheBytes if self.counts[&quantity] > 0 => {
                 let truth = self.counts[&quantity] as f64;
                 (value.real() / truth - 1.0).abs() <= 0.1
             }

@@ -175,6 +175,7 @@ fn damaged_files_are_reported_and_left_as_they_are() {
         truncated,
         overwritten,
         b"not a database at all, but text\n".repeat(40),
+        b"x".to_vec(),
     ] {
         std::fs::write(&path, &bytes).unwrap();
         let message = used(&path).unwrap_err().to_string();
@@ -233,6 +234,24 @@ fn newer_and_foreign_databases_are_refused_untouched() {
     let before = std::fs::read(&foreign).unwrap();
     assert!(matches!(used(&foreign), Err(StoreError::Foreign { .. })));
     assert_eq!(std::fs::read(&foreign).unwrap(), before);
+}
+
+#[test]
+fn versions_that_no_program_wrote_are_damage() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = filled(dir.path(), 1);
+    for version in [0, -1, i32::MIN] {
+        let connection = Connection::open(&path).unwrap();
+        connection
+            .pragma_update(None, "user_version", version)
+            .unwrap();
+        drop(connection);
+        let before = std::fs::read(&path).unwrap();
+        let message = used(&path).unwrap_err().to_string();
+        let said = format!("is damaged or is not a store (schema version {version})");
+        assert!(message.contains(&said), "{message}");
+        assert_eq!(std::fs::read(&path).unwrap(), before);
+    }
 }
 
 #[test]

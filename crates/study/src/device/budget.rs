@@ -26,6 +26,31 @@ pub struct Cost {
     pub bytes: u64,
 }
 
+/// A device's counter of written bytes, which begins at 0 again when its machine restarts.
+#[derive(Debug)]
+pub struct Counter {
+    last: u64,
+    sum: u64,
+}
+
+impl Counter {
+    /// A counter that shows `now`, if that is known.
+    pub fn new(now: Option<u64>) -> Counter {
+        let last = now.unwrap_or(0);
+        Counter { last, sum: 0 }
+    }
+
+    /// What was counted since the beginning, now that it shows `now`.
+    pub fn since(&mut self, now: Option<u64>) -> u64 {
+        if let Some(now) = now {
+            let more = now.checked_sub(self.last).unwrap_or(now);
+            self.sum = self.sum.saturating_add(more);
+            self.last = now;
+        }
+        self.sum
+    }
+}
+
 /// What a budget has been spent on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -108,6 +133,14 @@ mod tests {
             time: Duration::from_secs(seconds),
             bytes,
         }
+    }
+
+    #[test]
+    fn bytes_are_counted_across_a_restart() {
+        let mut counter = Counter::new(Some(1000));
+        let shown = [Some(1500), None, Some(1700), Some(300), Some(400)];
+        let sums = shown.map(|now| counter.since(now));
+        assert_eq!(sums, [500, 500, 700, 1000, 1100]);
     }
 
     #[test]

@@ -95,8 +95,9 @@ pub struct CrashArgs {
 #[derive(Debug, Args)]
 #[command(after_help = commands::crash::REPLAY_EXAMPLES)]
 pub struct ReplayArgs {
-    /// Series and number of the cut, as `crash run` prints them: SERIES-NUMBER.
-    #[arg(value_name = "ID")]
+    /// Series and number of the cut, as `crash run` prints them: SERIES-NUMBER; or a file of
+    /// `crash minimise`.
+    #[arg(value_name = "ID|FILE")]
     pub id: String,
     /// Write the image (the partition) to this file.
     #[arg(long, value_name = "FILE")]
@@ -149,10 +150,11 @@ impl std::str::FromStr for CutCount {
 #[derive(Debug, Args)]
 #[command(after_help = commands::crash::MINIMISE_EXAMPLES)]
 pub struct MinimiseArgs {
-    /// Series and number of a cut that broke a promise, as `crash run` prints them.
-    #[arg(value_name = "ID")]
+    /// Series and number of a cut that broke a promise, as `crash run` prints them; or a file
+    /// that this command wrote, to go on with it.
+    #[arg(value_name = "ID|FILE")]
     pub id: String,
-    /// File to write; default: crash-ID.json in this directory.
+    /// File to write; default: crash-ID.json in this directory, or the file that it goes on with.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Seconds after which the smallest so far is taken.
@@ -162,4 +164,7 @@ pub struct MinimiseArgs {
     /// Cuts checked at once; default: one for each core.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=256))]
     pub jobs: Option<u64>,
+    /// One JSON document on standard output, nothing else.
+    #[arg(long)]
+    pub json: bool,
 }

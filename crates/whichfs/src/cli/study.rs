@@ -58,7 +58,8 @@ pub struct StudyArgs {
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub wall_limit: Option<u64>,
     /// Run the trials on this device, under this machine's kernel, instead of on the study's
-    /// modelled cards. All that is on it is lost (--destroy).
+    /// modelled cards; or on one of a board, under its kernel: ssh://USER@HOST/dev/mmcblk0. All
+    /// that is on it is lost (--destroy).
     #[arg(long, value_name = "DEV", conflicts_with = "jobs")]
     pub on: Option<PathBuf>,
     #[command(flatten)]

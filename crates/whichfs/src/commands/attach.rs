@@ -16,7 +16,7 @@ use whichfs_attach::{
     Attached, CardState as State, HostQueue, Leftover, Options, Statistics, Transport,
 };
 use whichfs_card::Profile;
-use whichfs_units::{Bytes, MIB, Nanos};
+use whichfs_units::{Bytes, MIB, Nanos, counted};
 
 /// Examples for `--help`.
 pub const EXAMPLES: &str = "\
@@ -171,13 +171,13 @@ fn detach_patiently(mut attached: Attached) -> Outcome<Statistics> {
 fn summary(statistics: &Statistics) -> String {
     let figures = &statistics.figures;
     let mut text = format!(
-        "{}: {} reads, {} writes ({} written), {} flushes, {} discards, busy {} of {}\n",
+        "{}: {}, {} ({} written), {}, {}, busy {} of {}\n",
         statistics.card,
-        figures.reads,
-        figures.writes,
+        counted(figures.reads, "read"),
+        counted(figures.writes, "write"),
         Bytes(figures.write_bytes),
-        figures.flushes,
-        figures.discards,
+        counted(figures.flushes, "flush"),
+        counted(figures.discards, "discard"),
         figures.busy,
         statistics.card_time,
     );

@@ -11,7 +11,7 @@ use whichfs_curves::Device;
 use whichfs_probe::{
     CapacityOptions, CapacityReport, Honesty, Keeper, MemoryOnly, capacity, marked, rescue,
 };
-use whichfs_units::Bytes;
+use whichfs_units::{Bytes, counted};
 
 /// Checks the capacity of `device`; exit status 1 if it is not what the card claims, or if
 /// data are lost. `identity` is that of a real device.
@@ -84,7 +84,8 @@ pub fn refuse_marked(device: &mut dyn Device, name: &str, identity: &str) -> Out
         let marks = marked(device, left.seed, &left.blocks);
         if marks > 0 {
             return Err(Failure::input(format!(
-                "an interrupted capacity check left {marks} blocks of 4 KiB overwritten; {}",
+                "an interrupted capacity check left {} of 4 KiB overwritten; {}",
+                counted(marks, "block"),
                 remedy(name, &left.path.display())
             )));
         }
@@ -118,8 +119,10 @@ pub fn put_back(
     match args.json {
         true => output::json(&sum)?,
         false => output::text_line(&format!(
-            "{} blocks of 4 KiB put back, {} left alone (written by others since), {} lost",
-            sum.put_back, sum.changed, sum.lost
+            "{} of 4 KiB put back, {} left alone (written by others since), {} lost",
+            counted(sum.put_back, "block"),
+            sum.changed,
+            sum.lost
         ))?,
     }
     Ok(u8::from(sum.lost > 0))
@@ -163,8 +166,8 @@ fn text(report: &CapacityReport) -> String {
     ));
     if report.lost_blocks > 0 {
         text.push_str(&format!(
-            "; {} blocks of 4 KiB could not be put back as they were",
-            report.lost_blocks
+            "; {} of 4 KiB could not be put back as they were",
+            counted(report.lost_blocks, "block")
         ));
     }
     if let Some(ended) = &report.ended {

@@ -13,7 +13,7 @@ use whichfs_format::{Disk, Left};
 use whichfs_layout::superblock::Figure;
 use whichfs_layout::{Found, Medium, Verdict, judge};
 use whichfs_study::{Base, Compare, Load, Offset, PerformanceStudy, Tuning, Variant};
-use whichfs_units::Bytes;
+use whichfs_units::{Bytes, counted};
 
 /// Examples in the help text.
 pub const EXAMPLES: &str = "\
@@ -329,9 +329,9 @@ fn tell_partition(one: &Partition) -> Outcome {
         name => format!("{} {name}", one.number),
     };
     let begin = format!(
-        "begins at {} ({} sectors)",
+        "begins at {} ({})",
         Bytes(one.start),
-        one.start / 512
+        counted(one.start / 512, "sector")
     );
     output::text_line("")?;
     output::paragraph(&format!("{name}: {fs}, {}, {begin}", Bytes(one.bytes)), 2)?;

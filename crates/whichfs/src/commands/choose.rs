@@ -28,7 +28,7 @@ use whichfs_study::{
     Variant, Verdict, judge,
 };
 use whichfs_trial::{Status, Trial, WorkloadSpec};
-use whichfs_units::MIB;
+use whichfs_units::{MIB, counted};
 
 /// Examples in the help text.
 pub const EXAMPLES: &str = "\
@@ -131,7 +131,7 @@ fn tell(args: &ChooseArgs, page: &Page, sentences: &[String], report: &Path) -> 
         width: output::width(),
         colour: output::colour(),
     };
-    output::text_line(&whichfs_report::terminal(&page.verdict, look))?;
+    output::text_line(whichfs_report::terminal(&page.verdict, look).trim_end())?;
     output::text_line("")?;
     for sentence in sentences {
         match sentence.contains('\n') {
@@ -250,7 +250,10 @@ impl<'a> Chooser<'a> {
         }
         if self.keeper.reused > before {
             let reused = self.keeper.reused - before;
-            note!("{reused} finished trials reused from the store");
+            note!(
+                "{} reused from the store",
+                counted(reused, "finished trial")
+            );
         }
         if missing.is_empty() {
             return Ok(());
@@ -588,6 +591,7 @@ fn absolute(tree: &Path) -> Outcome<PathBuf> {
 }
 
 fn check_names(candidates: &[String]) -> Outcome {
+    super::once("--candidates", candidates)?;
     for name in candidates {
         whichfs_fs::find(name).map_err(|e| Failure::input(format!("--candidates: {e}")))?;
     }

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use whichfs_fs::{Purpose, Recipe};
 use whichfs_lab::{GuestSpec, Life, Limits, Stamped, available_cores};
 use whichfs_trial::{CpuTime, DeviceFigures, Event, Job, PhaseFigures, Step};
-use whichfs_units::Bytes;
+use whichfs_units::{Bytes, counted};
 
 /// Examples in the help text.
 pub const EXAMPLES: &str = "\
@@ -302,17 +302,17 @@ fn device_line(device: &DeviceFigures) -> String {
             format!(", write amplification {factor:.2}")
         });
     format!(
-        "card: {} reads of {}, {} writes of {}, {} discards, {} flushes\n\
-         card: busy {}, {} erases, {} AU copies{amplification}",
-        device.reads,
+        "card: {} of {}, {} of {}, {}, {}\n\
+         card: busy {}, {}, {}{amplification}",
+        counted(device.reads, "read"),
         Bytes(device.read_bytes),
-        device.writes,
+        counted(device.writes, "write"),
         Bytes(device.write_bytes),
-        device.discards,
-        device.flushes,
+        counted(device.discards, "discard"),
+        counted(device.flushes, "flush"),
         device.busy,
-        device.erases,
-        device.au_copies,
+        counted(device.erases, "erase"),
+        counted(device.au_copies, "AU copy"),
     )
 }
 

@@ -9,8 +9,11 @@ use crate::places::write_whole;
 use serde::Serialize;
 use whichfs_curves::logs::{NO_CURVES, Remark, Run};
 use whichfs_fit::{
-    BROKEN, Errors, Fit, FitError, Left, Options, Row, fit, plot, table as report_table,
+    BROKEN, Errors, Fit, FitError, Jobs, Left, Options, Row, Sizes, fit, plot,
+    table as report_table,
 };
+use whichfs_probe::{Quantity, Value, interpret};
+use whichfs_units::counted;
 
 /// Examples for `--help`.
 pub const EXAMPLES: &str = "\
@@ -106,8 +109,34 @@ fn options(run: &Run, args: &FitArgs, some: bool) -> Options {
         seed: args.seed,
         capacity_bytes: run.card.capacity_bytes,
         erase_bytes: run.erase_bytes,
+        sizes: sizes_of_reads(run),
+        jobs: Jobs(side_by_side),
         title: name(run),
         source: run.name.clone(),
+    }
+}
+
+/// Each job on a thread of its own.
+fn side_by_side(count: usize, job: &(dyn Fn(usize) + Sync)) {
+    std::thread::scope(|scope| {
+        for at in 0..count {
+            scope.spawn(move || job(at));
+        }
+    });
+}
+
+/// Sizes of which a probe is sure that reads this log.
+fn sizes_of_reads(run: &Run) -> Sizes {
+    let found = interpret(&run.curves);
+    let sure = |quantity| {
+        let finding = found.get(quantity);
+        let value = finding.value.filter(|_| finding.confident());
+        value.map(Value::whole)
+    };
+    Sizes {
+        page_bytes: sure(Quantity::PageBytes),
+        write_unit_bytes: sure(Quantity::WriteUnitBytes),
+        au_bytes: sure(Quantity::AuBytes),
     }
 }
 
@@ -265,7 +294,11 @@ fn text(run: &str, fit: &Fit, args: &FitArgs) -> String {
     }
     for (what, fitted) in [("fitted", true), ("not fitted", false)] {
         if let Some(of) = Errors::over(&fit.compared, |point| point.fitted == fitted) {
-            out.push_str(&format!("\n{} points {what}: {}", of.points, line(&of)));
+            out.push_str(&format!(
+                "\n{} {what}: {}",
+                counted(of.points, "point"),
+                line(&of)
+            ));
         }
     }
     out.push_str(&format!("\n\n{}", curves_text(fit)));

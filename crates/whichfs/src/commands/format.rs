@@ -160,25 +160,45 @@ pub fn confirm(
     found: &[String],
     roots: &Roots,
 ) -> Outcome {
-    let asks = destroy.is_none() && !json && std::io::stdin().is_terminal();
-    if !asks {
+    if !asks(destroy, json) {
         return Ok(doomed.confirm(destroy, roots)?);
     }
+    let path = doomed.target.path.display().to_string();
+    let typed = typed(&path, doomed.bytes, Some(found), &doomed.id)?;
+    Ok(doomed.confirm(typed.as_deref(), roots)?)
+}
+
+/// Whether somebody is to be asked what a device is called.
+pub fn asks(destroy: Option<&str>, json: bool) -> bool {
+    destroy.is_none() && !json && std::io::stdin().is_terminal()
+}
+
+/// What a person types who is asked what the device at `path` is called; `found` is what is on it,
+/// if that is known.
+///
+/// # Errors
+/// The terminal is closed.
+pub fn typed(
+    path: &str,
+    bytes: u64,
+    found: Option<&[String]>,
+    id: &str,
+) -> Outcome<Option<String>> {
     let holds = match found {
-        [] => "no filesystem that is known".to_owned(),
-        found => found.join(" and "),
+        None => String::new(),
+        Some([]) => " and holds no filesystem that is known".to_owned(),
+        Some(found) => format!(" and holds {}", found.join(" and ")),
     };
     note!(
-        "{} has {} and holds {holds}. All of it will be lost.",
-        doomed.target.path.display(),
-        Bytes(doomed.bytes)
+        "{path} has {}{holds}. All of it will be lost.",
+        Bytes(bytes)
     );
-    note!("Type what it is called to go on: {}", doomed.id);
+    note!("Type what it is called to go on: {id}");
     let mut typed = String::new();
     let read = std::io::stdin().lock().read_line(&mut typed);
     read.map_err(|error| Failure::input(format!("nothing was typed: {error}")))?;
-    let typed = Some(typed.trim()).filter(|typed| !typed.is_empty());
-    Ok(doomed.confirm(typed, roots)?)
+    let typed = typed.trim();
+    Ok((!typed.is_empty()).then(|| typed.to_owned()))
 }
 
 /// Every command, as a person would type it.

@@ -3,6 +3,7 @@
 use crate::failure::{Failure, Outcome};
 use std::path::{Path, PathBuf};
 use whichfs_curves::logs::{self, Reading, Remark, Run};
+use whichfs_units::counted;
 
 /// The runs of `paths`, in their order, and what was passed over, which is told on standard
 /// error, too, unless `quiet`.
@@ -72,7 +73,7 @@ fn of_file(
             if let Some(first) = remarks.first() {
                 let (more, line) = (remarks.len() - 1, first.lines.0);
                 let more = if more > 0 {
-                    format!(", and {more} more places")
+                    format!(", and {}", counted(more, "more place"))
                 } else {
                     String::new()
                 };

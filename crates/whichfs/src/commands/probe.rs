@@ -13,7 +13,7 @@ use std::path::Path;
 use whichfs_card::{Card, Contents, builtin};
 use whichfs_curves::logs::align_text;
 use whichfs_curves::{Curves, Device, Modelled, flashbench};
-use whichfs_here::{Access, Raw, Roots, target};
+use whichfs_here::{Access, Kind as TargetKind, Raw, Roots, target};
 use whichfs_probe::{Budget, Evidence, Finding, Findings, Options, Quantity, Value, Writing};
 use whichfs_units::{Bytes, Nanos};
 
@@ -146,6 +146,10 @@ fn measure(
     let mut watcher = Watcher::new(args.resume.as_deref(), args.json);
     let findings = whichfs_probe::resume(&mut *opened.device, state, &mut watcher);
     watcher.finish();
+    let findings = match opened.is_file {
+        true => findings.of_a_file(),
+        false => findings,
+    };
     let code = show(&findings)?;
     if let Some(failed) = &watcher.failed {
         note!("whichfs: {failed}");
@@ -169,6 +173,8 @@ struct Opened {
     device: Box<dyn Device>,
     /// What tells it from others.
     identity: String,
+    /// Whether a filesystem lies between it and the card.
+    is_file: bool,
     /// Whether it outlives the program.
     is_real: bool,
 }
@@ -188,6 +194,7 @@ fn open(name: &str, args: &ProbeArgs) -> Outcome<Opened> {
     let raw = Raw::open(&target, access, &roots)?;
     Ok(Opened {
         device: Box::new(raw),
+        is_file: matches!(target.kind, TargetKind::File { .. }),
         identity: target.identity,
         is_real: true,
     })
@@ -206,6 +213,7 @@ fn modelled_card(name: &str, args: &ProbeArgs) -> Outcome<Opened> {
     Ok(Opened {
         device: Box::new(device),
         identity: format!("modelled card, profile {profile}, seed {}", args.seed),
+        is_file: false,
         is_real: false,
     })
 }
@@ -243,9 +251,20 @@ fn state(args: &ProbeArgs, identity: &str) -> Outcome<Evidence> {
     Ok(kept.go_on(options))
 }
 
+/// Marks that a budget of one kind was given, and refuses another.
+fn first(given: &mut bool, part: &str, kind: &str) -> Outcome {
+    match std::mem::replace(given, true) {
+        false => Ok(()),
+        true => Err(Failure::input(format!(
+            "--budget {part}: {kind} stands there twice; give bytes, a time, or one of each"
+        ))),
+    }
+}
+
 /// `640M`, `30m` or both, in any order.
 fn budget(parts: &[String]) -> Outcome<Budget> {
     let mut budget = Budget::default();
+    let (mut bytes_given, mut time_given) = (false, false);
     for part in parts {
         let wrong = || {
             Failure::input(format!(
@@ -266,10 +285,12 @@ fn budget(parts: &[String]) -> Outcome<Budget> {
                 let units = part.ends_with(|c: char| !c.is_ascii_digit());
                 let bytes = bytes(part).ok().filter(|bytes| units && *bytes > 0);
                 budget.write_bytes = bytes.ok_or_else(wrong)?;
+                first(&mut bytes_given, part, "bytes")?;
                 continue;
             }
         };
         budget.device = time.ok_or_else(wrong)?;
+        first(&mut time_given, part, "a time")?;
     }
     Ok(budget)
 }
@@ -416,6 +437,10 @@ mod tests {
         assert_eq!(both.device, Nanos::from_secs(90));
         assert_eq!(of(&[]).unwrap(), Budget::default());
         assert_eq!(of(&["2h"]).unwrap().device, Nanos::from_secs(7200));
+        for twice in [["5M", "5M"], ["90s", "2h"]] {
+            let failure = of(&twice).unwrap_err();
+            assert!(failure.message.contains("one of each"), "{failure}");
+        }
         for wrong in ["", "12", "x", "5 apples", "0M", "99999999999999G", "-3m"] {
             let failure = of(&[wrong]).unwrap_err();
             assert!(failure.message.contains("640M"), "{wrong}: {failure}");

@@ -2,6 +2,7 @@
 
 use crate::cli::ReportArgs;
 use crate::failure::{Failure, Kind, Outcome};
+use crate::keeper::open_store;
 use crate::output;
 use crate::page::command_line;
 use crate::places::WholeFile;
@@ -9,8 +10,9 @@ use std::path::Path;
 use whichfs_report::{
     ComparisonPage, comparison_cases, comparison_html, comparison_markdown, comparison_text, junit,
 };
-use whichfs_store::{Filter, Store};
+use whichfs_store::Filter;
 use whichfs_study::{Row, Run, compare_runs};
+use whichfs_units::counted;
 
 /// Examples in the help text.
 pub const EXAMPLES: &str = "\
@@ -62,8 +64,8 @@ pub fn run(args: &ReportArgs) -> Outcome<u8> {
     match args.fail_over {
         Some(_) if !failures.is_empty() => {
             let percent = share * 100.0;
-            let count = failures.len();
-            note!("{count} figures are worse by more than {percent:.0} % beyond noise, or gone");
+            let count = counted(failures.len(), "figure");
+            note!("worse by more than {percent:.0} % beyond noise, or gone: {count}");
             Ok(Kind::No as u8)
         }
         _ => Ok(0),
@@ -87,7 +89,7 @@ fn read(path: &Path) -> Outcome<Run> {
     let text = || std::fs::read_to_string(&file).map_err(|error| fail(error.to_string()));
     let rows = match extension {
         Some("sqlite" | "db") if file.is_file() => {
-            let store = Store::open(&file).map_err(Failure::environment)?;
+            let store = open_store(&file)?;
             let done = Filter {
                 done: Some(true),
                 ..Filter::default()

@@ -2,11 +2,12 @@
 
 use crate::cli::TrialArgs;
 use crate::failure::{Failure, Outcome};
+use crate::keeper::open_store;
 use crate::shell::quoted;
 use crate::{facts, output, places};
 use std::collections::BTreeMap;
 use whichfs_report::{TrialTold, trial_text};
-use whichfs_store::{Store, Stored};
+use whichfs_store::Stored;
 use whichfs_study::Need;
 use whichfs_trial::Identity;
 use whichfs_units::MIB;
@@ -61,8 +62,7 @@ fn find(args: &TrialArgs) -> Outcome<Stored> {
             path.display()
         )));
     }
-    places::refuse_device(&path)?;
-    let store = Store::open(&path).map_err(Failure::environment)?;
+    let store = open_store(&path)?;
     let found = store
         .beginning(&asked, NAMED + 1)
         .map_err(Failure::environment)?;

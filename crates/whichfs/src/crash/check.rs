@@ -55,11 +55,10 @@ pub struct Result {
 }
 
 impl Result {
-    /// Keeps of the findings only those that break a promise or tell of a loss or of garbage, and
-    /// few of them.
+    /// Keeps of the findings only those that matter, and few of them.
     fn shorten(&mut self) {
         for findings in [&mut self.checked.findings, &mut self.checked.findings_again] {
-            findings.retain(|finding| finding.broken || finding.is_loss());
+            findings.retain(Finding::matters);
             findings.sort_by_key(|finding| !finding.broken);
             findings.truncate(KEPT);
         }

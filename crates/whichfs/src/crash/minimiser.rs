@@ -2,15 +2,16 @@
 
 use super::check::{Checker, Result};
 use super::record::{Plan, Recorded};
-use super::reproducer::{Reproducer, Signature};
+use super::reproducer::Reproducer;
 use super::series;
 use super::spec::{Makers, Selection, Spec};
 use crate::bench::Bench;
 use crate::failure::{Failure, Kind, Outcome};
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
-use whichfs_crash::{Cut, all_cuts, minimise, random_cuts};
+use whichfs_crash::{Cut, Finding, all_cuts, minimise, random_cuts};
 use whichfs_workload::{Op, SCRIPT, possible_script};
 
 /// Cuts that are tried of each shorter run: where a run is cut decides whether it fails.
@@ -20,72 +21,125 @@ const FIRST_CUTS: u64 = 200;
 /// The call of the promise that an unmount makes.
 const UNMOUNT: &str = "umount";
 
+/// How the shrinking ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ended {
+    /// Without any one of its operations or of the writes that it loses it failed no more, at the
+    /// cuts that were tried.
+    Minimal,
+    /// As a script of its own the run never failed: its operations are those of the workload, and
+    /// of the writes that are lost none can be left out.
+    WholeRun,
+    /// The time was over before.
+    Budget,
+    /// The user ended it.
+    Interrupted,
+}
+
+/// The smallest reproducer that was found.
+pub struct Small {
+    /// The reproducer.
+    pub kept: Reproducer,
+    /// How it ended.
+    pub ended: Ended,
+    /// Writes that it loses; not known if it ended before these were looked at.
+    pub lost_writes: Option<usize>,
+}
+
 /// What is made smaller, and how far that is.
 pub struct Minimiser<'a> {
     bench: &'a Bench,
-    signature: Signature,
+    /// The smallest so far that fails.
+    best: Reproducer,
+    lost_writes: Option<usize>,
     /// Whether the failure shows only with the filesystem's checker, or after it.
     needs_fsck: bool,
-    /// The run of the failing cut.
-    spec: &'a Spec,
     deadline: Instant,
     core: Option<usize>,
     cancelled: &'a AtomicBool,
-    /// The smallest run so far that fails, and where.
-    best: Option<(Spec, Cut)>,
-    /// Hears of progress: what, and how many are left.
-    told: &'a mut dyn FnMut(&str, usize),
+    /// Hears of progress: what, how many are left, and the time that is left.
+    told: &'a mut dyn FnMut(&str, usize, Duration),
 }
 
 impl<'a> Minimiser<'a> {
-    /// A minimiser of the failure that `result` of `spec` shows; `None` if that breaks no promise.
+    /// A minimiser of what `kept` shows.
     pub fn new(
         bench: &'a Bench,
-        spec: &'a Spec,
-        result: &Result,
+        kept: Reproducer,
         budget: Duration,
         core: Option<usize>,
         cancelled: &'a AtomicBool,
-        told: &'a mut dyn FnMut(&str, usize),
-    ) -> Option<Minimiser<'a>> {
-        let signature = Signature::of(result)?;
-        let first = result.checked.findings.iter();
-        let later = !first.clone().any(|finding| finding.broken);
-        Some(Minimiser {
+        told: &'a mut dyn FnMut(&str, usize, Duration),
+    ) -> Minimiser<'a> {
+        let later = kept.findings.is_empty();
+        Minimiser {
             bench,
-            needs_fsck: signature.needs_fsck() || later,
-            signature,
-            spec,
+            needs_fsck: kept.signature.needs_fsck() || later,
+            best: kept,
+            lost_writes: None,
             deadline: Instant::now() + budget,
             core,
             cancelled,
-            best: None,
             told,
-        })
+        }
     }
 
-    /// The smallest reproducer that the budget allows. `recorded` is the whole run, `result` what
-    /// fails in it.
+    /// The smallest reproducer that the budget allows. `recorded` is the run as it is now, `result`
+    /// what fails in it. An interrupt ends it with the smallest so far.
     ///
     /// # Errors
     /// What is not the filesystem's doing.
-    pub fn run(mut self, recorded: &Recorded, result: &Result) -> Outcome<Reproducer> {
+    pub fn run(mut self, recorded: &Recorded, result: &Result) -> Outcome<Small> {
+        let ended = match self.shrink(recorded, result) {
+            Err(failure) if failure.kind == Kind::Interrupted => Ended::Interrupted,
+            ended => ended?,
+        };
+        let spec = &mut self.best.spec;
+        let recipe = Plan::new(self.bench, spec)?.recipe()?;
+        spec.made_by = Makers::of(self.bench, &recipe);
+        self.best.title = title(&self.best);
+        Ok(Small {
+            kept: self.best,
+            ended,
+            lost_writes: self.lost_writes,
+        })
+    }
+
+    /// Makes the run smaller, then what is lost of its writes.
+    fn shrink(&mut self, recorded: &Recorded, result: &Result) -> Outcome<Ended> {
+        let operations = self.fewer_operations(recorded, result)?;
+        let writes = self.fewer_writes()?;
+        Ok(match writes {
+            true => operations,
+            false => Ended::Budget,
+        })
+    }
+
+    /// Leaves out operations; how that ended.
+    fn fewer_operations(&mut self, recorded: &Recorded, result: &Result) -> Outcome<Ended> {
         // What comes after the cut does not matter.
         let begun = result.window.1 as usize;
         let before = recorded.operations.iter().take(begun).cloned().collect();
         let all = possible_script(before);
-        if self.fails(&all, FIRST_CUTS)? {
-            (self.told)("operations", all.len());
-            minimise(all, &mut |ops: &[Op]| self.tried(ops))?;
-        }
-        match self.best.take() {
-            Some((spec, cut)) => self.fewer_writes(&spec, &cut),
-            // As a script of its own it never failed: its operations stay, at its own cut.
-            None => {
-                let spec = self.spec;
-                self.fewer_writes(spec, &result.cut)
+        if self.best.spec.script.is_none() {
+            match self.fails(&all, FIRST_CUTS)? {
+                Some(true) => {}
+                Some(false) => return Ok(Ended::WholeRun),
+                None => return Ok(Ended::Budget),
             }
         }
+        self.tell("operations", all.len());
+        let found = minimise(all, &mut |ops: &[Op]| self.tried(ops))?;
+        Ok(match found.minimal {
+            true => Ended::Minimal,
+            false => Ended::Budget,
+        })
+    }
+
+    fn tell(&mut self, what: &str, left: usize) {
+        let time = self.deadline.saturating_duration_since(Instant::now());
+        (self.told)(what, left, time);
     }
 
     /// Whether the possible ones of `ops` fail; `None` when the time is over.
@@ -98,21 +152,23 @@ impl<'a> Minimiser<'a> {
             return Ok(Some(false));
         }
         let fails = self.fails(&possible, CUTS)?;
-        if fails {
-            (self.told)("operations", possible.len());
+        if fails == Some(true) {
+            self.tell("operations", possible.len());
         }
-        Ok(Some(fails))
+        Ok(fails)
     }
 
-    /// Whether a run of `ops` fails at one of so many cuts; then it is the best so far.
-    fn fails(&mut self, ops: &[Op], cuts: u64) -> Outcome<bool> {
+    /// Whether a run of `ops` fails at one of so many cuts; then it is the best so far. `None` when
+    /// the time is over.
+    fn fails(&mut self, ops: &[Op], cuts: u64) -> Outcome<Option<bool>> {
+        let own = &self.best.spec;
         let spec = Spec {
             workload: SCRIPT.name().to_owned(),
             parameters: BTreeMap::new(),
             script: Some(ops.to_vec()),
             cuts: Selection::Random(cuts),
-            fsck: self.spec.fsck && self.needs_fsck,
-            ..self.spec.clone()
+            fsck: own.fsck && self.needs_fsck,
+            ..own.clone()
         };
         let plan = Plan::new(self.bench, &spec)?;
         let recorded = plan.record(self.core, self.cancelled)?;
@@ -120,8 +176,8 @@ impl<'a> Minimiser<'a> {
             true => spec.cuts(&recorded),
             false => likely(&recorded, &spec, cuts),
         };
-        let mut found = None;
-        let signature = &self.signature;
+        let (mut found, mut over) = (None, false);
+        let (signature, deadline) = (&self.best.signature, self.deadline);
         let checked = series::check_all(
             &plan,
             &recorded,
@@ -130,61 +186,70 @@ impl<'a> Minimiser<'a> {
             self.cancelled,
             &mut |result| {
                 if signature.is_shown_by(&result) {
-                    found = Some(result.cut);
+                    found = Some(result);
                     // Ends the series: one is enough.
                     return Err(Failure::new(Kind::No, "found"));
                 }
-                Ok(())
+                over = Instant::now() >= deadline;
+                match over {
+                    true => Err(Failure::new(Kind::No, "the time is over")),
+                    false => Ok(()),
+                }
             },
         );
         match (found, checked) {
-            (Some(cut), _) => {
-                self.best = Some((spec, cut));
-                Ok(true)
+            (Some(result), _) => {
+                self.best = Reproducer {
+                    title: String::new(),
+                    cut: result.cut,
+                    spared: BTreeSet::new(),
+                    signature: self.best.signature.clone(),
+                    findings: broken(&result),
+                    spec,
+                };
+                Ok(Some(true))
             }
-            (None, checked) => checked.map(|()| false),
+            (None, Err(failure)) if over && failure.kind == Kind::No => Ok(None),
+            (None, checked) => checked.map(|()| Some(false)),
         }
     }
 
-    /// Spares as many of the writes that `cut` hurts as can be, and tells of what is left.
-    fn fewer_writes(mut self, spec: &Spec, cut: &Cut) -> Outcome<Reproducer> {
-        let plan = Plan::new(self.bench, spec)?;
+    /// Spares as many of the writes that the best cut so far hurts as can be; whether none of the
+    /// others can be.
+    fn fewer_writes(&mut self) -> Outcome<bool> {
+        let spec = self.best.spec.clone();
+        let cut = self.best.cut;
+        let plan = Plan::new(self.bench, &spec)?;
         let recorded = plan.record(self.core, self.cancelled)?;
-        let hurt = recorded.timeline.hurt(&recorded.card, &spec.faults, cut);
+        let hurt = recorded.timeline.hurt(&recorded.card, &spec.faults, &cut);
         let all: BTreeSet<usize> = hurt.iter().map(|(index, _)| *index).collect();
-        let check = |spared: BTreeSet<usize>| {
-            let mut checker = Checker::new(&plan, &recorded).sparing(spared);
-            checker.check_whole(cut, self.core, self.cancelled)
-        };
-        let (signature, deadline) = (self.signature.clone(), self.deadline);
-        let told = &mut self.told;
-        let lost = minimise(all.iter().copied().collect(), &mut |lost: &[usize]| {
-            if Instant::now() >= deadline {
+        let lost: Vec<usize> = all.difference(&self.best.spared).copied().collect();
+        self.lost_writes = Some(lost.len());
+        let found = minimise(lost, &mut |lost: &[usize]| {
+            if Instant::now() >= self.deadline {
                 return Ok::<_, Failure>(None);
             }
-            let spared = all.iter().filter(|index| !lost.contains(index)).copied();
-            let fails = signature.is_shown_by(&check(spared.collect())?);
+            let spared: BTreeSet<usize> =
+                all.iter().filter(|n| !lost.contains(n)).copied().collect();
+            let mut checker = Checker::new(&plan, &recorded).sparing(spared.clone());
+            let result = checker.check_whole(&cut, self.core, self.cancelled)?;
+            let fails = self.best.signature.is_shown_by(&result);
             if fails {
-                told("lost writes", lost.len());
+                self.best.spared = spared;
+                self.best.findings = broken(&result);
+                self.lost_writes = Some(lost.len());
+                self.tell("lost writes", lost.len());
             }
             Ok(Some(fails))
         })?;
-        let spared: BTreeSet<usize> = all.into_iter().filter(|n| !lost.contains(n)).collect();
-        let result = check(spared.clone())?;
-        let mut findings = result.checked.findings;
-        findings.retain(|finding| finding.broken);
-        Ok(Reproducer {
-            title: title(spec, &findings, &signature),
-            spec: Spec {
-                made_by: Makers::of(self.bench, &plan.recipe()?),
-                ..spec.clone()
-            },
-            cut: *cut,
-            spared,
-            signature,
-            findings,
-        })
+        Ok(found.minimal)
     }
+}
+
+/// What of `result` breaks a promise.
+pub fn broken(result: &Result) -> Vec<Finding> {
+    let findings = result.checked.findings.iter();
+    findings.filter(|finding| finding.broken).cloned().collect()
 }
 
 /// `count` cuts at which a run can fail: half of them those nearest to the last promise before
@@ -208,15 +273,15 @@ fn likely(recorded: &Recorded, spec: &Spec, count: u64) -> Vec<Cut> {
 }
 
 /// What a reproducer shows, in words.
-fn title(spec: &Spec, findings: &[whichfs_crash::Finding], signature: &Signature) -> String {
-    let what = match findings.first() {
+fn title(kept: &Reproducer) -> String {
+    let what = match kept.findings.first() {
         Some(finding) => format!("{}: {}", finding.path, finding.what),
-        None => format!("{:?}", signature.condition),
+        None => format!("{:?}", kept.signature.condition),
     };
-    let faults: Vec<&str> = spec.faults.iter().map(|fault| fault.name()).collect();
+    let faults: Vec<&str> = kept.spec.faults.iter().map(|fault| fault.name()).collect();
     let card = match faults[..] {
         [] => "an honest card".to_owned(),
         _ => format!("a card with {}", faults.join(", ")),
     };
-    format!("{} on {card}: {what}", spec.fs)
+    format!("{} on {card}: {what}", kept.spec.fs)
 }

@@ -8,6 +8,7 @@ pub mod minimiser;
 mod promise_tests;
 pub mod record;
 pub mod reproducer;
+pub mod script;
 pub mod series;
 pub mod shell;
 pub mod spec;

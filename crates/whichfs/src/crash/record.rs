@@ -306,11 +306,11 @@ impl<'a> Plan<'a> {
                  has the catalogue's)"
             ));
         }
-        let mut text = format!("{name}: the run to be cut failed: {error}");
-        if text.contains("ENOSPC") {
-            text.push_str("; take a larger --partition or a smaller --size");
+        let text = format!("{name}: the run to be cut failed: {error}");
+        match remedy(&text, self.spec.script.is_some()) {
+            Some(remedy) => Failure::input(format!("{text}; {remedy}")),
+            None => Failure::new(Kind::Trial, text),
         }
-        Failure::new(Kind::Trial, text)
     }
 
     /// The operations of the phases, and the number of those of each.
@@ -331,6 +331,35 @@ impl<'a> Plan<'a> {
             counts.push((all.len() - before) as u64);
         }
         Ok((all, counts))
+    }
+}
+
+/// What to change where a run failed by what was asked for, told by the number of the error that
+/// a call gave; none where the filesystem or its card failed.
+fn remedy(text: &str, is_script: bool) -> Option<&'static str> {
+    use rustix::io::Errno as E;
+    let number = text.rsplit_once("(os error ")?.1.split(')').next()?;
+    let errno = E::from_raw_os_error(number.parse().ok()?);
+    match errno {
+        E::NOSPC if is_script => Some("take a larger --partition, or write less in the --script"),
+        E::NOSPC => Some("take a larger --partition or a smaller --size"),
+        E::NAMETOOLONG
+        | E::INVAL
+        | E::EXIST
+        | E::NOENT
+        | E::MLINK
+        | E::FBIG
+        | E::OPNOTSUPP
+        | E::PERM
+        | E::ILSEQ
+            if is_script =>
+        {
+            Some(
+                "this filesystem cannot do that: change the line of the --script, or leave it \
+                 out of --fs",
+            )
+        }
+        _ => None,
     }
 }
 
@@ -459,7 +488,23 @@ fn run_of(events: &[Stamped], phases: &[String], counts: &[u64]) -> Run {
 
 #[cfg(test)]
 mod tests {
-    use super::{mounted, without_priority};
+    use super::{mounted, remedy, without_priority};
+
+    #[test]
+    fn what_was_asked_for_has_a_remedy_and_a_card_that_fails_has_none() {
+        let long = "make directory /mnt/test/n: File name too long (os error 36)";
+        assert!(remedy(long, true).is_some_and(|text| text.contains("--script")));
+        assert_eq!(
+            remedy(long, false),
+            None,
+            "a workload of ours is not the user's fault"
+        );
+        let full = "write a: ENOSPC: No space left on device (os error 28)";
+        assert!(remedy(full, true).is_some_and(|text| text.contains("write less")));
+        assert!(remedy(full, false).is_some_and(|text| text.contains("--size")));
+        assert_eq!(remedy("fsync a: EIO: I/O error (os error 5)", true), None);
+        assert_eq!(remedy("it spins", true), None);
+    }
 
     #[test]
     fn a_line_of_the_kernel_is_told_without_its_priority() {

@@ -1,23 +1,21 @@
 //! Trials on a device, one after the other: which are known, which run, in which order, what they
 //! cost, and whether the device changed meanwhile.
 
+use super::place::Field;
 use super::{Run, Site};
 use crate::bench::Work;
-use crate::commands::format;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::keeper::Keeper;
 use crate::progress::Progress;
 use crate::runner::News;
-use crate::{places, signatures};
 use std::collections::BTreeMap;
 use std::time::Instant;
-use whichfs_agent::Reader;
-use whichfs_format::Ground;
 use whichfs_store::Stored;
 use whichfs_study::{
-    Budget, Cost, DeviceTurn as Turn, Drift, Ledger, ReferenceRun, Spent, drifts, order,
+    Budget, Cost, Counter, DeviceTurn as Turn, Drift, Ledger, ReferenceRun, Spent, drifts, order,
 };
 use whichfs_trial::{Event, Identity, Status, Told, Trial};
+use whichfs_units::counted;
 
 /// Seed of the order: the same trials run in the same order again.
 const ORDER_SEED: u64 = 1;
@@ -101,7 +99,7 @@ impl<'a> Campaign<'a> {
         }
         let (mut ledger, mut spent) = (Ledger::default(), Cost::default());
         let mut references = Vec::new();
-        for stored in keeper.measured_on(site.name())? {
+        for stored in keeper.measured_on(site.id())? {
             let identity = &stored.trial.identity;
             let cost = cost_of(&stored);
             ledger.record(&load_of(identity), &identity.candidate, cost);
@@ -182,26 +180,20 @@ impl<'a> Campaign<'a> {
         keeper: &mut Keeper,
         progress: &mut Progress,
     ) -> Outcome {
-        let journals = places::journals()?;
-        let mut ground = Ground::begin(&site.disk, &site.roots, &journals, name)?;
-        let reader = Reader::of(site.disk.name());
-        let written = || {
-            reader
-                .read()
-                .map_or(0, |reading| reading.device.write_bytes)
-        };
-        let (begun, before, spent) = (Instant::now(), written(), self.spent.bytes);
+        let mut field = site.around.ground(&site.device, name)?;
+        let (begun, spent) = (Instant::now(), self.spent.bytes);
+        let mut counter = Counter::new(field.written());
         let mut failures = 0;
         for turn in std::mem::take(&mut self.turns) {
             self.spent = Cost {
                 time: begun.elapsed(),
-                bytes: spent.saturating_add(written().saturating_sub(before)),
+                bytes: spent.saturating_add(counter.since(field.written())),
             };
             if let Err(used_up) = self.budget.check(&self.spent, &self.estimate(turn)) {
                 self.stopped = Some(used_up);
                 break;
             }
-            let trial = self.turn(turn, site, &mut ground, keeper, progress);
+            let trial = self.turn(turn, site, &mut field, keeper, progress);
             let trial = trial.map_err(|failure| match failure.kind {
                 Kind::Interrupted => self.with_kept(failure, "the same command goes on from there"),
                 _ => self.with_kept(failure, "the same command goes on when the device is back"),
@@ -221,8 +213,7 @@ impl<'a> Campaign<'a> {
                 );
             }
         }
-        ground.end(None)?;
-        Ok(())
+        field.end()
     }
 
     /// `failure`, with what is kept and what to do.
@@ -230,8 +221,9 @@ impl<'a> Campaign<'a> {
         let done = |trial: &&Trial| trial.outcome.status == Status::Done;
         let kept = self.known.iter().flatten().filter(done).count();
         let message = format!(
-            "{}; {kept} finished trials are kept: {remedy}",
-            failure.message
+            "{}; {} kept: {remedy}",
+            failure.message,
+            counted(kept, "finished trial")
         );
         Failure::new(failure.kind, message)
     }
@@ -241,7 +233,7 @@ impl<'a> Campaign<'a> {
         &mut self,
         turn: Turn,
         site: &Site,
-        ground: &mut Ground<'_>,
+        field: &mut Field<'_>,
         keeper: &mut Keeper,
         progress: &mut Progress,
     ) -> Outcome<Trial> {
@@ -266,9 +258,7 @@ impl<'a> Campaign<'a> {
                 });
             }
         };
-        let mut trial = one
-            .run
-            .perform(site, ground, one.work.workload, &mut hear)?;
+        let mut trial = one.run.perform(site, field, one.work.workload, &mut hear)?;
         one.work.check_tree()?;
         let wall = begun.elapsed();
         if let (Turn::Reference(number), Some(measured)) = (turn, &mut trial.identity.measured) {
@@ -310,8 +300,7 @@ impl<'a> Campaign<'a> {
 /// # Errors
 /// Not named, another one named, in use.
 pub fn confirm(site: &mut Site, destroy: Option<&str>, json: bool) -> Outcome {
-    let found = signatures::on(&site.disk.target.path).unwrap_or_default();
-    format::confirm(&mut site.disk, destroy, json, &found, &site.roots)
+    site.around.confirm(&site.device, destroy, json)
 }
 
 /// Place in the matrix of what runs at `turn`: the reference is the first.

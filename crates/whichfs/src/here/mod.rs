@@ -5,7 +5,7 @@
 //! in the store and watches what they cost.
 
 pub mod campaign;
-mod machine;
+mod place;
 mod run;
 mod told;
 
@@ -13,21 +13,18 @@ pub use campaign::{Campaign, Planned};
 pub use run::Run;
 pub use told::{Measured, dry_run, sentences};
 
-use crate::bench::{NotHere, Work, require_tools, require_tree, vary, with_device};
+use crate::bench::{NotHere, Work, missing_tools, require_tree, vary, with_device};
 use crate::cli::{HereArgs, MediumArgs};
 use crate::failure::{Failure, Outcome};
 use crate::images::Images;
 use crate::medium::{self, Told};
-use crate::tools::Versions;
 use crate::{bench, partition, places, program};
-use machine::Machine;
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use place::Around;
+use std::path::PathBuf;
 use std::time::Duration;
-use whichfs_format::{Left, Span, kernel_has, only_partition};
+use whichfs_board::{Device, Machine, Place};
+use whichfs_format::{Span, only_partition};
 use whichfs_fs::Recipe;
-use whichfs_here::{Doomed, Limits, Roots};
-use whichfs_lab::Agent;
 use whichfs_layout::Medium;
 use whichfs_study::Variant;
 use whichfs_trial::{Identity, Job, REAL, Step, WorkloadSpec};
@@ -44,14 +41,12 @@ const TABLE_BYTES: u64 = MIB;
 /// A device with all that its trials share.
 pub struct Site {
     /// The device.
-    pub disk: Doomed,
+    pub device: Device,
+    /// The machine that it is in.
+    pub around: Around,
     /// What is known of it.
     pub medium: Medium,
-    /// Where the system tells of its devices.
-    pub roots: Roots,
-    /// What does the jobs.
-    pub agent: Agent,
-    /// The machine around it.
+    /// What of that machine decides results.
     pub machine: Machine,
     /// Time after which a trial is ended.
     pub wall_limit: Duration,
@@ -59,54 +54,38 @@ pub struct Site {
     pub session: u64,
     settle: Duration,
     mount_point: PathBuf,
-    versions: Mutex<Versions>,
 }
 
 impl Site {
-    /// The device at `path`, if nothing but the user's word speaks against losing its data.
+    /// The device at `place`, if nothing but the user's word speaks against losing its data.
     ///
     /// # Errors
     /// The first reason against it, with its remedy; what this machine lacks.
-    pub fn open(path: &Path, args: &HereArgs, wall_limit: Duration) -> Outcome<Site> {
-        let defaults = Limits::default();
-        let limits = Limits {
-            max_bytes: args.max_size.unwrap_or(defaults.max_bytes),
-            internal: args.internal,
-        };
-        let roots = Roots::default();
-        let disk = Doomed::find(path, &limits, &roots)?;
-        let left = Left::read(&places::journals()?, &disk.id);
-        if let Some(left) = left.filter(|left| !left.ended) {
-            note!(
-                "the last run on this device was interrupted: {}",
-                left.state()
-            );
-        }
+    pub fn open(place: &Place, args: &HereArgs, wall_limit: Duration) -> Outcome<Site> {
+        let (around, device, machine) = Around::open(place, args)?;
         let told = Told {
-            erase_bytes: disk.erase_bytes,
-            discard: disk.discard,
+            erase_bytes: device.erase_bytes,
+            discard: device.discard,
         };
         let known = MediumArgs {
             card: args.profile.clone(),
             au: args.au,
         };
         Ok(Site {
-            medium: medium::of(&known, Some(disk.bytes), told)?,
-            disk,
-            roots,
-            agent: places::agent()?,
-            machine: Machine::this(),
+            medium: medium::of(&known, Some(device.bytes), told)?,
+            device,
+            around,
+            machine,
             wall_limit,
             session: 1,
             settle: args.settle.map_or(SETTLE, Duration::from_secs),
             mount_point: places::cache_directory("mount")?,
-            versions: Mutex::default(),
         })
     }
 
     /// What the device is called in results.
-    pub fn name(&self) -> &str {
-        &self.disk.id
+    pub fn id(&self) -> &str {
+        &self.device.id
     }
 
     /// The partition that trials run on, if they do not ask for another: from the first
@@ -117,13 +96,13 @@ impl Site {
     pub fn whole(&self) -> Outcome<Span> {
         let unit = self.medium.unit.bytes;
         let start = FIRST_BYTE.next_multiple_of(unit);
-        let room = self.disk.bytes.saturating_sub(start + TABLE_BYTES);
+        let room = self.device.bytes.saturating_sub(start + TABLE_BYTES);
         match room - room % unit {
             0 => Err(Failure::input(format!(
                 "{} has {}, which is too little for a partition of allocation units of {}: take \
                  a larger device, or say --au",
-                self.disk.target.path.display(),
-                Bytes(self.disk.bytes),
+                self.shown(),
+                Bytes(self.device.bytes),
                 Bytes(unit)
             ))),
             bytes => Ok(Span { start, bytes }),
@@ -149,7 +128,7 @@ impl Site {
                  table: take a larger device",
                 Bytes(span.bytes),
                 Bytes(start),
-                Bytes(self.disk.bytes)
+                Bytes(self.device.bytes)
             )));
         }
         Ok(span)
@@ -186,11 +165,12 @@ impl Site {
             script: None,
             input: work.input.clone(),
         };
-        program::programs(work.workload, &spec, seed).map_err(NotHere::Failure)?;
+        self.require_programs(work, &spec, seed)
+            .map_err(NotHere::Failure)?;
         let image = images
             .of(candidate, &recipe, work, &spec, seed)
             .map_err(NotHere::Failure)?;
-        let device = only_partition(self.disk.name());
+        let device = only_partition(&self.device.name);
         let on_device = |argv: &Vec<String>| with_device(argv, &device);
         let mkfs: Vec<Vec<String>> = recipe.mkfs.iter().map(on_device).collect();
         let steps = whichfs_workload::steps(
@@ -205,14 +185,18 @@ impl Site {
                 image: image.map(|image| image.display().to_string()),
                 kernel_fs: recipe.kernel_fs.to_owned(),
                 mount_options: recipe.mount_options.clone(),
-                mount_point: self.mount_point.display().to_string(),
+                mount_point: self
+                    .around
+                    .mount_point(&self.mount_point.display().to_string()),
             },
         );
         let steps = steps.map_err(|e| NotHere::Failure(Failure::input(e)))?;
         let helper = recipe.helper.as_ref();
         Ok(Run {
             label: format!("{}, repeat {seed}", candidate.name),
-            identity: self.identity(candidate.name, &recipe, work, span, seed),
+            identity: self
+                .identity(candidate.name, &recipe, work, span, seed)
+                .map_err(NotHere::Failure)?,
             job: self.job(steps, seed),
             span,
             caveat: helper.map(|helper| format!("measured {}", helper.without)),
@@ -220,20 +204,68 @@ impl Site {
         })
     }
 
-    /// Checks that this machine's kernel and tools know the filesystem.
+    /// The device as a person names it.
+    pub fn shown(&self) -> String {
+        self.around.shown(&self.device)
+    }
+
+    /// The machine as a person names it.
+    fn whose(&self) -> &str {
+        self.around.board().unwrap_or("this machine")
+    }
+
+    /// Checks that the machine's kernel and tools know the filesystem, and have all that it needs.
     fn require(&self, candidate: &whichfs_fs::Candidate, recipe: &Recipe) -> Result<(), NotHere> {
-        require_tools(candidate, recipe)?;
-        if kernel_has(recipe.kernel_fs) {
+        let left_out = |why| Err(NotHere::LeftOut { why, source: None });
+        if let Some(board) = self.around.board()
+            && recipe.image.is_some()
+        {
+            return left_out(format!(
+                "its image would be made here, and images are not sent to {board}: put the card \
+                 into this machine"
+            ));
+        }
+        let missing = self.around.missing(&recipe.tools);
+        missing_tools(
+            candidate,
+            &missing.map_err(NotHere::Failure)?,
+            self.around.board(),
+        )?;
+        let (kernel, name) = (&self.machine.kernel, recipe.kernel_fs);
+        if self.around.kernel_has(name).map_err(NotHere::Failure)? {
             return Ok(());
         }
-        let (kernel, name) = (&self.machine.kernel, recipe.kernel_fs);
-        Err(NotHere::LeftOut {
-            why: format!(
-                "this machine's kernel ({kernel}) has no {name}: modprobe {name} finds none; \
-                 install one that has it"
-            ),
-            source: None,
-        })
+        let whose = self.whose();
+        left_out(format!(
+            "the kernel of {whose} ({kernel}) has no {name}: modprobe {name} finds none; \
+             install one that has it"
+        ))
+    }
+
+    /// Checks that the machine has the programs of the workload, and the files that they read.
+    fn require_programs(&self, work: &Work, spec: &WorkloadSpec, seed: u64) -> Outcome {
+        let Some(board) = self.around.board() else {
+            return program::programs(work.workload, spec, seed).map(drop);
+        };
+        if let Some(tree) = &work.tree {
+            return Err(Failure::input(format!(
+                "{} is a tree of this machine, which is not sent to {board}: leave it out",
+                tree.display()
+            )));
+        }
+        let programs = whichfs_workload::programs(work.workload, spec, seed);
+        let programs = programs.map_err(Failure::input)?;
+        let names: Vec<&str> = programs
+            .iter()
+            .filter_map(|program| program.argv.first().map(String::as_str))
+            .collect();
+        match self.around.missing(&names)?[..] {
+            [] => Ok(()),
+            [first, ..] => Err(Failure::environment(format!(
+                "{first} is not on {board}, and the workload {} needs it: install it there",
+                work.workload.name()
+            ))),
+        }
     }
 
     /// The job of a trial: it begins with empty caches and a device that had time to tidy up.
@@ -259,13 +291,13 @@ impl Site {
         work: &Work,
         span: Span,
         seed: u64,
-    ) -> Identity {
-        let mut versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
+    ) -> Outcome<Identity> {
+        let tools = self.around.versions(&recipe.tools)?;
         let machine = &self.machine;
         let built = recipe.image.iter().map(|build| build.argv.clone());
-        Identity {
-            card: self.name().to_owned(),
-            card_sha256: crate::digest::sha256(self.disk.identity().as_bytes()),
+        Ok(Identity {
+            card: self.id().to_owned(),
+            card_sha256: crate::digest::sha256(self.device.identity.as_bytes()),
             card_state: "as found".to_owned(),
             board: machine.name.clone(),
             board_sha256: machine.sha256.clone(),
@@ -284,15 +316,15 @@ impl Site {
             partition_bytes: span.bytes,
             memory_mib: machine.memory_mib,
             version: bench::version(),
-            agent_sha256: self.agent.sha256.clone(),
-            tools: versions.of(&recipe.tools),
+            agent_sha256: self.around.agent_sha256().to_owned(),
+            tools,
             cpu_features_sha256: machine.cpu_features_sha256.clone(),
             seed,
             measured: Some(whichfs_trial::Measured {
-                device: self.disk.identity().to_owned(),
+                device: self.device.identity.clone(),
                 session: self.session,
                 reference: None,
             }),
-        }
+        })
     }
 }

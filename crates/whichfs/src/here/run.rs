@@ -1,10 +1,11 @@
 //! One trial on a device: done by the agent, and its record.
 
 use super::Site;
-use crate::failure::{Failure, Kind, Outcome};
-use crate::{interrupt, program, runner};
-use whichfs_format::{Ground, Span};
-use whichfs_here::errand::{self, Ended, Errand, Life};
+use super::place::Field;
+use crate::failure::Outcome;
+use crate::{program, runner};
+use whichfs_format::Span;
+use whichfs_here::errand::{Ended, Life};
 use whichfs_lab::{CpuPrices, Stamped};
 use whichfs_trial::{
     Conditions, CpuTime, DeviceFigures, Event, Identity, Job, PhaseFigures, Reading, Status, Told,
@@ -33,7 +34,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// Has the agent do it on `ground`; `hear` gets each event. The device is the same and free
+    /// Has the agent do it on `field`; `hear` gets each event. The device is the same and free
     /// before and after.
     ///
     /// # Errors
@@ -42,23 +43,11 @@ impl Run {
     pub fn perform(
         &self,
         site: &Site,
-        ground: &mut Ground<'_>,
+        field: &mut Field<'_>,
         workload: &dyn Workload,
         hear: &mut dyn FnMut(&Told),
     ) -> Outcome<Trial> {
-        ground.lay(self.span, &self.label)?;
-        let errand = Errand {
-            agent: &site.agent.path,
-            job: &self.job,
-            disk: site.disk.name(),
-            wall_limit: site.wall_limit,
-        };
-        let life = errand::run(&errand, interrupt::flag(), hear)?;
-        if life.ended == Ended::Interrupted {
-            return Err(Failure::new(Kind::Interrupted, "interrupted"));
-        }
-        // What a device did that is gone is not its filesystem's fault.
-        ground.check()?;
+        let life = field.perform(self, site.wall_limit, hear)?;
         Ok(self.record(workload, &life))
     }
 

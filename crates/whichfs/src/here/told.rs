@@ -10,7 +10,7 @@ use whichfs_format::laying;
 use whichfs_here::quoted;
 use whichfs_study::{DeviceTurn as Turn, Drift, REFERENCES_MIN, Spent};
 use whichfs_trial::Trial;
-use whichfs_units::{Bytes, Nanos};
+use whichfs_units::{Bytes, Nanos, counted};
 
 /// What was seen of a device beside figures; part of the JSON document.
 #[derive(Debug, Serialize)]
@@ -33,7 +33,7 @@ impl Measured {
     /// What was seen of the device of `site`.
     pub fn of(site: &Site, campaign: &Campaign<'_>) -> Measured {
         Measured {
-            device: site.disk.identity().to_owned(),
+            device: site.device.identity.clone(),
             session: site.session,
             written_bytes: campaign.spent.bytes,
             reference_runs: campaign.references(),
@@ -52,9 +52,9 @@ pub fn dry_run(site: &Site, campaign: &Campaign<'_>, left_out: &[String]) -> Out
     output::paragraph(
         &format!(
             "{} has {} and is called {}; allocation unit of {}: {}.",
-            site.disk.target.path.display(),
-            Bytes(site.disk.bytes),
-            site.name(),
+            site.shown(),
+            Bytes(site.device.bytes),
+            site.id(),
             Bytes(unit.bytes),
             unit.why
         ),
@@ -72,9 +72,10 @@ pub fn dry_run(site: &Site, campaign: &Campaign<'_>, left_out: &[String]) -> Out
     let known = campaign.known.iter().flatten().count();
     output::paragraph(
         &format!(
-            "{} trials, {known} of them finished, {trials} to run; with {others} runs of the \
-             first one, by which changes of the device are seen.",
-            campaign.planned.len()
+            "{}, {known} of them finished, {trials} to run; with {} of the first one, by which \
+             changes of the device are seen.",
+            counted(campaign.planned.len(), "trial"),
+            counted(others, "run")
         ),
         0,
     )?;
@@ -84,7 +85,7 @@ pub fn dry_run(site: &Site, campaign: &Campaign<'_>, left_out: &[String]) -> Out
         for line in commands(site, campaign) {
             output::text_line(&line)?;
         }
-        let id = quoted(site.name());
+        let id = quoted(site.id());
         output::text_line(&format!(
             "\nNothing was written. To lose what is on it: --destroy {id}"
         ))?;
@@ -99,7 +100,7 @@ fn commands(site: &Site, campaign: &Campaign<'_>) -> Vec<String> {
     for turn in &campaign.turns {
         let Turn::Trial(at) = turn else { continue };
         let run = &campaign.planned[*at].run;
-        let mut own = laying(site.disk.name(), run.span);
+        let mut own = laying(&site.device.name, run.span);
         own.extend(run.commands.iter().map(|argv| {
             let words: Vec<String> = argv.iter().map(|word| quoted(word)).collect();
             words.join(" ")
@@ -164,10 +165,13 @@ pub fn sentences(site: &Site, campaign: &Campaign<'_>) -> Vec<String> {
         Spent::Time => "The time is spent; the same command goes on.".to_owned(),
         Spent::Bytes => "The next trial would write more than --max-write allows.".to_owned(),
     }));
-    let path = site.disk.target.path.display();
-    said.push(format!(
-        "On {path} is what the last trial left: whichfs format {path} makes it fit for use."
-    ));
+    let path = site.shown();
+    said.push(match site.around.board() {
+        None => format!(
+            "On {path} is what the last trial left: whichfs format {path} makes it fit for use."
+        ),
+        Some(_) => format!("On {path} is what the last trial left: format it before use."),
+    });
     said
 }
 
@@ -175,7 +179,10 @@ fn drifted(campaign: &Campaign<'_>) -> String {
     let runs = campaign.references();
     let found = campaign.drifts();
     if runs < REFERENCES_MIN {
-        return format!("Whether the device changed is not known: {runs} reference runs are few.");
+        return format!(
+            "Whether the device changed is not known: {} of {REFERENCES_MIN} needed.",
+            counted(runs, "reference run")
+        );
     }
     if found.is_empty() {
         return format!("The device did not change: {runs} reference runs are alike.");
@@ -214,7 +221,7 @@ fn warmth(trials: &[&Trial]) -> String {
     parts.push(match throttled.iter().sum::<u64>() {
         _ if throttled.is_empty() => "throttling not known".to_owned(),
         0 => "never throttled".to_owned(),
-        times => format!("throttled {times} times"),
+        times => format!("throttled {}", counted(times, "time")),
     });
     format!("Temperature: {}.", parts.join(", "))
 }

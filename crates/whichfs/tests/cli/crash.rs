@@ -108,9 +108,53 @@ fn a_script_is_refused_with_its_line_and_the_remedy() {
         sandbox.run(&all)
     };
     run(&["--script", script]).fails(2, &["--script", "line 2", "below the directory"]);
-    run(&["--script", "/no/such"]).fails(2, &["--script /no/such"]);
+    for none in ["/no/such", "/tmp"] {
+        run(&["--script", none]).fails(2, &["--script", none, "name a file"]);
+    }
+    let names = sandbox.file("names", "{\"op\":\"mkdir\",\"path\":\"a:b\"}\n");
+    let all = [
+        "crash",
+        "run",
+        "--fs",
+        "ext4,vfat",
+        "--script",
+        names.to_str().unwrap(),
+    ];
+    sandbox
+        .run(&all)
+        .fails(2, &["line 1", "vfat has no ':'", "leave vfat out of --fs"]);
     run(&["--workload", "script"]).fails(2, &["--script FILE"]);
     run(&["--script", script, "--workload", "logger"]).fails(2, &["--script", "--workload"]);
+}
+
+/// Without a kernel a run would end with 3: so these are told before.
+#[test]
+fn what_a_run_would_find_late_is_refused_before_it() {
+    refused(&["--fs", "ext4,ext4"], &["--fs: ext4 stands twice"]);
+    refused(
+        &["--fs", "ext4", "--faults", "reorder,reorder"],
+        &["--faults: reorder", "twice"],
+    );
+    let one = ["--fs", "ext4", "--cuts", "end"];
+    let with = |flag, path, words: &[&str]| refused(&[&one[..], &[flag, path]].concat(), words);
+    with(
+        "--keep",
+        "/no/such/x",
+        &["--keep", "/no/such/x", "name a file"],
+    );
+    with("--keep", "/dev/null", &["--keep", "no file"]);
+    with("--image", "/no/such", &["--image /no/such", "name a file"]);
+    with(
+        "--image",
+        "/tmp",
+        &["--image /tmp", "is a directory", "name a file"],
+    );
+    with("--only", "1", &["--only takes 0 to 0"]);
+    with("--out", "/dev/null", &["--out /dev/null", "no directory"]);
+    for gap in ["+", "sync,,dirsync", "+sync,"] {
+        with("--mount", gap, &["--mount", gap, "an option is missing"]);
+    }
+    with("--mount", "sync,sync", &["--mount: sync stands twice"]);
 }
 
 #[test]

@@ -37,7 +37,7 @@ fn a_regression_is_a_page_a_test_case_and_an_exit_code() {
     assert!(cases.contains("tests=\"2\" failures=\"1\""), "{cases}");
     let failing = sandbox.run(&[&compare[..3], &["--fail-over", "10%"]].concat());
     assert_eq!(failing.code, 1, "{}", failing.stderr);
-    let said = "1 figures are worse by more than 10 %";
+    let said = "worse by more than 10 % beyond noise, or gone: 1 figure\n";
     assert!(failing.stderr.contains(said), "{}", failing.stderr);
     let nowhere = sandbox.run(&["report", before, after, "--html", "/nowhere/p.html"]);
     nowhere.fails(2, &["/nowhere/p.html"]);
@@ -54,4 +54,29 @@ fn a_trial_that_is_not_there_is_asked_for_by_another_name() {
         !sandbox.path().join("data").exists(),
         "looking makes no store"
     );
+}
+
+#[test]
+fn an_older_store_is_copied_before_it_is_read_and_what_is_none_is_left_alone() {
+    let sandbox = Sandbox::new();
+    let run = sandbox.file("run.csv", run(1.0));
+    let compared = |store: &str| sandbox.run(&["report", store, run.to_str().unwrap()]);
+    // Without a trial: made by the first version of the tables.
+    let old = sandbox.file("old.sqlite", include_bytes!("store-1.sqlite"));
+    compared(old.to_str().unwrap()).fails(2, &["as it was: ", "old.sqlite.v1.bak", "no figures"]);
+    let copy = std::fs::read(sandbox.path().join("old.sqlite.v1.bak")).unwrap();
+    assert_eq!(copy[60..64], [0, 0, 0, 1], "the version of its tables");
+    let newer = sandbox.file("newer.sqlite", patched(9));
+    compared(newer.to_str().unwrap()).fails(3, &["has schema 9", "a newer whichfs", "--store"]);
+    assert_eq!(std::fs::read(&newer).unwrap(), patched(9));
+    let none = sandbox.file("none.sqlite", "x");
+    compared(none.to_str().unwrap()).fails(3, &["damaged or is not a store", "mv "]);
+    assert_eq!(std::fs::read(&none).unwrap(), b"x");
+}
+
+/// The store with another version of the tables in its header.
+fn patched(version: u32) -> Vec<u8> {
+    let mut bytes = include_bytes!("store-1.sqlite").to_vec();
+    bytes[60..64].copy_from_slice(&version.to_be_bytes());
+    bytes
 }

@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicBool;
 use whichfs_crash::Share;
 use whichfs_report::{CrashRow, Item};
 use whichfs_study::{Excluded, MORE_SEEDS_WITHIN, Need, POWER_LOSS, Row, Verdict};
-use whichfs_units::MIB;
+use whichfs_units::{MIB, counted};
 
 /// Cuts of each candidate where the need wants none to hurt and nobody says how many.
 const STRICT_CUTS: u64 = 20;
@@ -131,7 +131,7 @@ impl Cuts {
             seed: args.first_seed,
             made_by: Makers::default(),
         };
-        note!("{name}: {} power cuts", self.number);
+        note!("{name}: {}", counted(self.number, "power cut"));
         spec.made_by = Makers::of(bench, &Plan::new(bench, &spec)?.recipe()?);
         Ok(crash::made(bench, &spec, args.fresh, cancelled)?.row)
     }

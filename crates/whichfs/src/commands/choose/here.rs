@@ -10,9 +10,9 @@ use crate::keeper::Keeper;
 use crate::progress::Progress;
 use crate::{apply, facts, interrupt, page};
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+use whichfs_board::Place;
 use whichfs_study::plan::{Planned, first_round, next_round};
 use whichfs_study::{Budget, Evidence, Excluded, Need, Origin, Row, Variant, Verdict, judge};
 use whichfs_trial::Trial;
@@ -85,10 +85,10 @@ impl<'a> Measuring<'a> {
     /// What speaks against losing its data.
     pub fn new(args: &'a ChooseArgs, need: &'a Need, work: &'a Work) -> Outcome<Measuring<'a>> {
         let wall_limit = Duration::from_secs(args.place.wall_limit);
-        let path = Path::new(&args.place.card);
-        let mut site = Site::open(path, &args.device.device, wall_limit)?;
+        let place = Place::Here(args.place.card.clone().into());
+        let mut site = Site::open(&place, &args.device.device, wall_limit)?;
         let mut keeper = Keeper::open(args.store.clone(), args.fresh)?;
-        site.session = campaign::session(&mut keeper, site.name())?;
+        site.session = campaign::session(&mut keeper, site.id())?;
         Ok(Measuring {
             args,
             need,
@@ -232,7 +232,7 @@ impl<'a> Measuring<'a> {
             .filter_map(|name| Some((name.to_owned(), apply::commands(&geometry, name, target)?)));
         let rows = of_done(&self.trials);
         let evidence = Evidence {
-            card: self.site.name().to_owned(),
+            card: self.site.id().to_owned(),
             samples: rows
                 .iter()
                 .map(Row::sample)

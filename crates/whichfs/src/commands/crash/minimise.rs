@@ -3,12 +3,18 @@
 use super::replay;
 use crate::cli::MinimiseArgs;
 use crate::crash::archive;
-use crate::crash::check::Checker;
-use crate::crash::minimiser::Minimiser;
-use crate::crash::record::Plan;
-use crate::failure::{Failure, Outcome};
+use crate::crash::check::{Checker, Result};
+use crate::crash::minimiser::{Ended, Minimiser, Small, broken};
+use crate::crash::record::{Plan, Recorded};
+use crate::crash::reproducer::{Reproducer, Signature};
+use crate::crash::spec::Spec;
+use crate::failure::{Failure, Kind, Outcome};
 use crate::places::{self, WholeFile};
 use crate::{interrupt, output};
+use serde::Serialize;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use whichfs_lab::available_cores;
 
@@ -17,61 +23,262 @@ pub const EXAMPLES: &str = "\
 Examples:
   whichfs crash minimise 3f9a0c51d2e7-17                     writes crash-3f9a0c51d2e7-17.json
   whichfs crash minimise 3f9a0c51d2e7-17 --out lost.json --budget 600
+  whichfs crash minimise lost.json --budget 600              goes on where the time was over
   whichfs crash replay lost.json                             shows it again
 
 Operations are left out as long as some cut of the shorter run still fails in the same way,
 then writes that the card loses (delta debugging). The file names every operation: keep it as
-a test, or send it to the filesystem's maintainers.
+a test, or send it to the filesystem's maintainers. Whether it is minimal or the budget or an
+interrupt (Ctrl-C) ended it before is said; the smallest so far is written in any case.
 
-Exit status: 0 done, 2 bad usage or input, 3 this machine lacks something, 4 the run failed.";
+Exit status: 0 written, 2 bad usage or input, 3 this machine lacks something, 4 the run failed,
+130 interrupted, and the smallest so far written.";
 
 /// Operations that are shown.
 const SHOWN: usize = 20;
 
+/// The JSON document.
+#[derive(Serialize)]
+struct Document<'a> {
+    /// The file that was written.
+    file: String,
+    /// Whether nothing of it can be left out, as far as was tried.
+    minimal: bool,
+    /// How it ended.
+    ended: Ended,
+    /// Operations of the run; none where it is that of the workload.
+    operations: Option<usize>,
+    /// Writes that the card loses; none if they were not looked at.
+    lost_writes: Option<usize>,
+    /// What was written.
+    reproducer: &'a Reproducer,
+}
+
+/// What is to be made smaller.
+enum Start {
+    /// A cut of a series.
+    Cut { spec: Box<Spec>, number: u64 },
+    /// A file of an earlier shrinking.
+    File(Box<Reproducer>),
+}
+
 /// Runs the command.
 pub fn run(args: &MinimiseArgs) -> Outcome<u8> {
-    let (series, number) = replay::parse(&args.id)?;
-    let (spec, _) = archive::read(&places::crashes()?, series)?;
+    let start = Start::of(&args.id)?;
+    let spec = start.spec().clone();
     let bench = replay::bench(&spec, args.jobs)?;
-    let out = match &args.out {
-        Some(path) => path.clone(),
-        None => format!("crash-{}-{number}.json", spec.id()).into(),
-    };
+    let out = args.out.clone().unwrap_or_else(|| start.own_file(&args.id));
     let file = WholeFile::new(&out)?;
+    let (core, cancelled) = (available_cores().last().copied(), interrupt::flag());
     let plan = Plan::new(&bench, &spec)?;
-    let cancelled = interrupt::flag();
-    let core = available_cores().last().copied();
     note!("{}: running the workload", spec.fs);
     let recorded = plan.record(core, cancelled)?;
-    let cut = replay::cut(&spec, &recorded, number)?;
-    let result = Checker::new(&plan, &recorded).check_whole(&cut, core, cancelled)?;
-    let mut told = |what: &str, left: usize| note!("{what}: {left} left");
+    let (kept, result) = start.failing(&plan, &recorded, core, cancelled)?;
+    let mut told = |what: &str, left: usize, time: Duration| {
+        note!("{what}: {left} left, at most {} s to go", time.as_secs());
+    };
     let budget = Duration::from_secs(args.budget);
-    let minimiser = Minimiser::new(&bench, &spec, &result, budget, core, cancelled, &mut told)
-        .ok_or_else(|| {
-            Failure::input(format!(
-                "cut {number} broke no promise: there is nothing to make smaller; crash run names \
-             those that did"
-            ))
-        })?;
+    let minimiser = Minimiser::new(&bench, kept, budget, core, cancelled, &mut told);
     let small = minimiser.run(&recorded, &result)?;
-    let text = serde_json::to_string_pretty(&small).map_err(Failure::environment)?;
+    let text = serde_json::to_string_pretty(&small.kept).map_err(Failure::environment)?;
     file.write((text + "\n").as_bytes())?;
-    output::text_line(&small.title)?;
-    let ops = small.spec.script.as_deref().unwrap_or_default();
+    match args.json {
+        true => output::json(&document(&small, &out))?,
+        false => tell(&small, &out)?,
+    }
+    Ok(match small.ended {
+        Ended::Interrupted => Kind::Interrupted as u8,
+        _ => 0,
+    })
+}
+
+impl Start {
+    /// What `id` names.
+    fn of(id: &str) -> Outcome<Start> {
+        if replay::is_file(id) {
+            return Ok(Start::File(Box::new(Reproducer::read(Path::new(id))?)));
+        }
+        let (series, number) = replay::parse(id)?;
+        let (spec, results) = archive::read(&places::crashes()?, series)?;
+        match results.get(&number).is_some_and(|result| !result.broken) {
+            true => Err(nothing(number)),
+            false => Ok(Start::Cut {
+                spec: Box::new(spec),
+                number,
+            }),
+        }
+    }
+
+    fn spec(&self) -> &Spec {
+        match self {
+            Start::Cut { spec, .. } => spec,
+            Start::File(kept) => &kept.spec,
+        }
+    }
+
+    /// Where the result goes if nobody says: a file is made smaller in its place.
+    fn own_file(&self, id: &str) -> PathBuf {
+        match self {
+            Start::Cut { spec, number } => format!("crash-{}-{number}.json", spec.id()).into(),
+            Start::File(_) => id.into(),
+        }
+    }
+
+    /// The failure as it shows now.
+    fn failing(
+        self,
+        plan: &Plan,
+        recorded: &Recorded,
+        core: Option<usize>,
+        cancelled: &AtomicBool,
+    ) -> Outcome<(Reproducer, Result)> {
+        match self {
+            Start::Cut { spec, number } => {
+                let cut = replay::cut(&spec, recorded, number)?;
+                let result = Checker::new(plan, recorded).check_whole(&cut, core, cancelled)?;
+                let signature = Signature::of(&result).ok_or_else(|| nothing(number))?;
+                let kept = Reproducer {
+                    title: String::new(),
+                    spec: *spec,
+                    cut,
+                    spared: BTreeSet::new(),
+                    signature,
+                    findings: broken(&result),
+                };
+                Ok((kept, result))
+            }
+            Start::File(mut kept) => {
+                let (result, shown) = kept.show(plan, recorded, core, cancelled)?;
+                if !shown {
+                    return Err(Failure::input(format!(
+                        "it does not fail as it did ({}): there is nothing to make smaller; \
+                         crash replay shows what it does now",
+                        kept.title
+                    )));
+                }
+                if result.cut != kept.cut {
+                    kept.spared.clear();
+                    kept.cut = result.cut;
+                }
+                Ok((*kept, result))
+            }
+        }
+    }
+}
+
+fn nothing(number: u64) -> Failure {
+    Failure::input(format!(
+        "cut {number} broke no promise: there is nothing to make smaller; crash run names those \
+         that did"
+    ))
+}
+
+fn document<'a>(small: &'a Small, out: &Path) -> Document<'a> {
+    Document {
+        file: out.display().to_string(),
+        minimal: small.ended == Ended::Minimal,
+        ended: small.ended,
+        operations: small.kept.spec.script.as_ref().map(Vec::len),
+        lost_writes: small.lost_writes,
+        reproducer: &small.kept,
+    }
+}
+
+fn tell(small: &Small, out: &Path) -> Outcome {
+    output::paragraph(&small.kept.title, 0)?;
+    let ops = small.kept.spec.script.as_deref().unwrap_or_default();
     let text = whichfs_workload::script_text(&ops[..ops.len().min(SHOWN)]);
     for line in text.lines() {
         output::text_line(&format!("  {line}"))?;
     }
     if ops.len() > SHOWN {
-        output::text_line(&format!(
-            "  and {} more; a larger --budget may find fewer",
-            ops.len() - SHOWN
-        ))?;
+        output::text_line(&format!("  and {} more", ops.len() - SHOWN))?;
     }
+    output::paragraph(&how_it_ended(small, out), 0)?;
     output::text_line(&format!(
         "written to {0}; again: whichfs crash replay {0}",
         out.display()
-    ))?;
-    Ok(0)
+    ))
+}
+
+/// A number of things.
+fn counted(number: usize, thing: &str) -> String {
+    format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
+}
+
+/// Whether the minimum was reached, and how to go on if not.
+fn how_it_ended(small: &Small, out: &Path) -> String {
+    let operations = match &small.kept.spec.script {
+        Some(ops) => counted(ops.len(), "operation"),
+        None => "all operations of the workload".to_owned(),
+    };
+    let lost = match small.lost_writes {
+        Some(lost) => counted(lost, "lost write"),
+        None => "lost writes not looked at yet".to_owned(),
+    };
+    let go_on = format!("to go on: whichfs crash minimise {}", out.display());
+    let how = match small.ended {
+        Ended::Minimal => {
+            "minimal: without any one of them it failed no more at the cuts tried".to_owned()
+        }
+        Ended::WholeRun => {
+            "the operations stay, because as a script of its own the run never failed".to_owned()
+        }
+        Ended::Budget => format!("the --budget ended it before it was minimal; {go_on}"),
+        Ended::Interrupted => format!("interrupted before it was minimal; {go_on}"),
+    };
+    format!("{operations}, {lost}; {how}")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::crash::check::tests::result;
+    use crate::crash::spec::tests::spec;
+    use whichfs_workload::Op;
+
+    fn small(ended: Ended, lost_writes: Option<usize>) -> Small {
+        let kept = Reproducer {
+            title: "a file is lost".into(),
+            spec: Spec {
+                script: Some(vec![Op::SyncFs]),
+                ..spec()
+            },
+            cut: result(1).cut,
+            spared: BTreeSet::new(),
+            signature: Signature::of(&result(1)).unwrap(),
+            findings: broken(&result(1)),
+        };
+        Small {
+            kept,
+            ended,
+            lost_writes,
+        }
+    }
+
+    #[test]
+    fn whether_it_is_minimal_is_said_and_how_to_go_on() {
+        let out = Path::new("lost.json");
+        let minimal = how_it_ended(&small(Ended::Minimal, Some(2)), out);
+        assert!(
+            minimal.starts_with("1 operation, 2 lost writes; minimal: "),
+            "{minimal}"
+        );
+        for ended in [Ended::Budget, Ended::Interrupted] {
+            let small = small(ended, None);
+            let said = how_it_ended(&small, out);
+            assert!(
+                said.ends_with("to go on: whichfs crash minimise lost.json"),
+                "{said}"
+            );
+            let json = serde_json::to_value(document(&small, out)).unwrap();
+            assert_eq!(json["minimal"], false);
+            assert_eq!(json["operations"], 1);
+            assert!(json["lost_writes"].is_null());
+        }
+        let json = serde_json::to_value(document(&small(Ended::Minimal, Some(0)), out)).unwrap();
+        assert_eq!(json["minimal"], true);
+        assert_eq!(json["ended"], "minimal");
+    }
 }

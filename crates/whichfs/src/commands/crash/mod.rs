@@ -1,6 +1,7 @@
 //! `whichfs crash`: cuts the power at many instants of one run and tells what is left.
 
 mod faults;
+mod input;
 mod minimise;
 pub mod page;
 mod progress;
@@ -17,16 +18,18 @@ pub use replay::run as replay;
 
 use crate::bench::Bench;
 use crate::board::Board;
-use crate::cli::{CrashArgs, CutCount, CutDuring, PlaceArgs};
+use crate::cli::{CrashArgs, PlaceArgs};
 use crate::clock::Clock;
 use crate::crash::archive::Archive;
 use crate::crash::check::{Checker, Result};
-use crate::crash::image_file;
-use crate::crash::record::{Plan, Recorded, cuttable};
+use crate::crash::image_file::{self, Given};
+use crate::crash::record::{Plan, Recorded};
+use crate::crash::script;
 use crate::crash::series;
 use crate::crash::spec::{Makers, Selection, Spec};
 use crate::failure::{Failure, Kind, Outcome};
-use crate::{cards, interrupt, memory, output, places};
+use crate::places::{self, WholeFile};
+use crate::{cards, interrupt, memory, output};
 use progress::Progress;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -35,7 +38,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use tell::{Report, tell};
 use whichfs_card::Contents;
-use whichfs_crash::{Contract, Cut, Fault, Faults};
+use whichfs_crash::{Contract, Cut, Faults};
 use whichfs_fs::Candidate;
 use whichfs_lab::available_cores;
 use whichfs_report::CrashRow;
@@ -82,39 +85,51 @@ struct Document<'a> {
 
 /// Runs the command.
 pub fn run(args: &CrashArgs) -> Outcome<u8> {
-    let faults = named_faults(args)?;
-    let (workload, script) = workload(args)?;
+    let faults = input::named_faults(args)?;
+    let (workload, lines) = input::workload(args)?;
     let parameters = parameters(args.size, workload);
-    let candidates = candidates(args)?;
-    one_image(args)?;
-    let selection = selection(args, &faults)?;
+    let candidates = input::candidates(args)?;
+    input::mount_options(args)?;
+    if let (Some(lines), Some(path)) = (&lines, &args.script) {
+        script::suits(lines, &candidates, path)?;
+    }
+    let script: Option<Vec<Op>> =
+        lines.map(|lines| lines.into_iter().map(|line| line.op).collect());
+    input::one_image(args)?;
+    let selection = input::selection(args, &faults)?;
+    let mut image = args.image.as_deref().map(Given::open).transpose()?;
+    let mut keep = args.keep.as_deref().map(image_file::kept).transpose()?;
+    let files = args.out.as_deref().map(page::Files::new).transpose()?;
     let bench = bench(&args.place, args.jobs)?;
     let partition_bytes = partition(args, &bench)?;
+    if let Some(image) = &image {
+        image.has(partition_bytes)?;
+    }
     let cancelled = interrupt::flag();
-    let files = args.out.as_deref().map(page::Files::new).transpose()?;
+    let common = Spec {
+        fs: String::new(),
+        mount: args.mount.clone(),
+        card: whole_path(&args.place.card),
+        card_state: args.place.card_state.name().to_owned(),
+        board: whole_path(&args.place.board),
+        clock: args.place.clock.clone(),
+        workload: workload.name().to_owned(),
+        parameters: parameters.clone(),
+        script,
+        returns: false,
+        partition_bytes,
+        faults: faults.clone(),
+        cuts: selection,
+        recovery: args.recovery,
+        fsck: !args.no_fsck,
+        seed: args.seed,
+        made_by: Makers::default(),
+    };
     let (mut reports, mut rows) = (Vec::new(), Vec::new());
-    for candidate in candidates {
-        let mut spec = Spec {
-            fs: candidate.name.to_owned(),
-            mount: args.mount.clone(),
-            card: whole_path(&args.place.card),
-            card_state: args.place.card_state.name().to_owned(),
-            board: whole_path(&args.place.board),
-            clock: args.place.clock.clone(),
-            workload: workload.name().to_owned(),
-            parameters: parameters.clone(),
-            script: script.clone(),
-            returns: false,
-            partition_bytes,
-            faults: faults.clone(),
-            cuts: selection.clone(),
-            recovery: args.recovery,
-            fsck: !args.no_fsck,
-            seed: args.seed,
-            made_by: Makers::default(),
-        };
-        spec.made_by = Makers::of(&bench, &Plan::new(&bench, &spec)?.recipe()?);
-        let Some((report, row)) = one(args, &Plan::new(&bench, &spec)?, cancelled)? else {
+    for spec in &specs(&bench, &common, &candidates)? {
+        let plan = Plan::new(&bench, spec)?;
+        let images = (keep.take(), image.take());
+        let Some((report, row)) = one(args, &plan, images, cancelled)? else {
             continue;
         };
         rows.push(row);
@@ -148,43 +163,21 @@ pub fn run(args: &CrashArgs) -> Outcome<u8> {
     Ok(if broken { Kind::No as u8 } else { 0 })
 }
 
-/// An image, to be written or given, is that of one cut of one filesystem.
-fn one_image(args: &CrashArgs) -> Outcome {
-    let flag = match (&args.keep, &args.image) {
-        (None, None) => return Ok(()),
-        (Some(_), _) => "--keep",
-        (None, Some(_)) => "--image",
+/// A series like `common` for each filesystem. What is wrong with one of them is said before the
+/// first is run.
+fn specs(bench: &Bench, common: &Spec, candidates: &[&Candidate]) -> Outcome<Vec<Spec>> {
+    let of = |candidate: &&Candidate| {
+        let mut spec = Spec {
+            fs: candidate.name.to_owned(),
+            ..common.clone()
+        };
+        let plan = Plan::new(bench, &spec)?;
+        let recipe = plan.recipe()?;
+        plan.promises(&recipe)?;
+        spec.made_by = Makers::of(bench, &recipe);
+        Ok(spec)
     };
-    match args.fs.len() == 1 && (args.only.is_some() || args.cuts == CutCount::End) {
-        true => Ok(()),
-        false => Err(Failure::input(format!(
-            "{flag} needs one --fs and one cut: its number (--only N), or --cuts end"
-        ))),
-    }
-}
-
-/// The instants that were asked for.
-fn selection(args: &CrashArgs, faults: &Faults) -> Outcome<Selection> {
-    let chosen = args.at.is_some() || args.during.is_some() || args.cuts == CutCount::All;
-    if chosen && whichfs_crash::is_without_cut(faults) {
-        return Err(Failure::input(
-            "these --faults damage what was written when the run has ended: there is no cut to \
-             choose by --at, --during or --cuts all; give --cuts a number, or add a fault of cuts",
-        ));
-    }
-    match (args.at, args.cuts, args.during) {
-        (Some(request), _, None) => Ok(Selection::At(request)),
-        (None, CutCount::All, None) => Ok(Selection::All),
-        (None, CutCount::End, None) => Ok(Selection::End),
-        (None, CutCount::Number(count), None) => Ok(Selection::Random(count)),
-        (None, CutCount::Number(count), Some(CutDuring::Collection)) => {
-            Ok(Selection::Collection(count))
-        }
-        (None, CutCount::Number(count), Some(CutDuring::Mount)) => Ok(Selection::Mount(count)),
-        (_, _, Some(_)) => Err(Failure::input(
-            "--during takes cuts at random: give a number to --cuts, and no --at",
-        )),
-    }
+    candidates.iter().map(of).collect()
 }
 
 /// A file as an absolute path, so that a series can be shown again from another directory; a name
@@ -195,43 +188,6 @@ pub fn whole_path(given: &str) -> String {
         Some(Ok(path)) => path.display().to_string(),
         _ => given.to_owned(),
     }
-}
-
-/// The workload, with its operations if they come from a file.
-fn workload(args: &CrashArgs) -> Outcome<(&'static dyn Workload, Option<Vec<Op>>)> {
-    let Some(path) = &args.script else {
-        let found = cuttable(&args.workload)?;
-        return match found.takes_script() {
-            true => Err(Failure::input(
-                "--workload script has its operations from a file: give it with --script FILE",
-            )),
-            false => Ok((found, None)),
-        };
-    };
-    let fail =
-        |e: &dyn std::fmt::Display| Failure::input(format!("--script {}: {e}", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|e| fail(&e))?;
-    let ops = whichfs_workload::parse_script(&text).map_err(|e| fail(&e))?;
-    Ok((whichfs_workload::SCRIPT, Some(ops)))
-}
-
-/// The filesystems that were asked for.
-fn candidates(args: &CrashArgs) -> Outcome<Vec<&'static Candidate>> {
-    args.fs
-        .iter()
-        .map(|name| {
-            let found = whichfs_fs::find(name);
-            let candidate = found.map_err(|e| Failure::input(format!("--fs: {e}")))?;
-            let options = args.mount.as_deref().unwrap_or_default();
-            match whichfs_crash::contract(candidate.name, options) {
-                Some(_) => Ok(candidate),
-                None => Err(Failure::input(format!(
-                    "--fs {name}: nothing is written to it, so a power cut cannot hurt it; name \
-                     one that is (whichfs fs list)"
-                ))),
-            }
-        })
-        .collect()
 }
 
 /// Wall time in seconds after which a guest is stopped, where nobody says.
@@ -257,15 +213,6 @@ pub fn bench(place: &PlaceArgs, jobs: Option<u64>) -> Outcome<Bench> {
     )?;
     memory::give_back();
     Ok(bench.holding(RESIDENT_BYTES))
-}
-
-fn named_faults(args: &CrashArgs) -> Outcome<Faults> {
-    let named = args.faults.iter().map(|name| name.parse::<Fault>());
-    let faults = named
-        .collect::<std::result::Result<Faults, _>>()
-        .map_err(|error| Failure::input(format!("--faults: {error}")))?;
-    together(&faults).map_err(|why| Failure::input(format!("--faults: {why}")))?;
-    Ok(faults)
 }
 
 /// Why `faults` cannot act together.
@@ -341,7 +288,7 @@ fn cuts(args: &CrashArgs, plan: &Plan, recorded: &Recorded) -> Outcome<Option<Ve
                 recorded.ended.as_deref().unwrap_or_default()
             ),
             None => format!(
-                "no such request: the workload made {}, numbers {first} to {}",
+                "no such request: the workload made {}; give --at a number from {first} to {}",
                 log.len() - first,
                 log.len().saturating_sub(1)
             ),
@@ -352,33 +299,32 @@ fn cuts(args: &CrashArgs, plan: &Plan, recorded: &Recorded) -> Outcome<Option<Ve
         cuts.retain(|cut| cut.number == only);
     }
     match cuts.is_empty() {
-        true => Err(Failure::input(format!(
-            "no such cut: --only takes 0 to {last} here"
-        ))),
+        true => Err(input::no_such_cut(last as u64)),
         false => Ok(Some(cuts)),
     }
 }
 
-/// One filesystem: what is told, and its row of the page.
+/// One filesystem: what is told, and its row of the page. The image of its one cut is written to
+/// the first of `images`; that in the second is judged instead.
 fn one(
     args: &CrashArgs,
     plan: &Plan,
+    images: (Option<WholeFile>, Option<Given>),
     cancelled: &AtomicBool,
 ) -> Outcome<Option<(Report, CrashRow)>> {
     let name = plan.candidate.name;
-    plan.promises(&plan.recipe()?)?;
     let core = available_cores().last().copied();
     note!("{name}: running the workload");
     let recorded = plan.record(core, cancelled)?;
     let Some(cuts) = cuts(args, plan, &recorded)? else {
         return Ok(None);
     };
-    if let Some(path) = &args.keep {
+    if let Some(to) = images.0 {
         let image = Checker::new(plan, &recorded).image(&cuts[0], core, cancelled)?;
-        keep(image.contents, plan, &recorded, path)?;
+        keep(image.contents, plan, &recorded, to)?;
     }
-    if let Some(path) = &args.image {
-        return given(path, plan, &recorded, &cuts, cancelled).map(Some);
+    if let Some(image) = images.1 {
+        return given(image, plan, &recorded, &cuts, cancelled).map(Some);
     }
     let results = results(plan, &recorded, cuts, args.fresh, cancelled)?;
     let series = Some(plan.spec.id());
@@ -448,15 +394,14 @@ fn results(
 }
 
 /// Writes the partition of an image to a file.
-fn keep(contents: Contents, plan: &Plan, recorded: &Recorded, path: &Path) -> Outcome {
-    places::refuse_device(path)?;
+fn keep(contents: Contents, plan: &Plan, recorded: &Recorded, to: WholeFile) -> Outcome {
     let offset = cards::partition_offset(&recorded.profile);
-    image_file::write(contents, offset, plan.spec.partition_bytes, path)
+    image_file::write(contents, offset, plan.spec.partition_bytes, to)
 }
 
-/// Judges the image in the file `path`. It belongs to no series: nothing of it is kept.
+/// Judges an `image` of the user's. It belongs to no series: nothing of it is kept.
 fn given(
-    path: &Path,
+    image: Given,
     plan: &Plan,
     recorded: &Recorded,
     cuts: &[Cut],
@@ -465,7 +410,7 @@ fn given(
     let spec = plan.spec;
     let offset = cards::partition_offset(&recorded.profile);
     let mut contents = plan.bench.disk(&recorded.profile, spec.seed)?.contents;
-    image_file::read(&mut contents, offset, spec.partition_bytes, path)?;
+    image.read(&mut contents, offset)?;
     let mut results = Vec::new();
     let image = Some(&contents);
     series::check_all(plan, recorded, cuts, image, cancelled, &mut |result| {

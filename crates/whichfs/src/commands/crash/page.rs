@@ -6,7 +6,7 @@ use crate::bench::Bench;
 use crate::cli::CrashArgs;
 use crate::crash::check::Result;
 use crate::crash::record::{Plan, Recorded};
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::places::{self, WholeFile};
 use crate::shell::quoted_os;
 use std::collections::BTreeMap;
@@ -324,6 +324,12 @@ pub struct Files {
 impl Files {
     /// Those in the directory `out`, which is made.
     pub fn new(out: &Path) -> Outcome<Files> {
+        if out.exists() && !out.is_dir() {
+            return Err(Failure::input(format!(
+                "--out {}: it is no directory; name another",
+                out.display()
+            )));
+        }
         places::make(out)?;
         let path = out.join("report.html");
         Ok(Files {

@@ -11,12 +11,14 @@ use crate::clock::Clock;
 use crate::commands::table;
 use crate::crash::archive;
 use crate::crash::check::{Checker, Result};
+use crate::crash::image_file;
 use crate::crash::record::{Plan, Recorded};
 use crate::crash::reproducer::Reproducer;
 use crate::crash::shell::Shell;
 use crate::crash::spec::{Makers, Spec};
 use crate::failure::{Failure, Kind, Outcome};
-use crate::{interrupt, output, places};
+use crate::places::{self, WholeFile};
+use crate::{interrupt, output};
 use clap::ValueEnum;
 use serde::Serialize;
 use std::io::IsTerminal;
@@ -58,8 +60,9 @@ struct Document<'a> {
 
 /// Runs the command.
 pub fn run(args: &ReplayArgs) -> Outcome<u8> {
-    if args.id.ends_with(".json") {
-        return reproduce(args, &Reproducer::read(Path::new(&args.id))?);
+    let image = args.keep.as_deref().map(image_file::kept).transpose()?;
+    if is_file(&args.id) {
+        return reproduce(args, &Reproducer::read(Path::new(&args.id))?, image);
     }
     let (series, number) = parse(&args.id)?;
     let (spec, _) = archive::read(&places::crashes()?, series)?;
@@ -72,7 +75,7 @@ pub fn run(args: &ReplayArgs) -> Outcome<u8> {
     let recorded = plan.record(core, cancelled)?;
     let cut = cut(&spec, &recorded, number)?;
     let checker = Checker::new(&plan, &recorded);
-    if let Some(code) = handed_over(args, &plan, &recorded, &checker, &cut)? {
+    if let Some(code) = handed_over(args, image, &plan, &recorded, &checker, &cut)? {
         return Ok(code);
     }
     let mut checker = checker;
@@ -82,7 +85,7 @@ pub fn run(args: &ReplayArgs) -> Outcome<u8> {
 }
 
 /// Shows what a reproducer shows.
-fn reproduce(args: &ReplayArgs, kept: &Reproducer) -> Outcome<u8> {
+fn reproduce(args: &ReplayArgs, kept: &Reproducer, image: Option<WholeFile>) -> Outcome<u8> {
     let spec = &kept.spec;
     let bench = bench(spec, Some(1))?;
     let plan = Plan::new(&bench, spec)?;
@@ -91,7 +94,7 @@ fn reproduce(args: &ReplayArgs, kept: &Reproducer) -> Outcome<u8> {
     let core = available_cores().last().copied();
     let recorded = plan.record(core, cancelled)?;
     let checker = Checker::new(&plan, &recorded).sparing(kept.spared.clone());
-    if let Some(code) = handed_over(args, &plan, &recorded, &checker, &kept.cut)? {
+    if let Some(code) = handed_over(args, image, &plan, &recorded, &checker, &kept.cut)? {
         return Ok(code);
     }
     let (result, shown) = kept.show(&plan, &recorded, core, cancelled)?;
@@ -115,18 +118,19 @@ fn differences(bench: &Bench, plan: &Plan) -> Outcome<Vec<&'static str>> {
     Ok(differs)
 }
 
-/// Keeps the image, and hands it to a shell if that is asked for.
+/// Keeps the image in the file `to`, and hands it to a shell if that is asked for.
 fn handed_over(
     args: &ReplayArgs,
+    to: Option<WholeFile>,
     plan: &Plan,
     recorded: &Recorded,
     checker: &Checker,
     cut: &Cut,
 ) -> Outcome<Option<u8>> {
     let (core, cancelled) = (available_cores().last().copied(), interrupt::flag());
-    if let Some(path) = &args.keep {
+    if let Some(to) = to {
         let image = checker.image(cut, core, cancelled)?;
-        keep(image.contents, plan, recorded, path)?;
+        keep(image.contents, plan, recorded, to)?;
     }
     if !args.shell {
         return Ok(None);
@@ -202,6 +206,11 @@ fn converse(mut shell: Shell, core: Option<usize>, cancelled: &AtomicBool) -> Ou
     }
 }
 
+/// Whether `id` names a file of `crash minimise`, not a cut of a series.
+pub fn is_file(id: &str) -> bool {
+    id.ends_with(".json") || Path::new(id).is_file()
+}
+
 /// `SERIES-NUMBER`.
 pub fn parse(id: &str) -> Outcome<(&str, u64)> {
     let parts = id.rsplit_once('-');
@@ -211,7 +220,7 @@ pub fn parse(id: &str) -> Outcome<(&str, u64)> {
         .ok_or_else(|| {
             Failure::input(format!(
                 "{id:?} names no cut; expected SERIES-NUMBER as crash run prints it, for example \
-                 3f9a0c51d2e7-17 (replay also takes a .json file of crash minimise)"
+                 3f9a0c51d2e7-17, or a .json file of crash minimise"
             ))
         })
 }
@@ -326,7 +335,7 @@ mod tests {
         assert_eq!(parse("3f9a-17").unwrap(), ("3f9a", 17));
         for wrong in ["3f9a", "3f9a-", "-x", "", "-1"] {
             let message = parse(wrong).unwrap_err().message;
-            assert!(message.contains("SERIES-NUMBER") && message.contains(".json"));
+            assert!(message.contains("SERIES-NUMBER") && message.contains("crash minimise"));
         }
     }
 }

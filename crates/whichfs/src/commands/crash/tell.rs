@@ -9,6 +9,7 @@ use crate::output;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use whichfs_crash::{Condition, Contract, Outcome as Became, Share};
+use whichfs_units::counted;
 
 /// Results of one filesystem.
 #[derive(Serialize)]
@@ -96,10 +97,10 @@ pub fn tell(report: &Report) -> Outcome {
     output::text_line("")?;
     output::paragraph(
         &format!(
-            "{} ({options}), {} cuts among {} requests in {:.1} s of virtual time",
+            "{} ({options}), {} among {} in {:.1} s of virtual time",
             report.fs,
-            report.cuts.len(),
-            report.requests,
+            counted(report.cuts.len(), "cut"),
+            counted(report.requests, "request"),
             report.virtual_s,
         ),
         0,

@@ -1,10 +1,11 @@
 //! What a filesystem is good and bad at on a card, by the trials in the user's store.
 
 use crate::failure::{Failure, Outcome};
+use crate::keeper::open_store;
 use crate::places;
 use serde::Serialize;
 use std::fmt::Write as _;
-use whichfs_store::{Filter, Store};
+use whichfs_store::Filter;
 use whichfs_study::{Grade, Standing, standings};
 use whichfs_trial::Trial;
 
@@ -47,7 +48,7 @@ fn trials(card: &str) -> Outcome<Vec<Trial>> {
     if !path.exists() {
         return Ok(Vec::new());
     }
-    let store = Store::open(&path).map_err(Failure::environment)?;
+    let store = open_store(&path)?;
     let done = Filter {
         card: Some(card.to_owned()),
         done: Some(true),

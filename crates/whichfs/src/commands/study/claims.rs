@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use whichfs_study::{
     CLAIMS, Claim, Grid, Judgement, Outcome, PerformanceStudy, Study, grids, judge_claim,
 };
+use whichfs_units::counted;
 
 /// A claim and what became of it.
 #[derive(Serialize)]
@@ -88,7 +89,11 @@ fn tell(judged: &[Judged]) -> Done {
         Outcome::NotTestable,
     ];
     let counts = counts.map(|outcome| format!("{} {}", count(outcome), outcome.name()));
-    output::text_line(&format!("\n{} claims: {}", judged.len(), counts.join(", ")))?;
+    output::text_line(&format!(
+        "\n{}: {}",
+        counted(judged.len(), "claim"),
+        counts.join(", ")
+    ))?;
     output::paragraph(
         "a 2.00 × b: a is twice as good as b, as fast or as short.",
         0,

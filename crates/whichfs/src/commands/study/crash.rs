@@ -6,6 +6,7 @@ use crate::bench::Bench;
 use crate::cli::{PlaceArgs, StudyArgs};
 use crate::commands::crash::page::{Files, command_line, environment};
 use crate::commands::crash::{self, Made};
+use crate::commands::once;
 use crate::crash::record::Plan;
 use crate::crash::spec::{Makers, Selection, Spec};
 use crate::failure::{Failure, Kind, Outcome};
@@ -64,6 +65,7 @@ pub fn run(found: CrashStudy, args: &StudyArgs) -> Outcome<u8> {
 /// The study with what the command line changes.
 fn changed(mut study: CrashStudy, args: &StudyArgs) -> Outcome<CrashStudy> {
     study.cuts = args.cuts.unwrap_or(study.cuts);
+    once("--only-fs", &args.only_fs)?;
     for name in &args.only_fs {
         if !study.filesystems.contains(name) {
             return Err(Failure::input(format!(

@@ -1,6 +1,7 @@
 //! What a study compares, told: how much better or worse, with the interval, and in sentences.
 
 use whichfs_study::{Base, Effect, Gain, PerformanceStudy, Turn};
+use whichfs_units::counted;
 
 /// Characters of a column: `-12 (-14…-10) %`.
 const COLUMN: usize = 15;
@@ -172,10 +173,13 @@ fn summary(gains: &[&Gain]) -> String {
     parts.extend(worst.map(|text| format!("at worst {text}")));
     parts.extend(best.map(|text| format!("at best {text}")));
     if parts.is_empty() && unknown == 0 {
-        return format!("none in all {} figures", gains.len());
+        return format!("none in {}", counted(gains.len(), "figure"));
     }
     let none = of(Effect::None).count();
-    parts.push(format!("none in {none} of {} figures", gains.len()));
+    parts.push(format!(
+        "none in {none} of {}",
+        counted(gains.len(), "figure")
+    ));
     if unknown > 0 {
         parts.push(format!("{unknown} with one seed only"));
     }
@@ -227,7 +231,7 @@ mod tests {
         let said = by_card(&[none.clone(), none.clone()], "aligned");
         assert_eq!(
             said,
-            ["c: 63 sectors instead of aligned: none in all 2 figures."]
+            ["c: 63 sectors instead of aligned: none in 2 figures."]
         );
         let loss = gain("vfat", "63 sectors", 0.6, Effect::Loss);
         let said = by_card(&[none, loss], "aligned").concat();

@@ -21,15 +21,19 @@ use whichfs_trial::REAL;
 /// in a minute.
 const WALL_LIMIT: Duration = Duration::from_secs(7200);
 
-/// Runs `study` on the device at `path`.
+/// Runs `study` on the device at `path`, which may be one of a board.
 ///
 /// # Errors
 /// What speaks against losing its data; what this machine lacks; the user's interrupt.
 pub fn run(study: PerformanceStudy, args: &StudyArgs, path: &Path) -> Outcome<u8> {
     let wall_limit = args.wall_limit.map_or(WALL_LIMIT, Duration::from_secs);
-    let mut site = Site::open(path, &args.here, wall_limit)?;
+    let device = match path.to_str() {
+        Some(text) => text.parse()?,
+        None => whichfs_board::Place::Here(path.to_owned()),
+    };
+    let mut site = Site::open(&device, &args.here, wall_limit)?;
     let mut keeper = Keeper::open(None, args.fresh)?;
-    site.session = campaign::session(&mut keeper, site.name())?;
+    site.session = campaign::session(&mut keeper, site.id())?;
     let study = placed(study, &site);
     let works: BTreeMap<&str, Work> = study
         .workloads
@@ -93,7 +97,7 @@ pub fn run(study: PerformanceStudy, args: &StudyArgs, path: &Path) -> Outcome<u8
 /// others published are of other cards; the smallest partition is looked for in the lab.
 fn placed(study: PerformanceStudy, site: &Site) -> PerformanceStudy {
     PerformanceStudy {
-        cards: vec![site.name().to_owned()],
+        cards: vec![site.id().to_owned()],
         boards: vec![site.machine.name.clone()],
         clock: REAL.to_owned(),
         published: Vec::new(),

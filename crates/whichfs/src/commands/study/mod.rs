@@ -22,6 +22,7 @@ use crate::commands::table;
 use crate::failure::Outcome;
 use crate::output;
 use whichfs_study::Study;
+use whichfs_units::counted;
 
 /// Examples in the help text.
 pub const EXAMPLES: &str = "\
@@ -38,12 +39,14 @@ Examples:
   whichfs study run sync-mounts --only-fs vfat --out sync
   sudo whichfs study run pandora --quick --on /dev/sdX --dry-run    on a real card: what it does
   sudo whichfs study run pandora --quick --on /dev/sdX --destroy ID --budget 2h --max-write 20G
+  whichfs study run pandora --quick --on ssh://root@board/dev/mmcblk0 --dry-run    on a board's card
   whichfs study run ./mine.toml                   a file in the form of studies/*.toml
 
 Each series is kept as `crash run` keeps it, each trial in the store: an interrupted study
 goes on where it was. With --on the trials of each repeat run in a random order on the device,
 the first is not counted, and one runs again and again between them, so that it is seen whether
-the device changed.
+the device changed. ssh://USER@HOST[:PORT]/dev/… is the device of a board: by your own ssh, without
+questions, with an agent that is copied there (make agents) and removed again.
 
 Exit status: 0 done, 2 bad usage or input, 3 this machine lacks something, 4 a series or
 trial failed (the others were made all the same).";
@@ -58,10 +61,14 @@ pub fn list(args: &JsonArgs) -> Outcome<u8> {
     let rows = all.iter().map(|study| {
         let (size, title) = match study {
             Study::Crash(study) => (
-                format!("{} series of {} cuts", study.cells().len(), study.cuts),
+                format!(
+                    "{} series of {}",
+                    study.cells().len(),
+                    counted(study.cuts, "cut")
+                ),
                 &study.title,
             ),
-            Study::Performance(study) => (format!("{} trials", study.spots().len()), &study.title),
+            Study::Performance(study) => (counted(study.spots().len(), "trial"), &study.title),
         };
         vec![study.name().to_owned(), size, title.clone()]
     });

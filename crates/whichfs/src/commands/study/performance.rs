@@ -18,6 +18,7 @@ use whichfs_study::{
     turns,
 };
 use whichfs_trial::Trial;
+use whichfs_units::counted;
 
 /// The JSON document, and what is told.
 #[derive(Serialize)]
@@ -147,8 +148,8 @@ fn last<'a>(
             let mut document = Document::new(study, &gather(&mut runner, false)?, None)?;
             let command = format!("whichfs study run {}{form}", study.name);
             document.caveats.extend((missing > 0).then(|| {
-                let all = document.trials;
-                format!("{missing} of its {all} trials are not there yet: {command} makes them")
+                let all = counted(document.trials, "trial");
+                format!("of its {all} {missing} not there yet: {command} makes what is missing")
             }));
             document.reproduce = command;
             found = Some((newest, document));

@@ -9,7 +9,7 @@ use std::time::Duration;
 use whichfs_report::{Item, StudyPage, short};
 use whichfs_study::{Grid, Line, Offset, Origin, PerformanceStudy, Repeats, Tuning, Variant};
 use whichfs_trial::REAL;
-use whichfs_units::Bytes;
+use whichfs_units::{Bytes, counted};
 
 /// Narrowest column of a candidate.
 const COLUMN: usize = 8;
@@ -37,10 +37,10 @@ pub fn dry_run(plan: &Plan) -> Outcome {
     let left = plan.trials - plan.known;
     output::paragraph(
         &format!(
-            "{}: {} trials, {} of them finished, {left} to run; they write {} into files on \
-             modelled cards.",
+            "{}: {}, {} of them finished, {left} to run; they write {} into files on modelled \
+             cards.",
             plan.study.name,
-            plan.trials,
+            counted(plan.trials, "trial"),
             plan.known,
             Bytes(plan.written)
         ),
@@ -53,8 +53,9 @@ pub fn dry_run(plan: &Plan) -> Outcome {
     let time = match plan.wall {
         _ if left == 0 => "Nothing is left to run.".to_owned(),
         Some(wall) => format!(
-            "They take about {} on {jobs} cores, as trials like them did.",
-            time(wall / jobs as u32)
+            "They take about {} on {}, as trials like them did.",
+            time(wall / jobs as u32),
+            counted(jobs, "core")
         ),
         None => "How long they take is not known: trials like some of them were never run here. \
                  --budget 2m runs what fits, and the next --dry-run tells."
@@ -264,8 +265,9 @@ fn notes(document: &Document) -> Vec<String> {
     for (file, skipped) in &document.skipped {
         if skipped.holes + skipped.others > 0 {
             said.push(format!(
-                "{file}: {} lines without a figure, {} about what this study does not have.",
-                skipped.holes, skipped.others
+                "{file}: {} without a figure, {} about what this study does not have.",
+                counted(skipped.holes, "line"),
+                skipped.others
             ));
         }
     }
@@ -280,8 +282,9 @@ fn notes(document: &Document) -> Vec<String> {
     said.extend(list("note", &document.caveats));
     if document.budget_ended {
         said.push(format!(
-            "The budget is spent: {} of {} trials are there; the same command goes on.",
-            document.done, document.trials
+            "The budget is spent: of {} {} done; the same command goes on.",
+            counted(document.trials, "trial"),
+            document.done
         ));
     }
     said

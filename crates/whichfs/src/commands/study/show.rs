@@ -8,7 +8,7 @@ use crate::output;
 use serde::Serialize;
 use whichfs_lab::available_cores;
 use whichfs_study::{CrashStudy, Mount, Study};
-use whichfs_units::Bytes;
+use whichfs_units::{Bytes, counted};
 
 /// Seconds of one core for a cut with everything, of workloads of 16 to 32 MiB
 /// (docs/results/crash-2026-11-22.md: 0.3 to 0.5); larger ones take longer.
@@ -64,7 +64,10 @@ fn told_time(seconds: f64, cores: usize) -> String {
         s if s < 5400.0 => format!("{:.0} min", s / 60.0),
         s => format!("{:.1} h", s / 3600.0),
     };
-    format!("about {time} on {cores} cores; --cuts and --only-fs make it shorter")
+    format!(
+        "about {time} on {}; --cuts and --only-fs make it shorter",
+        counted(cores, "core")
+    )
 }
 
 fn rows(study: &CrashStudy, time: &str) -> Vec<Vec<String>> {

@@ -1,11 +1,47 @@
-//! The machine around a real device, as far as it decides results.
+//! What a device and the machine around it are, as far as that decides results.
 
-use crate::digest::sha256;
-use crate::tools::cpu_features_sha256;
+use crate::tools::{cpu_features_sha256, sha256};
+use serde::{Deserialize, Serialize};
 use std::fs::read_to_string;
+use whichfs_here::Doomed;
 use whichfs_units::MIB;
 
-/// This machine.
+/// A disk whose data may be lost, as its machine tells it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Device {
+    /// As it was named.
+    pub path: String,
+    /// Kernel's name of it.
+    pub name: String,
+    /// What it is called by: CID, serial, or the file behind a loop device.
+    pub id: String,
+    /// What tells it from others: its register or serial number, and its size.
+    pub identity: String,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// Its allocation unit as the kernel knows it, in bytes.
+    pub erase_bytes: Option<u64>,
+    /// Whether discard reaches it.
+    pub discard: bool,
+}
+
+impl Device {
+    /// What `disk` is.
+    pub fn of(disk: &Doomed) -> Device {
+        Device {
+            path: disk.target.path.display().to_string(),
+            name: disk.name().to_owned(),
+            id: disk.id.clone(),
+            identity: disk.identity().to_owned(),
+            bytes: disk.bytes,
+            erase_bytes: disk.erase_bytes,
+            discard: disk.discard,
+        }
+    }
+}
+
+/// A machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
     /// Its host name.
     pub name: String,

@@ -1,0 +1,308 @@
+//! The system's `ssh`, with the user's keys and configuration; it never asks.
+
+use crate::address::Address;
+use crate::refusal::Refusal;
+use crate::wire::{Call, Reply, line};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Status of ssh where it is the connection that fails.
+const CONNECTION: i32 = 255;
+/// Nobody is asked for a password; what answers no more is given up after 15 s.
+const OPTIONS: [&str; 5] = [
+    "BatchMode=yes",
+    "ConnectTimeout=10",
+    "ServerAliveInterval=5",
+    "ServerAliveCountMax=3",
+    "EscapeChar=none",
+];
+/// Bytes of what ssh says on standard error that are kept.
+const SAID_BYTES: usize = 2000;
+/// How often the other side hears that somebody is there.
+const BEAT: Duration = Duration::from_secs(5);
+/// How long the last words of a program that has ended may take to come.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// Why a command on a board failed.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    /// There is no connection, for this reason.
+    Lost(String),
+    /// The command ended so, and said this.
+    Ended(i32, String),
+}
+
+/// The way to a board.
+#[derive(Debug)]
+pub(crate) struct Ssh {
+    program: PathBuf,
+    host: String,
+    port: Option<u16>,
+}
+
+impl Ssh {
+    /// The way to the board of `address` by `program`.
+    pub fn to(address: &Address, program: &Path) -> Ssh {
+        Ssh {
+            program: program.to_owned(),
+            host: address.host.clone(),
+            port: address.port,
+        }
+    }
+
+    fn command(&self, command: &str) -> Command {
+        let mut ssh = Command::new(&self.program);
+        ssh.arg("-T");
+        for option in OPTIONS {
+            ssh.args(["-o", option]);
+        }
+        if let Some(port) = self.port {
+            ssh.args(["-p", &port.to_string()]);
+        }
+        ssh.args(["--", &self.host, command])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // A Ctrl-C is for this program, which then ends what is on the board.
+            .process_group(0);
+        ssh
+    }
+
+    fn start(&self, command: &str) -> Result<Child, Trouble> {
+        self.command(command).spawn().map_err(|error| {
+            let remedy = "apt-get install openssh-client";
+            Trouble::Lost(format!("ssh cannot be started: {error}; {remedy}"))
+        })
+    }
+
+    /// Runs `command` with `stdin`; what it wrote to its standard output.
+    pub fn run(&self, command: &str, stdin: &[u8]) -> Result<String, Trouble> {
+        let mut child = self.start(command)?;
+        let said = Said::of(&mut child);
+        let mut input = child.stdin.take();
+        let output = child.stdout.take();
+        let text = std::thread::scope(|scope| {
+            scope.spawn(move || {
+                // One that reads nothing says itself why.
+                let _ = input.as_mut().map(|input| input.write_all(stdin));
+            });
+            let mut text = String::new();
+            let _ = output.map(|mut output| output.read_to_string(&mut text));
+            text
+        });
+        match ended(&mut child) {
+            Some(0) => Ok(text),
+            status => Err(said.trouble(status)),
+        }
+    }
+
+    /// Joins `command`'s standard input and output to lines.
+    pub fn join(&self, command: &str) -> Result<Link, Trouble> {
+        Ok(Link::new(self.start(command)?))
+    }
+}
+
+/// Status of `child`, once it has ended.
+fn ended(child: &mut Child) -> Option<i32> {
+    child.wait().ok().and_then(|status| status.code())
+}
+
+/// The end of what a program says on standard error.
+#[derive(Clone)]
+struct Said(Arc<Mutex<(Vec<u8>, bool)>>);
+
+impl Said {
+    fn of(child: &mut Child) -> Said {
+        let said = Said(Arc::new(Mutex::new((Vec::new(), false))));
+        let (kept, from) = (said.clone(), child.stderr.take());
+        std::thread::spawn(move || {
+            let mut part = [0; 512];
+            let mut from = from;
+            while let Some(Ok(count @ 1..)) = from.as_mut().map(|from| from.read(&mut part)) {
+                let mut kept = kept.lock();
+                kept.0.extend_from_slice(&part[..count]);
+                let extra = kept.0.len().saturating_sub(SAID_BYTES);
+                kept.0.drain(..extra);
+            }
+            kept.lock().1 = true;
+        });
+        said
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, (Vec<u8>, bool)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the program that has ended with `status` said. A master connection that ssh leaves
+    /// may keep standard error open: its end is not waited for long.
+    fn trouble(&self, status: Option<i32>) -> Trouble {
+        let begun = Instant::now();
+        while !self.lock().1 && begun.elapsed() < LAST_WORDS {
+            std::thread::sleep(LAST_WORDS / 50);
+        }
+        let text = String::from_utf8_lossy(&self.lock().0).trim().to_owned();
+        match status {
+            Some(CONNECTION) | None => Trouble::Lost(match text.is_empty() {
+                true => "the connection has ended".to_owned(),
+                false => text.replace(['\r', '\n'], " "),
+            }),
+            Some(status) => Trouble::Ended(status, text),
+        }
+    }
+}
+
+/// A connection to a session.
+pub(crate) struct Link {
+    child: Child,
+    said: Said,
+    input: Arc<Mutex<Option<ChildStdin>>>,
+    replies: Receiver<Reply>,
+    /// Dropped with the link, which ends the beat.
+    _beat: Sender<()>,
+}
+
+/// What came by a connection.
+pub(crate) enum Heard {
+    /// A line.
+    Reply(Reply),
+    /// Nothing yet.
+    Nothing,
+    /// Its end.
+    End,
+}
+
+impl Link {
+    fn new(mut child: Child) -> Link {
+        let said = Said::of(&mut child);
+        let input = Arc::new(Mutex::new(child.stdin.take()));
+        let (sender, replies) = channel();
+        if let Some(out) = child.stdout.take() {
+            std::thread::spawn(move || {
+                let lines = BufReader::new(out).lines().map_while(Result::ok);
+                // A login file may say something that is no reply.
+                let all = lines.filter_map(|text| serde_json::from_str(&text).ok());
+                for reply in all {
+                    if sender.send(reply).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        let (beat, over) = channel::<()>();
+        let beaten = Arc::clone(&input);
+        std::thread::spawn(move || {
+            while over.recv_timeout(BEAT) == Err(RecvTimeoutError::Timeout) {
+                if write(&beaten, &Call::Here).is_err() {
+                    return;
+                }
+            }
+        });
+        Link {
+            child,
+            said,
+            input,
+            replies,
+            _beat: beat,
+        }
+    }
+
+    /// Says `call`; one that is not heard is seen by the end of the connection.
+    pub fn say(&self, call: &Call) {
+        let _ = write(&self.input, call);
+    }
+
+    /// What comes within `time`.
+    pub fn hear(&self, time: Duration) -> Heard {
+        match self.replies.recv_timeout(time) {
+            Ok(reply) => Heard::Reply(reply),
+            Err(RecvTimeoutError::Timeout) => Heard::Nothing,
+            Err(RecvTimeoutError::Disconnected) => Heard::End,
+        }
+    }
+
+    /// Why it has ended.
+    pub fn trouble(mut self) -> Trouble {
+        self.hang_up();
+        let status = ended(&mut self.child);
+        self.said.trouble(status)
+    }
+
+    fn hang_up(&self) {
+        *self.input.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.hang_up();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn write(input: &Mutex<Option<ChildStdin>>, call: &Call) -> std::io::Result<()> {
+    let mut input = input.lock().unwrap_or_else(PoisonError::into_inner);
+    match input.as_mut() {
+        Some(input) => input.write_all(&line(call)?).and_then(|()| input.flush()),
+        None => Err(std::io::ErrorKind::BrokenPipe.into()),
+    }
+}
+
+/// That there is no connection to `host`, with the remedy for what ssh `said`.
+pub(crate) fn unreachable(host: &str, said: &str) -> Refusal {
+    let by_hand = format!("ssh {host} true");
+    let remedy = match () {
+        () if said.contains("Permission denied") => format!(
+            "whichfs asks for no password: put a key there (ssh-copy-id {host}), load it into \
+             ssh-agent if it has a passphrase, and try {by_hand}"
+        ),
+        () if said.contains("Host key verification failed") => {
+            format!("check the board's key and accept it once by hand: {by_hand}")
+        }
+        () if said.contains("resolve") => {
+            "say its address, or give it a Host entry in ~/.ssh/config".to_owned()
+        }
+        () => format!("is it on, and does its sshd run at that port? try {by_hand}"),
+    };
+    Refusal::environment(format!("no connection to {host}: {said}; {remedy}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ssh_never_asks_and_takes_the_host_for_no_option() {
+        let ssh = Ssh {
+            program: "ssh".into(),
+            host: "root@board".into(),
+            port: Some(2222),
+        };
+        let command = ssh.command("uname -m");
+        let words: Vec<_> = command
+            .get_args()
+            .map(|word| word.to_string_lossy())
+            .collect();
+        assert!(words.windows(2).any(|two| two == ["-o", "BatchMode=yes"]));
+        assert!(words.windows(2).any(|two| two == ["-p", "2222"]));
+        assert_eq!(words[words.len() - 3..], ["--", "root@board", "uname -m"]);
+    }
+
+    #[test]
+    fn what_ssh_says_has_a_remedy() {
+        for (said, remedy) in [
+            ("root@b: Permission denied (publickey).", "ssh-copy-id"),
+            ("Host key verification failed.", "accept it once"),
+            ("Could not resolve hostname b", "~/.ssh/config"),
+            ("connect to host b port 22: Connection refused", "is it on"),
+        ] {
+            let error = unreachable("root@b", said).message;
+            assert!(error.contains(said) && error.contains(remedy), "{error}");
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! One trial on a disk of the machine that this runs on.
+
+use crate::refusal::{Refusal, Why};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+use whichfs_format::{Ground, Span};
+use whichfs_here::errand::{self, Ended, Errand, Life};
+use whichfs_trial::{Job, Told};
+
+/// What a trial is done with.
+pub struct Means<'a> {
+    /// The agent's program.
+    pub agent: &'a Path,
+    /// Kernel's name of the disk.
+    pub disk: &'a str,
+    /// Time after which the trial is ended.
+    pub wall_limit: Duration,
+}
+
+/// Does `job` on the partition `span` of `ground`; `hear` gets each event. The disk is the same
+/// and free before and after.
+///
+/// # Errors
+/// The disk is in use, another or gone; the user's interrupt: nothing is known of the candidate
+/// then.
+pub fn trial(
+    ground: &mut Ground<'_>,
+    means: &Means<'_>,
+    (span, label, job): (Span, &str, &Job),
+    interrupted: &AtomicBool,
+    hear: &mut dyn FnMut(&Told),
+) -> Result<Life, Refusal> {
+    ground.lay(span, label)?;
+    let errand = Errand {
+        agent: means.agent,
+        job,
+        disk: means.disk,
+        wall_limit: means.wall_limit,
+    };
+    let life = errand::run(&errand, interrupted, hear)?;
+    if life.ended == Ended::Interrupted {
+        return Err(Refusal::new(Why::Interrupted, "interrupted"));
+    }
+    // What a device did that is gone is not its filesystem's fault.
+    ground.check()?;
+    Ok(life)
+}

@@ -1,0 +1,214 @@
+//! What is said between here and a board: JSON lines.
+//!
+//! Questions are numbered. One that is asked again, after a lost connection, is answered again
+//! and not done again; of what a trial tells, only what the asker does not have yet comes.
+
+use crate::about::{Device, Machine};
+use crate::refusal::Refusal;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use whichfs_format::Span;
+use whichfs_here::Limits;
+use whichfs_here::errand::Ended;
+use whichfs_trial::{Job, Told};
+
+/// What a job says for the place where a board mounts: only the board knows its directory.
+pub const MOUNT_POINT: &str = "@whichfs-mount-point@";
+
+/// What a board is asked to do.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ask {
+    /// Say what the device at `path` is, if nothing but the user's word speaks against losing its
+    /// data.
+    Find {
+        /// Path on the board.
+        path: String,
+        /// What a user lets be destroyed.
+        limits: Limits,
+    },
+    /// Say which of `names` are there.
+    Tools {
+        /// Names or absolute paths.
+        names: Vec<String>,
+    },
+    /// Say whether the kernel knows the filesystem `name`.
+    Filesystem {
+        /// Kernel's name of it.
+        name: String,
+    },
+    /// Take what the user calls the device as consent to losing its data.
+    Confirm {
+        /// What the user says.
+        given: Option<String>,
+    },
+    /// Make the device the ground of trials.
+    Begin {
+        /// What they are called.
+        trials: String,
+    },
+    /// Say how many bytes were written to the device since it appeared.
+    Written,
+    /// Do a trial.
+    Trial(Box<Task>),
+    /// No more trials follow.
+    End,
+}
+
+/// A trial.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Task {
+    /// Its partition.
+    pub span: Span,
+    /// What it is called.
+    pub label: String,
+    /// What the agent does.
+    pub job: Job,
+    /// Seconds after which it is ended.
+    pub wall_limit_s: u64,
+}
+
+/// What a board answers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// The device and the machine around it.
+    Found {
+        /// The device.
+        device: Box<Device>,
+        /// The machine.
+        machine: Box<Machine>,
+    },
+    /// Those tools that are there, each with its version.
+    Tools {
+        /// Tool → version.
+        versions: BTreeMap<String, String>,
+    },
+    /// Whether it is so.
+    Is {
+        /// Whether.
+        so: bool,
+    },
+    /// It is done.
+    Done,
+    /// Bytes written to the device.
+    Written {
+        /// Since it appeared.
+        bytes: u64,
+    },
+    /// How the trial ended; what it told came before.
+    Ended {
+        /// How.
+        ended: Ended,
+    },
+}
+
+/// A line to a board.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Call {
+    /// A question.
+    Ask {
+        /// Its number: the first is 1.
+        number: u64,
+        /// Events of it that the asker has.
+        have: usize,
+        /// The question.
+        what: Ask,
+    },
+    /// End the trial under way.
+    Stop,
+    /// The asker is there, and wants to hear that the connection stands.
+    Here,
+    /// The session is over: leave nothing behind.
+    Leave,
+    /// Another asker wants the board: leave, if yours is not there any more.
+    Retire,
+}
+
+/// A line from a board.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Reply {
+    /// The connection stands.
+    Hello,
+    /// The next event of the question `number`.
+    Told {
+        /// Its number.
+        number: u64,
+        /// The event.
+        told: Box<Told>,
+    },
+    /// The answer to the question `number`.
+    Answer {
+        /// Its number.
+        number: u64,
+        /// The answer, or why there is none.
+        result: Result<Answer, Refusal>,
+    },
+    /// Nothing is left behind.
+    Left,
+    /// The asker is still there.
+    Stays,
+}
+
+/// `value` as a line.
+pub(crate) fn line<T: Serialize>(value: &T) -> std::io::Result<Vec<u8>> {
+    let mut text = serde_json::to_vec(value)?;
+    text.push(b'\n');
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::time::Duration;
+    use whichfs_trial::Event;
+    use whichfs_units::Nanos;
+
+    #[test]
+    fn every_kind_of_line_comes_back() {
+        let told = Told {
+            at: Nanos(3),
+            event: Event::Done,
+            reading: None,
+        };
+        let ended = Answer::Ended {
+            ended: Ended::TooLong(Duration::from_secs(7)),
+        };
+        let refusal = Refusal::environment("no");
+        for reply in [
+            Reply::Hello,
+            Reply::Told {
+                number: 2,
+                told: Box::new(told),
+            },
+            Reply::Answer {
+                number: 2,
+                result: Ok(ended),
+            },
+            Reply::Answer {
+                number: 3,
+                result: Err(refusal),
+            },
+            Reply::Left,
+            Reply::Stays,
+        ] {
+            let text = line(&reply).unwrap();
+            let back: Reply = serde_json::from_slice(&text).unwrap();
+            assert_eq!(format!("{back:?}"), format!("{reply:?}"));
+            assert_eq!(text.iter().filter(|byte| **byte == b'\n').count(), 1);
+        }
+        let call = Call::Ask {
+            number: 1,
+            have: 0,
+            what: Ask::Find {
+                path: "/dev/mmcblk0".into(),
+                limits: Limits::default(),
+            },
+        };
+        let back: Call = serde_json::from_slice(&line(&call).unwrap()).unwrap();
+        assert_eq!(format!("{back:?}"), format!("{call:?}"));
+    }
+}

@@ -1,0 +1,40 @@
+//! Counts in sentences.
+
+use std::fmt::Display;
+
+/// `count` with its noun, which is given for one: "1 figure", "2 figures", "3 entries",
+/// "4 flushes", "5 series".
+pub fn counted(count: impl Display, noun: &str) -> String {
+    let count = count.to_string();
+    let noun = number(noun, count == "1");
+    format!("{count} {noun}")
+}
+
+/// `noun`, which is given for one, as it is if there is `one`, else of many.
+fn number(noun: &str, one: bool) -> String {
+    let stem = noun.strip_suffix('y');
+    match stem.filter(|stem| !stem.ends_with(['a', 'e', 'o', 'u'])) {
+        _ if one || noun.ends_with('s') => noun.to_owned(),
+        Some(stem) => format!("{stem}ies"),
+        None if noun.ends_with(['x', 'h']) => format!("{noun}es"),
+        None => format!("{noun}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::counted;
+
+    #[test]
+    fn one_is_singular_and_everything_else_is_not() {
+        assert_eq!(counted(0_u64, "figure"), "0 figures");
+        assert_eq!(counted(1_u64, "figure"), "1 figure");
+        assert_eq!(counted(2_usize, "finished trial"), "2 finished trials");
+        assert_eq!(counted(1_usize, "AU copy"), "1 AU copy");
+        assert_eq!(counted(3_usize, "AU copy"), "3 AU copies");
+        assert_eq!(counted(3_usize, "day"), "3 days");
+        assert_eq!(counted(4_u32, "flush"), "4 flushes");
+        assert_eq!(counted(1_u32, "flush"), "1 flush");
+        assert_eq!(counted(5_u32, "series"), "5 series");
+    }
+}

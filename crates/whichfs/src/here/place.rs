@@ -1,0 +1,352 @@
+//! The machine that a device is in: this one, or a board that is asked by ssh.
+
+use super::Run;
+use crate::cli::HereArgs;
+use crate::commands::format;
+use crate::failure::{Failure, Outcome};
+use crate::tools::{self, Versions};
+use crate::{interrupt, places, signatures};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use whichfs_agent::Reader;
+use whichfs_board::{
+    Address, Answer, Ask, Board, Device, MOUNT_POINT, Machine, Means, Patience, Place, Task,
+};
+use whichfs_format::{Ground, Journal, Left, kernel_has};
+use whichfs_here::errand::Life;
+use whichfs_here::{Doomed, Limits, Roots};
+use whichfs_lab::Agent;
+use whichfs_trial::Told;
+
+/// Where a device is.
+pub enum Around {
+    /// In this machine.
+    Here(Box<Local>),
+    /// In a board.
+    There(Box<Remote>),
+}
+
+/// A device of this machine.
+pub struct Local {
+    disk: Doomed,
+    roots: Roots,
+    agent: Agent,
+    versions: Mutex<Versions>,
+}
+
+/// A device of a board.
+pub struct Remote {
+    address: Address,
+    agent_sha256: String,
+    board: Mutex<Board>,
+    /// What is known of its tools and its kernel.
+    versions: Mutex<BTreeMap<String, Option<String>>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// An answer of a kind that was not asked for.
+fn strange(answer: &Answer) -> Failure {
+    Failure::environment(format!("the board answers {answer:?}: make agents again"))
+}
+
+impl Around {
+    /// The device at `place`, if nothing but the user's word speaks against losing its data, and
+    /// the machine around it.
+    ///
+    /// # Errors
+    /// The first reason against it, with its remedy; what the machine lacks.
+    pub fn open(place: &Place, args: &HereArgs) -> Outcome<(Around, Device, Machine)> {
+        let defaults = Limits::default();
+        let limits = Limits {
+            max_bytes: args.max_size.unwrap_or(defaults.max_bytes),
+            internal: args.internal,
+        };
+        let (around, device, machine) = match place {
+            Place::Here(path) => {
+                let roots = Roots::default();
+                let disk = Doomed::find(path, &limits, &roots)?;
+                let device = Device::of(&disk);
+                let local = Local {
+                    disk,
+                    roots,
+                    agent: places::agent()?,
+                    versions: Mutex::default(),
+                };
+                (Around::Here(Box::new(local)), device, Machine::this())
+            }
+            Place::There(address) => there(address, &limits)?,
+        };
+        let left = Left::read(&places::journals()?, &device.id);
+        if let Some(left) = left.filter(|left| !left.ended) {
+            note!(
+                "the last run on this device was interrupted: {}",
+                left.state()
+            );
+        }
+        Ok((around, device, machine))
+    }
+
+    /// The device as a person names it.
+    pub fn shown(&self, device: &Device) -> String {
+        match self {
+            Around::Here(_) => device.path.clone(),
+            Around::There(remote) => remote.address.to_string(),
+        }
+    }
+
+    /// SHA-256 of what does the jobs.
+    pub fn agent_sha256(&self) -> &str {
+        match self {
+            Around::Here(local) => &local.agent.sha256,
+            Around::There(remote) => &remote.agent_sha256,
+        }
+    }
+
+    /// Where trials mount; `own` is this machine's place.
+    pub fn mount_point(&self, own: &str) -> String {
+        match self {
+            Around::Here(_) => own.to_owned(),
+            Around::There(_) => MOUNT_POINT.to_owned(),
+        }
+    }
+
+    /// The board, if it is one.
+    pub fn board(&self) -> Option<&str> {
+        match self {
+            Around::Here(_) => None,
+            Around::There(remote) => Some(&remote.address.host),
+        }
+    }
+
+    /// Those of `names` that are not installed there.
+    ///
+    /// # Errors
+    /// The board cannot be asked.
+    pub fn missing<'a>(&self, names: &[&'a str]) -> Outcome<Vec<&'a str>> {
+        let mut missing: Vec<&str> = names.to_vec();
+        match self {
+            Around::Here(_) => missing.retain(|tool| tools::find(tool).is_none()),
+            Around::There(remote) => {
+                let known = remote.versions(names)?;
+                missing.retain(|tool| !known.contains_key(*tool));
+            }
+        }
+        Ok(missing)
+    }
+
+    /// The versions of `names`; one that is not there is left out.
+    ///
+    /// # Errors
+    /// The board cannot be asked.
+    pub fn versions(&self, names: &[&str]) -> Outcome<BTreeMap<String, String>> {
+        match self {
+            Around::Here(local) => Ok(lock(&local.versions).of(names)),
+            Around::There(remote) => remote.versions(names),
+        }
+    }
+
+    /// Whether the kernel there knows the filesystem `name`.
+    ///
+    /// # Errors
+    /// The board cannot be asked.
+    pub fn kernel_has(&self, name: &str) -> Outcome<bool> {
+        let remote = match self {
+            Around::Here(_) => return Ok(kernel_has(name)),
+            Around::There(remote) => remote,
+        };
+        let name = name.to_owned();
+        match lock(&remote.board).simply(&Ask::Filesystem { name })? {
+            Answer::Is { so } => Ok(so),
+            other => Err(strange(&other)),
+        }
+    }
+
+    /// Has the user name the device: on the command line, or when asked.
+    ///
+    /// # Errors
+    /// Not named, another one named, in use.
+    pub fn confirm(&mut self, device: &Device, destroy: Option<&str>, json: bool) -> Outcome {
+        match self {
+            Around::Here(local) => {
+                let found = signatures::on(&local.disk.target.path).unwrap_or_default();
+                format::confirm(&mut local.disk, destroy, json, &found, &local.roots)
+            }
+            Around::There(remote) => {
+                let shown = remote.address.to_string();
+                let ask = || format::typed(&shown, device.bytes, None, &device.id);
+                let given = match format::asks(destroy, json) {
+                    true => ask()?,
+                    false => destroy.map(str::to_owned),
+                };
+                lock(&remote.board).simply(&Ask::Confirm { given })?;
+                Ok(())
+            }
+        }
+    }
+
+    /// The device as the ground of `trials`, which is what the journal calls them.
+    ///
+    /// # Errors
+    /// A tool is missing, or the journal cannot be written.
+    pub fn ground(&self, device: &Device, trials: &str) -> Outcome<Field<'_>> {
+        let journals = places::journals()?;
+        Ok(match self {
+            Around::Here(local) => Field::Here {
+                ground: Ground::begin(&local.disk, &local.roots, &journals, trials)?,
+                local,
+            },
+            Around::There(remote) => {
+                let steps = [trials.to_owned()];
+                let journal = Journal::begin(&journals, &self.shown(device), &device.id, &steps)?;
+                let trials = trials.to_owned();
+                lock(&remote.board).simply(&Ask::Begin { trials })?;
+                Field::There { remote, journal }
+            }
+        })
+    }
+}
+
+/// A session with the board of `address`, and its device.
+fn there(address: &Address, limits: &Limits) -> Outcome<(Around, Device, Machine)> {
+    let tell = Box::new(|text: &str| note!("{text}"));
+    let mut board = Board::open(address, places::kit()?, Patience::default(), tell)?;
+    let (device, machine) = board.find(limits)?;
+    let remote = Remote {
+        address: address.clone(),
+        agent_sha256: board.agent_sha256().to_owned(),
+        board: Mutex::new(board),
+        versions: Mutex::default(),
+    };
+    Ok((Around::There(Box::new(remote)), device, machine))
+}
+
+impl Remote {
+    fn versions(&self, names: &[&str]) -> Outcome<BTreeMap<String, String>> {
+        let mut known = lock(&self.versions);
+        let unknown: BTreeSet<&str> = names
+            .iter()
+            .copied()
+            .filter(|name| !known.contains_key(*name))
+            .collect();
+        if !unknown.is_empty() {
+            let names: Vec<String> = unknown.into_iter().map(str::to_owned).collect();
+            let ask = Ask::Tools {
+                names: names.clone(),
+            };
+            let mut versions = match lock(&self.board).simply(&ask)? {
+                Answer::Tools { versions } => versions,
+                other => return Err(strange(&other)),
+            };
+            known.extend(names.into_iter().map(|name| {
+                let version = versions.remove(&name);
+                (name, version)
+            }));
+        }
+        let of = |name: &&str| {
+            let version = known.get(*name)?.clone()?;
+            Some(((*name).to_owned(), version))
+        };
+        Ok(names.iter().filter_map(of).collect())
+    }
+}
+
+/// A device that trials run on.
+pub enum Field<'a> {
+    /// Of this machine.
+    Here {
+        /// It.
+        ground: Ground<'a>,
+        /// Where it is.
+        local: &'a Local,
+    },
+    /// Of a board, with the journal that is kept here.
+    There {
+        /// Where it is.
+        remote: &'a Remote,
+        /// What is on it.
+        journal: Journal,
+    },
+}
+
+impl Field<'_> {
+    /// Bytes written to the device since it appeared, if that is known.
+    pub fn written(&self) -> Option<u64> {
+        match self {
+            Field::Here { local, .. } => {
+                let reading = Reader::of(local.disk.name()).read();
+                reading.ok().map(|reading| reading.device.write_bytes)
+            }
+            Field::There { remote, .. } => match lock(&remote.board).simply(&Ask::Written) {
+                Ok(Answer::Written { bytes }) => Some(bytes),
+                _ => None,
+            },
+        }
+    }
+
+    /// Has the agent do `run`; `hear` gets each event.
+    ///
+    /// # Errors
+    /// The device is in use, another or gone; the user's interrupt: nothing is known of the
+    /// candidate then.
+    pub fn perform(
+        &mut self,
+        run: &Run,
+        wall_limit: Duration,
+        hear: &mut dyn FnMut(&Told),
+    ) -> Outcome<Life> {
+        match self {
+            Field::Here { ground, local } => {
+                let means = Means {
+                    agent: &local.agent.path,
+                    disk: local.disk.name(),
+                    wall_limit,
+                };
+                let work = (run.span, run.label.as_str(), &run.job);
+                Ok(whichfs_board::trial(
+                    ground,
+                    &means,
+                    work,
+                    interrupt::flag(),
+                    hear,
+                )?)
+            }
+            Field::There { remote, journal } => {
+                journal.step(0)?;
+                journal.trial(&run.label)?;
+                let task = Ask::Trial(Box::new(Task {
+                    span: run.span,
+                    label: run.label.clone(),
+                    job: run.job.clone(),
+                    wall_limit_s: wall_limit.as_secs(),
+                }));
+                let mut board = lock(&remote.board);
+                match board.ask(&task, interrupt::flag(), hear)? {
+                    (Answer::Ended { ended }, told) => Ok(Life { told, ended }),
+                    (other, _) => Err(strange(&other)),
+                }
+            }
+        }
+    }
+
+    /// No more trials follow.
+    ///
+    /// # Errors
+    /// The journal cannot be written.
+    pub fn end(self) -> Outcome {
+        match self {
+            Field::Here { ground, .. } => Ok(ground.end(None)?),
+            Field::There {
+                remote,
+                mut journal,
+            } => {
+                lock(&remote.board).simply(&Ask::End)?;
+                journal.done(0)?;
+                Ok(journal.end(None)?)
+            }
+        }
+    }
+}
