@@ -8,9 +8,11 @@ mod skip;
 mod sshd;
 
 use sshd::{Sshd, attendant, kill, sessions, users};
+use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::process::{ChildStderr, Command, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 const STUDY: &str = r#"
@@ -147,6 +149,46 @@ fn run(command: &mut Command) -> Run {
     (code, text(&output.stdout), text(&output.stderr))
 }
 
+/// What a program says on standard error, as it comes.
+struct Said {
+    text: Arc<Mutex<String>>,
+    reader: JoinHandle<()>,
+}
+
+impl Said {
+    fn listen(from: ChildStderr) -> Said {
+        let text = Arc::new(Mutex::new(String::new()));
+        let held = Arc::clone(&text);
+        let reader = std::thread::spawn(move || {
+            for line in BufReader::new(from).lines() {
+                let mut held = held.lock().unwrap();
+                held.push_str(&line.unwrap());
+                held.push('\n');
+            }
+        });
+        Said { text, reader }
+    }
+
+    fn has(&self, words: &str) -> bool {
+        self.text.lock().unwrap().contains(words)
+    }
+
+    /// All of it, when the program has ended.
+    fn whole(self) -> String {
+        self.reader.join().unwrap();
+        self.text.lock().unwrap().clone()
+    }
+}
+
+/// Waits until `what` is so, and looks often.
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "never: {what}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
 #[test]
 fn loop_ssh_a_study_on_a_board_is_measured_with_consent_survives_and_leaves_nothing() {
     let Some(bench) = Bench::new() else { return };
@@ -176,28 +218,25 @@ fn loop_ssh_a_study_on_a_board_is_measured_with_consent_survives_and_leaves_noth
 
     // Connections break, and once everything on the board ends.
     let mut command = bench.command(&["--destroy", bench.id(), "--json"]);
-    let study = command
+    let mut study = command
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let begun = Instant::now();
+    let said = Said::listen(study.stderr.take().unwrap());
     let written = || std::os::unix::fs::MetadataExt::blocks(&bench.file.metadata().unwrap());
-    while written() == 0 {
-        let waited = begun.elapsed();
-        assert!(waited < Duration::from_secs(60), "no trial began");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    until("a trial writes", || written() > 0);
     kill(attendant().unwrap());
-    bench.sshd.cut();
-    for _ in 0..2 {
-        std::thread::sleep(Duration::from_secs(4));
+    until("the end of the agent is told", || {
+        said.has("begins anew")
+    });
+    until("a broken connection is told", || {
         bench.sshd.cut();
-    }
+        said.has("trying again")
+    });
     let output = study.wait_with_output().unwrap();
-    let err = String::from_utf8_lossy(&output.stderr);
+    let err = said.whole();
     assert_eq!(output.status.code(), Some(0), "{err}");
-    assert!(err.contains("trying again"), "{err}");
     bench.is_left_alone();
     let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(told["done"].as_u64(), Some(4), "{told}");
