@@ -1,4 +1,5 @@
-//! Translation layers: one file per family behind one enum.
+//! Translation layers: one file per family (A `log_block`, A+s `small_writes`, S `update_block`,
+//! P `page_map`) behind one enum; A+s is A with an area more.
 //!
 //! A family answers what a write, a discard or an idle spell costs and moves its mapping;
 //! bus, read timing, volatile cache and counters of the host's side are not its business.
@@ -12,6 +13,7 @@ mod log_block;
 mod page_map;
 mod pool;
 mod program;
+mod small_writes;
 mod streams;
 mod update_block;
 

@@ -33,7 +33,7 @@ fn main() {
     let mut tally = Tally::default();
     for (name, family) in Family::NAMES {
         for seed in 0..count {
-            let card = specimen_with(1_000 + seed, *family, Aus::Usual, 4, Mechanisms::Basic);
+            let card = specimen_with(1_000 + seed, family, Aus::Usual, 4, Mechanisms::Basic);
             let line = one(&card, &mut tally);
             println!("{name:>12} {seed:>3}: {line}");
         }

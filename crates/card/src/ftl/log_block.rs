@@ -1,4 +1,4 @@
-//! Family A: block map with a few open AUs, each with a log block; with a small-write area A+s.
+//! Family A: block map with a few open AUs, each with a log block.
 //!
 //! **Mechanism.** Logical AUs map to physical blocks as wholes. To write into one, the card
 //! opens it: a spare block (the *child*, or log block) takes the updates while the old one
@@ -28,11 +28,9 @@
 //! 2 MiB writes too, which fill the log twice; WB2, WB5 and WB19 for a 4 MiB write to each AU
 //! written at random before).
 //!
-//! **Small writes.** What a page covered in part costs is told in `program` (2.3.3). With
-//! `small_write_bytes` set, writes below it go to a separate area and touch no slot (2.3.8);
-//! its collection is in the measured `small_write_us`; with `small_write_jumps` only those that
-//! do not continue the last write (WB21 does so, WB15 does not). Contiguous writes are joined
-//! where the reader keeps the transfer open (`write.coalesce`, 2.3.2).
+//! **Small writes.** What a page covered in part costs is told in `program` (2.3.3). Contiguous
+//! writes are joined where the reader keeps the transfer open (`write.coalesce`, 2.3.2). With an
+//! area of their own for small writes cards are of family A+s, which is [`super::small_writes`].
 //!
 //! **Rest.** With `idle_close_us`, the card closes its logs while idle, the oldest first, once
 //! it was left alone for that long: the first writes of 4 MiB after five AUs in turns cost no
@@ -45,8 +43,9 @@ mod room;
 mod tests;
 
 use super::Violation;
-use super::pool::{Fill, Pool};
+use super::pool::Pool;
 use super::program::{Order, Program};
+use super::small_writes::SmallWrites;
 use crate::bus::span_ns;
 use crate::cow::CowArray;
 use crate::profile::Profile;
@@ -75,9 +74,6 @@ struct Rules {
     log_pages: u32,
     /// Free blocks that opening, filling and merging may take.
     reserve: usize,
-    small_write_bytes: u64,
-    small_write_ns: u64,
-    small_write_jumps: bool,
     /// AUs keep their places in the order in which they took them.
     first_opened: bool,
     merge_at_once: bool,
@@ -117,9 +113,8 @@ pub(crate) struct LogBlock {
     chaotic: usize,
     clock: u64,
     pool: Pool,
-    /// Of the small-write area.
-    small_fill: Fill,
-    small_block: u32,
+    /// Of family A+s; those of family A have none in use.
+    small: SmallWrites,
 }
 
 impl LogBlock {
@@ -128,12 +123,11 @@ impl LogBlock {
         let spare = profile.figure("geometry.spare_aus") as u32;
         // One more holds the small-write area.
         let mut pool = Pool::new(rules.aus - profile.fat_aus() as u32 + spare + 1);
-        let small_block = pool.take();
+        let small = SmallWrites::new(profile, &mut pool);
         let map = CowArray::new(rules.aus as usize, NONE);
         let filled = CowArray::new(rules.aus as usize, 0);
         let slots = Vec::with_capacity(rules.open_linear + 1);
         LogBlock {
-            small_fill: Fill::new(rules.au_bytes),
             rules,
             map,
             filled,
@@ -142,7 +136,7 @@ impl LogBlock {
             chaotic: 0,
             clock: 0,
             pool,
-            small_block,
+            small,
         }
     }
 
@@ -152,9 +146,8 @@ impl LogBlock {
     }
 
     pub fn write(&mut self, offset: u64, bytes: u64, order: Order, stats: &mut Stats) -> u64 {
-        let aside = !(order.joined || order.follows && self.rules.small_write_jumps);
-        if bytes < self.rules.small_write_bytes && aside {
-            return self.write_small(bytes, stats);
+        if self.small.takes(bytes, order) {
+            return self.small.write(bytes, &mut self.pool, stats);
         }
         let mut spent = self.rules.program.overhead_ns(order);
         let (mut at, end) = (offset, offset + bytes);
@@ -166,14 +159,6 @@ impl LogBlock {
             at += u64::from(length);
         }
         spent
-    }
-
-    /// A write into the small-write area: no slot is touched.
-    fn write_small(&mut self, bytes: u64, stats: &mut Stats) -> u64 {
-        let programmed = bytes.next_multiple_of(self.rules.page_bytes);
-        let erased = self.small_fill.program(programmed, stats);
-        self.pool.wear(self.small_block, erased);
-        self.rules.small_write_ns
     }
 
     /// A write of `length` bytes at `within` inside one AU.
@@ -458,7 +443,7 @@ impl LogBlock {
         for block in logs
             .chain(mapped)
             .chain(self.pool.free_blocks())
-            .chain([self.small_block])
+            .chain([self.small.block()])
         {
             match owners.get_mut(block as usize) {
                 Some(count) => *count += 1,
@@ -492,10 +477,7 @@ impl LogBlock {
 
     /// No block holds more than it can between two erases.
     fn verify_room(&self) -> Result<(), Violation> {
-        if !self.small_fill.fits() {
-            let found = format!("the small-write area has {:?}", self.small_fill);
-            return Err(Violation(found));
-        }
+        self.small.verify()?;
         for slot in &self.slots {
             let logs = slot.logs.iter().filter(|log| **log != NONE).count() as u32;
             if slot.used_pages > logs * self.rules.pages_per_au() {
@@ -527,9 +509,6 @@ impl Rules {
             log_pages: (pages_per_au * profile.figure("log_block.log_percent") / 100) as u32,
             idle_close_ns: profile.nanos("log_block.idle_close_us"),
             gap_bytes: profile.figure("log_block.gap_bytes"),
-            small_write_bytes: profile.figure("log_block.small_write_bytes"),
-            small_write_jumps: profile.figure("log_block.small_write_jumps") == 1,
-            small_write_ns: profile.nanos("log_block.small_write_us"),
             first_opened: profile.figure("log_block.first_opened") == 1,
             merge_at_once: profile.figure("log_block.merge_at_once") == 1,
         }

@@ -74,7 +74,7 @@ fn the_checker_finds_every_planted_fault() {
     check_finds("more open AUs than slots", |ftl| {
         ftl.rules.open_linear = 1;
     });
-    check_finds("a full small-write area", |ftl| ftl.small_fill.overfill());
+    check_finds("a full small-write area", |ftl| ftl.small.overfill());
     check_finds("more pages than logs hold", |ftl| {
         ftl.slots[0].used_pages = 5 * ftl.rules.pages_per_au() + 1;
     });
