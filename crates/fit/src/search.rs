@@ -10,9 +10,17 @@ use crate::shape::{self, Free, Shape};
 use crate::solve::{Prior, Row, Solution, solve};
 use std::collections::BTreeMap;
 use whichfs_card::Family;
+use whichfs_card::limits::AU_BYTES;
 
 /// What a family may be behind the best and still be refined.
 const REFINE_WITHIN: f64 = 1.5;
+
+/// How often refining goes over all figures at most: one may be told only by the right value of
+/// another.
+const PASSES: usize = 3;
+/// The share of what the fit minimises that going over the figures has to take off for another
+/// time.
+const WORTH: f64 = 0.05;
 
 /// Open AUs of a card whose limit no test reaches.
 pub(crate) const NO_LIMIT: u64 = 8;
@@ -20,6 +28,9 @@ pub(crate) const NO_LIMIT: u64 = 8;
 /// What AUs cost that reads speak against, in the unit of what the fit minimises: ln 100, for
 /// odds of a hundred to one. Set by hand.
 const AGAINST_READS: f64 = 4.6;
+/// What AUs cost of three times the size at which reads step up: ln 9, for the nine of ten cards
+/// whose AU is a power of two.
+const THRICE: f64 = 2.2;
 
 /// A shape with its fitted figures.
 #[derive(Clone, Debug)]
@@ -104,10 +115,22 @@ impl Search<'_> {
         let mut found: Vec<Candidate> = Family::NAMES
             .iter()
             .map(|(_, family)| first(*family, slots, hints).of_sizes(&sizes, erase_bytes))
-            .filter_map(|shape| self.try_shape(&shape, self.replay))
+            .filter_map(|shape| self.first_of_aus(&shape))
             .collect();
         found.sort_by(|a, b| a.cost.total_cmp(&b.cost));
         found
+    }
+
+    /// The best of `shape` with each AU that is tried.
+    fn first_of_aus(&mut self, shape: &Shape) -> Option<Candidate> {
+        let aus = self.aus().into_iter();
+        let shapes: Vec<Shape> = aus
+            .map(|bytes| shape.with("geometry.au_bytes", bytes))
+            .collect();
+        let all = shapes
+            .iter()
+            .filter_map(|shape| self.try_shape(shape, self.replay));
+        all.min_by(|a, b| a.cost.total_cmp(&b.cost))
     }
 
     /// Refines `candidate`, and what it becomes with places, if it fits better with them.
@@ -128,13 +151,19 @@ impl Search<'_> {
         let replay = best.replay;
         let at_once = at_once(&best.shape, self.points, &self.hints);
         let mut decided = at_once.clone();
-        for path in figures(&best.shape) {
-            let ways = self.ways(&best.shape, path);
-            if ways.iter().any(|way| !way.is_empty()) {
-                decided.insert(path, How::Tried);
+        for _ in 0..PASSES {
+            let before = best.cost;
+            for path in figures(&best.shape) {
+                let ways = self.ways(&best.shape, path);
+                if ways.iter().any(|way| !way.is_empty()) {
+                    decided.insert(path, How::Tried);
+                }
+                for way in ways {
+                    best = self.along(best, path, &way, replay);
+                }
             }
-            for way in ways {
-                best = self.along(best, path, &way, replay);
+            if best.cost > before * (1.0 - WORTH) {
+                break;
             }
         }
         // Beyond what was measured all values fit alike.
@@ -161,12 +190,29 @@ impl Search<'_> {
 
     /// Values of a figure to try, each way until one fits no better.
     fn ways(&self, shape: &Shape, path: &'static str) -> Vec<Vec<u64>> {
-        match (path, self.sizes.au_bytes) {
-            ("geometry.au_bytes", Some(told)) if told != self.replay.erase_bytes => {
-                vec![vec![self.replay.erase_bytes]]
+        match path {
+            "geometry.au_bytes" => {
+                let now = shape.value(path);
+                let others = self.aus().into_iter().filter(|bytes| *bytes != now);
+                others.map(|bytes| vec![bytes]).collect()
             }
             _ => ways(shape, path, &self.hints),
         }
+    }
+
+    /// AUs that are tried, in bytes, the likeliest first: what reads tell and, since they step up at
+    /// powers of two alone, three times that; flashbench's `--erasesize`.
+    fn aus(&self) -> Vec<u64> {
+        let told = self.sizes.au_bytes;
+        let thrice = told.map(|bytes| 3 * bytes).filter(|_| self.hints.many_sizes);
+        let erase = Some(self.replay.erase_bytes);
+        let mut aus: Vec<u64> = Vec::new();
+        for bytes in [told, thrice, erase].into_iter().flatten() {
+            if AU_BYTES.contains(&bytes) && !aus.contains(&bytes) {
+                aus.push(bytes);
+            }
+        }
+        aus
     }
 
     fn try_shape(&mut self, shape: &Shape, replay: Replay) -> Option<Candidate> {
@@ -198,10 +244,11 @@ impl Search<'_> {
 
     /// What AUs cost that are not those of which reads tell.
     fn against_reads(&self, shape: &Shape) -> f64 {
-        let told = self.sizes.au_bytes;
-        match told.is_none_or(|told| told == shape.value("geometry.au_bytes")) {
-            true => 0.0,
-            false => AGAINST_READS,
+        let now = shape.value("geometry.au_bytes");
+        match self.sizes.au_bytes {
+            Some(told) if now == 3 * told => THRICE,
+            Some(told) if now != told => AGAINST_READS,
+            _ => 0.0,
         }
     }
 
@@ -268,8 +315,8 @@ fn step(points: &[Point], order: Order, aus: u32) -> Option<f64> {
         };
         points.iter().find(of).map(|point| point.ns.ln())
     };
-    // The step from one AU to two is that of contiguous writes, not of slots.
-    if aus == 1 {
+    // In order, the step from one AU to two is that of contiguous writes, not of slots.
+    if aus == 1 && order == Order::Linear {
         return None;
     }
     let mut growth: Vec<f64> = points
@@ -357,7 +404,9 @@ fn figures(shape: &Shape) -> Vec<&'static str> {
 fn ways(shape: &Shape, path: &'static str, hints: &Hints) -> Vec<Vec<u64>> {
     let now = shape.value(path);
     let page = shape.value("geometry.page_bytes");
-    let neighbours: [&[u64]; 2] = [&[now.saturating_sub(1).max(1)], &[(now + 1).min(8)]];
+    let fewer: Vec<u64> = (1..now).rev().collect();
+    let more: Vec<u64> = (now + 1..=NO_LIMIT).collect();
+    let neighbours: [&[u64]; 2] = [&fewer, &more];
     let ways: &[&[u64]] = match path {
         "reader.max_bytes" if hints.cut => &[&[0], &[64 << 10], &[120 << 10]],
         "write.coalesce" if hints.joined => &[&[0], &[1]],
@@ -370,7 +419,7 @@ fn ways(shape: &Shape, path: &'static str, hints: &Hints) -> Vec<Vec<u64>> {
             &[&[0], &[1]]
         }
         // Merges of an AU written at random: none, one, two and more.
-        "log_block.log_percent" if hints.many_sizes => &[&[200, 400], &[50], &[42, 34, 28], &[70]],
+        "log_block.log_percent" if hints.many_sizes => &[&[200, 300, 400], &[50], &[42, 34, 28], &[70]],
         "log_block.log_percent" => &[&[70], &[50], &[42], &[34], &[28]],
         "log_block.merge_at_once" if hints.many_sizes => &[&[0], &[1]],
         "log_block.gap_bytes" if hints.many_sizes => &[&[16 << 10]],
