@@ -23,7 +23,9 @@ use order::{in_order, shuffled};
 use std::collections::BTreeMap;
 use whichfs_units::SECTOR;
 
-pub use tests_of_card::{OPEN_AUS_MOST, OpenAuTests, Opened, curves_of, write_curves_of};
+pub use tests_of_card::{
+    OPEN_AUS_MOST, OpenAuTests, Opened, WriteTimes, curves_of, write_times_of,
+};
 
 /// Where `-O` begins, if no offset is given: behind the FAT.
 const OPEN_AU_START: u64 = 16 << 20;
@@ -71,7 +73,8 @@ impl Writing {
 /// # Errors
 /// The first request that the device fails.
 pub fn open_aus(device: &mut dyn Device, writing: &Writing) -> Result<Rates, DeviceError> {
-    Host::new(device, writing.erase_bytes).open_aus(writing)
+    let found = Host::new(device, writing.erase_bytes).open_aus(writing)?;
+    Ok(rates(&found))
 }
 
 /// `flashbench -f`: rates of the first `writing.aus` AUs by block size.
@@ -131,6 +134,30 @@ fn line(fastest: &[[u64; ALIGN_PLACES as usize]; 3]) -> Align {
     ]
 }
 
+/// What the writes of one size of a test of `-O` took.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spent {
+    /// All of them together.
+    pub total_ns: u64,
+    /// How many they are.
+    pub requests: u64,
+    /// Bytes a second as the program prints it, from averages in whole nanoseconds.
+    pub rate: f64,
+}
+
+impl Spent {
+    /// Nanoseconds of a write in the mean.
+    pub fn mean_ns(&self) -> f64 {
+        self.total_ns as f64 / self.requests as f64
+    }
+}
+
+/// The rates that the program prints.
+fn rates(found: &BTreeMap<u64, Spent>) -> Rates {
+    let rates = found.iter().map(|(bytes, spent)| (*bytes, spent.rate));
+    rates.collect()
+}
+
 /// Bytes a second in whole numbers; a device that takes no time has the rate of a nanosecond.
 fn rate(bytes: u64, ns: u64) -> f64 {
     (1_000_000_000 * bytes / ns.max(1)) as f64
@@ -154,13 +181,13 @@ impl Host<'_> {
     }
 
     /// As [`open_aus`].
-    fn open_aus(&mut self, writing: &Writing) -> Result<Rates, DeviceError> {
+    fn open_aus(&mut self, writing: &Writing) -> Result<BTreeMap<u64, Spent>, DeviceError> {
         let start = OPEN_AU_START.next_multiple_of(writing.erase_bytes);
         let aus = shuffled(u64::from(writing.aus));
-        let mut rates = Rates::new();
+        let mut found = BTreeMap::new();
         for bytes in writing.sizes() {
             let blocks = writing.blocks(bytes);
-            let mut sum = 0;
+            let (mut sum, mut total_ns) = (0, 0);
             for block in &blocks {
                 let mut of_block = 0;
                 for au in &aus {
@@ -168,10 +195,16 @@ impl Host<'_> {
                     of_block += self.write(base + block * bytes, bytes)?;
                 }
                 sum += of_block / aus.len() as u64;
+                total_ns += of_block;
             }
-            rates.insert(bytes, rate(bytes, sum / blocks.len() as u64));
+            let spent = Spent {
+                total_ns,
+                requests: (blocks.len() * aus.len()) as u64,
+                rate: rate(bytes, sum / blocks.len() as u64),
+            };
+            found.insert(bytes, spent);
         }
-        Ok(rates)
+        Ok(found)
     }
 
     /// As [`find_fat`].

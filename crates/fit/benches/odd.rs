@@ -5,7 +5,10 @@
 //! `cargo bench -p whichfs-fit --bench odd`; with a number, so many cards of each family (20).
 
 #[path = "../../probe/tests/support/cards.rs"]
-#[allow(dead_code, reason = "made for the tests of the probe, which need more of it")]
+#[allow(
+    dead_code,
+    reason = "made for the tests of the probe, which need more of it"
+)]
 #[allow(clippy::unwrap_used, reason = "as there")]
 mod cards;
 
@@ -33,7 +36,11 @@ fn main() {
     let mut tally = Tally::default();
     for (name, family) in Family::NAMES {
         for seed in 0..count {
-            if let Ok(only) = std::env::var("ONLY") && only != format!("{name}-{seed}") { continue; }
+            if let Ok(only) = std::env::var("ONLY")
+                && only != format!("{name}-{seed}")
+            {
+                continue;
+            }
             let card = specimen_with(1_000 + seed, family, Aus::Usual, 4, Mechanisms::Basic);
             let line = one(&card, &mut tally);
             println!("{name:>12} {seed:>3}: {line}");
@@ -81,12 +88,19 @@ fn one(card: &Specimen, tally: &mut Tally) -> String {
         for figure in found.profile.figures() {
             let truth = card.figure(figure.path);
             if truth != figure.value {
-                text += &format!("      {} {} -> {} ({} %)\n", figure.path, truth, figure.value, figure.uncertainty_percent);
+                text += &format!(
+                    "      {} {} -> {} ({} %)\n",
+                    figure.path, truth, figure.value, figure.uncertainty_percent
+                );
             }
         }
         println!("{text}");
-        for (family, cost) in &found.families { println!("      {family:?} {cost:.1}"); }
-        for c in &found.curves { println!("      {} {:.2?}", c.name(), c.fitted); }
+        for (family, cost) in &found.families {
+            println!("      {family:?} {cost:.1}");
+        }
+        for c in &found.curves {
+            println!("      {} {:.2?}", c.name(), c.fitted);
+        }
     }
     describe(card, &found, seconds)
 }
@@ -102,8 +116,14 @@ fn describe(card: &Specimen, found: &Fit, seconds: f64) -> String {
     let open = |path| (card.figure(path), figure(found, path).map_or(0, |f| f.0));
     format!(
         "AU {:?} KiB, page {:?} KiB, open {:?} {:?}, {seconds:.1} s, {median:.1}/{p90:.1}/{worst:.0} %{}{}",
-        (card.profile.au_bytes() >> 10, found.profile.au_bytes() >> 10),
-        (card.profile.page_bytes() >> 10, found.profile.page_bytes() >> 10),
+        (
+            card.profile.au_bytes() >> 10,
+            found.profile.au_bytes() >> 10
+        ),
+        (
+            card.profile.page_bytes() >> 10,
+            found.profile.page_bytes() >> 10
+        ),
         open("geometry.open_aus_linear"),
         open("geometry.open_aus_random"),
         match found.profile.family() == card.profile.family() {

@@ -3,7 +3,7 @@
 use crate::host;
 use crate::points::{Order, Point};
 use whichfs_card::{Card, Profile};
-use whichfs_curves::flashbench::{OpenAuTests, Opened, write_curves_of};
+use whichfs_curves::flashbench::{OpenAuTests, Opened, WriteTimes, write_times_of};
 use whichfs_curves::{DeviceError, Modelled};
 
 /// AUs of the card on which shapes are tried.
@@ -29,9 +29,9 @@ impl Replay {
     /// The card refuses a request: it is too small.
     pub fn times(&self, profile: &Profile, points: &[Point]) -> Result<Vec<f64>, DeviceError> {
         let tests = self.tests(points);
-        let curves = match tests.most {
+        let written = match tests.most {
             [0, 0] => None,
-            _ => Some(write_curves_of(profile, self.seed, &tests)?),
+            _ => Some(write_times_of(profile, self.seed, &tests)?),
         };
         let used = match points.iter().all(|point| point.place.order.is_flashbench()) {
             true => None,
@@ -45,11 +45,11 @@ impl Replay {
             if let (Order::Host(operation, access), Some(used)) = (place.order, &used) {
                 return host::replay(used, operation, access, bytes, self.seed);
             }
-            let of_order = curves.as_ref().and_then(|curves| place.order.of(curves));
-            let rate = of_order.and_then(|of| of.get(&place.aus)?.get(&bytes));
+            let random = place.order == Order::Random;
+            let of_place = |times: &WriteTimes| times.get(random, place.aus, bytes).copied();
+            let spent = written.as_ref().and_then(of_place);
             let missing = || DeviceError::Unsupported("a write that flashbench does not do");
-            rate.map(|rate| bytes as f64 / rate * 1e9)
-                .ok_or_else(missing)
+            spent.map(|spent| spent.mean_ns()).ok_or_else(missing)
         };
         points.iter().map(time).collect()
     }

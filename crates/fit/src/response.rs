@@ -1,14 +1,17 @@
 //! What a shape does with flashbench: the modelled card itself, run once for each figure.
 //!
 //! Time is linear in the times of steps and in the reciprocals of rates, since no decision
-//! of a translation layer depends on them. So a run with all figures at a reference and one
-//! more for each figure doubled give the time of every point for any figures.
+//! of a translation layer depends on them. So a run with all figures at a reference and more runs
+//! with figures changed give the time of every point for any figures. A run tells how often two
+//! times are taken, if one grows by a microsecond and the other by more microseconds than the first
+//! is taken, and whole times: the sum of all times of a point, in nanoseconds, is exact.
 
 use crate::Jobs;
-use crate::points::Point;
+use crate::points::{Place, Point};
 use crate::replay::Replay;
 use crate::shape::{Free, Shape, Unit};
 use crate::solve::Row;
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 use whichfs_card::limits::{MICROS_MAX, RATE};
 
@@ -28,12 +31,19 @@ pub(crate) fn rows(
         let sheet = shape.sheet(free, at, replay.trial_capacity());
         replay.times(&sheet.profile().ok()?, points).ok()
     };
+    let of_point = |point: &Point| requests(&point.place, replay.erase_bytes);
+    let runs = Runs {
+        free,
+        plain: &plain,
+        requests: points.iter().map(of_point).collect(),
+        jobs,
+    };
     if factor {
         at[linear] = 1.0;
     }
     let base = plain(&at)?;
     let all: Vec<usize> = (0..linear).collect();
-    let slopes = slopes(free, &at, &all, &base, &plain, jobs)?;
+    let slopes = runs.slopes(&at, &all, &base)?;
     let extra = if factor {
         at[linear] = 2.0;
         let doubled = plain(&at)?;
@@ -41,7 +51,7 @@ pub(crate) fn rows(
         let of_writing = |j: &usize| free[*j].path.starts_with("write.");
         let affected: Vec<usize> = (0..linear).filter(of_writing).collect();
         let mut extra = vec![vec![0.0; points.len()]; linear];
-        let steeper = self::slopes(free, &at, &affected, &doubled, &plain, jobs)?;
+        let steeper = runs.slopes(&at, &affected, &doubled)?;
         for (j, steep) in affected.into_iter().zip(steeper) {
             extra[j] = steep.iter().zip(&slopes[j]).map(|(e, c)| e - c).collect();
         }
@@ -64,33 +74,113 @@ pub(crate) fn rows(
     Some((0..points.len()).map(row).collect())
 }
 
-/// How much the time of each point grows with each of `figures`.
-fn slopes(
-    free: &[Free],
-    at: &[f64],
-    figures: &[usize],
-    base: &[f64],
-    plain: &(impl Fn(&[f64]) -> Option<Vec<f64>> + Sync),
+/// Times of which a write takes a part, in proportion to what it covers of a unit; of others it takes
+/// whole numbers.
+const IN_PARTS: [&str; 3] = ["write.partial_us", "write.partial_full_us", "write.fill_us"];
+
+/// What a run changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    /// The figure is doubled.
+    Double(usize),
+    /// The first grows by [`LITTLE_NS`], the second, of which writes take whole numbers, by
+    /// [`MUCH_NS`].
+    Both(usize, usize),
+}
+
+/// A microsecond, the least by which a time can grow.
+const LITTLE_NS: f64 = 1e3;
+/// More microseconds than a time is taken in a point. The most are those of pages: seven AUs of 64 MiB
+/// have 114,688 of 4 KiB, each touched a few times. It fits between a reference and its bound.
+const MUCH_NS: f64 = LITTLE_NS * (1 << 21) as f64;
+
+/// Requests of a test of flashbench of which a point is the mean; `None` for other points.
+fn requests(place: &Place, erase_bytes: u64) -> Option<f64> {
+    let all = u64::from(place.aus) * erase_bytes / place.bytes;
+    place.order.is_flashbench().then_some(all as f64)
+}
+
+/// Runs of the card of a shape.
+struct Runs<'a> {
+    free: &'a [Free],
+    /// Times of the points with these figures.
+    plain: &'a (dyn Fn(&[f64]) -> Option<Vec<f64>> + Sync),
+    /// Requests of which each point is the mean, where that is known of all.
+    requests: Option<Vec<f64>>,
     jobs: Jobs,
-) -> Option<Vec<Vec<f64>>> {
-    let slope = |j: usize| {
+}
+
+impl Runs<'_> {
+    /// How much the time of each point grows with each of `figures` from `at`, where the points
+    /// take `base`.
+    fn slopes(&self, at: &[f64], figures: &[usize], base: &[f64]) -> Option<Vec<Vec<f64>>> {
+        let changes = self.changes(figures);
+        let found: Vec<OnceLock<_>> = changes.iter().map(|_| OnceLock::new()).collect();
+        self.jobs.run(changes.len(), &|number| {
+            found[number].get_or_init(|| self.grown(at, changes[number], base));
+        });
+        let mut slopes = BTreeMap::new();
+        for of_change in found {
+            slopes.extend(of_change.into_inner()??);
+        }
+        figures.iter().map(|j| slopes.remove(j)).collect()
+    }
+
+    /// The changes that tell `figures`: times by two.
+    fn changes(&self, figures: &[usize]) -> Vec<Change> {
+        let is_time = |j: &usize| self.requests.is_some() && self.free[*j].unit == Unit::Micros;
+        let (mut times, others): (Vec<usize>, Vec<usize>) =
+            figures.iter().copied().partition(is_time);
+        times.sort_by_key(|j| !IN_PARTS.contains(&self.free[*j].path));
+        let mut changes: Vec<Change> = others.into_iter().map(Change::Double).collect();
+        while let Some(last) = times.pop() {
+            let in_parts = IN_PARTS.contains(&self.free[last].path);
+            changes.push(match times.is_empty() || in_parts {
+                true => Change::Double(last),
+                false => Change::Both(times.remove(0), last),
+            });
+        }
+        changes
+    }
+
+    /// The slopes that a change tells.
+    fn grown(&self, at: &[f64], change: Change, base: &[f64]) -> Option<Vec<(usize, Vec<f64>)>> {
         let mut more = at.to_vec();
-        more[j] *= 2.0;
-        assert!(
-            is_doubled(free[j].unit, at[j], more[j]),
-            "{} cannot be doubled from {}",
-            free[j].path,
-            at[j]
-        );
-        let reached = plain(&more)?;
-        let pairs = reached.iter().zip(base);
-        Some(pairs.map(|(more, less)| (more - less) / at[j]).collect())
-    };
-    let found: Vec<OnceLock<Option<Vec<f64>>>> = figures.iter().map(|_| OnceLock::new()).collect();
-    jobs.run(figures.len(), &|at| {
-        found[at].get_or_init(|| slope(figures[at]));
-    });
-    found.into_iter().map(|slope| slope.into_inner()?).collect()
+        match change {
+            Change::Double(j) => {
+                more[j] *= 2.0;
+                assert!(
+                    is_doubled(self.free[j].unit, at[j], more[j]),
+                    "{} cannot be doubled from {}",
+                    self.free[j].path,
+                    at[j]
+                );
+                let reached = (self.plain)(&more)?;
+                let pairs = reached.iter().zip(base);
+                let slope = pairs.map(|(more, less)| (more - less) / at[j]).collect();
+                Some(vec![(j, slope)])
+            }
+            Change::Both(first, second) => {
+                more[first] += LITTLE_NS;
+                more[second] += MUCH_NS;
+                let reached = (self.plain)(&more)?;
+                let points = reached.iter().zip(base).zip(self.requests.as_ref()?);
+                let of_points =
+                    points.map(|((more, less), requests)| taken(more - less, *requests));
+                let (little, much) = of_points.unzip();
+                Some(vec![(first, little), (second, much)])
+            }
+        }
+    }
+}
+
+/// How often each of two times is taken by the mean of `requests`, which grew by `grown_ns` when
+/// one grew by [`LITTLE_NS`] and the other by [`MUCH_NS`].
+fn taken(grown_ns: f64, requests: f64) -> (f64, f64) {
+    let all = (grown_ns * requests).round();
+    let much = (all / MUCH_NS).floor();
+    let little = (all - much * MUCH_NS) / LITTLE_NS;
+    (little / requests, much / requests)
 }
 
 /// Whether the profile's integers of the figures are double each other, as the figures are.
@@ -122,8 +212,98 @@ fn rounded(free: &[Free], reference: &[f64]) -> Vec<f64> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::points::Order;
     use crate::shape::start;
     use whichfs_card::Family;
+    use whichfs_curves::flashbench::Opened;
+
+    /// Linear and random points of a few sizes and numbers of AUs.
+    fn points() -> Vec<Point> {
+        let mut points = Vec::new();
+        for order in Order::FLASHBENCH {
+            for aus in [1, 3, 6] {
+                for bytes in [4 << 10, 16 << 10, 64 << 10, 1 << 20, 4 << 20] {
+                    let place = Place { order, aus, bytes };
+                    points.push(Point { place, ns: 1e6 });
+                }
+            }
+        }
+        points
+    }
+
+    /// What runs tell of the times of `shape` by two, and one by one.
+    fn both(shape: &Shape, factor: f64) -> Vec<(&'static str, Vec<f64>, Vec<f64>)> {
+        let replay = Replay {
+            erase_bytes: 4 << 20,
+            seed: 3,
+            opened: Opened::UNTOLD,
+        };
+        let (points, free) = (points(), shape.free());
+        let reference: Vec<f64> = free.iter().map(|free| free.prior.centre.exp()).collect();
+        let mut at = rounded(&free, &reference);
+        for (free, at) in free.iter().zip(&mut at) {
+            if free.unit == Unit::Percent {
+                *at = factor;
+            }
+        }
+        let plain = |at: &[f64]| {
+            let sheet = shape.sheet(&free, at, replay.trial_capacity());
+            replay.times(&sheet.profile().ok()?, &points).ok()
+        };
+        let base = plain(&at).unwrap();
+        let of_point = |point: &Point| requests(&point.place, replay.erase_bytes);
+        let slopes = |requests, times: &[usize]| {
+            let runs = Runs {
+                free: &free,
+                plain: &plain,
+                requests,
+                jobs: Jobs::default(),
+            };
+            runs.slopes(&at, times, &base).unwrap()
+        };
+        let times = |j: &usize| free[*j].unit == Unit::Micros;
+        let times: Vec<usize> = (0..free.len()).filter(times).collect();
+        let by_two = slopes(points.iter().map(of_point).collect(), &times);
+        let one_by_one = slopes(None, &times);
+        let paths = times.iter().map(|j| free[*j].path);
+        let told = paths.zip(by_two).zip(one_by_one);
+        told.map(|((path, two), one)| (path, two, one)).collect()
+    }
+
+    #[test]
+    fn a_run_tells_of_two_times_what_two_runs_tell() {
+        let changes: [&[(&str, u64)]; 6] = [
+            &[],
+            &[("write.coalesce", 1)],
+            &[("reader.max_bytes", 64 << 10)],
+            &[("geometry.open_aus_random", 1), ("write.coalesce", 1)],
+            &[
+                ("log_block.merge_at_once", 1),
+                ("log_block.log_percent", 34),
+            ],
+            &[("log_block.first_opened", 1), ("page_map.streams", 3)],
+        ];
+        for (name, family) in Family::NAMES {
+            for (changes, factor) in changes.iter().flat_map(|of| [(of, 1.0), (of, 2.0)]) {
+                let mut shape = start(family).with("geometry.open_aus_linear", 4);
+                if family == Family::LogBlock {
+                    shape = shape.small_writes(8 << 10);
+                }
+                for (path, value) in *changes {
+                    if shape.fixed.contains_key(path) {
+                        shape = shape.with(path, *value);
+                    }
+                }
+                for (path, two, one) in both(&shape, factor) {
+                    for (two, one) in two.iter().zip(one) {
+                        let what = format!("{name} {changes:?} {factor} {path}: {two} {one}");
+                        // A part of a microsecond is cut to whole nanoseconds.
+                        assert!((two - one).abs() < 2e-3 * one + 1e-9, "{what}");
+                    }
+                }
+            }
+        }
+    }
 
     #[test]
     fn references_at_their_bounds_can_be_doubled() {

@@ -9,6 +9,7 @@ use crate::response;
 use crate::shape::{self, Free, Shape};
 use crate::solve::{Prior, Row, Solution, solve};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use whichfs_card::Family;
 use whichfs_card::limits::AU_BYTES;
 
@@ -21,6 +22,14 @@ const PASSES: usize = 3;
 /// The share of what the fit minimises that going over the figures has to take off for another
 /// time.
 const WORTH: f64 = 0.05;
+
+/// What a family may be behind the best and still be tried with other AUs.
+const OTHER_AUS_WITHIN: f64 = 3.0;
+
+/// What a shape may be behind the best at a rough guess and still be tried: a share, and more in the
+/// unit of what the fit minimises.
+const PROMISING: f64 = 2.0;
+const PROMISING_PLUS: f64 = 20.0;
 
 /// Open AUs of a card whose limit no test reaches.
 pub(crate) const NO_LIMIT: u64 = 8;
@@ -41,6 +50,8 @@ pub(crate) struct Candidate {
     pub cost: f64,
     /// The tests, with what the points tell of the card's state before each.
     pub replay: Replay,
+    /// How the points answer to the figures.
+    pub rows: Rc<Vec<Row>>,
     /// How the points decided sizes, counts and switches; others have their usual values.
     pub decided: BTreeMap<&'static str, How>,
 }
@@ -115,22 +126,29 @@ impl Search<'_> {
         let mut found: Vec<Candidate> = Family::NAMES
             .iter()
             .map(|(_, family)| first(*family, slots, hints).of_sizes(&sizes, erase_bytes))
-            .filter_map(|shape| self.first_of_aus(&shape))
+            .filter_map(|shape| self.try_shape(&shape, self.replay))
             .collect();
+        let costs = || found.iter().map(|candidate| candidate.cost);
+        let near = OTHER_AUS_WITHIN * costs().fold(f64::INFINITY, f64::min);
+        for candidate in found.iter_mut().filter(|one| one.cost <= near) {
+            *candidate = self.first_of_aus(candidate.clone());
+        }
         found.sort_by(|a, b| a.cost.total_cmp(&b.cost));
         found
     }
 
-    /// The best of `shape` with each AU that is tried.
-    fn first_of_aus(&mut self, shape: &Shape) -> Option<Candidate> {
-        let aus = self.aus().into_iter();
-        let shapes: Vec<Shape> = aus
-            .map(|bytes| shape.with("geometry.au_bytes", bytes))
-            .collect();
-        let all = shapes
-            .iter()
-            .filter_map(|shape| self.try_shape(shape, self.replay));
-        all.min_by(|a, b| a.cost.total_cmp(&b.cost))
+    /// The best of `candidate` with each AU that is tried.
+    fn first_of_aus(&mut self, candidate: Candidate) -> Candidate {
+        let mut best = candidate;
+        for bytes in self.aus() {
+            let shape = best.shape.with("geometry.au_bytes", bytes);
+            if let Some(other) = self.try_shape(&shape, self.replay)
+                && other.cost < best.cost
+            {
+                best = other;
+            }
+        }
+        best
     }
 
     /// Refines `candidate`, and what it becomes with places, if it fits better with them.
@@ -180,6 +198,9 @@ impl Search<'_> {
         let mut best = best;
         for value in way {
             let shape = changed(&best.shape, path, *value);
+            if !self.known(&shape, at) && !self.promises(&best, &shape) {
+                break;
+            }
             match self.try_shape(&shape, at) {
                 Some(candidate) if candidate.cost < best.cost => best = candidate,
                 _ => break,
@@ -204,7 +225,9 @@ impl Search<'_> {
     /// powers of two alone, three times that; flashbench's `--erasesize`.
     fn aus(&self) -> Vec<u64> {
         let told = self.sizes.au_bytes;
-        let thrice = told.map(|bytes| 3 * bytes).filter(|_| self.hints.many_sizes);
+        let thrice = told
+            .map(|bytes| 3 * bytes)
+            .filter(|_| self.hints.many_sizes);
         let erase = Some(self.replay.erase_bytes);
         let mut aus: Vec<u64> = Vec::new();
         for bytes in [told, thrice, erase].into_iter().flatten() {
@@ -213,6 +236,11 @@ impl Search<'_> {
             }
         }
         aus
+    }
+
+    fn known(&self, shape: &Shape, replay: Replay) -> bool {
+        let is_it = |tried: &Tried| (&tried.0, tried.1) == (shape, replay);
+        self.tried.iter().any(is_it)
     }
 
     fn try_shape(&mut self, shape: &Shape, replay: Replay) -> Option<Candidate> {
@@ -227,19 +255,52 @@ impl Search<'_> {
 
     /// Fits times and rates of `shape` to the points, under the tests of `replay`.
     pub(crate) fn evaluate(&self, shape: &Shape, replay: Replay) -> Option<Candidate> {
-        let solution = self.solved(shape, &self.rows(shape, &replay)?);
-        let cost = solution.cost
-            + shape.oddity()
-            + opened::oddity(&replay.opened)
-            + self.against_reads(shape);
+        let rows = self.rows(shape, &replay)?;
+        let solution = self.solved(shape, &rows);
         Some(Candidate {
             shape: shape.clone(),
             free: shape.free(),
+            cost: solution.cost + self.oddity(shape, &replay),
             solution,
-            cost,
             replay,
+            rows: Rc::new(rows),
             decided: BTreeMap::new(),
         })
+    }
+
+    /// What a shape and what it had opened cost for being unusual.
+    fn oddity(&self, shape: &Shape, replay: &Replay) -> f64 {
+        shape.oddity() + opened::oddity(&replay.opened) + self.against_reads(shape)
+    }
+
+    /// Whether `shape` may fit better than `best` under the same tests: how it answers to figures
+    /// is taken to be as with `best`, but for one run with the figures of `best`. `true` where that
+    /// cannot be said.
+    fn promises(&self, best: &Candidate, shape: &Shape) -> bool {
+        let same = |a: &Free, b: &Free| a.path == b.path;
+        let free = shape.free();
+        if free.len() != best.free.len() || !free.iter().zip(&best.free).all(|(a, b)| same(a, b)) {
+            return true;
+        }
+        let written: Vec<f64> = free
+            .iter()
+            .zip(&best.solution.theta)
+            .map(|(free, theta)| free.unit.theta(free.unit.integer(*theta)))
+            .collect();
+        let capacity = best.replay.trial_capacity();
+        let Ok(profile) = shape.sheet(&free, &written, capacity).profile() else {
+            return false;
+        };
+        let Ok(times) = best.replay.times(&profile, self.points) else {
+            return false;
+        };
+        let moved = |(row, time): (&Row, f64)| Row {
+            constant: row.constant + time - row.time_at(&written),
+            ..row.clone()
+        };
+        let rows: Vec<Row> = best.rows.iter().zip(times).map(moved).collect();
+        let cost = self.solved(shape, &rows).cost + self.oddity(shape, &best.replay);
+        cost < PROMISING * best.cost + PROMISING_PLUS
     }
 
     /// What AUs cost that are not those of which reads tell.
@@ -419,7 +480,9 @@ fn ways(shape: &Shape, path: &'static str, hints: &Hints) -> Vec<Vec<u64>> {
             &[&[0], &[1]]
         }
         // Merges of an AU written at random: none, one, two and more.
-        "log_block.log_percent" if hints.many_sizes => &[&[200, 300, 400], &[50], &[42, 34, 28], &[70]],
+        "log_block.log_percent" if hints.many_sizes => {
+            &[&[200, 300, 400], &[50], &[42, 34, 28], &[70]]
+        }
         "log_block.log_percent" => &[&[70], &[50], &[42], &[34], &[28]],
         "log_block.merge_at_once" if hints.many_sizes => &[&[0], &[1]],
         "log_block.gap_bytes" if hints.many_sizes => &[&[16 << 10]],

@@ -4,7 +4,7 @@
 
 use super::*;
 use crate::shape::{Shape, start};
-use whichfs_curves::flashbench::{OpenAuTests, Opened, curves_of, write_curves_of};
+use whichfs_curves::flashbench::{OpenAuTests, Opened, curves_of, write_times_of};
 
 const SPARSE: [u64; 3] = [4 << 10, 64 << 10, 1 << 20];
 
@@ -317,7 +317,9 @@ fn of_places(first_opened: u64, opened: Option<[u8; 2]>) -> Curves {
         opened: opened.map_or(Opened::UNTOLD, before),
         ..OpenAuTests::PUBLISHED
     };
-    write_curves_of(&card(&shape, &[]), 7, &tests).unwrap()
+    write_times_of(&card(&shape, &[]), 7, &tests)
+        .unwrap()
+        .curves()
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::shape::start;
 use crate::tests::{card, few, figure, sparse};
 use whichfs_card::Card;
 use whichfs_curves::Modelled;
-use whichfs_curves::flashbench::{OpenAuTests, write_curves_of};
+use whichfs_curves::flashbench::{OpenAuTests, write_times_of};
 use whichfs_curves::logs::{Operation, Order as Access};
 
 /// A rate as iozone with O_DIRECT gives it.
@@ -187,7 +187,9 @@ fn an_erase_size_of_8_mib_is_replayed_and_becomes_the_au() {
         most: [4, 1],
         ..OpenAuTests::PUBLISHED
     };
-    let measured = write_curves_of(&card(&shape, &[]), 7, &tests).unwrap();
+    let measured = write_times_of(&card(&shape, &[]), 7, &tests)
+        .unwrap()
+        .curves();
     let options = Options {
         erase_bytes: Some(8 << 20),
         ..sparse()

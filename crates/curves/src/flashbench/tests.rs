@@ -152,7 +152,7 @@ fn all_tests_of_a_modelled_card_are_repeatable_and_the_short_way_agrees() {
         most: [2, 1],
         ..OpenAuTests::PUBLISHED
     };
-    let short = write_curves_of(&profile, 1, &few).unwrap();
+    let short = write_times_of(&profile, 1, &few).unwrap().curves();
     assert_eq!((short.linear.len(), short.random.len()), (2, 1));
     let ratio = short.linear[&2][&65_536] / curves.linear[&2][&65_536];
     assert!((0.9..1.1).contains(&ratio), "{ratio}");
@@ -219,7 +219,7 @@ fn other_erase_sizes_have_other_aus_and_blocks() {
         most: [2, 0],
         ..OpenAuTests::PUBLISHED
     };
-    let curves = write_curves_of(&profile, 1, &tests).unwrap();
+    let curves = write_times_of(&profile, 1, &tests).unwrap().curves();
     let sizes: Vec<u64> = curves.linear[&2].keys().copied().collect();
     assert_eq!((sizes[0], sizes[12]), (6144, 24 * MIB));
     assert_eq!(tests.end_bytes(), (24 + 6 * 12 * 24 + 24) * MIB);
@@ -231,8 +231,8 @@ fn on_a_small_card_only_the_aus_it_has_are_opened() {
     let whole = whichfs_card::Profile::parse(name, text).unwrap();
     let aus = |mib: u64| {
         let small = whole.with_capacity(mib * MIB).unwrap();
-        let curves = write_curves_of(&small, 1, &OpenAuTests::PUBLISHED);
-        curves.map(|curves| curves.random.len())
+        let times = write_times_of(&small, 1, &OpenAuTests::PUBLISHED);
+        times.map(|times| times.curves().random.len())
     };
     assert_eq!((aus(308), aus(307), aus(64)), (Ok(7), Ok(6), Ok(1)));
     let most = aus(67).unwrap();

@@ -1,10 +1,11 @@
 //! All of flashbench's tests on a used modelled card: `whichfs card curves`.
 
 use super::order::shuffled;
-use super::{Host, OPEN_AU_START, OPEN_AU_STRIDE, Writing, align, find_fat};
+use super::{Host, OPEN_AU_START, OPEN_AU_STRIDE, Spent, Writing, align, find_fat, rates};
 use crate::curves::Curves;
 use crate::device::{Device, DeviceError};
 use crate::modelled::Modelled;
+use std::collections::BTreeMap;
 use whichfs_card::{Card, Profile};
 use whichfs_units::Nanos;
 
@@ -54,11 +55,37 @@ pub fn curves_of(profile: &Profile, seed: u64) -> Result<Curves, DeviceError> {
     }
     let tests = OpenAuTests::PUBLISHED;
     let of_writes = Host::new(&mut device, tests.erase_bytes).open_au_tests(&tests)?;
+    let Curves { linear, random, .. } = of_writes.curves();
     Ok(Curves {
-        linear: of_writes.linear,
-        random: of_writes.random,
+        linear,
+        random,
         ..curves
     })
+}
+
+/// What the writes of `-O` took, by order, number of AUs and block size in bytes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct WriteTimes([BTreeMap<u32, BTreeMap<u64, Spent>>; 2]);
+
+impl WriteTimes {
+    /// What writes of `bytes` took, at random or in order, with so many AUs.
+    pub fn get(&self, random: bool, aus: u32, bytes: u64) -> Option<&Spent> {
+        self.0[usize::from(random)].get(&aus)?.get(&bytes)
+    }
+
+    /// The curves that the program prints.
+    pub fn curves(&self) -> Curves {
+        let of_tests = |tests: &BTreeMap<u32, BTreeMap<u64, Spent>>| {
+            let tests = tests.iter();
+            tests.map(|(aus, found)| (*aus, rates(found))).collect()
+        };
+        let [linear, random] = &self.0;
+        Curves {
+            linear: of_tests(linear),
+            random: of_tests(random),
+            ..Curves::default()
+        }
+    }
 }
 
 /// What of `-O` is done, and how.
@@ -146,16 +173,16 @@ impl OpenAuTests {
     }
 }
 
-/// The curves of `-O` as in [`curves_of`], in a fraction of the time: of the tests before,
+/// What the writes of `-O` take as in [`curves_of`], in a fraction of its time: of the tests before,
 /// only the larger writes of `-f` are done, which leave the card in the same state.
 ///
 /// # Errors
 /// As [`curves_of`].
-pub fn write_curves_of(
+pub fn write_times_of(
     profile: &Profile,
     seed: u64,
     tests: &OpenAuTests,
-) -> Result<Curves, DeviceError> {
+) -> Result<WriteTimes, DeviceError> {
     let mut device = used(profile, seed);
     let larger = Writing {
         erase_bytes: tests.erase_bytes,
@@ -174,8 +201,8 @@ fn used(profile: &Profile, seed: u64) -> Modelled {
 
 impl Host<'_> {
     /// `-O` with one AU and more, in order, then at random.
-    pub(super) fn open_au_tests(&mut self, tests: &OpenAuTests) -> Result<Curves, DeviceError> {
-        let mut curves = Curves::default();
+    pub(super) fn open_au_tests(&mut self, tests: &OpenAuTests) -> Result<WriteTimes, DeviceError> {
+        let mut times = WriteTimes::default();
         let room = tests.room(self.size)?;
         for (random, most) in [false, true].into_iter().zip(tests.most) {
             for aus in 1..=most.min(room) {
@@ -189,15 +216,11 @@ impl Host<'_> {
                 if let Some(count) = tests.opened.before(random, aus) {
                     self.opened_before(&writing, count)?;
                 }
-                let rates = self.open_aus(&writing)?;
-                let part = match random {
-                    true => &mut curves.random,
-                    false => &mut curves.linear,
-                };
-                part.insert(aus, rates);
+                let found = self.open_aus(&writing)?;
+                times.0[usize::from(random)].insert(aus, found);
             }
         }
-        Ok(curves)
+        Ok(times)
     }
 
     /// Takes every place of the card for AUs that no test writes, then some for the last `count`
