@@ -8,7 +8,8 @@
 //! [`table`] lists many cards. Pure: no clock, no entropy, no I/O; equal input, equal output.
 //!
 //! Inside, from the points to the profile: `points` and `host` (what is seen), `replay` (the
-//! same on a modelled card), `search` (shapes: family, sizes, counts, switches), `response` (how
+//! same on a modelled card), `search` (shapes: family, sizes, counts, switches), `steps` and `ways`
+//! (where it begins and what it tries), `starts` (where else it begins), `response` (how
 //! a shape answers to its figures), `solve` (times and rates of a shape), `opened` (what the card
 //! had opened before each test), `reads` and `fat` (figures of reads, `-a` and `-f`), `write`
 //! (the profile).
@@ -26,7 +27,10 @@ mod search;
 mod shape;
 mod sheet;
 mod solve;
+mod starts;
+mod steps;
 mod table;
+mod ways;
 mod write;
 
 pub use jobs::Jobs;

@@ -206,7 +206,7 @@ impl Errors {
 }
 
 /// Quantile of sorted numbers, between neighbours in proportion.
-fn quantile(sorted: &[f64], part: f64) -> f64 {
+pub(crate) fn quantile(sorted: &[f64], part: f64) -> f64 {
     let at = part * (sorted.len() - 1) as f64;
     let (low, high) = (at.floor() as usize, at.ceil() as usize);
     sorted[low] + (sorted[high] - sorted[low]) * (at - at.floor())

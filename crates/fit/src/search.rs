@@ -3,13 +3,15 @@
 use crate::Sizes;
 use crate::jobs::Jobs;
 use crate::opened;
-use crate::points::{Order, Place, Point};
+use crate::points::{Order, Point};
 use crate::replay::Replay;
 use crate::response;
 use crate::shape::{self, Free, Shape};
 use crate::solve::{Prior, Row, Solution, solve};
+use crate::steps::{largest_step, most_aus, slots};
+use crate::ways::{Hints, changed, figures, ways};
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::sync::Arc;
 use whichfs_card::Family;
 use whichfs_card::limits::AU_BYTES;
 
@@ -25,11 +27,6 @@ const WORTH: f64 = 0.05;
 
 /// What a family may be behind the best and still be tried with other AUs.
 const OTHER_AUS_WITHIN: f64 = 3.0;
-
-/// What a shape may be behind the best at a rough guess and still be tried: a share, and more in the
-/// unit of what the fit minimises.
-const PROMISING: f64 = 2.0;
-const PROMISING_PLUS: f64 = 20.0;
 
 /// Open AUs of a card whose limit no test reaches.
 pub(crate) const NO_LIMIT: u64 = 8;
@@ -51,7 +48,7 @@ pub(crate) struct Candidate {
     /// The tests, with what the points tell of the card's state before each.
     pub replay: Replay,
     /// How the points answer to the figures.
-    pub rows: Rc<Vec<Row>>,
+    pub rows: Arc<Vec<Row>>,
     /// How the points decided sizes, counts and switches; others have their usual values.
     pub decided: BTreeMap<&'static str, How>,
 }
@@ -73,9 +70,9 @@ pub(crate) enum How {
 pub(crate) struct Search<'a> {
     pub(crate) points: &'a [Point],
     hints: Hints,
-    replay: Replay,
+    pub(crate) replay: Replay,
     sizes: Sizes,
-    jobs: Jobs,
+    pub(crate) jobs: Jobs,
     tried: Vec<Tried>,
     /// What became of shapes that close the AU opened first.
     pub(crate) placed: Vec<Tried>,
@@ -106,7 +103,10 @@ impl Search<'_> {
         let mut refined: Vec<Candidate> = found
             .into_iter()
             .map(|candidate| match candidate.cost <= most {
-                true => self.refine_both(candidate),
+                true => {
+                    let refined = self.refine_both(candidate);
+                    self.again(refined)
+                }
                 false => candidate,
             })
             .collect();
@@ -152,7 +152,7 @@ impl Search<'_> {
     }
 
     /// Refines `candidate`, and what it becomes with places, if it fits better with them.
-    fn refine_both(&mut self, candidate: Candidate) -> Candidate {
+    pub(crate) fn refine_both(&mut self, candidate: Candidate) -> Candidate {
         let with_places = self.first_opened(candidate.clone());
         let placed = with_places.shape != candidate.shape;
         let refined = self.refine(candidate);
@@ -223,7 +223,7 @@ impl Search<'_> {
 
     /// AUs that are tried, in bytes, the likeliest first: what reads tell and, since they step up at
     /// powers of two alone, three times that; flashbench's `--erasesize`.
-    fn aus(&self) -> Vec<u64> {
+    pub(crate) fn aus(&self) -> Vec<u64> {
         let told = self.sizes.au_bytes;
         let thrice = told
             .map(|bytes| 3 * bytes)
@@ -243,7 +243,7 @@ impl Search<'_> {
         self.tried.iter().any(is_it)
     }
 
-    fn try_shape(&mut self, shape: &Shape, replay: Replay) -> Option<Candidate> {
+    pub(crate) fn try_shape(&mut self, shape: &Shape, replay: Replay) -> Option<Candidate> {
         let is_it = |tried: &&Tried| (&tried.0, tried.1) == (shape, replay);
         if let Some((.., known)) = self.tried.iter().find(is_it) {
             return known.clone();
@@ -263,44 +263,14 @@ impl Search<'_> {
             cost: solution.cost + self.oddity(shape, &replay),
             solution,
             replay,
-            rows: Rc::new(rows),
+            rows: Arc::new(rows),
             decided: BTreeMap::new(),
         })
     }
 
     /// What a shape and what it had opened cost for being unusual.
-    fn oddity(&self, shape: &Shape, replay: &Replay) -> f64 {
+    pub(crate) fn oddity(&self, shape: &Shape, replay: &Replay) -> f64 {
         shape.oddity() + opened::oddity(&replay.opened) + self.against_reads(shape)
-    }
-
-    /// Whether `shape` may fit better than `best` under the same tests: how it answers to figures
-    /// is taken to be as with `best`, but for one run with the figures of `best`. `true` where that
-    /// cannot be said.
-    fn promises(&self, best: &Candidate, shape: &Shape) -> bool {
-        let same = |a: &Free, b: &Free| a.path == b.path;
-        let free = shape.free();
-        if free.len() != best.free.len() || !free.iter().zip(&best.free).all(|(a, b)| same(a, b)) {
-            return true;
-        }
-        let written: Vec<f64> = free
-            .iter()
-            .zip(&best.solution.theta)
-            .map(|(free, theta)| free.unit.theta(free.unit.integer(*theta)))
-            .collect();
-        let capacity = best.replay.trial_capacity();
-        let Ok(profile) = shape.sheet(&free, &written, capacity).profile() else {
-            return false;
-        };
-        let Ok(times) = best.replay.times(&profile, self.points) else {
-            return false;
-        };
-        let moved = |(row, time): (&Row, f64)| Row {
-            constant: row.constant + time - row.time_at(&written),
-            ..row.clone()
-        };
-        let rows: Vec<Row> = best.rows.iter().zip(times).map(moved).collect();
-        let cost = self.solved(shape, &rows).cost + self.oddity(shape, &best.replay);
-        cost < PROMISING * best.cost + PROMISING_PLUS
     }
 
     /// What AUs cost that are not those of which reads tell.
@@ -346,50 +316,6 @@ fn reference(free: &[Free], points: &[Point]) -> Vec<f64> {
         .collect()
 }
 
-/// Open AUs, linear and random, before the largest step of time with the number of AUs;
-/// [`NO_LIMIT`] where there is none.
-fn slots(points: &[Point]) -> [u64; 2] {
-    Order::FLASHBENCH.map(|order| largest_step(points, order).unwrap_or(NO_LIMIT))
-}
-
-/// Number of AUs before the largest step of time, if there is one.
-fn largest_step(points: &[Point], order: Order) -> Option<u64> {
-    const STEP: f64 = 0.12;
-    let steps = (1..7).filter_map(|aus| Some((step(points, order, aus)?, aus)));
-    let (largest, aus) = steps.max_by(|a, b| a.0.total_cmp(&b.0))?;
-    (largest > STEP).then_some(u64::from(aus))
-}
-
-/// The largest number of AUs from which a step to it would show; none where one or two AUs
-/// alone were written.
-fn most_aus(points: &[Point], order: Order) -> Option<u32> {
-    let of_order = points.iter().filter(|point| point.place.order == order);
-    let most = of_order.map(|point| point.place.aus).max();
-    most.filter(|aus| *aus > 2)
-}
-
-/// Median growth of ln time from `aus` to one more, over sizes of 16 KiB and more.
-fn step(points: &[Point], order: Order, aus: u32) -> Option<f64> {
-    let at = |bytes: u64, aus: u32| {
-        let of = |point: &&Point| {
-            (point.place.order, point.place.aus, point.place.bytes) == (order, aus, bytes)
-        };
-        points.iter().find(of).map(|point| point.ns.ln())
-    };
-    // In order, the step from one AU to two is that of contiguous writes, not of slots.
-    if aus == 1 && order == Order::Linear {
-        return None;
-    }
-    let mut growth: Vec<f64> = points
-        .iter()
-        .map(|point| point.place.bytes)
-        .filter(|bytes| (16 << 10..=1 << 20).contains(bytes))
-        .filter_map(|bytes| Some(at(bytes, aus + 1)? - at(bytes, aus)?))
-        .collect();
-    growth.sort_by(f64::total_cmp);
-    growth.get(growth.len() / 2).copied()
-}
-
 /// The first shape of a family that is tried.
 fn first(family: Family, [linear, random]: [u64; 2], hints: &Hints) -> Shape {
     let least = linear.min(random);
@@ -433,151 +359,4 @@ fn at_once(shape: &Shape, points: &[Point], hints: &Hints) -> BTreeMap<&'static 
         }
     }
     decided
-}
-
-/// The figures that refining tries, those that matter most first.
-fn figures(shape: &Shape) -> Vec<&'static str> {
-    let mut paths = vec!["write.coalesce", "reader.max_bytes"];
-    match shape.family {
-        Family::LogBlock => paths.extend([
-            "log_block.small_write_bytes",
-            "log_block.small_write_jumps",
-            "log_block.log_percent",
-            "log_block.merge_at_once",
-            "log_block.gap_bytes",
-            "geometry.open_aus_linear",
-            "geometry.open_aus_random",
-        ]),
-        Family::UpdateBlock => paths.extend([
-            "update_block.group_bytes",
-            "geometry.open_aus_linear",
-            "update_block.small_bytes",
-        ]),
-        Family::PageMap => paths.push("page_map.streams"),
-    }
-    paths.push("geometry.au_bytes");
-    // The reader once more: what was taken for it may be explained by now, or the reverse.
-    paths.extend(["write.program_bytes", "reader.max_bytes"]);
-    paths
-}
-
-/// Ways of values of a figure to try; none where the points speak against it at once.
-fn ways(shape: &Shape, path: &'static str, hints: &Hints) -> Vec<Vec<u64>> {
-    let now = shape.value(path);
-    let page = shape.value("geometry.page_bytes");
-    let fewer: Vec<u64> = (1..now).rev().collect();
-    let more: Vec<u64> = (now + 1..=NO_LIMIT).collect();
-    let neighbours: [&[u64]; 2] = [&fewer, &more];
-    let ways: &[&[u64]] = match path {
-        "reader.max_bytes" if hints.cut => &[&[0], &[64 << 10], &[120 << 10]],
-        "write.coalesce" if hints.joined => &[&[0], &[1]],
-        "write.program_bytes" if hints.many_sizes => &[&[8 << 10], &[16 << 10], &[32 << 10]],
-        "log_block.small_write_bytes" if hints.small && hints.many_sizes => {
-            &[&[0], &[8 << 10, 16 << 10]]
-        }
-        "log_block.small_write_bytes" if hints.small => &[&[0], &[8 << 10]],
-        "log_block.small_write_jumps" if shape.value("log_block.small_write_bytes") > 0 => {
-            &[&[0], &[1]]
-        }
-        // Merges of an AU written at random: none, one, two and more.
-        "log_block.log_percent" if hints.many_sizes => {
-            &[&[200, 300, 400], &[50], &[42, 34, 28], &[70]]
-        }
-        "log_block.log_percent" => &[&[70], &[50], &[42], &[34], &[28]],
-        "log_block.merge_at_once" if hints.many_sizes => &[&[0], &[1]],
-        "log_block.gap_bytes" if hints.many_sizes => &[&[16 << 10]],
-        "update_block.small_bytes" if hints.many_sizes => &[&[4 << 10], &[8 << 10], &[16 << 10]],
-        "update_block.group_bytes" => &[&[256 << 10], &[512 << 10], &[1 << 20]],
-        "page_map.streams" => &[&[0], &[2], &[3], &[4], &[5], &[6]],
-        "geometry.open_aus_linear" | "geometry.open_aus_random" => &neighbours,
-        _ => &[],
-    };
-    let differs = |value: &u64| *value != now;
-    let is_unit = |value: &u64| path != "write.program_bytes" || *value >= page;
-    let ways = ways.iter().map(|way| {
-        let values = way.iter().copied();
-        values.filter(differs).filter(is_unit).collect()
-    });
-    ways.collect()
-}
-
-/// What some points say at once, so that less needs to be tried.
-#[derive(Clone, Copy, Debug)]
-struct Hints {
-    /// The points tell a family.
-    told: bool,
-    /// Sizes between those of a sparse fit are there.
-    many_sizes: bool,
-    /// Large writes seem to be cut on their way: they take longer than their parts.
-    cut: bool,
-    /// Contiguous small writes may be joined: they are much faster in one AU than in two.
-    joined: bool,
-    /// Small writes may go to an area of their own: slow as such, or unmoved by the number
-    /// of AUs that others suffer from.
-    small: bool,
-}
-
-impl Hints {
-    /// Nothing is told, so nothing is unusual.
-    const NONE: Hints = Hints {
-        told: false,
-        many_sizes: false,
-        cut: false,
-        joined: false,
-        small: false,
-    };
-
-    fn new(points: &[Point]) -> Hints {
-        let of_test = |point: &&Point| point.place.order.is_flashbench();
-        let points: Vec<Point> = points.iter().filter(of_test).copied().collect();
-        let sizes = || points.iter().map(|point| point.place.bytes);
-        let least = sizes().min().unwrap_or(0);
-        let near = |wanted: u64| {
-            sizes()
-                .min_by_key(|bytes| bytes.abs_diff(wanted))
-                .unwrap_or(0)
-        };
-        let [middle, large] = [64 << 10, 1 << 20].map(near);
-        let at = |aus: u32, bytes: u64| {
-            let of = |point: &&Point| {
-                let Place {
-                    order,
-                    aus: n,
-                    bytes: b,
-                } = point.place;
-                (order, n, b) == (Order::Linear, aus, bytes)
-            };
-            points.iter().find(of).map(|point| point.ns)
-        };
-        let ratio = |a: Option<f64>, b: Option<f64>| Some(a? / b?);
-        // Not cut, a large write takes less than its parts: it pays the overhead once.
-        let parts = 1.03 * large as f64 / middle as f64;
-        let most = points
-            .iter()
-            .map(|point| point.place.aus)
-            .max()
-            .unwrap_or(1);
-        let grown = |bytes| ratio(at(most, bytes), at(2, bytes));
-        let immune = grown(middle).is_some_and(|grown| grown > 3.0)
-            && grown(least).is_some_and(|grown| grown < 2.0);
-        Hints {
-            told: true,
-            many_sizes: sizes().any(|bytes| bytes == 8 << 10),
-            cut: ratio(at(1, large), at(1, middle)).is_none_or(|times| times > parts),
-            joined: ratio(at(1, least), at(2, least)).is_none_or(|times| times < 0.7),
-            small: immune || ratio(at(2, least), at(2, middle)).is_none_or(|times| times > 1.2),
-        }
-    }
-}
-
-fn changed(shape: &Shape, path: &'static str, value: u64) -> Shape {
-    let shape = shape.with(path, value);
-    match path {
-        "log_block.small_write_bytes" => shape.small_writes(value),
-        "write.program_bytes" => shape.with("geometry.write_unit_bytes", value),
-        "geometry.open_aus_linear" if shape.value("geometry.open_aus_random") > value => {
-            shape.with("geometry.open_aus_random", value)
-        }
-        _ => shape,
-    }
 }

@@ -1,0 +1,134 @@
+//! Other starts of the search, for cards that it did not come near: limits, AUs and rules of logs
+//! that depend on each other, so that one after the other leads nowhere.
+
+use crate::points::{Order, quantile};
+use crate::search::{Candidate, NO_LIMIT, Search};
+use crate::shape::{Free, Shape};
+use crate::solve::Row;
+use crate::steps::steps;
+use std::sync::OnceLock;
+use whichfs_card::Family;
+
+/// What a shape may be behind the best at a rough guess and still be tried: a share, and more in the
+/// unit of what the fit minimises.
+const PROMISING: f64 = 2.0;
+const PROMISING_PLUS: f64 = 20.0;
+
+/// A search that came no nearer than this to its points, in the median and in the 90th percentile
+/// of |ln(model / measured)|, is begun anew elsewhere.
+const NEAR: [f64; 2] = [0.06, 0.27];
+/// How many of the starts are followed.
+const STARTS: usize = 2;
+
+impl Search<'_> {
+    /// Whether `shape` may fit better than `best` under the same tests.
+    pub(crate) fn promises(&self, best: &Candidate, shape: &Shape) -> bool {
+        let guessed = self.guess(best, shape);
+        guessed.is_none_or(|cost| cost < PROMISING * best.cost + PROMISING_PLUS)
+    }
+
+    /// What `shape` may cost: how it answers to figures is taken to be as with `best`, but for one
+    /// run with the figures of `best`. `None` where that cannot be said.
+    fn guess(&self, best: &Candidate, shape: &Shape) -> Option<f64> {
+        let same = |a: &Free, b: &Free| a.path == b.path;
+        let free = shape.free();
+        if free.len() != best.free.len() || !free.iter().zip(&best.free).all(|(a, b)| same(a, b)) {
+            return None;
+        }
+        let written: Vec<f64> = free
+            .iter()
+            .zip(&best.solution.theta)
+            .map(|(free, theta)| free.unit.theta(free.unit.integer(*theta)))
+            .collect();
+        let capacity = best.replay.trial_capacity();
+        let sheet = shape.sheet(&free, &written, capacity);
+        let profile = sheet.profile().ok();
+        let Some(times) = profile.and_then(|card| best.replay.times(&card, self.points).ok())
+        else {
+            return Some(f64::INFINITY);
+        };
+        let moved = |(row, time): (&Row, f64)| Row {
+            constant: row.constant + time - row.time_at(&written),
+            ..row.clone()
+        };
+        let rows: Vec<Row> = best.rows.iter().zip(times).map(moved).collect();
+        Some(self.solved(shape, &rows).cost + self.oddity(shape, &best.replay))
+    }
+
+    /// `best`, or what comes of other starts if it is not near to the points.
+    pub(crate) fn again(&mut self, best: Candidate) -> Candidate {
+        if self.is_near(&best) {
+            return best;
+        }
+        let shapes = self.starts(&best.shape);
+        let guessed: Vec<OnceLock<Option<f64>>> = shapes.iter().map(|_| OnceLock::new()).collect();
+        self.jobs.run(shapes.len(), &|at| {
+            guessed[at].get_or_init(|| self.guess(&best, &shapes[at]));
+        });
+        let costs = guessed.into_iter().map(|cost| cost.into_inner().flatten());
+        let mut starts: Vec<(f64, Shape)> = costs
+            .zip(shapes)
+            .filter_map(|(cost, shape)| Some((cost?, shape)))
+            .collect();
+        starts.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut best = best;
+        for (_, shape) in starts.into_iter().take(STARTS) {
+            if let Some(start) = self.try_shape(&shape, self.replay) {
+                let found = self.refine_both(start);
+                best = if found.cost < best.cost { found } else { best };
+            }
+        }
+        best
+    }
+
+    /// Whether the points are near to what `of` makes of them.
+    fn is_near(&self, of: &Candidate) -> bool {
+        let theta = &of.solution.theta;
+        let rows = of.rows.iter();
+        let mut errors: Vec<f64> = rows
+            .map(|row| (row.time_at(theta) / row.measured_ns).ln().abs())
+            .collect();
+        errors.sort_by(f64::total_cmp);
+        let [median, p90] = [0.5, 0.9].map(|part| quantile(&errors, part));
+        median <= NEAR[0] && p90 <= NEAR[1]
+    }
+
+    /// Shapes like `shape` with other limits of open AUs, other AUs and other rules of logs.
+    fn starts(&self, shape: &Shape) -> Vec<Shape> {
+        let [linear, random] = ["geometry.open_aus_linear", "geometry.open_aus_random"];
+        let mut starts = vec![shape.clone()];
+        if shape.family != Family::PageMap {
+            let of_order = Order::FLASHBENCH.map(|order| self.limits(order));
+            starts = each(&starts, linear, &of_order[0]);
+            starts = each(&starts, random, &of_order[1]);
+            starts.retain(|shape| shape.value(random) <= shape.value(linear));
+        }
+        starts = each(&starts, "geometry.au_bytes", &self.aus());
+        if shape.family == Family::LogBlock {
+            starts = each(&starts, "log_block.first_opened", &[0, 1]);
+            starts = each(&starts, "log_block.merge_at_once", &[0, 1]);
+            starts = each(&starts, "log_block.log_percent", &[50, 100, 200]);
+        }
+        starts
+    }
+
+    /// Numbers of open AUs that steps of an order speak for: those before a step and, since a card that
+    /// goes by the order of opening pays only for some writes at first, one less.
+    fn limits(&self, order: Order) -> Vec<u64> {
+        let before = steps(self.points, order).flat_map(|(_, aus)| [aus, aus - 1]);
+        let mut limits: Vec<u64> = before.filter(|aus| *aus > 0).collect();
+        limits.push(NO_LIMIT);
+        limits.sort_unstable();
+        limits.dedup();
+        limits
+    }
+}
+
+/// Each of `shapes` with each of the values of a figure.
+fn each(shapes: &[Shape], path: &'static str, values: &[u64]) -> Vec<Shape> {
+    let with = |shape: &Shape| {
+        let all = values.iter().map(|value| shape.with(path, *value));
+        all.collect::<Vec<Shape>>()
+    };
+    shapes.iter().flat_map(with).collect()
+}

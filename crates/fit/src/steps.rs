@@ -1,0 +1,55 @@
+//! Steps of the time with the number of AUs: where a card has no more open.
+
+use crate::points::{Order, Point};
+use crate::search::NO_LIMIT;
+
+/// Growth of ln time with one AU more that is a step.
+const STEP: f64 = 0.12;
+
+/// Open AUs, linear and random, before the largest step of time with the number of AUs;
+/// [`NO_LIMIT`] where there is none.
+pub(crate) fn slots(points: &[Point]) -> [u64; 2] {
+    Order::FLASHBENCH.map(|order| largest_step(points, order).unwrap_or(NO_LIMIT))
+}
+
+/// Number of AUs before the largest step of time, if there is one.
+pub(crate) fn largest_step(points: &[Point], order: Order) -> Option<u64> {
+    let largest = steps(points, order).max_by(|a, b| a.0.total_cmp(&b.0))?;
+    Some(largest.1)
+}
+
+/// All steps, with the numbers of AUs before them.
+pub(crate) fn steps(points: &[Point], order: Order) -> impl Iterator<Item = (f64, u64)> + '_ {
+    let grown = (1..7).filter_map(move |aus| Some((step(points, order, aus)?, u64::from(aus))));
+    grown.filter(|(grown, _)| *grown > STEP)
+}
+
+/// The largest number of AUs from which a step to it would show; none where one or two AUs
+/// alone were written.
+pub(crate) fn most_aus(points: &[Point], order: Order) -> Option<u32> {
+    let of_order = points.iter().filter(|point| point.place.order == order);
+    let most = of_order.map(|point| point.place.aus).max();
+    most.filter(|aus| *aus > 2)
+}
+
+/// Median growth of ln time from `aus` to one more, over sizes of 16 KiB and more.
+fn step(points: &[Point], order: Order, aus: u32) -> Option<f64> {
+    let at = |bytes: u64, aus: u32| {
+        let of = |point: &&Point| {
+            (point.place.order, point.place.aus, point.place.bytes) == (order, aus, bytes)
+        };
+        points.iter().find(of).map(|point| point.ns.ln())
+    };
+    // In order, the step from one AU to two is that of contiguous writes, not of slots.
+    if aus == 1 && order == Order::Linear {
+        return None;
+    }
+    let mut growth: Vec<f64> = points
+        .iter()
+        .map(|point| point.place.bytes)
+        .filter(|bytes| (16 << 10..=1 << 20).contains(bytes))
+        .filter_map(|bytes| Some(at(bytes, aus + 1)? - at(bytes, aus)?))
+        .collect();
+    growth.sort_by(f64::total_cmp);
+    growth.get(growth.len() / 2).copied()
+}

@@ -1,0 +1,153 @@
+//! What refining tries: figures of a shape, and values of each.
+
+use crate::points::{Order, Place, Point};
+use crate::search::NO_LIMIT;
+use crate::shape::Shape;
+use whichfs_card::Family;
+
+/// The figures that refining tries, those that matter most first.
+pub(crate) fn figures(shape: &Shape) -> Vec<&'static str> {
+    let mut paths = vec!["write.coalesce", "reader.max_bytes"];
+    match shape.family {
+        Family::LogBlock => paths.extend([
+            "log_block.small_write_bytes",
+            "log_block.small_write_jumps",
+            "log_block.log_percent",
+            "log_block.merge_at_once",
+            "log_block.gap_bytes",
+            "geometry.open_aus_linear",
+            "geometry.open_aus_random",
+        ]),
+        Family::UpdateBlock => paths.extend([
+            "update_block.group_bytes",
+            "geometry.open_aus_linear",
+            "update_block.small_bytes",
+        ]),
+        Family::PageMap => paths.push("page_map.streams"),
+    }
+    paths.push("geometry.au_bytes");
+    // The reader once more: what was taken for it may be explained by now, or the reverse.
+    paths.extend(["write.program_bytes", "reader.max_bytes"]);
+    paths
+}
+
+/// Ways of values of a figure to try; none where the points speak against it at once.
+pub(crate) fn ways(shape: &Shape, path: &'static str, hints: &Hints) -> Vec<Vec<u64>> {
+    let now = shape.value(path);
+    let page = shape.value("geometry.page_bytes");
+    let fewer: Vec<u64> = (1..now).rev().collect();
+    let more: Vec<u64> = (now + 1..=NO_LIMIT).collect();
+    let neighbours: [&[u64]; 2] = [&fewer, &more];
+    let ways: &[&[u64]] = match path {
+        "reader.max_bytes" if hints.cut => &[&[0], &[64 << 10], &[120 << 10]],
+        "write.coalesce" if hints.joined => &[&[0], &[1]],
+        "write.program_bytes" if hints.many_sizes => &[&[8 << 10], &[16 << 10], &[32 << 10]],
+        "log_block.small_write_bytes" if hints.small && hints.many_sizes => {
+            &[&[0], &[8 << 10, 16 << 10]]
+        }
+        "log_block.small_write_bytes" if hints.small => &[&[0], &[8 << 10]],
+        "log_block.small_write_jumps" if shape.value("log_block.small_write_bytes") > 0 => {
+            &[&[0], &[1]]
+        }
+        // Merges of an AU written at random: none, one, two and more.
+        "log_block.log_percent" if hints.many_sizes => {
+            &[&[200, 300, 400], &[50], &[42, 34, 28], &[70]]
+        }
+        "log_block.log_percent" => &[&[70], &[50], &[42], &[34], &[28]],
+        "log_block.merge_at_once" if hints.many_sizes => &[&[0], &[1]],
+        "log_block.gap_bytes" if hints.many_sizes => &[&[16 << 10]],
+        "update_block.small_bytes" if hints.many_sizes => &[&[4 << 10], &[8 << 10], &[16 << 10]],
+        "update_block.group_bytes" => &[&[256 << 10], &[512 << 10], &[1 << 20]],
+        "page_map.streams" => &[&[0], &[2], &[3], &[4], &[5], &[6]],
+        "geometry.open_aus_linear" | "geometry.open_aus_random" => &neighbours,
+        _ => &[],
+    };
+    let differs = |value: &u64| *value != now;
+    let is_unit = |value: &u64| path != "write.program_bytes" || *value >= page;
+    let ways = ways.iter().map(|way| {
+        let values = way.iter().copied();
+        values.filter(differs).filter(is_unit).collect()
+    });
+    ways.collect()
+}
+
+/// What some points say at once, so that less needs to be tried.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hints {
+    /// The points tell a family.
+    pub told: bool,
+    /// Sizes between those of a sparse fit are there.
+    pub many_sizes: bool,
+    /// Large writes seem to be cut on their way: they take longer than their parts.
+    pub cut: bool,
+    /// Contiguous small writes may be joined: they are much faster in one AU than in two.
+    pub joined: bool,
+    /// Small writes may go to an area of their own: slow as such, or unmoved by the number
+    /// of AUs that others suffer from.
+    pub small: bool,
+}
+
+impl Hints {
+    /// Nothing is told, so nothing is unusual.
+    pub const NONE: Hints = Hints {
+        told: false,
+        many_sizes: false,
+        cut: false,
+        joined: false,
+        small: false,
+    };
+
+    pub fn new(points: &[Point]) -> Hints {
+        let of_test = |point: &&Point| point.place.order.is_flashbench();
+        let points: Vec<Point> = points.iter().filter(of_test).copied().collect();
+        let sizes = || points.iter().map(|point| point.place.bytes);
+        let least = sizes().min().unwrap_or(0);
+        let near = |wanted: u64| {
+            sizes()
+                .min_by_key(|bytes| bytes.abs_diff(wanted))
+                .unwrap_or(0)
+        };
+        let [middle, large] = [64 << 10, 1 << 20].map(near);
+        let at = |aus: u32, bytes: u64| {
+            let of = |point: &&Point| {
+                let Place {
+                    order,
+                    aus: n,
+                    bytes: b,
+                } = point.place;
+                (order, n, b) == (Order::Linear, aus, bytes)
+            };
+            points.iter().find(of).map(|point| point.ns)
+        };
+        let ratio = |a: Option<f64>, b: Option<f64>| Some(a? / b?);
+        // Not cut, a large write takes less than its parts: it pays the overhead once.
+        let parts = 1.03 * large as f64 / middle as f64;
+        let most = points
+            .iter()
+            .map(|point| point.place.aus)
+            .max()
+            .unwrap_or(1);
+        let grown = |bytes| ratio(at(most, bytes), at(2, bytes));
+        let immune = grown(middle).is_some_and(|grown| grown > 3.0)
+            && grown(least).is_some_and(|grown| grown < 2.0);
+        Hints {
+            told: true,
+            many_sizes: sizes().any(|bytes| bytes == 8 << 10),
+            cut: ratio(at(1, large), at(1, middle)).is_none_or(|times| times > parts),
+            joined: ratio(at(1, least), at(2, least)).is_none_or(|times| times < 0.7),
+            small: immune || ratio(at(2, least), at(2, middle)).is_none_or(|times| times > 1.2),
+        }
+    }
+}
+
+pub(crate) fn changed(shape: &Shape, path: &'static str, value: u64) -> Shape {
+    let shape = shape.with(path, value);
+    match path {
+        "log_block.small_write_bytes" => shape.small_writes(value),
+        "write.program_bytes" => shape.with("geometry.write_unit_bytes", value),
+        "geometry.open_aus_linear" if shape.value("geometry.open_aus_random") > value => {
+            shape.with("geometry.open_aus_random", value)
+        }
+        _ => shape,
+    }
+}
