@@ -73,7 +73,7 @@ pub(crate) struct Search<'a> {
     pub(crate) replay: Replay,
     sizes: Sizes,
     pub(crate) jobs: Jobs,
-    tried: Vec<Tried>,
+    pub(crate) tried: Vec<Tried>,
     /// What became of shapes that close the AU opened first.
     pub(crate) placed: Vec<Tried>,
 }
@@ -111,6 +111,9 @@ impl Search<'_> {
             })
             .collect();
         refined.sort_by(|a, b| a.cost.total_cmp(&b.cost));
+        for candidate in &mut refined {
+            self.widen(candidate);
+        }
         refined
     }
 
@@ -165,7 +168,7 @@ impl Search<'_> {
         if other.cost < best.cost { other } else { best }
     }
 
-    fn refine(&mut self, mut best: Candidate) -> Candidate {
+    pub(crate) fn refine(&mut self, mut best: Candidate) -> Candidate {
         let replay = best.replay;
         let at_once = at_once(&best.shape, self.points, &self.hints);
         let mut decided = at_once.clone();

@@ -74,21 +74,16 @@ impl Search<'_> {
         let mut best = best;
         for (_, shape) in starts.into_iter().take(STARTS) {
             if let Some(start) = self.try_shape(&shape, self.replay) {
-                let found = self.refine_both(start);
+                let found = self.refine(start);
                 best = if found.cost < best.cost { found } else { best };
             }
         }
-        best
+        self.first_opened(best)
     }
 
     /// Whether the points are near to what `of` makes of them.
     fn is_near(&self, of: &Candidate) -> bool {
-        let theta = &of.solution.theta;
-        let rows = of.rows.iter();
-        let mut errors: Vec<f64> = rows
-            .map(|row| (row.time_at(theta) / row.measured_ns).ln().abs())
-            .collect();
-        errors.sort_by(f64::total_cmp);
+        let errors = of.errors();
         let [median, p90] = [0.5, 0.9].map(|part| quantile(&errors, part));
         median <= NEAR[0] && p90 <= NEAR[1]
     }
@@ -107,7 +102,7 @@ impl Search<'_> {
         if shape.family == Family::LogBlock {
             starts = each(&starts, "log_block.first_opened", &[0, 1]);
             starts = each(&starts, "log_block.merge_at_once", &[0, 1]);
-            starts = each(&starts, "log_block.log_percent", &[50, 100, 200]);
+            starts = each(&starts, "log_block.log_percent", &[100, 200]);
         }
         starts
     }

@@ -361,8 +361,8 @@ impl Basis<'_> {
             let percent = known.uncertainty_percent;
             let note = Note {
                 source,
-                uncertainty_percent: (free.unit != Unit::Percent).then_some(match known.informed {
-                    ..0.3 => percent.max(COMPOSED_PERCENT),
+                uncertainty_percent: Some(match known.informed {
+                    ..0.3 if free.unit != Unit::Percent => percent.max(COMPOSED_PERCENT),
                     _ => percent,
                 }),
             };

@@ -105,15 +105,28 @@ pub(super) fn flashbench(text: &str) -> Option<Flashbench> {
     (found.align || found.fat || found.open_au).then_some(found)
 }
 
+/// The largest erase or block size that is believed, in bytes.
+const SIZE_MAX: u64 = 1 << 40;
+
 impl Flashbench {
-    /// Whether its `--erasesize`, if it says one and the test asks for it, is one.
-    pub fn erases_sectors(&self) -> bool {
-        let is_one = |bytes: u64| bytes > 0 && bytes.is_multiple_of(SECTOR);
-        !(self.fat || self.open_au) || self.erase_bytes.is_none_or(is_one)
+    /// What its `--erasesize` or `--blocksize` should have been, where the test asks for it and it
+    /// says one that no device has.
+    pub fn wrong_size(&self) -> Option<&'static str> {
+        let possible = 1..=SIZE_MAX;
+        let erases = |bytes: u64| possible.contains(&bytes) && bytes.is_multiple_of(SECTOR);
+        if (self.fat || self.open_au) && !self.erase_bytes.is_none_or(erases) {
+            return Some("an --erasesize in whole sectors of 512 bytes, at most 1 TiB");
+        }
+        let reads = |bytes: u64| possible.contains(&bytes);
+        (!self.block_bytes.is_none_or(reads)).then_some("a --blocksize of 1 byte to 1 TiB")
     }
 
     fn set(&mut self, option: char, value: Option<&str>) {
-        let number = value.and_then(arithmetic);
+        let beyond = |text: &str| text.bytes().all(|digit| digit.is_ascii_digit());
+        let number = value.and_then(|text| match arithmetic(text) {
+            None if !text.is_empty() && beyond(text) => Some(u64::MAX),
+            number => number,
+        });
         let small = number.and_then(|number| u32::try_from(number).ok());
         match option {
             'a' => self.align = true,
@@ -350,14 +363,18 @@ mod tests {
         let found = flashbench("flashbench -fr --fat-nr=8 -b1024 /dev/sdb > log 2>&1").unwrap();
         assert!(found.fat && found.random);
         assert_eq!((found.fat_aus, found.block_bytes), (8, Some(1024)));
-        for none in ["0", "3", "4000"] {
+        for none in ["0", "3", "4000", "99999999999999999999", "2199023255552"] {
             let found = flashbench(&format!("flashbench -O --erasesize={none} d")).unwrap();
-            assert!(!found.erases_sectors(), "{none}");
+            assert!(found.wrong_size().is_some(), "{none}");
             let found = flashbench(&format!("flashbench -a --erasesize={none} d")).unwrap();
-            assert!(found.erases_sectors(), "reads know no erase size");
+            assert_eq!(found.wrong_size(), None, "reads know no erase size");
+        }
+        for none in ["0", "99999999999999999999"] {
+            let found = flashbench(&format!("flashbench -a --blocksize={none} d")).unwrap();
+            assert!(found.wrong_size().is_some(), "{none}");
         }
         let found = flashbench("flashbench -aO -e $((24*1024*1024)) $DEV").unwrap();
-        assert!(found.erases_sectors());
+        assert_eq!(found.wrong_size(), None);
         assert_eq!((found.open_aus, found.erase_bytes), (2, Some(24 << 20)));
         assert_eq!(found.device.as_deref(), Some("$DEV"));
     }

@@ -330,11 +330,8 @@ impl<'a> Session<'a> {
         }
         let whole = self.continued(i);
         if let Some(command) = command::flashbench(&whole) {
-            if !command.erases_sectors() {
-                return Err(flash::absurd(
-                    line,
-                    "an --erasesize in whole sectors of 512 bytes",
-                ));
+            if let Some(expected) = command.wrong_size() {
+                return Err(flash::absurd(line, expected));
             }
             if let Some(device) = command.device.as_deref().filter(|d| d.starts_with("/dev/")) {
                 self.drafts.command_device(line.number, device);
