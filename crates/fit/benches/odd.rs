@@ -36,11 +36,6 @@ fn main() {
     let mut tally = Tally::default();
     for (name, family) in Family::NAMES {
         for seed in 0..count {
-            if let Ok(only) = std::env::var("ONLY")
-                && only != format!("{name}-{seed}")
-            {
-                continue;
-            }
             let card = specimen_with(1_000 + seed, family, Aus::Usual, 4, Mechanisms::Basic);
             let line = one(&card, &mut tally);
             println!("{name:>12} {seed:>3}: {line}");
@@ -83,25 +78,6 @@ fn one(card: &Specimen, tally: &mut Tally) -> String {
     };
     let seconds = began.elapsed().as_secs_f64();
     tally.add(card, &found, seconds);
-    if std::env::var("SHOW").is_ok() {
-        let mut text = String::new();
-        for figure in found.profile.figures() {
-            let truth = card.figure(figure.path);
-            if truth != figure.value {
-                text += &format!(
-                    "      {} {} -> {} ({} %)\n",
-                    figure.path, truth, figure.value, figure.uncertainty_percent
-                );
-            }
-        }
-        println!("{text}");
-        for (family, cost) in &found.families {
-            println!("      {family:?} {cost:.1}");
-        }
-        for c in &found.curves {
-            println!("      {} {:.2?}", c.name(), c.fitted);
-        }
-    }
     describe(card, &found, seconds)
 }
 

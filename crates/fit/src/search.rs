@@ -73,6 +73,8 @@ pub(crate) struct Search<'a> {
     pub(crate) replay: Replay,
     sizes: Sizes,
     pub(crate) jobs: Jobs,
+    /// Whether what promises nothing is tried, too.
+    pub(crate) thorough: bool,
     pub(crate) tried: Vec<Tried>,
     /// What became of shapes that close the AU opened first.
     pub(crate) placed: Vec<Tried>,
@@ -89,6 +91,7 @@ impl Search<'_> {
             replay,
             sizes,
             jobs,
+            thorough: false,
             tried: Vec::new(),
             placed: Vec::new(),
         }
@@ -105,7 +108,8 @@ impl Search<'_> {
             .map(|candidate| match candidate.cost <= most {
                 true => {
                     let refined = self.refine_both(candidate);
-                    self.again(refined)
+                    let found = self.again(refined);
+                    self.unbroken(found)
                 }
                 false => candidate,
             })

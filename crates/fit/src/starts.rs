@@ -1,6 +1,7 @@
 //! Other starts of the search, for cards that it did not come near: limits, AUs and rules of logs
 //! that depend on each other, so that one after the other leads nowhere.
 
+use crate::BROKEN;
 use crate::points::{Order, quantile};
 use crate::search::{Candidate, NO_LIMIT, Search};
 use crate::shape::{Free, Shape};
@@ -23,6 +24,9 @@ const STARTS: usize = 2;
 impl Search<'_> {
     /// Whether `shape` may fit better than `best` under the same tests.
     pub(crate) fn promises(&self, best: &Candidate, shape: &Shape) -> bool {
+        if self.thorough {
+            return true;
+        }
         let guessed = self.guess(best, shape);
         guessed.is_none_or(|cost| cost < PROMISING * best.cost + PROMISING_PLUS)
     }
@@ -57,7 +61,7 @@ impl Search<'_> {
 
     /// `best`, or what comes of other starts if it is not near to the points.
     pub(crate) fn again(&mut self, best: Candidate) -> Candidate {
-        if self.is_near(&best) {
+        if within(&best, NEAR) {
             return best;
         }
         let shapes = self.starts(&best.shape);
@@ -81,11 +85,26 @@ impl Search<'_> {
         self.first_opened(best)
     }
 
-    /// Whether the points are near to what `of` makes of them.
-    fn is_near(&self, of: &Candidate) -> bool {
-        let errors = of.errors();
-        let [median, p90] = [0.5, 0.9].map(|part| quantile(&errors, part));
-        median <= NEAR[0] && p90 <= NEAR[1]
+    /// `best`, or where that fits no family ([`BROKEN`]) the best of all shapes of its family that
+    /// does, with what promised little tried too: a card fits no family only if no shape does.
+    pub(crate) fn unbroken(&mut self, best: Candidate) -> Candidate {
+        if within(&best, BROKEN) {
+            return best;
+        }
+        self.thorough = true;
+        let best = self.refine_both(best);
+        self.thorough = false;
+        let tried = self.tried.iter().chain(&self.placed);
+        let found = tried.filter_map(|(.., found)| found.as_ref());
+        let whole =
+            found.filter(|one| one.shape.family == best.shape.family && within(one, BROKEN));
+        match whole.min_by(|a, b| a.cost.total_cmp(&b.cost)) {
+            Some(other) => Candidate {
+                decided: best.decided,
+                ..other.clone()
+            },
+            None => best,
+        }
     }
 
     /// Shapes like `shape` with other limits of open AUs, other AUs and other rules of logs.
@@ -126,4 +145,13 @@ fn each(shapes: &[Shape], path: &'static str, values: &[u64]) -> Vec<Shape> {
         all.collect::<Vec<Shape>>()
     };
     shapes.iter().flat_map(with).collect()
+}
+
+/// Whether median and 90th percentile of the errors of a candidate are within `bounds`.
+fn within(of: &Candidate, bounds: [f64; 2]) -> bool {
+    let errors = of.errors();
+    let parts = [0.5, 0.9].into_iter().zip(bounds);
+    parts
+        .into_iter()
+        .all(|(part, bound)| quantile(&errors, part) <= bound)
 }
