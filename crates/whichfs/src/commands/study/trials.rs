@@ -153,7 +153,8 @@ impl<'a> Runner<'a> {
         Ok(ended)
     }
 
-    /// Runs trials of one card, board, workload and kernel; whether the time was over before the end.
+    /// Runs trials of one card, board, workload and kernel; whether the time was over before the
+    /// end.
     fn run_block(
         &mut self,
         missing: Vec<(Spot<'a>, Prepared)>,
