@@ -2,8 +2,8 @@
 //!
 //! A [`Candidate`] knows its limits with their sources ([`Facts`]) and turns the geometry of a
 //! card into exact commands ([`Recipe`]). [`care`] says what one does with it over its life,
-//! [`elsewhere`] why others are no candidates, [`kernels`] how large its module is. Pure: nothing is
-//! run and nothing is read here.
+//! [`elsewhere`] why others are no candidates, [`kernels`] how large its module is. Pure: nothing
+//! is run and nothing is read here.
 //! Adding a filesystem is one file in `src/` and one line in `catalogue.rs`.
 
 mod arguments;
