@@ -113,6 +113,7 @@ impl Card {
             kernel_fs: "ext4".into(),
             mount_options: "noatime".into(),
             mount_point: place.clone(),
+            helper: None,
         };
         let mut steps = whichfs_workload::steps(workload, &spec, 1, &candidate).unwrap();
         // What it wrote is looked at.

@@ -2,7 +2,8 @@
 //!
 //! A [`Candidate`] knows its limits with their sources ([`Facts`]) and turns the geometry of a
 //! card into exact commands ([`Recipe`]). [`care`] says what one does with it over its life,
-//! [`elsewhere`] why others are no candidates. Pure: nothing is run and nothing is read here.
+//! [`elsewhere`] why others are no candidates, [`kernels`] how large its module is. Pure: nothing
+//! is run and nothing is read here.
 //! Adding a filesystem is one file in `src/` and one line in `catalogue.rs`.
 
 mod arguments;
@@ -10,6 +11,7 @@ mod care;
 mod catalogue;
 mod elsewhere;
 mod model;
+mod modules;
 mod names;
 
 mod btrfs;
@@ -37,4 +39,5 @@ pub use elsewhere::{Elsewhere, elsewhere, find_elsewhere};
 pub use model::{
     Candidate, CrashClass, Facts, Geometry, Helper, ImageBuild, Purpose, Recipe, Unfit,
 };
+pub use modules::{KernelModules, Module, kernels};
 pub use names::Names;

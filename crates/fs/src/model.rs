@@ -216,7 +216,7 @@ pub struct Recipe {
     pub(crate) chosen: &'static [&'static str],
     /// How to build the image of a read-only filesystem.
     pub image: Option<ImageBuild>,
-    /// A process the filesystem needs beside it while it is mounted.
+    /// A process of the filesystem in user space.
     pub helper: Option<Helper>,
 }
 
@@ -256,20 +256,42 @@ impl ImageBuild {
     pub const IMAGE: &'static str = "{image}";
 }
 
-/// A process that belongs to a mounted filesystem.
+/// A process in user space that belongs to a mounted filesystem. Trials run it where they are
+/// asked to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Helper {
-    /// Command; `{device}` and [`Helper::MOUNT`] are replaced. It stays in the foreground.
+    /// Command, which goes to the background by itself; [`Recipe::DEVICE`], [`Helper::MOUNT`] and
+    /// [`Helper::OPTIONS`] are replaced.
     pub argv: Vec<String>,
     /// Program that must be installed.
     pub tool: &'static str,
-    /// What is missing from figures taken without it.
+    /// Whether it mounts the filesystem itself, by FUSE, in place of the kernel's driver; else it
+    /// runs beside it while it is mounted.
+    pub mounts: bool,
+    /// Command that succeeds when one that runs beside it is there; [`Recipe::DEVICE`] is
+    /// replaced. Empty for one that mounts.
+    pub ready: &'static [&'static str],
+    /// Command that asks one that runs beside it to end, and fails if nobody is there;
+    /// [`Recipe::DEVICE`] is replaced. Empty for one that ends with the unmount.
+    pub stop: &'static [&'static str],
+    /// What is missing from figures taken without it; empty if nothing is.
     pub without: &'static str,
+    /// Whether trials run it.
+    pub runs: bool,
 }
 
 impl Helper {
     /// Stands for the directory the filesystem is mounted on.
     pub const MOUNT: &'static str = "{mount}";
+    /// Stands for the options of the mount.
+    pub const OPTIONS: &'static str = "{options}";
+
+    /// The same where trials run it, with further `arguments`.
+    pub fn run_with(&mut self, arguments: &[String]) {
+        let at = self.argv.len().min(1);
+        self.argv.splice(at..at, arguments.iter().cloned());
+        self.runs = true;
+    }
 }
 
 /// A filesystem with its way of tuning it: one entry of the catalogue.

@@ -124,8 +124,12 @@ fn build(geometry: &Geometry, purpose: Purpose) -> Result<Recipe, Unfit> {
             ("noatime".to_owned(), WHY_NOATIME.to_owned()),
         ],
         helper: Some(Helper {
-            argv: words("nilfs_cleanerd -n {device} {mount}"),
+            argv: words("nilfs_cleanerd {device} {mount}"),
             tool: "nilfs_cleanerd",
+            mounts: false,
+            ready: &["nilfs-clean", "--status", Recipe::DEVICE],
+            stop: &["nilfs-clean", "--quit", Recipe::DEVICE],
+            runs: false,
             without: "without nilfs_cleanerd space is never reclaimed: figures hold for a card \
                       that is not filled, and deleted space stays used",
         }),

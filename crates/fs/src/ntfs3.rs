@@ -2,7 +2,7 @@
 
 use crate::arguments::{join, lab_only, words};
 use crate::model::{
-    Candidate, CrashClass, Facts, Geometry, Purpose, Recipe, TIB, Unfit, WHY_NOATIME,
+    Candidate, CrashClass, Facts, Geometry, Helper, Purpose, Recipe, TIB, Unfit, WHY_NOATIME,
 };
 use whichfs_units::{Bytes, KIB, MIB};
 
@@ -110,6 +110,15 @@ fn build(geometry: &Geometry, purpose: Purpose) -> Result<Recipe, Unfit> {
             ),
             ("noatime".to_owned(), WHY_NOATIME.to_owned()),
         ],
+        helper: Some(Helper {
+            argv: words("ntfs-3g {device} {mount} -o {options}"),
+            tool: "ntfs-3g",
+            mounts: true,
+            ready: &[],
+            stop: &[],
+            without: "",
+            runs: false,
+        }),
         chosen: &["-c *"],
         ..Recipe::default()
     })

@@ -43,7 +43,7 @@ pub struct Identity {
     pub kernel_sha256: String,
     /// Candidate name, for example `ext4-nojournal`.
     pub candidate: String,
-    /// The mkfs commands as run.
+    /// The mkfs commands as run, and that of a process that runs beside the filesystem.
     pub mkfs: Vec<Vec<String>>,
     /// Mount options as in fstab.
     pub mount_options: String,

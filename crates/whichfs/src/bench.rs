@@ -5,6 +5,7 @@ use crate::cards::{self, CardState, NamedProfile, in_state};
 use crate::clock::Clock;
 use crate::digest::sha256;
 use crate::failure::{Failure, Outcome};
+use crate::helper;
 use crate::images::Images;
 use crate::memory;
 use crate::partition::{self, Partition};
@@ -156,6 +157,11 @@ impl Bench {
         })
     }
 
+    /// The same with another lab kernel.
+    pub fn under(self, kernel: Kernel) -> Bench {
+        Bench { kernel, ..self }
+    }
+
     /// The same with at most `bytes` of each card's contents in memory.
     pub fn holding(self, bytes: u64) -> Bench {
         Bench {
@@ -226,11 +232,13 @@ impl Bench {
                 kernel_fs: recipe.kernel_fs.to_owned(),
                 mount_options: recipe.mount_options.clone(),
                 mount_point: MOUNT_POINT.to_owned(),
+                helper: helper::of(&recipe, DEVICE, MOUNT_POINT),
             },
         )
         .map_err(|e| NotHere::Failure(Failure::input(e)))?;
         let built = recipe.image.iter().map(|build| build.argv.clone());
-        let commands = mkfs.into_iter().chain(built).collect();
+        let runs = helper::command(&recipe);
+        let commands = mkfs.into_iter().chain(built).chain(runs).collect();
         let profile = self.card.profile.draw(seed);
         let mut identity = self.identity(candidate.name, &recipe, commands, work, seed, &profile);
         identity.partition_offset = partition.offset;
@@ -294,11 +302,9 @@ impl Bench {
 
     /// What the figures of a trial leave out, where they do.
     fn caveat(&self, recipe: &Recipe, programs: &[Program]) -> Option<String> {
-        let helper = recipe.helper.as_ref();
-        let helper = helper.map(|helper| format!("measured {}", helper.without));
-        let user = match self.clock {
-            Clock::Cpu => program::uncharged(programs),
-            Clock::Device => None,
+        let (helper, user) = match self.clock {
+            Clock::Cpu => (helper::caveat(recipe, true), program::uncharged(programs)),
+            Clock::Device => (helper::caveat(recipe, false), None),
         };
         let parts: Vec<String> = helper.into_iter().chain(user).collect();
         (!parts.is_empty()).then(|| parts.join("; "))
@@ -446,6 +452,7 @@ impl From<whichfs_fs::Unfit> for NotHere {
 pub fn vary(recipe: &mut Recipe, variant: &Variant, name: &str) -> Result<(), NotHere> {
     let wrong = |why| NotHere::Failure(Failure::input(format!("{name}, {}: {why}", variant.name)));
     recipe.mount_options = variant.options(&recipe.mount_options);
+    helper::vary(recipe, variant, name)?;
     for argv in &mut recipe.mkfs {
         *argv = variant.command(argv, Recipe::DEVICE).map_err(wrong)?;
     }

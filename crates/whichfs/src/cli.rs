@@ -531,6 +531,9 @@ pub struct KernelArgs {
     /// Build it if the cache does not have it (needs the source tree's kernel/build).
     #[arg(long)]
     pub build: bool,
+    /// Another kernel than the lab's own, for studies that name it (`kernel = ["6.12", "6.1"]`).
+    #[arg(long, value_name = "V")]
+    pub version: Option<String>,
     /// One JSON document on standard output, nothing else.
     #[arg(long)]
     pub json: bool,

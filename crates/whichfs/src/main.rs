@@ -23,6 +23,7 @@ mod digest;
 mod emitted;
 mod facts;
 mod failure;
+mod helper;
 mod here;
 mod images;
 mod interrupt;

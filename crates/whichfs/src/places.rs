@@ -66,6 +66,41 @@ pub fn kernel() -> Outcome<Kernel> {
     Kernel::open(&kernel_path()?).map_err(Failure::environment)
 }
 
+/// Opens the lab kernel of the series `version` (`6.1`): the one that the lab runs by itself if it
+/// is of that series, else the one last built of it.
+pub fn kernel_of(version: &str) -> Outcome<Kernel> {
+    if let Ok(own) = kernel()
+        && is_of(&own.release, version)
+    {
+        return Ok(own);
+    }
+    let path = cache()?.join(format!("kernel/linux-{version}"));
+    let remedy = format!(
+        "`whichfs lab kernel --build --version {version}` builds it from Debian's package \
+         linux-source-{version}"
+    );
+    let found = Kernel::open(&path).map_err(|_| {
+        Failure::environment(format!(
+            "there is no lab kernel {version} at {}: {remedy}",
+            path.display()
+        ))
+    })?;
+    match is_of(&found.release, version) {
+        true => Ok(found),
+        false => Err(Failure::environment(format!(
+            "{} is a kernel {}, not {version}: {remedy}",
+            path.display(),
+            found.release
+        ))),
+    }
+}
+
+/// Whether a kernel of this `release` (`6.1.192`) is one of the series `version` (`6.1`).
+fn is_of(release: &str, version: &str) -> bool {
+    let rest = release.strip_prefix(version);
+    rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
+}
+
 /// The static agent: `WHICHFS_AGENT`, or the file beside the program.
 pub fn agent_path() -> Outcome<PathBuf> {
     if let Some(path) = std::env::var_os("WHICHFS_AGENT") {
@@ -237,6 +272,17 @@ mod tests {
         write_whole(Path::new("/dev/null"), b"x").unwrap();
         let refused = write_whole(Path::new("/no/such/x"), b"").unwrap_err();
         assert!(refused.message.contains("/no/such/x"), "{refused}");
+    }
+
+    #[test]
+    fn a_series_of_kernels_is_no_other_that_begins_so() {
+        assert!(is_of("6.1.192", "6.1") && is_of("6.1", "6.1") && is_of("6.12.117", "6.12"));
+        assert!(!is_of("6.12.117", "6.1") && !is_of("6.1.192", "6.12"));
+        let refused = kernel_of("1.0").err().unwrap().message;
+        assert!(
+            refused.contains("lab kernel --build --version 1.0"),
+            "{refused}"
+        );
     }
 
     #[test]

@@ -224,3 +224,139 @@ fn lab_programs_on_stacks_and_on_the_unmounted_card_are_measured_alike_again() {
     }
     assert_eq!(csv, run().1, "the same figures, to the last digit");
 }
+
+const PROCESSES: &str = r#"
+seeds = 1
+candidates = ["nilfs2", "ntfs3"]
+[[variants]]
+name = "by itself"
+[[variants]]
+name = "cleaner"
+helper = ["-p", "0"]
+only = ["nilfs2"]
+[[variants]]
+name = "ntfs-3g"
+helper = []
+only = ["ntfs3"]
+[[workloads]]
+name = "tree"
+workload = "rootfs"
+parameters = { bytes = 12582912, files = 200, updates = 50 }
+"#;
+
+#[test]
+fn lab_a_filesystem_has_its_process_in_user_space() {
+    if !can_run(&["nilfs_cleanerd", "nilfs-clean", "ntfs-3g"]) {
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    let text = format!("{HEAD}{PROCESSES}");
+    std::fs::write(home.path().join("small.toml"), &text).unwrap();
+    // A cleaner that is not there when it is told to end fails its trial.
+    let ran = document(home.path(), &["run", "./small.toml", "--json"]);
+    let lines = ran["tables"][0]["lines"].as_array().unwrap();
+    let value = |variant: &str, at: usize| {
+        let is = |line: &&Value| line["metric"] == "tree_write" && line["variant"] == variant;
+        lines.iter().find(is).unwrap()["ours"][at]["median"].as_f64()
+    };
+    assert!(value("by itself", 0).unwrap() > 0.0 && value("cleaner", 0).unwrap() > 0.0);
+    let (kernel, fuse) = (value("by itself", 1).unwrap(), value("ntfs-3g", 1).unwrap());
+    assert!(fuse > 0.0 && fuse < kernel, "{fuse} by FUSE, {kernel}");
+    let caveats = ran["caveats"].to_string();
+    assert!(
+        caveats.contains("ntfs-3g computes in user space"),
+        "{caveats}"
+    );
+
+    let none = text
+        .replace("\"nilfs2\", \"ntfs3\"", "\"nilfs2\", \"ext4\"")
+        .replace("only = [\"ntfs3\"]", "only = [\"ext4\"]");
+    std::fs::write(home.path().join("none.toml"), none).unwrap();
+    let refused = Command::new(env!("CARGO_BIN_EXE_whichfs"))
+        .args(["study", "run", "./none.toml", "--dry-run"])
+        .current_dir(home.path())
+        .env("XDG_DATA_HOME", home.path().join("data"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(said.contains("ext4 has no process in user space"), "{said}");
+}
+
+#[test]
+fn lab_a_study_runs_on_two_kernels_alike_again() {
+    let older = std::env::var_os("HOME")
+        .map(|home| Path::new(&home).join(".cache/whichfs/kernel/linux-6.1"))
+        .and_then(|path| path.canonicalize().ok());
+    let Some(older) = older else {
+        skip::skip("no kernel 6.1 (whichfs lab kernel --build --version 6.1)");
+        return;
+    };
+    if !can_run(&[]) {
+        return;
+    }
+    let text = format!(
+        "{HEAD}{}",
+        r#"
+seeds = 1
+kernel = ["6.12", "6.1"]
+modules = "arm64"
+candidates = ["ext2"]
+[compare]
+variant = "6.12"
+[[workloads]]
+name = "tree"
+workload = "tree"
+parameters = { bytes = 4194304, files = 200 }
+"#
+    );
+    let run = |there: bool| {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::write(home.path().join("small.toml"), &text).unwrap();
+        let cache = home.path().join("cache/whichfs/kernel");
+        std::fs::create_dir_all(&cache).unwrap();
+        if there {
+            std::os::unix::fs::symlink(&older, cache.join("linux-6.1")).unwrap();
+        }
+        let output = Command::new(env!("CARGO_BIN_EXE_whichfs"))
+            .args(["study", "run", "./small.toml", "--json", "--jobs", "1"])
+            .current_dir(home.path())
+            .env("XDG_CACHE_HOME", home.path().join("cache"))
+            .env("XDG_DATA_HOME", home.path().join("data"))
+            .output()
+            .unwrap();
+        let csv = home.path().join("whichfs-study/results.csv");
+        (output, std::fs::read_to_string(csv).unwrap_or_default())
+    };
+    let (refused, _) = run(false);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(3), "{said}");
+    assert!(said.contains("lab kernel --build --version 6.1"), "{said}");
+
+    let (output, csv) = run(true);
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let ran: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let gains = ran["gains"].as_array().unwrap();
+    let of = |metric: &str| {
+        let gain = gains.iter().find(|gain| gain["metric"] == metric).unwrap();
+        gain["ratio"].as_f64().unwrap()
+    };
+    // fs/ext2/dir.c, ext2_handle_dirsync(): 6.12 writes the directory at each change, 6.1 where
+    // dirsync asks for it.
+    assert!(of("tree_write") > 1.5, "{}", of("tree_write"));
+    let lines = ran["tables"][0]["lines"].as_array().unwrap();
+    let module = lines
+        .iter()
+        .find(|line| line["metric"] == "module_size")
+        .unwrap();
+    assert!(
+        module["ours"][0]["median"].as_f64().unwrap() > 1e6,
+        "{module}"
+    );
+    assert!(csv.contains(",6.12.") && csv.contains(",6.1."), "{csv}");
+    assert_eq!(csv, run(true).1, "the same figures, to the last digit");
+}

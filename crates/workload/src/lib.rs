@@ -52,7 +52,7 @@ pub use program::{PATH, Program, Told, environment, programs};
 pub use script::{
     Line, ScriptError, check_script, parse_script, possible_script, script_lines, script_text,
 };
-pub use steps::{Candidate, steps};
+pub use steps::{Candidate, Helper, steps};
 pub use whichfs_trial::{Content, Op};
 pub use workload::{
     Error, MetricDef, OnDevice, Parameter, PhaseDef, Rule, Unknown, Workload, parameter,

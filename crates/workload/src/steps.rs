@@ -49,6 +49,20 @@ pub struct Candidate {
     pub mount_options: String,
     /// Where it is mounted.
     pub mount_point: String,
+    /// Its process in user space, if that is to run.
+    pub helper: Option<Helper>,
+}
+
+/// A process in user space that a mounted filesystem has. Its commands go to the background by
+/// themselves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Helper {
+    /// Command that starts it.
+    pub start: Vec<String>,
+    /// Whether that mounts the filesystem, by FUSE. Such a process ends with the unmount.
+    pub mounts: bool,
+    /// Command that ends one that runs beside the mounted filesystem.
+    pub stop: Vec<String>,
 }
 
 /// The steps of `workload` on `candidate`: make or deploy, mount, the phases with cold
@@ -71,6 +85,7 @@ pub fn steps(
     let mut composer = Composer {
         candidate,
         mount_timed: false,
+        mounts: 0,
         unmounts: 0,
     };
     if let Some(image) = &candidate.image {
@@ -80,7 +95,7 @@ pub fn steps(
             device: candidate.device.clone(),
         });
         steps.push(Step::DropCaches);
-        steps.push(composer.timed_mount());
+        steps.extend(composer.timed_mount());
         steps.push(composer.space());
     } else {
         steps.extend(composer.mkfs());
@@ -102,7 +117,7 @@ pub fn steps(
                 continue;
             };
             if mounted {
-                steps.push(composer.unmount());
+                steps.extend(composer.unmount());
                 steps.push(Step::DropCaches);
             }
             (mounted, fresh) = (false, false);
@@ -114,16 +129,16 @@ pub fn steps(
             fresh = phase.cold && composer.unmounts > 0;
             if fresh {
                 steps.push(Step::DropCaches);
-                steps.push(composer.timed_mount());
+                steps.extend(composer.timed_mount());
             } else {
-                steps.push(composer.mount(None));
+                steps.extend(composer.mount(None));
             }
             mounted = true;
         }
         if phase.cold && !fresh {
-            steps.push(composer.unmount());
+            steps.extend(composer.unmount());
             steps.push(Step::DropCaches);
-            steps.push(composer.timed_mount());
+            steps.extend(composer.timed_mount());
         }
         fresh = false;
         steps.push(match workload.program(phase.name, spec, seed)? {
@@ -139,7 +154,7 @@ pub fn steps(
         }
     }
     if mounted {
-        steps.push(composer.unmount());
+        steps.extend(composer.unmount());
         steps.extend(composer.late_mount());
     }
     Ok(steps)
@@ -150,6 +165,8 @@ struct Composer<'a> {
     candidate: &'a Candidate,
     /// The one mount that yields a figure has been composed.
     mount_timed: bool,
+    /// Mounts composed so far.
+    mounts: usize,
     /// Unmounts composed so far.
     unmounts: usize,
 }
@@ -197,18 +214,42 @@ impl Composer<'_> {
         }
     }
 
-    fn mount(&self, phase: Option<&str>) -> Step {
-        Step::Mount {
+    /// A command of the filesystem's helper.
+    fn help(phase: Option<&str>, argv: Vec<String>) -> Step {
+        Step::Run {
+            phase: phase.map(str::to_owned),
+            argv,
+            env: environment(&BTreeMap::new()),
+            dir: "/".to_owned(),
+            stdin: String::new(),
+            show: false,
+            any_status: false,
+        }
+    }
+
+    fn mount(&mut self, phase: Option<&str>) -> Vec<Step> {
+        self.mounts += 1;
+        let by_kernel = Step::Mount {
             phase: phase.map(str::to_owned),
             source: self.candidate.device.clone(),
             target: self.candidate.mount_point.clone(),
             kernel_fs: self.candidate.kernel_fs.clone(),
             options: self.candidate.mount_options.clone(),
+        };
+        match &self.candidate.helper {
+            None => vec![by_kernel],
+            Some(helper) if helper.mounts => {
+                let make = ["mkdir", "-p", &self.candidate.mount_point].map(str::to_owned);
+                let first = (self.mounts == 1).then(|| Self::help(None, make.to_vec()));
+                let mount = Self::help(phase, helper.start.clone());
+                first.into_iter().chain([mount]).collect()
+            }
+            Some(helper) => vec![by_kernel, Self::help(None, helper.start.clone())],
         }
     }
 
     /// The first time as the phase `mount`, then without one.
-    fn timed_mount(&mut self) -> Step {
+    fn timed_mount(&mut self) -> Vec<Step> {
         let phase = (!self.mount_timed).then_some("mount");
         self.mount_timed = true;
         self.mount(phase)
@@ -218,16 +259,22 @@ impl Composer<'_> {
     fn late_mount(&mut self) -> Vec<Step> {
         match self.mount_timed {
             true => Vec::new(),
-            false => vec![Step::DropCaches, self.timed_mount(), self.unmount()],
+            false => {
+                let steps = [vec![Step::DropCaches], self.timed_mount(), self.unmount()];
+                steps.concat()
+            }
         }
     }
 
-    fn unmount(&mut self) -> Step {
+    fn unmount(&mut self) -> Vec<Step> {
         self.unmounts += 1;
-        Step::Unmount {
+        let beside = self.candidate.helper.iter().filter(|helper| !helper.mounts);
+        let stop = beside.map(|helper| Self::help(None, helper.stop.clone()));
+        let unmount = Step::Unmount {
             phase: Some(nth(UNMOUNT, self.unmounts)),
             target: self.candidate.mount_point.clone(),
-        }
+        };
+        stop.chain([unmount]).collect()
     }
 
     fn space(&self) -> Step {
@@ -254,6 +301,7 @@ mod tests {
             kernel_fs: "ext4".into(),
             mount_options: "noatime".into(),
             mount_point: "/mnt/test".into(),
+            helper: None,
         }
     }
 
@@ -307,6 +355,33 @@ mod tests {
         let steps = steps(find("rootfs").unwrap(), &spec("rootfs"), 1, &candidate).unwrap();
         let expected = "deploy:deploy drop mount:mount space tree_read unmount:unmount";
         assert_eq!(words(&steps).join(" "), expected);
+    }
+
+    #[test]
+    fn a_helper_runs_while_it_is_mounted_or_mounts_itself() {
+        let with = |mounts| Candidate {
+            helper: Some(Helper {
+                start: vec!["start".into()],
+                mounts,
+                stop: vec!["stop".into()],
+            }),
+            ..candidate(None)
+        };
+        let steps = |mounts| steps(find("tree").unwrap(), &spec("tree"), 1, &with(mounts)).unwrap();
+        let beside = words(&steps(false)).join(" ");
+        let expected = "run:mkfs mount run tree_write space run unmount:unmount drop mount:mount \
+                        run tree_read";
+        assert!(beside.starts_with(expected), "{beside}");
+        assert!(beside.ends_with("run unmount:unmount_2"), "{beside}");
+        let alone = words(&steps(true)).join(" ");
+        let expected = "run:mkfs run run tree_write space unmount:unmount drop run:mount tree_read";
+        assert!(alone.starts_with(expected), "{alone}");
+        let kernels = |step: &&Step| matches!(step, Step::Mount { .. });
+        assert_eq!(
+            steps(true).iter().filter(kernels).count(),
+            0,
+            "no kernel driver"
+        );
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 mod compare;
 mod crash;
+mod kernels;
 mod keys;
 mod performance;
 mod published;
@@ -126,7 +127,7 @@ pub type Takes = dyn Fn(&str, &BTreeMap<String, u64>) -> Result<(), String>;
 pub type Yields = dyn Fn(&str, &str) -> Result<(), String>;
 
 /// The studies that ship with the program, by the name of their files.
-pub const STUDIES: [(&str, &str); 14] = [
+pub const STUDIES: [(&str, &str); 16] = [
     (
         "studies/alignment.toml",
         include_str!("../../../../studies/alignment.toml"),
@@ -156,6 +157,10 @@ pub const STUDIES: [(&str, &str); 14] = [
         include_str!("../../../../studies/gentoo.toml"),
     ),
     (
+        "studies/kernels.toml",
+        include_str!("../../../../studies/kernels.toml"),
+    ),
+    (
         "studies/limits.toml",
         include_str!("../../../../studies/limits.toml"),
     ),
@@ -182,6 +187,10 @@ pub const STUDIES: [(&str, &str); 14] = [
     (
         "studies/tuning.toml",
         include_str!("../../../../studies/tuning.toml"),
+    ),
+    (
+        "studies/user-space.toml",
+        include_str!("../../../../studies/user-space.toml"),
     ),
 ];
 

@@ -2,6 +2,7 @@
 //! candidates × variants, each with some seeds.
 
 use super::compare::{Compare, CompareFile, compare};
+use super::kernels::{kernels, on_each};
 use super::keys::{LoadFile, full, loads, names, own_name, within};
 use super::published::{MappingFile, mappings};
 use super::variant::{VariantFile, variants};
@@ -33,6 +34,12 @@ pub struct PerformanceStudy {
     pub boards: Vec<String>,
     /// `cpu` or `device`.
     pub clock: String,
+    /// Versions of the lab kernel; empty for the lab's own.
+    #[serde(rename = "kernel", skip_serializing_if = "Vec::is_empty")]
+    pub kernels: Vec<String>,
+    /// Architecture of the Debian kernel whose modules' sizes stand in the first table.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub modules: Option<String>,
     /// Repeats: each draws card and workload anew.
     pub seeds: u64,
     /// Repeats of the quick form.
@@ -94,6 +101,13 @@ pub struct Spot<'a> {
     pub variant: &'a Variant,
 }
 
+impl<'a> Spot<'a> {
+    /// Version of its kernel, if it is not the lab's own.
+    pub fn kernel(&self) -> Option<&'a str> {
+        self.variant.kernel.as_deref()
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PerformanceFile {
@@ -106,6 +120,8 @@ struct PerformanceFile {
     cards: Spanned<Vec<Spanned<String>>>,
     boards: Spanned<Vec<Spanned<String>>>,
     clock: Option<Spanned<String>>,
+    kernel: Option<Spanned<Vec<Spanned<String>>>>,
+    modules: Option<Spanned<String>>,
     seeds: Spanned<u64>,
     quick_seeds: Option<Spanned<u64>>,
     candidates: Spanned<Vec<Spanned<String>>>,
@@ -127,8 +143,8 @@ impl PerformanceStudy {
         let at = Position { file, text };
         let raw: PerformanceFile = at.read(
             "name, kind, title, source, method, cards, boards, seeds, candidates, [[workloads]], \
-             and as wanted clock, quick_seeds, [[variants]], [compare], [smallest], [[published]] \
-             as in studies/linuxplanet.toml and studies/alignment.toml",
+             and as wanted clock, kernel, modules, quick_seeds, [[variants]], [compare], \
+             [smallest], [[published]] as in studies/linuxplanet.toml and studies/alignment.toml",
         )?;
         let candidates = names(
             &at,
@@ -146,6 +162,10 @@ impl PerformanceStudy {
             .iter()
             .map(|variant| variant.name.as_str())
             .collect();
+        let given = raw.kernel.as_ref();
+        let kernels = kernels(&at, given.map_or(&[], |given| given.get_ref()))?;
+        let mut workloads = loads(&at, raw.workloads.get_ref(), &mounts, known)?;
+        let variants = on_each(&kernels, variants, &mut workloads);
         let mut study = PerformanceStudy {
             name: at.filled("name", &raw.name)?,
             title: at.filled("title", &raw.title)?,
@@ -156,7 +176,9 @@ impl PerformanceStudy {
             clock: clock(&at, raw.clock.as_ref())?,
             seeds,
             quick_seeds,
-            workloads: loads(&at, raw.workloads.get_ref(), &mounts, known)?,
+            workloads,
+            kernels,
+            modules: modules(&at, raw.modules.as_ref())?,
             variants,
             candidates,
             compare: None,
@@ -167,10 +189,17 @@ impl PerformanceStudy {
         full(&at, "boards", &raw.boards)?;
         full(&at, "candidates", &raw.candidates)?;
         full(&at, "workloads", &raw.workloads)?;
+        if let Some(given) = given {
+            full(&at, "kernel", given)?;
+        }
         let given = raw.compare.as_ref();
         study.compare = given
             .map(|raw| compare(&at, raw, &study, known))
             .transpose()?;
+        if let (Some(kernel), true) = (&raw.kernel, raw.smallest.is_some()) {
+            let legal = "one of them: the smallest partition is looked for on the lab's own kernel";
+            return Err(at.error(kernel, "kernel", "beside [smallest]", legal));
+        }
         let given = raw.smallest.as_ref();
         study.smallest = given.map(|raw| smallest(&at, raw, &study)).transpose()?;
         study.published = mappings(&at, &raw.published, &study, known)?;
@@ -178,26 +207,38 @@ impl PerformanceStudy {
     }
 
     /// All trials. Those of one seed together, so that a study that is ended early has something
-    /// of everything; then those of one card, board and workload.
+    /// of everything; then those of one card, board, workload and kernel.
     pub fn spots(&self) -> Vec<Spot<'_>> {
         let mut spots = Vec::new();
         for seed in 1..=self.seeds {
             for card in &self.cards {
                 for board in &self.boards {
                     for load in &self.workloads {
-                        spots.extend(self.mounted(load).map(|(candidate, variant)| Spot {
+                        let spot = |(candidate, variant)| Spot {
                             seed,
                             card,
                             board,
                             load,
                             candidate,
                             variant,
-                        }));
+                        };
+                        for kernel in self.each_kernel() {
+                            let here = self.mounted(load).map(spot);
+                            spots.extend(here.filter(|spot| spot.kernel() == kernel));
+                        }
                     }
                 }
             }
         }
         spots
+    }
+
+    /// Each kernel that the study names, or the lab's own.
+    fn each_kernel(&self) -> Vec<Option<&str>> {
+        match self.kernels.is_empty() {
+            true => vec![None],
+            false => self.kernels.iter().map(|k| Some(k.as_str())).collect(),
+        }
     }
 
     /// Each candidate with each of its variants that `load` is run with.
@@ -236,6 +277,21 @@ fn clock(at: &Position, given: Option<&Spanned<String>>) -> Result<String, FileE
             &CLOCKS.join(" or "),
         )),
     }
+}
+
+/// The architecture whose modules are wanted; they are known of some.
+fn modules(at: &Position, given: Option<&Spanned<String>>) -> Result<Option<String>, FileError> {
+    let known: Vec<&str> = whichfs_fs::kernels()
+        .iter()
+        .map(|kernel| kernel.architecture.as_str())
+        .collect();
+    let found = names(
+        at,
+        "modules",
+        given.map_or(&[], std::slice::from_ref),
+        &known,
+    )?;
+    Ok(found.into_iter().next())
 }
 
 /// Texts that are not empty, each once.
@@ -353,6 +409,37 @@ quick = { bytes = 10 }
     }
 
     #[test]
+    fn kernels_multiply_the_variants() {
+        let two = "seeds = 3\nkernel = [\"6.12\", \"6.1\"]";
+        let text = TEXT.replace("seeds = 3", two);
+        let narrow = "bytes = 10 }\nonly_variants = [\"relatime\"]";
+        let study = parse(&text.replace("bytes = 10 }", narrow)).unwrap();
+        let names: Vec<&str> = study.variants.iter().map(|v| v.name.as_str()).collect();
+        let expected = [
+            "relatime, 6.12",
+            "relatime, 6.1",
+            "flush, 6.12",
+            "flush, 6.1",
+        ];
+        assert_eq!(names, expected);
+        let spots = study.spots();
+        assert_eq!(
+            spots.len(),
+            3 * 2 * 2 * 2,
+            "seeds, cards, relatime's two candidates, kernels"
+        );
+        let kernels: Vec<Option<&str>> = spots[..4].iter().map(Spot::kernel).collect();
+        let apart = [Some("6.12"), Some("6.12"), Some("6.1"), Some("6.1")];
+        assert_eq!(kernels, apart, "trials of one kernel stand together");
+        let bare = text.split("[[variants]]").next().unwrap().to_owned()
+            + "[compare]\nvariant = \"6.12\"\n[[workloads]]"
+            + text.split("[[workloads]]").nth(1).unwrap();
+        let study = parse(&bare).unwrap();
+        assert_eq!(study.variants[1].name, "6.1");
+        assert_eq!(parse(TEXT).unwrap().spots()[0].kernel(), None);
+    }
+
+    #[test]
     fn a_variant_changes_the_options_of_the_catalogue() {
         let study = parse(TEXT).unwrap();
         let options = |at: usize, recipe| study.variants[at].options(recipe);
@@ -398,6 +485,32 @@ quick = { bytes = 10 }
                 "workloads.workload: 'rootfs' with",
             ),
             ("seeds = 3", "seeds = 3\nclock = \"sun\"", "cpu or device"),
+            (
+                "seeds = 3",
+                "seeds = 3\nmodules = \"arm\"",
+                "x.toml:10: modules: 'arm'; expected",
+            ),
+            (
+                "seeds = 3",
+                "seeds = 3\nkernel = [\"6\"]",
+                "x.toml:10: kernel: '6'",
+            ),
+            (
+                "seeds = 3",
+                "seeds = 3\nkernel = []",
+                "kernel: none; expected at least one",
+            ),
+            (
+                "seeds = 3",
+                "seeds = 3\nkernel = [\"6.1\"]\nsmallest = { workload = \"small\", \
+                 resolution_kib = 4, largest_mib = 1 }",
+                "kernel: beside [smallest]",
+            ),
+            (
+                "seeds = 3",
+                "seeds = 3\nkernel = [\"6.1\", \"6.1\"]",
+                "kernel: '6.1' twice",
+            ),
             ("seeds = 3", "seeds = 3\nquick_seeds = 4", "expected 1 to 3"),
             ("seeds = 3", "seed = 3", "the file"),
             (

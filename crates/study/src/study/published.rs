@@ -334,6 +334,8 @@ mod tests {
             cards: vec!["c".into()],
             boards: vec!["b".into()],
             clock: "cpu".into(),
+            kernels: Vec::new(),
+            modules: None,
             seeds: 1,
             quick_seeds: 1,
             candidates: vec!["ext4".into(), "ntfs3".into()],

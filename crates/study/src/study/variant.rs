@@ -36,6 +36,13 @@ pub struct Variant {
     /// What the filesystem is tuned to.
     #[serde(skip_serializing_if = "Tuning::is_this_card")]
     pub tuning: Tuning,
+    /// The filesystem's process in user space runs, with these further arguments: its cleaner, or
+    /// its driver in place of the kernel's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub helper: Option<Vec<String>>,
+    /// Version of the lab kernel (`6.1`), where the study names some.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
     /// Candidates that have it; empty for all.
     pub only: Vec<String>,
 }
@@ -188,6 +195,7 @@ pub(super) struct VariantFile {
     mkfs: Vec<String>,
     #[serde(default)]
     set: BTreeMap<String, String>,
+    helper: Option<Vec<String>>,
     offset: Option<Spanned<String>>,
     tuned_for: Option<Spanned<String>>,
     #[serde(default)]
@@ -218,6 +226,8 @@ pub(super) fn variants(
                 None => Tuning::ThisCard,
                 Some(card) => tuning(at.filled("variants.tuned_for", card)?),
             },
+            helper: variant.helper.clone(),
+            kernel: None,
             only: names(at, "variants.only", &variant.only, candidates)?,
         });
     }

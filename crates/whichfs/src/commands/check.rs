@@ -274,6 +274,8 @@ fn study_of(card: &str, name: &str, one: &Partition, offset: u64, bytes: u64) ->
         cards: vec![card.to_owned()],
         boards: vec!["generic-1ghz".to_owned()],
         clock: "cpu".into(),
+        kernels: Vec::new(),
+        modules: None,
         seeds: SEEDS,
         quick_seeds: SEEDS,
         candidates: vec![name.to_owned()],

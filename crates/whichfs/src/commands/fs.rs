@@ -11,7 +11,9 @@ use crate::{apply, cards, output, tools};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use whichfs_fs::{Candidate, Care, Facts, Geometry, Helper, Matter, Purpose, Recipe, Unfit};
+use whichfs_fs::{
+    Candidate, Care, Facts, Geometry, Helper, Matter, Module, Purpose, Recipe, Unfit,
+};
 use whichfs_units::Bytes;
 
 /// A line of `fs list`.
@@ -41,11 +43,22 @@ struct Document {
     tuning: Vec<Tuning>,
     limits: Limits,
     kernel_options: &'static [&'static str],
+    /// How large its module is in Debian's kernels for Arm, where they have one.
+    modules: Vec<ModuleOf>,
     /// What one does with it over its life.
     care: &'static BTreeMap<Matter, Care>,
     /// What it is good and bad at on this card.
     here: here::Here,
     sources: Vec<Source>,
+}
+
+#[derive(Serialize)]
+struct ModuleOf {
+    architecture: &'static str,
+    package: &'static str,
+    version: &'static str,
+    #[serde(flatten)]
+    module: &'static Module,
 }
 
 #[derive(Serialize)]
@@ -64,6 +77,8 @@ struct Commands {
     fsck_repair: Option<String>,
     /// A process that belongs to it while it is mounted.
     helper: Option<String>,
+    /// That process mounts it, by FUSE, in place of the kernel's driver.
+    helper_mounts: bool,
     /// What is missing from figures that were taken without that process.
     without_helper: Option<&'static str>,
 }
@@ -193,12 +208,27 @@ fn document(
         limits: limits(facts),
         kernel_options: facts.kernel_options,
         care: whichfs_fs::care(candidate.name),
+        modules: modules(candidate.name),
         sources: facts
             .sources
             .iter()
             .map(|&(claim, source)| Source { claim, source })
             .collect(),
     }
+}
+
+fn modules(name: &str) -> Vec<ModuleOf> {
+    let kernels = whichfs_fs::kernels().iter();
+    kernels
+        .filter_map(|kernel| {
+            Some(ModuleOf {
+                architecture: &kernel.architecture,
+                package: &kernel.package,
+                version: &kernel.version,
+                module: kernel.of(name)?,
+            })
+        })
+        .collect()
 }
 
 fn commands(recipe: &Recipe) -> Commands {
@@ -212,8 +242,12 @@ fn commands(recipe: &Recipe) -> Commands {
         fsck_repair: checked(&recipe.fsck_repair),
         helper: helper
             .and_then(|helper| checked(&helper.argv))
-            .map(|line| line.replace(Helper::MOUNT, "/mnt")),
-        without_helper: helper.map(|helper| helper.without),
+            .map(|line| line.replace(Helper::MOUNT, "/mnt"))
+            .map(|line| line.replace(Helper::OPTIONS, &recipe.mount_options)),
+        helper_mounts: helper.is_some_and(|helper| helper.mounts),
+        without_helper: helper
+            .map(|helper| helper.without)
+            .filter(|without| !without.is_empty()),
     }
 }
 
@@ -260,7 +294,10 @@ fn text(fs: &Document) -> String {
         let helper = commands
             .helper
             .as_ref()
-            .map(|line| format!("{line}   # while mounted"));
+            .map(|line| match commands.helper_mounts {
+                true => format!("{line}   # by FUSE, instead of mount"),
+                false => format!("{line}   # while mounted"),
+            });
         let lines = commands
             .apply
             .iter()
@@ -274,7 +311,10 @@ fn text(fs: &Document) -> String {
             text.push_str("  # there is no checker\n");
         }
         if let Some(without) = commands.without_helper {
-            let _ = writeln!(text, "  # the lab runs no helper: {without}");
+            let _ = writeln!(
+                text,
+                "  # the lab runs it in studies that ask for it: {without}"
+            );
         }
     }
     text.push_str(&here::text(&fs.here));
@@ -291,6 +331,17 @@ fn text(fs: &Document) -> String {
         "\n{}",
         table::text(&["limit", ""], limit_rows(fs.candidate))
     );
+    let modules = fs.modules.iter().map(|of| {
+        vec![
+            Bytes(of.module.bytes).to_string(),
+            of.module.modules.join(", "),
+            format!("Debian {} {}, {}", of.package, of.version, of.architecture),
+        ]
+    });
+    if !fs.modules.is_empty() {
+        let head = ["module", "with", "kernel"];
+        let _ = writeln!(text, "\n{}", table::text(&head, modules.collect()));
+    }
     let care = fs.care.iter().map(|(matter, care)| {
         let told = compare::told(*matter, care);
         vec![matter.words().to_owned(), told, care.source.clone()]

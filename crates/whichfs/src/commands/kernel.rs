@@ -30,9 +30,11 @@ struct Document {
 
 /// Runs the command.
 pub fn run(args: &KernelArgs) -> Outcome<u8> {
-    let kernel = match args.build {
-        true => Kernel::open(&build()?).map_err(Failure::environment)?,
-        false => places::kernel()?,
+    let version = args.version.as_deref();
+    let kernel = match (args.build, version) {
+        (true, _) => Kernel::open(&build(version)?).map_err(Failure::environment)?,
+        (false, Some(version)) => places::kernel_of(version)?,
+        (false, None) => places::kernel()?,
     };
     // The cache's stable name is a link: its target carries the key.
     let path = kernel.path;
@@ -82,11 +84,18 @@ fn build_info(path: &Path) -> BTreeMap<String, String> {
     info
 }
 
-/// Builds the kernel, if the cache does not have it; gives its path.
-fn build() -> Outcome<PathBuf> {
+/// Builds the kernel, the lab's own or that of another version, if the cache does not have it;
+/// gives its path.
+fn build(version: Option<&str>) -> Outcome<PathBuf> {
     let script = script()?;
     // Progress is for the user; standard output is the path alone.
     let output = Command::new(&script)
+        .args(
+            version
+                .map(|version| ["--version", version])
+                .into_iter()
+                .flatten(),
+        )
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
         .output()

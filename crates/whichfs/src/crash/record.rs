@@ -243,6 +243,7 @@ impl<'a> Plan<'a> {
             kernel_fs: recipe.kernel_fs.to_owned(),
             mount_options: mount_options.to_owned(),
             mount_point: MOUNT_POINT.to_owned(),
+            helper: None,
         };
         let mut steps = whichfs_workload::steps(self.workload, spec, self.spec.seed, &candidate)
             .map_err(Failure::input)?;

@@ -18,7 +18,7 @@ use crate::cli::{HereArgs, MediumArgs};
 use crate::failure::{Failure, Outcome};
 use crate::images::Images;
 use crate::medium::{self, Told};
-use crate::{bench, partition, places, program};
+use crate::{bench, helper, partition, places, program};
 use place::Around;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -171,6 +171,8 @@ impl Site {
             .of(candidate, &recipe, work, &spec, seed)
             .map_err(NotHere::Failure)?;
         let device = only_partition(&self.device.name);
+        let mount_point = self.mount_point.display().to_string();
+        let mount_point = self.around.mount_point(&mount_point);
         let on_device = |argv: &Vec<String>| with_device(argv, &device);
         let mkfs: Vec<Vec<String>> = recipe.mkfs.iter().map(on_device).collect();
         let steps = whichfs_workload::steps(
@@ -181,17 +183,15 @@ impl Site {
                 mkfs: mkfs.clone(),
                 env: bench::environment(&recipe.mkfs_env),
                 check: with_device(&recipe.fsck_check, &device),
-                device,
+                device: device.clone(),
                 image: image.map(|image| image.display().to_string()),
                 kernel_fs: recipe.kernel_fs.to_owned(),
                 mount_options: recipe.mount_options.clone(),
-                mount_point: self
-                    .around
-                    .mount_point(&self.mount_point.display().to_string()),
+                helper: helper::of(&recipe, &device, &mount_point),
+                mount_point,
             },
         );
         let steps = steps.map_err(|e| NotHere::Failure(Failure::input(e)))?;
-        let helper = recipe.helper.as_ref();
         Ok(Run {
             label: format!("{}, repeat {seed}", candidate.name),
             identity: self
@@ -199,7 +199,7 @@ impl Site {
                 .map_err(NotHere::Failure)?,
             job: self.job(steps, seed),
             span,
-            caveat: helper.map(|helper| format!("measured {}", helper.without)),
+            caveat: helper::caveat(&recipe, false),
             commands: mkfs,
         })
     }
@@ -294,6 +294,7 @@ impl Site {
     ) -> Outcome<Identity> {
         let tools = self.around.versions(&recipe.tools)?;
         let machine = &self.machine;
+        let made = recipe.mkfs.iter().cloned();
         let built = recipe.image.iter().map(|build| build.argv.clone());
         Ok(Identity {
             card: self.id().to_owned(),
@@ -306,7 +307,7 @@ impl Site {
             kernel_sha256: machine.kernel_sha256.clone(),
             candidate: candidate.to_owned(),
             // By the device's placeholder: its name in /dev changes from day to day.
-            mkfs: recipe.mkfs.iter().cloned().chain(built).collect(),
+            mkfs: made.chain(built).chain(helper::command(recipe)).collect(),
             mount_options: recipe.mount_options.clone(),
             workload: work.workload.name().to_owned(),
             parameters: work.parameters.clone(),

@@ -26,6 +26,14 @@ const WALL_LIMIT: Duration = Duration::from_secs(7200);
 /// # Errors
 /// What speaks against losing its data; what this machine lacks; the user's interrupt.
 pub fn run(study: PerformanceStudy, args: &StudyArgs, path: &Path) -> Outcome<u8> {
+    if !study.kernels.is_empty() {
+        return Err(Failure::input(format!(
+            "--on: {} is run on the kernels {}, a device has the one of its machine; run it in the \
+             lab, without --on",
+            study.name,
+            study.kernels.join(" and ")
+        )));
+    }
     let wall_limit = args.wall_limit.map_or(WALL_LIMIT, Duration::from_secs);
     let device = match path.to_str() {
         Some(text) => text.parse()?,
@@ -81,8 +89,10 @@ pub fn run(study: PerformanceStudy, args: &StudyArgs, path: &Path) -> Outcome<u8
     document.budget_ended = campaign.stopped.is_some();
     document.measured = Some(here::Measured::of(&site, &campaign));
     let place = Place {
-        kernel: site.machine.kernel.clone(),
-        kernel_sha256: site.machine.kernel_sha256.clone(),
+        kernels: vec![(
+            site.machine.kernel.clone(),
+            site.machine.kernel_sha256.clone(),
+        )],
         card_state: "as found",
         origin: Origin::Measured,
     };

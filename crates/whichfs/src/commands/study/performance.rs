@@ -17,7 +17,7 @@ use whichfs_study::{
     Gain, Grid, Origin, PerformanceStudy, PublishedFigure, Row, Skipped, Spot, Turn, gains, grids,
     turns,
 };
-use whichfs_trial::Trial;
+use whichfs_trial::{Metric, Trial};
 use whichfs_units::counted;
 
 /// The JSON document, and what is told.
@@ -79,10 +79,8 @@ pub(super) struct Gathered<'a> {
 
 /// Where trials were made.
 pub(super) struct Place {
-    /// Release of the kernel.
-    pub kernel: String,
-    /// SHA-256 of it.
-    pub kernel_sha256: String,
+    /// Release and SHA-256 of each kernel.
+    pub kernels: Vec<(String, String)>,
     /// State in which the card began.
     pub card_state: &'static str,
     /// Modelled or measured.
@@ -188,8 +186,7 @@ pub fn run(found: PerformanceStudy, args: &StudyArgs) -> Outcome<u8> {
     document.budget_ended = budget_ended;
     let bench = runner.bench()?;
     let place = Place {
-        kernel: bench.kernel.release.clone(),
-        kernel_sha256: bench.kernel.sha256.clone(),
+        kernels: runner.kernels(),
         card_state: bench.card_state.name(),
         origin: Origin::Modelled,
     };
@@ -211,8 +208,41 @@ fn gather<'a>(runner: &mut Runner<'a>, searches: bool) -> Outcome<Gathered<'a>> 
         caveats: runner.caveats.clone(),
         done: trials::done(&runner.trials),
         reused: runner.keeper.reused,
-        trials: std::mem::take(&mut runner.trials),
+        trials: with_modules(runner.study, std::mem::take(&mut runner.trials)),
     })
+}
+
+/// `trials` with the sizes of the modules that `study` asks for, among the figures of its first
+/// workload: they are no matter of a trial, but stand beside its figures.
+fn with_modules<'a>(
+    study: &PerformanceStudy,
+    mut trials: Vec<(Spot<'a>, Trial)>,
+) -> Vec<(Spot<'a>, Trial)> {
+    let Some(kernel) = modules_of(study) else {
+        return trials;
+    };
+    let first = study.workloads.first();
+    for (spot, trial) in &mut trials {
+        if Some(spot.load) == first
+            && let Some(module) = kernel.of(spot.candidate)
+        {
+            trial.outcome.metrics.push(Metric {
+                metric: "module_size".to_owned(),
+                value: module.bytes as f64,
+                unit: "B".to_owned(),
+                lower_is_better: true,
+            });
+        }
+    }
+    trials
+}
+
+/// The kernel whose modules `study` asks for.
+fn modules_of(study: &PerformanceStudy) -> Option<&'static whichfs_fs::KernelModules> {
+    let wanted = study.modules.as_ref()?;
+    whichfs_fs::kernels()
+        .iter()
+        .find(|kernel| kernel.architecture == *wanted)
 }
 
 impl<'a> Document<'a> {
@@ -225,6 +255,15 @@ impl<'a> Document<'a> {
     ) -> Outcome<Document<'a>> {
         let (published, skipped) = published(study, from)?;
         let gains = gains(study, &gathered.trials);
+        let modules = modules_of(study).map(|kernel| {
+            let (package, version) = (&kernel.package, &kernel.version);
+            format!(
+                "module_size is of the module and those it depends on in Debian's {package} \
+                 {version} ({}), not of the lab's kernel",
+                kernel.architecture
+            )
+        });
+        let caveats = gathered.caveats.iter().cloned().chain(modules);
         Ok(Document {
             study,
             tables: grids(study, &gathered.trials, &published),
@@ -234,7 +273,7 @@ impl<'a> Document<'a> {
             skipped,
             left_out: gathered.left_out.clone(),
             failed: gathered.failed.clone(),
-            caveats: gathered.caveats.clone(),
+            caveats: caveats.collect(),
             trials: study.spots().len(),
             done: gathered.done,
             reused: gathered.reused,

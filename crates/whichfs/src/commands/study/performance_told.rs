@@ -119,6 +119,9 @@ pub fn definition(study: &PerformanceStudy, method: &[String]) -> Outcome {
     rows.push(row("cards", study.cards.join(", ")));
     rows.push(row("boards", study.boards.join(", ")));
     rows.push(row("clock", study.clock.clone()));
+    if !study.kernels.is_empty() {
+        rows.push(row("kernels", study.kernels.join(", ")));
+    }
     rows.push(row(
         "repeats",
         format!("{}; quick: {}", study.seeds, study.quick_seeds),
@@ -210,7 +213,13 @@ pub fn page<'a>(document: &'a Document, place: &Place, method: Vec<String>) -> S
         value,
         source: source.to_owned(),
     };
-    let kernel = format!("sha256 {}", &place.kernel_sha256[..16]);
+    let releases: Vec<&str> = place
+        .kernels
+        .iter()
+        .map(|(release, _)| &**release)
+        .collect();
+    let short = |(_, sha256): &(String, String)| sha256.chars().take(16).collect::<String>();
+    let digests: Vec<String> = place.kernels.iter().map(short).collect();
     StudyPage {
         origin: place.origin,
         title: &study.title,
@@ -220,7 +229,11 @@ pub fn page<'a>(document: &'a Document, place: &Place, method: Vec<String>) -> S
         notes: [notes(document), smallest::sentences(&document.smallest)].concat(),
         environment: vec![
             item("whichfs", env!("CARGO_PKG_VERSION").to_owned(), ""),
-            item("kernel", place.kernel.clone(), &kernel),
+            item(
+                "kernel",
+                releases.join(", "),
+                &format!("sha256 {}", digests.join(", ")),
+            ),
             item("cards", study.cards.join(", "), place.card_state),
             item("boards", study.boards.join(", "), ""),
             item("clock", study.clock.clone(), ""),

@@ -1,7 +1,7 @@
 //! The smallest partition that each candidate of a study can be used on: mkfs, mount and the
 //! workload are tried on sizes between one that fails and one that works.
 
-use super::trials::Runner;
+use super::trials::{Runner, place};
 use crate::bench::{NotHere, Prepared, Work};
 use crate::failure::{Failure, Outcome};
 use crate::images::Images;
@@ -114,7 +114,7 @@ impl<'a> Runner<'a> {
         size: u64,
         tried: &BTreeMap<String, Trial>,
     ) -> Outcome<Attempt> {
-        let bench = &self.benches[&(spot.card, spot.board)];
+        let bench = &self.benches[&place(spot)];
         let work = self.sized(spot, size);
         let candidate = whichfs_fs::find(spot.candidate).map_err(Failure::input)?;
         match bench.prepare(
@@ -163,7 +163,7 @@ impl<'a> Runner<'a> {
         let Some((spot, asked)) = spots.first().zip(asked) else {
             return Ok(());
         };
-        let bench = &self.benches[&(spot.card, spot.board)];
+        let bench = &self.benches[&place(spot)];
         let work = &self.works[asked.workload.as_str()];
         // Failing is an answer here: a line for each would read like faults.
         let mut progress = Progress::new(batch.len(), bench.jobs, true);

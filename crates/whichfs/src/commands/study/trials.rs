@@ -9,6 +9,7 @@ use crate::failure::{Failure, Kind, Outcome};
 use crate::images::Images;
 use crate::interrupt;
 use crate::keeper::Keeper;
+use crate::places;
 use crate::progress::Progress;
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -32,10 +33,19 @@ pub(super) struct Limits {
     pub fresh: bool,
 }
 
+/// What the trials of one bench share: card, board, and version of the kernel if it is not the
+/// lab's own.
+pub(super) type Place<'a> = (&'a str, &'a str, Option<&'a str>);
+
+/// Where a trial is made.
+pub(super) fn place<'a>(spot: &Spot<'a>) -> Place<'a> {
+    (spot.card, spot.board, spot.kernel())
+}
+
 /// Everything that one run gathers.
 pub(super) struct Runner<'a> {
     pub(super) study: &'a PerformanceStudy,
-    pub(super) benches: BTreeMap<(&'a str, &'a str), Bench>,
+    pub(super) benches: BTreeMap<Place<'a>, Bench>,
     pub(super) works: BTreeMap<&'a str, Work>,
     pub(super) keeper: Keeper,
     pub(super) trials: Vec<(Spot<'a>, Trial)>,
@@ -52,20 +62,26 @@ impl<'a> Runner<'a> {
             .jobs
             .map_or_else(|| available_cores().len(), |jobs| jobs as usize);
         let mut benches = BTreeMap::new();
-        for card in &study.cards {
-            for board in &study.boards {
-                let mut name = board.clone();
-                let clock = Clock::parse(&study.clock, &mut name)?;
-                let bench = Bench::new(
-                    cards::open(card)?,
-                    CardState::Used,
-                    Board::open(&name)?,
-                    clock,
-                    wall_limit,
-                    jobs,
-                )?;
-                benches.insert((card.as_str(), board.as_str()), bench);
+        for place in study.spots().iter().map(place) {
+            if benches.contains_key(&place) {
+                continue;
             }
+            let (card, board, kernel) = place;
+            let mut name = board.to_owned();
+            let clock = Clock::parse(&study.clock, &mut name)?;
+            let bench = Bench::new(
+                cards::open(card)?,
+                CardState::Used,
+                Board::open(&name)?,
+                clock,
+                wall_limit,
+                jobs,
+            )?;
+            let bench = match kernel {
+                None => bench,
+                Some(version) => bench.under(places::kernel_of(version)?),
+            };
+            benches.insert(place, bench);
         }
         let works = study
             .workloads
@@ -94,10 +110,21 @@ impl<'a> Runner<'a> {
         self.keeper.newest
     }
 
-    /// Any bench: all have the same kernel.
+    /// Any bench.
     pub(super) fn bench(&self) -> Outcome<&Bench> {
-        let none = || Failure::input(format!("{} has no cards", self.study.name));
+        let none = || Failure::input(format!("{} has no trials", self.study.name));
         self.benches.values().next().ok_or_else(none)
+    }
+
+    /// The kernels of all benches, each once: release and SHA-256.
+    pub(super) fn kernels(&self) -> Vec<(String, String)> {
+        let all = self.benches.values().map(|bench| &bench.kernel);
+        let mut all: Vec<(String, String)> = all
+            .map(|kernel| (kernel.release.clone(), kernel.sha256.clone()))
+            .collect();
+        all.sort();
+        all.dedup();
+        all
     }
 
     /// Runs what the store does not have; whether `budget` ended before.
@@ -107,9 +134,8 @@ impl<'a> Runner<'a> {
         let spots = self.study.spots();
         let jobs = self.benches.values().map(|bench| bench.jobs).max();
         let mut progress = Progress::new(spots.len(), jobs.unwrap_or(1), false);
-        let block = |a: &Spot, b: &Spot| {
-            (a.seed, a.card, a.board) == (b.seed, b.card, b.board) && a.load == b.load
-        };
+        let block =
+            |a: &Spot, b: &Spot| (a.seed, place(a)) == (b.seed, place(b)) && a.load == b.load;
         let mut ended = false;
         for block in spots.chunk_by(block) {
             let tell = |what: &str| progress.say(what);
@@ -127,7 +153,8 @@ impl<'a> Runner<'a> {
         Ok(ended)
     }
 
-    /// Runs trials of one card, board and workload; whether the time was over before the end.
+    /// Runs trials of one card, board, workload and kernel; whether the time was over before the
+    /// end.
     fn run_block(
         &mut self,
         missing: Vec<(Spot<'a>, Prepared)>,
@@ -138,7 +165,7 @@ impl<'a> Runner<'a> {
             return Ok(false);
         };
         let (bench, work) = (
-            &self.benches[&(first.card, first.board)],
+            &self.benches[&place(first)],
             &self.works[first.load.name.as_str()],
         );
         // Variants that come to the same commands are one trial.
@@ -182,7 +209,7 @@ impl<'a> Runner<'a> {
             if interrupt::flag().load(Ordering::Relaxed) {
                 return Err(self.keeper.interrupted());
             }
-            let bench = &self.benches[&(spot.card, spot.board)];
+            let bench = &self.benches[&place(spot)];
             let work = &self.works[spot.load.name.as_str()];
             let candidate = whichfs_fs::find(spot.candidate).map_err(Failure::input)?;
             match bench.prepare(candidate, work, spot.variant, spot.seed, images) {
