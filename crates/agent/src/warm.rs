@@ -5,6 +5,7 @@
 //! its parent has. This memory comes at once and is not the child's.
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+use std::alloc::{Layout, handle_alloc_error};
 use std::ffi::c_void;
 use std::ops::{Deref, DerefMut};
 use std::ptr::{null_mut, slice_from_raw_parts_mut};
@@ -14,15 +15,13 @@ pub struct Warm(*mut [u8]);
 
 impl Warm {
     /// So many bytes, at least one.
-    ///
-    /// # Panics
-    /// If there is no memory, as everywhere.
     pub fn new(len: usize) -> Warm {
         let flags = MapFlags::PRIVATE | MapFlags::POPULATE;
         // SAFETY: memory at an address of the kernel's choice is nobody else's.
         let memory =
             unsafe { mmap_anonymous(null_mut(), len, ProtFlags::READ | ProtFlags::WRITE, flags) };
-        let start = memory.unwrap_or_else(|errno| panic!("{len} bytes of memory: {errno}"));
+        // No memory ends the program, as everywhere.
+        let start = memory.unwrap_or_else(|_| handle_alloc_error(Layout::new::<u8>()));
         // SAFETY: children have no use for these pages. If the kernel refuses, they get them.
         let _ = unsafe { madvise(start, len, Advice::LinuxDontFork) };
         Warm(slice_from_raw_parts_mut(start.cast(), len))
@@ -33,7 +32,7 @@ impl Deref for Warm {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: the memory is this value's own, whole, initialised and mapped until it is dropped.
+        // SAFETY: the memory is this value's own, initialised, and mapped until it is dropped.
         unsafe { &*self.0 }
     }
 }

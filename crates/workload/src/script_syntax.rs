@@ -9,21 +9,45 @@ const EXAMPLES: [&str; 31] = [
     r#"{"op":"mkdir","path":"d","mode":493}"#,
     r#"{"op":"rmdir","path":"d"}"#,
     r#"{"op":"unlink","path":"d/a"}"#,
-    r#"{"op":"create","path":"d/a","size":3000,"content":{"generated":{"level":4,"seed":1}},"mode":420}"#,
-    r#"{"op":"save","path":"d/a","size":3000,"content":{"generated":{"level":4,"seed":1}},"mode":420}"#,
+    concat!(
+        r#"{"op":"create","path":"d/a","size":3000,"#,
+        r#""content":{"generated":{"level":4,"seed":1}},"mode":420}"#
+    ),
+    concat!(
+        r#"{"op":"save","path":"d/a","size":3000,"#,
+        r#""content":{"generated":{"level":4,"seed":1}},"mode":420}"#
+    ),
     r#"{"op":"symlink","path":"d/l","target":"a"}"#,
     r#"{"op":"hard_link","path":"d/b","existing":"d/a"}"#,
-    r#"{"op":"overwrite","path":"d/a","offset":0,"len":512,"content":{"generated":{"level":4,"seed":2}}}"#,
-    r#"{"op":"update","path":"d/a","offset":0,"len":512,"content":{"generated":{"level":4,"seed":2}}}"#,
-    r#"{"op":"write_sync","path":"d/a","offset":0,"len":512,"content":{"generated":{"level":4,"seed":2}}}"#,
-    r#"{"op":"append","path":"d/a","len":512,"content":{"generated":{"level":4,"seed":2}},"sync":true}"#,
+    concat!(
+        r#"{"op":"overwrite","path":"d/a","offset":0,"len":512,"#,
+        r#""content":{"generated":{"level":4,"seed":2}}}"#
+    ),
+    concat!(
+        r#"{"op":"update","path":"d/a","offset":0,"len":512,"#,
+        r#""content":{"generated":{"level":4,"seed":2}}}"#
+    ),
+    concat!(
+        r#"{"op":"write_sync","path":"d/a","offset":0,"len":512,"#,
+        r#""content":{"generated":{"level":4,"seed":2}}}"#
+    ),
+    concat!(
+        r#"{"op":"append","path":"d/a","len":512,"#,
+        r#""content":{"generated":{"level":4,"seed":2}},"sync":true}"#
+    ),
     r#"{"op":"rename","from":"d/a","to":"d/b"}"#,
     r#"{"op":"sync_file","path":"d/a"}"#,
     r#"{"op":"sync_dir","path":"d"}"#,
     r#"{"op":"sync_fs"}"#,
     r#"{"op":"sync_close","path":"d/a"}"#,
-    r#"{"op":"write_at","path":"d/a","offset":0,"len":8192,"block":4096,"content":{"generated":{"level":4,"seed":2}},"direct":true}"#,
-    r#"{"op":"rewrite","path":"d/a","offset":0,"len":8192,"block":4096,"content":{"generated":{"level":4,"seed":2}}}"#,
+    concat!(
+        r#"{"op":"write_at","path":"d/a","offset":0,"len":8192,"block":4096,"#,
+        r#""content":{"generated":{"level":4,"seed":2}},"direct":true}"#
+    ),
+    concat!(
+        r#"{"op":"rewrite","path":"d/a","offset":0,"len":8192,"block":4096,"#,
+        r#""content":{"generated":{"level":4,"seed":2}}}"#
+    ),
     r#"{"op":"clear","path":"d"}"#,
     r#"{"op":"read","path":"d/a"}"#,
     r#"{"op":"read_dir","path":"d"}"#,
@@ -363,7 +387,8 @@ mod tests {
         assert!(refused(r#"{"op":7}"#, "mkdir").contains("not 7"));
         let none = refused(r#"{"from":"a","to":"b"}"#, "rename");
         assert!(none.contains("\"op\" is missing"), "{none}");
-        assert!(refused("{}", "").contains("\"op\" is missing") || true);
+        let empty = operation("{}").unwrap_err();
+        assert!(empty.reason.contains("\"op\" is missing"), "{empty:?}");
     }
 
     #[test]
@@ -411,7 +436,10 @@ mod tests {
         );
         assert!(content.contains("how bytes are made"), "{content}");
         let sync = refused(
-            r#"{"op":"append","path":"a","len":9,"sync":1,"content":{"generated":{"level":4,"seed":1}}}"#,
+            concat!(
+                r#"{"op":"append","path":"a","len":9,"sync":1,"#,
+                r#""content":{"generated":{"level":4,"seed":1}}}"#
+            ),
             "append",
         );
         assert_eq!(sync, r#""sync" must be true or false, not 1"#);
