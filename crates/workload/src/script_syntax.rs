@@ -80,7 +80,17 @@ pub(crate) struct Wrong {
 
 /// The operation that `line` is.
 pub(crate) fn operation(line: &str) -> Result<Op, Wrong> {
-    serde_json::from_str(line).map_err(|error| explain(line, &error))
+    let op = serde_json::from_str(line).map_err(|error| explain(line, &error))?;
+    // The parser passes over what stands beside the name of one that has no fields.
+    if let Op::Lap | Op::SyncFs = op
+        && let Ok(Value::Object(fields)) = serde_json::from_str(line)
+        && let Some(name) = fields.get("op").and_then(Value::as_str)
+        && let Some((example, all)) = example_of(name)
+        && let Some(reason) = wrong_field(&fields, &all, name)
+    {
+        return Err(Wrong { reason, example });
+    }
+    Ok(op)
 }
 
 /// Why `line` is no operation.
