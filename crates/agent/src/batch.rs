@@ -6,6 +6,7 @@
 //! performed call by call.
 
 use crate::registers::{FADVISE, FSTAT, FSTATAT, LARGE, Stat, registers};
+use crate::warm::Warm;
 use rustix::fd::{AsFd, AsRawFd, RawFd};
 use rustix::fs::{AtFlags, OFlags};
 use rustix::io::Errno;
@@ -80,7 +81,7 @@ pub struct Batch {
     paths: Vec<CString>,
     /// Where data go that nobody looks at.
     scratch: Vec<u8>,
-    heads: Vec<Box<[u8; HEAD]>>,
+    heads: Vec<Warm>,
     /// Heads that calls of this batch use.
     heads_used: usize,
     #[expect(clippy::vec_box, reason = "the kernel writes to where they are")]
@@ -391,7 +392,7 @@ impl Batch {
 
     fn head_place(&mut self) -> i64 {
         if self.heads_used == self.heads.len() {
-            self.heads.push(Box::new([0; HEAD]));
+            self.heads.push(Warm::new(HEAD));
         }
         self.heads_used += 1;
         self.heads[self.heads_used - 1].as_mut_ptr() as i64

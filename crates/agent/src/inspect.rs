@@ -4,12 +4,13 @@ use crate::batch::{Batch, Number};
 use crate::dirents::{Kind, entries};
 use crate::error::Error;
 use crate::sink::Sink;
+use crate::warm::Warm;
 use rustix::fd::{BorrowedFd, OwnedFd, RawFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, statat};
 use rustix::io::{Errno, retry_on_intr};
 use std::collections::{BTreeSet, VecDeque};
 use std::path::Path;
-use whichfs_trial::{ContentDigest, Event, Found, Node, ZERO_RUNS, sector_digest};
+use whichfs_trial::{ContentDigest, Event, Found, Node, ZERO_RUNS, content_digest, sector_digest};
 use whichfs_units::{KIB, SECTOR};
 
 /// Bytes of a read call: few calls for a large file, in a buffer that the host's caches hold.
@@ -35,7 +36,12 @@ const OPEN: OFlags = OFlags::CLOEXEC
 ///
 /// # Errors
 /// Only where the sink fails: what cannot be read is told as such.
-pub fn inspect(dir: &Path, sectors: &[String], sink: &mut dyn Sink) -> Result<(), Error> {
+pub fn inspect(
+    dir: &Path,
+    sectors: &[String],
+    room: &mut Room,
+    sink: &mut dyn Sink,
+) -> Result<(), Error> {
     let flags = OPEN | OFlags::DIRECTORY | OFlags::PATH;
     let root = match rustix::fs::open(dir, flags, Mode::empty()) {
         Ok(root) => root,
@@ -53,12 +59,28 @@ pub fn inspect(dir: &Path, sectors: &[String], sink: &mut dyn Sink) -> Result<()
         known: 0,
         entries: Vec::new(),
         digests: 0,
-        buffer: vec![0; CHUNK],
-        batch: Batch::default(),
+        left: Vec::new(),
+        room,
         sink,
     };
-    inspector.all()?;
-    inspector.flush()
+    let done = inspector.all().and_then(|()| inspector.flush());
+    inspector.close_left();
+    done
+}
+
+/// Memory that inspections use one after the other.
+pub struct Room {
+    buffer: Warm,
+    batch: Batch,
+}
+
+impl Default for Room {
+    fn default() -> Room {
+        Room {
+            buffer: Warm::new(CHUNK),
+            batch: Batch::default(),
+        }
+    }
 }
 
 /// A directory that is to be listed; the one inspected has no path.
@@ -81,8 +103,9 @@ struct Inspector<'a> {
     /// What has been found and is not told yet, with so many digests.
     entries: Vec<Found>,
     digests: usize,
-    buffer: Vec<u8>,
-    batch: Batch,
+    /// Files and directories that were looked at and are open.
+    left: Vec<RawFd>,
+    room: &'a mut Room,
     sink: &'a mut dyn Sink,
 }
 
@@ -118,10 +141,9 @@ impl Inspector<'_> {
 
     /// Lists directories, and tells of them.
     fn list(&mut self, directories: &[Directory]) -> Result<(), Error> {
-        let mut batch = std::mem::take(&mut self.batch);
+        let mut batch = self.next_batch();
         let paths = directories.iter().map(|directory| &directory.path);
         let opened = self.open(&mut batch, paths, OFlags::DIRECTORY, false);
-        let mut left = Vec::new();
         for (directory, opened) in directories.iter().zip(opened) {
             let name = match directory.path.as_str() {
                 "" => ".".to_owned(),
@@ -129,7 +151,7 @@ impl Inspector<'_> {
             };
             let fd = opened.and_then(|opened| {
                 let fd = batch.result(opened.file)? as RawFd;
-                left.push(fd);
+                self.left.push(fd);
                 let mode = batch.attributes(opened.status)?.1;
                 Ok((fd, mode & 0o7777, opened))
             });
@@ -149,7 +171,7 @@ impl Inspector<'_> {
             names.sort_unstable();
             self.sort_in(directory, names)?;
         }
-        self.give_back(batch, left);
+        self.room.batch = batch;
         Ok(())
     }
 
@@ -231,7 +253,7 @@ impl Inspector<'_> {
 
     /// Reads and tells some of the links.
     fn read_links(&mut self) -> Result<(), Error> {
-        let mut batch = std::mem::take(&mut self.batch);
+        let mut batch = self.next_batch();
         let count = self.links.len().min(TOGETHER);
         let links: Vec<String> = self.links.drain(..count).collect();
         let read: Vec<Result<Number, Errno>> = (links.iter())
@@ -251,21 +273,20 @@ impl Inspector<'_> {
                 Err(errno) => self.unreadable(path, "read link", errno)?,
             }
         }
-        self.give_back(batch, Vec::new());
+        self.room.batch = batch;
         Ok(())
     }
 
     /// Reads and tells some of the files.
     fn read_files(&mut self) -> Result<(), Error> {
-        let mut batch = std::mem::take(&mut self.batch);
+        let mut batch = self.next_batch();
         let count = self.files.len().min(TOGETHER);
         let files: Vec<String> = self.files.drain(..count).collect();
         let opened = self.open(&mut batch, files.iter(), OFlags::RDONLY, true);
-        let mut left = Vec::new();
         for (path, opened) in files.into_iter().zip(opened) {
             let read = opened.map_err(Failure::Read).and_then(|opened| {
                 let fd = batch.result(opened.file).map_err(Failure::Read)? as RawFd;
-                left.push(fd);
+                self.left.push(fd);
                 self.file(&path, fd, &batch, &opened)
             });
             match read {
@@ -274,7 +295,7 @@ impl Inspector<'_> {
                 Err(Failure::Read(errno)) => self.unreadable(path, "read", errno)?,
             }
         }
-        self.give_back(batch, left);
+        self.room.batch = batch;
         Ok(())
     }
 
@@ -315,17 +336,24 @@ impl Inspector<'_> {
         opened
     }
 
-    /// Closes `left` and keeps the batch for the next.
-    fn give_back(&mut self, mut batch: Batch, left: Vec<RawFd>) {
+    /// A batch that begins with closing what was looked at.
+    fn next_batch(&mut self) -> Batch {
+        let mut batch = std::mem::take(&mut self.room.batch);
         batch.clear();
-        for fd in left {
+        for fd in self.left.drain(..) {
             // Memory that is used again costs the host less than more of it.
             batch.wont_need(fd);
             batch.close_left(fd);
         }
+        batch
+    }
+
+    /// Closes what is open.
+    fn close_left(&mut self) {
+        let mut batch = self.next_batch();
         batch.perform_each();
         batch.clear();
-        self.batch = batch;
+        self.room.batch = batch;
     }
 
     /// Reads what is left of a file.
@@ -339,19 +367,24 @@ impl Inspector<'_> {
         // SAFETY: it was opened for this file and is closed after this function only.
         let fd = unsafe { BorrowedFd::borrow_raw(fd) };
         let (length, mode) = batch.attributes(opened.status).map_err(Failure::Read)?;
-        let mut before = 0;
-        if let Some(head) = opened.heads[0] {
-            before = batch.result(head).map_err(Failure::Read)? as usize;
-            self.buffer[..before].copy_from_slice(batch.head(head));
+        let mut head: &[u8] = &[];
+        if let Some(number) = opened.heads[0] {
+            batch.result(number).map_err(Failure::Read)?;
+            head = batch.head(number);
         }
         let wanted = self.wanted.contains(path);
+        if !wanted && !head.is_empty() && head.len() as u64 == length {
+            return Ok(whole(path, mode, head));
+        }
+        let mut before = head.len();
+        self.room.buffer[..before].copy_from_slice(head);
         let mut digest = ContentDigest::default();
         let (mut digests, mut zeros) = (Vec::new(), Vec::new());
         let (mut size, mut first) = (0_u64, 0_u64);
         loop {
             let left = length.saturating_sub(size);
-            let filled = fill(fd, &mut self.buffer, std::mem::take(&mut before), left)?;
-            let bytes = &self.buffer[..filled];
+            let filled = fill(fd, &mut self.room.buffer, std::mem::take(&mut before), left)?;
+            let bytes = &self.room.buffer[..filled];
             digest.update(bytes);
             if wanted {
                 digests.extend(bytes.chunks(SECTOR as usize).map(sector_digest));
@@ -422,6 +455,17 @@ fn found(path: String, node: Node, mode: u32) -> Found {
         sectors: Vec::new(),
         zeros: Vec::new(),
     }
+}
+
+/// A file whose content is `bytes`, all of it.
+fn whole(path: &str, mode: u32, bytes: &[u8]) -> Found {
+    let node = Node::File {
+        size: bytes.len() as u64,
+        digest: content_digest(bytes),
+    };
+    let mut found = found(path.to_owned(), node, mode & 0o7777);
+    note_zeros(&mut found.zeros, 0, bytes);
+    found
 }
 
 /// An entry of which nothing else is known.

@@ -3,7 +3,6 @@
 use super::*;
 use rustix::fs::CWD;
 use std::fs;
-use whichfs_trial::content_digest;
 
 #[derive(Default)]
 struct Heard(Vec<Event>);
@@ -30,7 +29,7 @@ fn everything_is_told_with_its_content() {
     fs::write(dir.path().join("d/a"), b"hello").unwrap();
     std::os::unix::fs::symlink("d/a", dir.path().join("l")).unwrap();
     let mut heard = Heard::default();
-    inspect(dir.path(), &[], &mut heard).unwrap();
+    inspect(dir.path(), &[], &mut Room::default(), &mut heard).unwrap();
     let found = entries(&heard);
     let paths: Vec<&str> = found.iter().map(|found| found.path.as_str()).collect();
     assert_eq!(paths, ["d", "d/a", "l"]);
@@ -71,13 +70,19 @@ fn sectors_are_told_where_they_are_wanted() {
         let content: Vec<u8> = (0..bytes).map(|n| (n / 512) as u8).collect();
         fs::write(dir.path().join(name), &content).unwrap();
         let mut heard = Heard::default();
-        inspect(dir.path(), &[name.to_owned()], &mut heard).unwrap();
+        inspect(
+            dir.path(),
+            &[name.to_owned()],
+            &mut Room::default(),
+            &mut heard,
+        )
+        .unwrap();
         let right: Vec<u32> = content.chunks(512).map(sector_digest).collect();
         assert!(sectors(&heard, name) == right, "{name}");
         assert!(sectors(&heard, "other").is_empty());
     }
     let mut heard = Heard::default();
-    inspect(dir.path(), &[], &mut heard).unwrap();
+    inspect(dir.path(), &[], &mut Room::default(), &mut heard).unwrap();
     assert!(sectors(&heard, "a").is_empty());
 }
 
@@ -94,7 +99,7 @@ fn sectors_of_zeros_are_told_where_no_digests_are() {
     fs::write(dir.path().join("a"), &content).unwrap();
     let zeros = |wanted: &[String]| {
         let mut heard = Heard::default();
-        inspect(dir.path(), wanted, &mut heard).unwrap();
+        inspect(dir.path(), wanted, &mut Room::default(), &mut heard).unwrap();
         entries(&heard)[0].zeros.clone()
     };
     assert_eq!(zeros(&[]), [(0, 1), (127, 2), (781, 1)]);
@@ -135,7 +140,7 @@ fn a_large_tree_is_told_whole() {
     )
     .unwrap();
     let mut heard = Heard::default();
-    inspect(dir.path(), &[], &mut heard).unwrap();
+    inspect(dir.path(), &[], &mut Room::default(), &mut heard).unwrap();
     let found = entries(&heard);
     let names: BTreeSet<&str> = found.iter().map(|found| found.path.as_str()).collect();
     assert_eq!(names.len(), found.len(), "each once");
@@ -157,7 +162,13 @@ fn a_large_tree_is_told_whole() {
 #[test]
 fn a_directory_that_is_gone_is_told() {
     let mut heard = Heard::default();
-    inspect(Path::new("/nowhere/at/all"), &[], &mut heard).unwrap();
+    inspect(
+        Path::new("/nowhere/at/all"),
+        &[],
+        &mut Room::default(),
+        &mut heard,
+    )
+    .unwrap();
     let found = entries(&heard);
     assert!(
         matches!(found[0].node, Node::Unreadable { .. }),

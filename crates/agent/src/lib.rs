@@ -4,6 +4,7 @@
 //! [`whichfs_trial::Event`]s to a [`Sink`]. It decides nothing: the first failure
 //! ends the job with `Event::Error`.
 
+mod again;
 mod aligned;
 mod batch;
 mod boot;
@@ -24,6 +25,7 @@ mod registers;
 mod sink;
 mod steps;
 mod walk;
+mod warm;
 mod watch;
 mod work;
 

@@ -1,26 +1,26 @@
 //! Framing: an event as one or more records of at most [`RECORD_MAX`] bytes. Pure.
 
-use whichfs_trial::Event;
+use whichfs_trial::{Event, compact};
 use whichfs_units::SECTOR;
 
 /// Most bytes of a record: it must fit into one request of the control disk.
 pub const RECORD_MAX: usize = 128 << 10;
 
-/// The records of `event`: each is a complete JSON object, padded with zero
-/// bytes to a multiple of 512.
+/// The records of `event`: each is a complete JSON object, or what [`compact`] makes, padded with
+/// zero bytes to a multiple of 512.
 ///
 /// A long `output`, `found` or `kernel_log` becomes several events; a long `error` loses the
 /// oldest lines of its kernel log, then the end of its message, as a `failed` does.
 pub fn records(event: &Event) -> Vec<Vec<u8>> {
-    let json = encode(event);
-    if json.len() <= RECORD_MAX {
-        return vec![pad(json)];
+    let bytes = encode(event);
+    if bytes.len() <= RECORD_MAX {
+        return vec![pad(bytes)];
     }
     split(event).iter().flat_map(records).collect()
 }
 
 /// Smaller events that say what `event` says.
-fn split(event: &Event) -> Vec<Event> {
+pub(crate) fn split(event: &Event) -> Vec<Event> {
     match event {
         Event::Output { stream, text } if text.len() > 1 => {
             let middle = boundary(text, text.len() / 2);
@@ -65,7 +65,7 @@ fn split(event: &Event) -> Vec<Event> {
             attempt: attempt.clone(),
             message: message[..boundary(message, message.len() / 2)].to_owned(),
         }],
-        // A sector's digest has at most 11 characters, an event 8,192 of them. Names of phases and
+        // A sector's digest has four bytes, an event 8,192 of them. Names of phases and
         // metrics, one entry of a directory and histograms of 2,000 buckets are below the limit; a
         // path or stream name of 128 KiB does not exist (PATH_MAX is 4 KiB).
         other => unreachable!("this event cannot be longer than a record: {other:?}"),
@@ -86,23 +86,30 @@ fn boundary(text: &str, from: usize) -> usize {
 }
 
 fn encode(event: &Event) -> Vec<u8> {
+    compact(event).unwrap_or_else(|| json(event))
+}
+
+fn json(event: &Event) -> Vec<u8> {
     serde_json::to_vec(event).unwrap_or_else(|error| {
         unreachable!("an Event is strings, numbers and maps of numbers: {error}")
     })
 }
 
-fn pad(mut json: Vec<u8>) -> Vec<u8> {
-    json.resize(json.len().next_multiple_of(SECTOR as usize), 0);
-    json
+fn pad(mut bytes: Vec<u8>) -> Vec<u8> {
+    bytes.resize(bytes.len().next_multiple_of(SECTOR as usize), 0);
+    bytes
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use whichfs_trial::{Found, Node};
+    use whichfs_trial::{Found, MARK, Node, expand};
 
     fn decode(record: &[u8]) -> Event {
+        if record[0] == MARK {
+            return expand(record).unwrap();
+        }
         let end = record.iter().rposition(|&byte| byte != 0).unwrap() + 1;
         serde_json::from_slice(&record[..end]).unwrap()
     }

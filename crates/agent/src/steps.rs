@@ -1,10 +1,11 @@
 //! Does the steps of a job, in order, until one fails.
 
+use crate::again::{Short, Told};
 use crate::deploy::deploy;
 use crate::error::Error;
 use crate::exec::{Manner, Time, operate};
 use crate::exercise::exercise;
-use crate::inspect::inspect;
+use crate::inspect::{Room, inspect};
 use crate::program::{self, Program};
 use crate::sink::Sink;
 use crate::walk::list_tree;
@@ -68,6 +69,8 @@ pub fn perform(job: &Job, context: &Context, sink: &mut dyn Sink) -> Result<(), 
         operations: 0,
         log_from: kernel_log::now(),
         counter: job.counts_work.then(Counter::open).flatten(),
+        told: Told::default(),
+        room: None,
     };
     perform_steps(&job.steps, job.seed, &mut trees, &mut progress, sink)
 }
@@ -84,6 +87,10 @@ struct Progress {
     log_from: u64,
     /// What the kernel counts, if that is wanted and it does.
     counter: Option<Counter>,
+    /// What the last inspection told.
+    told: Told,
+    /// What inspections work in.
+    room: Option<Room>,
 }
 
 fn perform_steps(
@@ -255,7 +262,10 @@ fn act(
         Step::Try { .. } => unreachable!("its steps are performed one by one"),
         Step::Inspect { dir, sectors } => {
             sink.send(&Event::Untimed { begins: true })?;
-            inspect(Path::new(dir), sectors, sink)?;
+            let mut short = Short::new(&mut progress.told, sink);
+            let room = progress.room.get_or_insert_default();
+            inspect(Path::new(dir), sectors, room, &mut short)?;
+            short.finish()?;
             sink.send(&Event::Untimed { begins: false })?;
         }
         Step::Exercise { dir } => exercise(Path::new(dir))?,

@@ -1,7 +1,7 @@
 //! From which operation on names and contents are durable at a cut.
 
 use crate::contract::Contract;
-use crate::history::{History, Node, ROOT};
+use crate::history::{History, Node, ROOT, States, state_at, states_within};
 use crate::window::{Run, Window};
 use std::collections::BTreeMap;
 
@@ -96,15 +96,26 @@ impl Floors {
         self.returned.0
     }
 
-    /// From which operation on the name `path` is durable.
-    pub fn of_name(&self, history: &History, contract: &Contract, path: &str) -> NameFloor {
+    /// From which operation on the name `path` is durable; `states`: what it became.
+    pub fn of_name(
+        &self,
+        history: &History,
+        contract: &Contract,
+        path: &str,
+        states: &States,
+    ) -> NameFloor {
         let mut floor = NameFloor {
             operation: self.names,
             promised: self.returned.0,
         };
         if contract.fsync_keeps_names {
-            for (file, &at) in &self.files {
-                if history.node_at(path, at) == Some(&Node::File(*file)) {
+            for (_, node) in states {
+                let Some(Node::File(file)) = node else {
+                    continue;
+                };
+                if let Some(&at) = self.files.get(file)
+                    && state_at(states, at) == Some(&Node::File(*file))
+                {
                     floor.operation = floor.operation.max(at);
                 }
             }
@@ -112,7 +123,7 @@ impl Floors {
         let above = path.rsplit_once('/').map_or(ROOT, |(above, _)| above);
         if let Some(&at) = self.directories.get(above)
             && contract.fsync_of_directory
-            && (contract.fsync_keeps_names || self.is_written(history, contract, path, at))
+            && (contract.fsync_keeps_names || self.is_written(history, contract, path, states, at))
         {
             floor.operation = floor.operation.max(at);
             floor.promised = true;
@@ -122,8 +133,15 @@ impl Floors {
 
     /// Whether fsync of the directory after `at` operations was all that the name `path` lacked,
     /// also where one fsync does one thing: what has it was synced, and the directory is there.
-    fn is_written(&self, history: &History, contract: &Contract, path: &str, at: u64) -> bool {
-        let written = match history.node_at(path, at) {
+    fn is_written(
+        &self,
+        history: &History,
+        contract: &Contract,
+        path: &str,
+        states: &States,
+        at: u64,
+    ) -> bool {
+        let written = match state_at(states, at) {
             None => true,
             Some(Node::File(file)) => self.files.contains_key(file),
             Some(Node::Directory { .. }) => self.directories.contains_key(path),
@@ -132,10 +150,8 @@ impl Floors {
         let Some((above, _)) = path.rsplit_once('/') else {
             return written;
         };
-        let first = self.of_name(history, contract, above).operation;
-        written
-            && !history
-                .nodes_within(above, first.min(at), at)
-                .contains(&None)
+        let states = history.states(above);
+        let first = self.of_name(history, contract, above, states).operation;
+        written && !states_within(states, first.min(at), at).contains(&None)
     }
 }

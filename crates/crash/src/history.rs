@@ -19,6 +19,24 @@ pub(crate) enum Node {
     Symlink { target: String },
 }
 
+/// What a path became, with the operation that did it, in order; `None`: it is gone.
+pub(crate) type States = [(u64, Option<Node>)];
+
+/// What a path of `states` was after `operation` operations.
+pub(crate) fn state_at(states: &States, operation: u64) -> Option<&Node> {
+    let known = states.partition_point(|(at, _)| *at <= operation);
+    states[..known].last().and_then(|(_, node)| node.as_ref())
+}
+
+/// What a path of `states` was at any moment from `first` to `last` operations; `None` among them
+/// if it did not exist at some.
+pub(crate) fn states_within(states: &States, first: u64, last: u64) -> Vec<Option<&Node>> {
+    let mut nodes = vec![state_at(states, first)];
+    let later = states.iter().filter(|(at, _)| first < *at && *at <= last);
+    nodes.extend(later.map(|(_, node)| node.as_ref()));
+    nodes
+}
+
 /// A file over time.
 #[derive(Clone, Debug)]
 pub(crate) struct File {
@@ -332,26 +350,26 @@ impl History {
         Ok(())
     }
 
-    /// All paths that ever existed.
-    pub(crate) fn paths(&self) -> impl Iterator<Item = &str> {
-        self.paths.keys().map(String::as_str)
+    /// All paths that ever existed, in order, and what each became.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&str, &States)> {
+        let all = self.paths.iter();
+        all.map(|(path, states)| (path.as_str(), states.as_slice()))
+    }
+
+    /// What `path` became; nothing if it never existed.
+    pub(crate) fn states(&self, path: &str) -> &States {
+        self.paths.get(path).map_or(&[], Vec::as_slice)
     }
 
     /// What `path` was after `operation` operations.
     pub(crate) fn node_at(&self, path: &str, operation: u64) -> Option<&Node> {
-        let states = self.paths.get(path)?;
-        let known = states.partition_point(|(at, _)| *at <= operation);
-        states[..known].last().and_then(|(_, node)| node.as_ref())
+        state_at(self.states(path), operation)
     }
 
     /// What `path` was at any moment from `first` to `last` operations; `None` among them if it
     /// did not exist at some.
     pub(crate) fn nodes_within(&self, path: &str, first: u64, last: u64) -> Vec<Option<&Node>> {
-        let mut nodes = vec![self.node_at(path, first)];
-        let states = self.paths.get(path).map_or(&[][..], Vec::as_slice);
-        let later = states.iter().filter(|(at, _)| first < *at && *at <= last);
-        nodes.extend(later.map(|(_, node)| node.as_ref()));
-        nodes
+        states_within(self.states(path), first, last)
     }
 
     /// The operation up to `last` that put `file` at `path` in the place of another file.

@@ -3,17 +3,18 @@
 use crate::compared::{Bytes, Compared, mixture, older, zeroed};
 use crate::contract::Contract;
 use crate::floors::Floors;
-use crate::history::{History, Name, Node, ancestors};
+use crate::history::{History, Name, Node, States, ancestors, states_within};
 use crate::outcome::Outcome;
 use crate::own::is_own;
 use crate::window::{Run, Window};
 use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use whichfs_trial::Node as FoundNode;
 
 /// What was found: everything that could be listed, and digests of sectors where they were
 /// asked for.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
     /// Each path with what it is and its permission bits.
     pub entries: BTreeMap<String, (FoundNode, u32)>,
@@ -102,8 +103,8 @@ pub struct Judge<'a> {
 /// those that were changed since they were made, of which an old version may come back.
 pub fn in_flux(history: &History, run: &Run, window: Window, contract: &Contract) -> Vec<String> {
     let floors = Floors::new(history, run, window, contract);
-    let several = |path: &&str| {
-        let nodes = history.nodes_within(path, window.durable, window.begun);
+    let several = |(_, states): &(&str, &States)| {
+        let nodes = states_within(states, window.durable, window.begun);
         nodes.into_iter().flatten().any(|node| match node {
             Node::File(file) => {
                 let versions = history
@@ -114,7 +115,33 @@ pub fn in_flux(history: &History, run: &Run, window: Window, contract: &Contract
             _ => false,
         })
     };
-    history.paths().filter(several).map(str::to_owned).collect()
+    let several = history.all().filter(several);
+    several.map(|(path, _)| path.to_owned()).collect()
+}
+
+/// A path with what it became and what was found there.
+type Known<'a> = (&'a str, &'a States, Option<&'a (FoundNode, u32)>);
+
+/// All paths that ever existed or were found, in order.
+fn known<'a>(history: &'a History, found: &'a Found) -> impl Iterator<Item = Known<'a>> {
+    let mut made = history.all().peekable();
+    let mut there = found.entries.iter().peekable();
+    std::iter::from_fn(move || {
+        let order = match (made.peek(), there.peek()) {
+            (Some((path, _)), Some((other, _))) => (*path).cmp(other.as_str()),
+            (Some(_), None) => Ordering::Less,
+            (None, _) => Ordering::Greater,
+        };
+        let (path, states) = match order {
+            Ordering::Greater => (there.peek()?.0.as_str(), &[][..]),
+            _ => made.next()?,
+        };
+        let entry = match order {
+            Ordering::Less => None,
+            _ => there.next().map(|(_, entry)| entry),
+        };
+        Some((path, states, entry))
+    })
 }
 
 impl<'a> Judge<'a> {
@@ -144,25 +171,21 @@ impl<'a> Judge<'a> {
 
     fn judge_paths(&mut self, window: Window, found: &Found, warned: bool) -> (Vec<Finding>, u64) {
         let floors = Floors::new(self.history, self.run, window, &self.contract);
-        let known: BTreeSet<&str> = self
-            .history
-            .paths()
-            .chain(found.entries.keys().map(String::as_str))
-            .collect();
         let mut findings = Vec::new();
         let mut right = 0;
-        for path in known {
+        for known in known(self.history, found) {
+            let (path, _, entry) = known;
             if is_own(path) {
                 continue;
             }
-            let became = self.path(path, window, &floors, found, warned);
+            let became = self.path(known, window, &floors, found, warned);
             let became = match found.repeated.contains(path) {
                 true => Some(self.listed_twice(became)),
                 false => became,
             };
             match became {
                 Some(became) => findings.push(became.at(path)),
-                None => right += u64::from(found.entries.contains_key(path)),
+                None => right += u64::from(entry.is_some()),
             }
         }
         self.vanished(window, &floors, found, &mut findings);
@@ -257,15 +280,15 @@ impl<'a> Judge<'a> {
 
     fn path(
         &mut self,
-        path: &str,
+        (path, states, entry): Known<'_>,
         window: Window,
         floors: &Floors,
         found: &Found,
         warned: bool,
     ) -> Option<Became> {
-        let floor = floors.of_name(self.history, &self.contract, path);
-        let nodes = (self.history).nodes_within(path, floor.operation, window.begun);
-        let Some((node, mode)) = found.entries.get(path) else {
+        let floor = floors.of_name(self.history, &self.contract, path, states);
+        let nodes = states_within(states, floor.operation, window.begun);
+        let Some((node, mode)) = entry else {
             return self.absent(path, &nodes, found, floor.promised);
         };
         let structure = self.contract.structure;
@@ -288,9 +311,9 @@ impl<'a> Judge<'a> {
         };
         let there: Vec<&Node> = nodes.iter().copied().flatten().collect();
         if there.is_empty() {
-            return match self.history.paths().any(|known| known == path) {
-                true => unexpected("it was deleted, and that was durable", floor.promised),
-                false => unexpected("no such name was ever made", false),
+            return match states {
+                [] => unexpected("no such name was ever made", false),
+                _ => unexpected("it was deleted, and that was durable", floor.promised),
             };
         }
         let wrong = if warned {

@@ -44,7 +44,7 @@ fn run() -> Run {
 /// What is found if everything is as after `operation` operations.
 pub(super) fn found_at(history: &History, operation: u64) -> Found {
     let mut found = Found::default();
-    for path in history.paths() {
+    for (path, _) in history.all() {
         let (node, mode) = match history.node_at(path, operation) {
             None => continue,
             Some(Node::Directory { mode }) => (FoundNode::Directory, mode.unwrap_or(0o755)),

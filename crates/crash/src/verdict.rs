@@ -5,6 +5,7 @@ use crate::judge::Finding;
 use crate::messages::{Message, classify};
 use crate::outcome::Outcome;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// All that was done with an image, in this order. `None`: it did not come to that.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -84,7 +85,8 @@ pub enum Condition {
 /// the same, and so does a kernel that fails. A card that refused writes in the run has had its
 /// filesystem stop there: that it wants a check breaks nothing, what was promised is promised.
 pub fn verdict(checked: &Checked, contract: &Contract) -> (Condition, bool) {
-    let condition = condition(checked);
+    let later = later(checked);
+    let condition = condition(checked, &later);
     let excused = checked.failed_requests > 0;
     let stopped = excused || checked.refused_writes > 0;
     let broken = match condition {
@@ -104,24 +106,39 @@ pub fn verdict(checked: &Checked, contract: &Contract) -> (Condition, bool) {
         Outcome::ListedTwice if stopped => false,
         _ => finding.broken,
     };
-    let mut found = checked.findings.iter().chain(later(checked));
+    let mut found = checked.findings.iter().chain(later);
     (condition, broken || found.any(|finding| breaks(&finding)))
 }
 
-/// What was found only after it was used and repaired, of files that were not hurt before; nothing
-/// where the card answered with errors, since what goes then is the card's loss.
-fn later(checked: &Checked) -> impl Iterator<Item = &Finding> {
-    let first = &checked.findings;
-    let known = |finding: &Finding| {
-        let mut same = first.iter().filter(|other| other.path == finding.path);
-        same.any(|other| other.outcome == finding.outcome || other.broken || other.is_loss())
-    };
-    let excused = checked.failed_requests > 0 || checked.refused_writes > 0;
-    let found = checked.findings_again.iter().filter(move |_| !excused);
-    found.filter(move |finding| !known(finding))
+/// What was found only after it was used and repaired, of files that were not hurt before, as far
+/// as it matters; nothing where the card answered with errors, since what goes then is the card's
+/// loss.
+fn later(checked: &Checked) -> Vec<&Finding> {
+    if checked.failed_requests > 0 || checked.refused_writes > 0 {
+        return Vec::new();
+    }
+    let found = checked.findings_again.iter();
+    let mut found: Vec<&Finding> = found.filter(|finding| finding.matters()).collect();
+    if found.is_empty() {
+        return found;
+    }
+    let mut hurt = BTreeSet::new();
+    let mut same = BTreeSet::new();
+    for finding in &checked.findings {
+        let path = finding.path.as_str();
+        if finding.broken || finding.is_loss() {
+            hurt.insert(path);
+        }
+        same.insert((path, finding.outcome));
+    }
+    found.retain(|finding| {
+        let path = finding.path.as_str();
+        !hurt.contains(path) && !same.contains(&(path, finding.outcome))
+    });
+    found
 }
 
-fn condition(checked: &Checked) -> Condition {
+fn condition(checked: &Checked, later: &[&Finding]) -> Condition {
     let worst = worst_of(&checked.messages, checked);
     let ever = worst.max(worst_of(&checked.messages_again, checked));
     if checked.hung.is_some() || ever == Message::Hang {
@@ -134,14 +151,14 @@ fn condition(checked: &Checked) -> Condition {
         return after_failure(checked);
     }
     let silent = |finding: &Finding| finding.outcome == Outcome::WrongSilently;
-    if checked.findings.iter().any(silent) || later(checked).any(silent) {
+    if checked.findings.iter().any(silent) || later.iter().any(|finding| silent(finding)) {
         return Condition::SilentCorruption;
     }
     if checked.findings.iter().any(Finding::is_loss) {
         return Condition::DurableLost;
     }
     let complains = |status: Option<i64>| status.is_some_and(|status| status != 0);
-    if later(checked).any(Finding::is_loss) {
+    if later.iter().any(|finding| finding.is_loss()) {
         return match complains(checked.check) || complains(checked.repair) {
             true => Condition::RepairedWithLoss,
             false => Condition::DurableLost,
@@ -165,7 +182,7 @@ fn condition(checked: &Checked) -> Condition {
     let unchecked = worst == Message::WantsCheck && checked.check.is_none() && !recovered;
     let finds = complains(checked.check) || checked.checker_hung.is_some();
     // Where its checker sees nothing, the listing does.
-    let mut listed = checked.findings.iter().chain(later(checked));
+    let mut listed = checked.findings.iter().chain(later.iter().copied());
     let twice = listed.any(|finding| finding.outcome == Outcome::ListedTwice);
     if worst >= Message::ReadOnly || finds || unchecked || twice {
         return Condition::NeedsCheck;

@@ -8,7 +8,7 @@
 use crate::block::{BlockGeometry, BlockOperation, BlockRequest, BlockStatus};
 use crate::error::LabError;
 use crate::memory::GuestMemory;
-use whichfs_trial::Event;
+use whichfs_trial::{Event, MARK, expand};
 
 /// First eight bytes of the control disk, little-endian.
 pub const MAGIC: u64 = 0x7766_7363_746c_0001;
@@ -75,7 +75,8 @@ impl Control {
     }
 }
 
-/// The event in a write request: JSON, padded with zeros.
+/// The event in a write request: JSON, or what an inspection found in a form of its own, padded
+/// with zeros.
 fn event(request: &BlockRequest, memory: &GuestMemory) -> Result<Event, LabError> {
     if request.bytes() > EVENT_BYTES_MAX {
         let what = format!(
@@ -87,6 +88,10 @@ fn event(request: &BlockRequest, memory: &GuestMemory) -> Result<Event, LabError
     let mut text = Vec::with_capacity(request.bytes() as usize);
     for segment in request.data {
         text.extend_from_slice(memory.slice(segment.address, segment.bytes as usize)?);
+    }
+    if text.first() == Some(&MARK) {
+        let garbled = || LabError::protocol("control", "what was found is garbled");
+        return expand(&text).ok_or_else(garbled);
     }
     let end = text.iter().position(|&b| b == 0).unwrap_or(text.len());
     serde_json::from_slice(&text[..end]).map_err(|error| {
@@ -103,6 +108,7 @@ mod tests {
     use super::*;
     use crate::memory::tests::memory;
     use crate::ring::Segment;
+    use whichfs_trial::compact;
 
     fn data(address: u64, bytes: u32, device_writes: bool) -> [Segment; 1] {
         [Segment {
@@ -148,6 +154,24 @@ mod tests {
         let (_, _, event) = control.serve(&write, &mut memory).expect("valid");
         assert_eq!(event, Some(Event::Done));
         memory.slice_mut(512, 1).expect("in memory")[0] = b'[';
+        assert!(control.serve(&write, &mut memory).is_err());
+    }
+
+    #[test]
+    fn what_was_found_is_an_event_and_rubbish_after_its_mark_an_error() {
+        let control = Control::new(b"");
+        let mut memory = memory(0, 8192);
+        let found = Event::Found {
+            entries: Vec::new(),
+        };
+        let bytes = compact(&found).expect("has such a form");
+        let place = memory.slice_mut(512, bytes.len()).expect("in memory");
+        place.copy_from_slice(&bytes);
+        let segments = data(512, 512, false);
+        let write = request(BlockOperation::Write, 1 << 20, &segments);
+        let (_, _, event) = control.serve(&write, &mut memory).expect("valid");
+        assert_eq!(event, Some(found));
+        memory.slice_mut(512, 2).expect("in memory")[1] += 1;
         assert!(control.serve(&write, &mut memory).is_err());
     }
 }

@@ -2,8 +2,10 @@
 //!
 //! These types are the contract between the crates that run trials (lab, agent,
 //! here) and those that judge them (study, store, report). They hold data and
-//! nothing else; every one of them is JSON on the wire and in the store.
+//! nothing else; every one of them is JSON on the wire and in the store,
+//! but for what an inspection of an image finds, which has a form of its own on the wire.
 
+mod compact;
 mod event;
 mod found;
 mod guest;
@@ -14,8 +16,11 @@ mod series;
 mod told;
 mod work;
 
+pub use compact::{MARK, compact, expand};
 pub use event::{Counts, Event, Latency, RETURNED};
-pub use found::{ContentDigest, Found, Node, ZERO_RUNS, content_digest, sector_digest};
+pub use found::{
+    ContentDigest, Found, Node, ZERO_RUNS, content_digest, fingerprint, sector_digest,
+};
 pub use guest::{SHARED, SHARED_MAX, shared_descriptor, shared_path};
 pub use job::{BlockQueue, EXERCISE_NAME, Job, Step, WorkloadSpec};
 pub use op::{Content, Op};

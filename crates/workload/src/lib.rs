@@ -31,6 +31,7 @@ mod packages;
 mod program;
 mod rootfs;
 mod script;
+mod script_syntax;
 mod script_tree;
 mod source_tree;
 mod sqlite;

@@ -1,6 +1,7 @@
 //! Workload `script`: operations that come as data, one JSON object a line.
 
 use crate::listing::Listing;
+use crate::script_syntax::operation;
 use crate::script_tree::Tree;
 use crate::workload::{Error, Parameter, PhaseDef, Workload, unknown_phase};
 use whichfs_trial::{Op, WorkloadSpec};
@@ -85,15 +86,14 @@ fn suited(mut op: Op, unix: bool) -> Op {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScriptError {
     /// A line that is no operation.
-    #[error(
-        "line {line}: {reason}; a line is one operation, for example \
-         {{\"op\":\"mkdir\",\"path\":\"d\"}} (docs/crash.md has them all)"
-    )]
+    #[error("line {line}: {reason}; right would be {example} (docs/crash.md has them all)")]
     Syntax {
         /// Number of the line, from 1.
         line: usize,
-        /// What the parser says.
+        /// What was expected, and what is there.
         reason: String,
+        /// The nearest line that is an operation.
+        example: &'static str,
     },
     /// An operation that cannot be done there.
     #[error("{}{number}: {reason}", if *.is_line { "line " } else { "operation " })]
@@ -150,9 +150,10 @@ pub fn script_lines(text: &str) -> Result<Vec<Line>, ScriptError> {
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        let op: Op = serde_json::from_str(line).map_err(|error| ScriptError::Syntax {
+        let op = operation(line).map_err(|wrong| ScriptError::Syntax {
             line: number,
-            reason: reason(&error),
+            reason: wrong.reason,
+            example: wrong.example,
         })?;
         tree.apply(&op).map_err(|reason| ScriptError::Impossible {
             number,
@@ -174,16 +175,6 @@ pub fn script_lines(text: &str) -> Result<Vec<Line>, ScriptError> {
 pub fn parse_script(text: &str) -> Result<Vec<Op>, ScriptError> {
     let lines = script_lines(text)?;
     Ok(lines.into_iter().map(|line| line.op).collect())
-}
-
-/// What the parser says, without its own line: each line is a document to it.
-fn reason(error: &serde_json::Error) -> String {
-    let said = error.to_string();
-    let place = format!(" at line {} column {}", error.line(), error.column());
-    match said.strip_suffix(&place) {
-        Some(what) if error.column() > 0 => format!("{what} at column {}", error.column()),
-        _ => said,
-    }
 }
 
 /// The script of `ops`, as [`parse_script`] reads it.

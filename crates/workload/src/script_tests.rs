@@ -104,9 +104,15 @@ fn paths_that_leave_the_directory_are_refused() {
 #[test]
 fn errors_name_the_line_and_the_remedy() {
     let cases = [
-        ("{", "line 11: EOF"),
-        (r#"{"op":"mkdri","path":"a"}"#, "unknown variant `mkdri`"),
-        (r#"{"op":"mkdir","path":"a","size":1}"#, "unknown field"),
+        ("{", "line 11: the line ends too early"),
+        (
+            r#"{"op":"mkdri","path":"a"}"#,
+            r#"no operation "mkdri"; right would be {"op":"mkdir""#,
+        ),
+        (
+            r#"{"op":"mkdir","path":"a","size":1}"#,
+            r#""mkdir" has no field "size"; it has mode, op, path; right would be {"op":"mkdir""#,
+        ),
         (r#"{"op":"unlink","path":"conf"}"#, "use rmdir"),
         (r#"{"op":"rmdir","path":"conf"}"#, "delete conf/a before"),
         (r#"{"op":"rename","from":"x","to":"y"}"#, "x does not exist"),

@@ -1,26 +1,27 @@
 //! Checks one image: mounts it in the lab, reads everything, uses it, repairs it.
 
 use super::record::{Plan, Recorded, on_device, only_disk};
+use super::seen::{Seen, how_it_ended};
 use crate::bench::{DEVICE, MOUNT_POINT, environment};
-use crate::failure::{Failure, Kind, Outcome};
+use crate::failure::{Failure, Outcome};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
 use whichfs_card::{Contents, Logged};
 use whichfs_crash::{
-    Checked, Condition, Cut, Faults, Finding, Found, Judge, Message, Outcome as Became, Timeline,
-    Window, classify, in_flux, random_cuts, verdict,
+    Checked, Condition, Cut, Faults, Finding, Judge, Message, Outcome as Became, Timeline, Window,
+    classify, in_flux, random_cuts, verdict,
 };
-use whichfs_lab::{Disk, LabError, Life, Stamped};
+use whichfs_lab::{Disk, Life};
 use whichfs_trial::{Event, Step};
 use whichfs_units::{Nanos, Rng};
 
 /// Names of the attempts in the job, and of their phases.
-const MOUNT: &str = "mount";
-const USE: &str = "use";
-const CHECK: &str = "check";
-const REPAIR: &str = "repair";
-const AGAIN: &str = "mount_again";
+pub const MOUNT: &str = "mount";
+pub const USE: &str = "use";
+pub const CHECK: &str = "check";
+pub const REPAIR: &str = "repair";
+pub const AGAIN: &str = "mount_again";
 
 /// Findings that a result keeps; a replay of the cut shows all.
 const KEPT: usize = 20;
@@ -190,11 +191,11 @@ impl<'a> Checker<'a> {
         let window = recorded.run.window(cut.at);
         let flux = in_flux(&recorded.history, &recorded.run, window, &recorded.contract);
         let mut seen = Seen::default();
-        let life = self.live(self.steps(&flux), disk, core, cancelled)?;
-        seen.hear(&life)?;
+        let mut life = self.live(self.steps(&flux), disk, core, cancelled)?;
+        seen.hear(&mut life)?;
         if seen.wants_rescue() && !recorded.recipe.fsck_rescue.is_empty() {
-            let life = self.live(self.rescue(&flux), only_disk(life)?, core, cancelled)?;
-            seen.hear(&life)?;
+            let mut life = self.live(self.rescue(&flux), only_disk(life)?, core, cancelled)?;
+            seen.hear(&mut life)?;
         }
         let refused = recorded.refused.partition_point(|at| *at <= cut.at);
         seen.checked.refused_writes = refused as u64;
@@ -236,12 +237,16 @@ impl<'a> Checker<'a> {
         let warned = speaks_of_damage(&seen.checked.messages);
         let warned_again = warned || speaks_of_damage(&seen.checked.messages_again);
         let mut right = 0;
-        if matches!(seen.checked.mounted, Some(Ok(()))) {
-            (seen.checked.findings, right) = self.judge.judge(window, &seen.found, warned);
+        let is_mounted = matches!(seen.checked.mounted, Some(Ok(())));
+        if is_mounted {
+            (seen.checked.findings, right) = self.judge.judge(window, &seen.found(), warned);
         }
         let mut right_again = 0;
         if matches!(seen.checked.mounted_again, Some(Ok(()))) {
-            let judged = self.judge.judge(window, &seen.found_again, warned_again);
+            let judged = match is_mounted && warned_again == warned && seen.found_the_same() {
+                true => (seen.checked.findings.clone(), right),
+                false => self.judge.judge(window, &seen.found_again(), warned_again),
+            };
             (seen.checked.findings_again, right_again) = judged;
         }
         // What could be read at first; else what the repair made readable.
@@ -357,170 +362,6 @@ fn run(phase: &str, argv: &[String]) -> Step {
         stdin: String::new(),
         show: false,
         any_status: true,
-    }
-}
-
-/// A guest that does not end well tells of the filesystem, or of this machine.
-fn how_it_ended(life: &Life, checked: &mut Checked) -> Outcome {
-    let Err(error) = &life.result else {
-        return Ok(());
-    };
-    if let Some(sentence) = error.blames_host() {
-        return Err(Failure::environment(sentence));
-    }
-    match error {
-        LabError::Interrupted => return Err(Failure::new(Kind::Interrupted, "interrupted")),
-        LabError::Panic { line } => checked.panicked = Some(line.clone()),
-        LabError::Spins(_)
-        | LabError::SleepsForever
-        | LabError::NoProgress(_)
-        | LabError::ConsoleFlood(_)
-        | LabError::OutputFlood(_) => checked.hung = Some(error.to_string()),
-        LabError::Agent { message, .. } => {
-            return Err(Failure::new(
-                Kind::Trial,
-                format!("the check failed: {message}"),
-            ));
-        }
-        other => return Err(Failure::environment(other)),
-    }
-    Ok(())
-}
-
-/// What the agent said of an image.
-#[derive(Default)]
-struct Seen {
-    checked: Checked,
-    found: Found,
-    found_again: Found,
-    mount: Option<Nanos>,
-    fsck_check: Option<Nanos>,
-    fsck_repair: Option<Nanos>,
-    /// The last phase was that of the checker or of the repair.
-    in_checker: bool,
-}
-
-impl Seen {
-    /// Takes up what a guest said.
-    fn hear(&mut self, life: &Life) -> Outcome {
-        self.hear_events(&life.events);
-        how_it_ended(life, &mut self.checked)?;
-        if self.in_checker {
-            self.checked.checker_hung = self.checked.hung.take();
-        }
-        if let Some(defects) = life.disks.first().and_then(|disk| disk.defects.as_ref()) {
-            self.checked.failed_requests = defects.failed;
-            self.checked.corrupted_reads = defects.corrupted;
-        }
-        Ok(())
-    }
-
-    /// Whether its repair was run and refused, and it mounts neither before nor after that.
-    fn wants_rescue(&self) -> bool {
-        let checked = &self.checked;
-        let refused = checked.repair.is_some_and(|status| status != 0);
-        let fails =
-            |mounted: &Option<std::result::Result<(), String>>| matches!(mounted, Some(Err(_)));
-        refused && fails(&checked.mounted) && fails(&checked.mounted_again)
-    }
-
-    fn hear_events(&mut self, events: &[Stamped]) {
-        let seen = self;
-        let mut phase = String::new();
-        let mut begun = Nanos(0);
-        let mut again = false;
-        for stamped in events {
-            match &stamped.event {
-                Event::PhaseBegin { phase: name } => {
-                    phase.clone_from(name);
-                    begun = stamped.at;
-                    again |= name == AGAIN;
-                }
-                Event::PhaseEnd { phase: name, .. } => match name.as_str() {
-                    MOUNT => {
-                        seen.checked.mounted = Some(Ok(()));
-                        seen.checked.usable = Some(Ok(()));
-                        seen.mount = Some(stamped.at.saturating_sub(begun));
-                    }
-                    AGAIN => seen.checked.mounted_again = Some(Ok(())),
-                    CHECK => seen.fsck_check = Some(stamped.at.saturating_sub(begun)),
-                    REPAIR => {
-                        // With the last resort, where it came to that.
-                        let before = seen.fsck_repair.unwrap_or_default();
-                        seen.fsck_repair = Some(before + stamped.at.saturating_sub(begun));
-                    }
-                    _ => {}
-                },
-                Event::Failed { attempt, message } => seen.failed(attempt, message),
-                Event::Metric { name, value, .. } if name == "exit_status" => {
-                    let status = Some(*value as i64);
-                    match phase.as_str() {
-                        CHECK => seen.checked.check = status,
-                        REPAIR => seen.checked.repair = status,
-                        _ => {}
-                    }
-                }
-                Event::KernelLog { lines } => seen.log(&phase).extend_from_slice(lines),
-                Event::Found { entries } => {
-                    let found = seen.current(again);
-                    for entry in entries {
-                        let what = (entry.node.clone(), entry.mode);
-                        if found.entries.insert(entry.path.clone(), what).is_some() {
-                            found.repeated.insert(entry.path.clone());
-                        }
-                        if !entry.zeros.is_empty() {
-                            let zeros = entry.zeros.clone();
-                            found.zeros.insert(entry.path.clone(), zeros);
-                        }
-                        if !entry.sectors.is_empty() {
-                            let sectors = entry.sectors.clone();
-                            found.sectors.insert(entry.path.clone(), sectors);
-                        }
-                    }
-                }
-                Event::Sectors {
-                    path,
-                    first,
-                    digests,
-                } => {
-                    let found = seen.current(again);
-                    let all = found.sectors.entry(path.clone()).or_default();
-                    if *first == 0 {
-                        all.clear();
-                    }
-                    all.extend_from_slice(digests);
-                }
-                _ => {}
-            }
-        }
-        seen.in_checker = matches!(phase.as_str(), CHECK | REPAIR);
-    }
-
-    /// The messages of the first mount, or those after it.
-    fn log(&mut self, phase: &str) -> &mut Vec<String> {
-        match phase {
-            CHECK | REPAIR | AGAIN => &mut self.checked.messages_again,
-            _ => &mut self.checked.messages,
-        }
-    }
-
-    fn current(&mut self, again: bool) -> &mut Found {
-        if again {
-            &mut self.found_again
-        } else {
-            &mut self.found
-        }
-    }
-
-    fn failed(&mut self, attempt: &str, message: &str) {
-        let failed = Some(Err(message.to_owned()));
-        match attempt {
-            MOUNT if self.checked.mounted.is_none() => self.checked.mounted = failed,
-            USE => self.checked.usable = failed,
-            AGAIN => self.checked.mounted_again = failed,
-            // An unmount that fails, a checker that cannot be started.
-            _ => self.checked.messages.push(format!("{attempt}: {message}")),
-        }
     }
 }
 

@@ -9,6 +9,7 @@ mod promise_tests;
 pub mod record;
 pub mod reproducer;
 pub mod script;
+mod seen;
 pub mod series;
 pub mod shell;
 pub mod spec;

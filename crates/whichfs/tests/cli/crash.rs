@@ -108,6 +108,10 @@ fn a_script_is_refused_with_its_line_and_the_remedy() {
         sandbox.run(&all)
     };
     run(&["--script", script]).fails(2, &["--script", "line 2", "below the directory"]);
+    let misspelt = sandbox.file("misspelt", "\n{\"op\":\"unlnk\",\"path\":\"d\"}\n");
+    let misspelt = misspelt.to_str().unwrap();
+    let example = r#"right would be {"op":"unlink","path":"d/a"}"#;
+    run(&["--script", misspelt]).fails(2, &[misspelt, "line 2", "no operation", example]);
     for none in ["/no/such", "/tmp"] {
         run(&["--script", none]).fails(2, &["--script", none, "name a file"]);
     }
