@@ -147,6 +147,7 @@ impl Bench {
             returns: false,
             ignores_sync: false,
             counts_work: false,
+            acknowledged: false,
         };
         Ask::Trial(Box::new(Task {
             span: Span {
@@ -156,6 +157,7 @@ impl Bench {
             label: "ext4, repeat 1".into(),
             job,
             wall_limit_s: 60,
+            keeps: false,
         }))
     }
 

@@ -155,6 +155,7 @@ impl Card {
             returns: false,
             ignores_sync: false,
             counts_work: false,
+            acknowledged: false,
         }
     }
 

@@ -241,6 +241,7 @@ impl Bench {
             identity,
             job: Job {
                 counts_work: true,
+                acknowledged: false,
                 ..self.job(steps, seed)
             },
             shared,
@@ -289,6 +290,7 @@ impl Bench {
             returns: false,
             ignores_sync: false,
             counts_work: false,
+            acknowledged: false,
         }
     }
 

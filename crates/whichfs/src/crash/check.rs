@@ -1,26 +1,20 @@
 //! Checks one image: mounts it in the lab, reads everything, uses it, repairs it.
 
-use super::record::{Plan, Recorded, on_device, only_disk};
-use crate::bench::{DEVICE, MOUNT_POINT, environment};
+use super::look::{Look, MOUNT, Seen, attempt, judged};
+use super::record::{Plan, Recorded, only_disk};
+use crate::bench::{DEVICE, MOUNT_POINT};
 use crate::failure::{Failure, Kind, Outcome};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
 use whichfs_card::{Contents, Logged};
 use whichfs_crash::{
-    Checked, Condition, Cut, Faults, Finding, Found, Judge, Message, Outcome as Became, Timeline,
-    Window, classify, in_flux, random_cuts, verdict,
+    Checked, Condition, Cut, Faults, Finding, Judge, Outcome as Became, Timeline, in_flux,
+    random_cuts,
 };
-use whichfs_lab::{Disk, LabError, Life, Stamped};
+use whichfs_lab::{Disk, LabError, Life};
 use whichfs_trial::{Event, Step};
 use whichfs_units::{Nanos, Rng};
-
-/// Names of the attempts in the job, and of their phases.
-const MOUNT: &str = "mount";
-const USE: &str = "use";
-const CHECK: &str = "check";
-const REPAIR: &str = "repair";
-const AGAIN: &str = "mount_again";
 
 /// Findings that a result keeps; a replay of the cut shows all.
 const KEPT: usize = 20;
@@ -49,14 +43,38 @@ pub struct Result {
     pub fsck_repair: Option<Nanos>,
     /// What became of how many paths.
     pub outcomes: BTreeMap<Became, u64>,
+    /// What only a real cut has to tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured: Option<MeasuredCut>,
     /// All that was seen; of the findings those that matter most.
     #[serde(flatten)]
     pub checked: Checked,
 }
 
+/// What was seen of a real cut, beside what became of the filesystem.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MeasuredCut {
+    /// What took the power: `sysrq`, `watchdog`, or the user's command.
+    pub power: String,
+    /// Promises that were told before the power had gone.
+    pub promises: u64,
+    /// Promises of a whole run.
+    pub of_promises: u64,
+    /// Operations of a whole run.
+    pub operations: u64,
+    /// The run had ended before the power went.
+    pub ended: bool,
+    /// How long after the cut the board could be asked again.
+    pub away: Nanos,
+    /// Time of the run without a cut.
+    pub run: Nanos,
+    /// Bytes that reached the device in it.
+    pub run_bytes: u64,
+}
+
 impl Result {
     /// Keeps of the findings only those that matter, and few of them.
-    fn shorten(&mut self) {
+    pub fn shorten(&mut self) {
         for findings in [&mut self.checked.findings, &mut self.checked.findings_again] {
             findings.retain(Finding::matters);
             findings.sort_by_key(|finding| !finding.broken);
@@ -151,7 +169,7 @@ impl<'a> Checker<'a> {
     ) -> Outcome<Vec<Logged>> {
         let mut disk = self.disk(contents.clone())?;
         disk.log = Some(Vec::new());
-        let steps = vec![attempt(MOUNT, vec![self.mount(MOUNT)])];
+        let steps = vec![attempt(MOUNT, vec![self.look().mount(MOUNT)])];
         let life = self.live(steps, disk, core, cancelled)?;
         how_it_ended(&life, &mut Checked::default())?;
         let ended = life
@@ -190,15 +208,16 @@ impl<'a> Checker<'a> {
         let window = recorded.run.window(cut.at);
         let flux = in_flux(&recorded.history, &recorded.run, window, &recorded.contract);
         let mut seen = Seen::default();
-        let life = self.live(self.steps(&flux), disk, core, cancelled)?;
-        seen.hear(&life)?;
+        let life = self.live(self.look().steps(&flux), disk, core, cancelled)?;
+        hear(&mut seen, &life)?;
         if seen.wants_rescue() && !recorded.recipe.fsck_rescue.is_empty() {
-            let life = self.live(self.rescue(&flux), only_disk(life)?, core, cancelled)?;
-            seen.hear(&life)?;
+            let steps = self.look().rescue(&flux);
+            let life = self.live(steps, only_disk(life)?, core, cancelled)?;
+            hear(&mut seen, &life)?;
         }
         let refused = recorded.refused.partition_point(|at| *at <= cut.at);
         seen.checked.refused_writes = refused as u64;
-        let mut result = self.result(cut, window, seen)?;
+        let mut result = judged(&mut self.judge, &recorded.contract, cut, window, seen);
         result.recovery = image.recovery;
         Ok(result)
     }
@@ -218,6 +237,17 @@ impl<'a> Checker<'a> {
         Ok(result)
     }
 
+    /// How images are looked at.
+    fn look(&self) -> Look<'_> {
+        Look {
+            recipe: &self.recorded.recipe,
+            mount_options: &self.recorded.mount_options,
+            device: DEVICE,
+            mount_point: MOUNT_POINT,
+            fsck: self.plan.spec.fsck,
+        }
+    }
+
     /// One guest's life on `disk`, however it ends.
     fn live(
         &self,
@@ -231,133 +261,18 @@ impl<'a> Checker<'a> {
         whichfs_lab::run(&bench.guest(&job, core), vec![disk], cancelled, &mut |_| {})
             .map_err(Failure::environment)
     }
-
-    fn result(&mut self, cut: &Cut, window: Window, mut seen: Seen) -> Outcome<Result> {
-        let warned = speaks_of_damage(&seen.checked.messages);
-        let warned_again = warned || speaks_of_damage(&seen.checked.messages_again);
-        let mut right = 0;
-        if matches!(seen.checked.mounted, Some(Ok(()))) {
-            (seen.checked.findings, right) = self.judge.judge(window, &seen.found, warned);
-        }
-        let mut right_again = 0;
-        if matches!(seen.checked.mounted_again, Some(Ok(()))) {
-            let judged = self.judge.judge(window, &seen.found_again, warned_again);
-            (seen.checked.findings_again, right_again) = judged;
-        }
-        // What could be read at first; else what the repair made readable.
-        let outcomes = match &seen.checked.mounted {
-            Some(Ok(())) => outcomes(right, &seen.checked.findings),
-            _ => outcomes(right_again, &seen.checked.findings_again),
-        };
-        let (condition, broken) = verdict(&seen.checked, &self.recorded.contract);
-        Ok(Result {
-            cut: *cut,
-            recovery: Vec::new(),
-            window: (window.durable, window.begun),
-            condition,
-            broken,
-            mount: seen.mount,
-            fsck_check: seen.fsck_check,
-            fsck_repair: seen.fsck_repair,
-            outcomes,
-            checked: seen.checked,
-        })
-    }
-
-    /// Everything, in its order.
-    fn steps(&self, flux: &[String]) -> Vec<Step> {
-        let exercise = Step::Exercise {
-            dir: MOUNT_POINT.to_owned(),
-        };
-        let first = vec![
-            self.mount(MOUNT),
-            inspect(flux),
-            attempt(USE, vec![exercise]),
-        ];
-        let mut steps = vec![attempt(MOUNT, first), unmount(), Step::KernelLog];
-        if self.plan.spec.fsck {
-            let recipe = &self.recorded.recipe;
-            for (name, argv) in [(CHECK, &recipe.fsck_check), (REPAIR, &recipe.fsck_repair)] {
-                if !argv.is_empty() {
-                    steps.push(attempt(name, vec![run(name, argv)]));
-                }
-            }
-            steps.push(attempt(AGAIN, vec![self.mount(AGAIN), inspect(flux)]));
-            steps.extend([unmount(), Step::KernelLog]);
-        }
-        steps
-    }
-
-    /// The last resort, and what follows it.
-    fn rescue(&self, flux: &[String]) -> Vec<Step> {
-        let argv = &self.recorded.recipe.fsck_rescue;
-        vec![
-            attempt(REPAIR, vec![run(REPAIR, argv)]),
-            attempt(AGAIN, vec![self.mount(AGAIN), inspect(flux)]),
-            unmount(),
-            Step::KernelLog,
-        ]
-    }
-
-    fn mount(&self, phase: &str) -> Step {
-        Step::Mount {
-            phase: Some(phase.to_owned()),
-            source: DEVICE.to_owned(),
-            target: MOUNT_POINT.to_owned(),
-            kernel_fs: self.recorded.recipe.kernel_fs.to_owned(),
-            options: self.recorded.mount_options.clone(),
-        }
-    }
 }
 
-/// What became of how many files, of which `right` are right.
-fn outcomes(right: u64, findings: &[Finding]) -> BTreeMap<Became, u64> {
-    let mut outcomes = BTreeMap::from([(Became::Right, right)]);
-    for finding in findings {
-        *outcomes.entry(finding.outcome).or_default() += 1;
+/// Takes up what a guest said.
+fn hear(seen: &mut Seen, life: &Life) -> Outcome {
+    seen.hear_events(&life.events);
+    how_it_ended(life, &mut seen.checked)?;
+    seen.is_of_checker();
+    if let Some(defects) = life.disks.first().and_then(|disk| disk.defects.as_ref()) {
+        seen.checked.failed_requests = defects.failed;
+        seen.checked.corrupted_reads = defects.corrupted;
     }
-    outcomes
-}
-
-fn speaks_of_damage(messages: &[String]) -> bool {
-    let mut lines = messages.iter();
-    lines.any(|line| classify(line) >= Message::Damage)
-}
-
-/// `steps`, of which a failure ends only themselves.
-pub fn attempt(name: &str, steps: Vec<Step>) -> Step {
-    Step::Try {
-        name: name.to_owned(),
-        steps,
-    }
-}
-
-fn inspect(flux: &[String]) -> Step {
-    Step::Inspect {
-        dir: MOUNT_POINT.to_owned(),
-        sectors: flux.to_vec(),
-    }
-}
-
-/// Unmounts, if it is mounted.
-pub fn unmount() -> Step {
-    let step = Step::Unmount {
-        phase: None,
-        target: MOUNT_POINT.to_owned(),
-    };
-    attempt("unmount", vec![step])
-}
-
-fn run(phase: &str, argv: &[String]) -> Step {
-    Step::Run {
-        phase: Some(phase.to_owned()),
-        argv: on_device(argv),
-        env: environment(&BTreeMap::new()),
-        dir: "/".to_owned(),
-        stdin: String::new(),
-        show: false,
-        any_status: true,
-    }
+    Ok(())
 }
 
 /// A guest that does not end well tells of the filesystem, or of this machine.
@@ -387,143 +302,6 @@ fn how_it_ended(life: &Life, checked: &mut Checked) -> Outcome {
     Ok(())
 }
 
-/// What the agent said of an image.
-#[derive(Default)]
-struct Seen {
-    checked: Checked,
-    found: Found,
-    found_again: Found,
-    mount: Option<Nanos>,
-    fsck_check: Option<Nanos>,
-    fsck_repair: Option<Nanos>,
-    /// The last phase was that of the checker or of the repair.
-    in_checker: bool,
-}
-
-impl Seen {
-    /// Takes up what a guest said.
-    fn hear(&mut self, life: &Life) -> Outcome {
-        self.hear_events(&life.events);
-        how_it_ended(life, &mut self.checked)?;
-        if self.in_checker {
-            self.checked.checker_hung = self.checked.hung.take();
-        }
-        if let Some(defects) = life.disks.first().and_then(|disk| disk.defects.as_ref()) {
-            self.checked.failed_requests = defects.failed;
-            self.checked.corrupted_reads = defects.corrupted;
-        }
-        Ok(())
-    }
-
-    /// Whether its repair was run and refused, and it mounts neither before nor after that.
-    fn wants_rescue(&self) -> bool {
-        let checked = &self.checked;
-        let refused = checked.repair.is_some_and(|status| status != 0);
-        let fails =
-            |mounted: &Option<std::result::Result<(), String>>| matches!(mounted, Some(Err(_)));
-        refused && fails(&checked.mounted) && fails(&checked.mounted_again)
-    }
-
-    fn hear_events(&mut self, events: &[Stamped]) {
-        let seen = self;
-        let mut phase = String::new();
-        let mut begun = Nanos(0);
-        let mut again = false;
-        for stamped in events {
-            match &stamped.event {
-                Event::PhaseBegin { phase: name } => {
-                    phase.clone_from(name);
-                    begun = stamped.at;
-                    again |= name == AGAIN;
-                }
-                Event::PhaseEnd { phase: name, .. } => match name.as_str() {
-                    MOUNT => {
-                        seen.checked.mounted = Some(Ok(()));
-                        seen.checked.usable = Some(Ok(()));
-                        seen.mount = Some(stamped.at.saturating_sub(begun));
-                    }
-                    AGAIN => seen.checked.mounted_again = Some(Ok(())),
-                    CHECK => seen.fsck_check = Some(stamped.at.saturating_sub(begun)),
-                    REPAIR => {
-                        // With the last resort, where it came to that.
-                        let before = seen.fsck_repair.unwrap_or_default();
-                        seen.fsck_repair = Some(before + stamped.at.saturating_sub(begun));
-                    }
-                    _ => {}
-                },
-                Event::Failed { attempt, message } => seen.failed(attempt, message),
-                Event::Metric { name, value, .. } if name == "exit_status" => {
-                    let status = Some(*value as i64);
-                    match phase.as_str() {
-                        CHECK => seen.checked.check = status,
-                        REPAIR => seen.checked.repair = status,
-                        _ => {}
-                    }
-                }
-                Event::KernelLog { lines } => seen.log(&phase).extend_from_slice(lines),
-                Event::Found { entries } => {
-                    let found = seen.current(again);
-                    for entry in entries {
-                        let what = (entry.node.clone(), entry.mode);
-                        if found.entries.insert(entry.path.clone(), what).is_some() {
-                            found.repeated.insert(entry.path.clone());
-                        }
-                        if !entry.zeros.is_empty() {
-                            let zeros = entry.zeros.clone();
-                            found.zeros.insert(entry.path.clone(), zeros);
-                        }
-                        if !entry.sectors.is_empty() {
-                            let sectors = entry.sectors.clone();
-                            found.sectors.insert(entry.path.clone(), sectors);
-                        }
-                    }
-                }
-                Event::Sectors {
-                    path,
-                    first,
-                    digests,
-                } => {
-                    let found = seen.current(again);
-                    let all = found.sectors.entry(path.clone()).or_default();
-                    if *first == 0 {
-                        all.clear();
-                    }
-                    all.extend_from_slice(digests);
-                }
-                _ => {}
-            }
-        }
-        seen.in_checker = matches!(phase.as_str(), CHECK | REPAIR);
-    }
-
-    /// The messages of the first mount, or those after it.
-    fn log(&mut self, phase: &str) -> &mut Vec<String> {
-        match phase {
-            CHECK | REPAIR | AGAIN => &mut self.checked.messages_again,
-            _ => &mut self.checked.messages,
-        }
-    }
-
-    fn current(&mut self, again: bool) -> &mut Found {
-        if again {
-            &mut self.found_again
-        } else {
-            &mut self.found
-        }
-    }
-
-    fn failed(&mut self, attempt: &str, message: &str) {
-        let failed = Some(Err(message.to_owned()));
-        match attempt {
-            MOUNT if self.checked.mounted.is_none() => self.checked.mounted = failed,
-            USE => self.checked.usable = failed,
-            AGAIN => self.checked.mounted_again = failed,
-            // An unmount that fails, a checker that cannot be started.
-            _ => self.checked.messages.push(format!("{attempt}: {message}")),
-        }
-    }
-}
-
 #[cfg(test)]
 pub mod tests {
     #![allow(clippy::unwrap_used)]
@@ -547,6 +325,7 @@ pub mod tests {
             mount: Some(Nanos(9)),
             fsck_check: Some(Nanos(7)),
             fsck_repair: None,
+            measured: None,
             outcomes: BTreeMap::from([(Became::Right, 5), (Became::Missing, 1)]),
             checked: Checked {
                 mounted: Some(Ok(())),
