@@ -139,7 +139,7 @@ pub fn of_device(device: &str, lines: &[String]) -> Vec<String> {
 /// The device that a line of a filesystem is about: `EXT4-fs (sda1): …`, `EXT4-fs error (device
 /// sda1): …`, `I/O error, dev sda, sector …`.
 fn named(line: &str) -> Option<&str> {
-    let in_brackets = line.match_indices('(').filter_map(|(at, _)| {
+    let mut in_brackets = line.match_indices('(').filter_map(|(at, _)| {
         let (inside, _) = line[at + 1..].split_once(')')?;
         let device = inside.strip_prefix("device ");
         let before = line[..at].trim_end();
@@ -151,7 +151,7 @@ fn named(line: &str) -> Option<&str> {
         let (_, rest) = line.split_once("dev ")?;
         rest.split([',', ' ']).next()
     };
-    in_brackets.last().or_else(after_dev)
+    in_brackets.next().or_else(after_dev)
 }
 
 /// Whether `text` stands in `line` and does not begin inside a word: "debug: " is no "bug: ".

@@ -88,13 +88,13 @@ pub struct CrashArgs {
     /// Cuts checked at once; default: one for each core.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=256))]
     pub jobs: Option<u64>,
+    /// One JSON document on standard output, nothing else.
+    #[arg(long)]
+    pub json: bool,
     #[command(flatten)]
     pub on: OnArgs,
     #[command(flatten)]
     pub here: HereArgs,
-    /// One JSON document on standard output, nothing else.
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// A real device whose power is cut.

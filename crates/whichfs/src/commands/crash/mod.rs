@@ -62,8 +62,7 @@ Examples:
   whichfs crash run --fs ext4 --cuts 226 --only 17 --keep cut-17.img
   whichfs crash replay 3f9a0c51d2e7-17                  one of them once more, with all details
   whichfs crash run --fs ext4 --on ssh://root@board/dev/mmcblk0 --power sysrq --dry-run
-  whichfs crash run --fs ext4 --on ssh://root@board/dev/mmcblk0 --destroy ID --cuts 20 \
-      --power-command 'socket off' --power-on-command 'socket on'
+  whichfs crash run --fs ext4 --on ssh://root@board/dev/mmcblk0 --power sysrq --destroy ID
 
 The workload runs once in the lab; each cut is then an image of the card at one instant of
 it, mounted, read, used, checked and repaired in the lab. The same arguments give the same

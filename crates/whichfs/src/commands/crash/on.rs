@@ -14,7 +14,7 @@ use crate::failure::{Failure, Kind, Outcome};
 use crate::here::{Field, Site};
 use crate::{bench, digest, interrupt, output, places};
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use whichfs_board::{Outage, Place};
 use whichfs_crash::Faults;
 use whichfs_format::laying;
@@ -238,7 +238,9 @@ fn make(
         None => true,
     };
     spend(whole.bytes);
-    for number in missing {
+    let begun = Instant::now();
+    for (made, number) in (0..).zip(&missing) {
+        let number = *number;
         if !spend(whole.bytes) {
             note!(
                 "{name}: --max-write ends the series after {}; with a larger one the same command \
@@ -254,7 +256,12 @@ fn make(
             Failure::new(failure.kind, message)
         })?;
         series.archive.add(&result)?;
-        note!("{name}: cut {number} of {count}: {}", said(&result));
+        let left = begun.elapsed() / (made + 1) * (missing.len() as u32 - made - 1);
+        let left = match left.as_secs() {
+            0 => String::new(),
+            seconds => format!(" (about {seconds} s to go)"),
+        };
+        note!("{name}: cut {number} of {count}: {}{left}", said(&result));
         series.results.insert(number, result);
     }
     Ok(())
