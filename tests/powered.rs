@@ -33,7 +33,10 @@ end() {
     pid=$(cat "$home/board.pid")
     first=$(cat "/proc/$pid/task/$pid/children" 2>/dev/null) || first=
     kill -9 "$pid" 2>/dev/null || true
-    for one in $pid $first; do again "[ ! -e /proc/$one/status ] || grep -q '^State:.Z' /proc/$one/status"; done
+    for one in $pid $first; do
+        status="/proc/$one/status"
+        again "[ ! -e $status ] || grep -q '^State:.Z' $status"
+    done
 }
 again() {
     tries=0
@@ -43,7 +46,10 @@ again() {
     done
 }
 # Name spaces of others may hold what is no longer mounted here: then there are two of that UUID.
-insert() { mount -o loop,nouuid "$home/flash.img" "$home/flash"; losetup "$device" "$home/flash/card.img"; }
+insert() {
+    mount -o loop,nouuid "$home/flash.img" "$home/flash"
+    losetup "$device" "$home/flash/card.img"
+}
 take_out() {
     again 'partx -d "$device"; [ ! -e ${device}p1 ]'
     losetup -d "$device"

@@ -126,9 +126,9 @@ pub fn classify(line: &str) -> Message {
     Message::Plain
 }
 
-/// What of the kernel's `lines` is about the device that it calls `device`, as a message of the lab:
-/// the device is called `vda`, and what is about another one is left out. What names no device may
-/// be about this one.
+/// What of the kernel's `lines` is about the device that it calls `device`, as messages of the lab
+/// are: the device is called `vda`, and what is about another one is left out. What names no device
+/// may be about this one.
 pub fn of_device(device: &str, lines: &[String]) -> Vec<String> {
     let ours = lines
         .iter()

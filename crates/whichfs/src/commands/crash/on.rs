@@ -28,10 +28,10 @@ use whichfs_workload::{Op, Workload};
 /// Time without power where nobody says: what capacitors of a board hold is gone then.
 const OFF_TIME: Duration = Duration::from_secs(5);
 
-const METHOD: &str = "For each cut the filesystem was made anew on the device and the workload run by \
-    an agent on the board, which told each promise of the system and went on when it was heard. At a \
-    random moment the power went. When the board was back, the filesystem was mounted before any \
-    check, read, used, checked and repaired there. A cut breaks a promise if what was found \
+const METHOD: &str = "For each cut the filesystem was made anew on the device and the workload run \
+    by an agent on the board, which told each promise of the system and went on when it was heard. \
+    At a random moment the power went. When the board was back, the filesystem was mounted before \
+    any check, read, used, checked and repaired there. A cut breaks a promise if what was found \
     contradicts what had been promised and told, or what that filesystem promises with these mount \
     options.";
 

@@ -110,8 +110,8 @@ fn measured(args: &ReplayArgs, spec: &Spec, result: Option<&Result>, number: u64
         })?;
     } else {
         let what = format!(
-            "{}, workload {} on {} in {}, measured, seed {}: cut {number}, {}. Of {} operations the \
-             first {} were durable as a whole, {} had begun at most.",
+            "{}, workload {} on {} in {}, measured, seed {}: cut {number}, {}. Of {} operations \
+             the first {} were durable as a whole, {} had begun at most.",
             spec.fs,
             spec.workload,
             spec.card,
