@@ -17,7 +17,7 @@ pub struct Sshd {
     server: Child,
 }
 
-fn program(name: &str) -> Option<PathBuf> {
+pub fn program(name: &str) -> Option<PathBuf> {
     let dirs = ["/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin"];
     let mut all = dirs.iter().map(|dir| Path::new(dir).join(name));
     all.find(|path| path.is_file())
@@ -109,7 +109,8 @@ impl Drop for Sshd {
     }
 }
 
-fn write_keys(home: &Path) {
+/// Keys and configuration of a server in `home`.
+pub fn write_keys(home: &Path) {
     let keygen = |file: &str| {
         let mut command = Command::new("ssh-keygen");
         command
@@ -130,7 +131,8 @@ fn write_keys(home: &Path) {
     std::fs::write(home.join("sshd_config"), config).unwrap();
 }
 
-fn write_client(home: &Path, port: u16) {
+/// A program `bin/ssh` in `home` that knows the server at `port` as the host `board`.
+pub fn write_client(home: &Path, port: u16) {
     let config = format!(
         "Host board\n HostName 127.0.0.1\n Port {port}\n User root\n IdentityFile {home}/user\n \
          IdentitiesOnly yes\n UserKnownHostsFile {home}/known\n StrictHostKeyChecking no\n \

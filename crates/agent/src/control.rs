@@ -159,6 +159,7 @@ mod tests {
             returns: false,
             ignores_sync: false,
             counts_work: false,
+            acknowledged: false,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::reading::Reader;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::time::Instant;
 use whichfs_trial::{Event, Reading, Told};
 use whichfs_units::Nanos;
@@ -20,6 +20,8 @@ pub trait Sink {
 /// what it reads of the machine. The reading is outside of the phase.
 pub struct Stream<W> {
     out: W,
+    /// Where a byte comes for each event that was heard, if those are waited for.
+    heard: Option<Box<dyn Read>>,
     reader: Option<Reader>,
     begun: Instant,
 }
@@ -29,9 +31,22 @@ impl<W: Write> Stream<W> {
     pub fn new(out: W, reader: Option<Reader>) -> Stream<W> {
         Stream {
             out,
+            heard: None,
             reader,
             begun: Instant::now(),
         }
+    }
+
+    /// Waits from now on for a byte from `heard` after each event that is awaited
+    /// ([`Event::is_awaited`]).
+    pub fn wait_for(&mut self, heard: impl Read + 'static) {
+        self.heard = Some(Box::new(heard));
+    }
+
+    fn acknowledged(&mut self, event: &Event) -> Result<(), Error> {
+        let heard = self.heard.as_mut().filter(|_| event.is_awaited());
+        let read = heard.map_or(Ok(()), |heard| heard.read_exact(&mut [0]));
+        read.map_err(|error| Error::io("hear that it was heard", "an event", &error))
     }
 
     fn now(&self) -> Nanos {
@@ -67,7 +82,8 @@ impl<W: Write> Sink for Stream<W> {
             event: event.clone(),
             reading,
         };
-        self.write(&told)
+        self.write(&told)?;
+        self.acknowledged(event)
     }
 }
 
@@ -98,6 +114,21 @@ mod tests {
         assert_eq!(told.len(), 2);
         assert!(told[0].at <= told[1].at);
         assert_eq!(told[1].event, Event::Done);
+    }
+
+    #[test]
+    fn an_awaited_event_is_waited_for_and_its_hearer_must_be_there() {
+        let mut out = Vec::new();
+        let mut stream = Stream::new(&mut out, None);
+        stream.wait_for(&b"\n"[..]);
+        let phase = || "mount".to_owned();
+        stream.send(&Event::PhaseBegin { phase: phase() }).unwrap();
+        stream
+            .send(&Event::KernelLog { lines: Vec::new() })
+            .unwrap();
+        let error = stream.send(&Event::PhaseBegin { phase: phase() });
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("was heard"), "{error}");
     }
 
     #[test]

@@ -449,6 +449,7 @@ mod tests {
             returns: false,
             ignores_sync: false,
             counts_work: true,
+            acknowledged: false,
         };
         let mut events = Vec::new();
         (perform(&job, &Context::board(), &mut events), events)

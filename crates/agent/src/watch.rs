@@ -2,7 +2,7 @@
 //! output.
 
 use crate::{Context, Error, Reader, Sink, Stream, kernel_log_tail, perform};
-use std::io::Read;
+use std::io::{BufRead, BufReader};
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -28,7 +28,12 @@ pub fn hear_panics() {
 /// the kernel calls it) has done meanwhile; events go to standard output. 0 if it was done, else 4.
 pub fn watch(disk: &str, job: &str) -> ExitCode {
     let mut sink = Stream::new(std::io::stdout(), Some(Reader::of(disk)));
-    let result = read_job(job).and_then(|job| guarded(&job, &Context::board(), &mut sink));
+    let result = read_job(job).and_then(|(job, rest)| {
+        if job.acknowledged {
+            sink.wait_for(rest);
+        }
+        guarded(&job, &Context::board(), &mut sink)
+    });
     match result_to_events(result, &mut sink) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(4),
@@ -39,15 +44,22 @@ pub fn watch(disk: &str, job: &str) -> ExitCode {
     }
 }
 
-/// The job in the file `path`, or on standard input if that is `-`.
-fn read_job(path: &str) -> Result<Job, Error> {
-    let mut text = Vec::new();
+/// The job in the file `path`, or in the first line of standard input if that is `-`; and what
+/// comes after it.
+fn read_job(path: &str) -> Result<(Job, Box<dyn BufRead>), Error> {
+    let (mut text, mut rest) = (Vec::new(), stdin());
     let read = match path {
-        "-" => std::io::stdin().read_to_end(&mut text).map(drop),
+        "-" => rest.read_until(b'\n', &mut text).map(drop),
         path => std::fs::read(path).map(|bytes| text = bytes),
     };
     read.map_err(|error| Error::new(format!("read job {path}: {error}")))?;
-    serde_json::from_slice(&text).map_err(|error| Error::new(format!("job {path}: {error}")))
+    let job = serde_json::from_slice(&text);
+    let job = job.map_err(|error| Error::new(format!("job {path}: {error}")))?;
+    Ok((job, rest))
+}
+
+fn stdin() -> Box<dyn BufRead> {
+    Box::new(BufReader::new(std::io::stdin()))
 }
 
 /// Does the job; a panic becomes an error.

@@ -347,6 +347,7 @@ fn a_tree_of_the_user_is_copied_by_a_job() {
         returns: false,
         ignores_sync: false,
         counts_work: false,
+        acknowledged: false,
     };
     let mut events: Vec<Event> = Vec::new();
     perform(&job, &Context::board(), &mut events).unwrap();
@@ -456,6 +457,7 @@ fn a_job_survives_json() {
         returns: false,
         ignores_sync: false,
         counts_work: false,
+        acknowledged: false,
     };
     let json = serde_json::to_string(&job).unwrap();
     assert_eq!(serde_json::from_str::<Job>(&json).unwrap(), job);

@@ -27,6 +27,7 @@ use std::time::Duration;
 use whichfs_agent::Reader;
 use whichfs_format::{Ground, kernel_has};
 use whichfs_here::{Doomed, Roots};
+use whichfs_trial::Told;
 
 /// Starts [`attend`] in `directory`, apart from this process and its terminal, and returns when it
 /// can be connected to. Sessions that others left are ended before. `program` is this program,
@@ -213,6 +214,10 @@ impl Attendant {
                 let so = kernel_has(&name);
                 Ok(Answer::Is { so })
             }
+            (Ask::Outage { by }, _) => {
+                let milliseconds = u64::try_from(by.takes()?.as_millis()).unwrap_or(u64::MAX);
+                Ok(Answer::Takes { milliseconds })
+            }
             (Ask::Written, Some(disk)) => {
                 let reading = Reader::of(disk.name()).read();
                 let bytes = reading.map_or(0, |reading| reading.device.write_bytes);
@@ -240,8 +245,13 @@ impl Attendant {
             disk: disk.name(),
             wall_limit: Duration::from_secs(task.wall_limit_s),
         };
-        let work = (task.span, task.label.as_str(), &job);
-        let mut hear = |told: &_| self.session.tell(told);
+        let work = (task.span, task.keeps, task.label.as_str(), &job);
+        let mut hear = |told: &Told| {
+            self.session.tell(told);
+            if task.job.acknowledged && told.event.is_awaited() {
+                self.session.wait_until_heard();
+            }
+        };
         let life = trial(ground, &means, work, self.session.stop(), &mut hear)?;
         self.session.complete(&life.told)?;
         Ok(Answer::Ended { ended: life.ended })

@@ -1,6 +1,10 @@
 //! A session with a board, from here: asks, and asks again when the connection was lost or the
 //! board has restarted.
 
+mod outage;
+
+pub use outage::{Cutting, Parted, Power};
+
 use crate::about::{Device, Machine};
 use crate::address::Address;
 use crate::refusal::{Refusal, Why};
@@ -281,8 +285,13 @@ impl Board {
                     number: of,
                     told: one,
                 }) if of == number => {
+                    let is_awaited = one.event.is_awaited();
                     hear(&one);
                     told.push(*one);
+                    if is_awaited {
+                        let have = told.len();
+                        link.say(&Call::Heard { number, have });
+                    }
                 }
                 Heard::Reply(Reply::Answer { number: of, result }) if of == number => {
                     self.answered = number;

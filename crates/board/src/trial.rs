@@ -18,8 +18,8 @@ pub struct Means<'a> {
     pub wall_limit: Duration,
 }
 
-/// Does `job` on the partition `span` of `ground`; `hear` gets each event. The disk is the same
-/// and free before and after.
+/// Does `job` on the partition `span` of `ground`, which is made unless it is to be as it is
+/// (`keeps`); `hear` gets each event. The disk is the same and free before and after.
 ///
 /// # Errors
 /// The disk is in use, another or gone; the user's interrupt: nothing is known of the candidate
@@ -27,11 +27,14 @@ pub struct Means<'a> {
 pub fn trial(
     ground: &mut Ground<'_>,
     means: &Means<'_>,
-    (span, label, job): (Span, &str, &Job),
+    (span, keeps, label, job): (Span, bool, &str, &Job),
     interrupted: &AtomicBool,
     hear: &mut dyn FnMut(&Told),
 ) -> Result<Life, Refusal> {
-    ground.lay(span, label)?;
+    match keeps {
+        true => ground.keep(span, label)?,
+        false => ground.lay(span, label)?,
+    };
     let errand = Errand {
         agent: means.agent,
         job,

@@ -4,6 +4,7 @@
 //! and not done again; of what a trial tells, only what the asker does not have yet comes.
 
 use crate::about::{Device, Machine};
+use crate::power::Outage;
 use crate::refusal::Refusal;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -49,6 +50,11 @@ pub enum Ask {
     },
     /// Say how many bytes were written to the device since it appeared.
     Written,
+    /// Say whether the machine can be ended so, and after which time.
+    Outage {
+        /// How.
+        by: Outage,
+    },
     /// Do a trial.
     Trial(Box<Task>),
     /// No more trials follow.
@@ -66,6 +72,9 @@ pub struct Task {
     pub job: Job,
     /// Seconds after which it is ended.
     pub wall_limit_s: u64,
+    /// The partition is there, and what is on it is looked at.
+    #[serde(default)]
+    pub keeps: bool,
 }
 
 /// What a board answers.
@@ -96,6 +105,11 @@ pub enum Answer {
         /// Since it appeared.
         bytes: u64,
     },
+    /// The machine can be ended so.
+    Takes {
+        /// After so many milliseconds.
+        milliseconds: u64,
+    },
     /// How the trial ended; what it told came before.
     Ended {
         /// How.
@@ -115,6 +129,18 @@ pub(crate) enum Call {
         have: usize,
         /// The question.
         what: Ask,
+    },
+    /// So many events of the question were heard.
+    Heard {
+        /// Its number.
+        number: u64,
+        /// Events of it that the asker has.
+        have: usize,
+    },
+    /// End the machine, now and without any care.
+    Cut {
+        /// How.
+        by: Outage,
     },
     /// End the trial under way.
     Stop,
@@ -145,6 +171,11 @@ pub(crate) enum Reply {
         number: u64,
         /// The answer, or why there is none.
         result: Result<Answer, Refusal>,
+    },
+    /// The machine could not be ended.
+    NotCut {
+        /// Why.
+        why: Refusal,
     },
     /// Nothing is left behind.
     Left,

@@ -15,7 +15,9 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use whichfs_board::{Address, Answer, Ask, Board, Kit, MOUNT_POINT, Patience, Refusal, Task, Why};
+use whichfs_board::{
+    Address, Answer, Ask, Board, Cutting, Kit, MOUNT_POINT, Patience, Power, Refusal, Task, Why,
+};
 use whichfs_format::Span;
 use whichfs_here::Limits;
 use whichfs_here::errand::Ended;
@@ -147,6 +149,7 @@ impl Bench {
             returns: false,
             ignores_sync: false,
             counts_work: false,
+            acknowledged: false,
         };
         Ask::Trial(Box::new(Task {
             span: Span {
@@ -156,6 +159,7 @@ impl Bench {
             label: "ext4, repeat 1".into(),
             job,
             wall_limit_s: 60,
+            keeps: false,
         }))
     }
 
@@ -541,6 +545,23 @@ fn loop_ssh_a_board_that_cannot_be_reached_is_told_with_the_remedy() {
     let error = error.unwrap_err();
     assert!(error.message.contains("no connection to board"), "{error}");
     bench.sshd.know_key();
+    drop(board);
+    bench.is_left_alone();
+}
+
+#[test]
+fn loop_ssh_a_board_that_keeps_its_power_is_told() {
+    let Some(bench) = Bench::new() else { return };
+    let mut board = bench.begun(patient());
+    let cutting = Cutting {
+        begins: &begins_work,
+        after: Some(Duration::ZERO),
+        power: Power::Here(&|| Ok(())),
+        dies_within: Duration::from_secs(2),
+    };
+    let error = board.cut(&bench.task("sleep 600"), &cutting, &never(), &mut |_| ());
+    let error = error.unwrap_err().message;
+    assert!(error.contains("did not lose its power"), "{error}");
     drop(board);
     bench.is_left_alone();
 }

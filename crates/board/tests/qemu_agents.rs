@@ -156,6 +156,7 @@ impl Card {
             returns: false,
             ignores_sync: false,
             counts_work: false,
+            acknowledged: false,
         }
     }
 

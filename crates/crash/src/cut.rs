@@ -14,6 +14,8 @@ pub enum Place {
     Inside,
     /// Right after the card reported it done.
     After,
+    /// On a real device, whose requests nobody sees: `request` tells nothing then.
+    Unseen,
 }
 
 /// One power cut. All that follows from it is a function of these figures.
@@ -133,7 +135,7 @@ fn place_at(log: &[Logged], begun: &[Nanos], request: usize, place: Place, seed:
     let Logged { arrived, done, .. } = log[request];
     let at = match place {
         Place::Before => Nanos(arrived.0.saturating_sub(1)),
-        Place::After => done,
+        Place::After | Place::Unseen => done,
         // One that overtook others was answered at once.
         Place::Inside => {
             let from = begun[request]
@@ -203,6 +205,7 @@ pub(crate) mod tests {
                 Place::Before => assert!(cut.at < request.arrived),
                 Place::Inside => assert!(request.arrived <= cut.at && cut.at < request.done),
                 Place::After => assert_eq!(cut.at, request.done),
+                Place::Unseen => panic!("requests of the lab are seen"),
             }
         }
         for place in [Place::Before, Place::Inside, Place::After] {

@@ -34,7 +34,7 @@ pub use faults::{
 pub use history::{History, HistoryError};
 pub use image::{CardFacts, Timeline};
 pub use judge::{Finding, Found, Judge, in_flux};
-pub use messages::{Message, classify};
+pub use messages::{Message, classify, of_device};
 pub use minimise::{Minimised, minimise};
 pub use outcome::Outcome;
 pub use own::is_own;

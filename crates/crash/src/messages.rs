@@ -25,6 +25,7 @@ pub enum Message {
 }
 
 /// Sentences of Linux 6.12, in lower case, the worse first: the first that a line holds decides.
+/// The device is called as the lab calls it.
 const SENTENCES: [(&str, Message); 66] = [
     // kernel/watchdog.c, kernel/hung_task.c, kernel/rcu/tree_stall.h
     ("soft lockup", Message::Hang),
@@ -106,6 +107,9 @@ const SENTENCES: [(&str, Message); 66] = [
     ("filesystem has been set read-only", Message::ReadOnly),
 ];
 
+/// How the lab's kernel calls the device under test.
+const LAB_DEVICE: &str = "vda";
+
 /// Further signs of damage, whatever the filesystem.
 const DAMAGE: [&str; 4] = ["corrupt", "checksum error", "bad magic", "invalid inode"];
 
@@ -122,6 +126,34 @@ pub fn classify(line: &str) -> Message {
     Message::Plain
 }
 
+/// What of the kernel's `lines` is about the device that it calls `device`, as messages of the lab
+/// are: the device is called `vda`, and what is about another one is left out. What names no device
+/// may be about this one.
+pub fn of_device(device: &str, lines: &[String]) -> Vec<String> {
+    let ours = lines
+        .iter()
+        .filter(|line| named(line).is_none_or(|name| name == device || device.starts_with(name)));
+    ours.map(|line| line.replace(device, LAB_DEVICE)).collect()
+}
+
+/// The device that a line of a filesystem is about: `EXT4-fs (sda1): …`, `EXT4-fs error (device
+/// sda1): …`, `I/O error, dev sda, sector …`.
+fn named(line: &str) -> Option<&str> {
+    let mut in_brackets = line.match_indices('(').filter_map(|(at, _)| {
+        let (inside, _) = line[at + 1..].split_once(')')?;
+        let device = inside.strip_prefix("device ");
+        let before = line[..at].trim_end();
+        let is_of_fs = before.ends_with("-fs") || ["XFS", "NILFS"].contains(&before);
+        let name = device.or_else(|| is_of_fs.then_some(inside))?;
+        name.split([' ', ':', ',']).next()
+    });
+    let after_dev = || {
+        let (_, rest) = line.split_once("dev ")?;
+        rest.split([',', ' ']).next()
+    };
+    in_brackets.next().or_else(after_dev)
+}
+
 /// Whether `text` stands in `line` and does not begin inside a word: "debug: " is no "bug: ".
 fn says(line: &str, text: &str) -> bool {
     line.match_indices(text).any(|(at, _)| {
@@ -133,6 +165,34 @@ fn says(line: &str, text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_about_other_devices_are_left_out_and_ours_are_as_the_labs() {
+        let lines = [
+            "FAT-fs (mmcblk0p1): error, fat_get_cluster",
+            "EXT4-fs error (device mmcblk1p2): ext4_lookup:1858: inode #2: comm ls",
+            "EXT4-fs (mmcblk0p1): recovery complete",
+            "XFS (sda1): Metadata corruption detected",
+            "I/O error, dev mmcblk0, sector 8",
+            "I/O error, dev sdb, sector 8",
+            "JBD2: recovery failed",
+            "BTRFS info (device mmcblk0p1 state E): forced readonly",
+            "wlan0: associated (try 1/3)",
+        ]
+        .map(str::to_owned);
+        let expected = [
+            "FAT-fs (vda): error, fat_get_cluster",
+            "EXT4-fs (vda): recovery complete",
+            "I/O error, dev mmcblk0, sector 8",
+            "JBD2: recovery failed",
+            "BTRFS info (device vda state E): forced readonly",
+            "wlan0: associated (try 1/3)",
+        ];
+        let found = of_device("mmcblk0p1", &lines);
+        assert_eq!(found, expected);
+        assert_eq!(classify(&found[0]), Message::Damage);
+        assert_eq!(classify(&found[1]), Message::Recovery);
+    }
 
     #[test]
     fn lines_of_real_kernels_are_told_apart() {

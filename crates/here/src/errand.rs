@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
@@ -63,7 +63,8 @@ pub struct Life {
     pub ended: Ended,
 }
 
-/// Does `errand`; `hear` gets each event as it comes. `interrupted` ends it.
+/// Does `errand`; `hear` gets each event as it comes. `interrupted` ends it. When `hear` returns,
+/// an event of an acknowledged job is acknowledged.
 ///
 /// # Errors
 /// The agent cannot be started, or does not end.
@@ -144,7 +145,8 @@ fn start(errand: &Errand<'_>) -> Result<Child, HereError> {
         .map_err(|error| failed("the agent", &error))?;
     if let Some(mut stdin) = child.stdin.take() {
         // An agent that has died already is seen by its events.
-        let _ = stdin.write_all(&job);
+        let _ = stdin.write_all(&job).and_then(|()| stdin.write_all(b"\n"));
+        child.stdin = Some(stdin).filter(|_| errand.job.acknowledged);
     }
     Ok(child)
 }
@@ -160,9 +162,11 @@ fn accompany(
     let (out, err) = (child.stdout.take(), child.stderr.take());
     let listener = out.map(|out| std::thread::spawn(move || listen(out, &sender)));
     let complaints = err.map(|err| std::thread::spawn(move || tail(err)));
+    let mut heard = child.stdin.take();
     let mut told = Vec::new();
     let stopped = follow(&receiver, errand.wall_limit, interrupted, &mut |one| {
         hear(&one);
+        acknowledge(&mut heard, &one);
         told.push(one);
     });
     if stopped.is_some() {
@@ -177,6 +181,13 @@ fn accompany(
         .unwrap_or_default();
     let ended = stopped.unwrap_or_else(|| ended(told.last(), status, &said));
     Ok(Life { told, ended })
+}
+
+/// Lets the agent go on after `told`, if it waits: one that has died is seen by its events.
+fn acknowledge(heard: &mut Option<ChildStdin>, told: &Told) {
+    if let Some(heard) = heard.as_mut().filter(|_| told.event.is_awaited()) {
+        let _ = heard.write_all(b"\n");
+    }
 }
 
 /// Passes the agent's lines on; those that are none of ours are left out.

@@ -87,6 +87,7 @@ impl Card {
             returns: false,
             ignores_sync: false,
             counts_work: false,
+            acknowledged: false,
         }
     }
 

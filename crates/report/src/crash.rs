@@ -71,7 +71,9 @@ pub struct CrashRow {
     pub check_median_ms: Option<f64>,
     /// The longest repair.
     pub repair_worst_ms: Option<f64>,
-    /// Virtual seconds of the workload.
+    /// It was made on a real device: nobody knows what that programmed into its flash.
+    pub measured: bool,
+    /// Seconds of the workload: virtual ones, or measured.
     pub virtual_s: f64,
     /// Those against the first mount's of this filesystem.
     pub time_ratio: Option<f64>,
@@ -206,11 +208,17 @@ impl CrashRow {
     /// Bytes programmed into flash for each byte written; none if nothing was written.
     pub fn write_amplification(&self) -> Option<f64> {
         let written = self.written_bytes as f64;
-        (self.written_bytes > 0).then(|| self.programmed_bytes as f64 / written)
+        (self.written_bytes > 0 && !self.measured).then(|| self.programmed_bytes as f64 / written)
     }
 }
 
 impl CrashPage {
+    /// Whether what it tells was seen of real devices.
+    pub fn is_measured(&self) -> bool {
+        let mut rows = self.groups.iter().flat_map(|group| &group.rows);
+        rows.any(|row| row.measured)
+    }
+
     /// Who survived, in a heading and sentences: broken promises, damage nobody had excluded,
     /// and who came through whole.
     pub fn survivors(&self) -> (String, Vec<String>) {
@@ -285,7 +293,8 @@ pub fn crash_csv(page: &CrashPage) -> String {
     let mut text =
         "faults,workload,fs,mount,options,series,cuts,broken,broken_low,broken_high,lost,\
                     needed_fsck,unfixable,files_wrong_per_cut,mount_median_ms,mount_worst_ms,\
-                    check_median_ms,repair_worst_ms,virtual_s,written_bytes,programmed_bytes\n"
+                    check_median_ms,repair_worst_ms,virtual_s,written_bytes,programmed_bytes,\
+                    origin\n"
             .to_owned();
     for group in &page.groups {
         for row in &group.rows {
@@ -311,13 +320,25 @@ pub fn crash_csv(page: &CrashPage) -> String {
                 number(row.repair_worst_ms),
                 row.virtual_s.to_string(),
                 row.written_bytes.to_string(),
-                row.programmed_bytes.to_string(),
+                match row.measured {
+                    true => String::new(),
+                    false => row.programmed_bytes.to_string(),
+                },
+                origin(row).to_owned(),
             ];
             text.push_str(&cells.map(|cell| quoted(&cell)).join(","));
             text.push('\n');
         }
     }
     text
+}
+
+/// Where a series was made, as studies say it.
+fn origin(row: &CrashRow) -> &'static str {
+    match row.measured {
+        true => "measured",
+        false => "modelled",
+    }
 }
 
 /// What became of the filesystem after how many cuts, and of how many files, as CSV: a line for
@@ -439,6 +460,30 @@ pub(crate) mod tests {
             }],
             ..CrashPage::default()
         }
+    }
+
+    #[test]
+    fn a_real_device_is_not_passed_for_a_modelled_one() {
+        let modelled = page(vec![row("vfat", 0, 4)]);
+        let mut measured = modelled.clone();
+        measured.groups[0].rows[0].measured = true;
+        for (page, origin, other) in [
+            (&modelled, "modelled", "Measured:"),
+            (&measured, "measured", "Modelled:"),
+        ] {
+            let csv = crash_csv(page);
+            assert!(
+                csv.lines().skip(1).all(|line| line.ends_with(origin)),
+                "{csv}"
+            );
+            assert!(!crate::crash_html(page).contains(other));
+        }
+        assert!(
+            crash_csv(&measured)
+                .lines()
+                .skip(1)
+                .all(|line| line.contains(",,measured"))
+        );
     }
 
     #[test]

@@ -161,8 +161,14 @@ fn row_view<'a>(row: &'a CrashRow, outcomes: &[&str], end: f64) -> RowView<'a> {
         worst: milliseconds(row.mount_worst_ms),
         takes: format!("{} s", short(row.virtual_s)),
         written: Bytes(row.written_bytes).to_string(),
-        programmed: Bytes(row.programmed_bytes).to_string(),
-        amplification: row.write_amplification().map_or("none".to_owned(), short),
+        programmed: match row.measured {
+            true => "not known".to_owned(),
+            false => Bytes(row.programmed_bytes).to_string(),
+        },
+        amplification: match row.measured {
+            true => "not known".to_owned(),
+            false => row.write_amplification().map_or("none".to_owned(), short),
+        },
         median_percent: percent(row.mount_median_ms),
         worst_percent: percent(row.mount_worst_ms),
     }

@@ -110,6 +110,13 @@ pub enum Event {
     Done,
 }
 
+impl Event {
+    /// Whether an agent with an acknowledged job ([`crate::Job::acknowledged`]) waits after it.
+    pub fn is_awaited(&self) -> bool {
+        matches!(self, Event::Promise { .. } | Event::PhaseBegin { .. })
+    }
+}
+
 /// What a phase did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {

@@ -30,6 +30,11 @@ pub struct Job {
     /// Report what the kernel did in each phase as [`crate::Event::Work`], where it counts that.
     #[serde(default)]
     pub counts_work: bool,
+    /// Go on after each promise, and after the begin of each phase, only when whoever hears it has
+    /// acknowledged it (where no lab does so anyway): what follows one that nobody heard has then
+    /// not begun.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub acknowledged: bool,
 }
 
 /// Attributes of a block device's queue, as mmc_block or a USB reader has them

@@ -249,6 +249,7 @@ impl Bench {
             identity,
             job: Job {
                 counts_work: true,
+                acknowledged: false,
                 ..self.job(steps, seed)
             },
             shared,
@@ -297,6 +298,7 @@ impl Bench {
             returns: false,
             ignores_sync: false,
             counts_work: false,
+            acknowledged: false,
         }
     }
 

@@ -10,7 +10,7 @@ mod manual;
 mod report;
 mod study;
 
-pub use crash::{CrashArgs, CrashCommand, CutCount, CutDuring, MinimiseArgs, ReplayArgs};
+pub use crash::{CrashArgs, CrashCommand, CutCount, CutDuring, MinimiseArgs, PowerArg, ReplayArgs};
 
 use crate::cards::{self, CardState};
 use crate::{board, commands};

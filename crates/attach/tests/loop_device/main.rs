@@ -6,5 +6,7 @@ mod alive;
 #[path = "../common/mod.rs"]
 mod common;
 mod killed;
+#[path = "../../../../tests/machine.rs"]
+mod machine;
 mod ublk;
 mod vm;

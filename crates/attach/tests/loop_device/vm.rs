@@ -6,11 +6,11 @@
 //! initramfs; this program is its init too.
 
 use crate::common::{SLOW, TRANSPORT, skip};
+use crate::machine::{Archive, Kernel, QEMU, program};
 use rustix::mount::{MountFlags, mount};
-use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -34,7 +34,6 @@ const PROGRAMS: [&str; 17] = [
     "env",
     "test",
 ];
-const QEMU: &str = "qemu-system-x86_64";
 /// Drivers that its kernel has as modules: where they are, and their names.
 const MODULES: [(&str, &str); 2] = [
     ("kernel/drivers/block", "ublk_drv"),
@@ -47,7 +46,7 @@ const PATIENCE: Duration = Duration::from_secs(600);
 
 #[test]
 fn vm_ublk_does_all_that_fuse_does() {
-    let Some(kernel) = Kernel::find() else {
+    let Some(kernel) = Kernel::with(MODULES[0]) else {
         return skip::skip("no kernel in /boot with the module ublk_drv (of 6.5 or newer)");
     };
     let Some(qemu) = program(QEMU) else {
@@ -101,75 +100,12 @@ fn init() {
     let _ = rustix::system::reboot(rustix::system::RebootCommand::PowerOff);
 }
 
-/// A kernel image and the directory of its modules.
-struct Kernel {
-    image: PathBuf,
-    modules: PathBuf,
-}
-
-impl Kernel {
-    /// The newest one in `/boot` whose ublk driver has user copy.
-    fn find() -> Option<Kernel> {
-        let entries = fs::read_dir("/boot").into_iter().flatten().flatten();
-        let kernels = entries.filter_map(|entry| {
-            let name = entry.file_name().into_string().ok()?;
-            let release = name.strip_prefix("vmlinuz-")?;
-            let mut numbers = release.split(['.', '-', '+']);
-            let mut number = || numbers.next()?.parse::<u32>().ok();
-            let version = (number()?, number()?, number().unwrap_or(0));
-            let kernel = Kernel {
-                image: entry.path(),
-                modules: Path::new("/lib/modules").join(release),
-            };
-            let (directory, name) = MODULES[0];
-            kernel.module(directory, name)?;
-            (version >= (6, 5, 0)).then_some((version, kernel))
-        });
-        let newest = kernels.max_by_key(|(version, _)| *version);
-        newest.map(|(_, kernel)| kernel)
-    }
-
-    /// A module, unpacked; `None` where it is built in.
-    fn module(&self, directory: &str, name: &str) -> Option<Vec<u8>> {
-        let plain = self.modules.join(directory).join(format!("{name}.ko"));
-        if let Ok(module) = fs::read(&plain) {
-            return Some(module);
-        }
-        let packed = plain.with_extension("ko.xz");
-        let output = Command::new("xz").arg("-dc").arg(packed).output().ok()?;
-        output.status.success().then_some(output.stdout)
-    }
-}
-
-/// The path of an installed program.
-fn program(name: &str) -> Option<PathBuf> {
-    let places = ["/usr/bin", "/usr/sbin", "/bin", "/sbin"];
-    let mut paths = places.iter().map(|place| Path::new(place).join(name));
-    paths.find(|path| path.is_file())
-}
-
-/// The libraries that `program` is linked with, its loader too.
-fn libraries(program: &Path) -> Vec<PathBuf> {
-    let output = Command::new("ldd").arg(program).output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let words = text.split_whitespace().filter(|word| word.starts_with('/'));
-    words.map(PathBuf::from).collect()
-}
-
 /// An initramfs with this program as `/init`, what it runs, and the kernel's drivers.
 fn initramfs(kernel: &Kernel) -> Vec<u8> {
     let own = std::env::current_exe().unwrap();
-    let mut files: BTreeSet<PathBuf> = libraries(&own).into_iter().collect();
     let mut archive = Archive::default();
-    for name in PROGRAMS {
-        let path = program(name);
-        let path = path.unwrap_or_else(|| panic!("{name} is not installed"));
-        files.extend(libraries(&path));
-        archive.file(&Path::new("/bin").join(name), &fs::read(path).unwrap());
-    }
-    for file in files {
-        archive.file(&file, &fs::read(&file).unwrap());
-    }
+    archive.libraries_of(&own);
+    PROGRAMS.iter().for_each(|name| archive.program(name));
     archive.file(Path::new("/init"), &fs::read(own).unwrap());
     for (directory, name) in MODULES {
         if let Some(module) = kernel.module(directory, name) {
@@ -181,60 +117,6 @@ fn initramfs(kernel: &Kernel) -> Vec<u8> {
         archive.directory(Path::new(directory));
     }
     archive.end()
-}
-
-/// A cpio archive of the kind that the kernel reads (`newc`).
-#[derive(Default)]
-struct Archive {
-    bytes: Vec<u8>,
-    directories: BTreeSet<PathBuf>,
-    entries: u32,
-}
-
-impl Archive {
-    fn file(&mut self, path: &Path, content: &[u8]) {
-        if let Some(above) = path.parent() {
-            self.directory(above);
-        }
-        self.entry(path, 0o100_755, content);
-    }
-
-    fn directory(&mut self, path: &Path) {
-        let mut missing: Vec<&Path> = path.ancestors().collect();
-        missing.retain(|one| one.parent().is_some() && !self.directories.contains(*one));
-        for one in missing.into_iter().rev() {
-            self.directories.insert(one.to_owned());
-            self.entry(one, 0o040_755, &[]);
-        }
-    }
-
-    fn entry(&mut self, path: &Path, mode: u32, content: &[u8]) {
-        self.entries += 1;
-        let name = path.to_str().unwrap().trim_start_matches('/');
-        let (inode, size, length) = (self.entries, content.len(), name.len() + 1);
-        // magic, inode, mode, user, group, links, time, size, device, special device, name, sum
-        let head = format!(
-            "070701{inode:08x}{mode:08x}{0:08x}{0:08x}{1:08x}{0:08x}{size:08x}{0:08x}{0:08x}\
-             {0:08x}{0:08x}{length:08x}{0:08x}",
-            0, 1
-        );
-        self.bytes.extend(head.as_bytes());
-        self.bytes.extend(name.as_bytes());
-        self.bytes.push(0);
-        self.pad();
-        self.bytes.extend(content);
-        self.pad();
-    }
-
-    fn pad(&mut self) {
-        let padded = self.bytes.len().next_multiple_of(4);
-        self.bytes.resize(padded, 0);
-    }
-
-    fn end(mut self) -> Vec<u8> {
-        self.entry(Path::new("TRAILER!!!"), 0, &[]);
-        self.bytes
-    }
 }
 
 /// Boots the kernel and returns what the machine printed until it went off.

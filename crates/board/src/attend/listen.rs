@@ -62,11 +62,18 @@ fn converse(
         match next {
             Call::Ask { number, have, what } => {
                 let (asked, out) = (session.ask(number, what), Arc::clone(out));
+                session.is_heard(number, have);
                 let session = Arc::clone(session);
                 std::thread::spawn(move || {
                     drop(tell(&out, &session, connection, number, have, asked));
                 });
             }
+            Call::Heard { number, have } => session.is_heard(number, have),
+            // Where it succeeds nobody says so.
+            Call::Cut { by } => match by.cut() {
+                Ok(()) => {}
+                Err(why) => say(out, &Reply::NotCut { why })?,
+            },
             Call::Stop => session
                 .stop()
                 .store(true, std::sync::atomic::Ordering::Relaxed),

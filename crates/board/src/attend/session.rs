@@ -33,6 +33,8 @@ struct State {
     ask: Option<Ask>,
     /// Lines that it told so far.
     lines: usize,
+    /// Those that the asker is known to have.
+    had: usize,
     out: Option<File>,
     /// Why what was told is not all kept.
     broken: Option<String>,
@@ -63,6 +65,7 @@ impl Session {
                 number: 0,
                 ask: None,
                 lines: 0,
+                had: 0,
                 out: None,
                 broken: None,
                 answer: None,
@@ -209,9 +212,32 @@ impl Session {
             .map_err(|error| Refusal::environment(format!("{}: {error}", self.told.display())))?;
         state.out = Some(out);
         (state.number, state.lines, state.answer, state.broken) = (number, 0, None, None);
+        state.had = 0;
         state.ask = Some(ask);
         self.changed.notify_all();
         Ok(())
+    }
+
+    /// The asker has the first `have` lines of question `number`.
+    pub fn is_heard(&self, number: u64, have: usize) {
+        let mut state = self.lock();
+        if number == state.number {
+            state.had = state.had.max(have);
+        }
+        self.changed.notify_all();
+    }
+
+    /// Waits until the asker has all lines of the question under way, however long it is away; not
+    /// if the trial is to end.
+    pub fn wait_until_heard(&self) {
+        let mut state = self.lock();
+        while state.had < state.lines && !state.leaving && !self.stop.load(Ordering::Relaxed) {
+            if state.heard.elapsed() > self.patience {
+                state.leaving = true;
+                self.stop.store(true, Ordering::Relaxed);
+            }
+            state = self.wait(state);
+        }
     }
 
     /// Ends the session, and the trial under way.
@@ -311,6 +337,30 @@ mod tests {
         assert!(!session.is_attended());
         session.leave();
         assert!(session.next().is_none() && session.stop().load(Ordering::Relaxed));
+    }
+
+    #[test]
+    fn a_line_that_is_awaited_is_heard_or_the_trial_ends() {
+        let home = tempfile::tempdir().unwrap();
+        let session = Session::new(home.path(), LONG);
+        session.ask(1, Ask::Written).unwrap();
+        session.tell(&told(1));
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| session.wait_until_heard());
+            session.is_heard(2, 9);
+            session.is_heard(1, 0);
+            std::thread::sleep(Duration::from_millis(20));
+            assert!(!waits.is_finished());
+            session.is_heard(1, 1);
+        });
+        session.tell(&told(2));
+        session.stop().store(true, Ordering::Relaxed);
+        session.wait_until_heard();
+        let left = Session::new(home.path(), Duration::ZERO);
+        left.ask(1, Ask::Written).unwrap();
+        left.tell(&told(1));
+        left.wait_until_heard();
+        assert!(left.next().is_none(), "nobody came");
     }
 
     #[test]

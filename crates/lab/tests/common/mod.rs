@@ -195,6 +195,7 @@ impl Trial {
             queue_depth: None,
             core: Some(whichfs_lab::available_cores()[0]),
             counts_work: false,
+            acknowledged: false,
         }
     }
 
@@ -213,6 +214,7 @@ impl Trial {
             returns: false,
             ignores_sync: false,
             counts_work: self.counts_work,
+            acknowledged: false,
         };
         let spec = GuestSpec {
             kernel: &self.kernel,

@@ -1,9 +1,10 @@
 //! Arguments of `whichfs crash`.
 
-use super::{JsonArgs, PlaceArgs};
-use crate::commands;
+use super::{HereArgs, JsonArgs, PlaceArgs};
+use crate::{commands, quantity};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
+use std::time::Duration;
 
 #[derive(Debug, Subcommand)]
 pub enum CrashCommand {
@@ -90,6 +91,48 @@ pub struct CrashArgs {
     /// One JSON document on standard output, nothing else.
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub on: OnArgs,
+    #[command(flatten)]
+    pub here: HereArgs,
+}
+
+/// A real device whose power is cut.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "On a real device")]
+pub struct OnArgs {
+    /// Cut the power of a board, with the workload on this device of it, instead of the lab's:
+    /// ssh://USER@HOST/dev/mmcblk0. All that is on it is lost (--destroy).
+    #[arg(long, value_name = "ssh://…", conflicts_with_all = [
+        "card", "card_state", "board", "clock", "at", "during", "recovery", "faults", "only",
+        "keep", "image", "jobs"])]
+    pub on: Option<String>,
+    /// The board ends itself so; its card may keep its supply, and what its cache holds.
+    #[arg(long, value_enum, value_name = "WAY", requires = "on")]
+    pub power: Option<PowerArg>,
+    /// This command, run here by /bin/sh, takes the board's power (a switched socket); if no other
+    /// gives it, it gives it again itself.
+    #[arg(long, value_name = "CMD", requires = "on", conflicts_with = "power")]
+    pub power_command: Option<String>,
+    /// This command gives the power again.
+    #[arg(long, value_name = "CMD", requires = "power_command")]
+    pub power_on_command: Option<String>,
+    /// Time without power between the two commands: 5s, 1m; default: 5s.
+    #[arg(long, value_name = "TIME", value_parser = quantity::duration,
+          requires = "power_on_command")]
+    pub power_off_time: Option<Duration>,
+    /// Print every command for the device and write nothing.
+    #[arg(long, requires = "on")]
+    pub dry_run: bool,
+}
+
+/// How a board ends itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum PowerArg {
+    /// Its watchdog is armed and not fed.
+    Watchdog,
+    /// Its kernel restarts at once (sysrq b).
+    Sysrq,
 }
 
 #[derive(Debug, Args)]

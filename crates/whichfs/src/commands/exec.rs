@@ -40,6 +40,7 @@ pub fn run(args: &ExecArgs) -> Outcome<u8> {
     let steps = steps(args, &bench)?;
     let job = Job {
         counts_work: true,
+        acknowledged: false,
         ..bench.job(steps, args.seed)
     };
     let spec = GuestSpec {

@@ -1,27 +1,21 @@
 //! Checks one image: mounts it in the lab, reads everything, uses it, repairs it.
 
-use super::record::{Plan, Recorded, on_device, only_disk};
-use super::seen::{Seen, how_it_ended};
-use crate::bench::{DEVICE, MOUNT_POINT, environment};
-use crate::failure::{Failure, Outcome};
+use super::look::{Look, MOUNT, attempt, judged};
+use super::record::{Plan, Recorded, only_disk};
+use super::seen::Seen;
+use crate::bench::{DEVICE, MOUNT_POINT};
+use crate::failure::{Failure, Kind, Outcome};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
 use whichfs_card::{Contents, Logged};
 use whichfs_crash::{
-    Checked, Condition, Cut, Faults, Finding, Judge, Message, Outcome as Became, Timeline, Window,
-    classify, in_flux, random_cuts, verdict,
+    Checked, Condition, Cut, Faults, Finding, Judge, Outcome as Became, Timeline, in_flux,
+    random_cuts,
 };
-use whichfs_lab::{Disk, Life};
+use whichfs_lab::{Disk, LabError, Life};
 use whichfs_trial::{Event, Step};
 use whichfs_units::{Nanos, Rng};
-
-/// Names of the attempts in the job, and of their phases.
-pub const MOUNT: &str = "mount";
-pub const USE: &str = "use";
-pub const CHECK: &str = "check";
-pub const REPAIR: &str = "repair";
-pub const AGAIN: &str = "mount_again";
 
 /// Findings that a result keeps; a replay of the cut shows all.
 const KEPT: usize = 20;
@@ -50,14 +44,38 @@ pub struct Result {
     pub fsck_repair: Option<Nanos>,
     /// What became of how many paths.
     pub outcomes: BTreeMap<Became, u64>,
+    /// What only a real cut has to tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured: Option<MeasuredCut>,
     /// All that was seen; of the findings those that matter most.
     #[serde(flatten)]
     pub checked: Checked,
 }
 
+/// What was seen of a real cut, beside what became of the filesystem.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MeasuredCut {
+    /// What took the power: `sysrq`, `watchdog`, or the user's command.
+    pub power: String,
+    /// Promises that were told before the power had gone.
+    pub promises: u64,
+    /// Promises of a whole run.
+    pub of_promises: u64,
+    /// Operations of a whole run.
+    pub operations: u64,
+    /// The run had ended before the power went.
+    pub ended: bool,
+    /// How long after the cut the board could be asked again.
+    pub away: Nanos,
+    /// Time of the run without a cut.
+    pub run: Nanos,
+    /// Bytes that reached the device in it.
+    pub run_bytes: u64,
+}
+
 impl Result {
     /// Keeps of the findings only those that matter, and few of them.
-    fn shorten(&mut self) {
+    pub fn shorten(&mut self) {
         for findings in [&mut self.checked.findings, &mut self.checked.findings_again] {
             findings.retain(Finding::matters);
             findings.sort_by_key(|finding| !finding.broken);
@@ -152,7 +170,7 @@ impl<'a> Checker<'a> {
     ) -> Outcome<Vec<Logged>> {
         let mut disk = self.disk(contents.clone())?;
         disk.log = Some(Vec::new());
-        let steps = vec![attempt(MOUNT, vec![self.mount(MOUNT)])];
+        let steps = vec![attempt(MOUNT, vec![self.look().mount(MOUNT)])];
         let life = self.live(steps, disk, core, cancelled)?;
         how_it_ended(&life, &mut Checked::default())?;
         let ended = life
@@ -191,15 +209,16 @@ impl<'a> Checker<'a> {
         let window = recorded.run.window(cut.at);
         let flux = in_flux(&recorded.history, &recorded.run, window, &recorded.contract);
         let mut seen = Seen::default();
-        let mut life = self.live(self.steps(&flux), disk, core, cancelled)?;
-        seen.hear(&mut life)?;
+        let mut life = self.live(self.look().steps(&flux), disk, core, cancelled)?;
+        hear(&mut seen, &mut life)?;
         if seen.wants_rescue() && !recorded.recipe.fsck_rescue.is_empty() {
-            let mut life = self.live(self.rescue(&flux), only_disk(life)?, core, cancelled)?;
-            seen.hear(&mut life)?;
+            let steps = self.look().rescue(&flux);
+            let mut life = self.live(steps, only_disk(life)?, core, cancelled)?;
+            hear(&mut seen, &mut life)?;
         }
         let refused = recorded.refused.partition_point(|at| *at <= cut.at);
         seen.checked.refused_writes = refused as u64;
-        let mut result = self.result(cut, window, seen)?;
+        let mut result = judged(&mut self.judge, &recorded.contract, cut, window, seen);
         result.recovery = image.recovery;
         Ok(result)
     }
@@ -219,6 +238,17 @@ impl<'a> Checker<'a> {
         Ok(result)
     }
 
+    /// How images are looked at.
+    fn look(&self) -> Look<'_> {
+        Look {
+            recipe: &self.recorded.recipe,
+            mount_options: &self.recorded.mount_options,
+            device: DEVICE,
+            mount_point: MOUNT_POINT,
+            fsck: self.plan.spec.fsck,
+        }
+    }
+
     /// One guest's life on `disk`, however it ends.
     fn live(
         &self,
@@ -232,137 +262,45 @@ impl<'a> Checker<'a> {
         whichfs_lab::run(&bench.guest(&job, core), vec![disk], cancelled, &mut |_| {})
             .map_err(Failure::environment)
     }
-
-    fn result(&mut self, cut: &Cut, window: Window, mut seen: Seen) -> Outcome<Result> {
-        let warned = speaks_of_damage(&seen.checked.messages);
-        let warned_again = warned || speaks_of_damage(&seen.checked.messages_again);
-        let mut right = 0;
-        let is_mounted = matches!(seen.checked.mounted, Some(Ok(())));
-        if is_mounted {
-            (seen.checked.findings, right) = self.judge.judge(window, &seen.found(), warned);
-        }
-        let mut right_again = 0;
-        if matches!(seen.checked.mounted_again, Some(Ok(()))) {
-            let judged = match is_mounted && warned_again == warned && seen.found_the_same() {
-                true => (seen.checked.findings.clone(), right),
-                false => self.judge.judge(window, &seen.found_again(), warned_again),
-            };
-            (seen.checked.findings_again, right_again) = judged;
-        }
-        // What could be read at first; else what the repair made readable.
-        let outcomes = match &seen.checked.mounted {
-            Some(Ok(())) => outcomes(right, &seen.checked.findings),
-            _ => outcomes(right_again, &seen.checked.findings_again),
-        };
-        let (condition, broken) = verdict(&seen.checked, &self.recorded.contract);
-        Ok(Result {
-            cut: *cut,
-            recovery: Vec::new(),
-            window: (window.durable, window.begun),
-            condition,
-            broken,
-            mount: seen.mount,
-            fsck_check: seen.fsck_check,
-            fsck_repair: seen.fsck_repair,
-            outcomes,
-            checked: seen.checked,
-        })
-    }
-
-    /// Everything, in its order.
-    fn steps(&self, flux: &[String]) -> Vec<Step> {
-        let exercise = Step::Exercise {
-            dir: MOUNT_POINT.to_owned(),
-        };
-        let first = vec![
-            self.mount(MOUNT),
-            inspect(flux),
-            attempt(USE, vec![exercise]),
-        ];
-        let mut steps = vec![attempt(MOUNT, first), unmount(), Step::KernelLog];
-        if self.plan.spec.fsck {
-            let recipe = &self.recorded.recipe;
-            for (name, argv) in [(CHECK, &recipe.fsck_check), (REPAIR, &recipe.fsck_repair)] {
-                if !argv.is_empty() {
-                    steps.push(attempt(name, vec![run(name, argv)]));
-                }
-            }
-            steps.push(attempt(AGAIN, vec![self.mount(AGAIN), inspect(flux)]));
-            steps.extend([unmount(), Step::KernelLog]);
-        }
-        steps
-    }
-
-    /// The last resort, and what follows it.
-    fn rescue(&self, flux: &[String]) -> Vec<Step> {
-        let argv = &self.recorded.recipe.fsck_rescue;
-        vec![
-            attempt(REPAIR, vec![run(REPAIR, argv)]),
-            attempt(AGAIN, vec![self.mount(AGAIN), inspect(flux)]),
-            unmount(),
-            Step::KernelLog,
-        ]
-    }
-
-    fn mount(&self, phase: &str) -> Step {
-        Step::Mount {
-            phase: Some(phase.to_owned()),
-            source: DEVICE.to_owned(),
-            target: MOUNT_POINT.to_owned(),
-            kernel_fs: self.recorded.recipe.kernel_fs.to_owned(),
-            options: self.recorded.mount_options.clone(),
-        }
-    }
 }
 
-/// What became of how many files, of which `right` are right.
-fn outcomes(right: u64, findings: &[Finding]) -> BTreeMap<Became, u64> {
-    let mut outcomes = BTreeMap::from([(Became::Right, right)]);
-    for finding in findings {
-        *outcomes.entry(finding.outcome).or_default() += 1;
+/// Takes up what a guest said.
+fn hear(seen: &mut Seen, life: &mut Life) -> Outcome {
+    seen.hear_events(std::mem::take(&mut life.events));
+    how_it_ended(life, &mut seen.checked)?;
+    seen.is_of_checker();
+    if let Some(defects) = life.disks.first().and_then(|disk| disk.defects.as_ref()) {
+        seen.checked.failed_requests = defects.failed;
+        seen.checked.corrupted_reads = defects.corrupted;
     }
-    outcomes
+    Ok(())
 }
 
-fn speaks_of_damage(messages: &[String]) -> bool {
-    let mut lines = messages.iter();
-    lines.any(|line| classify(line) >= Message::Damage)
-}
-
-/// `steps`, of which a failure ends only themselves.
-pub fn attempt(name: &str, steps: Vec<Step>) -> Step {
-    Step::Try {
-        name: name.to_owned(),
-        steps,
-    }
-}
-
-fn inspect(flux: &[String]) -> Step {
-    Step::Inspect {
-        dir: MOUNT_POINT.to_owned(),
-        sectors: flux.to_vec(),
-    }
-}
-
-/// Unmounts, if it is mounted.
-pub fn unmount() -> Step {
-    let step = Step::Unmount {
-        phase: None,
-        target: MOUNT_POINT.to_owned(),
+/// A guest that does not end well tells of the filesystem, or of this machine.
+fn how_it_ended(life: &Life, checked: &mut Checked) -> Outcome {
+    let Err(error) = &life.result else {
+        return Ok(());
     };
-    attempt("unmount", vec![step])
-}
-
-fn run(phase: &str, argv: &[String]) -> Step {
-    Step::Run {
-        phase: Some(phase.to_owned()),
-        argv: on_device(argv),
-        env: environment(&BTreeMap::new()),
-        dir: "/".to_owned(),
-        stdin: String::new(),
-        show: false,
-        any_status: true,
+    if let Some(sentence) = error.blames_host() {
+        return Err(Failure::environment(sentence));
     }
+    match error {
+        LabError::Interrupted => return Err(Failure::new(Kind::Interrupted, "interrupted")),
+        LabError::Panic { line } => checked.panicked = Some(line.clone()),
+        LabError::Spins(_)
+        | LabError::SleepsForever
+        | LabError::NoProgress(_)
+        | LabError::ConsoleFlood(_)
+        | LabError::OutputFlood(_) => checked.hung = Some(error.to_string()),
+        LabError::Agent { message, .. } => {
+            return Err(Failure::new(
+                Kind::Trial,
+                format!("the check failed: {message}"),
+            ));
+        }
+        other => return Err(Failure::environment(other)),
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -388,6 +326,7 @@ pub mod tests {
             mount: Some(Nanos(9)),
             fsck_check: Some(Nanos(7)),
             fsck_repair: None,
+            measured: None,
             outcomes: BTreeMap::from([(Became::Right, 5), (Became::Missing, 1)]),
             checked: Checked {
                 mounted: Some(Ok(())),

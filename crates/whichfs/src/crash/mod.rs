@@ -3,7 +3,10 @@
 pub mod archive;
 pub mod check;
 pub mod image_file;
+pub mod look;
+pub mod measured;
 pub mod minimiser;
+pub mod power;
 #[cfg(test)]
 mod promise_tests;
 pub mod record;

@@ -92,17 +92,9 @@ impl<'a> Plan<'a> {
     /// The mount options, and what they promise.
     ///
     /// # Errors
-    /// Options with which nothing is left to be judged.
+    /// As [`promises`].
     pub fn promises(&self, recipe: &Recipe) -> Outcome<(String, Contract)> {
-        let name = self.candidate.name;
-        let options = mounted(&recipe.mount_options, self.spec.mount.as_deref());
-        if let Some(why) = whichfs_crash::gives_up(name, &options) {
-            return Err(Failure::input(format!(
-                "--mount: {why}; there is nothing to judge: leave that option out"
-            )));
-        }
-        let contract = whichfs_crash::contract(name, &options).ok_or_else(|| no_contract(name))?;
-        Ok((options, contract))
+        promises(self.candidate.name, recipe, self.spec.mount.as_deref())
     }
 
     /// Makes the filesystem, then runs the workload on it.
@@ -143,7 +135,7 @@ impl<'a> Plan<'a> {
             Err(LabError::Agent { message, .. }) => Some(message.clone()),
             _ => None,
         };
-        let (operations, counts) = self.operations(&phases, &spec)?;
+        let (operations, counts) = operations(self.workload, &phases, &spec, self.spec.seed)?;
         let history = History::of(operations.iter().cloned()).map_err(Failure::input)?;
         let run = run_of(&life.events, &phases, &counts);
         let time = life.time;
@@ -313,31 +305,50 @@ impl<'a> Plan<'a> {
             None => Failure::new(Kind::Trial, text),
         }
     }
+}
 
-    /// The operations of the phases, and the number of those of each.
-    fn operations(&self, phases: &[String], spec: &WorkloadSpec) -> Outcome<(Vec<Op>, Vec<u64>)> {
-        let listing = self
-            .workload
-            .generated_tree(spec, self.spec.seed)
-            .map_err(Failure::input)?;
-        let mut all = Vec::new();
-        let mut counts = Vec::new();
-        for phase in phases {
-            let before = all.len();
-            let operations = self
-                .workload
-                .operations(phase, spec, listing.as_ref(), self.spec.seed)
-                .map_err(Failure::input)?;
-            all.extend(operations);
-            counts.push((all.len() - before) as u64);
-        }
-        Ok((all, counts))
+/// The options that the filesystem `name` is mounted with if `asked` is asked for, and what they
+/// promise.
+///
+/// # Errors
+/// Options with which nothing is left to be judged.
+pub fn promises(name: &str, recipe: &Recipe, asked: Option<&str>) -> Outcome<(String, Contract)> {
+    let options = mounted(&recipe.mount_options, asked);
+    if let Some(why) = whichfs_crash::gives_up(name, &options) {
+        return Err(Failure::input(format!(
+            "--mount: {why}; there is nothing to judge: leave that option out"
+        )));
     }
+    let contract = whichfs_crash::contract(name, &options).ok_or_else(|| no_contract(name))?;
+    Ok((options, contract))
+}
+
+/// The operations of the `phases` of `workload`, and the number of those of each.
+///
+/// # Errors
+/// The workload does not take `spec`.
+pub fn operations(
+    workload: &dyn Workload,
+    phases: &[String],
+    spec: &WorkloadSpec,
+    seed: u64,
+) -> Outcome<(Vec<Op>, Vec<u64>)> {
+    let listing = workload.generated_tree(spec, seed);
+    let listing = listing.map_err(Failure::input)?;
+    let mut all = Vec::new();
+    let mut counts = Vec::new();
+    for phase in phases {
+        let before = all.len();
+        let operations = workload.operations(phase, spec, listing.as_ref(), seed);
+        all.extend(operations.map_err(Failure::input)?);
+        counts.push((all.len() - before) as u64);
+    }
+    Ok((all, counts))
 }
 
 /// What to change where a run failed by what was asked for, told by the number of the error that
 /// a call gave; none where the filesystem or its card failed.
-fn remedy(text: &str, is_script: bool) -> Option<&'static str> {
+pub fn remedy(text: &str, is_script: bool) -> Option<&'static str> {
     use rustix::io::Errno as E;
     let number = text.rsplit_once("(os error ")?.1.split(')').next()?;
     let errno = E::from_raw_os_error(number.parse().ok()?);
@@ -413,7 +424,7 @@ pub fn on_device(argv: &[String]) -> Vec<String> {
         .collect()
 }
 
-fn no_contract(name: &str) -> Failure {
+pub fn no_contract(name: &str) -> Failure {
     Failure::input(format!("--fs {name}: nothing is written to it"))
 }
 
@@ -437,7 +448,7 @@ fn facts(profile: &Profile) -> CardFacts {
 }
 
 /// Names of the workload's phases in the order of the steps.
-fn operate_phases(steps: &[Step]) -> Vec<String> {
+pub fn operate_phases(steps: &[Step]) -> Vec<String> {
     let phases = steps.iter().filter_map(|step| match step {
         Step::Operate { phase, .. } => Some(phase.clone()),
         _ => None,
@@ -459,7 +470,7 @@ fn begin_of<'a>(events: &'a [Stamped], phases: &[String]) -> Option<&'a Stamped>
 }
 
 /// Promises and phases out of what the agent said. `counts` are the operations of each phase.
-fn run_of(events: &[Stamped], phases: &[String], counts: &[u64]) -> Run {
+pub fn run_of(events: &[Stamped], phases: &[String], counts: &[u64]) -> Run {
     let mut run = Run {
         operations: counts.iter().sum(),
         ..Run::default()

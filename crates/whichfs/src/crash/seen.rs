@@ -1,10 +1,9 @@
-//! What guests said of an image.
+//! What agents said of a filesystem that was looked at, in the lab or on a board.
 
-use super::check::{AGAIN, CHECK, MOUNT, REPAIR, USE};
-use crate::failure::{Failure, Kind, Outcome};
+use super::look::{AGAIN, CHECK, MOUNT, REPAIR, USE};
 use std::rc::Rc;
 use whichfs_crash::{Checked, Found};
-use whichfs_lab::{LabError, Life, Stamped};
+use whichfs_lab::Stamped;
 use whichfs_trial::Event;
 use whichfs_units::Nanos;
 
@@ -14,6 +13,7 @@ type Told = Vec<Rc<Event>>;
 /// What the agent said of an image.
 #[derive(Default)]
 pub struct Seen {
+    /// What was done with it.
     pub checked: Checked,
     /// What was found, as it was told: at first and again.
     found: Told,
@@ -26,21 +26,11 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// Takes up what a guest said.
-    ///
-    /// # Errors
-    /// If it did not end well, and that does not tell of the filesystem.
-    pub fn hear(&mut self, life: &mut Life) -> Outcome {
-        self.hear_events(std::mem::take(&mut life.events));
-        how_it_ended(life, &mut self.checked)?;
+    /// A hang while its checker or its repair runs is theirs.
+    pub fn is_of_checker(&mut self) {
         if self.in_checker {
             self.checked.checker_hung = self.checked.hung.take();
         }
-        if let Some(defects) = life.disks.first().and_then(|disk| disk.defects.as_ref()) {
-            self.checked.failed_requests = defects.failed;
-            self.checked.corrupted_reads = defects.corrupted;
-        }
-        Ok(())
     }
 
     /// Whether its repair was run and refused, and it mounts neither before nor after that.
@@ -69,7 +59,8 @@ impl Seen {
         first.len() == again.len() && both.all(|(one, other)| Rc::ptr_eq(one, other))
     }
 
-    fn hear_events(&mut self, events: Vec<Stamped>) {
+    /// Takes up events in their order.
+    pub fn hear_events(&mut self, events: Vec<Stamped>) {
         let seen = self;
         let mut phase = String::new();
         let mut begun = Nanos(0);
@@ -151,33 +142,6 @@ impl Seen {
             _ => self.checked.messages.push(format!("{attempt}: {message}")),
         }
     }
-}
-
-/// A guest that does not end well tells of the filesystem, or of this machine.
-pub fn how_it_ended(life: &Life, checked: &mut Checked) -> Outcome {
-    let Err(error) = &life.result else {
-        return Ok(());
-    };
-    if let Some(sentence) = error.blames_host() {
-        return Err(Failure::environment(sentence));
-    }
-    match error {
-        LabError::Interrupted => return Err(Failure::new(Kind::Interrupted, "interrupted")),
-        LabError::Panic { line } => checked.panicked = Some(line.clone()),
-        LabError::Spins(_)
-        | LabError::SleepsForever
-        | LabError::NoProgress(_)
-        | LabError::ConsoleFlood(_)
-        | LabError::OutputFlood(_) => checked.hung = Some(error.to_string()),
-        LabError::Agent { message, .. } => {
-            return Err(Failure::new(
-                Kind::Trial,
-                format!("the check failed: {message}"),
-            ));
-        }
-        other => return Err(Failure::environment(other)),
-    }
-    Ok(())
 }
 
 /// All that was found, of what was told.

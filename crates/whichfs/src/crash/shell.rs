@@ -1,6 +1,6 @@
 //! Commands in the lab on the card as a cut left it.
 
-use super::check::{attempt, unmount};
+use super::look::{attempt, unmount};
 use super::record::{Plan, Recorded, only_disk};
 use crate::bench::{MOUNT_POINT, environment};
 use crate::failure::{Failure, Outcome};
@@ -104,7 +104,7 @@ impl<'a> Shell<'a> {
         };
         vec![
             attempt("mount", vec![mount, run(command, MOUNT_POINT)]),
-            unmount(),
+            unmount(MOUNT_POINT),
         ]
     }
 }

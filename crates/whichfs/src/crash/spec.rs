@@ -75,6 +75,19 @@ impl Makers {
     }
 }
 
+/// A real device whose power is cut.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Measured {
+    /// What tells the device from others.
+    pub device: String,
+    /// What takes the power: `sysrq`, `watchdog`, or the user's command.
+    pub power: String,
+    /// First byte of the partition.
+    pub partition_offset: u64,
+    /// Release of the kernel.
+    pub kernel: String,
+}
+
 /// A series of cuts of one run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spec {
@@ -113,6 +126,10 @@ pub struct Spec {
     pub fsck: bool,
     /// Seed of everything.
     pub seed: u64,
+    /// Where it is cut, if that is a real device: card, board and clock are then named as in trials
+    /// there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured: Option<Measured>,
     /// What made it.
     pub made_by: Makers,
 }
@@ -179,6 +196,7 @@ pub mod tests {
             recovery: 0,
             fsck: true,
             seed: 1,
+            measured: None,
             made_by: Makers::default(),
         }
     }

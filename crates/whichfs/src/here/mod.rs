@@ -5,12 +5,15 @@
 //! in the store and watches what they cost.
 
 pub mod campaign;
+mod cuttable;
 mod place;
 mod run;
 mod told;
 
 pub use campaign::{Campaign, Planned};
-pub use run::Run;
+pub use cuttable::Cuttable;
+pub use place::Field;
+pub use run::{Run, stamped};
 pub use told::{Measured, dry_run, sentences};
 
 use crate::bench::{NotHere, Work, missing_tools, require_tree, vary, with_device};
@@ -281,6 +284,7 @@ impl Site {
             returns: false,
             ignores_sync: false,
             counts_work: false,
+            acknowledged: false,
         }
     }
 

@@ -11,10 +11,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use whichfs_agent::Reader;
 use whichfs_board::{
-    Address, Answer, Ask, Board, Device, MOUNT_POINT, Machine, Means, Patience, Place, Task,
+    Address, Answer, Ask, Board, Cutting, Device, MOUNT_POINT, Machine, Means, Outage, Parted,
+    Patience, Place, Task,
 };
 use whichfs_format::{Ground, Journal, Left, kernel_has};
-use whichfs_here::errand::Life;
+use whichfs_here::errand::{Ended, Life};
 use whichfs_here::{Doomed, Limits, Roots};
 use whichfs_lab::Agent;
 use whichfs_trial::Told;
@@ -305,7 +306,7 @@ impl Field<'_> {
                     disk: local.disk.name(),
                     wall_limit,
                 };
-                let work = (run.span, run.label.as_str(), &run.job);
+                let work = (run.span, false, run.label.as_str(), &run.job);
                 Ok(whichfs_board::trial(
                     ground,
                     &means,
@@ -322,6 +323,7 @@ impl Field<'_> {
                     label: run.label.clone(),
                     job: run.job.clone(),
                     wall_limit_s: wall_limit.as_secs(),
+                    keeps: false,
                 }));
                 let mut board = lock(&remote.board);
                 match board.ask(&task, interrupt::flag(), hear)? {
@@ -329,6 +331,58 @@ impl Field<'_> {
                     (other, _) => Err(strange(&other)),
                 }
             }
+        }
+    }
+
+    /// The board and the journal, since power is cut on boards alone.
+    fn board(&mut self) -> Outcome<(&Remote, &mut Journal)> {
+        match self {
+            Field::There { remote, journal } => Ok((remote, journal)),
+            Field::Here { .. } => Err(Failure::input(
+                "the power of this machine cannot be cut by itself: name a board (--on ssh://…)",
+            )),
+        }
+    }
+
+    /// Time that the board takes to end itself by `by`.
+    ///
+    /// # Errors
+    /// It cannot.
+    pub fn takes(&mut self, by: Outage) -> Outcome<Duration> {
+        let (remote, _) = self.board()?;
+        match lock(&remote.board).simply(&Ask::Outage { by })? {
+            Answer::Takes { milliseconds } => Ok(Duration::from_millis(milliseconds)),
+            other => Err(strange(&other)),
+        }
+    }
+
+    /// Has the board do `task` and lose its power meanwhile.
+    ///
+    /// # Errors
+    /// The run failed before; the board does not go, or does not come back.
+    pub fn cut(&mut self, task: Task, cutting: &Cutting<'_>) -> Outcome<Parted> {
+        let (remote, journal) = self.board()?;
+        journal.step(0)?;
+        journal.trial(&task.label)?;
+        let mut board = lock(&remote.board);
+        let task = Ask::Trial(Box::new(task));
+        Ok(board.cut(&task, cutting, interrupt::flag(), &mut |_| ())?)
+    }
+
+    /// Has the board do `task` once: how it ended, which is `None` if the board restarted
+    /// meanwhile.
+    ///
+    /// # Errors
+    /// The device is in use, another or gone; the user's interrupt.
+    pub fn once(&mut self, task: Task) -> Outcome<(Option<Ended>, Vec<Told>)> {
+        let (remote, journal) = self.board()?;
+        journal.step(0)?;
+        journal.trial(&task.label)?;
+        let task = Ask::Trial(Box::new(task));
+        match lock(&remote.board).ask_once(&task, interrupt::flag())? {
+            (None, told) => Ok((None, told)),
+            (Some(Answer::Ended { ended }), told) => Ok((Some(ended), told)),
+            (Some(other), _) => Err(strange(&other)),
         }
     }
 

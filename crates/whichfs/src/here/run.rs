@@ -104,7 +104,7 @@ fn failed(reason: String) -> Status {
 }
 
 /// The events as the lab stamps them: each with what the device had done by the last reading.
-fn stamped(told: &[Told]) -> Vec<Stamped> {
+pub fn stamped(told: &[Told]) -> Vec<Stamped> {
     let mut device = DeviceFigures::default();
     let stamp = |told: &Told| {
         if let Some(reading) = &told.reading {

@@ -129,6 +129,7 @@ impl Cuts {
             recovery: 0,
             fsck: true,
             seed: args.first_seed,
+            measured: None,
             made_by: Makers::default(),
         };
         note!("{name}: {}", counted(self.number, "power cut"));

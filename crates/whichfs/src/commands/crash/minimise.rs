@@ -100,6 +100,12 @@ impl Start {
         }
         let (series, number) = replay::parse(id)?;
         let (spec, results) = archive::read(&places::crashes()?, series)?;
+        if spec.measured.is_some() {
+            return Err(Failure::input(
+                "this cut was made on a real device and cannot be made again: minimise takes cuts \
+                 of the lab (crash run without --on)",
+            ));
+        }
         match results.get(&number).is_some_and(|result| !result.broken) {
             true => Err(nothing(number)),
             false => Ok(Start::Cut {

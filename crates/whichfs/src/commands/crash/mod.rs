@@ -3,6 +3,7 @@
 mod faults;
 mod input;
 mod minimise;
+mod on;
 pub mod page;
 mod progress;
 mod replay;
@@ -26,7 +27,7 @@ use crate::crash::image_file::{self, Given};
 use crate::crash::record::{Plan, Recorded};
 use crate::crash::script;
 use crate::crash::series;
-use crate::crash::spec::{Makers, Selection, Spec};
+use crate::crash::spec::{Makers, Measured, Selection, Spec};
 use crate::failure::{Failure, Kind, Outcome};
 use crate::places::{self, WholeFile};
 use crate::{cards, interrupt, memory, output};
@@ -60,10 +61,15 @@ Examples:
   whichfs crash run --fs f2fs --recovery 1              cut it again while it recovers
   whichfs crash run --fs ext4 --cuts 226 --only 17 --keep cut-17.img
   whichfs crash replay 3f9a0c51d2e7-17                  one of them once more, with all details
+  whichfs crash run --fs ext4 --on ssh://root@board/dev/mmcblk0 --power sysrq --dry-run
+  whichfs crash run --fs ext4 --on ssh://root@board/dev/mmcblk0 --power sysrq --destroy ID
 
 The workload runs once in the lab; each cut is then an image of the card at one instant of
 it, mounted, read, used, checked and repaired in the lab. The same arguments give the same
-images; an interrupted series goes on where it was.";
+images; an interrupted series goes on where it was.
+
+With --on the workload runs on a board for each cut, the board loses its power at a random
+moment, and what is found when it is back is judged by the same rules.";
 
 const EXIT_STATUS: &str = "\
 Exit status: 0 no filesystem broke its promises, 1 one did, 2 bad usage or input, 3 this
@@ -80,11 +86,22 @@ struct Document<'a> {
     partition_bytes: u64,
     faults: &'a Faults,
     seed: u64,
+    /// The real device, if it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    measured: Option<&'a Measured>,
     filesystems: Vec<Report>,
 }
 
 /// Runs the command.
 pub fn run(args: &CrashArgs) -> Outcome<u8> {
+    if let Some(place) = &args.on.on {
+        return on::run(args, place);
+    }
+    if let Some(flag) = args.here.given() {
+        return Err(Failure::input(format!(
+            "{flag} is for a real device: name it with --on ssh://USER@HOST/dev/…"
+        )));
+    }
     let faults = input::named_faults(args)?;
     let (workload, lines) = input::workload(args)?;
     let parameters = parameters(args.size, workload);
@@ -123,6 +140,7 @@ pub fn run(args: &CrashArgs) -> Outcome<u8> {
         recovery: args.recovery,
         fsck: !args.no_fsck,
         seed: args.seed,
+        measured: None,
         made_by: Makers::default(),
     };
     let (mut reports, mut rows) = (Vec::new(), Vec::new());
@@ -157,6 +175,7 @@ pub fn run(args: &CrashArgs) -> Outcome<u8> {
             partition_bytes,
             faults: &faults,
             seed: args.seed,
+            measured: None,
             filesystems: reports,
         })?;
     }

@@ -1,6 +1,6 @@
 //! A series of cuts as a row of a page, and the page's files.
 
-use super::tell::{Report, words};
+use super::tell::{Report, measured_s, words};
 use super::timeline::{Extent, timeline};
 use crate::bench::Bench;
 use crate::cli::CrashArgs;
@@ -49,6 +49,43 @@ pub fn severity(condition: Condition) -> u8 {
 
 /// The row of a series; `series` is its number if it is kept.
 pub fn row(plan: &Plan, recorded: &Recorded, series: Option<&str>, cuts: &[Result]) -> CrashRow {
+    let written = recorded.timeline.log()[recorded.first..].iter();
+    CrashRow {
+        options: recorded.mount_options.clone(),
+        series: series.unwrap_or_default().to_owned(),
+        virtual_s: recorded.time.as_secs_f64(),
+        written_bytes: written
+            .filter(|request| request.op == Op::Write)
+            .map(|request| request.bytes)
+            .sum(),
+        programmed_bytes: recorded.programmed_bytes,
+        worst: worst(series, cuts, &|result| {
+            (place(plan, recorded, result), lines(plan, recorded, result))
+        }),
+        ..counted(plan.candidate.name, cuts)
+    }
+}
+
+/// The row of the series `series` of `fs` on a real device, mounted with `options`.
+pub fn measured_row(fs: &str, options: &str, series: &str, cuts: &[Result]) -> CrashRow {
+    let place = |result: &Result| {
+        let place = format!("Cut {}, {}.", result.cut.number, super::tell::place(result));
+        (place, Vec::new())
+    };
+    let first = cuts.iter().find_map(|cut| cut.measured.as_ref());
+    CrashRow {
+        options: options.to_owned(),
+        series: series.to_owned(),
+        measured: true,
+        virtual_s: measured_s(cuts).unwrap_or_default(),
+        written_bytes: first.map_or(0, |measured| measured.run_bytes),
+        worst: worst(Some(series), cuts, &place),
+        ..counted(fs, cuts)
+    }
+}
+
+/// What became of `fs` after `cuts`.
+fn counted(fs: &str, cuts: &[Result]) -> CrashRow {
     let total = cuts.len() as u64;
     let count = |is: &dyn Fn(&Result) -> bool| {
         let share = Share::new(cuts.iter().filter(|cut| is(cut)).count() as u64, total);
@@ -69,11 +106,8 @@ pub fn row(plan: &Plan, recorded: &Recorded, series: Option<&str>, cuts: &[Resul
     let mounts = milliseconds(cuts, |cut| cut.mount);
     let checks = milliseconds(cuts, |cut| cut.fsck_check);
     let repairs = milliseconds(cuts, |cut| cut.fsck_repair);
-    let written = recorded.timeline.log()[recorded.first..].iter();
     CrashRow {
-        fs: plan.candidate.name.to_owned(),
-        options: recorded.mount_options.clone(),
-        series: series.unwrap_or_default().to_owned(),
+        fs: fs.to_owned(),
         cuts: total,
         broken: count(&|cut| cut.broken),
         lost: count(&lost),
@@ -84,15 +118,8 @@ pub fn row(plan: &Plan, recorded: &Recorded, series: Option<&str>, cuts: &[Resul
         mount_worst_ms: mounts.last().copied(),
         check_median_ms: checks.get(checks.len() / 2).copied(),
         repair_worst_ms: repairs.last().copied(),
-        virtual_s: recorded.time.as_secs_f64(),
-        written_bytes: written
-            .filter(|request| request.op == Op::Write)
-            .map(|request| request.bytes)
-            .sum(),
-        programmed_bytes: recorded.programmed_bytes,
         conditions: conditions(cuts),
         files: files(cuts),
-        worst: worst(plan, recorded, series, cuts),
         ..CrashRow::default()
     }
 }
@@ -142,13 +169,11 @@ fn conditions(cuts: &[Result]) -> Vec<ConditionCount> {
         .collect()
 }
 
+/// Where a cut lies, and what was around it.
+type Around<'a> = dyn Fn(&Result) -> (String, Vec<CrashLine>) + 'a;
+
 /// The worst cuts: broken promises first, then by what became of the filesystem.
-fn worst(
-    plan: &Plan,
-    recorded: &Recorded,
-    series: Option<&str>,
-    cuts: &[Result],
-) -> Vec<WorstCase> {
+fn worst(series: Option<&str>, cuts: &[Result], around: &Around<'_>) -> Vec<WorstCase> {
     let mut bad: Vec<&Result> = cuts
         .iter()
         .filter(|cut| cut.broken || severity(cut.condition) > 0)
@@ -161,8 +186,9 @@ fn worst(
     let told = bad.iter().filter(|cut| cut.broken).count().clamp(1, WORST);
     let cases = bad.into_iter().take(told);
     cases
-        .map(|result| WorstCase {
-            place: place(plan, recorded, result),
+        .map(|result| (result, around(result)))
+        .map(|(result, (place, timeline))| WorstCase {
+            place,
             condition: words(&result.condition),
             broken: result.broken,
             mount_ms: result.mount.map(|time| time.as_secs_f64() * 1e3),
@@ -171,7 +197,7 @@ fn worst(
                 Some(series) => format!("whichfs crash replay {series}-{}", result.cut.number),
                 None => String::new(),
             },
-            timeline: lines(plan, recorded, result),
+            timeline,
         })
         .collect()
 }
@@ -272,18 +298,21 @@ pub fn of_run(
         rows,
         failed: Vec::new(),
     };
-    let held = reports.iter();
     CrashPage {
         title: format!("Power cuts on {}", bench.card.name),
         method: vec![METHOD.to_owned()],
         groups: vec![group],
-        promises: held
-            .map(|report| promises(report.fs.clone(), &report.mount_options, &report.contract))
-            .collect(),
+        promises: promised(reports),
         environment: environment(bench, args.partition * MIB, args.seed),
         reproduce: command_line(),
         ..CrashPage::default()
     }
+}
+
+/// What was promised of each filesystem.
+pub fn promised(reports: &[Report]) -> Vec<Promises> {
+    let of = |report: &Report| promises(report.fs.clone(), &report.mount_options, &report.contract);
+    reports.iter().map(of).collect()
 }
 
 /// What the series ran on.

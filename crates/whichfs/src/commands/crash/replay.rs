@@ -1,6 +1,6 @@
 //! `whichfs crash replay`: one cut of a kept series once more, with all that it has to tell.
 
-use super::tell::words;
+use super::tell::{self, words};
 use super::timeline::{Extent, Line, timeline};
 use super::{RESIDENT_BYTES, keep};
 use crate::bench::Bench;
@@ -65,7 +65,10 @@ pub fn run(args: &ReplayArgs) -> Outcome<u8> {
         return reproduce(args, &Reproducer::read(Path::new(&args.id))?, image);
     }
     let (series, number) = parse(&args.id)?;
-    let (spec, _) = archive::read(&places::crashes()?, series)?;
+    let (spec, results) = archive::read(&places::crashes()?, series)?;
+    if spec.measured.is_some() {
+        return measured(args, &spec, results.get(&number), number);
+    }
     let bench = bench(&spec, Some(1))?;
     let plan = Plan::new(&bench, &spec)?;
     let differs = differences(&bench, &plan)?;
@@ -81,6 +84,50 @@ pub fn run(args: &ReplayArgs) -> Outcome<u8> {
     let mut checker = checker;
     let result = checker.check_whole(&cut, core, cancelled)?;
     show(args, &plan, &recorded, &differs, &result)?;
+    Ok(if result.broken { Kind::No as u8 } else { 0 })
+}
+
+/// Shows what was found after a cut of a real device, which cannot be made again.
+fn measured(args: &ReplayArgs, spec: &Spec, result: Option<&Result>, number: u64) -> Outcome<u8> {
+    if args.keep.is_some() || args.shell {
+        return Err(Failure::input(
+            "this cut was made on a real device: its image was not kept; --keep and --shell are \
+             for cuts of the lab",
+        ));
+    }
+    let Some(result) = result else {
+        return Err(Failure::input(format!(
+            "series {} has no cut {number} yet: crash run --on goes on with it",
+            spec.id()
+        )));
+    };
+    if args.json {
+        output::json(&Document {
+            spec,
+            differs: &[],
+            timeline: &[],
+            result,
+        })?;
+    } else {
+        let what = format!(
+            "{}, workload {} on {} in {}, measured, seed {}: cut {number}, {}. Of {} operations \
+             the first {} were durable as a whole, {} had begun at most.",
+            spec.fs,
+            spec.workload,
+            spec.card,
+            spec.board,
+            spec.seed,
+            tell::place(result),
+            result
+                .measured
+                .as_ref()
+                .map_or(0, |measured| measured.operations),
+            result.window.0,
+            result.window.1
+        );
+        output::paragraph(&what, 0)?;
+        outcome(result)?;
+    }
     Ok(if result.broken { Kind::No as u8 } else { 0 })
 }
 
@@ -174,7 +221,7 @@ fn show(
             timeline: &timeline,
             result,
         }),
-        false => tell(plan, recorded, &timeline, result),
+        false => told(plan, recorded, &timeline, result),
     }
 }
 
@@ -236,7 +283,7 @@ pub fn bench(spec: &Spec, jobs: Option<u64>) -> Outcome<Bench> {
     Ok(bench.holding(RESIDENT_BYTES))
 }
 
-fn tell(plan: &Plan, recorded: &Recorded, timeline: &[Line], result: &Result) -> Outcome {
+fn told(plan: &Plan, recorded: &Recorded, timeline: &[Line], result: &Result) -> Outcome {
     let (spec, cut) = (plan.spec, &result.cut);
     let options = &recorded.mount_options;
     let run = format!(
@@ -247,7 +294,7 @@ fn tell(plan: &Plan, recorded: &Recorded, timeline: &[Line], result: &Result) ->
     let place = match cut.place {
         Place::Before => "before",
         Place::Inside => "inside",
-        Place::After => "after",
+        Place::After | Place::Unseen => "after",
     };
     let when = format!(
         "The power goes at {}, {place} request {}. Of {} operations the first {} were durable as a \

@@ -22,10 +22,15 @@ pub struct Report {
     pub mount_options: String,
     /// What it promises.
     pub contract: Contract,
-    /// Requests of the run that could be cut.
-    pub requests: usize,
+    /// Requests of the run that could be cut; a real device does not show them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requests: Option<usize>,
     /// Virtual seconds of the run.
-    pub virtual_s: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub virtual_s: Option<f64>,
+    /// Seconds of the run on a real device.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measured_s: Option<f64>,
     /// The call at which the run ended because the card had refused a write.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<String>,
@@ -47,9 +52,38 @@ pub struct Report {
     pub cuts: Vec<Result>,
 }
 
+/// What a report begins with.
+pub struct Head {
+    /// Number of the series.
+    pub series: String,
+    /// Filesystem.
+    pub fs: String,
+    /// Options it was mounted with.
+    pub mount_options: String,
+    /// What it promises.
+    pub contract: Contract,
+}
+
 impl Report {
     /// The report of all `cuts` of a recorded run.
     pub fn new(plan: &Plan, recorded: &Recorded, cuts: Vec<Result>) -> Report {
+        let head = Head {
+            series: plan.spec.id(),
+            fs: plan.candidate.name.to_owned(),
+            mount_options: recorded.mount_options.clone(),
+            contract: recorded.contract.clone(),
+        };
+        Report {
+            requests: Some(recorded.timeline.log().len() - recorded.first),
+            virtual_s: Some(recorded.time.as_secs_f64()),
+            measured_s: None,
+            ended: recorded.ended.clone(),
+            ..Report::measured(head, cuts)
+        }
+    }
+
+    /// The report of all `cuts` of a real device.
+    pub fn measured(head: Head, cuts: Vec<Result>) -> Report {
         let total = cuts.len() as u64;
         let mut conditions: BTreeMap<Condition, u64> = BTreeMap::new();
         let mut outcomes = BTreeMap::new();
@@ -63,13 +97,14 @@ impl Report {
         let checks = milliseconds(&cuts, |cut| cut.fsck_check);
         let repairs = milliseconds(&cuts, |cut| cut.fsck_repair);
         Report {
-            series: Some(plan.spec.id()),
-            fs: plan.candidate.name.to_owned(),
-            mount_options: recorded.mount_options.clone(),
-            contract: recorded.contract.clone(),
-            requests: recorded.timeline.log().len() - recorded.first,
-            virtual_s: recorded.time.as_secs_f64(),
-            ended: recorded.ended.clone(),
+            series: Some(head.series),
+            fs: head.fs,
+            mount_options: head.mount_options,
+            contract: head.contract,
+            requests: None,
+            virtual_s: None,
+            measured_s: measured_s(&cuts),
+            ended: None,
             conditions: conditions
                 .into_iter()
                 .map(|(condition, count)| (condition, Share::new(count, total)))
@@ -95,16 +130,18 @@ pub fn tell(report: &Report) -> Outcome {
         options => options,
     };
     output::text_line("")?;
-    output::paragraph(
-        &format!(
-            "{} ({options}), {} among {} in {:.1} s of virtual time",
-            report.fs,
-            counted(report.cuts.len(), "cut"),
-            counted(report.requests, "request"),
-            report.virtual_s,
+    let cuts = counted(report.cuts.len(), "cut");
+    let of = match (report.requests, report.virtual_s) {
+        (Some(requests), Some(seconds)) => format!(
+            "among {} in {seconds:.1} s of virtual time",
+            counted(requests, "request")
         ),
-        0,
-    )?;
+        _ => format!(
+            "of a run of {:.1} s, measured on a real device",
+            report.measured_s.unwrap_or_default()
+        ),
+    };
+    output::paragraph(&format!("{} ({options}), {cuts} {of}", report.fs), 0)?;
     if let Some(call) = &report.ended {
         output::paragraph(
             &format!("the card refused writes, and the run ended with {call}"),
@@ -162,11 +199,9 @@ fn worst_cases(report: &Report) -> Outcome {
     {
         let cut = &result.cut;
         output::text_line(&format!(
-            "  cut {} ({} request {}, at {}): {}",
+            "  cut {} ({}): {}",
             cut.number,
-            words(&cut.place),
-            cut.request,
-            cut.at,
+            place(result),
             words(&result.condition),
         ))?;
         let checked = &result.checked;
@@ -190,6 +225,29 @@ fn worst_cases(report: &Report) -> Outcome {
         }
     }
     Ok(())
+}
+
+/// Seconds of a whole run on a real device.
+pub fn measured_s(cuts: &[Result]) -> Option<f64> {
+    let mut all = cuts.iter().filter_map(|cut| cut.measured.as_ref());
+    all.next().map(|measured| measured.run.as_secs_f64())
+}
+
+/// Where a cut lies, in words.
+pub fn place(result: &Result) -> String {
+    let cut = &result.cut;
+    match &result.measured {
+        None => format!(
+            "{} request {}, at {}",
+            words(&cut.place),
+            cut.request,
+            cut.at
+        ),
+        Some(measured) => format!(
+            "by {}, {} after the workload began, {} of {} promises told",
+            measured.power, cut.at, measured.promises, measured.of_promises
+        ),
+    }
 }
 
 /// A name as JSON has it, in words.

@@ -138,6 +138,7 @@ fn guest_check(kernel: &Kernel, agent: &Agent) -> Outcome<Check> {
         returns: false,
         ignores_sync: false,
         counts_work: false,
+        acknowledged: false,
     };
     let memory = memory_directory(GUEST_MIB).map_err(Failure::environment)?;
     let spec = GuestSpec {

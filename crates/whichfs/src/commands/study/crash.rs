@@ -120,6 +120,7 @@ fn series(
         recovery: 0,
         fsck: true,
         seed: study.seed,
+        measured: None,
         made_by: Makers::default(),
     };
     crash::together(&spec.faults).map_err(Failure::input)?;

@@ -1,0 +1,412 @@
+//! `whichfs crash run --on`: the power of a board is cut.
+
+use super::tell::{self, Head, Report};
+use super::{Document, input, page, parameters};
+use crate::cli::{CrashArgs, CutCount, PowerArg};
+use crate::crash::archive::Archive;
+use crate::crash::check::Result;
+use crate::crash::measured::{Rehearsed, Subject};
+use crate::crash::power::Way;
+use crate::crash::record::{no_contract, promises};
+use crate::crash::script;
+use crate::crash::spec::{Makers, Measured, Selection, Spec};
+use crate::failure::{Failure, Kind, Outcome};
+use crate::here::{Field, Site};
+use crate::{bench, digest, interrupt, output, places};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+use whichfs_board::{Outage, Place};
+use whichfs_crash::Faults;
+use whichfs_format::laying;
+use whichfs_fs::Candidate;
+use whichfs_here::quoted;
+use whichfs_report::{CrashGroup, CrashPage, Item};
+use whichfs_trial::REAL;
+use whichfs_units::{Bytes, MIB, counted};
+use whichfs_workload::{Op, Workload};
+
+/// Time without power where nobody says: what capacitors of a board hold is gone then.
+const OFF_TIME: Duration = Duration::from_secs(5);
+
+const METHOD: &str = "For each cut the filesystem was made anew on the device and the workload run \
+    by an agent on the board, which told each promise of the system and went on when it was heard. \
+    At a random moment the power went. When the board was back, the filesystem was mounted before \
+    any check, read, used, checked and repaired there. A cut breaks a promise if what was found \
+    contradicts what had been promised and told, or what that filesystem promises with these mount \
+    options.";
+
+/// What is cut, and how far that is.
+struct Series {
+    subject: Subject,
+    archive: Archive,
+    results: BTreeMap<u64, Result>,
+}
+
+/// Runs the command for the device at `place`.
+pub fn run(args: &CrashArgs, place: &str) -> Outcome<u8> {
+    let mut way = way(args)?;
+    let cuts = selection(args)?;
+    let place: Place = place.parse()?;
+    if let Place::Here(path) = &place {
+        return Err(Failure::input(format!(
+            "--on {}: the power of this machine cannot be cut by itself; name a board: \
+             ssh://USER@HOST/dev/mmcblk0",
+            path.display()
+        )));
+    }
+    let (workload, lines) = input::workload(args)?;
+    let candidates = input::candidates(args)?;
+    input::mount_options(args)?;
+    if let (Some(lines), Some(path)) = (&lines, &args.script) {
+        script::suits(lines, &candidates, path)?;
+    }
+    let script = lines.map(|lines| lines.into_iter().map(|line| line.op).collect::<Vec<Op>>());
+    let files = args.out.as_deref().map(page::Files::new).transpose()?;
+    let wall_limit = Duration::from_secs(args.place.wall_limit);
+    let mut site = Site::open(&place, &args.here, wall_limit)?;
+    let subjects: Vec<Subject> = candidates
+        .into_iter()
+        .map(|candidate| {
+            let asked = (workload, script.clone(), cuts.clone());
+            subject(args, &site, asked, &way, candidate)
+        })
+        .collect::<Outcome<_>>()?;
+    if args.on.dry_run {
+        return dry_run(&site, &subjects, &way, count(&cuts));
+    }
+    let directory = places::crashes()?;
+    let mut all = Vec::new();
+    for subject in subjects {
+        let (archive, mut results) = Archive::open(&directory, &subject.spec, args.fresh)?;
+        results.retain(|number, _| *number < count(&cuts));
+        all.push(Series {
+            subject,
+            archive,
+            results,
+        });
+    }
+    if all
+        .iter()
+        .any(|one| (one.results.len() as u64) < count(&cuts))
+    {
+        let destroy = args.here.destroy.as_deref();
+        site.around.confirm(&site.device, destroy, args.json)?;
+        let mut field = site.around.ground(&site.device, "power cuts")?;
+        if let Way::Board(by, lead) = &mut way {
+            *lead = field.takes(*by)?;
+        }
+        let mut left = args.here.max_write;
+        for series in &mut all {
+            make(series, &mut field, &way, count(&cuts), &mut left)?;
+        }
+        field.end()?;
+    }
+    report(args, &site, workload, all, files)
+}
+
+/// Cuts that `selection` asks for.
+fn count(selection: &Selection) -> u64 {
+    match selection {
+        Selection::Random(count) => *count,
+        _ => 1,
+    }
+}
+
+fn selection(args: &CrashArgs) -> Outcome<Selection> {
+    match args.cuts {
+        CutCount::Number(count) => Ok(Selection::Random(count)),
+        CutCount::End => Ok(Selection::End),
+        CutCount::All => Err(Failure::input(
+            "--cuts all: the requests of a real device are not seen; give a number, or end",
+        )),
+    }
+}
+
+/// What takes the power, as far as it is known before the board is asked.
+fn way(args: &CrashArgs) -> Outcome<Way> {
+    let on = &args.on;
+    match (on.power, &on.power_command) {
+        (Some(PowerArg::Sysrq), _) => Ok(Way::Board(Outage::Sysrq, Duration::ZERO)),
+        (Some(PowerArg::Watchdog), _) => Ok(Way::Board(Outage::Watchdog, Duration::ZERO)),
+        (None, Some(off)) => {
+            let pause = on.power_off_time.unwrap_or(OFF_TIME);
+            Ok(Way::Command {
+                off: off.clone(),
+                on: on.power_on_command.clone().map(|on| (pause, on)),
+            })
+        }
+        (None, None) => Err(Failure::input(
+            "what takes the board's power? --power watchdog, --power sysrq, or --power-command CMD \
+             (a switched socket)",
+        )),
+    }
+}
+
+/// `candidate` on the device of `site`, with the workload, its script and the cuts that were
+/// `asked` for.
+fn subject(
+    args: &CrashArgs,
+    site: &Site,
+    asked: (&'static dyn Workload, Option<Vec<Op>>, Selection),
+    way: &Way,
+    candidate: &'static Candidate,
+) -> Outcome<Subject> {
+    let (workload, script, cuts) = asked;
+    let place = site.cuttable(candidate, args.partition * MIB, args.seed)?;
+    if place.recipe.image.is_some() {
+        return Err(no_contract(candidate.name));
+    }
+    let (mount_options, contract) = promises(candidate.name, &place.recipe, args.mount.as_deref())?;
+    let machine = &site.machine;
+    let spec = Spec {
+        fs: candidate.name.to_owned(),
+        mount: args.mount.clone(),
+        card: site.id().to_owned(),
+        card_state: "as found".to_owned(),
+        board: machine.name.clone(),
+        clock: REAL.to_owned(),
+        workload: workload.name().to_owned(),
+        parameters: parameters(args.size, workload),
+        script,
+        returns: false,
+        partition_bytes: place.span.bytes,
+        faults: Faults::new(),
+        cuts,
+        recovery: 0,
+        fsck: !args.no_fsck,
+        seed: args.seed,
+        measured: Some(measured(site, way, place.span.start)),
+        made_by: Makers {
+            version: bench::version(),
+            card_sha256: digest::sha256(site.device.identity.as_bytes()),
+            board_sha256: machine.sha256.clone(),
+            kernel_sha256: machine.kernel_sha256.clone(),
+            agent_sha256: site.around.agent_sha256().to_owned(),
+            tools: place.tools.clone(),
+        },
+    };
+    Ok(Subject {
+        spec,
+        candidate,
+        workload,
+        place,
+        mount_options,
+        contract,
+        settle_ms: site.settle_ms(),
+        wall_limit: site.wall_limit,
+    })
+}
+
+fn measured(site: &Site, way: &Way, partition_offset: u64) -> Measured {
+    Measured {
+        device: site.device.identity.clone(),
+        power: way.name(),
+        partition_offset,
+        kernel: site.machine.kernel.clone(),
+    }
+}
+
+/// Makes the cuts of `series` that are not kept already, while `left` bytes may be written.
+fn make(
+    series: &mut Series,
+    field: &mut Field<'_>,
+    way: &Way,
+    count: u64,
+    left: &mut Option<u64>,
+) -> Outcome {
+    let (subject, name) = (&series.subject, series.subject.candidate.name);
+    let missing: Vec<u64> = (0..count)
+        .filter(|number| !series.results.contains_key(number))
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    if !series.results.is_empty() {
+        note!(
+            "{name}: {} of {count} cuts were made before (--fresh makes them again)",
+            series.results.len()
+        );
+    }
+    note!("{name}: running the workload without a cut");
+    let whole: Rehearsed = subject.rehearse(field)?;
+    let mut spend = |bytes: u64| match left {
+        Some(left) if *left < bytes => false,
+        Some(left) => {
+            *left -= bytes;
+            true
+        }
+        None => true,
+    };
+    spend(whole.bytes);
+    let begun = Instant::now();
+    for (made, number) in (0..).zip(&missing) {
+        let number = *number;
+        if !spend(whole.bytes) {
+            note!(
+                "{name}: --max-write ends the series after {}; with a larger one the same command \
+                 goes on",
+                counted(series.results.len(), "cut")
+            );
+            break;
+        }
+        let cut = subject.cut(field, &whole, way, number);
+        let result = cut.map_err(|failure| {
+            let kept = counted(series.results.len(), "cut");
+            let message = format!("{failure}; {kept} kept: the same command goes on from there");
+            Failure::new(failure.kind, message)
+        })?;
+        series.archive.add(&result)?;
+        let left = begun.elapsed() / (made + 1) * (missing.len() as u32 - made - 1);
+        let left = match left.as_secs() {
+            0 => String::new(),
+            seconds => format!(" (about {seconds} s to go)"),
+        };
+        note!("{name}: cut {number} of {count}: {}{left}", said(&result));
+        series.results.insert(number, result);
+    }
+    Ok(())
+}
+
+/// A cut in a line.
+fn said(result: &Result) -> String {
+    let away = result.measured.as_ref().map(|measured| measured.away);
+    let away = away.map_or(String::new(), |away| format!(", back after {away}"));
+    let broken = match result.broken {
+        true => "; it BROKE a promise",
+        false => "",
+    };
+    format!(
+        "{}{away}: {}{broken}",
+        tell::place(result),
+        tell::words(&result.condition)
+    )
+}
+
+/// Tells what became of all series, in the terminal, as JSON and as a page.
+fn report(
+    args: &CrashArgs,
+    site: &Site,
+    workload: &dyn Workload,
+    all: Vec<Series>,
+    files: Option<page::Files>,
+) -> Outcome<u8> {
+    let (mut reports, mut rows) = (Vec::new(), Vec::new());
+    let (mut partition_bytes, mut device) = (0, None);
+    for Series {
+        subject, results, ..
+    } in all
+    {
+        let cuts: Vec<Result> = results.into_values().collect();
+        let head = Head {
+            series: subject.spec.id(),
+            fs: subject.candidate.name.to_owned(),
+            mount_options: subject.mount_options,
+            contract: subject.contract,
+        };
+        rows.push(page::measured_row(
+            &head.fs,
+            &head.mount_options,
+            &head.series,
+            &cuts,
+        ));
+        let report = Report::measured(head, cuts);
+        if !args.json {
+            tell::tell(&report)?;
+        }
+        reports.push(report);
+        partition_bytes = subject.spec.partition_bytes;
+        device = subject.spec.measured;
+    }
+    if let Some(files) = files {
+        let group = CrashGroup {
+            faults: "a real device".to_owned(),
+            workload: format!("workload {}", args.workload),
+            rows,
+            ..CrashGroup::default()
+        };
+        let page = CrashPage {
+            title: format!("Power cuts on {}", site.id()),
+            method: vec![METHOD.to_owned()],
+            groups: vec![group],
+            promises: page::promised(&reports),
+            environment: environment(site, device.as_ref(), partition_bytes, args.seed),
+            reproduce: page::command_line(),
+            ..CrashPage::default()
+        };
+        let path = files.write(&page)?;
+        note!("report: {}", path.display());
+    }
+    let broken = reports.iter().any(|report| report.broken.count > 0);
+    if args.json {
+        output::json(&Document {
+            card: site.id(),
+            board: &site.machine.name,
+            clock: REAL.to_owned(),
+            workload: workload.name(),
+            parameters: &parameters(args.size, workload),
+            partition_bytes,
+            faults: &Faults::new(),
+            seed: args.seed,
+            measured: device.as_ref(),
+            filesystems: reports,
+        })?;
+    }
+    Ok(interrupt::or(if broken { Kind::No as u8 } else { 0 }))
+}
+
+/// What the series ran on.
+fn environment(site: &Site, device: Option<&Measured>, bytes: u64, seed: u64) -> Vec<Item> {
+    let item = |label: &str, value: String, source: &str| Item {
+        label: label.to_owned(),
+        value,
+        source: source.to_owned(),
+    };
+    let power = device.map_or(String::new(), |device| device.power.clone());
+    let size = Bytes(site.device.bytes).to_string();
+    vec![
+        item("whichfs", env!("CARGO_PKG_VERSION").to_owned(), ""),
+        item("device", site.id().to_owned(), &size),
+        item("board", site.machine.name.clone(), ""),
+        item("kernel", site.machine.kernel.clone(), ""),
+        item("partition", Bytes(bytes).to_string(), ""),
+        item("power", power, "what took it"),
+        item("clock", REAL.to_owned(), "measured"),
+        item("seed", seed.to_string(), ""),
+    ]
+}
+
+/// Says what would be done, every command of it.
+fn dry_run(site: &Site, subjects: &[Subject], way: &Way, count: u64) -> Outcome<u8> {
+    let shown = site.shown();
+    let size = Bytes(site.device.bytes);
+    let head = format!(
+        "{shown} has {size} and is called {}. For each filesystem the workload runs once without a \
+         cut; for each of {} everything is made anew, the power goes by {}, and what is left is \
+         looked at.",
+        site.id(),
+        counted(count as usize, "cut"),
+        way.name()
+    );
+    output::paragraph(&head, 0)?;
+    output::text_line("\nCommands:")?;
+    let mut laid = None;
+    for subject in subjects {
+        let span = subject.place.span;
+        if laid.replace(span) != Some(span) {
+            for line in laying(&site.device.name, span) {
+                output::text_line(&line)?;
+            }
+        }
+        for argv in subject.mkfs() {
+            let words: Vec<String> = argv.iter().map(|word| quoted(word)).collect();
+            output::text_line(&words.join(" "))?;
+        }
+        let (name, options) = (subject.candidate.name, &subject.mount_options);
+        output::text_line(&format!("# {name}: mounted with {options:?}"))?;
+    }
+    let id = quoted(site.id());
+    output::text_line(&format!(
+        "\nNothing was written. To lose what is on it: --destroy {id}"
+    ))?;
+    Ok(0)
+}
