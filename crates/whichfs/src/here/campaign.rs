@@ -144,6 +144,18 @@ impl<'a> Campaign<'a> {
             .estimate(&load_of(identity), &identity.candidate, one.data_bytes)
     }
 
+    /// Bytes that the largest of what is to run writes into files, as far as that is said, and
+    /// bytes that all of it writes, as estimated.
+    pub fn writes(&self) -> (u64, u64) {
+        let planned = self.turns.iter();
+        let most = planned.filter_map(|turn| Some(self.planned.get(place(*turn))?.data_bytes));
+        let each = self.turns.iter().map(|turn| self.estimate(*turn).bytes);
+        (
+            most.max().unwrap_or(0),
+            each.fold(0_u64, u64::saturating_add),
+        )
+    }
+
     /// Whether the time of all that is to run can be told.
     pub fn knows_time(&self) -> bool {
         let mut all = self
