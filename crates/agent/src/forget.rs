@@ -94,7 +94,10 @@ mod tests {
         // SAFETY: mapped above, used by nobody else.
         unsafe { libc::munmap(map, bytes) };
         assert_eq!(failed, 0);
-        (pages.iter().filter(|page| **page & 1 == 1).count(), pages.len())
+        (
+            pages.iter().filter(|page| **page & 1 == 1).count(),
+            pages.len(),
+        )
     }
 
     #[test]

@@ -9,9 +9,7 @@
 use crate::ring::Ring;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, openat};
-use rustix::mount::{
-    FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen,
-};
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
@@ -150,7 +148,11 @@ fn described(name: &str) -> Result<String, String> {
             let file = fs::File::open(Path::new(root).join(&path)).ok()?;
             Some(read(file))
         });
-        opened.unwrap_or_else(|| Err(format!("the kernel's tracefs does not tell of requests: {why}")))
+        opened.unwrap_or_else(|| {
+            Err(format!(
+                "the kernel's tracefs does not tell of requests: {why}"
+            ))
+        })
     })
 }
 

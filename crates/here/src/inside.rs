@@ -252,7 +252,10 @@ mod tests {
         for other in [over, text.replace("noatime", "sync"), ROOT.to_owned()] {
             std::fs::write(&path, other).unwrap();
             let error = found.check(&roots).unwrap_err().to_string();
-            assert!(error.contains("another device than a moment ago"), "{error}");
+            assert!(
+                error.contains("another device than a moment ago"),
+                "{error}"
+            );
         }
     }
 

@@ -18,7 +18,8 @@ const NAME: &str = ".whichfs-trials";
 /// The file in it that says whose it is.
 const MARK: &str = "README";
 /// What that file says.
-const SAYS: &str = "whichfs made this directory for trials, and removes it with all that is in it.\n";
+const SAYS: &str =
+    "whichfs made this directory for trials, and removes it with all that is in it.\n";
 /// Where a trial works.
 const TRIAL: &str = "trial";
 /// How long programs of a killed run may take to end.

@@ -233,7 +233,11 @@ mod tests {
             },
             ..Reading::default()
         };
-        let of = |last| Conditions::of(&[device(1, &[]), last]).unwrap().sizes_unknown;
+        let of = |last| {
+            Conditions::of(&[device(1, &[]), last])
+                .unwrap()
+                .sizes_unknown
+        };
         assert_eq!(of(device(3, &[(4096, 2)])), None);
         assert_eq!(of(device(1, &[])), None, "there was nothing to see");
         assert_eq!(of(device(3, &[])).unwrap(), NO_REQUESTS);

@@ -76,7 +76,15 @@ impl Card {
 
     fn study<'a>(&'a self, more: &[&'a str]) -> Vec<&'a str> {
         let place = self.place.to_str().unwrap();
-        let all = ["study", "run", "./mini.toml", "--settle", "0", "--on", place];
+        let all = [
+            "study",
+            "run",
+            "./mini.toml",
+            "--settle",
+            "0",
+            "--on",
+            place,
+        ];
         [&all[..], more].concat()
     }
 
@@ -175,7 +183,10 @@ fn loop_inside_the_filesystem_that_is_there_is_measured_and_nothing_is_left() {
     }
     // All of it is known now.
     let (code, out, err) = card.run(&card.study(&["--dry-run"]));
-    assert!(code == 0 && out.contains("2 of them finished"), "{out}{err}");
+    assert!(
+        code == 0 && out.contains("2 of them finished"),
+        "{out}{err}"
+    );
 }
 
 #[test]
@@ -224,14 +235,20 @@ fn loop_inside_what_is_no_place_for_trials_is_refused() {
         err
     };
     let err = study(&card.place, &["--destroy", "x"]);
-    assert!(err.contains("--destroy") && err.contains("directory"), "{err}");
+    assert!(
+        err.contains("--destroy") && err.contains("directory"),
+        "{err}"
+    );
     let err = study(Path::new("/dev/shm"), &[]);
     assert!(err.contains("in memory"), "{err}");
     let err = study(Path::new("/proc"), &[]);
     assert!(err.contains("no block device"), "{err}");
     // The root filesystem, unless that is none of a device.
     let (_, _, err) = card.run(&["study", "run", "./mini.toml", "--on", "/", "--dry-run"]);
-    assert!(err.contains("--internal") || err.contains("/ is on"), "{err}");
+    assert!(
+        err.contains("--internal") || err.contains("/ is on"),
+        "{err}"
+    );
     // A directory of that name that is the user's.
     let own = card.place.join(".whichfs-trials");
     std::fs::create_dir(&own).unwrap();

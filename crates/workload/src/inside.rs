@@ -113,7 +113,11 @@ mod tests {
     fn no_workload_has_a_phase_of_our_name_and_all_end_with_it() {
         for workload in ALL.into_iter().chain(PROGRAMS) {
             let names = workload.phases().iter();
-            assert!(names.clone().all(|phase| !crate::steps::is_unmount(phase.name)));
+            assert!(
+                names
+                    .clone()
+                    .all(|phase| !crate::steps::is_unmount(phase.name))
+            );
             assert!(words(workload.name()).last().unwrap().starts_with(SYNC));
         }
     }

@@ -217,8 +217,5 @@ fn caveat(work: &Work) -> String {
 /// Whether this process may drop all caches.
 fn drops_caches() -> bool {
     let mut options = std::fs::OpenOptions::new();
-    options
-        .write(true)
-        .open("/proc/sys/vm/drop_caches")
-        .is_ok()
+    options.write(true).open("/proc/sys/vm/drop_caches").is_ok()
 }
