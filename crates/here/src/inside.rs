@@ -106,13 +106,15 @@ impl Inside {
         let stat = statvfs(&dir).map_err(|errno| missing(errno.to_string()))?;
         let disk = block.disk().unwrap_or_else(|| block.clone());
         let discard = disk.attribute("queue/discard_max_bytes");
+        // By its number: the kernel's name of a disk changes from day to day.
+        let partition = block.attribute("partition");
+        let partition = partition.map_or(String::new(), |at| format!(", partition {at}"));
         Ok(Inside {
-            id: format!("{} on {} ({})", mount.kind, disk.id(), block.name),
+            id: format!("{} on {}{partition}", mount.kind, disk.id()),
             identity: format!(
-                "{}, {} in {}, filesystem {:x}",
+                "{}{partition}, {} {:x}",
                 disk.identity(),
                 mount.kind,
-                block.name,
                 stat.f_fsid
             ),
             kind: mount.kind.clone(),
@@ -234,7 +236,7 @@ mod tests {
         let found = Inside::find(&dir.join("below"), false, &roots).unwrap();
         assert_eq!((found.kind.as_str(), found.disk.as_str()), ("ext4", "sdz"));
         assert_eq!(found.options, "rw,noatime,discard");
-        assert_eq!(found.id, "ext4 on sdz (sdz1)");
+        assert_eq!(found.id, "ext4 on sdz, partition 1");
         assert_eq!(found.place, dir.to_str().unwrap());
         found.check(&roots).unwrap();
         assert!(found.require_room(1).is_ok());

@@ -60,15 +60,21 @@ pub fn trial_text(told: &TrialTold, width: usize) -> String {
         .map(|(name, version)| format!("{name} {version}"));
     line(format!("tools: {}", tools.collect::<Vec<_>>().join(", ")));
     match &outcome.status {
-        Status::Done => line(format!(
-            "done in {} of virtual time, {} here; figures are {}",
-            duration(outcome.virtual_time.as_secs_f64()),
-            duration(told.wall_s),
-            match identity.clock.as_str() {
-                "real" => Origin::Measured.word(),
-                _ => Origin::Modelled.word(),
-            }
-        )),
+        Status::Done => {
+            let took = duration(outcome.virtual_time.as_secs_f64());
+            let here = duration(told.wall_s);
+            line(match identity.clock.as_str() {
+                // The device's own time; the rest is its preparation.
+                "real" => format!(
+                    "done in {took}, {here} with preparation; figures are {}",
+                    Origin::Measured.word()
+                ),
+                _ => format!(
+                    "done in {took} of virtual time, {here} here; figures are {}",
+                    Origin::Modelled.word()
+                ),
+            });
+        }
         Status::Failed { reason, log } => {
             line(format!("FAILED: {reason}"));
             for text in &log[log.len().saturating_sub(LOG_LINES)..] {

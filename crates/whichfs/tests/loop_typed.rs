@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 /// Both sides of a new terminal: ours, and that of the program.
 fn pair() -> (OwnedFd, OwnedFd) {
     let (mut ours, mut theirs) = (-1, -1);
-    let null = std::ptr::null_mut;
+    let (name, modes, size) = (std::ptr::null_mut(), std::ptr::null(), std::ptr::null());
     // SAFETY: openpty fills both numbers; the name, the modes and the size may be null.
-    let failed = unsafe { libc::openpty(&raw mut ours, &raw mut theirs, null(), null(), null()) };
+    let failed = unsafe { libc::openpty(&raw mut ours, &raw mut theirs, name, modes, size) };
     assert_eq!(failed, 0);
     // SAFETY: both have just been opened, for us alone.
     let [ours, theirs] = [ours, theirs].map(|fd| unsafe { OwnedFd::from_raw_fd(fd) });
