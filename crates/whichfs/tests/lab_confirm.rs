@@ -23,7 +23,7 @@ fn lab_confirm_the_two_best_of_the_lab_are_measured_on_the_card() {
         .unwrap()
         .trim()
         .trim_matches('\'');
-    let candidates = ["--candidates", "ext4,ext3,f2fs"];
+    let candidates = ["--candidates", "ext4,ext3,btrfs"];
     let choose = [
         "choose",
         "--for",
@@ -32,7 +32,7 @@ fn lab_confirm_the_two_best_of_the_lab_are_measured_on_the_card() {
         &attached.path,
         "--confirm",
     ];
-    let sizes = ["--size", "16", "--seeds", "2", "--settle", "0"];
+    let sizes = ["--seeds", "2", "--settle", "0"];
     let all = [&choose[..], &candidates[..], &sizes[..]].concat();
     // Nothing is written without consent.
     let (code, _, err) = card.run(&all);
@@ -63,7 +63,7 @@ fn lab_confirm_the_two_best_of_the_lab_are_measured_on_the_card() {
     );
     let csv = std::fs::read_to_string(card.home.path().join("whichfs-report/results.csv")).unwrap();
     let measured = csv.lines().filter(|line| line.contains(",real,"));
-    let names: std::collections::BTreeSet<&str> = ["ext4", "ext3", "f2fs"]
+    let names: std::collections::BTreeSet<&str> = ["ext4", "ext3", "btrfs"]
         .into_iter()
         .filter(|name| measured.clone().any(|line| line.contains(name)))
         .collect();

@@ -84,7 +84,7 @@ fn loop_typed_the_name_of_the_device_is_asked_for_and_only_that_one_is_taken() {
     );
     let (code, shown) = at_a_terminal(&card, card.id());
     assert_eq!(code, 0, "{shown}");
-    for words in ["96.0 MiB", "All of it will be lost", "tree"] {
+    for words in ["96 MiB", "All of it will be lost", "tree"] {
         assert!(shown.contains(words), "{words}: {shown}");
     }
     card.is_left_alone();
