@@ -1,5 +1,5 @@
-//! Times do not follow the clock on the wall: somebody sets it, or a network does, in the middle of a
-//! trial. The agent runs with a library before the system's in which that clock jumps by a day at
+//! Times do not follow the clock on the wall: somebody sets it, or a network does, in the middle of
+//! a trial. The agent runs with a library before the system's in which that clock jumps by a day at
 //! each look (a C compiler is needed, which Rust links with).
 #![allow(clippy::unwrap_used)]
 

@@ -5,10 +5,7 @@
 //! `cargo bench -p whichfs-fit --bench odd`; with a number, so many cards of each family (20).
 
 #[path = "../../probe/tests/support/cards.rs"]
-#[allow(
-    dead_code,
-    reason = "made for the tests of the probe, which need more of it"
-)]
+#[allow(dead_code, reason = "made for the tests of the probe, which need more of it")]
 #[allow(clippy::unwrap_used, reason = "as there")]
 mod cards;
 
@@ -92,14 +89,8 @@ fn describe(card: &Specimen, found: &Fit, seconds: f64) -> String {
     let open = |path| (card.figure(path), figure(found, path).map_or(0, |f| f.0));
     format!(
         "AU {:?} KiB, page {:?} KiB, open {:?} {:?}, {seconds:.1} s, {median:.1}/{p90:.1}/{worst:.0} %{}{}",
-        (
-            card.profile.au_bytes() >> 10,
-            found.profile.au_bytes() >> 10
-        ),
-        (
-            card.profile.page_bytes() >> 10,
-            found.profile.page_bytes() >> 10
-        ),
+        (card.profile.au_bytes() >> 10, found.profile.au_bytes() >> 10),
+        (card.profile.page_bytes() >> 10, found.profile.page_bytes() >> 10),
         open("geometry.open_aus_linear"),
         open("geometry.open_aus_random"),
         match found.profile.family() == card.profile.family() {

@@ -212,8 +212,9 @@ pub enum HereError {
     },
     /// A directory of the running system.
     #[error(
-        "{path} is on the filesystem of {place}, which this system runs from: its own work would be \
-         measured too, and wears it; name a directory on the card, or say --internal if that is meant"
+        "{path} is on the filesystem of {place}, which this system runs from: its own work would \
+         be measured too, and trials wear it; name a directory on the card, or say --internal if \
+         that is meant"
     )]
     SystemFilesystem {
         /// As given.

@@ -124,8 +124,8 @@ impl Drop for Scratch {
     }
 }
 
-/// Whether the directory at `path` in `dir`, which is open as `lock`, is one that whichfs made: with
-/// our file, or with nothing in it, and of the user who runs this.
+/// Whether the directory at `path` in `dir`, which is open as `lock`, is one that whichfs made:
+/// with our file, or with nothing in it, and of the user who runs this.
 fn is_ours(path: &Path, lock: &OwnedFd, dir: &Path) -> bool {
     let owner = fstat(lock).map(|stat| stat.st_uid);
     // Where a filesystem has no owners all is of the one that mounted it.

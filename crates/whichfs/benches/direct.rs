@@ -133,8 +133,8 @@ fn counting(agent: &Path, device: &Path) {
     }
     let least = median(&mut ratios);
     println!(
-        "sizes of requests  fio alone / fio while they are counted: median of {RUNS} pairs {least:.3} \
-         (quartiles {:.3} to {:.3}); load {}",
+        "sizes of requests  fio alone / fio while they are counted: median of {RUNS} pairs \
+         {least:.3} (quartiles {:.3} to {:.3}); load {}",
         ratios[RUNS / 4],
         ratios[RUNS - 1 - RUNS / 4],
         load()
@@ -223,8 +223,8 @@ fn by_fio(device: &Path, writes: bool, count: u64, seed: u64) -> f64 {
     let what = if writes { "write" } else { "read" };
     let text = sh(&format!(
         "fio --name=x --filename={} --rw=rand{what} --bs=4k --direct=1 --ioengine=psync \
-         --size={CARD_BYTES} --number_ios={count} --norandommap --allrandrepeat=1 --randseed={seed} \
-         --output-format=json",
+         --size={CARD_BYTES} --number_ios={count} --norandommap --allrandrepeat=1 \
+         --randseed={seed} --output-format=json",
         device.display()
     ));
     let document: serde_json::Value = serde_json::from_str(&text).unwrap();

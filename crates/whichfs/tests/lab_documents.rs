@@ -1,6 +1,6 @@
-//! The commands of the tutorial and the guides, run: those that end in `# card` on a modelled card that
-//! is attached, those that end in `# board` not at all, all others as they stand. The lab kernel and
-//! the agent are needed; for cards, root and FUSE.
+//! The commands of the tutorial and the guides, run: those that end in `# card` on a modelled card
+//! that is attached, those that end in `# board` not at all, all others as they stand. The lab
+//! kernel and the agent are needed; for cards, root and FUSE.
 #![allow(clippy::unwrap_used)]
 
 #[path = "../../../tests/skip.rs"]
@@ -159,7 +159,8 @@ fn lab_documents_lines_for_a_card_run_on_a_modelled_one() {
         ran += code.len();
         let home = home();
         let id = "DEV=$dev PART=${dev}p1\n\
-                  eval \"ID=$(whichfs format $DEV --fs ext4 --dry-run | sed -n 's/.*--destroy //p')\"";
+                  asked=$(whichfs format $DEV --fs ext4 --dry-run)\n\
+                  eval \"ID=$(echo \"$asked\" | sed -n 's/.*--destroy //p')\"";
         std::fs::write(home.path().join("lines"), script(&code, id)).unwrap();
         let attach = "whichfs card attach a1-32gb --size 512 --speed max --run 'bash lines'";
         run(&document, home.path(), attach);

@@ -1,8 +1,8 @@
 //! Faults of the machine while trials run on a device: killed at random moments, stopped,
 //! write-protected (root, loop devices and the agent are needed).
 //!
-//! `WHICHFS_KILLS` is the number of kills (40; `make soak` takes 200), `WHICHFS_KILL_SEED` the seed of
-//! their moments.
+//! `WHICHFS_KILLS` is the number of kills (40; `make soak` takes 200), `WHICHFS_KILL_SEED` the seed
+//! of their moments.
 #![allow(clippy::unwrap_used)]
 
 mod cards;

@@ -4,6 +4,7 @@
 mod cards;
 
 use cards::{Attached, Card, STUDY, skip, user_of};
+use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -232,17 +233,26 @@ fn loop_here_a_card_whose_driver_dies_in_the_middle_ends_the_run_and_loses_nothi
         .to_owned();
     let path = attached.path.clone();
     let mut command = card.command(&attached.study(&["--destroy", &id, "--seeds", "20"]));
-    let study = command
-        .stdout(Stdio::piped())
+    let mut study = command
+        .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    std::thread::sleep(Duration::from_millis(2500));
+    let mut err = String::new();
+    let mut lines = BufReader::new(study.stderr.take().unwrap());
+    // Until the table lies, and the next trial is under way.
+    while !err.contains("[2/") {
+        assert!(
+            lines.read_line(&mut err).unwrap() > 0,
+            "it ended early: {err}"
+        );
+    }
+    std::thread::sleep(Duration::from_millis(300));
     attached.process.kill().unwrap();
     attached.process.wait().unwrap();
-    let output = study.wait_with_output().unwrap();
-    let err = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(4), "{err}");
+    lines.read_to_string(&mut err).unwrap();
+    let status = study.wait().unwrap();
+    assert_eq!(status.code(), Some(4), "{err}");
     let said = err.contains("errors of the device") || err.contains("is another device");
     assert!(said && err.contains(" kept"), "{err}");
     let begun = Instant::now();

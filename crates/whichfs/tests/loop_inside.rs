@@ -1,5 +1,5 @@
-//! Trials in a directory of a mounted filesystem, from outside (root, loop devices and the agent are
-//! needed).
+//! Trials in a directory of a mounted filesystem, from outside (root, loop devices and the agent
+//! are needed).
 #![allow(clippy::unwrap_used)]
 
 #[path = "../../../tests/skip.rs"]

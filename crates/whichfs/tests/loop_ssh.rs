@@ -227,7 +227,9 @@ fn loop_ssh_a_study_on_a_board_is_measured_with_consent_survives_and_leaves_noth
     let written = || std::os::unix::fs::MetadataExt::blocks(&bench.file.metadata().unwrap());
     until("a trial writes", || written() > 0);
     kill(attendant().unwrap());
-    until("the end of the agent is told", || said.has("begins anew"));
+    until("the end of the agent is told", || {
+        said.has("begins anew")
+    });
     until("a broken connection is told", || {
         bench.sshd.cut();
         said.has("trying again")
