@@ -3,20 +3,22 @@
 //! `cargo bench -p whichfs --bench direct` (root; fio; `WHICHFS_AGENT`).
 //!
 //! Runs are in pairs, now the one first and now the other, so that what else the machine does meets
-//! both. The agent is the program that trials run, with all that it watches meanwhile; the time is
-//! that of its phase. fio runs with psync, one request at a time, as the agent does. The last lines
-//! are what counting requests by their size costs: fio alone, and while an agent counts them.
+//! both. The agent's side is its executor, in this process, with the latencies that it takes. fio
+//! runs with psync, one request at a time, as the agent does, and as a thread: else it makes a
+//! session of its own, which the scheduler prefers to ours on a busy machine (autogroup). The last
+//! line is what counting requests by their size costs: fio alone, and while the agent's program
+//! counts them.
 #![allow(missing_docs, clippy::unwrap_used)]
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+use whichfs_agent::{Manner, Time, operate};
 use whichfs_attach::{CardState, HostQueue, Options, Speed, Transport, attach};
 use whichfs_card::{Profile, builtin};
-use whichfs_here::errand::{Ended, Errand, Life, run};
-use whichfs_trial::{Content, Event, Job, Op, Step, WorkloadSpec};
+use whichfs_here::errand::{Errand, Life, run};
+use whichfs_trial::{Content, Job, Op, Step};
 use whichfs_units::{MIB, Nanos};
 
 /// Pairs of runs.
@@ -40,13 +42,13 @@ fn main() {
     ] {
         let card = attach(options(speed)).unwrap();
         for writes in [false, true] {
-            compare(name, &agent, &card.device(), writes, count);
+            compare(name, &card.device(), writes, count);
         }
         card.detach().unwrap();
     }
     let memory = Memory::new();
     for writes in [false, true] {
-        compare("loop in memory", &agent, &memory.device, writes, 60_000);
+        compare("loop in memory", &memory.device, writes, 60_000);
     }
     counting(&agent, &memory.device);
 }
@@ -77,18 +79,18 @@ impl Drop for Memory {
 }
 
 /// Prints the ratio of both on `device`.
-fn compare(name: &str, agent: &Path, device: &Path, writes: bool, count: u64) {
+fn compare(name: &str, device: &Path, writes: bool, count: u64) {
     let scheduler = device.file_name().unwrap().to_str().unwrap();
     std::fs::write(format!("/sys/block/{scheduler}/queue/scheduler"), "none").unwrap();
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for pair in 0..RUNS {
         let seed = pair as u64 + 1;
         if pair % 2 == 0 {
-            ours.push(by_agent(agent, device, writes, count, seed));
+            ours.push(by_agent(device, writes, count, seed));
         }
         theirs.push(by_fio(device, writes, count, seed));
         if pair % 2 == 1 {
-            ours.push(by_agent(agent, device, writes, count, seed));
+            ours.push(by_agent(device, writes, count, seed));
         }
     }
     let mut ratios: Vec<f64> = ours.iter().zip(&theirs).map(|(a, b)| a / b).collect();
@@ -163,59 +165,54 @@ fn done(agent: &Path, device: &Path, job: &Job, over: &AtomicBool) -> Life {
     run(&errand, over, &mut |_| ()).unwrap()
 }
 
-/// IOPS of the agent.
-fn by_agent(agent: &Path, device: &Path, writes: bool, count: u64, seed: u64) -> f64 {
-    let name = device.file_name().unwrap().to_str().unwrap();
+/// IOPS of the agent's executor.
+fn by_agent(device: &Path, writes: bool, count: u64, seed: u64) -> f64 {
+    let name = device.file_name().unwrap().to_str().unwrap().to_owned();
     let content = Content::Generated { level: 0, seed };
-    let write = |offset| Op::WriteAt {
-        path: name.to_owned(),
-        offset,
-        len: BLOCK,
-        block: BLOCK,
-        direct: true,
-        content: content.clone(),
-    };
-    let read = |offset| Op::ReadAt {
-        path: name.to_owned(),
-        offset,
-        len: BLOCK,
-        block: BLOCK,
-        direct: true,
-    };
-    // A script reads only what it has made.
-    let mut script = vec![write(0)];
     let mut random = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-    for _ in 1..count {
+    let ops = (0..count).map(move |_| {
         random ^= random << 13;
         random ^= random >> 7;
         random ^= random << 17;
-        let offset = random % (CARD_BYTES / BLOCK) * BLOCK;
-        script.push(if writes { write(offset) } else { read(offset) });
-    }
-    let workload = WorkloadSpec {
-        name: "script".to_owned(),
-        parameters: BTreeMap::new(),
-        tree: None,
-        unix: true,
-        script: Some(script),
-        input: None,
+        let (path, offset) = (name.clone(), random % (CARD_BYTES / BLOCK) * BLOCK);
+        match writes {
+            true => Op::WriteAt {
+                path,
+                offset,
+                len: BLOCK,
+                block: BLOCK,
+                direct: true,
+                content: content.clone(),
+            },
+            false => Op::ReadAt {
+                path,
+                offset,
+                len: BLOCK,
+                block: BLOCK,
+                direct: true,
+            },
+        }
+    });
+    let begun = Instant::now();
+    let time = Time {
+        now: &|| u64::try_from(begun.elapsed().as_nanos()).unwrap(),
+        sleep: &|_| (),
     };
-    let step = Step::Operate {
-        phase: "script".to_owned(),
-        workload,
-        dir: "/dev".to_owned(),
+    let manner = Manner {
+        returns: false,
+        ignores_sync: false,
     };
-    let life = done(agent, device, &job(vec![step]), &AtomicBool::new(false));
-    assert_eq!(life.ended, Ended::Done);
-    let at = |begins: bool| {
-        let is_it = |event: &Event| match event {
-            Event::PhaseBegin { .. } => begins,
-            Event::PhaseEnd { .. } => !begins,
-            _ => false,
-        };
-        life.told.iter().find(|told| is_it(&told.event)).unwrap().at
-    };
-    count as f64 / at(false).saturating_sub(at(true)).as_secs_f64()
+    let done = operate(
+        ops,
+        Path::new("/dev"),
+        None,
+        &time,
+        manner,
+        &mut |_, _, _| Ok(()),
+    );
+    let (counts, latency) = done.unwrap();
+    assert_eq!((counts.operations, latency.count()), (count, count));
+    count as f64 / begun.elapsed().as_secs_f64()
 }
 
 /// IOPS of fio.
@@ -224,7 +221,7 @@ fn by_fio(device: &Path, writes: bool, count: u64, seed: u64) -> f64 {
     let text = sh(&format!(
         "fio --name=x --filename={} --rw=rand{what} --bs=4k --direct=1 --ioengine=psync \
          --size={CARD_BYTES} --number_ios={count} --norandommap --allrandrepeat=1 \
-         --randseed={seed} --output-format=json",
+         --randseed={seed} --thread --output-format=json",
         device.display()
     ));
     let document: serde_json::Value = serde_json::from_str(&text).unwrap();
