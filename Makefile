@@ -1,7 +1,7 @@
 # whichfs: every task by name. `make` alone lists them.
 #
 # Variables: ARGS (arguments for choose), PREFIX and DESTDIR (for install), CARGO_TARGET_DIR (Cargo's own),
-# KERNEL (version of the lab kernel).
+# KERNEL (version of the lab kernel), KILLS (how often soak kills a run on a device).
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
@@ -58,13 +58,14 @@ test: setup build kernel ## everything the tests need, then all tests
 bench: setup build kernel ## measure speed beside its floor
 	@$(lab_env) $(cargo) bench --locked --workspace --bench '*'
 
-soak: setup build kernel ## the full counts (20 runs of every filesystem, 30,000 power cuts, 450 probed cards); a dated result goes to docs/results/
+soak: setup build kernel ## the full counts (20 runs of every filesystem, 30,000 power cuts, 450 probed cards, KILLS (200) kills); a dated result goes to docs/results/
 	@mkdir -p docs/results
 	@{ echo "whichfs $$(git describe --always --dirty 2>/dev/null || echo unversioned), $$(date -u +%FT%TZ)"; \
 	   uname -srm; grep -m 1 'model name' /proc/cpuinfo; kernel/build --version $(KERNEL) --print-plan; \
 	   $(lab_env) WHICHFS_SOAK=1 $(cargo) test --release --locked -p whichfs-lab --test lab_determinism -- --nocapture; \
 	   $(lab_env) WHICHFS_SOAK=1 $(cargo) test --release --locked -p whichfs-attach --test loop_cross_check -- --nocapture; \
 	   $(lab_env) WHICHFS_SOAK=1 $(cargo) test --release --locked -p whichfs --test lab_crash honest -- --nocapture; \
+	   $(lab_env) WHICHFS_KILLS='$(or $(KILLS),200)' $(cargo) test --release --locked -p whichfs --test loop_faults killed -- --nocapture; \
 	   $(lab_env) setup/soak.sh '$(release)/whichfs' 20; \
 	   $(cargo) test --release --locked -p whichfs-probe --test accuracy soak -- --ignored --nocapture; \
 	} 2>&1 | tee "docs/results/soak-$$(date -u +%F).txt"

@@ -1,6 +1,7 @@
 //! What a machine has done and how it is: the counters of its disk, CPU time, temperatures.
 
 use crate::error::Error;
+use crate::monitor::{Monitor, Seen};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,11 +14,12 @@ const SECTOR: u64 = 512;
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
 /// Reads the state of this machine and of one of its disks.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Reader {
     proc: PathBuf,
     sys: PathBuf,
     disk: String,
+    monitor: Option<Monitor>,
 }
 
 impl Reader {
@@ -27,6 +29,16 @@ impl Reader {
             proc: "/proc".into(),
             sys: "/sys".into(),
             disk: disk.to_owned(),
+            monitor: None,
+        }
+    }
+
+    /// The same, which also tells what `monitor` has seen.
+    #[must_use]
+    pub fn with(self, monitor: Monitor) -> Reader {
+        Reader {
+            monitor: Some(monitor),
+            ..self
         }
     }
 
@@ -42,14 +54,19 @@ impl Reader {
         let device = counters(&text)
             .ok_or_else(|| Error::new(format!("{}: {text:?} are no counters", path.display())))?;
         let (user, system) = own_time();
-        Ok(Reading {
+        let mut reading = Reading {
             device,
             user,
             system,
             threads: self.threads(),
             temperatures: self.temperatures(),
             throttled: self.throttled(),
-        })
+            ..Reading::default()
+        };
+        if let Some(monitor) = &self.monitor {
+            add(&mut reading, monitor.seen());
+        }
+        Ok(reading)
     }
 
     /// CPU time of all kernel threads, by name.
@@ -94,6 +111,20 @@ impl Reader {
             .iter()
             .filter_map(|core| number(&core.join("thermal_throttle/core_throttle_count")));
         counts.reduce(|a, b| a + b)
+    }
+}
+
+/// Adds what a monitor has seen.
+fn add(reading: &mut Reading, seen: Seen) {
+    reading.stopped = seen.stopped;
+    reading.suspended = seen.suspended;
+    match seen.sizes {
+        Ok(sizes) => {
+            reading.device.read_sizes = sizes.reads;
+            reading.device.write_sizes = sizes.writes;
+            reading.sizes_lost = sizes.lost;
+        }
+        Err(why) => reading.sizes_unknown = Some(why),
     }
 }
 
@@ -238,6 +269,7 @@ mod tests {
             proc: root.path().join("proc"),
             sys: root.path().join("sys"),
             disk: "sdz".into(),
+            monitor: None,
         };
         let gone = reader.read().unwrap_err().to_string();
         assert!(gone.contains("block/sdz/stat"), "{gone}");

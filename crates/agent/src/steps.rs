@@ -10,7 +10,7 @@ use crate::program::{self, Program};
 use crate::sink::Sink;
 use crate::walk::list_tree;
 use crate::work::Counter;
-use crate::{kernel_log, mount, queue};
+use crate::{forget, kernel_log, mount, queue};
 use rustix::fs::StatVfs;
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
@@ -197,8 +197,11 @@ fn phase_of(step: &Step) -> Option<&str> {
         Step::Run { phase, .. } | Step::Mount { phase, .. } | Step::Unmount { phase, .. } => {
             phase.as_deref()
         }
-        Step::Deploy { phase, .. } | Step::Operate { phase, .. } => Some(phase),
+        Step::Deploy { phase, .. } | Step::Operate { phase, .. } | Step::Sync { phase, .. } => {
+            Some(phase)
+        }
         Step::DropCaches
+        | Step::Forget { .. }
         | Step::Settle { .. }
         | Step::Space { .. }
         | Step::Try { .. }
@@ -234,7 +237,9 @@ fn act(
             mount::unmount(target)?;
             progress.promise("umount", "", 0, sink)?;
         }
-        Step::DropCaches => drop_caches()?,
+        Step::DropCaches => forget::drop_caches()?,
+        Step::Forget { dir } => forget::forget(dir)?,
+        Step::Sync { dir, .. } => forget::write_back(dir)?,
         Step::Settle { milliseconds } => std::thread::sleep(Duration::from_millis(*milliseconds)),
         Step::Deploy { image, device, .. } => {
             counts = deploy(&context.host(image), Path::new(device))?;
@@ -376,13 +381,6 @@ fn lack(stat: &StatVfs) -> String {
         stat.f_favail,
         stat.f_files
     )
-}
-
-/// Writes everything to the devices, then forgets everything that is cached.
-fn drop_caches() -> Result<(), Error> {
-    const PATH: &str = "/proc/sys/vm/drop_caches";
-    rustix::fs::sync();
-    fs::write(PATH, "3").map_err(|error| Error::io("write 3 to", PATH, &error))
 }
 
 /// Bytes of `device` that the filesystem mounted on `dir` no longer has free ([`Step::Space`]).

@@ -91,7 +91,8 @@ fn describe(card: &Specimen, found: &Fit, seconds: f64) -> String {
     let [median, p90, worst] = [errors.median, errors.p90, errors.worst].map(|of| 100.0 * of);
     let open = |path| (card.figure(path), figure(found, path).map_or(0, |f| f.0));
     format!(
-        "AU {:?} KiB, page {:?} KiB, open {:?} {:?}, {seconds:.1} s, {median:.1}/{p90:.1}/{worst:.0} %{}{}",
+        "AU {:?} KiB, page {:?} KiB, open {:?} {:?}, {seconds:.1} s, \
+         {median:.1}/{p90:.1}/{worst:.0} %{}{}",
         (
             card.profile.au_bytes() >> 10,
             found.profile.au_bytes() >> 10
@@ -147,7 +148,8 @@ impl Tally {
     fn print(&mut self) {
         self.seconds.sort_by(f64::total_cmp);
         println!(
-            "{} cards: family of {}, AU of {}, {} said to fit none; {:.1} s in the median, {:.1} at worst",
+            "{} cards: family of {}, AU of {}, {} said to fit none; {:.1} s in the median, \
+             {:.1} at worst",
             self.cards,
             self.families,
             self.aus,
@@ -167,7 +169,8 @@ impl Tally {
             sigmas.sort_by(f64::total_cmp);
             off.sort_by(f64::total_cmp);
             println!(
-                "{path:>34}: {:>3} cards, within one {:>3.0} %, two {:>3.0} %, off by {:.1} % (median), {:.0} % (90th)",
+                "{path:>34}: {:>3} cards, within one {:>3.0} %, two {:>3.0} %, off by {:.1} % \
+                 (median), {:.0} % (90th)",
                 sigmas.len(),
                 share[0],
                 share[1],

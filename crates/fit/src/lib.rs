@@ -9,10 +9,10 @@
 //!
 //! Inside, from the points to the profile: `points` and `host` (what is seen), `replay` (the
 //! same on a modelled card), `search` (shapes: family, sizes, counts, switches), `steps` and `ways`
-//! (where it begins and what it tries), `starts` (where else it begins), `widen` (what the shapes say of the figures), `response` (how
-//! a shape answers to its figures), `solve` (times and rates of a shape), `opened` (what the card
-//! had opened before each test), `reads` and `fat` (figures of reads, `-a` and `-f`), `write`
-//! (the profile).
+//! (where it begins and what it tries), `starts` (where else it begins), `widen` (what the shapes
+//! say of the figures), `response` (how a shape answers to its figures), `solve` (times and rates
+//! of a shape), `opened` (what the card had opened before each test), `reads` and `fat` (figures
+//! of reads, `-a` and `-f`), `write` (the profile).
 
 mod fat;
 mod host;

@@ -74,8 +74,8 @@ pub(crate) fn rows(
     Some((0..points.len()).map(row).collect())
 }
 
-/// Times of which a write takes a part, in proportion to what it covers of a unit; of others it takes
-/// whole numbers.
+/// Times of which a write takes a part, in proportion to what it covers of a unit; of others it
+/// takes whole numbers.
 const IN_PARTS: [&str; 3] = ["write.partial_us", "write.partial_full_us", "write.fill_us"];
 
 /// What a run changes.
@@ -90,8 +90,8 @@ enum Change {
 
 /// A microsecond, the least by which a time can grow.
 const LITTLE_NS: f64 = 1e3;
-/// More microseconds than a time is taken in a point. The most are those of pages: seven AUs of 64 MiB
-/// have 114,688 of 4 KiB, each touched a few times. It fits between a reference and its bound.
+/// More microseconds than a time is taken in a point. The most are those of pages: seven AUs of 64
+/// MiB have 114,688 of 4 KiB, each touched a few times. It fits between a reference and its bound.
 const MUCH_NS: f64 = LITTLE_NS * (1 << 21) as f64;
 
 /// Requests of a test of flashbench of which a point is the mean; `None` for other points.

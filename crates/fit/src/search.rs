@@ -228,8 +228,8 @@ impl Search<'_> {
         }
     }
 
-    /// AUs that are tried, in bytes, the likeliest first: what reads tell and, since they step up at
-    /// powers of two alone, three times that; flashbench's `--erasesize`.
+    /// AUs that are tried, in bytes, the likeliest first: what reads tell and, since they step up
+    /// at powers of two alone, three times that; flashbench's `--erasesize`.
     pub(crate) fn aus(&self) -> Vec<u64> {
         let told = self.sizes.au_bytes;
         let thrice = told

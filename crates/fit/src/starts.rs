@@ -10,8 +10,8 @@ use crate::steps::steps;
 use std::sync::OnceLock;
 use whichfs_card::Family;
 
-/// What a shape may be behind the best at a rough guess and still be tried: a share, and more in the
-/// unit of what the fit minimises.
+/// What a shape may be behind the best at a rough guess and still be tried: a share, and more in
+/// the unit of what the fit minimises.
 const PROMISING: f64 = 2.0;
 const PROMISING_PLUS: f64 = 20.0;
 
@@ -126,8 +126,8 @@ impl Search<'_> {
         starts
     }
 
-    /// Numbers of open AUs that steps of an order speak for: those before a step and, since a card that
-    /// goes by the order of opening pays only for some writes at first, one less.
+    /// Numbers of open AUs that steps of an order speak for: those before a step and, since a card
+    /// that goes by the order of opening pays only for some writes at first, one less.
     fn limits(&self, order: Order) -> Vec<u64> {
         let before = steps(self.points, order).flat_map(|(_, aus)| [aus, aus - 1]);
         let mut limits: Vec<u64> = before.filter(|aus| *aus > 0).collect();

@@ -1,24 +1,24 @@
-//! How far figures may be off beyond what scatter of the points says: other shapes explain nearly as
-//! much with other figures, and no shape is the card.
+//! How far figures may be off beyond what scatter of the points says: other shapes explain nearly
+//! as much with other figures, and no shape is the card.
 
 use crate::points::quantile;
 use crate::search::{Candidate, Search};
 
-/// What another shape may cost more and still count for 1/e: an amount, and a share of the best's cost,
-/// since points that no shape meets speak less.
+/// What another shape may cost more and still count for 1/e: an amount, and a share of the best's
+/// cost, since points that no shape meets speak less.
 const COUNTS: f64 = 1.0;
 const COUNTS_SHARE: f64 = 0.1;
-/// How far figures are off where nothing else says it, as ln: what rounding to the program's figures
-/// and priors leave on noise-free curves.
+/// How far figures are off where nothing else says it, as ln: what rounding to the program's
+/// figures and priors leave on noise-free curves.
 const LEAST: f64 = 0.01;
 /// The same as a share of the 90th percentile of |ln(model / measured)|.
 const OF_ERRORS: f64 = 0.3;
 
 impl Search<'_> {
     /// Adds to the spread of the figures of `candidate` how they differ in the other shapes of its
-    /// family that were tried, by what these cost, and how far off the best one is. Both shares were
-    /// set by the bench `odd`, so that figures are within one and two times what is said as often as those of a
-    /// normal distribution.
+    /// family that were tried, by what these cost, and how far off the best one is. Both shares
+    /// were set by the bench `odd`, so that figures are within one and two times what is said as
+    /// often as those of a normal distribution.
     pub(crate) fn widen(&self, candidate: &mut Candidate) {
         let between = self.between(candidate);
         let floor = LEAST + OF_ERRORS * candidate.errors_p90();
@@ -27,7 +27,8 @@ impl Search<'_> {
         }
     }
 
-    /// Variance of each ln figure over the shapes of the family that were tried, about that of `best`.
+    /// Variance of each ln figure over the shapes of the family that were tried, about that of
+    /// `best`.
     fn between(&self, best: &Candidate) -> Vec<f64> {
         let counts = COUNTS + COUNTS_SHARE * best.cost;
         let tried = self.tried.iter().chain(&self.placed);

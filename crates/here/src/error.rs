@@ -210,6 +210,71 @@ pub enum HereError {
         /// What the system said.
         reason: String,
     },
+    /// A directory of the running system.
+    #[error(
+        "{path} is on the filesystem of {place}, which this system runs from: its own work would \
+         be measured too, and trials wear it; name a directory on the card, or say --internal if \
+         that is meant"
+    )]
+    SystemFilesystem {
+        /// As given.
+        path: String,
+        /// The part of the system that is on it.
+        place: String,
+    },
+    /// A directory that is on no device of this machine.
+    #[error("{path} is on {kind}, {why}")]
+    NoDevice {
+        /// As given.
+        path: String,
+        /// Kernel's name of the filesystem.
+        kind: String,
+        /// What that is, and what to do.
+        why: &'static str,
+    },
+    /// A directory where nothing can be written.
+    #[error("{path}: its filesystem is read-only ({place}); mount -o remount,rw {place} first")]
+    ReadOnlyMount {
+        /// As given.
+        path: String,
+        /// Where the filesystem is mounted.
+        place: String,
+    },
+    /// No room for what a trial writes.
+    #[error(
+        "{path} has {free} free, and a trial needs {needed}: delete something there, or take less \
+         data (whichfs study run --quick; parameters of the study)"
+    )]
+    NoRoom {
+        /// As given.
+        path: String,
+        /// What is free.
+        free: whichfs_units::Bytes,
+        /// What is needed.
+        needed: whichfs_units::Bytes,
+    },
+    /// The place of the trials is another's.
+    #[error("{path} is there and not of whichfs: move it away, or name another directory")]
+    NotOurs {
+        /// The directory that trials would run in.
+        path: String,
+    },
+    /// Another run has the place of the trials.
+    #[error("another whichfs runs trials in {path}: wait for its end")]
+    Taken {
+        /// The directory that trials run in.
+        path: String,
+    },
+    /// The place of the trials cannot be made or removed.
+    #[error("{path}: {what}: {reason}; is it writable (sudo)?")]
+    Scratch {
+        /// The directory that trials run in.
+        path: String,
+        /// What failed.
+        what: &'static str,
+        /// What the system said.
+        reason: String,
+    },
     /// No agent can work here.
     #[error("the agent cannot work here: {what}: {reason}; root is needed (sudo)")]
     Agent {

@@ -69,7 +69,7 @@ pub struct Target {
 }
 
 /// Places whose device is the system's.
-const SYSTEM: [&str; 8] = [
+pub(crate) const SYSTEM: [&str; 8] = [
     "/",
     "/boot",
     "/boot/efi",

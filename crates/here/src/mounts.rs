@@ -11,6 +11,10 @@ pub struct Mount {
     pub place: String,
     /// What is mounted: a device's path for most filesystems.
     pub source: String,
+    /// Kernel's name of the filesystem (`ext4`).
+    pub kind: String,
+    /// Options of this mount and of the filesystem, as the kernel tells them, each once.
+    pub options: String,
     /// A process that sees it, if this one does not.
     pub process: Option<u32>,
 }
@@ -66,13 +70,34 @@ fn parse(line: &str) -> Option<Mount> {
     let mut front = front.split(' ').skip(2);
     let device = front.next()?.to_owned();
     let place = unescape(front.nth(1)?);
-    let source = unescape(back.split(' ').nth(1)?);
+    let of_mount = front.next().unwrap_or_default();
+    let mut back = back.split(' ');
+    let kind = back.next()?.to_owned();
+    let source = unescape(back.next()?);
+    let of_filesystem = back.next().unwrap_or_default();
     Some(Mount {
         device,
         place,
         source,
+        kind,
+        options: together(of_mount, of_filesystem),
         process: None,
     })
+}
+
+/// Two lists of options as one. What is `ro` in one of them is.
+fn together(of_mount: &str, of_filesystem: &str) -> String {
+    let mut all: Vec<&str> = Vec::new();
+    let each = of_mount.split(',').chain(of_filesystem.split(','));
+    for option in each.filter(|option| !option.is_empty()) {
+        if !all.contains(&option) {
+            all.push(option);
+        }
+    }
+    if all.contains(&"ro") {
+        all.retain(|option| *option != "rw");
+    }
+    all.join(",")
 }
 
 /// `\040` and its like stand for blanks, tabs, line ends and backslashes.
@@ -111,6 +136,10 @@ mod tests {
         assert_eq!(mount.device, "8:1");
         assert_eq!(mount.place, "/media/my card");
         assert_eq!(mount.source, "/dev/sda1");
+        assert_eq!(mount.kind, "vfat");
+        assert_eq!(mount.options, "rw,noatime");
+        let locked = parse("1 0 8:1 / /m rw,noatime - ext4 /dev/sda1 ro,data=ordered").unwrap();
+        assert_eq!(locked.options, "noatime,ro,data=ordered");
         assert_eq!(parse("nonsense"), None);
         assert_eq!(parse("1 2 - ext4"), None);
     }

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use whichfs_here::errand::{Ended, Errand, run};
+use whichfs_here::errand::{Ended, Errand, Life, run};
 use whichfs_here::{Doomed, Limits, Roots};
-use whichfs_trial::{Event, Job, Step};
+use whichfs_trial::{Conditions, DeviceFigures, Event, Job, Step};
 use whichfs_units::Nanos;
 
 /// A loop device on a file of 128 MiB, detached when it goes.
@@ -242,4 +242,86 @@ fn loop_an_agent_that_dies_or_is_none_is_told() {
     };
     let error = run(&errand, &never(), &mut |_| ()).unwrap_err().to_string();
     assert!(error.contains("cannot work here"), "{error}");
+}
+
+/// The phase `name` of `life`: what the disk did in it.
+fn in_phase(life: &Life, name: &str) -> DeviceFigures {
+    let readings = life.told.iter().filter_map(|told| match &told.event {
+        Event::PhaseBegin { phase } | Event::PhaseEnd { phase, .. } if phase == name => {
+            told.reading.as_ref()
+        }
+        _ => None,
+    });
+    let all: Vec<_> = readings.collect();
+    all[1].device.since(&all[0].device)
+}
+
+#[test]
+fn loop_requests_of_a_phase_are_told_by_direction_and_size() {
+    let Some(card) = Card::new() else { return };
+    let device = card.path.display();
+    let small = format!("dd if=/dev/zero of={device} bs=4096 count=37 oflag=direct");
+    let large = format!("dd if={device} of=/dev/null bs=65536 count=11 iflag=direct");
+    let step = |command: &str, phase: &str| {
+        card.program(&command.split(' ').collect::<Vec<_>>(), Some(phase))
+    };
+    let mut job = card.job(Vec::new());
+    job.steps = vec![step(&small, "small"), step(&large, "large")];
+    let life = run(&card.errand(&job, LONG), &never(), &mut |_| ()).unwrap();
+    assert_eq!(life.ended, Ended::Done);
+    let last = life
+        .told
+        .iter()
+        .rev()
+        .find_map(|told| told.reading.as_ref());
+    if let Some(why) = &last.unwrap().sizes_unknown {
+        return skip::skip(why);
+    }
+    let (small, large) = (in_phase(&life, "small"), in_phase(&life, "large"));
+    assert_eq!(small.write_sizes.get(&4096), Some(&37), "{small:?}");
+    assert_eq!(large.read_sizes.get(&65536), Some(&11), "{large:?}");
+    assert!(large.write_sizes.is_empty(), "another phase's: {large:?}");
+    // Both ways to count agree.
+    let all = |sizes: &BTreeMap<u64, u64>| sizes.values().sum::<u64>();
+    assert_eq!(all(&small.write_sizes), small.writes);
+    assert_eq!(all(&large.read_sizes), large.reads);
+    // Nothing of it is left in the kernel.
+    card.is_free();
+}
+
+#[test]
+fn loop_an_agent_that_is_stopped_says_for_how_long() {
+    let Some(card) = Card::new() else { return };
+    let mark = format!("{}", 7_000_000 + std::process::id() % 1_000_000);
+    let wait = format!("sleep 3; : {mark}");
+    let mut job = card.job(Vec::new());
+    job.steps = vec![card.program(&["sh", "-c", &wait], Some("wait"))];
+    let group = || {
+        let entries = std::fs::read_dir("/proc").unwrap().flatten();
+        entries.into_iter().find_map(|entry| {
+            let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
+            let line = std::fs::read(entry.path().join("cmdline")).ok()?;
+            let is_it = String::from_utf8_lossy(&line).contains(&mark);
+            is_it.then(|| rustix::process::getpgid(rustix::process::Pid::from_raw(pid)).ok())?
+        })
+    };
+    let life = std::thread::scope(|scope| {
+        let life = scope.spawn(|| run(&card.errand(&job, LONG), &never(), &mut |_| ()).unwrap());
+        let group = loop {
+            if let Some(group) = group() {
+                break group;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        use rustix::process::{Signal, kill_process_group};
+        kill_process_group(group, Signal::STOP).unwrap();
+        std::thread::sleep(Duration::from_millis(1500));
+        kill_process_group(group, Signal::CONT).unwrap();
+        life.join().unwrap()
+    });
+    assert_eq!(life.ended, Ended::Done);
+    let readings = life.told.iter().filter_map(|told| told.reading.as_ref());
+    let found = Conditions::of(readings).unwrap();
+    assert!(found.stopped > Nanos(1_000_000_000), "{found:?}");
+    assert!(found.disturbed().unwrap().contains("stopped"), "{found:?}");
 }

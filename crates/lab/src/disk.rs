@@ -208,6 +208,7 @@ impl Disk {
             erases: s.erases,
             au_copies: s.au_copies,
             write_sizes: s.write_size_buckets().collect(),
+            read_sizes: std::collections::BTreeMap::new(),
         }
     }
 

@@ -184,7 +184,10 @@ fn sizes_row(device: &DeviceView) -> SizesRow {
     let of = |n: u64, noun| whichfs_units::counted(count(n), noun);
     SizesRow {
         candidate: device.candidate.clone(),
-        writes: of(total.writes, "write"),
+        writes: match total.write_sizes.is_empty() && total.writes > 0 {
+            true => format!("{}, sizes not known", of(total.writes, "write")),
+            false => of(total.writes, "write"),
+        },
         others: format!(
             "{}, {}, {}",
             of(total.reads, "read"),

@@ -5,9 +5,11 @@ use crate::number::{duration, short, with_unit};
 use crate::text::{clean, wrap};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use whichfs_study::Origin;
 use whichfs_trial::{Identity, PhaseFigures, Series, Slot, Status, Trial, metric_words};
+use whichfs_units::Bytes;
 
 /// A trial of a store, and what only the store knows of it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -58,15 +60,21 @@ pub fn trial_text(told: &TrialTold, width: usize) -> String {
         .map(|(name, version)| format!("{name} {version}"));
     line(format!("tools: {}", tools.collect::<Vec<_>>().join(", ")));
     match &outcome.status {
-        Status::Done => line(format!(
-            "done in {} of virtual time, {} here; figures are {}",
-            duration(outcome.virtual_time.as_secs_f64()),
-            duration(told.wall_s),
-            match identity.clock.as_str() {
-                "real" => Origin::Measured.word(),
-                _ => Origin::Modelled.word(),
-            }
-        )),
+        Status::Done => {
+            let took = duration(outcome.virtual_time.as_secs_f64());
+            let here = duration(told.wall_s);
+            line(match identity.clock.as_str() {
+                // The device's own time; the rest is its preparation.
+                "real" => format!(
+                    "done in {took}, {here} with preparation; figures are {}",
+                    Origin::Measured.word()
+                ),
+                _ => format!(
+                    "done in {took} of virtual time, {here} here; figures are {}",
+                    Origin::Modelled.word()
+                ),
+            });
+        }
         Status::Failed { reason, log } => {
             line(format!("FAILED: {reason}"));
             for text in &log[log.len().saturating_sub(LOG_LINES)..] {
@@ -75,6 +83,7 @@ pub fn trial_text(told: &TrialTold, width: usize) -> String {
         }
     }
     phases(&mut out, &outcome.phases, width);
+    sizes(&mut out, told.trial, width);
     over_time(&mut out, told.trial, width);
     metrics(&mut out, told.trial, width);
     let _ = write!(out, "\nRun it again\n  {}\n", clean(&told.repeat));
@@ -135,6 +144,43 @@ fn phases(out: &mut String, phases: &[PhaseFigures], width: usize) {
         ]
     });
     table(out, "Phases", &head, rows.collect(), width);
+}
+
+/// The requests of each phase by size; of a real device also why they are not known.
+fn sizes(out: &mut String, trial: &Trial, width: usize) {
+    let list = |all: &BTreeMap<u64, u64>| {
+        let each = all
+            .iter()
+            .map(|(size, count)| format!("{count} of {}", Bytes(*size)));
+        each.collect::<Vec<_>>().join(", ")
+    };
+    let mut lines = Vec::new();
+    for phase in &trial.outcome.phases {
+        let of = [
+            ("writes", &phase.device.write_sizes),
+            ("reads", &phase.device.read_sizes),
+        ];
+        for (what, all) in of.into_iter().filter(|(_, all)| !all.is_empty()) {
+            let name = phase.phase.replace('_', " ");
+            lines.push(format!("{name}, {what}: {}", list(all)));
+        }
+    }
+    let conditions = trial.outcome.conditions.as_ref();
+    if let Some(conditions) = conditions {
+        let why = conditions.sizes_unknown.as_ref();
+        lines.extend(why.map(|why| format!("not known: {why}")));
+        if conditions.sizes_lost > 0 {
+            let lost = conditions.sizes_lost;
+            lines.push(format!("{lost} more came too fast to be counted"));
+        }
+    }
+    if lines.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\nRequests of at most a size");
+    for line in lines {
+        wrap(out, &clean(&line), "  ", "    ", width);
+    }
 }
 
 fn metrics(out: &mut String, trial: &Trial, width: usize) {
@@ -270,6 +316,26 @@ mod tests {
             finished_at_unix: 0,
             repeat: "whichfs choose --candidates ext4".into(),
         }
+    }
+
+    #[test]
+    fn requests_of_a_real_device_are_told_by_size_or_with_the_reason() {
+        let mut trial: Trial = serde_json::from_str(TRIAL).unwrap();
+        let device = &mut trial.outcome.phases[0].device;
+        device.write_sizes = [(4096, 7), (1 << 17, 2)].into();
+        device.read_sizes = [(512, 1)].into();
+        let text = trial_text(&told(&trial), 80);
+        assert!(
+            text.contains("tree write, writes: 7 of 4 KiB, 2 of 128 KiB"),
+            "{text}"
+        );
+        assert!(text.contains("tree write, reads: 1 of 512 B"), "{text}");
+        trial.outcome.conditions = Some(whichfs_trial::Conditions {
+            sizes_unknown: Some("no tracefs".to_owned()),
+            ..whichfs_trial::Conditions::default()
+        });
+        let text = trial_text(&told(&trial), 80);
+        assert!(text.contains("not known: no tracefs"), "{text}");
     }
 
     #[test]

@@ -101,6 +101,19 @@ pub enum Step {
     },
     /// `sync`, then drops page cache, dentries and inodes.
     DropCaches,
+    /// `syncfs`: what the filesystem of `dir` keeps back is written, as by an unmount.
+    Sync {
+        /// Phase this step is (`sync`).
+        phase: String,
+        /// Directory on the filesystem under test.
+        dir: String,
+    },
+    /// Forgets what is cached of the files below `dir`, whose filesystem stays mounted:
+    /// `posix_fadvise` for each, and all caches where the kernel lets that be done.
+    Forget {
+        /// Directory on the filesystem under test.
+        dir: String,
+    },
     /// Sleeps: idle time in which caches drain and cards collect.
     Settle {
         /// How long, in milliseconds of the clock in force.

@@ -200,6 +200,9 @@ pub struct DeviceFigures {
     pub au_copies: u64,
     /// Writes by size: bound in bytes (a power of two) → requests.
     pub write_sizes: BTreeMap<u64, u64>,
+    /// Reads by size, the same; the lab counts none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub read_sizes: BTreeMap<u64, u64>,
 }
 
 impl DeviceFigures {
@@ -233,6 +236,7 @@ impl DeviceFigures {
         let mut difference = self.clone();
         difference.combine(earlier, u64::saturating_sub);
         difference.write_sizes.retain(|_, count| *count > 0);
+        difference.read_sizes.retain(|_, count| *count > 0);
         difference
     }
 
@@ -253,9 +257,14 @@ impl DeviceFigures {
         for (mine, theirs) in pairs {
             *mine = with(*mine, theirs);
         }
-        for (&size, &count) in &other.write_sizes {
-            let mine = self.write_sizes.entry(size).or_insert(0);
-            *mine = with(*mine, count);
+        for (mine, theirs) in [
+            (&mut self.write_sizes, &other.write_sizes),
+            (&mut self.read_sizes, &other.read_sizes),
+        ] {
+            for (&size, &count) in theirs {
+                let mine = mine.entry(size).or_insert(0);
+                *mine = with(*mine, count);
+            }
         }
     }
 }

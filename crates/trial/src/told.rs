@@ -37,6 +37,18 @@ pub struct Reading {
     /// How often a core of the CPU was throttled because of heat, where `/sys` counts that.
     #[serde(default)]
     pub throttled: Option<u64>,
+    /// Why the sizes of requests are not among the disk's counters, if they are not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sizes_unknown: Option<String>,
+    /// Requests whose size was not seen, because they came too fast.
+    #[serde(default)]
+    pub sizes_lost: u64,
+    /// Time in which the agent was kept from running, while the clock of its times went on.
+    #[serde(default)]
+    pub stopped: Nanos,
+    /// Time that the machine was suspended since it started, while that clock stood still.
+    #[serde(default)]
+    pub suspended: Nanos,
 }
 
 impl Reading {
@@ -79,7 +91,24 @@ pub struct Conditions {
     pub user: Nanos,
     /// CPU time in the kernel of the agent and its programs.
     pub system: Nanos,
+    /// Why the sizes of requests are not known, if they are not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sizes_unknown: Option<String>,
+    /// Requests whose size was not seen, because they came too fast.
+    #[serde(default)]
+    pub sizes_lost: u64,
+    /// Time in which the agent was kept from running.
+    #[serde(default)]
+    pub stopped: Nanos,
+    /// Time that the machine was suspended.
+    #[serde(default)]
+    pub suspended: Nanos,
 }
+
+/// Suspensions that are shorter are the difference between two looks at clocks.
+const SUSPENDED_LEAST: Nanos = Nanos(1_000_000);
+/// Why there are no sizes of a disk that told of requests, but of none of a size.
+const NO_REQUESTS: &str = "the disk's driver takes bios: the kernel issues no requests to it";
 
 impl Conditions {
     /// The conditions between the first and the last of `readings`; `None` without any.
@@ -106,6 +135,30 @@ impl Conditions {
             threads,
             user: since(last.user, first.user),
             system: since(last.system, first.system),
+            sizes_unknown: (last.sizes_unknown.clone()).or_else(|| {
+                let done = last.device.since(&first.device);
+                let seen = !done.write_sizes.is_empty() || !done.read_sizes.is_empty();
+                (done.writes + done.reads > 0 && !seen).then(|| NO_REQUESTS.to_owned())
+            }),
+            sizes_lost: last.sizes_lost.saturating_sub(first.sizes_lost),
+            stopped: since(last.stopped, first.stopped),
+            suspended: since(last.suspended, first.suspended),
+        })
+    }
+
+    /// What kept the agent from measuring, if something did: its times cannot be believed then.
+    pub fn disturbed(&self) -> Option<String> {
+        if self.suspended > SUSPENDED_LEAST {
+            return Some(format!(
+                "the machine was suspended for {} in it",
+                self.suspended
+            ));
+        }
+        (self.stopped > Nanos(0)).then(|| {
+            format!(
+                "it was stopped for {} (SIGSTOP, a frozen machine, or one far too busy)",
+                self.stopped
+            )
         })
     }
 }
@@ -147,6 +200,50 @@ mod tests {
         assert_eq!(Conditions::of([]), None);
         let untold = [reading(40.0, None, &[]), reading(40.0, Some(1), &[])];
         assert_eq!(Conditions::of(&untold).unwrap().throttled, None);
+    }
+
+    #[test]
+    fn a_trial_that_was_kept_from_running_is_known() {
+        let of = |stopped, suspended| {
+            let last = Reading {
+                stopped: Nanos(stopped),
+                suspended: Nanos(suspended),
+                ..Reading::default()
+            };
+            let first = Reading {
+                suspended: Nanos(7_000_000_000),
+                ..Reading::default()
+            };
+            Conditions::of(&[first, last]).unwrap().disturbed()
+        };
+        assert_eq!(of(0, 7_000_000_100), None, "suspended before it began");
+        let told = of(0, 9_000_000_000).unwrap();
+        assert!(told.contains("suspended for 2"), "{told}");
+        let told = of(3_000_000_000, 7_000_000_000).unwrap();
+        assert!(told.contains("stopped for 3"), "{told}");
+    }
+
+    #[test]
+    fn sizes_of_requests_are_known_or_there_is_a_reason() {
+        let device = |writes, sizes: &[(u64, u64)]| Reading {
+            device: crate::DeviceFigures {
+                writes,
+                write_sizes: sizes.iter().copied().collect(),
+                ..crate::DeviceFigures::default()
+            },
+            ..Reading::default()
+        };
+        let of = |last| {
+            Conditions::of(&[device(1, &[]), last])
+                .unwrap()
+                .sizes_unknown
+        };
+        assert_eq!(of(device(3, &[(4096, 2)])), None);
+        assert_eq!(of(device(1, &[])), None, "there was nothing to see");
+        assert_eq!(of(device(3, &[])).unwrap(), NO_REQUESTS);
+        let mut without = device(3, &[]);
+        without.sizes_unknown = Some("no tracefs".into());
+        assert_eq!(of(without).unwrap(), "no tracefs");
     }
 
     #[test]

@@ -1,173 +1,13 @@
 //! Trials on a device of this machine from outside (root, loop devices and the agent are needed).
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../../tests/skip.rs"]
-mod skip;
+mod cards;
 
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use cards::{Attached, Card, STUDY, skip, user_of};
+use std::io::{BufRead, BufReader, Read};
+use std::path::PathBuf;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
-
-/// Two filesystems that every kernel for this test has, and one that hardly any has.
-const STUDY: &str = r#"
-name = "mini"
-kind = "performance"
-title = "Small files on a real device"
-source = "a test"
-method = "A small tree, written and read."
-cards = ["a1-32gb"]
-boards = ["generic-1ghz"]
-seeds = 2
-candidates = ["ext4", "ext2", "reiserfs"]
-
-[[workloads]]
-name = "tree"
-workload = "tree"
-parameters = { bytes = 8000000, files = 100 }
-"#;
-
-/// A loop device and a home of its own; the device is detached when it goes.
-struct Card {
-    path: String,
-    file: PathBuf,
-    home: tempfile::TempDir,
-}
-
-/// What a run gave: status, standard output, standard error.
-type Run = (i32, String, String);
-
-impl Card {
-    fn new(mib: u64) -> Option<Card> {
-        let home = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        let file = home.path().join("card.img");
-        let made = std::fs::File::create(&file).unwrap();
-        made.set_len(mib << 20).unwrap();
-        std::fs::write(home.path().join("mini.toml"), STUDY).unwrap();
-        let losetup = Command::new("losetup")
-            .args(["-f", "--show"])
-            .arg(&file)
-            .output();
-        let Some(output) = losetup.ok().filter(|output| output.status.success()) else {
-            skip::skip("root and loop devices are needed");
-            return None;
-        };
-        let path = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-        let card = Card { path, file, home };
-        let (code, _, err) = card.run(&card.study(&["--dry-run"]));
-        if code == 3 {
-            skip::skip(err.trim());
-            return None;
-        }
-        Some(card)
-    }
-
-    fn id(&self) -> &str {
-        self.file.to_str().unwrap()
-    }
-
-    /// The arguments of the study on this device.
-    fn study<'a>(&'a self, more: &[&'a str]) -> Vec<&'a str> {
-        let all = [
-            "study",
-            "run",
-            "./mini.toml",
-            "--on",
-            &self.path,
-            "--au",
-            "4M",
-        ];
-        [&all[..], &["--settle", "0"], more].concat()
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_whichfs"));
-        command
-            .args(arguments)
-            .current_dir(self.home.path())
-            .env("XDG_DATA_HOME", self.home.path())
-            .env("XDG_CACHE_HOME", self.home.path())
-            .env_remove("COLUMNS")
-            .stdin(Stdio::null());
-        command
-    }
-
-    fn run(&self, arguments: &[&str]) -> Run {
-        let Output {
-            status,
-            stdout,
-            stderr,
-        } = self.command(arguments).output().unwrap();
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        (status.code().unwrap_or(-1), text(&stdout), text(&stderr))
-    }
-
-    /// Starts the study, for good.
-    fn start(&self) -> Child {
-        let mut command = self.command(&self.study(&["--destroy", self.id()]));
-        command
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap()
-    }
-
-    /// Trials that the dry run says are finished.
-    fn finished(&self) -> u64 {
-        let (code, out, err) = self.run(&self.study(&["--dry-run"]));
-        assert_eq!(code, 0, "{out}{err}");
-        let words: Vec<&str> = out.split_whitespace().collect();
-        let at = words
-            .windows(3)
-            .position(|three| three[0] == "trials," && three[2] == "of");
-        words[at.unwrap() + 1].parse().unwrap()
-    }
-
-    /// Nothing of a run is left: no mount in any namespace, no process that has the device open.
-    fn is_left_alone(&self) {
-        let begun = Instant::now();
-        while let Some(user) = user_of(&self.path) {
-            assert!(begun.elapsed() < Duration::from_secs(30), "{user}");
-            std::thread::sleep(Duration::from_millis(50));
-        }
-    }
-}
-
-impl Drop for Card {
-    fn drop(&mut self) {
-        let _ = Command::new("partx").arg("-d").arg(&self.path).output();
-        let _ = Command::new("losetup").arg("-d").arg(&self.path).output();
-    }
-}
-
-/// Somebody who has `device` or a partition of it mounted or open.
-fn user_of(device: &str) -> Option<String> {
-    let own = std::process::id().to_string();
-    let partition = format!("{device}p1");
-    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
-        let pid = entry.file_name().to_string_lossy().into_owned();
-        if !pid.starts_with(|c: char| c.is_ascii_digit()) || pid == own {
-            continue;
-        }
-        let mounts = std::fs::read_to_string(entry.path().join("mountinfo")).unwrap_or_default();
-        if let Some(line) = mounts
-            .lines()
-            .find(|line| line.contains(&format!("{device}p1 ")))
-        {
-            return Some(format!("process {pid}: {line}"));
-        }
-        for fd in std::fs::read_dir(entry.path().join("fd"))
-            .into_iter()
-            .flatten()
-            .flatten()
-        {
-            let target = std::fs::read_link(fd.path()).unwrap_or_default();
-            if target == Path::new(device) || target == Path::new(&partition) {
-                return Some(format!("process {pid} has {} open", target.display()));
-            }
-        }
-    }
-    None
-}
 
 #[test]
 fn loop_here_a_study_is_measured_only_where_it_may_and_is_kept() {
@@ -250,36 +90,6 @@ fn loop_here_a_budget_of_bytes_holds_and_the_rest_goes_on() {
 }
 
 #[test]
-fn loop_here_killed_at_any_moment_it_leaves_nothing_and_loses_nothing() {
-    let Some(card) = Card::new(256) else { return };
-    let mut known = 0;
-    // Moments that fall into the table, mkfs, the mount, phases and between trials.
-    for (kill, milliseconds) in [150, 900, 1700, 2600, 3300, 400, 2100, 4100]
-        .iter()
-        .enumerate()
-    {
-        let mut child = card.start();
-        std::thread::sleep(Duration::from_millis(*milliseconds));
-        child.kill().unwrap();
-        child.wait().unwrap();
-        card.is_left_alone();
-        let finished = card.finished();
-        assert!(
-            finished >= known,
-            "kill {kill}: {finished} of {known} are left"
-        );
-        known = finished;
-    }
-    let (code, out, err) = card.run(&card.study(&["--destroy", card.id(), "--json"]));
-    assert_eq!(code, 0, "{out}{err}");
-    let told: serde_json::Value = serde_json::from_str(&out).unwrap();
-    assert_eq!(
-        (told["done"].as_u64(), told["reused"].as_u64()),
-        (Some(4), Some(known))
-    );
-}
-
-#[test]
 fn loop_here_an_interrupted_run_tells_what_is_on_the_device() {
     let Some(card) = Card::new(256) else { return };
     let mut child = card.start();
@@ -315,7 +125,7 @@ fn loop_here_a_device_that_is_detached_in_the_middle_lives_until_the_run_has_end
     let study = study.spawn().unwrap();
     std::thread::sleep(Duration::from_millis(1500));
     // The loop driver lets go of the file when the last user has let go of the device.
-    let mut losetup = Command::new("losetup");
+    let mut losetup = std::process::Command::new("losetup");
     losetup.arg("-d").arg(&card.path).output().unwrap();
     let output = study.wait_with_output().unwrap();
     let err = String::from_utf8_lossy(&output.stderr);
@@ -406,75 +216,6 @@ fn loop_here_an_attached_modelled_card_is_a_device_too() {
     );
 }
 
-/// A modelled card that is attached; what is left of it is cleaned up when it goes.
-struct Attached<'a> {
-    card: &'a Card,
-    process: Child,
-    path: String,
-}
-
-impl<'a> Attached<'a> {
-    fn new(card: &'a Card) -> Option<Attached<'a>> {
-        let attach = [
-            "card", "attach", "a1-32gb", "--size", "256", "--speed", "max",
-        ];
-        let mut command = card.command(&attach);
-        let mut process = command
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let record = |pid: u32| {
-            let all = std::fs::read_dir("/run/whichfs/attach")
-                .into_iter()
-                .flatten()
-                .flatten();
-            let names = all.map(|entry| entry.path());
-            names.into_iter().find_map(|path| {
-                let text = std::fs::read_to_string(&path).ok()?;
-                let found: serde_json::Value = serde_json::from_str(&text).ok()?;
-                (found["pid"].as_u64()? == u64::from(pid)).then_some(found)
-            })
-        };
-        let path = loop {
-            if let Some(found) = record(process.id()) {
-                break format!("/dev/loop{}", found["number"]);
-            }
-            if process.try_wait().unwrap().is_some() {
-                skip::skip("a card cannot be attached here");
-                return None;
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        };
-        Some(Attached {
-            card,
-            process,
-            path,
-        })
-    }
-
-    fn study<'b>(&'b self, more: &[&'b str]) -> Vec<&'b str> {
-        let all = [
-            "study",
-            "run",
-            "./mini.toml",
-            "--on",
-            &self.path,
-            "--settle",
-            "0",
-        ];
-        [&all[..], more].concat()
-    }
-}
-
-impl Drop for Attached<'_> {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-        let _ = self.card.run(&["card", "detach"]);
-    }
-}
-
 #[test]
 fn loop_here_a_card_whose_driver_dies_in_the_middle_ends_the_run_and_loses_nothing() {
     let Some(card) = Card::new(64) else { return };
@@ -492,17 +233,26 @@ fn loop_here_a_card_whose_driver_dies_in_the_middle_ends_the_run_and_loses_nothi
         .to_owned();
     let path = attached.path.clone();
     let mut command = card.command(&attached.study(&["--destroy", &id, "--seeds", "20"]));
-    let study = command
-        .stdout(Stdio::piped())
+    let mut study = command
+        .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    std::thread::sleep(Duration::from_millis(2500));
+    let mut err = String::new();
+    let mut lines = BufReader::new(study.stderr.take().unwrap());
+    // Until the table lies, and the next trial is under way.
+    while !err.contains("[2/") {
+        assert!(
+            lines.read_line(&mut err).unwrap() > 0,
+            "it ended early: {err}"
+        );
+    }
+    std::thread::sleep(Duration::from_millis(300));
     attached.process.kill().unwrap();
     attached.process.wait().unwrap();
-    let output = study.wait_with_output().unwrap();
-    let err = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(4), "{err}");
+    lines.read_to_string(&mut err).unwrap();
+    let status = study.wait().unwrap();
+    assert_eq!(status.code(), Some(4), "{err}");
     let said = err.contains("errors of the device") || err.contains("is another device");
     assert!(said && err.contains(" kept"), "{err}");
     let begun = Instant::now();

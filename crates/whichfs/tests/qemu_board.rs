@@ -1,7 +1,8 @@
 //! A board played by QEMU, with Debian's kernel, an ssh server and a disk: a study goes on after a
 //! real restart, and power cuts by sysrq and by the watchdog are judged. Needs qemu-system-x86,
 //! linux-image-6.12-cloud-amd64, openssh-server and the agent for boards (`make agents`); skipped
-//! without. Emulated, since KVM may be there and not work: some minutes.
+//! without, and unless `WHICHFS_QEMU_BOARD` is set: emulated, since KVM may be there and not work,
+//! it takes up to half an hour.
 //!
 //! The board's whole system is an initramfs of this machine's programs. What reached the disk
 //! before a restart is on it afterwards, as on a card that keeps its supply.
@@ -296,6 +297,9 @@ fn run(command: &mut Command) -> (i32, String, String) {
 
 #[test]
 fn qemu_board_a_study_survives_a_restart_and_power_cuts_are_judged() {
+    if std::env::var_os("WHICHFS_QEMU_BOARD").is_none() {
+        return skip::skip("WHICHFS_QEMU_BOARD is not set: emulated, it takes up to half an hour");
+    }
     let Some(board) = Board::new() else { return };
     // Without a build of the agent nothing can be done.
     let dry = ["study", "run", "./mini.toml", "--dry-run"];

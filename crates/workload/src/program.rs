@@ -2,7 +2,7 @@
 
 use crate::workload::{Error, Workload, unknown_phase};
 use std::collections::BTreeMap;
-use whichfs_trial::{Counts, Latency, Metric, WorkloadSpec};
+use whichfs_trial::{Counts, Latency, Metric, Step, WorkloadSpec};
 
 /// The directories that programs of a trial are found in; the host's PATH does not matter.
 pub const PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
@@ -23,6 +23,21 @@ pub struct Program {
     pub files: Vec<String>,
     /// Debian package that has it; empty for the user's own.
     pub package: &'static str,
+}
+
+impl Program {
+    /// The step of a trial that is this program, as `phase`, in the directory `dir`.
+    pub(crate) fn step(self, phase: &str, dir: &str) -> Step {
+        Step::Run {
+            phase: Some(phase.to_owned()),
+            argv: self.argv,
+            env: environment(&self.env),
+            dir: dir.to_owned(),
+            stdin: self.stdin,
+            show: self.told,
+            any_status: false,
+        }
+    }
 }
 
 /// What a program tells of its phase.

@@ -1,6 +1,7 @@
 //! The steps of a trial, composed. Pure.
 
-use crate::program::{Program, environment};
+use crate::environment;
+use crate::inside::SYNC;
 use crate::workload::{Error, OnDevice, Workload};
 use std::collections::BTreeMap;
 use whichfs_trial::{Step, WorkloadSpec};
@@ -8,9 +9,10 @@ use whichfs_trial::{Step, WorkloadSpec};
 /// Phase in which a filesystem is unmounted; those after the first carry a number.
 const UNMOUNT: &str = "unmount";
 
-/// Whether `phase` is an unmount: what a filesystem kept back is written there at the latest.
+/// Whether `phase` is an unmount, or what stands for it where nothing is unmounted: what a
+/// filesystem kept back is written there at the latest.
 pub(crate) fn is_unmount(phase: &str) -> bool {
-    numbered(phase, UNMOUNT)
+    numbered(phase, UNMOUNT) || numbered(phase, SYNC)
 }
 
 /// Whether `phase` is `name`, or `name` with a number.
@@ -23,7 +25,7 @@ fn numbered(phase: &str, name: &str) -> bool {
 }
 
 /// The name of the phase `name` when it occurs for the `nth` time.
-fn nth(name: &str, nth: usize) -> String {
+pub(crate) fn nth(name: &str, nth: usize) -> String {
     match nth {
         1 => name.to_owned(),
         _ => format!("{name}_{nth}"),
@@ -111,7 +113,7 @@ pub fn steps(
                 OnDevice::Check => composer.check(phase.name),
                 OnDevice::Program => workload
                     .program(phase.name, spec, seed)?
-                    .map(|program| composer.run(phase.name, program, "/")),
+                    .map(|program| program.step(phase.name, "/")),
             };
             let Some(step) = step else {
                 continue;
@@ -142,7 +144,7 @@ pub fn steps(
         }
         fresh = false;
         steps.push(match workload.program(phase.name, spec, seed)? {
-            Some(program) => composer.run(phase.name, program, &candidate.mount_point),
+            Some(program) => program.step(phase.name, &candidate.mount_point),
             None => Step::Operate {
                 phase: phase.name.to_owned(),
                 workload: spec.clone(),
@@ -200,18 +202,6 @@ impl Composer<'_> {
             show: false,
             any_status: false,
         })
-    }
-
-    fn run(&self, phase: &str, program: Program, dir: &str) -> Step {
-        Step::Run {
-            phase: Some(phase.to_owned()),
-            argv: program.argv,
-            env: environment(&program.env),
-            dir: dir.to_owned(),
-            stdin: program.stdin,
-            show: program.told,
-            any_status: false,
-        }
     }
 
     /// A command of the filesystem's helper.

@@ -4,12 +4,13 @@
 //! their place, and touch none of the few places for open AUs: on such cards 4 KiB writes take the
 //! same in one AU and in seven, where 16 KiB writes collapse beyond the limit (`flash.md` 2.3.8:
 //! WB6, WB11, WB15 and WB21). The area is a ring that the card collects in the background of the
-//! writes to it; what that takes is in the measured `log_block.small_write_us`, so a small write has
-//! one price. Its erases are counted as its bytes fill it, a page being the least that is programmed.
+//! writes to it; what that takes is in the measured `log_block.small_write_us`, so a small write
+//! has one price. Its erases are counted as its bytes fill it, a page being the least that is
+//! programmed.
 //!
-//! **Order.** With `log_block.small_write_jumps` only small writes that do not continue the last write
-//! go there (WB21 does so, WB15 does not). Small writes that the reader joins to the one before (`write.coalesce`,
-//! `flash.md` 2.3.2) are no small writes to the card.
+//! **Order.** With `log_block.small_write_jumps` only small writes that do not continue the last
+//! write go there (WB21 does so, WB15 does not). Small writes that the reader joins to the one
+//! before (`write.coalesce`, `flash.md` 2.3.2) are no small writes to the card.
 //!
 //! **Rest.** Cards with such an area close the logs of family A while idle
 //! (`log_block.idle_close_us`), as told there.

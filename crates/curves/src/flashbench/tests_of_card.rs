@@ -173,8 +173,8 @@ impl OpenAuTests {
     }
 }
 
-/// What the writes of `-O` take as in [`curves_of`], in a fraction of its time: of the tests before,
-/// only the larger writes of `-f` are done, which leave the card in the same state.
+/// What the writes of `-O` take as in [`curves_of`], in a fraction of its time: of the tests
+/// before, only the larger writes of `-f` are done, which leave the card in the same state.
 ///
 /// # Errors
 /// As [`curves_of`].

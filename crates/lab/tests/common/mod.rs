@@ -195,7 +195,6 @@ impl Trial {
             queue_depth: None,
             core: Some(whichfs_lab::available_cores()[0]),
             counts_work: false,
-            acknowledged: false,
         }
     }
 

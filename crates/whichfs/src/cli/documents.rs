@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 /// The documents that people read, and where they are.
 fn documents() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let docs = std::fs::read_dir(root.join("docs")).unwrap();
-    let docs = docs.map(|entry| entry.unwrap().path());
+    let docs = ["docs", "docs/guides"].map(|dir| std::fs::read_dir(root.join(dir)).unwrap());
+    let docs = docs.into_iter().flatten();
     let mut all: Vec<PathBuf> = docs
+        .map(|entry| entry.unwrap().path())
         .chain(["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(|name| root.join(name)))
         .filter(|path| path.is_file() && path.extension().is_some_and(|end| end == "md"))
         .collect();

@@ -26,7 +26,8 @@ pub struct HereArgs {
     /// Refuse larger devices; default: 2T.
     #[arg(long, value_name = "SIZE", value_parser = quantity::bytes)]
     pub max_size: Option<u64>,
-    /// Also a device that nobody takes out: eMMC, SATA, NVMe.
+    /// Also a device that nobody takes out: eMMC, SATA, NVMe; or a directory of the filesystem that
+    /// this system runs from.
     #[arg(long)]
     pub internal: bool,
 }

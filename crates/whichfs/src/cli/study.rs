@@ -59,8 +59,9 @@ pub struct StudyArgs {
     pub wall_limit: Option<u64>,
     /// Run the trials on this device, under this machine's kernel, instead of on the study's
     /// modelled cards; or on one of a board, under its kernel: ssh://USER@HOST/dev/mmcblk0. All
-    /// that is on it is lost (--destroy).
-    #[arg(long, value_name = "DEV", conflicts_with = "jobs")]
+    /// that is on it is lost (--destroy). In a directory of a mounted filesystem nothing is
+    /// formatted: that filesystem is measured, and what was written is removed.
+    #[arg(long, value_name = "DEV|DIR", conflicts_with = "jobs")]
     pub on: Option<PathBuf>,
     #[command(flatten)]
     pub here: HereArgs,

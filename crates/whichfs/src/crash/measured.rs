@@ -140,6 +140,7 @@ impl Subject {
             kernel_fs: recipe.kernel_fs.to_owned(),
             mount_options: self.mount_options.clone(),
             mount_point: place.mount_point.clone(),
+            helper: None,
         };
         let spec = self.workload_spec();
         let steps = whichfs_workload::steps(self.workload, &spec, self.spec.seed, &candidate);

@@ -22,6 +22,9 @@ const ORDER_SEED: u64 = 1;
 /// Trials that fail with errors of the device, one after the other, until no more is asked of it.
 const FAILURES_MAX: usize = 3;
 
+/// How often a trial is run again whose machine was suspended or stopped in it.
+const AGAIN_MAX: usize = 2;
+
 /// A trial of a campaign, and what it is of.
 pub struct Planned<'a> {
     /// The trial.
@@ -144,6 +147,18 @@ impl<'a> Campaign<'a> {
             .estimate(&load_of(identity), &identity.candidate, one.data_bytes)
     }
 
+    /// Bytes that the largest of what is to run writes into files, as far as that is said, and
+    /// bytes that all of it writes, as estimated.
+    pub fn writes(&self) -> (u64, u64) {
+        let planned = self.turns.iter();
+        let most = planned.filter_map(|turn| Some(self.planned.get(place(*turn))?.data_bytes));
+        let each = self.turns.iter().map(|turn| self.estimate(*turn).bytes);
+        (
+            most.max().unwrap_or(0),
+            each.fold(0_u64, u64::saturating_add),
+        )
+    }
+
     /// Whether the time of all that is to run can be told.
     pub fn knows_time(&self) -> bool {
         let mut all = self
@@ -248,17 +263,7 @@ impl<'a> Campaign<'a> {
             what: what.clone(),
         });
         let begun = Instant::now();
-        let mut hear = |told: &Told| {
-            if let Event::PhaseBegin { phase } = &told.event {
-                let (phase, at) = (phase.clone(), told.at);
-                progress.hear(&News::Phase {
-                    worker: 0,
-                    phase,
-                    at,
-                });
-            }
-        };
-        let mut trial = one.run.perform(site, field, one.work.workload, &mut hear)?;
+        let mut trial = undisturbed(one, &what, site, field, progress)?;
         one.work.check_tree()?;
         let wall = begun.elapsed();
         if let (Turn::Reference(number), Some(measured)) = (turn, &mut trial.identity.measured) {
@@ -292,6 +297,55 @@ impl<'a> Campaign<'a> {
             wall,
         });
         Ok(trial)
+    }
+}
+
+/// Has the agent do `one`, which is called `what`: again, if something kept it from measuring. A
+/// trial that is disturbed again and again has failed: nothing of it is believed.
+fn undisturbed(
+    one: &Planned<'_>,
+    what: &str,
+    site: &Site,
+    field: &mut Field<'_>,
+    progress: &mut Progress,
+) -> Outcome<Trial> {
+    let mut hear = |told: &Told| {
+        if let Event::PhaseBegin { phase } = &told.event {
+            let (phase, at) = (phase.clone(), told.at);
+            progress.hear(&News::Phase {
+                worker: 0,
+                phase,
+                at,
+            });
+        }
+    };
+    let mut again = 0;
+    loop {
+        let mut trial = one.run.perform(site, field, one.work.workload, &mut hear)?;
+        let Some(why) = disturbance(&trial.outcome) else {
+            return Ok(trial);
+        };
+        if again == AGAIN_MAX {
+            trial.outcome.metrics.clear();
+            trial.outcome.status = Status::Failed {
+                reason: format!(
+                    "disturbed {} times, at last because {why}: leave the machine alone meanwhile",
+                    again + 1
+                ),
+                log: Vec::new(),
+            };
+            return Ok(trial);
+        }
+        again += 1;
+        note!("{what}: {why}; it is run again");
+    }
+}
+
+/// What kept a finished trial from measuring, if something did.
+fn disturbance(outcome: &whichfs_trial::Outcome) -> Option<String> {
+    match outcome.status {
+        Status::Done => outcome.conditions.as_ref()?.disturbed(),
+        Status::Failed { .. } => None,
     }
 }
 
@@ -380,6 +434,30 @@ mod tests {
             ..outcome("", "")
         };
         assert!(!is_of_device(&done));
+    }
+
+    #[test]
+    fn only_a_finished_trial_is_disturbed() {
+        let outcome = |status, stopped| Outcome {
+            status,
+            phases: Vec::new(),
+            metrics: Vec::new(),
+            trace_sha256: String::new(),
+            virtual_time: Nanos(0),
+            series: None,
+            conditions: Some(whichfs_trial::Conditions {
+                stopped: Nanos(stopped),
+                ..whichfs_trial::Conditions::default()
+            }),
+        };
+        assert_eq!(disturbance(&outcome(Status::Done, 0)), None);
+        let why = disturbance(&outcome(Status::Done, 2_000_000_000)).unwrap_or_default();
+        assert!(why.contains("stopped for 2"), "{why}");
+        let failed = Status::Failed {
+            reason: "full".to_owned(),
+            log: Vec::new(),
+        };
+        assert_eq!(disturbance(&outcome(failed, 2_000_000_000)), None);
     }
 
     #[test]

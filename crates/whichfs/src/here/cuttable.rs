@@ -58,9 +58,4 @@ impl Site {
             mount_point: self.around.mount_point(&own),
         })
     }
-
-    /// Idle time before each run, in milliseconds.
-    pub fn settle_ms(&self) -> u64 {
-        u64::try_from(self.settle.as_millis()).unwrap_or(u64::MAX)
-    }
 }

@@ -6,6 +6,7 @@
 
 pub mod campaign;
 mod cuttable;
+mod inside;
 mod place;
 mod run;
 mod told;
@@ -23,11 +24,12 @@ use crate::images::Images;
 use crate::medium::{self, Told};
 use crate::{bench, helper, partition, places, program};
 use place::Around;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use whichfs_board::{Device, Machine, Place};
 use whichfs_format::{Span, only_partition};
 use whichfs_fs::Recipe;
+use whichfs_here::Inside;
 use whichfs_layout::Medium;
 use whichfs_study::Variant;
 use whichfs_trial::{Identity, Job, REAL, Step, WorkloadSpec};
@@ -40,6 +42,34 @@ const SETTLE: Duration = Duration::from_secs(5);
 const FIRST_BYTE: u64 = 4 * MIB;
 /// The copy of a GUID partition table at the end of a disk: 33 sectors, and to spare.
 const TABLE_BYTES: u64 = MIB;
+
+/// How a filesystem came to be, as far as it decides results.
+struct Made<'a> {
+    commands: Vec<Vec<String>>,
+    mount_options: &'a str,
+    tools: Vec<&'a str>,
+}
+
+/// What `recipe` makes.
+fn made_of(recipe: &Recipe) -> Made<'_> {
+    let built = recipe.image.iter().map(|build| build.argv.clone());
+    Made {
+        commands: (recipe.mkfs.iter().cloned())
+            .chain(built)
+            .chain(helper::command(recipe))
+            .collect(),
+        mount_options: &recipe.mount_options,
+        tools: recipe.tools.clone(),
+    }
+}
+
+/// The directory of this machine that `place` is, if it is one.
+fn directory(place: &Place) -> Option<&Path> {
+    match place {
+        Place::Here(path) if path.is_dir() => Some(path),
+        _ => None,
+    }
+}
 
 /// A device with all that its trials share.
 pub struct Site {
@@ -65,7 +95,10 @@ impl Site {
     /// # Errors
     /// The first reason against it, with its remedy; what this machine lacks.
     pub fn open(place: &Place, args: &HereArgs, wall_limit: Duration) -> Outcome<Site> {
-        let (around, device, machine) = Around::open(place, args)?;
+        let (around, device, machine) = match directory(place) {
+            Some(dir) => inside::open(dir, args)?,
+            None => Around::open(place, args)?,
+        };
         let told = Told {
             erase_bytes: device.erase_bytes,
             discard: device.discard,
@@ -150,6 +183,9 @@ impl Site {
         seed: u64,
         images: &Images,
     ) -> Result<Run, NotHere> {
+        if let Some(dir) = self.inside() {
+            return self.prepare_inside(dir, candidate, work, seed);
+        }
         let span = self
             .span(variant, work.partition_bytes)
             .map_err(NotHere::Failure)?;
@@ -198,13 +234,21 @@ impl Site {
         Ok(Run {
             label: format!("{}, repeat {seed}", candidate.name),
             identity: self
-                .identity(candidate.name, &recipe, work, span, seed)
+                .identity(candidate.name, &made_of(&recipe), work, span, seed)
                 .map_err(NotHere::Failure)?,
             job: self.job(steps, seed),
             span,
             caveat: helper::caveat(&recipe, false),
             commands: mkfs,
         })
+    }
+
+    /// The directory that trials are run in, if the device stays as it is formatted.
+    pub fn inside(&self) -> Option<&Inside> {
+        match &self.around {
+            Around::Inside(within) => Some(&within.inside),
+            _ => None,
+        }
     }
 
     /// The device as a person names it.
@@ -273,8 +317,21 @@ impl Site {
 
     /// The job of a trial: it begins with empty caches and a device that had time to tidy up.
     fn job(&self, steps: Vec<Step>, seed: u64) -> Job {
-        let milliseconds = u64::try_from(self.settle.as_millis()).unwrap_or(u64::MAX);
-        let before = [Step::DropCaches, Step::Settle { milliseconds }];
+        let milliseconds = self.settle_ms();
+        Self::job_of(
+            [Step::DropCaches, Step::Settle { milliseconds }],
+            steps,
+            seed,
+        )
+    }
+
+    /// Idle time before a trial, in milliseconds.
+    pub fn settle_ms(&self) -> u64 {
+        u64::try_from(self.settle.as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// The job that does `before`, then `steps`.
+    fn job_of(before: [Step; 2], steps: Vec<Step>, seed: u64) -> Job {
         Job {
             seed,
             // The device's queue is as it is.
@@ -291,15 +348,13 @@ impl Site {
     fn identity(
         &self,
         candidate: &str,
-        recipe: &Recipe,
+        made: &Made<'_>,
         work: &Work,
         span: Span,
         seed: u64,
     ) -> Outcome<Identity> {
-        let tools = self.around.versions(&recipe.tools)?;
+        let tools = self.around.versions(&made.tools)?;
         let machine = &self.machine;
-        let made = recipe.mkfs.iter().cloned();
-        let built = recipe.image.iter().map(|build| build.argv.clone());
         Ok(Identity {
             card: self.id().to_owned(),
             card_sha256: crate::digest::sha256(self.device.identity.as_bytes()),
@@ -311,8 +366,8 @@ impl Site {
             kernel_sha256: machine.kernel_sha256.clone(),
             candidate: candidate.to_owned(),
             // By the device's placeholder: its name in /dev changes from day to day.
-            mkfs: made.chain(built).chain(helper::command(recipe)).collect(),
-            mount_options: recipe.mount_options.clone(),
+            mkfs: made.commands.clone(),
+            mount_options: made.mount_options.to_owned(),
             workload: work.workload.name().to_owned(),
             parameters: work.parameters.clone(),
             tree_sha256: work.tree_sha256.clone(),

@@ -16,7 +16,7 @@ use whichfs_board::{
 };
 use whichfs_format::{Ground, Journal, Left, kernel_has};
 use whichfs_here::errand::{Ended, Life};
-use whichfs_here::{Doomed, Limits, Roots};
+use whichfs_here::{Doomed, Inside, Limits, Roots, Scratch};
 use whichfs_lab::Agent;
 use whichfs_trial::Told;
 
@@ -26,6 +26,8 @@ pub enum Around {
     Here(Box<Local>),
     /// In a board.
     There(Box<Remote>),
+    /// A directory of this machine, whose filesystem stays.
+    Inside(Box<Within>),
 }
 
 /// A device of this machine.
@@ -34,6 +36,14 @@ pub struct Local {
     roots: Roots,
     agent: Agent,
     versions: Mutex<Versions>,
+}
+
+/// A directory of this machine that trials are run in.
+pub struct Within {
+    /// It.
+    pub inside: Inside,
+    pub(super) roots: Roots,
+    pub(super) agent: Agent,
 }
 
 /// A device of a board.
@@ -94,7 +104,7 @@ impl Around {
     /// The device as a person names it.
     pub fn shown(&self, device: &Device) -> String {
         match self {
-            Around::Here(_) => device.path.clone(),
+            Around::Here(_) | Around::Inside(_) => device.path.clone(),
             Around::There(remote) => remote.address.to_string(),
         }
     }
@@ -104,13 +114,14 @@ impl Around {
         match self {
             Around::Here(local) => &local.agent.sha256,
             Around::There(remote) => &remote.agent_sha256,
+            Around::Inside(within) => &within.agent.sha256,
         }
     }
 
     /// Where trials mount; `own` is this machine's place.
     pub fn mount_point(&self, own: &str) -> String {
         match self {
-            Around::Here(_) => own.to_owned(),
+            Around::Here(_) | Around::Inside(_) => own.to_owned(),
             Around::There(_) => MOUNT_POINT.to_owned(),
         }
     }
@@ -118,7 +129,7 @@ impl Around {
     /// The board, if it is one.
     pub fn board(&self) -> Option<&str> {
         match self {
-            Around::Here(_) => None,
+            Around::Here(_) | Around::Inside(_) => None,
             Around::There(remote) => Some(&remote.address.host),
         }
     }
@@ -130,7 +141,9 @@ impl Around {
     pub fn missing<'a>(&self, names: &[&'a str]) -> Outcome<Vec<&'a str>> {
         let mut missing: Vec<&str> = names.to_vec();
         match self {
-            Around::Here(_) => missing.retain(|tool| tools::find(tool).is_none()),
+            Around::Here(_) | Around::Inside(_) => {
+                missing.retain(|tool| tools::find(tool).is_none());
+            }
             Around::There(remote) => {
                 let known = remote.versions(names)?;
                 missing.retain(|tool| !known.contains_key(*tool));
@@ -147,6 +160,8 @@ impl Around {
         match self {
             Around::Here(local) => Ok(lock(&local.versions).of(names)),
             Around::There(remote) => remote.versions(names),
+            // The filesystem is there already.
+            Around::Inside(_) => Ok(BTreeMap::new()),
         }
     }
 
@@ -156,7 +171,7 @@ impl Around {
     /// The board cannot be asked.
     pub fn kernel_has(&self, name: &str) -> Outcome<bool> {
         let remote = match self {
-            Around::Here(_) => return Ok(kernel_has(name)),
+            Around::Here(_) | Around::Inside(_) => return Ok(kernel_has(name)),
             Around::There(remote) => remote,
         };
         let name = name.to_owned();
@@ -186,6 +201,8 @@ impl Around {
                 lock(&remote.board).simply(&Ask::Confirm { given })?;
                 Ok(())
             }
+            // Nothing that is there is lost.
+            Around::Inside(_) => Ok(()),
         }
     }
 
@@ -207,6 +224,7 @@ impl Around {
                 lock(&remote.board).simply(&Ask::Begin { trials })?;
                 Field::There { remote, journal }
             }
+            Around::Inside(within) => within.begin()?,
         })
     }
 }
@@ -271,16 +289,25 @@ pub enum Field<'a> {
         /// What is on it.
         journal: Journal,
     },
+    /// A directory of this machine.
+    Inside {
+        /// Where it is.
+        within: &'a Within,
+        /// What is removed at the end.
+        scratch: Scratch,
+    },
 }
 
 impl Field<'_> {
     /// Bytes written to the device since it appeared, if that is known.
     pub fn written(&self) -> Option<u64> {
+        let by = |disk: &str| {
+            let reading = Reader::of(disk).read();
+            reading.ok().map(|reading| reading.device.write_bytes)
+        };
         match self {
-            Field::Here { local, .. } => {
-                let reading = Reader::of(local.disk.name()).read();
-                reading.ok().map(|reading| reading.device.write_bytes)
-            }
+            Field::Here { local, .. } => by(local.disk.name()),
+            Field::Inside { within, .. } => by(&within.inside.disk),
             Field::There { remote, .. } => match lock(&remote.board).simply(&Ask::Written) {
                 Ok(Answer::Written { bytes }) => Some(bytes),
                 _ => None,
@@ -331,6 +358,7 @@ impl Field<'_> {
                     (other, _) => Err(strange(&other)),
                 }
             }
+            Field::Inside { within, scratch } => within.perform(scratch, run, wall_limit, hear),
         }
     }
 
@@ -338,7 +366,7 @@ impl Field<'_> {
     fn board(&mut self) -> Outcome<(&Remote, &mut Journal)> {
         match self {
             Field::There { remote, journal } => Ok((remote, journal)),
-            Field::Here { .. } => Err(Failure::input(
+            Field::Here { .. } | Field::Inside { .. } => Err(Failure::input(
                 "the power of this machine cannot be cut by itself: name a board (--on ssh://…)",
             )),
         }
@@ -401,6 +429,7 @@ impl Field<'_> {
                 journal.done(0)?;
                 Ok(journal.end(None)?)
             }
+            Field::Inside { scratch, .. } => Ok(scratch.end()?),
         }
     }
 }

@@ -48,18 +48,7 @@ impl Measured {
 /// # Errors
 /// Standard output is closed.
 pub fn dry_run(site: &Site, campaign: &Campaign<'_>, left_out: &[String]) -> Outcome<u8> {
-    let unit = &site.medium.unit;
-    output::paragraph(
-        &format!(
-            "{} has {} and is called {}; allocation unit of {}: {}.",
-            site.shown(),
-            Bytes(site.device.bytes),
-            site.id(),
-            Bytes(unit.bytes),
-            unit.why
-        ),
-        2,
-    )?;
+    output::paragraph(&about(site), 2)?;
     for said in left_out {
         output::paragraph(&format!("left out: {said}"), 2)?;
     }
@@ -80,7 +69,9 @@ pub fn dry_run(site: &Site, campaign: &Campaign<'_>, left_out: &[String]) -> Out
         0,
     )?;
     output::paragraph(&costs(campaign), 0)?;
-    if trials > 0 {
+    if site.inside().is_some() {
+        output::text_line("\nNothing was written, and nothing is formatted or mounted.")?;
+    } else if trials > 0 {
         output::text_line("\nCommands:")?;
         for line in commands(site, campaign) {
             output::text_line(&line)?;
@@ -91,6 +82,29 @@ pub fn dry_run(site: &Site, campaign: &Campaign<'_>, left_out: &[String]) -> Out
         ))?;
     }
     Ok(0)
+}
+
+/// What the device is, in a sentence.
+fn about(site: &Site) -> String {
+    if let Some(dir) = site.inside() {
+        return format!(
+            "{} is on {}, of {}, mounted on {} with {}.",
+            dir.shown,
+            dir.id,
+            Bytes(dir.bytes),
+            dir.place,
+            dir.options
+        );
+    }
+    let unit = &site.medium.unit;
+    format!(
+        "{} has {} and is called {}; allocation unit of {}: {}.",
+        site.shown(),
+        Bytes(site.device.bytes),
+        site.id(),
+        Bytes(unit.bytes),
+        unit.why
+    )
 }
 
 /// Every command, each once, in the order of the matrix.
@@ -167,6 +181,7 @@ pub fn sentences(site: &Site, campaign: &Campaign<'_>) -> Vec<String> {
     }));
     let path = site.shown();
     said.push(match site.around.board() {
+        _ if site.inside().is_some() => format!("What trials wrote in {path} was removed."),
         None => format!(
             "On {path} is what the last trial left: whichfs format {path} makes it fit for use."
         ),

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use whichfs_study::{Budget, Origin, PerformanceStudy, Spot};
+use whichfs_study::{Budget, Origin, PerformanceStudy, Spot, Variant};
 use whichfs_trial::REAL;
 
 /// Time of a trial where `--wall-limit` says nothing: old cards take an hour for what new ones do
@@ -42,7 +42,7 @@ pub fn run(study: PerformanceStudy, args: &StudyArgs, path: &Path) -> Outcome<u8
     let mut site = Site::open(&device, &args.here, wall_limit)?;
     let mut keeper = Keeper::open(None, args.fresh)?;
     site.session = campaign::session(&mut keeper, site.id())?;
-    let study = placed(study, &site);
+    let (study, not_there) = placed(study, &site);
     let works: BTreeMap<&str, Work> = study
         .workloads
         .iter()
@@ -56,7 +56,8 @@ pub fn run(study: PerformanceStudy, args: &StudyArgs, path: &Path) -> Outcome<u8
         true => Images::unbuilt(),
         false => Images::new(&|what: &str| note!("{what}")),
     };
-    let matrix = Matrix::new(&study, &site, &works, &images)?;
+    let mut matrix = Matrix::new(&study, &site, &works, &images)?;
+    matrix.left_out.extend(not_there);
     let mut campaign = Campaign::new(&site, matrix.planned, &mut keeper, budget)?;
     if args.dry_run {
         return here::dry_run(&site, &campaign, &matrix.left_out);
@@ -64,6 +65,8 @@ pub fn run(study: PerformanceStudy, args: &StudyArgs, path: &Path) -> Outcome<u8
     // What can be wrong with them is known before the first trial.
     let files = Files::new(args)?;
     if !campaign.turns.is_empty() {
+        let (most, all) = campaign.writes();
+        site.announce(most, all)?;
         campaign::confirm(&mut site, args.here.destroy.as_deref(), args.json)?;
         let mut progress = Progress::new(campaign.turns.len(), 1, args.json).here();
         let name = format!("trials of {}", study.name);
@@ -103,17 +106,45 @@ pub fn run(study: PerformanceStudy, args: &StudyArgs, path: &Path) -> Outcome<u8
     })
 }
 
-/// The study with the device and this machine in place of its cards and boards. Figures that
-/// others published are of other cards; the smallest partition is looked for in the lab.
-fn placed(study: PerformanceStudy, site: &Site) -> PerformanceStudy {
-    PerformanceStudy {
+/// The study with the device and this machine in place of its cards and boards, and what of it
+/// cannot be there. Figures that others published are of other cards; the smallest partition is
+/// looked for in the lab.
+fn placed(study: PerformanceStudy, site: &Site) -> (PerformanceStudy, Vec<String>) {
+    let mut study = PerformanceStudy {
         cards: vec![site.id().to_owned()],
         boards: vec![site.machine.name.clone()],
         clock: REAL.to_owned(),
         published: Vec::new(),
         smallest: None,
         ..study
+    };
+    let mut left_out = Vec::new();
+    if let Some(dir) = site.inside() {
+        // The filesystem is what is there, mounted as it is.
+        let kind = std::mem::take(&mut study.candidates);
+        let others: Vec<String> = kind.into_iter().filter(|name| *name != dir.kind).collect();
+        if !others.is_empty() {
+            let (names, path, kind) = (others.join(", "), &dir.shown, &dir.kind);
+            left_out.push(format!(
+                "{names}: {path} is on {kind}, and nothing is formatted there"
+            ));
+        }
+        study.candidates = vec![dir.kind.clone()];
+        let named = study.variants.iter().map(|variant| variant.name.as_str());
+        let names: Vec<&str> = named.filter(|name| !name.is_empty()).collect();
+        if !names.is_empty() {
+            let names = names.join(", ");
+            left_out.push(format!(
+                "{names}: it is mounted with {}, and stays so",
+                dir.options
+            ));
+        }
+        study.variants = vec![Variant::default()];
+        for load in &mut study.workloads {
+            load.only_variants.clear();
+        }
     }
+    (study, left_out)
 }
 
 /// The matrix of a study as trials of a device.
