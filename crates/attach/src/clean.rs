@@ -45,6 +45,14 @@ pub fn list() -> Result<Vec<Record>, AttachError> {
 /// # Errors
 /// If the runtime directory cannot be read.
 pub fn clean() -> Result<Vec<Leftover>, AttachError> {
+    Ok(left()?.into_iter().map(remove).collect())
+}
+
+/// What dead processes left behind, which [`clean`] removes.
+///
+/// # Errors
+/// As [`clean`].
+pub fn left() -> Result<Vec<Record>, AttachError> {
     let mut records = all()?;
     records.retain(|record| record.life() == Life::Dead);
     // The runtime directory may be lost; the kernel keeps our label with each device.
@@ -64,7 +72,7 @@ pub fn clean() -> Result<Vec<Leftover>, AttachError> {
             records.push(record);
         }
     }
-    Ok(records.into_iter().map(remove).collect())
+    Ok(records)
 }
 
 fn all() -> Result<Vec<Record>, AttachError> {

@@ -60,7 +60,7 @@ mod ublk;
 mod ublk_queue;
 
 pub use attached::{Attached, StillAttached, attach};
-pub use clean::{Leftover, clean, list};
+pub use clean::{Leftover, clean, left, list};
 pub use clock::Speed;
 pub use control::{request_detach, statistics};
 pub use error::AttachError;

@@ -274,6 +274,12 @@ pub fn attached(json: bool) -> Outcome<u8> {
         output::json(&found)?;
         return Ok(0);
     }
+    for left in whichfs_attach::left()? {
+        note!(
+            "whichfs: {} was left by a process that died: sudo whichfs card detach removes it",
+            left.device().display()
+        );
+    }
     if found.is_empty() {
         output::text_line("no card is attached; sudo whichfs card attach NAME does it")?;
         return Ok(0);
