@@ -46,10 +46,12 @@ fn call(code: &str) -> Option<String> {
     let code = code.strip_prefix("sudo ").unwrap_or(code);
     let code = code.strip_prefix("target/release/").unwrap_or(code);
     let rest = code.strip_prefix("whichfs ")?;
-    let end = ["  #", " | ", " > ", " 2>", " && ", "; ", " & ", " < "]
-        .iter()
-        .filter_map(|stop| rest.find(stop))
-        .min();
+    let end = [
+        "  #", " | ", " > ", " 2>", " && ", " || ", "; ", " & ", " < ",
+    ]
+    .iter()
+    .filter_map(|stop| rest.find(stop))
+    .min();
     Some(rest[..end.unwrap_or(rest.len())].trim().to_owned())
 }
 
