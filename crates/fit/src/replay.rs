@@ -72,9 +72,9 @@ impl Replay {
         }
     }
 
-    /// Capacity of the cut-down card on which shapes are tried, in bytes.
-    pub fn trial_capacity(&self) -> u64 {
-        (TRIAL_AUS * self.erase_bytes).max(TRIAL_BYTES_LEAST)
+    /// Capacity of the cut-down card on which a shape with AUs of `au_bytes` is tried, in bytes.
+    pub fn trial_capacity(&self, au_bytes: u64) -> u64 {
+        (TRIAL_AUS * self.erase_bytes.max(au_bytes)).max(TRIAL_BYTES_LEAST)
     }
 
     /// Least capacity that has room for all tests, in bytes.

@@ -28,7 +28,11 @@ pub(crate) fn rows(
     let linear = free.len() - usize::from(factor);
     let mut at = rounded(free, reference);
     let plain = |at: &[f64]| {
-        let sheet = shape.sheet(free, at, replay.trial_capacity());
+        let sheet = shape.sheet(
+            free,
+            at,
+            replay.trial_capacity(shape.value("geometry.au_bytes")),
+        );
         replay.times(&sheet.profile().ok()?, points).ok()
     };
     let of_point = |point: &Point| requests(&point.place, replay.erase_bytes);
@@ -247,7 +251,11 @@ mod tests {
             }
         }
         let plain = |at: &[f64]| {
-            let sheet = shape.sheet(&free, at, replay.trial_capacity());
+            let sheet = shape.sheet(
+                &free,
+                at,
+                replay.trial_capacity(shape.value("geometry.au_bytes")),
+            );
             replay.times(&sheet.profile().ok()?, &points).ok()
         };
         let base = plain(&at).unwrap();

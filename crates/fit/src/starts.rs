@@ -44,7 +44,7 @@ impl Search<'_> {
             .zip(&best.solution.theta)
             .map(|(free, theta)| free.unit.theta(free.unit.integer(*theta)))
             .collect();
-        let capacity = best.replay.trial_capacity();
+        let capacity = best.replay.trial_capacity(shape.value("geometry.au_bytes"));
         let sheet = shape.sheet(&free, &written, capacity);
         let profile = sheet.profile().ok();
         let Some(times) = profile.and_then(|card| best.replay.times(&card, self.points).ok())

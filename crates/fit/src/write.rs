@@ -311,6 +311,11 @@ impl Basis<'_> {
         }
         let of_au = match (told.au_bytes, self.options.erase_bytes) {
             (Some(of_reads), _) if is(au, Some(of_reads)) => read(),
+            (Some(of_reads), _) if best.shape.value(au) == 3 * of_reads => Note::plain(format!(
+                "fit to {from}: three times the {} at which reads step up, which powers of two do \
+                 not tell from it; writes fit better",
+                Bytes(of_reads)
+            )),
             (Some(of_reads), _) => Note::plain(format!(
                 "--erasesize of {from}: with the {} that reads tell, writes fit worse",
                 Bytes(of_reads)

@@ -14,20 +14,27 @@ use powered::Powered;
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What a run gave: status, standard output, standard error.
 type Run = (i32, String, String);
 
+/// One board at a time: a cut frees loop devices, which the next board would take.
+static BOARD: Mutex<()> = Mutex::new(());
+
 struct Bench {
     board: Powered,
     home: tempfile::TempDir,
+    _alone: MutexGuard<'static, ()>,
 }
 
 impl Bench {
     fn new() -> Option<Bench> {
+        let alone = BOARD.lock().unwrap_or_else(PoisonError::into_inner);
         let bench = Bench {
             board: Powered::new()?,
             home: tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap(),
+            _alone: alone,
         };
         let (code, _, err) = run(&mut bench.command(&["--power", "sysrq", "--dry-run"]));
         if code == 3 {
