@@ -257,11 +257,11 @@ fn open_aus(table: &BTreeMap<u32, Rates>, option: &str) -> Finding {
         None if ratios.len() + 1 == most as usize => {
             let first = ratios.first().map_or(1.0, |(_, ratio)| *ratio);
             let evidence = format!(
-                "rates at 16–256 KiB do not collapse up to {most} AUs; with 2 AUs they are {:.0} % of \
-                 those with 1",
+                "rates at 16–256 KiB do not collapse up to {most} AUs; with 2 AUs they are \
+                 {:.0} % of those with 1",
                 100.0 * first
             );
-            // What falls from one AU to two may be writes that are no longer contiguous, or a limit.
+            // What falls from one AU to two may be writes no longer contiguous, or a limit.
             let sure = if first < COLLAPSE { 0.7 } else { 0.9 };
             Finding::at_least(u64::from(most), sure, evidence)
         }
