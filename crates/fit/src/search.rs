@@ -34,8 +34,8 @@ pub(crate) const NO_LIMIT: u64 = 8;
 /// What AUs cost that reads speak against, in the unit of what the fit minimises: ln 100, for
 /// odds of a hundred to one. Set by hand.
 const AGAINST_READS: f64 = 4.6;
-/// What AUs cost of three times the size at which reads step up: ln 9, for the nine of ten cards
-/// whose AU is a power of two.
+/// What AUs cost of three times the size at which reads step up: ln 9, for odds of
+/// nine to one. Set by hand.
 const THRICE: f64 = 2.2;
 
 /// A shape with its fitted figures.

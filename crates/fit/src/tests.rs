@@ -368,3 +368,22 @@ fn a_card_that_closes_what_was_opened_first_says_what_was_open() {
     let stated = "so many had been opened before: 3 before linear, 4 AUs; 2 before random, 4 AUs";
     assert!(found.toml.contains(stated), "{}", found.toml);
 }
+
+#[test]
+fn one_open_au_is_seen_in_order_and_at_random() {
+    let shape = start(Family::LogBlock)
+        .small_writes(0)
+        .with("geometry.open_aus_linear", 1)
+        .with("geometry.open_aus_random", 1);
+    let tests = OpenAuTests {
+        most: [4, 3],
+        ..OpenAuTests::PUBLISHED
+    };
+    let measured = write_times_of(&card(&shape, &[]), 7, &tests)
+        .unwrap()
+        .curves();
+    let found = fit(&measured, &[], &Options::default()).unwrap();
+    for path in ["geometry.open_aus_linear", "geometry.open_aus_random"] {
+        assert_eq!(figure(&found, path), 1.0, "{path}");
+    }
+}

@@ -8,17 +8,15 @@ use crate::search::{Candidate, Search};
 /// cost, since points that no shape meets speak less.
 const COUNTS: f64 = 1.0;
 const COUNTS_SHARE: f64 = 0.1;
-/// How far figures are off where nothing else says it, as ln: what rounding to the program's
-/// figures and priors leave on noise-free curves.
+/// How far figures are off at least, as ln. Set by hand.
 const LEAST: f64 = 0.01;
-/// The same as a share of the 90th percentile of |ln(model / measured)|.
+/// The same as a share of the 90th percentile of |ln(model / measured)|. Set by hand.
 const OF_ERRORS: f64 = 0.3;
 
 impl Search<'_> {
     /// Adds to the spread of the figures of `candidate` how they differ in the other shapes of its
-    /// family that were tried, by what these cost, and how far off the best one is. Both shares
-    /// were set by the bench `odd`, so that figures are within one and two times what is said as
-    /// often as those of a normal distribution.
+    /// family that were tried, by what these cost, and how far off the best one is. How
+    /// often figures are within what is said the bench `odd` tells.
     pub(crate) fn widen(&self, candidate: &mut Candidate) {
         let between = self.between(candidate);
         let floor = LEAST + OF_ERRORS * candidate.errors_p90();

@@ -1,12 +1,10 @@
 //! Family A+s: log blocks ([`super::log_block`], family A) beside an area for small writes.
 //!
 //! **Mechanism.** Writes below `log_block.small_write_bytes` go to an area of their own, whatever
-//! their place, and touch none of the few places for open AUs: on such cards 4 KiB writes take the
-//! same in one AU and in seven, where 16 KiB writes collapse beyond the limit (`flash.md` 2.3.8:
-//! WB6, WB11, WB15 and WB21). The area is a ring that the card collects in the background of the
-//! writes to it; what that takes is in the measured `log_block.small_write_us`, so a small write
-//! has one price. Its erases are counted as its bytes fill it, a page being the least that is
-//! programmed.
+//! their place, and touch none of the few places for open AUs: on such cards 4 KiB writes do not
+//! suffer from one AU too many, where 16 KiB writes become some hundred times slower (`flash.md`
+//! 2.3.8). What collecting the area takes is in the measured `log_block.small_write_us`, so a small
+//! write has one price; its erases are counted as its bytes fill a block, in whole pages.
 //!
 //! **Order.** With `log_block.small_write_jumps` only small writes that do not continue the last
 //! write go there (WB21 does so, WB15 does not). Small writes that the reader joins to the one
