@@ -5,9 +5,9 @@ use crate::search::NO_LIMIT;
 
 /// Growth of ln time with one AU more that is a step.
 const STEP: f64 = 0.12;
-/// The same in order from one AU to two, where contiguous writes may have been joined before, which
-/// is no matter of open AUs. Set by hand: on cards of the data it grows by at most 0.17 there, where
-/// a write copies an AU by much more.
+/// The same in order from one AU to two, where contiguous writes may have been joined before:
+/// that is no matter of open AUs. Set by hand: on cards of the data it grows by at most 0.17
+/// there, where a write copies an AU by much more.
 const STEP_FROM_ONE: f64 = 1.2;
 
 /// Growth of ln time from `aus` AUs to one more that is a step.
