@@ -95,6 +95,16 @@ fn run(command: &mut Command) -> Run {
     (code, text(&output.stdout), text(&output.stderr))
 }
 
+/// The newest lines of this machine's kernel log, where they may be read.
+fn kernel_log() -> String {
+    let output = Command::new("dmesg").output();
+    let text = output.map_or(String::new(), |output| {
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    });
+    let lines: Vec<&str> = text.lines().rev().take(150).collect();
+    lines.into_iter().rev().collect::<Vec<_>>().join("\n")
+}
+
 fn cuts(document: &Value) -> &Vec<Value> {
     document["filesystems"][0]["cuts"].as_array().unwrap()
 }
@@ -142,7 +152,7 @@ fn loop_power_an_honest_card_raises_no_alarm_and_an_interrupted_series_goes_on()
 
     let out_dir = bench.home.path().join("out").display().to_string();
     let (code, out, err) = run(bench.cut(&cut, &count).args(["--out", &out_dir]));
-    assert_eq!(code, 0, "{err}");
+    assert_eq!(code, 0, "{err}{out}{}", kernel_log());
     assert!(err.contains("1 of 3 cuts were made before"), "{err}");
     assert_eq!(bench.board.left(), Vec::<String>::new());
     let document: Value = serde_json::from_str(&out).unwrap();
