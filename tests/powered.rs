@@ -65,7 +65,10 @@ mark() {
     dd if="$home/mark" of="$home/flash/mark" conv=fsync status=none
 }
 marked() {
-    cmp -s "$home/mark" "$home/flash/mark" || { echo "the card of the test is not honest" >&2; exit 8; }
+    cmp -s "$home/mark" "$home/flash/mark" || {
+        echo "the card of the test is not honest" >&2
+        exit 8
+    }
 }
 "#;
 
