@@ -42,27 +42,28 @@ pub(crate) fn rows(
         requests: points.iter().map(of_point).collect(),
         jobs,
     };
+    let all: Vec<usize> = (0..linear).collect();
+    // The factor multiplies programming and what comes before it, nothing else.
+    let of_writing = |j: &usize| free[*j].path.starts_with("write.");
+    let affected: Vec<usize> = all.iter().copied().filter(of_writing).collect();
     if factor {
         at[linear] = 1.0;
     }
-    let base = plain(&at)?;
-    let all: Vec<usize> = (0..linear).collect();
-    let slopes = runs.slopes(&at, &all, &base)?;
-    let extra = if factor {
-        at[linear] = 2.0;
-        let doubled = plain(&at)?;
-        // The factor multiplies programming and what comes before it, nothing else.
-        let of_writing = |j: &usize| free[*j].path.starts_with("write.");
-        let affected: Vec<usize> = (0..linear).filter(of_writing).collect();
+    let mut doubled = at.clone();
+    let mut asked = vec![(&at, all.as_slice())];
+    if factor {
+        doubled[linear] = 2.0;
+        asked.push((&doubled, &affected));
+    }
+    let mut told = runs.slopes(&asked)?.into_iter();
+    let (base, slopes) = told.next()?;
+    let extra = told.next().map(|(_, steeper)| {
         let mut extra = vec![vec![0.0; points.len()]; linear];
-        let steeper = runs.slopes(&at, &affected, &doubled)?;
-        for (j, steep) in affected.into_iter().zip(steeper) {
-            extra[j] = steep.iter().zip(&slopes[j]).map(|(e, c)| e - c).collect();
+        for (j, steep) in affected.iter().zip(steeper) {
+            extra[*j] = steep.iter().zip(&slopes[*j]).map(|(e, c)| e - c).collect();
         }
-        Some(extra)
-    } else {
-        None
-    };
+        extra
+    });
     let row = |i: usize| {
         let of_points: Vec<f64> = slopes.iter().map(|slope| slope[i]).collect();
         let explained: f64 = of_points.iter().zip(&at).map(|(c, t)| c * t).sum();
@@ -104,6 +105,9 @@ fn requests(place: &Place, erase_bytes: u64) -> Option<f64> {
     place.order.is_flashbench().then_some(all as f64)
 }
 
+/// Times of the points, and how much each grows with each of some figures.
+type Slopes = (Vec<f64>, Vec<Vec<f64>>);
+
 /// Runs of the card of a shape.
 struct Runs<'a> {
     free: &'a [Free],
@@ -115,19 +119,33 @@ struct Runs<'a> {
 }
 
 impl Runs<'_> {
-    /// How much the time of each point grows with each of `figures` from `at`, where the points
-    /// take `base`.
-    fn slopes(&self, at: &[f64], figures: &[usize], base: &[f64]) -> Option<Vec<Vec<f64>>> {
-        let changes = self.changes(figures);
-        let found: Vec<OnceLock<_>> = changes.iter().map(|_| OnceLock::new()).collect();
-        self.jobs.run(changes.len(), &|number| {
-            found[number].get_or_init(|| self.grown(at, changes[number], base));
-        });
-        let mut slopes = BTreeMap::new();
-        for of_change in found {
-            slopes.extend(of_change.into_inner()??);
+    /// For each setting of the figures and some of them: times of the points there, and how much
+    /// each grows with each of those figures.
+    fn slopes(&self, asked: &[(&Vec<f64>, &[usize])]) -> Option<Vec<Slopes>> {
+        let mut settings: Vec<Vec<f64>> = Vec::new();
+        let mut changes = Vec::new();
+        for (at, figures) in asked {
+            let of_setting = self.changes(figures);
+            settings.push(at.to_vec());
+            settings.extend(of_setting.iter().map(|change| self.changed(at, *change)));
+            changes.push(of_setting);
         }
-        figures.iter().map(|j| slopes.remove(j)).collect()
+        let times: Vec<OnceLock<_>> = settings.iter().map(|_| OnceLock::new()).collect();
+        self.jobs.run(settings.len(), &|number| {
+            times[number].get_or_init(|| (self.plain)(&settings[number]));
+        });
+        let mut times = times.into_iter().map(|time| time.into_inner().flatten());
+        let of_setting = |((at, figures), changes): (&(&Vec<f64>, &[usize]), Vec<Change>)| {
+            let base = times.next()??;
+            let mut slopes = BTreeMap::new();
+            for change in changes {
+                slopes.extend(self.grown(at, change, &base, &times.next()??)?);
+            }
+            let of_figures: Option<Vec<Vec<f64>>> =
+                figures.iter().map(|j| slopes.remove(j)).collect();
+            Some((base, of_figures?))
+        };
+        asked.iter().zip(changes).map(of_setting).collect()
     }
 
     /// The changes that tell `figures`: times by two.
@@ -147,8 +165,8 @@ impl Runs<'_> {
         changes
     }
 
-    /// The slopes that a change tells.
-    fn grown(&self, at: &[f64], change: Change, base: &[f64]) -> Option<Vec<(usize, Vec<f64>)>> {
+    /// The figures `at` with a change.
+    fn changed(&self, at: &[f64], change: Change) -> Vec<f64> {
         let mut more = at.to_vec();
         match change {
             Change::Double(j) => {
@@ -159,22 +177,33 @@ impl Runs<'_> {
                     self.free[j].path,
                     at[j]
                 );
-                let reached = (self.plain)(&more)?;
-                let pairs = reached.iter().zip(base);
-                let slope = pairs.map(|(more, less)| (more - less) / at[j]).collect();
-                Some(vec![(j, slope)])
             }
             Change::Both(first, second) => {
                 more[first] += LITTLE_NS;
                 more[second] += MUCH_NS;
-                let reached = (self.plain)(&more)?;
-                let points = reached.iter().zip(base).zip(self.requests.as_ref()?);
-                let of_points =
-                    points.map(|((more, less), requests)| taken(more - less, *requests));
-                let (little, much) = of_points.unzip();
-                Some(vec![(first, little), (second, much)])
             }
         }
+        more
+    }
+
+    /// The slopes that a change from `at` tells, where the points take `base` without it and
+    /// `reached` with it.
+    fn grown(
+        &self,
+        at: &[f64],
+        change: Change,
+        base: &[f64],
+        reached: &[f64],
+    ) -> Option<Vec<(usize, Vec<f64>)>> {
+        let grown = reached.iter().zip(base).map(|(more, less)| more - less);
+        Some(match change {
+            Change::Double(j) => vec![(j, grown.map(|grown| grown / at[j]).collect())],
+            Change::Both(first, second) => {
+                let points = grown.zip(self.requests.as_ref()?);
+                let (little, much) = points.map(|(grown, of)| taken(grown, *of)).unzip();
+                vec![(first, little), (second, much)]
+            }
+        })
     }
 }
 
@@ -258,7 +287,6 @@ mod tests {
             );
             replay.times(&sheet.profile().ok()?, &points).ok()
         };
-        let base = plain(&at).unwrap();
         let of_point = |point: &Point| requests(&point.place, replay.erase_bytes);
         let slopes = |requests, times: &[usize]| {
             let runs = Runs {
@@ -267,7 +295,7 @@ mod tests {
                 requests,
                 jobs: Jobs::default(),
             };
-            runs.slopes(&at, times, &base).unwrap()
+            runs.slopes(&[(&at, times)]).unwrap().remove(0).1
         };
         let times = |j: &usize| free[*j].unit == Unit::Micros;
         let times: Vec<usize> = (0..free.len()).filter(times).collect();
