@@ -288,8 +288,8 @@ pub struct AttachArgs {
     /// Card: a name (`whichfs card list`) or a profile file.
     #[arg(value_name = "NAME|FILE")]
     pub name: String,
-    /// Capacity in MiB, if less than the card's.
-    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(16..=1 << 20))]
+    /// Capacity, if less than the card's: MiB, or a size such as 2G.
+    #[arg(long, value_name = "MIB|SIZE", value_parser = crate::quantity::mebibytes)]
     pub size: Option<u64>,
     /// Speed of the card's time: a factor, or max to answer at once.
     #[arg(long, value_name = "FACTOR|max", default_value = "1.0")]

@@ -21,6 +21,25 @@ pub fn bytes(text: &str) -> Result<u64, String> {
     number.checked_mul(unit).ok_or_else(wrong)
 }
 
+/// MiB of `text`: a number alone, or one with K, M, G or T that makes whole MiB; 16 to 2^20.
+///
+/// # Errors
+/// Says what was expected.
+pub fn mebibytes(text: &str) -> Result<u64, String> {
+    let wrong = || format!("found {text:?}; expected 16 to 1048576 MiB, or a size such as 2G");
+    let alone = text.bytes().all(|byte| byte.is_ascii_digit());
+    let mib = match alone {
+        true => text.parse().map_err(|_| wrong())?,
+        false => {
+            let bytes = bytes(text).map_err(|_| wrong())?;
+            let whole = bytes.is_multiple_of(1 << 20).then_some(bytes >> 20);
+            whole.ok_or_else(wrong)?
+        }
+    };
+    let fits = (16..=1 << 20).contains(&mib);
+    fits.then_some(mib).ok_or_else(wrong)
+}
+
 /// The time that `text` says: seconds, or a number with s, m or h.
 ///
 /// # Errors
@@ -69,6 +88,16 @@ mod tests {
         assert!(request_bytes("0").is_err());
         assert!(request_bytes("1000").is_err());
         assert_eq!(request_bytes("512").unwrap(), 512);
+    }
+
+    #[test]
+    fn mebibytes_are_counted_or_made_of_other_units() {
+        for (text, mib) in [("16", 16), ("512", 512), ("1G", 1024), ("65536K", 64)] {
+            assert_eq!(mebibytes(text).unwrap(), mib);
+        }
+        for wrong in ["", "15", "1048577", "2T", "17000K", "1.5G", "-1"] {
+            assert!(mebibytes(wrong).unwrap_err().contains("2G"), "{wrong}");
+        }
     }
 
     #[test]

@@ -13,7 +13,8 @@ pub fn join(runs: Vec<Run>) -> Result<Run, String> {
     let mut runs = runs.into_iter();
     let mut all = runs.next().ok_or("no run")?;
     for run in runs {
-        let both = format!("{} and {}", all.name, run.name);
+        let place = |run: &Run| format!("{} (from line {})", run.name, run.lines.0);
+        let both = format!("{} and {}", place(&all), place(&run));
         add(&mut all, run).map_err(|what| format!("{both} {what}"))?;
     }
     Ok(all)
@@ -104,12 +105,18 @@ mod tests {
     #[test]
     fn a_test_in_two_logs_and_another_card_are_refused() {
         let twice = join(vec![run("a", &[1, 2]), run("b", &[2])]).unwrap_err();
-        assert_eq!(twice, "a and b both have flashbench -O of open AUs 2");
+        assert_eq!(
+            twice,
+            "a (from line 1) and b (from line 1) both have flashbench -O of open AUs 2"
+        );
         let mut other = run("b", &[3]);
         let mut first = run("a", &[1]);
         first.card.cid = Some("1".into());
         other.card.cid = Some("2".into());
         let other = join(vec![first, other]).unwrap_err();
-        assert_eq!(other, "a and b differ in the card's CID");
+        assert_eq!(
+            other,
+            "a (from line 1) and b (from line 1) differ in the card's CID"
+        );
     }
 }
