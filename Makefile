@@ -68,6 +68,7 @@ soak: setup build kernel ## the full counts (20 runs of every filesystem, 30,000
 	   $(lab_env) WHICHFS_KILLS='$(or $(KILLS),200)' $(cargo) test --release --locked -p whichfs --test loop_faults killed -- --nocapture; \
 	   $(lab_env) setup/soak.sh '$(release)/whichfs' 20; \
 	   $(cargo) test --release --locked -p whichfs-probe --test accuracy soak -- --ignored --nocapture; \
+	   WHICHFS_SOAK=1 $(cargo) test --release --locked -p whichfs-study --test calibration -- --nocapture --test-threads 1; \
 	} 2>&1 | tee "docs/results/soak-$$(date -u +%F).txt"
 
 verdicts: setup build kernel ## run the first PAIRS (30) of all shipped card and need pairs with all seeds: are sure verdicts right? (hours)
