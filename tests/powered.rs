@@ -142,6 +142,9 @@ impl Powered {
             .output()
             .unwrap();
         let device = String::from_utf8_lossy(&losetup.stdout).trim().to_owned();
+        // Whoever had this loop device before may have left it without a cache, and unflushed.
+        let queue = device.replace("/dev/", "/sys/block/") + "/queue/write_cache";
+        std::fs::write(queue, "write back").unwrap();
         let board = Powered { home, port, device };
         board.script("begin", "begin");
         board.script("end", "end\ntake_out");

@@ -371,9 +371,9 @@ impl Drop for Attached {
 
 impl Live {
     fn end(self) -> Result<Statistics, (Box<Live>, AttachError)> {
-        if !is_let_go(&self.record, &self.serving)
-            && let Err(error) = self.detach()
-        {
+        if is_let_go(&self.record, &self.serving) {
+            self.node.flush_again();
+        } else if let Err(error) = self.detach() {
             return Err((Box::new(self), error));
         }
         let statistics = self.facts.statistics();

@@ -95,8 +95,11 @@ fn remove(record: Record) -> Leftover {
         Binding::Ours => {
             leftover.remains = take_apart(node, &mut leftover.mounts).err();
         }
-        Binding::Others => leftover.taken = true,
-        Binding::Free => {}
+        Binding::Others => {
+            node.flush_again();
+            leftover.taken = true;
+        }
+        Binding::Free => node.as_new(),
         Binding::Unknown(why) => {
             leftover.remains = Some(format!(
                 "the kernel does not say what it is bound to: {why}; {}",
@@ -107,7 +110,7 @@ fn remove(record: Record) -> Leftover {
     if leftover.remains.is_none() && record.made && !leftover.taken {
         // The kernel refuses to remove what somebody uses.
         let gone = within(PATIENCE, || node.remove().is_ok() || !node.exists());
-        // A loop device that is free harms nobody; the next one to want one takes it.
+        // A loop device that is free and as new harms nobody; the next one to want one takes it.
         if !gone && node.driver == Driver::Ublk {
             leftover.remains = Some(still_used(node));
         }

@@ -1,7 +1,7 @@
 //! The block devices that attached cards are: of the loop driver or of ublk.
 
 use crate::runtime::Owner;
-use crate::{loopdev, ublk};
+use crate::{loopdev, queue, ublk};
 use rustix::fs::{Mode, OFlags, open};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -119,15 +119,33 @@ impl Node {
         ours() && (self.driver == Driver::Loop || self.is_bound())
     }
 
-    /// Takes it from what is behind it. A loop device that somebody has open goes when the last
-    /// one closes it, a ublk device at once.
+    /// Takes it from what is behind it, and its settings from a loop device, whose next user must
+    /// not have those of a card. A loop device that somebody has open goes when the last one
+    /// closes it, a ublk device at once.
     ///
     /// # Errors
     /// The kernel's.
     pub fn clear(self) -> io::Result<()> {
         match self.driver {
-            Driver::Loop => loopdev::clear(self.number),
+            Driver::Loop => {
+                self.as_new();
+                loopdev::clear(self.number)
+            }
             Driver::Ublk => ublk::stop(self.number),
+        }
+    }
+
+    /// Has a loop device flush again that somebody took; see [`queue::flush_again`].
+    pub fn flush_again(self) {
+        if self.driver == Driver::Loop {
+            queue::flush_again(Path::new("/sys/block"), &self.to_string());
+        }
+    }
+
+    /// Gives a loop device the settings of a new one; of a ublk device they go with it.
+    pub fn as_new(self) {
+        if self.driver == Driver::Loop {
+            queue::as_new(Path::new("/sys/block"), &self.to_string());
         }
     }
 

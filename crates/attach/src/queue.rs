@@ -89,6 +89,39 @@ pub(crate) fn set(
     Ok(largest)
 }
 
+/// Has the loop device `name` below `block` flush again, if it is there: a setting outlives what
+/// it is bound to, and one that is "write through" never flushes, whatever its next user keeps
+/// on it.
+pub(crate) fn flush_again(block: &Path, name: &str) {
+    change(&block.join(name).join("queue/write_cache"), "write back");
+}
+
+/// Gives the loop device `name` below `block` the settings of a new one, as far as the kernel
+/// lets.
+pub(crate) fn as_new(block: &Path, name: &str) {
+    flush_again(block, name);
+    let queue = block.join(name).join("queue");
+    let most = fs::read_to_string(queue.join("discard_max_hw_bytes")).unwrap_or_default();
+    let settings = [
+        ("scheduler", "none"),
+        ("discard_max_bytes", most.trim()),
+        // Zero: what the driver gives.
+        ("max_sectors_kb", "0"),
+        ("read_ahead_kb", "128"),
+        ("nr_requests", "128"),
+    ];
+    for (setting, value) in settings.iter().filter(|(_, value)| !value.is_empty()) {
+        change(&queue.join(setting), value);
+    }
+}
+
+/// Writes `value` to `path`, if that is there: a device that is gone needs nothing.
+fn change(path: &Path, value: &str) {
+    if path.exists() {
+        let _ = fs::write(path, value);
+    }
+}
+
 /// Where settings come from that the board does not decide.
 const CARD: &str = "the card's profile, or the kernel";
 
@@ -178,6 +211,17 @@ mod tests {
         ] {
             assert_eq!(read(&dir, name), value, "{name}");
         }
+    }
+
+    #[test]
+    fn nothing_of_a_card_stays_on_a_loop_device() {
+        let dir = sysfs();
+        set(dir.path(), "loop9", &host(), SD).unwrap();
+        as_new(dir.path(), "loop9");
+        assert_eq!(read(&dir, "write_cache"), "write back");
+        assert_eq!(read(&dir, "scheduler"), "none");
+        as_new(dir.path(), "loop8");
+        assert!(!dir.path().join("loop8").exists());
     }
 
     #[test]

@@ -393,7 +393,12 @@ fn loop_a_device_that_the_user_took_is_left_alone() {
     sh(&format!("losetup -d {device} && losetup {device} {image}"));
     // The server notices by itself.
     attached.wait(&AtomicBool::new(false));
+    let cache = device.replace("/dev/", "/sys/block/") + "/queue/write_cache";
+    let flushes = || std::fs::read_to_string(&cache).unwrap();
+    // What is set of a loop device outlives what it is bound to.
+    assert_eq!(flushes().trim(), "write through", "as the card has it");
     attached.detach().unwrap();
+    assert_eq!(flushes().trim(), "write back", "as its user wants it");
     let shown = sh(&format!("losetup -n -O BACK-FILE {device}"));
     let _ = sh(&format!("losetup -d {device}"));
     assert_eq!(shown.trim(), image);
