@@ -482,7 +482,7 @@ pub fn need(name: &str, changes: &[String]) -> Outcome<Need> {
     }
     .map_err(Failure::input)?;
     for change in changes {
-        let change = inputs::change(change)?;
+        let change = inputs::change(change, &need)?;
         need.set(&change).map_err(Failure::input)?;
     }
     Ok(need)
