@@ -88,6 +88,8 @@ pub struct Evidence {
     pub origin: Origin,
     /// Median relative error of the card's model on what was measured of the card.
     pub fit_error: Option<f64>,
+    /// Figures of candidates that a rule excludes: only to tell what the rule decides.
+    pub aside: Vec<Sample>,
     /// What the figures of a candidate leave out.
     pub caveats: BTreeMap<String, Vec<String>>,
     /// Bytes of the partition; none where the samples have several.

@@ -41,7 +41,7 @@ pub(crate) fn without(
 /// Who would lead without each rule that excludes somebody of whom there are trials; only changes
 /// are listed. Who breaks another rule too, or of whom a trial failed, stays out.
 pub(crate) fn without_rules(need: &Need, evidence: &Evidence, winner: Option<&str>) -> Vec<Change> {
-    let measured: BTreeSet<&String> = (evidence.samples.iter())
+    let measured: BTreeSet<&String> = (evidence.samples.iter().chain(&evidence.aside))
         .map(|sample| &sample.candidate)
         .collect();
     let rules: BTreeSet<&str> = (evidence.excluded.iter())
@@ -51,6 +51,7 @@ pub(crate) fn without_rules(need: &Need, evidence: &Evidence, winner: Option<&st
     let change = |rule: &str| {
         let mut dropped = evidence.clone();
         dropped.caveats = BTreeMap::new();
+        dropped.samples.append(&mut dropped.aside);
         // Whom this rule alone keeps out takes part; the others stay out.
         dropped
             .excluded

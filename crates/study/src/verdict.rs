@@ -227,7 +227,7 @@ pub struct Excluded {
 
 impl Excluded {
     /// What lets it past each of them, in the same order.
-    pub(crate) fn allows(&self) -> impl Iterator<Item = Option<&str>> {
+    pub fn allows(&self) -> impl Iterator<Item = Option<&str>> {
         let also = self.also.iter().map(|broken| broken.allow.as_deref());
         let first = self.rule.iter().map(|_| self.allow.as_deref());
         first.chain(also)

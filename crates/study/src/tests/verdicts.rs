@@ -337,6 +337,17 @@ fn a_rule_is_dropped_to_see_what_would_change() {
         ["without the rule power_loss, fast would lead (of those that were measured)"]
     );
     assert_eq!(verdict.changes[0].rule.as_deref(), Some("power_loss"));
+    // Trials of before serve as well, and change nothing else.
+    let mut recalled = given.clone();
+    recalled.samples.retain(|one| one.candidate == "x");
+    recalled.aside = given.samples.clone();
+    recalled.aside.retain(|one| one.candidate != "x");
+    let from_store = judge(&two_metrics(), &recalled).unwrap();
+    assert_eq!(from_store.changes, verdict.changes);
+    recalled.aside.clear();
+    let alone = judge(&two_metrics(), &recalled).unwrap();
+    assert_eq!(alone.ranking, from_store.ranking);
+    assert!(alone.changes.is_empty());
 }
 
 #[test]

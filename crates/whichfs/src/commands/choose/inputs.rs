@@ -139,7 +139,9 @@ mod tests {
         let kept: Vec<&str> = kept.iter().map(|one| one.name.as_str()).collect();
         assert_eq!(kept, ["ext3", "ext4", "xfs", "btrfs"]);
         assert!(
-            out[0].why.starts_with("needs CONFIG_F2FS_FS, which the kernel has not:"),
+            out[0]
+                .why
+                .starts_with("needs CONFIG_F2FS_FS, which the kernel has not:"),
             "{}",
             out[0].why
         );
@@ -158,7 +160,10 @@ mod tests {
     fn a_value_that_is_no_list_of_options_is_a_file() {
         for path in ["cfg", "/boot/config-6.1", "config.gz", "EXT4_FS"] {
             assert!(is_path(path), "{path}");
-            let said = change(&format!("kernel_options={path}x"), &Need::named("ota").unwrap());
+            let said = change(
+                &format!("kernel_options={path}x"),
+                &Need::named("ota").unwrap(),
+            );
             assert!(said.unwrap_err().message.contains("name the configuration"));
         }
         for list in ["any", "CONFIG_A=y,CONFIG_B", "CONFIG_A CONFIG_B=m", ""] {
