@@ -265,7 +265,7 @@ impl Board {
             ("cpu.interrupt_ns", file.cpu.interrupt_ns, 0, 1_000_000),
             ("cpu.clock_mhz", file.cpu.clock_mhz, 1, 100_000),
             ("cpu.cores", file.cpu.cores, 1, 1024),
-            ("memory.mib", file.memory.mib, 16, 65_536),
+            ("memory.mib", file.memory.mib, 64, 65_536),
         ];
         for host in [&file.host.mmc, &file.host.usb] {
             ranges.extend([
