@@ -53,9 +53,9 @@ impl Contract {
         }
     }
 
-    /// What it promises, in words; beyond what fsync says of a file itself.
-    pub fn sentences(&self) -> impl Iterator<Item = &'static str> {
-        let all = [
+    /// Every promise in words, and whether it is made; beyond what fsync says of a file itself.
+    pub fn promises(&self) -> [(bool, &'static str); 9] {
+        [
             (self.structure, "it mounts and is whole without fsck"),
             (self.fsync_keeps_names, "fsync of a file keeps its name too"),
             (
@@ -80,8 +80,12 @@ impl Contract {
                 self.returned_names,
                 "a name that was made, changed or removed is so durably when the call returns",
             ),
-        ];
-        let held = all.into_iter().filter(|(held, _)| *held);
+        ]
+    }
+
+    /// What it promises, in words.
+    pub fn sentences(&self) -> impl Iterator<Item = &'static str> {
+        let held = self.promises().into_iter().filter(|(held, _)| *held);
         held.map(|(_, sentence)| sentence)
     }
 }
@@ -208,6 +212,38 @@ fn base(candidate: &str) -> Option<(Contract, &'static str)> {
         ),
         _ => return None,
     })
+}
+
+/// Mount options of `candidate` that change its promises, or give up on purpose what a cut asks
+/// for ([`gives_up`]); those of the driver of Linux 6.12.
+pub fn deciding_options(candidate: &str) -> &'static [&'static str] {
+    match candidate {
+        "ext4" | "ext3" => &[
+            "sync",
+            "dirsync",
+            "data=writeback",
+            "noauto_da_alloc",
+            "barrier=0",
+            "noload",
+        ],
+        "ext4-nojournal" => &["sync", "dirsync", "barrier=0"],
+        "xfs" => &["sync", "dirsync", "norecovery"],
+        "btrfs" => &["sync", "nobarrier"],
+        "f2fs" => &[
+            "sync",
+            "dirsync",
+            "fsync_mode=strict",
+            "fsync_mode=nobarrier",
+            "nobarrier",
+            "checkpoint=disable",
+            "disable_roll_forward",
+        ],
+        "nilfs2" => &["sync", "dirsync", "nobarrier", "norecovery"],
+        "reiserfs" => &["sync", "data=writeback", "barrier=none"],
+        "ext2" | "vfat" | "vfat-factory" | "exfat" => &["sync", "dirsync"],
+        "jfs" | "ntfs3" => &["sync"],
+        _ => &[],
+    }
 }
 
 /// What a mount option decides, where another may decide it otherwise: the last one wins.
@@ -388,6 +424,44 @@ mod tests {
         assert_eq!(told("vfat", ""), [""; 0]);
         assert_eq!(told("vfat", "sync").len(), 2);
         assert_eq!(told("ext4", "sync").len(), 9, "every promise has its words");
+    }
+
+    #[test]
+    fn each_deciding_option_decides_something_and_names_its_source() {
+        let promised = |candidate, options: &str| Contract {
+            source: String::new(),
+            ..of(candidate, options)
+        };
+        for candidate in [
+            "ext2",
+            "ext3",
+            "ext4",
+            "ext4-nojournal",
+            "xfs",
+            "btrfs",
+            "f2fs",
+            "nilfs2",
+            "jfs",
+            "reiserfs",
+            "ntfs3",
+            "vfat",
+            "vfat-factory",
+            "exfat",
+        ] {
+            assert!(!deciding_options(candidate).is_empty(), "{candidate}");
+            for option in deciding_options(candidate) {
+                if gives_up(candidate, option).is_none() {
+                    let (with, without) = (promised(candidate, option), promised(candidate, ""));
+                    assert_ne!(with, without, "{candidate} {option}");
+                    let said = of(candidate, option).source;
+                    assert!(
+                        said.len() > of(candidate, "").source.len(),
+                        "{candidate} {option}"
+                    );
+                }
+            }
+        }
+        assert!(deciding_options("squashfs-xz").is_empty());
     }
 
     #[test]

@@ -23,7 +23,7 @@ mod own;
 mod verdict;
 mod window;
 
-pub use contract::{Contract, contract, gives_up};
+pub use contract::{Contract, contract, deciding_options, gives_up};
 pub use count::Share;
 pub use cut::{Cut, Place, all_cuts, collection_cuts, cut_at, end_cut, random_cuts};
 pub use faults::cut::Fate;

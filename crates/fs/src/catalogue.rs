@@ -42,6 +42,16 @@ pub struct UnknownCandidate {
 
 impl UnknownCandidate {
     fn hint(&self) -> String {
+        if let Some(known) = crate::find_elsewhere(&self.name) {
+            return format!(
+                ": {} is no candidate; `whichfs fs why {}` says why, and what is instead",
+                known.title,
+                known
+                    .names
+                    .first()
+                    .map_or(self.name.as_str(), String::as_str)
+            );
+        }
         if self.nearest.is_empty() {
             return "; `whichfs fs list` names all".to_owned();
         }
@@ -86,6 +96,20 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use std::collections::BTreeSet;
+
+    #[test]
+    fn what_is_no_candidate_is_told_where_it_is_explained() {
+        for name in ["zfs", "ZFS", "bcachefs"] {
+            let said = find(name).unwrap_err().to_string();
+            let why = format!("`whichfs fs why {}`", name.to_lowercase());
+            assert!(
+                said.contains(&why) && !said.contains("did you mean"),
+                "{said}"
+            );
+        }
+        let said = find("ext5").unwrap_err().to_string();
+        assert!(said.contains("did you mean ext"), "{said}");
+    }
 
     #[test]
     fn names_are_unique_and_findable() {

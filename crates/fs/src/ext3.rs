@@ -33,11 +33,8 @@ pub(crate) const EXT3: Candidate = Candidate {
         mounts_after_cut: true,
         in_current_linux: true,
         good_for: "systems that must be read by kernels before 2.6.28",
-        kernel_options: &[
-            "CONFIG_EXT4_FS",
-            "CONFIG_EXT3_FS",
-            "CONFIG_EXT4_FS_POSIX_ACL",
-        ],
+        // CONFIG_EXT3_FS only selects CONFIG_EXT4_FS, which registers ext3 (fs/ext4/super.c).
+        kernel_options: &["CONFIG_EXT4_FS", "CONFIG_EXT4_FS_POSIX_ACL"],
         packages: &["e2fsprogs"],
         sources: &[
             (

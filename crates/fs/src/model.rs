@@ -153,12 +153,39 @@ pub struct Facts {
     pub in_current_linux: bool,
     /// What it is good for, in a sentence.
     pub good_for: &'static str,
-    /// Kernel options it needs (`CONFIG_…`).
+    /// Kernel options of its driver (`CONFIG_…`): those that it needs and those that give it
+    /// extended attributes and access control lists; [`Facts::needed_options`] parts them.
     pub kernel_options: &'static [&'static str],
     /// Debian packages with its tools.
     pub packages: &'static [&'static str],
     /// Where each claim comes from: claim, source.
     pub sources: &'static [(&'static str, &'static str)],
+}
+
+/// Endings of the options that give a driver POSIX access control lists.
+const ACL: &str = "_POSIX_ACL";
+/// Ending of the options that give a driver extended attributes.
+const XATTR: &str = "_XATTR";
+
+impl Facts {
+    /// Kernel options without which it cannot be mounted and used.
+    pub fn needed_options(&self) -> impl Iterator<Item = &'static str> {
+        let parts = |option: &str| option.ends_with(ACL) || option.ends_with(XATTR);
+        let all = self.kernel_options.iter().copied();
+        all.filter(move |option| !parts(option))
+    }
+
+    /// Kernel options that only its extended attributes need.
+    pub fn xattr_options(&self) -> impl Iterator<Item = &'static str> {
+        let all = self.kernel_options.iter().copied();
+        all.filter(|option| option.ends_with(XATTR))
+    }
+
+    /// Kernel options that only POSIX access control lists need.
+    pub fn acl_options(&self) -> impl Iterator<Item = &'static str> {
+        let all = self.kernel_options.iter().copied();
+        all.filter(|option| option.ends_with(ACL))
+    }
 }
 
 /// Why a filesystem cannot be used on a geometry.

@@ -407,17 +407,14 @@ fn excluded(out: &mut String, verdict: &Verdict, look: Look) {
     }
 }
 
-/// Where the winner's figures leave something out: the best of those whose figures do not.
+/// Where the winner's figures leave something out: the answer without it.
 pub(crate) fn measured_whole(verdict: &Verdict) -> Option<String> {
-    let first = verdict
-        .ranking
-        .first()
-        .filter(|first| !first.caveats.is_empty())?;
-    let whole = verdict.ranking.iter().find(|one| one.caveats.is_empty())?;
+    let without = verdict.without.as_ref()?;
     Some(format!(
-        "Of those measured with all that belongs to them, {} is the best, {:.2} times behind.",
-        whole.candidate,
-        first.score / whole.score.max(1e-9)
+        "Score and probability do not count that. Without {} the answer is {} ({}).",
+        without.left_out.join(" and "),
+        without.winner,
+        percent(without.p_best).replace('%', " %")
     ))
 }
 
@@ -429,7 +426,7 @@ fn nearest(out: &mut String, verdict: &Verdict, look: Look) {
     heading(out, "The nearest that would qualify", look);
     for near in &verdict.nearest {
         let breaks = near.breaks.join(" and ");
-        let allow = near.allow.join(" ");
+        let allow = near.allow.join(" and ");
         item(
             out,
             &format!("{}: breaks {breaks}; {allow} lets it in.", near.candidate),

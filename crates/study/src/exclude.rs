@@ -25,6 +25,7 @@ pub fn exclude(
                 why: first.why,
                 rule: Some(first.rule),
                 source: Some(first.source),
+                allow: first.allow,
                 also: broken.collect(),
                 figures: BTreeMap::new(),
             }),
@@ -33,38 +34,61 @@ pub fn exclude(
     (kept, excluded)
 }
 
+/// What the rules of `need` leave open for `facts`, in a sentence that follows the candidate's
+/// name: it is let in, though nobody knows.
+pub fn not_known(need: &Need, facts: &CandidateFacts) -> Option<String> {
+    let rules = need.rules.iter().filter(|rule| need.applies(rule));
+    let asked = rules.filter_map(|rule| match (rule.fact, &rule.condition) {
+        (Fact::MemoryBytes, Condition::AtMost(bytes)) => Some(*bytes),
+        _ => None,
+    });
+    let memory = facts.memory.value;
+    let unknown = asked
+        .min()
+        .filter(|asked| memory.works_in(*asked).is_none())?;
+    Some(format!(
+        "is not known to work in {} of memory: {} is the least in which it was seen to ({})",
+        Bytes(unknown),
+        Bytes(memory.works),
+        facts.memory.source
+    ))
+}
+
 /// The rules that a candidate breaks, in the order of the need.
 fn broken(need: &Need, partition_bytes: u64, facts: &CandidateFacts) -> Vec<Broken> {
     let rules = need.rules.iter().filter(|rule| need.applies(rule));
-    let mut broken: Vec<Broken> = rules.filter_map(|rule| breaks(rule, facts)).collect();
+    let mut broken: Vec<Broken> = rules.filter_map(|rule| breaks(need, rule, facts)).collect();
     if facts.min_bytes.value > partition_bytes {
+        let least = Bytes(facts.min_bytes.value);
         broken.push(Broken {
             why: format!(
-                "needs a partition of {}, this one has {}",
-                Bytes(facts.min_bytes.value),
+                "needs a partition of {least}, this one has {}",
                 Bytes(partition_bytes)
             ),
             rule: Fact::MinBytes.name().to_owned(),
             source: facts.min_bytes.source.clone(),
+            allow: Some(format!("a card with a partition of {least} or more")),
         });
     }
     broken
 }
 
-fn breaks(rule: &Rule, facts: &CandidateFacts) -> Option<Broken> {
+fn breaks(need: &Need, rule: &Rule, facts: &CandidateFacts) -> Option<Broken> {
     let (value, source) = rule.fact.of(facts);
-    if satisfied(&rule.condition, value) {
+    let lacking = lacking(need, rule, facts);
+    let holds = match rule.condition {
+        Condition::Among(_) => lacking.is_empty(),
+        _ => satisfied(&rule.condition, value),
+    };
+    if holds {
         return None;
     }
-    let phrase = match (&rule.condition, value) {
-        (Condition::Among(there), Value::Options(needed)) => {
-            let lacking = needed.iter().filter(|option| !there.contains(*option));
-            let lacking: Vec<&str> = lacking.map(String::as_str).collect();
-            let lacking = lacking.join(" and ");
-            match rule.fact {
-                Fact::KernelOptions => format!("needs {lacking}, which the kernel has not"),
-                _ => format!("is under {lacking}, which is not wanted"),
-            }
+    let phrase = match (&rule.condition, rule.fact) {
+        (Condition::Among(_), Fact::KernelOptions) => {
+            format!("needs {}, which the kernel has not", lacking.join(" and "))
+        }
+        (Condition::Among(_), _) => {
+            format!("is under {}, which is not wanted", lacking.join(" and "))
         }
         _ => rule.fact.phrase(value),
     };
@@ -76,7 +100,71 @@ fn breaks(rule: &Rule, facts: &CandidateFacts) -> Option<Broken> {
         why: format!("{phrase}: {}", rule.because),
         rule: rule.fact.name().to_owned(),
         source,
+        allow: allow(rule, value, &lacking),
     })
+}
+
+/// What the candidate has that is not in the rule's list: kernel options that it needs, of which
+/// those of extended attributes count only where the need asks for them; licences.
+fn lacking<'a>(need: &Need, rule: &Rule, facts: &'a CandidateFacts) -> Vec<&'a str> {
+    let (Condition::Among(there), (Value::Options(own), _)) =
+        (&rule.condition, rule.fact.of(facts))
+    else {
+        return Vec::new();
+    };
+    let asked = |other: &Rule| other.fact == Fact::Xattrs && other.condition == Condition::Is(true);
+    let wants = rule.fact == Fact::KernelOptions
+        && need
+            .rules
+            .iter()
+            .any(|other| need.applies(other) && asked(other));
+    let xattrs = facts.xattr_options.iter().filter(|_| wants);
+    let all = own.iter().chain(xattrs);
+    all.filter(|option| !there.contains(*option))
+        .map(String::as_str)
+        .collect()
+}
+
+/// What lets a candidate past `rule` whose fact has `value`; none if nothing does.
+fn allow(rule: &Rule, value: Value<'_>, lacking: &[&str]) -> Option<String> {
+    let name = rule.fact.name();
+    let need = |value: &str| Some(format!("--need {name}={value}"));
+    match (&rule.condition, value) {
+        // What is built once as an image cannot do the work of a need that writes.
+        (Condition::Is(false), _) if rule.fact == Fact::ReadOnly => None,
+        (Condition::AtMost(_), Value::Memory(memory)) => need(&plain(memory.works)),
+        (Condition::AtMost(_) | Condition::AtLeast(_), Value::Number(n)) => {
+            need(&match rule.fact {
+                Fact::LastYear => n.to_string(),
+                _ => plain(n),
+            })
+        }
+        (Condition::Among(_), _) if rule.fact == Fact::KernelOptions => {
+            Some(format!("a kernel with {} (=y or =m)", lacking.join(", ")))
+        }
+        (Condition::Among(allowed), _) => {
+            let allowed = allowed.iter().map(String::as_str);
+            let all: Vec<&str> = allowed.chain(lacking.iter().copied()).collect();
+            need(&all.join(","))
+        }
+        _ => need("any"),
+    }
+}
+
+/// Bytes as `--need` takes them: in the largest unit in which they are whole.
+fn plain(bytes: u64) -> String {
+    let units = [
+        ("GiB", whichfs_units::GIB),
+        ("MiB", whichfs_units::MIB),
+        ("KiB", 1024),
+    ];
+    let whole = units
+        .iter()
+        .find(|(_, unit)| bytes > 0 && bytes.is_multiple_of(*unit));
+    match whole {
+        Some((name, unit)) => format!("{}{name}", bytes / unit),
+        None => bytes.to_string(),
+    }
 }
 
 fn satisfied(condition: &Condition, value: Value<'_>) -> bool {
@@ -88,9 +176,8 @@ fn satisfied(condition: &Condition, value: Value<'_>) -> bool {
         (Condition::AtLeast(bound), Value::Number(number)) => number >= *bound,
         (Condition::AtMost(bound), Value::Number(number)) => number <= *bound,
         (Condition::Not(class), Value::Class(found)) => *class != found,
-        (Condition::Among(there), Value::Options(needed)) => {
-            needed.iter().all(|option| there.contains(option))
-        }
+        // What was never tried excludes nobody; `not_known` says so.
+        (Condition::AtMost(bound), Value::Memory(memory)) => memory.works_in(*bound) != Some(false),
         // Rules are checked against the kind of their fact when they are made.
         (condition, value) => unreachable!("{condition:?} cannot test {value:?}"),
     }
@@ -114,33 +201,26 @@ pub(crate) fn rule_lines(need: &Need, excluded: &[Excluded]) -> Vec<RuleLine> {
 }
 
 /// Those that break the fewest rules, and what would let them in; empty if no rule excludes
-/// anybody.
+/// anybody. Those that nothing lets in come into it only if there are no others.
 pub(crate) fn nearest(excluded: &[Excluded]) -> Vec<Nearest> {
     let by_rule = |one: &&Excluded| {
         let facts = |name: &str| Fact::from_name(name).is_some();
         one.rules().count() > 0 && one.rules().all(facts)
     };
-    let counts = excluded
-        .iter()
-        .filter(by_rule)
-        .map(|one| one.rules().count());
-    let Some(fewest) = counts.min() else {
+    let hopeless = |one: &Excluded| one.allows().any(|allow| allow.is_none());
+    let all: Vec<&Excluded> = excluded.iter().filter(by_rule).collect();
+    let distance = |one: &Excluded| (hopeless(one), one.rules().count());
+    let Some(least) = all.iter().map(|one| distance(one)).min() else {
         return Vec::new();
     };
-    let near = excluded.iter().filter(by_rule);
-    near.filter(|one| one.rules().count() == fewest)
-        .map(|one| Nearest {
-            candidate: one.candidate.clone(),
-            breaks: one.rules().map(str::to_owned).collect(),
-            allow: one.rules().map(allow).collect(),
-        })
-        .collect()
-}
-
-/// What lets a candidate in that breaks `rule`.
-fn allow(rule: &str) -> String {
-    match rule {
-        rule if rule == Fact::MinBytes.name() => "a larger card".to_owned(),
-        rule => format!("--need {rule}=any"),
-    }
+    let near = all.into_iter().filter(|one| distance(one) == least);
+    near.map(|one| Nearest {
+        candidate: one.candidate.clone(),
+        breaks: one.rules().map(str::to_owned).collect(),
+        allow: match hopeless(one) {
+            true => vec!["nothing".to_owned()],
+            false => one.allows().flatten().map(str::to_owned).collect(),
+        },
+    })
+    .collect()
 }

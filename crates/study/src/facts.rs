@@ -24,6 +24,26 @@ impl<T> Sourced<T> {
     }
 }
 
+/// In how much memory a filesystem was seen to work, and to fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Memory {
+    /// Smallest memory in which it was seen to work, in bytes.
+    pub works: u64,
+    /// Largest memory in which it was seen to fail, in bytes; none if it never was.
+    pub fails: Option<u64>,
+}
+
+impl Memory {
+    /// Whether it works in `bytes`; none where nobody tried that.
+    pub fn works_in(self, bytes: u64) -> Option<bool> {
+        match self.fails {
+            Some(fails) if bytes <= fails => Some(false),
+            _ if bytes >= self.works => Some(true),
+            _ => None,
+        }
+    }
+}
+
 /// What is known of a candidate before any trial; the command fills it from the catalogue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CandidateFacts {
@@ -63,10 +83,12 @@ pub struct CandidateFacts {
     pub mounts_after_cut: Sourced<bool>,
     /// The newest kernels still have it.
     pub in_current_linux: Sourced<bool>,
-    /// Kernel options that its driver needs (`CONFIG_…`).
+    /// Kernel options without which it cannot be mounted (`CONFIG_…`).
     pub kernel_options: Sourced<Vec<String>>,
-    /// Smallest memory in which it was seen to work, in bytes.
-    pub memory_bytes: Sourced<u64>,
+    /// Kernel options that it needs where the need asks for extended attributes.
+    pub xattr_options: Vec<String>,
+    /// In how much memory it works and fails, as far as that was tried.
+    pub memory: Sourced<Memory>,
     /// SPDX identifiers of the licences of its driver and tools.
     pub licences: Sourced<Vec<String>>,
     /// What can be done with it over its life.
@@ -107,6 +129,7 @@ pub(crate) enum Value<'a> {
     Class(CrashClass),
     Options(&'a [String]),
     Can(Can),
+    Memory(Memory),
 }
 
 impl Fact {
@@ -231,10 +254,7 @@ impl Fact {
                 Value::Number(facts.min_bytes.value),
                 &facts.min_bytes.source,
             ),
-            Fact::MemoryBytes => (
-                Value::Number(facts.memory_bytes.value),
-                &facts.memory_bytes.source,
-            ),
+            Fact::MemoryBytes => (Value::Memory(facts.memory.value), &facts.memory.source),
             Fact::LastYear => (
                 Value::Number(u64::from(facts.last_year.value)),
                 &facts.last_year.source,
@@ -308,10 +328,16 @@ impl Fact {
                 Fact::KernelOptions => format!("needs {}", options.join(" and ")),
                 _ => format!("is under {}", options.join(" and ")),
             },
+            Value::Memory(memory) => match memory.fails {
+                Some(fails) => format!("fails in a memory of {}", whichfs_units::Bytes(fails)),
+                None => format!(
+                    "works in a memory of {}",
+                    whichfs_units::Bytes(memory.works)
+                ),
+            },
             Value::Number(n) => match self {
                 Fact::LastYear => format!("stores dates up to {n} only"),
                 Fact::MinBytes => format!("needs a partition of {}", whichfs_units::Bytes(n)),
-                Fact::MemoryBytes => format!("needs a memory of {}", whichfs_units::Bytes(n)),
                 _ => format!("holds files up to {} only", whichfs_units::Bytes(n)),
             },
         }
@@ -330,13 +356,10 @@ impl Fact {
                 let options: Vec<&str> = options.iter().map(String::as_str).collect();
                 format!("is under no licence but {}", options.join(", "))
             }
-            Condition::Among(options) => match options.len() {
-                0 => "needs no kernel option".to_owned(),
-                n => format!(
-                    "needs none but the {} there",
-                    whichfs_units::counted(n, "kernel option")
-                ),
-            },
+            Condition::Among(options) => format!(
+                "needs none but the {} there",
+                whichfs_units::counted(options.len(), "kernel option")
+            ),
             Condition::AtLeast(n) | Condition::AtMost(n) => match self {
                 Fact::LastYear => format!("stores dates up to {n} at least"),
                 Fact::MinBytes => format!("fits into {}", whichfs_units::Bytes(*n)),

@@ -16,6 +16,10 @@ pub(crate) struct Levels {
     pub level: BTreeMap<String, f64>,
     /// Candidate → seed → what the fit leaves over.
     pub residual: Costs,
+    /// Mean effect of the seeds that all candidates ran; of all seeds, if there is none such.
+    /// Level plus this is the log cost of a candidate on those seeds: for one that ran no other
+    /// seeds its plain mean.
+    pub common: f64,
 }
 
 /// Sweeps after which the seed effects of any plausible study have converged.
@@ -53,7 +57,20 @@ pub(crate) fn fit(costs: &Costs) -> Levels {
             (name.clone(), left.collect())
         })
         .collect();
-    Levels { level, residual }
+    let shared = |seed: &u64| costs.values().all(|row| row.contains_key(seed));
+    let of_all: Vec<f64> = (effect.iter())
+        .filter(|(seed, _)| shared(seed))
+        .map(|(_, effect)| *effect)
+        .collect();
+    let common = match of_all.is_empty() {
+        true => mean(effect.values().copied()),
+        false => mean(of_all.into_iter()),
+    };
+    Levels {
+        level,
+        residual,
+        common,
+    }
 }
 
 fn candidate_means(costs: &Costs, effect: &BTreeMap<u64, f64>) -> BTreeMap<String, f64> {

@@ -17,7 +17,8 @@ use crate::bootstrap::{self, Doubt};
 use crate::exclude::{nearest, rule_lines};
 use crate::fit::{Costs, Levels, fit};
 use crate::need::{Enough, Need, Weight};
-use crate::reasons;
+use crate::otherwise::{without, without_rules};
+use crate::reasons::{self, Told};
 use crate::verdict::{
     Excluded, Figure, Grade, MetricInfo, Origin, Point, Ranked, Unmeasured, Verdict,
 };
@@ -87,6 +88,8 @@ pub struct Evidence {
     pub origin: Origin,
     /// Median relative error of the card's model on what was measured of the card.
     pub fit_error: Option<f64>,
+    /// Figures of candidates that a rule excludes: only to tell what the rule decides.
+    pub aside: Vec<Sample>,
     /// What the figures of a candidate leave out.
     pub caveats: BTreeMap<String, Vec<String>>,
     /// Bytes of the partition; none where the samples have several.
@@ -135,6 +138,8 @@ pub(crate) struct Share {
 pub(crate) struct Scored {
     /// Metric → levels.
     pub fits: BTreeMap<String, Levels>,
+    /// Metric → candidate → figure on the seeds that all ran, before any bound: what is shown.
+    pub shown: BTreeMap<String, BTreeMap<String, f64>>,
     /// Weights as shares of 1, heaviest first.
     pub shares: Vec<Share>,
     /// Candidate → mean log ratio to the best; 0 is best at everything.
@@ -157,14 +162,20 @@ pub fn judge(need: &Need, evidence: &Evidence) -> Result<Verdict, JudgeError> {
     }
     let bounds = bounds(need, evidence.partition_bytes);
     let scored = score(&figures, &units, shares, &bounds);
-    let ranking = rank(need, &figures, &scored, evidence);
+    let ranking = rank(need, &figures, &scored, &units, &bounds, evidence);
+    let without = without(need, evidence, &ranking)?;
     let winner = ranking.first().map(|first| first.candidate.clone());
-    let commands = winner.and_then(|name| evidence.commands.get(&name).cloned());
+    let commands = winner.as_ref().and_then(|name| evidence.commands.get(name));
     Ok(Verdict {
         card: evidence.card.clone(),
         needs: need.name.clone(),
         title: need.title.clone(),
-        changes: reasons::changes(need, &scored),
+        changes: [
+            reasons::changes(need, &scored),
+            without_rules(need, evidence, winner.as_deref()),
+        ]
+        .concat(),
+        without,
         next_seeds: next_seeds(&ranking),
         metrics: metrics(need, &units, &scored.shares, &bounds),
         unmeasured: unmeasured(need, &units),
@@ -177,7 +188,7 @@ pub fn judge(need: &Need, evidence: &Evidence) -> Result<Verdict, JudgeError> {
         fit_error: evidence.fit_error,
         ranking,
         excluded,
-        commands: commands.unwrap_or_default(),
+        commands: commands.cloned().unwrap_or_default(),
         trials: evidence.trials,
         virtual_s: evidence.virtual_s,
         wall_s: evidence.wall_s,
@@ -190,7 +201,7 @@ pub fn judge(need: &Need, evidence: &Evidence) -> Result<Verdict, JudgeError> {
 /// Candidate → metric → seed → value.
 pub(crate) type Figures = BTreeMap<String, BTreeMap<String, BTreeMap<u64, f64>>>;
 /// Metric → unit and whether lower is better.
-type Units = BTreeMap<String, (String, bool)>;
+pub(crate) type Units = BTreeMap<String, (String, bool)>;
 
 fn units(samples: &[Sample]) -> Result<Units, JudgeError> {
     let mut units = Units::new();
@@ -373,7 +384,7 @@ fn shares(need: &Need, units: &Units) -> Vec<Share> {
 }
 
 /// Metric → value from which on better is no better.
-type Bounds = BTreeMap<String, f64>;
+pub(crate) type Bounds = BTreeMap<String, f64>;
 
 fn bounds(need: &Need, partition_bytes: Option<u64>) -> Bounds {
     let of = |(metric, weight): (&String, &Weight)| {
@@ -388,32 +399,41 @@ fn bounds(need: &Need, partition_bytes: Option<u64>) -> Bounds {
 
 fn score(figures: &Figures, units: &Units, shares: Vec<Share>, bounds: &Bounds) -> Scored {
     let mut fits = BTreeMap::new();
+    let mut shown = BTreeMap::new();
     for (metric, (_, lower_is_better)) in units {
         let sign = if *lower_is_better { 1.0 } else { -1.0 };
-        let counted = |value: f64| match bounds.get(metric) {
-            Some(bound) if *lower_is_better => value.max(*bound),
-            Some(bound) => value.min(*bound),
-            None => value,
+        let costs = |counted: &dyn Fn(f64) -> f64| -> Costs {
+            let rows = figures
+                .iter()
+                .filter_map(|(name, metrics)| Some((name, metrics.get(metric)?)));
+            let cost = |(seed, value): (&u64, &f64)| (*seed, sign * counted(*value).ln());
+            rows.map(|(name, row)| (name.clone(), row.iter().map(cost).collect()))
+                .collect()
         };
-        let costs: Costs = figures
+        let plain = fit(&costs(&|value| value));
+        let of = |level: &f64| (sign * (level + plain.common)).exp();
+        let values = plain
+            .level
             .iter()
-            .filter_map(|(name, metrics)| {
-                let row = metrics.get(metric)?;
-                Some((
-                    name.clone(),
-                    row.iter()
-                        .map(|(seed, v)| (*seed, sign * counted(*v).ln()))
-                        .collect(),
-                ))
-            })
-            .collect();
-        fits.insert(metric.clone(), fit(&costs));
+            .map(|(name, level)| (name.clone(), of(level)));
+        shown.insert(metric.clone(), values.collect());
+        let levels = match bounds.get(metric) {
+            Some(bound) if *lower_is_better => fit(&costs(&|value| value.max(*bound))),
+            Some(bound) => fit(&costs(&|value| value.min(*bound))),
+            None => plain,
+        };
+        fits.insert(metric.clone(), levels);
     }
     let names = figures.keys().cloned();
     let loss = names
         .map(|name| (name.clone(), loss(&name, &fits, &shares)))
         .collect();
-    Scored { fits, shares, loss }
+    Scored {
+        fits,
+        shown,
+        shares,
+        loss,
+    }
 }
 
 /// Mean log ratio to the best over the metrics that `candidate` has.
@@ -439,7 +459,14 @@ pub(crate) fn behind(fit: &Levels, candidate: &str) -> Option<f64> {
     fit.level.get(candidate).map(|level| level - best)
 }
 
-fn rank(need: &Need, figures: &Figures, scored: &Scored, evidence: &Evidence) -> Vec<Ranked> {
+fn rank(
+    need: &Need,
+    figures: &Figures,
+    scored: &Scored,
+    units: &Units,
+    bounds: &Bounds,
+    evidence: &Evidence,
+) -> Vec<Ranked> {
     let mut order: Vec<String> = figures.keys().cloned().collect();
     let doubt = Doubt {
         score: NOISE_FLOOR.ln() / std::f64::consts::SQRT_2,
@@ -456,7 +483,13 @@ fn rank(need: &Need, figures: &Figures, scored: &Scored, evidence: &Evidence) ->
     order
         .iter()
         .map(|name| {
-            let figures = figures_of(&figures[name], &scored.fits, name);
+            let told = Told {
+                need,
+                scored,
+                units,
+                bounds,
+            };
+            let figures = figures_of(&figures[name], scored, name);
             Ranked {
                 candidate: name.clone(),
                 score: round(1.0 / scored.loss[name].exp(), 4),
@@ -466,7 +499,7 @@ fn rank(need: &Need, figures: &Figures, scored: &Scored, evidence: &Evidence) ->
                     .filter(|(metric, _)| is_judged(metric, &scored.shares))
                     .map(|(metric, figure)| (metric.clone(), Grade::of_ratio(figure.ratio)))
                     .collect(),
-                reasons: reasons::reasons(need, scored, &order, name),
+                reasons: reasons::reasons(&told, &order, name),
                 seeds: figures.values().map(|f| f.samples.len()).max().unwrap_or(0),
                 caveats: evidence.caveats.get(name).cloned().unwrap_or_default(),
                 figures,
@@ -477,7 +510,7 @@ fn rank(need: &Need, figures: &Figures, scored: &Scored, evidence: &Evidence) ->
 
 fn figures_of(
     metrics: &BTreeMap<String, BTreeMap<u64, f64>>,
-    fits: &BTreeMap<String, Levels>,
+    scored: &Scored,
     name: &str,
 ) -> BTreeMap<String, Figure> {
     let figure = |(metric, row): (&String, &BTreeMap<u64, f64>)| {
@@ -485,14 +518,14 @@ fn figures_of(
             .iter()
             .map(|(&seed, &value)| Point { seed, value })
             .collect();
-        let mean = crate::fit::mean(row.values().map(|value| value.ln()));
-        // With one sample the value is shown as it was, not through ln and exp.
-        let value = if let [one] = samples.as_slice() {
-            one.value
-        } else {
-            mean.exp()
+        let shown = scored.shown.get(metric).and_then(|all| all.get(name));
+        let value = shown.copied().unwrap_or_default();
+        // A single sample is shown as it was, not through ln and exp.
+        let value = match samples.as_slice() {
+            [one] if (one.value / value).ln().abs() < 1e-9 => one.value,
+            _ => value,
         };
-        let behind = fits.get(metric).and_then(|fit| behind(fit, name));
+        let behind = scored.fits.get(metric).and_then(|fit| behind(fit, name));
         let ratio = round(behind.unwrap_or(0.0).exp(), 6);
         (
             metric.clone(),

@@ -17,6 +17,7 @@ mod gain;
 mod grid;
 mod judge;
 mod need;
+mod otherwise;
 mod overrides;
 pub mod plan;
 mod position;
@@ -26,6 +27,7 @@ mod row;
 mod smallest;
 mod standing;
 mod study;
+mod told;
 mod verdict;
 
 pub use agreement::kendall_tau_b;
@@ -35,8 +37,8 @@ pub use device::{
     Budget, Cost, Counter, Distance, Drift, Ledger, REFERENCES_MIN, ReferenceRun, Spent,
     Turn as DeviceTurn, distances, drifts, order,
 };
-pub use exclude::exclude;
-pub use facts::{Can, CandidateFacts, Care, CrashClass, Fact, Matter, Sourced};
+pub use exclude::{exclude, not_known};
+pub use facts::{Can, CandidateFacts, Care, CrashClass, Fact, Matter, Memory, Sourced};
 pub use gain::{Effect, Gain, Turn, gains, turns};
 pub use grid::{Grid, Line, Repeats, grids};
 pub use judge::{
@@ -58,7 +60,7 @@ pub use study::{
 };
 pub use verdict::{
     Broken, Change, Excluded, Figure, Grade, MetricInfo, Nearest, Origin, Point, Ranked, RuleLine,
-    Unmeasured, Verdict,
+    Unmeasured, Verdict, Without,
 };
 
 #[cfg(test)]

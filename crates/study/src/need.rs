@@ -432,6 +432,10 @@ fn parse_rule(at: &Position<'_>, raw: &Spanned<RuleFile>) -> Result<Rule, FileEr
         conditions.push(Condition::Online);
     }
     let among = rule.among.as_ref();
+    if let Some(none) = among.filter(|list| list.get_ref().is_empty()) {
+        let expected = "at least one of what is allowed";
+        return Err(at.error(none, "rules.among", "an empty list", expected));
+    }
     conditions.extend(among.map(|options| Condition::Among(options.get_ref().clone())));
     let expected = condition_of(fact);
     let fits = |condition: &Condition| match condition {

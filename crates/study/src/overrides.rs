@@ -2,6 +2,7 @@
 
 use crate::facts::{CrashClass, Fact};
 use crate::need::{Condition, Need, NeedError, Rule, SETTINGS, hint};
+use std::collections::BTreeSet;
 
 impl Need {
     /// Applies `KEY=VALUE` as given after `--need`:
@@ -115,10 +116,7 @@ fn condition(fact: Fact, value: &str) -> Result<Option<Condition>, &'static str>
         return Err("a list of what is allowed (licence=GPL-2.0,LGPL-2.1) or any");
     }
     if fact.is_list() {
-        let options = value
-            .split([',', ' ', '\n'])
-            .filter(|option| !option.is_empty());
-        return Ok(Some(Condition::Among(options.map(str::to_owned).collect())));
+        return list(fact, value).map(|all| Some(Condition::Among(all)));
     }
     if fact.is_number() {
         let number = bytes(value).ok_or("a whole number (4GiB, 512MiB, 2050) or any")?;
@@ -135,6 +133,33 @@ fn condition(fact: Fact, value: &str) -> Result<Option<Condition>, &'static str>
         _ => Err("yes, no or any"),
     }
 }
+
+/// The entries of a list, at least one; a kernel option may say how it is on (`=y`, `=m`).
+fn list(fact: Fact, value: &str) -> Result<BTreeSet<String>, &'static str> {
+    let entries = value.split([',', ' ', '\n']);
+    let entries = entries.filter(|entry| !entry.is_empty());
+    let all: BTreeSet<String> = match fact {
+        Fact::KernelOptions => entries
+            .map(|entry| {
+                let name = entry
+                    .strip_suffix("=y")
+                    .or_else(|| entry.strip_suffix("=m"));
+                let name = name.unwrap_or(entry);
+                let is_option = name.starts_with("CONFIG_") && !name.contains('=');
+                is_option.then(|| name.to_owned()).ok_or(OPTIONS)
+            })
+            .collect::<Result<_, _>>()?,
+        _ => entries.map(str::to_owned).collect(),
+    };
+    match (all.is_empty(), fact) {
+        (false, _) => Ok(all),
+        (true, Fact::KernelOptions) => Err(OPTIONS),
+        (true, _) => Err("at least one of what is allowed (licence=GPL-2.0,LGPL-2.1) or any"),
+    }
+}
+
+const OPTIONS: &str = "options that the kernel has (kernel_options=CONFIG_EXT4_FS,CONFIG_XFS_FS), \
+     its configuration (kernel_options=/boot/config-6.1) or any";
 
 /// A whole number with an optional binary unit.
 fn bytes(text: &str) -> Option<u64> {

@@ -1,18 +1,46 @@
 //! Why, in sentences, and what would change it.
 
-use crate::judge::{Evidence, Figures, NOISE_FLOOR, Scored, Share, loss};
+use crate::judge::{Bounds, Evidence, Figures, NOISE_FLOOR, Scored, Share, Units, loss};
 use crate::need::Need;
+use crate::told;
 use crate::verdict::Change;
 
 /// Gains and losses named in a sentence, at most of each.
 const NAMED: usize = 2;
 
+/// What sentences are made of.
+pub(crate) struct Told<'a> {
+    pub need: &'a Need,
+    pub scored: &'a Scored,
+    pub units: &'a Units,
+    pub bounds: &'a Bounds,
+}
+
+impl Told<'_> {
+    /// What `gain` in `metric` is, with the figures behind it.
+    fn part(&self, metric: &str, gain: f64, [own, other]: [&str; 2]) -> String {
+        let label = self.need.label(metric);
+        let ratio = times(gain.abs().exp());
+        let of = |name: &str| self.scored.shown.get(metric)?.get(name).copied();
+        match (of(own), of(other), self.units.get(metric)) {
+            (Some(own), Some(other), Some((unit, lower))) => {
+                let bound = self.bounds.get(metric).copied();
+                let figures = told::against([own, other], unit);
+                let alike = told::alike([own, other], bound, *lower, unit);
+                format!("{label} {ratio} ({figures}{alike})")
+            }
+            _ => format!("{label} {ratio}"),
+        }
+    }
+}
+
 /// Sentences about `name`: against the winner, or, for the winner, against the second.
-pub(crate) fn reasons(need: &Need, scored: &Scored, order: &[String], name: &str) -> Vec<String> {
+pub(crate) fn reasons(told: &Told<'_>, order: &[String], name: &str) -> Vec<String> {
+    let Told { need, scored, .. } = told;
     let mut sentences = Vec::new();
     let rival = order.iter().find(|other| other.as_str() != name);
     if let Some(rival) = rival {
-        let (wins, losses) = differences(need, scored, name, rival);
+        let (wins, losses) = differences(told, name, rival);
         if !wins.is_empty() {
             sentences.push(format!("{name} wins {} over {rival}", wins.join(" and ")));
         }
@@ -41,13 +69,10 @@ pub(crate) fn reasons(need: &Need, scored: &Scored, order: &[String], name: &str
     sentences
 }
 
-/// What `name` wins over and loses to `rival`, weightiest first: "mount 3x".
-fn differences(
-    need: &Need,
-    scored: &Scored,
-    name: &str,
-    rival: &str,
-) -> (Vec<String>, Vec<String>) {
+/// What `name` wins over and loses to `rival`, weightiest first: "mount 3.0x (10.0 against 30.0
+/// ms)".
+fn differences(told: &Told<'_>, name: &str, rival: &str) -> (Vec<String>, Vec<String>) {
+    let scored = told.scored;
     let mut parts: Vec<(f64, f64, &str)> = Vec::new();
     for Share { metric, share } in &scored.shares {
         let level = &scored.fits[metric].level;
@@ -62,7 +87,7 @@ fn differences(
     let words = |winning: bool| {
         let side = parts.iter().filter(|(_, gain, _)| (*gain > 0.0) == winning);
         side.take(NAMED)
-            .map(|(_, gain, metric)| format!("{} {}", need.label(metric), times(gain.abs().exp())))
+            .map(|(_, gain, metric)| told.part(metric, *gain, [name, rival]))
             .collect()
     };
     (words(true), words(false))
@@ -97,6 +122,7 @@ pub(crate) fn changes(need: &Need, scored: &Scored) -> Vec<Change> {
         match leader(scored, &shares) {
             Some(other) if leads(&other) => changes.push(Change {
                 metric: doubled.metric.clone(),
+                rule: None,
                 text: format!(
                     "if \"{}\" weighed twice, {other} would lead",
                     need.label(&doubled.metric)
@@ -122,7 +148,15 @@ pub(crate) fn method(figures: &Figures, evidence: &Evidence) -> String {
     let counts = figures
         .values()
         .map(|metrics| metrics.values().map(|row| row.len()).max());
-    let most = counts.flatten().max().unwrap_or(0);
+    let counts: Vec<usize> = counts.flatten().collect();
+    let most = counts.iter().copied().max().unwrap_or(0);
+    let uneven = match counts.iter().any(|count| *count < most) {
+        true => {
+            "; figures are those on the seeds that all ran, and the further seeds of some move \
+             them only against each other (least squares)"
+        }
+        false => "",
+    };
     let stated = evidence.card_uncertainty * 100.0;
     let fit = match evidence.fit_error {
         Some(error) => format!(" and the {:.1} % that its model is off", error * 100.0),
@@ -133,6 +167,6 @@ pub(crate) fn method(figures: &Figures, evidence: &Evidence) -> String {
     let draws = crate::bootstrap::DRAWS;
     match most {
         0 | 1 => format!("One seed: probabilities come from {doubt} ({draws} draws)"),
-        n => format!("Bootstrap over up to {n} seeds, with {doubt} ({draws} draws)"),
+        n => format!("Bootstrap over up to {n} seeds, with {doubt} ({draws} draws){uneven}"),
     }
 }

@@ -7,7 +7,9 @@ mod rules;
 mod studies;
 mod verdicts;
 
-use crate::{Can, CandidateFacts, Care, CrashClass, Evidence, Matter, Need, Sample, Sourced};
+use crate::{
+    Can, CandidateFacts, Care, CrashClass, Evidence, Matter, Memory, Need, Sample, Sourced,
+};
 use std::collections::BTreeMap;
 
 /// A candidate that can do everything.
@@ -33,7 +35,14 @@ pub(crate) fn able(name: &str) -> CandidateFacts {
         mounts_after_cut: Sourced::new(true, "catalogue"),
         in_current_linux: Sourced::new(true, "catalogue"),
         kernel_options: Sourced::new(vec!["CONFIG_X_FS".into()], "catalogue"),
-        memory_bytes: Sourced::new(32 << 20, "catalogue"),
+        xattr_options: vec!["CONFIG_X_FS_XATTR".into()],
+        memory: Sourced::new(
+            Memory {
+                works: 32 << 20,
+                fails: Some(16 << 20),
+            },
+            "catalogue",
+        ),
         licences: Sourced::new(vec!["GPL-2.0".to_owned()], "COPYING"),
         care: BTreeMap::from([(Matter::Grow, can(Can::Offline, "resize(8)"))]),
     }

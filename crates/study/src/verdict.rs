@@ -26,7 +26,8 @@ pub struct Verdict {
     pub title: String,
     /// The metrics, heaviest first, then those shown without weight.
     pub metrics: Vec<MetricInfo>,
-    /// What would change the winner; empty if doubling any one weight does not.
+    /// What would change the winner; empty if neither doubling any one weight does nor dropping a
+    /// rule that excludes somebody of whom there are trials.
     pub changes: Vec<Change>,
     /// Candidates that deserve more seeds; empty if nothing can change.
     pub next_seeds: Vec<String>,
@@ -47,6 +48,20 @@ pub struct Verdict {
     pub rules: Vec<RuleLine>,
     /// If nobody qualifies: those that break the fewest rules.
     pub nearest: Vec<Nearest>,
+    /// The answer without those whose figures leave something out, if the winner is one of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub without: Option<Without>,
+}
+
+/// The answer without some candidates.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Without {
+    /// Those whose figures leave something out, best first.
+    pub left_out: Vec<String>,
+    /// Who would lead.
+    pub winner: String,
+    /// Its probability of being the best of the others, 0 to 1.
+    pub p_best: f64,
 }
 
 /// Where figures come from.
@@ -137,9 +152,12 @@ pub struct Ranked {
 /// One candidate's figure of one metric.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
-    /// Geometric mean over the seeds, in the metric's unit.
+    /// In the metric's unit, on the seeds that all candidates ran: the geometric mean, or, of a
+    /// candidate that ran more seeds, what these say of it by least squares over candidates and
+    /// seeds.
     pub value: f64,
-    /// How many times worse than the best candidate, paired by seed; 1 is the best.
+    /// How many times worse than the best candidate, paired by seed; 1 is the best. It is the
+    /// ratio of the `value`s, but for those beyond the metric's `enough`, which count alike.
     pub ratio: f64,
     /// Every sample, by seed.
     pub samples: Vec<Point>,
@@ -196,6 +214,9 @@ pub struct Excluded {
     pub rule: Option<String>,
     /// Source of the fact and of the rule.
     pub source: Option<String>,
+    /// What lets it past that rule, a `--need` or another card or kernel; none if nothing does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allow: Option<String>,
     /// The other rules that it breaks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<Broken>,
@@ -205,6 +226,13 @@ pub struct Excluded {
 }
 
 impl Excluded {
+    /// What lets it past each of them, in the same order.
+    pub fn allows(&self) -> impl Iterator<Item = Option<&str>> {
+        let also = self.also.iter().map(|broken| broken.allow.as_deref());
+        let first = self.rule.iter().map(|_| self.allow.as_deref());
+        first.chain(also)
+    }
+
     /// Names of all rules that it breaks.
     pub fn rules(&self) -> impl Iterator<Item = &str> {
         let also = self.also.iter().map(|broken| broken.rule.as_str());
@@ -221,13 +249,19 @@ pub struct Broken {
     pub why: String,
     /// Source of the fact and of the rule.
     pub source: String,
+    /// As of [`Excluded`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allow: Option<String>,
 }
 
 /// What would change the winner.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
-    /// Metric whose weight is doubled.
+    /// Metric whose weight is doubled; empty where a rule is dropped.
     pub metric: String,
+    /// Rule that is dropped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
     /// Who would lead then.
     pub winner: String,
     /// One sentence.

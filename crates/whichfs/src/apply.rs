@@ -1,7 +1,7 @@
 //! How to apply a candidate: commands and the fstab line, for a person to paste.
 
 use crate::shell::quoted;
-use whichfs_fs::{Geometry, ImageBuild, Purpose, Recipe};
+use whichfs_fs::{Geometry, Helper, ImageBuild, Purpose, Recipe};
 
 /// The user's partition in commands.
 const PARTITION: &str = "$DEV";
@@ -9,11 +9,28 @@ const PARTITION: &str = "$DEV";
 /// The commands for `candidate` on a card of `geometry`, to be mounted on `target` for good;
 /// `None` if it does not fit the card.
 pub fn commands(geometry: &Geometry, candidate: &str, target: &str) -> Option<Vec<String>> {
-    let recipe = whichfs_fs::find(candidate)
-        .ok()?
-        .recipe(geometry, Purpose::User)
-        .ok()?;
-    Some(of_recipe(&recipe, target))
+    let candidate = whichfs_fs::find(candidate).ok()?;
+    let recipe = candidate.recipe(geometry, Purpose::User).ok()?;
+    let mut lines = of_recipe(&recipe, target);
+    let packages = candidate.facts().packages.join(" ");
+    lines.extend(beside(&recipe, target, &packages));
+    Some(lines)
+}
+
+/// The process that belongs to it while it is mounted, if there is one: how it is started, and
+/// in which packages it is.
+fn beside(recipe: &Recipe, target: &str, packages: &str) -> Option<String> {
+    let helper = recipe.helper.as_ref().filter(|helper| !helper.mounts)?;
+    let words = helper.argv.iter().map(|argument| match argument.as_str() {
+        Helper::MOUNT => target.to_owned(),
+        argument => word(argument),
+    });
+    let command = words.collect::<Vec<_>>().join(" ");
+    Some(format!(
+        "{command}   # of {packages}: must run while it is mounted; mount.{} of that package \
+         starts it, BusyBox' mount does not",
+        recipe.kernel_fs
+    ))
 }
 
 /// The commands of a recipe.
@@ -67,6 +84,29 @@ fn word(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_must_run_beside_it_is_told() {
+        let geometry = Geometry {
+            partition_bytes: 1 << 30,
+            page_bytes: 8 << 10,
+            write_unit_bytes: 32 << 10,
+            au_bytes: 4 << 20,
+            discard: false,
+            flush: false,
+        };
+        let last = |name| commands(&geometry, name, "/data").and_then(|mut all| all.pop());
+        let told = last("nilfs2").unwrap_or_default();
+        assert!(
+            told.starts_with("nilfs_cleanerd $DEV /data   # of nilfs-tools:"),
+            "{told}"
+        );
+        // The kernel's driver of NTFS needs nothing beside it, nor do others.
+        for name in ["ntfs3", "ext4"] {
+            let told = last(name).unwrap_or_default();
+            assert!(told.starts_with("# fstab:"), "{told}");
+        }
+    }
 
     #[test]
     fn the_placeholder_becomes_the_partition_and_other_words_are_quoted() {

@@ -201,6 +201,9 @@ pub struct FsCompareArgs {
     /// Also what is the same.
     #[arg(long)]
     pub all: bool,
+    /// Say below the table where each line is written.
+    #[arg(long)]
+    pub sources: bool,
     /// One JSON document on standard output, nothing else.
     #[arg(long)]
     pub json: bool,

@@ -1,7 +1,7 @@
 //! The catalogue's facts as the verdict's rules read them: each with its source.
 
 use whichfs_fs::{Candidate, Matter};
-use whichfs_study::{CandidateFacts, Sourced};
+use whichfs_study::{CandidateFacts, Memory, Sourced};
 
 /// The facts of the candidates of these names; of all, if none is named.
 pub fn of_those(wanted: &[String]) -> Vec<CandidateFacts> {
@@ -39,22 +39,26 @@ pub fn of(candidate: &Candidate) -> CandidateFacts {
         crash_class: Sourced::new(facts.crash_class, source("crash")),
         mounts_after_cut: flag(facts.mounts_after_cut, "after a power cut"),
         in_current_linux: Sourced::new(facts.in_current_linux, source("current Linux")),
+        // Access control lists are no matter of any rule: a kernel without them will do.
         kernel_options: Sourced::new(
-            facts
-                .kernel_options
-                .iter()
-                .map(|&option| option.to_owned())
-                .collect(),
-            "Linux 6.12 fs/Kconfig and those that it includes",
+            facts.needed_options().map(str::to_owned).collect(),
+            KERNEL_OPTIONS_SOURCE,
         ),
-        memory_bytes: Sourced::new(MEMORY_BYTES, MEMORY_SOURCE),
+        xattr_options: facts.xattr_options().map(str::to_owned).collect(),
+        memory: Sourced::new(MEMORY, MEMORY_SOURCE),
         licences: licences(candidate.name),
         care: whichfs_fs::care(candidate.name).clone(),
     }
 }
 
-/// Memory of the smallest board that the lab models, in which every candidate was seen to work.
-const MEMORY_BYTES: u64 = 64 << 20;
+/// Where the kernel options of all candidates are from.
+pub const KERNEL_OPTIONS_SOURCE: &str = "Linux 6.12 fs/Kconfig and those that it includes";
+
+/// Every candidate was seen to work in the memory of the smallest board that the lab models.
+const MEMORY: Memory = Memory {
+    works: 64 << 20,
+    fails: None,
+};
 const MEMORY_SOURCE: &str = "whichfs choose --board FILE with memory.mib = 64: no trial of \
      exchange or rootfs-readonly failed";
 

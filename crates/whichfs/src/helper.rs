@@ -89,7 +89,12 @@ pub fn command(recipe: &Recipe) -> Option<Vec<String>> {
 pub fn caveat(recipe: &Recipe, free: bool) -> Option<String> {
     let helper = recipe.helper.as_ref()?;
     match (helper.runs, helper.mounts) {
-        (false, _) => (!helper.without.is_empty()).then(|| format!("measured {}", helper.without)),
+        (false, _) => (!helper.without.is_empty()).then(|| {
+            format!(
+                "{} was measured without {}, which it needs in use: {}",
+                recipe.kernel_fs, helper.tool, helper.without
+            )
+        }),
         (true, true) => free.then(|| {
             format!(
                 "what {} computes in user space is free in the lab: by it, it takes at least so \
@@ -143,7 +148,12 @@ mod tests {
         let mut nilfs2 = recipe("nilfs2");
         vary(&mut nilfs2, &Variant::default(), "nilfs2").unwrap();
         assert!(of(&nilfs2, "/dev/vda", "/mnt").is_none());
-        assert!(caveat(&nilfs2, true).unwrap().contains("never reclaimed"));
+        assert_eq!(
+            caveat(&nilfs2, true).unwrap(),
+            "nilfs2 was measured without nilfs_cleanerd, which it needs in use: without it \
+             space is never reclaimed: figures hold for a card that is not filled, and deleted \
+             space stays used"
+        );
         vary(&mut nilfs2, &asked(&["-p", "0"]), "nilfs2").unwrap();
         let helper = of(&nilfs2, "/dev/vda", "/mnt").unwrap();
         let started = helper.start[4..].join("|");

@@ -1,7 +1,8 @@
 //! Rules of every kind, needs that contradict themselves, and what nobody measured.
 use super::{able, can, evidence, sample, two_metrics};
 use crate::{
-    Can, CandidateFacts, Condition, Evidence, Fact, Failure, Matter, Need, Rule, exclude, judge,
+    Can, CandidateFacts, Condition, Evidence, Fact, Failure, Matter, Memory, Need, Rule, exclude,
+    judge, not_known,
 };
 
 /// A need with one rule.
@@ -37,7 +38,13 @@ fn planted(fact: Fact) -> (CandidateFacts, Condition) {
         Fact::MaxFileBytes => (bad.max_file_bytes.value = 9, Condition::AtLeast(10)).1,
         Fact::LastYear => (bad.last_year.value = 2037, Condition::AtLeast(2039)).1,
         Fact::MinBytes => (bad.min_bytes.value = 2 << 20, Condition::AtMost(1 << 20)).1,
-        Fact::MemoryBytes => (bad.memory_bytes.value = 2 << 30, Condition::AtMost(1 << 30)).1,
+        Fact::MemoryBytes => {
+            bad.memory.value = Memory {
+                works: 2 << 30,
+                fails: Some(1 << 30),
+            };
+            Condition::AtMost(1 << 30)
+        }
         Fact::CrashClass => {
             bad.crash_class.value = crate::CrashClass::None;
             Condition::Not(crate::CrashClass::None)
@@ -175,6 +182,133 @@ fn contradictory_needs_name_the_rules_and_the_nearest() {
     assert_eq!(verdict.nearest.len(), 1);
     assert_eq!(verdict.nearest[0].candidate, "ext4");
     assert_eq!(verdict.nearest[0].allow, ["--need windows=any"]);
+}
+
+/// What is said to let a candidate in does.
+#[test]
+fn each_remedy_lets_its_candidate_in() {
+    let partition = 64 << 20;
+    for fact in Fact::all() {
+        let (bad, condition) = planted(fact);
+        let mut need = with_rule(fact, condition);
+        let (_, out) = exclude(&need, partition, std::slice::from_ref(&bad));
+        let Some(allow) = out[0].allow.clone() else {
+            assert_eq!(
+                fact,
+                Fact::ReadOnly,
+                "an image cannot do what a writer does"
+            );
+            continue;
+        };
+        let change = match allow.strip_prefix("--need ") {
+            Some(change) => change.to_owned(),
+            None => {
+                assert_eq!(allow, "a kernel with CONFIG_Y (=y or =m)");
+                "kernel_options=CONFIG_X_FS,CONFIG_Y=m".to_owned()
+            }
+        };
+        need.set(&change).unwrap();
+        assert_eq!(exclude(&need, partition, &[bad]).0.len(), 1, "{allow}");
+    }
+}
+
+/// A rule of the user's is not a small card, nor the other way round.
+#[test]
+fn the_nearest_are_told_what_lets_them_in() {
+    let nearest = |need: &Need, bytes: u64| {
+        let mut small = able("small");
+        small.min_bytes.value = 16 << 20;
+        let (_, excluded) = exclude(need, bytes, &[small]);
+        let given = Evidence {
+            excluded,
+            ..evidence(vec![])
+        };
+        let verdict = judge(need, &given).unwrap();
+        verdict.nearest[0].allow.clone()
+    };
+    let mut need = two_metrics();
+    assert_eq!(
+        nearest(&need, 4 << 20),
+        ["a card with a partition of 16 MiB or more"]
+    );
+    need.set("min_bytes=1").unwrap();
+    assert_eq!(nearest(&need, 1 << 30), ["--need min_bytes=16MiB"]);
+    assert_eq!(nearest(&need, 4 << 20).len(), 2);
+    let mut image = able("image");
+    image.read_only.value = true;
+    let need = with_rule(Fact::ReadOnly, Condition::Is(false));
+    let (_, excluded) = exclude(&need, 1 << 30, &[image]);
+    let given = Evidence {
+        excluded,
+        ..evidence(vec![])
+    };
+    assert_eq!(judge(&need, &given).unwrap().nearest[0].allow, ["nothing"]);
+}
+
+/// A memory that nobody tried excludes nobody, and is told of.
+#[test]
+fn only_a_memory_that_is_known_to_be_too_small_excludes() {
+    let mut need = two_metrics();
+    for (asked, kept, unknown) in [("16MiB", 0, false), ("20MiB", 1, true), ("32MiB", 1, false)] {
+        need.set(&format!("memory_bytes={asked}")).unwrap();
+        let (admitted, out) = exclude(&need, u64::MAX, &[able("a")]);
+        assert_eq!(admitted.len(), kept, "{asked}");
+        let told = not_known(&need, &able("a"));
+        assert_eq!(told.is_some(), unknown, "{asked}: {told:?}");
+        for one in out {
+            assert!(
+                one.why.starts_with("fails in a memory of 16 MiB"),
+                "{}",
+                one.why
+            );
+        }
+    }
+    need.set("memory_bytes=20MiB").unwrap();
+    let mut untried = able("a");
+    untried.memory.value.fails = None;
+    let said = not_known(&need, &untried).unwrap();
+    assert!(
+        said.contains("20 MiB of memory: 32 MiB is the least in which"),
+        "{said}"
+    );
+    assert_eq!(not_known(&two_metrics(), &untried), None);
+}
+
+#[test]
+fn lists_need_an_entry_and_options_are_options() {
+    let mut need = two_metrics();
+    for given in [
+        "licence=",
+        "licence=,",
+        "kernel_options=",
+        "kernel_options=cfg",
+    ] {
+        let said = need.set(given).unwrap_err().to_string();
+        assert!(
+            said.contains("is no value of") && said.contains("or any"),
+            "{said}"
+        );
+    }
+    assert!(need.rules.is_empty());
+    let text = "name = \"n\"\ntitle = \"t\"\nworkload = \"w\"\n[weights.a]\nweight = 1\n\
+                because = \"x\"\n[[rules]]\nfact = \"licence\"\namong = []\n\
+                because = \"x\"\nsource = \"y\"\n";
+    let said = Need::parse("n.toml", text).unwrap_err().to_string();
+    assert!(
+        said.contains("n.toml:9: rules.among: an empty list"),
+        "{said}"
+    );
+}
+
+#[test]
+fn options_of_extended_attributes_count_where_they_are_asked_for() {
+    let mut need = two_metrics();
+    need.set("kernel_options=CONFIG_X_FS=m").unwrap();
+    assert_eq!(exclude(&need, u64::MAX, &[able("a")]).0.len(), 1);
+    need.set("xattrs=yes").unwrap();
+    let (_, out) = exclude(&need, u64::MAX, &[able("a")]);
+    let why = "needs CONFIG_X_FS_XATTR, which the kernel has not: asked for on the command line";
+    assert_eq!(out[0].why, why);
 }
 
 #[test]

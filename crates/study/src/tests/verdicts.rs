@@ -112,7 +112,10 @@ fn a_known_case_by_hand() {
     assert!((score(&verdict, "y") - 0.5_f64.sqrt()).abs() < 1e-4);
     assert_eq!(
         verdict.ranking[0].reasons,
-        ["y wins b 4.0x over x", "y loses a 2.0x to x"]
+        [
+            "y wins b 4.0x (2.00 against 8.00 s) over x",
+            "y loses a 2.0x (2.00 against 1.00 s) to x"
+        ]
     );
     assert_eq!(verdict.ranking[1].grades["b"], Grade::Fair);
     assert_eq!(verdict.ranking[1].figures["b"].ratio, 4.0);
@@ -221,6 +224,130 @@ fn a_harder_seed_does_not_count_against_those_who_ran_it() {
     let verdict = verdict(samples);
     assert_eq!(order(&verdict), ["x", "y", "z"]);
     assert!((verdict.ranking[2].figures["a"].ratio - 1.5).abs() < 1e-6);
+}
+
+/// The leaders ran more seeds than the others: what is shown beside a ratio has that ratio.
+#[test]
+fn ratios_are_those_of_the_figures_shown() {
+    let mut samples = vec![sample("z", "a", 1, 30.4), sample("z", "b", 1, 2.0)];
+    for (seed, x, y) in [(1, 8.0, 14.0), (2, 8.4, 15.5), (3, 9.1, 13.2)] {
+        samples.extend([sample("x", "a", seed, x), sample("y", "a", seed, y)]);
+        samples.extend([sample("x", "b", seed, 1.0), sample("y", "b", seed, 1.5)]);
+    }
+    let verdict = verdict(samples);
+    let figure = |name: &str| {
+        let found = verdict.ranking.iter().find(|one| one.candidate == name);
+        found.unwrap().figures["a"].clone()
+    };
+    let (x, z) = (figure("x"), figure("z"));
+    assert_eq!((z.value, z.samples.len(), x.samples.len()), (30.4, 1, 3));
+    assert!((z.ratio - z.value / x.value).abs() < 1e-5, "{z:?} {x:?}");
+    let mean = (8.0_f64 * 8.4 * 9.1).powf(1.0 / 3.0);
+    assert!(
+        (z.ratio - z.value / mean).abs() > 0.1,
+        "not the mean of all seeds"
+    );
+    let z = verdict
+        .ranking
+        .iter()
+        .find(|one| one.candidate == "z")
+        .unwrap();
+    let said = format!("{:.1}x (30.4 against {:.2} s)", 30.4 / x.value, x.value);
+    assert!(
+        z.reasons.iter().any(|reason| reason.contains(&said)),
+        "{said}: {z:?}"
+    );
+    assert!(
+        verdict
+            .method
+            .contains("figures are those on the seeds that all ran")
+    );
+}
+
+/// Where a bound makes figures count alike, the sentence says so.
+#[test]
+fn a_ratio_that_a_bound_made_is_told_with_the_bound() {
+    let text = "name = \"n\"\ntitle = \"t\"\nworkload = \"w\"\n[weights.a]\nweight = 1\n\
+                because = \"x\"\nenough = 0.1\nenough_because = \"nobody sees it\"\n";
+    let need = Need::parse("n.toml", text).unwrap();
+    let samples = vec![sample("x", "a", 1, 0.678), sample("y", "a", 1, 0.0271)];
+    let verdict = judge(&need, &evidence(samples)).unwrap();
+    assert_eq!(
+        verdict.ranking[0].reasons,
+        ["y wins a 6.8x (27.1 against 678 ms; up to 100 ms all count alike) over x"]
+    );
+    assert_eq!(verdict.ranking[0].figures["a"].value, 0.0271);
+}
+
+/// A winner whose figures leave something out: the answer without it, and how sure that is.
+#[test]
+fn a_winner_with_a_caveat_is_told_beside_the_answer_without_it() {
+    let mut given = evidence(vec![
+        sample("log", "a", 1, 1.0),
+        sample("x", "a", 1, 1.4),
+        sample("y", "a", 1, 2.8),
+    ]);
+    assert_eq!(judge(&two_metrics(), &given).unwrap().without, None);
+    given
+        .caveats
+        .insert("log".into(), vec!["without its cleaner".into()]);
+    let verdict = judge(&two_metrics(), &given).unwrap();
+    assert_eq!(order(&verdict), ["log", "x", "y"]);
+    let without = verdict.without.unwrap();
+    assert_eq!((without.left_out.len(), without.winner.as_str()), (1, "x"));
+    assert!(without.p_best > 0.9 && verdict.ranking[1].p_best < 0.3);
+    // Nobody is left: there is no answer without them.
+    for name in ["x", "y"] {
+        given.caveats.insert(name.into(), vec!["as well".into()]);
+    }
+    assert_eq!(judge(&two_metrics(), &given).unwrap().without, None);
+}
+
+/// A rule that keeps out who was measured: what the answer would be without it.
+#[test]
+fn a_rule_is_dropped_to_see_what_would_change() {
+    let mut given = evidence(vec![
+        sample("x", "a", 1, 2.0),
+        sample("fast", "a", 1, 1.0),
+        sample("slow", "a", 1, 9.0),
+        sample("both", "a", 1, 0.1),
+    ]);
+    let out = |candidate: &str, rule: &str| Excluded {
+        candidate: candidate.into(),
+        rule: Some(rule.into()),
+        ..Excluded::default()
+    };
+    let mut both = out("both", "power_loss");
+    both.also = vec![crate::Broken {
+        rule: "windows".into(),
+        why: "w".into(),
+        source: "s".into(),
+        allow: None,
+    }];
+    given.excluded = vec![out("fast", "power_loss"), out("slow", "macos"), both];
+    let verdict = judge(&two_metrics(), &given).unwrap();
+    assert_eq!(order(&verdict), ["x"]);
+    let said: Vec<&str> = verdict
+        .changes
+        .iter()
+        .map(|one| one.text.as_str())
+        .collect();
+    assert_eq!(
+        said,
+        ["without the rule power_loss, fast would lead (of those that were measured)"]
+    );
+    assert_eq!(verdict.changes[0].rule.as_deref(), Some("power_loss"));
+    // Trials of before serve as well, and change nothing else.
+    let mut recalled = given.clone();
+    recalled.samples.retain(|one| one.candidate == "x");
+    recalled.aside = given.samples.clone();
+    recalled.aside.retain(|one| one.candidate != "x");
+    let from_store = judge(&two_metrics(), &recalled).unwrap();
+    assert_eq!(from_store.changes, verdict.changes);
+    recalled.aside.clear();
+    let alone = judge(&two_metrics(), &recalled).unwrap();
+    assert_eq!(alone.ranking, from_store.ranking);
+    assert!(alone.changes.is_empty());
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod confirm;
 mod cuts;
+mod files;
 mod here;
 mod inputs;
 
@@ -12,10 +13,10 @@ use crate::clock::Clock;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::images::Images;
 use crate::keeper::Keeper;
-use crate::places::WholeFile;
 use crate::progress::Progress;
 use crate::{apply, cards, emitted, facts, interrupt, output, page, places, tree};
 use cuts::Cuts;
+use files::Report;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -24,8 +25,8 @@ use whichfs_layout::{Layout, Medium, Plan, TableKind};
 use whichfs_report::Page;
 use whichfs_study::plan::{Planned, first_round, next_round};
 use whichfs_study::{
-    CardEvidence, Evidence, Excluded, Failure as TrialFailure, Need, Origin, POWER_LOSS, Row,
-    Variant, Verdict, judge,
+    CandidateFacts, CardEvidence, Evidence, Excluded, Failure as TrialFailure, Need, Origin,
+    POWER_LOSS, Row, Variant, Verdict, judge,
 };
 use whichfs_trial::{Status, Trial, WorkloadSpec};
 use whichfs_units::{MIB, counted};
@@ -95,6 +96,9 @@ fn in_the_lab(args: &ChooseArgs, begun: Instant, device: Option<&ChooseArgs>) ->
         verdict = chooser.verdict(begun)?;
         round = next_round(&verdict, args.first_seed, args.seeds);
         round.retain(|planned| !chooser.has(planned));
+    }
+    if chooser.recall()? {
+        verdict = chooser.verdict(begun)?;
     }
     let mut page = page::page(
         &chooser.bench,
@@ -187,6 +191,8 @@ struct Chooser<'a> {
     work: Work,
     keeper: Keeper,
     trials: Vec<Trial>,
+    /// Trials that the store has of candidates that a rule excludes.
+    aside: Vec<Trial>,
     excluded: Vec<Excluded>,
     /// What the figures of a candidate leave out.
     caveats: BTreeMap<String, Vec<String>>,
@@ -223,6 +229,7 @@ impl<'a> Chooser<'a> {
             work,
             keeper,
             trials: Vec::new(),
+            aside: Vec::new(),
             excluded: Vec::new(),
             caveats: BTreeMap::new(),
         })
@@ -234,6 +241,7 @@ impl<'a> Chooser<'a> {
         let (kept, excluded) =
             whichfs_study::exclude(&self.need, self.bench.partition_bytes(), &all);
         self.excluded = excluded;
+        self.caveats = not_known(&self.need, &kept);
         Ok(kept.into_iter().map(|facts| facts.name).collect())
     }
 
@@ -307,8 +315,8 @@ impl<'a> Chooser<'a> {
                     let first = planned.seed == self.args.first_seed;
                     if let Some(caveat) = trial.caveat.as_ref().filter(|_| first) {
                         note!("note: {}: {caveat}", planned.candidate);
-                        let said = vec![caveat.clone()];
-                        self.caveats.insert(planned.candidate.clone(), said);
+                        let said = self.caveats.entry(planned.candidate.clone());
+                        said.or_default().push(caveat.clone());
                     }
                     prepared.push(trial);
                 }
@@ -329,6 +337,31 @@ impl<'a> Chooser<'a> {
             }
         }
         Ok(prepared)
+    }
+
+    /// Looks up what the store has of those whom a rule excludes, to tell what the rule decides;
+    /// whether there is anything. Images are not built for it, and nothing is run.
+    fn recall(&mut self) -> Outcome<bool> {
+        let tell = |_: &str| ();
+        let images = Images::new(&tell);
+        for one in self.excluded.iter().filter(|one| one.rules().count() == 1) {
+            let Ok(candidate) = whichfs_fs::find(&one.candidate) else {
+                continue;
+            };
+            if candidate.facts().read_only {
+                continue;
+            }
+            let variant = Variant::default();
+            let seed = self.args.first_seed;
+            let prepared = self
+                .bench
+                .prepare(candidate, &self.work, &variant, seed, &images);
+            // One that cannot be made here, or not on this card, has no trials.
+            if let Ok(trial) = prepared {
+                self.aside.extend(self.keeper.known(&trial.identity)?);
+            }
+        }
+        Ok(!self.aside.is_empty())
     }
 
     fn has(&self, planned: &Planned) -> bool {
@@ -375,6 +408,7 @@ impl<'a> Chooser<'a> {
             origin: Origin::Modelled,
             partition_bytes: Some(self.bench.partition_bytes()),
             caveats: self.caveats.clone(),
+            aside: of_done(&self.aside).iter().map(Row::sample).collect(),
             trials: self.trials.len() as u64,
             virtual_s: self
                 .trials
@@ -391,6 +425,15 @@ impl<'a> Chooser<'a> {
         rows.extend(self.cuts.rows(&rows, self.args.first_seed));
         rows
     }
+}
+
+/// What the need's rules leave open of `kept`, by candidate.
+fn not_known(need: &Need, kept: &[CandidateFacts]) -> BTreeMap<String, Vec<String>> {
+    let open = kept.iter().filter_map(|facts| {
+        let told = format!("{} {}", facts.name, whichfs_study::not_known(need, facts)?);
+        Some((facts.name.clone(), vec![told]))
+    });
+    open.collect()
 }
 
 /// The figures of those of `trials` that were done.
@@ -410,50 +453,6 @@ fn failures(trials: &[Trial]) -> Vec<TrialFailure> {
         }),
     };
     trials.iter().filter_map(failure).collect()
-}
-
-/// The files of the report: that they can be written is known before the first trial.
-struct Report {
-    path: PathBuf,
-    html: WholeFile,
-    rows: [WholeFile; 3],
-    json: WholeFile,
-    junit: WholeFile,
-}
-
-impl Report {
-    /// Those in the directory `out`, which is made.
-    fn new(out: &Path) -> Outcome<Report> {
-        places::make(out).map_err(|failure| Failure::input(format!("--out: {failure}")))?;
-        let file = |name: &str| WholeFile::new(&out.join(name));
-        Ok(Report {
-            html: file("report.html")?,
-            rows: [
-                file("results.csv")?,
-                file("results.json")?,
-                file("results.md")?,
-            ],
-            json: file("verdict.json")?,
-            junit: file("junit.xml")?,
-            path: out.join("report.html"),
-        })
-    }
-
-    /// Writes them; where the report is.
-    fn write(self, page: &Page, rows: &[Row]) -> Outcome<PathBuf> {
-        use whichfs_report::{csv, html, json, junit, markdown, verdict_cases};
-        self.html.write(html(page).as_bytes())?;
-        let [as_csv, as_json, as_markdown] = self.rows;
-        as_csv.write(csv(rows).as_bytes())?;
-        as_json.write(json(rows).as_bytes())?;
-        as_markdown.write(markdown(rows).as_bytes())?;
-        let verdict = serde_json::to_vec_pretty(page).map_err(Failure::environment)?;
-        self.json.write(&verdict)?;
-        let cases = verdict_cases(&page.verdict);
-        self.junit
-            .write(junit("whichfs choose", &cases).as_bytes())?;
-        Ok(self.path)
-    }
 }
 
 /// Trials at once: as asked for, or one for each core.
@@ -482,7 +481,7 @@ pub fn need(name: &str, changes: &[String]) -> Outcome<Need> {
     }
     .map_err(Failure::input)?;
     for change in changes {
-        let change = inputs::change(change)?;
+        let change = inputs::change(change, &need)?;
         need.set(&change).map_err(Failure::input)?;
     }
     Ok(need)

@@ -2,18 +2,20 @@
 
 pub mod compare;
 mod here;
+mod power;
 pub mod why;
 
 use super::table;
 use crate::cli::FsShowArgs;
 use crate::failure::{Failure, Kind, Outcome};
-use crate::{apply, cards, output, tools};
+use crate::{apply, cards, facts, output, tools};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use whichfs_fs::{
     Candidate, Care, Facts, Geometry, Helper, Matter, Module, Purpose, Recipe, Unfit,
 };
+use whichfs_study::Sourced;
 use whichfs_units::Bytes;
 
 /// A line of `fs list`.
@@ -42,7 +44,13 @@ struct Document {
     commands: Option<Commands>,
     tuning: Vec<Tuning>,
     limits: Limits,
-    kernel_options: &'static [&'static str],
+    /// What survives a power cut, and which mount options change that; null where nothing is
+    /// ever written.
+    power_cut: Option<power::Power>,
+    /// Kernel options that its driver needs.
+    kernel_options: Vec<&'static str>,
+    /// Kernel options that only extended attributes and access control lists need.
+    optional_kernel_options: Vec<&'static str>,
     /// How large its module is in Debian's kernels for Arm, where they have one.
     modules: Vec<ModuleOf>,
     /// What one does with it over its life.
@@ -206,7 +214,12 @@ fn document(
         commands: recipe.as_ref().map(commands),
         tuning: tuning.map(|(option, why)| Tuning { option, why }).collect(),
         limits: limits(facts),
-        kernel_options: facts.kernel_options,
+        power_cut: power::of(
+            candidate.name,
+            recipe.as_ref().map_or("", |recipe| &recipe.mount_options),
+        ),
+        kernel_options: facts.needed_options().collect(),
+        optional_kernel_options: facts.xattr_options().chain(facts.acl_options()).collect(),
         care: whichfs_fs::care(candidate.name),
         modules: modules(candidate.name),
         sources: facts
@@ -317,6 +330,7 @@ fn text(fs: &Document) -> String {
             );
         }
     }
+    text.push_str(&power::text(fs.power_cut.as_ref()));
     text.push_str(&here::text(&fs.here));
     let tuning: Vec<Vec<String>> = fs
         .tuning
@@ -367,47 +381,59 @@ fn limit_rows(candidate: &Candidate) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// What, its value, and the claim under which its source is found.
-fn limit_cells(candidate: &Candidate) -> Vec<(&'static str, String, &'static str)> {
-    let facts = candidate.facts();
-    let mut cells = vec![
-        (
+/// What, its value, and where that is written.
+fn limit_cells(candidate: &Candidate) -> Vec<(&'static str, String, String)> {
+    let facts = facts::of(candidate);
+    let flag = |what, one: &Sourced<bool>| (what, yes(one.value).to_owned(), one.source.clone());
+    let of = |what, value: String, source: &str| (what, value, source.to_owned());
+    let list = |options: Vec<&'static str>| match options.is_empty() {
+        true => "none".to_owned(),
+        false => options.join(", "),
+    };
+    let own = candidate.facts();
+    vec![
+        of(
             "smallest partition",
-            Bytes(facts.min_bytes).to_string(),
-            "minimum size",
+            Bytes(facts.min_bytes.value).to_string(),
+            &facts.min_bytes.source,
         ),
-        (
+        of(
             "largest file",
-            Bytes(facts.max_file_bytes).to_string(),
-            "largest file",
+            Bytes(facts.max_file_bytes.value).to_string(),
+            &facts.max_file_bytes.source,
         ),
-        (
+        of(
             "last year of a time stamp",
-            facts.y2038.to_string(),
-            "last year",
+            own.y2038.to_string(),
+            &facts.last_year.source,
         ),
-        ("power cut", facts.crash_class.word().to_owned(), "crash"),
-    ];
-    let flags = [
-        ("owners and modes", facts.unix_permissions, "permissions"),
-        ("symbolic links", facts.symlinks, "links"),
-        ("hard links", facts.hard_links, "links"),
-        ("extended attributes", facts.xattrs, "xattrs"),
-        ("a and A are two files", facts.case_sensitive, "case"),
-        ("Windows reads and writes it", facts.windows, "Windows"),
-        ("macOS reads it", facts.macos, "macOS"),
-        ("read-only", facts.read_only, "read-only"),
-        ("compression", facts.compression, "compress"),
-        ("snapshots", facts.snapshots, "snapshot"),
-        (
-            "mounts after a power cut",
-            facts.mounts_after_cut,
-            "after a power cut",
+        of(
+            "power cut",
+            facts.crash_class.value.word().to_owned(),
+            &facts.crash_class.source,
         ),
-    ];
-    cells.extend(flags.map(|(what, flag, claim)| (what, yes(flag).to_owned(), claim)));
-    cells.push(("kernel options", facts.kernel_options.join(", "), ""));
-    cells
+        flag("owners and modes", &facts.unix_permissions),
+        flag("symbolic links", &facts.symlinks),
+        flag("hard links", &facts.hard_links),
+        flag("extended attributes", &facts.xattrs),
+        flag("a and A are two files", &facts.case_sensitive),
+        flag("Windows reads and writes it", &facts.windows),
+        flag("macOS reads it", &facts.macos),
+        flag("read-only", &facts.read_only),
+        flag("compression", &facts.compression),
+        flag("snapshots", &facts.snapshots),
+        flag("mounts after a power cut", &facts.mounts_after_cut),
+        of(
+            "kernel options",
+            list(own.needed_options().collect()),
+            facts::KERNEL_OPTIONS_SOURCE,
+        ),
+        of(
+            "kernel options for extended attributes and ACLs",
+            list(own.xattr_options().chain(own.acl_options()).collect()),
+            facts::KERNEL_OPTIONS_SOURCE,
+        ),
+    ]
 }
 
 fn yes(flag: bool) -> &'static str {

@@ -1,6 +1,7 @@
 //! `choose` on a real device: the need's trials under this machine's kernel.
 
-use super::{Report, check_names, exit_code, failures, need_of, of_done, tell, work_of};
+use super::files::Report;
+use super::{check_names, exit_code, failures, need_of, not_known, of_done, tell, work_of};
 use crate::bench::{NotHere, Work};
 use crate::cli::ChooseArgs;
 use crate::failure::{Failure, Kind, Outcome};
@@ -111,6 +112,7 @@ impl<'a> Measuring<'a> {
         let bytes = self.site.whole()?.bytes;
         let (kept, excluded) = whichfs_study::exclude(self.need, bytes, &all);
         self.excluded = excluded;
+        self.caveats = not_known(self.need, &kept);
         Ok(kept.into_iter().map(|facts| facts.name).collect())
     }
 
@@ -161,8 +163,11 @@ impl<'a> Measuring<'a> {
             {
                 Ok(run) => {
                     if let Some(caveat) = &run.caveat {
-                        let said = vec![caveat.clone()];
-                        self.caveats.insert(one.candidate.clone(), said);
+                        let said = self.caveats.entry(one.candidate.clone()).or_default();
+                        // Each repeat has the same.
+                        if !said.contains(caveat) {
+                            said.push(caveat.clone());
+                        }
                     }
                     let data_bytes = self.work.parameters.get("bytes").copied().unwrap_or(0);
                     planned.push(Run {
@@ -245,6 +250,7 @@ impl<'a> Measuring<'a> {
             fit_error: None,
             origin: Origin::Measured,
             partition_bytes: Some(geometry.partition_bytes),
+            aside: Vec::new(),
             caveats: self.caveats.clone(),
             trials: self.trials.len() as u64,
             virtual_s: self

@@ -45,12 +45,13 @@ pub fn run(args: &FsWhyArgs) -> Outcome<u8> {
 }
 
 fn answer(args: &FsWhyArgs) -> Outcome<Answer> {
+    // A need or a card that is not there is refused, whatever the filesystem.
+    let need = choose::need(&args.needs, &[])?;
+    let card = cards::open(&args.card)?;
     if let Some(found) = whichfs_fs::find_elsewhere(&args.name) {
         return Ok(Answer::Elsewhere(found.clone()));
     }
     let candidate = whichfs_fs::find(&args.name).map_err(|unknown| nobody(&unknown))?;
-    let card = cards::open(&args.card)?;
-    let need = choose::need(&args.needs, &[])?;
     let bytes = cards::geometry(&card.profile).partition_bytes;
     let (_, excluded) = whichfs_study::exclude(&need, bytes, &[facts::of(candidate)]);
     Ok(match excluded.into_iter().next() {
@@ -95,7 +96,11 @@ fn tell(args: &FsWhyArgs, answer: &Answer) -> Outcome {
             if let Some(source) = &excluded.source {
                 output::paragraph(&format!("Source: {source}"), 0)?;
             }
-            let remedy = format!("Drop the rule: whichfs choose --for {needs} --need {rule}=any");
+            let allowed: Option<Vec<&str>> = excluded.allows().collect();
+            let remedy = match allowed {
+                Some(all) => format!("What lets it in: {}.", all.join(" and ")),
+                None => "Nothing lets it in.".to_owned(),
+            };
             output::paragraph(&remedy, 0)
         }
         Answer::Candidate { name, title } => output::paragraph(
@@ -106,5 +111,35 @@ fn tell(args: &FsWhyArgs, answer: &Answer) -> Outcome {
             ),
             0,
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args(name: &str, needs: &str) -> FsWhyArgs {
+        FsWhyArgs {
+            name: name.to_owned(),
+            card: cards::DEFAULT.to_owned(),
+            needs: needs.to_owned(),
+            json: false,
+        }
+    }
+
+    #[test]
+    fn a_need_that_nobody_knows_is_refused_whatever_the_filesystem() {
+        for name in ["zfs", "ext4", "vfat"] {
+            let failure = answer(&args(name, "nosuchneed"))
+                .err()
+                .map(|one| one.message);
+            let said = failure.unwrap_or_default();
+            assert!(
+                said.contains("no needs are called 'nosuchneed'"),
+                "{name}: {said}"
+            );
+            assert!(said.contains("rootfs"), "the list: {said}");
+            assert!(answer(&args(name, "rootfs")).is_ok());
+        }
     }
 }
