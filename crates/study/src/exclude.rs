@@ -27,6 +27,7 @@ pub fn exclude(
                 source: Some(first.source),
                 also: broken.collect(),
                 figures: BTreeMap::new(),
+                grades: BTreeMap::new(),
             }),
         }
     }

@@ -41,7 +41,7 @@ pub(crate) fn reasons(need: &Need, scored: &Scored, order: &[String], name: &str
     sentences
 }
 
-/// What `name` wins over and loses to `rival`, weightiest first: "mount 3x".
+/// What `name` wins over and loses to `rival`, weightiest first: "mount 3×".
 fn differences(
     need: &Need,
     scored: &Scored,
@@ -68,11 +68,11 @@ fn differences(
     (words(true), words(false))
 }
 
-/// `2.1x`, `13x`: two significant digits.
+/// `2.1×`, `13×`: two significant digits.
 fn times(ratio: f64) -> String {
     match ratio {
-        r if r < 9.95 => format!("{r:.1}x"),
-        r => format!("{r:.0}x"),
+        r if r < 9.95 => format!("{r:.1}×"),
+        r => format!("{r:.0}×"),
     }
 }
 

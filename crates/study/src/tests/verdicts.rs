@@ -112,7 +112,7 @@ fn a_known_case_by_hand() {
     assert!((score(&verdict, "y") - 0.5_f64.sqrt()).abs() < 1e-4);
     assert_eq!(
         verdict.ranking[0].reasons,
-        ["y wins b 4.0x over x", "y loses a 2.0x to x"]
+        ["y wins b 4.0× over x", "y loses a 2.0× to x"]
     );
     assert_eq!(verdict.ranking[1].grades["b"], Grade::Fair);
     assert_eq!(verdict.ranking[1].figures["b"].ratio, 4.0);

@@ -2,6 +2,7 @@
 
 mod confirm;
 mod cuts;
+mod files;
 mod here;
 mod inputs;
 
@@ -12,10 +13,10 @@ use crate::clock::Clock;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::images::Images;
 use crate::keeper::Keeper;
-use crate::places::WholeFile;
 use crate::progress::Progress;
 use crate::{apply, cards, emitted, facts, interrupt, output, page, places, tree};
 use cuts::Cuts;
+use files::Report;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -111,7 +112,7 @@ fn in_the_lab(args: &ChooseArgs, begun: Instant, device: Option<&ChooseArgs>) ->
         sentences.extend(confirmed.lines());
         rows.extend(confirmed.rows);
     }
-    let report = report.write(&page, &rows)?;
+    let report = report.write(&page, &rows, &chooser.trials)?;
     tell(args, &page, &sentences, &report)?;
     if let Some(directory) = &args.emit {
         emit(&chooser, &verdict, directory)?;
@@ -410,50 +411,6 @@ fn failures(trials: &[Trial]) -> Vec<TrialFailure> {
         }),
     };
     trials.iter().filter_map(failure).collect()
-}
-
-/// The files of the report: that they can be written is known before the first trial.
-struct Report {
-    path: PathBuf,
-    html: WholeFile,
-    rows: [WholeFile; 3],
-    json: WholeFile,
-    junit: WholeFile,
-}
-
-impl Report {
-    /// Those in the directory `out`, which is made.
-    fn new(out: &Path) -> Outcome<Report> {
-        places::make(out).map_err(|failure| Failure::input(format!("--out: {failure}")))?;
-        let file = |name: &str| WholeFile::new(&out.join(name));
-        Ok(Report {
-            html: file("report.html")?,
-            rows: [
-                file("results.csv")?,
-                file("results.json")?,
-                file("results.md")?,
-            ],
-            json: file("verdict.json")?,
-            junit: file("junit.xml")?,
-            path: out.join("report.html"),
-        })
-    }
-
-    /// Writes them; where the report is.
-    fn write(self, page: &Page, rows: &[Row]) -> Outcome<PathBuf> {
-        use whichfs_report::{csv, html, json, junit, markdown, verdict_cases};
-        self.html.write(html(page).as_bytes())?;
-        let [as_csv, as_json, as_markdown] = self.rows;
-        as_csv.write(csv(rows).as_bytes())?;
-        as_json.write(json(rows).as_bytes())?;
-        as_markdown.write(markdown(rows).as_bytes())?;
-        let verdict = serde_json::to_vec_pretty(page).map_err(Failure::environment)?;
-        self.json.write(&verdict)?;
-        let cases = verdict_cases(&page.verdict);
-        self.junit
-            .write(junit("whichfs choose", &cases).as_bytes())?;
-        Ok(self.path)
-    }
 }
 
 /// Trials at once: as asked for, or one for each core.
