@@ -37,7 +37,7 @@ pub(crate) fn failed(verdict: &Verdict) -> Option<String> {
         false => " They are not judged: the verdict is of the others.",
     };
     Some(format!(
-        "{} of the {} that were tried failed trials: {}.{rest}",
+        "Trials of {} of {} failed: {}.{rest}",
         verdict.failed.len(),
         counted(tried.len(), "candidate"),
         each.collect::<Vec<_>>().join(", ")

@@ -5,7 +5,7 @@ use super::section;
 use crate::fixture::{page, page_with_gaps};
 use crate::{Look, html, terminal};
 
-const SAID: &str = "2 of the 16 candidates that were tried failed trials: never-done 1 of 1, \
+const SAID: &str = "Trials of 2 of 16 candidates failed: never-done 1 of 1, \
                     ntfs3 1 of 2. They are not judged: the verdict is of the others.";
 
 #[test]
@@ -14,7 +14,7 @@ fn the_first_screen_says_who_failed_trials_and_how_many() {
     let whole = html(&given);
     let head = section(&whole, "<header>", "</header>");
     assert!(head.contains(SAID), "{head}");
-    assert!(!html(&page()).contains("failed trials"));
+    assert!(!html(&page()).contains("candidates failed"));
     let look = Look {
         width: 80,
         colour: false,
@@ -27,7 +27,7 @@ fn the_first_screen_says_who_failed_trials_and_how_many() {
     none.ranking.clear();
     let text = terminal(&none, look);
     assert!(
-        text.contains("2 of the 2 candidates") && !text.contains("of the others"),
+        text.contains("Trials of 2 of 2 candidates") && !text.contains("of the others"),
         "{text}"
     );
 }
