@@ -380,7 +380,11 @@ fn nothing_qualifies_is_said_with_the_rules() {
 }
 
 #[test]
-#[ignore = "writes the page to $WHICHFS_PAGE, for a look at it"]
+#[ignore = "writes the page to $WHICHFS_PAGE, of the verdict.json $WHICHFS_VERDICT if it is set"]
 fn write_the_page() {
-    std::fs::write(std::env::var("WHICHFS_PAGE").unwrap(), html(&page())).unwrap();
+    let given = match std::env::var("WHICHFS_VERDICT") {
+        Ok(path) => serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap(),
+        Err(_) => crate::fixture::page_of_many_metrics(),
+    };
+    std::fs::write(std::env::var("WHICHFS_PAGE").unwrap(), html(&given)).unwrap();
 }
