@@ -4,8 +4,8 @@
 //! the left edge, so the scale ends at a multiple of the median; a bar that is longer
 //! is cut, drawn as broken, and its value is written beside it like all others.
 
-use crate::number::{scale_of, with_unit};
-use whichfs_study::{Grade, MetricInfo, Point, Verdict};
+use crate::number::{figures_of, scale_of, with_unit};
+use whichfs_study::{Excluded, Figure, Grade, MetricInfo, Point, Verdict};
 use whichfs_units::counted;
 
 /// The scale ends at this multiple of the median unless all values are below.
@@ -17,7 +17,9 @@ pub(crate) struct Bar {
     pub candidate: String,
     /// Value with its unit.
     pub value: String,
-    /// Length in percent of the drawing.
+    /// Empty, or why the candidate is not judged: `1 of 2 trials failed`.
+    pub mark: String,
+    /// Length in percent of the drawing; empty without a figure.
     pub percent: String,
     /// True if the bar is longer than the drawing.
     pub broken: bool,
@@ -59,6 +61,8 @@ pub(crate) struct Chart {
     /// Share of the score in percent.
     pub share: String,
     pub because: String,
+    /// What is counted, where the name does not tell; else empty.
+    pub meaning: &'static str,
     /// From where on better is no better, and why; empty if there is no such bound.
     pub enough: String,
     pub bars: Vec<Bar>,
@@ -91,35 +95,42 @@ pub(crate) fn chart(verdict: &Verdict, metric: &MetricInfo) -> Chart {
         });
     }
     let place = |value: f64| (value / end * 100.0).clamp(0.0, 100.0);
-    let bars: Vec<Bar> = measured
-        .iter()
-        .map(|(ranked, figure)| Bar {
-            candidate: ranked.candidate.clone(),
-            value: with_unit(figure.value, &metric.unit),
-            percent: format!("{:.2}", place(figure.value)),
-            broken: figure.value > end,
-            spread: spread(&figure.samples, &metric.unit, &place),
-            dots: figure
-                .samples
-                .iter()
-                .filter(|_| figure.samples.len() <= DOTS)
-                .map(|point| Dot {
-                    percent: format!("{:.2}", place(point.value)),
-                    text: format!(
-                        "seed {}: {}",
-                        point.seed,
-                        with_unit(point.value, &metric.unit)
-                    ),
-                })
-                .collect(),
-            grade: ranked
-                .grades
-                .get(&metric.metric)
-                .copied()
-                .map_or("", Grade::name),
-            winner: Some(ranked.candidate.as_str()) == winner,
-        })
-        .collect();
+    let bar = |candidate: &str, figure: &Figure, grade: Option<&Grade>, mark: String| Bar {
+        candidate: candidate.to_owned(),
+        value: with_unit(figure.value, &metric.unit),
+        mark,
+        percent: format!("{:.2}", place(figure.value)),
+        broken: figure.value > end,
+        spread: spread(&figure.samples, &metric.unit, &place),
+        dots: figure
+            .samples
+            .iter()
+            .filter(|_| figure.samples.len() <= DOTS)
+            .map(|point| Dot {
+                percent: format!("{:.2}", place(point.value)),
+                text: format!(
+                    "seed {}: {}",
+                    point.seed,
+                    with_unit(point.value, &metric.unit)
+                ),
+            })
+            .collect(),
+        grade: grade.copied().map_or("", Grade::name),
+        winner: Some(candidate) == winner,
+    };
+    let judged = measured.iter().map(|(ranked, figure)| {
+        let grade = ranked.grades.get(&metric.metric);
+        bar(&ranked.candidate, figure, grade, String::new())
+    });
+    // Those that are not judged come last: their figures are of the trials that were done.
+    let others = unjudged(verdict).into_iter().map(|(one, mark)| {
+        let grade = one.grades.get(&metric.metric);
+        match one.figures.get(&metric.metric) {
+            Some(figure) => bar(&one.candidate, figure, grade, mark),
+            None => without_figure(&one.candidate, mark),
+        }
+    });
+    let bars: Vec<Bar> = judged.chain(others).collect();
     let lacks = |ranked: &&whichfs_study::Ranked| !ranked.figures.contains_key(&metric.metric);
     Chart {
         metric: metric.metric.clone(),
@@ -132,6 +143,7 @@ pub(crate) fn chart(verdict: &Verdict, metric: &MetricInfo) -> Chart {
         direction: direction(metric),
         share: format!("{:.0}", metric.share * 100.0),
         because: metric.because.clone(),
+        meaning: meaning(&metric.metric),
         enough: enough(metric),
         any_broken: bars.iter().any(|bar| bar.broken),
         bars,
@@ -142,6 +154,55 @@ pub(crate) fn chart(verdict: &Verdict, metric: &MetricInfo) -> Chart {
             .map(|r| r.candidate.clone())
             .collect(),
         end: with_unit(end, &metric.unit),
+    }
+}
+
+/// The bar of a candidate none of whose trials gave a figure.
+fn without_figure(candidate: &str, mark: String) -> Bar {
+    Bar {
+        candidate: candidate.to_owned(),
+        value: "no figure".to_owned(),
+        mark,
+        percent: String::new(),
+        broken: false,
+        dots: Vec::new(),
+        spread: None,
+        grade: "",
+        winner: false,
+    }
+}
+
+/// Candidates that had trials and are not judged, each with a mark that says why.
+pub(crate) fn unjudged(verdict: &Verdict) -> Vec<(&Excluded, String)> {
+    let marked = |one| {
+        let one: &Excluded = one;
+        let failed = verdict.failed_of(&one.candidate);
+        match (failed, one.figures.is_empty()) {
+            (Some(failed), _) => Some((one, failed.words())),
+            (None, false) => Some((one, "not judged".to_owned())),
+            (None, true) => None,
+        }
+    };
+    verdict.excluded.iter().filter_map(marked).collect()
+}
+
+/// What metrics count whose names do not tell.
+pub(crate) fn meaning(metric: &str) -> &'static str {
+    match metric {
+        "write_amplification" => {
+            "Bytes that the flash programmed for each byte that the application wrote to files, in \
+             the phases that write and at the unmount, without mkfs: the filesystem's part times \
+             the card's."
+        }
+        "write_amplification_filesystem" => {
+            "Bytes that the host sent to the card for each byte that the application wrote to \
+             files, in the phases that write and at the unmount, without mkfs."
+        }
+        "write_amplification_card" => {
+            "Bytes that the flash programmed for each byte that the host sent to the card, in the \
+             phases that write and at the unmount, without mkfs."
+        }
+        _ => "",
     }
 }
 
@@ -189,11 +250,8 @@ fn spread(samples: &[Point], unit: &str, place: &dyn Fn(f64) -> f64) -> Option<S
 
 /// The value at the right edge.
 fn end_of(verdict: &Verdict, metric: &str) -> f64 {
-    let figures = verdict
-        .ranking
-        .iter()
-        .filter_map(|ranked| ranked.figures.get(metric));
-    let mut values: Vec<f64> = figures
+    let mut values: Vec<f64> = figures_of(verdict, metric)
+        .into_iter()
         .flat_map(|figure| figure.samples.iter().map(|point| point.value))
         .collect();
     values.sort_by(f64::total_cmp);

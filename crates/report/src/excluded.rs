@@ -1,6 +1,8 @@
 //! The excluded, those with the same reason together.
 
+use std::collections::BTreeSet;
 use whichfs_study::Verdict;
+use whichfs_units::counted;
 
 /// Candidates excluded for one reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +17,31 @@ pub(crate) struct Group {
     pub rule: String,
     /// True if not a rule but its own trials exclude a candidate.
     pub tried: bool,
+}
+
+/// Whose trials failed, how many of how many, in a sentence; none if none did.
+pub(crate) fn failed(verdict: &Verdict) -> Option<String> {
+    if verdict.failed.is_empty() {
+        return None;
+    }
+    let own_trials = |rule: &Option<String>| matches!(rule.as_deref(), Some("failed" | "requires"));
+    let excluded = verdict.excluded.iter();
+    let excluded = excluded.filter(|one| own_trials(&one.rule));
+    let mut tried: BTreeSet<&str> = excluded.map(|one| one.candidate.as_str()).collect();
+    tried.extend(verdict.ranking.iter().map(|one| one.candidate.as_str()));
+    tried.extend(verdict.failed.iter().map(|one| one.candidate.as_str()));
+    let each = verdict.failed.iter();
+    let each = each.map(|one| format!("{} {} of {}", one.candidate, one.failed.len(), one.trials));
+    let rest = match verdict.ranking.is_empty() {
+        true => "",
+        false => " They are not judged: the verdict is of the others.",
+    };
+    Some(format!(
+        "Trials of {} of {} failed: {}.{rest}",
+        verdict.failed.len(),
+        counted(tried.len(), "candidate"),
+        each.collect::<Vec<_>>().join(", ")
+    ))
 }
 
 /// Groups by reason, the largest group first, then in order of the names.

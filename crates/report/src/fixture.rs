@@ -5,7 +5,7 @@
 use crate::device::{DeviceView, LatencyView, PhaseView, SeriesView, TrialLine};
 use crate::page::{Item, Page};
 use std::collections::BTreeMap;
-use whichfs_study::{Evidence, Excluded, Need, Point, Sample, Verdict, judge};
+use whichfs_study::{Evidence, Excluded, Failed, FailedTrial, Need, Point, Sample, Verdict, judge};
 use whichfs_trial::DeviceFigures;
 
 /// Candidate, then read, fsync, write, rewrite, mount, space, amplification, delete.
@@ -210,8 +210,31 @@ fn device(candidate: &str, values: &[f64; 8]) -> DeviceView {
 pub(crate) fn page_with_gaps() -> Page {
     let mut page = page();
     let failed = page.verdict.ranking.pop().unwrap();
+    let trial = |reason: &str| FailedTrial {
+        seed: 2,
+        reason: reason.to_owned(),
+    };
+    page.verdict.failed = vec![
+        Failed {
+            candidate: "never-done".to_owned(),
+            failed: vec![trial("no space left on device")],
+            trials: 1,
+        },
+        Failed {
+            candidate: failed.candidate.clone(),
+            failed: vec![trial("the guest panicked")],
+            trials: 2,
+        },
+    ];
+    page.verdict.excluded.push(Excluded {
+        candidate: "never-done".to_owned(),
+        why: "its trial with seed 2 failed: no space left on device".into(),
+        rule: Some("failed".into()),
+        ..Excluded::default()
+    });
     page.verdict.excluded.push(Excluded {
         candidate: failed.candidate,
+        grades: failed.grades,
         why: "1 of its 2 trials failed, that with seed 2: the guest panicked".into(),
         rule: Some("failed".into()),
         figures: failed.figures,
@@ -221,6 +244,25 @@ pub(crate) fn page_with_gaps() -> Page {
     page.verdict.ranking[last].figures.remove("delete");
     let caveat = "measured without nilfs_cleanerd: space is never reclaimed";
     page.verdict.ranking[0].caveats = vec![caveat.into()];
+    page
+}
+
+/// A page with 17 metrics.
+pub(crate) fn page_of_many_metrics() -> Page {
+    let mut page = page_with_gaps();
+    let metrics = page.verdict.metrics.clone();
+    for at in metrics.len()..17 {
+        let mut more = metrics[at % metrics.len()].clone();
+        let like = more.metric.clone();
+        more.metric = format!("{like}_{at}");
+        more.label = format!("{} number {at}", more.label);
+        for ranked in &mut page.verdict.ranking {
+            if let Some(figure) = ranked.figures.get(&like).cloned() {
+                ranked.figures.insert(more.metric.clone(), figure);
+            }
+        }
+        page.verdict.metrics.push(more);
+    }
     page
 }
 
@@ -252,6 +294,7 @@ pub(crate) fn page() -> Page {
         label: label.to_owned(),
         value: value.to_owned(),
         source: source.to_owned(),
+        ..Item::default()
     };
     Page {
         verdict: verdict(),

@@ -31,6 +31,19 @@ pub struct Case {
 
 /// A file with the suite `name`.
 pub fn junit(name: &str, cases: &[Case]) -> String {
+    suite(name, &[], cases)
+}
+
+/// A file with the suite `name` about `verdict`, whose properties say where its figures come from.
+pub fn junit_of(name: &str, verdict: &Verdict) -> String {
+    let mut properties = vec![("origin", verdict.origin.word().to_owned())];
+    if let Some(error) = verdict.fit_error {
+        properties.push(("fit_error", error.to_string()));
+    }
+    suite(name, &properties, &verdict_cases(verdict))
+}
+
+fn suite(name: &str, properties: &[(&str, String)], cases: &[Case]) -> String {
     let count = |wanted: fn(&Told) -> bool| cases.iter().filter(|case| wanted(&case.told)).count();
     let failed = count(|told| matches!(told, Told::Failed(_)));
     let skipped = count(|told| matches!(told, Told::Skipped(_)));
@@ -42,6 +55,14 @@ pub fn junit(name: &str, cases: &[Case]) -> String {
         escaped(name),
         cases.len()
     );
+    if !properties.is_empty() {
+        out.push_str("<properties>\n");
+        for (key, value) in properties {
+            let value = escaped(value);
+            let _ = writeln!(out, "<property name=\"{key}\" value=\"{value}\"/>");
+        }
+        out.push_str("</properties>\n");
+    }
     for case in cases {
         let (class, name) = (escaped(&case.class), escaped(&case.name));
         let _ = write!(
@@ -67,15 +88,15 @@ pub fn junit(name: &str, cases: &[Case]) -> String {
 /// excludes are skipped.
 pub fn verdict_cases(verdict: &Verdict) -> Vec<Case> {
     let class = format!("{}.{}", verdict.card, verdict.needs);
-    let ranked = verdict.ranking.iter().map(|one| Case {
+    let ranked = verdict.ranking.iter().zip(crate::number::p_best(verdict));
+    let ranked = ranked.map(|(one, p_best)| Case {
         class: class.clone(),
         name: one.candidate.clone(),
         seconds: 0.0,
         told: Told::Passed,
         output: format!(
-            "score {:.2}, best with a probability of {}. {}",
+            "score {:.2}, best with a probability of {p_best}. {}",
             one.score,
-            crate::number::percent(one.p_best),
             one.reasons.join(". ")
         ),
     });
@@ -125,5 +146,9 @@ mod tests {
         assert!(text.contains(&format!("tests=\"{all}\" failures=\"1\" skipped=\"4\"")));
         assert!(text.contains("name=\"&lt;x&gt;\u{fffd}&quot;\""));
         assert!(text.contains("<failure message=\"a &amp; b\"/>"));
+        assert!(!text.contains("<properties>"));
+        let text = junit_of("choose", &verdict);
+        assert!(text.contains("<property name=\"origin\" value=\"modelled\"/>"));
+        assert!(text.contains("<property name=\"fit_error\" value=\"0.062\"/>"));
     }
 }

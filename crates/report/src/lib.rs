@@ -34,10 +34,10 @@ pub use crash::{
 };
 pub use crash_page::{crash_file_outcomes, crash_html, files_of};
 pub use device::{DeviceView, LatencyView, PhaseView, SeriesView, TrialLine, devices, trial_lines};
-pub use junit::{Case, Told, junit, verdict_cases};
-pub use number::{percent, with_unit as figure};
-pub use page::{Item, Page, html};
-pub use rows::{csv, json, markdown};
+pub use junit::{Case, Told, junit, junit_of, verdict_cases};
+pub use number::{percent, percents, with_unit as figure};
+pub use page::{DEFAULT, Item, Page, html};
+pub use rows::{Export, FailedRow, csv, failed_rows, json, markdown};
 pub use study_page::{StudyPage, study_html};
 pub use terminal::{Look, terminal};
 pub use trial::{TrialTold, trial_text};

@@ -1,6 +1,6 @@
 //! Figures with two or three meaningful digits, in a unit that fits.
 
-use whichfs_study::Verdict;
+use whichfs_study::{Figure, Verdict};
 
 /// A unit in which a metric is shown.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,14 +55,25 @@ fn brief(unit: &str) -> &str {
 /// One unit for all candidates of a metric, so that its figures can be compared by eye.
 /// The median decides: one extreme candidate does not push all others to zeros.
 pub(crate) fn scale_of(verdict: &Verdict, metric: &str, unit: &str) -> Scale {
-    let figures = verdict
-        .ranking
-        .iter()
-        .filter_map(|ranked| ranked.figures.get(metric));
-    let mut values: Vec<f64> = figures.map(|figure| figure.value).collect();
+    let mut values: Vec<f64> = figures_of(verdict, metric)
+        .into_iter()
+        .map(|figure| figure.value)
+        .collect();
     values.sort_by(f64::total_cmp);
     let middle = values.get(values.len().saturating_sub(1) / 2);
     scale(middle.copied().unwrap_or(1.0), unit)
+}
+
+/// The figures of a metric that decide its scale: of those that are judged, or, where none of them
+/// has one, of the others.
+pub(crate) fn figures_of<'a>(verdict: &'a Verdict, metric: &str) -> Vec<&'a Figure> {
+    let judged = verdict.ranking.iter().map(|one| &one.figures);
+    let judged: Vec<_> = judged.filter_map(|all| all.get(metric)).collect();
+    if !judged.is_empty() {
+        return judged;
+    }
+    let others = verdict.excluded.iter().map(|one| &one.figures);
+    others.filter_map(|all| all.get(metric)).collect()
 }
 
 /// Three significant digits, four characters at most up to a million: `1.23`, `45.6`,
@@ -115,6 +126,29 @@ pub fn percent(p: f64) -> String {
         n if n > 99.0 => ">99%".to_owned(),
         n => format!("{n:.0}%"),
     }
+}
+
+/// Probabilities that belong together in whole percent, as [`percent`] writes them: rounded by the
+/// largest remainder, so that they never add up to more than their sum.
+pub fn percents(all: &[f64]) -> Vec<String> {
+    let exact = || all.iter().map(|p| p.clamp(0.0, 1.0) * 100.0);
+    let mut whole: Vec<f64> = exact().map(f64::floor).collect();
+    let sum = exact().sum::<f64>().round();
+    let lacking = (sum - whole.iter().sum::<f64>()).max(0.0) as usize;
+    let mut rests: Vec<(usize, f64)> = exact().map(|n| n - n.floor()).enumerate().collect();
+    rests.sort_by(|a, b| b.1.total_cmp(&a.1));
+    for (at, _) in rests.into_iter().take(lacking) {
+        if let Some(n) = whole.get_mut(at) {
+            *n += 1.0;
+        }
+    }
+    whole.into_iter().map(|n| percent(n / 100.0)).collect()
+}
+
+/// The probabilities of being best, in the order of the ranking.
+pub(crate) fn p_best(verdict: &Verdict) -> Vec<String> {
+    let all: Vec<f64> = verdict.ranking.iter().map(|one| one.p_best).collect();
+    percents(&all)
 }
 
 /// Seconds for people: `45.6 s`, `12 min`, `3.4 h`.
@@ -174,5 +208,16 @@ mod tests {
         assert_eq!(percent(1.0), ">99%");
         assert_eq!(percent(0.0), "<1%");
         assert_eq!(percent(0.934), "93%");
+    }
+
+    #[test]
+    fn probabilities_of_one_ranking_never_add_up_to_more_than_they_are() {
+        let check = |all: &[f64], said: &[&str]| assert_eq!(percents(all), said);
+        check(&[0.726, 0.2745, 0.0005], &["73%", "27%", "<1%"]);
+        check(&[0.725, 0.275], &["72%", "28%"]);
+        check(&[0.335, 0.335, 0.33], &["34%", "33%", "33%"]);
+        check(&[0.999, 0.001], &[">99%", "<1%"]);
+        check(&[1.0], &[">99%"]);
+        check(&[], &[]);
     }
 }

@@ -9,10 +9,10 @@
 
 use crate::chart::{Chart, chart};
 use crate::device::{DeviceView, TrialLine};
-use crate::excluded::{Group, groups};
+use crate::excluded::{Group, failed, groups};
 use crate::page_device::{LatencyChart, SizesRow, WearRow, latencies, sizes, wear};
 use crate::page_parts::{
-    Against, Head, HeatRow, Part, Score, against, heads, heat, linked, provenance, scores,
+    Against, Head, HeatRow, Part, Score, against, heads, heat, linked, printed, provenance, scores,
 };
 use crate::page_time::{TimeRow, times};
 use crate::policy::{SCRIPT, policy};
@@ -27,11 +27,17 @@ use whichfs_study::Verdict;
 pub struct Item {
     /// What it is.
     pub label: String,
+    /// Its name in a file or a document, where that is another.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
     /// Its value with unit.
     pub value: String,
     /// Where it comes from; empty where that is this program.
     pub source: String,
 }
+
+/// The source of a figure that the card's profile does not state.
+pub const DEFAULT: &str = "default of the model";
 
 /// What a report shows. Its JSON form is that of `choose --json`: the verdict's fields, and these.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -75,6 +81,8 @@ struct View<'a> {
     stamp: &'static str,
     provenance: String,
     sure: Vec<String>,
+    /// Whose trials failed, in a sentence.
+    failed: Option<String>,
     caveats: Vec<String>,
     reasons: Vec<Vec<Part>>,
     changes: Vec<Vec<Part>>,
@@ -85,6 +93,8 @@ struct View<'a> {
     tried: Vec<Vec<String>>,
     heads: Vec<Head>,
     heat: Vec<HeatRow>,
+    /// The same in pieces that fit a sheet.
+    printed: Vec<(Vec<Head>, Vec<HeatRow>)>,
     charts: Vec<Chart>,
     latencies: Vec<LatencyChart>,
     sizes: Vec<SizesRow>,
@@ -93,6 +103,8 @@ struct View<'a> {
     series_known: bool,
     open_known: bool,
     wear: Vec<WearRow>,
+    /// What the card's profile states, and what it leaves to the model.
+    card: [Vec<&'a Item>; 2],
 }
 
 /// The commands that show the trials of a group that its own trials exclude.
@@ -123,6 +135,7 @@ impl<'a> View<'a> {
             stamp: verdict.origin.word(),
             provenance: provenance(verdict),
             sure: sureness(verdict).iter().map(|text| bound(text)).collect(),
+            failed: failed(verdict),
             caveats: first.map_or(Vec::new(), |first| {
                 let sentences = first.caveats.iter();
                 let sentences = sentences.map(|text| format!("{}.", sentence(text)));
@@ -143,6 +156,7 @@ impl<'a> View<'a> {
             excluded: groups(verdict),
             heads: heads(verdict),
             heat: heat(verdict),
+            printed: printed(verdict),
             charts: metrics
                 .iter()
                 .map(|metric| chart(verdict, metric))
@@ -153,6 +167,11 @@ impl<'a> View<'a> {
             open_known: times.iter().any(|row| row.open.is_some()),
             times,
             wear: wear(page),
+            card: [false, true].map(|default| {
+                let own = page.card_figures.iter();
+                own.filter(|item| (item.source == DEFAULT) == default)
+                    .collect()
+            }),
         }
     }
 }

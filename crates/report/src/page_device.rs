@@ -1,5 +1,6 @@
 //! The device's part of the page: latencies, requests by size, wear.
 
+use crate::chart::unjudged;
 use crate::device::{DeviceView, LatencyView};
 use crate::number::{count, short, with_unit};
 use crate::page::Page;
@@ -10,7 +11,18 @@ pub(crate) struct LatencyChart {
     /// What the left and right edges stand for; the scale is logarithmic.
     pub begin: String,
     pub end: String,
+    /// Whole decades.
+    pub ticks: Vec<Tick>,
     pub rows: Vec<LatencyRow>,
+}
+
+/// A mark of an axis.
+pub(crate) struct Tick {
+    pub percent: String,
+    /// What it stands for; empty where there is no room for it.
+    pub text: String,
+    /// On which side of its place the text stands: `start`, `middle` or `end`.
+    pub anchor: &'static str,
 }
 
 /// One candidate's.
@@ -57,9 +69,14 @@ pub(crate) struct SizeBar {
 /// One candidate's wear.
 pub(crate) struct WearRow {
     pub candidate: String,
+    /// Empty, or why it is not judged.
+    pub mark: String,
     pub written: String,
     pub programmed: String,
-    pub amplification: String,
+    /// Programmed by written, mkfs included.
+    pub card: String,
+    /// Programmed by what the application wrote, without mkfs: the metric.
+    pub whole: String,
     pub erases: String,
     pub copies: String,
 }
@@ -146,11 +163,35 @@ fn latency_chart(phase: &str, all: &[(&str, &LatencyView)]) -> LatencyChart {
         }
     };
     LatencyChart {
+        ticks: ticks(begin, end),
         phase: phase.replace('_', " "),
         begin: with_unit(10_f64.powf(begin) / 1e9, "s"),
         end: with_unit(10_f64.powf(end) / 1e9, "s"),
         rows: all.iter().map(row).collect(),
     }
+}
+
+/// A tick for each decade from 10^`begin` to 10^`end` ns; of more than four parts every other has
+/// a text.
+fn ticks(begin: f64, end: f64) -> Vec<Tick> {
+    let decades = (end - begin).max(1.0) as u32;
+    let tick = |at: u32| {
+        let every = if decades > 4 { 2 } else { 1 };
+        let named = at.is_multiple_of(every) && (at == decades || decades - at >= every);
+        Tick {
+            percent: format!("{:.2}", f64::from(at) / f64::from(decades) * 100.0),
+            text: match named || at == decades {
+                true => with_unit(10_f64.powf(begin + f64::from(at)) / 1e9, "s"),
+                false => String::new(),
+            },
+            anchor: match at {
+                0 => "start",
+                at if at == decades => "end",
+                _ => "middle",
+            },
+        }
+    };
+    (0..=decades).map(tick).collect()
 }
 
 pub(crate) fn sizes(page: &Page) -> Vec<SizesRow> {
@@ -199,22 +240,84 @@ fn sizes_row(device: &DeviceView) -> SizesRow {
 }
 
 pub(crate) fn wear(page: &Page) -> Vec<WearRow> {
-    let devices = ordered(page).into_iter();
-    devices
-        .map(|device| {
-            let trials = device.trials.max(1);
-            let each = |count: u64| count / trials;
-            let total = &device.total;
-            WearRow {
-                candidate: device.candidate.clone(),
-                written: with_unit(each(total.write_bytes) as f64, "B"),
-                programmed: with_unit(each(total.programmed_bytes) as f64, "B"),
-                amplification: total
-                    .write_amplification()
-                    .map_or("–".to_owned(), |times| format!("{} ×", short(times))),
-                erases: count(each(total.erases)),
-                copies: count(each(total.au_copies)),
-            }
-        })
-        .collect()
+    let verdict = &page.verdict;
+    let marks: Vec<(&str, String)> = (unjudged(verdict).into_iter())
+        .map(|(one, mark)| (one.candidate.as_str(), mark))
+        .collect();
+    let mark = |name: &str| {
+        let found = marks.iter().find(|(candidate, _)| *candidate == name);
+        found.map_or(String::new(), |(_, mark)| mark.clone())
+    };
+    let devices = ordered(page);
+    let without = marks.iter();
+    let without = without.filter(|(name, _)| devices.iter().all(|one| one.candidate != *name));
+    let without = without.map(|(name, mark)| WearRow {
+        candidate: (*name).to_owned(),
+        mark: mark.clone(),
+        written: "–".to_owned(),
+        programmed: "–".to_owned(),
+        card: "–".to_owned(),
+        whole: "–".to_owned(),
+        erases: "–".to_owned(),
+        copies: "–".to_owned(),
+    });
+    let rows = devices.iter().map(|device| WearRow {
+        mark: mark(&device.candidate),
+        ..wear_row(page, device)
+    });
+    rows.chain(without).collect()
+}
+
+fn wear_row(page: &Page, device: &DeviceView) -> WearRow {
+    let trials = device.trials.max(1);
+    let each = |count: u64| count / trials;
+    let total = &device.total;
+    let factor =
+        |times: Option<f64>| times.map_or("–".to_owned(), |one| format!("{} ×", short(one)));
+    WearRow {
+        candidate: device.candidate.clone(),
+        mark: String::new(),
+        written: with_unit(each(total.write_bytes) as f64, "B"),
+        programmed: with_unit(each(total.programmed_bytes) as f64, "B"),
+        card: factor(total.write_amplification()),
+        whole: factor(figure(page, &device.candidate, "write_amplification")),
+        erases: count(each(total.erases)),
+        copies: count(each(total.au_copies)),
+    }
+}
+
+/// The figure of a candidate, judged or not.
+fn figure(page: &Page, candidate: &str, metric: &str) -> Option<f64> {
+    let judged = page.verdict.ranking.iter();
+    let judged = judged.map(|one| (&one.candidate, &one.figures));
+    let others = page.verdict.excluded.iter();
+    let others = others.map(|one| (&one.candidate, &one.figures));
+    let mut own = judged.chain(others).filter(|(name, _)| *name == candidate);
+    own.find_map(|(_, figures)| figures.get(metric))
+        .map(|figure| figure.value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_decade_has_a_tick_and_the_ends_have_texts() {
+        let texts = |begin: f64, end: f64| -> Vec<String> {
+            ticks(begin, end)
+                .into_iter()
+                .map(|tick| tick.text)
+                .collect()
+        };
+        assert_eq!(texts(5.0, 8.0), ["100 µs", "1.00 ms", "10.0 ms", "100 ms"]);
+        assert_eq!(
+            texts(3.0, 9.0),
+            ["1.00 µs", "", "100 µs", "", "10.0 ms", "", "1.00 s"]
+        );
+        assert_eq!(
+            texts(4.0, 9.0),
+            ["10.0 µs", "", "1.00 ms", "", "", "1.00 s"]
+        );
+        assert_eq!(texts(6.0, 6.0), ["1.00 ms", "10.0 ms"]);
+    }
 }

@@ -1,7 +1,8 @@
 //! Parts of the page: scores, the winner beside the second, the heat map.
 
-use crate::number::{percent, scale_of, short, times, with_unit};
-use whichfs_study::{Excluded, Grade, MetricInfo, Origin, Ranked, Verdict};
+use crate::chart::unjudged;
+use crate::number::{p_best, scale_of, short, times, with_unit};
+use whichfs_study::{Grade, MetricInfo, Origin, Ranked, Verdict};
 
 /// A candidate's place, ready to be shown.
 pub(crate) struct Score {
@@ -136,11 +137,12 @@ pub(crate) fn scores(verdict: &Verdict) -> Vec<Score> {
     let Some(best) = verdict.ranking.first() else {
         return Vec::new();
     };
-    let each = verdict.ranking.iter().map(|ranked| Score {
+    let each = verdict.ranking.iter().zip(p_best(verdict));
+    let each = each.map(|(ranked, p_best)| Score {
         candidate: ranked.candidate.clone(),
         score: format!("{:.2}", ranked.score),
         percent: format!("{:.1}", ranked.score.clamp(0.0, 1.0) * 100.0),
-        p_best: percent(ranked.p_best).replace('%', " %"),
+        p_best: p_best.replace('%', " %"),
         ties: best.ties_with.contains(&ranked.candidate),
     });
     each.collect()
@@ -228,7 +230,32 @@ fn head(verdict: &Verdict, metric: &MetricInfo, number: usize) -> Head {
     }
 }
 
-/// Judged candidates, best first, then those that gave figures and are not judged.
+/// Metrics beside each other in a table that is printed.
+const PRINTED: usize = 6;
+
+/// The heat map in pieces that fit a sheet of A4: some metrics of all candidates each.
+pub(crate) fn printed(verdict: &Verdict) -> Vec<(Vec<Head>, Vec<HeatRow>)> {
+    let pieces = heads(verdict).len().div_ceil(PRINTED);
+    let piece = |at: usize| {
+        let heads = heads(verdict).into_iter();
+        let rows = heat(verdict).into_iter().map(|mut row| {
+            row.cells = row
+                .cells
+                .into_iter()
+                .skip(at * PRINTED)
+                .take(PRINTED)
+                .collect();
+            row
+        });
+        (
+            heads.skip(at * PRINTED).take(PRINTED).collect(),
+            rows.collect(),
+        )
+    };
+    (0..pieces).map(piece).collect()
+}
+
+/// Judged candidates, best first, then those that are not judged and had trials.
 pub(crate) fn heat(verdict: &Verdict) -> Vec<HeatRow> {
     let judged = verdict.ranking.iter().map(|one: &Ranked| HeatRow {
         candidate: one.candidate.clone(),
@@ -236,8 +263,9 @@ pub(crate) fn heat(verdict: &Verdict) -> Vec<HeatRow> {
         why: String::new(),
         cells: cells(verdict, &one.figures),
     });
-    let shown = |one: &&Excluded| !one.figures.is_empty();
-    let excluded = verdict.excluded.iter().filter(shown).map(|one| HeatRow {
+    let any = !verdict.metrics.is_empty();
+    let others = unjudged(verdict).into_iter().filter(|_| any);
+    let excluded = others.map(|(one, _)| HeatRow {
         candidate: one.candidate.clone(),
         score: "not judged".to_owned(),
         why: one.why.clone(),
@@ -299,11 +327,11 @@ mod tests {
             at.map_or(0, |at| at + 1)
         };
         let parts = linked(
-            "f2fs loses mount 3.4x and delete files 2x.",
+            "f2fs loses mount 3.4× and delete files 2×.",
             &verdict.metrics,
         );
         let said: String = parts.iter().map(|part| part.text.as_str()).collect();
-        assert_eq!(said, "f2fs loses mount 3.4x and delete files 2x.");
+        assert_eq!(said, "f2fs loses mount 3.4× and delete files 2×.");
         let links: Vec<(&str, usize)> = (parts.iter())
             .filter(|part| part.number > 0)
             .map(|part| (part.text.as_str(), part.number))

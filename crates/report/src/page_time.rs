@@ -1,7 +1,7 @@
 //! The device over time: open AUs and write amplification of each candidate's first trial.
 
 use crate::device::{DeviceView, PhaseView, SeriesView};
-use crate::number::{duration, short};
+use crate::number::{duration, short, with_unit};
 use crate::page::Page;
 use crate::page_device::ordered;
 use whichfs_units::{Bytes, counted};
@@ -39,6 +39,15 @@ pub(crate) struct Step {
     pub height: String,
     pub top: String,
     pub text: String,
+    /// The same in figures: name, begin and length, bytes written, programmed by written, AU
+    /// copies, erases.
+    pub name: String,
+    pub at: String,
+    pub lasts: String,
+    pub written: String,
+    pub factor: String,
+    pub copies: u64,
+    pub erases: u64,
 }
 
 /// Size of the drawings; the width is stretched to that of the page.
@@ -97,6 +106,13 @@ fn step(phase: &PhaseView, end: f64) -> Step {
         width: format!("{width:.2}"),
         height: format!("{height:.1}"),
         top: format!("{:.1}", HEIGHT - height),
+        at: duration(phase.begin_s.max(0.0)),
+        lasts: seconds.clone(),
+        written: with_unit(phase.write_bytes as f64, "B"),
+        factor: times.map_or("–".to_owned(), |times| format!("{} ×", short(times))),
+        copies: phase.au_copies,
+        erases: phase.erases,
+        name: name.clone(),
         text: match times {
             None => format!("{name}: {seconds}, nothing written"),
             Some(times) => format!(

@@ -324,6 +324,7 @@ mod tests {
                 label: "kernel".into(),
                 value: "6.12".into(),
                 source: String::new(),
+                ..Item::default()
             }],
             reproduce: "whichfs study run x".into(),
         };

@@ -1,7 +1,7 @@
 //! The verdict in a terminal: who, how sure, why, the picture, how to apply it.
 
-use crate::excluded::groups;
-use crate::number::{duration, percent, scale_of, short};
+use crate::excluded::{failed, groups};
+use crate::number::{duration, p_best, scale_of, short};
 use crate::text::{bar, clean, cut, wrap};
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use std::fmt::Write as _;
@@ -84,12 +84,17 @@ fn headline(out: &mut String, verdict: &Verdict, look: Look) {
         look,
     );
     heading(out, &cut(&winner(verdict), look.width), look);
-    for sentence in sureness(verdict) {
+    for sentence in answer(verdict).1 {
         paragraph(out, &sentence, look);
     }
-    for sentence in reservations(verdict) {
-        paragraph(out, &sentence, look);
-    }
+}
+
+/// The first line of the answer, and what belongs to it: how sure, whose trials failed, what is
+/// to be minded.
+pub(crate) fn answer(verdict: &Verdict) -> (String, Vec<String>) {
+    let sentences = sureness(verdict).into_iter().chain(failed(verdict));
+    let sentences = sentences.chain(reservations(verdict));
+    (winner(verdict), sentences.collect())
 }
 
 /// What is to be minded: what the winner's figures leave out, what nobody measured, and whether
@@ -139,7 +144,7 @@ pub(crate) fn sureness(verdict: &Verdict) -> Vec<String> {
     };
     let mut sentences = vec![format!(
         "Best with a probability of {}, after {} ({} {} in {}).",
-        percent(first.p_best).replace('%', " %"),
+        (p_best(verdict).first()).map_or(String::new(), |p| p.replace('%', " %")),
         counted(verdict.trials, "trial"),
         duration(verdict.virtual_s),
         match verdict.origin {
@@ -172,7 +177,7 @@ fn bars(out: &mut String, verdict: &Verdict, look: Look) {
         let name = cut(&clean(&ranked.candidate), NAME);
         let behind = match best / ranked.score.max(1e-9) {
             ratio if ratio < 1.005 => String::new(),
-            ratio => format!(", {ratio:.2}x behind"),
+            ratio => format!(", {ratio:.2}× behind"),
         };
         let drawn = bar(ranked.score, width);
         let _ = writeln!(
@@ -226,8 +231,8 @@ fn table(out: &mut String, verdict: &Verdict, look: Look) {
         )
     }));
     table.set_header(header);
-    for ranked in &verdict.ranking {
-        table.add_row(cells(ranked, &metrics, &scales));
+    for (ranked, p_best) in verdict.ranking.iter().zip(p_best(verdict)) {
+        table.add_row(cells(ranked, p_best, &metrics, &scales));
     }
     for (index, column) in table.column_iter_mut().enumerate() {
         column.set_padding((0, 1));
@@ -242,11 +247,16 @@ fn table(out: &mut String, verdict: &Verdict, look: Look) {
     legend(out, verdict, &metrics, look);
 }
 
-fn cells(ranked: &Ranked, metrics: &[&MetricInfo], scales: &[crate::number::Scale]) -> Vec<Cell> {
+fn cells(
+    ranked: &Ranked,
+    p_best: String,
+    metrics: &[&MetricInfo],
+    scales: &[crate::number::Scale],
+) -> Vec<Cell> {
     let mut cells = vec![
         Cell::new(cut(&clean(&ranked.candidate), NAME)),
         Cell::new(format!("{:.2}", ranked.score)),
-        Cell::new(percent(ranked.p_best)),
+        Cell::new(p_best),
     ];
     for (metric, scale) in metrics.iter().zip(scales) {
         let text = match (
@@ -303,7 +313,7 @@ fn painted(line: &str, look: Look) -> String {
 }
 
 fn legend(out: &mut String, verdict: &Verdict, shown: &[&MetricInfo], look: Look) {
-    let bounds = ["1.1x", "1.5x", "2x", "4x", "10x", ""];
+    let bounds = ["1.1×", "1.5×", "2×", "4×", "10×", ""];
     let grades = Grade::ALL
         .iter()
         .zip(bounds)
@@ -414,7 +424,7 @@ pub(crate) fn measured_whole(verdict: &Verdict) -> Option<String> {
         "Score and probability do not count that. Without {} the answer is {} ({}).",
         without.left_out.join(" and "),
         without.winner,
-        percent(without.p_best).replace('%', " %")
+        crate::percent(without.p_best).replace('%', " %")
     ))
 }
 

@@ -3,11 +3,13 @@
 
 mod browser;
 mod comparisons;
+mod failed;
 mod pages;
+mod rows;
 
 use crate::fixture::{large_page, page, page_with_gaps, samples, verdict};
-use crate::{Look, Page, csv, html, json, markdown, terminal};
-use whichfs_study::{Row, Verdict};
+use crate::{Look, Page, html, terminal};
+use whichfs_study::Verdict;
 
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/golden/terminal-80.txt");
 
@@ -181,7 +183,12 @@ fn what_is_missing_is_shown_as_missing() {
     let given = page_with_gaps();
     let page = html(&given);
     assert!(page.contains("not judged") && page.contains("1 of its 2 trials failed"));
-    assert_eq!(page.matches("–<br><small>no figure</small>").count(), 1);
+    let cells = page.matches("–<br><small>no figure</small>").count();
+    assert_eq!(
+        cells,
+        1 + 8,
+        "one of a judged one, all of one that failed its only trial"
+    );
     assert!(page.contains("Not measured:</b> hurt by power cuts (13&nbsp;% of the weights)"));
     assert!(page.contains("Mind:</b> Measured without nilfs_cleanerd"));
     let text = terminal(
@@ -253,8 +260,8 @@ fn every_sample_is_a_dot_and_every_bar_has_a_label() {
     );
     assert_eq!(
         page.matches("<svg").count(),
-        15 * (8 + 5),
-        "and score, latency, sizes, open AUs, amplification"
+        15 * (8 + 5) + 1,
+        "and score, latency with its axis, sizes, open AUs, amplification"
     );
     assert_eq!(metrics.matches("↓ lower is better").count(), 3);
     assert_eq!(metrics.matches("↑ higher is better").count(), 5);
@@ -301,6 +308,35 @@ fn hostile_names_are_text_in_html() {
     }
 }
 
+/// Links within `page` whose target is not there.
+fn dangling(page: &str) -> Vec<&str> {
+    let links = page.split("href=\"#").skip(1);
+    let links = links.filter_map(|rest| rest.split('"').next());
+    let lacks = |id: &&str| !page.contains(&format!("id=\"{id}\""));
+    links.filter(lacks).collect()
+}
+
+#[test]
+fn links_lead_somewhere_also_where_nothing_qualifies() {
+    let bare = |verdict: Verdict| Page {
+        verdict,
+        devices: Vec::new(),
+        ..page()
+    };
+    let mut none = verdict();
+    none.ranking.clear();
+    let mut all_failed = page_with_gaps().verdict;
+    all_failed.ranking.clear();
+    all_failed.metrics.clear();
+    let mut unmeasured = none.clone();
+    unmeasured.metrics.clear();
+    for verdict in [verdict(), none, all_failed, unmeasured] {
+        let page = html(&bare(verdict));
+        assert_eq!(dangling(&page), Vec::<&str>::new());
+    }
+    assert_eq!(dangling("<a href=\"#x\">"), ["x"], "the check finds one");
+}
+
 #[test]
 fn hostile_names_are_harmless_in_a_terminal() {
     let text = terminal(
@@ -321,6 +357,11 @@ fn nothing_qualifies_is_said_with_the_rules() {
     verdict.ranking.clear();
     verdict.commands.clear();
     verdict.changes.clear();
+    verdict.unmeasured = vec![whichfs_study::Unmeasured {
+        metric: "mount".into(),
+        label: "mount".into(),
+        share: 1.0,
+    }];
     let text = terminal(
         &verdict,
         Look {
@@ -332,58 +373,18 @@ fn nothing_qualifies_is_said_with_the_rules() {
     assert!(text.contains("keeps no Unix permissions"));
     let page = html(&Page { verdict, ..page() });
     assert!(page.contains("No candidate qualifies") && page.contains("There is no winner"));
-}
-
-fn row(candidate: &str, value: f64) -> Row {
-    Row {
-        card: "a1-32gb".into(),
-        kernel: "6.12.57".into(),
-        clock: "cpu:generic-1ghz".into(),
-        candidate: candidate.into(),
-        mount_options: "noatime,compress=zstd".into(),
-        workload: "rootfs".into(),
-        metric: "tree_write".into(),
-        value,
-        unit: "s".into(),
-        lower_is_better: true,
-        seed: u64::MAX,
-        trial: "0123456789abcdef".into(),
-    }
-}
-
-#[test]
-fn csv_has_the_columns_of_the_contract_and_quotes() {
-    let text = csv(&[row("ext4 \"x\"", 0.1 + 0.2)]);
-    let expected = "card,kernel,clock,candidate,mount_options,workload,metric,value,unit,\
-                    lower_is_better,seed,trial\n\
-                    a1-32gb,6.12.57,cpu:generic-1ghz,\"ext4 \"\"x\"\"\",\"noatime,compress=zstd\",\
-                    rootfs,tree_write,0.30000000000000004,s,true,18446744073709551615,\
-                    0123456789abcdef\n";
-    assert_eq!(text, expected);
-}
-
-#[test]
-fn json_rows_can_be_read_back() {
-    let rows = vec![row("a", 1.5), row("b", 2.5)];
-    assert_eq!(
-        serde_json::from_str::<Vec<Row>>(&json(&rows)).unwrap(),
-        rows
+    assert!(
+        !page.contains("the other weights decide"),
+        "nothing decides"
     );
-    let first: serde_json::Value = serde_json::from_str(&json(&rows)).unwrap();
-    let keys = first[0].as_object().unwrap().len();
-    assert_eq!(keys, Row::COLUMNS.len());
 }
 
 #[test]
-fn markdown_cells_stay_in_their_cells() {
-    let text = markdown(&[row("a|b<i>", 1.5)]);
-    assert!(text.contains("a\\|b&lt;i>"));
-    let bars = |line: &str| line.replace("\\|", "").matches('|').count();
-    assert!(text.lines().all(|line| bars(line) == 13), "{text}");
-}
-
-#[test]
-#[ignore = "writes the page to $WHICHFS_PAGE, for a look at it"]
+#[ignore = "writes the page to $WHICHFS_PAGE, of the verdict.json $WHICHFS_VERDICT if it is set"]
 fn write_the_page() {
-    std::fs::write(std::env::var("WHICHFS_PAGE").unwrap(), html(&page())).unwrap();
+    let given = match std::env::var("WHICHFS_VERDICT") {
+        Ok(path) => serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap(),
+        Err(_) => crate::fixture::page_of_many_metrics(),
+    };
+    std::fs::write(std::env::var("WHICHFS_PAGE").unwrap(), html(&given)).unwrap();
 }

@@ -84,7 +84,7 @@
     const names = all('.heat tbody tr').map((row) => row.dataset.c);
     const metrics = data.metrics.map((m) => m.name);
     for (const node of all('[data-c]')) node.hidden = !showsCandidate(node.dataset.c);
-    for (const node of all('.heat [data-m], section[data-m]')) node.hidden = !showsMetric(node.dataset.m);
+    for (const node of all('.heat [data-m], .map [data-m], section[data-m]')) node.hidden = !showsMetric(node.dataset.m);
     for (const chip of all('button[data-pick]', form)) {
       chip.setAttribute('aria-pressed', String(lists[chip.dataset.pick].has(chip.value)));
     }
@@ -152,6 +152,15 @@
       keep();
     });
   }
+  const told = all('details.told');
+  let opened = [];
+  addEventListener('beforeprint', () => {
+    opened = told.filter((details) => !details.open);
+    for (const details of opened) details.open = true;
+  });
+  addEventListener('afterprint', () => {
+    for (const details of opened) details.open = false;
+  });
   form.addEventListener('submit', (event) => event.preventDefault());
   find.addEventListener('input', keep);
   sort.addEventListener('change', keep);

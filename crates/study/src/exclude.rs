@@ -28,6 +28,7 @@ pub fn exclude(
                 allow: first.allow,
                 also: broken.collect(),
                 figures: BTreeMap::new(),
+                grades: BTreeMap::new(),
             }),
         }
     }

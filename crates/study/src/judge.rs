@@ -15,6 +15,7 @@
 
 use crate::bootstrap::{self, Doubt};
 use crate::exclude::{nearest, rule_lines};
+use crate::failures;
 use crate::fit::{Costs, Levels, fit};
 use crate::need::{Enough, Need, Weight};
 use crate::otherwise::{without, without_rules};
@@ -188,6 +189,7 @@ pub fn judge(need: &Need, evidence: &Evidence) -> Result<Verdict, JudgeError> {
         fit_error: evidence.fit_error,
         ranking,
         excluded,
+        failed: failures::of(evidence),
         commands: commands.cloned().unwrap_or_default(),
         trials: evidence.trials,
         virtual_s: evidence.virtual_s,
@@ -235,13 +237,9 @@ fn units(samples: &[Sample]) -> Result<Units, JudgeError> {
 fn admit(need: &Need, evidence: &Evidence, units: &Units) -> (Figures, Vec<Excluded>) {
     let mut figures = Figures::new();
     let mut why: BTreeMap<String, (String, &str)> = BTreeMap::new();
-    let mut failures: Vec<&Failure> = evidence.failures.iter().collect();
-    failures
-        .sort_by(|a, b| (&a.candidate, a.seed, &a.reason).cmp(&(&b.candidate, b.seed, &b.reason)));
-    for failure in failures {
-        let text = failed(evidence, failure);
-        why.entry(failure.candidate.clone())
-            .or_insert((text, "failed"));
+    for failed in failures::of(evidence) {
+        let text = failures::sentence(&failed);
+        why.insert(failed.candidate, (text, "failed"));
     }
     let mut samples: Vec<&Sample> = evidence.samples.iter().collect();
     samples.sort_by(|a, b| {
@@ -283,33 +281,19 @@ fn admit(need: &Need, evidence: &Evidence, units: &Units) -> (Figures, Vec<Exclu
     let ruled_out: BTreeSet<&String> = evidence.excluded.iter().map(|e| &e.candidate).collect();
     let all = figures.clone();
     figures.retain(|name, _| !why.contains_key(name) && !ruled_out.contains(name));
-    let excluded = why.into_iter().map(|(candidate, (why, rule))| Excluded {
-        figures: partial(&all, &figures, units, &candidate),
-        candidate,
-        why,
-        rule: Some(rule.to_owned()),
-        ..Excluded::default()
+    let excluded = why.into_iter().map(|(candidate, (why, rule))| {
+        let partial = partial(&all, &figures, units, &candidate);
+        Excluded {
+            grades: grades(&partial, &shares(need, units)),
+            figures: partial,
+            candidate,
+            why,
+            rule: Some(rule.to_owned()),
+            ..Excluded::default()
+        }
     });
     let excluded = excluded.collect();
     (figures, excluded)
-}
-
-/// What to say of a candidate of which a trial failed: that one, and how many.
-fn failed(evidence: &Evidence, failure: &Failure) -> String {
-    let own = evidence.failures.iter();
-    let own = own
-        .filter(|other| other.candidate == failure.candidate)
-        .count();
-    let done: BTreeSet<u64> = (evidence.samples.iter())
-        .filter(|sample| sample.candidate == failure.candidate)
-        .map(|sample| sample.seed)
-        .collect();
-    let all = own + done.len();
-    let (seed, reason) = (failure.seed, &failure.reason);
-    match all {
-        1 => format!("its trial with seed {seed} failed: {reason}"),
-        all => format!("{own} of its {all} trials failed, that with seed {seed}: {reason}"),
-    }
 }
 
 /// The figures of a candidate that is not judged, each beside the best of those that are.
@@ -495,16 +479,21 @@ fn rank(
                 score: round(1.0 / scored.loss[name].exp(), 4),
                 p_best: round(p_best[name], 3),
                 ties_with: ties(name),
-                grades: (figures.iter())
-                    .filter(|(metric, _)| is_judged(metric, &scored.shares))
-                    .map(|(metric, figure)| (metric.clone(), Grade::of_ratio(figure.ratio)))
-                    .collect(),
+                grades: grades(&figures, &scored.shares),
                 reasons: reasons::reasons(&told, &order, name),
                 seeds: figures.values().map(|f| f.samples.len()).max().unwrap_or(0),
                 caveats: evidence.caveats.get(name).cloned().unwrap_or_default(),
                 figures,
             }
         })
+        .collect()
+}
+
+/// The grades of `figures` whose metrics are judged.
+fn grades(figures: &BTreeMap<String, Figure>, shares: &[Share]) -> BTreeMap<String, Grade> {
+    (figures.iter())
+        .filter(|(metric, _)| is_judged(metric, shares))
+        .map(|(metric, figure)| (metric.clone(), Grade::of_ratio(figure.ratio)))
         .collect()
 }
 

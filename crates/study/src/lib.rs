@@ -12,6 +12,7 @@ mod claims;
 mod device;
 mod exclude;
 mod facts;
+mod failures;
 mod fit;
 mod gain;
 mod grid;
@@ -59,8 +60,8 @@ pub use study::{
     Tuning, Variant, Yields,
 };
 pub use verdict::{
-    Broken, Change, Excluded, Figure, Grade, MetricInfo, Nearest, Origin, Point, Ranked, RuleLine,
-    Unmeasured, Verdict, Without,
+    Broken, Change, Excluded, Failed, FailedTrial, Figure, Grade, MetricInfo, Nearest, Origin,
+    Point, Ranked, RuleLine, Unmeasured, Verdict, Without,
 };
 
 #[cfg(test)]

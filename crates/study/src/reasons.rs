@@ -69,7 +69,7 @@ pub(crate) fn reasons(told: &Told<'_>, order: &[String], name: &str) -> Vec<Stri
     sentences
 }
 
-/// What `name` wins over and loses to `rival`, weightiest first: "mount 3.0x (10.0 against 30.0
+/// What `name` wins over and loses to `rival`, weightiest first: "mount 3.0× (10.0 against 30.0
 /// ms)".
 fn differences(told: &Told<'_>, name: &str, rival: &str) -> (Vec<String>, Vec<String>) {
     let scored = told.scored;
@@ -93,11 +93,11 @@ fn differences(told: &Told<'_>, name: &str, rival: &str) -> (Vec<String>, Vec<St
     (words(true), words(false))
 }
 
-/// `2.1x`, `13x`: two significant digits.
+/// `2.1×`, `13×`: two significant digits.
 fn times(ratio: f64) -> String {
     match ratio {
-        r if r < 9.95 => format!("{r:.1}x"),
-        r => format!("{r:.0}x"),
+        r if r < 9.95 => format!("{r:.1}×"),
+        r => format!("{r:.0}×"),
     }
 }
 

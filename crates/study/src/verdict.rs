@@ -14,6 +14,9 @@ pub struct Verdict {
     pub ranking: Vec<Ranked>,
     /// Those that could not be chosen.
     pub excluded: Vec<Excluded>,
+    /// Candidates of which trials failed; the verdict stands without them.
+    #[serde(default)]
+    pub failed: Vec<Failed>,
     /// How to apply it: the winner's mkfs and mount commands and fstab line.
     pub commands: Vec<String>,
     /// Trials behind it.
@@ -62,6 +65,41 @@ pub struct Without {
     pub winner: String,
     /// Its probability of being the best of the others, 0 to 1.
     pub p_best: f64,
+}
+
+/// A candidate of which trials failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failed {
+    /// Candidate name.
+    pub candidate: String,
+    /// Those that failed, by seed.
+    pub failed: Vec<FailedTrial>,
+    /// Its trials in all, those that were done too.
+    pub trials: u64,
+}
+
+impl Failed {
+    /// `1 of 2 trials failed`.
+    pub fn words(&self) -> String {
+        let noun = if self.trials == 1 { "trial" } else { "trials" };
+        format!("{} of {} {noun} failed", self.failed.len(), self.trials)
+    }
+}
+
+/// A trial that failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailedTrial {
+    /// Its seed.
+    pub seed: u64,
+    /// Why, in one sentence.
+    pub reason: String,
+}
+
+impl Verdict {
+    /// The trials of `candidate` that failed, if any did.
+    pub fn failed_of(&self, candidate: &str) -> Option<&Failed> {
+        self.failed.iter().find(|one| one.candidate == candidate)
+    }
 }
 
 /// Where figures come from.
@@ -223,6 +261,9 @@ pub struct Excluded {
     /// Figures of its trials, where it had some before it was excluded.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub figures: BTreeMap<String, Figure>,
+    /// Grades of these, beside the best of those that are judged.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub grades: BTreeMap<String, Grade>,
 }
 
 impl Excluded {

@@ -33,7 +33,8 @@ Examples:
   whichfs doctor                          what is missing on this machine, and the remedy
 
 Exit status: 0 done, 1 the answer is no, 2 bad usage or input, 3 the environment lacks
-something, 4 a trial failed, 130 interrupted.";
+something, 4 a trial failed (of `choose` only if nobody is left; a verdict that stands names those
+that failed, and the status is 0), 130 interrupted.";
 
 /// Which filesystem, tuned how, should I use on this SD card, eMMC or USB stick, for my work?
 #[derive(Debug, Parser)]

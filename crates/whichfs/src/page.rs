@@ -1,13 +1,16 @@
 //! What the report says of card, environment and reproduction.
 
 use crate::bench::{Bench, Work};
+use crate::board::Board;
 use crate::cards::partition_offset;
+use crate::clock::Clock;
+use crate::commands::card;
 use crate::here::Site;
 use crate::shell::quoted_os;
 use crate::tools::package_versions;
 use std::ffi::OsString;
 use whichfs_card::Profile;
-use whichfs_report::{Item, Page, devices, trial_lines};
+use whichfs_report::{DEFAULT, Item, Page, devices, figure, trial_lines};
 use whichfs_study::Verdict;
 use whichfs_trial::{REAL, Trial};
 use whichfs_units::Bytes;
@@ -103,6 +106,7 @@ pub fn item(label: &str, value: impl ToString, source: &str) -> Item {
         label: label.to_owned(),
         value: value.to_string(),
         source: source.to_owned(),
+        ..Item::default()
     }
 }
 
@@ -127,12 +131,19 @@ fn card_items(bench: &Bench) -> Vec<Item> {
         ),
     ];
     items.extend(profile.figures().map(|figure| {
-        let value = format!("{} (±{} %)", figure.value, figure.uncertainty_percent);
-        item(
-            figure.path,
-            value,
-            figure.source.as_deref().unwrap_or("default of the model"),
-        )
+        let shown = card::shown(figure);
+        let value = match figure.uncertainty_percent {
+            0 => shown,
+            percent => format!("{shown} (±{percent} %)"),
+        };
+        Item {
+            name: figure.path.to_owned(),
+            ..item(
+                &card::words(figure.path),
+                value,
+                figure.source.as_deref().unwrap_or(DEFAULT),
+            )
+        }
     }));
     items
 }
@@ -153,11 +164,7 @@ fn environment(bench: &Bench, work: &Work, reused: usize) -> Vec<Item> {
             "one core modelled",
         ),
         item("memory", format!("{} MiB", board.file.memory.mib), ""),
-        item(
-            "clock",
-            clock,
-            "virtual time; CPU factor is not calibrated yet",
-        ),
+        item("clock", clock, &clock_source(&bench.clock, board)),
         item("workload", work.workload.name(), ""),
     ];
     items.extend(parameters(work));
@@ -166,6 +173,26 @@ fn environment(bench: &Bench, work: &Work, reused: usize) -> Vec<Item> {
     }
     items.extend(packages());
     items
+}
+
+/// What is known of the clock's CPU time, as `board show` says it.
+fn clock_source(clock: &Clock, board: &Board) -> String {
+    match clock {
+        Clock::Device => "virtual time of the card alone: CPU time costs nothing".to_owned(),
+        Clock::Cpu => {
+            let cpu = &board.file.cpu;
+            let ns = |ps: u64| figure(ps as f64 / 1e3, "");
+            format!(
+                "virtual time; a kernel instruction is taken for {} ns ({} to {}), {}: `whichfs \
+                 board show {}` has every price with its source",
+                ns(cpu.instruction_ps),
+                ns(cpu.instruction_ps_low),
+                ns(cpu.instruction_ps_high),
+                cpu.basis.words(),
+                board.name
+            )
+        }
+    }
 }
 
 fn parameters(work: &Work) -> impl Iterator<Item = Item> {
@@ -264,6 +291,22 @@ mod tests {
             "whichfs choose --card x.toml --for logger --need windows=any --tree --size 3 \
              --candidates CANDIDATE --first-seed SEED --seeds 1"
         );
+    }
+
+    #[test]
+    fn a_clock_says_what_is_known_of_its_board() {
+        let board = Board::open("generic-1ghz").unwrap();
+        let said = clock_source(&Clock::Cpu, &board);
+        for part in [
+            "4.00 ns (2.00 to 10.0), estimated",
+            "board show generic-1ghz",
+        ] {
+            assert!(said.contains(part), "{said}");
+        }
+        let measured = Board::open("beaglebone-black").unwrap();
+        let said = clock_source(&Clock::Cpu, &measured);
+        assert!(said.contains("from lmbench"), "{said}");
+        assert!(clock_source(&Clock::Device, &board).contains("card alone"));
     }
 
     #[test]

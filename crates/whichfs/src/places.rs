@@ -146,6 +146,28 @@ pub fn make(directory: &Path) -> Outcome {
     })
 }
 
+/// Makes `directory`, which `--out` names, and finds out whether files can be made in it.
+///
+/// # Errors
+/// It is a file, it cannot be made, or nothing can be written there.
+pub fn make_out(directory: &Path) -> Outcome {
+    let shown = directory.display();
+    if std::fs::metadata(directory).is_ok_and(|meta| !meta.is_dir()) {
+        return Err(Failure::input(format!(
+            "--out {shown}: this is a file, and a directory is expected: the report has several \
+             files; name a directory, which is made if it is not there"
+        )));
+    }
+    make(directory).map_err(|failure| Failure::input(format!("--out: {failure}")))?;
+    let probe = directory.join(format!(".{}.part", std::process::id()));
+    let written = std::fs::write(&probe, "").and_then(|()| std::fs::remove_file(&probe));
+    written.map_err(|error| {
+        Failure::input(format!(
+            "--out {shown}: cannot write there: {error}; name a directory that can be written"
+        ))
+    })
+}
+
 /// Refuses to write a file of ours over a disk: a slip in an argument must not cost a
 /// filesystem.
 pub fn refuse_device(path: &Path) -> Outcome {
@@ -272,6 +294,24 @@ mod tests {
         write_whole(Path::new("/dev/null"), b"x").unwrap();
         let refused = write_whole(Path::new("/no/such/x"), b"").unwrap_err();
         assert!(refused.message.contains("/no/such/x"), "{refused}");
+    }
+
+    #[test]
+    fn a_place_for_a_report_is_a_directory_that_can_be_written() {
+        let place = tempfile::tempdir().unwrap();
+        let new = place.path().join("a/b");
+        make_out(&new).unwrap();
+        assert_eq!(new.read_dir().unwrap().count(), 0);
+        let file = place.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        let refused = make_out(&file).unwrap_err();
+        assert!(
+            refused.message.contains("a directory is expected"),
+            "{refused}"
+        );
+        // Nobody may make a file there, root neither.
+        let refused = make_out(Path::new("/proc/self")).unwrap_err();
+        assert!(refused.message.contains("name a directory"), "{refused}");
     }
 
     #[test]

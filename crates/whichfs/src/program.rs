@@ -52,8 +52,8 @@ pub fn uncharged(programs: &[Program]) -> Option<String> {
     names.dedup();
     (!names.is_empty()).then(|| {
         format!(
-            "cpu_user_uncharged: what {} computes costs no virtual time, only what the kernel does \
-             for it",
+            "what {} computes costs no virtual time, only what the kernel does for it \
+             (cpu_user_uncharged in docs/limits.md)",
             names.join(" and ")
         )
     })
@@ -197,7 +197,10 @@ mod tests {
         };
         let words = uncharged(&[program("/usr/bin/fio"), program("perl"), program("fio")]).unwrap();
         assert!(words.contains("what fio and perl computes"), "{words}");
-        assert!(words.starts_with("cpu_user_uncharged"), "{words}");
+        assert!(
+            words.starts_with("what ") && words.contains("cpu_user_uncharged"),
+            "{words}"
+        );
         assert_eq!(uncharged(&[]), None);
     }
 

@@ -2,7 +2,7 @@
 //! address keeps the view. Pictures go to the directory of `WHICHFS_PICTURES`, if it is set.
 
 use super::browser::Browser;
-use crate::fixture::{large_page, page, page_with_gaps};
+use crate::fixture::{large_page, page, page_of_many_metrics, page_with_gaps};
 use crate::{Page, html};
 use std::path::PathBuf;
 
@@ -80,6 +80,50 @@ fn chromium_shows_the_page_at_every_width_in_light_and_dark() {
     assert!(browser.faults.is_empty(), "{:?}", browser.faults);
 }
 
+/// What is wider than a sheet of A4 with a browser's margins, in boxes that scroll on a screen too.
+const CUT_ON_PAPER: &str = "
+  [...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().width > 0
+      && e.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
+    .map(e => e.outerHTML.slice(0, 80)).slice(0, 5).join('; ')";
+
+/// Width in pixels of what a browser prints on A4: 210 mm less two margins of 10 mm.
+const A4: u32 = 718;
+
+#[test]
+fn chromium_prints_every_column_on_a_sheet() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let path = written(&dir, &page_of_many_metrics());
+    browser.look(A4, false, "print");
+    browser.open(&path, "");
+    browser.value("dispatchEvent(new Event('beforeprint'))");
+    assert_eq!(browser.text(CUT_ON_PAPER), "");
+    let printed = "getComputedStyle(document.querySelector('.printed')).display
+        + getComputedStyle(document.querySelector('.heat')).visibility";
+    assert!(browser.text(printed).starts_with("block"));
+    let maps = browser.number("document.querySelectorAll('.map').length");
+    assert_eq!(maps, 3.0, "17 metrics, six a table");
+    let columns = "new Set([...document.querySelectorAll('.map th[data-m]')]
+        .filter(e => e.offsetWidth).map(e => e.dataset.m)).size";
+    assert_eq!(browser.number(columns), 17.0, "each is printed");
+    let closed = "document.querySelectorAll('details.told:not([open])').length";
+    assert_eq!(
+        browser.number(closed),
+        0.0,
+        "figures of drawings are printed"
+    );
+    assert!(browser.faults.is_empty(), "{:?}", browser.faults);
+
+    // The table of the screen on paper is what the check must find.
+    browser.value("document.querySelector('.screen').classList.remove('screen')");
+    assert!(
+        browser.text(CUT_ON_PAPER).contains("<t"),
+        "it finds a cut column"
+    );
+}
+
 const ROWS: &str = "[...document.querySelectorAll('.heat tbody tr:not([hidden])')]
   .map(e => e.dataset.c).join(' ')";
 const SECTIONS: &str = "document.querySelectorAll('section.metric:not([hidden])').length";
@@ -105,7 +149,7 @@ fn chromium_filters_sorts_and_keeps_the_view_in_the_address() {
     browser.click("button[value='mount']");
     assert_eq!(browser.text(ROWS), "xfs jfs");
     assert_eq!(browser.number(SECTIONS), 1.0);
-    let bars = "document.querySelectorAll('#device .row:not([hidden])').length";
+    let bars = "document.querySelectorAll('#device .row[data-c]:not([hidden])').length";
     assert_eq!(
         browser.number(bars),
         6.0,

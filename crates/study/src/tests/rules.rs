@@ -344,6 +344,16 @@ fn a_candidate_that_failed_half_its_trials_is_shown_with_what_it_gave() {
     let figure = &half.figures["a"];
     assert_eq!((figure.samples.len(), figure.ratio), (2, 1.0));
     assert!((figure.value - 0.5).abs() < 1e-12);
+    assert_eq!(
+        half.grades["a"],
+        crate::Grade::Best,
+        "its figures keep grades"
+    );
+    let failed = verdict.failed_of("half").unwrap();
+    assert_eq!(failed.words(), "2 of 4 trials failed");
+    let seeds: Vec<u64> = failed.failed.iter().map(|one| one.seed).collect();
+    assert_eq!(seeds, [3, 4]);
+    assert_eq!(verdict.failed_of("whole"), None);
 }
 
 #[test]

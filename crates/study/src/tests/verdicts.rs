@@ -113,8 +113,8 @@ fn a_known_case_by_hand() {
     assert_eq!(
         verdict.ranking[0].reasons,
         [
-            "y wins b 4.0x (2.00 against 8.00 s) over x",
-            "y loses a 2.0x (2.00 against 1.00 s) to x"
+            "y wins b 4.0× (2.00 against 8.00 s) over x",
+            "y loses a 2.0× (2.00 against 1.00 s) to x"
         ]
     );
     assert_eq!(verdict.ranking[1].grades["b"], Grade::Fair);
@@ -252,7 +252,7 @@ fn ratios_are_those_of_the_figures_shown() {
         .iter()
         .find(|one| one.candidate == "z")
         .unwrap();
-    let said = format!("{:.1}x (30.4 against {:.2} s)", 30.4 / x.value, x.value);
+    let said = format!("{:.1}× (30.4 against {:.2} s)", 30.4 / x.value, x.value);
     assert!(
         z.reasons.iter().any(|reason| reason.contains(&said)),
         "{said}: {z:?}"
@@ -274,7 +274,7 @@ fn a_ratio_that_a_bound_made_is_told_with_the_bound() {
     let verdict = judge(&need, &evidence(samples)).unwrap();
     assert_eq!(
         verdict.ranking[0].reasons,
-        ["y wins a 6.8x (27.1 against 678 ms; up to 100 ms all count alike) over x"]
+        ["y wins a 6.8× (27.1 against 678 ms; up to 100 ms all count alike) over x"]
     );
     assert_eq!(verdict.ranking[0].figures["a"].value, 0.0271);
 }

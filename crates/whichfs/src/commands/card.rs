@@ -228,6 +228,28 @@ fn figure_line(figure: &Figure) -> FigureLine<'_> {
     }
 }
 
+/// A figure of a profile for people: `7.45 GiB`, `5.1 MB/s`, `250 µs`.
+pub fn shown(figure: &Figure) -> String {
+    value(&figure_line(figure))
+}
+
+/// What a key says in words, without its unit: `geometry.au_bytes` is `geometry: au`.
+pub fn words(path: &str) -> String {
+    let ends = ["_bytes_per_s", "_bytes", "_us", "_percent"];
+    let bare = ends.iter().find_map(|end| path.strip_suffix(end));
+    let (group, key) = match bare.unwrap_or(path).split_once('.') {
+        Some((group, key)) => (format!("{}: ", group.replace('_', " ")), key),
+        None => (String::new(), bare.unwrap_or(path)),
+    };
+    let key = key.replace('_', " ");
+    let key = match key.as_str() {
+        "bytes" => "size".to_owned(),
+        "au" => "allocation unit".to_owned(),
+        _ => key,
+    };
+    format!("{group}{key}")
+}
+
 /// Units by the end of a key; the longest end comes first.
 const UNITS: [(&str, &str); 4] = [
     ("_bytes_per_s", "B/s"),
@@ -281,6 +303,17 @@ mod tests {
         ] {
             assert_eq!(unit(path), expected, "{path}");
         }
+    }
+
+    #[test]
+    fn keys_are_told_in_words() {
+        let check = |path: &str, said: &str| assert_eq!(words(path), said);
+        check("geometry.capacity_bytes", "geometry: capacity");
+        check("geometry.au_bytes", "geometry: allocation unit");
+        check("cache.bytes", "cache: size");
+        check("write.rate_bytes_per_s", "write: rate");
+        check("log_block.random_percent", "log block: random");
+        check("copy.erase_us", "copy: erase");
     }
 
     #[test]

@@ -115,7 +115,7 @@ fn in_the_lab(args: &ChooseArgs, begun: Instant, device: Option<&ChooseArgs>) ->
         sentences.extend(confirmed.lines());
         rows.extend(confirmed.rows);
     }
-    let report = report.write(&page, &rows)?;
+    let report = report.write(&page, &rows, &chooser.trials)?;
     tell(args, &page, &sentences, &report)?;
     if let Some(directory) = &args.emit {
         emit(&chooser, &verdict, directory)?;

@@ -97,7 +97,7 @@ fn read(path: &Path) -> Outcome<Run> {
             store.rows(&done).map_err(Failure::environment)?
         }
         Some("csv") => Row::read_csv(&text()?).map_err(fail)?,
-        _ => serde_json::from_str(&text()?).map_err(|error| fail(error.to_string()))?,
+        _ => Row::read_json(&text()?).map_err(fail)?,
     };
     Ok(Run {
         name: shown.to_string(),

@@ -221,7 +221,7 @@ fn table(distances: &[Distance]) -> String {
             }
             None => "-".to_owned(),
         }));
-        row.push(format!("{:.2}x", one.ratio));
+        row.push(format!("{:.2}×", one.ratio));
         row
     });
     let head: Vec<&str> = head.iter().map(String::as_str).collect();

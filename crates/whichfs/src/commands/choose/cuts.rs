@@ -185,6 +185,7 @@ impl Cuts {
             label: "power cuts".to_owned(),
             value,
             source,
+            ..Item::default()
         };
         if self.number == 0 {
             return vec![item("not measured".to_owned(), HINT.to_owned())];

@@ -1,10 +1,11 @@
-//! The files that `choose` leaves in `--out`.
+//! The files of `choose --out`.
 
 use crate::failure::{Failure, Outcome};
 use crate::places::{self, WholeFile};
 use std::path::{Path, PathBuf};
-use whichfs_report::Page;
+use whichfs_report::{Export, Page};
 use whichfs_study::Row;
+use whichfs_trial::Trial;
 
 /// The files of the report: that they can be written is known before the first trial.
 pub struct Report {
@@ -19,9 +20,9 @@ impl Report {
     /// Those in the directory `out`, which is made.
     ///
     /// # Errors
-    /// A directory or file that cannot be written.
+    /// It is no directory, or nothing can be written there.
     pub fn new(out: &Path) -> Outcome<Report> {
-        places::make(out).map_err(|failure| Failure::input(format!("--out: {failure}")))?;
+        places::make_out(out)?;
         let file = |name: &str| WholeFile::new(&out.join(name));
         Ok(Report {
             html: file("report.html")?,
@@ -36,22 +37,27 @@ impl Report {
         })
     }
 
-    /// Writes them; where the report is.
+    /// Writes them, with the figures in `rows` and what failed of `trials`; where the report is.
     ///
     /// # Errors
-    /// A file that cannot be written.
-    pub fn write(self, page: &Page, rows: &[Row]) -> Outcome<PathBuf> {
-        use whichfs_report::{csv, html, json, junit, markdown, verdict_cases};
+    /// A file cannot be written.
+    pub fn write(self, page: &Page, rows: &[Row], trials: &[Trial]) -> Outcome<PathBuf> {
+        use whichfs_report::{csv, failed_rows, html, json, junit_of, markdown};
+        let verdict = &page.verdict;
+        let export = Export {
+            rows,
+            failed: &failed_rows(trials),
+            fit_error: verdict.fit_error,
+        };
         self.html.write(html(page).as_bytes())?;
         let [as_csv, as_json, as_markdown] = self.rows;
-        as_csv.write(csv(rows).as_bytes())?;
-        as_json.write(json(rows).as_bytes())?;
-        as_markdown.write(markdown(rows).as_bytes())?;
-        let verdict = serde_json::to_vec_pretty(page).map_err(Failure::environment)?;
-        self.json.write(&verdict)?;
-        let cases = verdict_cases(&page.verdict);
+        as_csv.write(csv(&export).as_bytes())?;
+        as_json.write(json(&export).as_bytes())?;
+        as_markdown.write(markdown(verdict, &export).as_bytes())?;
+        let document = serde_json::to_vec_pretty(page).map_err(Failure::environment)?;
+        self.json.write(&document)?;
         self.junit
-            .write(junit("whichfs choose", &cases).as_bytes())?;
+            .write(junit_of("whichfs choose", verdict).as_bytes())?;
         Ok(self.path)
     }
 }

@@ -50,7 +50,7 @@ pub fn run(args: &ChooseArgs, begun: Instant) -> Outcome<u8> {
     let reused = measuring.keeper.reused;
     let mut page = page::measured(&measuring.site, &work, &verdict, reused, &measuring.trials);
     page.environment.extend(measuring.items());
-    let report = report.write(&page, &of_done(&measuring.trials))?;
+    let report = report.write(&page, &of_done(&measuring.trials), &measuring.trials)?;
     tell(args, &page, &measuring.sentences, &report)?;
     Ok(exit_code(
         verdict.ranking.is_empty(),

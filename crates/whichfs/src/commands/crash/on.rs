@@ -360,6 +360,7 @@ fn environment(site: &Site, device: Option<&Measured>, bytes: u64, seed: u64) ->
         label: label.to_owned(),
         value,
         source: source.to_owned(),
+        ..Item::default()
     };
     let power = device.map_or(String::new(), |device| device.power.clone());
     let size = Bytes(site.device.bytes).to_string();

@@ -321,6 +321,7 @@ pub fn environment(bench: &Bench, partition_bytes: u64, seed: u64) -> Vec<Item> 
         label: label.to_owned(),
         value,
         source: source.to_owned(),
+        ..Item::default()
     };
     let card = format!("{}: {}", bench.card.name, bench.card.profile.title());
     let kernel = format!("sha256 {}", &bench.kernel.sha256[..16]);

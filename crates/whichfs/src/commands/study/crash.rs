@@ -151,6 +151,7 @@ fn cuts(made: u64, own: u64) -> Item {
             true => String::new(),
             false => format!("--cuts; the study has {own}"),
         },
+        ..Item::default()
     }
 }
 

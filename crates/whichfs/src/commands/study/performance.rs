@@ -13,9 +13,9 @@ use crate::places::{self, WholeFile};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use whichfs_report::Export;
 use whichfs_study::{
-    Gain, Grid, Origin, PerformanceStudy, PublishedFigure, Row, Skipped, Spot, Turn, gains, grids,
-    turns,
+    Gain, Grid, Origin, PerformanceStudy, PublishedFigure, Skipped, Spot, Turn, gains, grids, turns,
 };
 use whichfs_trial::{Metric, Trial};
 use whichfs_units::counted;
@@ -338,7 +338,7 @@ pub(super) struct Files {
 impl Files {
     pub fn new(args: &StudyArgs) -> Outcome<Files> {
         let out = &args.out;
-        places::make(out).map_err(|failure| Failure::input(format!("--out: {failure}")))?;
+        places::make_out(out)?;
         let path = out.join("report.html");
         Ok(Files {
             html: WholeFile::new(&path)?,
@@ -357,7 +357,14 @@ impl Files {
         document: &Document,
         place: &Place,
     ) -> Outcome {
-        let path = self.write(&trials::rows(study, trials), document, place)?;
+        let failed = whichfs_report::failed_rows(trials.iter().map(|(_, trial)| trial));
+        let export = Export {
+            rows: &trials::rows(study, trials),
+            failed: &failed,
+            // Of several cards: `study.json` and the page have what belongs to each.
+            fit_error: None,
+        };
+        let path = self.write(&export, document, place)?;
         if args.json {
             return output::json(document);
         }
@@ -366,11 +373,11 @@ impl Files {
     }
 
     /// Writes them; where the page is.
-    fn write(self, rows: &[Row], document: &Document, place: &Place) -> Outcome<PathBuf> {
+    fn write(self, export: &Export, document: &Document, place: &Place) -> Outcome<PathBuf> {
         let page = told::page(document, place, paragraphs(&document.study.method));
         self.html
             .write(whichfs_report::study_html(&page).as_bytes())?;
-        self.csv.write(whichfs_report::csv(rows).as_bytes())?;
+        self.csv.write(whichfs_report::csv(export).as_bytes())?;
         let json = serde_json::to_string_pretty(document)
             .map_err(|e| Failure::environment(format!("study.json: {e}")))?;
         self.json.write(json.as_bytes())?;

@@ -212,6 +212,7 @@ pub fn page<'a>(document: &'a Document, place: &Place, method: Vec<String>) -> S
         label: label.to_owned(),
         value,
         source: source.to_owned(),
+        ..Item::default()
     };
     let releases: Vec<&str> = place
         .kernels

@@ -1,0 +1,115 @@
+//! Candidates that failed trials are shown wherever the others are.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use super::section;
+use crate::fixture::{page, page_with_gaps};
+use crate::{Look, html, terminal};
+
+const SAID: &str = "Trials of 2 of 16 candidates failed: never-done 1 of 1, \
+                    ntfs3 1 of 2. They are not judged: the verdict is of the others.";
+
+#[test]
+fn the_first_screen_says_who_failed_trials_and_how_many() {
+    let given = page_with_gaps();
+    let whole = html(&given);
+    let head = section(&whole, "<header>", "</header>");
+    assert!(head.contains(SAID), "{head}");
+    assert!(!html(&page()).contains("candidates failed"));
+    let look = Look {
+        width: 80,
+        colour: false,
+    };
+    let text = terminal(&given.verdict, look);
+    let first = text.split("\nScore (1 is best").next().unwrap();
+    let one_line = first.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(one_line.contains(SAID), "{first}");
+    let mut none = given.verdict;
+    none.ranking.clear();
+    let text = terminal(&none, look);
+    assert!(
+        text.contains("Trials of 2 of 2 candidates") && !text.contains("of the others"),
+        "{text}"
+    );
+}
+
+#[test]
+fn charts_and_wear_show_them_with_a_mark() {
+    let whole = html(&page_with_gaps());
+    for number in 1..=8 {
+        let begin = format!("id=\"metric-{number}\"");
+        let chart = section(&whole, &begin, "</section>");
+        for (name, mark) in [
+            ("ntfs3", "1 of 2 trials failed"),
+            ("never-done", "1 of 1 trial failed"),
+        ] {
+            let shown = format!("{name} <small class=\"mark\">{mark}</small>");
+            assert!(chart.contains(&shown), "{number}: {shown}\n{chart}");
+        }
+        let bar = section(chart, "data-c=\"ntfs3\"", "</div>");
+        assert!(
+            bar.contains("class=\"fill") && bar.contains("<circle"),
+            "{bar}"
+        );
+        let bar = section(chart, "data-c=\"never-done\"", "</div>");
+        assert!(
+            !bar.contains("class=\"fill") && bar.contains("no figure"),
+            "{bar}"
+        );
+    }
+    let wear = section(&whole, "<section id=\"wear\">", "</section>");
+    for shown in [
+        "ntfs3 <small class=\"mark\">1 of 2",
+        "never-done <small class=\"mark\">1 of 1",
+    ] {
+        assert!(wear.contains(shown), "{shown}\n{wear}");
+    }
+    let heat = section(&whole, "class=\"heat\"", "</table>");
+    assert!(heat.contains("never-done") && heat.contains("ntfs3"));
+}
+
+#[test]
+fn what_is_amplified_is_said_at_both_ratios() {
+    let whole = html(&page());
+    let wear = section(&whole, "<section id=\"wear\">", "</section>");
+    for said in [
+        "mkfs included",
+        "Card's factor",
+        "Per application byte, without mkfs",
+    ] {
+        assert!(wear.contains(said), "{said}\n{wear}");
+    }
+    assert!(!wear.contains(">Amplification<"));
+    assert!(whole.contains("for each byte that the application wrote to files, in the phases"));
+    let row = section(wear, "<th scope=\"row\">f2fs</th>", "</tr>");
+    assert!(
+        row.ends_with("<td class=\"n\">1.41 ×</td>"),
+        "the metric's figure: {row}"
+    );
+}
+
+#[test]
+fn figures_of_drawings_are_in_tables_too() {
+    let whole = html(&page());
+    let latency = section(&whole, "id=\"latency\"", "</section>");
+    let table = section(latency, "<table class=\"figures\">", "</table>");
+    let row = section(table, "data-c=\"f2fs\"", "</tr>");
+    assert_eq!(row.matches("<td").count(), 6, "{row}");
+    assert!(row.contains("1.37 ms") && row.contains("389 ms"), "{row}");
+    assert!(
+        latency.contains("text-anchor=\"start\">1.00 ms</text>"),
+        "an axis"
+    );
+    let device = section(&whole, "id=\"device\"", "</section>");
+    let phases = section(device, "<table class=\"figures\">", "</table>");
+    assert_eq!(phases.matches("<tr data-c=").count(), 15 * 3);
+    assert!(phases.contains("random update"));
+}
+
+#[test]
+fn what_decides_is_stamped() {
+    let whole = html(&page());
+    for title in ["What it costs against the second", "The card"] {
+        let stamped = format!("<h2>{title} <small><span class=\"stamp\">modelled</span>");
+        assert!(whole.contains(&stamped), "{stamped}");
+    }
+}
