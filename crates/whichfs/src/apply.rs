@@ -27,8 +27,8 @@ fn beside(recipe: &Recipe, target: &str, packages: &str) -> Option<String> {
     });
     let command = words.collect::<Vec<_>>().join(" ");
     Some(format!(
-        "{command}   # of {packages}: must run while it is mounted; mount.{} of that package \
-         starts it, BusyBox' mount does not",
+        "# {packages}: mount.{} of it starts what must run while it is mounted; where mount(8) \
+         does not, as BusyBox': {command}",
         recipe.kernel_fs
     ))
 }
@@ -98,7 +98,8 @@ mod tests {
         let last = |name| commands(&geometry, name, "/data").and_then(|mut all| all.pop());
         let told = last("nilfs2").unwrap_or_default();
         assert!(
-            told.starts_with("nilfs_cleanerd $DEV /data   # of nilfs-tools:"),
+            told.starts_with("# nilfs-tools: mount.nilfs2 of it starts")
+                && told.ends_with("BusyBox': nilfs_cleanerd $DEV /data"),
             "{told}"
         );
         // The kernel's driver of NTFS needs nothing beside it, nor do others.
