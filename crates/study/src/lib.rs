@@ -45,7 +45,8 @@ pub use judge::{
 pub use need::{Condition, Enough, Need, NeedError, POWER_LOSS, Rule, SHORT, Weight};
 pub use position::FileError;
 pub use regress::{
-    Change as RunChange, Compared, Comparison, Meaning, RegressError, Run, RunLine,
+    Answer, AnswerChange, Cause, Change as RunChange, Compared, Comparison, FailedTrial, Meaning,
+    Place, PlaceChange, RegressError, Run, RunLine, Stopped, Taken, TrialName, Was,
     compare as compare_runs,
 };
 pub use row::Row;
