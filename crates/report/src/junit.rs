@@ -31,6 +31,11 @@ pub struct Case {
 
 /// A file with the suite `name`.
 pub fn junit(name: &str, cases: &[Case]) -> String {
+    junit_with(name, &[], cases)
+}
+
+/// A file with the suite `name` and what is to be known of all of it, as names and values.
+pub fn junit_with(name: &str, properties: &[(String, String)], cases: &[Case]) -> String {
     let count = |wanted: fn(&Told) -> bool| cases.iter().filter(|case| wanted(&case.told)).count();
     let failed = count(|told| matches!(told, Told::Failed(_)));
     let skipped = count(|told| matches!(told, Told::Skipped(_)));
@@ -42,6 +47,14 @@ pub fn junit(name: &str, cases: &[Case]) -> String {
         escaped(name),
         cases.len()
     );
+    if !properties.is_empty() {
+        out.push_str("<properties>\n");
+        for (name, value) in properties {
+            let (name, value) = (escaped(name), escaped(value));
+            let _ = writeln!(out, "<property name=\"{name}\" value=\"{value}\"/>");
+        }
+        out.push_str("</properties>\n");
+    }
     for case in cases {
         let (class, name) = (escaped(&case.class), escaped(&case.name));
         let _ = write!(

@@ -45,9 +45,9 @@ pub use judge::{
 pub use need::{Condition, Enough, Need, NeedError, POWER_LOSS, Rule, SHORT, Weight};
 pub use position::FileError;
 pub use regress::{
-    Answer, AnswerChange, Cause, Change as RunChange, Compared, Comparison, FailedTrial, Meaning,
-    Place, PlaceChange, RegressError, Run, RunLine, Stopped, Taken, TrialName, Was,
-    compare as compare_runs,
+    Answer, AnswerChange, Cause, Change as RunChange, Compared, Comparison, Meaning, Place,
+    PlaceChange, RegressError, Run, RunLine, Stopped, Taken, TrialFailure, TrialName, Was,
+    compare as compare_runs, read_csv, read_json,
 };
 pub use row::Row;
 pub use smallest::Bisection;

@@ -8,6 +8,7 @@
 //! noise floor of the verdict.
 
 mod answers;
+mod read;
 
 use crate::fit::mean;
 use crate::judge::NOISE_FLOOR;
@@ -16,8 +17,10 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use answers::{
-    Answer, AnswerChange, Cause, FailedTrial, Place, PlaceChange, Stopped, TrialName, Was,
+    Answer, AnswerChange, Cause, Place, PlaceChange, Stopped, TrialFailure, TrialName, Was,
 };
+
+pub use read::{Held, read_csv, read_json};
 
 /// Ratio below which nothing is called a change, however little it scatters.
 pub const LEAST_NOISE: f64 = 1.02;
@@ -35,7 +38,7 @@ pub struct Run {
     /// What it decided; none where only its figures are known.
     pub answer: Option<Answer>,
     /// Its trials that failed, where they are known one by one (a store).
-    pub failed: Vec<FailedTrial>,
+    pub failed: Vec<TrialFailure>,
     /// The command that shows a trial of it; TRIAL stands for its id. Empty if unknown.
     pub show: String,
 }

@@ -50,7 +50,7 @@ pub struct TrialName {
 
 /// A trial that failed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FailedTrial {
+pub struct TrialFailure {
     /// Card.
     pub card: String,
     /// Filesystem.
@@ -173,8 +173,14 @@ struct Reason {
 
 /// Filesystems without a place in a later run.
 pub(super) fn stopped(runs: &[Run], values: &[Values], by_card: bool) -> Vec<Stopped> {
-    let reasons: Vec<BTreeMap<Name, Reason>> =
-        runs.iter().map(|run| of_run(run, by_card)).collect();
+    let workloads: BTreeSet<&str> = (values.iter())
+        .flat_map(BTreeMap::keys)
+        .map(|key| key.2.as_str())
+        .collect();
+    let by_workload = workloads.len() > 1;
+    let reasons: Vec<BTreeMap<Name, Reason>> = (runs.iter())
+        .map(|run| of_run(run, by_card, by_workload))
+        .collect();
     let (Some(first), Some(own)) = (reasons.first(), values.first()) else {
         return Vec::new();
     };
@@ -188,7 +194,11 @@ pub(super) fn stopped(runs: &[Run], values: &[Values], by_card: bool) -> Vec<Sto
             let same =
                 |other: &super::Key| (&other.0, &other.1, &other.2) == (&key.0, &key.1, &key.2);
             if !values.keys().any(same) && !names.iter().any(|name| known(name, key)) {
-                names.insert((key.0.clone(), key.1.clone(), key.2.clone()));
+                let workload = match by_workload {
+                    true => key.2.clone(),
+                    false => String::new(),
+                };
+                names.insert((key.0.clone(), key.1.clone(), workload));
             }
         }
         for name in names {
@@ -231,7 +241,7 @@ pub(super) fn stopped(runs: &[Run], values: &[Values], by_card: bool) -> Vec<Sto
 }
 
 /// Who has no place in `run`, and why.
-fn of_run(run: &Run, by_card: bool) -> BTreeMap<Name, Reason> {
+fn of_run(run: &Run, by_card: bool, by_workload: bool) -> BTreeMap<Name, Reason> {
     let mut reasons: BTreeMap<Name, Reason> = BTreeMap::new();
     let card = |card: &str| match by_card {
         true => card.to_owned(),
@@ -239,7 +249,11 @@ fn of_run(run: &Run, by_card: bool) -> BTreeMap<Name, Reason> {
     };
     if let Some(answer) = &run.answer {
         let done: BTreeSet<&str> = run.rows.iter().map(|row| row.trial.as_str()).collect();
+        let one_by_one = |name: &str| run.failed.iter().any(|failed| failed.candidate == name);
         for excluded in &answer.excluded {
+            if one_by_one(&excluded.candidate) {
+                continue;
+            }
             let failed = excluded.rule.as_deref() == Some("failed");
             let own = || {
                 let own = move |trial: &&TrialName| trial.candidate == excluded.candidate;
@@ -271,7 +285,10 @@ fn of_run(run: &Run, by_card: bool) -> BTreeMap<Name, Reason> {
         let name = (
             card(&failed.card),
             failed.candidate.clone(),
-            failed.workload.clone(),
+            match by_workload {
+                true => failed.workload.clone(),
+                false => String::new(),
+            },
         );
         let reason = reasons.entry(name).or_default();
         if reason.failed == 0 {
@@ -465,7 +482,7 @@ mod tests {
     fn failed_trials_of_a_store_are_told_by_card_and_workload() {
         let mut after = with(run("b", 1.0, 0.0), None, |name| name != "f2fs");
         after.failed = (1..=3)
-            .map(|seed| FailedTrial {
+            .map(|seed| TrialFailure {
                 card: "a1-32gb".into(),
                 candidate: "f2fs".into(),
                 workload: "rootfs".into(),
