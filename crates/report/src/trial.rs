@@ -50,9 +50,16 @@ pub fn trial_text(told: &TrialTold, width: usize) -> String {
         with_unit(identity.partition_bytes as f64, "B"),
         with_unit(identity.partition_offset as f64, "B")
     ));
-    for command in &identity.mkfs {
-        line(format!("mkfs: {}", command.join(" ")));
+    let mkfs: Vec<String> = identity.mkfs.iter().map(|words| words.join(" ")).collect();
+    for command in &mkfs {
+        // A command is never broken: a line that is copied must run.
+        let command = clean(command);
+        let _ = match command.chars().count() + "  mkfs: ".len() <= width {
+            true => writeln!(out, "  mkfs: {command}"),
+            false => writeln!(out, "  mkfs:\n    {command}"),
+        };
     }
+    let mut line = |text: String| wrap(&mut out, &clean(&text), "  ", "    ", width);
     line(format!("mount options: {}", identity.mount_options));
     let tools = identity
         .tools
@@ -86,7 +93,12 @@ pub fn trial_text(told: &TrialTold, width: usize) -> String {
     sizes(&mut out, told.trial, width);
     over_time(&mut out, told.trial, width);
     metrics(&mut out, told.trial, width);
-    let _ = write!(out, "\nRun it again\n  {}\n", clean(&told.repeat));
+    out.push_str("\nRun it again\n");
+    match told.repeat.starts_with("whichfs ") {
+        true => out.push_str(&format!("  {}\n", clean(&told.repeat))),
+        // A sentence that says why there is no command.
+        false => wrap(&mut out, &clean(&told.repeat), "  ", "  ", width),
+    }
     out
 }
 

@@ -29,7 +29,7 @@ mod study;
 mod verdict;
 
 pub use agreement::kendall_tau_b;
-pub use cards::{CardEvidence, CardPlace, CardRanking, CardScore, rank_cards};
+pub use cards::{CardEvidence, CardPlace, CardRanking, CardScore, Unqualified, rank_cards};
 pub use claims::{CLAIMS, Claim, Judgement, Outcome, Part, claims, judge_claim};
 pub use device::{
     Budget, Cost, Counter, Distance, Drift, Ledger, REFERENCES_MIN, ReferenceRun, Spent,

@@ -99,7 +99,7 @@ fn the_page_says_what_changed_in_each_run_and_escapes() {
         "whichfs report before after later",
         "10 worse by more than 10 %; 4 gone.",
         "<h1>jfs&#60;b&#62; fails in run 2 (1 of 1 trial): mount: &#60;bad&#62; superblock",
-        "14 figures worse, 2 better. 10 worse by more than 10 %; 4 gone.",
+        "10 figures worse, 5 better. 10 worse by more than 10 %; 4 gone.",
         "whichfs trial show 0123456789ab --store &#39;x y.sqlite&#39;\n",
         "failed: <code>0123456789ab</code>",
         "Run 2: xfs wins; in run 1 it was ext4.",
