@@ -380,6 +380,22 @@ mod tests {
     }
 
     #[test]
+    fn a_long_command_stays_whole_in_a_line_of_its_own_and_a_sentence_is_wrapped() {
+        let mut trial: Trial = serde_json::from_str(TRIAL).unwrap();
+        let option = "-E stride=16,stripe_width=1024,lazy_itable_init=0,lazy_journal_init=0,x=1";
+        trial.identity.mkfs = vec![vec!["mkfs.ext4".to_owned(), option.to_owned()]];
+        let mut told = told(&trial);
+        told.repeat = "no need has this workload: ".to_owned() + &"a study's trial ".repeat(8);
+        let text = trial_text(&told, 80);
+        assert!(
+            text.contains(&format!("  mkfs:\n    mkfs.ext4 {option}\n")),
+            "{text}"
+        );
+        let end = text.split("Run it again").nth(1).unwrap_or_default();
+        assert!(end.lines().all(|line| line.chars().count() <= 80), "{end}");
+    }
+
+    #[test]
     fn a_failed_trial_says_why_and_shows_the_end_of_its_log_disarmed() {
         let mut trial: Trial = serde_json::from_str(TRIAL).unwrap();
         trial.outcome.series = None;

@@ -19,8 +19,9 @@ Examples:
   whichfs card rank --for rootfs --candidates ext4,f2fs  all shipped cards, two filesystems
 
 Each card is as good as its best filesystem. Cards tie whose scores are nearer than 10 % or than
-what is known of the two cards; --json has the trials behind each card, and how to show them. Trials that are in the store are not run again, so
-an interrupted ranking goes on with the same command.";
+what is known of the two cards; --json has the trials behind each card, and how to show them.
+Trials that are in the store are not run again, so an interrupted ranking goes on with the same
+command.";
 
 /// Ranks the cards.
 pub fn run(args: &CardRankArgs) -> Outcome<u8> {
@@ -252,6 +253,87 @@ impl<'a> Told<'a> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use whichfs_study::{CardEvidence, Excluded, Need, Sample};
+
+    fn evidence(card: &str, value: f64) -> CardEvidence {
+        let sample = Sample {
+            candidate: "nilfs2".into(),
+            metric: "append".into(),
+            seed: 1,
+            value,
+            unit: "operations/s".into(),
+            lower_is_better: false,
+        };
+        CardEvidence {
+            card: card.into(),
+            samples: vec![sample],
+            ..CardEvidence::default()
+        }
+    }
+
+    fn need() -> Need {
+        let text = "name = \"test\"\ntitle = \"Test\"\nworkload = \"logger\"\n\
+                    requires = [\"append\"]\n[weights.append]\nweight = 1\nbecause = \"x\"\n\
+                    [[rules]]\nfact = \"windows\"\nis = true\nbecause = \"x\"\nsource = \"y\"\n";
+        Need::parse("test.toml", text).unwrap()
+    }
+
+    #[test]
+    fn a_ranked_card_has_reason_stamp_and_caveat_and_the_others_their_rules() {
+        let mut first = evidence("good", 9.0);
+        first.fit_error = Some(0.11);
+        let said = vec!["its cleaner did not run".to_owned()];
+        first.caveats = [("nilfs2".to_owned(), said)].into();
+        first.trials = [("nilfs2".to_owned(), vec!["abcd".to_owned()])].into();
+        let mut second = evidence("other", 3.0);
+        second.composed = true;
+        let mut none = evidence("bare", 1.0);
+        none.samples.clear();
+        none.excluded = vec![Excluded {
+            candidate: "ext4".into(),
+            why: "is not read by Windows".into(),
+            rule: Some("windows".into()),
+            ..Excluded::default()
+        }];
+        let ranking = rank_cards(&need(), &[first, second, none]).unwrap();
+        let told = text(&ranking, 80);
+        for said in [
+            "modelled, fit 11",
+            "modelled, composed",
+            "Buy good, with nilfs2.",
+            "good wins append 3.0x over other.",
+            "Mind: good with nilfs2: its cleaner did not run.",
+            "No filesystem qualifies on bare.",
+            "ext4 breaks windows; --need windows=any lets it in.",
+            "rule windows",
+            "ext4: is not read by Windows",
+        ] {
+            assert!(told.contains(said), "no {said}: {told}");
+        }
+        assert!(
+            told.lines().all(|line| line.chars().count() <= 80),
+            "{told}"
+        );
+        let alone = text(
+            &CardRanking {
+                cards: Vec::new(),
+                ..ranking.clone()
+            },
+            80,
+        );
+        assert!(
+            alone.starts_with("No filesystem qualifies on bare."),
+            "no empty table: {alone}"
+        );
+        let store = Path::new("s.sqlite");
+        let json = serde_json::to_value(Told::of(&ranking, Some(store))).unwrap();
+        assert_eq!(
+            json["show"]["good"][0],
+            "whichfs trial show abcd --store s.sqlite"
+        );
+        assert_eq!(json["cards"][0]["trials"][0], "abcd");
+        assert_eq!(json["unqualified"][0]["nearest"][0]["candidate"], "ext4");
+    }
 
     #[test]
     fn cards_are_named_whole_or_in_part() {
