@@ -20,7 +20,7 @@ pub use answers::{
     Answer, AnswerChange, Cause, Place, PlaceChange, Stopped, TrialFailure, TrialName, Was,
 };
 
-pub use read::{Held, read_csv, read_json};
+pub use read::{read_csv, read_json};
 
 /// Ratio below which nothing is called a change, however little it scatters.
 pub const LEAST_NOISE: f64 = 1.02;
