@@ -236,7 +236,7 @@ pub(super) fn stopped(runs: &[Run], values: &[Values], by_card: bool) -> Vec<Sto
     }
     // What a rule excludes in a run that never had it is no news.
     all.retain(|one| one.was == Was::Worked || one.cause == Cause::Failed);
-    all.sort_by(|a, b| (a.was, a.cause, a.run).cmp(&(b.was, b.cause, b.run)));
+    all.sort_by_key(|one| (one.was, one.cause, one.run));
     all
 }
 
