@@ -1,31 +1,51 @@
 //! Several runs side by side: terminal, Markdown, JUnit.
 
+use crate::comparison_told::{halts, name, place, show, shows, undecided, winner};
 use crate::junit::{Case, Told};
 use crate::number::with_unit;
 use crate::text::{clean, wrap};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use whichfs_study::{Compared, Comparison, Meaning, RunChange};
+use whichfs_study::{Compared, Comparison, Meaning, RunChange, Stopped, Was};
 use whichfs_units::counted;
 
-/// What changed beyond noise, or with `all` every figure, in lines of at most `width` columns.
+/// Commands that are named of one failure.
+const NAMED: usize = 4;
+
+/// What stopped working, who wins, and what changed beyond noise, or with `all` every figure, in
+/// lines of at most `width` columns, but for commands.
 pub fn comparison_text(comparison: &Comparison, width: usize, all: bool) -> String {
     let mut out = String::new();
+    halted(&mut out, comparison, width);
+    answers(&mut out, comparison, width, all);
     for (at, run) in comparison.runs.iter().enumerate() {
         let what = [&run.cards, &run.kernels, &run.clocks].map(|names| names.join(", "));
-        let text = format!("{}: {} ({})", at + 1, run.name, what.join("; "));
+        let what = match run.rows {
+            0 => "no figures".to_owned(),
+            _ => what.join("; "),
+        };
+        let text = format!("{}: {} ({what})", at + 1, run.name);
         wrap(&mut out, &clean(&text), "", "   ", width);
+    }
+    if let Some(said) = undecided(comparison) {
+        wrap(&mut out, &said, "", "", width);
     }
     out.push('\n');
     let shown: Vec<&Compared> = shown(comparison, all);
     if shown.is_empty() {
-        out.push_str("Nothing changed beyond noise.\n");
+        out.push_str(match comparison.stopped.is_empty() {
+            true => "Nothing changed beyond noise.\n",
+            false => "Of what both runs have nothing changed beyond noise.\n",
+        });
         return out;
     }
     out.push_str(&table(comparison, &shown, width));
+    let told = |line: &&Compared| !shown.iter().any(|one| std::ptr::eq(*one, *line));
+    let left = comparison.lines.iter().filter(told);
     let note = format!(
         "{}↓ lower is better, ↑ higher is better. Seeds that both have are paired.",
-        match comparison.lines.len() - shown.len() {
+        match left.filter(|line| !is_told_above(comparison, line)).count() {
             0 => String::new(),
             same => format!("{}: the same within noise. ", counted(same, "more figure")),
         }
@@ -34,8 +54,48 @@ pub fn comparison_text(comparison: &Comparison, width: usize, all: bool) -> Stri
     out
 }
 
-/// A line for each of `shown`. Where `width` has no room for it, what changed stands below the
-/// figure in place of beside it.
+/// What stopped, with the commands that show its trials.
+fn halted(out: &mut String, comparison: &Comparison, width: usize) {
+    let halts = halts(comparison);
+    for halt in &halts {
+        wrap(out, &clean(&halt.sentence), "", "   ", width);
+        let commands = halt.all.iter().flat_map(|one| shows(comparison, one));
+        let commands: Vec<String> = commands.collect();
+        for command in commands.iter().take(NAMED) {
+            // A command is never broken: a line that is copied must run.
+            let _ = writeln!(out, "   {}", clean(command));
+        }
+        if let Some(more) = commands.len().checked_sub(NAMED).filter(|more| *more > 0) {
+            let _ = writeln!(out, "   and {more} more; --json and --html have all");
+        }
+        let gone: usize = halt.all.iter().map(|one| one.gone).sum();
+        if gone > 0 {
+            let _ = writeln!(out, "   {} gone with it", counted(gone, "figure"));
+        }
+    }
+    if !halts.is_empty() {
+        out.push('\n');
+    }
+}
+
+/// Who wins in each run, and whose score or probability changed; with `all`, everybody's.
+fn answers(out: &mut String, comparison: &Comparison, width: usize, all: bool) {
+    for change in &comparison.answers {
+        wrap(out, &clean(&winner(change)), "", "   ", width);
+        for one in change.places.iter().filter(|one| all || one.changed()) {
+            let [score, p_best] = place(one).map(|text| text.replace(' ', "\u{a0}"));
+            let name = clean(&one.candidate);
+            let text = format!("{name}: score {score}; probability of being the best {p_best}");
+            wrap(out, &text, "   ", "      ", width);
+        }
+    }
+    if !comparison.answers.is_empty() {
+        out.push_str("Scores are beside the best of their own run.\n\n");
+    }
+}
+
+/// A line for each of `shown`. Where `width` has no room for it, the figures stand below their
+/// name.
 fn table(comparison: &Comparison, shown: &[&Compared], width: usize) -> String {
     // Figures stay whole, and the mark with the last word of its metric.
     let whole = |(at, cell): (usize, String)| match at {
@@ -44,17 +104,15 @@ fn table(comparison: &Comparison, shown: &[&Compared], width: usize) -> String {
         _ => cell.replace(' ', "\u{a0}"),
     };
     let whole = |cells: Vec<String>| cells.into_iter().enumerate().map(whole).collect();
-    let mut rows: Vec<Vec<String>> = vec![head(comparison, "\n")];
+    let mut rows: Vec<Vec<String>> = vec![whole(head(comparison))];
     rows.extend(shown.iter().map(|line| whole(cells(line))));
     if natural_width(&rows) > width {
-        rows = rows.into_iter().map(folded).collect();
-        rows[0] = folded_head(comparison);
+        return narrow(&rows, width);
     }
     let mut table = Table::new();
     table
         .load_style(presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_width(u16::try_from(width).unwrap_or(u16::MAX))
+        .set_content_arrangement(ContentArrangement::Disabled)
         .set_header(rows.remove(0))
         .add_rows(rows);
     for (at, column) in table.column_iter_mut().enumerate() {
@@ -68,6 +126,49 @@ fn table(comparison: &Comparison, shown: &[&Compared], width: usize) -> String {
     lines.collect()
 }
 
+/// Columns before the figures: filesystem and metric.
+const FRONT: usize = 2;
+
+/// Rows for a narrow terminal: filesystem and metric in a line of their own, the figures of all
+/// runs and what changed in the next; where not even that has room, a line for each run.
+fn narrow(rows: &[Vec<String>], width: usize) -> String {
+    const INDENT: usize = 4;
+    let figures = |row: &[String]| row.iter().skip(FRONT).cloned().collect::<Vec<_>>();
+    let all: Vec<Vec<String>> = rows.iter().map(|row| figures(row)).collect();
+    let beside = natural_width(&all) + INDENT <= width;
+    let longest = |at: usize| {
+        let cells = all.iter().filter_map(|row| row.get(at));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let mut out = String::new();
+    for (number, (row, figures)) in rows.iter().zip(&all).enumerate() {
+        let front = row.iter().take(FRONT).cloned().collect::<Vec<_>>();
+        wrap(&mut out, &front.join(": "), "", "  ", width);
+        let cell = |(at, cell): (usize, &String)| format!("{cell:>width$}", width = longest(at));
+        if beside {
+            let cells: Vec<String> = figures.iter().enumerate().map(cell).collect();
+            let line = format!("{}{}", " ".repeat(INDENT), cells.join("  "));
+            let _ = writeln!(out, "{}", line.replace('\u{a0}', " ").trim_end());
+            continue;
+        }
+        if number == 0 {
+            out.push_str("    run, its figure, beside run 1\n");
+            continue;
+        }
+        let (first, later) = figures.split_at(1.min(figures.len()));
+        let value = |at: usize| longest(at.saturating_mul(2).saturating_sub(1));
+        let widest = (0..=later.len() / 2).map(value).max().unwrap_or(0);
+        let runs = std::iter::once(first).chain(later.chunks(2));
+        for (at, run) in runs.enumerate() {
+            let own = run.first().map_or("", String::as_str);
+            let beside = run.get(1).map_or("", String::as_str);
+            let line = format!("    {}  {own:>widest$}  {beside}", at + 1);
+            let _ = writeln!(out, "{}", line.replace('\u{a0}', " ").trim_end());
+        }
+    }
+    out
+}
+
 /// Columns that rows take if nothing is wrapped.
 fn natural_width(rows: &[Vec<String>]) -> usize {
     let of_cell = |cell: &String| cell.lines().map(|line| line.chars().count()).max();
@@ -79,23 +180,36 @@ fn natural_width(rows: &[Vec<String>]) -> usize {
     (0..columns).map(of_column).sum::<usize>().saturating_sub(2)
 }
 
-fn folded_head(comparison: &Comparison) -> Vec<String> {
-    let later = (2..=comparison.runs.len()).map(|at| format!("{at}\nbeside 1"));
-    let front = head(comparison, "").into_iter().take(3);
-    front.chain(later).collect()
-}
-
-/// Cells with what changed below the figure that did.
-fn folded(cells: Vec<String>) -> Vec<String> {
-    let (front, runs) = cells.split_at(3.min(cells.len()));
-    let pairs = runs.chunks(2).map(|pair| pair.join("\n"));
-    front.iter().cloned().chain(pairs).collect()
-}
-
-/// The same as a Markdown table.
+/// The same as Markdown: what stopped working and who wins in sentences, figures in a table.
 pub fn comparison_markdown(comparison: &Comparison, all: bool) -> String {
-    let head = head(comparison, " ");
-    let mut out = format!("| {} |\n|{}\n", head.join(" | "), "---|".repeat(head.len()));
+    let mut out = String::new();
+    let text = |text: &str| clean(text).replace('|', "\\|").replace('<', "&lt;");
+    for halt in halts(comparison) {
+        let _ = writeln!(out, "**{}**\n", text(&halt.sentence).replace('*', "\\*"));
+    }
+    for change in &comparison.answers {
+        let _ = writeln!(out, "{}\n", text(&winner(change)));
+        let changed: Vec<_> = (change.places.iter())
+            .filter(|one| all || one.changed())
+            .collect();
+        if !changed.is_empty() {
+            out.push_str("| filesystem | score | probability of being the best |\n|---|---|---|\n");
+        }
+        for one in &changed {
+            let [score, p_best] = place(one);
+            let _ = writeln!(out, "| {} | {score} | {p_best} |", text(&one.candidate));
+        }
+        if !changed.is_empty() {
+            out.push('\n');
+        }
+    }
+    let head = head(comparison);
+    let _ = write!(
+        out,
+        "| {} |\n|{}\n",
+        head.join(" | "),
+        "---|".repeat(head.len())
+    );
     for line in shown(comparison, all) {
         let cells = cells(line).into_iter().map(|cell| cell.replace('|', "\\|"));
         let _ = writeln!(out, "| {} |", cells.collect::<Vec<_>>().join(" | "));
@@ -103,42 +217,141 @@ pub fn comparison_markdown(comparison: &Comparison, all: bool) -> String {
     out
 }
 
-/// A test case for each figure: it fails if it is worse by more than `share` and beyond noise, or
-/// gone.
+/// A test case for each filesystem, which fails if it stopped working, those first; then one for
+/// each figure, which fails if it is worse by more than `share` and beyond noise, or gone.
 pub fn comparison_cases(comparison: &Comparison, share: f64) -> Vec<Case> {
     let case = |line: &Compared| Case {
-        class: match line.card.as_str() {
-            "" => format!("{}.{}", line.workload, line.candidate),
-            card => format!("{card}.{}.{}", line.workload, line.candidate),
-        },
+        class: class(&line.card, &line.workload, &line.candidate),
         name: line.metric.clone(),
         seconds: 0.0,
         told: match (line.fails(share), line.values.first().copied().flatten()) {
-            (Some(why), _) => Told::Failed(why),
+            (Some(why), _) => Told::Failed(reasoned(comparison, line, why)),
             (None, None) => Told::Skipped("the first run has no figure".to_owned()),
             (None, Some(_)) => Told::Passed,
         },
-        output: cells(line).join("  "),
+        output: output(comparison, line, share),
     };
-    comparison.lines.iter().map(case).collect()
+    let mut cases = works(comparison);
+    cases.extend(comparison.lines.iter().map(case));
+    cases
 }
 
-/// Lines in which something changed or is missing, or all.
+/// Why a figure fails, with the reason why it is gone if that is known.
+fn reasoned(comparison: &Comparison, line: &Compared, why: String) -> String {
+    let runs = 2..=comparison.runs.len();
+    let told = runs.filter_map(|run| comparison.why_gone(line, run));
+    let told = told.filter(|one| !one.why.is_empty());
+    let all: Vec<String> = told.map(|one| format!(": {}", one.why)).collect();
+    format!("{why}{}", all.concat())
+}
+
+/// The figures of a line, and if it fails the commands that show its trials.
+fn output(comparison: &Comparison, line: &Compared, share: f64) -> String {
+    let mut out = cells(line).join("  ");
+    if line.fails(share).is_some() {
+        for (run, samples) in comparison.runs.iter().zip(&line.samples) {
+            let shows = samples.iter().filter_map(|one| show(Some(run), &one.trial));
+            for command in shows.take(NAMED) {
+                let _ = write!(out, "\n{command}");
+            }
+        }
+    }
+    out
+}
+
+fn class(card: &str, workload: &str, candidate: &str) -> String {
+    let parts = [card, workload, candidate].into_iter();
+    let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
+    parts.join(".")
+}
+
+/// A case for each filesystem of the first run: that it works in the later ones.
+fn works(comparison: &Comparison) -> Vec<Case> {
+    let workload = |one: &Stopped| {
+        let of_it = |line: &&Compared| {
+            line.candidate == one.candidate && (one.card.is_empty() || line.card == one.card)
+        };
+        let line = comparison.lines.iter().find(of_it);
+        let known = line.map_or("", |line| line.workload.as_str());
+        match one.workload.as_str() {
+            "" => known.to_owned(),
+            own => own.to_owned(),
+        }
+    };
+    let mut seen: BTreeSet<String> = BTreeSet::new();
+    let mut cases = Vec::new();
+    for halt in halts(comparison) {
+        for one in &halt.all {
+            let class = class(&one.card, &workload(one), &one.candidate);
+            seen.insert(class.clone());
+            // Each case tells of its own filesystem alone.
+            let sentence = match halt.all.len() {
+                1 => halt.sentence.clone(),
+                _ => format!("{}: {}", name(one), halt.sentence),
+            };
+            cases.push(Case {
+                class,
+                name: "works".to_owned(),
+                seconds: 0.0,
+                told: match one.was {
+                    Was::Worked => Told::Failed(sentence),
+                    Was::Stopped | Was::Absent => Told::Skipped(sentence),
+                },
+                output: shows(comparison, one).join("\n"),
+            });
+        }
+    }
+    for line in comparison
+        .lines
+        .iter()
+        .filter(|line| line.values[0].is_some())
+    {
+        let class = class(&line.card, &line.workload, &line.candidate);
+        if seen.insert(class.clone()) {
+            cases.push(Case {
+                class,
+                name: "works".to_owned(),
+                seconds: 0.0,
+                told: Told::Passed,
+                output: String::new(),
+            });
+        }
+    }
+    cases
+}
+
+/// Lines in which something changed or is missing, or all. What went with its filesystem is told
+/// there.
 fn shown(comparison: &Comparison, all: bool) -> Vec<&Compared> {
     let changed = |line: &&Compared| {
         let differs = |change: &Option<RunChange>| {
             change.is_none_or(|change| change.meaning != Meaning::Same)
         };
-        all || line.changes.iter().any(differs)
+        let changed = line.changes.iter().any(differs) && !is_told_above(comparison, line);
+        all || changed
     };
     comparison.lines.iter().filter(changed).collect()
 }
 
-fn head(comparison: &Comparison, gap: &str) -> Vec<String> {
+/// Whether all that happened to `line` is that its filesystem stopped working.
+fn is_told_above(comparison: &Comparison, line: &Compared) -> bool {
+    let mut gone = false;
+    for (at, change) in line.changes.iter().enumerate() {
+        match change {
+            Some(change) if change.meaning != Meaning::Same => return false,
+            Some(_) => {}
+            None if comparison.why_gone(line, at + 2).is_none() => return false,
+            None => gone = true,
+        }
+    }
+    gone
+}
+
+fn head(comparison: &Comparison) -> Vec<String> {
     let mut head = vec!["filesystem".to_owned(), "metric".to_owned(), "1".to_owned()];
     for at in 2..=comparison.runs.len() {
         head.push(at.to_string());
-        head.push(format!("{at}{gap}beside 1"));
+        head.push(format!("{at} beside 1"));
     }
     head
 }
@@ -189,106 +402,4 @@ pub(crate) fn told(change: &RunChange) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-    use whichfs_study::{Row, Run, compare_runs};
-
-    fn run(name: &str, factor: f64) -> Run {
-        let row = |candidate: &str, metric: &str, lower_is_better, value| Row {
-            card: "a1-32gb".into(),
-            kernel: "6.12".into(),
-            clock: "cpu:b".into(),
-            candidate: candidate.into(),
-            mount_options: String::new(),
-            workload: "rootfs".into(),
-            metric: metric.into(),
-            value,
-            unit: if lower_is_better { "s" } else { "MB/s" }.into(),
-            lower_is_better,
-            seed: 1,
-            trial: "t".into(),
-        };
-        Run {
-            name: name.into(),
-            rows: vec![
-                row("ext4", "mount", true, 2.0 * factor),
-                row("ext4|<x>", "tree_read", false, 10.0 * factor),
-                row("f2fs", "mount", true, 0.004),
-            ],
-        }
-    }
-
-    #[test]
-    fn what_changed_is_told_and_what_did_not_is_counted() {
-        let both = compare_runs(&[run("before", 1.0), run("after", 3.0)]).unwrap();
-        let text = comparison_text(&both, 80, false);
-        assert!(
-            text.contains("3.0 × worse") && text.contains("3.0 × better"),
-            "{text}"
-        );
-        assert!(
-            text.contains("1 more figure: the same") && !text.contains("f2fs"),
-            "{text}"
-        );
-        assert!(
-            text.lines().all(|line| line.chars().count() <= 80),
-            "{text}"
-        );
-        let alone = |line: &str| matches!(line.trim(), "↓" | "↑");
-        for width in 40..80 {
-            let text = comparison_text(&both, width, true);
-            assert!(!text.lines().any(alone), "{width}: {text}");
-        }
-        let all = comparison_text(&both, 80, true);
-        assert!(
-            all.contains("f2fs") && !all.contains("more figure"),
-            "{all}"
-        );
-        let markdown = comparison_markdown(&both, false);
-        assert!(markdown.contains("| ext4 | mount ↓ | 2.00 s | 6.00 s | 3.0 × worse |"));
-        assert!(markdown.contains("ext4\\|<x>"), "{markdown}");
-        let same = compare_runs(&[run("a", 1.0), run("b", 1.0)]).unwrap();
-        assert!(comparison_text(&same, 80, false).contains("Nothing changed beyond noise."));
-    }
-
-    #[test]
-    fn figures_stay_whole_however_many_runs_there_are() {
-        let runs = [1.0, 3.0, 0.2, 1.3].map(|factor| run("run", factor));
-        for count in 2..=4 {
-            let all = compare_runs(&runs[..count]).unwrap();
-            for width in [80, 120] {
-                let text = comparison_text(&all, width, true);
-                let heads = text.matches("beside 1").count();
-                let numbers = text.lines().filter(|line| line.starts_with("filesystem"));
-                assert!(
-                    (numbers.count(), heads) == (1, count - 1),
-                    "{width}: {text}"
-                );
-                let fits = text.lines().all(|line| line.chars().count() <= width);
-                assert!(fits, "{width}: {text}");
-                let words = ["2.00 s", "6.00 s", "3.0 × worse", "400 ms", "5.0 × better"];
-                for word in &words[..(2 * count - 1).min(words.len())] {
-                    assert!(text.contains(word), "{width}: no {word} in {text}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn regressions_are_failed_test_cases() {
-        let both = compare_runs(&[run("before", 1.0), run("after", 3.0)]).unwrap();
-        let cases = comparison_cases(&both, 0.1);
-        let failed: Vec<&str> = (cases.iter())
-            .filter(|case| matches!(case.told, Told::Failed(_)))
-            .map(|case| case.name.as_str())
-            .collect();
-        assert_eq!(failed, ["mount"]);
-        assert_eq!(cases.len(), 3);
-        assert!(
-            comparison_cases(&both, 2.5)
-                .iter()
-                .all(|case| case.told == Told::Passed)
-        );
-    }
-}
+mod tests;

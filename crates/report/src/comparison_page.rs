@@ -1,15 +1,20 @@
 //! Several runs side by side as one self-contained HTML page.
 //!
-//! From top to bottom: how much changed; the runs; for each later run what changed beyond noise,
-//! filesystem by metric; every change as a bar; every figure; how it was judged; the command. The
-//! page's script only filters; without it nothing is missing.
+//! From top to bottom: what stopped working and how much changed; who wins now; the runs; for each
+//! later run what changed beyond noise, filesystem by metric; every change as a bar; every figure
+//! with its samples; the trials; how it was judged; the command. The page's script only filters;
+//! without it nothing is missing.
 
 use crate::comparison::{told, words};
+use crate::comparison_told::{Halt, halts, place, show, shows, undecided, winner};
 use crate::number::with_unit;
 use crate::policy::policy;
+use crate::text::cut;
 use askama::Template;
-use std::collections::BTreeMap;
-use whichfs_study::{Compared, Comparison, Meaning, Origin, RunChange, RunLine};
+use std::collections::{BTreeMap, BTreeSet};
+use whichfs_study::{
+    AnswerChange, Cause, Compared, Comparison, Meaning, Origin, RunChange, RunLine, Taken, Was,
+};
 use whichfs_trial::{is_cpu_of_phase, metric_words};
 use whichfs_units::counted;
 
@@ -17,6 +22,12 @@ const SCRIPT: &str = include_str!("../templates/compare.js");
 
 /// Ratio at which a bar is as long as the drawing.
 const FULL: f64 = 8.0;
+
+/// Characters of the headline.
+const HEADLINE: usize = 160;
+
+/// Samples shown of a figure; the others are in the runs' own files.
+const SAMPLES: usize = 8;
 
 /// What the page of a comparison says.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,9 +55,35 @@ struct View<'a> {
     script: &'static str,
     headline: String,
     sentence: String,
+    halts: Vec<HaltView>,
+    answers: Vec<AnswerView>,
+    undecided: Option<String>,
     runs: Vec<RunHead>,
     maps: Vec<Map>,
     lines: Vec<LineRow>,
+    trials: Vec<TrialsRow>,
+}
+
+/// What stopped working, and the commands that show its trials.
+struct HaltView {
+    sentence: String,
+    gone: String,
+    commands: Vec<String>,
+}
+
+/// Who wins in a later run beside the first; filesystem, score, probability, whether they changed.
+struct AnswerView {
+    sentence: String,
+    rows: Vec<(String, [String; 2], bool)>,
+}
+
+/// The trials of a filesystem in a run, and the command that shows one.
+struct TrialsRow {
+    name: String,
+    run: usize,
+    /// Seed and beginning of the id.
+    trials: Vec<(String, String)>,
+    command: String,
 }
 
 /// A run and what all its rows have in common.
@@ -99,6 +136,8 @@ struct LineRow {
     name: String,
     metric: String,
     values: Vec<String>,
+    /// Of each run, where there are several.
+    samples: Vec<String>,
     /// Of each later run: words, colour, and on what that rests.
     changes: Vec<(String, &'static str, String)>,
 }
@@ -115,6 +154,13 @@ impl<'a> View<'a> {
             script: SCRIPT,
             headline: headline(comparison),
             sentence: sentence(comparison, page.fail_over),
+            halts: halts(comparison)
+                .iter()
+                .map(|halt| halt_view(comparison, halt))
+                .collect(),
+            answers: comparison.answers.iter().map(answer_view).collect(),
+            undecided: undecided(comparison),
+            trials: trials(comparison, &names),
             runs: comparison.runs.iter().enumerate().map(run_head).collect(),
             maps: later
                 .map(|(at, run)| map(comparison, &names, at, run))
@@ -151,8 +197,80 @@ impl Names {
     }
 }
 
-/// How many figures of all later runs got worse and better.
+fn halt_view(comparison: &Comparison, halt: &Halt) -> HaltView {
+    let each = halt.all.iter();
+    let gone: usize = each.clone().map(|one| one.gone).sum();
+    HaltView {
+        sentence: halt.sentence.clone(),
+        gone: match gone {
+            0 => String::new(),
+            gone => format!("{} gone with it.", counted(gone, "figure")),
+        },
+        commands: each.flat_map(|one| shows(comparison, one)).collect(),
+    }
+}
+
+fn answer_view(change: &AnswerChange) -> AnswerView {
+    let places = change.places.iter();
+    AnswerView {
+        sentence: winner(change),
+        rows: places
+            .map(|one| (one.candidate.clone(), place(one), one.changed()))
+            .collect(),
+    }
+}
+
+/// The trials behind the figures of each filesystem, run by run, and those that failed.
+fn trials(comparison: &Comparison, names: &Names) -> Vec<TrialsRow> {
+    let mut all: BTreeMap<(String, usize), BTreeSet<(String, String)>> = BTreeMap::new();
+    for line in &comparison.lines {
+        for (at, samples) in line.samples.iter().enumerate() {
+            let own = all.entry((names.of_line(line), at)).or_default();
+            let each = samples.iter().filter(|one| !one.trial.is_empty());
+            own.extend(each.map(|one| (format!("seed {}", one.seed), one.trial.clone())));
+        }
+    }
+    for one in &comparison.stopped {
+        let own = all.entry((crate::comparison_told::name(one), one.run - 1));
+        let failed = one.ids.iter();
+        let failed = failed.map(|id| ("failed".to_owned(), id.clone()));
+        own.or_default().extend(failed);
+    }
+    let row = |((name, at), trials): ((String, usize), BTreeSet<(String, String)>)| {
+        let run = comparison.runs.get(at);
+        let first = trials.first().map_or("", |(_, id)| id.as_str());
+        TrialsRow {
+            command: show(run, first).unwrap_or_default(),
+            name,
+            run: at + 1,
+            trials: trials.into_iter().collect(),
+        }
+    };
+    let rows = all.into_iter().map(row);
+    rows.filter(|row| !row.trials.is_empty()).collect()
+}
+
+/// What stopped working; if nothing did, how many figures got worse and better.
 fn headline(comparison: &Comparison) -> String {
+    // What was not tried need not be broken.
+    let broken = |halt: &&Halt| {
+        let mut all = halt.all.iter();
+        all.any(|one| one.was == Was::Worked && one.cause != Cause::Absent)
+    };
+    let halts = halts(comparison);
+    let mut told = halts.iter().filter(broken);
+    match (told.next(), told.count()) {
+        (None, _) => changes(comparison),
+        (Some(first), 0) => cut(&first.sentence, HEADLINE),
+        (Some(first), more) => format!(
+            "{} (and {more} more, below)",
+            cut(&first.sentence, HEADLINE)
+        ),
+    }
+}
+
+/// How many figures of all later runs got worse and better.
+fn changes(comparison: &Comparison) -> String {
     let changes = comparison.lines.iter().flat_map(|line| &line.changes);
     let count = |wanted| {
         changes
@@ -179,11 +297,16 @@ fn sentence(comparison: &Comparison, share: f64) -> String {
         change.is_some_and(|c| c.meaning == Meaning::Worse && c.worse > 1.0 + share)
     });
     let gone = each().filter(|(line, change)| change.is_none() && line.values[0].is_some());
-    match (beyond.count(), gone.count()) {
+    let told = match comparison.broken().next() {
+        Some(_) => format!("{}. ", changes(comparison)),
+        None => String::new(),
+    };
+    let counts = match (beyond.count(), gone.count()) {
         (0, 0) => format!("None is worse by more than {percent:.0} %, and none is gone."),
         (worse, 0) => format!("{worse} worse by more than {percent:.0} %; none is gone."),
         (worse, gone) => format!("{worse} worse by more than {percent:.0} %; {gone} gone."),
-    }
+    };
+    format!("{told}{counts}")
 }
 
 fn run_head((at, run): (usize, &RunLine)) -> RunHead {
@@ -195,8 +318,9 @@ fn run_head((at, run): (usize, &RunLine)) -> RunHead {
         cards,
         kernels,
         clocks,
-        stamp: match run.clocks.iter().all(|clock| clock == "real") {
+        stamp: match run.rows > 0 && run.clocks.iter().all(|clock| clock == "real") {
             true => Origin::Measured.word(),
+            false if run.rows == 0 => "–",
             false => Origin::Modelled.word(),
         },
         rows: run.rows,
@@ -325,6 +449,19 @@ fn bars(changed: &[&Compared], names: &Names, at: usize) -> Vec<ChangeBar> {
     each.into_iter().map(bar).collect()
 }
 
+/// The samples of a figure, if there are several.
+fn samples(line: &Compared, own: &[Taken]) -> String {
+    if own.len() < 2 {
+        return String::new();
+    }
+    let told = own.iter().take(SAMPLES);
+    let told: Vec<String> = told.map(|one| with_unit(one.value, &line.unit)).collect();
+    match own.len().saturating_sub(SAMPLES) {
+        0 => told.join(", "),
+        more => format!("{} and {more} more", told.join(", ")),
+    }
+}
+
 fn line_row(line: &Compared, names: &Names) -> LineRow {
     let change = |at: usize| {
         let change = line.changes[at].as_ref();
@@ -341,6 +478,7 @@ fn line_row(line: &Compared, names: &Names) -> LineRow {
         name: names.of_line(line),
         metric: metric_words(&line.metric),
         values: (0..line.values.len()).map(|at| value(line, at)).collect(),
+        samples: line.samples.iter().map(|own| samples(line, own)).collect(),
         changes: (0..line.changes.len()).map(change).collect(),
     }
 }

@@ -31,19 +31,20 @@ pub struct Case {
 
 /// A file with the suite `name`.
 pub fn junit(name: &str, cases: &[Case]) -> String {
-    suite(name, &[], cases)
+    junit_with(name, &[], cases)
 }
 
 /// A file with the suite `name` about `verdict`, whose properties say where its figures come from.
 pub fn junit_of(name: &str, verdict: &Verdict) -> String {
-    let mut properties = vec![("origin", verdict.origin.word().to_owned())];
+    let mut properties = vec![("origin".to_owned(), verdict.origin.word().to_owned())];
     if let Some(error) = verdict.fit_error {
-        properties.push(("fit_error", error.to_string()));
+        properties.push(("fit_error".to_owned(), error.to_string()));
     }
-    suite(name, &properties, &verdict_cases(verdict))
+    junit_with(name, &properties, &verdict_cases(verdict))
 }
 
-fn suite(name: &str, properties: &[(&str, String)], cases: &[Case]) -> String {
+/// A file with the suite `name` and what is to be known of all of it, as names and values.
+pub fn junit_with(name: &str, properties: &[(String, String)], cases: &[Case]) -> String {
     let count = |wanted: fn(&Told) -> bool| cases.iter().filter(|case| wanted(&case.told)).count();
     let failed = count(|told| matches!(told, Told::Failed(_)));
     let skipped = count(|told| matches!(told, Told::Skipped(_)));
@@ -57,9 +58,9 @@ fn suite(name: &str, properties: &[(&str, String)], cases: &[Case]) -> String {
     );
     if !properties.is_empty() {
         out.push_str("<properties>\n");
-        for (key, value) in properties {
-            let value = escaped(value);
-            let _ = writeln!(out, "<property name=\"{key}\" value=\"{value}\"/>");
+        for (name, value) in properties {
+            let (name, value) = (escaped(name), escaped(value));
+            let _ = writeln!(out, "<property name=\"{name}\" value=\"{value}\"/>");
         }
         out.push_str("</properties>\n");
     }

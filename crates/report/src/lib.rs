@@ -7,6 +7,7 @@
 mod chart;
 mod comparison;
 mod comparison_page;
+mod comparison_told;
 mod crash;
 mod crash_page;
 mod crash_strip;
@@ -28,13 +29,14 @@ mod trial;
 
 pub use comparison::{comparison_cases, comparison_markdown, comparison_text};
 pub use comparison_page::{ComparisonPage, comparison_html};
+pub use comparison_told::comparison_properties;
 pub use crash::{
     ConditionCount, Count, CrashGroup, CrashLine, CrashPage, CrashRow, FileCount, LineState,
     Promises, WorstCase, crash_csv, crash_outcomes_csv, milliseconds, ratio, short,
 };
 pub use crash_page::{crash_file_outcomes, crash_html, files_of};
 pub use device::{DeviceView, LatencyView, PhaseView, SeriesView, TrialLine, devices, trial_lines};
-pub use junit::{Case, Told, junit, junit_of, verdict_cases};
+pub use junit::{Case, Told, junit, junit_of, junit_with, verdict_cases};
 pub use number::{percent, percents, with_unit as figure};
 pub use page::{DEFAULT, Item, Page, html};
 pub use rows::{Export, FailedRow, csv, failed_rows, json, markdown};

@@ -50,9 +50,16 @@ pub fn trial_text(told: &TrialTold, width: usize) -> String {
         with_unit(identity.partition_bytes as f64, "B"),
         with_unit(identity.partition_offset as f64, "B")
     ));
-    for command in &identity.mkfs {
-        line(format!("mkfs: {}", command.join(" ")));
+    let mkfs: Vec<String> = identity.mkfs.iter().map(|words| words.join(" ")).collect();
+    for command in &mkfs {
+        // A command is never broken: a line that is copied must run.
+        let command = clean(command);
+        let _ = match command.chars().count() + "  mkfs: ".len() <= width {
+            true => writeln!(out, "  mkfs: {command}"),
+            false => writeln!(out, "  mkfs:\n    {command}"),
+        };
     }
+    let mut line = |text: String| wrap(&mut out, &clean(&text), "  ", "    ", width);
     line(format!("mount options: {}", identity.mount_options));
     let tools = identity
         .tools
@@ -86,7 +93,12 @@ pub fn trial_text(told: &TrialTold, width: usize) -> String {
     sizes(&mut out, told.trial, width);
     over_time(&mut out, told.trial, width);
     metrics(&mut out, told.trial, width);
-    let _ = write!(out, "\nRun it again\n  {}\n", clean(&told.repeat));
+    out.push_str("\nRun it again\n");
+    match told.repeat.starts_with("whichfs ") {
+        true => out.push_str(&format!("  {}\n", clean(&told.repeat))),
+        // A sentence that says why there is no command.
+        false => wrap(&mut out, &clean(&told.repeat), "  ", "  ", width),
+    }
     out
 }
 
@@ -365,6 +377,22 @@ mod tests {
         let json = serde_json::to_value(told(&trial)).unwrap();
         assert_eq!(json["identity"]["seed"], 3);
         assert_eq!(json["outcome"]["series"]["open_limit"], 5);
+    }
+
+    #[test]
+    fn a_long_command_stays_whole_in_a_line_of_its_own_and_a_sentence_is_wrapped() {
+        let mut trial: Trial = serde_json::from_str(TRIAL).unwrap();
+        let option = "-E stride=16,stripe_width=1024,lazy_itable_init=0,lazy_journal_init=0,x=1";
+        trial.identity.mkfs = vec![vec!["mkfs.ext4".to_owned(), option.to_owned()]];
+        let mut told = told(&trial);
+        told.repeat = "no need has this workload: ".to_owned() + &"a study's trial ".repeat(8);
+        let text = trial_text(&told, 80);
+        assert!(
+            text.contains(&format!("  mkfs:\n    mkfs.ext4 {option}\n")),
+            "{text}"
+        );
+        let end = text.split("Run it again").nth(1).unwrap_or_default();
+        assert!(end.lines().all(|line| line.chars().count() <= 80), "{end}");
     }
 
     #[test]

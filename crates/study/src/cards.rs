@@ -1,16 +1,17 @@
 //! Which card to buy: the best filesystem of each, all judged together.
 
-use crate::judge::{Evidence, JudgeError, Sample, judge};
+use crate::exclude::{nearest, rule_lines};
+use crate::judge::{Evidence, JudgeError, NOISE_FLOOR, Sample, judge};
 use crate::need::Need;
-use crate::verdict::{MetricInfo, Ranked};
+use crate::verdict::{Excluded, MetricInfo, Nearest, Origin, Ranked, RuleLine};
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Stands between card and filesystem in the names that are judged together.
 const WITH: &str = " with ";
 
 /// What was measured of one card.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct CardEvidence {
     /// Name of the card.
     pub card: String,
@@ -20,6 +21,22 @@ pub struct CardEvidence {
     pub uncertainty: f64,
     /// Median error of its model, where it was fitted.
     pub fit_error: Option<f64>,
+    /// Whether its profile is composed of several sources.
+    pub composed: bool,
+    /// Filesystems that were excluded, by a rule or by a trial that failed.
+    pub excluded: Vec<Excluded>,
+    /// What the figures of a filesystem leave out.
+    pub caveats: BTreeMap<String, Vec<String>>,
+    /// Ids of each filesystem's trials.
+    pub trials: BTreeMap<String, Vec<String>>,
+}
+
+impl CardEvidence {
+    /// How far its figures may be off: what its profile states and how far its model is off what
+    /// was measured, which are independent.
+    fn doubt(&self) -> f64 {
+        self.uncertainty.hypot(self.fit_error.unwrap_or(0.0))
+    }
 }
 
 /// Cards, the best first.
@@ -33,6 +50,21 @@ pub struct CardRanking {
     pub cards: Vec<CardPlace>,
     /// Cards for which no filesystem could be judged.
     pub none: Vec<String>,
+    /// For each of these, why, and what would let one in.
+    pub unqualified: Vec<Unqualified>,
+}
+
+/// A card for which no filesystem could be judged.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Unqualified {
+    /// The card.
+    pub card: String,
+    /// Its filesystems, each with the reason.
+    pub excluded: Vec<Excluded>,
+    /// The need's rules, and whom each excludes.
+    pub rules: Vec<RuleLine>,
+    /// Those that break the fewest rules, and what would let them in.
+    pub nearest: Vec<Nearest>,
 }
 
 /// A card with its best filesystem.
@@ -42,6 +74,23 @@ pub struct CardPlace {
     pub card: String,
     /// Its best filesystem.
     pub candidate: String,
+    /// Sentences: what it wins and loses by, beside the best card (the best one: the second).
+    pub reasons: Vec<String>,
+    /// What the figures of its best filesystem leave out.
+    pub caveats: Vec<String>,
+    /// Where its figures come from.
+    pub origin: Origin,
+    /// Whether its profile is composed of several sources.
+    pub composed: bool,
+    /// What its profile states of how far its figures may be off (0.3 is ±30 %).
+    pub uncertainty: f64,
+    /// Median relative error of its model on what was measured of the card; none if the profile
+    /// states none.
+    pub fit_error: Option<f64>,
+    /// Ids of the trials behind its figures.
+    pub trials: Vec<String>,
+    /// Filesystems that were excluded on it.
+    pub excluded: Vec<Excluded>,
     /// Score, probability of being the best card, figures, grades among all cards.
     #[serde(flatten)]
     pub place: CardScore,
@@ -54,7 +103,8 @@ pub struct CardScore {
     pub score: f64,
     /// Probability of being the best of all.
     pub p_best: f64,
-    /// Other cards that cannot be told from it.
+    /// Other cards that cannot be told from it: their scores are nearer than the noise floor, or
+    /// than what is known of the two cards allows.
     pub ties_with: Vec<String>,
     /// Value of each metric, in the order of the metrics; none where there is no figure.
     pub values: Vec<Option<f64>>,
@@ -80,30 +130,103 @@ pub fn rank_cards(need: &Need, cards: &[CardEvidence]) -> Result<CardRanking, Ju
         ..Evidence::default()
     };
     let verdict = judge(need, &evidence)?;
-    let mut seen = BTreeSet::new();
     let mut places: Vec<CardPlace> = Vec::new();
     for ranked in &verdict.ranking {
         let (card, candidate) = apart(&ranked.candidate);
         // A card is as likely the best as all its filesystems together.
-        if seen.insert(card) {
-            places.push(CardPlace {
-                card: card.to_owned(),
-                candidate: candidate.to_owned(),
-                place: score(ranked, &verdict.metrics),
-            });
-        } else if let Some(place) = places.iter_mut().find(|place| place.card == card) {
+        if let Some(place) = places.iter_mut().find(|place| place.card == card) {
             place.place.p_best += ranked.p_best;
+        } else if let Some(own) = cards.iter().find(|own| own.card == card) {
+            places.push(place(own, candidate, score(ranked, &verdict.metrics)));
         }
     }
-    let none = cards
-        .iter()
-        .filter(|card| !seen.contains(card.card.as_str()));
+    let reasons = reasons(need, &evidence, &places)?;
+    for place in &mut places {
+        let own = reasons.get(&place.card).cloned();
+        place.reasons = own.unwrap_or_default();
+    }
+    tie(&mut places, cards);
+    let ranked = |card: &&CardEvidence| places.iter().any(|place| place.card == card.card);
+    let without = cards.iter().filter(|card| !ranked(card));
+    let unqualified: Vec<Unqualified> = without.map(|card| unqualified(need, card)).collect();
     Ok(CardRanking {
         needs: need.name.clone(),
-        none: none.map(|card| card.card.clone()).collect(),
+        none: unqualified.iter().map(|one| one.card.clone()).collect(),
+        unqualified,
         metrics: verdict.metrics,
         cards: places,
     })
+}
+
+fn place(own: &CardEvidence, candidate: &str, score: CardScore) -> CardPlace {
+    CardPlace {
+        card: own.card.clone(),
+        candidate: candidate.to_owned(),
+        reasons: Vec::new(),
+        caveats: own.caveats.get(candidate).cloned().unwrap_or_default(),
+        origin: Origin::Modelled,
+        composed: own.composed,
+        uncertainty: own.uncertainty,
+        fit_error: own.fit_error,
+        trials: own.trials.get(candidate).cloned().unwrap_or_default(),
+        excluded: own.excluded.clone(),
+        place: score,
+    }
+}
+
+/// Why each card stands where it does: its best filesystem beside that of the best card.
+fn reasons(
+    need: &Need,
+    evidence: &Evidence,
+    places: &[CardPlace],
+) -> Result<BTreeMap<String, Vec<String>>, JudgeError> {
+    let best = |sample: &&Sample| {
+        let (card, candidate) = apart(&sample.candidate);
+        places
+            .iter()
+            .any(|place| place.card == card && place.candidate == candidate)
+    };
+    let own = evidence.samples.iter().filter(best);
+    let samples = own.map(|sample| Sample {
+        candidate: apart(&sample.candidate).0.to_owned(),
+        ..sample.clone()
+    });
+    let evidence = Evidence {
+        samples: samples.collect(),
+        ..evidence.clone()
+    };
+    let ranking = judge(need, &evidence)?.ranking.into_iter();
+    Ok(ranking.map(|one| (one.candidate, one.reasons)).collect())
+}
+
+/// Cards tie whose scores differ by less than what is known of the two leaves open.
+fn tie(places: &mut [CardPlace], cards: &[CardEvidence]) {
+    let doubt = |name: &str| {
+        let own = cards.iter().find(|card| card.card == name);
+        own.map_or(0.0, CardEvidence::doubt).ln_1p()
+    };
+    let all: Vec<(String, f64)> = (places.iter())
+        .map(|place| (place.card.clone(), place.place.score))
+        .collect();
+    for place in places {
+        let within = |(other, score): &&(String, f64)| {
+            let open = doubt(&place.card).hypot(doubt(other)).max(NOISE_FLOOR.ln());
+            *other != place.card && (score / place.place.score).ln().abs() < open
+        };
+        let near = all.iter().filter(within).map(|(other, _)| other.clone());
+        let mut ties: BTreeSet<String> = near.collect();
+        ties.extend(std::mem::take(&mut place.place.ties_with));
+        place.place.ties_with = ties.into_iter().collect();
+    }
+}
+
+fn unqualified(need: &Need, card: &CardEvidence) -> Unqualified {
+    Unqualified {
+        card: card.card.clone(),
+        rules: rule_lines(need, &card.excluded),
+        nearest: nearest(&card.excluded),
+        excluded: card.excluded.clone(),
+    }
 }
 
 fn apart(name: &str) -> (&str, &str) {
@@ -139,8 +262,62 @@ mod tests {
             card: name.into(),
             samples: samples.collect(),
             uncertainty: 0.1,
-            fit_error: None,
+            ..CardEvidence::default()
         }
+    }
+
+    #[test]
+    fn a_card_says_why_it_is_where_it_is_and_what_its_figures_rest_on() {
+        let mut fast = card("fast", &[("nilfs2", 1.0), ("ext4", 5.0)]);
+        fast.caveats
+            .insert("nilfs2".into(), vec!["its cleaner did not run".into()]);
+        fast.trials.insert("nilfs2".into(), vec!["t1".into()]);
+        (fast.composed, fast.fit_error) = (true, Some(0.2));
+        let ranking = rank_cards(&two_metrics(), &[card("slow", &[("ext4", 4.0)]), fast]).unwrap();
+        let [first, second] = &ranking.cards[..] else {
+            panic!("{ranking:?}")
+        };
+        // Beside the other card, never beside another filesystem of its own.
+        assert_eq!(first.reasons, ["fast wins a 4.0x and b 4.0x over slow"]);
+        assert_eq!(second.reasons, ["slow loses a 4.0x and b 4.0x to fast"]);
+        assert_eq!(first.caveats, ["its cleaner did not run"]);
+        assert_eq!(
+            (first.trials.len(), first.composed, first.fit_error),
+            (1, true, Some(0.2))
+        );
+    }
+
+    #[test]
+    fn cards_tie_that_their_uncertainty_does_not_tell_apart() {
+        let ties = |uncertainty| {
+            let mut cards = [card("a", &[("ext4", 1.0)]), card("b", &[("ext4", 1.3)])];
+            for card in &mut cards {
+                card.uncertainty = uncertainty;
+            }
+            let ranking = rank_cards(&two_metrics(), &cards).unwrap();
+            ranking
+                .cards
+                .into_iter()
+                .map(|one| one.place.ties_with)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(ties(0.3), [["b"], ["a"]]);
+        assert_eq!(ties(0.05), [[""; 0]; 2]);
+    }
+
+    #[test]
+    fn a_card_that_nothing_qualifies_on_says_which_rules_and_the_nearest() {
+        let mut none = card("none", &[]);
+        none.excluded = vec![Excluded {
+            candidate: "ext4".into(),
+            why: "is not read by Windows".into(),
+            rule: Some("windows".into()),
+            ..Excluded::default()
+        }];
+        let ranking = rank_cards(&two_metrics(), &[none]).unwrap();
+        let one = &ranking.unqualified[0];
+        assert_eq!(one.nearest[0].allow, ["--need windows=any"]);
+        assert_eq!((one.card.as_str(), one.excluded.len()), ("none", 1));
     }
 
     #[test]

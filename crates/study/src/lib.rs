@@ -32,7 +32,7 @@ mod told;
 mod verdict;
 
 pub use agreement::kendall_tau_b;
-pub use cards::{CardEvidence, CardPlace, CardRanking, CardScore, rank_cards};
+pub use cards::{CardEvidence, CardPlace, CardRanking, CardScore, Unqualified, rank_cards};
 pub use claims::{CLAIMS, Claim, Judgement, Outcome, Part, claims, judge_claim};
 pub use device::{
     Budget, Cost, Counter, Distance, Drift, Ledger, REFERENCES_MIN, ReferenceRun, Spent,
@@ -48,8 +48,9 @@ pub use judge::{
 pub use need::{Condition, Enough, Need, NeedError, POWER_LOSS, Rule, SHORT, Weight};
 pub use position::FileError;
 pub use regress::{
-    Change as RunChange, Compared, Comparison, Meaning, RegressError, Run, RunLine,
-    compare as compare_runs,
+    Answer, AnswerChange, Cause, Change as RunChange, Compared, Comparison, Meaning, Place,
+    PlaceChange, RegressError, Run, RunLine, Stopped, Taken, TrialFailure, TrialName, Was,
+    compare as compare_runs, read_csv, read_json,
 };
 pub use row::Row;
 pub use smallest::Bisection;

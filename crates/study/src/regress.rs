@@ -7,11 +7,20 @@
 //! differences of logarithms, at least [`LEAST_NOISE`]; of less than [`PAIRS`] pairs it is the
 //! noise floor of the verdict.
 
+mod answers;
+mod read;
+
 use crate::fit::mean;
 use crate::judge::NOISE_FLOOR;
 use crate::row::Row;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
+
+pub use answers::{
+    Answer, AnswerChange, Cause, Place, PlaceChange, Stopped, TrialFailure, TrialName, Was,
+};
+
+pub use read::{read_csv, read_json};
 
 /// Ratio below which nothing is called a change, however little it scatters.
 pub const LEAST_NOISE: f64 = 1.02;
@@ -20,12 +29,18 @@ pub const LEAST_NOISE: f64 = 1.02;
 pub const PAIRS: usize = 3;
 
 /// Rows of one run.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Run {
     /// What it is called: where it was read from.
     pub name: String,
     /// Its figures.
     pub rows: Vec<Row>,
+    /// What it decided; none where only its figures are known.
+    pub answer: Option<Answer>,
+    /// Its trials that failed, where they are known one by one (a store).
+    pub failed: Vec<TrialFailure>,
+    /// The command that shows a trial of it; TRIAL stands for its id. Empty if unknown.
+    pub show: String,
 }
 
 /// Runs side by side.
@@ -33,6 +48,11 @@ pub struct Run {
 pub struct Comparison {
     /// The runs, the first of which the others are compared with.
     pub runs: Vec<RunLine>,
+    /// Filesystems that have no place in a later run, those that worked in the first run at the
+    /// head, of these those whose trials failed.
+    pub stopped: Vec<Stopped>,
+    /// The decision of each later run beside that of the first, where both are known.
+    pub answers: Vec<AnswerChange>,
     /// Figures, the largest worsening first.
     pub lines: Vec<Compared>,
 }
@@ -50,6 +70,10 @@ pub struct RunLine {
     pub clocks: Vec<String>,
     /// Figures in it.
     pub rows: usize,
+    /// Whether what it decided, and so what failed in it, is known.
+    pub decided: bool,
+    /// The command that shows a trial of it; TRIAL stands for its id. Empty if unknown.
+    pub show: String,
 }
 
 /// One metric of one filesystem in all runs.
@@ -71,6 +95,19 @@ pub struct Compared {
     pub values: Vec<Option<f64>>,
     /// Each later run beside the first.
     pub changes: Vec<Option<Change>>,
+    /// The samples behind each run's value, by seed.
+    pub samples: Vec<Vec<Taken>>,
+}
+
+/// A sample, and the trial that it is of.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Taken {
+    /// Seed of the trial.
+    pub seed: u64,
+    /// Value in the metric's unit.
+    pub value: f64,
+    /// Beginning of the trial's id, which `whichfs trial show` takes.
+    pub trial: String,
 }
 
 /// A run beside the first.
@@ -134,6 +171,22 @@ pub enum RegressError {
 }
 
 impl Comparison {
+    /// Filesystems that worked in the first run and do not in a later one.
+    pub fn broken(&self) -> impl Iterator<Item = &Stopped> {
+        self.stopped.iter().filter(|one| one.was == Was::Worked)
+    }
+
+    /// Why `line` has no figure in run `run` (the second is 2), where that is known.
+    pub fn why_gone(&self, line: &Compared, run: usize) -> Option<&Stopped> {
+        let of_line = |one: &&Stopped| {
+            one.run == run
+                && (one.card.is_empty() || one.card == line.card)
+                && one.candidate == line.candidate
+                && (one.workload.is_empty() || one.workload == line.workload)
+        };
+        self.stopped.iter().find(of_line)
+    }
+
     /// Lines in which a later run is worse than the first by more than `share` (0.1 is 10 %) and
     /// beyond noise, or has no figure where the first has one.
     pub fn failures(&self, share: f64) -> Vec<&Compared> {
@@ -181,8 +234,15 @@ impl Compared {
 type Key = (String, String, String, String);
 /// Filesystem and metric → unit, and whether lower is better.
 type Units = BTreeMap<(String, String), (String, bool)>;
-/// Values of a key by seed.
-type Values = BTreeMap<Key, BTreeMap<u64, f64>>;
+/// Values of a key by seed, with the trials that they are of.
+type Values<'a> = BTreeMap<Key, BTreeMap<u64, (f64, &'a str)>>;
+
+/// Digits of a trial's id that tell it from all others of a run.
+const DIGITS: usize = 12;
+
+fn short(id: &str) -> String {
+    id.get(..DIGITS).unwrap_or(id).to_owned()
+}
 
 /// Puts `runs` side by side.
 ///
@@ -190,15 +250,20 @@ type Values = BTreeMap<Key, BTreeMap<u64, f64>>;
 /// [`RegressError`]: a run without figures, none in common with the first, two units.
 pub fn compare(runs: &[Run]) -> Result<Comparison, RegressError> {
     let lines: Vec<RunLine> = runs.iter().map(run_line).collect();
-    if let Some(empty) = lines.iter().find(|line| line.rows == 0) {
+    let nothing = |run: &&Run| run.rows.is_empty() && run.answer.is_none() && run.failed.is_empty();
+    if let Some(empty) = runs.iter().find(nothing) {
         let run = empty.name.clone();
         return Err(RegressError::Empty { run });
     }
     let by_card = lines.iter().any(|line| line.cards.len() > 1);
     let units = units(runs)?;
     let values: Vec<Values> = runs.iter().map(|run| values(run, by_card)).collect();
-    for (run, own) in runs.iter().zip(&values).skip(1) {
-        if !own.keys().any(|key| values[0].contains_key(key)) {
+    let stopped = answers::stopped(runs, &values, by_card);
+    for (at, (run, own)) in runs.iter().zip(&values).enumerate().skip(1) {
+        // Where what there was to compare stopped working, that is the result.
+        let known = |one: &Stopped| one.run == at + 1 && one.cause != Cause::Absent;
+        let explained = stopped.iter().any(known);
+        if !explained && !own.keys().any(|key| values[0].contains_key(key)) {
             let (run, first) = (run.name.clone(), runs[0].name.clone());
             return Err(RegressError::Nothing { run, first });
         }
@@ -210,6 +275,8 @@ pub fn compare(runs: &[Run]) -> Result<Comparison, RegressError> {
     compared.sort_by(|a, b| b.worst().total_cmp(&a.worst()));
     Ok(Comparison {
         runs: lines,
+        stopped,
+        answers: answers::changes(runs),
         lines: compared,
     })
 }
@@ -225,6 +292,8 @@ fn run_line(run: &Run) -> RunLine {
         kernels: distinct(|row| &row.kernel),
         clocks: distinct(|row| &row.clock),
         rows: run.rows.len(),
+        decided: run.answer.is_some() || !run.failed.is_empty(),
+        show: run.show.clone(),
     }
 }
 
@@ -247,7 +316,7 @@ fn units(runs: &[Run]) -> Result<Units, RegressError> {
     Ok(units)
 }
 
-fn values(run: &Run, by_card: bool) -> Values {
+fn values(run: &Run, by_card: bool) -> Values<'_> {
     let mut values = Values::new();
     let positive = |row: &&Row| row.value.is_finite() && row.value > 0.0;
     for row in run.rows.iter().filter(positive) {
@@ -262,7 +331,10 @@ fn values(run: &Run, by_card: bool) -> Values {
             row.workload.clone(),
             row.metric.clone(),
         );
-        values.entry(key).or_default().insert(row.seed, row.value);
+        values
+            .entry(key)
+            .or_default()
+            .insert(row.seed, (row.value, &row.trial));
     }
     values
 }
@@ -270,7 +342,16 @@ fn values(run: &Run, by_card: bool) -> Values {
 fn compared(key: &Key, (unit, lower): &(String, bool), runs: &[Values]) -> Compared {
     let of = |run: &Values| {
         let row = run.get(key)?;
-        Some(mean(row.values().map(|value| value.ln())).exp())
+        Some(mean(row.values().map(|(value, _)| value.ln())).exp())
+    };
+    let taken = |run: &Values| -> Vec<Taken> {
+        let each = run.get(key).into_iter().flatten();
+        each.map(|(seed, (value, trial))| Taken {
+            seed: *seed,
+            value: *value,
+            trial: short(trial),
+        })
+        .collect()
     };
     let sign = if *lower { 1.0 } else { -1.0 };
     let (card, candidate, workload, metric) = key.clone();
@@ -283,6 +364,7 @@ fn compared(key: &Key, (unit, lower): &(String, bool), runs: &[Values]) -> Compa
         unit: unit.clone(),
         lower_is_better: *lower,
         values: runs.iter().map(of).collect(),
+        samples: runs.iter().map(taken).collect(),
         changes: (runs.iter().skip(1))
             .map(|run| Some(change(runs[0].get(key)?, run.get(key)?, sign, judged)))
             .collect(),
@@ -291,15 +373,16 @@ fn compared(key: &Key, (unit, lower): &(String, bool), runs: &[Values]) -> Compa
 
 /// Log costs of `second` beside `first`, paired by seed where both have seeds in common.
 fn change(
-    first: &BTreeMap<u64, f64>,
-    second: &BTreeMap<u64, f64>,
+    first: &BTreeMap<u64, (f64, &str)>,
+    second: &BTreeMap<u64, (f64, &str)>,
     sign: f64,
     judged: bool,
 ) -> Change {
     let pairs: Vec<f64> = (first.iter())
-        .filter_map(|(seed, value)| Some(sign * (second.get(seed)? / value).ln()))
+        .filter_map(|(seed, (value, _))| Some(sign * (second.get(seed)?.0 / value).ln()))
         .collect();
-    let level = |row: &BTreeMap<u64, f64>| mean(row.values().map(|value| sign * value.ln()));
+    let level =
+        |row: &BTreeMap<u64, (f64, &str)>| mean(row.values().map(|(value, _)| sign * value.ln()));
     let moved = match pairs.is_empty() {
         true => level(second) - level(first),
         false => mean(pairs.iter().copied()),
@@ -344,185 +427,4 @@ fn student(degrees: usize) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-
-    fn row(candidate: &str, metric: &str, seed: u64, value: f64) -> Row {
-        Row {
-            card: "a1-32gb".into(),
-            kernel: "6.12".into(),
-            clock: "cpu:b".into(),
-            candidate: candidate.into(),
-            mount_options: "noatime".into(),
-            workload: "rootfs".into(),
-            metric: metric.into(),
-            value,
-            unit: if metric == "mount" { "s" } else { "MB/s" }.into(),
-            lower_is_better: metric == "mount",
-            seed,
-            trial: format!("{candidate}{metric}{seed}"),
-        }
-    }
-
-    fn run(name: &str, factor: f64, scatter: f64) -> Run {
-        let values = (1..=5).flat_map(|seed| {
-            let noisy = 1.0 + scatter * (seed as f64 - 3.0) / 2.0;
-            [
-                row("ext4", "mount", seed, 2.0 * factor * noisy),
-                row("ext4", "tree_read", seed, 10.0 / factor * noisy),
-                row("f2fs", "mount", seed, 4.0),
-            ]
-        });
-        Run {
-            name: name.into(),
-            rows: values.collect(),
-        }
-    }
-
-    fn of<'a>(comparison: &'a Comparison, candidate: &str, metric: &str) -> &'a Compared {
-        let mut lines = comparison.lines.iter();
-        lines
-            .find(|line| line.candidate == candidate && line.metric == metric)
-            .unwrap()
-    }
-
-    #[test]
-    fn what_got_worse_beyond_noise_fails_in_both_directions() {
-        let both = compare(&[run("a", 1.0, 0.0), run("b", 1.3, 0.0)]).unwrap();
-        for metric in ["mount", "tree_read"] {
-            let change = of(&both, "ext4", metric).changes[0].unwrap();
-            assert!((change.worse - 1.3).abs() < 1e-9, "{metric}");
-            assert_eq!((change.meaning, change.pairs), (Meaning::Worse, 5));
-        }
-        assert_eq!(
-            of(&both, "f2fs", "mount").changes[0].unwrap().meaning,
-            Meaning::Same
-        );
-        assert_eq!(both.failures(0.1).len(), 2);
-        assert_eq!(both.failures(0.4).len(), 0, "not by more than 40 %");
-        let back = compare(&[run("b", 1.3, 0.0), run("a", 1.0, 0.0)]).unwrap();
-        assert!(
-            back.failures(0.0).is_empty(),
-            "what got better does not fail"
-        );
-        assert_eq!(
-            of(&back, "ext4", "mount").changes[0].unwrap().meaning,
-            Meaning::Better
-        );
-        assert_eq!(
-            both.lines[2].candidate, "f2fs",
-            "the largest worsening first"
-        );
-    }
-
-    #[test]
-    fn noise_is_no_change_and_a_small_step_without_noise_is() {
-        let noisy = compare(&[run("a", 1.0, 0.0), run("b", 1.05, 0.3)]).unwrap();
-        assert_eq!(
-            of(&noisy, "ext4", "mount").changes[0].unwrap().meaning,
-            Meaning::Same
-        );
-        let still = compare(&[run("a", 1.0, 0.0), run("b", 1.05, 0.0)]).unwrap();
-        assert_eq!(
-            of(&still, "ext4", "mount").changes[0].unwrap().meaning,
-            Meaning::Worse
-        );
-        let less = compare(&[run("a", 1.0, 0.0), run("b", 1.01, 0.0)]).unwrap();
-        assert_eq!(
-            of(&less, "ext4", "mount").changes[0].unwrap().meaning,
-            Meaning::Same
-        );
-    }
-
-    #[test]
-    fn of_two_shares_of_cpu_time_neither_is_better() {
-        let one = |name: &str, factor| Run {
-            name: name.into(),
-            rows: ["cpu", "mount_cpu"]
-                .map(|metric| row("ext4", metric, 1, factor))
-                .to_vec(),
-        };
-        for (first, second) in [(1.0, 4.0), (4.0, 1.0)] {
-            let both = compare(&[one("a", first), one("b", second)]).unwrap();
-            let meanings = both
-                .lines
-                .iter()
-                .map(|line| line.changes[0].unwrap().meaning);
-            assert_eq!(meanings.collect::<Vec<_>>(), [Meaning::Other; 2]);
-            assert!(both.failures(0.0).is_empty(), "no share fails a run");
-        }
-    }
-
-    #[test]
-    fn one_seed_each_has_the_noise_floor() {
-        let one = |factor| Run {
-            name: "x".into(),
-            rows: vec![row("ext4", "mount", 1, factor)],
-        };
-        let meaning = |factor| {
-            let both = compare(&[one(1.0), one(factor)]).unwrap();
-            of(&both, "ext4", "mount").changes[0].unwrap().meaning
-        };
-        assert_eq!(
-            [meaning(1.09), meaning(1.11)],
-            [Meaning::Same, Meaning::Worse]
-        );
-    }
-
-    #[test]
-    fn what_is_gone_fails_and_what_is_new_does_not() {
-        let mut second = run("b", 1.0, 0.0);
-        second.rows.retain(|row| row.candidate == "ext4");
-        second.rows.push(row("xfs", "mount", 1, 1.0));
-        let both = compare(&[run("a", 1.0, 0.0), second]).unwrap();
-        let failed: Vec<&str> = (both.failures(0.1).iter())
-            .map(|line| line.candidate.as_str())
-            .collect();
-        assert_eq!(failed, ["f2fs"]);
-        assert_eq!(of(&both, "xfs", "mount").values, [None, Some(1.0)]);
-    }
-
-    #[test]
-    fn another_card_or_kernel_is_what_is_compared() {
-        let mut other = run("b", 1.2, 0.0);
-        for row in &mut other.rows {
-            (row.card, row.kernel) = ("class4-4gb".into(), "6.1".into());
-        }
-        let both = compare(&[run("a", 1.0, 0.0), other.clone()]).unwrap();
-        assert_eq!(both.runs[1].cards, ["class4-4gb"]);
-        assert_eq!(both.failures(0.1).len(), 2);
-        // Two cards in a run are told apart.
-        let mut two = run("a", 1.0, 0.0);
-        two.rows.extend(other.rows.clone());
-        let apart = compare(&[two.clone(), two]).unwrap();
-        assert_eq!(apart.lines.len(), 6);
-    }
-
-    #[test]
-    fn what_cannot_be_compared_is_said() {
-        let empty = Run {
-            name: "e".into(),
-            rows: Vec::new(),
-        };
-        let said = compare(&[run("a", 1.0, 0.0), empty])
-            .unwrap_err()
-            .to_string();
-        assert!(said.starts_with("e holds no figures"), "{said}");
-        let mut strange = run("s", 1.0, 0.0);
-        strange
-            .rows
-            .iter_mut()
-            .for_each(|row| row.workload = "logger".into());
-        let said = compare(&[run("a", 1.0, 0.0), strange])
-            .unwrap_err()
-            .to_string();
-        assert!(said.contains("nothing compares"), "{said}");
-        let mut units = run("u", 1.0, 0.0);
-        units.rows[0].unit = "ms".into();
-        let said = compare(&[run("a", 1.0, 0.0), units])
-            .unwrap_err()
-            .to_string();
-        assert!(said.contains("mount of ext4 is in s and in ms"), "{said}");
-    }
-}
+mod tests;

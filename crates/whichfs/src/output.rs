@@ -28,9 +28,23 @@ pub fn paragraph(sentence: &str, indent: usize) -> Outcome {
     text_line(&folded(sentence, indent, width()))
 }
 
+/// Prints what a command is for, and the command: in one line if that fits, else the command in a
+/// line of its own, which is never broken.
+pub fn with_command(what: &str, command: &str) -> Outcome {
+    text_line(&joined(what, command, width()))
+}
+
+fn joined(what: &str, command: &str, width: usize) -> String {
+    let line = format!("{what} {command}");
+    match line.chars().count() <= width {
+        true => line,
+        false => format!("{what}\n  {command}"),
+    }
+}
+
 /// `sentence` in lines of at most `width` columns, where its words allow it. Spaces at its
 /// beginning stay; those between words become one.
-fn folded(sentence: &str, indent: usize, width: usize) -> String {
+pub fn folded(sentence: &str, indent: usize, width: usize) -> String {
     let begin = sentence.len() - sentence.trim_start().len();
     let mut text = sentence[..begin].to_owned();
     let mut column = begin;
@@ -65,6 +79,11 @@ pub fn note(text: std::fmt::Arguments<'_>) {
     let _ = io::stderr().lock().write_fmt(text);
 }
 
+/// Tells a sentence on standard error in lines as wide as the terminal.
+pub fn note_folded(sentence: &str) {
+    note(format_args!("{}\n", folded(sentence, 2, width())));
+}
+
 /// Columns of output: those of the terminal; else what COLUMNS says; else 80.
 pub fn width() -> usize {
     let terminal = rustix::termios::tcgetwinsize(io::stdout());
@@ -90,7 +109,7 @@ pub fn colour() -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{columns, folded};
+    use super::{columns, folded, joined};
 
     #[test]
     fn columns_are_the_terminals_or_what_is_told() {
@@ -108,6 +127,12 @@ mod tests {
         ] {
             assert_eq!(columns(None, told), 80, "{told:?}");
         }
+    }
+
+    #[test]
+    fn a_command_has_a_line_of_its_own_where_it_does_not_fit() {
+        assert_eq!(joined("Show it:", "ls -l", 14), "Show it: ls -l");
+        assert_eq!(joined("Show it:", "ls -l", 13), "Show it:\n  ls -l");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::browser::Browser;
 use super::pages::{OVERLAPS, TOO_WIDE, UNLABELLED};
 use crate::{ComparisonPage, comparison_html};
 use std::path::PathBuf;
-use whichfs_study::{Comparison, Row, Run, compare_runs};
+use whichfs_study::{Answer, Comparison, Place, Row, Run, TrialFailure, compare_runs};
 
 /// A run of `candidates` whose figures are `factor` times as bad, but for xfs.
 fn run(name: &str, candidates: &[&str], factor: f64) -> Run {
@@ -40,15 +40,36 @@ fn run(name: &str, candidates: &[&str], factor: f64) -> Run {
     Run {
         name: name.into(),
         rows: each.collect(),
+        ..Run::default()
     }
 }
 
 fn three() -> Comparison {
-    let runs = [
+    let mut runs = [
         run("before", &["ext4", "f2fs", "xfs", "jfs<b>"], 1.0),
         run("after", &["ext4", "f2fs", "xfs"], 1.3),
         run("later", &["ext4", "f2fs", "xfs", "jfs<b>", "btrfs"], 3.0),
     ];
+    runs[1].failed = vec![TrialFailure {
+        card: "a1-32gb".into(),
+        candidate: "jfs<b>".into(),
+        workload: "rootfs".into(),
+        reason: format!("mount: <bad> superblock{}", " /a/long/path".repeat(20)),
+        id: "0123456789abcdef".into(),
+    }];
+    for (run, best) in runs.iter_mut().zip(["ext4", "xfs", "xfs"]) {
+        run.show = "whichfs trial show TRIAL --store 'x y.sqlite'".into();
+        run.answer = Some(Answer {
+            needs: "rootfs".into(),
+            ranking: vec![Place {
+                candidate: best.into(),
+                score: 1.0,
+                p_best: 0.6,
+                ..Place::default()
+            }],
+            ..Answer::default()
+        });
+    }
     compare_runs(&runs).unwrap()
 }
 
@@ -77,6 +98,13 @@ fn the_page_says_what_changed_in_each_run_and_escapes() {
         "30 % higher",
         "whichfs report before after later",
         "10 worse by more than 10 %; 4 gone.",
+        "<h1>jfs&#60;b&#62; fails in run 2 (1 of 1 trial): mount: &#60;bad&#62; superblock",
+        "10 figures worse, 5 better. 10 worse by more than 10 %; 4 gone.",
+        "whichfs trial show 0123456789ab --store &#39;x y.sqlite&#39;\n",
+        "failed: <code>0123456789ab</code>",
+        "Run 2: xfs wins; in run 1 it was ext4.",
+        "1.00 → none",
+        "seed 1: <code>t</code>",
     ] {
         assert!(html.contains(said), "{said}");
     }

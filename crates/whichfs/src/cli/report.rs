@@ -12,10 +12,11 @@ pub struct ReportArgs {
     #[arg(value_name = "RUN", required = true)]
     pub runs: Vec<PathBuf>,
     /// Exit code 1 if a figure is worse than the first run's by more than this and beyond noise,
-    /// or gone.
+    /// or gone, or if a filesystem that worked in it fails or is excluded.
     #[arg(long, value_name = "PERCENT", value_parser = share)]
     pub fail_over: Option<f64>,
-    /// Write a JUnit file: a test case for each figure, which fails as --fail-over says (10%).
+    /// Write a JUnit file: a test case for each filesystem and figure, which fails as --fail-over
+    /// says (10%); winner, scores and probabilities are its properties.
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
     /// Write a page for the browser: every change in a picture, every figure in a table.

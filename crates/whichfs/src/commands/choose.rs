@@ -5,6 +5,7 @@ mod cuts;
 mod files;
 mod here;
 mod inputs;
+mod one_card;
 
 use crate::bench::{Bench, NotHere, Prepared, Work};
 use crate::board::Board;
@@ -17,6 +18,7 @@ use crate::progress::Progress;
 use crate::{apply, cards, emitted, facts, interrupt, output, page, places, tree};
 use cuts::Cuts;
 use files::Report;
+pub use one_card::evidence;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -25,8 +27,8 @@ use whichfs_layout::{Layout, Medium, Plan, TableKind};
 use whichfs_report::Page;
 use whichfs_study::plan::{Planned, first_round, next_round};
 use whichfs_study::{
-    CandidateFacts, CardEvidence, Evidence, Excluded, Failure as TrialFailure, Need, Origin,
-    POWER_LOSS, Row, Variant, Verdict, judge,
+    CandidateFacts, Evidence, Excluded, Failure as TrialFailure, Need, Origin, POWER_LOSS, Row,
+    Variant, Verdict, judge,
 };
 use whichfs_trial::{Status, Trial, WorkloadSpec};
 use whichfs_units::{MIB, counted};
@@ -144,8 +146,7 @@ fn tell(args: &ChooseArgs, page: &Page, sentences: &[String], report: &Path) -> 
         }
     }
     if page.verdict.trials > 0 {
-        let show = format!("A trial, by its id in results.csv: {}", page.show);
-        output::text_line(&show)?;
+        output::with_command("A trial, by its id in results.csv:", &page.show)?;
     }
     output::text_line(&format!("Report: {}", report.display()))
 }
@@ -314,7 +315,7 @@ impl<'a> Chooser<'a> {
                 Ok(trial) => {
                     let first = planned.seed == self.args.first_seed;
                     if let Some(caveat) = trial.caveat.as_ref().filter(|_| first) {
-                        note!("note: {}: {caveat}", planned.candidate);
+                        output::note_folded(&format!("note: {}: {caveat}", planned.candidate));
                         let said = self.caveats.entry(planned.candidate.clone());
                         said.or_default().push(caveat.clone());
                     }
@@ -326,7 +327,7 @@ impl<'a> Chooser<'a> {
                 }
                 Err(NotHere::Failure(failure)) => return Err(failure),
                 Err(NotHere::LeftOut { why, source }) => {
-                    note!("left out: {}: {why}", planned.candidate);
+                    output::note_folded(&format!("left out: {}: {why}", planned.candidate));
                     self.excluded.push(Excluded {
                         candidate: planned.candidate.clone(),
                         why,
@@ -485,31 +486,6 @@ pub fn need(name: &str, changes: &[String]) -> Outcome<Need> {
         need.set(&change).map_err(Failure::input)?;
     }
     Ok(need)
-}
-
-/// What one round of the need's trials on the card of `args` tells: its figures.
-///
-/// # Errors
-/// As [`run`].
-pub fn evidence(args: &ChooseArgs) -> Outcome<CardEvidence> {
-    let mut chooser = Chooser::new(args)?;
-    let candidates = chooser.candidates()?;
-    for seed in (args.first_seed..).take(args.seeds as usize) {
-        chooser.run_round(&first_round(&candidates, seed))?;
-    }
-    let failed: Vec<String> = failures(&chooser.trials)
-        .into_iter()
-        .map(|one| one.candidate)
-        .collect();
-    let mut samples: Vec<_> = chooser.rows().iter().map(Row::sample).collect();
-    samples.retain(|sample| !failed.contains(&sample.candidate));
-    let profile = &chooser.bench.card.profile;
-    Ok(CardEvidence {
-        card: chooser.bench.card.name.clone(),
-        samples,
-        uncertainty: page::card_uncertainty(profile),
-        fit_error: page::fit_error(profile),
-    })
 }
 
 /// The workload of the need, with the user's size or tree.
