@@ -266,6 +266,11 @@ mod tests {
         }
     }
 
+    const FIRST: &str =
+        "fast wins a 4.0× (1.00 against 4.00 s) and b 4.0× (2.00 against 8.00 s) over slow";
+    const SECOND: &str =
+        "slow loses a 4.0× (4.00 against 1.00 s) and b 4.0× (8.00 against 2.00 s) to fast";
+
     #[test]
     fn a_card_says_why_it_is_where_it_is_and_what_its_figures_rest_on() {
         let mut fast = card("fast", &[("nilfs2", 1.0), ("ext4", 5.0)]);
@@ -278,8 +283,8 @@ mod tests {
             panic!("{ranking:?}")
         };
         // Beside the other card, never beside another filesystem of its own.
-        assert_eq!(first.reasons, ["fast wins a 4.0x and b 4.0x over slow"]);
-        assert_eq!(second.reasons, ["slow loses a 4.0x and b 4.0x to fast"]);
+        assert_eq!(first.reasons, [FIRST]);
+        assert_eq!(second.reasons, [SECOND]);
         assert_eq!(first.caveats, ["its cleaner did not run"]);
         assert_eq!(
             (first.trials.len(), first.composed, first.fit_error),
@@ -312,6 +317,7 @@ mod tests {
             candidate: "ext4".into(),
             why: "is not read by Windows".into(),
             rule: Some("windows".into()),
+            allow: Some("--need windows=any".into()),
             ..Excluded::default()
         }];
         let ranking = rank_cards(&two_metrics(), &[none]).unwrap();
