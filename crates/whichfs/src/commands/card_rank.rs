@@ -293,6 +293,7 @@ mod tests {
             candidate: "ext4".into(),
             why: "is not read by Windows".into(),
             rule: Some("windows".into()),
+            allow: Some("--need windows=any".into()),
             ..Excluded::default()
         }];
         let ranking = rank_cards(&need(), &[first, second, none]).unwrap();
@@ -301,7 +302,7 @@ mod tests {
             "modelled, fit 11",
             "modelled, composed",
             "Buy good, with nilfs2.",
-            "good wins append 3.0x over other.",
+            "good wins append 3.0× (9.00 against 3.00 op/s) over other.",
             "Mind: good with nilfs2: its cleaner did not run.",
             "No filesystem qualifies on bare.",
             "ext4 breaks windows; --need windows=any lets it in.",
