@@ -238,9 +238,9 @@ fn lab_finished_trials_are_used_again_and_fresh_ones_are_not() {
     assert!(report.contains("ext4") && report.contains("whichfs choose"));
     let csv = std::fs::read_to_string(home.path().join("report/results.csv")).unwrap();
     let columns = "card,kernel,clock,candidate,mount_options,workload,metric,value,unit,\
-                   lower_is_better,seed,trial";
+                   lower_is_better,seed,trial,origin,fit_error,failed";
     assert_eq!(csv.lines().next(), Some(columns));
-    let id = csv.lines().nth(1).unwrap().rsplit(',').next().unwrap();
+    let id = csv.lines().nth(1).unwrap().rsplit(',').nth(3).unwrap();
     let show = |extra: &[&str]| -> String {
         let shown = Command::new(env!("CARGO_BIN_EXE_whichfs"))
             .args(["trial", "show", &id[..12]])
