@@ -73,49 +73,6 @@ impl Row {
             .collect()
     }
 
-    /// The figures of a file in the form of `results.csv`. Lines of trials that failed (a text
-    /// in the column `failed`) have none and are left out.
-    ///
-    /// # Errors
-    /// The line that is no row, and why.
-    pub fn read_csv(text: &str) -> Result<Vec<Row>, String> {
-        let mut reader = csv::Reader::from_reader(text.as_bytes());
-        let headers = reader.headers().map_err(|error| error.to_string())?.clone();
-        let failed = headers.iter().position(|name| name == "failed");
-        let mut rows = Vec::new();
-        for record in reader.records() {
-            let record = record.map_err(|error| error.to_string())?;
-            let field = failed.and_then(|at| record.get(at));
-            if field.is_some_and(|why| !why.is_empty()) {
-                continue;
-            }
-            let row = record.deserialize(Some(&headers));
-            rows.push(row.map_err(|error| error.to_string())?);
-        }
-        Ok(rows)
-    }
-
-    /// The figures of a file in the form of `results.json`. Objects with a text in `failed` are
-    /// trials without figures and are left out.
-    ///
-    /// # Errors
-    /// The object that is no row, and why.
-    pub fn read_json(text: &str) -> Result<Vec<Row>, String> {
-        let objects = serde_json::from_str::<Vec<serde_json::Value>>(text);
-        let mut rows = Vec::new();
-        for object in objects.map_err(|error| error.to_string())? {
-            if object
-                .get("failed")
-                .is_some_and(serde_json::Value::is_string)
-            {
-                continue;
-            }
-            let row = serde_json::from_value(object).map_err(|error| error.to_string())?;
-            rows.push(row);
-        }
-        Ok(rows)
-    }
-
     /// What [`crate::judge`] needs of it.
     pub fn sample(&self) -> Sample {
         Sample {
