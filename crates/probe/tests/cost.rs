@@ -80,32 +80,44 @@ fn flashbench(device: &mut Modelled) -> (u64, f64) {
     (written, (device.elapsed() - began).as_secs_f64())
 }
 
+fn costs_a_fifth(name: &str, text: &str) {
+    let profile = Profile::parse(name, text).unwrap();
+    let device = || Modelled::new(Card::used(&profile, 1), profile.capacity_bytes());
+    let (written, seconds) = flashbench(&mut device());
+    let options = Options {
+        seed: 1,
+        writing: Writing::Destroy,
+        ..Options::default()
+    };
+    let found = probe(&mut device(), &options, &mut Silent);
+    println!(
+        "{name:>20}: {:>5} of {:>5} MiB, {:>7.1} of {:>8.1} s",
+        found.bytes_written / MIB,
+        written / MIB,
+        found.device_s,
+        seconds
+    );
+    assert!(found.complete, "{name}: {:?}", found.ended);
+    assert!(found.bytes_written * 5 <= written, "{name}");
+    assert!(found.device_s * 5.0 <= seconds, "{name}");
+    assert!(
+        written > 2000 * MIB && written < 3000 * MIB,
+        "{name}: {}",
+        written / KIB
+    );
+}
+
 #[test]
 fn a_probe_costs_a_fifth_of_flashbench_on_every_card() {
-    for (name, text) in builtin() {
-        let profile = Profile::parse(name, text).unwrap();
-        let device = || Modelled::new(Card::used(&profile, 1), profile.capacity_bytes());
-        let (written, seconds) = flashbench(&mut device());
-        let options = Options {
-            seed: 1,
-            writing: Writing::Destroy,
-            ..Options::default()
-        };
-        let found = probe(&mut device(), &options, &mut Silent);
-        println!(
-            "{name:>20}: {:>5} of {:>5} MiB, {:>7.1} of {:>8.1} s",
-            found.bytes_written / MIB,
-            written / MIB,
-            found.device_s,
-            seconds
-        );
-        assert!(found.complete, "{name}: {:?}", found.ended);
-        assert!(found.bytes_written * 5 <= written, "{name}");
-        assert!(found.device_s * 5.0 <= seconds, "{name}");
-        assert!(
-            written > 2000 * MIB && written < 3000 * MIB,
-            "{}",
-            written / KIB
-        );
-    }
+    let cards = builtin();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for part in cards.chunks(cards.len().div_ceil(cores)) {
+            scope.spawn(|| {
+                for (name, text) in part {
+                    costs_a_fifth(name, text);
+                }
+            });
+        }
+    });
 }

@@ -19,6 +19,7 @@ use crate::failures;
 use crate::fit::{Costs, Levels, fit};
 use crate::need::{Enough, Need, Weight};
 use crate::otherwise::{without, without_rules};
+use crate::plan;
 use crate::reasons::{self, Told};
 use crate::verdict::{
     Excluded, Figure, Grade, MetricInfo, Origin, Point, Ranked, Unmeasured, Verdict,
@@ -27,14 +28,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Ratio below which two candidates tie (DESIGN.md §6).
 pub const NOISE_FLOOR: f64 = 1.1;
-
-/// Ratio to the leader within which more seeds are spent (DESIGN.md §8).
-pub const MORE_SEEDS_WITHIN: f64 = 1.25;
-
-/// Probability of being the best below which no more seeds are spent on a candidate: of 23 pairs
-/// of card and need with six seeds each, the winner stays the same with any value from 0 to 0.1,
-/// and 0.05 takes a quarter fewer trials than 0. Tried on other pairs by `tests/calibration`.
-pub const MAY_BE_BEST: f64 = 0.05;
 
 /// One figure of one trial.
 #[derive(Clone, Debug, PartialEq)]
@@ -177,7 +170,7 @@ pub fn judge(need: &Need, evidence: &Evidence) -> Result<Verdict, JudgeError> {
         ]
         .concat(),
         without,
-        next_seeds: next_seeds(&ranking),
+        next_seeds: plan::rivals(&ranking),
         metrics: metrics(need, &units, &scored.shares, &bounds),
         unmeasured: unmeasured(need, &units),
         rules: rule_lines(need, &excluded),
@@ -560,21 +553,6 @@ fn metrics(need: &Need, units: &Units, shares: &[Share], bounds: &Bounds) -> Vec
 fn is_judged(metric: &str, shares: &[Share]) -> bool {
     let mut counted = shares.iter().filter(|share| share.share > 0.0);
     !whichfs_trial::is_cpu_share(metric) || counted.any(|share| share.metric == metric)
-}
-
-/// Those within 25 % of the leader that may still be the best, the leader included; empty if it
-/// has no rival.
-fn next_seeds(ranking: &[Ranked]) -> Vec<String> {
-    let Some(leader) = ranking.first() else {
-        return Vec::new();
-    };
-    let close: Vec<String> = ranking
-        .iter()
-        .filter(|ranked| ranked.score * MORE_SEEDS_WITHIN >= leader.score)
-        .filter(|ranked| ranked.p_best >= MAY_BE_BEST)
-        .map(|ranked| ranked.candidate.clone())
-        .collect();
-    if close.len() < 2 { Vec::new() } else { close }
 }
 
 /// `value` with `digits` after the point.

@@ -451,10 +451,10 @@ pub struct ChooseArgs {
     /// Only these candidates, separated by commas.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub candidates: Vec<String>,
-    /// Most seeds for those near the leader; all others get one.
-    #[arg(long, value_name = "N", default_value_t = 3,
-          value_parser = clap::value_parser!(u64).range(1..=100))]
-    pub seeds: u64,
+    /// Most seeds for those near the leader, from the fourth on for those within 3 % of it; all
+    /// others get one [default: 6, on a device 3].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100))]
+    pub seeds: Option<u64>,
     /// First seed.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub first_seed: u64,

@@ -133,28 +133,30 @@ fn our_bonnie(board: &Path, clock: &str, home: &Path) -> BTreeMap<String, f64> {
         .collect()
 }
 
-/// Issue 4: within 10 %. Both clocks, and the processor of the study that used Bonnie++.
-#[test]
-fn lab_bonnie_agrees() {
+/// Issue 4: within 10 %.
+fn agrees(board_name: &str, clock: &str) {
     const TOLERANCE: f64 = 0.10;
     if !can_run("bonnie++") {
         return;
     }
-    for (name, clock) in [("generic-1ghz", "device"), ("pandora", "cpu")] {
-        let home = tempfile::tempdir().unwrap();
-        let board = board(name, home.path());
-        let ours = our_bonnie(&board, clock, home.path());
-        for (metric, real) in real_bonnie(&board, clock) {
-            let ratio = ours[metric] / real;
-            println!(
-                "{name}, {clock}: {metric} {:.2}, bonnie++ {real:.2}",
-                ours[metric]
-            );
-            let agrees = (ratio - 1.0).abs() <= TOLERANCE;
-            assert!(
-                agrees,
-                "{name}, {clock}: {metric} is {ratio:.3} of bonnie++'s"
-            );
-        }
+    let home = tempfile::tempdir().unwrap();
+    let board = board(board_name, home.path());
+    let ours = our_bonnie(&board, clock, home.path());
+    for (metric, real) in real_bonnie(&board, clock) {
+        let (ours, ratio) = (ours[metric], ours[metric] / real);
+        println!("{board_name}, {clock}: {metric} {ours:.2}, bonnie++ {real:.2}");
+        let agrees = (ratio - 1.0).abs() <= TOLERANCE;
+        assert!(agrees, "{metric} is {ratio:.3} of bonnie++'s");
     }
+}
+
+#[test]
+fn lab_bonnie_agrees_by_the_device_clock() {
+    agrees("generic-1ghz", "device");
+}
+
+/// On the processor of the study that used Bonnie++.
+#[test]
+fn lab_bonnie_agrees_by_the_cpu_clock() {
+    agrees("pandora", "cpu");
 }

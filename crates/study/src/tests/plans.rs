@@ -17,8 +17,8 @@ fn first_every_candidate_once() {
 }
 
 #[test]
-fn then_one_more_seed_for_those_within_a_quarter() {
-    let mut samples = vec![sample("a", "a", 1, 1.0), sample("b", "a", 1, 1.2)];
+fn then_one_more_seed_for_those_that_may_be_best() {
+    let mut samples = vec![sample("a", "a", 1, 1.0), sample("b", "a", 1, 1.1)];
     samples.push(sample("c", "a", 1, 1.3));
     let verdict = judge(&two_metrics(), &evidence(samples.clone())).unwrap();
     assert_eq!(verdict.next_seeds, ["a", "b"]);
@@ -37,4 +37,26 @@ fn a_leader_without_rival_needs_no_more() {
     let samples = vec![sample("a", "a", 1, 1.0), sample("b", "a", 1, 2.0)];
     let verdict = judge(&two_metrics(), &evidence(samples)).unwrap();
     assert!(verdict.next_seeds.is_empty() && next_round(&verdict, 1, 9).is_empty());
+}
+
+/// With `seeds` seeds each: a leads, b is 2 % behind, c 6 %.
+fn close_contest(seeds: std::ops::RangeInclusive<u64>) -> Vec<crate::Sample> {
+    let of = |seed| [("a", 1.0), ("b", 1.02), ("c", 1.06)].map(|(n, v)| sample(n, "a", seed, v));
+    seeds.flat_map(of).collect()
+}
+
+#[test]
+fn after_three_seeds_only_those_a_trifle_behind_get_more() {
+    let next = |samples| {
+        let verdict = judge(&two_metrics(), &evidence(samples)).unwrap();
+        next_round(&verdict, 1, 6)
+    };
+    let named = |seed, names: &[&str]| names.iter().map(|n| planned(seed, n)).collect::<Vec<_>>();
+    assert_eq!(next(close_contest(1..=2)), named(3, &["a", "b", "c"]));
+    assert_eq!(next(close_contest(1..=3)), named(4, &["a", "b"]));
+    assert_eq!(next(close_contest(1..=6)), []);
+    // Who has fewer may still come near.
+    let mut samples = close_contest(1..=3);
+    samples.retain(|one| one.candidate != "c" || one.seed == 1);
+    assert_eq!(next(samples), named(2, &["c"]));
 }

@@ -1,4 +1,5 @@
-//! Real trials of pairs of a card and a need: `data/trials.tsv`, or runs of `setup/verdicts`.
+//! Real trials of pairs of a card and a need: `data/trials.tsv` and `data/trials-small.tsv`, or runs
+//! of `setup/verdicts`.
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,13 +10,14 @@ use whichfs_study::{Enough, Evidence, Need, Sample, Verdict, judge};
 
 /// Seeds of each pair, and those that `choose` takes at most.
 pub const SEEDS: usize = 6;
-pub const MOST: u64 = 3;
+pub const MOST: u64 = 6;
 
-/// What the lines of `data/trials.tsv` are.
+/// What the lines of `data/trials-small.tsv` are.
 const HEAD: &str = "\
 # Trials of setup/verdicts. A pair: card, need, uncertainty of the card, fit error, bytes of the
 # partition (where the need counts by it). Below it for each candidate and metric: unit, which is
-# better, and the figures of six seeds.
+# better, and the figures of six seeds. Here with the smaller workloads of setup/verdicts since
+# 2026-11-23; trials.tsv has the others.
 ";
 
 /// A line: figures of one candidate in one metric, by seed.
@@ -39,12 +41,25 @@ pub struct Pair {
     pub seen: bool,
 }
 
-/// The pairs of the committed file, or those of the runs in the directory `WHICHFS_RUNS`.
+const FULL: &str = include_str!("../../data/trials.tsv");
+const SMALL: &str = include_str!("../../data/trials-small.tsv");
+
+/// The pairs of the committed files, or those of the runs in the directory `WHICHFS_RUNS`.
 pub fn pairs() -> Vec<Pair> {
     match std::env::var_os("WHICHFS_RUNS") {
         Some(dir) => of_runs(Path::new(&dir)),
-        None => of_text(include_str!("../../data/trials.tsv")),
+        None => [FULL, SMALL].into_iter().flat_map(of_text).collect(),
     }
+}
+
+/// The pairs of the runs in the directory `dir`, then those of `data/trials-small.tsv` of which
+/// it has none.
+pub fn with_runs(dir: &Path) -> Vec<Pair> {
+    let mut pairs = of_runs(dir);
+    let done: BTreeSet<String> = pairs.iter().map(Pair::name).collect();
+    let others = of_text(SMALL).into_iter();
+    pairs.extend(others.filter(|pair| !done.contains(&pair.name())));
+    pairs
 }
 
 /// Pairs of a card and a need in a file of `data`.
@@ -86,7 +101,7 @@ fn of_text(text: &str) -> Vec<Pair> {
     pairs
 }
 
-/// The pairs as `data/trials.tsv` has them; six digits of each figure.
+/// The pairs as `data/trials-small.tsv` has them; six digits of each figure.
 pub fn text_of(pairs: &[Pair]) -> String {
     let mut text = HEAD.to_owned();
     for pair in pairs {
@@ -214,8 +229,8 @@ impl Pair {
         judge(&self.need, &evidence).unwrap()
     }
 
-    /// The verdict as `choose` comes to it, and the trials that it took.
-    pub fn chosen(&self, value: Figure) -> (Verdict, usize) {
+    /// The verdict as `choose --seeds MOST` comes to it, and the trials that it took.
+    pub fn chosen(&self, most: u64, value: Figure) -> (Verdict, BTreeSet<(String, u64)>) {
         let mut trials = BTreeSet::new();
         let mut round = first_round(&self.candidates(), 0);
         let mut verdict = self.verdict(&trials, value);
@@ -223,9 +238,9 @@ impl Pair {
             let add = |Planned { seed, candidate }: Planned| (candidate, seed);
             trials.extend(round.into_iter().map(add));
             verdict = self.verdict(&trials, value);
-            round = next_round(&verdict, 0, MOST);
+            round = next_round(&verdict, 0, most);
         }
-        (verdict, trials.len())
+        (verdict, trials)
     }
 
     /// The verdict on all candidates with the seeds `seeds`.

@@ -85,7 +85,7 @@ fn choose_args(args: &CardRankArgs, card: &str) -> ChooseArgs {
         needs: args.needs.clone(),
         need: args.need.clone(),
         candidates: args.candidates.clone(),
-        seeds: args.seeds,
+        seeds: Some(args.seeds),
         first_seed: 1,
         size: None,
         tree: None,

@@ -33,6 +33,9 @@ use whichfs_study::{
 use whichfs_trial::{Status, Trial, WorkloadSpec};
 use whichfs_units::{MIB, counted};
 
+/// Most seeds of a candidate in the lab, unless the user says how many.
+const SEEDS: u64 = 6;
+
 /// Examples in the help text.
 pub const EXAMPLES: &str = "\
 Examples:
@@ -83,11 +86,12 @@ fn in_the_lab(args: &ChooseArgs, begun: Instant, device: Option<&ChooseArgs>) ->
     let candidates = chooser.candidates()?;
     let mut verdict = chooser.verdict(begun)?;
     let mut round = first_round(&candidates, args.first_seed);
+    let most = args.seeds.unwrap_or(SEEDS);
     loop {
         while !round.is_empty() {
             chooser.run_round(&round)?;
             verdict = chooser.verdict(begun)?;
-            round = next_round(&verdict, args.first_seed, args.seeds);
+            round = next_round(&verdict, args.first_seed, most);
             // A round without news would never end.
             round.retain(|planned| !chooser.has(planned));
         }
@@ -96,7 +100,7 @@ fn in_the_lab(args: &ChooseArgs, begun: Instant, device: Option<&ChooseArgs>) ->
             break;
         }
         verdict = chooser.verdict(begun)?;
-        round = next_round(&verdict, args.first_seed, args.seeds);
+        round = next_round(&verdict, args.first_seed, most);
         round.retain(|planned| !chooser.has(planned));
     }
     if chooser.recall()? {

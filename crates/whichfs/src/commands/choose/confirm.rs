@@ -1,7 +1,7 @@
 //! From a card in the reader to a verdict: its profile is taken, the lab decides, and the two best
 //! are measured on the card.
 
-use super::here::Measuring;
+use super::here::{Measuring, REPEATS};
 use super::{Chooser, of_done};
 use crate::cli::{ChooseArgs, PlaceArgs, WriteHow};
 use crate::commands::{probe, table};
@@ -151,7 +151,10 @@ pub fn confirm(args: &ChooseArgs, chooser: &Chooser<'_>, verdict: &Verdict) -> O
         .map(|one| one.candidate.as_str())
         .collect();
     let mut measuring = Measuring::new(args, &chooser.need, &chooser.work)?;
-    let seeds = args.first_seed..args.first_seed.saturating_add(args.seeds);
+    let seeds = args.first_seed
+        ..args
+            .first_seed
+            .saturating_add(args.seeds.unwrap_or(REPEATS));
     let round: Vec<Planned> = seeds
         .flat_map(|seed| {
             best.iter().map(move |name| Planned {

@@ -14,7 +14,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use whichfs_crash::Share;
 use whichfs_report::{CrashRow, Item};
-use whichfs_study::{Excluded, MORE_SEEDS_WITHIN, Need, POWER_LOSS, Row, Verdict};
+use whichfs_study::plan::MORE_SEEDS_WITHIN;
+use whichfs_study::{Excluded, Need, POWER_LOSS, Row, Verdict};
 use whichfs_units::{MIB, counted};
 
 /// Cuts of each candidate where the need wants none to hurt and nobody says how many.

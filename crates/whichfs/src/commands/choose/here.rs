@@ -19,7 +19,10 @@ use whichfs_study::{Budget, Evidence, Excluded, Need, Origin, Row, Variant, Verd
 use whichfs_trial::Trial;
 
 /// Repeats that every candidate gets: of one alone it is not known how far a device scatters.
-const REPEATS: u64 = 2;
+const FIRST: u64 = 2;
+
+/// Most repeats, unless the user says how many: they take real time.
+pub const REPEATS: u64 = 3;
 
 /// Measures what the need asks for on the device that `--card` names, and tells the verdict.
 ///
@@ -31,7 +34,8 @@ pub fn run(args: &ChooseArgs, begun: Instant) -> Outcome<u8> {
     check_names(&args.candidates)?;
     let mut measuring = Measuring::new(args, &need, &work)?;
     let candidates = measuring.candidates()?;
-    let repeats = args.first_seed..args.first_seed.saturating_add(args.seeds.min(REPEATS));
+    let most = args.seeds.unwrap_or(REPEATS);
+    let repeats = args.first_seed..args.first_seed.saturating_add(most.min(FIRST));
     let first: Vec<Planned> = repeats
         .flat_map(|repeat| first_round(&candidates, repeat))
         .collect();
@@ -43,7 +47,7 @@ pub fn run(args: &ChooseArgs, begun: Instant) -> Outcome<u8> {
     let mut round = first;
     while !round.is_empty() && measuring.run_round(&round)? {
         verdict = measuring.verdict(begun)?;
-        round = next_round(&verdict, args.first_seed, args.seeds);
+        round = next_round(&verdict, args.first_seed, most);
         round.retain(|planned| !measuring.asked.contains(planned));
     }
     verdict = measuring.verdict(begun).unwrap_or(verdict);

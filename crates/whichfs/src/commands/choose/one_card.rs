@@ -1,6 +1,6 @@
 //! One card of a ranking: what the need's trials on it tell.
 
-use super::{Chooser, failures};
+use super::{Chooser, SEEDS, failures};
 use crate::cli::ChooseArgs;
 use crate::failure::Outcome;
 use crate::page;
@@ -15,7 +15,7 @@ use whichfs_study::{CardEvidence, Excluded, Row};
 pub fn evidence(args: &ChooseArgs) -> Outcome<CardEvidence> {
     let mut chooser = Chooser::new(args)?;
     let candidates = chooser.candidates()?;
-    for seed in (args.first_seed..).take(args.seeds as usize) {
+    for seed in (args.first_seed..).take(args.seeds.unwrap_or(SEEDS) as usize) {
         chooser.run_round(&first_round(&candidates, seed))?;
     }
     let mut excluded = chooser.excluded.clone();
