@@ -126,7 +126,13 @@ enum Chunk {
 struct Store {
     spill: Box<dyn Spill>,
     slots: Mutex<Slots>,
+    /// Buffers of chunks that were put away, to be used again: fresh memory costs the system more
+    /// than copying a chunk.
+    spare: Mutex<Vec<Vec<u8>>>,
 }
+
+/// Most of those: 8 MiB.
+const SPARE_MAX: usize = 128;
 
 #[derive(Default)]
 struct Slots {
@@ -138,6 +144,20 @@ struct Slots {
 impl Store {
     fn slots(&self) -> MutexGuard<'_, Slots> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn spare(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the buffer of a chunk that nobody else has any more.
+    fn keep(&self, chunk: Arc<Vec<u8>>) {
+        if let Ok(buffer) = Arc::try_unwrap(chunk) {
+            let mut spare = self.spare();
+            if spare.len() < SPARE_MAX {
+                spare.push(buffer);
+            }
+        }
     }
 
     /// Puts `chunk` into a slot of its own.
@@ -211,6 +231,7 @@ impl Contents {
         let store = Arc::new(Store {
             spill,
             slots: Mutex::default(),
+            spare: Mutex::default(),
         });
         Contents {
             bound: Some(Bound { chunks, store }),
@@ -318,13 +339,17 @@ impl Contents {
             if known.is_none() && is_zero(part) {
                 continue;
             }
+            let unknown = known.is_none();
             if piece.is_whole() && !resident {
-                self.admit(piece.chunk, Arc::new(part.to_vec()))?;
+                let mut data = self.buffer();
+                data.copy_from_slice(part);
+                self.admit(piece.chunk, Arc::new(data))?;
                 continue;
             }
-            if known.is_none() {
-                let data = Arc::new(vec![0; CHUNK_BYTES as usize]);
-                self.admit(piece.chunk, data)?;
+            if unknown {
+                let mut data = self.buffer();
+                data.fill(0);
+                self.admit(piece.chunk, Arc::new(data))?;
             }
             if let Some(chunk) = self.bring(piece.chunk)? {
                 Arc::make_mut(chunk)[piece.range()].copy_from_slice(part);
@@ -382,7 +407,7 @@ impl Contents {
     /// The chunk's data, brought into memory; `None` if it was never written.
     fn bring(&mut self, index: u64) -> Result<Option<&mut Arc<Vec<u8>>>, ContentsError> {
         if let Some(Chunk::Spilled(slot)) = self.chunks.get(&index) {
-            let mut data = vec![0; CHUNK_BYTES as usize];
+            let mut data = self.buffer();
             slot.read(0, &mut data)?;
             self.admit(index, Arc::new(data))?;
         }
@@ -393,6 +418,13 @@ impl Contents {
             }
             _ => None,
         })
+    }
+
+    /// A buffer for a chunk, with whatever bytes.
+    fn buffer(&self) -> Vec<u8> {
+        let store = self.bound.as_ref().map(|bound| &bound.store);
+        let spare = store.and_then(|store| store.spare().pop());
+        spare.unwrap_or_else(|| vec![0; CHUNK_BYTES as usize])
     }
 
     /// Makes `data` resident as chunk `index`, after making room for it.
@@ -443,7 +475,10 @@ impl Contents {
         }
         match store.put(data) {
             Ok(slot) => {
-                self.chunks.insert(index, Chunk::Spilled(Arc::new(slot)));
+                let put = Chunk::Spilled(Arc::new(slot));
+                if let Some(Chunk::Resident { data, .. }) = self.chunks.insert(index, put) {
+                    store.keep(data);
+                }
                 Ok(())
             }
             Err(source) => {

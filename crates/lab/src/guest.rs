@@ -7,18 +7,22 @@
 
 use crate::cpu::CpuPrices;
 use crate::error::LabError;
+use crate::initramfs::Initramfs;
 use crate::shared::{self, Handles, SharedDirectory};
+use crate::spawn::{Process, Program};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use std::ffi::CString;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::os::unix::net::UnixListener;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Prefix of a guest's directory; after it come the engine's process and a number.
@@ -31,8 +35,8 @@ pub const KILLED: &str = "killed by the engine";
 pub struct GuestProcess<'a> {
     /// The lab kernel.
     pub kernel: &'a Path,
-    /// Content of the initramfs.
-    pub initramfs: &'a [u8],
+    /// Its first root.
+    pub initramfs: &'a Initramfs,
     /// Memory in MiB.
     pub memory_mib: u64,
     /// Directory of the file that is its memory.
@@ -192,7 +196,7 @@ fn fit_for_memory(directory: &Path, memory_mib: u64) -> Result<(), String> {
 
 /// A running guest.
 pub struct Guest {
-    child: Child,
+    child: Process,
     console: File,
     /// Nothing of it is left.
     gone: bool,
@@ -206,36 +210,30 @@ impl Guest {
                 path: process.kernel.to_path_buf(),
             });
         }
-        let initramfs = directory.path.join("i");
-        fs::write(&initramfs, process.initramfs)
-            .map_err(LabError::io(format!("write {}", initramfs.display())))?;
+        let link = directory.path.join("i");
+        symlink(Initramfs::path(), &link)
+            .map_err(LabError::io(format!("make {}", link.display())))?;
         let console = open_console(&directory.path)?;
-        let output = || {
-            console
-                .try_clone()
-                .map_err(LabError::io("duplicate the console"))
-        };
-        let mut command = Command::new(process.kernel);
-        command
-            .args(command_line(process))
-            .current_dir(&directory.path)
-            .env_clear()
-            .env("TMPDIR", process.memory)
-            .stdin(Stdio::null())
-            .stdout(output()?)
-            .stderr(output()?);
+        let null = File::open("/dev/null").map_err(LabError::io("open /dev/null"))?;
         let handles = Handles::open(process.shared)?;
         let numbers = handles.numbers();
-        // SAFETY: only async-signal-safe system calls are made between fork and exec.
-        unsafe {
-            command.pre_exec(move || {
+        let mut memory = b"TMPDIR=".to_vec();
+        memory.extend_from_slice(process.memory.as_os_str().as_bytes());
+        let memory = CString::new(memory)
+            .map_err(|e| LabError::io(format!("name {}", process.memory.display()))(e.into()))?;
+        let child = Process::start(&Program {
+            path: process.kernel,
+            arguments: &command_line(process),
+            environment: &[memory],
+            directory: directory.handle.as_raw_fd(),
+            streams: [&null, &console, &console],
+            before: &|| {
                 prepare_child()?;
-                shared::put_in_place(&numbers)
-            })
-        };
-        let child = command
-            .spawn()
-            .map_err(LabError::io(format!("start {}", process.kernel.display())))?;
+                shared::put_in_place(&numbers)?;
+                process.initramfs.put_in_place()
+            },
+        })
+        .map_err(LabError::io(format!("start {}", process.kernel.display())))?;
         Ok(Guest {
             child,
             console,
@@ -247,12 +245,18 @@ impl Guest {
     #[cfg(test)]
     pub(crate) fn stand_in() -> Guest {
         let console = tempfile::tempfile().expect("a temporary file");
-        let mut command = Command::new("sleep");
-        // SAFETY: only async-signal-safe system calls are made between fork and exec.
-        unsafe { command.arg("60").pre_exec(prepare_child) };
-        let child = command.spawn().expect("sleep is everywhere");
+        let root = File::open("/").expect("there is a root");
+        let null = File::open("/dev/null").expect("Linux has it");
+        let child = Process::start(&Program {
+            path: Path::new("/bin/sleep"),
+            arguments: &["60".into()],
+            environment: &[],
+            directory: root.as_raw_fd(),
+            streams: [&null, &console, &console],
+            before: &prepare_child,
+        });
         Guest {
-            child,
+            child: child.expect("sleep is everywhere"),
             console,
             gone: false,
         }
@@ -305,11 +309,7 @@ impl Guest {
 
     /// How the process ended, if it has.
     pub fn ended(&mut self) -> Option<String> {
-        self.child
-            .try_wait()
-            .ok()
-            .flatten()
-            .map(|status| status.to_string())
+        self.child.ended().map(|status| status.to_string())
     }
 
     /// Waits for the process to end, at most `tries` times 10 ms, then kills it.
@@ -318,10 +318,24 @@ impl Guest {
             if let Some(how) = self.ended() {
                 return how;
             }
-            std::thread::sleep(std::time::Duration::from_millis(10));
+            self.wait_a_moment();
         }
         self.kill();
         KILLED.into()
+    }
+
+    /// Waits 10 ms, or until it has ended where the host can tell (Linux 5.3).
+    fn wait_a_moment(&self) {
+        const MOMENT: Timespec = Timespec {
+            tv_sec: 0,
+            tv_nsec: 10_000_000,
+        };
+        let handle = Pid::from_raw(self.child.id().cast_signed())
+            .and_then(|id| pidfd_open(id, PidfdFlags::empty()).ok());
+        let waited = handle.iter().map(|fd| PollFd::new(fd, PollFlags::IN));
+        let mut waited: Vec<PollFd> = waited.collect();
+        // Interrupted or not: whoever asks looks again.
+        let _ = poll(&mut waited, Some(&MOMENT));
     }
 
     /// Ends what is left of the guest and waits until it is gone. A process id is used only
@@ -334,10 +348,11 @@ impl Guest {
         self.gone = true;
         let kill = rustix::process::Signal::KILL;
         if self.ended().is_none() {
-            let group = rustix::process::Pid::from_child(&self.child);
-            let _ = rustix::process::kill_process_group(group, kill);
-            let _ = self.child.kill();
-            let _ = self.child.wait();
+            if let Some(id) = Pid::from_raw(self.child.id().cast_signed()) {
+                let _ = rustix::process::kill_process_group(id, kill);
+                let _ = rustix::process::kill_process(id, kill);
+            }
+            self.child.wait();
         }
         for _ in 0..TRIES {
             let left = session_processes(self.pid());
@@ -345,7 +360,7 @@ impl Guest {
                 return;
             }
             for (pid, _) in left {
-                if let Some(pid) = rustix::process::Pid::from_raw(pid as i32) {
+                if let Some(pid) = Pid::from_raw(pid.cast_signed()) {
                     let _ = rustix::process::kill_process(pid, kill);
                 }
             }
@@ -480,7 +495,7 @@ mod tests {
     fn the_command_line_names_no_path_of_the_host() {
         let process = GuestProcess {
             kernel: Path::new("/some/where/linux"),
-            initramfs: &[],
+            initramfs: &Initramfs::new(b"agent").expect("memory for it"),
             memory_mib: 256,
             memory: Path::new("/dev/shm"),
             cpu: CpuPrices::default(),

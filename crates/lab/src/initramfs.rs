@@ -3,12 +3,61 @@
 //! The agent's path is the same in every guest, wherever it lies on the host: path
 //! names of different length would cost different CPU time.
 
+use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::io::fcntl_dupfd_cloexec;
+use std::fs::File;
+use std::io::{self, Write};
+use whichfs_trial::{SHARED_MAX, shared_descriptor};
+
 const REGULAR: u32 = 0o100_755;
 const DIRECTORY: u32 = 0o040_755;
 const CHARACTER_DEVICE: u32 = 0o020_600;
 
+/// The archive in a file without a name, made once for all guests.
+#[derive(Debug)]
+pub struct Initramfs(OwnedFd);
+
+impl Initramfs {
+    /// The archive with the program `agent`.
+    ///
+    /// # Errors
+    /// If there is no memory for it.
+    pub fn new(agent: &[u8]) -> io::Result<Initramfs> {
+        let mut file = File::from(memfd_create("whichfs-initramfs", MemfdFlags::CLOEXEC)?);
+        file.write_all(&build(agent))?;
+        // Above all places that descriptors are put at.
+        Ok(Initramfs(fcntl_dupfd_cloexec(
+            &file,
+            Initramfs::place() + 1,
+        )?))
+    }
+
+    /// Its descriptor in the guest's process.
+    fn place() -> i32 {
+        shared_descriptor(SHARED_MAX)
+    }
+
+    /// Where the guest's process finds it.
+    pub fn path() -> String {
+        format!("/proc/self/fd/{}", Initramfs::place())
+    }
+
+    /// Puts it there. Runs in the child, after what is shared has been put in place.
+    ///
+    /// # Errors
+    /// As dup2(2).
+    pub fn put_in_place(&self) -> io::Result<()> {
+        // SAFETY: a plain system call on numbers.
+        if unsafe { libc::dup2(self.0.as_raw_fd(), Initramfs::place()) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(())
+    }
+}
+
 /// The archive: `/init`, `/dev/console` and the directories that the agent mounts on.
-pub fn build(agent: &[u8]) -> Vec<u8> {
+fn build(agent: &[u8]) -> Vec<u8> {
     let mut archive = Archive::default();
     for directory in ["dev", "proc", "sys", "host", "mnt", "tmp"] {
         archive.entry(directory, DIRECTORY, (0, 0), &[]);

@@ -26,6 +26,7 @@ mod run;
 mod schedule;
 mod shared;
 mod socket;
+mod spawn;
 mod trace;
 pub mod vhost;
 mod watch;

@@ -8,13 +8,14 @@ use crate::disk::Disk;
 use crate::engine::{Engine, Stamped};
 use crate::error::LabError;
 use crate::guest::{Guest, GuestDirectory, GuestProcess, KILLED};
-use crate::initramfs;
+use crate::initramfs::Initramfs;
 use crate::kernel::Kernel;
 use crate::shared::SharedDirectory;
 use crate::socket::Peer;
 use crate::watch::{Limits, Watch};
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use whichfs_trial::{Event, Job};
 use whichfs_units::Nanos;
@@ -29,7 +30,7 @@ pub struct Agent {
     pub path: PathBuf,
     /// SHA-256 of the program, in hex.
     pub sha256: String,
-    program: Vec<u8>,
+    initramfs: Arc<Initramfs>,
 }
 
 impl Agent {
@@ -53,7 +54,10 @@ impl Agent {
                 .iter()
                 .map(|b| format!("{b:02x}"))
                 .collect(),
-            program,
+            initramfs: Arc::new(
+                Initramfs::new(&program)
+                    .map_err(LabError::io(format!("keep {} in memory", path.display())))?,
+            ),
         })
     }
 }
@@ -133,7 +137,7 @@ pub fn run(
     let devices = listen_for(disks, spec.job, &directory)?;
     let process = GuestProcess {
         kernel: &spec.kernel.path,
-        initramfs: &initramfs::build(&spec.agent.program),
+        initramfs: &spec.agent.initramfs,
         memory_mib: spec.memory_mib,
         memory: spec.memory,
         cpu: spec.cpu,

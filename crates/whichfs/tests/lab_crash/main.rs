@@ -15,6 +15,7 @@ mod skip;
 mod study;
 
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -167,7 +168,16 @@ fn lab_the_same_cut_is_the_same_image_and_the_same_answer() {
         let image = directory.path().join(name);
         let keep = image.to_str().unwrap();
         let arguments = [
-            "--fs", "ext4", "--cuts", "30", "--only", "17", "--keep", keep,
+            "--fs",
+            "ext4",
+            "--partition",
+            "128",
+            "--cuts",
+            "30",
+            "--only",
+            "17",
+            "--keep",
+            keep,
         ];
         let Some((_, document)) = crash(&arguments) else {
             return;
@@ -175,7 +185,7 @@ fn lab_the_same_cut_is_the_same_image_and_the_same_answer() {
         assert_eq!(cuts(&document).len(), 1);
         answers.push((document, std::fs::read(image).unwrap()));
     }
-    assert!(answers[0].1.len() == 512 << 20 && answers[0] == answers[1]);
+    assert!(answers[0].1.len() == 128 << 20 && answers[0] == answers[1]);
 }
 
 #[test]
@@ -242,6 +252,7 @@ fn lab_a_series_goes_on_and_a_cut_of_it_is_shown_again() {
     assert_eq!(cuts(&all).len(), 8);
     assert_eq!(cuts(&all)[3], cuts(&one)[0]);
     let id = all["filesystems"][0]["series"].as_str().unwrap();
+    sums_are_those_of_the_cuts(&all);
     let replay = |number: usize| {
         Command::new(env!("CARGO_BIN_EXE_whichfs"))
             .args([
@@ -254,7 +265,14 @@ fn lab_a_series_goes_on_and_a_cut_of_it_is_shown_again() {
             .output()
             .unwrap()
     };
-    for (number, cut) in cuts(&all).iter().enumerate() {
+    // One that broke a promise, one that did not, and the last: each records the run anew.
+    let first = |broken: bool| cuts(&all).iter().position(|cut| cut["broken"] == broken);
+    let shown: BTreeSet<usize> = [first(true), first(false), Some(7)]
+        .into_iter()
+        .flatten()
+        .collect();
+    for number in shown {
+        let cut = &cuts(&all)[number];
         let output = replay(number);
         let again: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(again["result"]["condition"], cut["condition"]);
@@ -268,6 +286,38 @@ fn lab_a_series_goes_on_and_a_cut_of_it_is_shown_again() {
         assert!(timeline.iter().any(|line| line["what"] == "THE POWER GOES"));
     }
     assert_eq!(replay(99).status.code(), Some(2));
+}
+
+/// The counts at the top of a document of one series, and its worst cut.
+fn sums_are_those_of_the_cuts(document: &Value) {
+    let called = |name: &str| {
+        let cuts = cuts(document).iter();
+        cuts.filter(|cut| cut["condition"] == name).count()
+    };
+    assert_eq!(document["cuts"], cuts(document).len());
+    for (sum, condition) in [
+        ("clean", "clean"),
+        ("journal_recovery", "recovered"),
+        ("needs_fsck", "needs_check"),
+        ("durable_lost", "durable_lost"),
+    ] {
+        assert_eq!(document[sum], called(condition), "{sum}");
+    }
+    let broken = cuts(document).iter().filter(|cut| cut["broken"] == true);
+    let broken = broken.count();
+    assert_eq!(document["broken"], broken);
+    let Some(worst) = document["worst"].get(0) else {
+        assert_eq!(broken, 0, "what broke is told");
+        return;
+    };
+    let series = document["filesystems"][0]["series"].as_str().unwrap();
+    let replay = worst["replay"].as_str().unwrap();
+    assert!(replay.starts_with(&format!("whichfs crash replay {series}-")));
+    let same = |cut: &&Value| {
+        cut["cut"]["seed"] == worst["seed"] && cut["cut"]["request"] == worst["at_request"]
+    };
+    let cut = cuts(document).iter().find(same).unwrap();
+    assert_eq!(cut["condition"], worst["condition"]);
 }
 
 #[test]

@@ -11,6 +11,13 @@ Examples:
   whichfs crash faults
   whichfs crash run --fs ext4 --card emmc-8gb --faults flush-lies,torn-4k";
 
+/// What happens at every cut (`crates/crash/src/faults/cut.rs`).
+const OF_EVERY_CARD: &str = "\
+Without any of these an honest card loses, when the power goes, what its volatile cache (of eMMC; \
+its profile has the size) was told since the last flush, newest first (published: JESD84: data in the \
+cache may be lost), and of the request under way keeps a prefix of whole flash pages (hypothesis). \
+All else is a fault that you name:";
+
 /// The groups and what they are called.
 const GROUPS: [(Acts, &str); 4] = [
     (Acts::AtCut, "when the power goes"),
@@ -31,6 +38,7 @@ pub fn run(args: &JsonArgs) -> Outcome<u8> {
         output::json(&Fault::ALL.map(Fault::facts))?;
         return Ok(0);
     }
+    output::paragraph(OF_EVERY_CARD, 0)?;
     for (acts, title) in GROUPS {
         output::text_line(&format!("{title}:"))?;
         for facts in of(acts) {

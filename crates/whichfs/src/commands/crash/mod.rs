@@ -7,6 +7,7 @@ mod on;
 pub mod page;
 mod progress;
 mod replay;
+mod sums;
 mod tell;
 mod timeline;
 
@@ -37,6 +38,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
+use sums::Sums;
 use tell::{Report, tell};
 use whichfs_card::Contents;
 use whichfs_crash::{Contract, Cut, Faults};
@@ -89,6 +91,8 @@ struct Document<'a> {
     /// The real device, if it is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     measured: Option<&'a Measured>,
+    #[serde(flatten)]
+    sums: Sums,
     filesystems: Vec<Report>,
 }
 
@@ -176,6 +180,7 @@ pub fn run(args: &CrashArgs) -> Outcome<u8> {
             faults: &faults,
             seed: args.seed,
             measured: None,
+            sums: Sums::of(&reports),
             filesystems: reports,
         })?;
     }

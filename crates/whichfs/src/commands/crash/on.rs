@@ -1,5 +1,6 @@
 //! `whichfs crash run --on`: the power of a board is cut.
 
+use super::sums::Sums;
 use super::tell::{self, Head, Report};
 use super::{Document, input, page, parameters};
 use crate::cli::{CrashArgs, CutCount, PowerArg};
@@ -348,6 +349,7 @@ fn report(
             faults: &Faults::new(),
             seed: args.seed,
             measured: device.as_ref(),
+            sums: Sums::of(&reports),
             filesystems: reports,
         })?;
     }

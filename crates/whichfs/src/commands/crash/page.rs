@@ -1,5 +1,6 @@
 //! A series of cuts as a row of a page, and the page's files.
 
+use super::sums::worst_first;
 use super::tell::{Report, measured_s, words};
 use super::timeline::{Extent, timeline};
 use crate::bench::Bench;
@@ -174,14 +175,7 @@ type Around<'a> = dyn Fn(&Result) -> (String, Vec<CrashLine>) + 'a;
 
 /// The worst cuts: broken promises first, then by what became of the filesystem.
 fn worst(series: Option<&str>, cuts: &[Result], around: &Around<'_>) -> Vec<WorstCase> {
-    let mut bad: Vec<&Result> = cuts
-        .iter()
-        .filter(|cut| cut.broken || severity(cut.condition) > 0)
-        .collect();
-    bad.sort_by_key(|cut| {
-        let rank = (!cut.broken, std::cmp::Reverse(severity(cut.condition)));
-        (rank, cut.cut.number)
-    });
+    let bad = worst_first(cuts);
     // One that is bad without a broken promise is enough.
     let told = bad.iter().filter(|cut| cut.broken).count().clamp(1, WORST);
     let cases = bad.into_iter().take(told);

@@ -1,6 +1,7 @@
 //! What became of a series of cuts, for a person.
 
 use super::page::milliseconds;
+use super::sums::worst_first;
 use crate::commands::table;
 use crate::crash::check::Result;
 use crate::crash::record::{Plan, Recorded};
@@ -179,24 +180,30 @@ pub fn tell(report: &Report) -> Outcome {
             "its checker: median {check:.1} ms; longest repair {repair:.1} ms"
         ))?;
     }
+    let again = report.cuts.iter().filter(|cut| !cut.recovery.is_empty());
+    match again.count() {
+        0 => {}
+        again => output::text_line(&format!("cut again while it recovered: {again}"))?,
+    }
     output::text_line(&format!(
         "broke its promises: {} of {} ({})",
         report.broken.count,
         report.broken.of,
         percent(&report.broken)
     ))?;
+    if let Some(series) = &report.series {
+        output::text_line(&format!(
+            "look at a cut: whichfs crash replay {series}-NUMBER"
+        ))?;
+    }
     worst_cases(report)
 }
 
-/// The first cuts that broke a promise, with the command that shows each again.
+/// The worst cuts that broke a promise, with the command that shows each again.
 fn worst_cases(report: &Report) -> Outcome {
     const SHOWN: usize = 3;
-    for result in report
-        .cuts
-        .iter()
-        .filter(|result| result.broken)
-        .take(SHOWN)
-    {
+    let worst = worst_first(&report.cuts).into_iter();
+    for result in worst.filter(|result| result.broken).take(SHOWN) {
         let cut = &result.cut;
         output::text_line(&format!(
             "  cut {} ({}): {}",

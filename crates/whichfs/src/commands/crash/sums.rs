@@ -1,0 +1,190 @@
+//! What a program asks of `crash run --json` first: how many cuts came to what, all filesystems
+//! together, and the worst of them.
+
+use super::page::severity;
+use super::tell::Report;
+use crate::crash::check::Result;
+use serde::Serialize;
+use std::cmp::Reverse;
+use whichfs_crash::{Condition, Place};
+
+/// Worst cuts that are told.
+const WORST: usize = 10;
+
+/// Numbers of cuts.
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Sums {
+    /// All of them.
+    cuts: u64,
+    clean: u64,
+    journal_recovery: u64,
+    read_only: u64,
+    needs_fsck: u64,
+    repaired: u64,
+    repaired_with_loss: u64,
+    mount_failed: u64,
+    unfixable: u64,
+    card_failed: u64,
+    durable_lost: u64,
+    silent_corruption: u64,
+    oops: u64,
+    hang: u64,
+    /// Those that broke a promise, whatever they are called.
+    broken: u64,
+    /// Broken promises first, then by what became of the filesystem.
+    worst: Vec<Worst>,
+}
+
+/// A cut that did harm.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct Worst {
+    fs: String,
+    /// Seed of what chance decided at that cut.
+    seed: u64,
+    /// The request at which it was; a real device does not show them.
+    at_request: Option<usize>,
+    place: Place,
+    condition: Condition,
+    broken: bool,
+    /// The command that shows it again; none of an image that was given.
+    replay: Option<String>,
+}
+
+impl Sums {
+    /// Those of `reports`.
+    pub fn of(reports: &[Report]) -> Sums {
+        let mut sums = Sums::default();
+        let mut all: Vec<(&Report, &Result)> = Vec::new();
+        for report in reports {
+            for result in &report.cuts {
+                sums.cuts += 1;
+                sums.broken += u64::from(result.broken);
+                *sums.count(result.condition) += 1;
+            }
+            all.extend(
+                worst_first(&report.cuts)
+                    .into_iter()
+                    .map(|cut| (report, cut)),
+            );
+        }
+        all.sort_by_key(|(_, result)| rank(result));
+        sums.worst = all.into_iter().take(WORST).map(worst).collect();
+        sums
+    }
+
+    fn count(&mut self, condition: Condition) -> &mut u64 {
+        match condition {
+            Condition::Clean => &mut self.clean,
+            Condition::Recovered => &mut self.journal_recovery,
+            Condition::ReadOnly => &mut self.read_only,
+            Condition::NeedsCheck => &mut self.needs_fsck,
+            Condition::Repaired => &mut self.repaired,
+            Condition::RepairedWithLoss => &mut self.repaired_with_loss,
+            Condition::MountFailed => &mut self.mount_failed,
+            Condition::Unfixable => &mut self.unfixable,
+            Condition::CardFailed => &mut self.card_failed,
+            Condition::DurableLost => &mut self.durable_lost,
+            Condition::SilentCorruption => &mut self.silent_corruption,
+            Condition::Oops => &mut self.oops,
+            Condition::Hang => &mut self.hang,
+        }
+    }
+}
+
+/// The cuts that did harm, the worst first: broken promises, then by what became of the filesystem.
+pub fn worst_first(cuts: &[Result]) -> Vec<&Result> {
+    let harmful = |cut: &&Result| cut.broken || severity(cut.condition) > 0;
+    let mut bad: Vec<&Result> = cuts.iter().filter(harmful).collect();
+    bad.sort_by_key(|cut| (rank(cut), cut.cut.number));
+    bad
+}
+
+fn rank(result: &Result) -> (bool, Reverse<u8>) {
+    (!result.broken, Reverse(severity(result.condition)))
+}
+
+fn worst((report, result): (&Report, &Result)) -> Worst {
+    let cut = &result.cut;
+    let series = report.series.as_ref();
+    Worst {
+        fs: report.fs.clone(),
+        seed: cut.seed,
+        at_request: (cut.place != Place::Unseen).then_some(cut.request),
+        place: cut.place,
+        condition: result.condition,
+        broken: result.broken,
+        replay: series.map(|series| format!("whichfs crash replay {series}-{}", cut.number)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::super::tell::{Head, Report};
+    use super::*;
+    use crate::crash::check::tests::result;
+    use whichfs_crash::contract;
+
+    fn report(fs: &str, cuts: Vec<Result>) -> Report {
+        let head = Head {
+            series: format!("of-{fs}"),
+            fs: fs.to_owned(),
+            mount_options: String::new(),
+            contract: contract(fs, "").unwrap(),
+        };
+        Report::measured(head, cuts)
+    }
+
+    fn cut(number: u64, condition: Condition, broken: bool) -> Result {
+        Result {
+            condition,
+            broken,
+            ..result(number)
+        }
+    }
+
+    #[test]
+    fn every_cut_is_counted_once_and_the_worst_come_first() {
+        let one = report(
+            "ext4",
+            vec![
+                cut(0, Condition::Clean, false),
+                cut(1, Condition::Recovered, false),
+                cut(2, Condition::DurableLost, true),
+                cut(3, Condition::NeedsCheck, false),
+            ],
+        );
+        let other = report(
+            "vfat",
+            vec![
+                cut(0, Condition::DurableLost, false),
+                cut(1, Condition::SilentCorruption, true),
+            ],
+        );
+        let sums = Sums::of(&[one, other]);
+        let counts = (
+            sums.cuts,
+            sums.clean,
+            sums.journal_recovery,
+            sums.needs_fsck,
+        );
+        assert_eq!(counts, (6, 1, 1, 1));
+        assert_eq!((sums.durable_lost, sums.silent_corruption), (2, 1));
+        assert_eq!(sums.broken, 2);
+        let order: Vec<_> = sums
+            .worst
+            .iter()
+            .filter_map(|w| w.replay.as_deref())
+            .collect();
+        let again = |id: &str| format!("whichfs crash replay of-{id}");
+        let ids = ["vfat-1", "ext4-2", "vfat-0", "ext4-3"].map(again);
+        assert_eq!(order, ids);
+    }
+
+    #[test]
+    fn few_of_many_are_told() {
+        let cuts = (0..40).map(|number| cut(number, Condition::DurableLost, true));
+        let sums = Sums::of(&[report("ext4", cuts.collect())]);
+        assert_eq!((sums.cuts, sums.worst.len()), (40, WORST));
+    }
+}
