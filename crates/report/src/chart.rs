@@ -68,6 +68,8 @@ pub(crate) struct Chart {
     pub bars: Vec<Bar>,
     /// True if some bar is longer than the drawing.
     pub any_broken: bool,
+    /// True if some bar ends beside all samples of its candidate.
+    pub any_beside: bool,
     /// Candidates without a figure.
     pub missing: Vec<String>,
     /// What the right edge stands for.
@@ -100,7 +102,7 @@ pub(crate) fn chart(verdict: &Verdict, metric: &MetricInfo) -> Chart {
         value: with_unit(figure.value, &metric.unit),
         mark,
         percent: format!("{:.2}", place(figure.value)),
-        broken: figure.value > end,
+        broken: is_more(figure.value, end),
         spread: spread(&figure.samples, &metric.unit, &place),
         dots: figure
             .samples
@@ -145,6 +147,7 @@ pub(crate) fn chart(verdict: &Verdict, metric: &MetricInfo) -> Chart {
         because: metric.because.clone(),
         meaning: meaning(&metric.metric),
         enough: enough(metric),
+        any_beside: measured.iter().any(|(_, figure)| beside(figure)),
         any_broken: bars.iter().any(|bar| bar.broken),
         bars,
         missing: verdict
@@ -258,13 +261,58 @@ fn end_of(verdict: &Verdict, metric: &str) -> f64 {
     let (Some(median), Some(largest)) = (values.get(values.len() / 2), values.last()) else {
         return 1.0;
     };
+    // A figure can be beside its samples.
+    let figures = figures_of(verdict, metric).into_iter();
+    let largest = figures.map(|one| one.value).fold(*largest, f64::max);
     largest.min(median * CUT_AT_MEDIANS)
+}
+
+/// Whether `one` is more than `other` by more than what rounding of floating point numbers does.
+fn is_more(one: f64, other: f64) -> bool {
+    one > other * (1.0 + 1e-9)
+}
+
+/// Whether the figure lies beside all of its samples: it is that on the seeds that all ran.
+fn beside(figure: &Figure) -> bool {
+    let values = || figure.samples.iter().map(|point| point.value);
+    let (least, most) = (
+        values().fold(f64::INFINITY, f64::min),
+        values().fold(0.0, f64::max),
+    );
+    !figure.samples.is_empty() && (is_more(least, figure.value) || is_more(figure.value, most))
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+
+    fn figure(value: f64, samples: &[f64]) -> Figure {
+        let points = samples.iter().zip(1..);
+        Figure {
+            value,
+            samples: points.map(|(&value, seed)| Point { seed, value }).collect(),
+            ..crate::fixture::verdict().ranking[0]
+                .figures
+                .values()
+                .next()
+                .unwrap()
+                .clone()
+        }
+    }
+
+    #[test]
+    fn a_figure_beside_its_samples_is_seen_and_rounding_is_not() {
+        assert!(beside(&figure(504.0, &[514.0, 525.0])));
+        assert!(beside(&figure(530.0, &[514.0, 525.0])));
+        assert!(!beside(&figure(520.0, &[514.0, 525.0])));
+        let space = 127_868_928.0;
+        assert!(!beside(&figure(
+            space * (1.0 + f64::EPSILON),
+            &[space, space]
+        )));
+        assert!(!is_more(space * (1.0 + f64::EPSILON), space));
+    }
 
     /// Of rates the longest bar is the first, of durations the last.
     #[test]

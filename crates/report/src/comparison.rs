@@ -1,6 +1,6 @@
 //! Several runs side by side: terminal, Markdown, JUnit.
 
-use crate::comparison_told::{halts, name, place, show, shows, undecided, winner};
+use crate::comparison_told::{halts, name, places, show, shows, undecided, winner};
 use crate::junit::{Case, Told};
 use crate::number::with_unit;
 use crate::text::{clean, wrap};
@@ -82,8 +82,9 @@ fn halted(out: &mut String, comparison: &Comparison, width: usize) {
 fn answers(out: &mut String, comparison: &Comparison, width: usize, all: bool) {
     for change in &comparison.answers {
         wrap(out, &clean(&winner(change)), "", "   ", width);
-        for one in change.places.iter().filter(|one| all || one.changed()) {
-            let [score, p_best] = place(one).map(|text| text.replace(' ', "\u{a0}"));
+        let shown = places(change).into_iter();
+        for (one, told) in shown.filter(|(one, _)| all || one.changed()) {
+            let [score, p_best] = told.map(|text| text.replace(' ', "\u{a0}"));
             let name = clean(&one.candidate);
             let text = format!("{name}: score {score}; probability of being the best {p_best}");
             wrap(out, &text, "   ", "      ", width);
@@ -189,14 +190,13 @@ pub fn comparison_markdown(comparison: &Comparison, all: bool) -> String {
     }
     for change in &comparison.answers {
         let _ = writeln!(out, "{}\n", text(&winner(change)));
-        let changed: Vec<_> = (change.places.iter())
-            .filter(|one| all || one.changed())
+        let changed: Vec<_> = (places(change).into_iter())
+            .filter(|(one, _)| all || one.changed())
             .collect();
         if !changed.is_empty() {
             out.push_str("| filesystem | score | probability of being the best |\n|---|---|---|\n");
         }
-        for one in &changed {
-            let [score, p_best] = place(one);
+        for (one, [score, p_best]) in &changed {
             let _ = writeln!(out, "| {} | {score} | {p_best} |", text(&one.candidate));
         }
         if !changed.is_empty() {

@@ -6,7 +6,7 @@
 //! without it nothing is missing.
 
 use crate::comparison::{told, words};
-use crate::comparison_told::{Halt, halts, place, show, shows, undecided, winner};
+use crate::comparison_told::{Halt, halts, places, show, shows, undecided, winner};
 use crate::number::with_unit;
 use crate::policy::policy;
 use crate::text::cut;
@@ -211,11 +211,11 @@ fn halt_view(comparison: &Comparison, halt: &Halt) -> HaltView {
 }
 
 fn answer_view(change: &AnswerChange) -> AnswerView {
-    let places = change.places.iter();
+    let places = places(change).into_iter();
     AnswerView {
         sentence: winner(change),
         rows: places
-            .map(|one| (one.candidate.clone(), place(one), one.changed()))
+            .map(|(one, told)| (one.candidate.clone(), told, one.changed()))
             .collect(),
     }
 }

@@ -1,6 +1,6 @@
 //! What a comparison says first, in words: who stopped working, who wins now, which trials show it.
 
-use crate::number::percent;
+use crate::number::percents;
 use whichfs_study::{AnswerChange, Cause, Comparison, PlaceChange, RunLine, Stopped, Was};
 use whichfs_units::counted;
 
@@ -97,7 +97,7 @@ fn listed(names: &[String]) -> String {
 /// The command that shows a trial of `run`; none if it is not known how.
 pub(crate) fn show(run: Option<&RunLine>, id: &str) -> Option<String> {
     let show = &run?.show;
-    (!show.is_empty() && !id.is_empty()).then(|| show.replace("TRIAL", id))
+    (!show.is_empty() && !id.is_empty()).then(|| show.replacen("TRIAL", id, 1))
 }
 
 /// The commands that show the failed trials of `one`.
@@ -130,20 +130,34 @@ pub(crate) fn winner(change: &AnswerChange) -> String {
     }
 }
 
-/// Score and probability of a filesystem in the first run and in a later one.
-pub(crate) fn place(change: &PlaceChange) -> [String; 2] {
-    [
-        pair(change.score, |score| format!("{score:.2}")),
-        pair(change.p_best, percent),
-    ]
+/// Score and probability of each filesystem in the first run and in a later one. The
+/// probabilities of a run are rounded together.
+pub(crate) fn places(change: &AnswerChange) -> Vec<(&PlaceChange, [String; 2])> {
+    let rounded = [0, 1].map(|run: usize| {
+        let known = change.places.iter().filter_map(|one| one.p_best[run]);
+        percents(&known.collect::<Vec<f64>>()).into_iter()
+    });
+    let [mut first, mut own] = rounded;
+    let mut told = |one: &PlaceChange| {
+        let p_best = [
+            one.p_best[0].and_then(|_| first.next()),
+            one.p_best[1].and_then(|_| own.next()),
+        ];
+        let score = one
+            .score
+            .map(|score| score.map(|score| format!("{score:.2}")));
+        [pair(score), pair(p_best)]
+    };
+    let places = change.places.iter();
+    places.map(|one| (one, told(one))).collect()
 }
 
 /// `A → B`, or one of them if they read alike.
-fn pair([first, own]: [Option<f64>; 2], told: impl Fn(f64) -> String) -> String {
-    let each = [first, own].map(|value| value.map_or("none".to_owned(), &told));
-    match each[0] == each[1] {
-        true => each[0].clone(),
-        false => format!("{} → {}", each[0], each[1]),
+fn pair(both: [Option<String>; 2]) -> String {
+    let [first, own] = both.map(|said| said.unwrap_or_else(|| "none".to_owned()));
+    match first == own {
+        true => first,
+        false => format!("{first} → {own}"),
     }
 }
 
@@ -160,8 +174,7 @@ pub fn comparison_properties(comparison: &Comparison) -> Vec<(String, String)> {
             false => format!("{first} → {own}"),
         };
         all.push((format!("run {run}: winner"), said));
-        for one in &change.places {
-            let [score, p_best] = place(one);
+        for (one, [score, p_best]) in places(change) {
             all.push((format!("run {run}: score of {}", one.candidate), score));
             let name = format!("run {run}: probability of {} being best", one.candidate);
             all.push((name, p_best));
@@ -184,4 +197,33 @@ pub(crate) fn undecided(comparison: &Comparison) -> Option<String> {
         "Of {runs} only figures are known (no verdict.json): neither who won there nor which \
          trials failed."
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn probabilities_of_a_run_are_rounded_together() {
+        let place = |candidate: &str, p_best| PlaceChange {
+            candidate: candidate.to_owned(),
+            score: [Some(0.5); 2],
+            p_best,
+        };
+        let change = AnswerChange {
+            run: 2,
+            needs: ["logger".to_owned(), "logger".to_owned()],
+            winner: [Some("xfs".to_owned()), Some("xfs".to_owned())],
+            tie: false,
+            places: vec![
+                place("xfs", [Some(0.725), Some(0.865)]),
+                place("f2fs", [Some(0.275), Some(0.136)]),
+                place("jfs", [None, Some(0.0)]),
+            ],
+        };
+        let told: Vec<String> = (places(&change).into_iter())
+            .map(|(_, [_, p_best])| p_best)
+            .collect();
+        assert_eq!(told, ["72% → 86%", "28% → 14%", "none → <1%"]);
+    }
 }

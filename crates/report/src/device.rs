@@ -1,6 +1,7 @@
 //! What the trials say of the device under each candidate: requests by size, what was written and
 //! programmed phase by phase, wear, and latencies of operations.
 
+use crate::commands::repeated;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use whichfs_trial::{DeviceFigures, Latency, PhaseFigures, Slot, Status, Trial};
@@ -14,6 +15,12 @@ pub struct TrialLine {
     pub seed: u64,
     /// Its id.
     pub id: String,
+    /// True if it failed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub failed: bool,
+    /// The command that runs it again; empty in files of an older program.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub command: String,
 }
 
 /// The device under one candidate.
@@ -103,14 +110,17 @@ pub struct LatencyView {
     pub max_ns: u64,
 }
 
-/// The trials, by candidate and seed.
-pub fn trial_lines(trials: &[Trial]) -> Vec<TrialLine> {
+/// The trials, by candidate and seed; `repeat` is the command of one, in which CANDIDATE and SEED
+/// stand for what they say.
+pub fn trial_lines(trials: &[Trial], repeat: &str) -> Vec<TrialLine> {
     let mut lines: Vec<TrialLine> = trials
         .iter()
         .map(|trial| TrialLine {
             candidate: trial.identity.candidate.clone(),
             seed: trial.identity.seed,
             id: trial.identity.id(),
+            failed: trial.outcome.status != Status::Done,
+            command: repeated(repeat, &trial.identity.candidate, trial.identity.seed),
         })
         .collect();
     lines.sort_by(|a, b| (&a.candidate, a.seed, &a.id).cmp(&(&b.candidate, b.seed, &b.id)));

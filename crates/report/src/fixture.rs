@@ -129,6 +129,7 @@ fn trials() -> Vec<TrialLine> {
             candidate: (*name).to_owned(),
             seed,
             id: format!("{:064x}", seed * 7_919 + name.len() as u64),
+            ..TrialLine::default()
         })
     });
     lines.collect()
@@ -284,6 +285,7 @@ pub(crate) fn large_page(seeds: u64) -> Page {
             candidate: ranked.candidate.clone(),
             seed,
             id: format!("{:064x}", u128::from(seed) * 0x9e37_79b9_7f4a_7c15_f39c),
+            ..TrialLine::default()
         }));
     }
     page
@@ -321,10 +323,11 @@ pub(crate) fn page() -> Page {
         ],
         reproduce: vec!["whichfs choose --card a1-32gb --for rootfs --board generic-1ghz".into()],
         repeat:
-            "whichfs choose --card a1-32gb --for rootfs --candidates CANDIDATE --first-seed SEED \
-                 --seeds 1"
+            "whichfs choose --for rootfs --card a1-32gb --candidates CANDIDATE --first-seed SEED \
+                 --seeds 1 --fresh --out repeat-CANDIDATE-SEED"
                 .into(),
         show: "whichfs trial show TRIAL".into(),
+        cuts: Vec::new(),
         trials_of: trials(),
         devices: FIGURES
             .iter()

@@ -5,6 +5,7 @@
 //! functions of their arguments: the same rows give the same bytes.
 
 mod chart;
+mod commands;
 mod comparison;
 mod comparison_page;
 mod comparison_told;
@@ -38,7 +39,7 @@ pub use crash_page::{crash_file_outcomes, crash_html, files_of};
 pub use device::{DeviceView, LatencyView, PhaseView, SeriesView, TrialLine, devices, trial_lines};
 pub use junit::{Case, Told, junit, junit_of, junit_with, verdict_cases};
 pub use number::{percent, percents, with_unit as figure};
-pub use page::{DEFAULT, Item, Page, html};
+pub use page::{CutSeries, DEFAULT, Item, Page, html};
 pub use rows::{Export, FailedRow, csv, failed_rows, json, markdown};
 pub use study_page::{StudyPage, study_html};
 pub use terminal::{Look, terminal};

@@ -1,6 +1,6 @@
 //! Figures with two or three meaningful digits, in a unit that fits.
 
-use whichfs_study::{Figure, Verdict};
+use whichfs_study::{Figure, Verdict, unit_for};
 
 /// A unit in which a metric is shown.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,44 +11,12 @@ pub(crate) struct Scale {
     pub unit: String,
 }
 
-/// Units by the one that is stored, ascending.
-const SECONDS: [(f64, &str); 3] = [(1e-6, "µs"), (1e-3, "ms"), (1.0, "s")];
-const MILLISECONDS: [(f64, &str); 3] = [(1e-3, "µs"), (1.0, "ms"), (1e3, "s")];
-const BYTES: [(f64, &str); 4] = [
-    (1.0, "B"),
-    (1024.0, "KiB"),
-    (1_048_576.0, "MiB"),
-    (1_073_741_824.0, "GiB"),
-];
-
 /// The largest unit in which `typical` is at least 1.
 pub(crate) fn scale(typical: f64, unit: &str) -> Scale {
-    let units: &[(f64, &str)] = match unit {
-        "s" => &SECONDS,
-        "ms" => &MILLISECONDS,
-        "B" => &BYTES,
-        _ => &[],
-    };
-    let fitting = units.iter().rev().find(|(divisor, _)| typical >= *divisor);
-    match fitting.or(units.first()) {
-        Some((divisor, name)) => Scale {
-            divisor: *divisor,
-            unit: (*name).to_owned(),
-        },
-        None => Scale {
-            divisor: 1.0,
-            unit: brief(unit).to_owned(),
-        },
-    }
-}
-
-/// A unit as it is shown beside figures.
-fn brief(unit: &str) -> &str {
-    match unit {
-        "operations/s" => "op/s",
-        // A plain ratio (write amplification).
-        "1" => "×",
-        other => other,
+    let (divisor, name) = unit_for(typical, unit);
+    Scale {
+        divisor,
+        unit: name.to_owned(),
     }
 }
 

@@ -3,23 +3,25 @@
 //! From top to bottom it answers: which one; how sure; what it costs against the second;
 //! what was excluded and by which rule; the picture of all candidates; each metric; how long
 //! operations took; the device; its wear; the card; what it ran on; how it was judged; how to
-//! apply it; how to reproduce it. The template escapes every text; only the page's own script,
+//! apply it; how to reproduce it, trial by trial. The template escapes every text; only the page's own script,
 //! which is part of the program, is put in as it is, and the page's policy runs no other.
 //! Without the script nothing is missing but filters, sorting and the list of every sample.
 
-use crate::chart::{Chart, chart};
+use crate::chart::{Chart, chart, unjudged};
+use crate::commands::{TrialsOf, repeated, shown, trials};
 use crate::device::{DeviceView, TrialLine};
 use crate::excluded::{Group, failed, groups};
-use crate::page_device::{LatencyChart, SizesRow, WearRow, latencies, sizes, wear};
+use crate::page_device::{LatencyChart, SizesRow, WearRow, latencies, sizes, wear, without};
 use crate::page_parts::{
     Against, Head, HeatRow, Part, Score, against, heads, heat, linked, printed, provenance, scores,
 };
-use crate::page_time::{TimeRow, times};
+use crate::page_time::{Axis, TimeRow, axis, times};
 use crate::policy::{SCRIPT, policy};
-use crate::samples::{self, ID};
+use crate::samples;
 use crate::terminal::{bound, measured_whole, sentence, sureness, winner};
 use askama::Template;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use whichfs_study::Verdict;
 
 /// A labelled figure with its source.
@@ -39,6 +41,19 @@ pub struct Item {
 /// The source of a figure that the card's profile does not state.
 pub const DEFAULT: &str = "default of the model";
 
+/// Power cuts under one candidate.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CutSeries {
+    /// Candidate name.
+    pub candidate: String,
+    /// Its seed.
+    pub seed: u64,
+    /// Number of the series.
+    pub id: String,
+    /// Cuts of it.
+    pub cuts: u64,
+}
+
 /// What a report shows. Its JSON form is that of `choose --json`: the verdict's fields, and these.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Page {
@@ -51,15 +66,38 @@ pub struct Page {
     pub environment: Vec<Item>,
     /// The exact command that gives this report again.
     pub reproduce: Vec<String>,
-    /// The command that repeats one trial; CANDIDATE and SEED stand for what they say.
+    /// The command that repeats one trial: in its last options, from `--candidates` on, CANDIDATE
+    /// and SEED stand for what they say.
     pub repeat: String,
     /// The command that shows one trial; TRIAL stands for its id.
     #[serde(default)]
     pub show: String,
+    /// The series of power cuts behind it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cuts: Vec<CutSeries>,
     /// The trials behind it.
     pub trials_of: Vec<TrialLine>,
     /// The device under each candidate.
     pub devices: Vec<DeviceView>,
+}
+
+impl Page {
+    /// Of the winner's first trial, or of the first of all: whose it is, the command that shows it
+    /// and the one that runs it again. None without trials.
+    pub fn example(&self) -> Option<(String, String, String)> {
+        let winner = self.verdict.ranking.first();
+        let all = || self.trials_of.iter();
+        let own = |line: &&TrialLine| winner.is_some_and(|one| one.candidate == line.candidate);
+        let line = all().find(own).or_else(|| all().next())?;
+        Some((
+            format!("Trial of {}, seed {}", line.candidate, line.seed),
+            shown(&self.show, &line.id),
+            match line.command.is_empty() {
+                true => repeated(&self.repeat, &line.candidate, line.seed),
+                false => line.command.clone(),
+            },
+        ))
+    }
 }
 
 /// The page as HTML.
@@ -85,7 +123,8 @@ struct View<'a> {
     failed: Option<String>,
     caveats: Vec<String>,
     reasons: Vec<Vec<Part>>,
-    changes: Vec<Vec<Part>>,
+    /// Each with whether it is of a rule.
+    changes: Vec<(Vec<Part>, bool)>,
     scores: Vec<Score>,
     against: Option<Against>,
     excluded: Vec<Group>,
@@ -99,10 +138,18 @@ struct View<'a> {
     latencies: Vec<LatencyChart>,
     sizes: Vec<SizesRow>,
     times: Vec<TimeRow>,
+    /// The axis of these.
+    axis: Option<Axis>,
     /// Whether some trial recorded what its device did over time, and whether that has open AUs.
     series_known: bool,
     open_known: bool,
     wear: Vec<WearRow>,
+    /// Candidates none of whose trials tells of the device, each with why.
+    without: String,
+    /// The trials of each candidate with their commands.
+    trials: Vec<TrialsOf>,
+    /// Candidates that had trials and are not judged, with why.
+    marks: BTreeMap<&'a str, String>,
     /// What the card's profile states, and what it leaves to the model.
     card: [Vec<&'a Item>; 2],
 }
@@ -111,20 +158,33 @@ struct View<'a> {
 fn tried(page: &Page, group: &Group) -> Vec<String> {
     let own = |line: &&TrialLine| group.tried && group.candidates.contains(&line.candidate);
     let trials = page.trials_of.iter().filter(own);
-    let shown = trials.map(|line| {
-        page.show
-            .replace("TRIAL", line.id.get(..ID).unwrap_or(&line.id))
-    });
+    let shown = trials.map(|line| shown(&page.show, &line.id));
     shown.filter(|command| !command.is_empty()).collect()
 }
 
 impl<'a> View<'a> {
+    /// Number of the part with the trials of `candidate`; 0 if there is none.
+    fn trials_of(&self, candidate: &str) -> usize {
+        let own = self.trials.iter().find(|one| one.candidate == candidate);
+        own.map_or(0, |one| one.number)
+    }
+
+    /// Why `candidate` is not judged; empty if it is.
+    fn mark(&self, candidate: &str) -> &str {
+        self.marks.get(candidate).map_or("", String::as_str)
+    }
+
     fn of(page: &'a Page) -> View<'a> {
         let verdict = &page.verdict;
         let first = verdict.ranking.first();
         let reasons = first.map_or(&[][..], |first| &first.reasons);
         let metrics = &verdict.metrics;
         let times = times(page);
+        let trials = trials(page);
+        let number = |name: &str| {
+            let own = trials.iter().find(|one| one.candidate == name);
+            own.map_or(0, |one| one.number)
+        };
         View {
             page,
             verdict,
@@ -145,7 +205,10 @@ impl<'a> View<'a> {
                 .map(|reason| linked(&format!("{reason}."), metrics))
                 .collect(),
             changes: (verdict.changes.iter())
-                .map(|change| linked(&format!("{}.", sentence(&change.text)), metrics))
+                .map(|change| {
+                    let text = format!("{}.", sentence(&change.text));
+                    (linked(&text, metrics), change.rule.is_some())
+                })
                 .collect(),
             scores: scores(verdict),
             against: against(verdict),
@@ -155,7 +218,12 @@ impl<'a> View<'a> {
                 .collect(),
             excluded: groups(verdict),
             heads: heads(verdict),
-            heat: heat(verdict),
+            heat: (heat(verdict).into_iter())
+                .map(|row| HeatRow {
+                    number: number(&row.candidate),
+                    ..row
+                })
+                .collect(),
             printed: printed(verdict),
             charts: metrics
                 .iter()
@@ -166,7 +234,18 @@ impl<'a> View<'a> {
             series_known: times.iter().any(|row| !row.amplification.is_empty()),
             open_known: times.iter().any(|row| row.open.is_some()),
             times,
+            axis: axis(page),
             wear: wear(page),
+            without: without(page)
+                .iter()
+                .map(|(name, mark)| format!("{name} ({mark})"))
+                .collect::<Vec<_>>()
+                .join(", "),
+            trials,
+            marks: unjudged(verdict)
+                .into_iter()
+                .map(|(one, mark)| (one.candidate.as_str(), mark))
+                .collect(),
             card: [false, true].map(|default| {
                 let own = page.card_figures.iter();
                 own.filter(|item| (item.source == DEFAULT) == default)

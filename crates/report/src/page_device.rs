@@ -69,8 +69,6 @@ pub(crate) struct SizeBar {
 /// One candidate's wear.
 pub(crate) struct WearRow {
     pub candidate: String,
-    /// Empty, or why it is not judged.
-    pub mark: String,
     pub written: String,
     pub programmed: String,
     /// Programmed by written, mkfs included.
@@ -240,20 +238,10 @@ fn sizes_row(device: &DeviceView) -> SizesRow {
 }
 
 pub(crate) fn wear(page: &Page) -> Vec<WearRow> {
-    let verdict = &page.verdict;
-    let marks: Vec<(&str, String)> = (unjudged(verdict).into_iter())
-        .map(|(one, mark)| (one.candidate.as_str(), mark))
-        .collect();
-    let mark = |name: &str| {
-        let found = marks.iter().find(|(candidate, _)| *candidate == name);
-        found.map_or(String::new(), |(_, mark)| mark.clone())
-    };
     let devices = ordered(page);
-    let without = marks.iter();
-    let without = without.filter(|(name, _)| devices.iter().all(|one| one.candidate != *name));
-    let without = without.map(|(name, mark)| WearRow {
-        candidate: (*name).to_owned(),
-        mark: mark.clone(),
+    let without = without(page).into_iter();
+    let without = without.map(|(name, _)| WearRow {
+        candidate: name,
         written: "–".to_owned(),
         programmed: "–".to_owned(),
         card: "–".to_owned(),
@@ -261,11 +249,17 @@ pub(crate) fn wear(page: &Page) -> Vec<WearRow> {
         erases: "–".to_owned(),
         copies: "–".to_owned(),
     });
-    let rows = devices.iter().map(|device| WearRow {
-        mark: mark(&device.candidate),
-        ..wear_row(page, device)
-    });
+    let rows = devices.iter().map(|device| wear_row(page, device));
     rows.chain(without).collect()
+}
+
+/// Candidates that had trials, none of which tells of the device, and why they are not judged.
+pub(crate) fn without(page: &Page) -> Vec<(String, String)> {
+    let known = |name: &str| page.devices.iter().any(|one| one.candidate == name);
+    let all = unjudged(&page.verdict).into_iter();
+    let all = all.filter(|(one, _)| !known(&one.candidate));
+    all.map(|(one, mark)| (one.candidate.clone(), mark))
+        .collect()
 }
 
 fn wear_row(page: &Page, device: &DeviceView) -> WearRow {
@@ -276,7 +270,6 @@ fn wear_row(page: &Page, device: &DeviceView) -> WearRow {
         |times: Option<f64>| times.map_or("–".to_owned(), |one| format!("{} ×", short(one)));
     WearRow {
         candidate: device.candidate.clone(),
-        mark: String::new(),
         written: with_unit(each(total.write_bytes) as f64, "B"),
         programmed: with_unit(each(total.programmed_bytes) as f64, "B"),
         card: factor(total.write_amplification()),

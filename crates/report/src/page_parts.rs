@@ -53,6 +53,8 @@ pub(crate) struct Head {
 /// A candidate's row of the heat map.
 pub(crate) struct HeatRow {
     pub candidate: String,
+    /// Number of the part with its trials; 0 if there is none.
+    pub number: usize,
     pub score: String,
     /// Empty, or why it is not judged.
     pub why: String,
@@ -259,6 +261,7 @@ pub(crate) fn printed(verdict: &Verdict) -> Vec<(Vec<Head>, Vec<HeatRow>)> {
 pub(crate) fn heat(verdict: &Verdict) -> Vec<HeatRow> {
     let judged = verdict.ranking.iter().map(|one: &Ranked| HeatRow {
         candidate: one.candidate.clone(),
+        number: 0,
         score: format!("{:.2}", one.score),
         why: String::new(),
         cells: cells(verdict, &one.figures),
@@ -267,6 +270,7 @@ pub(crate) fn heat(verdict: &Verdict) -> Vec<HeatRow> {
     let others = unjudged(verdict).into_iter().filter(|_| any);
     let excluded = others.map(|(one, _)| HeatRow {
         candidate: one.candidate.clone(),
+        number: 0,
         score: "not judged".to_owned(),
         why: one.why.clone(),
         cells: cells(verdict, &one.figures),

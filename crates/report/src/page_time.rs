@@ -1,15 +1,18 @@
-//! The device over time: open AUs and write amplification of each candidate's first trial.
+//! The device over time: open AUs and write amplification of each candidate's first trial, all on
+//! one axis of time.
 
 use crate::device::{DeviceView, PhaseView, SeriesView};
 use crate::number::{duration, short, with_unit};
 use crate::page::Page;
-use crate::page_device::ordered;
+use crate::page_device::{Tick, ordered};
 use whichfs_units::{Bytes, counted};
 
 /// One candidate's first trial on the axis of time.
 pub(crate) struct TimeRow {
     pub candidate: String,
     pub seconds: String,
+    /// Where on the axis it ends, in percent.
+    pub length: String,
     /// Its phases, each a block for its write amplification.
     pub steps: Vec<Step>,
     /// Write amplification as a path in a drawing of [`WIDTH`] by [`HEIGHT`]; empty where only the
@@ -32,7 +35,7 @@ pub(crate) struct Open {
 
 /// One phase.
 pub(crate) struct Step {
-    /// Place in percent of this trial's time.
+    /// Place in percent of the axis.
     pub begin: String,
     pub width: String,
     /// Height in pixels and place from the top, for its write amplification.
@@ -50,6 +53,13 @@ pub(crate) struct Step {
     pub erases: u64,
 }
 
+/// The axis of time that all candidates share, from the first phase of each.
+pub(crate) struct Axis {
+    /// Its end: the time of the longest trial.
+    pub end: String,
+    pub ticks: Vec<Tick>,
+}
+
 /// Size of the drawings; the width is stretched to that of the page.
 pub(crate) const WIDTH: f64 = 1000.0;
 pub(crate) const HEIGHT: f64 = 32.0;
@@ -64,8 +74,66 @@ pub(crate) fn times(page: &Page) -> Vec<TimeRow> {
         .collect();
     let rates = devices.iter().filter_map(|device| most_copies(device));
     let fastest = rates.fold(0.0, f64::max);
+    let end = devices.iter().copied().map(end_of).fold(0.0, f64::max);
     let rows = devices.into_iter();
-    rows.map(|device| time_row(device, fastest)).collect()
+    rows.map(|device| time_row(device, end, fastest)).collect()
+}
+
+/// When the first trial of `device` ends, in seconds.
+fn end_of(device: &DeviceView) -> f64 {
+    device.phases.last().map_or(0.0, |phase| phase.end_s)
+}
+
+/// The axis of [`times`]; none where nobody has any.
+pub(crate) fn axis(page: &Page) -> Option<Axis> {
+    let end = page.devices.iter().map(end_of).fold(0.0, f64::max);
+    (end > 0.0).then(|| Axis {
+        end: duration(end),
+        ticks: ticks(end),
+    })
+}
+
+/// Ticks of an axis from 0 to `end` seconds at round figures: three to six of them; of more than
+/// four every other has a text, because a telephone has room for no more.
+fn ticks(end: f64) -> Vec<Tick> {
+    // Of a step that is a fifth at most, the next larger of 1, 2 and 5 times a power of ten.
+    let power = 10_f64.powf((end / 5.0).log10().floor());
+    let steps = [1.0, 2.0, 5.0, 10.0].map(|times| times * power);
+    let step = steps.into_iter().find(|step| end / step <= 5.0);
+    let step = step.unwrap_or(end);
+    let count = (end / step + 1e-9).floor() as u32;
+    let tick = |at: u32| {
+        let seconds = f64::from(at) * step;
+        Tick {
+            percent: format!("{:.2}", seconds / end * 100.0),
+            text: match at {
+                0 => "0".to_owned(),
+                at if count > 3 && !at.is_multiple_of(2) => String::new(),
+                _ => round(seconds),
+            },
+            anchor: match at {
+                0 => "start",
+                _ if seconds > end * 0.95 => "end",
+                _ => "middle",
+            },
+        }
+    };
+    (0..=count).map(tick).collect()
+}
+
+/// Seconds that are a round figure, without zeros that say nothing.
+fn round(seconds: f64) -> String {
+    let said = |value: f64, unit: &str| {
+        let text = format!("{value:.3}");
+        format!(
+            "{} {unit}",
+            text.trim_end_matches('0').trim_end_matches('.')
+        )
+    };
+    match seconds {
+        s if s < 1.0 => said(s * 1e3, "ms"),
+        s => said(s, "s"),
+    }
 }
 
 /// Most AU copies a second in a slot.
@@ -74,13 +142,15 @@ fn most_copies(device: &DeviceView) -> Option<f64> {
     Some(*series.au_copies.iter().max()? as f64 / series.slot_s)
 }
 
-/// The row of `device`; so many AU copies a second fill the drawing's height.
-fn time_row(device: &DeviceView, fastest: f64) -> TimeRow {
-    let end = device.phases.last().map_or(0.0, |phase| phase.end_s);
+/// The row of `device` on an axis of `end` seconds; `fastest` AU copies a second fill the drawing's
+/// height.
+fn time_row(device: &DeviceView, end: f64, fastest: f64) -> TimeRow {
+    let own = end_of(device);
     let series = device.series.as_ref();
     TimeRow {
         candidate: device.candidate.clone(),
-        seconds: duration(end),
+        seconds: duration(own),
+        length: format!("{:.2}", own / end.max(1e-9) * 100.0),
         steps: device.phases.iter().map(|phase| step(phase, end)).collect(),
         amplification: series.map_or(String::new(), |series| {
             stairs(series, end, &amplifications(series))
@@ -211,6 +281,46 @@ mod tests {
             ..series()
         };
         assert!(super::open(&unlimited, 3.5, 2.0).is_none());
+    }
+
+    #[test]
+    fn all_candidates_share_the_axis_of_the_longest() {
+        let page = crate::fixture::page();
+        let rows = times(&page);
+        let longest = page.devices.iter().map(end_of).fold(0.0, f64::max);
+        let lengths: Vec<f64> = rows.iter().map(|row| row.length.parse().unwrap()).collect();
+        assert_eq!(lengths.iter().copied().fold(0.0, f64::max), 100.0);
+        for (row, length) in rows.iter().zip(lengths) {
+            let mut devices = page.devices.iter();
+            let device = devices.find(|one| one.candidate == row.candidate).unwrap();
+            assert!((length - end_of(device) / longest * 100.0).abs() < 0.01);
+            let last = row.steps.last().unwrap();
+            let end: f64 = last.begin.parse::<f64>().unwrap() + last.width.parse::<f64>().unwrap();
+            assert!(
+                (end - length).abs() < 0.1,
+                "phases end where the trial ends"
+            );
+            let path = row.amplification.rsplit('H').next().unwrap();
+            let x: f64 = path.split('V').next().unwrap().parse().unwrap();
+            assert!(x <= length * 10.0 + 1.0, "{x} of {length}");
+        }
+    }
+
+    #[test]
+    fn ticks_are_round_and_neither_few_nor_many() {
+        let check = |end: f64, said: &[&str]| {
+            let texts: Vec<String> = ticks(end).into_iter().map(|tick| tick.text).collect();
+            assert_eq!(texts, said);
+        };
+        check(38.9, &["0", "10 s", "20 s", "30 s"]);
+        check(7.24, &["0", "2 s", "4 s", "6 s"]);
+        check(0.5, &["0", "", "200 ms", "", "400 ms", ""]);
+        check(1834.0, &["0", "500 s", "1000 s", "1500 s"]);
+        for tenth in 1..2_000 {
+            let count = ticks(f64::from(tenth) / 10.0).len();
+            assert!((3..=6).contains(&count), "{tenth}: {count}");
+        }
+        assert_eq!(ticks(10.0).last().map(|tick| tick.anchor), Some("end"));
     }
 
     #[test]

@@ -14,7 +14,11 @@ struct Data<'a> {
     /// Candidates in the order of the ranking, then those excluded with figures.
     candidates: Vec<Candidate<'a>>,
     metrics: Vec<Metric<'a>>,
-    /// The command that repeats one trial; CANDIDATE and SEED stand for what they say.
+    /// Power cuts by candidate: number of the series, the command that shows the first of them, and
+    /// that of `repeat` with them.
+    cuts: BTreeMap<&'a str, [String; 3]>,
+    /// The command that repeats one trial; in its last options CANDIDATE and SEED stand for what
+    /// they say.
     repeat: &'a str,
     /// The command that shows one trial; TRIAL stands for its id.
     show: &'a str,
@@ -96,6 +100,14 @@ pub(crate) fn json(page: &Page) -> String {
     let data = Data {
         candidates,
         metrics,
+        cuts: page
+            .cuts
+            .iter()
+            .map(|own| {
+                let said = [own.id.clone(), own.show(), own.repeat(&page.repeat)];
+                (own.candidate.as_str(), said)
+            })
+            .collect(),
         repeat: &page.repeat,
         show: &page.show,
     };

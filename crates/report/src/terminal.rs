@@ -408,12 +408,19 @@ fn excluded(out: &mut String, verdict: &Verdict, look: Look) {
         return;
     }
     heading(out, "Excluded", look);
-    for group in groups(verdict) {
-        item(
-            out,
-            &format!("{}: {}", group.candidates.join(", "), group.why),
-            look,
-        );
+    let groups = groups(verdict);
+    for group in &groups {
+        let rule = match group.rule.as_str() {
+            "" => String::new(),
+            rule => format!(" [{rule}]"),
+        };
+        let names = group.candidates.join(", ");
+        item(out, &format!("{names}: {}{rule}", group.why), look);
+    }
+    if groups.iter().any(|group| !group.rule.is_empty()) {
+        let said = "In brackets: the rule. whichfs fs why NAME --for NEED tells every rule that \
+                    one breaks, with its source.";
+        item(out, said, look);
     }
 }
 

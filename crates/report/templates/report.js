@@ -19,38 +19,86 @@
   };
   const showsMetric = (name) => !lists.m.size || lists.m.has(name);
 
+  const made = (tag, text) => {
+    const node = document.createElement(tag);
+    node.textContent = text;
+    return node;
+  };
+
+  // The commands of a trial. Before their last options are the user's own words, which are left.
+  function commands(candidate, seed, id, cuts) {
+    let [, show, repeat] = cuts || [, data.show.replace('TRIAL', () => id), data.repeat];
+    const part = Math.max(0, repeat.lastIndexOf(' --candidates CANDIDATE'));
+    repeat = repeat.slice(0, part) +
+      repeat.slice(part).replaceAll('SEED', seed).replaceAll('CANDIDATE', () => candidate);
+    return [show, repeat].filter(Boolean);
+  }
+
+  // Shows or hides the commands of the trial on whose id `button` stands, below its line.
+  function toggle(button) {
+    const row = button.closest('tr');
+    const open = button.getAttribute('aria-expanded') === 'true';
+    button.setAttribute('aria-expanded', String(!open));
+    if (open) {
+      row.nextElementSibling.remove();
+      return;
+    }
+    const [candidate, seed] = [...row.cells].map((cell) => cell.textContent);
+    const metric = button.closest('details').dataset.m;
+    const cuts = metric === 'power_loss' ? data.cuts[candidate] : undefined;
+    const cell = document.createElement('td');
+    cell.colSpan = row.cells.length;
+    cell.append(...commands(candidate, seed, button.textContent, cuts).map((text) => made('pre', text)));
+    const below = document.createElement('tr');
+    below.append(cell);
+    row.after(below);
+  }
+
   function samples(details) {
     const metric = data.metrics.find((m) => m.name === details.dataset.m);
     const table = document.createElement('table');
     const line = (cells, tag) => {
       const row = document.createElement('tr');
-      for (const text of cells) {
-        const cell = document.createElement(tag);
-        cell.textContent = text;
-        row.append(cell);
-      }
+      row.append(...cells.map((cell) => (cell instanceof Node ? cell : made(tag, cell))));
       return row;
+    };
+    const called = (id) => {
+      const cell = document.createElement('td'), button = made('button', id);
+      button.type = 'button';
+      button.className = 'id';
+      button.setAttribute('aria-expanded', 'false');
+      cell.append(button);
+      return id === '-' ? id : cell;
     };
     const unit = metric.unit || 'ratio';
     const head = document.createElement('thead'), body = document.createElement('tbody');
-    head.append(line(['Candidate', 'Seed', `Value (${unit})`, 'Trial'], 'th'));
+    head.append(line(['Candidate', 'Seed', `Value (${unit})`, metric.name === 'power_loss' ? 'Series' : 'Trial'], 'th'));
     data.candidates.forEach((candidate, index) => {
       if (!showsCandidate(candidate.name)) return;
       const ids = candidate.ids.split(' ');
       candidate.seeds.forEach((seed, place) => {
         const value = metric.values[index][place];
         const text = value === null ? 'no figure' : String(value);
-        body.append(line([candidate.name, String(seed), text, ids[place]], 'td'));
+        const [series] = (value !== null && data.cuts[candidate.name]) || ['-'];
+        const id = called(metric.name === 'power_loss' ? series : ids[place]);
+        body.append(line([candidate.name, String(seed), text, id], 'td'));
       });
     });
     table.append(head, body);
-    const command = document.createElement('pre');
-    command.textContent = [data.show, data.repeat].filter(Boolean).join('\n');
+    const hint = made('p', 'Press the id of a trial for its commands.');
+    hint.className = 'scale';
     const scroll = document.createElement('div');
     scroll.className = 'scroll';
     scroll.tabIndex = 0;
     scroll.append(table);
-    details.replaceChildren(details.firstElementChild, command, scroll);
+    details.replaceChildren(details.firstElementChild, hint, scroll);
+  }
+
+  // Brings `target` into view; what is folded around it is opened.
+  function reveal(target) {
+    const folded = target.closest('details');
+    if (folded) folded.open = true;
+    target.scrollIntoView();
   }
 
   function order() {
@@ -116,12 +164,13 @@
     if (lists.c.size || lists.m.size) form.querySelector('details').open = true;
     draw();
     const target = at && one(at);
-    if (target) target.scrollIntoView();
+    if (target) reveal(target);
   }
 
   document.addEventListener('click', (event) => {
     const link = event.target.closest('a[href^="#"]');
     const chip = event.target.closest('button[data-pick]');
+    const id = event.target.closest('button.id');
     if (link) {
       event.preventDefault();
       at = link.getAttribute('href').slice(1);
@@ -129,9 +178,11 @@
       if (target.hidden) lists.m.clear();
       draw();
       history.pushState(null, '', hash());
-      target.scrollIntoView();
+      reveal(target);
       target.tabIndex = -1;
       target.focus({ preventScroll: true });
+    } else if (id) {
+      toggle(id);
     } else if (chip) {
       const list = lists[chip.dataset.pick];
       if (!list.delete(chip.value)) list.add(chip.value);

@@ -29,6 +29,7 @@ mod smallest;
 mod standing;
 mod study;
 mod told;
+mod unit;
 mod verdict;
 
 pub use agreement::kendall_tau_b;
@@ -58,6 +59,7 @@ pub use study::{
     PUBLISHED, PerformanceStudy, PublishedFigure, STUDIES, Skipped, Smallest, Spot, Study, Takes,
     Tuning, Variant, Yields,
 };
+pub use unit::unit_for;
 pub use verdict::{
     Broken, Change, Excluded, Failed, FailedTrial, Figure, Grade, MetricInfo, Nearest, Origin,
     Point, Ranked, RuleLine, Unmeasured, Verdict, Without,

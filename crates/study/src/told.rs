@@ -1,14 +1,6 @@
 //! Figures in sentences: two of a metric beside each other, in one unit.
 
-/// Units by the one that is stored, ascending.
-const SECONDS: [(f64, &str); 3] = [(1e-6, "µs"), (1e-3, "ms"), (1.0, "s")];
-const MILLISECONDS: [(f64, &str); 3] = [(1e-3, "µs"), (1.0, "ms"), (1e3, "s")];
-const BYTES: [(f64, &str); 4] = [
-    (1.0, "B"),
-    (1024.0, "KiB"),
-    (1_048_576.0, "MiB"),
-    (1_073_741_824.0, "GiB"),
-];
+use crate::unit::unit_for;
 
 /// `30.4 against 7.88 ms`: the unit is the one that fits the larger figure, but for a smaller one
 /// that would be nothing in it, which gets its own.
@@ -46,18 +38,12 @@ pub(crate) fn alike(figures: [f64; 2], bound: Option<f64>, lower: bool, unit: &s
     }
 }
 
-/// The largest unit in which `value` is at least 1, and how many of the stored one it is.
+/// The unit for `value`, and how many of the stored one it is; a ratio's has no name in a sentence.
 fn scale(value: f64, unit: &str) -> (f64, &str) {
-    let units: &[(f64, &str)] = match unit {
-        "s" => &SECONDS,
-        "ms" => &MILLISECONDS,
-        "B" => &BYTES,
-        "operations/s" => &[(1.0, "op/s")],
-        "1" => &[(1.0, "")],
-        other => return (1.0, other),
-    };
-    let fitting = units.iter().rev().find(|(divisor, _)| value >= *divisor);
-    fitting.or(units.first()).copied().unwrap_or((1.0, ""))
+    match unit_for(value, unit) {
+        (divisor, "×") => (divisor, ""),
+        named => named,
+    }
 }
 
 fn spaced(unit: &str) -> String {

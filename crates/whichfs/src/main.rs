@@ -39,6 +39,7 @@ mod places;
 mod program;
 mod progress;
 mod quantity;
+mod repeat;
 mod rescue;
 mod runner;
 mod shell;

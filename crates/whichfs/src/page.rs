@@ -6,42 +6,45 @@ use crate::cards::partition_offset;
 use crate::clock::Clock;
 use crate::commands::card;
 use crate::here::Site;
-use crate::shell::quoted_os;
+use crate::shell::{quoted, quoted_os};
 use crate::tools::package_versions;
 use std::ffi::OsString;
 use whichfs_card::Profile;
-use whichfs_report::{DEFAULT, Item, Page, devices, figure, trial_lines};
-use whichfs_study::Verdict;
+use whichfs_report::{DEFAULT, Item, Page, TrialLine, devices, figure, trial_lines};
+use whichfs_study::{Excluded, Verdict};
 use whichfs_trial::{REAL, Trial};
 use whichfs_units::Bytes;
 
-/// The report's page.
+/// The report's page; `repeat` is the command of one trial ([`crate::repeat::line`]).
 pub fn page(
     bench: &Bench,
     work: &Work,
     verdict: &Verdict,
     reused: usize,
     trials: &[Trial],
+    repeat: String,
 ) -> Page {
     Page {
         verdict: verdict.clone(),
         card_figures: card_items(bench),
         environment: environment(bench, work, reused),
         reproduce: vec![command_line(std::env::args_os().skip(1))],
-        repeat: repeat_line(std::env::args_os().skip(1)),
+        trials_of: trial_lines(trials, &repeat),
+        repeat,
         show: show_line(std::env::args_os().skip(1)),
-        trials_of: trial_lines(trials),
+        cuts: Vec::new(),
         devices: devices(trials),
     }
 }
 
-/// The report's page of what was measured on the device of `site`.
+/// The report's page of what was measured on the device of `site`, as [`page`].
 pub fn measured(
     site: &Site,
     work: &Work,
     verdict: &Verdict,
     reused: usize,
     trials: &[Trial],
+    repeat: String,
 ) -> Page {
     let (medium, machine) = (&site.medium, &site.machine);
     let mut environment = vec![
@@ -71,11 +74,30 @@ pub fn measured(
         ],
         environment,
         reproduce: vec![command_line(std::env::args_os().skip(1))],
-        repeat: repeat_line(std::env::args_os().skip(1)),
+        trials_of: trial_lines(trials, &repeat),
+        repeat,
         show: show_line(std::env::args_os().skip(1)),
-        trials_of: trial_lines(trials),
+        cuts: Vec::new(),
         devices: devices(trials),
     }
+}
+
+/// The lines of `trials` of candidates that a rule excludes: they tell what the rule decides. The
+/// command of each lifts its rule.
+pub fn aside(excluded: &[Excluded], trials: &[Trial], repeat: &str) -> Vec<TrialLine> {
+    let lines = trial_lines(trials, repeat).into_iter();
+    lines.filter_map(|line| lifted(excluded, line)).collect()
+}
+
+/// `line` with a command that lifts the rule by which its candidate is excluded; none where no
+/// option does.
+fn lifted(excluded: &[Excluded], line: TrialLine) -> Option<TrialLine> {
+    let mut all = excluded.iter();
+    let own = all.find(|one| one.candidate == line.candidate)?;
+    let option = own.allow.as_deref()?.strip_prefix("--need ")?;
+    let (begin, part) = line.command.split_at(line.command.rfind(" --candidates ")?);
+    let command = format!("{begin} --need {}{part}", quoted(option));
+    Some(TrialLine { command, ..line })
 }
 
 /// Median error of the card's model on the points that it was fitted to, as a fraction; none for
@@ -224,38 +246,6 @@ pub fn command_line(words: impl Iterator<Item = OsString>) -> String {
         .join(" ")
 }
 
-/// Options that say which trials are run and where the answer goes, with the number of words.
-const OF_THE_RUN: [(&str, usize); 8] = [
-    ("--candidates", 1),
-    ("--seeds", 1),
-    ("--first-seed", 1),
-    ("--cuts", 1),
-    ("--out", 1),
-    ("--store", 1),
-    ("--jobs", 1),
-    ("--json", 0),
-];
-
-/// The command of one trial of this run: CANDIDATE and SEED stand for what they say.
-fn repeat_line(words: impl Iterator<Item = OsString>) -> String {
-    let mut kept = Vec::new();
-    let mut words = words.peekable();
-    while let Some(word) = words.next() {
-        let text = word.to_string_lossy().into_owned();
-        let (name, joined) = match text.split_once('=') {
-            Some((name, _)) if name.starts_with("--") => (name, true),
-            _ => (text.as_str(), false),
-        };
-        match OF_THE_RUN.iter().find(|(option, _)| *option == name) {
-            Some((_, 1)) if !joined => drop(words.next()),
-            Some(_) => {}
-            None => kept.push(word),
-        }
-    }
-    let kept = command_line(kept.into_iter());
-    format!("{kept} --candidates CANDIDATE --first-seed SEED --seeds 1")
-}
-
 /// The command that shows a trial of this run: TRIAL stands for its id.
 fn show_line(words: impl Iterator<Item = OsString>) -> String {
     let mut words = words.map(|word| word.to_string_lossy().into_owned());
@@ -282,15 +272,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_of_one_trial_keeps_what_decides_its_figures() {
-        let line = "choose --card x.toml --for logger --seeds 9 --out=here --json --candidates \
-                    ext4,xfs --need windows=any --tree --size 3";
-        let words = line.split_whitespace().map(OsString::from);
+    fn the_command_of_a_trial_that_a_rule_excludes_lifts_the_rule() {
+        let line = TrialLine {
+            candidate: "ext4".into(),
+            command: "whichfs choose --for rootfs --candidates ext4 --first-seed 1".into(),
+            ..TrialLine::default()
+        };
+        let told = |allow: Option<&str>| {
+            let excluded = Excluded {
+                candidate: "ext4".into(),
+                allow: allow.map(str::to_owned),
+                ..Excluded::default()
+            };
+            lifted(&[excluded], line.clone()).map(|line| line.command)
+        };
+        let lifts = told(Some("--need windows=any")).unwrap();
         assert_eq!(
-            repeat_line(words),
-            "whichfs choose --card x.toml --for logger --need windows=any --tree --size 3 \
-             --candidates CANDIDATE --first-seed SEED --seeds 1"
+            lifts,
+            "whichfs choose --for rootfs --need windows=any --candidates ext4 --first-seed 1"
         );
+        assert_eq!(
+            told(Some("a card with a partition of 64 MiB or more")),
+            None
+        );
+        assert_eq!(told(None), None);
     }
 
     #[test]

@@ -52,6 +52,62 @@ fn lab_trials_are_the_same_bytes_alone_and_side_by_side() {
     }
 }
 
+#[test]
+fn lab_a_trial_runs_again_by_the_command_beside_its_figures() {
+    if !can_run() {
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    let need = home.path().join("my need.toml");
+    let shipped = include_str!("../../../needs/logger.toml");
+    std::fs::write(&need, format!("{shipped}\n[parameters]\nrecords = 300\n")).unwrap();
+    let output = choose_of_any_size(home.path(), &["--card", "class4-4gb", "--first-seed", "3"])
+        .args(["--for", "my need.toml", "--candidates", "ext4,xfs"])
+        .args(["--need", "weight.mount=2", "--json"])
+        .current_dir(home.path())
+        .output()
+        .unwrap();
+    let page = done(&output);
+    let line = &page["trials_of"][1];
+    let (id, command) = (
+        line["id"].as_str().unwrap(),
+        line["command"].as_str().unwrap(),
+    );
+    let html = std::fs::read_to_string(home.path().join("report/report.html")).unwrap();
+    let on_page = command.replace('\'', "&#39;");
+    assert!(
+        html.contains(&format!("<pre><code>{on_page}</code></pre>")),
+        "{on_page}"
+    );
+    let before = std::fs::read(home.path().join("report/verdict.json")).unwrap();
+
+    // Pasted elsewhere, into a shell that has whichfs.
+    let elsewhere = tempfile::tempdir().unwrap();
+    let program = Path::new(env!("CARGO_BIN_EXE_whichfs"));
+    let path = format!(
+        "{}:{}",
+        program.parent().unwrap().display(),
+        std::env::var("PATH").unwrap()
+    );
+    let again = Command::new("sh")
+        .args(["-c", &format!("{command} --json")])
+        .env("PATH", path)
+        .env("XDG_CACHE_HOME", home.path().join("cache"))
+        .env("XDG_DATA_HOME", elsewhere.path().join("data"))
+        .current_dir(elsewhere.path())
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let again = done(&again);
+    assert_eq!(again["trials_of"].as_array().unwrap().len(), 1);
+    assert_eq!(again["trials_of"][0]["id"], id);
+    assert_eq!(again["trials_of"][0]["command"], command, "the same again");
+    let kept = |home: &Path| trials(home)[id].clone();
+    assert_eq!(kept(home.path()), kept(elsewhere.path()), "to the byte");
+    let after = std::fs::read(home.path().join("report/verdict.json")).unwrap();
+    assert_eq!(before, after, "no report is overwritten");
+}
+
 /// A small tree with a file, a link and a directory.
 fn small_tree(at: &Path) {
     std::fs::create_dir_all(at.join("etc")).unwrap();

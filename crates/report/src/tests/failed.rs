@@ -42,8 +42,13 @@ fn charts_and_wear_show_them_with_a_mark() {
             ("ntfs3", "1 of 2 trials failed"),
             ("never-done", "1 of 1 trial failed"),
         ] {
-            let shown = format!("{name} <small class=\"mark\">{mark}</small>");
-            assert!(chart.contains(&shown), "{number}: {shown}\n{chart}");
+            // One has a link to its trials, the other has none in this page.
+            let shown = [" ", "</a> "]
+                .map(|between| format!("{name}{between}<small class=\"mark\">{mark}</small>"));
+            assert!(
+                shown.iter().any(|shown| chart.contains(shown)),
+                "{number}: {shown:?}\n{chart}"
+            );
         }
         let bar = section(chart, "data-c=\"ntfs3\"", "</div>");
         assert!(
@@ -55,6 +60,20 @@ fn charts_and_wear_show_them_with_a_mark() {
             !bar.contains("class=\"fill") && bar.contains("no figure"),
             "{bar}"
         );
+    }
+    // The drawings of latencies, requests and times, and the tables below them.
+    let latency = section(&whole, "id=\"latency\"", "</section>");
+    let device = section(&whole, "id=\"device\"", "</section>");
+    for (part, drawings, told) in [(latency, 1, 1), (device, 3, 4)] {
+        let marked = "ntfs3</a> <small class=\"mark\">1 of 2 trials failed</small></span>";
+        assert_eq!(part.matches(marked).count(), drawings, "{part}");
+        let labels = part.matches("aria-label=\"ntfs3 (1 of 2 trials failed)");
+        assert_eq!(labels.count(), drawings);
+        let rows = part.matches("ntfs3 <small class=\"mark\">").count();
+        let items = part.matches("<b>ntfs3</b> (1 of 2 trials failed)").count();
+        assert_eq!(rows + items, told);
+        assert!(part.contains("No figure: never-done (1 of 1 trial failed)."));
+        assert_eq!(part.matches("ext4</a></span>").count(), drawings, "no mark");
     }
     let wear = section(&whole, "<section id=\"wear\">", "</section>");
     for shown in [

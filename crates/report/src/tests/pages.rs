@@ -208,14 +208,39 @@ fn chromium_lists_every_sample_on_demand_and_obeys_the_keyboard() {
         21.0,
         "15 candidates, three of them with three seeds"
     );
-    let command = browser.text("document.querySelector('#metric-1 .samples pre').textContent");
-    for shown in [
-        "--candidates CANDIDATE --first-seed SEED",
-        "trial show TRIAL",
-    ] {
-        assert!(command.contains(shown), "{command}");
-    }
+    let pre = "document.querySelectorAll('#metric-1 .samples pre').length";
+    assert_eq!(browser.number(pre), 0.0, "commands come on demand");
+    browser.click("#metric-1 .samples tbody tr:nth-child(2) button");
+    let told = |selector: &str| {
+        format!("[...document.querySelectorAll('{selector}')].map(e => e.textContent).join('|')")
+    };
+    let commands = browser.text(&told("#metric-1 .samples pre"));
+    let id = browser
+        .text("document.querySelector('#metric-1 .samples [aria-expanded=true]').textContent");
+    let expected = format!(
+        "whichfs trial show {id}|whichfs choose --for rootfs --card a1-32gb --candidates f2fs \
+         --first-seed 2 --seeds 1 --fresh --out repeat-f2fs-2"
+    );
+    assert_eq!(commands, expected);
+    let written = browser.text(&told("#trials-1 pre"));
+    assert!(
+        written.contains(&expected),
+        "the same without the script: {written}"
+    );
+    browser.click("#metric-1 .samples [aria-expanded=true]");
+    assert_eq!(browser.number(pre), 0.0, "and go again");
     assert_eq!(browser.text("location.hash"), "#o=random_update");
+
+    // A candidate's name leads to its trials, which are opened; so does an address.
+    for way in ["click", "address"] {
+        match way {
+            "click" => browser.click("#metric-1 .row a"),
+            _ => drop(browser.open(&path, "#trials-1")),
+        }
+        let shown = "document.getElementById('trials-1').checkVisibility()
+            && document.getElementById('trials-1').getBoundingClientRect().top < 900";
+        assert!(browser.value(shown).as_bool().unwrap(), "{way}");
+    }
 
     // Nothing but keys: to the search field, a word, and on to the list, which is opened.
     browser.open(&path, "");

@@ -8,7 +8,7 @@ use crate::shell::quoted_os;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use whichfs_report::{figure, percent};
+use whichfs_report::{figure, percent, percents};
 use whichfs_study::{CardPlace, CardRanking, Unqualified, rank_cards};
 
 /// Examples in the help text.
@@ -133,13 +133,17 @@ fn ranked(ranking: &CardRanking, width: usize) -> String {
     let shown: Vec<_> = counted.take(width.saturating_sub(68) / 12).collect();
     let mut head = vec!["card", "with", "score", "P of best", "figures are"];
     head.extend(shown.iter().map(|(_, metric)| metric.label.as_str()));
-    let rows = ranking.cards.iter().map(|card| {
+    let all: Vec<f64> = (ranking.cards.iter())
+        .map(|card| card.place.p_best)
+        .collect();
+    let rows = ranking.cards.iter().zip(percents(&all));
+    let rows = rows.map(|(card, p_best)| {
         let place = &card.place;
         let mut row = vec![
             card.card.clone(),
             card.candidate.clone(),
             format!("{:.2}", place.score),
-            percent(place.p_best),
+            p_best,
             stamp(card),
         ];
         row.extend(shown.iter().map(|(at, metric)| {

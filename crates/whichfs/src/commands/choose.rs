@@ -15,7 +15,7 @@ use crate::failure::{Failure, Kind, Outcome};
 use crate::images::Images;
 use crate::keeper::Keeper;
 use crate::progress::Progress;
-use crate::{apply, cards, emitted, facts, interrupt, output, page, places, tree};
+use crate::{apply, cards, emitted, facts, interrupt, output, page, places, repeat, tree};
 use cuts::Cuts;
 use files::Report;
 pub use one_card::evidence;
@@ -112,9 +112,17 @@ fn in_the_lab(args: &ChooseArgs, begun: Instant, device: Option<&ChooseArgs>) ->
         &verdict,
         chooser.keeper.reused,
         &chooser.trials,
+        repeat::line(args),
     );
+    page.cuts = chooser.cuts.series_of(args.first_seed);
+    let aside = page::aside(&chooser.excluded, &chooser.aside, &page.repeat);
+    page.trials_of.extend(aside);
     page.environment.extend(chooser.cuts.items());
     let (mut rows, mut sentences) = (chooser.rows(), chooser.cuts.sentences());
+    if verdict.ranking.is_empty() && !chooser.cuts.wanted() {
+        // Where nobody could win there is nobody to cut.
+        sentences.clear();
+    }
     if let Some(device) = device {
         let confirmed = confirm::confirm(device, &chooser, &verdict)?;
         page.environment.extend(confirmed.items());
@@ -149,8 +157,9 @@ fn tell(args: &ChooseArgs, page: &Page, sentences: &[String], report: &Path) -> 
             false => output::paragraph(sentence, 0)?,
         }
     }
-    if page.verdict.trials > 0 {
-        output::with_command("A trial, by its id in results.csv:", &page.show)?;
+    if let Some((whose, show, again)) = page.example() {
+        output::with_command(&format!("{whose} (ids of all are in results.csv):"), &show)?;
+        output::with_command("The same trial again:", &again)?;
     }
     output::text_line(&format!("Report: {}", report.display()))
 }

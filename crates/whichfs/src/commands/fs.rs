@@ -158,7 +158,7 @@ pub fn show(args: &FsShowArgs) -> Outcome<u8> {
     if args.json {
         output::json(&document)?;
     } else {
-        output::text_line(&text(&document))?;
+        output::text_line(&text(&document, output::width()))?;
     }
     Ok(code)
 }
@@ -282,17 +282,15 @@ fn limits(facts: &Facts) -> Limits {
     }
 }
 
-fn text(fs: &Document) -> String {
+/// All of it for a terminal of `width` columns; commands are never broken.
+fn text(fs: &Document, width: usize) -> String {
     let line = &fs.line;
-    let mut text = format!(
-        "{}: {}, good for {}\nTools: {}\n",
-        line.name,
-        line.title,
-        line.good_for,
-        tools_text(line)
-    );
+    let title = format!("{}: {}, good for {}", line.name, line.title, line.good_for);
+    let title = output::folded(&title, 2, width);
+    let mut text = format!("{title}\nTools: {}\n", tools_text(line));
     if let Some(Why { reason, source }) = &fs.unfit {
-        let _ = writeln!(text, "\nNot for {}: {reason} ({source})", fs.card);
+        let why = format!("Not for {}: {reason} ({source})", fs.card);
+        let _ = writeln!(text, "\n{}", output::folded(&why, 2, width));
     }
     if let Some(commands) = &fs.commands {
         let _ = writeln!(text, "\nOn {}:", fs.card);
@@ -330,8 +328,8 @@ fn text(fs: &Document) -> String {
             );
         }
     }
-    text.push_str(&power::text(fs.power_cut.as_ref()));
-    text.push_str(&here::text(&fs.here));
+    text.push_str(&power::text(fs.power_cut.as_ref(), width));
+    text.push_str(&here::text(&fs.here, width));
     let tuning: Vec<Vec<String>> = fs
         .tuning
         .iter()
@@ -470,7 +468,7 @@ mod tests {
                     "{}",
                     candidate.name
                 );
-                let text = text(&fs);
+                let text = text(&fs, 80);
                 assert!(!text.contains(Recipe::DEVICE), "{text}");
             }
         }

@@ -102,8 +102,10 @@ fn repeat(identity: &Identity) -> String {
         .find_map(|need| Some((need, size(need, identity)?)));
     let Some((need, size)) = fitting else {
         return format!(
-            "no need has the workload {} with these parameters: it is a study's trial; whichfs \
-             study list names the studies, and whichfs study run STUDY --fresh runs them again",
+            "no shipped need has the workload {} with these parameters: it is the trial of a need \
+             file (its report has the command, under The trials and their commands), or a study's: \
+             whichfs study list names the studies, and whichfs study run STUDY --fresh runs them \
+             again",
             identity.workload
         );
     };
@@ -130,6 +132,10 @@ fn repeat(identity: &Identity) -> String {
     option("--candidates", &identity.candidate);
     option("--first-seed", &identity.seed.to_string());
     option("--seeds", "1");
+    // What the store has would not be run, and a report lies in the usual directory.
+    words.push("--fresh".to_owned());
+    let out = format!("repeat-{}-{}", identity.candidate, identity.seed);
+    words.push(format!("--out {}", quoted(&out)));
     words.join(" ")
 }
 
@@ -194,7 +200,8 @@ mod tests {
         assert_eq!(
             repeat(&identity("rootfs", "ext4", &[])),
             "whichfs choose --for rootfs --card a1-32gb --card-state used --board generic-1ghz \
-             --candidates ext4 --first-seed 7 --seeds 1"
+             --candidates ext4 --first-seed 7 --seeds 1 --fresh \
+             --out repeat-ext4-7"
         );
         let read_only = repeat(&identity("rootfs", "squashfs-zstd", &[]));
         assert!(read_only.contains("--for rootfs-readonly "), "{read_only}");

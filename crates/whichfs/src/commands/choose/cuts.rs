@@ -13,7 +13,7 @@ use crate::failure::{Failure, Kind, Outcome};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use whichfs_crash::Share;
-use whichfs_report::{CrashRow, Item};
+use whichfs_report::{CrashRow, CutSeries, Item};
 use whichfs_study::plan::MORE_SEEDS_WITHIN;
 use whichfs_study::{Excluded, Need, POWER_LOSS, Row, Verdict};
 use whichfs_units::{MIB, counted};
@@ -195,6 +195,21 @@ impl Cuts {
         made.map(|(name, made)| match made {
             Ok(row) => item(format!("{name} {}", told(row)), evidence(row)),
             Err(why) => item(format!("{name}: none"), why.clone()),
+        })
+        .collect()
+    }
+
+    /// The series that were made, for the report.
+    pub fn series_of(&self, seed: u64) -> Vec<CutSeries> {
+        let made = self.made.iter();
+        made.filter_map(|(name, made)| {
+            let row = made.as_ref().ok()?;
+            Some(CutSeries {
+                candidate: name.clone(),
+                seed,
+                id: row.series.clone(),
+                cuts: self.number,
+            })
         })
         .collect()
     }

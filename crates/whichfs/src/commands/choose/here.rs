@@ -9,7 +9,7 @@ use crate::here::{self, Campaign, Planned as Run, Site, campaign};
 use crate::images::Images;
 use crate::keeper::Keeper;
 use crate::progress::Progress;
-use crate::{apply, facts, interrupt, page};
+use crate::{apply, facts, interrupt, page, repeat};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -52,7 +52,15 @@ pub fn run(args: &ChooseArgs, begun: Instant) -> Outcome<u8> {
     }
     verdict = measuring.verdict(begun).unwrap_or(verdict);
     let reused = measuring.keeper.reused;
-    let mut page = page::measured(&measuring.site, &work, &verdict, reused, &measuring.trials);
+    let trials = &measuring.trials;
+    let mut page = page::measured(
+        &measuring.site,
+        &work,
+        &verdict,
+        reused,
+        trials,
+        repeat::line(args),
+    );
     page.environment.extend(measuring.items());
     let report = report.write(&page, &of_done(&measuring.trials), &measuring.trials)?;
     tell(args, &page, &measuring.sentences, &report)?;

@@ -2,6 +2,7 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::keeper::open_store;
+use crate::output::folded;
 use crate::places;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -58,13 +59,14 @@ fn trials(card: &str) -> Outcome<Vec<Trial>> {
     Ok(stored.into_iter().map(|stored| stored.trial).collect())
 }
 
-/// That in lines.
-pub fn text(here: &Here) -> String {
+/// That in lines of at most `width` columns.
+pub fn text(here: &Here, width: usize) -> String {
     let card = &here.card;
     if here.figures.is_empty() {
-        return format!(
-            "\nGood and bad at on {card}: no trials yet; whichfs choose --card {card} makes some\n"
+        let none = format!(
+            "Good and bad at on {card}: no trials yet; whichfs choose --card {card} makes some"
         );
+        return format!("\n{}\n", folded(&none, 2, width));
     }
     let good = here
         .figures
@@ -84,7 +86,7 @@ pub fn text(here: &Here) -> String {
         match lines.is_empty() {
             true => text.push_str("  nothing\n"),
             false => lines.iter().for_each(|line| {
-                let _ = writeln!(text, "  {line}");
+                let _ = writeln!(text, "{}", folded(&format!("  {line}"), 4, width));
             }),
         }
     };
@@ -99,8 +101,8 @@ fn line(one: &Standing) -> String {
     let beside = match one.ratio {
         ratio if ratio < 1.005 => format!("the best of {}", one.candidates),
         ratio if ratio < 1.05 => format!("as good as {}, the best of {}", one.best, one.candidates),
-        ratio if ratio < 9.95 => format!("{ratio:.1}x behind {}", one.best),
-        ratio => format!("{ratio:.0}x behind {}", one.best),
+        ratio if ratio < 9.95 => format!("{ratio:.1}× behind {}", one.best),
+        ratio => format!("{ratio:.0}× behind {}", one.best),
     };
     let trial = one
         .trials

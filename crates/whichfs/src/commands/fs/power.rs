@@ -1,6 +1,7 @@
 //! What a filesystem promises over a power cut, and which mount options change that: the contracts
 //! by which the crash lab judges.
 
+use crate::output::folded;
 use serde::Serialize;
 use std::fmt::Write as _;
 use whichfs_crash::{Contract, contract, deciding_options, gives_up};
@@ -110,8 +111,8 @@ fn changed(
     })
 }
 
-/// That in lines.
-pub fn text(power: Option<&Power>) -> String {
+/// That in lines of at most `width` columns.
+pub fn text(power: Option<&Power>, width: usize) -> String {
     let Some(power) = power else {
         return "\nOver a power cut: nothing is written to it, so nothing is lost.\n".to_owned();
     };
@@ -119,13 +120,16 @@ pub fn text(power: Option<&Power>) -> String {
         "" => "\nOver a power cut:\n".to_owned(),
         options => format!("\nOver a power cut, mounted with {options}:\n"),
     };
-    for line in &power.survives {
-        let _ = writeln!(text, "  promised: {line}");
+    let mut line = |said: String| {
+        let _ = writeln!(text, "{}", folded(&format!("  {said}"), 4, width));
+    };
+    for what in &power.survives {
+        line(format!("promised: {what}"));
     }
-    for line in &power.not_promised {
-        let _ = writeln!(text, "  not promised: {line}");
+    for what in &power.not_promised {
+        line(format!("not promised: {what}"));
     }
-    let _ = writeln!(text, "  ({})", power.source);
+    line(format!("({})", power.source));
     for Changed {
         option,
         adds,
@@ -136,7 +140,7 @@ pub fn text(power: Option<&Power>) -> String {
         let adds = adds.iter().map(|what| format!("+ {what}"));
         let takes = takes.iter().map(|what| format!("- {what}"));
         let all: Vec<String> = adds.chain(takes).collect();
-        let _ = writeln!(text, "  with {option}: {} ({source})", all.join("; "));
+        line(format!("with {option}: {} ({source})", all.join("; ")));
     }
     text
 }
@@ -183,14 +187,16 @@ mod tests {
         );
         assert_eq!(option("sync").adds.len(), 2);
         assert!(option("barrier=0").takes[0].starts_with("what fsync"));
-        let said = text(Some(&power));
+        let said = text(Some(&power), 80);
+        let too_long = |line: &&str| line.chars().count() > 80;
+        assert_eq!(said.lines().find(too_long), None);
         assert!(
             said.contains("  promised: it mounts and is whole without fsck\n"),
             "{said}"
         );
         let unsynced = "  not promised: a write is durable when it returns\n";
         assert!(said.contains(unsynced), "{said}");
-        let f2fs = text(of("f2fs", "").as_ref());
+        let f2fs = text(of("f2fs", "").as_ref(), 999);
         assert!(
             f2fs.contains("with fsync_mode=strict: + a renamed file stays"),
             "{f2fs}"
