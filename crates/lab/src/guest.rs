@@ -9,20 +9,19 @@ use crate::cpu::CpuPrices;
 use crate::error::LabError;
 use crate::initramfs::Initramfs;
 use crate::shared::{self, Handles, SharedDirectory};
-use crate::spawn::{Process, Program};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
-use std::ffi::CString;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::os::unix::net::UnixListener;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Prefix of a guest's directory; after it come the engine's process and a number.
@@ -196,7 +195,7 @@ fn fit_for_memory(directory: &Path, memory_mib: u64) -> Result<(), String> {
 
 /// A running guest.
 pub struct Guest {
-    child: Process,
+    child: Child,
     console: File,
     /// Nothing of it is left.
     gone: bool,
@@ -214,26 +213,34 @@ impl Guest {
         symlink(Initramfs::path(), &link)
             .map_err(LabError::io(format!("make {}", link.display())))?;
         let console = open_console(&directory.path)?;
-        let null = File::open("/dev/null").map_err(LabError::io("open /dev/null"))?;
+        let output = || {
+            console
+                .try_clone()
+                .map_err(LabError::io("duplicate the console"))
+        };
+        let mut command = Command::new(process.kernel);
+        command
+            .args(command_line(process))
+            .current_dir(&directory.path)
+            .env_clear()
+            .env("TMPDIR", process.memory)
+            .stdin(Stdio::null())
+            .stdout(output()?)
+            .stderr(output()?);
         let handles = Handles::open(process.shared)?;
         let numbers = handles.numbers();
-        let mut memory = b"TMPDIR=".to_vec();
-        memory.extend_from_slice(process.memory.as_os_str().as_bytes());
-        let memory = CString::new(memory)
-            .map_err(|e| LabError::io(format!("name {}", process.memory.display()))(e.into()))?;
-        let child = Process::start(&Program {
-            path: process.kernel,
-            arguments: &command_line(process),
-            environment: &[memory],
-            directory: directory.handle.as_raw_fd(),
-            streams: [&null, &console, &console],
-            before: &|| {
+        let archive = process.initramfs.number();
+        // SAFETY: only async-signal-safe system calls are made between fork and exec.
+        unsafe {
+            command.pre_exec(move || {
                 prepare_child()?;
                 shared::put_in_place(&numbers)?;
-                process.initramfs.put_in_place()
-            },
-        })
-        .map_err(LabError::io(format!("start {}", process.kernel.display())))?;
+                Initramfs::put_in_place(archive)
+            })
+        };
+        let child = command
+            .spawn()
+            .map_err(LabError::io(format!("start {}", process.kernel.display())))?;
         Ok(Guest {
             child,
             console,
@@ -245,18 +252,12 @@ impl Guest {
     #[cfg(test)]
     pub(crate) fn stand_in() -> Guest {
         let console = tempfile::tempfile().expect("a temporary file");
-        let root = File::open("/").expect("there is a root");
-        let null = File::open("/dev/null").expect("Linux has it");
-        let child = Process::start(&Program {
-            path: Path::new("/bin/sleep"),
-            arguments: &["60".into()],
-            environment: &[],
-            directory: root.as_raw_fd(),
-            streams: [&null, &console, &console],
-            before: &prepare_child,
-        });
+        let mut command = Command::new("sleep");
+        // SAFETY: only async-signal-safe system calls are made between fork and exec.
+        unsafe { command.arg("60").pre_exec(prepare_child) };
+        let child = command.spawn().expect("sleep is everywhere");
         Guest {
-            child: child.expect("sleep is everywhere"),
+            child,
             console,
             gone: false,
         }
@@ -309,7 +310,11 @@ impl Guest {
 
     /// How the process ended, if it has.
     pub fn ended(&mut self) -> Option<String> {
-        self.child.ended().map(|status| status.to_string())
+        self.child
+            .try_wait()
+            .ok()
+            .flatten()
+            .map(|status| status.to_string())
     }
 
     /// Waits for the process to end, at most `tries` times 10 ms, then kills it.
@@ -330,8 +335,7 @@ impl Guest {
             tv_sec: 0,
             tv_nsec: 10_000_000,
         };
-        let handle = Pid::from_raw(self.child.id().cast_signed())
-            .and_then(|id| pidfd_open(id, PidfdFlags::empty()).ok());
+        let handle = pidfd_open(Pid::from_child(&self.child), PidfdFlags::empty()).ok();
         let waited = handle.iter().map(|fd| PollFd::new(fd, PollFlags::IN));
         let mut waited: Vec<PollFd> = waited.collect();
         // Interrupted or not: whoever asks looks again.
@@ -348,11 +352,9 @@ impl Guest {
         self.gone = true;
         let kill = rustix::process::Signal::KILL;
         if self.ended().is_none() {
-            if let Some(id) = Pid::from_raw(self.child.id().cast_signed()) {
-                let _ = rustix::process::kill_process_group(id, kill);
-                let _ = rustix::process::kill_process(id, kill);
-            }
-            self.child.wait();
+            let _ = rustix::process::kill_process_group(Pid::from_child(&self.child), kill);
+            let _ = self.child.kill();
+            let _ = self.child.wait();
         }
         for _ in 0..TRIES {
             let left = session_processes(self.pid());

@@ -43,13 +43,19 @@ impl Initramfs {
         format!("/proc/self/fd/{}", Initramfs::place())
     }
 
-    /// Puts it there. Runs in the child, after what is shared has been put in place.
+    /// Its descriptor in this process.
+    pub fn number(&self) -> i32 {
+        self.0.as_raw_fd()
+    }
+
+    /// Puts the descriptor `number` there. Runs in the child, after what is shared has been put in
+    /// place.
     ///
     /// # Errors
     /// As dup2(2).
-    pub fn put_in_place(&self) -> io::Result<()> {
+    pub fn put_in_place(number: i32) -> io::Result<()> {
         // SAFETY: a plain system call on numbers.
-        if unsafe { libc::dup2(self.0.as_raw_fd(), Initramfs::place()) } < 0 {
+        if unsafe { libc::dup2(number, Initramfs::place()) } < 0 {
             return Err(io::Error::last_os_error());
         }
         Ok(())

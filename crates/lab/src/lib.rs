@@ -26,7 +26,6 @@ mod run;
 mod schedule;
 mod shared;
 mod socket;
-mod spawn;
 mod trace;
 pub mod vhost;
 mod watch;
