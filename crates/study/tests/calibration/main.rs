@@ -1,10 +1,11 @@
 //! Whether verdicts that claim to be sure are right, and whether stopping early costs anything.
 //!
-//! `data/trials.tsv` and `data/trials-small.tsv` hold real trials of the lab: every candidate of the
-//! pairs of `data/pairs.txt`, each with six seeds. A seed draws the names, sizes and order of the workload, and the card's
-//! own parameters within what its profile is sure of: another seed is another, perturbed card. A
-//! verdict is made as `whichfs choose` makes it, of some of the seeds; it is right if the
-//! candidate that it names is the best on a seed that it has not seen, alone.
+//! `data/trials.tsv` and `data/trials-small.tsv` hold real trials of the lab: every candidate of
+//! the pairs of `data/pairs.txt`, each with six seeds. A seed draws the names, sizes and order of
+//! the workload, and the card's own parameters within what its profile is sure of: another seed
+//! is another, perturbed card. A verdict is made as `whichfs choose` makes it, of some of the
+//! seeds; it is right if the candidate that it names is the best on a seed that it has not seen,
+//! alone.
 //!
 //! Pairs of `data/seen.txt` were there when the constants of the verdict were chosen; what is
 //! demanded holds for the others alone as well.

@@ -1,5 +1,5 @@
-//! Real trials of pairs of a card and a need: `data/trials.tsv` and `data/trials-small.tsv`, or runs
-//! of `setup/verdicts`.
+//! Real trials of pairs of a card and a need: `data/trials.tsv` and `data/trials-small.tsv`, or
+//! runs of `setup/verdicts`.
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
