@@ -2,7 +2,7 @@
 
 use crate::environment;
 use crate::inside::SYNC;
-use crate::workload::{Error, OnDevice, Workload};
+use crate::workload::{Error, OnDevice, PhaseDef, Workload};
 use std::collections::BTreeMap;
 use whichfs_trial::{Step, WorkloadSpec};
 
@@ -53,6 +53,9 @@ pub struct Candidate {
     pub mount_point: String,
     /// Its process in user space, if that is to run.
     pub helper: Option<Helper>,
+    /// Files of the modules that mount it, in the order in which they are loaded; none where the
+    /// kernel has it built in, or loads it by itself.
+    pub modules: Vec<String>,
 }
 
 /// A process in user space that a mounted filesystem has. Its commands go to the background by
@@ -90,6 +93,7 @@ pub fn steps(
         mounts: 0,
         unmounts: 0,
     };
+    steps.extend(composer.load(workload));
     if let Some(image) = &candidate.image {
         steps.push(Step::Deploy {
             phase: "deploy".to_owned(),
@@ -110,6 +114,7 @@ pub fn steps(
         }
         if let Some(what) = workload.on_device(phase.name) {
             let step = match what {
+                OnDevice::Modules => continue,
                 OnDevice::Check => composer.check(phase.name),
                 OnDevice::Program => workload
                     .program(phase.name, spec, seed)?
@@ -188,6 +193,19 @@ impl Composer<'_> {
                 show: false,
                 any_status: false,
             })
+    }
+
+    /// The phases that load modules: nothing can be mounted before.
+    fn load(&self, workload: &dyn Workload) -> Vec<Step> {
+        let modules = &self.candidate.modules;
+        let phases = workload.phases().iter().filter(|phase| {
+            !modules.is_empty() && workload.on_device(phase.name) == Some(OnDevice::Modules)
+        });
+        let load = |phase: &PhaseDef| Step::LoadModules {
+            phase: phase.name.to_owned(),
+            modules: modules.clone(),
+        };
+        phases.map(load).collect()
     }
 
     /// The filesystem's own checker, if it has one.
@@ -292,6 +310,7 @@ mod tests {
             mount_options: "noatime".into(),
             mount_point: "/mnt/test".into(),
             helper: None,
+            modules: Vec::new(),
         }
     }
 
@@ -318,6 +337,7 @@ mod tests {
             Step::Unmount { phase, .. } => with("unmount", phase),
             Step::DropCaches => "drop".into(),
             Step::Deploy { phase, .. } => format!("deploy:{phase}"),
+            Step::LoadModules { phase, modules } => format!("{phase}:{}", modules.join("+")),
             Step::Operate { phase, .. } => phase.clone(),
             Step::Space { .. } => "space".into(),
             other => panic!("{other:?}"),
@@ -409,6 +429,25 @@ mod tests {
         let without = "run:mkfs run:threads_before mount run:empty space fill unmount:unmount drop \
                        mount:mount first_read unmount:unmount_2";
         assert_eq!(mkfs(&unchecked), without);
+    }
+
+    #[test]
+    fn modules_are_loaded_before_anything_is_mounted() {
+        let boot = |candidate: &Candidate| {
+            words(&steps(find("boot").unwrap(), &spec("boot"), 1, candidate).unwrap()).join(" ")
+        };
+        let with = |image| Candidate {
+            modules: vec!["/m/jbd2.ko".into(), "/m/ext4.ko".into()],
+            ..candidate(image)
+        };
+        let rest = "run:mkfs mount tree_write unmount:unmount drop mount:mount first_read \
+                    unmount:unmount_2";
+        let load = "module_load:/m/jbd2.ko+/m/ext4.ko";
+        assert_eq!(boot(&with(None)), format!("{load} {rest}"));
+        assert_eq!(boot(&candidate(None)), rest, "none are known");
+        let read_only =
+            format!("{load} deploy:deploy drop mount:mount space first_read unmount:unmount");
+        assert_eq!(boot(&with(Some("/i"))), read_only);
     }
 
     #[test]
