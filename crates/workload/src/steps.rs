@@ -35,12 +35,16 @@ pub(crate) fn nth(name: &str, nth: usize) -> String {
 /// What of a candidate decides the steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
+    /// Commands that part the disk before anything is made, in order; they are no phase.
+    pub before: Vec<Vec<String>>,
     /// Commands that make the filesystem, in order; none if `image` is given.
     pub mkfs: Vec<Vec<String>>,
     /// The whole environment of these commands.
     pub env: BTreeMap<String, String>,
     /// Block device.
     pub device: String,
+    /// The disk, if the device is a part of it: all of it counts as the filesystem's space.
+    pub disk: Option<String>,
     /// Command that checks it without changing anything; empty if there is none.
     pub check: Vec<String>,
     /// Image that is written to the device: a read-only filesystem.
@@ -104,6 +108,7 @@ pub fn steps(
         steps.extend(composer.timed_mount());
         steps.push(composer.space());
     } else {
+        steps.extend(composer.before());
         steps.extend(composer.mkfs());
     }
     let mut fresh = read_only;
@@ -179,6 +184,19 @@ struct Composer<'a> {
 }
 
 impl Composer<'_> {
+    fn before(&self) -> impl Iterator<Item = Step> {
+        let commands = self.candidate.before.iter();
+        commands.map(|argv| Step::Run {
+            phase: None,
+            argv: argv.clone(),
+            env: self.candidate.env.clone(),
+            dir: "/".to_owned(),
+            stdin: String::new(),
+            show: false,
+            any_status: false,
+        })
+    }
+
     fn mkfs(&self) -> impl Iterator<Item = Step> {
         self.candidate
             .mkfs
@@ -288,7 +306,12 @@ impl Composer<'_> {
     fn space(&self) -> Step {
         Step::Space {
             dir: self.candidate.mount_point.clone(),
-            device: self.candidate.device.clone(),
+            device: self
+                .candidate
+                .disk
+                .as_ref()
+                .unwrap_or(&self.candidate.device)
+                .clone(),
         }
     }
 }
@@ -301,9 +324,11 @@ mod tests {
 
     fn candidate(image: Option<&str>) -> Candidate {
         Candidate {
+            before: Vec::new(),
             mkfs: vec![vec!["mkfs.ext4".into(), "/dev/vda".into()]],
             env: BTreeMap::new(),
             device: "/dev/vda".into(),
+            disk: None,
             check: vec!["e2fsck".into(), "-n".into(), "/dev/vda".into()],
             image: image.map(str::to_owned),
             kernel_fs: "ext4".into(),
@@ -429,6 +454,23 @@ mod tests {
         let without = "run:mkfs run:threads_before mount run:empty space fill unmount:unmount drop \
                        mount:mount first_read unmount:unmount_2";
         assert_eq!(mkfs(&unchecked), without);
+    }
+
+    #[test]
+    fn a_disk_is_parted_before_and_all_of_it_is_the_filesystems_space() {
+        let parted = Candidate {
+            before: vec![vec!["addpart".into()]],
+            device: "/dev/vda1".into(),
+            disk: Some("/dev/vda".into()),
+            ..candidate(None)
+        };
+        let steps = steps(find("rootfs").unwrap(), &spec("rootfs"), 1, &parted).unwrap();
+        assert!(words(&steps).join(" ").starts_with("run run:mkfs mount "));
+        let mut spaces = steps.iter().filter_map(|step| match step {
+            Step::Space { device, .. } => Some(device.as_str()),
+            _ => None,
+        });
+        assert_eq!(spaces.next(), Some("/dev/vda"));
     }
 
     #[test]
