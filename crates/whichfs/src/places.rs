@@ -101,13 +101,9 @@ pub fn series(release: &str) -> String {
     parts.join(".")
 }
 
-/// Opens the lab kernel with modules of `series` (`6.12`): `WHICHFS_KERNEL_MODULES`, or the one
-/// last built into the cache.
+/// Opens the lab kernel with modules of `series` (`6.12`) that was last built into the cache.
 pub fn kernel_with_modules(series: &str) -> Outcome<(Kernel, Modules)> {
-    let path = match std::env::var_os("WHICHFS_KERNEL_MODULES") {
-        Some(path) => PathBuf::from(path),
-        None => cache()?.join(format!("kernel/linux-{series}-modules")),
-    };
+    let path = cache()?.join(format!("kernel/linux-{series}-modules"));
     let remedy = format!(
         "`whichfs lab kernel --build --modules --version {series}` builds it in about five minutes"
     );

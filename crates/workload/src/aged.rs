@@ -6,6 +6,9 @@
 //! once more and a file as large as the first one is written into the holes and read cold. Old and
 //! new figures stand beside each other; their ratio is what age costs.
 //!
+//! `aged_paused` is the same with a pause behind every filling and deleting, in which a filesystem
+//! that cleans up behind itself, or has a process for it, can do so.
+//!
 //! Sizes of files are spread evenly over the octaves from `file_min` to `file_max`. How full the
 //! card is is `bytes` by the size of its partition: 60 % and more is where filesystems begin to
 //! differ.
@@ -16,7 +19,7 @@ use crate::workload::{
     Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter, unknown_phase,
 };
 use whichfs_trial::{Op, WorkloadSpec};
-use whichfs_units::{GIB, KIB, MIB, Rng};
+use whichfs_units::{GIB, KIB, MIB, Nanos, Rng};
 
 /// Level of what is written: it does not compress.
 const LEVEL: u8 = 0;
@@ -27,10 +30,18 @@ const DIR: &str = "aged";
 /// Shares are given in parts of this.
 const PERMILLE: u64 = 1000;
 
-/// The workload.
-pub struct Aged;
+/// The workload, without pauses or with them.
+pub struct Aged {
+    paused: bool,
+}
 
-const PARAMETERS: [Parameter; 6] = [
+/// In one go.
+pub const AGED: Aged = Aged { paused: false };
+/// With pauses.
+pub const PAUSED: Aged = Aged { paused: true };
+
+/// Those of both, and the length of a pause.
+const PARAMETERS: [Parameter; 7] = [
     Parameter {
         name: "bytes",
         default: 128 * MIB,
@@ -79,67 +90,100 @@ const PARAMETERS: [Parameter; 6] = [
         min: 4 * KIB,
         max: 4 * GIB - 1,
     },
+    Parameter {
+        name: "pause_s",
+        default: 4_000,
+        unit: "s",
+        meaning: "length of each pause; an hour is what nilfs_cleanerd protects by default",
+        min: 1,
+        max: 12 * 3_600,
+    },
 ];
 
-const PHASES: [PhaseDef; 7] = [
-    PhaseDef::warm(
-        "new_write",
-        "write a file on the new filesystem, then syncfs (MB/s)",
-        true,
-        &MetricDef::one("new_write", Rule::Throughput),
-    ),
-    PhaseDef::cold(
-        "new_read",
-        "read it, cold (MB/s)",
-        &MetricDef::one("new_read", Rule::Throughput),
-    ),
-    PhaseDef::warm(
-        "fill",
-        "delete it and fill the filesystem with files, then syncfs (MB/s)",
-        true,
-        &MetricDef::one("aged_fill", Rule::Throughput),
-    )
-    .then_space(),
-    PhaseDef::warm(
-        "age",
-        "rounds: delete files at random, fill again with others, syncfs (MB/s)",
-        true,
-        &MetricDef::one("aged_refill", Rule::Throughput),
-    ),
-    PhaseDef::warm(
-        "make_room",
-        "delete files at random once more, then syncfs",
-        true,
-        &[],
-    ),
-    PhaseDef::warm(
-        "aged_write",
-        "write a file into the holes, then syncfs (MB/s)",
-        true,
-        &MetricDef::one("aged_write", Rule::Throughput),
-    ),
-    PhaseDef::cold(
-        "aged_read",
-        "read it, cold (MB/s)",
-        &MetricDef::one("aged_read", Rule::Throughput),
-    ),
-];
+const PHASES: [PhaseDef; 7] = phases(PhaseDef::warm(
+    "age",
+    "rounds: delete files at random, fill again with others, syncfs (MB/s)",
+    true,
+    &MetricDef::one("aged_refill", Rule::Throughput),
+));
+
+/// A rate over pauses would tell nothing: there is none.
+const PAUSED_PHASES: [PhaseDef; 7] = phases(PhaseDef::warm(
+    "age",
+    "rounds: delete files at random, fill again with others, syncfs, then a pause",
+    true,
+    &[],
+));
+
+const fn phases(age: PhaseDef) -> [PhaseDef; 7] {
+    [
+        PhaseDef::warm(
+            "new_write",
+            "write a file on the new filesystem, then syncfs (MB/s)",
+            true,
+            const { &MetricDef::one("new_write", Rule::Throughput) },
+        ),
+        PhaseDef::cold(
+            "new_read",
+            "read it, cold (MB/s)",
+            const { &MetricDef::one("new_read", Rule::Throughput) },
+        ),
+        PhaseDef::warm(
+            "fill",
+            "delete it and fill the filesystem with files, then syncfs (MB/s)",
+            true,
+            const { &MetricDef::one("aged_fill", Rule::Throughput) },
+        )
+        .then_space(),
+        age,
+        PhaseDef::warm(
+            "make_room",
+            "delete files at random once more, then syncfs",
+            true,
+            &[],
+        ),
+        PhaseDef::warm(
+            "aged_write",
+            "write a file into the holes, then syncfs (MB/s)",
+            true,
+            const { &MetricDef::one("aged_write", Rule::Throughput) },
+        ),
+        PhaseDef::cold(
+            "aged_read",
+            "read it, cold (MB/s)",
+            const { &MetricDef::one("aged_read", Rule::Throughput) },
+        ),
+    ]
+}
 
 impl Workload for Aged {
     fn name(&self) -> &'static str {
-        "aged"
+        match self.paused {
+            false => "aged",
+            true => "aged_paused",
+        }
     }
 
     fn title(&self) -> &'static str {
-        "a filesystem in use for long: filled, deleted, filled again, then measured"
+        match self.paused {
+            false => "a filesystem in use for long: filled, deleted, filled again, then measured",
+            true => "the same with pauses, in which it may clean up",
+        }
     }
 
     fn parameters(&self) -> &'static [Parameter] {
-        &PARAMETERS
+        let last = PARAMETERS.len() - 1;
+        match self.paused {
+            false => &PARAMETERS[..last],
+            true => &PARAMETERS,
+        }
     }
 
     fn phases(&self) -> &'static [PhaseDef] {
-        &PHASES
+        match self.paused {
+            false => &PHASES,
+            true => &PAUSED_PHASES,
+        }
     }
 
     fn contradiction(&self, spec: &WorkloadSpec) -> Option<String> {
@@ -171,6 +215,9 @@ impl Workload for Aged {
             files: Vec::new(),
             used: 0,
             made: 0,
+            pause: self.paused.then(|| Op::Pause {
+                nanoseconds: Nanos::from_secs(value("pause_s")).0,
+            }),
         };
         let test = |path: &str| Op::Create {
             path: path.to_owned(),
@@ -213,6 +260,8 @@ struct Filled {
     used: u64,
     /// Files made so far.
     made: u64,
+    /// What comes behind a change, if anything does.
+    pause: Option<Op>,
 }
 
 impl Filled {
@@ -232,10 +281,12 @@ impl Filled {
         for _ in 0..rounds {
             self.delete(permille, &mut age);
             self.fill(&mut age);
+            age.extend(self.pause.clone());
         }
         let mut make_room = Vec::new();
         self.delete(permille, &mut make_room);
         make_room.push(Op::SyncFs);
+        make_room.extend(self.pause.clone());
         [fill, age, make_room]
     }
 
@@ -294,7 +345,46 @@ mod tests {
             files: Vec::new(),
             used: 0,
             made: 0,
+            pause: None,
         }
+    }
+
+    #[test]
+    fn pauses_are_behind_rounds_and_change_nothing_else() {
+        let of = |workload: &Aged, phase: &str| -> Vec<Op> {
+            let spec = WorkloadSpec {
+                name: workload.name().into(),
+                parameters: std::collections::BTreeMap::new(),
+                tree: None,
+                unix: true,
+                script: None,
+                input: None,
+            };
+            let ops = workload.operations(phase, &spec, None, 1);
+            ops.map(Iterator::collect).unwrap_or_default()
+        };
+        let is_pause = |op: &Op| {
+            matches!(
+                op,
+                Op::Pause {
+                    nanoseconds: 4_000_000_000_000
+                }
+            )
+        };
+        for (phase, pauses) in [("fill", 0), ("age", 4), ("make_room", 1), ("aged_write", 0)] {
+            let mut paused = of(&PAUSED, phase);
+            assert_eq!(
+                paused.iter().filter(|op| is_pause(op)).count(),
+                pauses,
+                "{phase}"
+            );
+            assert_eq!(paused.last().is_some_and(is_pause), pauses > 0, "{phase}");
+            paused.retain(|op| !is_pause(op));
+            let plain = of(&AGED, phase);
+            assert!(!plain.is_empty());
+            assert_eq!(paused, plain, "{phase}");
+        }
+        assert_eq!(AGED.parameters().len() + 1, PAUSED.parameters().len());
     }
 
     #[test]
