@@ -215,9 +215,10 @@ impl Workload for Aged {
             files: Vec::new(),
             used: 0,
             made: 0,
-            pause: self.paused.then(|| Op::Pause {
-                nanoseconds: Nanos::from_secs(value("pause_s")).0,
-            }),
+            pause: match self.paused {
+                false => Vec::new(),
+                true => pauses(value("pause_s")),
+            },
         };
         let test = |path: &str| Op::Create {
             path: path.to_owned(),
@@ -260,8 +261,8 @@ struct Filled {
     used: u64,
     /// Files made so far.
     made: u64,
-    /// What comes behind a change, if anything does.
-    pause: Option<Op>,
+    /// What comes behind a change.
+    pause: Vec<Op>,
 }
 
 impl Filled {
@@ -281,12 +282,12 @@ impl Filled {
         for _ in 0..rounds {
             self.delete(permille, &mut age);
             self.fill(&mut age);
-            age.extend(self.pause.clone());
+            age.extend_from_slice(&self.pause);
         }
         let mut make_room = Vec::new();
         self.delete(permille, &mut make_room);
         make_room.push(Op::SyncFs);
-        make_room.extend(self.pause.clone());
+        make_room.extend_from_slice(&self.pause);
         [fill, age, make_room]
     }
 
@@ -329,6 +330,17 @@ impl Filled {
     }
 }
 
+/// A pause of so many seconds; each operation is one of an hour at most, as scripts have them.
+fn pauses(seconds: u64) -> Vec<Op> {
+    const HOUR: u64 = 3_600;
+    let whole = std::iter::repeat_n(HOUR, (seconds / HOUR) as usize);
+    let parts = whole.chain([seconds % HOUR]).filter(|&part| part > 0);
+    let pause = |part| Op::Pause {
+        nanoseconds: Nanos::from_secs(part).0,
+    };
+    parts.map(pause).collect()
+}
+
 fn path(at: u64) -> String {
     format!("{DIR}/file-{at:07}.bin")
 }
@@ -345,7 +357,7 @@ mod tests {
             files: Vec::new(),
             used: 0,
             made: 0,
-            pause: None,
+            pause: Vec::new(),
         }
     }
 
@@ -363,15 +375,9 @@ mod tests {
             let ops = workload.operations(phase, &spec, None, 1);
             ops.map(Iterator::collect).unwrap_or_default()
         };
-        let is_pause = |op: &Op| {
-            matches!(
-                op,
-                Op::Pause {
-                    nanoseconds: 4_000_000_000_000
-                }
-            )
-        };
-        for (phase, pauses) in [("fill", 0), ("age", 4), ("make_room", 1), ("aged_write", 0)] {
+        let is_pause = |op: &Op| matches!(op, Op::Pause { .. });
+        // An hour and the rest of each.
+        for (phase, pauses) in [("fill", 0), ("age", 8), ("make_room", 2), ("aged_write", 0)] {
             let mut paused = of(&PAUSED, phase);
             assert_eq!(
                 paused.iter().filter(|op| is_pause(op)).count(),
@@ -384,6 +390,12 @@ mod tests {
             assert!(!plain.is_empty());
             assert_eq!(paused, plain, "{phase}");
         }
+        let seconds = |op: &Op| match op {
+            Op::Pause { nanoseconds } => nanoseconds / 1_000_000_000,
+            _ => 0,
+        };
+        assert_eq!(super::pauses(7_300).iter().map(seconds).sum::<u64>(), 7_300);
+        assert_eq!(super::pauses(3_600).len(), 1);
         assert_eq!(AGED.parameters().len() + 1, PAUSED.parameters().len());
     }
 
