@@ -6,9 +6,6 @@
 //! once more and a file as large as the first one is written into the holes and read cold. Old and
 //! new figures stand beside each other; their ratio is what age costs.
 //!
-//! `aged_paused` is the same with a pause behind every filling and deleting, in which a filesystem
-//! that cleans up behind itself, or has a process for it, can do so.
-//!
 //! Sizes of files are spread evenly over the octaves from `file_min` to `file_max`. How full the
 //! card is is `bytes` by the size of its partition: 60 % and more is where filesystems begin to
 //! differ.
@@ -19,7 +16,7 @@ use crate::workload::{
     Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter, unknown_phase,
 };
 use whichfs_trial::{Op, WorkloadSpec};
-use whichfs_units::{GIB, KIB, MIB, Nanos, Rng};
+use whichfs_units::{GIB, KIB, MIB, Rng};
 
 /// Level of what is written: it does not compress.
 const LEVEL: u8 = 0;
@@ -30,18 +27,10 @@ const DIR: &str = "aged";
 /// Shares are given in parts of this.
 const PERMILLE: u64 = 1000;
 
-/// The workload, without pauses or with them.
-pub struct Aged {
-    paused: bool,
-}
+/// The workload.
+pub struct Aged;
 
-/// In one go.
-pub const AGED: Aged = Aged { paused: false };
-/// With pauses.
-pub const PAUSED: Aged = Aged { paused: true };
-
-/// Those of both, and the length of a pause.
-const PARAMETERS: [Parameter; 7] = [
+const PARAMETERS: [Parameter; 6] = [
     Parameter {
         name: "bytes",
         default: 128 * MIB,
@@ -90,100 +79,67 @@ const PARAMETERS: [Parameter; 7] = [
         min: 4 * KIB,
         max: 4 * GIB - 1,
     },
-    Parameter {
-        name: "pause_s",
-        default: 4_000,
-        unit: "s",
-        meaning: "length of each pause; an hour is what nilfs_cleanerd protects by default",
-        min: 1,
-        max: 12 * 3_600,
-    },
 ];
 
-const PHASES: [PhaseDef; 7] = phases(PhaseDef::warm(
-    "age",
-    "rounds: delete files at random, fill again with others, syncfs (MB/s)",
-    true,
-    &MetricDef::one("aged_refill", Rule::Throughput),
-));
-
-/// A rate over pauses would tell nothing: there is none.
-const PAUSED_PHASES: [PhaseDef; 7] = phases(PhaseDef::warm(
-    "age",
-    "rounds: delete files at random, fill again with others, syncfs, then a pause",
-    true,
-    &[],
-));
-
-const fn phases(age: PhaseDef) -> [PhaseDef; 7] {
-    [
-        PhaseDef::warm(
-            "new_write",
-            "write a file on the new filesystem, then syncfs (MB/s)",
-            true,
-            const { &MetricDef::one("new_write", Rule::Throughput) },
-        ),
-        PhaseDef::cold(
-            "new_read",
-            "read it, cold (MB/s)",
-            const { &MetricDef::one("new_read", Rule::Throughput) },
-        ),
-        PhaseDef::warm(
-            "fill",
-            "delete it and fill the filesystem with files, then syncfs (MB/s)",
-            true,
-            const { &MetricDef::one("aged_fill", Rule::Throughput) },
-        )
-        .then_space(),
-        age,
-        PhaseDef::warm(
-            "make_room",
-            "delete files at random once more, then syncfs",
-            true,
-            &[],
-        ),
-        PhaseDef::warm(
-            "aged_write",
-            "write a file into the holes, then syncfs (MB/s)",
-            true,
-            const { &MetricDef::one("aged_write", Rule::Throughput) },
-        ),
-        PhaseDef::cold(
-            "aged_read",
-            "read it, cold (MB/s)",
-            const { &MetricDef::one("aged_read", Rule::Throughput) },
-        ),
-    ]
-}
+const PHASES: [PhaseDef; 7] = [
+    PhaseDef::warm(
+        "new_write",
+        "write a file on the new filesystem, then syncfs (MB/s)",
+        true,
+        &MetricDef::one("new_write", Rule::Throughput),
+    ),
+    PhaseDef::cold(
+        "new_read",
+        "read it, cold (MB/s)",
+        &MetricDef::one("new_read", Rule::Throughput),
+    ),
+    PhaseDef::warm(
+        "fill",
+        "delete it and fill the filesystem with files, then syncfs (MB/s)",
+        true,
+        &MetricDef::one("aged_fill", Rule::Throughput),
+    )
+    .then_space(),
+    PhaseDef::warm(
+        "age",
+        "rounds: delete files at random, fill again with others, syncfs (MB/s)",
+        true,
+        &MetricDef::one("aged_refill", Rule::Throughput),
+    ),
+    PhaseDef::warm(
+        "make_room",
+        "delete files at random once more, then syncfs",
+        true,
+        &[],
+    ),
+    PhaseDef::warm(
+        "aged_write",
+        "write a file into the holes, then syncfs (MB/s)",
+        true,
+        &MetricDef::one("aged_write", Rule::Throughput),
+    ),
+    PhaseDef::cold(
+        "aged_read",
+        "read it, cold (MB/s)",
+        &MetricDef::one("aged_read", Rule::Throughput),
+    ),
+];
 
 impl Workload for Aged {
     fn name(&self) -> &'static str {
-        match self.paused {
-            false => "aged",
-            true => "aged_paused",
-        }
+        "aged"
     }
 
     fn title(&self) -> &'static str {
-        match self.paused {
-            false => "a filesystem in use for long: filled, deleted, filled again, then measured",
-            true => "the same with pauses, in which it may clean up",
-        }
+        "a filesystem in use for long: filled, deleted, filled again, then measured"
     }
 
     fn parameters(&self) -> &'static [Parameter] {
-        let last = PARAMETERS.len() - 1;
-        match self.paused {
-            false => &PARAMETERS[..last],
-            true => &PARAMETERS,
-        }
+        &PARAMETERS
     }
 
     fn phases(&self) -> &'static [PhaseDef] {
-        match self.paused {
-            false => &PHASES,
-            true => &PAUSED_PHASES,
-        }
+        &PHASES
     }
 
     fn contradiction(&self, spec: &WorkloadSpec) -> Option<String> {
@@ -215,10 +171,6 @@ impl Workload for Aged {
             files: Vec::new(),
             used: 0,
             made: 0,
-            pause: match self.paused {
-                false => Vec::new(),
-                true => pauses(value("pause_s")),
-            },
         };
         let test = |path: &str| Op::Create {
             path: path.to_owned(),
@@ -261,8 +213,6 @@ struct Filled {
     used: u64,
     /// Files made so far.
     made: u64,
-    /// What comes behind a change.
-    pause: Vec<Op>,
 }
 
 impl Filled {
@@ -282,12 +232,10 @@ impl Filled {
         for _ in 0..rounds {
             self.delete(permille, &mut age);
             self.fill(&mut age);
-            age.extend_from_slice(&self.pause);
         }
         let mut make_room = Vec::new();
         self.delete(permille, &mut make_room);
         make_room.push(Op::SyncFs);
-        make_room.extend_from_slice(&self.pause);
         [fill, age, make_room]
     }
 
@@ -330,17 +278,6 @@ impl Filled {
     }
 }
 
-/// A pause of so many seconds; each operation is one of an hour at most, as scripts have them.
-fn pauses(seconds: u64) -> Vec<Op> {
-    const HOUR: u64 = 3_600;
-    let whole = std::iter::repeat_n(HOUR, (seconds / HOUR) as usize);
-    let parts = whole.chain([seconds % HOUR]).filter(|&part| part > 0);
-    let pause = |part| Op::Pause {
-        nanoseconds: Nanos::from_secs(part).0,
-    };
-    parts.map(pause).collect()
-}
-
 fn path(at: u64) -> String {
     format!("{DIR}/file-{at:07}.bin")
 }
@@ -357,46 +294,7 @@ mod tests {
             files: Vec::new(),
             used: 0,
             made: 0,
-            pause: Vec::new(),
         }
-    }
-
-    #[test]
-    fn pauses_are_behind_rounds_and_change_nothing_else() {
-        let of = |workload: &Aged, phase: &str| -> Vec<Op> {
-            let spec = WorkloadSpec {
-                name: workload.name().into(),
-                parameters: std::collections::BTreeMap::new(),
-                tree: None,
-                unix: true,
-                script: None,
-                input: None,
-            };
-            let ops = workload.operations(phase, &spec, None, 1);
-            ops.map(Iterator::collect).unwrap_or_default()
-        };
-        let is_pause = |op: &Op| matches!(op, Op::Pause { .. });
-        // An hour and the rest of each.
-        for (phase, pauses) in [("fill", 0), ("age", 8), ("make_room", 2), ("aged_write", 0)] {
-            let mut paused = of(&PAUSED, phase);
-            assert_eq!(
-                paused.iter().filter(|op| is_pause(op)).count(),
-                pauses,
-                "{phase}"
-            );
-            assert_eq!(paused.last().is_some_and(is_pause), pauses > 0, "{phase}");
-            paused.retain(|op| !is_pause(op));
-            let plain = of(&AGED, phase);
-            assert!(!plain.is_empty());
-            assert_eq!(paused, plain, "{phase}");
-        }
-        let seconds = |op: &Op| match op {
-            Op::Pause { nanoseconds } => nanoseconds / 1_000_000_000,
-            _ => 0,
-        };
-        assert_eq!(super::pauses(7_300).iter().map(seconds).sum::<u64>(), 7_300);
-        assert_eq!(super::pauses(3_600).len(), 1);
-        assert_eq!(AGED.parameters().len() + 1, PAUSED.parameters().len());
     }
 
     #[test]

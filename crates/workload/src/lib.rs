@@ -64,7 +64,7 @@ pub use workload::{
 };
 
 /// Every workload whose operations come from a seed, in the order in which they are listed.
-pub const ALL: [&dyn Workload; 16] = [
+pub const ALL: [&dyn Workload; 15] = [
     &rootfs::Rootfs,
     &logger::Logger,
     &exchange::Exchange,
@@ -79,8 +79,7 @@ pub const ALL: [&dyn Workload; 16] = [
     &packages::Packages,
     &tarball::Tarball,
     &source_tree::SourceTree,
-    &aged::AGED,
-    &aged::PAUSED,
+    &aged::Aged,
 ];
 
 /// The workload whose operations come as data ([`parse_script`]).
