@@ -17,6 +17,7 @@ mod exercise;
 mod forget;
 mod inspect;
 mod kernel_log;
+mod modules;
 mod monitor;
 mod mount;
 mod program;

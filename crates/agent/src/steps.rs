@@ -10,7 +10,7 @@ use crate::program::{self, Program};
 use crate::sink::Sink;
 use crate::walk::list_tree;
 use crate::work::Counter;
-use crate::{forget, kernel_log, mount, queue};
+use crate::{forget, kernel_log, modules, mount, queue};
 use rustix::fs::StatVfs;
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
@@ -136,14 +136,22 @@ fn perform_step(
         } => Some(operations(phase, workload, seed, trees)?),
         _ => None,
     };
+    // So is reading modules into memory.
+    let images = match step {
+        Step::LoadModules { modules, .. } => {
+            modules::read(modules.iter().map(|file| trees.context.host(file)))?
+        }
+        _ => Vec::new(),
+    };
+    let prepared = Prepared { ops, images };
     let Some(phase) = phase_of(step) else {
-        return act(step, ops, trees.context, progress, sink).map(drop);
+        return act(step, prepared, trees.context, progress, sink).map(drop);
     };
     let name = || phase.to_owned();
     // Reading the counts takes time of the guest, so it stands outside of the phase.
     let before = progress.counter.as_ref().map(Counter::read).transpose()?;
     sink.send(&Event::PhaseBegin { phase: name() })?;
-    let (counts, latency) = act(step, ops, trees.context, progress, sink)?;
+    let (counts, latency) = act(step, prepared, trees.context, progress, sink)?;
     sink.send(&Event::PhaseEnd {
         phase: name(),
         counts,
@@ -157,6 +165,14 @@ fn perform_step(
 
 /// A stream of operations.
 type Ops = Box<dyn Iterator<Item = Op>>;
+
+/// What is made ready before a step, whose time it is none of.
+struct Prepared {
+    /// Operations, if the step performs such.
+    ops: Option<Ops>,
+    /// Modules, if it loads such.
+    images: Vec<modules::Module>,
+}
 
 /// The operations of `phase`; a tree is listed or drawn when it is first needed.
 fn operations(
@@ -197,9 +213,10 @@ fn phase_of(step: &Step) -> Option<&str> {
         Step::Run { phase, .. } | Step::Mount { phase, .. } | Step::Unmount { phase, .. } => {
             phase.as_deref()
         }
-        Step::Deploy { phase, .. } | Step::Operate { phase, .. } | Step::Sync { phase, .. } => {
-            Some(phase)
-        }
+        Step::Deploy { phase, .. }
+        | Step::LoadModules { phase, .. }
+        | Step::Operate { phase, .. }
+        | Step::Sync { phase, .. } => Some(phase),
         Step::DropCaches
         | Step::Forget { .. }
         | Step::Settle { .. }
@@ -214,7 +231,7 @@ fn phase_of(step: &Step) -> Option<&str> {
 
 fn act(
     step: &Step,
-    ops: Option<Ops>,
+    prepared: Prepared,
     context: &Context,
     progress: &mut Progress,
     sink: &mut dyn Sink,
@@ -244,8 +261,9 @@ fn act(
         Step::Deploy { image, device, .. } => {
             counts = deploy(&context.host(image), Path::new(device))?;
         }
+        Step::LoadModules { .. } => counts = modules::load(&prepared.images)?,
         Step::Operate { workload, dir, .. } => {
-            let ops = ops.into_iter().flatten();
+            let ops = prepared.ops.into_iter().flatten();
             let tree = workload.tree.as_ref().map(|tree| context.host(tree));
             let time = Time {
                 now: &monotonic,

@@ -55,9 +55,9 @@ pub use row::Row;
 pub use smallest::Bisection;
 pub use standing::{Standing, standings};
 pub use study::{
-    Base, Cell, Compare, CrashStudy, FaultSet, Known, Load, Mapped, Mapping, Mount, Offset,
-    PUBLISHED, PerformanceStudy, PublishedFigure, STUDIES, Skipped, Smallest, Spot, Study, Takes,
-    Tuning, Variant, Yields,
+    Base, Cell, Compare, CrashStudy, FaultSet, Journal, JournalAt, Known, Load, Mapped, Mapping,
+    Mount, Offset, PUBLISHED, PerformanceStudy, PublishedFigure, STUDIES, Skipped, Smallest, Spot,
+    Study, Takes, Tuning, Variant, Yields,
 };
 pub use unit::unit_for;
 pub use verdict::{

@@ -129,6 +129,14 @@ pub enum Step {
         /// Block device.
         device: String,
     },
+    /// Loads modules of the kernel, one after the other, from memory: their files are read before.
+    LoadModules {
+        /// Phase name (`module_load`).
+        phase: String,
+        /// Their files in the order in which they need one another, not compressed; in the lab
+        /// `/NAME/…` below a directory that is shared as NAME.
+        modules: Vec<String>,
+    },
     /// Performs one phase of a workload in `dir`.
     Operate {
         /// Phase of the workload, for example `tree_write`.

@@ -5,17 +5,14 @@ use crate::cards::{self, CardState, NamedProfile, in_state};
 use crate::clock::Clock;
 use crate::digest::sha256;
 use crate::failure::{Failure, Outcome};
-use crate::helper;
 use crate::images::Images;
-use crate::memory;
+use crate::modules::{ToLoad, WithModules};
 use crate::partition::{self, Partition};
-use crate::places;
-use crate::program;
 use crate::tools::{Versions, cpu_features_sha256, find};
-use crate::tree;
+use crate::{helper, journal, memory, places, program, shared, tree};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::path::PathBuf;
+use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 use whichfs_card::{Card, Contents, Profile};
 use whichfs_fs::{Geometry, ImageBuild, Recipe};
@@ -41,11 +38,6 @@ const METHOD: u32 = 4;
 pub const MOUNT_POINT: &str = "/mnt/test";
 /// The card's device in the guest.
 pub const DEVICE: &str = "/dev/vda";
-
-/// Name of the user's tree in the guest.
-const TREE: &str = "tree";
-/// Name of the directory of images in the guest.
-const IMAGES: &str = "images";
 
 /// Version of the program and of its method of measuring.
 pub fn version() -> String {
@@ -78,6 +70,8 @@ pub struct Bench {
     cpu_features_sha256: String,
     /// Used cards by seed: all candidates of a seed begin with clones of one.
     used: Mutex<BTreeMap<u64, Card>>,
+    /// The kernel with modules, opened when it is first asked for; or why there is none.
+    with_modules: OnceLock<Result<WithModules, String>>,
 }
 
 /// What a workload run consists of, apart from candidate and seed.
@@ -120,6 +114,8 @@ pub struct Prepared {
     pub shared: Vec<SharedDirectory>,
     /// What the figures leave out, where they do.
     pub caveat: Option<String>,
+    /// The kernel, if it is not the bench's.
+    kernel: Option<Kernel>,
     /// The card after the seed's parameter draw.
     profile: Profile,
     /// Where on the card.
@@ -154,12 +150,17 @@ impl Bench {
             versions: Mutex::default(),
             cpu_features_sha256: cpu_features_sha256(),
             used: Mutex::default(),
+            with_modules: OnceLock::new(),
         })
     }
 
     /// The same with another lab kernel.
     pub fn under(self, kernel: Kernel) -> Bench {
-        Bench { kernel, ..self }
+        Bench {
+            kernel,
+            with_modules: OnceLock::new(),
+            ..self
+        }
     }
 
     /// The same with at most `bytes` of each card's contents in memory.
@@ -195,7 +196,8 @@ impl Bench {
         let card = &self.card.profile;
         let partition =
             Partition::of(card, variant, work.partition_bytes).map_err(NotHere::Failure)?;
-        let (bytes, any) = (partition.bytes, work.any_size);
+        let disk = journal::disk(&partition, variant, card.au_bytes()).map_err(NotHere::Failure)?;
+        let (bytes, any) = (disk.bytes, work.any_size);
         let mut recipe = partition::recipe(candidate, card, bytes, &variant.tuning, seed, any)
             .map_err(NotHere::Failure)??;
         vary(&mut recipe, variant, candidate.name)?;
@@ -204,7 +206,7 @@ impl Bench {
         let spec = WorkloadSpec {
             name: work.workload.name().to_owned(),
             parameters: work.parameters.clone(),
-            tree: work.tree.as_ref().map(|_| format!("/{TREE}")),
+            tree: work.tree.as_ref().map(|_| format!("/{}", shared::TREE)),
             unix: candidate.facts().unix_permissions,
             script: None,
             input: work.input.clone(),
@@ -213,37 +215,53 @@ impl Bench {
         let image = images
             .of(candidate, &recipe, work, &spec, seed)
             .map_err(NotHere::Failure)?;
-        let shared = shared(work.tree.as_deref(), image.as_deref());
+        let modules = self.modules(work.workload, &recipe)?;
+        let shared = shared::directories(
+            work.tree.as_deref(),
+            image.as_deref(),
+            modules.as_ref().map(|modules| modules.directory.as_path()),
+        );
         let mkfs: Vec<Vec<String>> = recipe
             .mkfs
             .iter()
-            .map(|argv| with_device(argv, DEVICE))
+            .map(|argv| with_device(argv, &disk.device))
+            .collect();
+        let built = recipe.image.iter().map(|build| build.argv.clone());
+        let runs = helper::command(&recipe);
+        let parted = disk.before.clone().into_iter();
+        let commands = parted
+            .chain(mkfs.clone())
+            .chain(built)
+            .chain(runs)
             .collect();
         let steps = whichfs_workload::steps(
             work.workload,
             &spec,
             seed,
             &whichfs_workload::Candidate {
-                mkfs: mkfs.clone(),
+                mkfs,
                 env: environment(&recipe.mkfs_env),
-                device: DEVICE.to_owned(),
-                check: with_device(&recipe.fsck_check, DEVICE),
-                image: image.as_deref().map(image_in_guest),
+                check: with_device(&recipe.fsck_check, &disk.device),
+                image: image.as_deref().map(shared::image_in_guest),
                 kernel_fs: recipe.kernel_fs.to_owned(),
                 mount_options: recipe.mount_options.clone(),
                 mount_point: MOUNT_POINT.to_owned(),
-                helper: helper::of(&recipe, DEVICE, MOUNT_POINT),
+                helper: helper::of(&recipe, &disk.device, MOUNT_POINT),
+                before: disk.before,
+                device: disk.device,
+                disk: disk.whole,
+                modules: modules.as_ref().map_or(Vec::new(), ToLoad::in_guest),
             },
         )
         .map_err(|e| NotHere::Failure(Failure::input(e)))?;
-        let built = recipe.image.iter().map(|build| build.argv.clone());
-        let runs = helper::command(&recipe);
-        let commands = mkfs.into_iter().chain(built).chain(runs).collect();
         let profile = self.card.profile.draw(seed);
         let mut identity = self.identity(candidate.name, &recipe, commands, work, seed, &profile);
         identity.partition_offset = partition.offset;
         identity.partition_bytes = partition.bytes;
         identity.tools.extend(self.program_versions(&programs));
+        if let Some(modules) = &modules {
+            modules.identify(&mut identity);
+        }
         Ok(Prepared {
             label: format!("{}, seed {seed}", candidate.name),
             identity,
@@ -254,6 +272,7 @@ impl Bench {
             },
             shared,
             caveat: self.caveat(&recipe, &programs),
+            kernel: modules.map(|modules| modules.kernel),
             profile,
             partition,
         })
@@ -351,6 +370,29 @@ impl Bench {
         }
     }
 
+    /// The kernel with modules and those that mount `recipe`, if `workload` loads such.
+    fn modules(&self, workload: &dyn Workload, recipe: &Recipe) -> Result<Option<ToLoad>, NotHere> {
+        if !whichfs_workload::loads_modules(workload) {
+            return Ok(None);
+        }
+        let open = || WithModules::open(&self.kernel);
+        let left_out = |why| NotHere::LeftOut { why, source: None };
+        let found = self.with_modules.get_or_init(open).as_ref();
+        let found = found.map_err(|why| left_out(why.clone()))?;
+        found.to_load(recipe).map(Some).map_err(left_out)
+    }
+
+    /// Its kernel, and the one with modules where a trial asked for that.
+    pub fn kernels(&self) -> impl Iterator<Item = &Kernel> {
+        let other = self
+            .with_modules
+            .get()
+            .and_then(|found| found.as_ref().ok());
+        [&self.kernel]
+            .into_iter()
+            .chain(other.map(|found| &found.kernel))
+    }
+
     /// Versions of the tools that `recipe` runs.
     pub fn tool_versions(&self, recipe: &Recipe) -> BTreeMap<String, String> {
         lock(&self.versions).of(&recipe.tools)
@@ -421,6 +463,11 @@ impl Bench {
 }
 
 impl Prepared {
+    /// The kernel that this trial runs on.
+    pub fn kernel<'a>(&'a self, bench: &'a Bench) -> &'a Kernel {
+        self.kernel.as_ref().unwrap_or(&bench.kernel)
+    }
+
     /// The disk that this trial runs on.
     pub fn disk(&self, bench: &Bench) -> Outcome<Disk> {
         bench.disk_of(&self.profile, self.identity.seed, self.partition)
@@ -455,6 +502,7 @@ pub fn vary(recipe: &mut Recipe, variant: &Variant, name: &str) -> Result<(), No
     let wrong = |why| NotHere::Failure(Failure::input(format!("{name}, {}: {why}", variant.name)));
     recipe.mount_options = variant.options(&recipe.mount_options);
     helper::vary(recipe, variant, name)?;
+    journal::vary(recipe, variant, name)?;
     for argv in &mut recipe.mkfs {
         *argv = variant.command(argv, Recipe::DEVICE).map_err(wrong)?;
     }
@@ -467,27 +515,6 @@ pub fn vary(recipe: &mut Recipe, variant: &Variant, name: &str) -> Result<(), No
         build.argv = variant.command(&build.argv, place).map_err(wrong)?;
     }
     Ok(())
-}
-
-/// The directories that a job needs: the user's tree, and the one of the image.
-fn shared(tree: Option<&Path>, image: Option<&Path>) -> Vec<SharedDirectory> {
-    let share = |name, path: Option<&Path>| {
-        path.map(|path| SharedDirectory {
-            name,
-            path: path.to_path_buf(),
-        })
-    };
-    let images = image.and_then(Path::parent);
-    share(TREE, tree)
-        .into_iter()
-        .chain(share(IMAGES, images))
-        .collect()
-}
-
-/// Where the guest finds an image: its name is a key of fixed length.
-fn image_in_guest(image: &Path) -> String {
-    let name = image.file_name().unwrap_or_default();
-    format!("/{IMAGES}/{}", name.to_string_lossy())
 }
 
 /// Contents that each of `jobs` trials may keep in memory beside its guest.

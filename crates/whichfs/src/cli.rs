@@ -538,6 +538,9 @@ pub struct KernelArgs {
     /// Another kernel than the lab's own, for studies that name it (`kernel = ["6.12", "6.1"]`).
     #[arg(long, value_name = "V")]
     pub version: Option<String>,
+    /// The kernel whose filesystems are modules, for the workload boot.
+    #[arg(long)]
+    pub modules: bool,
     /// One JSON document on standard output, nothing else.
     #[arg(long)]
     pub json: bool,

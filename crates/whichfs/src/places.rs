@@ -6,7 +6,7 @@ use std::io::Write;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use whichfs_board::Kit;
-use whichfs_lab::{Agent, Kernel, LabError};
+use whichfs_lab::{Agent, Kernel, LabError, Modules};
 
 /// Directory for what can be made again: kernel, card snapshots, images.
 pub fn cache() -> Outcome<PathBuf> {
@@ -93,6 +93,35 @@ pub fn kernel_of(version: &str) -> Outcome<Kernel> {
             found.release
         ))),
     }
+}
+
+/// The series of a kernel of this `release`: `6.12` of `6.12.117`.
+pub fn series(release: &str) -> String {
+    let parts: Vec<&str> = release.splitn(3, '.').take(2).collect();
+    parts.join(".")
+}
+
+/// Opens the lab kernel with modules of `series` (`6.12`) that was last built into the cache.
+pub fn kernel_with_modules(series: &str) -> Outcome<(Kernel, Modules)> {
+    let path = cache()?.join(format!("kernel/linux-{series}-modules"));
+    let remedy = format!(
+        "`whichfs lab kernel --build --modules --version {series}` builds it in about five minutes"
+    );
+    let found = Kernel::open(&path).map_err(|_| {
+        Failure::environment(format!(
+            "there is no lab kernel {series} with modules at {}: {remedy}",
+            path.display()
+        ))
+    })?;
+    if !is_of(&found.release, series) {
+        return Err(Failure::environment(format!(
+            "{} is a kernel {}, not {series}: {remedy}",
+            path.display(),
+            found.release
+        )));
+    }
+    let modules = Modules::of(&found).map_err(Failure::environment)?;
+    Ok((found, modules))
 }
 
 /// Whether a kernel of this `release` (`6.1.192`) is one of the series `version` (`6.1`).
@@ -318,6 +347,8 @@ mod tests {
     fn a_series_of_kernels_is_no_other_that_begins_so() {
         assert!(is_of("6.1.192", "6.1") && is_of("6.1", "6.1") && is_of("6.12.117", "6.12"));
         assert!(!is_of("6.12.117", "6.1") && !is_of("6.1.192", "6.12"));
+        assert_eq!(series("6.12.117"), "6.12");
+        assert_eq!(series("6.1"), "6.1");
         let refused = kernel_of("1.0").err().unwrap().message;
         assert!(
             refused.contains("lab kernel --build --version 1.0"),

@@ -132,6 +132,7 @@ fn work(
     let begun = Instant::now();
     let spec = GuestSpec {
         shared: &prepared.shared,
+        kernel: prepared.kernel(bench),
         ..bench.guest(&prepared.job, core)
     };
     let mut on_event = |stamped: &Stamped| {

@@ -11,6 +11,7 @@ mod appstart;
 mod atomic;
 mod blocksize;
 mod bonnie;
+mod boot;
 mod camera;
 mod command;
 mod content;
@@ -58,7 +59,8 @@ pub use script::{
 pub use steps::{Candidate, Helper, steps};
 pub use whichfs_trial::{Content, Op};
 pub use workload::{
-    Error, MetricDef, OnDevice, Parameter, PhaseDef, Rule, Unknown, Workload, parameter,
+    Error, MetricDef, OnDevice, Parameter, PhaseDef, Rule, Unknown, Workload, loads_modules,
+    parameter,
 };
 
 /// Every workload whose operations come from a seed, in the order in which they are listed.
@@ -94,12 +96,19 @@ pub const PROGRAMS: [&dyn Workload; 7] = [
     &ota::Ota,
 ];
 
+/// Workloads that load the filesystem's modules: they need the lab kernel that has such.
+pub const BOOTS: [&dyn Workload; 1] = [&boot::Boot];
+
 /// Workloads whose program the user gives, or what it does.
 pub const GIVEN: [&dyn Workload; 2] = [&fio_job::FioJob, &command::Command];
 
 /// Every workload.
 pub fn every() -> impl Iterator<Item = &'static dyn Workload> {
-    ALL.into_iter().chain(PROGRAMS).chain(GIVEN).chain([SCRIPT])
+    ALL.into_iter()
+        .chain(PROGRAMS)
+        .chain(BOOTS)
+        .chain(GIVEN)
+        .chain([SCRIPT])
 }
 
 /// The workload called `name`.

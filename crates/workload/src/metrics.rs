@@ -72,6 +72,7 @@ pub fn metrics(
         for definition in phase.metrics {
             found.extend(match definition.rule {
                 Rule::Space => used(definition.metric, others),
+                Rule::Together(names) => together(definition.metric, names, figures),
                 rule => derive(definition.metric, rule, measured),
             });
         }
@@ -95,7 +96,7 @@ fn derive(metric: &str, rule: Rule, phase: &PhaseFigures) -> Option<Metric> {
     let rate = |amount: f64| (seconds > 0.0 && amount > 0.0).then(|| amount / seconds);
     let (value, unit, lower_is_better) = match rule {
         // They come with the others.
-        Rule::Told { .. } | Rule::Space => return None,
+        Rule::Told { .. } | Rule::Space | Rule::Together(_) => return None,
         Rule::Seconds => (Some(seconds), "s", true),
         Rule::Throughput => (rate(phase.counts.bytes as f64 / MEGABYTE), "MB/s", false),
         Rule::OperationRate => (rate(phase.latency.count() as f64), "operations/s", false),
@@ -114,6 +115,20 @@ fn derive(metric: &str, rule: Rule, phase: &PhaseFigures) -> Option<Metric> {
         value: value?,
         unit: unit.to_owned(),
         lower_is_better,
+    })
+}
+
+/// The durations of the phases called `names` together, as `metric`.
+fn together(metric: &str, names: &[&str], figures: &[PhaseFigures]) -> Option<Metric> {
+    let seconds = |name: &&str| {
+        let mut phases = figures.iter();
+        Some(phases.find(|phase| phase.phase == **name)?.seconds())
+    };
+    Some(Metric {
+        metric: metric.to_owned(),
+        value: names.iter().map(seconds).sum::<Option<f64>>()?,
+        unit: "s".to_owned(),
+        lower_is_better: true,
     })
 }
 

@@ -2,7 +2,7 @@
 
 use crate::environment;
 use crate::inside::SYNC;
-use crate::workload::{Error, OnDevice, Workload};
+use crate::workload::{Error, OnDevice, PhaseDef, Workload};
 use std::collections::BTreeMap;
 use whichfs_trial::{Step, WorkloadSpec};
 
@@ -35,12 +35,16 @@ pub(crate) fn nth(name: &str, nth: usize) -> String {
 /// What of a candidate decides the steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
+    /// Commands that part the disk before anything is made, in order; they are no phase.
+    pub before: Vec<Vec<String>>,
     /// Commands that make the filesystem, in order; none if `image` is given.
     pub mkfs: Vec<Vec<String>>,
     /// The whole environment of these commands.
     pub env: BTreeMap<String, String>,
     /// Block device.
     pub device: String,
+    /// The disk, if the device is a part of it: all of it counts as the filesystem's space.
+    pub disk: Option<String>,
     /// Command that checks it without changing anything; empty if there is none.
     pub check: Vec<String>,
     /// Image that is written to the device: a read-only filesystem.
@@ -53,6 +57,9 @@ pub struct Candidate {
     pub mount_point: String,
     /// Its process in user space, if that is to run.
     pub helper: Option<Helper>,
+    /// Files of the modules that mount it, in the order in which they are loaded; none where the
+    /// kernel has it built in, or loads it by itself.
+    pub modules: Vec<String>,
 }
 
 /// A process in user space that a mounted filesystem has. Its commands go to the background by
@@ -90,6 +97,7 @@ pub fn steps(
         mounts: 0,
         unmounts: 0,
     };
+    steps.extend(composer.load(workload));
     if let Some(image) = &candidate.image {
         steps.push(Step::Deploy {
             phase: "deploy".to_owned(),
@@ -100,6 +108,7 @@ pub fn steps(
         steps.extend(composer.timed_mount());
         steps.push(composer.space());
     } else {
+        steps.extend(composer.before());
         steps.extend(composer.mkfs());
     }
     let mut fresh = read_only;
@@ -110,6 +119,7 @@ pub fn steps(
         }
         if let Some(what) = workload.on_device(phase.name) {
             let step = match what {
+                OnDevice::Modules => continue,
                 OnDevice::Check => composer.check(phase.name),
                 OnDevice::Program => workload
                     .program(phase.name, spec, seed)?
@@ -174,6 +184,19 @@ struct Composer<'a> {
 }
 
 impl Composer<'_> {
+    fn before(&self) -> impl Iterator<Item = Step> {
+        let commands = self.candidate.before.iter();
+        commands.map(|argv| Step::Run {
+            phase: None,
+            argv: argv.clone(),
+            env: self.candidate.env.clone(),
+            dir: "/".to_owned(),
+            stdin: String::new(),
+            show: false,
+            any_status: false,
+        })
+    }
+
     fn mkfs(&self) -> impl Iterator<Item = Step> {
         self.candidate
             .mkfs
@@ -188,6 +211,19 @@ impl Composer<'_> {
                 show: false,
                 any_status: false,
             })
+    }
+
+    /// The phases that load modules: nothing can be mounted before.
+    fn load(&self, workload: &dyn Workload) -> Vec<Step> {
+        let modules = &self.candidate.modules;
+        let phases = workload.phases().iter().filter(|phase| {
+            !modules.is_empty() && workload.on_device(phase.name) == Some(OnDevice::Modules)
+        });
+        let load = |phase: &PhaseDef| Step::LoadModules {
+            phase: phase.name.to_owned(),
+            modules: modules.clone(),
+        };
+        phases.map(load).collect()
     }
 
     /// The filesystem's own checker, if it has one.
@@ -270,7 +306,12 @@ impl Composer<'_> {
     fn space(&self) -> Step {
         Step::Space {
             dir: self.candidate.mount_point.clone(),
-            device: self.candidate.device.clone(),
+            device: self
+                .candidate
+                .disk
+                .as_ref()
+                .unwrap_or(&self.candidate.device)
+                .clone(),
         }
     }
 }
@@ -283,15 +324,18 @@ mod tests {
 
     fn candidate(image: Option<&str>) -> Candidate {
         Candidate {
+            before: Vec::new(),
             mkfs: vec![vec!["mkfs.ext4".into(), "/dev/vda".into()]],
             env: BTreeMap::new(),
             device: "/dev/vda".into(),
+            disk: None,
             check: vec!["e2fsck".into(), "-n".into(), "/dev/vda".into()],
             image: image.map(str::to_owned),
             kernel_fs: "ext4".into(),
             mount_options: "noatime".into(),
             mount_point: "/mnt/test".into(),
             helper: None,
+            modules: Vec::new(),
         }
     }
 
@@ -318,6 +362,7 @@ mod tests {
             Step::Unmount { phase, .. } => with("unmount", phase),
             Step::DropCaches => "drop".into(),
             Step::Deploy { phase, .. } => format!("deploy:{phase}"),
+            Step::LoadModules { phase, modules } => format!("{phase}:{}", modules.join("+")),
             Step::Operate { phase, .. } => phase.clone(),
             Step::Space { .. } => "space".into(),
             other => panic!("{other:?}"),
@@ -409,6 +454,42 @@ mod tests {
         let without = "run:mkfs run:threads_before mount run:empty space fill unmount:unmount drop \
                        mount:mount first_read unmount:unmount_2";
         assert_eq!(mkfs(&unchecked), without);
+    }
+
+    #[test]
+    fn a_disk_is_parted_before_and_all_of_it_is_the_filesystems_space() {
+        let parted = Candidate {
+            before: vec![vec!["addpart".into()]],
+            device: "/dev/vda1".into(),
+            disk: Some("/dev/vda".into()),
+            ..candidate(None)
+        };
+        let steps = steps(find("rootfs").unwrap(), &spec("rootfs"), 1, &parted).unwrap();
+        assert!(words(&steps).join(" ").starts_with("run run:mkfs mount "));
+        let mut spaces = steps.iter().filter_map(|step| match step {
+            Step::Space { device, .. } => Some(device.as_str()),
+            _ => None,
+        });
+        assert_eq!(spaces.next(), Some("/dev/vda"));
+    }
+
+    #[test]
+    fn modules_are_loaded_before_anything_is_mounted() {
+        let boot = |candidate: &Candidate| {
+            words(&steps(find("boot").unwrap(), &spec("boot"), 1, candidate).unwrap()).join(" ")
+        };
+        let with = |image| Candidate {
+            modules: vec!["/m/jbd2.ko".into(), "/m/ext4.ko".into()],
+            ..candidate(image)
+        };
+        let rest = "run:mkfs mount tree_write unmount:unmount drop mount:mount first_read \
+                    unmount:unmount_2";
+        let load = "module_load:/m/jbd2.ko+/m/ext4.ko";
+        assert_eq!(boot(&with(None)), format!("{load} {rest}"));
+        assert_eq!(boot(&candidate(None)), rest, "none are known");
+        let read_only =
+            format!("{load} deploy:deploy drop mount:mount space first_read unmount:unmount");
+        assert_eq!(boot(&with(Some("/i"))), read_only);
     }
 
     #[test]

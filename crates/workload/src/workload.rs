@@ -42,6 +42,8 @@ pub enum Rule {
     /// Timed operations that took longer than a second, or less than 1/32 short of it; in
     /// `stalls`.
     Stalls,
+    /// Duration of the phases of these names together; in `s`. Nothing if one did not happen.
+    Together(&'static [&'static str]),
     /// Bytes that the filesystem no longer has free after the phase; in `B`.
     Space,
     /// What the phase's program tells ([`Workload::told`]).
@@ -198,6 +200,15 @@ pub enum OnDevice {
     Program,
     /// The filesystem's own checker; the phase is left out where there is none.
     Check,
+    /// Modules of the kernel are loaded before anything else; the phase is left out where they
+    /// are not known: outside of the lab.
+    Modules,
+}
+
+/// Whether a phase of `workload` loads the filesystem's modules.
+pub fn loads_modules(workload: &dyn Workload) -> bool {
+    let mut phases = workload.phases().iter();
+    phases.any(|phase| workload.on_device(phase.name) == Some(OnDevice::Modules))
 }
 
 /// A named, seeded sequence of operations in phases.

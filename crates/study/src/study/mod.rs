@@ -16,7 +16,7 @@ pub use compare::{Base, Compare};
 pub use crash::{Cell, CrashStudy, FaultSet, Mount};
 pub use performance::{PerformanceStudy, Smallest, Spot};
 pub use published::{Mapped, Mapping, PublishedFigure, Skipped};
-pub use variant::{Offset, Tuning, Variant};
+pub use variant::{Journal, JournalAt, Offset, Tuning, Variant};
 
 use crate::position::{FileError, Position};
 use serde::{Deserialize, Serialize};

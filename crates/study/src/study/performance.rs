@@ -534,6 +534,16 @@ quick = { bytes = 10 }
                 "variants.offset: '100 B'; expected whole sectors",
             ),
             (
+                "add = \"flush\"",
+                "add = \"flush\"\njournal = { mib = 1, at = \"end\" }",
+                "variants.journal: 1 MiB; expected 4 to",
+            ),
+            (
+                "add = \"flush\"",
+                "add = \"flush\"\njournal = { mib = 8, at = \"middle\" }",
+                "x.toml:",
+            ),
+            (
                 "seeds = 3",
                 "seeds = 3\nsmallest = { workload = \"big\", resolution_kib = 4, largest_mib = 1 }",
                 "smallest.workload: 'big'",

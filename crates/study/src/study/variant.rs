@@ -10,6 +10,9 @@ use toml::Spanned;
 const SECTOR: u64 = 512;
 /// Partitions do not begin later than this: 1 GiB.
 const LARGEST_OFFSET: u64 = 1 << 30;
+/// What a partition for a journal may have: mke2fs wants 1024 blocks of 4 KiB, and takes at most
+/// 10,240,000 of them.
+const JOURNAL_MIB: std::ops::RangeInclusive<u64> = 4..=40_000;
 /// An allocation unit is not parted finer.
 const MOST_PARTS: u64 = 1024;
 
@@ -40,6 +43,9 @@ pub struct Variant {
     /// its driver in place of the kernel's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub helper: Option<Vec<String>>,
+    /// Its journal is in a partition of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub journal: Option<Journal>,
     /// Version of the lab kernel (`6.1`), where the study names some.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
@@ -72,6 +78,26 @@ fn set_option(command: &mut [String], key: &str, value: &str) -> bool {
         *word = options.collect::<Vec<String>>().join(",");
     }
     found
+}
+
+/// A partition for a journal alone, beside that of its filesystem on the same card.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Journal {
+    /// MiB, at least; the partition takes whole allocation units.
+    pub mib: u64,
+    /// On which side of the filesystem.
+    pub at: JournalAt,
+}
+
+/// Where the partition of a journal is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JournalAt {
+    /// Before the filesystem.
+    Front,
+    /// Behind it.
+    End,
 }
 
 /// What a filesystem is tuned to.
@@ -196,6 +222,7 @@ pub(super) struct VariantFile {
     #[serde(default)]
     set: BTreeMap<String, String>,
     helper: Option<Vec<String>>,
+    journal: Option<Spanned<Journal>>,
     offset: Option<Spanned<String>>,
     tuned_for: Option<Spanned<String>>,
     #[serde(default)]
@@ -227,6 +254,11 @@ pub(super) fn variants(
                 Some(card) => tuning(at.filled("variants.tuned_for", card)?),
             },
             helper: variant.helper.clone(),
+            journal: variant
+                .journal
+                .as_ref()
+                .map(|given| journal(at, given))
+                .transpose()?,
             kernel: None,
             only: names(at, "variants.only", &variant.only, candidates)?,
         });
@@ -248,6 +280,18 @@ fn offset(at: &Position, text: &Spanned<String>) -> Result<Offset, FileError> {
             legal,
         )
     })
+}
+
+fn journal(at: &Position, given: &Spanned<Journal>) -> Result<Journal, FileError> {
+    let journal = *given.get_ref();
+    match JOURNAL_MIB.contains(&journal.mib) {
+        true => Ok(journal),
+        false => {
+            let what = format!("{} MiB", journal.mib);
+            let legal = format!("{} to {} MiB", JOURNAL_MIB.start(), JOURNAL_MIB.end());
+            Err(at.error(given, "variants.journal", what, &legal))
+        }
+    }
 }
 
 fn tuning(card: String) -> Tuning {

@@ -32,7 +32,12 @@ struct Document {
 pub fn run(args: &KernelArgs) -> Outcome<u8> {
     let version = args.version.as_deref();
     let kernel = match (args.build, version) {
-        (true, _) => Kernel::open(&build(version)?).map_err(Failure::environment)?,
+        (true, _) => Kernel::open(&build(args)?).map_err(Failure::environment)?,
+        (false, Some(version)) if args.modules => places::kernel_with_modules(version)?.0,
+        (false, None) if args.modules => {
+            let own = places::kernel()?.release;
+            places::kernel_with_modules(&places::series(&own))?.0
+        }
         (false, Some(version)) => places::kernel_of(version)?,
         (false, None) => places::kernel()?,
     };
@@ -84,18 +89,13 @@ fn build_info(path: &Path) -> BTreeMap<String, String> {
     info
 }
 
-/// Builds the kernel, the lab's own or that of another version, if the cache does not have it;
+/// Builds the kernel, the lab's own or the one that is asked for, if the cache does not have it;
 /// gives its path.
-fn build(version: Option<&str>) -> Outcome<PathBuf> {
+fn build(args: &KernelArgs) -> Outcome<PathBuf> {
     let script = script()?;
     // Progress is for the user; standard output is the path alone.
     let output = Command::new(&script)
-        .args(
-            version
-                .map(|version| ["--version", version])
-                .into_iter()
-                .flatten(),
-        )
+        .args(wanted(args))
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
         .output()
@@ -115,6 +115,13 @@ fn build(version: Option<&str>) -> Outcome<PathBuf> {
     Ok(PathBuf::from(
         String::from_utf8_lossy(&output.stdout).trim(),
     ))
+}
+
+/// The arguments of the script that say which kernel.
+fn wanted(args: &KernelArgs) -> Vec<&str> {
+    let version = args.version.iter().flat_map(|v| ["--version", v.as_str()]);
+    let modules = args.modules.then_some("--modules");
+    version.chain(modules).collect()
 }
 
 /// The build script: in the source tree the program was built in, or in the current directory.

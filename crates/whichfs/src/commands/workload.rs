@@ -108,7 +108,7 @@ fn phase(phase: &PhaseDef) -> Phase {
     let metric = |rule: Rule, metric: &'static str| {
         let (unit, lower_is_better) = match rule {
             Rule::Space => ("B", true),
-            Rule::Seconds => ("s", true),
+            Rule::Seconds | Rule::Together(_) => ("s", true),
             Rule::Throughput => ("MB/s", false),
             Rule::OperationRate => ("operations/s", false),
             Rule::FileRate => ("files/s", false),

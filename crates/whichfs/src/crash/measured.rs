@@ -132,6 +132,8 @@ impl Subject {
     fn steps(&self) -> Outcome<Vec<Step>> {
         let (place, recipe) = (&self.place, &self.place.recipe);
         let candidate = whichfs_workload::Candidate {
+            before: Vec::new(),
+            disk: None,
             mkfs: self.mkfs(),
             env: environment(&recipe.mkfs_env),
             device: place.device.clone(),
@@ -141,6 +143,7 @@ impl Subject {
             mount_options: self.mount_options.clone(),
             mount_point: place.mount_point.clone(),
             helper: None,
+            modules: Vec::new(),
         };
         let spec = self.workload_spec();
         let steps = whichfs_workload::steps(self.workload, &spec, self.spec.seed, &candidate);

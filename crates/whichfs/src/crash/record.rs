@@ -227,6 +227,8 @@ impl<'a> Plan<'a> {
         spec: &WorkloadSpec,
     ) -> Outcome<(Vec<Step>, Vec<Step>)> {
         let candidate = whichfs_workload::Candidate {
+            before: Vec::new(),
+            disk: None,
             mkfs: recipe.mkfs.iter().map(|argv| on_device(argv)).collect(),
             env: environment(&recipe.mkfs_env),
             device: DEVICE.to_owned(),
@@ -236,6 +238,7 @@ impl<'a> Plan<'a> {
             mount_options: mount_options.to_owned(),
             mount_point: MOUNT_POINT.to_owned(),
             helper: None,
+            modules: Vec::new(),
         };
         let mut steps = whichfs_workload::steps(self.workload, spec, self.spec.seed, &candidate)
             .map_err(Failure::input)?;

@@ -193,6 +193,10 @@ impl Site {
         let (tuning, any) = (&variant.tuning, work.any_size);
         let recipe = partition::recipe_on(candidate, geometry, tuning, seed, any);
         let mut recipe = recipe.map_err(NotHere::Failure)??;
+        if variant.journal.is_some() {
+            let why = "an external journal is measured in the lab alone".to_owned();
+            return Err(NotHere::LeftOut { why, source: None });
+        }
         vary(&mut recipe, variant, candidate.name)?;
         self.require(candidate, &recipe)?;
         require_tree(&recipe, work.workload)?;
@@ -219,6 +223,8 @@ impl Site {
             &spec,
             seed,
             &whichfs_workload::Candidate {
+                before: Vec::new(),
+                disk: None,
                 mkfs: mkfs.clone(),
                 env: bench::environment(&recipe.mkfs_env),
                 check: with_device(&recipe.fsck_check, &device),
@@ -227,6 +233,8 @@ impl Site {
                 kernel_fs: recipe.kernel_fs.to_owned(),
                 mount_options: recipe.mount_options.clone(),
                 helper: helper::of(&recipe, &device, &mount_point),
+                // A machine that runs has loaded what it needs: loading it is not timed here.
+                modules: Vec::new(),
                 mount_point,
             },
         );

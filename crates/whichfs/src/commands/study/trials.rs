@@ -118,7 +118,7 @@ impl<'a> Runner<'a> {
 
     /// The kernels of all benches, each once: release and SHA-256.
     pub(super) fn kernels(&self) -> Vec<(String, String)> {
-        let all = self.benches.values().map(|bench| &bench.kernel);
+        let all = self.benches.values().flat_map(Bench::kernels);
         let mut all: Vec<(String, String)> = all
             .map(|kernel| (kernel.release.clone(), kernel.sha256.clone()))
             .collect();
