@@ -14,9 +14,9 @@ Examples:
 /// What happens at every cut (`crates/crash/src/faults/cut.rs`).
 const OF_EVERY_CARD: &str = "\
 Without any of these an honest card loses, when the power goes, what its volatile cache (of eMMC; \
-its profile has the size) was told since the last flush, newest first (published: JESD84: data in the \
-cache may be lost), and of the request under way keeps a prefix of whole flash pages (hypothesis). \
-All else is a fault that you name:";
+its profile has the size) was told since the last flush, newest first (published: JESD84: data in \
+the cache may be lost), and of the request under way keeps a prefix of whole flash pages \
+(hypothesis). All else is a fault that you name:";
 
 /// The groups and what they are called.
 const GROUPS: [(Acts, &str); 4] = [
