@@ -3,9 +3,9 @@
 //! From top to bottom it answers: which one; how sure; what it costs against the second;
 //! what was excluded and by which rule; the picture of all candidates; each metric; how long
 //! operations took; the device; its wear; the card; what it ran on; how it was judged; how to
-//! apply it; how to reproduce it, trial by trial. The template escapes every text; only the page's own script,
-//! which is part of the program, is put in as it is, and the page's policy runs no other.
-//! Without the script nothing is missing but filters, sorting and the list of every sample.
+//! apply it; how to reproduce it, trial by trial. The template escapes every text; only the page's
+//! own script, which is part of the program, is put in as it is, and the page's policy runs no
+//! other. Without the script nothing is missing but filters, sorting and the list of every sample.
 
 use crate::chart::{Chart, chart, unjudged};
 use crate::commands::{TrialsOf, repeated, shown, trials};
