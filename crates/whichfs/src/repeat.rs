@@ -198,7 +198,7 @@ mod tests {
             assert_eq!(line(&args), once);
             assert_eq!(
                 (args.first_seed, args.seeds, args.candidates.as_slice()),
-                (7, 1, &["ext4".to_owned()][..])
+                (7, Some(1), &["ext4".to_owned()][..])
             );
             assert!(args.fresh && args.out == Path::new("repeat-ext4-7"));
         }
