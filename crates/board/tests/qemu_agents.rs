@@ -105,15 +105,18 @@ impl Card {
             input: None,
         };
         let candidate = whichfs_workload::Candidate {
+            before: Vec::new(),
             mkfs: vec![mkfs],
             env: BTreeMap::from([("PATH".into(), whichfs_workload::PATH.into())]),
             check: Vec::new(),
             device: self.device.clone(),
+            disk: None,
             image: None,
             kernel_fs: "ext4".into(),
             mount_options: "noatime".into(),
             mount_point: place.clone(),
             helper: None,
+            modules: Vec::new(),
         };
         let mut steps = whichfs_workload::steps(workload, &spec, 1, &candidate).unwrap();
         // What it wrote is looked at.
