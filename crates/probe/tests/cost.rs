@@ -113,7 +113,7 @@ fn a_probe_costs_a_fifth_of_flashbench_on_every_card() {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         for part in cards.chunks(cards.len().div_ceil(cores)) {
-            scope.spawn(|| {
+            scope.spawn(move || {
                 for (name, text) in part {
                     costs_a_fifth(name, text);
                 }
