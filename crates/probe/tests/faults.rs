@@ -310,6 +310,19 @@ fn findings_of_reads_alone_become_a_composed_profile() {
     assert_eq!(made.au_bytes(), 4 << 20);
 }
 
+/// A loop device in memory was, once.
+#[test]
+fn a_device_faster_or_slower_than_any_card_still_becomes_a_profile() {
+    let mut found = run(&mut card("class4"), Writing::Destroy);
+    for rate in [0.001, 4133.0, 50_000.0] {
+        for quantity in [Quantity::ReadMbS, Quantity::WriteMbS] {
+            found.values.get_mut(&quantity).unwrap().value = Some(Value::Real(rate));
+        }
+        let made = found.to_profile().map(|text| Profile::parse("p", &text));
+        made.unwrap().unwrap_or_else(|e| panic!("{rate} MB/s: {e}"));
+    }
+}
+
 #[test]
 fn what_was_not_measured_is_composed_and_the_reason_is_told() {
     let mut options = options(Writing::Destroy);

@@ -281,7 +281,7 @@ impl Draft<'_> {
                     "write",
                     Figure {
                         key: "rate_bytes_per_s",
-                        value: used as u64,
+                        value: within(&RATE, used as u64),
                         source,
                         sure,
                     },
