@@ -220,7 +220,9 @@ fn sizes_row(device: &DeviceView) -> SizesRow {
         }
         begin += width;
     }
-    let of = |n: u64, noun| whichfs_units::counted(count(n), noun);
+    let trials = device.trials.max(1);
+    // Candidates ran as many seeds as their contest deserved: all of them would not be comparable.
+    let of = |n: u64, noun| whichfs_units::counted(count((n + trials / 2) / trials), noun);
     SizesRow {
         candidate: device.candidate.clone(),
         writes: match total.write_sizes.is_empty() && total.writes > 0 {
