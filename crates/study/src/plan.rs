@@ -11,20 +11,20 @@ pub const MORE_SEEDS_WITHIN: f64 = 1.25;
 
 /// Who deserves one more seed.
 struct Rivalry {
-    /// Ratio to the leader's score within which he must be.
+    /// Ratio to the leader's score within which it must be.
     within: f64,
-    /// Probability of being the best that he must have.
+    /// Probability of being the best that it must have.
     may_be_best: f64,
 }
 
-/// With few seeds. Both rules were chosen on the trials of 374
-/// pairs of card and need that `tests/calibration` holds, and are judged there on others too.
+/// With fewer than [`FEW`] seeds. Both rules were chosen on the trials of 374 pairs of card and
+/// need, and are judged on all 660 by `tests/calibration`.
 const EARLY: Rivalry = Rivalry {
     within: MORE_SEEDS_WITHIN,
     may_be_best: 0.1,
 };
 
-/// With [`FEW`] seeds and more: who is as good as the leader but for a trifle.
+/// With [`FEW`] seeds and more: what is as good as the leader but for a trifle.
 const LATE: Rivalry = Rivalry {
     within: 1.03,
     may_be_best: 0.2,
