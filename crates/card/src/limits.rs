@@ -1,6 +1,7 @@
 //! What a profile may state, and what it states of a card that is not wholly known: the same for
 //! whoever reads profiles and whoever writes them.
 
+use crate::figures::SPECS;
 use std::ops::RangeInclusive;
 use whichfs_units::{GIB, KIB, MIB};
 
@@ -36,9 +37,10 @@ pub fn units(blocks: u64, au_bytes: u64, unit_bytes: u64) -> u64 {
     blocks.saturating_mul((au_bytes / unit_bytes).next_power_of_two())
 }
 
-/// The legal value nearest to `value`.
-pub fn within(legal: &RangeInclusive<u64>, value: u64) -> u64 {
-    value.clamp(*legal.start(), *legal.end())
+/// Least and largest value of the figure `key` of `section`; none where there is no such figure.
+pub fn legal(section: &str, key: &str) -> Option<RangeInclusive<u64>> {
+    let spec = SPECS.iter().find(|spec| spec.names() == (section, key))?;
+    Some(spec.min..=spec.max)
 }
 
 #[cfg(test)]

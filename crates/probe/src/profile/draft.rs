@@ -4,7 +4,7 @@ use super::{Figure, Section, plain, seen};
 use crate::findings::{CONFIDENT, Findings, Quantity};
 use crate::stats::median;
 use std::collections::BTreeMap;
-use whichfs_card::limits::{RANDOM_PERCENT, RATE, UNIT_BYTES, UNITS_MAX, units, within};
+use whichfs_card::limits::{RANDOM_PERCENT, UNIT_BYTES, UNITS_MAX, legal, units};
 use whichfs_units::{Bytes, KIB, SECTOR};
 
 /// Where a figure is from that no test of the probe looks at.
@@ -46,7 +46,12 @@ impl Draft<'_> {
         );
     }
 
-    fn put_figure(&mut self, section: &'static str, figure: Figure) {
+    /// Values beyond what a profile may have, as of a loop device in memory, become the nearest;
+    /// the geometry, whose figures must fit each other, has its own rules.
+    fn put_figure(&mut self, section: &'static str, mut figure: Figure) {
+        if let Some(legal) = legal(section, figure.key).filter(|_| section != "geometry") {
+            figure.value = figure.value.clamp(*legal.start(), *legal.end());
+        }
         let at = ORDER.iter().position(|name| *name == section);
         let entry = self.sections.entry(at.unwrap_or(ORDER.len()));
         let (_, figures) = entry.or_insert_with(|| (section, Vec::new()));
@@ -194,7 +199,7 @@ impl Draft<'_> {
         let command = (0.2 * small).min(200.0);
         self.composed("bus", "command_us", command as u64);
         let how = |what: &str| format!("probe: {what}");
-        let wire = within(&RATE, (1e6 / wire_us) as u64);
+        let wire = (1e6 / wire_us) as u64;
         match self.findings.real(Quantity::ReadMbS) {
             Some(_) => self.put(
                 "bus",
@@ -281,7 +286,7 @@ impl Draft<'_> {
                     "write",
                     Figure {
                         key: "rate_bytes_per_s",
-                        value: within(&RATE, used as u64),
+                        value: used as u64,
                         source,
                         sure,
                     },
@@ -314,7 +319,7 @@ impl Draft<'_> {
             .filter(|_| linear.is_some_and(|l| l.copies))
         {
             Some(us) => {
-                let rate = within(&RATE, (au as f64 / us * 1e6) as u64);
+                let rate = (au as f64 / us * 1e6) as u64;
                 let source = "probe: AU over the time of a write that copies one".into();
                 self.put("copy", "rate_bytes_per_s", rate, source);
             }
@@ -372,7 +377,7 @@ impl Draft<'_> {
         };
         let source = "probe: a long stream, before and behind its end";
         self.put("slc", "bytes", bytes.whole(), source.into());
-        let rate = within(&RATE, (rate * 1e6) as u64);
+        let rate = (rate * 1e6) as u64;
         self.put("slc", "rate_bytes_per_s", rate, source.into());
     }
 
@@ -388,7 +393,7 @@ impl Draft<'_> {
             .and_then(|small| Some(small.get(&(4 * KIB))?.2));
         match linear.zip(random) {
             Some((linear, random)) => {
-                let percent = within(&RANDOM_PERCENT, (100.0 * random / linear.max(1.0)) as u64);
+                let percent = (100.0 * random / linear.max(1.0)) as u64;
                 let source = "probe: writes of 64 KiB into one AU at random and in order";
                 self.put("log_block", "random_percent", percent, source.into());
             }
@@ -476,7 +481,7 @@ impl Draft<'_> {
         let us = seen.unwrap_or(10_000.0);
         let overhead = overhead.min(0.5 * us);
         let rate = crate::open_aus::BLOCK as f64 / (us - overhead) * 1e6;
-        let rate = within(&RATE, rate as u64);
+        let rate = rate as u64;
         self.composed_as(
             "fat",
             "overhead_us",
