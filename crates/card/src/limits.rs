@@ -37,6 +37,11 @@ pub fn units(blocks: u64, au_bytes: u64, unit_bytes: u64) -> u64 {
     blocks.saturating_mul((au_bytes / unit_bytes).next_power_of_two())
 }
 
+/// The legal value nearest to `value`.
+pub fn within(legal: &RangeInclusive<u64>, value: u64) -> u64 {
+    value.clamp(*legal.start(), *legal.end())
+}
+
 /// Least and largest value of the figure `key` of `section`; none where there is no such figure.
 pub fn legal(section: &str, key: &str) -> Option<RangeInclusive<u64>> {
     let spec = SPECS.iter().find(|spec| spec.names() == (section, key))?;

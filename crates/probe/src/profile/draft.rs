@@ -4,7 +4,7 @@ use super::{Figure, Section, plain, seen};
 use crate::findings::{CONFIDENT, Findings, Quantity};
 use crate::stats::median;
 use std::collections::BTreeMap;
-use whichfs_card::limits::{RANDOM_PERCENT, UNIT_BYTES, UNITS_MAX, legal, units};
+use whichfs_card::limits::{RANDOM_PERCENT, UNIT_BYTES, UNITS_MAX, legal, units, within};
 use whichfs_units::{Bytes, KIB, SECTOR};
 
 /// Where a figure is from that no test of the probe looks at.
@@ -50,7 +50,7 @@ impl Draft<'_> {
     /// the geometry, whose figures must fit each other, has its own rules.
     fn put_figure(&mut self, section: &'static str, mut figure: Figure) {
         if let Some(legal) = legal(section, figure.key).filter(|_| section != "geometry") {
-            figure.value = figure.value.clamp(*legal.start(), *legal.end());
+            figure.value = within(&legal, figure.value);
         }
         let at = ORDER.iter().position(|name| *name == section);
         let entry = self.sections.entry(at.unwrap_or(ORDER.len()));
