@@ -53,6 +53,12 @@ pub enum LabError {
         /// The kernel's own line.
         line: String,
     },
+    /// The host gave the guest's kernel no more mappings: each page of its `vmalloc` area is one.
+    #[error(
+        "this machine allows a process too few mappings for the guest's kernel: raise the limit \
+         (`sudo sysctl vm.max_map_count=1048576`), or free memory"
+    )]
+    HostMappings,
     /// More wall time than allowed.
     #[error("the trial took more than {} s of wall time: raise --wall-limit", .0.as_secs())]
     WallLimit(Duration),
@@ -121,6 +127,7 @@ impl LabError {
             | LabError::NoKernel { .. }
             | LabError::NoAgent { .. }
             | LabError::NoTemporary(_)
+            | LabError::HostMappings
             | LabError::WallLimit(_)
             | LabError::Contents { .. } => Some(self.to_string()),
             LabError::GuestEnded { how: text } | LabError::Panic { line: text }
@@ -159,6 +166,7 @@ mod tests {
             ended("signal: 7 (SIGBUS) (core dumped)"),
             panic("Kernel panic - not syncing: Kernel mode signal 7"),
             panic("Attempted to kill init! exitcode=0x00000007"),
+            LabError::HostMappings,
             LabError::WallLimit(Duration::from_secs(300)),
             LabError::io("make the console file")(full()),
             LabError::Contents {

@@ -7,7 +7,7 @@ use crate::device::{Backend, Device};
 use crate::disk::Disk;
 use crate::engine::{Engine, Stamped};
 use crate::error::LabError;
-use crate::guest::{Guest, GuestDirectory, GuestProcess, KILLED};
+use crate::guest::{Guest, GuestDirectory, GuestProcess, KILLED, NO_MAPPINGS};
 use crate::initramfs::Initramfs;
 use crate::kernel::Kernel;
 use crate::shared::SharedDirectory;
@@ -237,6 +237,9 @@ fn verdict(
     if engine_gave_up {
         return looped;
     }
+    if console.iter().any(|line| line.contains(NO_MAPPINGS)) {
+        return Err(LabError::HostMappings);
+    }
     if let Some(line) = console.iter().find(|line| line.contains("Kernel panic")) {
         return Err(LabError::Panic { line: line.clone() });
     }
@@ -252,4 +255,24 @@ fn verdict(
             how: exit.to_owned(),
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_for_want_of_mappings_blames_the_host() {
+        let panic = "Kernel panic - not syncing: Segfault with no mm".to_owned();
+        let of = |console: &[String]| {
+            let ended = verdict(Ok(()), &[], console, "signal: 6 (SIGABRT)");
+            ended.err().and_then(|error| error.blames_host())
+        };
+        assert_eq!(of(std::slice::from_ref(&panic)), None);
+        // arch/um/kernel/tlb.c, report_enomem.
+        let cause = "UML ran out of memory on the host side! This can happen due to a memory \
+                     limitation or vm.max_map_count has been reached.";
+        let told = of(&[cause.to_owned(), panic]).unwrap_or_default();
+        assert!(told.contains("sysctl vm.max_map_count"), "{told}");
+    }
 }
