@@ -360,3 +360,24 @@ parameters = { bytes = 4194304, files = 200 }
     assert!(csv.contains(",6.12.") && csv.contains(",6.1."), "{csv}");
     assert_eq!(csv, run(true).1, "the same figures, to the last digit");
 }
+
+#[test]
+fn lab_with_the_same_data_one_image_serves_all_repeats() {
+    if !can_run(&["mksquashfs"]) {
+        return;
+    }
+    let of = |same: bool| {
+        let home = tempfile::tempdir().unwrap();
+        let text = format!(
+            "{HEAD}seeds = 2\nsame_data = {same}\ncandidates = [\"squashfs-zstd\", \"ext4\"]\n\
+             [[workloads]]\nname = \"root\"\nworkload = \"rootfs\"\n\
+             parameters = {{ bytes = 12000000, files = 50 }}\n"
+        );
+        std::fs::write(home.path().join("small.toml"), text).unwrap();
+        let ran = document(home.path(), &["run", "./small.toml", "--json"]);
+        assert_eq!(ran["done"].as_u64(), Some(4), "{ran:#}");
+        let images = std::fs::read_dir(home.path().join("cache/whichfs/images")).unwrap();
+        images.count()
+    };
+    assert_eq!((of(true), of(false)), (1, 2));
+}
