@@ -66,6 +66,7 @@ soak: setup build kernel ## the full counts (20 runs of every filesystem, 30,000
 	   $(lab_env) WHICHFS_SOAK=1 $(cargo) test --release --locked -p whichfs-attach --test loop_cross_check -- --nocapture; \
 	   $(lab_env) WHICHFS_SOAK=1 $(cargo) test --release --locked -p whichfs --test lab_crash honest -- --nocapture; \
 	   $(lab_env) WHICHFS_KILLS='$(or $(KILLS),200)' $(cargo) test --release --locked -p whichfs --test loop_faults killed -- --nocapture; \
+	   $(lab_env) WHICHFS_QEMU_BOARD=1 $(cargo) test --release --locked -p whichfs --test qemu_board -- --nocapture; \
 	   $(lab_env) setup/soak.sh '$(release)/whichfs' 20; \
 	   $(cargo) test --release --locked -p whichfs-probe --test accuracy soak -- --ignored --nocapture; \
 	   WHICHFS_SOAK=1 $(cargo) test --release --locked -p whichfs-study --test calibration -- --nocapture --test-threads 1; \

@@ -1,5 +1,6 @@
 //! A board played by QEMU, with Debian's kernel, an ssh server and a disk: a study goes on after a
-//! real restart, and power cuts by sysrq and by the watchdog are judged. Needs qemu-system-x86,
+//! real restart and after the board was suspended to memory, and power cuts by sysrq and by the
+//! watchdog are judged. Needs qemu-system-x86,
 //! linux-image-6.12-cloud-amd64, openssh-server and the agent for boards (`make agents`); skipped
 //! without, and unless `WHICHFS_QEMU_BOARD` is set: emulated, since KVM may be there and not work,
 //! it takes up to half an hour.
@@ -72,6 +73,12 @@ exec /usr/sbin/sshd -D -e -f /etc/sshd_config
 const SSHD: &str = "HostKey /etc/host\nPidFile none\nUsePAM no\nStrictModes no\n\
     AuthorizedKeysFile /etc/authorized_keys\nPermitRootLogin prohibit-password\n\
     PasswordAuthentication no\nKbdInteractiveAuthentication no\nMaxStartups 100\nUseDNS no\n";
+/// At once, with nothing written out.
+const RESTART: &str = "echo 1 > /proc/sys/kernel/sysrq; echo b > /proc/sysrq-trigger";
+/// To memory, for eight seconds: its real-time clock wakes it.
+const SUSPEND: &str = "cd /sys/power; echo deep > mem_sleep; \
+    echo 0 > /sys/class/rtc/rtc0/wakealarm; echo +8 > /sys/class/rtc/rtc0/wakealarm; \
+    echo mem > state";
 /// Longer than it takes to boot.
 const UP_WITHIN: Duration = Duration::from_secs(120);
 /// What the disk is called.
@@ -195,8 +202,8 @@ impl Board {
         command
     }
 
-    /// Restarts it when the first trial has written 2 MiB.
-    fn restarts_once_it_writes(&self) {
+    /// Runs `command` on it when the first trial has written 2 MiB.
+    fn once_it_writes(&self, command: &str) {
         let blocks = || {
             let meta = self.path("card.img").metadata().unwrap();
             std::os::unix::fs::MetadataExt::blocks(&meta)
@@ -205,8 +212,8 @@ impl Board {
         while blocks() < 4096 && begun.elapsed() < UP_WITHIN {
             std::thread::sleep(Duration::from_millis(100));
         }
-        // The command ends with the board.
-        self.ssh("echo 1 > /proc/sys/kernel/sysrq; echo b > /proc/sysrq-trigger");
+        // A command that restarts the board ends with it.
+        self.ssh(command);
     }
 
     /// How often it has booted.
@@ -260,6 +267,7 @@ fn boot(kernel: &Kernel, home: &Path, port: u16) -> Child {
     Command::new(program(QEMU).unwrap())
         .args("-accel tcg,thread=multi -cpu max -smp 1 -m 512 -nodefaults".split(' '))
         .args("-no-user-config -display none -action watchdog=reset".split(' '))
+        .args(["-global", "PIIX4_PM.disable_s3=0"])
         .args(["-serial", &format!("file:{}", file("console"))])
         .args([
             "-kernel".into(),
@@ -295,22 +303,46 @@ fn run(command: &mut Command) -> (i32, String, String) {
     (code, text(&output.stdout), text(&output.stderr))
 }
 
-#[test]
-fn qemu_board_a_study_survives_a_restart_and_power_cuts_are_judged() {
+/// The board, if it is wanted and can be made, and an agent for it.
+fn ready() -> Option<Board> {
     if std::env::var_os("WHICHFS_QEMU_BOARD").is_none() {
-        return skip::skip("WHICHFS_QEMU_BOARD is not set: emulated, it takes up to half an hour");
+        skip::skip("WHICHFS_QEMU_BOARD is not set: emulated, it takes up to half an hour");
+        return None;
     }
-    let Some(board) = Board::new() else { return };
-    // Without a build of the agent nothing can be done.
+    let board = Board::new()?;
     let dry = ["study", "run", "./mini.toml", "--dry-run"];
     let (code, out, err) = run(&mut board.whichfs(&dry));
+    // Without a build of the agent nothing can be done.
     if code == 3 && err.contains("make agents") {
-        return skip::skip(err.trim());
+        skip::skip(err.trim());
+        return None;
     }
     assert!(code == 0 && out.contains(ID), "{out}{err}");
+    Some(board)
+}
+
+#[test]
+fn qemu_board_a_trial_in_which_it_was_suspended_is_made_anew() {
+    let Some(board) = ready() else { return };
     let study = ["study", "run", "./mini.toml", "--json", "--destroy", ID];
     let (code, out, err) = std::thread::scope(|scope| {
-        scope.spawn(|| board.restarts_once_it_writes());
+        scope.spawn(|| board.once_it_writes(SUSPEND));
+        run(&mut board.whichfs(&study))
+    });
+    assert_eq!(code, 0, "{err}");
+    assert!(err.contains("the machine was suspended for"), "{err}");
+    assert!(err.contains("it is run again"), "{err}");
+    let told: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(told["done"].as_u64(), Some(1), "{told}");
+    assert_eq!(board.boots(), 1, "it slept and did not restart");
+}
+
+#[test]
+fn qemu_board_a_study_survives_a_restart_and_power_cuts_are_judged() {
+    let Some(board) = ready() else { return };
+    let study = ["study", "run", "./mini.toml", "--json", "--destroy", ID];
+    let (code, out, err) = std::thread::scope(|scope| {
+        scope.spawn(|| board.once_it_writes(RESTART));
         run(&mut board.whichfs(&study))
     });
     assert_eq!(code, 0, "{err}");
