@@ -1,4 +1,4 @@
-//! A board played by QEMU, with Debian's kernel, an ssh server and a disk: a study goes on after a
+//! A board played by QEMU, with 256 MB, Debian's kernel, an ssh server and a disk: a study goes on after a
 //! real restart and after the board was suspended to memory, and power cuts by sysrq and by the
 //! watchdog are judged. Needs qemu-system-x86,
 //! linux-image-6.12-cloud-amd64, openssh-server and the agent for boards (`make agents`); skipped
@@ -265,7 +265,7 @@ fn boot(kernel: &Kernel, home: &Path, port: u16) -> Child {
     let forward = format!("user,id=n,restrict=on,hostfwd=tcp:127.0.0.1:{port}-:22");
     let file = |name: &str| home.join(name).display().to_string();
     Command::new(program(QEMU).unwrap())
-        .args("-accel tcg,thread=multi -cpu max -smp 1 -m 512 -nodefaults".split(' '))
+        .args("-accel tcg,thread=multi -cpu max -smp 1 -m 256 -nodefaults".split(' '))
         .args("-no-user-config -display none -action watchdog=reset".split(' '))
         .args(["-global", "PIIX4_PM.disable_s3=0"])
         .args(["-serial", &format!("file:{}", file("console"))])
