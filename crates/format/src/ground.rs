@@ -1,7 +1,7 @@
 //! Ground for trials: a partition on a disk whose data may be lost, laid anew where a trial wants
 //! it elsewhere, with a journal that tells what is on the disk if it all ends early.
 
-use crate::device::{appeared, partition_name};
+use crate::device::{appeared, own_node, partition_name};
 use crate::error::FormatError;
 use crate::journal::Journal;
 use crate::program::{require, run, shown, words};
@@ -128,9 +128,10 @@ impl<'a> Ground<'a> {
     /// Checks that the disk is the same as ever and that nobody uses it any more.
     ///
     /// # Errors
-    /// Another disk, one in use, or none.
+    /// Another disk, one in use, or none; `/dev` leads to another.
     pub fn check(&self) -> Result<(), FormatError> {
-        Ok(self.disk.check_within(self.roots, PATIENCE)?)
+        self.disk.check_within(self.roots, PATIENCE)?;
+        own_node(self.disk.name(), self.roots)
     }
 
     /// Nothing more will be done: for `reason`, or because all is.

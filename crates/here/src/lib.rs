@@ -23,7 +23,7 @@ mod sysfs;
 mod testing;
 mod usage;
 
-pub use doomed::{Doomed, Limits, quoted};
+pub use doomed::{Doomed, Limits, id_of, quoted};
 pub use error::HereError;
 pub use guard::{Access, Kind, Roots, Target, target};
 pub use identity::{Bus, Emmc, Identity, PreEol, Promise, Register, SdStatus, Used, identify};
