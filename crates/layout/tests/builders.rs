@@ -198,7 +198,10 @@ fn systemd_repart_makes_the_planned_card() {
     if !have(&["systemd-repart", "sfdisk", "mke2fs", "mkfs.vfat"]) {
         return;
     }
-    for (fs, unit) in [("ext4", 4), ("ext4", 12), ("btrfs", 4)] {
+    for (fs, unit) in [("ext4", 4), ("ext4", 12), ("btrfs", 4), ("ntfs3", 4)] {
+        if fs == "ntfs3" && !have(&["mkfs.ntfs"]) {
+            continue;
+        }
         let plan = plan("boot-root-data", TableKind::Gpt, fs, 2048, unit);
         let dir = tempfile::tempdir().unwrap();
         emit(&plan, dir.path());
@@ -215,7 +218,7 @@ fn systemd_repart_makes_the_planned_card() {
         };
         // Before 253 only what mke2fs.conf tunes is tuned.
         let untuned: &[&str] = if repart_version() < 253 {
-            &["vfat"]
+            &["vfat", "ntfs3"]
         } else {
             &[]
         };

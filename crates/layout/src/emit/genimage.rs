@@ -16,9 +16,12 @@ pub(super) fn config(plan: &Plan, origin: &str) -> String {
     let mut text = format!("# {origin}\n# Written for genimage 16.\n");
     for one in plan.partitions.iter().filter(|one| !is_copy(one)) {
         text += &image(one).unwrap_or_else(|| {
+            let how = match one.recipe.image {
+                Some(_) => "the command in mkfs.sh, with your tree,",
+                None => "mkfs.sh --images DIR",
+            };
             format!(
-                "\n# genimage 16 makes no {}: mkfs.sh --images DIR makes {}; put it into the input \
-                 path.\n",
+                "\n# genimage 16 makes no {}: {how} makes {}; put it into the input path.\n",
                 one.recipe.kernel_fs,
                 image_name(one)
             )
@@ -176,5 +179,9 @@ mod tests {
         let config = text(&plan("boot-root-data", Kind::Gpt, "xfs"), "genimage.cfg");
         assert!(config.contains("genimage 16 makes no xfs"), "{config}");
         assert!(config.contains("image = \"root.xfs\""), "{config}");
+        let erofs = plan("boot-root", Kind::Gpt, "erofs-lz4hc");
+        let config = text(&erofs, "genimage.cfg");
+        assert!(config.contains("makes no erofs: the command in mkfs.sh, with your tree"));
+        assert!(text(&erofs, "mkfs.sh").contains("mkfs.erofs"), "{config}");
     }
 }
