@@ -102,6 +102,7 @@ impl<'a> Ground<'a> {
             self.journal.done(0)?;
             self.laid = Some(span);
         }
+        own_node(&partition_name(name, 1), self.roots)?;
         self.journal.step(1)?;
         self.journal.trial(trial)?;
         Ok(only_partition(name))
