@@ -111,7 +111,7 @@ fn check(tool: &Tool, candidate: &Candidate, label: &str) -> Result<(), LayoutEr
             "shorten it",
         ));
     }
-    if label.contains(|c| QUOTES.contains(c)) {
+    if label.contains(|c: char| QUOTES.contains(c)) {
         return Err(LayoutError::plan(
             format!(
                 "label {label:?}: image builders and shells read its quotes, $ or \\ otherwise"
