@@ -271,7 +271,9 @@ fn loop_what_is_in_use_is_refused_by_the_command_itself_and_not_one_byte_changes
             ];
             card.run(&[&all[..], size].concat())
         });
-        let ended = sh(&format!("{names}{end}; rm -f $M.pid $M.loop"));
+        let ended = sh(&format!(
+            "{names}{end}; code=$?; rm -f $M.pid $M.loop; exit $code"
+        ));
         for (code, out, err) in runs {
             assert!(
                 code == 2 && err.contains(words),
@@ -302,7 +304,8 @@ fn loop_a_run_that_failed_tells_it_at_once_and_later() {
     let memory = card.home.path().join("memory");
     std::fs::create_dir(&memory).unwrap();
     let full = format!("M={}; ", memory.display());
-    let begin = "mount -t tmpfs -o size=1M none $M && truncate -s 256M $M/c && losetup -f --show $M/c > $M.loop";
+    let begin = "mount -t tmpfs -o size=1M none $M && truncate -s 256M $M/c && \
+                 losetup -f --show $M/c > $M.loop";
     if !sh(&format!("{full}{begin}")) {
         return skip::skip("tmpfs or loop devices are missing");
     }
