@@ -262,8 +262,8 @@ pub(crate) fn unreachable(address: &Address, said: &str) -> Refusal {
     let by_hand = format!("ssh {port}{host} true");
     let remedy = match () {
         () if said.contains("Permission denied") => format!(
-            "whichfs asks for no password: put a key there (ssh-copy-id {port}{host}), load it into \
-             ssh-agent if it has a passphrase, and try {by_hand}"
+            "whichfs asks for no password: put a key there (ssh-copy-id {port}{host}), load it \
+             into ssh-agent if it has a passphrase, and try {by_hand}"
         ),
         () if said.contains("Host key verification failed") => {
             format!("check the board's key and accept it once by hand: {by_hand}")

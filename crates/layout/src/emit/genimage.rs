@@ -66,7 +66,8 @@ fn image(one: &Planned) -> Option<String> {
         "" => "\tempty = true\n".to_owned(),
         // mcopy is given an empty directory's `*` as it stands, and fails.
         mount if one.recipe.kernel_fs == "vfat" && one.wanted.role != Role::Boot => format!(
-            "\tempty = true\n\t# If the tree has files there, in place of that line: mountpoint = {}\n",
+            "\tempty = true\n\t# If the tree has files there, in place of that line: \
+             mountpoint = {}\n",
             quoted(mount)
         ),
         mount => format!("\tmountpoint = {}\n", quoted(mount)),

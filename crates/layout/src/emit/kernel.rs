@@ -44,7 +44,8 @@ pub(super) fn fragment(plan: &Plan, origin: &str) -> String {
 
 /// What FAT's names are read with: the kernel's own default is another one, and a FAT whose
 /// character set is missing is not mounted (`fs/fat/Kconfig`, `fat_fill_super`).
-const IOCHARSET: &str = "# The default is iso8859-1: without CONFIG_NLS_ISO8859_1 no FAT would be mounted.\n\
+const IOCHARSET: &str = "# The default is iso8859-1: without CONFIG_NLS_ISO8859_1 no FAT would \
+                         be mounted.\n\
                          CONFIG_FAT_DEFAULT_IOCHARSET=\"ascii\"\n";
 
 /// Options that are no modules: parts of a filesystem.
