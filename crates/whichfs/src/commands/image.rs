@@ -74,8 +74,10 @@ fn is_within(output: &Path, tree: &Path) -> bool {
         Some(above) if !above.as_os_str().is_empty() => above,
         _ => Path::new("."),
     };
-    let real = [above, tree].map(std::fs::canonicalize);
-    matches!(real, [Ok(above), Ok(tree)] if above.starts_with(tree))
+    match [above, tree].map(std::fs::canonicalize) {
+        [Ok(above), Ok(tree)] => above.starts_with(tree),
+        _ => false,
+    }
 }
 
 /// The card, and the size of the image: what is said, else what the tree needs.

@@ -375,8 +375,9 @@ fn an_image_that_is_cut_off_is_found() {
     let home = Sandbox::new();
     let made = home.run(&["format", "x.img", "--fs", "ext4", "--size", "256M"]);
     assert_eq!(made.code, 0, "{}", made.stderr);
-    let image = std::fs::File::options().write(true);
-    let image = image.open(home.path().join("x.img")).unwrap();
+    let mut options = std::fs::File::options();
+    let image = options.write(true).open(home.path().join("x.img"));
+    let image = image.unwrap();
     let whole = home.run(&["check", "x.img", "--no-gain"]);
     assert!(
         whole.stdout.contains("aligned and tuned"),
