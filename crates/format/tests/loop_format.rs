@@ -426,7 +426,12 @@ fn loop_a_card_that_is_locked_in_the_middle_is_told_with_its_state() {
     // The switch stays with a loop device when its file goes.
     switch("--setrw");
     let told = made.unwrap_err().to_string();
-    for words in ["mke2fs", "ext2 on boot; half done: ext4 on data", "again"] {
+    for words in [
+        "mke2fs",
+        "; ext2 on boot",
+        "half done: ext4 on data",
+        "again",
+    ] {
         assert!(told.contains(words), "{words}: {told}");
     }
     let told = left(&device).told().unwrap();

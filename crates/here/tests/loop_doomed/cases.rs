@@ -297,14 +297,6 @@ pub fn uses() -> Vec<Case> {
             &["/dev/loop4"],
         ),
         case(
-            "a loop device that shows a device",
-            |m| {
-                m.disk("virtual/loop9");
-                m.set("loop/backing_file", m.device.to_str().unwrap())
-            },
-            &["made of /dev/loop", "name the disk itself"],
-        ),
-        case(
             "a loop device whose file another one shows",
             |m| {
                 m.disk("virtual/loop9");
