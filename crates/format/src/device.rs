@@ -64,6 +64,7 @@ pub fn steps(plan: &Plan, disk: &str) -> Vec<Step> {
             counted(plan.partitions.len(), "partition")
         ),
         commands: vec![
+            (words(&["partx", "--delete", &device]), String::new()),
             (sfdisk, sfdisk_script(plan)),
             (words(&["partx", "--update", &device]), String::new()),
         ],
@@ -130,6 +131,7 @@ pub fn format_disk(
         tell(&step.what);
         journal.step(number)?;
         for (argv, stdin) in &step.commands {
+            // Old partitions are forgotten first: one that grows over another is not updated.
             // Kernels that read the table themselves need no partx, and it may say so by failing;
             // whether the partitions are there is looked at before they are used.
             let matters = argv.first().is_some_and(|program| program != "partx");

@@ -37,21 +37,24 @@ pub struct Ground<'a> {
 
 /// The commands that lay `span` as the only partition of the disk that the kernel calls `disk`,
 /// each with what it reads.
-fn commands(disk: &str, span: Span) -> [(Vec<String>, String); 2] {
+fn commands(disk: &str, span: Span) -> [(Vec<String>, String); 3] {
     let device = format!("/dev/{disk}");
     let always = ["-q", "--wipe", "always", "--wipe-partitions", "always"];
     let sfdisk = [&["sfdisk"], &always[..], &[&device]].concat();
     let (start, size) = (span.start / SECTOR, span.bytes / SECTOR);
     let script = format!("label: gpt\nunit: sectors\n\nstart={start}, size={size}, type=linux\n");
     let partx = words(&["partx", "--update", &device]);
-    [(words(&sfdisk), script), (partx, String::new())]
+    // Old partitions are forgotten first: one that grows over another is not updated.
+    let forget = words(&["partx", "--delete", &device]);
+    let none = String::new;
+    [(forget, none()), (words(&sfdisk), script), (partx, none())]
 }
 
 /// The same as a person would type them.
 pub fn laying(disk: &str, span: Span) -> Vec<String> {
-    let [(sfdisk, script), (partx, _)] = commands(disk, span);
+    let [(forget, _), (sfdisk, script), (partx, _)] = commands(disk, span);
     let table = format!("{} <<'TABLE'\n{}\nTABLE", shown(&sfdisk), script.trim_end());
-    vec![table, shown(&partx)]
+    vec![shown(&forget), table, shown(&partx)]
 }
 
 /// Path of the only partition of the disk that the kernel calls `disk`.
@@ -93,7 +96,8 @@ impl<'a> Ground<'a> {
         if self.laid != Some(span) {
             self.laid = None;
             self.journal.step(0)?;
-            let [(sfdisk, script), (partx, _)] = commands(name, span);
+            let [(forget, _), (sfdisk, script), (partx, _)] = commands(name, span);
+            drop(run(&forget, ""));
             run(&sfdisk, &script)?;
             // Kernels that read the table themselves need no partx, and it may say so by failing;
             // whether the partition is there is looked at.
@@ -116,7 +120,7 @@ impl<'a> Ground<'a> {
     pub fn keep(&mut self, span: Span, trial: &str) -> Result<String, FormatError> {
         self.check()?;
         let name = self.disk.name();
-        let [_, (partx, _)] = commands(name, span);
+        let [_, _, (partx, _)] = commands(name, span);
         // A device that has come back may have been read before its table was there.
         drop(run(&partx, ""));
         appeared(name, 1, span.start, span.bytes, self.roots)?;
@@ -158,9 +162,10 @@ mod tests {
             bytes: 64 << 20,
         };
         let lines = laying("mmcblk0", span);
-        assert!(lines[0].starts_with("sfdisk -q --wipe always"), "{lines:?}");
-        assert!(lines[0].contains("start=16384, size=131072"), "{lines:?}");
-        assert_eq!(lines[1], "partx --update /dev/mmcblk0");
+        assert_eq!(lines[0], "partx --delete /dev/mmcblk0");
+        assert!(lines[1].starts_with("sfdisk -q --wipe always"), "{lines:?}");
+        assert!(lines[1].contains("start=16384, size=131072"), "{lines:?}");
+        assert_eq!(lines[2], "partx --update /dev/mmcblk0");
         assert_eq!(only_partition("mmcblk0"), "/dev/mmcblk0p1");
         assert_eq!(only_partition("sdx"), "/dev/sdx1");
     }
