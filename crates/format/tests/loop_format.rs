@@ -59,6 +59,13 @@ impl Loop {
 
 impl Drop for Loop {
     fn drop(&mut self) {
+        // One that was detached before may be another test's by now.
+        let name = self.path.file_name().unwrap();
+        let sys = Path::new("/sys/block").join(name).join("loop/backing_file");
+        let shows = std::fs::read_to_string(sys).unwrap_or_default();
+        if Path::new(shows.trim_end()) != self.file {
+            return;
+        }
         let _ = Command::new("partx").arg("-d").arg(&self.path).output();
         let _ = Command::new("losetup").arg("-d").arg(&self.path).status();
     }
