@@ -114,8 +114,8 @@ impl Board {
         match board.renew() {
             Ok(()) => Ok(board),
             Err(Broken::Refused(refusal)) => Err(refusal),
-            Err(Broken::Lost(said)) => Err(unreachable(&address.host, &said)),
-            Err(Broken::Gone) => Err(unreachable(&address.host, "the agent ended at once")),
+            Err(Broken::Lost(said)) => Err(unreachable(address, &said)),
+            Err(Broken::Gone) => Err(unreachable(address, "the agent ended at once")),
         }
     }
 
@@ -207,7 +207,7 @@ impl Board {
             }
             let since = *lost.get_or_insert_with(Instant::now);
             if since.elapsed() > self.patience.lost {
-                return Err(unreachable(host, &why));
+                return Err(unreachable(&self.address, &why));
             }
             pause(interrupted)?;
         }

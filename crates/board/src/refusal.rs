@@ -61,13 +61,15 @@ impl From<HereError> for Refusal {
 
 impl From<FormatError> for Refusal {
     fn from(error: FormatError) -> Refusal {
+        let message = error.to_string();
         let why = match error {
             FormatError::Guard(guard) => return guard.into(),
+            FormatError::GivenUp { error, .. } => Refusal::from(*error).why,
             FormatError::Missing { .. } => Why::Environment,
             FormatError::Failed { .. } | FormatError::Partitions { .. } => Why::Trial,
             FormatError::Interrupted { .. } => Why::Interrupted,
             _ => Why::Input,
         };
-        Refusal::new(why, error.to_string())
+        Refusal::new(why, message)
     }
 }

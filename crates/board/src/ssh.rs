@@ -253,13 +253,17 @@ fn write(input: &Mutex<Option<ChildStdin>>, call: &Call) -> std::io::Result<()> 
     }
 }
 
-/// That there is no connection to `host`, with the remedy for what ssh `said`.
-pub(crate) fn unreachable(host: &str, said: &str) -> Refusal {
-    let by_hand = format!("ssh {host} true");
+/// That there is no connection to the board at `address`, with the remedy for what ssh `said`.
+pub(crate) fn unreachable(address: &Address, said: &str) -> Refusal {
+    let host = &address.host;
+    let port = address
+        .port
+        .map_or(String::new(), |port| format!("-p {port} "));
+    let by_hand = format!("ssh {port}{host} true");
     let remedy = match () {
         () if said.contains("Permission denied") => format!(
-            "whichfs asks for no password: put a key there (ssh-copy-id {host}), load it into \
-             ssh-agent if it has a passphrase, and try {by_hand}"
+            "whichfs asks for no password: put a key there (ssh-copy-id {port}{host}), load it \
+             into ssh-agent if it has a passphrase, and try {by_hand}"
         ),
         () if said.contains("Host key verification failed") => {
             format!("check the board's key and accept it once by hand: {by_hand}")
@@ -301,8 +305,17 @@ mod tests {
             ("Could not resolve hostname b", "~/.ssh/config"),
             ("connect to host b port 22: Connection refused", "is it on"),
         ] {
-            let error = unreachable("root@b", said).message;
+            let mut address = Address {
+                host: "root@b".into(),
+                port: None,
+                path: "/dev/x".into(),
+            };
+            let error = unreachable(&address, said).message;
             assert!(error.contains(said) && error.contains(remedy), "{error}");
+            address.port = Some(2222);
+            let error = unreachable(&address, said).message;
+            let by_hand = error.contains("ssh -p 2222 root@b true") || said.contains("resolve");
+            assert!(by_hand, "{error}");
         }
     }
 }

@@ -3,8 +3,10 @@
 use crate::Tell;
 use crate::error::FormatError;
 use crate::journal::Journal;
+use crate::mounted::mounting;
 use crate::program::{require, run, shown, words};
 use crate::verify::{self, Check};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -62,6 +64,7 @@ pub fn steps(plan: &Plan, disk: &str) -> Vec<Step> {
             counted(plan.partitions.len(), "partition")
         ),
         commands: vec![
+            (words(&["partx", "--delete", &device]), String::new()),
             (sfdisk, sfdisk_script(plan)),
             (words(&["partx", "--update", &device]), String::new()),
         ],
@@ -77,6 +80,26 @@ pub fn steps(plan: &Plan, disk: &str) -> Vec<Step> {
             ),
             commands: commands.map(|argv| (argv, String::new())).collect(),
         });
+    }
+    all
+}
+
+/// The commands that then check what was written to the disk that the kernel calls `disk`, as a
+/// person would type them; `DIR` is a directory of its own for each mount, which nobody else sees.
+pub fn checking(plan: &Plan, disk: &str) -> Vec<String> {
+    let mut all = vec![shown(&flushing(disk))];
+    for one in &plan.partitions {
+        let partition = format!("/dev/{}", partition_name(disk, one.number));
+        let mount = shown(&mounting(&one.recipe, &partition, "DIR"));
+        let unmount = shown(&words(&["umount", "DIR"]));
+        all.extend([
+            format!("{mount}  # 1 MiB is written"),
+            unmount.clone(),
+            format!("{mount}  # and read"),
+            unmount,
+        ]);
+        let fsck = verify::checker(&one.recipe, &partition);
+        all.extend((!fsck.is_empty()).then(|| shown(&fsck)));
     }
     all
 }
@@ -99,35 +122,43 @@ pub fn format_disk(
     let names: Vec<String> = steps.iter().map(|step| step.what.clone()).collect();
     let device = disk.target.path.display().to_string();
     let mut journal = Journal::begin(journals, &device, &disk.id, &names)?;
-    let mut checks = Vec::new();
     for (number, step) in steps.iter().enumerate() {
         if interrupted.load(Ordering::Relaxed) {
             return Err(journal.interrupted());
         }
-        disk.check(roots)?;
-        if number > 0 {
-            let one = &plan.partitions[number - 1];
-            appeared(disk.name(), one.number, one.start, one.bytes, roots)?;
-        }
+        let may = may_begin(disk, plan, number, roots);
+        may.map_err(|error| journal.given_up(error))?;
         tell(&step.what);
         journal.step(number)?;
         for (argv, stdin) in &step.commands {
+            // Old partitions are forgotten first: one that grows over another is not updated.
             // Kernels that read the table themselves need no partx, and it may say so by failing;
             // whether the partitions are there is looked at before they are used.
             let matters = argv.first().is_some_and(|program| program != "partx");
             if let Err(error) = run(argv, stdin)
                 && matters
             {
-                journal.end(Some(error.to_string()))?;
-                return Err(error);
+                return Err(journal.given_up(error));
             }
         }
         journal.done(number)?;
     }
-    flush(disk)?;
-    checks.extend(check(disk, plan, roots, tell)?);
+    let checked = flush(disk).and_then(|()| check(disk, plan, roots, tell));
+    let checks = checked.map_err(|error| journal.given_up(error))?;
     journal.end(None)?;
     Ok(checks)
+}
+
+/// Whether the step `number` may begin: the disk is the same and free, its nodes lead to it, and
+/// the partition of the step is where it was planned.
+fn may_begin(disk: &Doomed, plan: &Plan, number: usize, roots: &Roots) -> Result<(), FormatError> {
+    disk.check(roots)?;
+    own_node(disk.name(), roots)?;
+    let before = number.checked_sub(1);
+    match before.and_then(|index| plan.partitions.get(index)) {
+        Some(one) => appeared(disk.name(), one.number, one.start, one.bytes, roots),
+        None => Ok(()),
+    }
 }
 
 /// The checks of all that was written.
@@ -138,9 +169,11 @@ fn check(
     tell: &mut Tell,
 ) -> Result<Vec<Check>, FormatError> {
     disk.check(roots)?;
+    own_node(disk.name(), roots)?;
     let mut checks = verify::disk(&PathBuf::from(format!("/dev/{}", disk.name())), plan)?;
     for one in &plan.partitions {
         disk.check(roots)?;
+        appeared(disk.name(), one.number, one.start, one.bytes, roots)?;
         let name = &one.wanted.name;
         let partition = format!("/dev/{}", partition_name(disk.name(), one.number));
         tell(&format!("checking {name}"));
@@ -148,6 +181,34 @@ fn check(
         checks.push(verify::fsck(name, &one.recipe, &partition));
     }
     Ok(checks)
+}
+
+/// Checks that the node of the disk or partition `name` in `/dev` leads to it. Where nobody keeps
+/// `/dev` (a container's), it may be left of a device that is gone, whose number another has now.
+pub(crate) fn own_node(name: &str, roots: &Roots) -> Result<(), FormatError> {
+    let node = PathBuf::from(format!("/dev/{}", name.replace('!', "/")));
+    let number = std::fs::read_to_string(roots.sys.join("class/block").join(name).join("dev"));
+    let number = number.unwrap_or_default();
+    let meta = std::fs::metadata(&node).ok();
+    let found = meta.filter(|meta| meta.file_type().is_block_device());
+    let found = found.map_or("no device".to_owned(), |meta| {
+        let device = meta.rdev();
+        format!("device {}:{}", libc::major(device), libc::minor(device))
+    });
+    if found == format!("device {}", number.trim()) {
+        return Ok(());
+    }
+    Err(FormatError::Partitions {
+        what: format!(
+            "{} leads to {found}, and the kernel's {name} is another device ({})",
+            node.display(),
+            match number.trim() {
+                "" => "it has none of that name",
+                number => number,
+            }
+        ),
+        remedy: "remove that node, plug the card in again, then run the same command again",
+    })
 }
 
 /// Waits for a partition and checks that the kernel has it where it was planned.
@@ -161,7 +222,7 @@ pub(crate) fn appeared(
     let name = partition_name(disk, number);
     let node = PathBuf::from(format!("/dev/{name}"));
     let begun = Instant::now();
-    while !node.exists() && begun.elapsed() < APPEAR {
+    while own_node(&name, roots).is_err() && begun.elapsed() < APPEAR {
         std::thread::sleep(APPEAR / 100);
     }
     if !node.exists() {
@@ -170,6 +231,7 @@ pub(crate) fn appeared(
             remedy: "take the card out and put it in again, then run the same command again",
         });
     }
+    own_node(&name, roots)?;
     let sys = roots.sys.join("class/block").join(&name);
     let number = |name: &str| {
         let text = std::fs::read_to_string(sys.join(name)).unwrap_or_default();
@@ -196,8 +258,20 @@ pub(crate) fn appeared(
 
 fn flush(disk: &Doomed) -> Result<(), FormatError> {
     rustix::fs::sync();
-    let device = format!("/dev/{}", disk.name());
-    run(&words(&["blockdev", "--flushbufs", &device]), "").map(drop)
+    run(&flushing(disk.name()), "").map(drop)
+}
+
+/// The command that writes out what the kernel has of the disk called `disk`, and forgets it.
+fn flushing(disk: &str) -> Vec<String> {
+    words(&["blockdev", "--flushbufs", &format!("/dev/{disk}")])
+}
+
+/// Refuses what cannot be written to a card at all, before anything is told or done.
+///
+/// # Errors
+/// The first partition that cannot be, with its remedy.
+pub fn possible(plan: &Plan) -> Result<(), FormatError> {
+    plan.partitions.iter().try_for_each(writable)
 }
 
 fn require_tools(plan: &Plan) -> Result<(), FormatError> {

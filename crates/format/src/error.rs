@@ -56,6 +56,14 @@ pub enum FormatError {
         /// What to do.
         remedy: String,
     },
+    /// It failed while a card was written.
+    #[error("{error}; {state}")]
+    GivenUp {
+        /// What failed.
+        error: Box<FormatError>,
+        /// What is on the card.
+        state: String,
+    },
     /// The user asked to stop.
     #[error("interrupted after step {done} of {all}; {state}")]
     Interrupted {

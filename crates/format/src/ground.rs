@@ -1,7 +1,7 @@
 //! Ground for trials: a partition on a disk whose data may be lost, laid anew where a trial wants
 //! it elsewhere, with a journal that tells what is on the disk if it all ends early.
 
-use crate::device::{appeared, partition_name};
+use crate::device::{appeared, own_node, partition_name};
 use crate::error::FormatError;
 use crate::journal::Journal;
 use crate::program::{require, run, shown, words};
@@ -37,21 +37,24 @@ pub struct Ground<'a> {
 
 /// The commands that lay `span` as the only partition of the disk that the kernel calls `disk`,
 /// each with what it reads.
-fn commands(disk: &str, span: Span) -> [(Vec<String>, String); 2] {
+fn commands(disk: &str, span: Span) -> [(Vec<String>, String); 3] {
     let device = format!("/dev/{disk}");
     let always = ["-q", "--wipe", "always", "--wipe-partitions", "always"];
     let sfdisk = [&["sfdisk"], &always[..], &[&device]].concat();
     let (start, size) = (span.start / SECTOR, span.bytes / SECTOR);
     let script = format!("label: gpt\nunit: sectors\n\nstart={start}, size={size}, type=linux\n");
     let partx = words(&["partx", "--update", &device]);
-    [(words(&sfdisk), script), (partx, String::new())]
+    // Old partitions are forgotten first: one that grows over another is not updated.
+    let forget = words(&["partx", "--delete", &device]);
+    let none = String::new;
+    [(forget, none()), (words(&sfdisk), script), (partx, none())]
 }
 
 /// The same as a person would type them.
 pub fn laying(disk: &str, span: Span) -> Vec<String> {
-    let [(sfdisk, script), (partx, _)] = commands(disk, span);
+    let [(forget, _), (sfdisk, script), (partx, _)] = commands(disk, span);
     let table = format!("{} <<'TABLE'\n{}\nTABLE", shown(&sfdisk), script.trim_end());
-    vec![table, shown(&partx)]
+    vec![shown(&forget), table, shown(&partx)]
 }
 
 /// Path of the only partition of the disk that the kernel calls `disk`.
@@ -93,7 +96,8 @@ impl<'a> Ground<'a> {
         if self.laid != Some(span) {
             self.laid = None;
             self.journal.step(0)?;
-            let [(sfdisk, script), (partx, _)] = commands(name, span);
+            let [(forget, _), (sfdisk, script), (partx, _)] = commands(name, span);
+            drop(run(&forget, ""));
             run(&sfdisk, &script)?;
             // Kernels that read the table themselves need no partx, and it may say so by failing;
             // whether the partition is there is looked at.
@@ -102,6 +106,7 @@ impl<'a> Ground<'a> {
             self.journal.done(0)?;
             self.laid = Some(span);
         }
+        own_node(&partition_name(name, 1), self.roots)?;
         self.journal.step(1)?;
         self.journal.trial(trial)?;
         Ok(only_partition(name))
@@ -115,7 +120,7 @@ impl<'a> Ground<'a> {
     pub fn keep(&mut self, span: Span, trial: &str) -> Result<String, FormatError> {
         self.check()?;
         let name = self.disk.name();
-        let [_, (partx, _)] = commands(name, span);
+        let [_, _, (partx, _)] = commands(name, span);
         // A device that has come back may have been read before its table was there.
         drop(run(&partx, ""));
         appeared(name, 1, span.start, span.bytes, self.roots)?;
@@ -128,9 +133,10 @@ impl<'a> Ground<'a> {
     /// Checks that the disk is the same as ever and that nobody uses it any more.
     ///
     /// # Errors
-    /// Another disk, one in use, or none.
+    /// Another disk, one in use, or none; `/dev` leads to another.
     pub fn check(&self) -> Result<(), FormatError> {
-        Ok(self.disk.check_within(self.roots, PATIENCE)?)
+        self.disk.check_within(self.roots, PATIENCE)?;
+        own_node(self.disk.name(), self.roots)
     }
 
     /// Nothing more will be done: for `reason`, or because all is.
@@ -156,9 +162,10 @@ mod tests {
             bytes: 64 << 20,
         };
         let lines = laying("mmcblk0", span);
-        assert!(lines[0].starts_with("sfdisk -q --wipe always"), "{lines:?}");
-        assert!(lines[0].contains("start=16384, size=131072"), "{lines:?}");
-        assert_eq!(lines[1], "partx --update /dev/mmcblk0");
+        assert_eq!(lines[0], "partx --delete /dev/mmcblk0");
+        assert!(lines[1].starts_with("sfdisk -q --wipe always"), "{lines:?}");
+        assert!(lines[1].contains("start=16384, size=131072"), "{lines:?}");
+        assert_eq!(lines[2], "partx --update /dev/mmcblk0");
         assert_eq!(only_partition("mmcblk0"), "/dev/mmcblk0p1");
         assert_eq!(only_partition("sdx"), "/dev/sdx1");
     }

@@ -81,7 +81,8 @@ pub fn format_image(
     run(
         &words(&["sfdisk", "-q", &card.shown()]),
         &sfdisk_script(plan),
-    )?;
+    )
+    .map_err(|error| or_full(path, error))?;
     let mut checks = Vec::new();
     for (done, one) in plan.partitions.iter().enumerate() {
         stop(interrupted, done, plan.partitions.len())?;
@@ -103,6 +104,27 @@ pub fn format_image(
     Ok(all)
 }
 
+/// Bytes without which no program that failed had room.
+const FULL: u64 = 1 << 20;
+
+/// `error`, or, where the filesystem of `path` is full, which not every program says, that it is.
+pub(crate) fn or_full(path: &Path, error: FormatError) -> FormatError {
+    let directory = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let is_full = rustix::fs::statvfs(directory)
+        .is_ok_and(|stat| stat.f_bavail.saturating_mul(stat.f_frsize) < FULL);
+    match (is_full, error) {
+        (true, FormatError::Failed { command, reason }) => FormatError::File {
+            path: path.display().to_string(),
+            reason: format!("no room is left on its filesystem ({command}: {reason})"),
+            remedy: "delete something there, or name a file elsewhere",
+        },
+        (_, error) => error,
+    }
+}
+
 /// Ends it where the user wants that: files that are not whole are removed.
 pub(crate) fn stop(interrupted: &AtomicBool, done: usize, all: usize) -> Result<(), FormatError> {
     match interrupted.load(Ordering::Relaxed) {
@@ -122,7 +144,7 @@ fn filesystem(whole: &Path, one: &Planned) -> Result<Part, FormatError> {
         let tool = argv.first().cloned().unwrap_or_default();
         let purpose = format!("makes {}", one.candidate.name);
         require(&tool, &purpose, &one.candidate.facts().packages.join(" "))?;
-        run(&in_file(argv), "")?;
+        run(&in_file(argv), "").map_err(|error| or_full(whole, error))?;
     }
     Ok(part)
 }

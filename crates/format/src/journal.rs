@@ -33,6 +33,7 @@ pub struct Journal {
     file: File,
     steps: Vec<String>,
     done: usize,
+    torn: bool,
 }
 
 /// What a run left.
@@ -52,9 +53,26 @@ pub struct Left {
     pub trial: Option<String>,
     /// It came to its end.
     pub ended: bool,
+    /// Why it was given up, if it was.
+    pub reason: Option<String>,
 }
 
 impl Left {
+    /// How it ended and the state of the card, if it did not come to a good end; of trials that
+    /// were given up with a reason nothing, because that was told and only data of trials are left.
+    pub fn told(&self) -> Option<String> {
+        match &self.reason {
+            None if self.ended => None,
+            None => Some(format!("was interrupted: {}", self.state())),
+            Some(_) if self.trial.is_some() => None,
+            Some(_) if self.done == 0 && !self.torn => None,
+            Some(reason) => Some(format!(
+                "failed: {}; the reason was: {reason}",
+                self.state()
+            )),
+        }
+    }
+
     /// The state of the card in a sentence.
     pub fn state(&self) -> String {
         if self.ended && self.done == self.steps.len() {
@@ -77,7 +95,7 @@ impl Left {
                 format!("{done}; the first step, {step}, did not begin: the card is as it was")
             }
             Some(step) => format!("{done}; not begun: {step}; format it again before use"),
-            None => done,
+            None => format!("{done}; whether all is well was not checked"),
         }
     }
 
@@ -98,6 +116,7 @@ impl Left {
                         torn: false,
                         trial: None,
                         ended: false,
+                        reason: None,
                     });
                 }
                 (Line::Step { number }, Some(left)) => {
@@ -105,7 +124,7 @@ impl Left {
                 }
                 (Line::Trial { what }, Some(left)) => left.trial = Some(what),
                 (Line::Done { number }, Some(left)) => (left.done, left.torn) = (number + 1, false),
-                (Line::End { .. }, Some(left)) => left.ended = true,
+                (Line::End { reason }, Some(left)) => (left.ended, left.reason) = (true, reason),
                 (_, None) => {}
             }
         }
@@ -146,6 +165,7 @@ impl Journal {
             file,
             steps: steps.to_vec(),
             done: 0,
+            torn: false,
         };
         journal.write(&Line::Begin {
             device: device.to_owned(),
@@ -160,6 +180,7 @@ impl Journal {
     /// # Errors
     /// If it cannot be written: then nothing is done.
     pub fn step(&mut self, number: usize) -> Result<(), FormatError> {
+        self.torn = true;
         self.write(&Line::Step { number })
     }
 
@@ -177,7 +198,7 @@ impl Journal {
     /// # Errors
     /// As [`Journal::step`].
     pub fn done(&mut self, number: usize) -> Result<(), FormatError> {
-        self.done = number + 1;
+        (self.done, self.torn) = (number + 1, false);
         self.write(&Line::Done { number })
     }
 
@@ -191,19 +212,34 @@ impl Journal {
 
     /// That the user stopped it here.
     pub(crate) fn interrupted(&self) -> FormatError {
-        let left = Left {
+        FormatError::Interrupted {
+            done: self.done,
+            all: self.steps.len(),
+            state: self.left().state(),
+        }
+    }
+
+    /// That it was given up here because of `error`, with the state of the card.
+    pub(crate) fn given_up(&mut self, error: FormatError) -> FormatError {
+        // The error matters more than a journal that cannot be ended: without an end the next run
+        // tells of an interruption.
+        let _ = self.end(Some(error.to_string()));
+        let state = self.left().state();
+        let error = Box::new(error);
+        FormatError::GivenUp { error, state }
+    }
+
+    /// What is left if nothing more is done.
+    fn left(&self) -> Left {
+        Left {
             device: String::new(),
             id: String::new(),
             steps: self.steps.clone(),
             done: self.done,
-            torn: false,
+            torn: self.torn,
             trial: None,
             ended: false,
-        };
-        FormatError::Interrupted {
-            done: self.done,
-            all: self.steps.len(),
-            state: left.state(),
+            reason: None,
         }
     }
 

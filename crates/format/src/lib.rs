@@ -18,7 +18,7 @@ mod proto;
 mod tree;
 mod verify;
 
-pub use device::{Step, format_disk, steps};
+pub use device::{Step, checking, format_disk, possible, steps};
 pub use disk::Disk;
 pub use error::FormatError;
 pub use ground::{Ground, Span, laying, only_partition};

@@ -10,6 +10,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use whichfs_fs::Recipe;
 
 /// Bytes that are written and read back.
 const BYTES: usize = 1 << 20;
@@ -33,12 +34,7 @@ impl Mounted {
         };
         std::fs::create_dir(&place).map_err(failed)?;
         let target = place.display().to_string();
-        let mut argv = words(&["mount", "-t", kernel_fs]);
-        if !options.is_empty() {
-            argv.extend(words(&["-o", options]));
-        }
-        argv.extend(words(&[device, &target]));
-        let mounted = run(&argv, "");
+        let mounted = run(&mount_of(device, kernel_fs, options, &target), "");
         if mounted.is_err() {
             let _ = std::fs::remove_dir(&place);
         }
@@ -57,6 +53,20 @@ impl Drop for Mounted {
         let _ = rustix::mount::unmount(&self.place, rustix::mount::UnmountFlags::DETACH);
         let _ = std::fs::remove_dir(&self.place);
     }
+}
+
+/// The command that mounts the filesystem of `recipe` on `device` at `target`.
+pub(crate) fn mounting(recipe: &Recipe, device: &str, target: &str) -> Vec<String> {
+    mount_of(device, recipe.kernel_fs, &recipe.mount_options, target)
+}
+
+fn mount_of(device: &str, kernel_fs: &str, options: &str, target: &str) -> Vec<String> {
+    let mut argv = words(&["mount", "-t", kernel_fs]);
+    if !options.is_empty() {
+        argv.extend(words(&["-o", options]));
+    }
+    argv.extend(words(&[device, target]));
+    argv
 }
 
 /// Whether this kernel mounts `kernel_fs`; loads its module if there is one.

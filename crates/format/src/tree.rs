@@ -2,7 +2,7 @@
 
 use crate::Tell;
 use crate::error::FormatError;
-use crate::image::{Part, failed, stop};
+use crate::image::{Part, failed, or_full, stop};
 use crate::program::{require, run, words};
 use crate::proto;
 use crate::verify::{self, Check, Outcome};
@@ -155,7 +155,7 @@ pub fn tree_image(
     let part = Part::beside(image, "image", bytes)?;
     let entries = counted(tree.entries, "entry");
     tell(&format!("{} with {entries}", candidate.name));
-    build(tree, candidate, recipe, &part)?;
+    build(tree, candidate, recipe, &part).map_err(|error| or_full(image, error))?;
     stop(interrupted, 1, 1)?;
     let checks = image_checks(&part.path, recipe)?;
     if !checks.iter().any(Check::is_bad) {

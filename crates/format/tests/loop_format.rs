@@ -21,7 +21,12 @@ struct Loop {
 
 impl Loop {
     fn new(bytes: u64) -> Option<Loop> {
-        let home = tempfile::tempdir().unwrap();
+        Loop::within(&std::env::temp_dir(), bytes)
+    }
+
+    /// One whose file is in `place`.
+    fn within(place: &Path, bytes: u64) -> Option<Loop> {
+        let home = tempfile::tempdir_in(place).unwrap();
         let file = home.path().join("card.img");
         std::fs::File::create(&file)
             .unwrap()
@@ -54,6 +59,13 @@ impl Loop {
 
 impl Drop for Loop {
     fn drop(&mut self) {
+        // One that was detached before may be another test's by now.
+        let name = self.path.file_name().unwrap();
+        let sys = Path::new("/sys/block").join(name).join("loop/backing_file");
+        let shows = std::fs::read_to_string(sys).unwrap_or_default();
+        if Path::new(shows.trim_end()) != self.file {
+            return;
+        }
         let _ = Command::new("partx").arg("-d").arg(&self.path).output();
         let _ = Command::new("losetup").arg("-d").arg(&self.path).status();
     }
@@ -247,4 +259,207 @@ fn loop_a_file_that_grew_under_its_device_is_another_device() {
     assert!(made.unwrap_err().to_string().contains("another device"));
     assert_eq!(steps, 1, "the filesystems were not made");
     assert!(left(&device).state().contains("not begun: ext2 on boot"));
+}
+
+/// A node in `/dev` that is removed when it goes.
+struct Node(PathBuf);
+
+impl Node {
+    /// `path` as a node of the device that `of` leads to.
+    fn new(path: PathBuf, of: &Path) -> Node {
+        let device = std::os::unix::fs::MetadataExt::rdev(&std::fs::metadata(of).unwrap());
+        let _ = std::fs::remove_file(&path);
+        let (major, minor) = (libc::major(device), libc::minor(device));
+        let made = Command::new("mknod")
+            .arg(&path)
+            .args(["b", &major.to_string(), &minor.to_string()])
+            .status();
+        assert!(made.unwrap().success());
+        Node(path)
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+#[test]
+fn loop_a_node_that_was_left_of_another_device_is_not_written_through() {
+    const BYTES: u64 = 256 << 20;
+    let (Some(device), Some(victim)) = (Loop::new(BYTES), Loop::new(BYTES)) else {
+        return;
+    };
+    // What a container keeps in its own /dev: the partition's name, another device's number.
+    let node = PathBuf::from(format!("{}p1", device.path.display()));
+    let stale = Node::new(node, &victim.path);
+    let plan = plan(BYTES, 4, TableKind::Gpt, "ext4");
+    let never = AtomicBool::new(false);
+    let told = format(&device, &plan, &never, &mut |_| ()).unwrap_err();
+    drop(stale);
+    let told = told.to_string();
+    for words in ["is another device", "remove that node", "not begun: ext2"] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+    let victim = std::fs::read(&victim.file).unwrap();
+    assert!(victim.iter().all(|&byte| byte == 0), "written to");
+}
+
+#[test]
+fn loop_what_a_loop_device_shows_is_guarded_as_the_device_is() {
+    const BYTES: u64 = 64 << 20;
+    let Some(device) = Loop::new(BYTES) else {
+        return;
+    };
+    let find = |path: &Path| Doomed::find(path, &Limits::default(), &Roots::default());
+    let again = |of: &Path| {
+        let output = Command::new("losetup")
+            .args(["-f", "--show"])
+            .arg(of)
+            .output()
+            .unwrap();
+        PathBuf::from(String::from_utf8_lossy(&output.stdout).trim())
+    };
+    // The same file a second time, as a copy of an automounter would take it.
+    let second = again(&device.file);
+    let refused = [find(&second), find(&device.path)].map(|found| found.err());
+    let _ = Command::new("losetup").arg("-d").arg(&second).status();
+    for refused in refused {
+        let told = refused.unwrap().to_string();
+        assert!(told.contains("losetup -d"), "{told}");
+    }
+    // A device in place of a file: what is mounted there is its own.
+    let made = Command::new("mke2fs").arg("-q").arg(&device.path).status();
+    let place = device.file.with_file_name("mnt");
+    std::fs::create_dir(&place).unwrap();
+    let above = again(&device.path);
+    let free = find(&above).err();
+    let mount = Command::new("mount")
+        .args(["-o", "ro"])
+        .args([&device.path, &place])
+        .status();
+    let mounted = find(&above).err();
+    let _ = Command::new("umount").arg(&place).status();
+    let _ = Command::new("losetup").arg("-d").arg(&above).status();
+    assert!(made.unwrap().success() && mount.unwrap().success());
+    let free = free.unwrap().to_string();
+    assert!(free.contains("name the disk itself"), "{free}");
+    let mounted = mounted.unwrap().to_string();
+    assert!(mounted.contains("umount /"), "{mounted}");
+}
+
+/// A filesystem in memory, unmounted when it goes.
+struct Memory(tempfile::TempDir);
+
+impl Memory {
+    fn new(mib: u64) -> Option<Memory> {
+        let place = tempfile::tempdir().unwrap();
+        let size = format!("size={mib}M");
+        let mount = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &size, "none"])
+            .arg(place.path())
+            .status();
+        if mount.is_ok_and(|status| status.success()) {
+            return Some(Memory(place));
+        }
+        skip::skip("tmpfs cannot be mounted");
+        None
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.0.path()).status();
+    }
+}
+
+#[test]
+fn loop_errors_of_the_device_are_told_with_the_state_it_is_in_and_once_more_later() {
+    const BYTES: u64 = 256 << 20;
+    // Room for a table, and no more: the loop device answers with I/O errors.
+    let Some(memory) = Memory::new(1) else { return };
+    let Some(device) = Loop::within(memory.0.path(), BYTES) else {
+        return;
+    };
+    let plan = plan(BYTES, 4, TableKind::Gpt, "ext4");
+    let journals = tempfile::tempdir().unwrap();
+    let never = AtomicBool::new(false);
+    let made = format_disk(
+        &device.doomed(),
+        &plan,
+        &Roots::default(),
+        journals.path(),
+        &never,
+        &mut |_| (),
+    );
+    let told = made.unwrap_err().to_string();
+    for words in [
+        "mke2fs",
+        "done: gpt",
+        "half done: ext2 on boot",
+        "format it again",
+    ] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+    let id = device.file.display().to_string();
+    let left = Left::read(journals.path(), &id).unwrap().told().unwrap();
+    assert!(
+        left.starts_with("failed: ") && left.contains("half done: ext2 on boot"),
+        "{left}"
+    );
+}
+
+#[test]
+fn loop_a_card_that_is_locked_in_the_middle_is_told_with_its_state() {
+    const BYTES: u64 = 256 << 20;
+    let Some(device) = Loop::new(BYTES) else {
+        return;
+    };
+    let switch = |flag: &str| {
+        let done = Command::new("blockdev")
+            .arg(flag)
+            .arg(&device.path)
+            .status();
+        assert!(done.unwrap().success());
+    };
+    let plan = plan(BYTES, 4, TableKind::Gpt, "ext4");
+    let never = AtomicBool::new(false);
+    let made = format(&device, &plan, &never, &mut |step| {
+        if step.starts_with("ext4") {
+            switch("--setro");
+        }
+    });
+    // The switch stays with a loop device when its file goes.
+    switch("--setrw");
+    let told = made.unwrap_err().to_string();
+    for words in [
+        "mke2fs",
+        "; ext2 on boot",
+        "half done: ext4 on data",
+        "again",
+    ] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+    let told = left(&device).told().unwrap();
+    assert!(told.contains("half done: ext4 on data"), "{told}");
+}
+
+#[test]
+fn loop_a_card_that_is_detached_in_the_middle_lives_until_it_is_written() {
+    const BYTES: u64 = 256 << 20;
+    let Some(device) = Loop::new(BYTES) else {
+        return;
+    };
+    let plan = plan(BYTES, 4, TableKind::Gpt, "ext4");
+    let never = AtomicBool::new(false);
+    let checks = format(&device, &plan, &never, &mut |step| {
+        if step.starts_with("ext2") {
+            let detach = Command::new("losetup").arg("-d").arg(&device.path).status();
+            assert!(detach.unwrap().success());
+        }
+    });
+    let checks = checks.unwrap();
+    assert!(!checks.iter().any(Check::is_bad), "{checks:#?}");
+    assert_eq!(left(&device).told(), None);
 }

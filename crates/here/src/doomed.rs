@@ -1,9 +1,9 @@
 //! A disk whose data may be lost: judged, named by the user, and the same at every step.
 
 use crate::error::HereError;
-use crate::guard::{Access, Kind, Roots, Target, identity, judge, open_error, target};
+use crate::guard::{Access, Kind, Roots, Target, identity, judge, kind_of, open_error, target};
 use crate::sysfs::Block;
-use crate::usage::is_claimed;
+use crate::usage::{device_below, is_claimed};
 use rustix::fd::OwnedFd;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 use serde::{Deserialize, Serialize};
@@ -185,6 +185,14 @@ impl Doomed {
     }
 }
 
+/// What the disk at `path` is called by, whoever uses it; `None` if there is none.
+pub fn id_of(path: &Path, roots: &Roots) -> Option<String> {
+    match kind_of(path, roots).ok()? {
+        Kind::Disk { number, .. } => Some(Block::of(&roots.sys, &number)?.id()),
+        Kind::File { .. } => None,
+    }
+}
+
 fn block(target: &Target, roots: &Roots) -> Option<Block> {
     match &target.kind {
         Kind::Disk { number, .. } => Block::of(&roots.sys, number),
@@ -199,7 +207,8 @@ fn check_kind(path: &str, block: &Block) -> Result<(), HereError> {
         let disk = format!("/dev/{disk}");
         return Err(HereError::Hardware { path, disk });
     }
-    let parts = block.slaves();
+    let mut parts = block.slaves();
+    parts.extend(device_below(block).map(|below| below.display().to_string()));
     if !parts.is_empty() {
         let parts = parts.join(", ");
         return Err(HereError::Made { path, parts });

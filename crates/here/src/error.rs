@@ -34,14 +34,16 @@ pub enum HereError {
         disk: String,
     },
     /// Something on it is mounted.
-    #[error("{path} is mounted ({device} on {place}); umount {place}, then try again")]
+    #[error("{path} is mounted ({device} on {place}); {remedy}, then try again")]
     Mounted {
         /// As given.
         path: String,
         /// The device that is mounted: the disk or a partition.
         device: String,
-        /// Where.
+        /// Where, and who sees it if this process does not.
         place: String,
+        /// The command that unmounts it.
+        remedy: String,
     },
     /// It holds the running system.
     #[error("{path} holds {place} of this system and is left alone; name another device")]

@@ -235,9 +235,13 @@ fn refusal(path: &str, users: Vec<User>) -> Option<HereError> {
         } => HereError::Mounted {
             path,
             device,
+            remedy: match process {
+                None => format!("umount {place}"),
+                Some(process) => format!("nsenter -t {process} -m umount {place}"),
+            },
             place: match process {
                 None => place,
-                Some(process) => format!("{place} (seen by process {process})"),
+                Some(process) => format!("{place}, seen by process {process}"),
             },
         },
         User::Swap { device } => HereError::Swap { path, device },

@@ -23,10 +23,10 @@ mod sysfs;
 mod testing;
 mod usage;
 
-pub use doomed::{Doomed, Limits, quoted};
+pub use doomed::{Doomed, Limits, id_of, quoted};
 pub use error::HereError;
 pub use guard::{Access, Kind, Roots, Target, target};
-pub use identity::{Bus, Emmc, Identity, PreEol, Promise, Register, SdStatus, Used, identify};
+pub use identity::{Bus, Csd, Emmc, Identity, PreEol, Promise, Register, SdStatus, Used, identify};
 pub use inside::Inside;
 pub use raw::Raw;
 pub use scratch::Scratch;

@@ -183,8 +183,14 @@ pub fn removable_mounts(name: &str, roots: &Roots) -> Vec<String> {
     found
 }
 
-/// The users of `disk` that the kernel knows of: mounts, swap, stacked and loop devices.
+/// The users of `disk` that the kernel knows of: mounts, swap, stacked and loop devices. Of a loop
+/// device also those of the file or device that it shows.
 pub(crate) fn claims(disk: &Block, roots: &Roots) -> Vec<User> {
+    claims_down(disk, roots, DEEPEST)
+}
+
+/// As [`claims`], `deep` loop devices down at most.
+fn claims_down(disk: &Block, roots: &Roots, deep: usize) -> Vec<User> {
     let blocks = blocks(disk);
     let mut users: BTreeSet<User> = BTreeSet::new();
     for mount in mounts(&roots.proc) {
@@ -220,7 +226,41 @@ pub(crate) fn claims(disk: &Block, roots: &Roots) -> Vec<User> {
     }
     let subjects: Vec<Subject> = blocks.iter().map(Subject::of_block).collect();
     users.extend(swaps_and_loops(&subjects, roots));
+    users.extend(claims_below(disk, roots, deep));
     users.into_iter().collect()
+}
+
+/// The users of what the loop device `disk` shows, but for `disk` itself.
+fn claims_below(disk: &Block, roots: &Roots, deep: usize) -> Vec<User> {
+    let Some((path, node)) = shown_by(disk).filter(|_| deep > 0) else {
+        return Vec::new();
+    };
+    let mut users = match node {
+        Node::File(..) => swaps_and_loops(&[file(&path)], roots),
+        Node::Device(major, minor) => {
+            let block = Block::of(&roots.sys, &format!("{major}:{minor}"));
+            let below = block.map(|block| block.disk().unwrap_or(block));
+            let below = below.filter(|below| below.number != disk.number);
+            below.map_or_else(Vec::new, |below| claims_down(&below, roots, deep - 1))
+        }
+    };
+    let own = disk.path();
+    users.retain(|user| !matches!(user, User::Loop { holder, .. } if *holder == own));
+    users
+}
+
+/// What the loop device `disk` shows, and where that is; `None` if it is none, or what it shows
+/// has no path here.
+fn shown_by(disk: &Block) -> Option<(PathBuf, Node)> {
+    let path = PathBuf::from(disk.attribute("loop/backing_file")?);
+    let node = Node::of(&path)?;
+    Some((path, node))
+}
+
+/// The block device that the loop device `disk` shows, if it does not show a file.
+pub(crate) fn device_below(disk: &Block) -> Option<PathBuf> {
+    let (path, node) = shown_by(disk)?;
+    matches!(node, Node::Device(..)).then_some(path)
 }
 
 /// The users of the file `path` that the kernel knows of: swap and loop devices.

@@ -1,6 +1,7 @@
 //! Layouts as data: which partitions, of which filesystem, how large.
 
 use crate::error::LayoutError;
+use crate::label::QUOTES;
 use crate::table::Kind;
 use serde::Deserialize;
 use std::collections::BTreeSet;
@@ -250,6 +251,13 @@ fn in_slot(one: &Partition, slot: char) -> Partition {
     }
 }
 
+/// Whether `mount` is a path that a filesystem can be mounted at and that fstab and the files for
+/// builders can hold as it is.
+pub fn is_mount(mount: &str) -> bool {
+    let odd = |c: char| c.is_whitespace() || c.is_control() || c == '#' || QUOTES.contains(c);
+    mount.starts_with('/') && !mount.contains(odd)
+}
+
 fn partition(given: &PartitionFile) -> Result<Partition, Wrong> {
     let legal = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     let name = &given.name;
@@ -270,10 +278,10 @@ fn partition(given: &PartitionFile) -> Result<Partition, Wrong> {
         ))
     });
     let mount = &given.mount;
-    if !(mount.is_empty() || mount.starts_with('/')) || mount.contains(char::is_whitespace) {
+    if !(mount.is_empty() || is_mount(mount)) {
         return Err((
             format!("{name} has mount = {mount:?}"),
-            "write an absolute path without blanks, or leave it out",
+            "write an absolute path without blanks, quotes, #, $ and \\, or leave it out",
         ));
     }
     Ok(Partition {
@@ -320,6 +328,8 @@ mod tests {
             (format!("{one}slots = 1\n"), 1, "slots = 2"),
             (format!("{one}start = \"here\"\n"), 1, "8M"),
             (format!("{one}mount = \"data\"\n"), 1, "absolute path"),
+            (format!("{one}mount = '/a\"b'\n"), 1, "without blanks"),
+            (format!("{one}mount = '/a#b'\n"), 1, "without blanks"),
             (format!("{one}colour = 1\n"), 5, "colour"),
             (format!("{one}{one}"), 1, "two partitions are called"),
             (one.replace("data", "swap"), 3, "swap"),

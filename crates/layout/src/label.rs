@@ -44,6 +44,9 @@ const TOOLS: [Tool; 10] = [
 /// Characters that FAT labels may not have (Microsoft FAT specification, directory entry names).
 const NOT_IN_FAT: &str = "\"*+,./:;<=>?[\\]|";
 
+/// Characters that shells, genimage's and wic's files read as something else.
+pub(crate) const QUOTES: &str = "\"'`$\\";
+
 fn tool_of(recipe: &Recipe) -> Option<&'static Tool> {
     let program = recipe.mkfs.first()?.first()?;
     TOOLS.iter().find(|tool| tool.program == program)
@@ -108,6 +111,14 @@ fn check(tool: &Tool, candidate: &Candidate, label: &str) -> Result<(), LayoutEr
             "shorten it",
         ));
     }
+    if label.contains(|c: char| QUOTES.contains(c)) {
+        return Err(LayoutError::plan(
+            format!(
+                "label {label:?}: image builders and shells read its quotes, $ or \\ otherwise"
+            ),
+            "use letters, digits, blanks, - and _",
+        ));
+    }
     let fat = tool.program == "mkfs.vfat";
     let wrong = |c: char| c.is_ascii_control() || fat && NOT_IN_FAT.contains(c);
     if label.contains(wrong) || fat && label != label.to_uppercase() {
@@ -159,6 +170,9 @@ mod tests {
         assert!(of("vfat", "boot").contains("capital letters"));
         assert!(of("vfat", "A/B").contains("capital letters"));
         assert!(of("ext4", "für").contains("ASCII"));
+        for label in ["a\"b", "a'b", "a`b", "a$b", "a\\b"] {
+            assert!(of("ext4", label).contains("use letters"), "{label}");
+        }
     }
 
     #[test]

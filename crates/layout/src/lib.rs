@@ -19,7 +19,7 @@ mod table;
 
 pub use commands::{fstab, fstab_line, mkfs, sfdisk_script, shell_word};
 pub use error::LayoutError;
-pub use file::{BUILTIN, KernelFrom, Layout, Partition, Role, Size, parse_bytes};
+pub use file::{BUILTIN, KernelFrom, Layout, Partition, Role, Size, is_mount, parse_bytes};
 pub use judge::{Fault, Found, Remedy, Verdict, judge};
 pub use label::{in_file, labelled};
 pub use medium::{Medium, Unit};

@@ -7,7 +7,8 @@ use common::{bytes_at, emit, have, plan, run, superblock_at};
 use std::fs::File;
 use std::path::Path;
 use whichfs_layout::superblock::expected;
-use whichfs_layout::{Plan, TableKind, read_table};
+use whichfs_layout::{Layout, Medium, Plan, TableKind, Unit, read_table};
+use whichfs_units::MIB;
 
 /// Checks that the partitions of `image` are those of `plan` and have its superblocks; those of
 /// the types `untuned` only begin where they should.
@@ -78,6 +79,29 @@ fn genimage_makes_the_planned_card() {
         emit(&plan, dir.path());
         genimage(dir.path());
         check(&dir.path().join("out/card.img"), &plan, &[]);
+    }
+}
+
+#[test]
+fn genimage_takes_labels_with_blanks_and_a_fat_without_files() {
+    if !have(&["genimage", "mke2fs", "mkfs.vfat"]) {
+        return;
+    }
+    let text = "[[partition]]\nname = \"root\"\nrole = \"data\"\nfs = \"ext4\"\nsize = \"64M\"\n\
+                mount = \"/etc\"\nlabel = \"MY ROOT\"\n[[partition]]\nname = \"data\"\n\
+                role = \"data\"\nfs = \"vfat\"\nsize = \"64M\"\nmount = \"/data\"\n\
+                label = \"MY DATA\"\n";
+    let layout = Layout::parse("a test", text).unwrap();
+    let medium = Medium::of_unit(256 * MIB, Unit::new(4 * MIB, "given").unwrap(), true);
+    let plan = Plan::new(&layout, &medium, None, 7).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    emit(&plan, dir.path());
+    genimage(dir.path());
+    let image = dir.path().join("out/card.img");
+    check(&image, &plan, &[]);
+    for one in &plan.partitions {
+        let found = superblock_at(&image, one.start).unwrap();
+        assert_eq!(found.label, one.label, "{}", one.wanted.name);
     }
 }
 
@@ -174,7 +198,10 @@ fn systemd_repart_makes_the_planned_card() {
     if !have(&["systemd-repart", "sfdisk", "mke2fs", "mkfs.vfat"]) {
         return;
     }
-    for (fs, unit) in [("ext4", 4), ("ext4", 12), ("btrfs", 4)] {
+    for (fs, unit) in [("ext4", 4), ("ext4", 12), ("btrfs", 4), ("ntfs3", 4)] {
+        if fs == "ntfs3" && !have(&["mkfs.ntfs"]) {
+            continue;
+        }
         let plan = plan("boot-root-data", TableKind::Gpt, fs, 2048, unit);
         let dir = tempfile::tempdir().unwrap();
         emit(&plan, dir.path());
@@ -191,7 +218,7 @@ fn systemd_repart_makes_the_planned_card() {
         };
         // Before 253 only what mke2fs.conf tunes is tuned.
         let untuned: &[&str] = if repart_version() < 253 {
-            &["vfat"]
+            &["vfat", "ntfs3"]
         } else {
             &[]
         };

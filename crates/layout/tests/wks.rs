@@ -9,7 +9,8 @@ mod common;
 
 use common::plan;
 use std::collections::BTreeMap;
-use whichfs_layout::TableKind;
+use whichfs_layout::{Layout, Medium, Plan, TableKind, Unit};
+use whichfs_units::MIB;
 
 /// What an option takes.
 #[derive(Clone, Copy, PartialEq)]
@@ -236,6 +237,25 @@ fn every_kickstart_file_keeps_to_the_grammar_and_the_plan() {
                 assert_eq!(part["--fixed-size"], format!("{}K", one.bytes / 1024));
             }
         }
+    }
+}
+
+#[test]
+fn a_label_with_a_blank_is_no_word_of_its_own() {
+    for fs in ["vfat", "btrfs", "ext4"] {
+        let text = format!(
+            "[[partition]]\nname = \"data\"\nrole = \"data\"\nfs = \"{fs}\"\nsize = \"rest\"\n\
+             mount = \"/data\"\nlabel = \"MY DATA\"\n"
+        );
+        let layout = Layout::parse("a test", &text).unwrap();
+        let medium = Medium::of_unit(512 * MIB, Unit::new(4 * MIB, "given").unwrap(), true);
+        let plan = Plan::new(&layout, &medium, None, 7).unwrap();
+        let all = whichfs_layout::emit::all(&plan, "made by a test");
+        let kickstart = all.iter().find(|one| one.path == "whichfs.wks.in").unwrap();
+        let parts = check(&kickstart.text).unwrap_or_else(|error| panic!("{fs}: {error}"));
+        assert!(!parts[0].contains_key("--label"), "{}", kickstart.text);
+        let told = kickstart.text.contains("# wic takes no label with a blank");
+        assert_eq!(told, fs != "ext4", "{}", kickstart.text);
     }
 }
 

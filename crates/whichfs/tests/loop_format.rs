@@ -7,7 +7,7 @@ mod skip;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// A loop device on a file of 512 MiB, detached when it goes.
+/// A loop device on a file, detached when it goes.
 struct Loop {
     path: PathBuf,
     file: PathBuf,
@@ -16,11 +16,16 @@ struct Loop {
 
 impl Loop {
     fn new() -> Option<Loop> {
+        Loop::of(512)
+    }
+
+    /// One of `mib`.
+    fn of(mib: u64) -> Option<Loop> {
         let home = tempfile::tempdir().unwrap();
         let file = home.path().join("card.img");
         std::fs::File::create(&file)
             .unwrap()
-            .set_len(512 << 20)
+            .set_len(mib << 20)
             .unwrap();
         let losetup = Command::new("losetup")
             .args(["-f", "--show"])
@@ -146,4 +151,183 @@ fn loop_a_run_that_was_killed_tells_what_it_left() {
     );
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
     assert!(!mounts.contains(device), "{mounts}");
+}
+
+/// Runs `script` with a shell; whether it succeeded.
+fn sh(script: &str) -> bool {
+    let mut sh = Command::new("sh");
+    sh.args(["-c", script]).stderr(Stdio::null());
+    sh.stdout(Stdio::null()).status().unwrap().success()
+}
+
+/// A way in which a card is in use: what makes it so, what ends that, what is said, and what is
+/// named in place of the card. `$D` is the card, `$M` a directory, `$F` the card's file.
+const USES: [(&str, &str, &str, &str); 11] = [
+    ("mount -o ro,noload ${D}p1 $M", "umount $M", "umount /", ""),
+    (
+        "unshare -m --propagation private sh -c 'mount -o ro,noload ${D}p1 $M; echo $$ > $M.pid; \
+         exec sleep 60' & while ! [ -s $M.pid ]; do sleep 0.01; done",
+        "kill $(cat $M.pid); while grep -q sleep /proc/$(cat $M.pid)/comm; do sleep 0.01; done",
+        "nsenter -t ",
+        "",
+    ),
+    ("swapon ${D}p2", "swapoff ${D}p2", "swapoff /dev/", ""),
+    (
+        "sleep 60 < $D & echo $! > $M.pid",
+        "kill $(cat $M.pid)",
+        "; end it",
+        "",
+    ),
+    (
+        "sleep 60 < ${D}p1 & echo $! > $M.pid",
+        "kill $(cat $M.pid)",
+        "; end it",
+        "",
+    ),
+    (
+        "blockdev --setro $D",
+        "blockdev --setrw $D",
+        "lock switch",
+        "",
+    ),
+    (
+        "losetup -f --show ${D} > $M.loop",
+        "losetup -d $(cat $M.loop)",
+        "losetup -d",
+        "",
+    ),
+    (
+        "losetup -f --show ${D} > $M.loop",
+        "losetup -d $(cat $M.loop)",
+        "name the disk itself",
+        "$(cat $M.loop)",
+    ),
+    (
+        "losetup -f --show $F > $M.loop",
+        "losetup -d $(cat $M.loop)",
+        "losetup -d",
+        "$(cat $M.loop)",
+    ),
+    ("true", "true", "is a partition", "${D}p1"),
+    ("true", "true", "is part of /dev/loop", "$F"),
+];
+
+#[test]
+fn loop_what_is_in_use_is_refused_by_the_command_itself_and_not_one_byte_changes() {
+    let Some(card) = Loop::of(64) else { return };
+    let id = card.file.to_str().unwrap();
+    let place = card.home.path().join("mnt");
+    std::fs::create_dir(&place).unwrap();
+    let names = format!(
+        "export D={} M={} F={id}; ",
+        card.path.display(),
+        place.display()
+    );
+    let table = "printf 'label: gpt\\n4MiB,28MiB\\n32MiB,28MiB\\n' | sfdisk -q $D && partx -u $D; \
+                 mke2fs -q -t ext4 ${D}p1 && mkswap ${D}p2 && sync";
+    assert!(sh(&format!("{names}{table}")));
+    let hash = || {
+        use std::hash::Hasher;
+        let mut hasher = std::hash::DefaultHasher::new();
+        hasher.write(&std::fs::read(&card.file).unwrap());
+        hasher.finish()
+    };
+    let before = hash();
+    let mut refused = 0;
+    for (begin, end, words, other) in USES {
+        if !sh(&format!("{names}{begin}")) {
+            // Not every machine lets one swap to a loop device.
+            skip::skip(format!("{begin} fails here"));
+            continue;
+        }
+        let named = match other {
+            "" => card.path.display().to_string(),
+            other => {
+                let echo = Command::new("sh")
+                    .args(["-c", &format!("{names}echo {other}")])
+                    .output();
+                String::from_utf8(echo.unwrap().stdout)
+                    .unwrap()
+                    .trim()
+                    .to_owned()
+            }
+        };
+        // What a loop device shows is what it is called.
+        let ids = [id, card.path.to_str().unwrap()];
+        let runs = ids.map(|id| {
+            let size: &[&str] = if named == card.file.to_str().unwrap() {
+                &["--size", "64M"]
+            } else {
+                &[]
+            };
+            let all = [
+                "format",
+                &named,
+                "--fs",
+                "ext4",
+                "--internal",
+                "--destroy",
+                id,
+            ];
+            card.run(&[&all[..], size].concat())
+        });
+        let ended = sh(&format!(
+            "{names}{end}; code=$?; rm -f $M.pid $M.loop; exit $code"
+        ));
+        for (code, out, err) in runs {
+            assert!(
+                code == 2 && err.contains(words),
+                "{begin}: {code} {out}{err}"
+            );
+        }
+        assert!(ended, "{end}");
+        assert!(hash() == before, "{begin}: written to");
+        refused += 1;
+    }
+    assert!(refused >= 10, "{refused}");
+    // Nothing is in the way any more.
+    let (code, out, err) = card.run(&[
+        "format",
+        card.path.to_str().unwrap(),
+        "--fs",
+        "ext4",
+        "--destroy",
+        id,
+    ]);
+    assert_eq!(code, 0, "{out}{err}");
+    assert!(hash() != before);
+}
+
+#[test]
+fn loop_a_run_that_failed_tells_it_at_once_and_later() {
+    let Some(card) = Loop::new() else { return };
+    let memory = card.home.path().join("memory");
+    std::fs::create_dir(&memory).unwrap();
+    let full = format!("M={}; ", memory.display());
+    let begin = "mount -t tmpfs -o size=1M none $M && truncate -s 256M $M/c && \
+                 losetup -f --show $M/c > $M.loop";
+    if !sh(&format!("{full}{begin}")) {
+        return skip::skip("tmpfs or loop devices are missing");
+    }
+    let device = std::fs::read_to_string(memory.with_extension("loop")).unwrap();
+    let device = device.trim();
+    let id = memory.join("c").display().to_string();
+    let made = card.run(&["format", device, "--fs", "ext4", "--destroy", &id]);
+    let later = card.run(&["format", device, "--fs", "ext4", "--dry-run"]);
+    let checked = card.run(&["check", device, "--no-gain"]);
+    sh(&format!(
+        "{full} partx -d {device}; losetup -d {device}; umount $M"
+    ));
+    let (code, _, err) = made;
+    assert!(code == 4 && err.contains("half done: ext4"), "{code} {err}");
+    let (code, _, err) = later;
+    assert!(
+        code == 0 && err.contains("the last run on this card failed"),
+        "{code} {err}"
+    );
+    let (code, out, err) = checked;
+    assert!(
+        code == 1 && err.contains("format it again"),
+        "{code} {out}{err}"
+    );
 }

@@ -261,3 +261,84 @@ fn loop_here_a_card_whose_driver_dies_in_the_middle_ends_the_run_and_loses_nothi
         std::thread::sleep(Duration::from_millis(100));
     }
 }
+
+/// A control group with little memory, the kernel's pages for it included; gone with the value.
+struct LittleMemory(PathBuf);
+
+impl LittleMemory {
+    fn new(mib: u64) -> Option<LittleMemory> {
+        let old = std::path::Path::new("/sys/fs/cgroup/memory");
+        let (parent, limit) = match old.is_dir() {
+            true => (old, "memory.limit_in_bytes"),
+            false => (std::path::Path::new("/sys/fs/cgroup"), "memory.max"),
+        };
+        if !old.is_dir() {
+            let _ = std::fs::write(parent.join("cgroup.subtree_control"), "+memory");
+        }
+        let group = parent.join(format!("whichfs-here-{}", std::process::id()));
+        let made = std::fs::create_dir(&group)
+            .and_then(|()| std::fs::write(group.join(limit), (mib << 20).to_string()));
+        let group = LittleMemory(group);
+        match made {
+            Ok(()) => Some(group),
+            Err(error) => {
+                skip::skip(format!("no control group for memory: {error}"));
+                None
+            }
+        }
+    }
+
+    /// The most that it had, in bytes, where the kernel tells.
+    fn most(&self) -> Option<u64> {
+        let names = ["memory.max_usage_in_bytes", "memory.peak"];
+        let mut texts = names
+            .iter()
+            .map(|name| std::fs::read_to_string(self.0.join(name)));
+        texts.find_map(|text| text.ok()?.trim().parse().ok())
+    }
+}
+
+impl Drop for LittleMemory {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir(&self.0);
+    }
+}
+
+#[test]
+fn loop_here_a_machine_with_256_mib_of_memory_is_enough() {
+    let Some(card) = Card::new(1024) else { return };
+    let Some(memory) = LittleMemory::new(256) else {
+        return;
+    };
+    // More data than there is memory.
+    let study = STUDY
+        .replace(
+            "bytes = 8000000, files = 100",
+            "bytes = 300000000, files = 300",
+        )
+        .replace("\"ext4\", \"ext2\", \"reiserfs\"", "\"ext4\"");
+    std::fs::write(card.home.path().join("mini.toml"), study).unwrap();
+    let arguments = card.study(&["--destroy", card.id(), "--seeds", "1", "--json"]);
+    let plain = card.command(&arguments);
+    let mut command = std::process::Command::new("sh");
+    let tasks = memory.0.join("cgroup.procs");
+    let script = format!("echo $$ > {} && exec \"$@\"", tasks.display());
+    command.args(["-c", &script, "sh"]).arg(plain.get_program());
+    command.args(plain.get_args()).current_dir(card.home.path());
+    for (name, value) in plain.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{err}");
+    let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(told["done"].as_u64(), Some(1), "{told}");
+    if let Some(most) = memory.most() {
+        assert!(most <= 256 << 20, "{most}");
+        println!("a study on a device took {} MiB at most", most >> 20);
+    }
+    card.is_left_alone();
+}

@@ -174,7 +174,7 @@ impl Board {
                     Err(Broken::Gone) => return Err(self.ended_before()),
                     Err(Broken::Lost(why)) => {
                         if lost.get_or_insert_with(Instant::now).elapsed() > self.patience.lost {
-                            return Err(unreachable(&self.address.host, &why));
+                            return Err(unreachable(&self.address, &why));
                         }
                         pause(watch.interrupted)?;
                     }
@@ -342,7 +342,7 @@ impl Board {
                 Err(Broken::Gone) => "the agent ended at once".to_owned(),
             };
             if begun.elapsed() > self.patience.lost {
-                return Err(unreachable(&self.address.host, &why));
+                return Err(unreachable(&self.address, &why));
             }
             pause(interrupted)?;
         }
@@ -372,7 +372,7 @@ impl Board {
                     self.link = None;
                     // A board that has restarted has no session to connect to.
                     if begun.elapsed() > self.patience.lost + GREETING {
-                        return Err(unreachable(&self.address.host, &why));
+                        return Err(unreachable(&self.address, &why));
                     }
                     pause(interrupted)?;
                 }

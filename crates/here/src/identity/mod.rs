@@ -4,9 +4,11 @@
 //! can write anything there; what cannot be is told as a doubt and not as a value. A USB reader
 //! hides all of it.
 
+mod csd;
 mod emmc;
 mod sd_status;
 
+pub use csd::Csd;
 pub use emmc::{Emmc, PreEol, Used};
 pub use sd_status::{Promise, SdStatus};
 
@@ -58,6 +60,8 @@ pub struct Register {
     pub serial: String,
     /// Month and year of manufacture, `MM/YYYY`.
     pub made: String,
+    /// Revision of the product and of its firmware, as the kernel writes them: `0x8 0x0`.
+    pub revision: Option<String>,
 }
 
 /// What is known of a card without measuring.
@@ -73,6 +77,8 @@ pub struct Identity {
     pub bus: Bus,
     /// Its register; none behind a reader.
     pub register: Option<Register>,
+    /// What its CSD register says; none behind a reader.
+    pub csd: Option<Csd>,
     /// Bytes that the kernel takes for the allocation unit or erase group.
     pub preferred_erase_bytes: Option<u64>,
     /// Of an SD card.
@@ -107,6 +113,18 @@ fn told(block: &Block, year: u32, roots: &Roots) -> Identity {
     let register = mmc
         .then(|| register(&attribute, year, &mut doubts))
         .flatten();
+    let csd = attribute("csd").filter(|_| mmc).and_then(|text| {
+        match Csd::decode(&text, bus == Bus::Sd, block.bytes()) {
+            Ok((csd, more)) => {
+                doubts.extend(more);
+                Some(csd)
+            }
+            Err(why) => {
+                doubts.push(format!("CSD register: {why}"));
+                None
+            }
+        }
+    });
     let sd = match (&bus, attribute("ssr")) {
         (Bus::Sd, Some(text)) => match SdStatus::decode(&text) {
             Ok((status, more)) => {
@@ -132,6 +150,7 @@ fn told(block: &Block, year: u32, roots: &Roots) -> Identity {
         id: block.id(),
         bytes: block.bytes(),
         register,
+        csd,
         preferred_erase_bytes: erase.filter(|bytes| mmc && *bytes > 0),
         sd,
         emmc,
@@ -201,7 +220,15 @@ fn register(
         name,
         serial: text("serial"),
         made,
+        revision: revision(attribute),
     })
+}
+
+/// The product's revision (`hwrev` of an SD card, `prv` of an eMMC) and that of its firmware.
+fn revision(attribute: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+    let product = attribute("prv").or_else(|| attribute("hwrev"));
+    let all: Vec<String> = product.into_iter().chain(attribute("fwrev")).collect();
+    (!all.is_empty()).then(|| all.join(" "))
 }
 
 /// Why a card cannot be from `date` (`MM/YYYY`). SD cards are made since 2000.

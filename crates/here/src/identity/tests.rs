@@ -77,6 +77,12 @@ fn what_cannot_be_is_doubted() {
         ("date", "13/2022", "date"),
         ("date", "01/2127", "date"),
         ("ssr", "ff", "SD Status"),
+        ("csd", "ffffffffffffffffffffffffffffffff", "CSD"),
+        (
+            "csd",
+            "400e00325b590000edc77f800a404001",
+            "the kernel takes it for",
+        ),
     ] {
         let doubts = slot(&but(&[(name, text)])).identity().doubts;
         assert!(doubts.len() == 1 && doubts[0].contains(word), "{doubts:?}");
@@ -92,6 +98,27 @@ fn what_cannot_be_is_doubted() {
         let serial = [("cid", &*digit.repeat(32)), ("serial", "0xffffffff")];
         assert_eq!(slot(&but(&serial)).identity().id, "sdz", "nothing does");
     }
+}
+
+#[test]
+fn the_data_register_tells_capacity_and_locks() {
+    // (0x00edc8 + 1) units of 512 KiB are the sectors of `slot`; bit 12 is the temporary lock.
+    let text = "400e00325b590000edc87f800a405001";
+    let identity = slot(&but(&[("csd", text)])).identity();
+    assert_eq!(identity.doubts, Vec::<String>::new());
+    let csd = identity.csd.unwrap();
+    assert_eq!((csd.bytes, csd.locked), (Some(identity.bytes), true));
+    assert_eq!(slot(&SD).identity().csd, None);
+}
+
+#[test]
+fn the_revision_is_told() {
+    let revision = |more: &[(&str, &str)]| slot(&but(more)).identity().register.unwrap().revision;
+    assert_eq!(revision(&[]), None);
+    let sd = [("hwrev", "0x8"), ("fwrev", "0x1")];
+    assert_eq!(revision(&sd).as_deref(), Some("0x8 0x1"));
+    let emmc = [("type", "MMC"), ("prv", "0x2"), ("hwrev", "0x0")];
+    assert_eq!(revision(&emmc).as_deref(), Some("0x2"));
 }
 
 #[test]

@@ -165,7 +165,7 @@ pub fn mounts() -> Vec<Case> {
         case(
             "mounted in a container",
             |m| m.proc("17/mountinfo", "1 0 259:77 / /in rw - ext4 x rw\n"),
-            &["process 17"],
+            &["process 17", "nsenter -t 17 -m umount /in, then"],
         ),
         case(
             "mounted read-only",
@@ -295,6 +295,24 @@ pub fn uses() -> Vec<Case> {
             "a loop device on its partition",
             |m| m.loop_on("/dev/sdz1"),
             &["/dev/loop4"],
+        ),
+        case(
+            "a loop device whose file another one shows",
+            |m| {
+                m.disk("virtual/loop9");
+                m.set("loop/backing_file", "/etc/passwd");
+                m.loop_on("/etc/passwd")
+            },
+            &["part of /dev/loop4 (/etc/passwd)", "losetup -d"],
+        ),
+        case(
+            "a loop device whose file is swap",
+            |m| {
+                m.disk("virtual/loop9");
+                m.set("loop/backing_file", "/etc/passwd");
+                m.proc("swaps", "Filename\n/etc/passwd file 1 0 -2\n")
+            },
+            &["swapoff /etc/passwd"],
         ),
         case(
             "open elsewhere",

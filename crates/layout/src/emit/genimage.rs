@@ -16,9 +16,12 @@ pub(super) fn config(plan: &Plan, origin: &str) -> String {
     let mut text = format!("# {origin}\n# Written for genimage 16.\n");
     for one in plan.partitions.iter().filter(|one| !is_copy(one)) {
         text += &image(one).unwrap_or_else(|| {
+            let how = match one.recipe.image {
+                Some(_) => "the command in mkfs.sh, with your tree,",
+                None => "mkfs.sh --images DIR",
+            };
             format!(
-                "\n# genimage 16 makes no {}: mkfs.sh --images DIR makes {}; put it into the input \
-                 path.\n",
+                "\n# genimage 16 makes no {}: {how} makes {}; put it into the input path.\n",
                 one.recipe.kernel_fs,
                 image_name(one)
             )
@@ -32,7 +35,10 @@ fn image(one: &Planned) -> Option<String> {
     let section = match one.recipe.kernel_fs {
         "ext2" | "ext3" | "ext4" => {
             let options = mkfs_options(one).join(" ");
-            let options = options.replacen("-E ", &format!("-E {ROOT_OWNER}"), 1);
+            let mut options = options.replacen("-E ", &format!("-E {ROOT_OWNER}"), 1);
+            if is_apart(one) {
+                options += &format!(" -L '{}'", one.label);
+            }
             let keys = [
                 ("use-mke2fs", "true".to_owned()),
                 ("extraargs", quoted(&options)),
@@ -58,10 +64,21 @@ fn image(one: &Planned) -> Option<String> {
     };
     let content = match one.wanted.mount.as_str() {
         "" => "\tempty = true\n".to_owned(),
+        // mcopy is given an empty directory's `*` as it stands, and fails.
+        mount if one.recipe.kernel_fs == "vfat" && one.wanted.role != Role::Boot => format!(
+            "\tempty = true\n\t# If the tree has files there, in place of that line: \
+             mountpoint = {}\n",
+            quoted(mount)
+        ),
         mount => format!("\tmountpoint = {}\n", quoted(mount)),
     };
     let name = image_name(one);
     Some(format!("\nimage {name} {{\n{section}{size}{content}}}\n"))
+}
+
+/// Whether mke2fs is to be told the label of `one` by us: genimage gives it without quotes.
+fn is_apart(one: &Planned) -> bool {
+    super::is_ext(one) && one.label.contains(' ')
 }
 
 fn section(name: &str, one: &Planned, keys: &[(&str, String)]) -> String {
@@ -69,7 +86,7 @@ fn section(name: &str, one: &Planned, keys: &[(&str, String)]) -> String {
     for (key, value) in keys {
         text += &format!("\t\t{key} = {value}\n");
     }
-    if !one.label.is_empty() {
+    if !one.label.is_empty() && !is_apart(one) {
         text += &format!("\t\tlabel = {}\n", quoted(&one.label));
     }
     text + "\t}\n"
@@ -163,5 +180,9 @@ mod tests {
         let config = text(&plan("boot-root-data", Kind::Gpt, "xfs"), "genimage.cfg");
         assert!(config.contains("genimage 16 makes no xfs"), "{config}");
         assert!(config.contains("image = \"root.xfs\""), "{config}");
+        let erofs = plan("boot-root", Kind::Gpt, "erofs-lz4hc");
+        let config = text(&erofs, "genimage.cfg");
+        assert!(config.contains("makes no erofs: the command in mkfs.sh, with your tree"));
+        assert!(text(&erofs, "mkfs.sh").contains("mkfs.erofs"), "{config}");
     }
 }

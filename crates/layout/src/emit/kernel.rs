@@ -32,8 +32,21 @@ pub(super) fn fragment(plan: &Plan, origin: &str) -> String {
     for (option, is_root) in options {
         text += &format!("{option}={}\n", if is_root { "y" } else { "m" });
     }
+    if plan
+        .partitions
+        .iter()
+        .any(|one| one.recipe.kernel_fs == "vfat")
+    {
+        text += IOCHARSET;
+    }
     text
 }
+
+/// What FAT's names are read with: the kernel's own default is another one, and a FAT whose
+/// character set is missing is not mounted (`fs/fat/Kconfig`, `fat_fill_super`).
+const IOCHARSET: &str = "# The default is iso8859-1: without CONFIG_NLS_ISO8859_1 no FAT would \
+                         be mounted.\n\
+                         CONFIG_FAT_DEFAULT_IOCHARSET=\"ascii\"\n";
 
 /// Options that are no modules: parts of a filesystem.
 fn is_boolean(option: &str) -> bool {
@@ -52,6 +65,10 @@ mod tests {
         let has = |line: &str| f2fs.lines().any(|found| found == line);
         assert!(has("CONFIG_F2FS_FS=y") && has("CONFIG_VFAT_FS=m"), "{f2fs}");
         assert!(has("CONFIG_EFI_PARTITION=y"), "{f2fs}");
+        // The character set that FAT is mounted with is among the options.
+        assert!(has("CONFIG_NLS_ASCII=m") && has("CONFIG_FAT_DEFAULT_IOCHARSET=\"ascii\""));
+        let alone = text(&plan("boot-root-data", Kind::Gpt, "ext4"), "whichfs.cfg");
+        assert!(alone.contains("IOCHARSET"), "its /boot is FAT: {alone}");
         let mbr = text(&plan("boot-root-data", Kind::Mbr, "ext4"), "whichfs.cfg");
         assert!(mbr.contains("CONFIG_MSDOS_PARTITION=y"), "{mbr}");
         assert!(mbr.contains("CONFIG_EXT4_FS=y"), "{mbr}");

@@ -60,9 +60,17 @@ fn definition(one: &Planned, padding: u64, origin: &str) -> String {
     }
     match one.recipe.image {
         Some(_) => text += &format!("# CopyBlocks={}\n", super::image_name(one)),
-        None => text += &format!("Format={}\n", one.recipe.kernel_fs),
+        None => text += &format!("Format={}\n", made_as(one.recipe.kernel_fs)),
     }
     text
+}
+
+/// What follows `mkfs.` for a filesystem of the kernel, by which repart knows it.
+fn made_as(kernel_fs: &str) -> &str {
+    match kernel_fs {
+        "ntfs3" => "ntfs",
+        other => other,
+    }
 }
 
 fn environment(plan: &Plan, origin: &str) -> String {
@@ -89,7 +97,7 @@ fn environment(plan: &Plan, origin: &str) -> String {
             }
             text += &format!(
                 "SYSTEMD_REPART_MKFS_OPTIONS_{}=\"{options}\"\n",
-                fs.to_uppercase()
+                made_as(fs).to_uppercase()
             );
         }
     }
@@ -156,6 +164,9 @@ mod tests {
         assert_eq!(set("SYSTEMD_REPART_MKFS_OPTIONS_VFAT="), 1, "{env}");
         let fat = text(&plan("boot-root-data", Kind::Gpt, "vfat"), "repart.env");
         assert!(fat.contains("made by mkfs.sh instead"), "{fat}");
+        let ntfs = plan("boot-root-data", Kind::Gpt, "ntfs3");
+        assert!(text(&ntfs, "repart.env").contains("\nSYSTEMD_REPART_MKFS_OPTIONS_NTFS=\""));
+        assert!(text(&ntfs, "repart.d/20-root.conf").contains("\nFormat=ntfs\n"));
         let mbr = text(&plan("boot-root-data", Kind::Mbr, "ext4"), "repart.env");
         assert!(mbr.contains("--table gpt"), "{mbr}");
     }

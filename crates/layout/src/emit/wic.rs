@@ -25,6 +25,12 @@ pub(super) fn wks(plan: &Plan, origin: &str) -> String {
         plan.medium.unit.bytes / KIB
     );
     for one in &plan.partitions {
+        if !takes_label(one) {
+            text += &format!(
+                "# wic takes no label with a blank: {:?} is to be set afterwards.\n",
+                one.label
+            );
+        }
         text += &part(plan, one);
         text.push('\n');
     }
@@ -80,11 +86,17 @@ fn own(one: &Planned) -> Vec<String> {
     if !options.is_empty() {
         words.push(format!("--mkfs-extraopts \"{}\"", options.join(" ")));
     }
-    if !one.label.is_empty() {
+    if !one.label.is_empty() && takes_label(one) {
         words.push(format!("--label {}", one.label));
     }
     words.push(format!("--fsoptions \"{}\"", one.fstab_options()));
     words
+}
+
+/// Whether wic can give `one` its label: it hands it to a shell without quotes. What is copied in
+/// has it already.
+fn takes_label(one: &Planned) -> bool {
+    !one.label.contains(' ') || !MADE_BY_WIC.contains(&one.recipe.kernel_fs)
 }
 
 /// The options of the command that builds an image from a tree: without program, tree and image.

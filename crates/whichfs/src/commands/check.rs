@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use whichfs_format::{Disk, Left};
 use whichfs_layout::superblock::Figure;
-use whichfs_layout::{Found, Medium, Verdict, judge};
+use whichfs_layout::{Fault, Found, Medium, Verdict, judge};
 use whichfs_study::{Base, Compare, Load, Offset, PerformanceStudy, Tuning, Variant};
 use whichfs_units::{Bytes, counted};
 
@@ -27,7 +27,8 @@ What is misaligned or not tuned is made again in the lab, as it is and as whichf
 make it, on the model of the card (--card; a1-32gb if none is named), and the difference is
 measured with the workload rootfs.
 
-Exit status: 0 aligned and tuned, 1 something is not, 2 bad usage or input.";
+Exit status: 0 aligned and tuned, 1 something is not, is cut off, or was left half done by format,
+2 bad usage or input.";
 
 /// Names of the two variants.
 const FOUND: &str = "as found";
@@ -63,7 +64,9 @@ struct Document {
     au_why: String,
     table: Option<&'static str>,
     partitions: Vec<Partition>,
-    notes: Vec<String>,
+    /// What a `format` that did not come to its end left.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unfinished: Option<String>,
 }
 
 /// Runs the command.
@@ -76,7 +79,12 @@ pub fn run(args: &CheckArgs) -> Outcome<u8> {
         )));
     }
     let medium = medium::of(&args.medium, Some(disk.bytes), told(&args.target))?;
-    let mut document = document(args, &disk, &medium)?;
+    let unfinished = unfinished(&args.target);
+    if let Some(unfinished) = &unfinished {
+        // What it left may be nothing that can be read.
+        note!("{unfinished}");
+    }
+    let mut document = document(args, &disk, &medium, unfinished)?;
     if document
         .partitions
         .iter()
@@ -104,7 +112,11 @@ pub fn run(args: &CheckArgs) -> Outcome<u8> {
         .partitions
         .iter()
         .any(|one| !one.verdict.faults.is_empty());
-    Ok(if faults { Kind::No as u8 } else { 0 })
+    // A reader's name is that of all cards in it: what the journal says alone proves nothing.
+    let unknown = |one: &Partition| one.verdict.candidate.is_none();
+    let half = document.unfinished.is_some() && document.partitions.iter().any(unknown);
+    let bad = faults || half;
+    Ok(if bad { Kind::No as u8 } else { 0 })
 }
 
 /// What the kernel says of a device; nothing of a file.
@@ -124,7 +136,12 @@ fn told(path: &Path) -> Told {
     }
 }
 
-fn document(args: &CheckArgs, disk: &Disk, medium: &Medium) -> Outcome<Document> {
+fn document(
+    args: &CheckArgs,
+    disk: &Disk,
+    medium: &Medium,
+    unfinished: Option<String>,
+) -> Outcome<Document> {
     let table = disk.table()?;
     let places: Vec<(usize, String, u64, u64)> = match &table {
         Some(table) => table
@@ -135,16 +152,7 @@ fn document(args: &CheckArgs, disk: &Disk, medium: &Medium) -> Outcome<Document>
         None => vec![(0, "whole".to_owned(), 0, disk.bytes)],
     };
     let mut partitions = Vec::new();
-    let mut notes = Vec::new();
     for (number, name, start, bytes) in places {
-        if start.saturating_add(bytes) > disk.bytes {
-            notes.push(format!(
-                "partition {number} ends at {}, behind the end of the disk at {}: is the image cut \
-                 off?",
-                Bytes(start.saturating_add(bytes)),
-                Bytes(disk.bytes)
-            ));
-        }
         let superblock = match start < disk.bytes {
             true => disk.superblock(start)?,
             false => None,
@@ -154,17 +162,20 @@ fn document(args: &CheckArgs, disk: &Disk, medium: &Medium) -> Outcome<Document>
             bytes,
             superblock,
         };
+        let mut verdict = judge(&found, medium);
+        let cut_off = cut_off(&found, disk.bytes);
+        let not_measured = cut_off.as_ref().map(|_| "it is not whole".to_owned());
+        verdict.faults.extend(cut_off);
         partitions.push(Partition {
             number,
             name,
             start,
             bytes,
-            verdict: judge(&found, medium),
+            verdict,
             gain: None,
-            not_measured: None,
+            not_measured,
         });
     }
-    notes.extend(interrupted(&args.target));
     Ok(Document {
         path: args.target.display().to_string(),
         bytes: disk.bytes,
@@ -172,20 +183,44 @@ fn document(args: &CheckArgs, disk: &Disk, medium: &Medium) -> Outcome<Document>
         au_why: medium.unit.why.clone(),
         table: table.map(|table| table.kind.word()),
         partitions,
-        notes,
+        unfinished,
     })
 }
 
-/// What an interrupted `format` left on this device.
-fn interrupted(path: &Path) -> Option<String> {
-    let roots = whichfs_here::Roots::default();
-    let limits = whichfs_here::Limits {
-        max_bytes: u64::MAX,
-        internal: true,
+/// That a part of `found` lies behind the end of a disk of `bytes`, or its filesystem behind its
+/// own end.
+fn cut_off(found: &Found, bytes: u64) -> Option<Fault> {
+    let end = found.start.saturating_add(found.bytes);
+    let superblock = found.superblock.as_ref();
+    // Of a btrfs it is the size of all its devices.
+    let covers = superblock.filter(|superblock| superblock.candidate != "btrfs");
+    let covers = covers.and_then(|superblock| superblock.figure(Figure::Bytes));
+    let what = match covers {
+        _ if end > bytes => format!(
+            "it ends at {}, behind the end of the disk at {}",
+            Bytes(end),
+            Bytes(bytes)
+        ),
+        Some(covers) if covers > found.bytes => format!(
+            "its filesystem has {}, more than the {} that are there",
+            Bytes(covers),
+            Bytes(found.bytes)
+        ),
+        _ => return None,
     };
-    let doomed = whichfs_here::Doomed::find(path, &limits, &roots).ok()?;
-    let left = Left::read(&places::journals().ok()?, &doomed.id)?;
-    (!left.ended).then(|| format!("the last format of it was interrupted: {}", left.state()))
+    Some(Fault {
+        what,
+        costs: "the image is cut off, or was written to a card that is too small: what lies behind \
+                is missing",
+    })
+}
+
+/// What a `format` that did not come to its end left on the device at `path`.
+fn unfinished(path: &Path) -> Option<String> {
+    let id = whichfs_here::id_of(path, &whichfs_here::Roots::default())?;
+    let left = Left::read(&places::journals().ok()?, &id)?;
+    let told = left.told()?;
+    Some(format!("the last format of it {told}"))
 }
 
 /// Measures what tuning would gain `one`; nothing if nothing is wrong with it.
@@ -198,6 +233,9 @@ fn measured(
 ) -> Result<Option<study::Compared>, Option<Failure>> {
     if one.verdict.faults.is_empty() {
         return Ok(None);
+    }
+    if one.not_measured.is_some() {
+        return Err(None);
     }
     match measurable(args, one) {
         Ok(study) => {
@@ -313,9 +351,6 @@ fn tell(document: &Document) -> Outcome {
         ),
         2,
     )?;
-    for note in &document.notes {
-        output::paragraph(note, 2)?;
-    }
     for one in &document.partitions {
         tell_partition(one)?;
     }
@@ -346,7 +381,10 @@ fn tell_partition(one: &Partition) -> Outcome {
         output::paragraph(&format!("  has: {}", shown.join(", ")), 7)?;
     }
     if one.verdict.faults.is_empty() {
-        return output::text_line("  aligned and tuned");
+        return output::text_line(match one.verdict.candidate {
+            Some(_) => "  aligned and tuned",
+            None => "  aligned; whether it is tuned cannot be told",
+        });
     }
     for fault in &one.verdict.faults {
         output::paragraph(&format!("  - {}: {}", fault.what, fault.costs), 4)?;

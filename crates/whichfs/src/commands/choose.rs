@@ -64,6 +64,13 @@ pub fn run(args: &ChooseArgs) -> Outcome<u8> {
         args.layout.as_deref().map(emitted::layout).transpose()?;
     }
     if args.device.here {
+        let card = &args.place.card;
+        if !card.contains('/') && !Path::new(card).exists() {
+            return Err(Failure::input(
+                "--here measures on a device: name it with --card /dev/… (lsblk lists them), or \
+                 leave --here out to ask the lab",
+            ));
+        }
         return here::run(args, begun);
     }
     if !confirm::is_device(&args.place.card) {

@@ -8,9 +8,9 @@ use crate::{emitted, interrupt, output, places, signatures};
 use serde::Serialize;
 use std::io::{BufRead, IsTerminal, Read};
 use std::path::Path;
-use whichfs_format::{Check, Left, format_disk, format_image, steps};
+use whichfs_format::{Check, Left, checking, format_disk, format_image, possible, steps};
 use whichfs_here::{Access, Doomed, HereError, Kind as TargetKind, Limits, Roots, quoted, target};
-use whichfs_layout::{Layout, Medium, Plan, TableKind, fstab};
+use whichfs_layout::{Layout, Medium, Plan, TableKind, fstab, is_mount};
 use whichfs_units::Bytes;
 
 /// Examples in the help text.
@@ -57,11 +57,11 @@ fn layout(args: &FormatArgs) -> Outcome<Layout> {
             ));
         }
         None => {
-            let legal = args.mount.starts_with('/') && !args.mount.contains(char::is_whitespace);
-            if !legal {
+            if !is_mount(&args.mount) {
                 let mount = &args.mount;
                 return Err(Failure::input(format!(
-                    "--mount {mount:?}: expected an absolute path without blanks"
+                    "--mount {mount:?}: expected an absolute path without blanks, quotes, #, $ \
+                     and \\"
                 )));
             }
             Layout::single(TableKind::Gpt, "data", args.label.clone(), &args.mount)
@@ -111,11 +111,8 @@ fn device(args: &FormatArgs, path: &Path) -> Outcome<u8> {
     };
     let mut doomed = Doomed::find(path, &limits, &roots)?;
     let journals = places::journals()?;
-    if let Some(left) = Left::read(&journals, &doomed.id).filter(|left| !left.ended) {
-        note!(
-            "the last run on this card was interrupted: {}",
-            left.state()
-        );
+    if let Some(told) = Left::read(&journals, &doomed.id).and_then(|left| left.told()) {
+        note!("the last run on this card {told}");
     }
     let told = Told {
         erase_bytes: doomed.erase_bytes,
@@ -123,7 +120,9 @@ fn device(args: &FormatArgs, path: &Path) -> Outcome<u8> {
     };
     let medium = medium::of(&args.medium, Some(doomed.bytes), told)?;
     let plan = Plan::new(&layout(args)?, &medium, args.fs.as_deref(), random()?)?;
-    let commands = commands(&plan, doomed.name());
+    possible(&plan)?;
+    let mut commands = commands(&plan, doomed.name());
+    commands.extend(checking(&plan, doomed.name()));
     let name = doomed.id.clone();
     if args.dry_run {
         let files = emit(args, &plan)?;
@@ -212,6 +211,12 @@ fn commands(plan: &Plan, disk: &str) -> Vec<String> {
 /// Makes an image file.
 fn image(args: &FormatArgs, path: &Path) -> Outcome<u8> {
     let there = std::fs::metadata(path).ok();
+    if there.as_ref().is_some_and(std::fs::Metadata::is_dir) {
+        let path = path.display();
+        return Err(Failure::input(format!(
+            "{path} is a directory; name a block device (lsblk lists them) or the file of an image"
+        )));
+    }
     let size = match (&there, args.size) {
         (_, Some(size)) => Some(size),
         (Some(meta), None) if meta.len() > 0 => Some(meta.len()),
@@ -221,6 +226,7 @@ fn image(args: &FormatArgs, path: &Path) -> Outcome<u8> {
     let medium = medium::of(&args.medium, size, Told::default())?;
     let seed = emitted::seed_of(&layout, &medium, args.fs.as_deref());
     let plan = Plan::new(&layout, &medium, args.fs.as_deref(), seed)?;
+    possible(&plan)?;
     if there.is_some_and(|meta| meta.len() > 0) {
         overwritten(args, path)?;
     }

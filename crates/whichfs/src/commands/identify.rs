@@ -7,7 +7,7 @@ use crate::{cards, output};
 use serde::Serialize;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
-use whichfs_here::{Bus, Emmc, Identity, PreEol, Roots, SdStatus, Used, identify};
+use whichfs_here::{Bus, Csd, Emmc, Identity, PreEol, Roots, SdStatus, Used, identify};
 use whichfs_units::Bytes;
 
 /// Examples in the help text.
@@ -144,7 +144,10 @@ fn text(document: &Document) -> String {
             "made by  {maker} ({:#04x}), brand {}, product {}, in {}",
             register.manufacturer, register.oem, register.name, register.made
         ));
+        let revision = register.revision.as_ref();
+        lines.extend(revision.map(|all| format!("revision {all} (product, firmware)")));
     }
+    lines.extend(identity.csd.as_ref().map(csd));
     if let Some(bytes) = identity.preferred_erase_bytes {
         lines.push(format!(
             "erase    {} (what the kernel takes it for)",
@@ -182,6 +185,18 @@ fn bus(bus: &Bus) -> Vec<String> {
                 .to_owned(),
         ],
     }
+}
+
+fn csd(csd: &Csd) -> String {
+    let size = csd
+        .bytes
+        .map_or("not told".to_owned(), |b| Bytes(b).to_string());
+    let lock = match (csd.locked_for_good, csd.locked) {
+        (true, _) => "write-protected for good",
+        (_, true) => "write-protected",
+        _ => "not write-protected",
+    };
+    format!("CSD      capacity {size}; {lock}")
 }
 
 fn sd(status: &SdStatus) -> String {

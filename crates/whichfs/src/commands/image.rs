@@ -6,6 +6,7 @@ use crate::failure::{Failure, Kind, Outcome};
 use crate::medium::{self, Told};
 use crate::{cards, interrupt, lab_image, output, places};
 use serde::Serialize;
+use std::path::Path;
 use whichfs_format::{Builder, Check, Tree, builder, tree_image};
 use whichfs_fs::{Candidate, Purpose};
 use whichfs_layout::{Medium, labelled};
@@ -34,6 +35,13 @@ pub fn run(args: &ImageArgs) -> Outcome<u8> {
         )));
     }
     let tree = Tree::open(&args.tree)?;
+    if is_within(&args.output, &tree.root) {
+        return Err(Failure::input(format!(
+            "{} lies in the tree that it is to hold; name a file outside of {}",
+            args.output.display(),
+            args.tree.display()
+        )));
+    }
     let (medium, bytes) = sized(args, candidate, &tree)?;
     let recipe = candidate.recipe(&medium.geometry(bytes), Purpose::User);
     let recipe = recipe.map_err(|unfit| {
@@ -58,6 +66,18 @@ pub fn run(args: &ImageArgs) -> Outcome<u8> {
         )?,
     };
     tell(args, &medium, bytes, &recipe.tuning, &checks)
+}
+
+/// Whether the file `output`, which need not be there yet, lies in the directory `tree`.
+fn is_within(output: &Path, tree: &Path) -> bool {
+    let above = match output.parent() {
+        Some(above) if !above.as_os_str().is_empty() => above,
+        _ => Path::new("."),
+    };
+    match [above, tree].map(std::fs::canonicalize) {
+        [Ok(above), Ok(tree)] => above.starts_with(tree),
+        _ => false,
+    }
 }
 
 /// The card, and the size of the image: what is said, else what the tree needs.

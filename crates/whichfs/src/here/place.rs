@@ -92,11 +92,8 @@ impl Around {
             Place::There(address) => there(address, &limits)?,
         };
         let left = Left::read(&places::journals()?, &device.id);
-        if let Some(left) = left.filter(|left| !left.ended) {
-            note!(
-                "the last run on this device was interrupted: {}",
-                left.state()
-            );
+        if let Some(told) = left.and_then(|left| left.told()) {
+            note!("the last run on this device {told}");
         }
         Ok((around, device, machine))
     }

@@ -99,6 +99,22 @@ fn bad_input_is_told_with_its_remedy_and_makes_no_file() {
             vec!["whichfs image TREE"],
         ),
         (
+            vec!["x.img", "--fs", "squashfs-xz", "--size", "1G", "--dry-run"],
+            vec!["whichfs image TREE"],
+        ),
+        (
+            vec!["x.img", "--fs", "ext4", "--size", "1G", "--label", "a\"b"],
+            vec!["use letters, digits"],
+        ),
+        (
+            vec!["x.img", "--fs", "ext4", "--size", "1G", "--mount", "/a#b"],
+            vec!["absolute path without blanks, quotes"],
+        ),
+        (
+            vec!["/tmp", "--fs", "ext4", "--dry-run"],
+            vec!["is a directory", "lsblk"],
+        ),
+        (
             vec!["x.img", "--fs", "ext4", "--size", "1G", "--card", "no-card"],
             vec!["unknown card"],
         ),
@@ -343,4 +359,83 @@ fn a_tree_becomes_an_image_and_a_file_that_is_there_stays() {
         &["multiple of 4K"],
     );
     assert!(!home.path().join("x").exists());
+}
+
+/// What was told, as if lines had no width.
+fn one_line(run: &Run) -> String {
+    let words: Vec<&str> = run.stdout.split_whitespace().collect();
+    words.join(" ")
+}
+
+#[test]
+fn an_image_that_is_cut_off_is_found() {
+    if !has("sfdisk") || !has("mke2fs") {
+        return;
+    }
+    let home = Sandbox::new();
+    let made = home.run(&["format", "x.img", "--fs", "ext4", "--size", "256M"]);
+    assert_eq!(made.code, 0, "{}", made.stderr);
+    let mut options = std::fs::File::options();
+    let image = options.write(true).open(home.path().join("x.img"));
+    let image = image.unwrap();
+    let whole = home.run(&["check", "x.img", "--no-gain"]);
+    assert!(
+        whole.stdout.contains("aligned and tuned"),
+        "{}",
+        whole.stdout
+    );
+    assert_eq!(whole.code, 0);
+    // Behind its superblock, and before its partition.
+    for (mib, known) in [(100, true), (3, false)] {
+        image.set_len(mib << 20).unwrap();
+        let cut = home.run(&["check", "x.img"]);
+        assert_eq!(cut.code, 1, "{}{}", cut.stdout, cut.stderr);
+        let told = one_line(&cut);
+        for words in [
+            "behind the end of the disk at",
+            "cut off",
+            "it is not whole",
+        ] {
+            assert!(told.contains(words), "{words}: {told}");
+        }
+        assert_eq!(cut.stdout.contains("stride"), known, "{}", cut.stdout);
+        assert!(!cut.stdout.contains("aligned"), "{}", cut.stdout);
+    }
+    // A filesystem without a table, on less than it covers.
+    home.run(&["format", "y.img", "--fs", "ext4", "--size", "256M"]);
+    let table = std::fs::read(home.path().join("y.img")).unwrap();
+    std::fs::write(home.path().join("z.img"), &table[4 << 20..64 << 20]).unwrap();
+    let cut = home.run(&["check", "z.img", "--no-gain"]);
+    assert_eq!(cut.code, 1, "{}{}", cut.stdout, cut.stderr);
+    let told = one_line(&cut);
+    assert!(told.contains("more than the 60 MiB"), "{told}");
+}
+
+#[test]
+fn a_partition_without_a_filesystem_is_not_called_tuned() {
+    if !has("sfdisk") || !has("mke2fs") {
+        return;
+    }
+    let home = Sandbox::new();
+    home.run(&["format", "x.img", "--fs", "ext4", "--size", "64M"]);
+    let mut image = std::fs::read(home.path().join("x.img")).unwrap();
+    image[4 << 20..5 << 20].fill(0);
+    std::fs::write(home.path().join("x.img"), image).unwrap();
+    let raw = home.run(&["check", "x.img", "--no-gain"]);
+    assert_eq!(raw.code, 0, "a boot loader may lie there: {}", raw.stdout);
+    assert!(raw.stdout.contains("cannot be told"), "{}", raw.stdout);
+}
+
+#[test]
+fn here_without_a_device_is_told_what_to_name() {
+    let home = Sandbox::new();
+    for card in [
+        &["choose", "--here"][..],
+        &["choose", "--here", "--card", "class4-4gb"],
+    ] {
+        refused(
+            &home.run(&[card, &["--dry-run"]].concat()),
+            &["--card /dev/"],
+        );
+    }
 }

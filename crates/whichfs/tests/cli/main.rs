@@ -4,6 +4,7 @@
 mod capacity;
 mod cards;
 mod crash;
+mod documents;
 mod environment;
 mod format;
 mod input;
