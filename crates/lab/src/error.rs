@@ -53,6 +53,13 @@ pub enum LabError {
         /// The kernel's own line.
         line: String,
     },
+    /// The host refused the guest's kernel a mapping of its memory.
+    #[error(
+        "the guest's kernel got no further mapping of its memory from this machine, whose limit \
+         is vm.max_map_count: `sysctl -w vm.max_map_count=1048576` as root raises it until the \
+         next boot"
+    )]
+    NoMapping,
     /// More wall time than allowed.
     #[error("the trial took more than {} s of wall time: raise --wall-limit", .0.as_secs())]
     WallLimit(Duration),
@@ -174,6 +181,7 @@ mod tests {
             ended("signal: 79"),
             panic("Kernel panic - not syncing: VFS: cannot mount root"),
             LabError::Spins(Duration::from_secs(60)),
+            LabError::NoMapping,
             LabError::SleepsForever,
             LabError::NoProgress(9),
             LabError::ConsoleFlood(9),

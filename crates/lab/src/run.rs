@@ -23,6 +23,10 @@ use whichfs_units::Nanos;
 /// Most cards that a guest can have.
 pub const DISKS_MAX: usize = 4;
 
+/// What User Mode Linux says when the host refuses it a mapping: each page of memory that its kernel
+/// maps anew is one.
+const NO_MAPPING: &str = "UML ran out of memory on the host side";
+
 /// The agent's program, ready to be packed.
 #[derive(Clone, Debug)]
 pub struct Agent {
@@ -237,6 +241,9 @@ fn verdict(
     if engine_gave_up {
         return looped;
     }
+    if console.iter().any(|line| line.contains(NO_MAPPING)) {
+        return Err(LabError::NoMapping);
+    }
     if let Some(line) = console.iter().find(|line| line.contains("Kernel panic")) {
         return Err(LabError::Panic { line: line.clone() });
     }
@@ -252,4 +259,25 @@ fn verdict(
             how: exit.to_owned(),
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_that_refuses_a_mapping_is_told_from_other_panics() {
+        let lines = |first: &str| {
+            let panic = "Kernel panic - not syncing: Segfault with no mm";
+            vec![first.to_owned(), panic.to_owned()]
+        };
+        let ended = |console: &[String]| verdict(Ok(()), &[], console, "exit status: 1");
+        let refused = ended(&lines(
+            "UML ran out of memory on the host side! This can happen due to a memory limitation \
+             or vm.max_map_count has been reached.",
+        ));
+        assert!(matches!(refused, Err(LabError::NoMapping)), "{refused:?}");
+        let other = ended(&lines("f2fs: something"));
+        assert!(matches!(other, Err(LabError::Panic { .. })), "{other:?}");
+    }
 }

@@ -87,7 +87,7 @@ pub struct Load {
     /// The table that its figures stand in, with other workloads; its own if empty.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub table: String,
-    /// Its tables have lines for the CPU time of each phase.
+    /// Its tables have lines for the CPU time of each phase and for how busy the device was.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub cpu: bool,
 }
@@ -102,7 +102,7 @@ impl Load {
 
     /// Whether its tables have lines for `metric`.
     pub fn shows(&self, metric: &str) -> bool {
-        self.cpu || !whichfs_trial::is_cpu_of_phase(metric)
+        self.cpu || !whichfs_trial::is_use_of_phase(metric)
     }
 }
 
@@ -127,10 +127,14 @@ pub type Takes = dyn Fn(&str, &BTreeMap<String, u64>) -> Result<(), String>;
 pub type Yields = dyn Fn(&str, &str) -> Result<(), String>;
 
 /// The studies that ship with the program, by the name of their files.
-pub const STUDIES: [(&str, &str); 16] = [
+pub const STUDIES: [(&str, &str); 18] = [
     (
         "studies/alignment.toml",
         include_str!("../../../../studies/alignment.toml"),
+    ),
+    (
+        "studies/bootlin-copies.toml",
+        include_str!("../../../../studies/bootlin-copies.toml"),
     ),
     (
         "studies/bootlin.toml",
@@ -163,6 +167,10 @@ pub const STUDIES: [(&str, &str); 16] = [
     (
         "studies/limits.toml",
         include_str!("../../../../studies/limits.toml"),
+    ),
+    (
+        "studies/linuxplanet-usb1.toml",
+        include_str!("../../../../studies/linuxplanet-usb1.toml"),
     ),
     (
         "studies/linuxplanet.toml",

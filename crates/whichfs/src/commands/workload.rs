@@ -185,7 +185,8 @@ fn text(workload: &Document) -> String {
     text.push_str(
         "Also measured in every trial: mkfs or deploy, and mount (s), space (B), \
          write_amplification (and its parts: _filesystem, _card), cpu (% of the time that the \
-         kernel worked) and cpu_per_mib (ms/MiB); both for each phase too: PHASE_cpu.",
+         kernel worked) and cpu_per_mib (ms/MiB); both for each phase too (PHASE_cpu), and \
+         PHASE_busy (% of the phase in which the card had a request to serve).",
     );
     if let Some(input) = workload.needs_input {
         let _ = write!(text, "\nIt needs {input}.");

@@ -322,7 +322,12 @@ fn published(
         let read = mapping.read(study, &mapping.file, &text);
         let (found, passed) = read.map_err(Failure::input)?;
         figures.extend(found);
-        skipped.insert(mapping.file.clone(), passed);
+        let again = skipped.contains_key(&mapping.file);
+        let name = match again {
+            true => format!("{}, {}", mapping.file, mapping.value_column),
+            false => mapping.file.clone(),
+        };
+        skipped.insert(name, passed);
     }
     Ok((figures, skipped))
 }

@@ -284,7 +284,14 @@ fn notes(document: &Document) -> Vec<String> {
                 skipped.others
             ));
         }
+        if !skipped.unused.is_empty() {
+            said.push(format!(
+                "{file}: no line has {}, which the study would set beside its figures.",
+                skipped.unused.join(", ")
+            ));
+        }
     }
+    said.extend(orders(document));
     if document.study.clock == "device" {
         said.push("cpu: not known: with the clock device the CPU is free.".to_owned());
     }
@@ -302,6 +309,21 @@ fn notes(document: &Document) -> Vec<String> {
         ));
     }
     said
+}
+
+/// How far published figures rank the workloads of a table as ours do.
+fn orders(document: &Document) -> Vec<String> {
+    let of = |grid: &Grid| {
+        let (card, table) = (grid.card.clone(), grid.load.clone());
+        let told = grid.orders.iter().map(move |order| {
+            format!(
+                "{table} on {card}: {} on {}, tau of the {} published forms: {:.2}.",
+                order.metric, order.candidate, order.forms, order.tau_b
+            )
+        });
+        told.collect::<Vec<String>>()
+    };
+    document.tables.iter().flat_map(of).collect()
 }
 
 /// Some columns of a grid.
