@@ -330,6 +330,7 @@ mod tests {
             only_variants: Vec::new(),
             partition_bytes: None,
             table: String::new(),
+            at: String::new(),
             cpu,
         };
         let shown = |cpu| {

@@ -87,6 +87,9 @@ pub struct Load {
     /// The table that its figures stand in, with other workloads; its own if empty.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub table: String,
+    /// Where it stands in its file, as `mine.toml:12`; empty if it is of no file.
+    #[serde(skip)]
+    pub at: String,
     /// Its tables have lines for the CPU time of each phase and for how busy the device was.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub cpu: bool,
@@ -114,11 +117,18 @@ pub struct Known<'a> {
     pub filesystems: &'a [&'a str],
     /// Faults.
     pub faults: &'a [&'a str],
+    /// Whether a card of this name, or in this file, can be opened; why not.
+    pub card: &'a Opens,
+    /// The same of a board.
+    pub board: &'a Opens,
     /// Whether a workload of this name takes these parameters; what is legal if not.
     pub workload: &'a Takes,
     /// Whether trials of a workload of this name yield this metric; what they yield if not.
     pub metric: &'a Yields,
 }
+
+/// Opens something by its name or file; why it cannot be opened.
+pub type Opens = dyn Fn(&str) -> Result<(), String>;
 
 /// Judges a workload's name and parameters; what is legal if they are not.
 pub type Takes = dyn Fn(&str, &BTreeMap<String, u64>) -> Result<(), String>;

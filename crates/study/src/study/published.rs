@@ -29,6 +29,9 @@ pub struct Mapping {
     pub value_column: String,
     /// Our metrics by what those columns say, joined by `/`; others are passed over.
     pub metrics: BTreeMap<String, Mapped>,
+    /// Where it stands in its study file, as `mine.toml:12`.
+    #[serde(skip)]
+    pub at: String,
 }
 
 /// A metric of ours that a published one stands beside.
@@ -187,6 +190,7 @@ fn mapping(
             .iter()
             .map(|(key, mapped)| (key.clone(), mapped.get_ref().clone()))
             .collect(),
+        at: at.of(&raw.file),
     })
 }
 
@@ -227,7 +231,11 @@ impl Mapping {
             heads.iter().position(|head| head == column).ok_or_else(|| {
                 let all: Vec<&str> = heads.iter().collect();
                 let found = format!("there is no column '{column}'");
-                error(file, 1, "heads", found, &all.join(", "))
+                let legal = match all.as_slice() {
+                    [] => "a line of heads".to_owned(),
+                    all => all.join(", "),
+                };
+                error(file, 1, "heads", found, &legal)
             })
         };
         let optional = |column: &Option<String>| column.as_deref().map(place).transpose();
@@ -363,6 +371,7 @@ mod tests {
             only_variants: Vec::new(),
             partition_bytes: None,
             table: String::new(),
+            at: String::new(),
             cpu: false,
         };
         let variant = |name: &str| Variant {
@@ -416,6 +425,7 @@ mod tests {
                 ("tree/rate".to_owned(), mapped(0.001, None)),
                 ("tree/time".to_owned(), mapped(1.0, Some(100.0))),
             ]),
+            at: String::new(),
         }
     }
 

@@ -1,5 +1,7 @@
 //! Study files: the shipped ones and those of the user.
 
+use crate::board::Board;
+use crate::cards;
 use crate::failure::{Failure, Outcome};
 use crate::names;
 use std::collections::BTreeMap;
@@ -44,10 +46,17 @@ fn parse(file: &str, text: &str) -> Outcome<Study> {
         candidates: &candidates,
         filesystems: &filesystems,
         faults: &Fault::ALL.map(Fault::name),
+        card: &|name| said(cards::open(name)),
+        board: &|name| said(Board::open(name)),
         workload: &takes,
         metric: &yields,
     };
     Study::parse(file, text, &known).map_err(Failure::input)
+}
+
+/// Whether something could be opened; why not.
+fn said<T>(opened: Outcome<T>) -> Result<(), String> {
+    opened.map(drop).map_err(|failure| failure.message)
 }
 
 /// Whether there is such a workload, and takes these parameters.

@@ -318,8 +318,11 @@ fn published(
 ) -> Outcome<(Vec<PublishedFigure>, BTreeMap<String, Skipped>)> {
     let (mut figures, mut skipped) = (Vec::new(), BTreeMap::new());
     for mapping in &study.published {
-        let text = files::published(&mapping.file, from)?;
-        let read = mapping.read(study, &mapping.file, &text);
+        let text = files::published(&mapping.file, from).map_err(|e| e.of(&mapping.at))?;
+        let file = from.map_or(mapping.file.clone(), |folder| {
+            folder.join(&mapping.file).display().to_string()
+        });
+        let read = mapping.read(study, &file, &text);
         let (found, passed) = read.map_err(Failure::input)?;
         figures.extend(found);
         let again = skipped.contains_key(&mapping.file);

@@ -9,12 +9,13 @@ use crate::failure::{Failure, Kind, Outcome};
 use crate::images::Images;
 use crate::interrupt;
 use crate::keeper::Keeper;
-use crate::places;
 use crate::progress::Progress;
+use crate::{partition, places};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+use whichfs_card::Profile;
 use whichfs_lab::available_cores;
 use whichfs_study::{PerformanceStudy, Row, Spot, Variant};
 use whichfs_trial::{Status, Trial};
@@ -82,6 +83,9 @@ impl<'a> Runner<'a> {
                 Some(version) => bench.under(places::kernel_of(version)?),
             };
             benches.insert(place, bench);
+        }
+        if let Some(bench) = benches.values().next() {
+            check_left_out(study, &bench.card.profile)?;
         }
         let works = study
             .workloads
@@ -230,7 +234,7 @@ impl<'a> Runner<'a> {
                 Err(NotHere::Failure(_)) if interrupt::flag().load(Ordering::Relaxed) => {
                     return Err(self.keeper.interrupted());
                 }
-                Err(NotHere::Failure(failure)) => return Err(failure),
+                Err(NotHere::Failure(failure)) => return Err(told_where(spot, failure)),
                 Err(NotHere::LeftOut { why, .. }) => {
                     let names = self.left_out.entry((spot.card, why)).or_default();
                     if !names.contains(&spot.candidate) {
@@ -277,6 +281,46 @@ impl<'a> Runner<'a> {
         all.map(|((card, why), names)| format!("{} on {card}: {why}", names.join(", ")))
             .collect()
     }
+}
+
+/// `failure`, if it is the study file's, after the lines of its variant and its workload.
+fn told_where(spot: &Spot, failure: Failure) -> Failure {
+    let lines: Vec<&str> = [&spot.variant.at, &spot.load.at]
+        .into_iter()
+        .map(String::as_str)
+        .filter(|at| !at.is_empty())
+        .collect();
+    match failure.kind {
+        Kind::Input if !lines.is_empty() => failure.of(&lines.join(" with ")),
+        _ => failure,
+    }
+}
+
+/// Checks that some candidate of each variant has the mount options that it leaves out, on a card
+/// of `profile`.
+fn check_left_out(study: &PerformanceStudy, profile: &Profile) -> Outcome {
+    for variant in &study.variants {
+        let of = |name: &&String| variant.only.is_empty() || variant.only.contains(*name);
+        for option in &variant.without {
+            let mut had = Vec::new();
+            for name in study.candidates.iter().filter(of) {
+                let candidate = whichfs_fs::find(name).map_err(Failure::input)?;
+                let bytes = cards::geometry(profile).partition_bytes;
+                let recipe =
+                    partition::recipe(candidate, profile, bytes, &variant.tuning, 1, true)?;
+                had.extend(recipe.map(|recipe| format!("{name} has {}", recipe.mount_options)));
+            }
+            let there = |had: &String| had.split([' ', ',']).any(|word| word == option);
+            if !had.is_empty() && !had.iter().any(there) {
+                let all = had.join("; ");
+                return Err(Failure::input(format!(
+                    "{}: variants.without: '{option}' is no mount option of any candidate: {all}",
+                    variant.at
+                )));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Trials of a study, each with its spot.
