@@ -1,5 +1,6 @@
 //! `whichfs study`: experiments that are data, made and told as a whole.
 
+mod amounts;
 mod claims;
 mod compared;
 mod crash;

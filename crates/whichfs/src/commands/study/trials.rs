@@ -1,5 +1,6 @@
 //! The trials of a study: prepared, taken from the store or run, and kept.
 
+use super::amounts::amount;
 use super::performance_told as told;
 use crate::bench::{Bench, NotHere, Prepared, Work};
 use crate::board::Board;
@@ -255,7 +256,7 @@ impl<'a> Runner<'a> {
             trials: spots.len(),
             known: self.trials.len(),
             left_out: &self.left_out(),
-            written: missing.iter().map(|(spot, _)| written(spot)).sum(),
+            amount: amount(missing.iter().map(|(spot, _)| spot))?,
             wall: self.expected(&missing)?,
             jobs: self.benches.values().map(|bench| bench.jobs).max(),
         })?;
