@@ -165,9 +165,15 @@ mod tests {
             })
             .collect();
         assert_eq!(text, ["a->nowhere", "b/", "b/one=1", "b/two=2", "c==b/one"]);
-        fs::File::create(at("b/holes")).unwrap().set_len(HOLE * 3).unwrap();
+        fs::File::create(at("b/holes"))
+            .unwrap()
+            .set_len(HOLE * 3)
+            .unwrap();
         let odd = odd_files(dir.path()).unwrap();
-        assert_eq!((odd.special, odd.sparse), (vec!["socket".into()], vec!["b/holes".into()]));
+        assert_eq!(
+            (odd.special, odd.sparse),
+            (vec!["socket".into()], vec!["b/holes".into()])
+        );
     }
 
     #[test]

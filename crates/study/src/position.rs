@@ -4,7 +4,7 @@ use toml::Spanned;
 
 /// What is wrong in a data file, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{file}:{line}: {key}: {found}; {}", wanted(expected))]
+#[error("{file}:{line}: {key}: {found}; {}", wanted(.expected))]
 pub struct FileError {
     /// File as the caller named it.
     pub file: String,
@@ -20,7 +20,13 @@ pub struct FileError {
 
 /// What is legal, as the end of a message: some say it in a sentence of their own.
 fn wanted(expected: &str) -> String {
-    let own = ["did you mean ", "there is ", "there are ", "unknown ", "workload "];
+    let own = [
+        "did you mean ",
+        "there is ",
+        "there are ",
+        "unknown ",
+        "workload ",
+    ];
     match own.iter().any(|begin| expected.starts_with(begin)) {
         true => expected.to_owned(),
         false => format!("expected {expected}"),

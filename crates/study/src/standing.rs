@@ -8,7 +8,7 @@ use crate::fit::mean;
 use crate::verdict::Grade;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
-use whichfs_trial::{Identity, Status, Trial, is_use_of_phase, is_share};
+use whichfs_trial::{Identity, Status, Trial, is_share, is_use_of_phase};
 
 /// Candidates that must have a figure, so that one of them can be called good or bad.
 const LEAST: usize = 3;

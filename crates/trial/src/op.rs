@@ -314,7 +314,10 @@ mod tests {
             content,
             sync: true,
         };
-        assert_eq!([create, append, Op::SyncFs].map(|op| op.written()), [7, 5, 0]);
+        assert_eq!(
+            [create, append, Op::SyncFs].map(|op| op.written()),
+            [7, 5, 0]
+        );
     }
 
     #[test]

@@ -234,10 +234,7 @@ mod tests {
             ("cpu_per_mib", "CPU time per MiB"),
             ("tree_write_cpu", "tree write: share of CPU time"),
             ("mount_cpu_per_mib", "mount: CPU time per MiB"),
-            (
-                "fill_busy",
-                "fill: share of time that the device is busy",
-            ),
+            ("fill_busy", "fill: share of time that the device is busy"),
         ] {
             assert_eq!(metric_words(metric), words);
         }

@@ -90,7 +90,10 @@ mod tests {
             sparse: names(&["disk.img"]),
         };
         let said = sentences(&odd);
-        assert!(said[0].ends_with("device: dev/console and 2 more"), "{said:?}");
+        assert!(
+            said[0].ends_with("device: dev/console and 2 more"),
+            "{said:?}"
+        );
         assert!(said[1].ends_with("holes: disk.img"), "{said:?}");
         assert!(sentences(&whichfs_agent::Odd::default()).is_empty());
     }

@@ -128,8 +128,7 @@ impl Workload for Copies {
             })),
             REMOVE => {
                 let left = rounds..rounds + copies;
-                let all =
-                    left.flat_map(move |at| remove(&copy(&tree, at)).collect::<Vec<Op>>());
+                let all = left.flat_map(move |at| remove(&copy(&tree, at)).collect::<Vec<Op>>());
                 Box::new(all.chain([Op::SyncFs]))
             }
             other => return Err(unknown_phase(self, other)),
@@ -219,7 +218,13 @@ mod tests {
             let is = |op: &&Op| matches!(op, Op::Rmdir { path } if path == root);
             left.iter().filter(is).count()
         };
-        let roots = ["copy-0001", "copy-0002", "copy-0003", "copy-0004", "copy-0005"];
+        let roots = [
+            "copy-0001",
+            "copy-0002",
+            "copy-0003",
+            "copy-0004",
+            "copy-0005",
+        ];
         assert_eq!(roots.map(gone), [0, 1, 1, 1, 0]);
     }
 }

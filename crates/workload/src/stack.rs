@@ -307,7 +307,12 @@ impl Workload for Stack {
             named(&LAYERS, "layer"),
             value("squashfuse").to_string(),
         ];
-        let sizes = ["modules", "module_bytes", "second_modules", "second_module_bytes"];
+        let sizes = [
+            "modules",
+            "module_bytes",
+            "second_modules",
+            "second_module_bytes",
+        ];
         let [modules, bytes, second, second_bytes] = sizes.map(|name| value(name).to_string());
         let (script, stdin) = match phase {
             INSTALL => {

@@ -1,9 +1,7 @@
 //! Studies of the kind `crash`: a matrix of series of power cuts, filesystems × mounts × fault
 //! sets × workloads, each on the same card with the same seed.
 
-use super::keys::{
-    BOARDS, CARDS, LoadFile, full, loads, names, opens, own_name, within,
-};
+use super::keys::{BOARDS, CARDS, LoadFile, full, loads, names, opens, own_name, within};
 use super::{Known, Load};
 use crate::position::{FileError, Position};
 use serde::{Deserialize, Serialize};

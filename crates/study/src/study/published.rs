@@ -277,10 +277,18 @@ impl Mapping {
                 skipped.others += 1;
                 continue;
             };
-            let same = figures.iter().position(|other| figure.is_of_the_same(other));
+            let same = figures
+                .iter()
+                .position(|other| figure.is_of_the_same(other));
             if let Some(first) = same.and_then(|at| lines.get(at)) {
                 let found = format!("'{cell}' for what line {first} has a figure for");
-                return Err(error(file, line, &self.value_column, found, "one line for each"));
+                return Err(error(
+                    file,
+                    line,
+                    &self.value_column,
+                    found,
+                    "one line for each",
+                ));
             }
             figures.push(figure);
             lines.push(line);

@@ -327,7 +327,11 @@ mod tests {
         assert!(mappings(MAPPINGS).ok);
         let check = mappings(65_530);
         assert!(!check.ok && check.need == Need::Extra);
-        assert!(check.remedy.is_some_and(|r| r.contains("max_map_count=1048576")));
+        assert!(
+            check
+                .remedy
+                .is_some_and(|r| r.contains("max_map_count=1048576"))
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A study with trials, told in a terminal.
 
-use super::performance::{Document, Place};
 use super::amounts::Amount;
+use super::performance::{Document, Place};
 use super::{gains_told, smallest};
 use crate::commands::table;
 use crate::failure::Outcome;

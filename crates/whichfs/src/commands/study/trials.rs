@@ -285,7 +285,7 @@ impl<'a> Runner<'a> {
 }
 
 /// `failure`, if it is the study file's, after the lines of its variant and its workload.
-fn told_where(spot: &Spot, failure: Failure) -> Failure {
+pub(super) fn told_where(spot: &Spot, failure: Failure) -> Failure {
     let lines: Vec<&str> = [&spot.variant.at, &spot.load.at]
         .into_iter()
         .map(String::as_str)
