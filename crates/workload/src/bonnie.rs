@@ -143,7 +143,7 @@ const PARAMETERS: [Parameter; 9] = [
 ];
 
 /// The phase of the runs that do not count.
-const DISCARDED: &str = "discarded";
+const DISCARDED: &str = "discarded_runs";
 /// The phase before the run that counts.
 const PAUSE: &str = "pause";
 

@@ -323,9 +323,10 @@ fn published(
     let (mut figures, mut skipped) = (Vec::new(), BTreeMap::new());
     for mapping in &study.published {
         let text = files::published(&mapping.file, from).map_err(|e| e.of(&mapping.at))?;
-        let file = from.map_or(mapping.file.clone(), |folder| {
-            folder.join(&mapping.file).display().to_string()
-        });
+        let file = match from {
+            Some(folder) => folder.join(&mapping.file).display().to_string(),
+            None => mapping.file.clone(),
+        };
         let read = mapping.read(study, &file, &text);
         let (found, passed) = read.map_err(Failure::input)?;
         figures.extend(found);

@@ -431,8 +431,33 @@ pub(super) fn note_once(list: &mut Vec<String>, said: Option<String>) {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::commands::study::files::tests::changed;
     use crate::commands::study::tests::performance;
+
+    #[test]
+    fn an_option_that_nobody_has_cannot_be_left_out() {
+        let profile = cards::open("class10-16gb").unwrap().profile;
+        check_left_out(&changed("", "").unwrap(), &profile).unwrap();
+        let study = changed("\"noatime\"", "\"noatim\"").unwrap();
+        let failure = check_left_out(&study, &profile).unwrap_err();
+        let told = "mine.toml:12: variants.without: 'noatim' is no mount option of any candidate";
+        assert!(failure.message.contains(told), "{failure}");
+        for study in ["pandora", "options", "tuning"] {
+            check_left_out(&performance(study), &profile).unwrap();
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_is_told_with_the_lines_of_variant_and_workload() {
+        let study = changed("", "").unwrap();
+        let spots = study.spots();
+        let told = told_where(&spots[0], Failure::input("too large"));
+        assert_eq!(told.message, "mine.toml:12 with mine.toml:16: too large");
+        let told = told_where(&spots[0], Failure::environment("no kernel"));
+        assert_eq!(told.message, "no kernel", "not the file's fault");
+    }
 
     #[test]
     fn what_the_lab_cannot_measure_is_said_once() {
