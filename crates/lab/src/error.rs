@@ -53,13 +53,12 @@ pub enum LabError {
         /// The kernel's own line.
         line: String,
     },
-    /// The host refused the guest's kernel a mapping of its memory.
+    /// The host gave the guest's kernel no more mappings: each page of its `vmalloc` area is one.
     #[error(
-        "the guest's kernel got no further mapping of its memory from this machine, whose limit \
-         is vm.max_map_count: `sysctl -w vm.max_map_count=1048576` as root raises it until the \
-         next boot"
+        "this machine allows a process too few mappings for the guest's kernel: raise the limit \
+         (`sudo sysctl vm.max_map_count=1048576`), or free memory"
     )]
-    NoMapping,
+    HostMappings,
     /// More wall time than allowed.
     #[error("the trial took more than {} s of wall time: raise --wall-limit", .0.as_secs())]
     WallLimit(Duration),
@@ -128,6 +127,7 @@ impl LabError {
             | LabError::NoKernel { .. }
             | LabError::NoAgent { .. }
             | LabError::NoTemporary(_)
+            | LabError::HostMappings
             | LabError::WallLimit(_)
             | LabError::Contents { .. } => Some(self.to_string()),
             LabError::GuestEnded { how: text } | LabError::Panic { line: text }
@@ -166,6 +166,7 @@ mod tests {
             ended("signal: 7 (SIGBUS) (core dumped)"),
             panic("Kernel panic - not syncing: Kernel mode signal 7"),
             panic("Attempted to kill init! exitcode=0x00000007"),
+            LabError::HostMappings,
             LabError::WallLimit(Duration::from_secs(300)),
             LabError::io("make the console file")(full()),
             LabError::Contents {
@@ -181,7 +182,6 @@ mod tests {
             ended("signal: 79"),
             panic("Kernel panic - not syncing: VFS: cannot mount root"),
             LabError::Spins(Duration::from_secs(60)),
-            LabError::NoMapping,
             LabError::SleepsForever,
             LabError::NoProgress(9),
             LabError::ConsoleFlood(9),

@@ -29,6 +29,8 @@ const DIRECTORY_PREFIX: &str = "whichfs-guest-";
 
 /// What [`Guest::finish`] says of a guest that did not end by itself.
 pub const KILLED: &str = "killed by the engine";
+/// The guest's kernel on a mapping that the host refused (arch/um/kernel/tlb.c).
+pub const NO_MAPPINGS: &str = "UML ran out of memory on the host side";
 
 /// What a guest's process is started with.
 pub struct GuestProcess<'a> {
@@ -273,12 +275,12 @@ impl Guest {
         self.console.metadata().map_or(0, |meta| meta.len())
     }
 
-    /// The last lines of the console, and before them the line of a panic, whose call trace
-    /// may be longer than that.
+    /// The last lines of the console, and before them those of a panic and of its cause on the
+    /// host, once each: the call trace between may be longer than that.
     pub fn console_tail(&mut self) -> Vec<String> {
         const TAIL_BYTES: u64 = 256 << 10;
         const TAIL_LINES: usize = 60;
-        const PANIC: &str = "Kernel panic";
+        const TELLING: [&str; 2] = [NO_MAPPINGS, "Kernel panic"];
         let start = self.console_bytes().saturating_sub(TAIL_BYTES);
         let mut text = Vec::new();
         let read = self
@@ -295,8 +297,11 @@ impl Guest {
             .filter(|l| !l.is_empty())
             .collect();
         let (head, tail) = lines.split_at(lines.len().saturating_sub(TAIL_LINES));
-        let panic = head.iter().filter(|line| line.contains(PANIC)).take(1);
-        panic.chain(tail).map(|line| (*line).to_owned()).collect()
+        let telling = TELLING.iter().filter_map(|what| {
+            let mut found = head.iter().filter(|line| line.contains(what));
+            found.next()
+        });
+        telling.chain(tail).map(|line| (*line).to_owned()).collect()
     }
 
     /// Seconds of CPU that the guest and its processes have used.

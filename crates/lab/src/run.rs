@@ -7,7 +7,7 @@ use crate::device::{Backend, Device};
 use crate::disk::Disk;
 use crate::engine::{Engine, Stamped};
 use crate::error::LabError;
-use crate::guest::{Guest, GuestDirectory, GuestProcess, KILLED};
+use crate::guest::{Guest, GuestDirectory, GuestProcess, KILLED, NO_MAPPINGS};
 use crate::initramfs::Initramfs;
 use crate::kernel::Kernel;
 use crate::shared::SharedDirectory;
@@ -22,10 +22,6 @@ use whichfs_units::Nanos;
 
 /// Most cards that a guest can have.
 pub const DISKS_MAX: usize = 4;
-
-/// What User Mode Linux says when the host refuses it a mapping: each page of memory that its kernel
-/// maps anew is one.
-const NO_MAPPING: &str = "UML ran out of memory on the host side";
 
 /// The agent's program, ready to be packed.
 #[derive(Clone, Debug)]
@@ -241,8 +237,8 @@ fn verdict(
     if engine_gave_up {
         return looped;
     }
-    if console.iter().any(|line| line.contains(NO_MAPPING)) {
-        return Err(LabError::NoMapping);
+    if console.iter().any(|line| line.contains(NO_MAPPINGS)) {
+        return Err(LabError::HostMappings);
     }
     if let Some(line) = console.iter().find(|line| line.contains("Kernel panic")) {
         return Err(LabError::Panic { line: line.clone() });
@@ -266,18 +262,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_host_that_refuses_a_mapping_is_told_from_other_panics() {
-        let lines = |first: &str| {
-            let panic = "Kernel panic - not syncing: Segfault with no mm";
-            vec![first.to_owned(), panic.to_owned()]
+    fn a_panic_for_want_of_mappings_blames_the_host() {
+        let panic = "Kernel panic - not syncing: Segfault with no mm".to_owned();
+        let of = |console: &[String]| {
+            let ended = verdict(Ok(()), &[], console, "signal: 6 (SIGABRT)");
+            ended.err().and_then(|error| error.blames_host())
         };
-        let ended = |console: &[String]| verdict(Ok(()), &[], console, "exit status: 1");
-        let refused = ended(&lines(
-            "UML ran out of memory on the host side! This can happen due to a memory limitation \
-             or vm.max_map_count has been reached.",
-        ));
-        assert!(matches!(refused, Err(LabError::NoMapping)), "{refused:?}");
-        let other = ended(&lines("f2fs: something"));
-        assert!(matches!(other, Err(LabError::Panic { .. })), "{other:?}");
+        assert_eq!(of(std::slice::from_ref(&panic)), None);
+        // arch/um/kernel/tlb.c, report_enomem.
+        let cause = "UML ran out of memory on the host side! This can happen due to a memory \
+                     limitation or vm.max_map_count has been reached.";
+        let told = of(&[cause.to_owned(), panic]).unwrap_or_default();
+        assert!(told.contains("sysctl vm.max_map_count"), "{told}");
     }
 }

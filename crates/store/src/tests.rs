@@ -37,6 +37,7 @@ pub(crate) fn trial(candidate: &str, seed: u64, value: f64) -> Trial {
             tools: BTreeMap::new(),
             cpu_features_sha256: text("04"),
             seed,
+            data_seed: None,
             measured: None,
         },
         outcome: Outcome {

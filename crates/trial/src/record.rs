@@ -72,6 +72,9 @@ pub struct Identity {
     pub cpu_features_sha256: String,
     /// Seed of the trial.
     pub seed: u64,
+    /// Seed of the workload's data, where it is another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_seed: Option<u64>,
     /// What tells a trial that was measured on a real device from the same one done again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured: Option<Measured>,

@@ -3,13 +3,15 @@
 //! `cargo bench -p whichfs --bench direct` (root; fio; `WHICHFS_AGENT`).
 //!
 //! Runs are in pairs, now the one first and now the other, so that what else the machine does meets
-//! both. The agent's side is its executor, in this process, with the latencies that it takes. fio
+//! both. Both make the same requests (fio from a log of them), and on the modelled card, whose state
+//! the writes before decide, each run has a card of its own in the same state. The agent's side is its executor, in this process, with the latencies that it takes. fio
 //! runs with psync, one request at a time, as the agent does, and as a thread: else it makes a
 //! session of its own, which the scheduler prefers to ours on a busy machine (autogroup). The last
 //! line is what counting requests by their size costs: fio alone, and while the agent's program
 //! counts them.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
@@ -40,15 +42,18 @@ fn main() {
         ("card at its speed", Speed::REAL, 1500),
         ("card, speed max", Speed::Max, 20_000),
     ] {
-        let card = attach(options(speed)).unwrap();
         for writes in [false, true] {
-            compare(name, &card.device(), writes, count);
+            compare(name, writes, count, &|run| {
+                let card = attach(options(speed)).unwrap();
+                let iops = run(&card.device());
+                card.detach().unwrap();
+                iops
+            });
         }
-        card.detach().unwrap();
     }
     let memory = Memory::new();
     for writes in [false, true] {
-        compare("loop in memory", &memory.device, writes, 60_000);
+        compare("loop in memory", writes, 60_000, &|run| run(&memory.device));
     }
     counting(&agent, &memory.device);
 }
@@ -78,19 +83,22 @@ impl Drop for Memory {
     }
 }
 
-/// Prints the ratio of both on `device`.
-fn compare(name: &str, device: &Path, writes: bool, count: u64) {
-    let scheduler = device.file_name().unwrap().to_str().unwrap();
-    std::fs::write(format!("/sys/block/{scheduler}/queue/scheduler"), "none").unwrap();
+/// Gives a run its device, and returns the run's IOPS.
+type OnDevice<'a> = dyn Fn(&dyn Fn(&Path) -> f64) -> f64 + 'a;
+
+/// Prints the ratio of both, each on what `on` gives it.
+fn compare(name: &str, writes: bool, count: u64, on: &OnDevice<'_>) {
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for pair in 0..RUNS {
         let seed = pair as u64 + 1;
+        let agent = || on(&|device| by_agent(queueless(device), writes, count, seed));
+        let fio = || on(&|device| by_fio(queueless(device), writes, count, seed));
         if pair % 2 == 0 {
-            ours.push(by_agent(device, writes, count, seed));
+            ours.push(agent());
         }
-        theirs.push(by_fio(device, writes, count, seed));
+        theirs.push(fio());
         if pair % 2 == 1 {
-            ours.push(by_agent(device, writes, count, seed));
+            ours.push(agent());
         }
     }
     let mut ratios: Vec<f64> = ours.iter().zip(&theirs).map(|(a, b)| a / b).collect();
@@ -105,6 +113,13 @@ fn compare(name: &str, device: &Path, writes: bool, count: u64) {
         ratios[RUNS - 1 - RUNS / 4],
         load()
     );
+}
+
+/// The same device, without a scheduler.
+fn queueless(device: &Path) -> &Path {
+    let name = device.file_name().unwrap().to_str().unwrap();
+    std::fs::write(format!("/sys/block/{name}/queue/scheduler"), "none").unwrap();
+    device
 }
 
 /// Prints what it costs fio that an agent counts the requests by size.
@@ -166,16 +181,23 @@ fn done(agent: &Path, device: &Path, job: &Job, over: &AtomicBool) -> Life {
     run(&errand, over, &mut |_| ()).unwrap()
 }
 
+/// Where the requests of a run begin, in bytes.
+fn places(seed: u64, count: u64) -> impl Iterator<Item = u64> {
+    let mut random = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    (0..count).map(move |_| {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        random % (CARD_BYTES / BLOCK) * BLOCK
+    })
+}
+
 /// IOPS of the agent's executor.
 fn by_agent(device: &Path, writes: bool, count: u64, seed: u64) -> f64 {
     let name = device.file_name().unwrap().to_str().unwrap().to_owned();
     let content = Content::Generated { level: 0, seed };
-    let mut random = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-    let ops = (0..count).map(move |_| {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        let (path, offset) = (name.clone(), random % (CARD_BYTES / BLOCK) * BLOCK);
+    let ops = places(seed, count).map(move |offset| {
+        let path = name.clone();
         match writes {
             true => Op::WriteAt {
                 path,
@@ -219,11 +241,14 @@ fn by_agent(device: &Path, writes: bool, count: u64, seed: u64) -> f64 {
 /// IOPS of fio.
 fn by_fio(device: &Path, writes: bool, count: u64, seed: u64) -> f64 {
     let what = if writes { "write" } else { "read" };
+    let (device, mut log) = (device.display(), tempfile::NamedTempFile::new().unwrap());
+    let lines = places(seed, count).map(|offset| format!("{device} {what} {offset} {BLOCK}\n"));
+    let lines: String = lines.collect();
+    let text = format!("fio version 2 iolog\n{device} add\n{device} open\n{lines}{device} close\n");
+    log.write_all(text.as_bytes()).unwrap();
     let text = sh(&format!(
-        "fio --name=x --filename={} --rw=rand{what} --bs=4k --direct=1 --ioengine=psync \
-         --size={CARD_BYTES} --number_ios={count} --norandommap --allrandrepeat=1 \
-         --randseed={seed} --thread --output-format=json",
-        device.display()
+        "fio --name=x --read_iolog={} --direct=1 --ioengine=psync --thread --output-format=json",
+        log.path().display()
     ));
     let document: serde_json::Value = serde_json::from_str(&text).unwrap();
     let found = &document["jobs"][0][what];

@@ -86,6 +86,8 @@ pub struct Work {
     pub tree_sha256: String,
     /// What the user gives the workload's program (`--fio`, `--command`).
     pub input: Option<String>,
+    /// Seed of its data in every trial, if not the trial's.
+    pub data_seed: Option<u64>,
     /// Bytes of the partition, if not all of the card.
     pub partition_bytes: Option<u64>,
     /// Leave it to mkfs to refuse a partition that is too small.
@@ -93,6 +95,16 @@ pub struct Work {
 }
 
 impl Work {
+    /// The seed that its data are made from in the trial of `seed`.
+    pub fn data_seed(&self, seed: u64) -> u64 {
+        self.data_seed.unwrap_or(seed)
+    }
+
+    /// The same, where an identity must say so.
+    pub fn other_data_seed(&self, seed: u64) -> Option<u64> {
+        self.data_seed.filter(|data| *data != seed)
+    }
+
     /// Checks that the user's tree, if there is one, is still what its digest says.
     pub fn check_tree(&self) -> Outcome {
         match &self.tree {
@@ -106,6 +118,8 @@ impl Work {
 pub struct Prepared {
     /// Candidate and seed, for people.
     pub label: String,
+    /// What is measured.
+    pub workload: &'static dyn Workload,
     /// Everything that decides its result.
     pub identity: Identity,
     /// What the agent does.
@@ -197,8 +211,8 @@ impl Bench {
         let partition =
             Partition::of(card, variant, work.partition_bytes).map_err(NotHere::Failure)?;
         let disk = journal::disk(&partition, variant, card.au_bytes()).map_err(NotHere::Failure)?;
-        let (bytes, any) = (disk.bytes, work.any_size);
-        let mut recipe = partition::recipe(candidate, card, bytes, &variant.tuning, seed, any)
+        let (bytes, any, data) = (disk.bytes, work.any_size, work.data_seed(seed));
+        let mut recipe = partition::recipe(candidate, card, bytes, &variant.tuning, data, any)
             .map_err(NotHere::Failure)??;
         vary(&mut recipe, variant, candidate.name)?;
         require_tools(candidate, &recipe)?;
@@ -211,9 +225,9 @@ impl Bench {
             script: None,
             input: work.input.clone(),
         };
-        let programs = program::programs(work.workload, &spec, seed).map_err(NotHere::Failure)?;
+        let programs = program::programs(work.workload, &spec, data).map_err(NotHere::Failure)?;
         let image = images
-            .of(candidate, &recipe, work, &spec, seed)
+            .of(candidate, &recipe, work, &spec, data)
             .map_err(NotHere::Failure)?;
         let modules = self.modules(work.workload, &recipe)?;
         let shared = shared::directories(
@@ -237,7 +251,7 @@ impl Bench {
         let steps = whichfs_workload::steps(
             work.workload,
             &spec,
-            seed,
+            data,
             &whichfs_workload::Candidate {
                 mkfs,
                 env: environment(&recipe.mkfs_env),
@@ -264,6 +278,7 @@ impl Bench {
         }
         Ok(Prepared {
             label: format!("{}, seed {seed}", candidate.name),
+            workload: work.workload,
             identity,
             job: Job {
                 counts_work: true,
@@ -366,6 +381,7 @@ impl Bench {
             tools: versions.of(&recipe.tools),
             cpu_features_sha256: self.cpu_features_sha256.clone(),
             seed,
+            data_seed: work.other_data_seed(seed),
             measured: None,
         }
     }

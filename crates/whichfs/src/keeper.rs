@@ -1,6 +1,6 @@
 //! Trials and the store: what is known is not run again, what ends is kept at once.
 
-use crate::bench::{Bench, Prepared, Work};
+use crate::bench::{Bench, Prepared};
 use crate::failure::{Failure, Kind, Outcome};
 use crate::interrupt;
 use crate::places;
@@ -97,25 +97,26 @@ impl Keeper {
         std::mem::take(&mut self.fresh)
     }
 
-    /// Runs `trials` of `work`, keeps each as it ends, and gives it to `ended`, whose failure ends
-    /// the run when those under way have ended too.
+    /// Runs `trials`, keeps each as it ends if what it read is still what it was (`unchanged`),
+    /// and gives it to `ended`, whose failure ends the run when those under way have ended too.
     ///
     /// # Errors
-    /// The first failure that is not a trial's own, the user's interrupt, or that of `ended`.
+    /// The first failure that is not a trial's own, the user's interrupt, or that of `unchanged` or
+    /// `ended`.
     pub fn run(
         &mut self,
         bench: &Bench,
-        work: &Work,
         trials: Vec<Prepared>,
         progress: &mut Progress,
+        unchanged: &dyn Fn() -> Outcome,
         ended: &mut dyn FnMut(&Trial) -> Outcome,
     ) -> Outcome {
         let jobs = bench.jobs.min(trials.len());
         let flag = interrupt::flag();
-        let result = run_all(bench, work.workload, trials, jobs, flag, &mut |news| {
+        let result = run_all(bench, trials, jobs, flag, &mut |news| {
             progress.hear(news);
             if let News::Ended { trial, wall, .. } = news {
-                work.check_tree()?;
+                unchanged()?;
                 self.keep(trial, *wall)?;
                 ended(trial)?;
             }

@@ -64,6 +64,16 @@ pub fn folded(sentence: &str, indent: usize, width: usize) -> String {
     text
 }
 
+/// The same for a line of which the first `indent` columns are a word and blanks that stay.
+pub fn folded_after(line: &str, indent: usize, width: usize) -> String {
+    let Some((head, rest)) = line.split_at_checked(indent) else {
+        return line.to_owned();
+    };
+    let blanks = " ".repeat(indent);
+    let text = folded(&format!("{blanks}{}", rest.trim_start()), indent, width);
+    format!("{head}{}", text.get(indent..).unwrap_or_default())
+}
+
 /// That standard output did not take something: a failure, unless it is a closed pipe.
 pub fn lost(error: &io::Error) -> Outcome {
     if error.kind() == io::ErrorKind::BrokenPipe {
@@ -109,7 +119,7 @@ pub fn colour() -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{columns, folded, joined};
+    use super::{columns, folded, folded_after, joined};
 
     #[test]
     fn columns_are_the_terminals_or_what_is_told() {
@@ -139,6 +149,8 @@ mod tests {
     fn a_sentence_is_folded_between_words() {
         assert_eq!(folded("  one two three", 4, 10), "  one two\n    three");
         assert_eq!(folded("one two", 4, 7), "one two");
+        assert_eq!(folded_after("a   one two", 4, 8), "a   one\n    two");
+        assert_eq!(folded_after("a", 4, 8), "a");
         assert_eq!(folded("averylongword x", 2, 5), "averylongword\n  x");
         assert_eq!(folded("", 2, 5), "");
     }

@@ -13,7 +13,6 @@ use whichfs_trial::{
     Counts, CpuTime, DeviceFigures, Event, Latency, Metric, PhaseFigures, Status, Trial,
 };
 use whichfs_units::Nanos;
-use whichfs_workload::Workload;
 
 /// Why there is no CPU time under the clock `device`.
 const FREE: &str = "with the clock device the CPU is free; measure with the clock cpu";
@@ -57,7 +56,6 @@ pub enum News {
 /// The first failure that is not a trial's own, or the user's interrupt.
 pub fn run_all(
     bench: &Bench,
-    workload: &dyn Workload,
     trials: Vec<Prepared>,
     jobs: usize,
     interrupted: &AtomicBool,
@@ -79,15 +77,7 @@ pub fn run_all(
                     queue.lock().unwrap_or_else(PoisonError::into_inner).next()
                 };
                 while let Some(prepared) = next() {
-                    work(
-                        bench,
-                        workload,
-                        &prepared,
-                        worker,
-                        core,
-                        interrupted,
-                        &sender,
-                    );
+                    work(bench, &prepared, worker, core, interrupted, &sender);
                 }
             });
         }
@@ -115,7 +105,6 @@ pub fn run_all(
 /// Runs one trial and reports it.
 fn work(
     bench: &Bench,
-    workload: &dyn Workload,
     prepared: &Prepared,
     worker: usize,
     core: Option<usize>,
@@ -149,14 +138,14 @@ fn work(
         whichfs_lab::run(&spec, vec![disk], interrupted, &mut on_event)
             .map_err(Failure::environment)
     });
-    let life = life.and_then(|life| match program::overran(workload, &life) {
+    let life = life.and_then(|life| match program::overran(prepared.workload, &life) {
         Some(reason) => Ok((life, Some(reason))),
         None => judgeable(life).map(|life| (life, None)),
     });
     match life {
         Err(failure) => tell(News::Stopped(failure.of(&what))),
         Ok((life, overran)) => {
-            let trial = Box::new(record(prepared, workload, life, &spec.cpu, overran));
+            let trial = Box::new(record(prepared, life, &spec.cpu, overran));
             tell(News::Ended {
                 worker,
                 what,
@@ -185,13 +174,8 @@ pub fn judgeable(life: Life) -> Outcome<Life> {
 
 /// The record of a trial from what its guest said; `overran` is why it is its own fault that it
 /// reached the wall limit.
-fn record(
-    prepared: &Prepared,
-    workload: &dyn Workload,
-    life: Life,
-    prices: &CpuPrices,
-    overran: Option<String>,
-) -> Trial {
+fn record(prepared: &Prepared, life: Life, prices: &CpuPrices, overran: Option<String>) -> Trial {
+    let workload = prepared.workload;
     let (mut phases, mut others) = figures(&life.events, prices);
     let told = program::tell(workload, &life.events, &mut phases);
     let status = match (&life.result, &told) {

@@ -44,6 +44,10 @@ pub struct PerformanceStudy {
     pub seeds: u64,
     /// Repeats of the quick form.
     pub quick_seeds: u64,
+    /// The workload's data are those of the first seed in each repeat, and the card alone is drawn
+    /// anew: where images of one tree are what takes long.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub same_data: bool,
     /// Candidates of the catalogue.
     pub candidates: Vec<String>,
     /// Ways to mount them; at least one.
@@ -124,6 +128,8 @@ struct PerformanceFile {
     modules: Option<Spanned<String>>,
     seeds: Spanned<u64>,
     quick_seeds: Option<Spanned<u64>>,
+    #[serde(default)]
+    same_data: bool,
     candidates: Spanned<Vec<Spanned<String>>>,
     #[serde(default)]
     variants: Vec<VariantFile>,
@@ -143,7 +149,7 @@ impl PerformanceStudy {
         let at = Position { file, text };
         let raw: PerformanceFile = at.read(
             "name, kind, title, source, method, cards, boards, seeds, candidates, [[workloads]], \
-             and as wanted clock, kernel, modules, quick_seeds, [[variants]], [compare], \
+             and as wanted clock, kernel, modules, quick_seeds, same_data, [[variants]], [compare], \
              [smallest], [[published]] as in studies/linuxplanet.toml and studies/alignment.toml",
         )?;
         let candidates = names(
@@ -176,6 +182,7 @@ impl PerformanceStudy {
             clock: clock(&at, raw.clock.as_ref())?,
             seeds,
             quick_seeds,
+            same_data: raw.same_data,
             workloads,
             kernels,
             modules: modules(&at, raw.modules.as_ref())?,
@@ -534,6 +541,7 @@ quick = { bytes = 10 }
             ),
             ("seeds = 3", "seeds = 3\nquick_seeds = 4", "expected 1 to 3"),
             ("seeds = 3", "seed = 3", "the file"),
+            ("seeds = 3", "seeds = 3\nsame_data = 1", "same_data"),
             (
                 "seeds = 3",
                 "seeds = 3\ncompare = { variant = \"sync\" }",

@@ -398,6 +398,7 @@ mod tests {
             modules: None,
             seeds: 1,
             quick_seeds: 1,
+            same_data: false,
             candidates: vec!["ext4".into(), "ntfs3".into()],
             variants: vec![variant("relatime"), variant("sync")],
             workloads: vec![load("tree")],

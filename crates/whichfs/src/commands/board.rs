@@ -110,15 +110,15 @@ pub fn show(name: &str, json: bool) -> Outcome<u8> {
         return Ok(0);
     }
     let mut text = format!("{}: {}\n\n", document.line.name, document.line.title);
-    let _ = writeln!(
-        text,
-        "{} MHz, {} cores (one is modelled), {} MiB; a kernel instruction takes {} ns, {}\n",
+    let head = format!(
+        "{} MHz, {} cores (one is modelled), {} MiB; a kernel instruction takes {} ns, {}",
         document.line.clock_mhz,
         document.line.cores,
         document.line.memory_mib,
         price(&document.line),
         document.line.basis.words(),
     );
+    let _ = writeln!(text, "{}\n", output::folded(&head, 0, output::width()));
     let rows = document.prices.iter().map(|(key, value)| {
         let source = document.sources.get(&format!("cpu.{key}"));
         let source = source.map_or("", String::as_str);

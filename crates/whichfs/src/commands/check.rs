@@ -278,6 +278,7 @@ fn study_of(card: &str, name: &str, one: &Partition, offset: u64, bytes: u64) ->
         modules: None,
         seeds: SEEDS,
         quick_seeds: SEEDS,
+        same_data: false,
         candidates: vec![name.to_owned()],
         variants: vec![found, tuned],
         workloads: vec![Load {

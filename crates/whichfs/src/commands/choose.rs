@@ -285,9 +285,9 @@ impl<'a> Chooser<'a> {
         let trials = &mut self.trials;
         let ended = self.keeper.run(
             &self.bench,
-            &self.work,
             missing,
             &mut progress,
+            &|| self.work.check_tree(),
             &mut |trial| {
                 trials.push(trial.clone());
                 Ok(())
@@ -560,6 +560,7 @@ fn work_of(args: &ChooseArgs, need: &Need) -> Outcome<Work> {
         tree,
         tree_sha256,
         input,
+        data_seed: None,
         partition_bytes: None,
         any_size: false,
     })

@@ -70,7 +70,12 @@ fn text(kernel: &Document) -> String {
         .iter()
         .filter(|(word, _)| !known.contains(&word.as_str()))
     {
-        let _ = write!(text, "\n{word:<9} {rest}");
+        let line = format!("{word:<9} {rest}");
+        let _ = write!(
+            text,
+            "\n{}",
+            output::folded_after(&line, 10, output::width())
+        );
     }
     text
 }

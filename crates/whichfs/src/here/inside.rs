@@ -145,9 +145,10 @@ impl Site {
             script: None,
             input: work.input.clone(),
         };
-        program::programs(work.workload, &spec, seed).map_err(NotHere::Failure)?;
+        let data = work.data_seed(seed);
+        program::programs(work.workload, &spec, data).map_err(NotHere::Failure)?;
         let place = Scratch::trial_in(&dir.dir).display().to_string();
-        let steps = whichfs_workload::steps_inside(work.workload, &spec, seed, &place)
+        let steps = whichfs_workload::steps_inside(work.workload, &spec, data, &place)
             .map_err(|error| NotHere::Failure(Failure::input(error)))?;
         let span = Span {
             start: 0,

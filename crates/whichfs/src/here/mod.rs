@@ -191,7 +191,8 @@ impl Site {
             .map_err(NotHere::Failure)?;
         let geometry = self.medium.geometry(span.bytes);
         let (tuning, any) = (&variant.tuning, work.any_size);
-        let recipe = partition::recipe_on(candidate, geometry, tuning, seed, any);
+        let data = work.data_seed(seed);
+        let recipe = partition::recipe_on(candidate, geometry, tuning, data, any);
         let mut recipe = recipe.map_err(NotHere::Failure)??;
         if variant.journal.is_some() {
             let why = "an external journal is measured in the lab alone".to_owned();
@@ -208,10 +209,10 @@ impl Site {
             script: None,
             input: work.input.clone(),
         };
-        self.require_programs(work, &spec, seed)
+        self.require_programs(work, &spec, data)
             .map_err(NotHere::Failure)?;
         let image = images
-            .of(candidate, &recipe, work, &spec, seed)
+            .of(candidate, &recipe, work, &spec, data)
             .map_err(NotHere::Failure)?;
         let device = only_partition(&self.device.name);
         let mount_point = self.mount_point.display().to_string();
@@ -221,7 +222,7 @@ impl Site {
         let steps = whichfs_workload::steps(
             work.workload,
             &spec,
-            seed,
+            data,
             &whichfs_workload::Candidate {
                 before: Vec::new(),
                 disk: None,
@@ -388,6 +389,7 @@ impl Site {
             tools,
             cpu_features_sha256: machine.cpu_features_sha256.clone(),
             seed,
+            data_seed: work.other_data_seed(seed),
             measured: Some(whichfs_trial::Measured {
                 device: self.device.identity.clone(),
                 session: self.session,

@@ -25,11 +25,6 @@ const CACHE_FREE: u64 = 1536 * MIB;
 const GUEST_MIB: u64 = 64;
 /// Wall time after which that guest is given up; it usually takes less than a second.
 const GUEST_LIMIT: Duration = Duration::from_secs(60);
-/// Mappings that a process should be allowed: a guest's kernel has one for each page that it maps
-/// anew, and f2fs with zstd maps some 40 for each cluster of 16 KiB, which it lets go much later.
-const MAPPINGS: u64 = 1 << 20;
-/// Where that is told.
-const MAPPINGS_FILE: &str = "/proc/sys/vm/max_map_count";
 /// Name of the check that boots a guest.
 pub(super) const GUEST: &str = "guest";
 /// Wait for another process's lock on the store.
@@ -53,8 +48,6 @@ pub(super) fn all() -> Outcome<Vec<Check>> {
     checks.push(directory("data", places::store()));
     checks.push(store());
     checks.push(cores());
-    let limit = std::fs::read_to_string(MAPPINGS_FILE).ok();
-    checks.extend(limit.and_then(|text| Some(mappings(text.trim().parse().ok()?))));
     Ok(checks)
 }
 
@@ -285,17 +278,6 @@ fn store() -> Check {
     }
 }
 
-/// Whether a process may have as many mappings as guests need.
-fn mappings(limit: u64) -> Check {
-    let (name, found) = ("mappings", format!("{limit} for a process"));
-    if limit >= MAPPINGS {
-        return Check::ok(name, Need::Extra, found);
-    }
-    let lost = "trials of f2fs with zstd may fail";
-    let remedy = format!("sysctl -w vm.max_map_count={MAPPINGS}, as root, until the next boot");
-    Check::missing(name, Need::Extra, found, lost, remedy)
-}
-
 fn cores() -> Check {
     let found = format!("{}: one trial runs on each", available_cores().len());
     Check::ok("usable cores", Need::Extra, found)
@@ -320,18 +302,6 @@ mod tests {
         assert!(enough(CACHE_FREE).ok);
         let check = enough(CACHE_FREE - 1);
         assert!(!check.ok && check.need == Need::Extra && check.remedy.is_some());
-    }
-
-    #[test]
-    fn too_few_mappings_are_no_essential_but_told() {
-        assert!(mappings(MAPPINGS).ok);
-        let check = mappings(65_530);
-        assert!(!check.ok && check.need == Need::Extra);
-        assert!(
-            check
-                .remedy
-                .is_some_and(|r| r.contains("max_map_count=1048576"))
-        );
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub fn run(study: PerformanceStudy, args: &StudyArgs, path: &Path) -> Outcome<u8
     let works: BTreeMap<&str, Work> = study
         .workloads
         .iter()
-        .map(|load| Ok((load.name.as_str(), work(load)?)))
+        .map(|load| Ok((load.name.as_str(), work(&study, load)?)))
         .collect::<Outcome<_>>()?;
     let budget = Budget {
         time: args.budget,

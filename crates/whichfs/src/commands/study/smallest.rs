@@ -152,23 +152,22 @@ impl<'a> Runner<'a> {
             tree: None,
             tree_sha256: String::new(),
             input: None,
+            data_seed: work.data_seed,
             partition_bytes: Some(size),
             any_size: true,
         }
     }
 
     fn try_all(&mut self, batch: Vec<Prepared>, tried: &mut BTreeMap<String, Trial>) -> Outcome {
-        let asked = self.study.smallest.as_ref();
         let spots = self.study.spots();
-        let Some((spot, asked)) = spots.first().zip(asked) else {
+        let Some(spot) = spots.first() else {
             return Ok(());
         };
         let bench = &self.benches[&place(spot)];
-        let work = &self.works[asked.workload.as_str()];
         // Failing is an answer here: a line for each would read like faults.
         let mut progress = Progress::new(batch.len(), bench.jobs, true);
         self.keeper
-            .run(bench, work, batch, &mut progress, &mut |trial| {
+            .run(bench, batch, &mut progress, &|| Ok(()), &mut |trial| {
                 tried.insert(trial.identity.id(), trial.clone());
                 Ok(())
             })

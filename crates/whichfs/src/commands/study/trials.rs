@@ -91,7 +91,7 @@ impl<'a> Runner<'a> {
         let works = study
             .workloads
             .iter()
-            .map(|load| Ok((load.name.as_str(), work(load)?)))
+            .map(|load| Ok((load.name.as_str(), work(&study, load)?)))
             .collect::<Outcome<_>>()?;
         Ok(Runner {
             study,
@@ -136,11 +136,14 @@ impl<'a> Runner<'a> {
     pub(super) fn run_all(&mut self, budget: Option<Duration>) -> Outcome<bool> {
         let begun = Instant::now();
         let over = || budget.is_some_and(|budget| begun.elapsed() >= budget);
-        let spots = self.study.spots();
+        let study = self.study;
+        let spots = study.spots();
         let jobs = self.benches.values().map(|bench| bench.jobs).max();
         let mut progress = Progress::new(spots.len(), jobs.unwrap_or(1), false);
-        let block =
-            |a: &Spot, b: &Spot| (a.seed, place(a)) == (b.seed, place(b)) && a.load == b.load;
+        // What needs images waits for those of its block: no more than one seed's, unless all
+        // seeds have the same.
+        let of = |spot: &Spot| if study.same_data { 1 } else { spot.seed };
+        let block = |a: &Spot<'a>, b: &Spot<'a>| (of(a), place(a)) == (of(b), place(b));
         let mut ended = false;
         for block in spots.chunk_by(block) {
             let tell = |what: &str| progress.say(what);
@@ -158,7 +161,7 @@ impl<'a> Runner<'a> {
         Ok(ended)
     }
 
-    /// Runs trials of one card, board, workload and kernel; whether the time was over before the
+    /// Runs trials of one card, board and kernel; whether the time was over before the
     /// end.
     fn run_block(
         &mut self,
@@ -169,10 +172,7 @@ impl<'a> Runner<'a> {
         let Some((first, _)) = missing.first() else {
             return Ok(false);
         };
-        let (bench, work) = (
-            &self.benches[&place(first)],
-            &self.works[first.load.name.as_str()],
-        );
+        let bench = &self.benches[&place(first)];
         // Variants that come to the same commands are one trial.
         let mut spots: BTreeMap<String, Vec<Spot>> = BTreeMap::new();
         let mut trials = Vec::new();
@@ -188,7 +188,7 @@ impl<'a> Runner<'a> {
         let kept = &mut self.trials;
         let result = self
             .keeper
-            .run(bench, work, trials, progress, &mut |trial| {
+            .run(bench, trials, progress, &|| Ok(()), &mut |trial| {
                 let here = spots.get(&trial.identity.id()).into_iter().flatten();
                 kept.extend(here.map(|spot| (*spot, trial.clone())));
                 if over() {
@@ -356,8 +356,8 @@ pub(super) fn rows(study: &PerformanceStudy, trials: &Trials<'_>) -> Vec<Row> {
         .collect()
 }
 
-/// What a load measures, with the defaults of its workload.
-pub(super) fn work(load: &whichfs_study::Load) -> Outcome<Work> {
+/// What a load of `study` measures, with the defaults of its workload.
+pub(super) fn work(study: &PerformanceStudy, load: &whichfs_study::Load) -> Outcome<Work> {
     let workload = whichfs_workload::find(&load.workload).map_err(Failure::input)?;
     let defaults = workload.parameters().iter();
     let mut parameters: BTreeMap<String, u64> = defaults
@@ -370,6 +370,7 @@ pub(super) fn work(load: &whichfs_study::Load) -> Outcome<Work> {
         tree: None,
         tree_sha256: String::new(),
         input: None,
+        data_seed: study.same_data.then_some(1),
         partition_bytes: load.partition_bytes,
         any_size: false,
     })
