@@ -1,7 +1,7 @@
 //! What the trials of a study will write.
 
-use super::trials::{work, written};
-use crate::failure::Outcome;
+use super::trials::written;
+use crate::failure::{Failure, Outcome};
 use std::collections::BTreeMap;
 use whichfs_study::Spot;
 use whichfs_trial::WorkloadSpec;
@@ -41,19 +41,19 @@ pub(super) fn amount<'a>(spots: impl Iterator<Item = &'a Spot<'a>>) -> Outcome<A
 /// Bytes of content that the operations of the spot's workload write: all of them, or those of the
 /// tree alone that is put into an image. Phases that are programs have none.
 fn operations(spot: &Spot, read_only: bool) -> Outcome<u64> {
-    let work = work(spot.load)?;
+    let workload = whichfs_workload::find(&spot.load.workload).map_err(Failure::input)?;
     let spec = WorkloadSpec {
-        name: work.workload.name().to_owned(),
-        parameters: work.parameters,
+        name: workload.name().to_owned(),
+        parameters: spot.load.parameters.clone(),
         tree: None,
         unix: true,
         script: None,
         input: None,
     };
-    let phases = work.workload.phases().iter();
+    let phases = workload.phases().iter();
     let phases = phases.take(if read_only { 1 } else { usize::MAX });
     let streams = phases.filter_map(|phase| {
-        let stream = work.workload.operations(phase.name, &spec, None, 1);
+        let stream = workload.operations(phase.name, &spec, None, 1);
         stream.ok()
     });
     Ok(streams.flatten().map(|op| op.written()).sum())
