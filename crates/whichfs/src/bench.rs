@@ -283,7 +283,7 @@ impl Bench {
             job: Job {
                 counts_work: true,
                 acknowledged: false,
-                ..self.job(steps, seed)
+                ..self.job(steps, data)
             },
             shared,
             caveat: self.caveat(&recipe, &programs),

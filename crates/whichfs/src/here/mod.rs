@@ -245,7 +245,7 @@ impl Site {
             identity: self
                 .identity(candidate.name, &made_of(&recipe), work, span, seed)
                 .map_err(NotHere::Failure)?,
-            job: self.job(steps, seed),
+            job: self.job(steps, data),
             span,
             caveat: helper::caveat(&recipe, false),
             commands: mkfs,
