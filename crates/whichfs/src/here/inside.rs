@@ -170,7 +170,7 @@ impl Site {
             identity: self
                 .identity(candidate.name, &made, work, span, seed)
                 .map_err(NotHere::Failure)?,
-            job: Self::job_of(begin, steps, seed),
+            job: Self::job_of(begin, steps, data),
             span,
             caveat: Some(caveat(work)),
             commands: Vec::new(),
