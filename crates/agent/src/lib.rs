@@ -44,5 +44,5 @@ pub use reading::Reader;
 pub use record::{RECORD_MAX, records};
 pub use sink::{Sink, Stream};
 pub use steps::{Context, perform};
-pub use walk::list_tree;
+pub use walk::{Odd, list_tree, odd_files};
 pub use watch::{guarded, hear_panics, result_to_events, watch};

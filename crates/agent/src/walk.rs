@@ -7,21 +7,47 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use whichfs_workload::{Content, Entry, Kind, Listing};
 
+/// Bytes of a block as `stat` counts them.
+const SECTOR: u64 = 512;
+/// Bytes that a file lacks at least on the disk to be told as one with holes.
+const HOLE: u64 = 1 << 20;
+
 /// Lists what is below `root`: directories, files, links. Sockets, pipes and devices are
 /// left out.
 ///
 /// # Errors
 /// The first directory or file that cannot be read, or whose name is not UTF-8.
 pub fn list_tree(root: &Path) -> Result<Listing, Error> {
+    Ok(walked(root)?.0)
+}
+
+/// What is below `root` that a trial does not write as it is there.
+///
+/// # Errors
+/// As [`list_tree`].
+pub fn odd_files(root: &Path) -> Result<Odd, Error> {
+    Ok(walked(root)?.1)
+}
+
+/// Paths of files that are not written as they are, sorted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Odd {
+    /// Sockets, pipes and devices: left out.
+    pub special: Vec<String>,
+    /// Files with holes: written whole.
+    pub sparse: Vec<String>,
+}
+
+fn walked(root: &Path) -> Result<(Listing, Odd), Error> {
     let mut walk = Walk {
         root,
         entries: Vec::new(),
         linked: BTreeMap::new(),
+        odd: Odd::default(),
     };
     walk.directory("")?;
-    Ok(Listing {
-        entries: walk.entries,
-    })
+    let entries = walk.entries;
+    Ok((Listing { entries }, walk.odd))
 }
 
 struct Walk<'a> {
@@ -29,6 +55,7 @@ struct Walk<'a> {
     entries: Vec<Entry>,
     /// First path of each file that has several, by device and inode.
     linked: BTreeMap<(u64, u64), String>,
+    odd: Odd,
 }
 
 impl Walk<'_> {
@@ -80,6 +107,7 @@ impl Walk<'_> {
         } else if meta.is_file() {
             self.file(&path, &full, &meta)?
         } else {
+            self.odd.special.push(path);
             return Ok(());
         };
         self.entries.push(Entry { path, mode, kind });
@@ -96,6 +124,10 @@ impl Walk<'_> {
                 return Ok(Kind::HardLink { existing });
             }
             self.linked.insert(identity, path.to_owned());
+        }
+        // Small ones may lie in their inode, and some filesystems compress: a hole is more.
+        if meta.blocks() * SECTOR + HOLE < meta.len() {
+            self.odd.sparse.push(path.to_owned());
         }
         Ok(Kind::File {
             size: meta.len(),
@@ -133,6 +165,15 @@ mod tests {
             })
             .collect();
         assert_eq!(text, ["a->nowhere", "b/", "b/one=1", "b/two=2", "c==b/one"]);
+        fs::File::create(at("b/holes"))
+            .unwrap()
+            .set_len(HOLE * 3)
+            .unwrap();
+        let odd = odd_files(dir.path()).unwrap();
+        assert_eq!(
+            (odd.special, odd.sparse),
+            (vec!["socket".into()], vec!["b/holes".into()])
+        );
     }
 
     #[test]

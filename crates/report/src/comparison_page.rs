@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use whichfs_study::{
     AnswerChange, Cause, Compared, Comparison, Meaning, Origin, RunChange, RunLine, Taken, Was,
 };
-use whichfs_trial::{is_cpu_of_phase, metric_words};
+use whichfs_trial::{is_use_of_phase, metric_words};
 use whichfs_units::counted;
 
 const SCRIPT: &str = include_str!("../templates/compare.js");
@@ -333,7 +333,7 @@ fn map(comparison: &Comparison, names: &Names, at: usize, run: &RunLine) -> Map 
         .filter(|line| changed(line, at).is_some())
         .collect();
     let mut metrics: Vec<&str> = changed.iter().map(|line| line.metric.as_str()).collect();
-    metrics.sort_by_key(|metric| (is_cpu_of_phase(metric), *metric));
+    metrics.sort_by_key(|metric| (is_use_of_phase(metric), *metric));
     metrics.dedup();
     let mut rows: Vec<String> = changed.iter().map(|line| names.of_line(line)).collect();
     rows.sort();

@@ -270,6 +270,7 @@ mod tests {
             load: "tree".into(),
             candidates: vec!["ext4".into(), "f2fs".into(), "vfat".into()],
             lines,
+            orders: Vec::new(),
         }
     }
 

@@ -199,7 +199,7 @@ fn metrics(out: &mut String, trial: &Trial, width: usize) {
     let head = ["metric", "value", "better"];
     let rows = trial.outcome.metrics.iter().map(|metric| {
         let better = match (
-            whichfs_trial::is_cpu_share(&metric.metric),
+            whichfs_trial::is_share(&metric.metric),
             metric.lower_is_better,
         ) {
             (true, _) => "neither",

@@ -342,6 +342,7 @@ mod tests {
                 line("mount", true, [2.0, 5.0]),
                 line("write", false, [9.0, 10.0]),
             ],
+            orders: Vec::new(),
         }]
     }
 

@@ -124,7 +124,7 @@ fn by_metric(spot: &Spot, trials: &[(Spot, Trial)]) -> ByMetric {
     };
     let done = |trial: &Trial| trial.outcome.status == Status::Done;
     for (of, trial) in trials.iter().filter(|(of, trial)| same(of) && done(trial)) {
-        let judged = |metric: &&Metric| !whichfs_trial::is_cpu_share(&metric.metric);
+        let judged = |metric: &&Metric| !whichfs_trial::is_share(&metric.metric);
         for metric in trial.outcome.metrics.iter().filter(judged) {
             let at = found.iter().position(|(name, _)| *name == metric.metric);
             let at = at.unwrap_or_else(|| {

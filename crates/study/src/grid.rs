@@ -60,9 +60,9 @@ pub struct Line {
 }
 
 impl Line {
-    /// Whether one of two figures is the better one: not of two shares of CPU time.
+    /// Whether one of two figures is the better one: not of two shares of time.
     pub fn is_judged(&self) -> bool {
-        !whichfs_trial::is_cpu_share(&self.metric)
+        !whichfs_trial::is_share(&self.metric)
     }
 
     /// Which candidate is best, by its place; `None` if there are no two, or if neither of two
@@ -97,6 +97,47 @@ pub struct Grid {
     pub candidates: Vec<String>,
     /// Metrics, in the order in which trials report them; variants in that of the study.
     pub lines: Vec<Line>,
+    /// How far published figures rank the workloads of the table as ours do; empty where it has one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub orders: Vec<Order>,
+}
+
+/// Agreement of the two rankings of a table's workloads, for one metric of one candidate.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Order {
+    /// Metric.
+    pub metric: String,
+    /// Candidate.
+    pub candidate: String,
+    /// Lines with both figures.
+    pub forms: usize,
+    /// Kendall's tau-b over them.
+    pub tau_b: f64,
+}
+
+/// The orders of `lines`, which are of several workloads, for each of `candidates`.
+fn orders(lines: &[Line], candidates: &[String]) -> Vec<Order> {
+    let mut metrics: Vec<&str> = lines.iter().map(|line| line.metric.as_str()).collect();
+    metrics.dedup();
+    let mut found = Vec::new();
+    for metric in metrics {
+        for (at, candidate) in candidates.iter().enumerate() {
+            let of = lines.iter().filter(|line| line.metric == metric);
+            let pairs: Vec<(f64, f64)> = of
+                .filter_map(|line| {
+                    let ours = line.ours.get(at)?.as_ref()?.median;
+                    Some((ours, (*line.published.get(at)?)?))
+                })
+                .collect();
+            found.extend(kendall_tau_b(&pairs).map(|tau_b| Order {
+                metric: metric.to_owned(),
+                candidate: candidate.clone(),
+                forms: pairs.len(),
+                tau_b,
+            }));
+        }
+    }
+    found
 }
 
 /// The grids of `study` from its finished trials; those that failed have no figures.
@@ -126,6 +167,10 @@ pub fn grids(
                         board: board.clone(),
                         load: title.to_owned(),
                         candidates: study.candidates.clone(),
+                        orders: match loads.len() {
+                            1 => Vec::new(),
+                            _ => orders(&lines, &study.candidates),
+                        },
                         lines,
                     });
                 }
@@ -214,6 +259,10 @@ fn lines(
                 continue;
             }
             let beside = |candidate: &String| {
+                // Of a variant that only some candidates have, only theirs.
+                if !variant.only.is_empty() && !variant.only.contains(candidate) {
+                    return None;
+                }
                 let is = |p: &&&PublishedFigure| {
                     p.metric == metric
                         && p.candidate == *candidate
@@ -281,6 +330,7 @@ mod tests {
             only_variants: Vec::new(),
             partition_bytes: None,
             table: String::new(),
+            at: String::new(),
             cpu,
         };
         let shown = |cpu| {
@@ -304,6 +354,33 @@ mod tests {
         let three = repeats(&[3.0, 1.0, 2.0]).unwrap();
         assert_eq!((three.median, three.spread()), (2.0, Some(0.5)));
         assert_eq!(repeats(&[4.0, 1.0]).unwrap().median, 2.5);
+    }
+
+    #[test]
+    fn the_workloads_of_a_table_are_ranked_for_each_candidate() {
+        let line = |load: &str, ours: f64, theirs: Option<f64>| Line {
+            metric: "appstart".into(),
+            unit: "s".into(),
+            lower_is_better: true,
+            variant: String::new(),
+            load: load.into(),
+            ours: vec![Repeats::of(vec![(1, ours)]), None],
+            published: theirs.map_or(Vec::new(), |theirs| vec![Some(theirs), None]),
+            tau_b: None,
+        };
+        let names = ["vfat".to_owned(), "ext4".to_owned()];
+        let lines = [
+            line("a", 1.0, Some(10.0)),
+            line("b", 2.0, Some(30.0)),
+            line("c", 3.0, Some(20.0)),
+            line("d", 9.0, None),
+        ];
+        let found = orders(&lines, &names);
+        assert_eq!(found.len(), 1, "ext4 has no figures");
+        assert_eq!((found[0].candidate.as_str(), found[0].forms), ("vfat", 3));
+        // Two pairs of three are in the same order.
+        assert!((found[0].tau_b - 1.0 / 3.0).abs() < 1e-12);
+        assert!(orders(&lines[..1], &names).is_empty());
     }
 
     #[test]

@@ -548,11 +548,11 @@ fn metrics(need: &Need, units: &Units, shares: &[Share], bounds: &Bounds) -> Vec
     all
 }
 
-/// Whether one of two figures of `metric` is the better one: not of two shares of CPU time, unless
+/// Whether one of two figures of `metric` is the better one: not of two shares of time, unless
 /// the need counts them.
 fn is_judged(metric: &str, shares: &[Share]) -> bool {
     let mut counted = shares.iter().filter(|share| share.share > 0.0);
-    !whichfs_trial::is_cpu_share(metric) || counted.any(|share| share.metric == metric)
+    !whichfs_trial::is_share(metric) || counted.any(|share| share.metric == metric)
 }
 
 /// `value` with `digits` after the point.

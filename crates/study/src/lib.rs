@@ -42,7 +42,7 @@ pub use device::{
 pub use exclude::{exclude, not_known};
 pub use facts::{Can, CandidateFacts, Care, CrashClass, Fact, Matter, Memory, Sourced};
 pub use gain::{Effect, Gain, Turn, gains, turns};
-pub use grid::{Grid, Line, Repeats, grids};
+pub use grid::{Grid, Line, Order, Repeats, grids};
 pub use judge::{Evidence, Failure, JudgeError, NOISE_FLOOR, Sample, judge};
 pub use need::{Condition, Enough, Need, NeedError, POWER_LOSS, Rule, SHORT, Weight};
 pub use position::FileError;

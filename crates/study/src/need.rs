@@ -514,6 +514,7 @@ pub(crate) fn hint(wanted: &str, names: &[String]) -> String {
     });
     match near.first() {
         Some(name) => format!("did you mean '{name}'? There are {}", names.join(", ")),
+        None if names.is_empty() => "there is none to name".to_owned(),
         None => format!("there are {}", names.join(", ")),
     }
 }

@@ -4,7 +4,7 @@ use toml::Spanned;
 
 /// What is wrong in a data file, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{file}:{line}: {key}: {found}; expected {expected}")]
+#[error("{file}:{line}: {key}: {found}; {}", wanted(.expected))]
 pub struct FileError {
     /// File as the caller named it.
     pub file: String,
@@ -16,6 +16,21 @@ pub struct FileError {
     pub found: String,
     /// What is legal there.
     pub expected: String,
+}
+
+/// What is legal, as the end of a message: some say it in a sentence of their own.
+fn wanted(expected: &str) -> String {
+    let own = [
+        "did you mean ",
+        "there is ",
+        "there are ",
+        "unknown ",
+        "workload ",
+    ];
+    match own.iter().any(|begin| expected.starts_with(begin)) {
+        true => expected.to_owned(),
+        false => format!("expected {expected}"),
+    }
 }
 
 /// Turns byte offsets of a file into lines.
@@ -34,6 +49,11 @@ impl Position<'_> {
             found: error.message().replace('\n', " "),
             expected: shape.to_owned(),
         })
+    }
+
+    /// File and line of `at`: `mine.toml:12`.
+    pub fn of<T>(&self, at: &Spanned<T>) -> String {
+        format!("{}:{}", self.file, self.line(at.span().start))
     }
 
     fn line(&self, offset: usize) -> usize {

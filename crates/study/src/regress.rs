@@ -133,7 +133,7 @@ pub enum Meaning {
     Better,
     /// Within noise.
     Same,
-    /// Beyond noise, and neither figure is the better one: a share of CPU time.
+    /// Beyond noise, and neither figure is the better one: a share of time.
     Other,
 }
 
@@ -196,9 +196,9 @@ impl Comparison {
 }
 
 impl Compared {
-    /// Whether one of two figures is the better one: not of two shares of CPU time.
+    /// Whether one of two figures is the better one: not of two shares of time.
     pub fn is_judged(&self) -> bool {
-        !whichfs_trial::is_cpu_share(&self.metric)
+        !whichfs_trial::is_share(&self.metric)
     }
 
     /// Why this line fails at `share`, if it does.
@@ -355,7 +355,7 @@ fn compared(key: &Key, (unit, lower): &(String, bool), runs: &[Values]) -> Compa
     };
     let sign = if *lower { 1.0 } else { -1.0 };
     let (card, candidate, workload, metric) = key.clone();
-    let judged = !whichfs_trial::is_cpu_share(&metric);
+    let judged = !whichfs_trial::is_share(&metric);
     Compared {
         card,
         candidate,

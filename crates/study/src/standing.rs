@@ -8,7 +8,7 @@ use crate::fit::mean;
 use crate::verdict::Grade;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
-use whichfs_trial::{Identity, Status, Trial, is_cpu_of_phase, is_cpu_share};
+use whichfs_trial::{Identity, Status, Trial, is_share, is_use_of_phase};
 
 /// Candidates that must have a figure, so that one of them can be called good or bad.
 const LEAST: usize = 3;
@@ -94,7 +94,7 @@ fn in_set(set: &[&Trial], candidate: &str) -> Vec<Standing> {
     // Metric → candidate → log costs.
     let mut costs: BTreeMap<&str, BTreeMap<&str, Vec<f64>>> = BTreeMap::new();
     for trial in set {
-        let judged = |metric: &str| !is_cpu_share(metric) && !is_cpu_of_phase(metric);
+        let judged = |metric: &str| !is_share(metric) && !is_use_of_phase(metric);
         for metric in trial
             .outcome
             .metrics

@@ -29,4 +29,7 @@ pub use record::{
 };
 pub use series::{Series, Slot};
 pub use told::{Conditions, Reading, Told};
-pub use work::{CpuTime, Work, cpu_metrics, is_cpu_of_phase, is_cpu_share, metric_words};
+pub use work::{
+    CpuTime, Work, busy_metric, cpu_metrics, is_cpu_of_phase, is_cpu_share, is_share,
+    is_use_of_phase, metric_words,
+};

@@ -252,6 +252,20 @@ pub enum Op {
 }
 
 impl Op {
+    /// Bytes of content that it writes into a file.
+    pub fn written(&self) -> u64 {
+        match self {
+            Op::Create { size, .. } | Op::Save { size, .. } => *size,
+            Op::Overwrite { len, .. }
+            | Op::Update { len, .. }
+            | Op::Append { len, .. }
+            | Op::WriteSync { len, .. }
+            | Op::WriteAt { len, .. }
+            | Op::Rewrite { len, .. } => *len,
+            _ => 0,
+        }
+    }
+
     /// Whether it changes the filesystem.
     pub fn changes(&self) -> bool {
         match self {
@@ -283,6 +297,28 @@ impl Op {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+
+    #[test]
+    fn what_has_content_that_is_written_says_how_much() {
+        let content = Content::Generated { level: 0, seed: 1 };
+        let path = || "f".to_owned();
+        let create = Op::Create {
+            path: path(),
+            size: 7,
+            content: content.clone(),
+            mode: None,
+        };
+        let append = Op::Append {
+            path: path(),
+            len: 5,
+            content,
+            sync: true,
+        };
+        assert_eq!(
+            [create, append, Op::SyncFs].map(|op| op.written()),
+            [7, 5, 0]
+        );
+    }
 
     #[test]
     fn an_operation_is_an_object_that_says_which() {

@@ -131,19 +131,47 @@ pub fn is_cpu_share(metric: &str) -> bool {
     metric == CPU_METRICS[0] || metric.ends_with("_cpu") && is_cpu_of_phase(metric)
 }
 
+/// End of the name of a phase's share of time in which the device had a request to serve.
+const BUSY: &str = "_busy";
+
+/// Name of the metric about the time of `phase` in which the device had a request to serve.
+pub fn busy_metric(phase: &str) -> String {
+    format!("{phase}{BUSY}")
+}
+
+/// Whether `metric` is a phase's share of time in which the device had a request to serve.
+fn is_busy(metric: &str) -> bool {
+    metric
+        .strip_suffix(BUSY)
+        .is_some_and(|phase| !phase.is_empty())
+}
+
+/// Whether `metric` is a share of time, in which the CPU worked or the device was busy. Neither of
+/// two such shares is the better one.
+pub fn is_share(metric: &str) -> bool {
+    is_cpu_share(metric) || is_busy(metric)
+}
+
+/// Whether `metric` is about what one phase used: time of the CPU, or of the device.
+pub fn is_use_of_phase(metric: &str) -> bool {
+    is_cpu_of_phase(metric) || is_busy(metric)
+}
+
 /// The name of `metric` in words: `tree write`, `mount: share of CPU time`.
 pub fn metric_words(metric: &str) -> String {
+    let ends = [
+        ("_cpu", "share of CPU time"),
+        ("_cpu_per_mib", "CPU time per MiB"),
+        (BUSY, "share of time that the device is busy"),
+    ];
+    let mut of_phase = ends.iter().filter_map(|&(end, what)| {
+        let phase = metric.strip_suffix(end).filter(|phase| !phase.is_empty());
+        Some((phase?, what))
+    });
     let (phase, what) = match metric {
         "cpu" => ("", "share of CPU time"),
         "cpu_per_mib" => ("", "CPU time per MiB"),
-        _ => match (
-            metric.strip_suffix("_cpu"),
-            metric.strip_suffix("_cpu_per_mib"),
-        ) {
-            (Some(phase), _) if !phase.is_empty() => (phase, "share of CPU time"),
-            (_, Some(phase)) if !phase.is_empty() => (phase, "CPU time per MiB"),
-            _ => (metric, ""),
-        },
+        _ => of_phase.next().unwrap_or((metric, "")),
     };
     let separator = if phase.is_empty() || what.is_empty() {
         ""
@@ -188,6 +216,17 @@ mod tests {
     }
 
     #[test]
+    fn a_busy_device_is_a_share_of_a_phase_and_no_cpu_time() {
+        let busy = busy_metric("tree_write");
+        assert!(is_share(&busy) && is_use_of_phase(&busy));
+        assert!(!is_cpu_share(&busy) && !is_cpu_of_phase(&busy));
+        assert!(is_share("mount_cpu") && is_use_of_phase("mount_cpu_per_mib"));
+        for metric in ["busy", "_busy", "tree_write"] {
+            assert!(!is_share(metric) && !is_use_of_phase(metric), "{metric}");
+        }
+    }
+
+    #[test]
     fn metrics_are_named_in_words() {
         for (metric, words) in [
             ("tree_write", "tree write"),
@@ -195,6 +234,7 @@ mod tests {
             ("cpu_per_mib", "CPU time per MiB"),
             ("tree_write_cpu", "tree write: share of CPU time"),
             ("mount_cpu_per_mib", "mount: CPU time per MiB"),
+            ("fill_busy", "fill: share of time that the device is busy"),
         ] {
             assert_eq!(metric_words(metric), words);
         }

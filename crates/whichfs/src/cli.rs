@@ -22,7 +22,7 @@ pub use life::{IdentifyArgs, LifeArgs, LifeOrder};
 pub use manual::ManualCommand;
 pub use report::{CardRankArgs, ReportArgs, TrialArgs, TrialCommand};
 use std::path::PathBuf;
-pub use study::{ClaimsArgs, StudyArgs, StudyCommand};
+pub use study::{ClaimsArgs, StudyArgs, StudyCommand, StudyShowArgs};
 
 const EXAMPLES: &str = "\
 Examples:

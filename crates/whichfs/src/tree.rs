@@ -27,6 +27,28 @@ pub fn digest(root: &Path, workload: &dyn Workload) -> Outcome<String> {
     Ok(hex(&hash.finalize()))
 }
 
+/// Says what of the tree at `root` trials do not write as it is there.
+pub fn tell_odd(root: &Path) -> Outcome {
+    let odd = whichfs_agent::odd_files(root).map_err(Failure::input)?;
+    for said in sentences(&odd) {
+        note!("note: --tree {}: {said}", root.display());
+    }
+    Ok(())
+}
+
+fn sentences(odd: &whichfs_agent::Odd) -> Vec<String> {
+    let named = |what: &str, all: &[String]| {
+        let (first, number) = (all.first()?, all.len());
+        Some(match number {
+            1 => format!("{what}: {first}"),
+            _ => format!("{what}: {first} and {} more", number - 1),
+        })
+    };
+    let special = named("left out, for it is a socket, pipe or device", &odd.special);
+    let sparse = named("written whole, though it has holes", &odd.sparse);
+    special.into_iter().chain(sparse).collect()
+}
+
 /// Checks that the tree at `root` still has `digest`: what was made of it meanwhile is worth
 /// nothing otherwise.
 ///
@@ -59,6 +81,22 @@ fn content(path: &Path, hash: &mut Sha256) -> Outcome {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+
+    #[test]
+    fn what_is_not_written_as_it_is_there_is_named() {
+        let names = |all: &[&str]| all.iter().map(|&name| name.to_owned()).collect();
+        let odd = whichfs_agent::Odd {
+            special: names(&["dev/console", "dev/null", "run/x"]),
+            sparse: names(&["disk.img"]),
+        };
+        let said = sentences(&odd);
+        assert!(
+            said[0].ends_with("device: dev/console and 2 more"),
+            "{said:?}"
+        );
+        assert!(said[1].ends_with("holes: disk.img"), "{said:?}");
+        assert!(sentences(&whichfs_agent::Odd::default()).is_empty());
+    }
 
     #[test]
     fn one_changed_byte_changes_the_digest() {

@@ -29,6 +29,8 @@
 //! - **Content.** Its blocks are counters, almost empty for a compressor. Ours compress as `level`
 //!   says, and a rewritten block has new bytes instead of one that changed.
 //! - **sync** is syncfs of the filesystem under test: there is no other.
+//! - **Repeats.** Bonnie++ is called again by its user; here `discarded` runs go before the one that
+//!   counts, on the same filesystem, each after a sync and a pause of `pause_s` seconds.
 //! - **Units** are MB/s of 10^6 bytes; bonnie++ prints units of 1,024 bytes a second.
 
 use crate::content::generated;
@@ -65,7 +67,7 @@ const EXTRA: u64 = 12;
 /// What they are (`rand_chars`).
 const LETTERS: &[u8; 62] = b"abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-const PARAMETERS: [Parameter; 7] = [
+const PARAMETERS: [Parameter; 9] = [
     Parameter {
         name: "bytes",
         default: 64 * MIB,
@@ -122,9 +124,42 @@ const PARAMETERS: [Parameter; 7] = [
         min: 0,
         max: 6,
     },
+    Parameter {
+        name: "discarded",
+        default: 0,
+        unit: "runs",
+        meaning: "whole runs before the one that counts, thrown away; the Pandora study had 1",
+        min: 0,
+        max: 10,
+    },
+    Parameter {
+        name: "pause_s",
+        default: 0,
+        unit: "s",
+        meaning: "pause after a sync before each run; the Pandora study had 60",
+        min: 0,
+        max: 3_600,
+    },
 ];
 
-const PHASES: [PhaseDef; 13] = [
+/// The phase of the runs that do not count.
+const DISCARDED: &str = "discarded_runs";
+/// The phase before the run that counts.
+const PAUSE: &str = "pause";
+
+const PHASES: [PhaseDef; 15] = [
+    PhaseDef::warm(
+        DISCARDED,
+        "all that follows, in runs that do not count (discarded), each after a sync and the pause",
+        true,
+        &[],
+    ),
+    PhaseDef::warm(
+        PAUSE,
+        "sync and wait, before the run that counts",
+        true,
+        &[],
+    ),
     PhaseDef::warm(
         "sequential_write",
         "write the file in blocks, then fsync (MB/s)",
@@ -253,6 +288,8 @@ impl Workload for Bonnie {
             seed,
         };
         Ok(match phase {
+            DISCARDED => self.discarded(spec, value("discarded"), seed)?,
+            PAUSE => pause(value("pause_s")),
             "sequential_write" => large.write(Rng::named(seed, phase)),
             "rewrite" => large.rewrite(Rng::named(seed, phase)),
             "sequential_read" => large.read(),
@@ -273,6 +310,28 @@ impl Workload for Bonnie {
             other => return Err(unknown_phase(self, other)),
         })
     }
+}
+
+impl Bonnie {
+    /// So many whole runs; each leaves nothing behind.
+    fn discarded(&self, spec: &WorkloadSpec, runs: u64, seed: u64) -> Result<Ops, Error> {
+        let mut all: Vec<Ops> = Vec::new();
+        for run in 0..runs {
+            // Names and contents are not those of the run that counts.
+            let seed = seed.wrapping_add((run + 1) << 32);
+            for phase in PHASES.iter().filter(|phase| phase.name != DISCARDED) {
+                all.push(self.operations(phase.name, spec, None, seed)?);
+            }
+        }
+        Ok(Box::new(all.into_iter().flatten()))
+    }
+}
+
+/// A sync and a pause of so many seconds, if there is to be one.
+fn pause(seconds: u64) -> Ops {
+    let nanoseconds = seconds * 1_000_000_000;
+    let ops = [Op::SyncFs, Op::Pause { nanoseconds }];
+    Box::new(ops.into_iter().filter(move |_| seconds > 0))
 }
 
 /// The file of the tests in blocks.

@@ -87,6 +87,39 @@ fn random_orders_are_those_of_the_same_files() {
 }
 
 #[test]
+fn a_discarded_run_is_whole_and_comes_after_a_pause() {
+    let small = [
+        ("bytes", MIB),
+        ("seeks", 20),
+        ("files", 30),
+        ("directories", 3),
+    ];
+    for phase in [DISCARDED, PAUSE] {
+        assert_eq!(
+            ops(phase, &small).len(),
+            0,
+            "{phase}: only where it is asked for"
+        );
+    }
+    let asked = [&small[..], &[("discarded", 2), ("pause_s", 60)]].concat();
+    let before = ops(PAUSE, &asked);
+    let minute = Op::Pause {
+        nanoseconds: 60_000_000_000,
+    };
+    assert_eq!(before, [Op::SyncFs, minute.clone()]);
+    let thrown = ops(DISCARDED, &asked);
+    let count = |is: &dyn Fn(&Op) -> bool| thrown.iter().filter(|op| is(op)).count();
+    assert_eq!(count(&|op| *op == minute), 2);
+    assert_eq!(count(&|op| matches!(op, Op::Create { .. })), 2 * 2 * 30);
+    assert_eq!(count(&|op| matches!(op, Op::WriteAt { .. })), 2);
+    assert_eq!(thrown.first(), Some(&Op::SyncFs));
+    // The file and all directories are gone at the end of each.
+    assert_eq!(count(&|op| *op == Op::Unlink { path: FILE.into() }), 2);
+    let tops = |op: &Op| matches!(op, Op::Rmdir { path } if path == DIR);
+    assert_eq!(count(&tops), 2 * 2);
+}
+
+#[test]
 fn one_directory_has_none_below_it() {
     let one = [("files", 100), ("directories", 1)];
     assert_eq!(ops("random_directories", &one).len(), 1);

@@ -1,8 +1,9 @@
-//! How much of a trial's time its CPU worked, and for how much data. Pure.
+//! How much of a trial's time its CPU worked, and for how much data; how much of a phase its device
+//! was busy. Pure.
 
 use crate::steps::is_unmount;
 use crate::workload::Workload;
-use whichfs_trial::{CpuTime, Metric, PhaseFigures, cpu_metrics};
+use whichfs_trial::{CpuTime, Metric, PhaseFigures, busy_metric, cpu_metrics};
 use whichfs_units::MIB;
 
 /// Phases beside the workload's own whose CPU time is a figure of its own.
@@ -46,7 +47,7 @@ impl Sum {
 }
 
 /// CPU time of the workload's phases and the unmounts together (`cpu`, `cpu_per_mib`), then of
-/// each phase under its name. Nothing where CPU time is not known.
+/// each phase under its name, and how busy the device was in it. Nothing where it is not known.
 pub(crate) fn metrics(workload: &dyn Workload, figures: &[PhaseFigures]) -> Vec<Metric> {
     let own = |name: &str| workload.phases().iter().any(|phase| phase.name == name);
     let mut whole = figures
@@ -58,16 +59,34 @@ pub(crate) fn metrics(workload: &dyn Workload, figures: &[PhaseFigures]) -> Vec<
         if own(&figures.phase) || OTHERS.contains(&figures.phase.as_str()) {
             let sum = Sum::default().with(figures);
             found.extend(sum.into_iter().flat_map(|sum| sum.metrics(&figures.phase)));
+            found.extend(busy(figures));
         }
     }
     found
 }
 
+/// The share of the time of `phase` in which the device had a request to serve; nothing where it
+/// had none or nobody saw it.
+fn busy(phase: &PhaseFigures) -> Option<Metric> {
+    let time_ns = phase.end.saturating_sub(phase.begin).0;
+    let busy_ns = phase.device.busy.0.min(time_ns);
+    (busy_ns > 0).then(|| Metric {
+        metric: busy_metric(&phase.phase),
+        value: busy_ns as f64 * 100.0 / time_ns as f64,
+        unit: "%".to_owned(),
+        lower_is_better: true,
+    })
+}
+
 /// The names of all that [`metrics`] may give for `workload`.
 pub(crate) fn names(workload: &dyn Workload) -> impl Iterator<Item = String> {
     let phases = workload.phases().iter().map(|phase| phase.name);
-    let prefixes = [""].into_iter().chain(phases).chain(OTHERS);
-    prefixes.flat_map(cpu_metrics)
+    let prefixes = phases.chain(OTHERS);
+    let whole = cpu_metrics("").into_iter();
+    whole.chain(prefixes.flat_map(|phase| {
+        let cpu = cpu_metrics(phase).into_iter();
+        cpu.chain([busy_metric(phase)])
+    }))
 }
 
 #[cfg(test)]
@@ -122,6 +141,21 @@ mod tests {
         assert_eq!(found, expected);
         let known: Vec<String> = names(find("rootfs").unwrap()).collect();
         assert!(found.iter().all(|(name, _)| known.contains(name)));
+    }
+
+    #[test]
+    fn a_device_is_busy_for_a_share_of_its_phase() {
+        let at_work = |ms: u64| {
+            let mut figures = phase("tree_write", 1000, None, 4);
+            figures.device.busy = Nanos(ms * 1_000_000);
+            of(&[figures])
+        };
+        let busy = |share| vec![("tree_write_busy".to_owned(), share)];
+        assert_eq!(at_work(250), busy(25.0));
+        assert_eq!(at_work(2000), busy(100.0), "of two disks");
+        assert!(at_work(0).is_empty());
+        let known: Vec<String> = names(find("rootfs").unwrap()).collect();
+        assert!(known.contains(&"tree_write_busy".to_owned()));
     }
 
     #[test]

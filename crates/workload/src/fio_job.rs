@@ -129,6 +129,9 @@ fn refuse_option(key: &str, value: &str) -> Option<String> {
         "opendir" | "read_iolog" | "merge_blktrace_file" => {
             "the card under test is empty: let fio make its files (nrfiles, filesize)"
         }
+        "exec_prerun" | "exec_postrun" => {
+            "it runs a command outside of the card under test: leave it out"
+        }
         "clocksource" if value == "cpu" => {
             "the lab's time is virtual, the CPU's counter is not: leave it out"
         }
@@ -319,6 +322,7 @@ mod tests {
             ("filename=/dev/mmcblk0", "on the card under test"),
             ("filename=a:../b", "on the card under test"),
             ("include x.fio", "must be whole"),
+            ("exec_prerun=touch /tmp/x", "outside of the card"),
             ("clocksource=cpu", "virtual"),
             ("cpus_allowed = 0-3", "one CPU"),
             ("ioengine=net", "no I/O on a filesystem"),

@@ -15,6 +15,7 @@ mod boot;
 mod camera;
 mod command;
 mod content;
+mod copies;
 mod cpu;
 mod distribution;
 mod exchange;
@@ -64,7 +65,7 @@ pub use workload::{
 };
 
 /// Every workload whose operations come from a seed, in the order in which they are listed.
-pub const ALL: [&dyn Workload; 15] = [
+pub const ALL: [&dyn Workload; 16] = [
     &rootfs::Rootfs,
     &logger::Logger,
     &exchange::Exchange,
@@ -80,6 +81,7 @@ pub const ALL: [&dyn Workload; 15] = [
     &tarball::Tarball,
     &source_tree::SourceTree,
     &aged::Aged,
+    &copies::Copies,
 ];
 
 /// The workload whose operations come as data ([`parse_script`]).

@@ -1,6 +1,7 @@
 //! Workload `stack`: the cold start of a program whose files lie in a compressed image with a
 //! writable layer over it, as on live systems and the Gentoo wiki's card: squashfs on the card, a
-//! union of it with a directory that can be written, and a program that loads many small files.
+//! union of it with a directory that can be written, and two programs, one after the other, each
+//! after a new mount with empty caches: one loads many small files, the other fewer larger ones.
 //!
 //! Everything is the real thing: mksquashfs, the kernel's squashfs or squashfuse, the kernel's
 //! overlayfs, unionfs-fuse and posixovl of this machine. What FUSE filesystems compute in user
@@ -23,6 +24,9 @@ const INSTALL: &str = "stack_install";
 const MOUNT: &str = "stack_mount";
 const START: &str = "appstart";
 const UNMOUNT: &str = "stack_unmount";
+const AGAIN: &str = "stack_mount_again";
+const SECOND: &str = "second_start";
+const UNMOUNT_AGAIN: &str = "stack_unmount_again";
 
 /// Compressors of mksquashfs by their number; 0 is no image.
 const COMPRESSORS: [&str; 6] = ["none", "gzip", "lzo", "lz4", "xz", "zstd"];
@@ -31,7 +35,7 @@ const LAYERS: [&str; 6] = ["none", "overlayfs", "posixovl", "ext3", "ext4", "dir
 /// Number of the layer that needs no union where there is no image.
 const POSIXOVL: u64 = 2;
 
-const PARAMETERS: [Parameter; 6] = [
+const PARAMETERS: [Parameter; 8] = [
     Parameter {
         name: "modules",
         default: 600,
@@ -45,6 +49,22 @@ const PARAMETERS: [Parameter; 6] = [
         default: 6 * KIB,
         unit: "B",
         meaning: "mean size of a module; they have half of it to one and a half",
+        min: 256,
+        max: 256 * KIB,
+    },
+    Parameter {
+        name: "second_modules",
+        default: 150,
+        unit: "files",
+        meaning: "modules that the second program loads, which are others",
+        min: 1,
+        max: 50_000,
+    },
+    Parameter {
+        name: "second_module_bytes",
+        default: 16 * KIB,
+        unit: "B",
+        meaning: "their mean size",
         min: 256,
         max: 256 * KIB,
     },
@@ -85,10 +105,11 @@ const PARAMETERS: [Parameter; 6] = [
     },
 ];
 
-const PHASES: [PhaseDef; 4] = [
+const PHASES: [PhaseDef; 7] = [
     PhaseDef::warm(
         INSTALL,
-        "write the modules, or the image of them, and what the writable layer needs, then sync (s)",
+        "write the modules of both programs, or the image of them, and what the writable layer \
+         needs, then sync (s)",
         true,
         &MetricDef::one(INSTALL, Rule::Seconds),
     )
@@ -110,6 +131,18 @@ const PHASES: [PhaseDef; 4] = [
         &MetricDef::one(START, Rule::Seconds),
     ),
     PhaseDef::warm(UNMOUNT, "unmount union, layer and image", true, &[]),
+    PhaseDef {
+        cold: true,
+        ..PhaseDef::warm(AGAIN, "mount image, layer and union again, cold", true, &[])
+    },
+    PhaseDef::warm(
+        SECOND,
+        "a second program starts: perl loads other modules, fewer and larger ones; nothing of them \
+         was read before (s)",
+        false,
+        &MetricDef::one(SECOND, Rule::Seconds),
+    ),
+    PhaseDef::warm(UNMOUNT_AGAIN, "unmount union, layer and image", true, &[]),
 ];
 
 /// What all scripts begin with: their arguments, where things are, which program is missing.
@@ -121,23 +154,28 @@ need() { command -v "$1" > /dev/null || {
     echo "$1 is not on this machine: apt-get install $2" >&2; exit 1; }; }
 "#;
 
-/// Makes the modules (the script is the standard input, its arguments are the last three) and what
-/// holds them.
+/// Makes the modules (the script is the standard input; of each program how many and their mean
+/// bytes, and the seed, are the last arguments), the second program's in a directory of their own, and
+/// what holds them.
 const INSTALL_SCRIPT: &str = r#"
 mkdir -p $base/tree $base/all
 cat > $base/make.pl
-make() { (cd "$1" && perl $base/make.pl "$2" "$3" "$4"); }
+make() {
+    (cd "$1" && perl $base/make.pl $2 $3 $6)
+    mkdir "$1/second"
+    (cd "$1/second" && perl $base/make.pl $4 $5 $6)
+}
 case $compressor/$layer in
-none/none) make "$card" $5 $6 $7 ;;
+none/none) make "$card" $5 $6 $7 $8 $9 ;;
 none/*)
     need mount.posixovl fuse-posixovl
     mkdir "$card/rw"
     mount.posixovl -S "$card/rw" $base/all
-    make $base/all $5 $6 $7
+    make $base/all $5 $6 $7 $8 $9
     umount $base/all ;;
 *)
     need mksquashfs squashfs-tools
-    make $base/tree $5 $6 $7
+    make $base/tree $5 $6 $7 $8 $9
     mksquashfs $base/tree "$card/system.sqsh" -noappend -no-progress -quiet -processors 1 \
         -comp $compressor -b ${block}K -all-root -mkfs-time 1704067200 -all-time 1704067200 \
         > /dev/null
@@ -178,7 +216,7 @@ esac
 case $compressor/$layer in
 none/* | */none) ;;
 */overlayfs)
-    mkdir $base/layer/upper $base/layer/work
+    mkdir -p $base/layer/upper $base/layer/work
     mount -t overlay overlay $base/all \
         -o lowerdir=$base/image,upperdir=$base/layer/upper,workdir=$base/layer/work ;;
 *)
@@ -187,14 +225,14 @@ none/* | */none) ;;
 esac
 "#;
 
-/// Runs the script of the standard input where the modules are.
+/// Runs the script of the standard input where the modules are: how many, and below which directory.
 const START_SCRIPT: &str = r#"
 case $compressor/$layer in
 none/none) where=$card ;;
 */none) where=$base/image ;;
 *) where=$base/all ;;
 esac
-cd $where
+cd $where/$6
 exec perl - $5
 "#;
 
@@ -269,19 +307,28 @@ impl Workload for Stack {
             named(&LAYERS, "layer"),
             value("squashfuse").to_string(),
         ];
-        let modules = value("modules").to_string();
+        let sizes = [
+            "modules",
+            "module_bytes",
+            "second_modules",
+            "second_module_bytes",
+        ];
+        let [modules, bytes, second, second_bytes] = sizes.map(|name| value(name).to_string());
         let (script, stdin) = match phase {
             INSTALL => {
-                let bytes = value("module_bytes").to_string();
-                arguments.extend([modules, bytes, perl_seed(seed)]);
+                arguments.extend([modules, bytes, second, second_bytes, perl_seed(seed)]);
                 (INSTALL_SCRIPT, MAKE)
             }
-            MOUNT => (MOUNT_SCRIPT, ""),
+            MOUNT | AGAIN => (MOUNT_SCRIPT, ""),
             START => {
-                arguments.push(modules);
+                arguments.extend([modules, ".".to_owned()]);
                 (START_SCRIPT, LOAD)
             }
-            UNMOUNT => (UNMOUNT_SCRIPT, ""),
+            SECOND => {
+                arguments.extend([second, "second".to_owned()]);
+                (START_SCRIPT, LOAD)
+            }
+            UNMOUNT | UNMOUNT_AGAIN => (UNMOUNT_SCRIPT, ""),
             other => return Err(unknown_phase(self, other)),
         };
         let program = shell(&format!("{BEGIN}{script}"), arguments.into_iter(), false);
@@ -309,8 +356,8 @@ impl Workload for Stack {
 fn tools(phase: &str) -> &'static [&'static str] {
     match phase {
         INSTALL => &["perl", "mksquashfs", "mke2fs", "mount.posixovl"],
-        MOUNT => &["mount", "squashfuse", "unionfs-fuse", "mount.posixovl"],
-        START => &["perl"],
+        MOUNT | AGAIN => &["mount", "squashfuse", "unionfs-fuse", "mount.posixovl"],
+        START | SECOND => &["perl"],
         _ => &[],
     }
 }
@@ -340,8 +387,12 @@ mod tests {
         let program = Stack.program(MOUNT, &given, 1).unwrap().unwrap();
         assert_eq!(program.argv[4..], ["xz", "16", "ext3", "0"]);
         let start = Stack.program(START, &given, 1).unwrap().unwrap();
-        assert_eq!(start.argv.last().unwrap(), "600");
+        assert_eq!(start.argv[8..], ["600", "."]);
         assert!(start.stdin.contains("use lib"));
+        let second = Stack.program(SECOND, &given, 1).unwrap().unwrap();
+        assert_eq!(second.argv[8..], ["150", "second"]);
+        let install = Stack.program(INSTALL, &given, 1).unwrap().unwrap();
+        assert_eq!(install.argv[8..], ["600", "6144", "150", "16384", "1"]);
     }
 
     #[test]

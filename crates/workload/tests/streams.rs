@@ -237,7 +237,7 @@ fn the_same_seed_gives_the_same_operations_for_ever() {
 }
 
 /// Digests of the workloads with seed 7, in the order of `ALL`.
-const GOLDEN: [u64; 15] = [
+const GOLDEN: [u64; 16] = [
     0x418a_e4b9_4ebc_ab51,
     0x16cb_b598_1b92_8158,
     0x89fb_3153_932d_ee99,
@@ -253,6 +253,7 @@ const GOLDEN: [u64; 15] = [
     0xdfbc_d049_486e_76c2,
     0x5399_e74b_8b4c_0ce8,
     0x35b8_8f2a_f20b_143a,
+    0x23b5_0830_dd90_46a3,
 ];
 
 #[test]

@@ -1,7 +1,7 @@
 //! Studies of the kind `crash`: a matrix of series of power cuts, filesystems × mounts × fault
 //! sets × workloads, each on the same card with the same seed.
 
-use super::keys::{LoadFile, full, loads, names, own_name, within};
+use super::keys::{BOARDS, CARDS, LoadFile, full, loads, names, opens, own_name, within};
 use super::{Known, Load};
 use crate::position::{FileError, Position};
 use serde::{Deserialize, Serialize};
@@ -153,6 +153,8 @@ impl CrashStudy {
             workloads: loads(&at, raw.workloads.get_ref(), &[], known)?,
             filesystems,
         };
+        opens(&at, "card", &raw.card, known.card, CARDS)?;
+        opens(&at, "board", &raw.board, known.board, BOARDS)?;
         full(&at, "filesystems", &raw.filesystems)?;
         full(&at, "mounts", &raw.mounts)?;
         full(&at, "faults", &raw.faults)?;

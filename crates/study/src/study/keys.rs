@@ -1,6 +1,6 @@
 //! What study files of all kinds are read with: ranges, names, workloads.
 
-use super::{Known, Load};
+use super::{Known, Load, Opens};
 use crate::need::hint;
 use crate::position::{FileError, Position};
 use serde::Deserialize;
@@ -75,6 +75,22 @@ pub(super) fn names<S: AsRef<str>>(
     Ok(found)
 }
 
+/// What a card may be called.
+pub(super) const CARDS: &str = "a name of `whichfs card list`, or the file of a profile";
+/// What a board may be called.
+pub(super) const BOARDS: &str = "a name of `whichfs board list`, or the file of a board";
+
+/// Checks that `name` can be opened.
+pub(super) fn opens(
+    at: &Position,
+    key: &str,
+    name: &Spanned<String>,
+    open: &Opens,
+    legal: &str,
+) -> Result<(), FileError> {
+    open(name.get_ref()).map_err(|why| at.error(name, key, why, legal))
+}
+
 /// The name of a row of the matrix; no other of its kind may have it.
 pub(super) fn own_name(
     at: &Position,
@@ -117,6 +133,7 @@ pub(super) fn loads(
                 }
             },
             table: load.table.clone(),
+            at: at.of(&load.name),
             cpu: load.cpu,
         };
         for parameters in [&read.parameters, &read.quick_parameters()] {

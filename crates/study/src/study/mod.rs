@@ -87,7 +87,10 @@ pub struct Load {
     /// The table that its figures stand in, with other workloads; its own if empty.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub table: String,
-    /// Its tables have lines for the CPU time of each phase.
+    /// Where it stands in its file, as `mine.toml:12`; empty if it is of no file.
+    #[serde(skip)]
+    pub at: String,
+    /// Its tables have lines for the CPU time of each phase and for how busy the device was.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub cpu: bool,
 }
@@ -102,7 +105,7 @@ impl Load {
 
     /// Whether its tables have lines for `metric`.
     pub fn shows(&self, metric: &str) -> bool {
-        self.cpu || !whichfs_trial::is_cpu_of_phase(metric)
+        self.cpu || !whichfs_trial::is_use_of_phase(metric)
     }
 }
 
@@ -114,11 +117,18 @@ pub struct Known<'a> {
     pub filesystems: &'a [&'a str],
     /// Faults.
     pub faults: &'a [&'a str],
+    /// Whether a card of this name, or in this file, can be opened; why not.
+    pub card: &'a Opens,
+    /// The same of a board.
+    pub board: &'a Opens,
     /// Whether a workload of this name takes these parameters; what is legal if not.
     pub workload: &'a Takes,
     /// Whether trials of a workload of this name yield this metric; what they yield if not.
     pub metric: &'a Yields,
 }
+
+/// Opens something by its name or file; why it cannot be opened.
+pub type Opens = dyn Fn(&str) -> Result<(), String>;
 
 /// Judges a workload's name and parameters; what is legal if they are not.
 pub type Takes = dyn Fn(&str, &BTreeMap<String, u64>) -> Result<(), String>;
@@ -127,10 +137,14 @@ pub type Takes = dyn Fn(&str, &BTreeMap<String, u64>) -> Result<(), String>;
 pub type Yields = dyn Fn(&str, &str) -> Result<(), String>;
 
 /// The studies that ship with the program, by the name of their files.
-pub const STUDIES: [(&str, &str); 16] = [
+pub const STUDIES: [(&str, &str); 18] = [
     (
         "studies/alignment.toml",
         include_str!("../../../../studies/alignment.toml"),
+    ),
+    (
+        "studies/bootlin-copies.toml",
+        include_str!("../../../../studies/bootlin-copies.toml"),
     ),
     (
         "studies/bootlin.toml",
@@ -163,6 +177,10 @@ pub const STUDIES: [(&str, &str); 16] = [
     (
         "studies/limits.toml",
         include_str!("../../../../studies/limits.toml"),
+    ),
+    (
+        "studies/linuxplanet-usb1.toml",
+        include_str!("../../../../studies/linuxplanet-usb1.toml"),
     ),
     (
         "studies/linuxplanet.toml",

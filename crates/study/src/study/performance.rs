@@ -3,7 +3,7 @@
 
 use super::compare::{Compare, CompareFile, compare};
 use super::kernels::{kernels, on_each};
-use super::keys::{LoadFile, full, loads, names, own_name, within};
+use super::keys::{BOARDS, CARDS, LoadFile, full, loads, names, opens, own_name, within};
 use super::published::{MappingFile, mappings};
 use super::variant::{VariantFile, variants};
 use super::{Known, Load, Mapping, Variant};
@@ -163,7 +163,7 @@ impl PerformanceStudy {
             Some(quick) => within(&at, "quick_seeds", quick, 1..=seeds)?,
             None => 1,
         };
-        let variants = variants(&at, &raw.variants, &candidates)?;
+        let variants = variants(&at, &raw.variants, &candidates, known)?;
         let mounts: Vec<&str> = variants
             .iter()
             .map(|variant| variant.name.as_str())
@@ -192,6 +192,12 @@ impl PerformanceStudy {
             smallest: None,
             published: Vec::new(),
         };
+        for card in raw.cards.get_ref() {
+            opens(&at, "cards", card, known.card, CARDS)?;
+        }
+        for board in raw.boards.get_ref() {
+            opens(&at, "boards", board, known.board, BOARDS)?;
+        }
         full(&at, "cards", &raw.cards)?;
         full(&at, "boards", &raw.boards)?;
         full(&at, "candidates", &raw.candidates)?;
@@ -347,6 +353,14 @@ mod tests {
             candidates: &["ext4", "vfat", "erofs"],
             filesystems: &["ext4", "vfat"],
             faults: &[],
+            card: &|name| match name {
+                "a" | "b" => Ok(()),
+                _ => Err(format!("unknown card '{name}'")),
+            },
+            board: &|name| match name {
+                "p" => Ok(()),
+                _ => Err(format!("unknown board '{name}'")),
+            },
             workload: &|name, parameters| match (name, parameters.keys().next()) {
                 ("rootfs", None) => Ok(()),
                 ("rootfs", Some(key)) if key == "bytes" => Ok(()),
@@ -476,6 +490,13 @@ quick = { bytes = 10 }
                 "x.toml:7: cards: 'a' twice",
             ),
             ("[\"p\"]", "[]", "boards: none; expected at least one"),
+            ("\"b\"]", "\"c\"]", "x.toml:7: cards: unknown card 'c'"),
+            ("[\"p\"]", "[\"q\"]", "x.toml:8: boards: unknown board 'q'"),
+            (
+                "add = \"flush\"",
+                "add = \"flush\"\ntuned_for = \"z\"",
+                "x.toml:20: variants.tuned_for: unknown card 'z'",
+            ),
             (
                 "\"flush\"\nadd",
                 "\"relatime\"\nadd",
@@ -495,7 +516,7 @@ quick = { bytes = 10 }
             (
                 "seeds = 3",
                 "seeds = 3\nmodules = \"arm\"",
-                "x.toml:10: modules: 'arm'; expected",
+                "x.toml:10: modules: 'arm'; ",
             ),
             (
                 "seeds = 3",
@@ -524,7 +545,7 @@ quick = { bytes = 10 }
             (
                 "seeds = 3",
                 "seeds = 3\ncompare = { variant = \"sync\" }",
-                "compare.variant: 'sync'; expected",
+                "compare.variant: 'sync'; there are relatime, flush",
             ),
             (
                 "seeds = 3",

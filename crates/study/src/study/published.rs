@@ -3,7 +3,7 @@
 use super::{Known, PerformanceStudy};
 use crate::position::{FileError, Position};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use toml::Spanned;
 
 /// A published table, and what of ours its figures stand beside.
@@ -29,6 +29,9 @@ pub struct Mapping {
     pub value_column: String,
     /// Our metrics by what those columns say, joined by `/`; others are passed over.
     pub metrics: BTreeMap<String, Mapped>,
+    /// Where it stands in its study file, as `mine.toml:12`.
+    #[serde(skip)]
+    pub at: String,
 }
 
 /// A metric of ours that a published one stands beside.
@@ -45,6 +48,9 @@ pub struct Mapped {
     /// Theirs is a duration and ours a rate: ours is this amount divided by theirs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub amount: Option<f64>,
+    /// Our candidate, where the table's column does not say which.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub candidate: Option<String>,
 }
 
 impl Mapped {
@@ -77,13 +83,27 @@ pub struct PublishedFigure {
     pub value: f64,
 }
 
-/// Lines of a table that stand beside nothing of ours.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+impl PublishedFigure {
+    /// Whether `other` stands beside the same figure of ours.
+    fn is_of_the_same(&self, other: &PublishedFigure) -> bool {
+        let of = |figure: &PublishedFigure| PublishedFigure {
+            value: 0.0,
+            ..figure.clone()
+        };
+        of(self) == of(other)
+    }
+}
+
+/// What of a table and its mapping stands beside nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Skipped {
-    /// Without a figure.
+    /// Lines without a figure.
     pub holes: usize,
-    /// About cards, candidates, mounts or metrics that the study does not have.
+    /// Lines about cards, candidates, mounts or metrics that the study does not have.
     pub others: usize,
+    /// Keys of the mapping's metrics that no line of the table has.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unused: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -133,6 +153,7 @@ fn mapping(
             metric,
             factor,
             amount,
+            candidate,
         } = mapped.get_ref();
         let Some(load) = study.workloads.iter().find(|load| load.name == *workload) else {
             let all: Vec<&str> = study
@@ -144,6 +165,10 @@ fn mapping(
         };
         (known.metric)(&load.workload, metric)
             .map_err(|why| at.error(mapped, &name, format!("'{metric}'"), &why))?;
+        if let Some(candidate) = candidate.as_ref().filter(|c| !candidates.contains(c)) {
+            let all: Vec<&str> = candidates.iter().map(|name| name.as_str()).collect();
+            return Err(at.error(mapped, &name, format!("'{candidate}'"), &all.join(", ")));
+        }
         let legal = |number: f64| number.is_finite() && number > 0.0;
         if !legal(*factor) || !amount.is_none_or(legal) {
             let found = format!("factor {factor}, amount {amount:?}");
@@ -165,6 +190,7 @@ fn mapping(
             .iter()
             .map(|(key, mapped)| (key.clone(), mapped.get_ref().clone()))
             .collect(),
+        at: at.of(&raw.file),
     })
 }
 
@@ -191,8 +217,8 @@ impl Mapping {
     /// only for messages.
     ///
     /// # Errors
-    /// [`FileError`] if a column is missing, a line is of another length, or a figure is no
-    /// number above 0.
+    /// [`FileError`] if a column is missing, a line is of another length, a figure is no number
+    /// above 0, or a second line has a figure for the same.
     pub fn read(
         &self,
         study: &PerformanceStudy,
@@ -205,7 +231,11 @@ impl Mapping {
             heads.iter().position(|head| head == column).ok_or_else(|| {
                 let all: Vec<&str> = heads.iter().collect();
                 let found = format!("there is no column '{column}'");
-                error(file, 1, "heads", found, &all.join(", "))
+                let legal = match all.as_slice() {
+                    [] => "a line of heads".to_owned(),
+                    all => all.join(", "),
+                };
+                error(file, 1, "heads", found, &legal)
             })
         };
         let optional = |column: &Option<String>| column.as_deref().map(place).transpose();
@@ -221,9 +251,12 @@ impl Mapping {
             value: place(&self.value_column)?,
         };
         let (mut figures, mut skipped) = (Vec::new(), Skipped::default());
+        let mut lines: Vec<usize> = Vec::new();
+        let mut unused: BTreeSet<&String> = self.metrics.keys().collect();
         for record in reader.records() {
             let record = record.map_err(|e| fault(file, &e))?;
             let line = record.position().map_or(0, |at| at.line() as usize);
+            unused.remove(&columns.measured(&record));
             let cell = &record[columns.value];
             if matches!(cell.trim(), "" | "-") {
                 skipped.holes += 1;
@@ -240,11 +273,27 @@ impl Mapping {
                     "a number above 0",
                 ));
             };
-            match self.figure(study, &columns, &record, value) {
-                Some(figure) => figures.push(figure),
-                None => skipped.others += 1,
+            let Some(figure) = self.figure(study, &columns, &record, value) else {
+                skipped.others += 1;
+                continue;
+            };
+            let same = figures
+                .iter()
+                .position(|other| figure.is_of_the_same(other));
+            if let Some(first) = same.and_then(|at| lines.get(at)) {
+                let found = format!("'{cell}' for what line {first} has a figure for");
+                return Err(error(
+                    file,
+                    line,
+                    &self.value_column,
+                    found,
+                    "one line for each",
+                ));
             }
+            figures.push(figure);
+            lines.push(line);
         }
+        skipped.unused = unused.into_iter().cloned().collect();
         Ok((figures, skipped))
     }
 
@@ -259,13 +308,15 @@ impl Mapping {
         let ours = |names: &BTreeMap<String, String>, theirs: &str| {
             names.get(theirs).cloned().unwrap_or(theirs.to_owned())
         };
-        let measured: Vec<&str> = columns.metrics.iter().map(|&at| &record[at]).collect();
-        let mapped = self.metrics.get(&measured.join("/"))?;
+        let mapped = self.metrics.get(&columns.measured(record))?;
         let card = match columns.card {
             Some(at) => Some(self.cards.get(&record[at])?.clone()),
             None => None,
         };
-        let candidate = ours(&self.candidates, &record[columns.candidate]);
+        let candidate = match &mapped.candidate {
+            Some(candidate) => candidate.clone(),
+            None => ours(&self.candidates, &record[columns.candidate]),
+        };
         let variant = columns.variant.map(|at| ours(&self.variants, &record[at]));
         let has_variant = |name: &String| study.variants.iter().any(|v| v.name == *name);
         let known = study.candidates.contains(&candidate) && variant.iter().all(has_variant);
@@ -287,6 +338,14 @@ struct Columns {
     variant: Option<usize>,
     metrics: Vec<usize>,
     value: usize,
+}
+
+impl Columns {
+    /// What was measured, as the key of a mapping.
+    fn measured(&self, record: &csv::StringRecord) -> String {
+        let measured: Vec<&str> = self.metrics.iter().map(|&at| &record[at]).collect();
+        measured.join("/")
+    }
 }
 
 fn error(file: &str, line: usize, key: &str, found: String, expected: &str) -> FileError {
@@ -320,6 +379,7 @@ mod tests {
             only_variants: Vec::new(),
             partition_bytes: None,
             table: String::new(),
+            at: String::new(),
             cpu: false,
         };
         let variant = |name: &str| Variant {
@@ -354,6 +414,7 @@ mod tests {
             metric: "tree_write".into(),
             factor,
             amount,
+            candidate: None,
         };
         let names = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
             let own = |pair: &(&str, &str)| (pair.0.to_owned(), pair.1.to_owned());
@@ -373,6 +434,7 @@ mod tests {
                 ("tree/rate".to_owned(), mapped(0.001, None)),
                 ("tree/time".to_owned(), mapped(1.0, Some(100.0))),
             ]),
+            at: String::new(),
         }
     }
 
@@ -396,6 +458,17 @@ mod tests {
     }
 
     #[test]
+    fn a_key_can_name_the_candidate_that_the_table_leaves_open() {
+        let mut mapping = mapping();
+        if let Some(mapped) = mapping.metrics.get_mut("tree/rate") {
+            mapped.candidate = Some("ntfs3".to_owned());
+        }
+        let text = format!("{HEADS}sd,tree,rate,sync,,1\n");
+        let (figures, _) = mapping.read(&study(), "t.csv", &text).unwrap();
+        assert_eq!(figures[0].candidate, "ntfs3");
+    }
+
+    #[test]
     fn holes_and_what_the_study_does_not_have_are_counted() {
         let lines = "sd,tree,rate,relatime,ext4,\nsd,tree,rate,relatime,ext4,-\n\
                      usb,tree,rate,relatime,ext4,1\nsd,tree,rate,relatime,zfs,1\n\
@@ -405,6 +478,7 @@ mod tests {
         let expected = Skipped {
             holes: 2,
             others: 4,
+            unused: vec!["tree/time".to_owned()],
         };
         assert_eq!(skipped, expected);
     }
@@ -414,6 +488,10 @@ mod tests {
         let cases = [
             ("sd,tree,rate,relatime,ext4,fast\n", "t.csv:2: v: 'fast'"),
             ("sd,tree,rate,relatime,ext4,-3\n", "t.csv:2: v: '-3'"),
+            (
+                "sd,tree,rate,sync,ext4,1\nsd,tree,rate,sync,ext4,2\n",
+                "t.csv:3: v: '2' for what line 2 has a figure for",
+            ),
             (
                 "sd,tree,rate,relatime,ext4,1\nsd,tree\n",
                 "t.csv:3: the table",

@@ -1,6 +1,7 @@
 //! Variants: the ways in which a study makes and mounts a candidate.
 
-use super::keys::{names, own_name};
+use super::Known;
+use super::keys::{CARDS, names, opens, own_name};
 use crate::position::{FileError, Position};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -51,6 +52,9 @@ pub struct Variant {
     pub kernel: Option<String>,
     /// Candidates that have it; empty for all.
     pub only: Vec<String>,
+    /// Where it stands in its file, as `mine.toml:12`; empty if it is of no file.
+    #[serde(skip)]
+    pub at: String,
 }
 
 /// Gives the flag `key` of `command` another value, which follows it or is joined to it; whether
@@ -234,6 +238,7 @@ pub(super) fn variants(
     at: &Position,
     given: &[VariantFile],
     candidates: &[String],
+    known: &Known,
 ) -> Result<Vec<Variant>, FileError> {
     let mut variants: Vec<Variant> = Vec::new();
     for variant in given {
@@ -251,7 +256,7 @@ pub(super) fn variants(
                 .transpose()?,
             tuning: match &variant.tuned_for {
                 None => Tuning::ThisCard,
-                Some(card) => tuning(at.filled("variants.tuned_for", card)?),
+                Some(card) => tuned(at, card, known)?,
             },
             helper: variant.helper.clone(),
             journal: variant
@@ -261,6 +266,7 @@ pub(super) fn variants(
                 .transpose()?,
             kernel: None,
             only: names(at, "variants.only", &variant.only, candidates)?,
+            at: at.of(&variant.name),
         });
     }
     if variants.is_empty() {
@@ -294,10 +300,15 @@ fn journal(at: &Position, given: &Spanned<Journal>) -> Result<Journal, FileError
     }
 }
 
-fn tuning(card: String) -> Tuning {
-    match card.as_str() {
-        "nothing" => Tuning::Nothing,
-        _ => Tuning::Card(card),
+/// What `card` is to be tuned to.
+fn tuned(at: &Position, card: &Spanned<String>, known: &Known) -> Result<Tuning, FileError> {
+    let key = "variants.tuned_for";
+    match at.filled(key, card)?.as_str() {
+        "nothing" => Ok(Tuning::Nothing),
+        name => {
+            opens(at, key, card, known.card, CARDS)?;
+            Ok(Tuning::Card(name.to_owned()))
+        }
     }
 }
 

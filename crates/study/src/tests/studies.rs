@@ -40,6 +40,11 @@ fn parse(text: &str) -> Result<CrashStudy, String> {
         metric: &|_, _| Err(String::new()),
         filesystems: &["vfat", "ext4"],
         faults: &["flush-lies"],
+        card: &|name| match name {
+            "a1-32gb" => Ok(()),
+            _ => Err(format!("unknown card '{name}'")),
+        },
+        board: &|_| Ok(()),
         workload: &workload,
     };
     match Study::parse("f.toml", text, &known) {
@@ -87,9 +92,14 @@ fn what_is_wrong_is_told_with_its_line() {
         ),
         ("cuts = 5", "cut = 5", "f.toml:9: the file"),
         (
+            "a1-32gb",
+            "a1-32g",
+            "f.toml:6: card: unknown card 'a1-32g'; expected a name of `whichfs card list`",
+        ),
+        (
             "\"vfat\", \"ext4\"]",
             "\"vfat\", \"ext5\"]",
-            "f.toml:10: filesystems: 'ext5'; expected did you mean 'ext4'",
+            "f.toml:10: filesystems: 'ext5'; did you mean 'ext4'",
         ),
         (
             "\"vfat\", \"ext4\"]",
@@ -109,7 +119,7 @@ fn what_is_wrong_is_told_with_its_line() {
         (
             "[\"flush-lies\"]",
             "[\"lies\"]",
-            "f.toml:21: faults.faults: 'lies'; expected there are flush-lies",
+            "f.toml:21: faults.faults: 'lies'; there are flush-lies",
         ),
         (
             "\"rootfs\"",

@@ -1,6 +1,6 @@
 //! Arguments of `whichfs study`.
 
-use super::{HereArgs, JsonArgs, NamedArgs};
+use super::{HereArgs, JsonArgs};
 use crate::commands;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -11,11 +11,25 @@ pub enum StudyCommand {
     /// All of them, a line each.
     List(JsonArgs),
     /// One of them: what it runs, where it comes from, and the figures of its last run.
-    Show(NamedArgs),
+    Show(StudyShowArgs),
     /// Make all series or trials of one, print tables, write a report; an interrupted one goes on.
     Run(Box<StudyArgs>),
     /// What the authors of the studies concluded, and whether the trials run so far say the same.
     Claims(ClaimsArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct StudyShowArgs {
+    /// Study: a name (`whichfs study list`) or a file.
+    #[arg(value_name = "NAME|FILE")]
+    pub name: String,
+    /// Folder with published tables that figures are set beside; default: those of the program
+    /// (studies with trials).
+    #[arg(long, value_name = "DIR")]
+    pub published: Option<PathBuf>,
+    /// One JSON document on standard output, nothing else.
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]

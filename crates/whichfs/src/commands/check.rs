@@ -327,6 +327,7 @@ fn study_of(card: &str, name: &str, one: &Partition, offset: u64, bytes: u64) ->
             only_variants: Vec::new(),
             partition_bytes: Some(bytes),
             table: String::new(),
+            at: String::new(),
             cpu: false,
         }],
         compare: Some(Compare {

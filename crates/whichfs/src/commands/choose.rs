@@ -555,7 +555,10 @@ fn work_of(args: &ChooseArgs, need: &Need) -> Outcome<Work> {
     let tree = args.tree.as_deref().map(absolute).transpose()?;
     let tree_sha256 = tree
         .as_deref()
-        .map(|tree| tree::digest(tree, workload))
+        .map(|tree| {
+            tree::tell_odd(tree)?;
+            tree::digest(tree, workload)
+        })
         .transpose()?
         .unwrap_or_default();
     Ok(Work {

@@ -1,9 +1,11 @@
 //! `whichfs workload`: what is done in which phase, and what is measured.
 
+use super::study::{self, Form};
 use super::table;
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use whichfs_workload::{Parameter, PhaseDef, Rule, Workload};
 
@@ -25,6 +27,8 @@ struct Document {
     needs_input: Option<&'static str>,
     phases: Vec<Phase>,
     parameters: Vec<ParameterLine>,
+    /// The forms in which studies run it.
+    studies: Vec<Form>,
 }
 
 #[derive(Serialize)]
@@ -84,7 +88,7 @@ pub fn list(json: bool) -> Outcome<u8> {
 /// One workload: phases, metrics, parameters.
 pub fn show(name: &str, json: bool) -> Outcome<u8> {
     let workload = whichfs_workload::find(name).map_err(Failure::input)?;
-    let document = document(workload);
+    let document = document(workload)?;
     if json {
         output::json(&document)?;
     } else {
@@ -93,15 +97,16 @@ pub fn show(name: &str, json: bool) -> Outcome<u8> {
     Ok(0)
 }
 
-fn document(workload: &dyn Workload) -> Document {
-    Document {
+fn document(workload: &dyn Workload) -> Outcome<Document> {
+    Ok(Document {
         name: workload.name(),
         title: workload.title(),
         takes_tree: workload.takes_tree(),
         needs_input: workload.input_flag(),
         phases: workload.phases().iter().map(phase).collect(),
         parameters: workload.parameters().iter().map(parameter).collect(),
-    }
+        studies: study::forms(workload.name())?,
+    })
 }
 
 fn phase(phase: &PhaseDef) -> Phase {
@@ -149,6 +154,18 @@ fn parameter(parameter: &Parameter) -> ParameterLine {
     }
 }
 
+/// Parameters that are not the default, in words.
+fn assigned(parameters: &BTreeMap<String, u64>) -> String {
+    let pairs = parameters
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"));
+    let all: Vec<String> = pairs.collect();
+    match all.is_empty() {
+        true => "the defaults".to_owned(),
+        false => all.join(" "),
+    }
+}
+
 fn text(workload: &Document) -> String {
     let mut text = format!("{}: {}\n\n", workload.name, workload.title);
     let phases = workload.phases.iter().map(|phase| {
@@ -182,11 +199,31 @@ fn text(workload: &Document) -> String {
     });
     let head = ["parameter", "default", "range", "unit", "what it decides"];
     let _ = writeln!(text, "{}\n", table::text(&head, parameters.collect()));
+    if !workload.studies.is_empty() {
+        let rows = workload.studies.iter().map(|form| {
+            vec![
+                form.study.clone(),
+                form.name.clone(),
+                assigned(&form.full),
+                assigned(&form.quick),
+            ]
+        });
+        let head = ["study", "workload there", "in full", "--quick"];
+        let _ = writeln!(text, "{}\n", table::text(&head, rows.collect()));
+    }
     text.push_str(
         "Also measured in every trial: mkfs or deploy, and mount (s), space (B), \
          write_amplification (and its parts: _filesystem, _card), cpu (% of the time that the \
-         kernel worked) and cpu_per_mib (ms/MiB); both for each phase too: PHASE_cpu.",
+         kernel worked) and cpu_per_mib (ms/MiB); both for each phase too (PHASE_cpu), and \
+         PHASE_busy (% of the phase in which the card had a request to serve).",
     );
+    let mut metrics = workload.phases.iter().flat_map(|phase| &phase.metrics);
+    if metrics.any(|metric| metric.metric.ends_with("_p99")) {
+        text.push_str(
+            "\nNAME_p99: the time that 99 of 100 operations of the phase do not exceed (_p50: half \
+             of them; _p999: 999 of 1,000).",
+        );
+    }
     if let Some(input) = workload.needs_input {
         let _ = write!(text, "\nIt needs {input}.");
     }

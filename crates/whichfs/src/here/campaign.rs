@@ -378,7 +378,7 @@ fn is_reference(run: &Run, identity: &Identity) -> bool {
 /// Figures of a trial that a change is seen by.
 fn figures(trial: &Trial) -> BTreeMap<String, f64> {
     let metrics = trial.outcome.metrics.iter();
-    let counted = metrics.filter(|metric| !whichfs_trial::is_cpu_of_phase(&metric.metric));
+    let counted = metrics.filter(|metric| !whichfs_trial::is_use_of_phase(&metric.metric));
     counted
         .map(|metric| (metric.metric.clone(), metric.value))
         .collect()

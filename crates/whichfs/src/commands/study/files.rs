@@ -1,5 +1,7 @@
 //! Study files: the shipped ones and those of the user.
 
+use crate::board::Board;
+use crate::cards;
 use crate::failure::{Failure, Outcome};
 use crate::names;
 use std::collections::BTreeMap;
@@ -44,10 +46,17 @@ fn parse(file: &str, text: &str) -> Outcome<Study> {
         candidates: &candidates,
         filesystems: &filesystems,
         faults: &Fault::ALL.map(Fault::name),
+        card: &|name| said(cards::open(name)),
+        board: &|name| said(Board::open(name)),
         workload: &takes,
         metric: &yields,
     };
     Study::parse(file, text, &known).map_err(Failure::input)
+}
+
+/// Whether something could be opened; why not.
+fn said<T>(opened: Outcome<T>) -> Result<(), String> {
+    opened.map(drop).map_err(|failure| failure.message)
 }
 
 /// Whether there is such a workload, and takes these parameters.
@@ -94,7 +103,7 @@ pub fn published(file: &str, from: Option<&Path>) -> Outcome<String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
@@ -118,6 +127,69 @@ mod tests {
         }
         let error = open("elc2015-powr").unwrap_err();
         assert!(error.message.contains("elc2015-power"), "{error}");
+    }
+
+    /// A study that could be run.
+    pub const WHOLE: &str = r#"name = "mine"
+kind = "performance"
+title = "t"
+source = "me"
+method = "m"
+cards = ["class10-16gb"]
+boards = ["generic-1ghz"]
+seeds = 1
+candidates = ["ext4", "vfat"]
+
+[[variants]]
+name = "relatime"
+without = ["noatime"]
+
+[[workloads]]
+name = "w"
+workload = "tree"
+"#;
+
+    /// `WHOLE` with another text in one place.
+    pub fn changed(from: &str, to: &str) -> Outcome<whichfs_study::PerformanceStudy> {
+        match parse("mine.toml", &WHOLE.replacen(from, to, 1))? {
+            Study::Performance(study) => Ok(study),
+            Study::Crash(_) => Err(Failure::input("it cuts the power")),
+        }
+    }
+
+    #[test]
+    fn cards_and_boards_that_are_not_there_are_told_with_their_lines() {
+        changed("", "").unwrap();
+        for (from, to, told) in [
+            (
+                "10-16gb",
+                "10-16g",
+                "mine.toml:6: cards: unknown card 'class10-16g'; did",
+            ),
+            (
+                "class10-16gb",
+                "./none.toml",
+                "mine.toml:6: cards: card ./none.toml: No such",
+            ),
+            (
+                "1ghz",
+                "9ghz",
+                "mine.toml:7: boards: unknown board 'generic-9ghz'",
+            ),
+            (
+                "\"vfat\"]",
+                "\"vfta\"]",
+                "mine.toml:9: candidates: 'vfta'; did you mean 'vfat'",
+            ),
+            (
+                "\"tree\"",
+                "\"tre\"",
+                "'tre' with these parameters; unknown workload",
+            ),
+        ] {
+            let failure = changed(from, to).unwrap_err();
+            assert!(failure.message.contains(told), "{failure}");
+        }
     }
 
     #[test]

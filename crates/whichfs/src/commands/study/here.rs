@@ -1,7 +1,7 @@
 //! A study on a real device: its matrix without cards and boards, under this machine's kernel.
 
 use super::performance::{Document, Files, Gathered, Place};
-use super::trials::{done, failed, label, note_once, work, written};
+use super::trials::{done, failed, label, note_once, told_where, work, written};
 use crate::bench::{NotHere, Work};
 use crate::cli::StudyArgs;
 use crate::failure::{Failure, Kind, Outcome};
@@ -196,7 +196,7 @@ impl<'a> Matrix<'a> {
                     }
                     matrix.spots.push((spot, at));
                 }
-                Err(NotHere::Failure(failure)) => return Err(failure),
+                Err(NotHere::Failure(failure)) => return Err(told_where(&spot, failure)),
                 Err(NotHere::LeftOut { why, .. }) => {
                     let names = without.entry(why).or_default();
                     if !names.contains(&spot.candidate) {

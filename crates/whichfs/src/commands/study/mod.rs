@@ -1,5 +1,6 @@
 //! `whichfs study`: experiments that are data, made and told as a whole.
 
+mod amounts;
 mod claims;
 mod compared;
 mod crash;
@@ -21,6 +22,8 @@ use crate::cli::{JsonArgs, StudyArgs};
 use crate::commands::table;
 use crate::failure::Outcome;
 use crate::output;
+use serde::Serialize;
+use std::collections::BTreeMap;
 use whichfs_study::Study;
 use whichfs_units::counted;
 
@@ -86,6 +89,39 @@ pub fn run(args: &StudyArgs) -> Outcome<u8> {
     }
 }
 
+/// What a shipped study gives a workload: the size of the original, where it is known, and a small one.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct Form {
+    /// Name of the study.
+    pub study: String,
+    /// What it calls the workload.
+    pub name: String,
+    /// Parameters that are not the default.
+    pub full: BTreeMap<String, u64>,
+    /// The same of the quick form.
+    pub quick: BTreeMap<String, u64>,
+}
+
+/// The forms in which shipped studies run `workload`, each once.
+pub fn forms(workload: &str) -> Outcome<Vec<Form>> {
+    let mut found: Vec<Form> = Vec::new();
+    for study in files::all()? {
+        let (name, loads) = match study {
+            Study::Crash(study) => (study.name, study.workloads),
+            Study::Performance(study) => (study.name, study.workloads),
+        };
+        for load in loads.into_iter().filter(|load| load.workload == workload) {
+            found.push(Form {
+                study: name.clone(),
+                quick: load.quick_parameters(),
+                name: load.name,
+                full: load.parameters,
+            });
+        }
+    }
+    Ok(found)
+}
+
 /// The paragraphs of a text of a study, each in one line.
 fn paragraphs(text: &str) -> Vec<String> {
     let parts = text.split("\n\n").map(|part| part.replace('\n', " "));
@@ -105,6 +141,24 @@ mod tests {
             Study::Performance(study) => study,
             other => panic!("{} has no trials", other.name()),
         }
+    }
+
+    #[test]
+    fn a_workload_has_the_forms_of_the_studies_that_run_it() {
+        let found = forms("copies").unwrap();
+        assert_eq!(
+            (found.len(), found[0].study.as_str()),
+            (1, "bootlin-copies")
+        );
+        assert_eq!(found[0].full["bytes"], 319_000_000);
+        assert_eq!(found[0].quick["bytes"], 31_900_000);
+        assert!(
+            forms("logger")
+                .unwrap()
+                .iter()
+                .any(|form| form.study == "sync-mounts")
+        );
+        assert!(forms("none").unwrap().is_empty());
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::performance_told as told;
 use super::smallest::Found;
 use super::trials::{self, Limits, Runner};
 use super::{files, here, paragraphs};
-use crate::cli::{NamedArgs, StudyArgs};
+use crate::cli::{StudyArgs, StudyShowArgs};
 use crate::commands::crash::page::command_line;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::here::Measured;
@@ -98,9 +98,11 @@ struct Shown<'a> {
 }
 
 /// Shows one: what it measures, and the figures of its last run from the store.
-pub fn show(study: &PerformanceStudy, args: &NamedArgs) -> Outcome<u8> {
+pub fn show(study: &PerformanceStudy, args: &StudyShowArgs) -> Outcome<u8> {
     let quick = study.clone().quick();
-    let last = last(study, &quick);
+    // What is wrong with the tables is said, whatever the store has.
+    published(study, args.published.as_deref())?;
+    let last = last(study, &quick, args.published.as_deref());
     if args.json {
         let last = last.as_ref().ok().and_then(Option::as_ref);
         output::json(&Shown { study, last })?;
@@ -130,10 +132,12 @@ pub fn show(study: &PerformanceStudy, args: &NamedArgs) -> Outcome<u8> {
     Ok(0)
 }
 
-/// What the store has of the form of a study that was run last; `None` if it has nothing.
+/// What the store has of the form of a study that was run last, beside the tables in the folder
+/// `from` or those that the program has; `None` if it has nothing.
 fn last<'a>(
     full: &'a PerformanceStudy,
     quick: &'a PerformanceStudy,
+    from: Option<&Path>,
 ) -> Outcome<Option<Document<'a>>> {
     let mut found: Option<(i64, Document)> = None;
     for (study, form) in [(full, ""), (quick, " --quick")] {
@@ -143,7 +147,7 @@ fn last<'a>(
             continue;
         };
         if found.as_ref().is_none_or(|(known, _)| *known < newest) {
-            let mut document = Document::new(study, &gather(&mut runner, false)?, None)?;
+            let mut document = Document::new(study, &gather(&mut runner, false)?, from)?;
             let command = format!("whichfs study run {}{form}", study.name);
             document.caveats.extend((missing > 0).then(|| {
                 let all = counted(document.trials, "trial");
@@ -318,11 +322,20 @@ fn published(
 ) -> Outcome<(Vec<PublishedFigure>, BTreeMap<String, Skipped>)> {
     let (mut figures, mut skipped) = (Vec::new(), BTreeMap::new());
     for mapping in &study.published {
-        let text = files::published(&mapping.file, from)?;
-        let read = mapping.read(study, &mapping.file, &text);
+        let text = files::published(&mapping.file, from).map_err(|e| e.of(&mapping.at))?;
+        let file = match from {
+            Some(folder) => folder.join(&mapping.file).display().to_string(),
+            None => mapping.file.clone(),
+        };
+        let read = mapping.read(study, &file, &text);
         let (found, passed) = read.map_err(Failure::input)?;
         figures.extend(found);
-        skipped.insert(mapping.file.clone(), passed);
+        let again = skipped.contains_key(&mapping.file);
+        let name = match again {
+            true => format!("{}, {}", mapping.file, mapping.value_column),
+            false => mapping.file.clone(),
+        };
+        skipped.insert(name, passed);
     }
     Ok((figures, skipped))
 }

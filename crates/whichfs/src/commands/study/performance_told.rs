@@ -1,5 +1,6 @@
 //! A study with trials, told in a terminal.
 
+use super::amounts::Amount;
 use super::performance::{Document, Place};
 use super::{gains_told, smallest};
 use crate::commands::table;
@@ -24,8 +25,8 @@ pub struct Plan<'a> {
     pub known: usize,
     /// Candidates that cannot run here.
     pub left_out: &'a [String],
-    /// Bytes that the others write into files, at least.
-    pub written: u64,
+    /// What the others write into files.
+    pub amount: Amount,
     /// Wall time that the others take one after the other, if that is known.
     pub wall: Option<Duration>,
     /// Trials at once.
@@ -37,12 +38,11 @@ pub fn dry_run(plan: &Plan) -> Outcome {
     let left = plan.trials - plan.known;
     output::paragraph(
         &format!(
-            "{}: {}, {} of them finished, {left} to run; they write {} into files on modelled \
-             cards.",
+            "{}: {}, {} of them finished, {left} to run; they write {}.",
             plan.study.name,
             counted(plan.trials, "trial"),
             plan.known,
-            Bytes(plan.written)
+            amount(&plan.amount)
         ),
         0,
     )?;
@@ -62,6 +62,20 @@ pub fn dry_run(plan: &Plan) -> Outcome {
             .to_owned(),
     };
     output::paragraph(&time, 0)
+}
+
+/// What is written, in words.
+fn amount(amount: &Amount) -> String {
+    let programs = amount.unknown.join(", ");
+    let bytes = Bytes(amount.bytes);
+    match (amount.bytes, programs.as_str()) {
+        (_, "") => format!("{bytes} into files on modelled cards"),
+        (0, _) => format!("what the programs of {programs} write, which is not known beforehand"),
+        _ => format!(
+            "{bytes} into files on modelled cards at least; what the programs of {programs} write \
+             is not known beforehand"
+        ),
+    }
 }
 
 fn time(wall: Duration) -> String {
@@ -284,7 +298,14 @@ fn notes(document: &Document) -> Vec<String> {
                 skipped.others
             ));
         }
+        if !skipped.unused.is_empty() {
+            said.push(format!(
+                "{file}: no line has {}, which the study would set beside its figures.",
+                skipped.unused.join(", ")
+            ));
+        }
     }
+    said.extend(orders(document));
     if document.study.clock == "device" {
         said.push("cpu: not known: with the clock device the CPU is free.".to_owned());
     }
@@ -302,6 +323,21 @@ fn notes(document: &Document) -> Vec<String> {
         ));
     }
     said
+}
+
+/// How far published figures rank the workloads of a table as ours do.
+fn orders(document: &Document) -> Vec<String> {
+    let of = |grid: &Grid| {
+        let (card, table) = (grid.card.clone(), grid.load.clone());
+        let told = grid.orders.iter().map(move |order| {
+            format!(
+                "{table} on {card}: {} on {}, tau of the {} published forms: {:.2}.",
+                order.metric, order.candidate, order.forms, order.tau_b
+            )
+        });
+        told.collect::<Vec<String>>()
+    };
+    document.tables.iter().flat_map(of).collect()
 }
 
 /// Some columns of a grid.

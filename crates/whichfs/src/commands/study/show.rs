@@ -1,9 +1,9 @@
 //! `whichfs study show`: what a study runs, and about how long that takes.
 
 use super::{files, paragraphs, performance};
-use crate::cli::NamedArgs;
+use crate::cli::StudyShowArgs;
 use crate::commands::table;
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::output;
 use serde::Serialize;
 use whichfs_lab::available_cores;
@@ -28,14 +28,17 @@ struct Document<'a> {
 }
 
 /// Shows one.
-pub fn show(args: &NamedArgs) -> Outcome<u8> {
+pub fn show(args: &StudyShowArgs) -> Outcome<u8> {
     match files::open(&args.name)? {
+        Study::Crash(_) if args.published.is_some() => Err(Failure::input(
+            "--published: this study cuts the power; nothing is published to set beside it",
+        )),
         Study::Crash(study) => show_crash(&study, args),
         Study::Performance(study) => performance::show(&study, args),
     }
 }
 
-fn show_crash(study: &CrashStudy, args: &NamedArgs) -> Outcome<u8> {
+fn show_crash(study: &CrashStudy, args: &StudyShowArgs) -> Outcome<u8> {
     let (series, cores) = (study.cells().len(), available_cores().len());
     let expected_s = expected(series, study.cuts, cores);
     if args.json {

@@ -1,5 +1,6 @@
 //! The trials of a study: prepared, taken from the store or run, and kept.
 
+use super::amounts::amount;
 use super::performance_told as told;
 use crate::bench::{Bench, NotHere, Prepared, Work};
 use crate::board::Board;
@@ -9,12 +10,13 @@ use crate::failure::{Failure, Kind, Outcome};
 use crate::images::Images;
 use crate::interrupt;
 use crate::keeper::Keeper;
-use crate::places;
 use crate::progress::Progress;
+use crate::{partition, places};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+use whichfs_card::Profile;
 use whichfs_lab::available_cores;
 use whichfs_study::{PerformanceStudy, Row, Spot, Variant};
 use whichfs_trial::{Status, Trial};
@@ -82,6 +84,9 @@ impl<'a> Runner<'a> {
                 Some(version) => bench.under(places::kernel_of(version)?),
             };
             benches.insert(place, bench);
+        }
+        if let Some(bench) = benches.values().next() {
+            check_left_out(study, &bench.card.profile)?;
         }
         let works = study
             .workloads
@@ -230,7 +235,7 @@ impl<'a> Runner<'a> {
                 Err(NotHere::Failure(_)) if interrupt::flag().load(Ordering::Relaxed) => {
                     return Err(self.keeper.interrupted());
                 }
-                Err(NotHere::Failure(failure)) => return Err(failure),
+                Err(NotHere::Failure(failure)) => return Err(told_where(spot, failure)),
                 Err(NotHere::LeftOut { why, .. }) => {
                     let names = self.left_out.entry((spot.card, why)).or_default();
                     if !names.contains(&spot.candidate) {
@@ -251,7 +256,7 @@ impl<'a> Runner<'a> {
             trials: spots.len(),
             known: self.trials.len(),
             left_out: &self.left_out(),
-            written: missing.iter().map(|(spot, _)| written(spot)).sum(),
+            amount: amount(missing.iter().map(|(spot, _)| spot))?,
             wall: self.expected(&missing)?,
             jobs: self.benches.values().map(|bench| bench.jobs).max(),
         })?;
@@ -277,6 +282,46 @@ impl<'a> Runner<'a> {
         all.map(|((card, why), names)| format!("{} on {card}: {why}", names.join(", ")))
             .collect()
     }
+}
+
+/// `failure`, if it is the study file's, after the lines of its variant and its workload.
+pub(super) fn told_where(spot: &Spot, failure: Failure) -> Failure {
+    let lines: Vec<&str> = [&spot.variant.at, &spot.load.at]
+        .into_iter()
+        .map(String::as_str)
+        .filter(|at| !at.is_empty())
+        .collect();
+    match failure.kind {
+        Kind::Input if !lines.is_empty() => failure.of(&lines.join(" with ")),
+        _ => failure,
+    }
+}
+
+/// Checks that some candidate of each variant has the mount options that it leaves out, on a card
+/// of `profile`.
+fn check_left_out(study: &PerformanceStudy, profile: &Profile) -> Outcome {
+    for variant in &study.variants {
+        let of = |name: &&String| variant.only.is_empty() || variant.only.contains(*name);
+        for option in &variant.without {
+            let mut had = Vec::new();
+            for name in study.candidates.iter().filter(of) {
+                let candidate = whichfs_fs::find(name).map_err(Failure::input)?;
+                let bytes = cards::geometry(profile).partition_bytes;
+                let recipe =
+                    partition::recipe(candidate, profile, bytes, &variant.tuning, 1, true)?;
+                had.extend(recipe.map(|recipe| format!("{name} has {}", recipe.mount_options)));
+            }
+            let there = |had: &String| had.split([' ', ',']).any(|word| word == option);
+            if !had.is_empty() && !had.iter().any(there) {
+                let all = had.join("; ");
+                return Err(Failure::input(format!(
+                    "{}: variants.without: '{option}' is no mount option of any candidate: {all}",
+                    variant.at
+                )));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Trials of a study, each with its spot.
@@ -387,8 +432,33 @@ pub(super) fn note_once(list: &mut Vec<String>, said: Option<String>) {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::commands::study::files::tests::changed;
     use crate::commands::study::tests::performance;
+
+    #[test]
+    fn an_option_that_nobody_has_cannot_be_left_out() {
+        let profile = cards::open("class10-16gb").unwrap().profile;
+        check_left_out(&changed("", "").unwrap(), &profile).unwrap();
+        let study = changed("\"noatime\"", "\"noatim\"").unwrap();
+        let failure = check_left_out(&study, &profile).unwrap_err();
+        let told = "mine.toml:12: variants.without: 'noatim' is no mount option of any candidate";
+        assert!(failure.message.contains(told), "{failure}");
+        for study in ["pandora", "options", "tuning"] {
+            check_left_out(&performance(study), &profile).unwrap();
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_is_told_with_the_lines_of_variant_and_workload() {
+        let study = changed("", "").unwrap();
+        let spots = study.spots();
+        let told = told_where(&spots[0], Failure::input("too large"));
+        assert_eq!(told.message, "mine.toml:12 with mine.toml:16: too large");
+        let told = told_where(&spots[0], Failure::environment("no kernel"));
+        assert_eq!(told.message, "no kernel", "not the file's fault");
+    }
 
     #[test]
     fn what_the_lab_cannot_measure_is_said_once() {

@@ -1,0 +1,98 @@
+//! What the trials of a study will write.
+
+use super::trials::written;
+use crate::failure::{Failure, Outcome};
+use std::collections::BTreeMap;
+use whichfs_study::Spot;
+use whichfs_trial::WorkloadSpec;
+
+/// What trials write into files.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Amount {
+    /// Bytes, at least.
+    pub bytes: u64,
+    /// Workloads whose programs write what nobody knows beforehand.
+    pub unknown: Vec<String>,
+}
+
+/// What the trials at `spots` write; each workload is counted with the first seed.
+pub(super) fn amount<'a>(spots: impl Iterator<Item = &'a Spot<'a>>) -> Outcome<Amount> {
+    let mut known: BTreeMap<(&str, bool), u64> = BTreeMap::new();
+    let mut all = Amount::default();
+    for spot in spots {
+        let of = whichfs_fs::find(spot.candidate);
+        let read_only = of.is_ok_and(|candidate| candidate.facts().read_only);
+        let key = (spot.load.name.as_str(), read_only);
+        let bytes = match known.get(&key) {
+            Some(&bytes) => bytes,
+            None => operations(spot, read_only)?.max(written(spot)),
+        };
+        known.insert(key, bytes);
+        all.bytes += bytes;
+        let workload = &spot.load.workload;
+        let programs = whichfs_workload::find(workload).is_ok_and(|known| known.runs_programs());
+        if programs && !all.unknown.contains(workload) {
+            all.unknown.push(workload.clone());
+        }
+    }
+    Ok(all)
+}
+
+/// Bytes of content that the operations of the spot's workload write: all of them, or those of the
+/// tree alone that is put into an image. Phases that are programs have none.
+fn operations(spot: &Spot, read_only: bool) -> Outcome<u64> {
+    let workload = whichfs_workload::find(&spot.load.workload).map_err(Failure::input)?;
+    let spec = WorkloadSpec {
+        name: workload.name().to_owned(),
+        parameters: spot.load.parameters.clone(),
+        tree: None,
+        unix: true,
+        script: None,
+        input: None,
+    };
+    let phases = workload.phases().iter();
+    let phases = phases.take(if read_only { 1 } else { usize::MAX });
+    let streams = phases.filter_map(|phase| {
+        let stream = workload.operations(phase.name, &spec, None, 1);
+        stream.ok()
+    });
+    Ok(streams.flatten().map(|op| op.written()).sum())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::commands::study::tests::performance;
+
+    fn of(name: &str, workload: &str, candidate: &str) -> Amount {
+        let study = performance(name);
+        let spots = study.spots();
+        let is = |spot: &&Spot| spot.load.name == workload && spot.candidate == candidate;
+        amount(spots.iter().filter(is).take(1)).unwrap()
+    }
+
+    #[test]
+    fn all_that_operations_write_counts() {
+        let videos = of("bootlin", "videos", "ext4");
+        assert!(videos.bytes > 5 * 317_000_000, "{videos:?}");
+        let copies = of("bootlin-copies", "copies", "ext4");
+        assert_eq!(copies.bytes, 10 * 319_000_000);
+        let bonnie = of("pandora", "bonnie", "ext4");
+        assert!(bonnie.bytes > 2 << 30, "written and rewritten: {bonnie:?}");
+    }
+
+    #[test]
+    fn an_image_has_the_tree_alone() {
+        let ext4 = of("bootlin", "root filesystem", "ext4");
+        let erofs = of("bootlin", "root filesystem", "erofs");
+        assert_eq!(erofs.bytes, 1_200_000_000);
+        assert!(ext4.bytes > erofs.bytes, "{ext4:?}");
+    }
+
+    #[test]
+    fn programs_are_named_for_nobody_knows_what_they_write() {
+        assert_eq!(of("gentoo", "plain", "ext4").unknown, ["stack"]);
+        assert!(of("pandora", "bonnie", "ext4").unknown.is_empty());
+    }
+}

@@ -1,0 +1,230 @@
+//! Workload `copies`: copies of a tree come and go, as on a Bootlin board's card (2023).
+//!
+//! There a tree of 319 MB was written five times from memory; then, five times, the oldest copy was
+//! removed and a new one written; then all were removed. Here the tree is a generated one with the
+//! shape of a Debian root (`workloads/rootfs.toml`), each copy has the same content and a directory
+//! of its own, and what a phase has done is durable at its end (syncfs), as it is after each round.
+
+use crate::distribution::Distribution;
+use crate::listing::{Entry, Kind, Listing};
+use crate::names::join;
+use crate::tree::{self, Size};
+use crate::tree_ops::{create, remove};
+use crate::workload::{
+    Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter, unknown_phase,
+};
+use whichfs_trial::{Op, WorkloadSpec};
+use whichfs_units::{GIB, MIB};
+
+/// The workload.
+pub struct Copies;
+
+const WRITE: &str = "copies_write";
+const ROTATE: &str = "copies_rotate";
+const REMOVE: &str = "copies_remove";
+
+const PARAMETERS: [Parameter; 4] = [
+    Parameter {
+        name: "bytes",
+        default: 32 * MIB,
+        unit: "B",
+        meaning: "bytes of a copy; Bootlin's had 319 MB",
+        min: MIB,
+        max: 64 * GIB,
+    },
+    Parameter {
+        name: "files",
+        default: 1_200,
+        unit: "files",
+        meaning: "regular files of a copy; sizes are scaled to bytes",
+        min: 1,
+        max: 1_000_000,
+    },
+    Parameter {
+        name: "copies",
+        default: 5,
+        unit: "copies",
+        meaning: "copies that are there at a time",
+        min: 1,
+        max: 100,
+    },
+    Parameter {
+        name: "rounds",
+        default: 5,
+        unit: "rounds",
+        meaning: "how often the oldest is removed and a new one written",
+        min: 1,
+        max: 1_000,
+    },
+];
+
+const PHASES: [PhaseDef; 3] = [
+    PhaseDef::warm(
+        WRITE,
+        "write the copies one after the other, then syncfs (MB/s)",
+        true,
+        &MetricDef::one(WRITE, Rule::Throughput),
+    )
+    .then_space(),
+    PhaseDef::warm(
+        ROTATE,
+        "remove the oldest copy, write a new one, syncfs, so many times (MB/s of what is written)",
+        true,
+        &MetricDef::one(ROTATE, Rule::Throughput),
+    ),
+    PhaseDef::warm(
+        REMOVE,
+        "remove all copies, then syncfs (files/s)",
+        true,
+        &MetricDef::one(REMOVE, Rule::FileRate),
+    ),
+];
+
+impl Workload for Copies {
+    fn name(&self) -> &'static str {
+        "copies"
+    }
+
+    fn title(&self) -> &'static str {
+        "copies of a tree: written, the oldest replaced again and again, all removed"
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &PARAMETERS
+    }
+
+    fn phases(&self) -> &'static [PhaseDef] {
+        &PHASES
+    }
+
+    fn operations(
+        &self,
+        phase: &str,
+        spec: &WorkloadSpec,
+        _tree: Option<&Listing>,
+        seed: u64,
+    ) -> Result<Box<dyn Iterator<Item = Op>>, Error> {
+        self.check(spec)?;
+        let value = |name| parameter(self, spec, name);
+        let size = Size {
+            files: value("files"),
+            bytes: value("bytes"),
+        };
+        let drawn = tree::draw(Distribution::rootfs(), size, seed, &[]);
+        let tree = match spec.unix {
+            true => drawn,
+            false => drawn.without_unix(),
+        };
+        let (unix, copies, rounds) = (spec.unix, value("copies"), value("rounds"));
+        Ok(match phase {
+            WRITE => {
+                let all = (0..copies).flat_map(move |at| create(&copy(&tree, at), unix));
+                Box::new(all.chain([Op::SyncFs]))
+            }
+            ROTATE => Box::new((0..rounds).flat_map(move |round| {
+                let oldest: Vec<Op> = remove(&copy(&tree, round)).collect();
+                let new = create(&copy(&tree, round + copies), unix);
+                oldest.into_iter().chain(new).chain([Op::SyncFs])
+            })),
+            REMOVE => {
+                let left = rounds..rounds + copies;
+                let all = left.flat_map(move |at| remove(&copy(&tree, at)).collect::<Vec<Op>>());
+                Box::new(all.chain([Op::SyncFs]))
+            }
+            other => return Err(unknown_phase(self, other)),
+        })
+    }
+}
+
+/// The copy with this number of `tree`: all of it in a directory of its own.
+fn copy(tree: &Listing, number: u64) -> Listing {
+    let root = format!("copy-{number:04}");
+    let inside = |entry: &Entry| Entry {
+        path: join(&root, &entry.path),
+        mode: entry.mode,
+        kind: match &entry.kind {
+            Kind::HardLink { existing } => Kind::HardLink {
+                existing: join(&root, existing),
+            },
+            other => other.clone(),
+        },
+    };
+    let own = Entry {
+        path: root.clone(),
+        mode: 0o755,
+        kind: Kind::Directory,
+    };
+    Listing {
+        entries: [own]
+            .into_iter()
+            .chain(tree.entries.iter().map(inside))
+            .collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn ops(phase: &str) -> Vec<Op> {
+        let parameters = [("bytes", MIB), ("files", 40), ("copies", 3), ("rounds", 2)];
+        let spec = WorkloadSpec {
+            name: "copies".into(),
+            parameters: parameters
+                .iter()
+                .map(|&(name, value)| (name.to_owned(), value))
+                .collect::<BTreeMap<_, _>>(),
+            tree: None,
+            unix: true,
+            script: None,
+            input: None,
+        };
+        Copies.operations(phase, &spec, None, 1).unwrap().collect()
+    }
+
+    /// Bytes and numbers of the copies that files are made in.
+    fn made(ops: &[Op]) -> (u64, Vec<String>) {
+        let (mut bytes, mut copies) = (0, Vec::new());
+        for op in ops {
+            if let Op::Create { path, size, .. } = op {
+                bytes += size;
+                let (copy, _) = path.split_once('/').unwrap();
+                copies.push(copy.to_owned());
+            }
+        }
+        copies.dedup();
+        (bytes, copies)
+    }
+
+    #[test]
+    fn every_copy_has_all_bytes_and_a_directory_of_its_own() {
+        let (bytes, copies) = made(&ops(WRITE));
+        assert_eq!(bytes, 3 * MIB);
+        assert_eq!(copies, ["copy-0000", "copy-0001", "copy-0002"]);
+    }
+
+    #[test]
+    fn a_round_removes_the_oldest_before_it_writes_and_is_durable() {
+        let all = ops(ROTATE);
+        let (bytes, copies) = made(&all);
+        assert_eq!(bytes, 2 * MIB);
+        assert_eq!(copies, ["copy-0003", "copy-0004"]);
+        assert!(matches!(&all[0], Op::Unlink { path } if path.starts_with("copy-0000/")));
+        assert_eq!(all.iter().filter(|op| **op == Op::SyncFs).count(), 2);
+        let left = ops(REMOVE);
+        let gone = |root: &str| {
+            let is = |op: &&Op| matches!(op, Op::Rmdir { path } if path == root);
+            left.iter().filter(is).count()
+        };
+        let roots = [
+            "copy-0001",
+            "copy-0002",
+            "copy-0003",
+            "copy-0004",
+            "copy-0005",
+        ];
+        assert_eq!(roots.map(gone), [0, 1, 1, 1, 0]);
+    }
+}
