@@ -211,24 +211,38 @@ fn text(workload: &Document) -> String {
         let head = ["study", "workload there", "in full", "--quick"];
         let _ = writeln!(text, "{}\n", table::text(&head, rows.collect()));
     }
-    text.push_str(
+    for sentence in beside(workload) {
+        let _ = writeln!(text, "{}", output::folded(&sentence, 0, output::width()));
+    }
+    text.truncate(text.trim_end().len());
+    text
+}
+
+/// What else is to be known of a workload, a paragraph each.
+fn beside(workload: &Document) -> Vec<String> {
+    let mut all = vec![
         "Also measured in every trial: mkfs or deploy, and mount (s), space (B), \
          write_amplification (and its parts: _filesystem, _card), cpu (% of the time that the \
          kernel worked) and cpu_per_mib (ms/MiB); both for each phase too (PHASE_cpu), and \
-         PHASE_busy (% of the phase in which the card had a request to serve).",
-    );
+         PHASE_busy (% of the phase in which the card had a request to serve)."
+            .to_owned(),
+    ];
     let mut metrics = workload.phases.iter().flat_map(|phase| &phase.metrics);
     if metrics.any(|metric| metric.metric.ends_with("_p99")) {
-        text.push_str(
-            "\nNAME_p99: the time that 99 of 100 operations of the phase do not exceed (_p50: half \
-             of them; _p999: 999 of 1,000).",
+        all.push(
+            "NAME_p99: the time that 99 of 100 operations of the phase do not exceed (_p50: half \
+             of them; _p999: 999 of 1,000)."
+                .to_owned(),
         );
     }
-    if let Some(input) = workload.needs_input {
-        let _ = write!(text, "\nIt needs {input}.");
-    }
+    all.extend(
+        workload
+            .needs_input
+            .map(|input| format!("It needs {input}.")),
+    );
     if workload.takes_tree {
-        text.push_str("\n--tree DIR replaces the generated tree by the files of a directory.");
+        let sentence = "--tree DIR replaces the generated tree by the files of a directory.";
+        all.push(sentence.to_owned());
     }
-    text
+    all
 }
