@@ -97,7 +97,8 @@ pub struct Grid {
     pub candidates: Vec<String>,
     /// Metrics, in the order in which trials report them; variants in that of the study.
     pub lines: Vec<Line>,
-    /// How far published figures rank the workloads of the table as ours do; empty where it has one.
+    /// How far published figures rank the workloads of the table as ours do; empty where it has
+    /// one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub orders: Vec<Order>,
 }

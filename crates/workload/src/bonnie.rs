@@ -29,8 +29,8 @@
 //! - **Content.** Its blocks are counters, almost empty for a compressor. Ours compress as `level`
 //!   says, and a rewritten block has new bytes instead of one that changed.
 //! - **sync** is syncfs of the filesystem under test: there is no other.
-//! - **Repeats.** Bonnie++ is called again by its user; here `discarded` runs go before the one that
-//!   counts, on the same filesystem, each after a sync and a pause of `pause_s` seconds.
+//! - **Repeats.** Bonnie++ is called again by its user; here `discarded` runs go before the one
+//!   that counts, on the same filesystem, each after a sync and a pause of `pause_s` seconds.
 //! - **Units** are MB/s of 10^6 bytes; bonnie++ prints units of 1,024 bytes a second.
 
 use crate::content::generated;

@@ -155,8 +155,8 @@ need() { command -v "$1" > /dev/null || {
 "#;
 
 /// Makes the modules (the script is the standard input; of each program how many and their mean
-/// bytes, and the seed, are the last arguments), the second program's in a directory of their own, and
-/// what holds them.
+/// bytes, and the seed, are the last arguments), the second program's in a directory of their own,
+/// and what holds them.
 const INSTALL_SCRIPT: &str = r#"
 mkdir -p $base/tree $base/all
 cat > $base/make.pl
@@ -225,7 +225,7 @@ none/* | */none) ;;
 esac
 "#;
 
-/// Runs the script of the standard input where the modules are: how many, and below which directory.
+/// Runs the script of the standard input where the modules are: how many, below which directory.
 const START_SCRIPT: &str = r#"
 case $compressor/$layer in
 none/none) where=$card ;;

@@ -89,7 +89,8 @@ pub fn run(args: &StudyArgs) -> Outcome<u8> {
     }
 }
 
-/// What a shipped study gives a workload: the size of the original, where it is known, and a small one.
+/// What a shipped study gives a workload: the size of the original, where it is known, and a small
+/// one.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct Form {
     /// Name of the study.
