@@ -9,7 +9,8 @@ use crate::images::Images;
 use crate::modules::{ToLoad, WithModules};
 use crate::partition::{self, Partition};
 use crate::tools::{Versions, cpu_features_sha256, find};
-use crate::{helper, journal, memory, places, program, shared, tree};
+use crate::work::Work;
+use crate::{helper, journal, memory, places, program, shared};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock};
@@ -72,46 +73,6 @@ pub struct Bench {
     used: Mutex<BTreeMap<u64, Card>>,
     /// The kernel with modules, opened when it is first asked for; or why there is none.
     with_modules: OnceLock<Result<WithModules, String>>,
-}
-
-/// What a workload run consists of, apart from candidate and seed.
-pub struct Work {
-    /// The workload.
-    pub workload: &'static dyn Workload,
-    /// Its parameters.
-    pub parameters: BTreeMap<String, u64>,
-    /// The user's own tree (`--tree`).
-    pub tree: Option<PathBuf>,
-    /// Digest of that tree; empty without one.
-    pub tree_sha256: String,
-    /// What the user gives the workload's program (`--fio`, `--command`).
-    pub input: Option<String>,
-    /// Seed of its data in every trial, if not the trial's.
-    pub data_seed: Option<u64>,
-    /// Bytes of the partition, if not all of the card.
-    pub partition_bytes: Option<u64>,
-    /// Leave it to mkfs to refuse a partition that is too small.
-    pub any_size: bool,
-}
-
-impl Work {
-    /// The seed that its data are made from in the trial of `seed`.
-    pub fn data_seed(&self, seed: u64) -> u64 {
-        self.data_seed.unwrap_or(seed)
-    }
-
-    /// The same, where an identity must say so.
-    pub fn other_data_seed(&self, seed: u64) -> Option<u64> {
-        self.data_seed.filter(|data| *data != seed)
-    }
-
-    /// Checks that the user's tree, if there is one, is still what its digest says.
-    pub fn check_tree(&self) -> Outcome {
-        match &self.tree {
-            Some(tree) => tree::check_unchanged(tree, self.workload, &self.tree_sha256),
-            None => Ok(()),
-        }
-    }
 }
 
 /// A trial that can be run.

@@ -1,11 +1,11 @@
 //! Images of read-only filesystems: built outside virtual time and cached.
 
-use crate::bench::Work;
 use crate::digest::sha256;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::places;
 use crate::shell::quoted_os;
 use crate::tools::Versions;
+use crate::work::Work;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -49,6 +49,7 @@ mod shell;
 mod signatures;
 mod tools;
 mod tree;
+mod work;
 
 use clap::Parser;
 use cli::{

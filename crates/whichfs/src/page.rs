@@ -1,6 +1,6 @@
 //! What the report says of card, environment and reproduction.
 
-use crate::bench::{Bench, Work};
+use crate::bench::Bench;
 use crate::board::Board;
 use crate::cards::partition_offset;
 use crate::clock::Clock;
@@ -8,6 +8,7 @@ use crate::commands::card;
 use crate::here::Site;
 use crate::shell::{quoted, quoted_os};
 use crate::tools::package_versions;
+use crate::work::Work;
 use std::ffi::OsString;
 use whichfs_card::Profile;
 use whichfs_report::{DEFAULT, Item, Page, TrialLine, devices, figure, trial_lines};

@@ -149,8 +149,8 @@ impl PerformanceStudy {
         let at = Position { file, text };
         let raw: PerformanceFile = at.read(
             "name, kind, title, source, method, cards, boards, seeds, candidates, [[workloads]], \
-             and as wanted clock, kernel, modules, quick_seeds, same_data, [[variants]], [compare], \
-             [smallest], [[published]] as in studies/linuxplanet.toml and studies/alignment.toml",
+             and as wanted clock, kernel, modules, quick_seeds, same_data, [[variants]], \
+             [compare], [smallest], [[published]] as in studies/linuxplanet.toml and studies/alignment.toml",
         )?;
         let candidates = names(
             &at,

@@ -7,7 +7,7 @@ mod here;
 mod inputs;
 mod one_card;
 
-use crate::bench::{Bench, NotHere, Prepared, Work};
+use crate::bench::{Bench, NotHere, Prepared};
 use crate::board::Board;
 use crate::cli::ChooseArgs;
 use crate::clock::Clock;
@@ -15,6 +15,7 @@ use crate::failure::{Failure, Kind, Outcome};
 use crate::images::Images;
 use crate::keeper::Keeper;
 use crate::progress::Progress;
+use crate::work::Work;
 use crate::{apply, cards, emitted, facts, interrupt, output, page, places, repeat, tree};
 use cuts::Cuts;
 use files::Report;

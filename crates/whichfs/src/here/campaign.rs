@@ -3,11 +3,11 @@
 
 use super::place::Field;
 use super::{Run, Site};
-use crate::bench::Work;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::keeper::Keeper;
 use crate::progress::Progress;
 use crate::runner::News;
+use crate::work::Work;
 use std::collections::BTreeMap;
 use std::time::Instant;
 use whichfs_store::Stored;

@@ -3,9 +3,10 @@
 
 use super::place::{Around, Field, Within};
 use super::{Made, Run, Site};
-use crate::bench::{NotHere, Work};
+use crate::bench::NotHere;
 use crate::cli::HereArgs;
 use crate::failure::{Failure, Kind, Outcome};
+use crate::work::Work;
 use crate::{interrupt, places, program};
 use std::path::Path;
 use std::time::Duration;

@@ -17,11 +17,12 @@ pub use place::Field;
 pub use run::{Run, stamped};
 pub use told::{Measured, dry_run, sentences};
 
-use crate::bench::{NotHere, Work, missing_tools, require_tree, vary, with_device};
+use crate::bench::{NotHere, missing_tools, require_tree, vary, with_device};
 use crate::cli::{HereArgs, MediumArgs};
 use crate::failure::{Failure, Outcome};
 use crate::images::Images;
 use crate::medium::{self, Told};
+use crate::work::Work;
 use crate::{bench, helper, partition, places, program};
 use place::Around;
 use std::path::{Path, PathBuf};

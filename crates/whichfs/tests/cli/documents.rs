@@ -47,7 +47,7 @@ fn needs(call: &str) -> Needs {
     };
     let command: Vec<&str> = words.iter().take(2).copied().collect();
     match command[..] {
-        _ if words.iter().any(|word| hardware(&word)) => Needs::Hardware,
+        _ if words.iter().any(hardware) => Needs::Hardware,
         ["card", "attach"] => Needs::Hardware,
         [
             "choose" | "crash" | "lab" | "report" | "trial" | "doctor",

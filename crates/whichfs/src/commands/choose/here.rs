@@ -2,13 +2,14 @@
 
 use super::files::Report;
 use super::{check_names, exit_code, failures, need_of, not_known, of_done, tell, work_of};
-use crate::bench::{NotHere, Work};
+use crate::bench::NotHere;
 use crate::cli::ChooseArgs;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::here::{self, Campaign, Planned as Run, Site, campaign};
 use crate::images::Images;
 use crate::keeper::Keeper;
 use crate::progress::Progress;
+use crate::work::Work;
 use crate::{apply, facts, interrupt, page, repeat};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;

@@ -2,7 +2,7 @@
 
 use super::performance::{Document, Files, Gathered, Place};
 use super::trials::{done, failed, label, note_once, told_where, work, written};
-use crate::bench::{NotHere, Work};
+use crate::bench::NotHere;
 use crate::cli::StudyArgs;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::here::{self, Campaign, Planned, Site, campaign};
@@ -10,6 +10,7 @@ use crate::images::Images;
 use crate::interrupt;
 use crate::keeper::Keeper;
 use crate::progress::Progress;
+use crate::work::Work;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::Ordering;

@@ -2,10 +2,11 @@
 //! workload are tried on sizes between one that fails and one that works.
 
 use super::trials::{Runner, place};
-use crate::bench::{NotHere, Prepared, Work};
+use crate::bench::{NotHere, Prepared};
 use crate::failure::{Failure, Outcome};
 use crate::images::Images;
 use crate::progress::Progress;
+use crate::work::Work;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use whichfs_study::{Bisection, Smallest, Spot};

@@ -2,7 +2,7 @@
 
 use super::amounts::amount;
 use super::performance_told as told;
-use crate::bench::{Bench, NotHere, Prepared, Work};
+use crate::bench::{Bench, NotHere, Prepared};
 use crate::board::Board;
 use crate::cards::{self, CardState};
 use crate::clock::Clock;
@@ -11,6 +11,7 @@ use crate::images::Images;
 use crate::interrupt;
 use crate::keeper::Keeper;
 use crate::progress::Progress;
+use crate::work::Work;
 use crate::{partition, places};
 use std::cell::Cell;
 use std::collections::BTreeMap;
