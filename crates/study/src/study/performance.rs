@@ -150,7 +150,8 @@ impl PerformanceStudy {
         let raw: PerformanceFile = at.read(
             "name, kind, title, source, method, cards, boards, seeds, candidates, [[workloads]], \
              and as wanted clock, kernel, modules, quick_seeds, same_data, [[variants]], \
-             [compare], [smallest], [[published]] as in studies/linuxplanet.toml and studies/alignment.toml",
+             [compare], [smallest], [[published]] as in studies/linuxplanet.toml and \
+             studies/alignment.toml",
         )?;
         let candidates = names(
             &at,
