@@ -1,14 +1,15 @@
 //! What the agent costs beside fio: direct reads and writes of 4 KiB at random places of the same
-//! attached card, and of a loop device in memory, where nothing but the tool takes time:
-//! `cargo bench -p whichfs --bench direct` (root; fio; `WHICHFS_AGENT`).
+//! attached card, and of a loop device in memory, where nothing but the tool takes time: `cargo
+//! bench -p whichfs --bench direct` (root; fio; `WHICHFS_AGENT`).
 //!
-//! Runs are in pairs, now the one first and now the other, so that what else the machine does meets
-//! both. Both make the same requests (fio from a log), and on the modelled card, whose state is that
-//! which the writes before left, each run has a card of its own in the same state. The agent's side
-//! is its executor, in this process, with the latencies that it takes. fio runs with psync, one
-//! request at a time, as the agent does, and as a thread: else it makes a session of its own, which the
-//! scheduler prefers to ours on a busy machine (autogroup). The last line is what counting requests
-//! by their size costs: fio alone, and while the agent's program counts them.
+//! Runs are in pairs, now the one first and now the other, so that what else the machine does
+//! meets both. Both make the same requests (fio from a log), and on the modelled card, whose state
+//! is that which the writes before left, each run has a card of its own in the same state. The
+//! agent's side is its executor, in this process, with the latencies that it takes. fio runs with
+//! psync, one request at a time, as the agent does, and as a thread: else it makes a session of
+//! its own, which the scheduler prefers to ours on a busy machine (autogroup). The last line is
+//! what counting requests by their size costs: fio alone, and while the agent's program counts
+//! them.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::io::Write;

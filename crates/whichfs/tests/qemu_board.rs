@@ -1,8 +1,9 @@
 //! A board of 256 MB played by QEMU, with Debian's kernel, an ssh server and a disk: a study goes
-//! on after a real restart and after the board was suspended to memory, and power cuts by sysrq and by
-//! the watchdog are judged. Needs qemu-system-x86, linux-image-6.12-cloud-amd64, openssh-server and
-//! the agent for boards (`make agents`); skipped without, and unless `WHICHFS_QEMU_BOARD` is set:
-//! emulated, since KVM may be there and not work, it takes up to half an hour.
+//! on after a real restart and after the board was suspended to memory, and power cuts by sysrq
+//! and by the watchdog are judged. Needs qemu-system-x86, linux-image-6.12-cloud-amd64,
+//! openssh-server and the agent for boards (`make agents`); skipped without, and unless
+//! `WHICHFS_QEMU_BOARD` is set: emulated, since KVM may be there and not work, it takes up to half
+//! an hour.
 //!
 //! The board's whole system is an initramfs of this machine's programs. What reached the disk
 //! before a restart is on it afterwards, as on a card that keeps its supply.
