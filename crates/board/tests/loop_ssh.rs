@@ -447,20 +447,21 @@ fn loop_ssh_another_device_after_a_restart_is_not_touched() {
                 .arg(&bench.device)
                 .output()
                 .unwrap();
-            Command::new("losetup")
-                .arg("-d")
-                .arg(&bench.device)
-                .output()
-                .unwrap();
             std::fs::File::create(&other)
                 .unwrap()
                 .set_len(64 << 20)
                 .unwrap();
-            let again = Command::new("losetup")
-                .arg(&bench.device)
-                .arg(&other)
-                .output()
-                .unwrap();
+            let losetup = |arguments: &[&std::ffi::OsStr]| {
+                let all = Command::new("losetup").args(arguments).output();
+                all.unwrap()
+            };
+            // Who opens it meanwhile, to look at it, puts its end off.
+            losetup(&["-d".as_ref(), bench.device.as_ref()]);
+            let mut again = losetup(&[bench.device.as_ref(), other.as_ref()]);
+            while !again.status.success() && begun.elapsed().as_secs() < 40 {
+                std::thread::sleep(Duration::from_millis(50));
+                again = losetup(&[bench.device.as_ref(), other.as_ref()]);
+            }
             assert!(again.status.success(), "{again:?}");
         }
     });
