@@ -92,7 +92,7 @@ impl<'a> Runner<'a> {
         let works = study
             .workloads
             .iter()
-            .map(|load| Ok((load.name.as_str(), work(&study, load)?)))
+            .map(|load| Ok((load.name.as_str(), work(study, load)?)))
             .collect::<Outcome<_>>()?;
         Ok(Runner {
             study,
