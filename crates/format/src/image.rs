@@ -10,7 +10,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use whichfs_layout::{Plan, Planned, in_file, sfdisk_script};
-use whichfs_units::counted;
+use whichfs_units::{Bytes, counted};
 
 /// Bytes that are copied at a time; those that are all zero stay a hole.
 const CHUNK: usize = 64 << 10;
@@ -26,9 +26,16 @@ impl Part {
         let mut path = whole.as_os_str().to_owned();
         path.push(format!(".{}.{name}.part", std::process::id()));
         let part = Part { path: path.into() };
-        let made = File::create(&part.path).and_then(|file| file.set_len(bytes));
-        made.map_err(|error| failed(&part.path, &error))?;
-        Ok(part)
+        let file = File::create(&part.path).map_err(|error| failed(&part.path, &error))?;
+        match file.set_len(bytes) {
+            Ok(()) => Ok(part),
+            Err(error) if is_too_long(&error) => Err(FormatError::File {
+                path: whole.display().to_string(),
+                reason: format!("no file can have {} there", Bytes(bytes)),
+                remedy: "say a smaller --size",
+            }),
+            Err(error) => Err(failed(&part.path, &error)),
+        }
     }
 
     /// Gives it the name `whole`.
@@ -48,6 +55,14 @@ impl Drop for Part {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
     }
+}
+
+/// Whether a length was refused, by the filesystem or before it was asked.
+fn is_too_long(error: &std::io::Error) -> bool {
+    matches!(
+        error.kind(),
+        std::io::ErrorKind::FileTooLarge | std::io::ErrorKind::InvalidInput
+    )
 }
 
 pub(crate) fn failed(path: &Path, error: &std::io::Error) -> FormatError {

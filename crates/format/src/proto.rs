@@ -2,6 +2,7 @@
 
 use crate::error::FormatError;
 use crate::image::failed;
+use crate::odd::LAB;
 use std::fmt::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -74,6 +75,6 @@ fn refused(path: &Path, why: &str) -> FormatError {
             "{} {why}, which a prototype of mkfs.xfs cannot say",
             path.display()
         ),
-        remedy: "whichfs image --lab mounts the image in the lab and copies the files".into(),
+        remedy: LAB.into(),
     }
 }

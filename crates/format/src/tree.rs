@@ -3,6 +3,7 @@
 use crate::Tell;
 use crate::error::FormatError;
 use crate::image::{Part, failed, or_full, stop};
+use crate::odd::Odd;
 use crate::program::{require, run, words};
 use crate::proto;
 use crate::verify::{self, Check, Outcome};
@@ -57,6 +58,8 @@ pub struct Tree {
     pub bytes: u64,
     /// The first entry that a filesystem without Unix's kinds cannot hold: its path and kind.
     pub special: Option<(PathBuf, &'static str)>,
+    /// What not every tool can put into an image.
+    pub odd: Odd,
 }
 
 impl Tree {
@@ -77,6 +80,7 @@ impl Tree {
             entries: 0,
             bytes: 0,
             special: None,
+            odd: Odd::default(),
         };
         tree.add(root)?;
         Ok(tree)
@@ -94,6 +98,7 @@ impl Tree {
             let meta = path.symlink_metadata().map_err(|e| unreadable(&path, e))?;
             let kind = meta.file_type();
             self.entries += 1;
+            self.odd.see(&path, &meta);
             if kind.is_file() {
                 self.bytes += meta.size().next_multiple_of(4096);
             }
@@ -152,12 +157,15 @@ pub fn tree_image(
     tell: &mut Tell,
 ) -> Result<Vec<Check>, FormatError> {
     tree.check(candidate)?;
+    let way = builder(recipe);
+    tree.odd.check(way)?;
     let part = Part::beside(image, "image", bytes)?;
     let entries = counted(tree.entries, "entry");
     tell(&format!("{} with {entries}", candidate.name));
     build(tree, candidate, recipe, &part).map_err(|error| or_full(image, error))?;
     stop(interrupted, 1, 1)?;
-    let checks = image_checks(&part.path, recipe)?;
+    let mut checks = image_checks(&part.path, recipe)?;
+    checks.extend(tree.odd.lost(way));
     if !checks.iter().any(Check::is_bad) {
         part.keep(image)?;
     }

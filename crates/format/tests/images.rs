@@ -147,6 +147,105 @@ fn a_tree_gets_into_every_filesystem_whose_tools_can() {
     assert!(made == 0 || made >= 5, "{made}");
 }
 
+/// What the tools tell of `etc/hostname` in read-only images: owner and time.
+#[test]
+fn read_only_images_keep_owners_and_times_of_the_tree() {
+    let root = rustix::process::geteuid().is_root();
+    let owner = if root {
+        1234
+    } else {
+        rustix::process::geteuid().as_raw()
+    };
+    for (fs, argv) in [
+        ("squashfs-zstd", &["unsquashfs", "-UTC", "-lln"][..]),
+        ("erofs", &["dump.erofs", "--path=/etc/hostname"]),
+    ] {
+        let candidate = find(fs).unwrap();
+        let home = tempfile::tempdir().unwrap();
+        let tree = tree(home.path(), true);
+        let file = tree.root.join("etc/hostname");
+        let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+        std::fs::File::open(&file)
+            .unwrap()
+            .set_modified(time)
+            .unwrap();
+        if root {
+            std::os::unix::fs::chown(&file, Some(owner), Some(owner)).unwrap();
+        }
+        let geometry = medium(1 << 30, 4).geometry(64 * MIB);
+        let recipe = candidate.recipe(&geometry, Purpose::User).unwrap();
+        if !have(&recipe.tools) || !have(&argv[..1]) {
+            continue;
+        }
+        let image = home.path().join("x.img");
+        let made = tree_image(
+            &tree,
+            candidate,
+            &recipe,
+            64 * MIB,
+            &image,
+            &NEVER,
+            &mut |_| (),
+        );
+        no_fault(&made.unwrap());
+        let output = Command::new(argv[0])
+            .args(&argv[1..])
+            .arg(&image)
+            .env("PATH", PATH)
+            .env("TZ", "UTC")
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        let of_file = said
+            .lines()
+            .filter(|line| fs == "erofs" || line.contains("hostname"));
+        let of_file = of_file.collect::<Vec<_>>().join("\n");
+        assert!(
+            of_file.contains(&owner.to_string()) && of_file.contains("2001-09-09"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn what_a_tool_would_leave_out_is_refused_or_told() {
+    let home = tempfile::tempdir().unwrap();
+    let mut tree = tree(home.path(), true);
+    let pipe = tree.root.join("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    tree = Tree::open(&tree.root).unwrap();
+    let image = home.path().join("x.img");
+    let of = |tree: &Tree, name: &str, bytes: u64| {
+        let candidate = find(name).unwrap();
+        let geometry = medium(1 << 30, 4).geometry(bytes);
+        let recipe = candidate.recipe(&geometry, Purpose::User).unwrap();
+        tree_image(tree, candidate, &recipe, bytes, &image, &NEVER, &mut |_| ())
+    };
+    let refused = of(&tree, "f2fs", 128 * MIB).unwrap_err().to_string();
+    assert!(
+        refused.contains("tree/pipe") && refused.contains("--lab"),
+        "{refused}"
+    );
+    assert!(!image.exists());
+    std::fs::remove_file(&pipe).unwrap();
+    let value = rustix::fs::setxattr(
+        tree.root.join("large"),
+        "user.kind",
+        b"large",
+        rustix::fs::XattrFlags::empty(),
+    );
+    if value.is_err() || !have(&["mkfs.f2fs", "sload.f2fs"]) {
+        return skip::skip("no extended attributes here, or no tools of F2FS");
+    }
+    tree = Tree::open(&tree.root).unwrap();
+    let checks = of(&tree, "f2fs", 128 * MIB).unwrap();
+    let told = checks
+        .iter()
+        .find(|check| check.what == "image: extended attributes");
+    assert!(format!("{told:?}").contains("tree/large"), "{checks:?}");
+}
+
 #[test]
 fn what_cannot_be_is_refused_and_leaves_no_file() {
     let home = tempfile::tempdir().unwrap();

@@ -28,7 +28,7 @@ static CANDIDATES: [Candidate; 19] = [
 /// Names offered for an unknown one.
 const SUGGESTIONS: usize = 3;
 /// Similarity (Jaro-Winkler, 0 to 1) below which a name is no suggestion.
-const SIMILAR_ENOUGH: f64 = 0.6;
+const SIMILAR_ENOUGH: f64 = 0.75;
 
 /// A name that is not in the catalogue.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -109,6 +109,14 @@ mod tests {
         }
         let said = find("ext5").unwrap_err().to_string();
         assert!(said.contains("did you mean ext"), "{said}");
+        for (wrong, meant) in [("fat32", "vfat"), ("ntfs", "ntfs3"), ("btrf", "btrfs")] {
+            let nearest = find(wrong).unwrap_err().nearest;
+            assert_eq!(nearest.first(), Some(&meant), "{wrong}");
+        }
+        for far in ["foo", "fsck", "x"] {
+            let said = find(far).unwrap_err().to_string();
+            assert!(said.contains("`whichfs fs list` names all"), "{said}");
+        }
     }
 
     #[test]

@@ -96,14 +96,15 @@ const FACTS: Facts = Facts {
 };
 
 fn build(compression: &str, why: (String, String), purpose: Purpose) -> Result<Recipe, Unfit> {
-    // An image has one content whoever it is for, so its identifier is always fixed.
-    let seed = match purpose {
-        Purpose::Lab { seed } => seed,
-        Purpose::User => 0,
+    // The identifier is always fixed. A user's files keep their owners and times; those of a
+    // trial are the same in each.
+    let (seed, times, owners) = match purpose {
+        Purpose::Lab { seed } => (seed, format!(" -T{LAB_TIME}"), " --all-root"),
+        Purpose::User => (0, String::new(), ""),
     };
     let id = uuid(&mut Rng::named(seed, "filesystem identifiers"));
     let argv = format!(
-        "mkfs.erofs {compression} --quiet -T{LAB_TIME} -U{id} --all-root {} {}",
+        "mkfs.erofs {compression} --quiet{times} -U{id}{owners} {} {}",
         ImageBuild::IMAGE,
         ImageBuild::TREE
     );

@@ -36,7 +36,7 @@ pub(crate) const LZO: Candidate = candidate(
         "CONFIG_SQUASHFS_LZO",
     ],
     "read-only systems on slow processors",
-    |geometry, _| build("lzo", geometry),
+    |_, purpose| build("lzo", purpose),
 );
 /// squashfs compressed with xz.
 pub(crate) const XZ: Candidate = candidate(
@@ -48,7 +48,7 @@ pub(crate) const XZ: Candidate = candidate(
         "CONFIG_SQUASHFS_XZ",
     ],
     "the smallest read-only image, where the processor is fast and the card is not",
-    |geometry, _| build("xz", geometry),
+    |_, purpose| build("xz", purpose),
 );
 /// squashfs compressed with zstd.
 pub(crate) const ZSTD: Candidate = candidate(
@@ -60,7 +60,7 @@ pub(crate) const ZSTD: Candidate = candidate(
         "CONFIG_SQUASHFS_ZSTD",
     ],
     "read-only systems: nearly as small as xz, far cheaper to read",
-    |geometry, _| build("zstd", geometry),
+    |_, purpose| build("zstd", purpose),
 );
 
 const FACTS: Facts = Facts {
@@ -114,10 +114,18 @@ const FACTS: Facts = Facts {
 /// Block in bytes: mksquashfs' default.
 const BLOCK: u64 = 128 * KIB;
 
-fn build(compressor: &str, _: &Geometry) -> Result<Recipe, Unfit> {
+fn build(compressor: &str, purpose: Purpose) -> Result<Recipe, Unfit> {
+    // A user's files keep their owners and times; those of a trial are the same in each.
+    let (owners, times) = match purpose {
+        Purpose::User => ("", String::new()),
+        Purpose::Lab { .. } => (
+            "-all-root ",
+            format!(" -mkfs-time {LAB_TIME} -all-time {LAB_TIME} -processors 1"),
+        ),
+    };
     let argv = format!(
         "mksquashfs {} {} -noappend -no-progress -quiet -comp {compressor} -b {BLOCK} \
-         -all-root -no-exports -mkfs-time {LAB_TIME} -all-time {LAB_TIME} -processors 1",
+         {owners}-no-exports{times}",
         ImageBuild::TREE,
         ImageBuild::IMAGE
     );

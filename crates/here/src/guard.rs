@@ -189,16 +189,30 @@ pub(crate) fn judge(target: &Target, access: Access, roots: &Roots) -> Result<()
     {
         return Err(HereError::ReadOnly { path });
     }
+    let open = others(|| match &disk {
+        Some(disk) => usage::processes_of_disk(disk, roots),
+        None => usage::processes_of_file(&target.path, roots),
+    });
+    if let Some(refusal) = refusal(&path, open) {
+        return Err(refusal);
+    }
+    // Of a loop device also its file: a virtual machine that runs from it has not opened the device.
+    let Some(file) = disk.as_ref().and_then(usage::file_below) else {
+        return Ok(());
+    };
+    let shown = format!("{}, which {path} shows,", file.display());
+    let open = others(|| usage::processes_of_file(&file, roots));
+    refusal(&shown, open).map_or(Ok(()), Err)
+}
+
+/// Those of `users` that are not this process and stay.
+fn others(users: impl Fn() -> Vec<User>) -> Vec<User> {
     let own = std::process::id();
-    let open = without_glances(|| {
-        let mut users = match &disk {
-            Some(disk) => usage::processes_of_disk(disk, roots),
-            None => usage::processes_of_file(&target.path, roots),
-        };
+    without_glances(|| {
+        let mut users = users();
         users.retain(|user| !matches!(user, User::Process { pid, .. } if *pid == own));
         users
-    });
-    refusal(&path, open).map_or(Ok(()), Err)
+    })
 }
 
 /// Users that do not go away by themselves: udev and its like look at a device that is new.
@@ -425,5 +439,23 @@ mod tests {
         let refused = message(&roots, "8:16", Access::Read);
         assert!(refused.contains("/dev/loop4"), "{refused}");
         assert!(refused.contains("losetup -d"), "{refused}");
+    }
+
+    #[test]
+    fn a_writer_of_the_file_behind_a_loop_device_refuses() {
+        let (root, roots) = machine();
+        let file = root.path().join("machine.img");
+        fs::write(&file, "").unwrap();
+        fs::create_dir_all(roots.sys.join("devices/sdz/loop")).unwrap();
+        let backing = roots.sys.join("devices/sdz/loop/backing_file");
+        fs::write(backing, file.to_str().unwrap()).unwrap();
+        assert_eq!(message(&roots, "8:16", Access::Write), "allowed");
+        fs::create_dir_all(roots.proc.join("17/fd")).unwrap();
+        fs::write(roots.proc.join("17/comm"), "qemu\n").unwrap();
+        std::os::unix::fs::symlink(&file, roots.proc.join("17/fd/5")).unwrap();
+        assert_eq!(message(&roots, "8:16", Access::Read), "allowed");
+        let refused = message(&roots, "8:16", Access::Write);
+        let expected = "machine.img, which /dev/x shows, is open in process 17, qemu; end it";
+        assert!(refused.contains(expected), "{refused}");
     }
 }

@@ -263,6 +263,12 @@ pub(crate) fn device_below(disk: &Block) -> Option<PathBuf> {
     matches!(node, Node::Device(..)).then_some(path)
 }
 
+/// The file that the loop device `disk` shows, if it does not show a device.
+pub(crate) fn file_below(disk: &Block) -> Option<PathBuf> {
+    let (path, node) = shown_by(disk)?;
+    matches!(node, Node::File(..)).then_some(path)
+}
+
 /// The users of the file `path` that the kernel knows of: swap and loop devices.
 pub(crate) fn claims_of_file(path: &Path, roots: &Roots) -> Vec<User> {
     swaps_and_loops(&[file(path)], roots)

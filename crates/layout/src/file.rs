@@ -252,10 +252,15 @@ fn in_slot(one: &Partition, slot: char) -> Partition {
 }
 
 /// Whether `mount` is a path that a filesystem can be mounted at and that fstab and the files for
-/// builders can hold as it is.
+/// builders can hold as it is. Of the ways to write a path the shortest is meant: two that lead to
+/// the same place are then the same text.
 pub fn is_mount(mount: &str) -> bool {
     let odd = |c: char| c.is_whitespace() || c.is_control() || c == '#' || QUOTES.contains(c);
-    mount.starts_with('/') && !mount.contains(odd)
+    let Some(below) = mount.strip_prefix('/') else {
+        return false;
+    };
+    let plain = |part: &str| !["", ".", ".."].contains(&part);
+    (below.is_empty() || below.split('/').all(plain)) && !mount.contains(odd)
 }
 
 fn partition(given: &PartitionFile) -> Result<Partition, Wrong> {
@@ -281,7 +286,7 @@ fn partition(given: &PartitionFile) -> Result<Partition, Wrong> {
     if !(mount.is_empty() || is_mount(mount)) {
         return Err((
             format!("{name} has mount = {mount:?}"),
-            "write an absolute path without blanks, quotes, #, $ and \\, or leave it out",
+            "write an absolute path without blanks, quotes, #, $, \\, // and .., or leave it out",
         ));
     }
     Ok(Partition {
@@ -330,6 +335,8 @@ mod tests {
             (format!("{one}mount = \"data\"\n"), 1, "absolute path"),
             (format!("{one}mount = '/a\"b'\n"), 1, "without blanks"),
             (format!("{one}mount = '/a#b'\n"), 1, "without blanks"),
+            (format!("{one}mount = '/data/'\n"), 1, "absolute path"),
+            (format!("{one}mount = '/data/../etc'\n"), 1, "absolute path"),
             (format!("{one}colour = 1\n"), 5, "colour"),
             (format!("{one}{one}"), 1, "two partitions are called"),
             (one.replace("data", "swap"), 3, "swap"),

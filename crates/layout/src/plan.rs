@@ -212,7 +212,7 @@ fn filesystem(wanted: &Partition, fs: Option<&str>) -> Result<&'static Candidate
     find(name).map_err(|unknown| {
         LayoutError::plan(
             format!("partition {}: {unknown}", wanted.name),
-            "whichfs fs list names all",
+            "take one of the catalogue",
         )
     })
 }

@@ -15,7 +15,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 use whichfs_card::Contents;
-use whichfs_format::{Check, Tree, image_checks};
+use whichfs_format::{Builder, Check, Tree, image_checks};
 use whichfs_fs::{Candidate, Purpose, Recipe};
 use whichfs_lab::{GuestSpec, LabError, Limits, SharedDirectory, available_cores};
 use whichfs_layout::{Medium, labelled, mkfs};
@@ -72,7 +72,9 @@ pub fn make(
         );
     }
     let contents = filled(&bench, tree, candidate, &recipe, seed, bytes)?;
-    write(args, &recipe, contents, bench.disk_offset(), bytes)
+    let mut checks = write(args, &recipe, contents, bench.disk_offset(), bytes)?;
+    checks.extend(tree.odd.lost(Builder::Lab));
+    Ok(checks)
 }
 
 /// The contents of a card on which the lab made the filesystem and copied the files.

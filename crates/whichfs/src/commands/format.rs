@@ -60,8 +60,8 @@ fn layout(args: &FormatArgs) -> Outcome<Layout> {
             if !is_mount(&args.mount) {
                 let mount = &args.mount;
                 return Err(Failure::input(format!(
-                    "--mount {mount:?}: expected an absolute path without blanks, quotes, #, $ \
-                     and \\"
+                    "--mount {mount:?}: expected an absolute path without blanks, quotes, #, $, \
+                     \\, // and .."
                 )));
             }
             Layout::single(TableKind::Gpt, "data", args.label.clone(), &args.mount)

@@ -27,6 +27,9 @@ struct Document {
     identity: Identity,
     marks: Vec<Mark>,
     left: Option<Left>,
+    /// Whether it was asked for, and no block is ever erased.
+    #[serde(skip)]
+    unworn: bool,
 }
 
 /// A mark beside what was measured.
@@ -67,6 +70,7 @@ pub fn run(args: &IdentifyArgs) -> Outcome<u8> {
     let document = Document {
         identity,
         marks,
+        unworn: args.per_day.is_some() && left.is_none(),
         left,
     };
     match args.json {
@@ -158,6 +162,9 @@ fn text(document: &Document) -> String {
     lines.extend(document.marks.iter().map(mark));
     lines.extend(identity.emmc.iter().flat_map(emmc));
     lines.extend(document.left.as_ref().map(years));
+    if document.unworn {
+        lines.push("life     nothing is written or erased: wear does not end it".to_owned());
+    }
     let doubts = identity.doubts.iter();
     lines.extend(doubts.map(|doubt| format!("doubt    {doubt}")));
     lines.join("\n") + "\n"

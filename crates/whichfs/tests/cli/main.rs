@@ -4,7 +4,6 @@
 mod capacity;
 mod cards;
 mod crash;
-mod documents;
 mod environment;
 mod format;
 mod input;
