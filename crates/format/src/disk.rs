@@ -5,7 +5,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use whichfs_layout::superblock::{self, Superblock};
-use whichfs_layout::{Table, read_table};
+use whichfs_layout::{Table, backup_damage, read_table};
 
 /// A device or image that is read.
 #[derive(Debug)]
@@ -42,6 +42,11 @@ impl Disk {
     /// It cannot be read, or is damaged.
     pub fn table(&self) -> Result<Option<Table>, FormatError> {
         read_table(&mut |at, bytes| self.at(at, bytes)).map_err(|reason| self.failed(reason))
+    }
+
+    /// What is wrong with the second copy of its GPT; `None` if nothing is, or if it has none.
+    pub fn backup_damage(&self) -> Option<String> {
+        backup_damage(&mut |at, bytes| self.at(at, bytes), self.bytes)
     }
 
     /// The filesystem that begins at `offset`; `None` if none is known.

@@ -24,7 +24,7 @@ pub use judge::{Fault, Found, Remedy, Verdict, judge};
 pub use label::{in_file, labelled};
 pub use medium::{Medium, Unit};
 pub use plan::{Plan, Planned};
-pub use table::{Entry, Kind as TableKind, Table, read_table};
+pub use table::{Entry, Kind as TableKind, Table, backup_damage, read_table};
 
 /// Reads so many bytes at an offset of a device or image; fewer only at its end.
 pub type ReadAt<'a> = dyn FnMut(u64, usize) -> Result<Vec<u8>, String> + 'a;

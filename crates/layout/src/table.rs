@@ -97,32 +97,55 @@ pub fn read_table(read: &mut ReadAt) -> Result<Option<Table>, String> {
     mbr(read, &first).map(Some)
 }
 
-fn gpt(read: &mut ReadAt) -> Result<Table, String> {
-    let header = read(SECTOR, SECTOR as usize)?;
-    let damaged = |what: &str| format!("the GPT is damaged ({what}); sfdisk --verify tells more");
+/// The header of a GPT at the byte `at`, and its entries.
+///
+/// # Errors
+/// It cannot be read, or what of it is damaged.
+fn gpt_at(read: &mut ReadAt, at: u64) -> Result<(Vec<u8>, Vec<u8>), String> {
+    let header = read(at, SECTOR as usize)?;
     if header.len() < 92 || &header[..8] != b"EFI PART" {
-        return Err(damaged("no header"));
+        return Err("no header".into());
     }
     let size = le32(&header, 12) as usize;
     if !(92..=SECTOR as usize).contains(&size) {
-        return Err(damaged("size of the header"));
+        return Err("size of the header".into());
     }
     let mut zeroed = header[..size].to_vec();
     zeroed[16..20].fill(0);
     if u64::from(crc32(&zeroed)) != le32(&header, 16) {
-        return Err(damaged("checksum of the header"));
+        return Err("checksum of the header".into());
     }
     let (count, entry) = (le32(&header, 80) as u32, le32(&header, 84) as usize);
     if count > GPT_MOST || !(128..=4096).contains(&entry) {
-        return Err(damaged("number or size of the entries"));
+        return Err("number or size of the entries".into());
     }
-    let at = le64(&header, 72)
-        .checked_mul(SECTOR)
-        .ok_or_else(|| damaged("place"))?;
-    let rows = read(at, count as usize * entry)?;
+    let place = le64(&header, 72).checked_mul(SECTOR).ok_or("place")?;
+    let rows = read(place, count as usize * entry)?;
     if u64::from(crc32(&rows)) != le32(&header, 88) {
-        return Err(damaged("checksum of the entries"));
+        return Err("checksum of the entries".into());
     }
+    Ok((header, rows))
+}
+
+/// What is wrong with the second copy of the GPT of a disk of `bytes`; `None` if nothing is, or if
+/// there is no GPT.
+pub fn backup_damage(read: &mut ReadAt, bytes: u64) -> Option<String> {
+    let (first, _) = gpt_at(read, SECTOR).ok()?;
+    let at = le64(&first, 32).checked_mul(SECTOR);
+    let Some(at) = at.filter(|at| at.saturating_add(SECTOR) <= bytes) else {
+        return Some("it lies behind the end of the disk".into());
+    };
+    match gpt_at(read, at) {
+        Err(what) => Some(what),
+        Ok((second, _)) if second[88..92] != first[88..92] => Some("other partitions".into()),
+        Ok(_) => None,
+    }
+}
+
+fn gpt(read: &mut ReadAt) -> Result<Table, String> {
+    let damaged = |what: &str| format!("the GPT is damaged ({what}); sfdisk --verify tells more");
+    let (header, rows) = gpt_at(read, SECTOR).map_err(|what| damaged(&what))?;
+    let entry = le32(&header, 84) as usize;
     let mut entries = Vec::new();
     for (index, row) in rows.chunks_exact(entry).enumerate() {
         if row[..16] == [0; 16] {

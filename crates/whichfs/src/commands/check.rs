@@ -63,6 +63,8 @@ struct Document {
     au_bytes: u64,
     au_why: String,
     table: Option<&'static str>,
+    /// What is wrong with it.
+    table_faults: Vec<Fault>,
     partitions: Vec<Partition>,
     /// What a `format` that did not come to its end left.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -108,10 +110,11 @@ pub fn run(args: &CheckArgs) -> Outcome<u8> {
         true => output::json(&document)?,
         false => tell(&document)?,
     }
-    let faults = document
-        .partitions
-        .iter()
-        .any(|one| !one.verdict.faults.is_empty());
+    let faults = !document.table_faults.is_empty()
+        || document
+            .partitions
+            .iter()
+            .any(|one| !one.verdict.faults.is_empty());
     // A reader's name is that of all cards in it: what the journal says alone proves nothing.
     let unknown = |one: &Partition| one.verdict.candidate.is_none();
     let half = document.unfinished.is_some() && document.partitions.iter().any(unknown);
@@ -152,7 +155,7 @@ fn document(
         None => vec![(0, "whole".to_owned(), 0, disk.bytes)],
     };
     let mut partitions = Vec::new();
-    for (number, name, start, bytes) in places {
+    for &(number, ref name, start, bytes) in &places {
         let superblock = match start < disk.bytes {
             true => disk.superblock(start)?,
             false => None,
@@ -164,11 +167,18 @@ fn document(
         };
         let mut verdict = judge(&found, medium);
         let cut_off = cut_off(&found, disk.bytes);
-        let not_measured = cut_off.as_ref().map(|_| "it is not whole".to_owned());
+        let others = places.iter().filter(|other| other.0 != number);
+        let shared = others.filter_map(|other| shared(&found, other)).next();
+        let not_measured = match (&cut_off, &shared) {
+            (Some(_), _) => Some("it is not whole".to_owned()),
+            (_, Some(_)) => Some("another partition overlaps it".to_owned()),
+            _ => None,
+        };
         verdict.faults.extend(cut_off);
+        verdict.faults.extend(shared);
         partitions.push(Partition {
             number,
-            name,
+            name: name.clone(),
             start,
             bytes,
             verdict,
@@ -182,6 +192,7 @@ fn document(
         au_bytes: medium.unit.bytes,
         au_why: medium.unit.why.clone(),
         table: table.map(|table| table.kind.word()),
+        table_faults: disk.backup_damage().map(backup).into_iter().collect(),
         partitions,
         unfinished,
     })
@@ -212,6 +223,27 @@ fn cut_off(found: &Found, bytes: u64) -> Option<Fault> {
         what,
         costs: "the image is cut off, or was written to a card that is too small: what lies behind \
                 is missing",
+    })
+}
+
+/// That the second copy of a GPT is not what it should be.
+fn backup(damage: String) -> Fault {
+    Fault {
+        what: format!("the second copy of the GPT is damaged ({damage})"),
+        costs: "if the first copy is lost, so are the partitions; gdisk writes it anew",
+    }
+}
+
+/// That `found` shares bytes with the partition `other`: number, name, first byte, bytes.
+fn shared(found: &Found, other: &(usize, String, u64, u64)) -> Option<Fault> {
+    let (number, _, start, bytes) = other;
+    let end = found.start.saturating_add(found.bytes);
+    (*start < end && found.start < start.saturating_add(*bytes)).then(|| Fault {
+        what: format!(
+            "it overlaps partition {number}, which begins at {}",
+            Bytes(*start)
+        ),
+        costs: "what is written to one destroys the other",
     })
 }
 
@@ -352,6 +384,9 @@ fn tell(document: &Document) -> Outcome {
         ),
         2,
     )?;
+    for fault in &document.table_faults {
+        output::paragraph(&format!("- {}: {}", fault.what, fault.costs), 2)?;
+    }
     for one in &document.partitions {
         tell_partition(one)?;
     }

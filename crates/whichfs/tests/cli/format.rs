@@ -411,6 +411,75 @@ fn an_image_that_is_cut_off_is_found() {
     assert!(told.contains("more than the 60 MiB"), "{told}");
 }
 
+/// The second copy of a GPT, at the end of the disk; partitions that share bytes.
+#[test]
+fn what_is_wrong_with_a_table_that_can_be_read_is_found() {
+    if !has("sfdisk") || !has("mke2fs") {
+        return;
+    }
+    let home = Sandbox::new();
+    let of = |table: &str| {
+        let name = format!("{table}.img");
+        let layout = ["--size", "256M", "--layout", "boot-root", "--table", table];
+        let made = home.run(
+            &[
+                &["format", &name, "--fs", "ext4", "--au", "4M"],
+                &layout[..],
+            ]
+            .concat(),
+        );
+        assert_eq!(made.code, 0, "{}", made.stderr);
+        std::fs::read(home.path().join(name)).unwrap()
+    };
+    let check = |image: &[u8]| {
+        std::fs::write(home.path().join("x.img"), image).unwrap();
+        home.run(&["check", "x.img", "--au", "4M", "--no-gain"])
+    };
+    let gpt = of("gpt");
+    assert_eq!(check(&gpt).code, 0);
+    let mut damaged = gpt.clone();
+    let end = damaged.len();
+    damaged[end - 512..].fill(0);
+    let found = check(&damaged);
+    assert_eq!(found.code, 1, "{}{}", found.stdout, found.stderr);
+    let told = one_line(&found);
+    assert!(
+        told.contains("second copy of the GPT is damaged (no header)"),
+        "{told}"
+    );
+    assert!(
+        check(&gpt[..end - 512])
+            .stdout
+            .contains("behind the end of the disk")
+    );
+    let mut mbr = of("mbr");
+    assert_eq!(check(&mbr).code, 0);
+    mbr.copy_within(446..462, 462);
+    let found = check(&mbr);
+    assert_eq!(found.code, 1, "{}{}", found.stdout, found.stderr);
+    assert!(
+        one_line(&found).contains("it overlaps partition 2"),
+        "{}",
+        found.stdout
+    );
+}
+
+/// A size that no file can have is told as that.
+#[test]
+fn an_image_that_no_file_can_hold_is_refused_with_its_size() {
+    if !has("sfdisk") || !has("mke2fs") {
+        return;
+    }
+    let home = Sandbox::new();
+    std::fs::create_dir(home.path().join("tree")).unwrap();
+    let size = ["--fs", "ext4", "--size", "8388607T"];
+    for first in [&["format", "x.img"][..], &["image", "tree", "-o", "x.img"]] {
+        let run = home.run(&[first, &size[..]].concat());
+        run.fails(2, &["no file can have 8388607 TiB", "smaller --size"]);
+        assert!(home.path().read_dir().unwrap().count() <= 2);
+    }
+}
+
 #[test]
 fn a_partition_without_a_filesystem_is_not_called_tuned() {
     if !has("sfdisk") || !has("mke2fs") {
