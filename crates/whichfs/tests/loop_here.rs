@@ -150,9 +150,22 @@ fn loop_here_a_device_that_is_detached_in_the_middle_lives_until_the_run_has_end
 #[test]
 fn loop_here_a_device_that_is_too_small_for_the_workload_is_told() {
     let Some(card) = Card::new(24) else { return };
-    let study = STUDY.replace("8000000", "40000000");
-    std::fs::write(card.home.path().join("mini.toml"), study).unwrap();
-    let (code, out, err) = card.run(&card.study(&["--destroy", card.id(), "--seeds", "1"]));
+    let run = |bytes: &str| {
+        let study = STUDY.replace("8000000", bytes);
+        std::fs::write(card.home.path().join("mini.toml"), study).unwrap();
+        card.run(&card.study(&["--destroy", card.id(), "--seeds", "1"]))
+    };
+    // More data than the partition has: before anything is written.
+    let (code, _, err) = run("40000000");
+    assert_eq!(code, 2, "{err}");
+    assert!(
+        err.contains("38.1 MiB of data") && err.contains("take a larger device"),
+        "{err}"
+    );
+    let written = std::os::unix::fs::MetadataExt::blocks(&std::fs::metadata(&card.file).unwrap());
+    assert_eq!(written, 0, "written to in vain");
+    // More than the filesystem leaves of it.
+    let (code, out, err) = run("16500000");
     assert_eq!(code, 4, "{out}{err}");
     assert!(err.contains("FAILED") && err.contains("full"), "{err}");
     card.is_left_alone();

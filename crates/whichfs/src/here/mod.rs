@@ -171,6 +171,24 @@ impl Site {
         Ok(span)
     }
 
+    /// Refuses a partition that the workload's data do not fit, before anything is lost for it.
+    /// What is compressed may fit all the same, and of a tree the size is not known here.
+    fn require_room(&self, work: &Work, recipe: &Recipe, span: Span) -> Outcome {
+        let data = work.parameters.get("bytes").copied().unwrap_or(0);
+        let compressed = recipe.image.is_some() || recipe.mount_options.contains("compress");
+        if data < span.bytes || compressed || work.tree.is_some() || work.any_size {
+            return Ok(());
+        }
+        Err(Failure::input(format!(
+            "the workload {} has {} of data, and the partition on {} has {}: take a larger device, \
+             or less data (choose --size, study run --quick, a study of your own)",
+            work.workload.name(),
+            Bytes(data),
+            self.shown(),
+            Bytes(span.bytes)
+        )))
+    }
+
     /// Prepares one trial of `candidate`, mounted as `variant`; `seed` is the number of the repeat.
     ///
     /// # Errors
@@ -202,6 +220,8 @@ impl Site {
         vary(&mut recipe, variant, candidate.name)?;
         self.require(candidate, &recipe)?;
         require_tree(&recipe, work.workload)?;
+        self.require_room(work, &recipe, span)
+            .map_err(NotHere::Failure)?;
         let spec = WorkloadSpec {
             name: work.workload.name().to_owned(),
             parameters: work.parameters.clone(),
