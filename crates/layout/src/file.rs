@@ -266,10 +266,12 @@ pub fn is_mount(mount: &str) -> bool {
 fn partition(given: &PartitionFile) -> Result<Partition, Wrong> {
     let legal = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     let name = &given.name;
-    if name.is_empty() || name.len() + 2 > NAME_LONGEST || !name.chars().all(legal) {
+    // Files are called by it: one that begins with a dash is an option of all programs.
+    let begins = name.starts_with(|c: char| c.is_ascii_alphanumeric());
+    if !begins || name.len() + 2 > NAME_LONGEST || !name.chars().all(legal) {
         return Err((
             format!("the name {name:?}"),
-            "use up to 34 letters, digits, -, _ and .",
+            "use up to 34 letters, digits, -, _ and ., a letter or digit first",
         ));
     }
     let size = Size::parse(&given.size).ok_or((
@@ -330,6 +332,8 @@ mod tests {
             (one.replace("1G", "0"), 1, "rest"),
             (one.replace("1G", "101%"), 1, "rest"),
             (one.replace("\"x\"", "\"a b\""), 1, "up to 34"),
+            (one.replace("\"x\"", "\"-x\""), 1, "letter or digit first"),
+            (one.replace("\"x\"", "\"..\""), 1, "letter or digit first"),
             (format!("{one}slots = 1\n"), 1, "slots = 2"),
             (format!("{one}start = \"here\"\n"), 1, "8M"),
             (format!("{one}mount = \"data\"\n"), 1, "absolute path"),

@@ -70,7 +70,9 @@ pub(crate) fn of_name(recipe: &Recipe, name: &str) -> String {
     };
     let label: String = name.chars().take(tool.longest).collect();
     match tool.program {
-        "mkfs.vfat" => label.to_uppercase(),
+        "mkfs.vfat" => label
+            .to_uppercase()
+            .replace(|c| NOT_IN_FAT.contains(c), "-"),
         _ => label,
     }
 }
@@ -158,6 +160,12 @@ mod tests {
             let argv = labelled(made, candidate, &label).unwrap().mkfs;
             assert_eq!(argv[0][2].to_lowercase(), "data", "{}", candidate.name);
         }
+    }
+
+    #[test]
+    fn a_name_makes_a_label_that_the_filesystem_may_have() {
+        assert_eq!(of_name(&recipe("vfat"), "my.boot"), "MY-BOOT");
+        assert_eq!(of_name(&recipe("ext4"), "my.boot"), "my.boot");
     }
 
     #[test]

@@ -111,12 +111,17 @@ pub(crate) mod testing {
     /// The shipped layout `name` on a disk of 2 GiB with units of 4 MiB.
     pub fn plan(name: &str, table: Kind, fs: &str) -> Plan {
         let (_, text) = BUILTIN.iter().find(|(known, _)| *known == name).unwrap();
+        of_layout(text, table, Some(fs))
+    }
+
+    /// The layout of a file on such a disk.
+    pub fn of_layout(text: &str, table: Kind, fs: Option<&str>) -> Plan {
         let layout = Layout {
             table,
-            ..Layout::parse(name, text).unwrap()
+            ..Layout::parse("a test", text).unwrap()
         };
         let medium = Medium::of_unit(2 * GIB, Unit::new(4 * MIB, "given").unwrap(), true);
-        Plan::new(&layout, &medium, Some(fs), 1).unwrap()
+        Plan::new(&layout, &medium, fs, 1).unwrap()
     }
 
     /// The text of the file `path` for a plan.

@@ -3,36 +3,38 @@
 use super::mkfs_options;
 use crate::file::Role;
 use crate::plan::{Plan, Planned};
+use std::collections::BTreeMap;
 
 /// The slots of `plan`, for pasting into system.conf.
 pub(super) fn slots(plan: &Plan, origin: &str) -> String {
     let mut text = format!("# {origin}\n# Slots for RAUC's system.conf.\n");
-    let mut roots = 0;
+    let mut boot_names = 'A'..='Z';
+    let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
     for one in &plan.partitions {
-        let class = match one.wanted.role {
-            Role::Root => "rootfs".to_owned(),
-            // The class is without the letter of the slot.
-            _ => one.wanted.name.trim_end_matches(&suffix(one)).to_owned(),
-        };
-        let number = match one.wanted.slot {
-            Some(slot) => u32::from(slot) - u32::from('a'),
-            None => 0,
-        };
+        let class = class(one);
+        let number = numbers.entry(class.clone()).or_default();
         text += &format!("\n[slot.{class}.{number}]\n");
+        *number += 1;
         text += &format!("device=/dev/disk/by-partuuid/{}\n", one.partuuid);
         text += &kind(one);
-        if one.is_root() {
-            text += &format!("bootname={}\n", ['A', 'B', 'C', 'D'][roots % 4]);
-            roots += 1;
-        }
+        let name = match one.is_root() {
+            true => boot_names.next(),
+            false => None,
+        };
+        text.extend(name.map(|name| format!("bootname={name}\n")));
     }
     text
 }
 
-fn suffix(one: &Planned) -> String {
-    one.wanted
-        .slot
-        .map_or(String::new(), |slot| format!("-{slot}"))
+/// The class of a slot: its name without the letter of the slot. Periods part class and number.
+fn class(one: &Planned) -> String {
+    let name = &one.wanted.name;
+    let suffix = one.wanted.slot.map(|slot| format!("-{slot}"));
+    let name = suffix.and_then(|suffix| name.strip_suffix(&suffix));
+    match one.wanted.role {
+        Role::Root => "rootfs".to_owned(),
+        _ => name.unwrap_or(&one.wanted.name).replace('.', "-"),
+    }
 }
 
 /// The type of a slot, and how RAUC makes and mounts it.
@@ -52,8 +54,30 @@ fn kind(one: &Planned) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::emit::testing::{plan, text};
+    use crate::emit::testing::{of_layout, plan, text};
     use crate::table::Kind;
+
+    #[test]
+    fn each_section_is_there_once() {
+        let text_of = |name: &str, role: &str| {
+            format!(
+                "[[partition]]\nname = \"{name}\"\nrole = \"{role}\"\nfs = \"ext4\"\nsize = \"100M\"\n"
+            )
+        };
+        let root = text_of("first", "root") + "slots = 2\n";
+        let all = root + &text_of("second", "root") + &text_of("my.data", "data");
+        let plan = of_layout(&all, Kind::Gpt, None);
+        let slots = text(&plan, "rauc-system.conf");
+        let sections: Vec<&str> = slots.lines().filter(|line| line.starts_with('[')).collect();
+        let expected = [
+            "[slot.rootfs.0]",
+            "[slot.rootfs.1]",
+            "[slot.rootfs.2]",
+            "[slot.my-data.0]",
+        ];
+        assert_eq!(sections, expected);
+        assert!(slots.contains("bootname=C"), "{slots}");
+    }
 
     #[test]
     fn slots_have_boot_names_and_f2fs_is_raw() {
