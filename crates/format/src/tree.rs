@@ -10,10 +10,10 @@ use crate::verify::{self, Check, Outcome};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use whichfs_fs::{Candidate, ImageBuild, Recipe};
+use whichfs_fs::{Candidate, ImageBuild, Names, Recipe};
 use whichfs_layout::superblock::Superblock;
 use whichfs_layout::{in_file, mkfs};
-use whichfs_units::counted;
+use whichfs_units::{Bytes, counted};
 
 /// How a filesystem gets files without being mounted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,19 +126,61 @@ impl Tree {
         (least + need).next_multiple_of(unit)
     }
 
-    /// Refuses what `candidate` cannot hold.
+    /// Refuses what `candidate` cannot hold: links and devices, names, and files that are too large.
     pub fn check(&self, candidate: &Candidate) -> Result<(), FormatError> {
-        match &self.special {
-            Some((path, kind)) if !candidate.facts().symlinks => Err(FormatError::Tree {
-                what: format!(
-                    "{} is {kind}, and {} has none",
-                    path.display(),
-                    candidate.name
-                ),
-                remedy: "take it out of the tree, or take another filesystem".into(),
-            }),
-            _ => Ok(()),
+        if candidate.facts().symlinks {
+            return Ok(());
         }
+        let remedy = "take it out of the tree, or take another filesystem";
+        let refused = |what: String| FormatError::Tree {
+            what,
+            remedy: remedy.into(),
+        };
+        if let Some((path, kind)) = &self.special {
+            let (path, fs) = (path.display(), candidate.name);
+            return Err(refused(format!("{path} is {kind}, and {fs} has none")));
+        }
+        let known = whichfs_fs::find(candidate.name).map_err(|error| refused(error.to_string()))?;
+        let mut names = Names::on(known);
+        self.can_hold(&self.root, candidate, &mut names)
+            .map_err(refused)
+    }
+
+    /// What in `directory` `candidate` cannot hold, if anything.
+    fn can_hold(
+        &self,
+        directory: &Path,
+        candidate: &Candidate,
+        names: &mut Names,
+    ) -> Result<(), String> {
+        let shown = directory.display();
+        let entries = std::fs::read_dir(directory).map_err(|error| format!("{shown}: {error}"))?;
+        let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        paths.sort();
+        for path in paths {
+            let below = path.strip_prefix(&self.root).unwrap_or(&path);
+            let name = below
+                .to_str()
+                .ok_or_else(|| format!("the name of {} is no text", path.display()))?;
+            names.make(name)?;
+            let meta = path
+                .symlink_metadata()
+                .map_err(|error| format!("{}: {error}", path.display()))?;
+            let most = candidate.facts().max_file_bytes;
+            if meta.is_file() && meta.size() > most {
+                return Err(format!(
+                    "{} has {}, and a file on {} at most {}",
+                    path.display(),
+                    Bytes(meta.size()),
+                    candidate.name,
+                    Bytes(most)
+                ));
+            }
+            if meta.is_dir() {
+                self.can_hold(&path, candidate, names)?;
+            }
+        }
+        Ok(())
     }
 }
 

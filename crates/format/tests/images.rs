@@ -207,6 +207,49 @@ fn read_only_images_keep_owners_and_times_of_the_tree() {
     }
 }
 
+/// Before mcopy is asked, which gives up without a reason or renames.
+#[test]
+fn what_fat_cannot_hold_is_refused_by_name() {
+    let home = tempfile::tempdir().unwrap();
+    let root = tree(home.path(), false).root;
+    let of = |make: &dyn Fn(&Path)| {
+        let place = root.join("place");
+        std::fs::create_dir(&place).unwrap();
+        make(&place);
+        let found = Tree::open(&root).unwrap();
+        let refused = ["vfat", "exfat"].map(|fs| found.check(find(fs).unwrap()));
+        assert!(found.check(find("ext4").unwrap()).is_ok());
+        std::fs::remove_dir_all(&place).unwrap();
+        refused.map(|refused| {
+            refused
+                .err()
+                .map_or(String::new(), |error| error.to_string())
+        })
+    };
+    let file = |place: &Path, name: &str| std::fs::write(place.join(name), name).unwrap();
+    for (names, word) in [
+        (&["Readme", "README"][..], "are one name"),
+        (&["a:b"], "has no ':'"),
+        (&["trailing."], "no period at the end"),
+    ] {
+        for refused in of(&|place| names.iter().for_each(|name| file(place, name))) {
+            assert!(
+                refused.contains(word) && refused.contains("another filesystem"),
+                "{refused}"
+            );
+        }
+    }
+    let [vfat, exfat] = of(&|place| {
+        let large = std::fs::File::create(place.join("large")).unwrap();
+        large.set_len(5 << 30).unwrap();
+    });
+    assert!(
+        vfat.contains("large has 5 GiB") && exfat.is_empty(),
+        "{vfat} {exfat}"
+    );
+    assert_eq!(of(&|place| file(place, "plain")), ["", ""]);
+}
+
 #[test]
 fn what_a_tool_would_leave_out_is_refused_or_told() {
     let home = tempfile::tempdir().unwrap();
