@@ -35,10 +35,6 @@ fn places_of_a_card() -> Vec<(&'static str, String)> {
     [
         (
             "sudo whichfs study run pandora --quick --on /media/card",
-            "mounted /media/card",
-        ),
-        (
-            "mounted /media/card",
             "mounted whichfs study run pandora --quick --on \"$MEDIA\"",
         ),
         ("/dev/sdX", "$DEV"),
@@ -174,7 +170,7 @@ fn lab_documents_lines_for_a_card_run_on_a_modelled_one() {
         }
         ran += code.len();
         std::fs::write(home.path().join("lines"), script(&code, ON_A_CARD)).unwrap();
-        let attach = "whichfs card attach a1-32gb --size 2048 --speed max --run 'bash lines'";
+        let attach = "whichfs card attach a1-32gb --size 1024 --speed max --run 'bash lines'";
         home.run(attach)
             .unwrap_or_else(|why| panic!("{name}: {why}"));
     }
