@@ -112,14 +112,17 @@ pub fn documents() -> Vec<(String, Vec<Line>)> {
         "published",
     ];
     let mut paths: Vec<PathBuf> = places.into_iter().flat_map(of).collect();
-    paths.retain(|path| path.extension().is_some_and(|end| end == "md"));
+    let is_read = |path: &PathBuf| {
+        path.extension().is_some_and(|end| end == "md") && !path.ends_with("docs/commands.md")
+    };
+    paths.retain(is_read);
     paths.sort();
     let mut documents = Vec::new();
     for path in paths {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let text = std::fs::read_to_string(&path).unwrap();
         let lines = lines(&text).unwrap_or_else(|why| panic!("{name}: {why}"));
-        if !lines.is_empty() && name != "commands.md" {
+        if !lines.is_empty() {
             documents.push((name, lines));
         }
     }

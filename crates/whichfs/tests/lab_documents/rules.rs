@@ -45,7 +45,7 @@ const fn or_no(rule: Rule) -> Rule {
 /// One candidate, one seed, no rest: of each kind of command.
 const ONE: &str = "--candidates ext4 --seeds 1";
 const ONE_HERE: &str = "--for logger --candidates ext4 --seeds 1 --settle 0";
-const ONE_TRIAL: &str = "--only-fs vfat --seeds 1 --budget 1s";
+const ONE_TRIAL: &str = "--only-fs vfat --seeds 1 --jobs 1 --budget 1s";
 
 /// README.md and docs/*.md. The tutorial and the guides run as they stand.
 pub const RULES: &[Rule] = &[
@@ -74,7 +74,7 @@ pub const RULES: &[Rule] = &[
     ),
     add(
         "study run pandora --quick --on /dev/sdX --destroy ID",
-        ONE_TRIAL,
+        "--only-fs ext2 --seeds 1 --settle 0 --budget 1s",
     ),
     add(
         "study run pandora --quick --on /media/card",
@@ -86,15 +86,26 @@ pub const RULES: &[Rule] = &[
         "choose --for rootfs-readonly",
         "--candidates squashfs-zstd --seeds 1",
     ),
+    change(
+        "choose --for fio",
+        &[("--for fio", "--for ./fio.toml")],
+        ONE,
+    ),
     add("choose", ONE),
     change("card rank", &[("sandisk", "sandisk-ultra-16gb")], ONE),
     change(
         "study run pandora --budget",
         &[("10m", "1s --quick")],
-        "--only-fs vfat --seeds 1",
+        "--only-fs vfat --seeds 1 --jobs 1",
     ),
-    add("study run bootlin --only-fs", "--quick --budget 1s"),
-    add("study run bootlin", "--only-fs ext4 --seeds 1 --budget 1s"),
+    add(
+        "study run bootlin --only-fs",
+        "--quick --jobs 1 --budget 1s",
+    ),
+    add(
+        "study run bootlin",
+        "--only-fs ext4 --seeds 1 --jobs 1 --budget 1s",
+    ),
     change(
         "study run elc2015-power",
         &[("--cuts 40", "--cuts 1")],
@@ -102,6 +113,7 @@ pub const RULES: &[Rule] = &[
     ),
     add("study run sync-mounts --only-fs", "--cuts 1"),
     add("study run sync-mounts", "--only-fs vfat --cuts 1"),
+    add("study run pandora --dry-run", ""),
     add("study run pandora", ONE_TRIAL),
     add("study run linuxplanet", ONE_TRIAL),
     add("study run alignment", ONE_TRIAL),
@@ -109,26 +121,22 @@ pub const RULES: &[Rule] = &[
     change(
         "crash run --fs ext4,f2fs",
         &[("--cuts 100", "--cuts 1")],
-        "--size 4",
+        "--size 16",
     ),
     change(
         "crash run --fs ext4,xfs,btrfs,f2fs",
         &[("--cuts 226", "--cuts 1")],
-        "--size 4",
+        "--size 16",
     ),
     or_no(add(
         "crash run --fs ext4 --card emmc-8gb",
-        "--cuts 2 --size 4",
+        "--cuts 2 --size 16",
     )),
-    add("crash run --fs ext4 --cuts 226 --only", "--size 4"),
-    or_no(change(
-        "crash run --fs vfat",
-        &[("--size 16", "--size 1")],
-        "--cuts 2",
-    )),
+    add("crash run --fs ext4 --cuts 226 --only", "--size 16"),
+    or_no(add("crash run --fs vfat", "--cuts 2")),
     add("crash run --fs ext4 --script", "--cuts 2"),
     add("crash run --fs f2fs --script", ""),
-    add("crash run --fs ext4", "--cuts 2 --size 4"),
+    add("crash run --fs ext4", "--cuts 2 --size 16"),
     or_no(add("crash replay", "")),
     add("crash minimise", "--budget 5"),
     change(
@@ -180,7 +188,7 @@ fn the_first_rule_counts_and_changes_what_it_says() {
     );
     assert_eq!(
         run("whichfs crash run --fs ext4,f2fs --cuts 100"),
-        "whichfs crash run --fs ext4,f2fs --cuts 1 --size 4"
+        "whichfs crash run --fs ext4,f2fs --cuts 1 --size 16"
     );
     assert_eq!(run("whichfs doctor"), "whichfs doctor");
 }
