@@ -45,7 +45,7 @@ const MADE: [(&str, &str); 10] = [
     ),
 ];
 
-/// `mine.toml` of documents about trials.
+/// `mine.toml` of documents about trials, small enough for a real device.
 const TRIALS: &str = r#"
 name = "mine"
 kind = "performance"
@@ -55,7 +55,7 @@ method = "m"
 cards = ["a1-32gb"]
 boards = ["generic-1ghz"]
 seeds = 1
-candidates = ["ext2"]
+candidates = ["ext2", "ext4"]
 [[workloads]]
 name = "tree"
 workload = "tree"
@@ -169,7 +169,7 @@ impl Home {
         for (_, shell) in made.iter().filter(|(what, _)| named(what)) {
             self.must(name, shell);
         }
-        if named("./mine.toml") {
+        if named("study run") {
             let study = match name {
                 "crash.md" => CUTS.to_owned(),
                 _ if named("--published") => format!("{TRIALS}{PUBLISHED}"),

@@ -47,6 +47,8 @@ const ONE: &str = "--candidates ext4 --seeds 1";
 const ONE_HERE: &str = "--for logger --candidates ext4 --seeds 1 --settle 0";
 const ONE_TRIAL: &str = "--only-fs vfat --seeds 1 --jobs 1 --budget 1s";
 
+const MINE: &[(&str, &str)] = &[("pandora --quick", "./mine.toml")];
+
 /// README.md and docs/*.md. The tutorial and the guides run as they stand.
 pub const RULES: &[Rule] = &[
     // On a card.
@@ -67,18 +69,26 @@ pub const RULES: &[Rule] = &[
         "choose --for logger --card /dev/sdX --here",
         "--candidates ext4 --seeds 1 --settle 0",
     ),
+    // The study itself takes minutes on a device.
     change(
-        "study run pandora --quick --on /dev/sdX --destroy ID --budget",
-        &[("--budget 2h", "--budget 1s")],
-        "--only-fs ext2 --seeds 1 --settle 0",
+        "study run pandora --quick --on /dev/sdX --dry-run",
+        MINE,
+        "",
     ),
-    add(
-        "study run pandora --quick --on /dev/sdX --destroy ID",
-        "--only-fs ext2 --seeds 1 --settle 0 --budget 1s",
+    change(
+        "study run pandora --quick --on /dev/sdX",
+        MINE,
+        "--settle 0",
     ),
-    add(
+    change(
+        "study run pandora --quick --on /media/card --dry-run",
+        MINE,
+        "",
+    ),
+    change(
         "study run pandora --quick --on /media/card",
-        "--budget 1s --settle 0",
+        MINE,
+        "--settle 0",
     ),
     // In the lab.
     add("choose --for exchange", "--candidates vfat --seeds 1"),
