@@ -355,3 +355,26 @@ fn loop_here_a_machine_with_256_mib_of_memory_is_enough() {
     }
     card.is_left_alone();
 }
+
+/// A virtual machine, for example, that runs from the file.
+#[test]
+fn loop_here_a_card_whose_file_another_process_has_open_is_left_alone() {
+    let Some(card) = Card::new(64) else { return };
+    let format = ["format", &card.path, "--fs", "ext4", "--destroy", card.id()];
+    let open = std::fs::File::open(&card.file).unwrap();
+    let (code, _, err) = card.run(&format);
+    assert_eq!(code, 2, "{err}");
+    assert!(
+        err.contains(&format!("which {} shows, is open in process", card.path)),
+        "{err}"
+    );
+    let written = std::os::unix::fs::MetadataExt::blocks(&open.metadata().unwrap());
+    assert_eq!(written, 0, "written to all the same");
+    drop(open);
+    let (code, _, err) = card.run(&format);
+    assert_eq!(code, 0, "{err}");
+    let life = ["--card", "a1-32gb", "--per-day", "0"];
+    let (code, out, err) = card.run(&[&["card", "identify", &card.path][..], &life].concat());
+    assert_eq!(code, 0, "{err}");
+    assert!(out.contains("wear does not end it"), "{out}");
+}
