@@ -126,7 +126,7 @@ impl Tree {
         (least + need).next_multiple_of(unit)
     }
 
-    /// Refuses what `candidate` cannot hold: links and devices, names, and files that are too large.
+    /// Refuses what `candidate` cannot hold: links and devices, names, files that are too large.
     pub fn check(&self, candidate: &Candidate) -> Result<(), FormatError> {
         if candidate.facts().symlinks {
             return Ok(());

@@ -196,7 +196,7 @@ pub(crate) fn judge(target: &Target, access: Access, roots: &Roots) -> Result<()
     if let Some(refusal) = refusal(&path, open) {
         return Err(refusal);
     }
-    // Of a loop device also its file: a virtual machine that runs from it has not opened the device.
+    // Of a loop device also its file: a virtual machine that runs from it has not the device open.
     let Some(file) = disk.as_ref().and_then(usage::file_below) else {
         return Ok(());
     };
