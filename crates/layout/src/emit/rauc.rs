@@ -61,7 +61,8 @@ mod tests {
     fn each_section_is_there_once() {
         let text_of = |name: &str, role: &str| {
             format!(
-                "[[partition]]\nname = \"{name}\"\nrole = \"{role}\"\nfs = \"ext4\"\nsize = \"100M\"\n"
+                "[[partition]]\nname = \"{name}\"\nrole = \"{role}\"\nfs = \"ext4\"\n\
+                 size = \"100M\"\n"
             )
         };
         let root = text_of("first", "root") + "slots = 2\n";

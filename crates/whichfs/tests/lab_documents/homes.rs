@@ -23,7 +23,8 @@ const MADE: [(&str, &str); 10] = [
     // The jobs of the study with less data, which take half a minute.
     (
         "choose --for fio",
-        "sed 's/^bytes = .*/bytes = 5242880/; s/^io_bytes = .*/io_bytes = 1048576\\nlarge_block = 1048576/' \
+        "sed 's/^bytes = .*/bytes = 5242880/; \
+         s/^io_bytes = .*/io_bytes = 1048576\\nlarge_block = 1048576/' \
          \"$CARDS\"/../needs/fio.toml > fio.toml",
     ),
     (

@@ -132,8 +132,8 @@ pub fn documents() -> Vec<(String, Vec<Line>)> {
 #[test]
 fn marks_and_names_say_what_a_line_needs() {
     let text = "1. Do:\n   ```sh\n   whichfs fs list  # all\n   sudo ls\n   ls /tmp   # card\n   \
-                ssh pi  # board\n   make test\n   ls /dev/sdX  # as /dev/sdY\n   ls \\\n     ssh://a\n   \
-                ```\n```toml\na = 1\n```\n";
+                ssh pi  # board\n   make test\n   ls /dev/sdX  # as /dev/sdY\n   \
+                ls \\\n     ssh://a\n   ```\n```toml\na = 1\n```\n";
     let found = lines(text).unwrap().into_iter();
     let found: Vec<(Needs, String)> = found.map(|line| (line.needs, line.code)).collect();
     let expected = [

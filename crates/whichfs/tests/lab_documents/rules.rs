@@ -158,7 +158,7 @@ pub const RULES: &[Rule] = &[
     or_no(add("fs why", "")),
 ];
 
-/// The rule of a line, and what is then run: with `places` (a placeholder, what is there) filled in.
+/// The rule of a line, and what is then run: with `places` (placeholder, what is there) filled in.
 pub fn of<'a>(
     rules: &'a [Rule],
     line: &str,
@@ -186,11 +186,11 @@ pub fn of<'a>(
 
 #[test]
 fn the_first_rule_counts_and_changes_what_it_says() {
-    let places = [("/srv/app.tar", "/home/app.tar".to_owned())];
+    let places = [("/srv/app.tar", "/x/app.tar".to_owned())];
     let run = |line| of(RULES, line, &places).1;
     assert_eq!(
         run("whichfs choose --command 'tar -xf /srv/app.tar'"),
-        "whichfs choose --command 'tar -xf /home/app.tar' --candidates ext4 --seeds 1"
+        "whichfs choose --command 'tar -xf /x/app.tar' --candidates ext4 --seeds 1"
     );
     assert_eq!(
         run("whichfs fs why zfs"),
