@@ -327,6 +327,7 @@ mod tests {
                     Some(Repeats {
                         values: vec![(1, median)],
                         median,
+                        doubt: None,
                     })
                 })
                 .to_vec(),
