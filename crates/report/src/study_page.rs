@@ -49,6 +49,7 @@ struct View<'a> {
     best: Vec<String>,
     grids: Vec<GridView<'a>>,
     published: bool,
+    doubted: bool,
 }
 
 struct GridView<'a> {
@@ -92,6 +93,7 @@ impl<'a> View<'a> {
             best: best(page.tables),
             grids: page.tables.iter().enumerate().map(grid_view).collect(),
             published: lines().any(|line| !line.published.is_empty()),
+            doubted: lines().any(Line::is_doubted),
         }
     }
 }
@@ -175,8 +177,9 @@ fn cell(line: &Line, ours: Option<&Repeats>, best: Option<usize>) -> Cell {
     let best = best
         .and_then(|at| line.ours[at].as_ref())
         .map(|best| best.median);
+    let doubt = if repeats.doubt.is_some() { "~" } else { "" };
     Cell {
-        text: text(line, repeats.median),
+        text: format!("{doubt}{}", text(line, repeats.median)),
         shade: best.map_or("", |best| shade(line, repeats.median, best)),
         spread: repeats
             .spread()
@@ -249,6 +252,7 @@ mod tests {
                     .map(|(at, &v)| (at as u64, v))
                     .collect(),
                 median: values[values.len() / 2],
+                doubt: None,
             })
         };
         Line {
@@ -286,6 +290,12 @@ mod tests {
             .collect();
         assert_eq!(cells, [("2.00 MB/s", "g3"), ("8.00 MB/s", "g0"), ("–", "")]);
         assert_eq!(view.cells[0].spread, "±100 %");
+        let mut doubted = own.clone();
+        for repeats in doubted.ours.iter_mut().flatten() {
+            repeats.doubt = Some([1.2, 1.3]);
+        }
+        let view = line_view(&grid, &doubted);
+        assert_eq!(view.cells[1].text, "~8.00 MB/s");
         let other = line(true, Vec::new());
         assert_eq!(line_view(&grid, &other).cells[0].shade, "g0");
         assert_eq!(

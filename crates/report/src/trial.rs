@@ -7,7 +7,7 @@ use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use whichfs_study::Origin;
+use whichfs_study::{Origin, doubts_told};
 use whichfs_trial::{Identity, PhaseFigures, Series, Slot, Status, Trial, metric_words};
 use whichfs_units::Bytes;
 
@@ -93,6 +93,16 @@ pub fn trial_text(told: &TrialTold, width: usize) -> String {
     sizes(&mut out, told.trial, width);
     over_time(&mut out, told.trial, width);
     metrics(&mut out, told.trial, width);
+    for said in doubts_told([told.trial].into_iter(), &|_| true) {
+        out.push('\n');
+        wrap(
+            &mut out,
+            &clean(&format!("Mind: {said}.")),
+            "  ",
+            "    ",
+            width,
+        );
+    }
     out.push_str("\nRun it again\n");
     match told.repeat.starts_with("whichfs ") {
         true => out.push_str(&format!("  {}\n", clean(&told.repeat))),

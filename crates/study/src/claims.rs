@@ -1,6 +1,7 @@
 //! What the authors of the studies concluded, as data, and whether the lab's figures say the same.
 
-use crate::grid::{Grid, Line};
+use crate::charged::range;
+use crate::grid::{Grid, Line, Repeats};
 use crate::position::{FileError, Position};
 use crate::study::PerformanceStudy;
 use serde::{Deserialize, Serialize};
@@ -210,9 +211,9 @@ pub fn judge_claim(claim: &Claim, tables: &[Grid]) -> Judgement {
     for part in &claim.parts {
         let ratios = ratios(part, tables);
         lacks |= ratios.is_empty();
-        for (place, ratio) in ratios {
-            holds &= part.holds(ratio);
-            reasons.push(part.sentence(&place, ratio));
+        for found in ratios {
+            holds &= part.holds(found.ratio);
+            reasons.push(part.sentence(&found));
         }
     }
     let outcome = match (lacks, holds) {
@@ -235,7 +236,7 @@ impl Part {
         }
     }
 
-    fn sentence(&self, place: &str, ratio: f64) -> String {
+    fn sentence(&self, found: &Ratio) -> String {
         let than = match &self.than_variant {
             Some(variant) => format!("{}, {variant}", self.than),
             None => self.than.clone(),
@@ -249,15 +250,28 @@ impl Part {
             (None, Some(least)) => format!("at least {least}"),
             (None, None) => "better".to_owned(),
         };
+        let real = found.real.map_or(String::new(), |[least, most]| {
+            format!("; with a real kernel's CPU time {}", range(least, most))
+        });
         format!(
-            "{}, {}: {} {ratio:.2} × {} (claimed: {claimed}){place}",
-            self.workload, self.metric, self.better, than
+            "{}, {}: {} {:.2} × {} (claimed: {claimed}){}{real}",
+            self.workload, self.metric, self.better, found.ratio, than, found.place
         )
     }
 }
 
+/// How many times one figure is better than another.
+struct Ratio {
+    /// Card and variant, after a comma.
+    place: String,
+    ratio: f64,
+    /// What it would be, least and greatest, if the virtual CPU took a real kernel's time, where
+    /// one of the figures is off for that.
+    real: Option<[f64; 2]>,
+}
+
 /// How many times better `part.better` is, with each card and variant that the part is about.
-fn ratios(part: &Part, tables: &[Grid]) -> Vec<(String, f64)> {
+fn ratios(part: &Part, tables: &[Grid]) -> Vec<Ratio> {
     let mut found = Vec::new();
     for grid in tables {
         let card = part.card.as_ref().is_none_or(|card| *card == grid.card);
@@ -271,14 +285,21 @@ fn ratios(part: &Part, tables: &[Grid]) -> Vec<(String, f64)> {
             let than = other.and_then(|other| value(grid, other, &part.than));
             if let Some((better, than)) = value(grid, line, &part.better).zip(than) {
                 let ratio = match line.lower_is_better {
-                    true => than / better,
-                    false => better / than,
+                    true => than.median / better.median,
+                    false => better.median / than.median,
                 };
+                let doubted = better.doubt.is_some() || than.doubt.is_some();
+                let [own, other] = [better, than].map(|figure| figure.doubt.unwrap_or([1.0; 2]));
+                let real = [ratio * other[0] / own[1], ratio * other[1] / own[0]];
                 let place = match line.variant.as_str() {
                     "" => format!(", {}", grid.card),
                     variant => format!(", {}, {variant}", grid.card),
                 };
-                found.push((place, ratio));
+                found.push(Ratio {
+                    place,
+                    ratio,
+                    real: doubted.then_some(real),
+                });
             }
         }
     }
@@ -304,16 +325,15 @@ fn other<'a>(part: &Part, grid: &'a Grid, line: &'a Line) -> Option<&'a Line> {
     grid.lines.iter().find(is)
 }
 
-fn value(grid: &Grid, line: &Line, candidate: &str) -> Option<f64> {
+fn value<'a>(grid: &Grid, line: &'a Line, candidate: &str) -> Option<&'a Repeats> {
     let at = grid.candidates.iter().position(|name| name == candidate)?;
-    line.ours[at].as_ref().map(|repeats| repeats.median)
+    line.ours[at].as_ref()
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::grid::Repeats;
 
     fn tables() -> Vec<Grid> {
         let line = |metric: &str, lower_is_better, values: [f64; 2]| Line {
@@ -327,6 +347,7 @@ mod tests {
                     Some(Repeats {
                         values: vec![(1, median)],
                         median,
+                        doubt: None,
                     })
                 })
                 .to_vec(),
@@ -402,6 +423,21 @@ mod tests {
         let said = judge_claim(&claim(part("mount", Some(2.0), None)), &tables());
         let expected = "tree, mount: ext4 2.50 × vfat (claimed: at least 2), c, sync";
         assert_eq!(said.reasons, [expected]);
+    }
+
+    #[test]
+    fn a_figure_that_is_off_says_what_the_ratio_would_be() {
+        let mut tables = tables();
+        let of = |tables: &[Grid]| judge_claim(&claim(part("write", Some(2.0), None)), tables);
+        assert!(!of(&tables).reasons[0].contains("real kernel"));
+        for ours in tables[0].lines[1].ours.iter_mut().flatten().take(1) {
+            ours.doubt = Some([1.25, 2.0]);
+        }
+        let said = of(&tables);
+        assert!(
+            said.reasons[0].ends_with("; with a real kernel's CPU time 0.45 to 0.72"),
+            "{said:?}"
+        );
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! figures stand beside ours.
 
 use crate::agreement::kendall_tau_b;
+use crate::charged::doubts;
 use crate::study::{Load, PerformanceStudy, PublishedFigure, Spot};
 use serde::Serialize;
 use whichfs_trial::{Status, Trial};
@@ -14,6 +15,10 @@ pub struct Repeats {
     pub values: Vec<(u64, f64)>,
     /// Their median.
     pub median: f64,
+    /// How many times as long its phase would take if the virtual CPU took a real kernel's time,
+    /// least and greatest, where that is off by more than 15 % ([`crate::doubts`]).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub doubt: Option<[f64; 2]>,
 }
 
 impl Repeats {
@@ -26,7 +31,11 @@ impl Repeats {
             sorted.get(sorted.len() / 2)?,
         );
         let median = (low + high) / 2.0;
-        Some(Repeats { values, median })
+        Some(Repeats {
+            values,
+            median,
+            doubt: None,
+        })
     }
 
     /// Largest distance from the median, as a share of it; `None` with one repeat.
@@ -63,6 +72,12 @@ impl Line {
     /// Whether one of two figures is the better one: not of two shares of time.
     pub fn is_judged(&self) -> bool {
         !whichfs_trial::is_share(&self.metric)
+    }
+
+    /// Whether one of its figures is off because of what the virtual CPU takes.
+    pub fn is_doubted(&self) -> bool {
+        let mut ours = self.ours.iter().flatten();
+        ours.any(|repeats| repeats.doubt.is_some())
     }
 
     /// Which candidate is best, by its place; `None` if there are no two, or if neither of two
@@ -303,16 +318,25 @@ fn repeats(
     variant: &str,
     metric: &str,
 ) -> Option<Repeats> {
-    let of = trials
-        .iter()
-        .filter(|(spot, _)| spot.candidate == candidate && spot.variant.name == variant);
-    let values = of.flat_map(|(spot, trial)| {
+    let of = || {
+        let of = |(spot, _): &&&(Spot, Trial)| {
+            spot.candidate == candidate && spot.variant.name == variant
+        };
+        trials.iter().filter(of)
+    };
+    let values = of().flat_map(|(spot, trial)| {
         let metrics = trial.outcome.metrics.iter();
         metrics
             .filter(|found| found.metric == metric)
             .map(|found| (spot.seed, found.value))
     });
-    Repeats::of(values.collect())
+    let mut repeats = Repeats::of(values.collect())?;
+    let doubted = of().flat_map(|(_, trial)| doubts(trial));
+    repeats.doubt = doubted
+        .filter(|doubt| doubt.is_of(metric))
+        .map(|doubt| doubt.times)
+        .reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])]);
+    Some(repeats)
 }
 
 #[cfg(test)]

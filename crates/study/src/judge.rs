@@ -544,7 +544,13 @@ fn metrics(need: &Need, units: &Units, shares: &[Share], bounds: &Bounds) -> Vec
             }),
         })
         .collect();
-    all.sort_by(|a, b| b.share.total_cmp(&a.share).then(a.metric.cmp(&b.metric)));
+    // What a phase used is last: it explains the others.
+    let explains = |info: &MetricInfo| whichfs_trial::is_use_of_phase(&info.metric);
+    all.sort_by(|a, b| {
+        let by_share = b.share.total_cmp(&a.share);
+        let by_kind = || explains(a).cmp(&explains(b));
+        by_share.then_with(by_kind).then(a.metric.cmp(&b.metric))
+    });
     all
 }
 

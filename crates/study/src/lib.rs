@@ -8,6 +8,7 @@
 mod agreement;
 mod bootstrap;
 mod cards;
+mod charged;
 mod claims;
 mod device;
 mod exclude;
@@ -34,6 +35,7 @@ mod verdict;
 
 pub use agreement::kendall_tau_b;
 pub use cards::{CardEvidence, CardPlace, CardRanking, CardScore, Unqualified, rank_cards};
+pub use charged::{ChargedWork, Doubt, charged_works, doubt_ranking, doubts, doubts_told};
 pub use claims::{CLAIMS, Claim, Judgement, Outcome, Part, claims, judge_claim};
 pub use device::{
     Budget, Cost, Counter, Distance, Drift, Ledger, REFERENCES_MIN, ReferenceRun, Spent,

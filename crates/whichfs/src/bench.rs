@@ -88,7 +88,7 @@ pub struct Prepared {
     /// Directories of this machine that it needs.
     pub shared: Vec<SharedDirectory>,
     /// What the figures leave out, where they do.
-    pub caveat: Option<String>,
+    pub caveats: Vec<String>,
     /// The kernel, if it is not the bench's.
     kernel: Option<Kernel>,
     /// The card after the seed's parameter draw.
@@ -247,7 +247,7 @@ impl Bench {
                 ..self.job(steps, data)
             },
             shared,
-            caveat: self.caveat(&recipe, &programs),
+            caveats: self.caveats(&recipe, &programs),
             kernel: modules.map(|modules| modules.kernel),
             profile,
             partition,
@@ -298,13 +298,12 @@ impl Bench {
     }
 
     /// What the figures of a trial leave out, where they do.
-    fn caveat(&self, recipe: &Recipe, programs: &[Program]) -> Option<String> {
+    fn caveats(&self, recipe: &Recipe, programs: &[Program]) -> Vec<String> {
         let (helper, user) = match self.clock {
             Clock::Cpu => (helper::caveat(recipe, true), program::uncharged(programs)),
             Clock::Device => (helper::caveat(recipe, false), None),
         };
-        let parts: Vec<String> = helper.into_iter().chain(user).collect();
-        (!parts.is_empty()).then(|| parts.join("; "))
+        helper.into_iter().chain(user).collect()
     }
 
     fn identity(

@@ -5,8 +5,25 @@ use crate::failure::{Failure, Outcome};
 use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use whichfs_workload::{Listing, Workload};
+
+/// The directory `tree` that the user named, by its whole path.
+pub fn absolute(tree: &Path) -> Outcome<PathBuf> {
+    let path = tree.canonicalize().map_err(|e| {
+        let tree = tree.display();
+        Failure::input(format!(
+            "--tree {tree}: {e}; name a directory that can be read"
+        ))
+    })?;
+    if !path.is_dir() {
+        return Err(Failure::input(format!(
+            "--tree {}: not a directory; name one",
+            tree.display()
+        )));
+    }
+    Ok(path)
+}
 
 /// Lists the tree at `root`, which `workload` must agree to, and digests names, kinds, sizes
 /// and contents.

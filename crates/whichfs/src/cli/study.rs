@@ -68,6 +68,10 @@ pub struct StudyArgs {
     /// (studies with trials).
     #[arg(long, value_name = "DIR")]
     pub published: Option<PathBuf>,
+    /// Directory whose content is written in place of the trees that workloads draw (studies with
+    /// trials).
+    #[arg(long, value_name = "DIR")]
+    pub tree: Option<PathBuf>,
     /// Wall time after which a trial is stopped, in seconds (studies with trials).
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub wall_limit: Option<u64>,
@@ -82,6 +86,14 @@ pub struct StudyArgs {
     /// Only these filesystems of it, separated by commas.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub only_fs: Vec<String>,
+    /// Only these of its modelled cards, separated by commas (studies with trials).
+    #[arg(
+        long,
+        value_name = "NAME,…",
+        value_delimiter = ',',
+        conflicts_with = "on"
+    )]
+    pub only_card: Vec<String>,
     /// Directory for report.html and results.csv.
     #[arg(long, value_name = "DIR", default_value = "whichfs-study")]
     pub out: PathBuf,
@@ -107,6 +119,8 @@ impl StudyArgs {
             ("--published", self.published.is_some()),
             ("--wall-limit", self.wall_limit.is_some()),
             ("--on", self.on.is_some()),
+            ("--tree", self.tree.is_some()),
+            ("--only-card", !self.only_card.is_empty()),
         ];
         given.into_iter().find(|(_, is)| *is).map(|(flag, _)| flag)
     }

@@ -7,6 +7,7 @@ use crate::output;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use whichfs_study::{ChargedWork, charged_works};
 
 /// A line of `board list`.
 #[derive(Serialize)]
@@ -28,49 +29,9 @@ struct Document {
     #[serde(flatten)]
     line: Line,
     prices: BTreeMap<&'static str, u64>,
-    charged_by_real: [Truth; TRUTH.len()],
+    charged_by_real: &'static [ChargedWork],
     sources: BTreeMap<String, String>,
 }
-
-/// Charged time by a real kernel's after one factor for the machine, least and greatest of the
-/// filesystems (docs/results/virtual-cpu-2026-11-22.md).
-#[derive(Clone, Copy, Serialize)]
-struct Truth {
-    work: &'static str,
-    least: f64,
-    most: f64,
-}
-
-impl Truth {
-    const fn of(work: &'static str, least: f64, most: f64) -> Truth {
-        Truth { work, least, most }
-    }
-
-    /// What is to be said of work whose time is not right.
-    fn remark(&self) -> &'static str {
-        /// How far time may be off.
-        const WITHIN: f64 = 1.15;
-        match self.most <= WITHIN && self.least >= 1.0 / WITHIN {
-            true => "within 15 %",
-            false => "not within 15 %",
-        }
-    }
-}
-
-const TRUTH: [Truth; 12] = [
-    Truth::of("100,000 files created (ext4, XFS, btrfs)", 0.96, 1.06),
-    Truth::of("stat of them", 0.82, 0.86),
-    Truth::of("deleted", 0.92, 1.18),
-    Truth::of("1 GiB written (ext4, XFS, btrfs)", 0.86, 0.90),
-    Truth::of("read again from memory", 0.98, 1.20),
-    Truth::of("256 MiB written, btrfs with zstd", 1.08, 1.08),
-    Truth::of("the same with zlib", 1.01, 1.01),
-    Truth::of("the same with lzo", 0.81, 0.81),
-    Truth::of("64 MiB read, squashfs with xz", 0.87, 0.87),
-    Truth::of("the same with gzip", 0.72, 0.72),
-    Truth::of("the same with lzo, zstd, lz4", 1.08, 1.42),
-    Truth::of("the same read, EROFS with LZ4", 1.57, 1.57),
-];
 
 /// All shipped boards, a line each.
 pub fn list(json: bool) -> Outcome<u8> {
@@ -102,7 +63,7 @@ pub fn show(name: &str, json: bool) -> Outcome<u8> {
     let document = Document {
         line: line(&board),
         prices: prices(&board.file.cpu),
-        charged_by_real: TRUTH,
+        charged_by_real: charged_works(),
         sources: board.file.sources.clone(),
     };
     if json {
@@ -129,19 +90,26 @@ pub fn show(name: &str, json: bool) -> Outcome<u8> {
     let _ = write!(
         text,
         "\n\nWhat is charged, by what a real kernel took (docs/boards.md):\n{}",
-        table::text(&["work", "charged by real", ""], TRUTH.map(truth).to_vec())
+        table::text(
+            &["work", "charged by real", ""],
+            charged_works().iter().map(truth).collect()
+        )
     );
     output::text_line(&text)?;
     Ok(0)
 }
 
 /// A row of what is charged by what is real.
-fn truth(truth: Truth) -> Vec<String> {
-    let ratio = match truth.least == truth.most {
-        true => format!("{:.2}", truth.least),
-        false => format!("{:.2}–{:.2}", truth.least, truth.most),
+fn truth(work: &ChargedWork) -> Vec<String> {
+    let ratio = match work.least == work.most {
+        true => format!("{:.2}", work.least),
+        false => format!("{:.2}–{:.2}", work.least, work.most),
     };
-    vec![truth.work.to_owned(), ratio, truth.remark().to_owned()]
+    let remark = match work.is_right() {
+        true => "within 15 %",
+        false => "not within 15 %",
+    };
+    vec![work.name.clone(), ratio, remark.to_owned()]
 }
 
 fn line(board: &Board) -> Line {
@@ -185,20 +153,4 @@ fn prices(cpu: &Cpu) -> BTreeMap<&'static str, u64> {
         ("switch_ns", cpu.switch_ns),
         ("syscall_ns", cpu.syscall_ns),
     ])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn work_that_is_off_either_way_is_named() {
-        for (least, most, remark) in [
-            (0.87, 1.15, "within 15 %"),
-            (0.86, 1.0, "not within 15 %"),
-            (1.0, 1.16, "not within 15 %"),
-        ] {
-            assert_eq!(Truth::of("work", least, most).remark(), remark);
-        }
-    }
 }

@@ -21,7 +21,7 @@ use cuts::Cuts;
 use files::Report;
 pub use one_card::evidence;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use whichfs_layout::{Layout, Medium, Plan, TableKind};
@@ -29,7 +29,7 @@ use whichfs_report::Page;
 use whichfs_study::plan::{Planned, first_round, next_round};
 use whichfs_study::{
     CandidateFacts, Evidence, Excluded, Failure as TrialFailure, Need, Origin, POWER_LOSS, Row,
-    Variant, Verdict, judge,
+    Variant, Verdict, doubt_ranking, judge,
 };
 use whichfs_trial::{Status, Trial, WorkloadSpec};
 use whichfs_units::{MIB, counted};
@@ -335,10 +335,10 @@ impl<'a> Chooser<'a> {
             ) {
                 Ok(trial) => {
                     let first = planned.seed == self.args.first_seed;
-                    if let Some(caveat) = trial.caveat.as_ref().filter(|_| first) {
+                    for caveat in trial.caveats.iter().filter(|_| first) {
                         output::note_folded(&format!("note: {}: {caveat}", planned.candidate));
-                        let said = self.caveats.entry(planned.candidate.clone());
-                        said.or_default().push(caveat.clone());
+                        let said = self.caveats.entry(planned.candidate.clone()).or_default();
+                        said.push(caveat.clone());
                     }
                     prepared.push(trial);
                 }
@@ -439,7 +439,9 @@ impl<'a> Chooser<'a> {
                 .sum(),
             wall_s: begun.elapsed().as_secs_f64(),
         };
-        judge(&self.need, &evidence).map_err(|e| Failure::new(Kind::Trial, e))
+        let mut verdict = judge(&self.need, &evidence).map_err(|e| Failure::new(Kind::Trial, e))?;
+        doubt_ranking(&mut verdict, &self.need, &self.trials);
+        Ok(verdict)
     }
 
     fn rows(&self) -> Vec<Row> {
@@ -553,7 +555,7 @@ fn work_of(args: &ChooseArgs, need: &Need) -> Outcome<Work> {
             .check(&spec(&parameters))
             .map_err(|e| Failure::input(format!("--size {size}: {e}")))?;
     }
-    let tree = args.tree.as_deref().map(absolute).transpose()?;
+    let tree = args.tree.as_deref().map(tree::absolute).transpose()?;
     let tree_sha256 = tree
         .as_deref()
         .map(|tree| {
@@ -572,22 +574,6 @@ fn work_of(args: &ChooseArgs, need: &Need) -> Outcome<Work> {
         partition_bytes: None,
         any_size: false,
     })
-}
-
-fn absolute(tree: &Path) -> Outcome<PathBuf> {
-    let path = tree.canonicalize().map_err(|e| {
-        let tree = tree.display();
-        Failure::input(format!(
-            "--tree {tree}: {e}; name a directory that can be read"
-        ))
-    })?;
-    if !path.is_dir() {
-        return Err(Failure::input(format!(
-            "--tree {}: not a directory; name one",
-            tree.display()
-        )));
-    }
-    Ok(path)
 }
 
 fn check_names(candidates: &[String]) -> Outcome {

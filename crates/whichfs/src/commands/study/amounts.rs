@@ -17,18 +17,10 @@ pub(super) struct Amount {
 
 /// What the trials at `spots` write; each workload is counted with the first seed.
 pub(super) fn amount<'a>(spots: impl Iterator<Item = &'a Spot<'a>>) -> Outcome<Amount> {
-    let mut known: BTreeMap<(&str, bool), u64> = BTreeMap::new();
+    let mut amounts = Amounts::default();
     let mut all = Amount::default();
     for spot in spots {
-        let of = whichfs_fs::find(spot.candidate);
-        let read_only = of.is_ok_and(|candidate| candidate.facts().read_only);
-        let key = (spot.load.name.as_str(), read_only);
-        let bytes = match known.get(&key) {
-            Some(&bytes) => bytes,
-            None => operations(spot, read_only)?.max(written(spot)),
-        };
-        known.insert(key, bytes);
-        all.bytes += bytes;
+        all.bytes += amounts.of(spot)?;
         let workload = &spot.load.workload;
         let programs = whichfs_workload::find(workload).is_ok_and(|known| known.runs_programs());
         if programs && !all.unknown.contains(workload) {
@@ -38,13 +30,38 @@ pub(super) fn amount<'a>(spots: impl Iterator<Item = &'a Spot<'a>>) -> Outcome<A
     Ok(all)
 }
 
-/// Bytes of content that the operations of the spot's workload write: all of them, or those of the
-/// tree alone that is put into an image. Phases that are programs have none.
-fn operations(spot: &Spot, read_only: bool) -> Outcome<u64> {
-    let workload = whichfs_workload::find(&spot.load.workload).map_err(Failure::input)?;
+/// The bytes that trials write, each kind counted once.
+#[derive(Default)]
+pub(super) struct Amounts(BTreeMap<(String, bool), u64>);
+
+impl Amounts {
+    /// Bytes that the trial at `spot` writes, at least.
+    pub fn of(&mut self, spot: &Spot) -> Outcome<u64> {
+        let candidate = whichfs_fs::find(spot.candidate);
+        let read_only = candidate.is_ok_and(|candidate| candidate.facts().read_only);
+        let key = (spot.load.name.clone(), read_only);
+        if let Some(&bytes) = self.0.get(&key) {
+            return Ok(bytes);
+        }
+        let load = spot.load;
+        let told = operations(&load.workload, &load.parameters, read_only)?;
+        let bytes = told.max(written(spot));
+        self.0.insert(key, bytes);
+        Ok(bytes)
+    }
+}
+
+/// Bytes of content that the operations of a workload write: all of them, or those of the tree
+/// alone that is put into an image. Phases that are programs have none.
+pub(super) fn operations(
+    workload: &str,
+    parameters: &BTreeMap<String, u64>,
+    read_only: bool,
+) -> Outcome<u64> {
+    let workload = whichfs_workload::find(workload).map_err(Failure::input)?;
     let spec = WorkloadSpec {
         name: workload.name().to_owned(),
-        parameters: spot.load.parameters.clone(),
+        parameters: parameters.clone(),
         tree: None,
         unix: true,
         script: None,

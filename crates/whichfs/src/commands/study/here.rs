@@ -1,7 +1,8 @@
 //! A study on a real device: its matrix without cards and boards, under this machine's kernel.
 
+use super::caveats::Caveats;
 use super::performance::{Document, Files, Gathered, Place};
-use super::trials::{done, failed, label, note_once, told_where, work, written};
+use super::trials::{done, failed, label, told_where, works, written};
 use crate::bench::NotHere;
 use crate::cli::StudyArgs;
 use crate::failure::{Failure, Kind, Outcome};
@@ -44,11 +45,7 @@ pub fn run(study: PerformanceStudy, args: &StudyArgs, path: &Path) -> Outcome<u8
     let mut keeper = Keeper::open(None, args.fresh)?;
     site.session = campaign::session(&mut keeper, site.id())?;
     let (study, not_there) = placed(study, &site);
-    let works: BTreeMap<&str, Work> = study
-        .workloads
-        .iter()
-        .map(|load| Ok((load.name.as_str(), work(&study, load)?)))
-        .collect::<Outcome<_>>()?;
+    let works: BTreeMap<&str, Work> = works(&study, args.tree.as_deref())?;
     let budget = Budget {
         time: args.budget,
         bytes: args.here.max_write,
@@ -84,7 +81,11 @@ pub fn run(study: PerformanceStudy, args: &StudyArgs, path: &Path) -> Outcome<u8
         smallest: Vec::new(),
         left_out: matrix.left_out,
         failed: failed(&study, &trials),
-        caveats: [matrix.caveats, here::sentences(&site, &campaign)].concat(),
+        caveats: [
+            matrix.caveats.sentences(),
+            here::sentences(&site, &campaign),
+        ]
+        .concat(),
         done: done(&trials),
         reused: keeper.reused,
         trials,
@@ -154,7 +155,7 @@ struct Matrix<'a> {
     /// Each spot with the place of its trial: spots that come to the same commands share one.
     spots: Vec<(Spot<'a>, usize)>,
     left_out: Vec<String>,
-    caveats: Vec<String>,
+    caveats: Caveats,
 }
 
 impl<'a> Matrix<'a> {
@@ -170,7 +171,7 @@ impl<'a> Matrix<'a> {
             planned: Vec::new(),
             spots: Vec::new(),
             left_out: Vec::new(),
-            caveats: Vec::new(),
+            caveats: Caveats::default(),
         };
         for spot in study.spots() {
             if interrupt::flag().load(Ordering::Relaxed) {
@@ -181,11 +182,8 @@ impl<'a> Matrix<'a> {
             match site.prepare(candidate, work, spot.variant, spot.seed, images) {
                 Ok(mut run) => {
                     run.label = label(study, &spot).replace(", seed ", ", repeat ");
-                    let said = run
-                        .caveat
-                        .as_ref()
-                        .map(|said| format!("{}: {said}", spot.candidate));
-                    note_once(&mut matrix.caveats, said);
+                    let said: Vec<String> = run.caveat.iter().cloned().collect();
+                    matrix.caveats.add(spot.candidate, &said);
                     let next = matrix.planned.len();
                     let at = *places.entry(run.identity.id()).or_insert(next);
                     if at == next {
@@ -208,6 +206,7 @@ impl<'a> Matrix<'a> {
         }
         let sentence = |(why, names): (String, Vec<&str>)| format!("{}: {why}", names.join(", "));
         matrix.left_out = without.into_iter().map(sentence).collect();
+        matrix.caveats.tell();
         Ok(matrix)
     }
 }

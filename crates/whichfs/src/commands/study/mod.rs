@@ -1,10 +1,12 @@
 //! `whichfs study`: experiments that are data, made and told as a whole.
 
 mod amounts;
+mod caveats;
 mod claims;
 mod compared;
 mod crash;
 mod crash_told;
+mod durations;
 mod files;
 mod gains_told;
 mod here;
@@ -37,6 +39,8 @@ Examples:
   whichfs study run alignment --quick             what misalignment costs, with intervals
   whichfs study run linuxplanet --budget 10m      what fits into ten minutes; goes on later
   whichfs study run linuxplanet --dry-run         how many trials, about how long
+  whichfs study run pandora --only-card platinum-class10-64gb
+  whichfs study run linuxplanet --tree ./linux-6.12    a real kernel tree instead of a drawn one
   whichfs study claims                            what the authors concluded, and what we find
   whichfs study run elc2015-power --cuts 40       what ELC 2015 did, with fewer cuts
   whichfs study run sync-mounts --only-fs vfat --out sync

@@ -15,7 +15,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use whichfs_report::Export;
 use whichfs_study::{
-    Gain, Grid, Origin, PerformanceStudy, PublishedFigure, Skipped, Spot, Turn, gains, grids, turns,
+    Doubt, Gain, Grid, Origin, PerformanceStudy, PublishedFigure, Skipped, Spot, Turn, doubts_told,
+    gains, grids, turns,
 };
 use whichfs_trial::{Metric, Trial};
 use whichfs_units::counted;
@@ -177,6 +178,7 @@ pub fn run(found: PerformanceStudy, args: &StudyArgs) -> Outcome<u8> {
         wall_s: args.wall_limit,
         jobs: args.jobs,
         fresh: args.fresh,
+        tree: args.tree.clone(),
     };
     let mut runner = Runner::new(&study, &limits)?;
     if args.dry_run {
@@ -209,11 +211,20 @@ fn gather<'a>(runner: &mut Runner<'a>, searches: bool) -> Outcome<Gathered<'a>> 
         smallest,
         left_out: runner.left_out(),
         failed: trials::failed(runner.study, &runner.trials),
-        caveats: runner.caveats.clone(),
+        caveats: [runner.caveats.sentences(), doubts(&runner.trials)].concat(),
         done: trials::done(&runner.trials),
         reused: runner.keeper.reused,
         trials: with_modules(runner.study, std::mem::take(&mut runner.trials)),
     })
+}
+
+/// What is to be said of figures that the virtual CPU makes wrong.
+fn doubts(trials: &[(Spot, Trial)]) -> Vec<String> {
+    let shown = |doubt: &Doubt| {
+        let mut loads = trials.iter().map(|(spot, _)| spot.load);
+        loads.any(|load| load.shows(&doubt.phase))
+    };
+    doubts_told(trials.iter().map(|(_, trial)| trial), &shown)
 }
 
 /// `trials` with the sizes of the modules that `study` asks for, among the figures of its first
@@ -300,19 +311,33 @@ fn changed(mut study: PerformanceStudy, args: &StudyArgs) -> Outcome<Performance
         study = study.quick();
     }
     study.seeds = args.seeds.unwrap_or(study.seeds);
-    for name in &args.only_fs {
-        if !study.candidates.contains(name) {
-            let all = study.candidates.join(", ");
-            return Err(Failure::input(format!(
-                "--only-fs {name}: {} has {all}",
-                study.name
-            )));
-        }
-    }
-    if !args.only_fs.is_empty() {
-        study.candidates.retain(|fs| args.only_fs.contains(fs));
-    }
+    only(
+        "--only-fs",
+        &study.name,
+        &mut study.candidates,
+        &args.only_fs,
+    )?;
+    only(
+        "--only-card",
+        &study.name,
+        &mut study.cards,
+        &args.only_card,
+    )?;
     Ok(study)
+}
+
+/// Leaves of `all` those that `option` of the command line names.
+fn only(option: &str, study: &str, all: &mut Vec<String>, wanted: &[String]) -> Outcome {
+    if let Some(name) = wanted.iter().find(|name| !all.contains(name)) {
+        let all = all.join(", ");
+        return Err(Failure::input(format!(
+            "{option} {name}: {study} has {all}"
+        )));
+    }
+    if !wanted.is_empty() {
+        all.retain(|name| wanted.contains(name));
+    }
+    Ok(())
 }
 
 /// The published figures of `study`, and which lines were passed over.

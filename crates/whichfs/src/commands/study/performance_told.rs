@@ -2,7 +2,7 @@
 
 use super::amounts::Amount;
 use super::performance::{Document, Place};
-use super::{gains_told, smallest};
+use super::{durations, gains_told, smallest};
 use crate::commands::table;
 use crate::failure::Outcome;
 use crate::output;
@@ -14,6 +14,17 @@ use whichfs_units::{Bytes, counted};
 
 /// Narrowest column of a candidate.
 const COLUMN: usize = 8;
+
+/// How long trials take.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Expected {
+    /// One after the other, those of which something is known.
+    pub wall: Duration,
+    /// How many of them are known only from another machine.
+    pub elsewhere: usize,
+    /// How many are not known at all.
+    pub unknown: usize,
+}
 
 /// What there is to do.
 pub struct Plan<'a> {
@@ -27,8 +38,8 @@ pub struct Plan<'a> {
     pub left_out: &'a [String],
     /// What the others write into files.
     pub amount: Amount,
-    /// Wall time that the others take one after the other, if that is known.
-    pub wall: Option<Duration>,
+    /// How long the others take.
+    pub wall: Expected,
     /// Trials at once.
     pub jobs: Option<usize>,
 }
@@ -50,18 +61,34 @@ pub fn dry_run(plan: &Plan) -> Outcome {
         output::paragraph(&format!("left out: {said}"), 2)?;
     }
     let jobs = plan.jobs.unwrap_or(1);
-    let time = match plan.wall {
-        _ if left == 0 => "Nothing is left to run.".to_owned(),
-        Some(wall) => format!(
-            "They take about {} on {}, as trials like them did.",
-            time(wall / jobs as u32),
-            counted(jobs, "core")
+    output::paragraph(&how_long(left, &plan.wall, jobs), 0)
+}
+
+/// How long `left` trials take, so many at once.
+fn how_long(left: usize, expected: &Expected, jobs: usize) -> String {
+    if left == 0 {
+        return "Nothing is left to run.".to_owned();
+    }
+    let known = left - expected.unknown;
+    let from = match expected.elsewhere {
+        0 => "as trials like them did here".to_owned(),
+        n if n == known => format!("as on {}", durations::MACHINE),
+        n => format!(
+            "as trials like them did here, and as {n} of them on {}",
+            durations::MACHINE
         ),
-        None => "How long they take is not known: trials like some of them were never run here. \
-                 --budget 2m runs what fits, and the next --dry-run tells."
-            .to_owned(),
     };
-    output::paragraph(&time, 0)
+    let wall = time(expected.wall / jobs.max(1) as u32);
+    let cores = counted(jobs, "core");
+    match (known, expected.unknown) {
+        (0, _) => "How long they take is not known: trials like them were never run here. \
+                   --budget 2m runs what fits, and the next --dry-run tells."
+            .to_owned(),
+        (_, 0) => format!("They take about {wall} on {cores}, {from}."),
+        (_, unknown) => format!(
+            "{known} of them take about {wall} on {cores}, {from}; the other {unknown} were never run."
+        ),
+    }
 }
 
 /// What is written, in words.
@@ -276,6 +303,11 @@ fn legend(document: &Document) -> Vec<String> {
             }
         ));
     }
+    if lines().any(Line::is_doubted) {
+        said.push(
+            "~: off by more than 15 % because of what the virtual CPU takes; see below.".into(),
+        );
+    }
     if lines().any(|line| !line.published.is_empty()) {
         said.push(
             "published: what the authors measured on the real card, in our unit; tau: how far \
@@ -435,7 +467,8 @@ fn cell(line: &Line, repeats: Option<&Repeats>, best: bool) -> String {
         .spread()
         .map_or(String::new(), |share| format!(" ±{:.0}%", share * 100.0));
     let mark = if best { "*" } else { "" };
-    format!("{}{mark}{spread}", figure(line, repeats.median))
+    let doubt = if repeats.doubt.is_some() { "~" } else { "" };
+    format!("{doubt}{}{mark}{spread}", figure(line, repeats.median))
 }
 
 /// A figure of a line with three digits that count.

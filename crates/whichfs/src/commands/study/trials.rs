@@ -1,7 +1,8 @@
 //! The trials of a study: prepared, taken from the store or run, and kept.
 
-use super::amounts::amount;
-use super::performance_told as told;
+use super::amounts::{Amounts, amount};
+use super::caveats::Caveats;
+use super::{durations, performance_told as told};
 use crate::bench::{Bench, NotHere, Prepared};
 use crate::board::Board;
 use crate::cards::{self, CardState};
@@ -12,15 +13,16 @@ use crate::interrupt;
 use crate::keeper::Keeper;
 use crate::progress::Progress;
 use crate::work::Work;
-use crate::{partition, places};
+use crate::{partition, places, tree};
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use whichfs_card::Profile;
 use whichfs_lab::available_cores;
 use whichfs_study::{PerformanceStudy, Row, Spot, Variant};
-use whichfs_trial::{Status, Trial};
+use whichfs_trial::{Status, Trial, WorkloadSpec};
 
 /// Wall time of a trial where `--wall-limit` says nothing, in seconds.
 const WALL_LIMIT_S: u64 = 1800;
@@ -34,6 +36,8 @@ pub(super) struct Limits {
     pub jobs: Option<u64>,
     /// Also those that the store has.
     pub fresh: bool,
+    /// The user's tree in place of those that workloads draw.
+    pub tree: Option<PathBuf>,
 }
 
 /// What the trials of one bench share: card, board, and version of the kernel if it is not the
@@ -54,7 +58,7 @@ pub(super) struct Runner<'a> {
     pub(super) trials: Vec<(Spot<'a>, Trial)>,
     /// Candidates that cannot run, by card and reason.
     pub(super) left_out: BTreeMap<(&'a str, String), Vec<&'a str>>,
-    pub(super) caveats: Vec<String>,
+    pub(super) caveats: Caveats,
 }
 
 impl<'a> Runner<'a> {
@@ -89,11 +93,7 @@ impl<'a> Runner<'a> {
         if let Some(bench) = benches.values().next() {
             check_left_out(study, &bench.card.profile)?;
         }
-        let works = study
-            .workloads
-            .iter()
-            .map(|load| Ok((load.name.as_str(), work(study, load)?)))
-            .collect::<Outcome<_>>()?;
+        let works = works(study, limits.tree.as_deref())?;
         Ok(Runner {
             study,
             benches,
@@ -101,7 +101,7 @@ impl<'a> Runner<'a> {
             keeper: Keeper::open(None, limits.fresh)?,
             trials: Vec::new(),
             left_out: BTreeMap::new(),
-            caveats: caveats(study),
+            caveats: Caveats::of_all(caveats(study)),
         })
     }
 
@@ -187,9 +187,11 @@ impl<'a> Runner<'a> {
         }
         let stopped = Cell::new(false);
         let kept = &mut self.trials;
+        let works = &self.works;
+        let unchanged = || works.values().try_for_each(tree_is_unchanged);
         let result = self
             .keeper
-            .run(bench, trials, progress, &|| Ok(()), &mut |trial| {
+            .run(bench, trials, progress, &unchanged, &mut |trial| {
                 let here = spots.get(&trial.identity.id()).into_iter().flatten();
                 kept.extend(here.map(|spot| (*spot, trial.clone())));
                 if over() {
@@ -221,11 +223,7 @@ impl<'a> Runner<'a> {
             match bench.prepare(candidate, work, spot.variant, spot.seed, images) {
                 Ok(mut prepared) => {
                     prepared.label = label(self.study, spot);
-                    let caveat = prepared.caveat.as_ref();
-                    note_once(
-                        &mut self.caveats,
-                        caveat.map(|caveat| format!("{}: {caveat}", spot.candidate)),
-                    );
+                    self.caveats.add(spot.candidate, &prepared.caveats);
                     match self.keeper.known(&prepared.identity)? {
                         Some(trial) => {
                             self.trials.push((*spot, trial));
@@ -245,6 +243,7 @@ impl<'a> Runner<'a> {
                 }
             }
         }
+        self.caveats.tell();
         Ok(missing)
     }
 
@@ -264,17 +263,26 @@ impl<'a> Runner<'a> {
         Ok(0)
     }
 
-    /// About the wall time of `missing`, one after the other, from trials of the same workload and
-    /// candidate in the store; `None` if there is one without.
-    fn expected(&self, missing: &[(Spot, Prepared)]) -> Outcome<Option<Duration>> {
-        let mut sum = Duration::ZERO;
-        for (_, prepared) in missing {
-            match self.keeper.wall_of_alike(&prepared.identity)? {
-                Some(wall) => sum += wall,
-                None => return Ok(None),
+    /// About the wall time of `missing`, one after the other: as trials of the same workload and
+    /// candidate in the store took, else as they took elsewhere.
+    fn expected(&self, missing: &[(Spot, Prepared)]) -> Outcome<told::Expected> {
+        let mut expected = told::Expected::default();
+        let mut amounts = Amounts::default();
+        for (spot, prepared) in missing {
+            if let Some(wall) = self.keeper.wall_of_alike(&prepared.identity)? {
+                expected.wall += wall;
+                continue;
+            }
+            let bytes = amounts.of(spot)?;
+            match durations::about(&spot.load.workload, spot.candidate, bytes) {
+                Some(wall) => {
+                    expected.wall += wall;
+                    expected.elsewhere += 1;
+                }
+                None => expected.unknown += 1,
             }
         }
-        Ok(Some(sum))
+        Ok(expected)
     }
 
     /// What cannot run here, a sentence for each reason.
@@ -357,8 +365,63 @@ pub(super) fn rows(study: &PerformanceStudy, trials: &Trials<'_>) -> Vec<Row> {
         .collect()
 }
 
+/// What the workloads of `study` do, by their names in it, with the user's tree for those that write
+/// one.
+///
+/// # Errors
+/// If there is a tree and none writes one, or it cannot be read.
+pub(super) fn works<'a>(
+    study: &'a PerformanceStudy,
+    tree: Option<&Path>,
+) -> Outcome<BTreeMap<&'a str, Work>> {
+    let tree = tree.map(tree::absolute).transpose()?;
+    if let Some(tree) = &tree {
+        tree::tell_odd(tree)?;
+    }
+    let mut works = BTreeMap::new();
+    for load in &study.workloads {
+        let mut work = work(study, load)?;
+        if let Some(tree) = tree.as_ref().filter(|_| takes_tree(&work)) {
+            work.tree_sha256 = tree::digest(tree, work.workload)?;
+            work.tree = Some(tree.clone());
+        }
+        works.insert(load.name.as_str(), work);
+    }
+    if let Some(tree) = tree
+        && works.values().all(|work| work.tree.is_none())
+    {
+        return Err(Failure::input(format!(
+            "--tree {}: no workload of {} writes a tree; linuxplanet and bootlin do",
+            tree.display(),
+            study.name
+        )));
+    }
+    Ok(works)
+}
+
+/// Checks that the user's tree, if `work` writes one, is what it was.
+fn tree_is_unchanged(work: &Work) -> Outcome {
+    match &work.tree {
+        Some(tree) => tree::check_unchanged(tree, work.workload, &work.tree_sha256),
+        None => Ok(()),
+    }
+}
+
+/// Whether a workload writes a tree that may be the user's.
+fn takes_tree(work: &Work) -> bool {
+    let spec = WorkloadSpec {
+        name: work.workload.name().to_owned(),
+        parameters: work.parameters.clone(),
+        tree: Some(String::new()),
+        unix: true,
+        script: None,
+        input: None,
+    };
+    work.workload.check(&spec).is_ok()
+}
+
 /// What a load of `study` measures, with the defaults of its workload.
-pub(super) fn work(study: &PerformanceStudy, load: &whichfs_study::Load) -> Outcome<Work> {
+fn work(study: &PerformanceStudy, load: &whichfs_study::Load) -> Outcome<Work> {
     let workload = whichfs_workload::find(&load.workload).map_err(Failure::input)?;
     let defaults = workload.parameters().iter();
     let mut parameters: BTreeMap<String, u64> = defaults
@@ -424,13 +487,6 @@ pub(super) fn label(study: &PerformanceStudy, spot: &Spot) -> String {
     )
 }
 
-pub(super) fn note_once(list: &mut Vec<String>, said: Option<String>) {
-    if let Some(said) = said.filter(|said| !list.contains(said)) {
-        note!("note: {said}");
-        list.push(said);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -459,6 +515,22 @@ mod tests {
         assert_eq!(told.message, "mine.toml:12 with mine.toml:16: too large");
         let told = told_where(&spots[0], Failure::environment("no kernel"));
         assert_eq!(told.message, "no kernel", "not the file's fault");
+    }
+
+    #[test]
+    fn a_tree_is_for_those_that_write_one() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("a"), "content").unwrap();
+        let study = performance("linuxplanet");
+        let works = works(&study, Some(dir.path())).unwrap();
+        let has = |name: &str| works[name].tree.is_some();
+        assert!(has("kernel tree") && !has("tarball"));
+        assert_eq!(works["kernel tree"].tree_sha256.len(), 64);
+        let video = performance("pandora");
+        let refused = super::works(&video, Some(dir.path())).err().unwrap();
+        assert!(refused.message.contains("writes a tree"), "{refused}");
+        let none = super::works(&study, Some(&dir.path().join("none")));
+        assert!(none.err().unwrap().message.contains("--tree"));
     }
 
     #[test]
