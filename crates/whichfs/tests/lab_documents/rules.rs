@@ -125,6 +125,10 @@ pub const RULES: &[Rule] = &[
     add("study run sync-mounts", "--only-fs vfat --cuts 1"),
     add("study run pandora --dry-run", ""),
     add("study run pandora", ONE_TRIAL),
+    add(
+        "study run linuxplanet --tree",
+        "--quick --only-fs vfat --seeds 1 --jobs 1 --budget 1s",
+    ),
     add("study run linuxplanet", ONE_TRIAL),
     add("study run alignment", ONE_TRIAL),
     add("study run limits", ONE_TRIAL),
