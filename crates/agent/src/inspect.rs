@@ -1,12 +1,13 @@
 //! Reads everything below a directory and tells what is there.
 
-use crate::batch::{Batch, Number};
+use crate::batch::{Asked, Batch, HEAD, Number};
 use crate::dirents::{Kind, entries};
 use crate::error::Error;
 use crate::sink::Sink;
+use crate::unchanged::Memory;
 use crate::warm::Warm;
-use rustix::fd::{BorrowedFd, OwnedFd, RawFd};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, statat};
+use rustix::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, fcntl_setfl, statat};
 use rustix::io::{Errno, retry_on_intr};
 use std::collections::{BTreeSet, VecDeque};
 use std::path::Path;
@@ -72,6 +73,10 @@ pub fn inspect(
 pub struct Room {
     buffer: Warm,
     batch: Batch,
+    /// For the rest of a large file.
+    rest: Batch,
+    /// What one inspection keeps for the next.
+    pub memory: Memory,
 }
 
 impl Default for Room {
@@ -79,6 +84,8 @@ impl Default for Room {
         Room {
             buffer: Warm::new(CHUNK),
             batch: Batch::default(),
+            rest: Batch::default(),
+            memory: Memory::default(),
         }
     }
 }
@@ -115,6 +122,8 @@ struct Opened {
     status: Number,
     /// Its first bytes or entries, and the next.
     heads: [Option<Number>; 2],
+    /// Where it lies, if that matters.
+    asked: Option<Asked>,
 }
 
 impl Inspector<'_> {
@@ -299,36 +308,49 @@ impl Inspector<'_> {
         Ok(())
     }
 
-    /// Opens `paths`, asks for their attributes and reads the first bytes of each, or lists.
+    /// Opens `paths`, asks for their attributes and reads the first bytes of each that must be
+    /// read, or lists.
     fn open<'p>(
         &self,
         batch: &mut Batch,
-        paths: impl Iterator<Item = &'p String>,
+        paths: impl Iterator<Item = &'p String> + Clone,
         flags: OFlags,
         reads: bool,
     ) -> Vec<Result<Opened, Errno>> {
-        let files = paths.map(|path| {
+        let memory = &self.room.memory;
+        let files = paths.clone().map(|path| {
             let path = if path.is_empty() { "." } else { path };
             batch.open(&self.root, path, OPEN | flags, 0)
         });
         let files: Vec<_> = files.collect();
         if reads {
             // The card is asked for all of them before the first is waited for.
-            for file in files.iter().flatten() {
-                batch.will_need(*file, AHEAD);
+            let ahead = match memory.reads_directly() {
+                true => HEAD as u64,
+                false => AHEAD,
+            };
+            let read = files.iter().zip(paths.clone());
+            for (file, _) in read.filter(|(_, path)| !memory.knows(path)) {
+                if let Ok(file) = file {
+                    batch.will_need(*file, ahead);
+                }
             }
         }
-        let opened = files.into_iter().map(|file| {
+        let opened = files.into_iter().zip(paths).map(|(file, path)| {
             let file = file.map_err(|failed| failed.errno)?;
             let status = batch.stat_open(file);
             let heads = match reads {
+                true if memory.knows(path) => [None, None],
                 true => [Some(batch.read_head(file)), None],
                 false => [Some(batch.list(file)), Some(batch.list(file))],
             };
+            let asks = reads && memory.asks(path);
+            let asked = asks.then(|| batch.ask_places(file));
             Ok(Opened {
                 file,
                 status,
                 heads,
+                asked,
             })
         });
         let opened = opened.collect();
@@ -356,7 +378,7 @@ impl Inspector<'_> {
         self.room.batch = batch;
     }
 
-    /// Reads what is left of a file.
+    /// Reads what is left of a file, if it may have changed.
     fn file(
         &mut self,
         path: &str,
@@ -373,17 +395,39 @@ impl Inspector<'_> {
             head = batch.head(number);
         }
         let wanted = self.wanted.contains(path);
+        let asked = opened.asked.as_ref();
+        let places = asked.and_then(|asked| batch.places(asked, length));
+        let memory = &mut self.room.memory;
+        if let Some(mut found) = memory.unchanged(path, length, places.as_deref(), wanted) {
+            found.mode = mode & 0o7777;
+            return Ok(found);
+        }
         if !wanted && !head.is_empty() && head.len() as u64 == length {
-            return Ok(whole(path, mode, head));
+            let found = whole(path, mode, head);
+            memory.keep(&found, wanted, places);
+            return Ok(found);
         }
         let mut before = head.len();
         self.room.buffer[..before].copy_from_slice(head);
+        let is_long = length > before as u64 && before.is_multiple_of(HEAD);
+        let mut direct = is_long && memory.reads_directly();
+        if direct {
+            let Room { rest, buffer, .. } = &mut *self.room;
+            match rest.read_directly(fd.as_raw_fd(), OPEN, &mut buffer[before..]) {
+                Ok(bytes) => before += bytes,
+                Err(_) => {
+                    direct = false;
+                    fcntl_setfl(fd, OPEN).map_err(Failure::Read)?;
+                }
+            }
+        }
         let mut digest = ContentDigest::default();
         let (mut digests, mut zeros) = (Vec::new(), Vec::new());
         let (mut size, mut first) = (0_u64, 0_u64);
         loop {
             let left = length.saturating_sub(size);
-            let filled = fill(fd, &mut self.room.buffer, std::mem::take(&mut before), left)?;
+            let filled = std::mem::take(&mut before);
+            let filled = fill(fd, &mut self.room.buffer, filled, left, &mut direct)?;
             let bytes = &self.room.buffer[..filled];
             digest.update(bytes);
             if wanted {
@@ -409,13 +453,17 @@ impl Inspector<'_> {
             }
         }
         let digest = digest.finish();
-        Ok(Found {
+        let found = Found {
             path: path.to_owned(),
             node: Node::File { size, digest },
             mode: mode & 0o7777,
             sectors: digests,
             zeros,
-        })
+        };
+        if first == 0 && size == length {
+            self.room.memory.keep(&found, wanted, places);
+        }
+        Ok(found)
     }
 
     fn unreadable(&mut self, path: String, operation: &str, errno: Errno) -> Result<(), Error> {
@@ -498,20 +546,25 @@ fn note_zeros(runs: &mut Vec<(u64, u64)>, first: u64, bytes: &[u8]) {
 
 /// Fills `buffer`, of which the first `filled` bytes are there, as far as the file goes; returns
 /// the bytes in it. `left` bytes are known to come: the call that would only tell of the end is
-/// saved, since calls are what a small file costs.
+/// saved, since calls are what a small file costs. What cannot be read directly is read as all
+/// else, from then on.
 fn fill(
     fd: BorrowedFd<'_>,
     buffer: &mut [u8],
     mut filled: usize,
     left: u64,
+    direct: &mut bool,
 ) -> Result<usize, Failure> {
     while filled < buffer.len() && (filled == 0 || filled as u64 != left) {
-        let count =
-            retry_on_intr(|| rustix::io::read(fd, &mut buffer[filled..])).map_err(Failure::Read)?;
-        if count == 0 {
-            break;
+        match retry_on_intr(|| rustix::io::read(fd, &mut buffer[filled..])) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(_) if *direct => {
+                *direct = false;
+                fcntl_setfl(fd, OPEN).map_err(Failure::Read)?;
+            }
+            Err(errno) => return Err(Failure::Read(errno)),
         }
-        filled += count;
     }
     Ok(filled)
 }

@@ -9,7 +9,7 @@ use crate::own::is_own;
 use crate::window::{Run, Window};
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use whichfs_trial::Node as FoundNode;
 
 /// What was found: everything that could be listed, and digests of sectors where they were
@@ -94,7 +94,9 @@ pub struct Judge<'a> {
     history: &'a History,
     run: &'a Run,
     contract: Contract,
-    digests: BTreeMap<(usize, usize), u64>,
+    digests: HashMap<(usize, usize), u64>,
+    /// Where versions are made.
+    room: Vec<u8>,
     /// Names of each file.
     names: BTreeMap<usize, Vec<Name>>,
 }
@@ -151,7 +153,8 @@ impl<'a> Judge<'a> {
             history,
             run,
             contract,
-            digests: BTreeMap::new(),
+            digests: HashMap::new(),
+            room: Vec::new(),
             names: history.names(),
         }
     }
@@ -559,7 +562,7 @@ impl<'a> Judge<'a> {
     fn digest(&mut self, number: usize, version: usize) -> u64 {
         let file = self.history.file(number);
         let kept = self.digests.entry((number, version));
-        *kept.or_insert_with(|| file.digest(version))
+        *kept.or_insert_with(|| file.digest(version, &mut self.room))
     }
 }
 
