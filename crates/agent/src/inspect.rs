@@ -4,7 +4,7 @@ use crate::batch::{Asked, Batch, HEAD, Number};
 use crate::dirents::{Kind, entries};
 use crate::error::Error;
 use crate::sink::Sink;
-use crate::unchanged::Memory;
+use crate::unchanged::{Known, Memory};
 use crate::warm::Warm;
 use rustix::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, fcntl_setfl, statat};
@@ -124,6 +124,8 @@ struct Opened {
     heads: [Option<Number>; 2],
     /// Where it lies, if that matters.
     asked: Option<Asked>,
+    /// What is known of it.
+    known: Option<Known>,
 }
 
 impl Inspector<'_> {
@@ -152,7 +154,7 @@ impl Inspector<'_> {
     fn list(&mut self, directories: &[Directory]) -> Result<(), Error> {
         let mut batch = self.next_batch();
         let paths = directories.iter().map(|directory| &directory.path);
-        let opened = self.open(&mut batch, paths, OFlags::DIRECTORY, false);
+        let opened = self.open(&mut batch, paths, OFlags::DIRECTORY, None);
         for (directory, opened) in directories.iter().zip(opened) {
             let name = match directory.path.as_str() {
                 "" => ".".to_owned(),
@@ -291,7 +293,9 @@ impl Inspector<'_> {
         let mut batch = self.next_batch();
         let count = self.files.len().min(TOGETHER);
         let files: Vec<String> = self.files.drain(..count).collect();
-        let opened = self.open(&mut batch, files.iter(), OFlags::RDONLY, true);
+        let memory = &mut self.room.memory;
+        let known: Vec<_> = files.iter().map(|path| memory.find(path)).collect();
+        let opened = self.open(&mut batch, files.iter(), OFlags::RDONLY, Some(&known));
         for (path, opened) in files.into_iter().zip(opened) {
             let read = opened.map_err(Failure::Read).and_then(|opened| {
                 let fd = batch.result(opened.file).map_err(Failure::Read)? as RawFd;
@@ -308,49 +312,51 @@ impl Inspector<'_> {
         Ok(())
     }
 
-    /// Opens `paths`, asks for their attributes and reads the first bytes of each that must be
-    /// read, or lists.
+    /// Opens `paths`, asks for their attributes and reads the first bytes of each of which nothing
+    /// is `known`, or lists.
     fn open<'p>(
         &self,
         batch: &mut Batch,
-        paths: impl Iterator<Item = &'p String> + Clone,
+        paths: impl Iterator<Item = &'p String>,
         flags: OFlags,
-        reads: bool,
+        known: Option<&[Option<Known>]>,
     ) -> Vec<Result<Opened, Errno>> {
         let memory = &self.room.memory;
-        let files = paths.clone().map(|path| {
+        let files = paths.map(|path| {
             let path = if path.is_empty() { "." } else { path };
             batch.open(&self.root, path, OPEN | flags, 0)
         });
         let files: Vec<_> = files.collect();
-        if reads {
+        let each = known.unwrap_or_default();
+        if known.is_some() {
             // The card is asked for all of them before the first is waited for.
             let ahead = match memory.reads_directly() {
                 true => HEAD as u64,
                 false => AHEAD,
             };
-            let read = files.iter().zip(paths.clone());
-            for (file, _) in read.filter(|(_, path)| !memory.knows(path)) {
-                if let Ok(file) = file {
+            for (file, known) in files.iter().zip(each) {
+                if let (Ok(file), None) = (file, known) {
                     batch.will_need(*file, ahead);
                 }
             }
         }
-        let opened = files.into_iter().zip(paths).map(|(file, path)| {
+        let each = each.iter().copied().chain(std::iter::repeat(None));
+        let opened = files.into_iter().zip(each).map(|(file, one)| {
             let file = file.map_err(|failed| failed.errno)?;
             let status = batch.stat_open(file);
-            let heads = match reads {
-                true if memory.knows(path) => [None, None],
-                true => [Some(batch.read_head(file)), None],
-                false => [Some(batch.list(file)), Some(batch.list(file))],
+            let heads = match known {
+                Some(_) if one.is_some() => [None, None],
+                Some(_) => [Some(batch.read_head(file)), None],
+                None => [Some(batch.list(file)), Some(batch.list(file))],
             };
-            let asks = reads && memory.asks(path);
+            let asks = known.is_some() && (memory.keeps() || one.is_some());
             let asked = asks.then(|| batch.ask_places(file));
             Ok(Opened {
                 file,
                 status,
                 heads,
                 asked,
+                known: one,
             })
         });
         let opened = opened.collect();
@@ -398,7 +404,10 @@ impl Inspector<'_> {
         let asked = opened.asked.as_ref();
         let places = asked.and_then(|asked| batch.places(asked, length));
         let memory = &mut self.room.memory;
-        if let Some(mut found) = memory.unchanged(path, length, places.as_deref(), wanted) {
+        let places = places.as_deref();
+        if let Some((known, places)) = opened.known.zip(places)
+            && let Some(mut found) = memory.unchanged(known, path, length, places, wanted)
+        {
             found.mode = mode & 0o7777;
             return Ok(found);
         }
