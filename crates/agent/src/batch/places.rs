@@ -67,10 +67,9 @@ struct Answer {
     map: Map,
 }
 
-/// Memory for answers, where the kernel writes them.
+/// Memory for answers: the kernel writes to where they are.
 #[derive(Default)]
 pub(super) struct Answers {
-    #[expect(clippy::vec_box, reason = "the kernel writes to where they are")]
     all: Vec<Box<Answer>>,
     used: usize,
 }
@@ -170,9 +169,9 @@ impl Batch {
     pub fn attributes(&self, number: Number) -> Result<(u64, u32), Errno> {
         self.result(number)?;
         let place = self.calls[number.0].arguments[1];
-        let is_there = |stat: &&Box<Stat>| std::ptr::from_ref(&***stat) as i64 == place;
-        let told = self.stats.iter().find(is_there);
-        let told = told.map(|stat| (u64::try_from(stat.st_size).unwrap_or(0), stat.st_mode));
+        let mut stats = self.stats.iter().map(|stat| &**stat);
+        let stat = stats.find(|stat| std::ptr::from_ref::<Stat>(stat) as i64 == place);
+        let told = stat.map(|stat| (u64::try_from(stat.st_size).unwrap_or(0), stat.st_mode));
         told.ok_or(Errno::INVAL)
     }
 }
