@@ -110,8 +110,8 @@ struct Inspector<'a> {
     /// What has been found and is not told yet, with so many digests.
     entries: Vec<Found>,
     digests: usize,
-    /// Files and directories that were looked at and are open.
-    left: Vec<RawFd>,
+    /// Files and directories that were looked at and are open, and whether they were read.
+    left: Vec<(RawFd, bool)>,
     room: &'a mut Room,
     sink: &'a mut dyn Sink,
 }
@@ -162,7 +162,7 @@ impl Inspector<'_> {
             };
             let fd = opened.and_then(|opened| {
                 let fd = batch.result(opened.file)? as RawFd;
-                self.left.push(fd);
+                self.left.push((fd, true));
                 let mode = batch.attributes(opened.status)?.1;
                 Ok((fd, mode & 0o7777, opened))
             });
@@ -299,7 +299,7 @@ impl Inspector<'_> {
         for (path, opened) in files.into_iter().zip(opened) {
             let read = opened.map_err(Failure::Read).and_then(|opened| {
                 let fd = batch.result(opened.file).map_err(Failure::Read)? as RawFd;
-                self.left.push(fd);
+                self.left.push((fd, true));
                 self.file(&path, fd, &batch, &opened)
             });
             match read {
@@ -368,9 +368,11 @@ impl Inspector<'_> {
     fn next_batch(&mut self) -> Batch {
         let mut batch = std::mem::take(&mut self.room.batch);
         batch.clear();
-        for fd in self.left.drain(..) {
-            // Memory that is used again costs the host less than more of it.
-            batch.wont_need(fd);
+        for (fd, was_read) in self.left.drain(..) {
+            if was_read {
+                // Memory that is used again costs the host less than more of it.
+                batch.wont_need(fd);
+            }
             batch.close_left(fd);
         }
         batch
@@ -409,6 +411,9 @@ impl Inspector<'_> {
             && let Some(mut found) = memory.unchanged(known, path, length, places, wanted)
         {
             found.mode = mode & 0o7777;
+            if let Some((_, was_read)) = self.left.last_mut() {
+                *was_read = false;
+            }
             return Ok(found);
         }
         if !wanted && !head.is_empty() && head.len() as u64 == length {
