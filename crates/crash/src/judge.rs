@@ -9,7 +9,7 @@ use crate::own::is_own;
 use crate::window::{Run, Window};
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use whichfs_trial::Node as FoundNode;
 
 /// What was found: everything that could be listed, and digests of sectors where they were
@@ -94,7 +94,7 @@ pub struct Judge<'a> {
     history: &'a History,
     run: &'a Run,
     contract: Contract,
-    digests: HashMap<(usize, usize), u64>,
+    digests: BTreeMap<(usize, usize), u64>,
     /// Where versions are made.
     room: Vec<u8>,
     /// Names of each file.
@@ -153,7 +153,7 @@ impl<'a> Judge<'a> {
             history,
             run,
             contract,
-            digests: HashMap::new(),
+            digests: BTreeMap::new(),
             room: Vec::new(),
             names: history.names(),
         }

@@ -161,7 +161,8 @@ fn looks(kernel_fs: &str, use_it: &str, edit: &str) -> Vec<Step> {
 /// A shell's line that writes `XX` to the device at `at`.
 fn write_at(at: u64) -> String {
     format!(
-        "dd if=/dev/vda bs=4096 count=1 iflag=direct,skip_bytes skip={block} of=/tmp/b 2>/dev/null; \
+        "dd if=/dev/vda bs=4096 count=1 iflag=direct,skip_bytes skip={block} of=/tmp/b \
+         2>/dev/null; \
          printf XX | dd of=/tmp/b bs=1 seek={rest} conv=notrunc 2>/dev/null; \
          dd if=/tmp/b of=/dev/vda bs=4096 oflag=direct,seek_bytes seek={block} conv=notrunc \
          2>/dev/null",
