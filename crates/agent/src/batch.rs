@@ -5,6 +5,10 @@
 //! the filesystem sees no difference. Other kernels do not know that call; there the list is
 //! performed call by call.
 
+mod places;
+
+pub use places::Asked;
+
 use crate::registers::{FADVISE, FSTAT, FSTATAT, LARGE, Stat, registers};
 use crate::warm::Warm;
 use rustix::fd::{AsFd, AsRawFd, RawFd};
@@ -87,6 +91,7 @@ pub struct Batch {
     #[expect(clippy::vec_box, reason = "the kernel writes to where they are")]
     stats: Vec<Box<Stat>>,
     stats_used: usize,
+    answers: places::Answers,
     /// The kernel has said that it knows no batches.
     alone: bool,
 }
@@ -369,18 +374,6 @@ impl Batch {
         head.map_or(&[], |head| &head[..bytes])
     }
 
-    /// Size and mode that the call `number` of [`Batch::stat_open`] told.
-    ///
-    /// # Errors
-    /// What it failed with.
-    pub fn attributes(&self, number: Number) -> Result<(u64, u32), Errno> {
-        self.result(number)?;
-        let place = self.calls[number.0].arguments[1];
-        let stat = (self.stats.iter()).find(|stat| std::ptr::from_ref(&***stat) as i64 == place);
-        let told = stat.map(|stat| (u64::try_from(stat.st_size).unwrap_or(0), stat.st_mode));
-        told.ok_or(Errno::INVAL)
-    }
-
     /// Forgets all calls.
     pub fn clear(&mut self) {
         self.calls.clear();
@@ -388,6 +381,7 @@ impl Batch {
         self.paths.clear();
         self.heads_used = 0;
         self.stats_used = 0;
+        self.answers.clear();
     }
 
     fn head_place(&mut self) -> i64 {

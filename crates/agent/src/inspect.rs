@@ -1,12 +1,13 @@
 //! Reads everything below a directory and tells what is there.
 
-use crate::batch::{Batch, Number};
+use crate::batch::{Asked, Batch, HEAD, Number};
 use crate::dirents::{Kind, entries};
 use crate::error::Error;
 use crate::sink::Sink;
+use crate::unchanged::{Known, Memory};
 use crate::warm::Warm;
-use rustix::fd::{BorrowedFd, OwnedFd, RawFd};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, statat};
+use rustix::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, fcntl_setfl, statat};
 use rustix::io::{Errno, retry_on_intr};
 use std::collections::{BTreeSet, VecDeque};
 use std::path::Path;
@@ -72,6 +73,10 @@ pub fn inspect(
 pub struct Room {
     buffer: Warm,
     batch: Batch,
+    /// For the rest of a large file.
+    rest: Batch,
+    /// What one inspection keeps for the next.
+    pub memory: Memory,
 }
 
 impl Default for Room {
@@ -79,6 +84,8 @@ impl Default for Room {
         Room {
             buffer: Warm::new(CHUNK),
             batch: Batch::default(),
+            rest: Batch::default(),
+            memory: Memory::default(),
         }
     }
 }
@@ -103,8 +110,8 @@ struct Inspector<'a> {
     /// What has been found and is not told yet, with so many digests.
     entries: Vec<Found>,
     digests: usize,
-    /// Files and directories that were looked at and are open.
-    left: Vec<RawFd>,
+    /// Files and directories that were looked at and are open, and whether they were read.
+    left: Vec<(RawFd, bool)>,
     room: &'a mut Room,
     sink: &'a mut dyn Sink,
 }
@@ -115,6 +122,10 @@ struct Opened {
     status: Number,
     /// Its first bytes or entries, and the next.
     heads: [Option<Number>; 2],
+    /// Where it lies, if that matters.
+    asked: Option<Asked>,
+    /// What is known of it.
+    known: Option<Known>,
 }
 
 impl Inspector<'_> {
@@ -143,7 +154,7 @@ impl Inspector<'_> {
     fn list(&mut self, directories: &[Directory]) -> Result<(), Error> {
         let mut batch = self.next_batch();
         let paths = directories.iter().map(|directory| &directory.path);
-        let opened = self.open(&mut batch, paths, OFlags::DIRECTORY, false);
+        let opened = self.open(&mut batch, paths, OFlags::DIRECTORY, None);
         for (directory, opened) in directories.iter().zip(opened) {
             let name = match directory.path.as_str() {
                 "" => ".".to_owned(),
@@ -151,7 +162,7 @@ impl Inspector<'_> {
             };
             let fd = opened.and_then(|opened| {
                 let fd = batch.result(opened.file)? as RawFd;
-                self.left.push(fd);
+                self.left.push((fd, true));
                 let mode = batch.attributes(opened.status)?.1;
                 Ok((fd, mode & 0o7777, opened))
             });
@@ -282,11 +293,13 @@ impl Inspector<'_> {
         let mut batch = self.next_batch();
         let count = self.files.len().min(TOGETHER);
         let files: Vec<String> = self.files.drain(..count).collect();
-        let opened = self.open(&mut batch, files.iter(), OFlags::RDONLY, true);
+        let memory = &mut self.room.memory;
+        let known: Vec<_> = files.iter().map(|path| memory.find(path)).collect();
+        let opened = self.open(&mut batch, files.iter(), OFlags::RDONLY, Some(&known));
         for (path, opened) in files.into_iter().zip(opened) {
             let read = opened.map_err(Failure::Read).and_then(|opened| {
                 let fd = batch.result(opened.file).map_err(Failure::Read)? as RawFd;
-                self.left.push(fd);
+                self.left.push((fd, true));
                 self.file(&path, fd, &batch, &opened)
             });
             match read {
@@ -299,36 +312,51 @@ impl Inspector<'_> {
         Ok(())
     }
 
-    /// Opens `paths`, asks for their attributes and reads the first bytes of each, or lists.
+    /// Opens `paths`, asks for their attributes and reads the first bytes of each of which nothing
+    /// is `known`, or lists.
     fn open<'p>(
         &self,
         batch: &mut Batch,
         paths: impl Iterator<Item = &'p String>,
         flags: OFlags,
-        reads: bool,
+        known: Option<&[Option<Known>]>,
     ) -> Vec<Result<Opened, Errno>> {
+        let memory = &self.room.memory;
         let files = paths.map(|path| {
             let path = if path.is_empty() { "." } else { path };
             batch.open(&self.root, path, OPEN | flags, 0)
         });
         let files: Vec<_> = files.collect();
-        if reads {
+        let each = known.unwrap_or_default();
+        if known.is_some() {
             // The card is asked for all of them before the first is waited for.
-            for file in files.iter().flatten() {
-                batch.will_need(*file, AHEAD);
+            let ahead = match memory.reads_directly() {
+                true => HEAD as u64,
+                false => AHEAD,
+            };
+            for (file, known) in files.iter().zip(each) {
+                if let (Ok(file), None) = (file, known) {
+                    batch.will_need(*file, ahead);
+                }
             }
         }
-        let opened = files.into_iter().map(|file| {
+        let each = each.iter().copied().chain(std::iter::repeat(None));
+        let opened = files.into_iter().zip(each).map(|(file, one)| {
             let file = file.map_err(|failed| failed.errno)?;
             let status = batch.stat_open(file);
-            let heads = match reads {
-                true => [Some(batch.read_head(file)), None],
-                false => [Some(batch.list(file)), Some(batch.list(file))],
+            let heads = match known {
+                Some(_) if one.is_some() => [None, None],
+                Some(_) => [Some(batch.read_head(file)), None],
+                None => [Some(batch.list(file)), Some(batch.list(file))],
             };
+            let asks = known.is_some() && (memory.keeps() || one.is_some());
+            let asked = asks.then(|| batch.ask_places(file));
             Ok(Opened {
                 file,
                 status,
                 heads,
+                asked,
+                known: one,
             })
         });
         let opened = opened.collect();
@@ -340,9 +368,11 @@ impl Inspector<'_> {
     fn next_batch(&mut self) -> Batch {
         let mut batch = std::mem::take(&mut self.room.batch);
         batch.clear();
-        for fd in self.left.drain(..) {
-            // Memory that is used again costs the host less than more of it.
-            batch.wont_need(fd);
+        for (fd, was_read) in self.left.drain(..) {
+            if was_read {
+                // Memory that is used again costs the host less than more of it.
+                batch.wont_need(fd);
+            }
             batch.close_left(fd);
         }
         batch
@@ -356,7 +386,7 @@ impl Inspector<'_> {
         self.room.batch = batch;
     }
 
-    /// Reads what is left of a file.
+    /// Reads what is left of a file, if it may have changed.
     fn file(
         &mut self,
         path: &str,
@@ -373,17 +403,45 @@ impl Inspector<'_> {
             head = batch.head(number);
         }
         let wanted = self.wanted.contains(path);
+        let asked = opened.asked.as_ref();
+        let places = asked.and_then(|asked| batch.places(asked, length));
+        let memory = &mut self.room.memory;
+        let places = places.as_deref();
+        if let Some((known, places)) = opened.known.zip(places)
+            && let Some(mut found) = memory.unchanged(known, path, length, places, wanted)
+        {
+            found.mode = mode & 0o7777;
+            if let Some((_, was_read)) = self.left.last_mut() {
+                *was_read = false;
+            }
+            return Ok(found);
+        }
         if !wanted && !head.is_empty() && head.len() as u64 == length {
-            return Ok(whole(path, mode, head));
+            let found = whole(path, mode, head);
+            memory.keep(&found, wanted, places);
+            return Ok(found);
         }
         let mut before = head.len();
         self.room.buffer[..before].copy_from_slice(head);
+        let is_long = length > before as u64 && before.is_multiple_of(HEAD);
+        let mut direct = is_long && memory.reads_directly();
+        if direct {
+            let Room { rest, buffer, .. } = &mut *self.room;
+            match rest.read_directly(fd.as_raw_fd(), OPEN, &mut buffer[before..]) {
+                Ok(bytes) => before += bytes,
+                Err(_) => {
+                    direct = false;
+                    fcntl_setfl(fd, OPEN).map_err(Failure::Read)?;
+                }
+            }
+        }
         let mut digest = ContentDigest::default();
         let (mut digests, mut zeros) = (Vec::new(), Vec::new());
         let (mut size, mut first) = (0_u64, 0_u64);
         loop {
             let left = length.saturating_sub(size);
-            let filled = fill(fd, &mut self.room.buffer, std::mem::take(&mut before), left)?;
+            let filled = std::mem::take(&mut before);
+            let filled = fill(fd, &mut self.room.buffer, filled, left, &mut direct)?;
             let bytes = &self.room.buffer[..filled];
             digest.update(bytes);
             if wanted {
@@ -409,13 +467,17 @@ impl Inspector<'_> {
             }
         }
         let digest = digest.finish();
-        Ok(Found {
+        let found = Found {
             path: path.to_owned(),
             node: Node::File { size, digest },
             mode: mode & 0o7777,
             sectors: digests,
             zeros,
-        })
+        };
+        if first == 0 && size == length {
+            self.room.memory.keep(&found, wanted, places);
+        }
+        Ok(found)
     }
 
     fn unreadable(&mut self, path: String, operation: &str, errno: Errno) -> Result<(), Error> {
@@ -498,20 +560,25 @@ fn note_zeros(runs: &mut Vec<(u64, u64)>, first: u64, bytes: &[u8]) {
 
 /// Fills `buffer`, of which the first `filled` bytes are there, as far as the file goes; returns
 /// the bytes in it. `left` bytes are known to come: the call that would only tell of the end is
-/// saved, since calls are what a small file costs.
+/// saved, since calls are what a small file costs. What cannot be read directly is read as all
+/// else, from then on.
 fn fill(
     fd: BorrowedFd<'_>,
     buffer: &mut [u8],
     mut filled: usize,
     left: u64,
+    direct: &mut bool,
 ) -> Result<usize, Failure> {
     while filled < buffer.len() && (filled == 0 || filled as u64 != left) {
-        let count =
-            retry_on_intr(|| rustix::io::read(fd, &mut buffer[filled..])).map_err(Failure::Read)?;
-        if count == 0 {
-            break;
+        match retry_on_intr(|| rustix::io::read(fd, &mut buffer[filled..])) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(_) if *direct => {
+                *direct = false;
+                fcntl_setfl(fd, OPEN).map_err(Failure::Read)?;
+            }
+            Err(errno) => return Err(Failure::Read(errno)),
         }
-        filled += count;
     }
     Ok(filled)
 }

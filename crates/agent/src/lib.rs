@@ -29,6 +29,7 @@ mod requests;
 mod ring;
 mod sink;
 mod steps;
+mod unchanged;
 mod walk;
 mod warm;
 mod watch;

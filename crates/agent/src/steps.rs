@@ -71,6 +71,7 @@ pub fn perform(job: &Job, context: &Context, sink: &mut dyn Sink) -> Result<(), 
         counter: job.counts_work.then(Counter::open).flatten(),
         told: Told::default(),
         room: None,
+        inspections: inspections(&job.steps),
     };
     perform_steps(&job.steps, job.seed, &mut trees, &mut progress, sink)
 }
@@ -91,6 +92,18 @@ struct Progress {
     told: Told,
     /// What inspections work in.
     room: Option<Room>,
+    /// Inspections that may still come.
+    inspections: usize,
+}
+
+/// How often `steps` inspect.
+fn inspections(steps: &[Step]) -> usize {
+    let each = steps.iter().map(|step| match step {
+        Step::Inspect { .. } => 1,
+        Step::Try { steps, .. } => inspections(steps),
+        _ => 0,
+    });
+    each.sum()
 }
 
 fn perform_steps(
@@ -285,11 +298,17 @@ fn act(
         Step::Try { .. } => unreachable!("its steps are performed one by one"),
         Step::Inspect { dir, sectors } => {
             sink.send(&Event::Untimed { begins: true })?;
-            let mut short = Short::new(&mut progress.told, sink);
+            progress.inspections = progress.inspections.saturating_sub(1);
+            let (written, another) = (sink.written()?, progress.inspections > 0);
             let room = progress.room.get_or_insert_default();
+            room.memory.begin(Path::new(dir), written, another);
+            let mut short = Short::new(&mut progress.told, sink);
             inspect(Path::new(dir), sectors, room, &mut short)?;
             short.finish()?;
             sink.send(&Event::Untimed { begins: false })?;
+            if room.memory.unread() > 0 {
+                sink.send(&unread(room.memory.unread()))?;
+            }
         }
         Step::Exercise { dir } => exercise(Path::new(dir))?,
         Step::KernelLog => {
@@ -314,6 +333,15 @@ impl Progress {
             path: path.to_owned(),
             operations: self.operations + done,
         })
+    }
+}
+
+/// Bytes that an inspection had no need to read.
+fn unread(bytes: u64) -> Event {
+    Event::Metric {
+        name: "unread".to_owned(),
+        value: bytes as f64,
+        unit: "B".to_owned(),
     }
 }
 

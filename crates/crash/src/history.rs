@@ -1,12 +1,15 @@
 //! What every path was at every moment of a run, from its operations.
 
 use std::collections::{BTreeMap, BTreeSet};
-use whichfs_trial::{content_digest, sector_digest};
+use whichfs_trial::{ContentDigest, content_digest, sector_digest};
 use whichfs_units::SECTOR;
 use whichfs_workload::{Content, Op, generated_bytes};
 
 /// The directory under test as a path.
 pub(crate) const ROOT: &str = ".";
+
+/// Bytes of memory that is kept for versions of files to be made in.
+const ROOM_MAX: usize = 16 << 20;
 
 /// What a path was.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -460,16 +463,34 @@ impl File {
 
     /// The whole content of a version.
     pub fn content(&self, version: usize) -> Vec<u8> {
-        let mut bytes = vec![0; self.size(version) as usize];
-        for change in &self.changes[..version] {
-            change.fill(&mut bytes);
-        }
+        let mut bytes = Vec::new();
+        self.make(version, &mut bytes);
         bytes
     }
 
-    /// Digest of a version, as the agent takes it.
-    pub fn digest(&self, version: usize) -> u64 {
-        content_digest(&self.content(version))
+    /// Makes `bytes` the whole content of a version.
+    fn make(&self, version: usize, bytes: &mut Vec<u8>) {
+        bytes.clear();
+        bytes.resize(self.size(version) as usize, 0);
+        for change in &self.changes[..version] {
+            change.fill(bytes);
+        }
+    }
+
+    /// Digest of a version, as the agent takes it; in `room` it is made where it must be.
+    pub fn digest(&self, version: usize, room: &mut Vec<u8>) -> u64 {
+        let size = self.size(version);
+        let last = self.changes[..version].last();
+        let Some(whole) = last.filter(|last| last.offset == 0 && last.len >= size) else {
+            self.make(version, room);
+            let digest = content_digest(room);
+            room.clear();
+            room.shrink_to(ROOM_MAX);
+            return digest;
+        };
+        let mut digest = ContentDigest::default();
+        whole.pieces(size).for_each(|piece| digest.update(piece));
+        digest.finish()
     }
 
     /// Digest of each sector of a version, cut or filled with zeros to `size` bytes: the size of a
@@ -502,19 +523,27 @@ impl File {
 }
 
 impl Change {
-    /// Writes what it wrote into the file's `bytes`, as far as these go.
-    fn fill(&self, bytes: &mut [u8]) {
+    /// The first `len` bytes that it wrote, in pieces.
+    fn pieces(&self, len: u64) -> impl Iterator<Item = &'static [u8]> {
         let Content::Generated { level, seed } = self.content else {
             unreachable!("History::change refuses other content");
         };
-        let room = (bytes.len() as u64).saturating_sub(self.offset);
-        let len = self.len.min(room);
         let mut done = 0;
-        while done < len {
-            let piece = generated_bytes(level, seed, done, len - done);
-            let at = (self.offset + done) as usize;
-            bytes[at..at + piece.len()].copy_from_slice(piece);
+        std::iter::from_fn(move || {
+            let left = len.checked_sub(done).filter(|left| *left > 0)?;
+            let piece = generated_bytes(level, seed, done, left);
             done += piece.len() as u64;
+            Some(piece)
+        })
+    }
+
+    /// Writes what it wrote into the file's `bytes`, as far as these go.
+    fn fill(&self, bytes: &mut [u8]) {
+        let room = (bytes.len() as u64).saturating_sub(self.offset);
+        let mut at = self.offset as usize;
+        for piece in self.pieces(self.len.min(room)) {
+            bytes[at..at + piece.len()].copy_from_slice(piece);
+            at += piece.len();
         }
     }
 

@@ -50,6 +50,21 @@ fn a_path_is_what_it_was() {
 }
 
 #[test]
+fn a_digest_is_that_of_the_content() {
+    let ops = [
+        create("a", 300_000, 1),
+        update("a", 0, 300_000, 2),
+        update("a", 9, 100_000, 3),
+    ];
+    let file = History::of(ops).unwrap().file(0).clone();
+    let mut room = vec![7; 5];
+    for version in 0..=3 {
+        let right = content_digest(&file.content(version));
+        assert_eq!(file.digest(version, &mut room), right, "{version}");
+    }
+}
+
+#[test]
 fn versions_have_the_bytes_of_their_moment() {
     let history = History::of([
         create("a", 1000, 1),
@@ -72,6 +87,11 @@ fn versions_have_the_bytes_of_their_moment() {
     assert_eq!(second[150..], first[150..]);
     assert_eq!(third[..1000], second[..]);
     assert_eq!(third[1000..], generated_bytes(0, 3, 0, 30)[..30]);
+    let mut room = vec![7; 5];
+    for version in 0..=3 {
+        let right = content_digest(&file.content(version));
+        assert_eq!(file.digest(version, &mut room), right, "{version}");
+    }
     for size in [600, 1000, 1030, 2000] {
         let versions = [1, 2].map(|version| file.sectors(version, size));
         let before = file.sectors_before(3, size);

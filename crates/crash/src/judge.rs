@@ -95,6 +95,8 @@ pub struct Judge<'a> {
     run: &'a Run,
     contract: Contract,
     digests: BTreeMap<(usize, usize), u64>,
+    /// Where versions are made.
+    room: Vec<u8>,
     /// Names of each file.
     names: BTreeMap<usize, Vec<Name>>,
 }
@@ -152,6 +154,7 @@ impl<'a> Judge<'a> {
             run,
             contract,
             digests: BTreeMap::new(),
+            room: Vec::new(),
             names: history.names(),
         }
     }
@@ -559,7 +562,7 @@ impl<'a> Judge<'a> {
     fn digest(&mut self, number: usize, version: usize) -> u64 {
         let file = self.history.file(number);
         let kept = self.digests.entry((number, version));
-        *kept.or_insert_with(|| file.digest(version))
+        *kept.or_insert_with(|| file.digest(version, &mut self.room))
     }
 }
 

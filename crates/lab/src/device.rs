@@ -4,9 +4,10 @@ use crate::block::{
     BlockGeometry, BlockOperation, BlockRequest, BlockStatus, CONFIG_WRITE_CACHE_AT,
 };
 use crate::control::Control;
-use crate::disk::Disk;
+use crate::disk::{Disk, discard_ranges};
 use crate::error::LabError;
 use crate::memory::GuestMemory;
+use crate::noted::Noted;
 use crate::ring::{Ring, Segment};
 use crate::socket::Peer;
 use crate::trace::Trace;
@@ -43,6 +44,8 @@ pub(crate) struct Device {
     segments: Vec<Segment>,
     /// Something other than a read was served since [`Device::take_changed`] was asked.
     changed: bool,
+    /// What is written to it between inspections.
+    pub(crate) noted: Noted,
 }
 
 /// What a message of the guest asks of the engine beyond the reply.
@@ -67,6 +70,7 @@ impl Device {
             pending: VecDeque::new(),
             segments: Vec::new(),
             changed: false,
+            noted: Noted::default(),
         }
     }
 
@@ -164,6 +168,12 @@ impl Device {
         while let Some(head) = self.ring.pop(&self.memory, &mut self.segments)? {
             let request = BlockRequest::parse(&self.memory, &self.segments)?;
             self.changed |= request.operation != BlockOperation::Read;
+            if self.noted.notes() {
+                note(&mut self.noted, &request, &self.memory).map_err(|why| {
+                    let disk = self.index;
+                    LabError::Contents { disk, why }
+                })?;
+            }
             let status_at = request.status_at;
             let (at, status, written) = match &mut self.backend {
                 Backend::Card(disk) => {
@@ -237,6 +247,23 @@ impl Device {
             .as_mut()
             .ok_or_else(|| bad("no backend channel".into()))
     }
+}
+
+/// Notes what `request` may change.
+fn note(noted: &mut Noted, request: &BlockRequest, memory: &GuestMemory) -> Result<(), String> {
+    match request.operation {
+        BlockOperation::Write => noted.note(request.offset, request.bytes()),
+        BlockOperation::Discard => {
+            let ranges = discard_ranges(request, memory)?;
+            ranges.iter().for_each(|&(at, bytes)| noted.note(at, bytes));
+        }
+        // These change nothing; what this device does not know it does not do.
+        BlockOperation::Read
+        | BlockOperation::Flush
+        | BlockOperation::Identify
+        | BlockOperation::Unknown(_) => {}
+    }
+    Ok(())
 }
 
 fn geometry(backend: &Backend) -> BlockGeometry {

@@ -22,6 +22,7 @@ mod initramfs;
 mod kernel;
 mod memory;
 mod modules;
+mod noted;
 mod ring;
 mod run;
 mod schedule;

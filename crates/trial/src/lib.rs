@@ -15,6 +15,7 @@ mod record;
 mod series;
 mod told;
 mod work;
+mod written;
 
 pub use compact::{MARK, compact, expand};
 pub use event::{Counts, Event, Latency, RETURNED};
@@ -33,3 +34,4 @@ pub use work::{
     CpuTime, Work, busy_metric, cpu_metrics, is_cpu_of_phase, is_cpu_share, is_share,
     is_use_of_phase, metric_words,
 };
+pub use written::{WRITTEN_AT, Written};
