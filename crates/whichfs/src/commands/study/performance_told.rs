@@ -86,7 +86,8 @@ fn how_long(left: usize, expected: &Expected, jobs: usize) -> String {
             .to_owned(),
         (_, 0) => format!("They take about {wall} on {cores}, {from}."),
         (_, unknown) => format!(
-            "{known} of them take about {wall} on {cores}, {from}; the other {unknown} were never run."
+            "{known} of them take about {wall} on {cores}, {from}; the other {unknown} were never \
+             run."
         ),
     }
 }

@@ -365,8 +365,8 @@ pub(super) fn rows(study: &PerformanceStudy, trials: &Trials<'_>) -> Vec<Row> {
         .collect()
 }
 
-/// What the workloads of `study` do, by their names in it, with the user's tree for those that write
-/// one.
+/// What the workloads of `study` do, by their names in it, with the user's tree for those that
+/// write one.
 ///
 /// # Errors
 /// If there is a tree and none writes one, or it cannot be read.
