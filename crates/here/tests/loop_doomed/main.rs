@@ -10,11 +10,14 @@ use cases::{Case, changes, kinds, mounts, paths, uses, words};
 use machine::{BYTES, CID, Loop, Machine};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use whichfs_here::{Doomed, Limits};
 
-/// What the guards say; empty if they say nothing.
+/// What the guards say; empty if they say nothing. Then the disk is lost, as a command that they
+/// let go would do it.
 fn said(case: &Case, machine: &Machine) -> String {
     let path = match case.path {
         "" => machine.device.as_path(),
@@ -25,8 +28,15 @@ fn said(case: &Case, machine: &Machine) -> String {
         doomed.confirm(case.destroy, &machine.roots)
     });
     judged
+        .map(|()| overwrite(&machine.device))
         .err()
         .map_or(String::new(), |error| error.to_string())
+}
+
+fn overwrite(device: &Path) {
+    let mut disk = File::options().write(true).open(device).unwrap();
+    disk.write_all(&[0xa5; 1 << 16]).unwrap();
+    disk.sync_all().unwrap();
 }
 
 #[test]
@@ -77,6 +87,9 @@ fn loop_a_free_card_that_is_confirmed_by_either_name_is_let_go() {
         doomed.confirm(Some(destroy), &machine.roots).unwrap();
         doomed.check(&machine.roots).unwrap();
     }
+    let before = device.hash();
+    overwrite(&device.path);
+    assert_ne!(device.hash(), before, "what is let go is written to");
     let machine = Machine::new(&device);
     machine.disk("pci0/ata1/sda");
     let limits = Limits {
