@@ -253,7 +253,7 @@ impl<'a> Runner<'a> {
         let missing = self.prepared(&spots, &Images::unbuilt())?;
         told::dry_run(&told::Plan {
             study: self.study,
-            trials: spots.len(),
+            trials: self.trials.len() + missing.len(),
             known: self.trials.len(),
             left_out: &self.left_out(),
             amount: amount(missing.iter().map(|(spot, _)| spot))?,
