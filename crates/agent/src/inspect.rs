@@ -1,5 +1,6 @@
 //! Reads everything below a directory and tells what is there.
 
+use crate::aligned::end_of_direct_read;
 use crate::batch::{Asked, Batch, HEAD, Number};
 use crate::dirents::{Kind, entries};
 use crate::error::Error;
@@ -427,7 +428,8 @@ impl Inspector<'_> {
         let mut direct = is_long && memory.reads_directly();
         if direct {
             let Room { rest, buffer, .. } = &mut *self.room;
-            match rest.read_directly(fd.as_raw_fd(), OPEN, &mut buffer[before..]) {
+            let end = end_of_direct_read(buffer.len(), before, length - before as u64);
+            match rest.read_directly(fd.as_raw_fd(), OPEN, &mut buffer[before..end]) {
                 Ok(bytes) => before += bytes,
                 Err(_) => {
                     direct = false;
@@ -570,7 +572,11 @@ fn fill(
     direct: &mut bool,
 ) -> Result<usize, Failure> {
     while filled < buffer.len() && (filled == 0 || filled as u64 != left) {
-        match retry_on_intr(|| rustix::io::read(fd, &mut buffer[filled..])) {
+        let end = match *direct {
+            true => end_of_direct_read(buffer.len(), filled, left.saturating_sub(filled as u64)),
+            false => buffer.len(),
+        };
+        match retry_on_intr(|| rustix::io::read(fd, &mut buffer[filled..end])) {
             Ok(0) => break,
             Ok(count) => filled += count,
             Err(_) if *direct => {

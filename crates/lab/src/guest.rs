@@ -8,7 +8,9 @@
 use crate::cpu::CpuPrices;
 use crate::error::LabError;
 use crate::initramfs::Initramfs;
+use crate::recycled::{self, RecycledMemory};
 use crate::shared::{self, Handles, SharedDirectory};
+use crate::spawn::{Child, Program, spawn};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
@@ -16,12 +18,10 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::os::unix::net::UnixListener;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Prefix of a guest's directory; after it come the engine's process and a number.
@@ -42,6 +42,8 @@ pub struct GuestProcess<'a> {
     pub memory_mib: u64,
     /// Directory of the file that is its memory.
     pub memory: &'a Path,
+    /// The file itself, if others have used it.
+    pub recycled: Option<&'a RecycledMemory>,
     /// What its work costs.
     pub cpu: CpuPrices,
     /// Seed of the guest's entropy.
@@ -215,34 +217,29 @@ impl Guest {
         symlink(Initramfs::path(), &link)
             .map_err(LabError::io(format!("make {}", link.display())))?;
         let console = open_console(&directory.path)?;
-        let output = || {
-            console
-                .try_clone()
-                .map_err(LabError::io("duplicate the console"))
-        };
-        let mut command = Command::new(process.kernel);
-        command
-            .args(command_line(process))
-            .current_dir(&directory.path)
-            .env_clear()
-            .env("TMPDIR", process.memory)
-            .stdin(Stdio::null())
-            .stdout(output()?)
-            .stderr(output()?);
         let handles = Handles::open(process.shared)?;
         let numbers = handles.numbers();
         let archive = process.initramfs.number();
-        // SAFETY: only async-signal-safe system calls are made between fork and exec.
-        unsafe {
-            command.pre_exec(move || {
+        let memory = process.recycled.map(RecycledMemory::number);
+        let mut environment = vec![("TMPDIR", process.memory.as_os_str().to_owned())];
+        environment.extend(memory.map(|_| recycled::variable()));
+        let program = Program {
+            path: process.kernel,
+            arguments: &command_line(process),
+            environment: &environment,
+            directory: &directory.path,
+            output: console.as_fd(),
+        };
+        // SAFETY: only system calls are made before it starts.
+        let child = unsafe {
+            spawn(&program, &|| {
                 prepare_child()?;
                 shared::put_in_place(&numbers)?;
-                Initramfs::put_in_place(archive)
+                Initramfs::put_in_place(archive)?;
+                memory.map_or(Ok(()), recycled::put_in_place)
             })
         };
-        let child = command
-            .spawn()
-            .map_err(LabError::io(format!("start {}", process.kernel.display())))?;
+        let child = child.map_err(LabError::io(format!("start {}", process.kernel.display())))?;
         Ok(Guest {
             child,
             console,
@@ -254,10 +251,15 @@ impl Guest {
     #[cfg(test)]
     pub(crate) fn stand_in() -> Guest {
         let console = tempfile::tempfile().expect("a temporary file");
-        let mut command = Command::new("sleep");
-        // SAFETY: only async-signal-safe system calls are made between fork and exec.
-        unsafe { command.arg("60").pre_exec(prepare_child) };
-        let child = command.spawn().expect("sleep is everywhere");
+        let program = Program {
+            path: Path::new("/bin/sleep"),
+            arguments: &["60".to_owned()],
+            environment: &[],
+            directory: Path::new("/"),
+            output: console.as_fd(),
+        };
+        // SAFETY: only system calls are made before it starts.
+        let child = unsafe { spawn(&program, &prepare_child) }.expect("sleep is everywhere");
         Guest {
             child,
             console,
@@ -267,7 +269,7 @@ impl Guest {
 
     /// Process id of the guest, which is also its session.
     pub fn pid(&self) -> u32 {
-        self.child.id()
+        self.child.pid().as_raw_pid().cast_unsigned()
     }
 
     /// Bytes of console output so far.
@@ -340,7 +342,7 @@ impl Guest {
             tv_sec: 0,
             tv_nsec: 10_000_000,
         };
-        let handle = pidfd_open(Pid::from_child(&self.child), PidfdFlags::empty()).ok();
+        let handle = pidfd_open(self.child.pid(), PidfdFlags::empty()).ok();
         let waited = handle.iter().map(|fd| PollFd::new(fd, PollFlags::IN));
         let mut waited: Vec<PollFd> = waited.collect();
         // Interrupted or not: whoever asks looks again.
@@ -357,8 +359,8 @@ impl Guest {
         self.gone = true;
         let kill = rustix::process::Signal::KILL;
         if self.ended().is_none() {
-            let _ = rustix::process::kill_process_group(Pid::from_child(&self.child), kill);
-            let _ = self.child.kill();
+            let _ = rustix::process::kill_process_group(self.child.pid(), kill);
+            self.child.kill();
             let _ = self.child.wait();
         }
         for _ in 0..TRIES {
@@ -505,6 +507,7 @@ mod tests {
             initramfs: &Initramfs::new(b"agent").expect("memory for it"),
             memory_mib: 256,
             memory: Path::new("/dev/shm"),
+            recycled: None,
             cpu: CpuPrices::default(),
             seed: 1,
             queue_depth: Some(64),

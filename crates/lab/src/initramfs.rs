@@ -34,7 +34,7 @@ impl Initramfs {
     }
 
     /// Its descriptor in the guest's process.
-    fn place() -> i32 {
+    pub(crate) fn place() -> i32 {
         shared_descriptor(SHARED_MAX)
     }
 

@@ -10,13 +10,14 @@ use crate::error::LabError;
 use crate::guest::{Guest, GuestDirectory, GuestProcess, KILLED, NO_MAPPINGS};
 use crate::initramfs::Initramfs;
 use crate::kernel::Kernel;
+use crate::recycled::RecycledMemory;
 use crate::shared::SharedDirectory;
 use crate::socket::Peer;
 use crate::watch::{Limits, Watch};
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, PoisonError};
 use whichfs_trial::{Event, Job};
 use whichfs_units::Nanos;
 
@@ -83,6 +84,8 @@ pub struct GuestSpec<'a> {
     pub memory_mib: u64,
     /// Directory of the file that is its memory ([`crate::memory_directory`]).
     pub memory: &'a Path,
+    /// The file itself, if guests take it in turn; `None`: a new one.
+    pub recycled: Option<&'a RecycledMemory>,
     /// What its work costs; nothing for the clock `device`.
     pub cpu: CpuPrices,
     /// Requests that a disk takes at once, from 1; `None`: as many as its ring holds.
@@ -133,6 +136,10 @@ pub fn run(
     let _pinned = Pinned::to(spec.core);
     let directory = GuestDirectory::new()?;
     let calendar = directory.listen("c")?;
+    let recycled = spec.recycled.filter(|memory| memory.fits(spec.memory_mib));
+    // A poisoned lock is of a guest that is gone, as this one's memory needs.
+    let _alone =
+        recycled.map(|memory| memory.user().lock().unwrap_or_else(PoisonError::into_inner));
     let control_name = format!("vd{}", (b'a' + disks.len() as u8) as char);
     let devices = listen_for(disks, spec.job, &directory)?;
     let process = GuestProcess {
@@ -140,6 +147,7 @@ pub fn run(
         initramfs: &spec.agent.initramfs,
         memory_mib: spec.memory_mib,
         memory: spec.memory,
+        recycled,
         cpu: spec.cpu,
         seed: spec.job.seed,
         queue_depth: spec.queue_depth,

@@ -266,6 +266,7 @@ impl Bench {
             agent: &self.agent,
             memory_mib: self.board.file.memory.mib,
             memory: &self.memory,
+            recycled: None,
             cpu: self.clock.prices(&self.board),
             queue_depth: Some(self.host().queue_depth),
             job,

@@ -11,11 +11,12 @@ pub mod skip;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use whichfs_card::{Card, Contents, Profile, builtin};
 use whichfs_lab::{
-    Agent, BlockGeometry, CpuPrices, Disk, GuestSpec, Kernel, Life, Limits, Stamped, run,
+    Agent, BlockGeometry, CpuPrices, Disk, GuestSpec, Kernel, Life, Limits, RecycledMemory,
+    Stamped, run,
 };
 use whichfs_trial::{BlockQueue, Event, Job, Series, Step};
 use whichfs_units::Nanos;
@@ -157,6 +158,21 @@ pub fn unmount() -> Step {
     }
 }
 
+/// Memory of the guests.
+const MEMORY_MIB: u64 = 256;
+
+/// Memory that was not zero when the first guest got it.
+#[allow(dead_code, reason = "not every test file runs such guests")]
+pub fn used_memory() -> &'static RecycledMemory {
+    static MEMORY: LazyLock<RecycledMemory> = LazyLock::new(|| {
+        let directory = whichfs_lab::memory_directory(MEMORY_MIB).unwrap();
+        let memory = RecycledMemory::new(&directory, MEMORY_MIB).unwrap();
+        memory.fill(0xa5).unwrap();
+        memory
+    });
+    &MEMORY
+}
+
 /// Everything about a guest of a test; its seed marks its processes.
 pub struct Trial {
     pub seed: u64,
@@ -170,6 +186,7 @@ pub struct Trial {
     pub queue_depth: Option<u32>,
     pub core: Option<usize>,
     pub counts_work: bool,
+    pub recycled: Option<&'static RecycledMemory>,
 }
 
 impl Trial {
@@ -195,6 +212,7 @@ impl Trial {
             queue_depth: None,
             core: Some(whichfs_lab::available_cores()[0]),
             counts_work: false,
+            recycled: None,
         }
     }
 
@@ -218,8 +236,9 @@ impl Trial {
         let spec = GuestSpec {
             kernel: &self.kernel,
             agent: &self.agent,
-            memory_mib: 256,
-            memory: &whichfs_lab::memory_directory(256).unwrap(),
+            memory_mib: MEMORY_MIB,
+            memory: &whichfs_lab::memory_directory(MEMORY_MIB).unwrap(),
+            recycled: self.recycled,
             cpu: self.cpu,
             queue_depth: self.queue_depth,
             job: &job,

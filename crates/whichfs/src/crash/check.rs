@@ -6,6 +6,7 @@ use super::seen::Seen;
 use crate::bench::{DEVICE, MOUNT_POINT};
 use crate::failure::{Failure, Kind, Outcome};
 use serde::{Deserialize, Serialize};
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
 use whichfs_card::{Contents, Logged};
@@ -13,7 +14,7 @@ use whichfs_crash::{
     Checked, Condition, Cut, Faults, Finding, Judge, Outcome as Became, Timeline, in_flux,
     random_cuts,
 };
-use whichfs_lab::{Disk, LabError, Life};
+use whichfs_lab::{Disk, GuestSpec, LabError, Life, RecycledMemory};
 use whichfs_trial::{Event, Step};
 use whichfs_units::{Nanos, Rng};
 
@@ -100,6 +101,8 @@ pub struct Checker<'a> {
     given: Option<&'a Contents>,
     spared: BTreeSet<usize>,
     judge: Judge<'a>,
+    /// For guests that look at images; nothing if the host has no such files.
+    memory: OnceCell<Option<RecycledMemory>>,
 }
 
 impl<'a> Checker<'a> {
@@ -111,6 +114,7 @@ impl<'a> Checker<'a> {
             given: None,
             spared: BTreeSet::new(),
             judge: Judge::new(&recorded.history, &recorded.run, recorded.contract.clone()),
+            memory: OnceCell::new(),
         }
     }
 
@@ -171,7 +175,8 @@ impl<'a> Checker<'a> {
         let mut disk = self.disk(contents.clone())?;
         disk.log = Some(Vec::new());
         let steps = vec![attempt(MOUNT, vec![self.look().mount(MOUNT)])];
-        let life = self.live(steps, disk, core, cancelled)?;
+        // What it writes becomes part of images.
+        let life = self.live(steps, disk, None, core, cancelled)?;
         how_it_ended(&life, &mut Checked::default())?;
         let ended = life
             .events
@@ -209,11 +214,12 @@ impl<'a> Checker<'a> {
         let window = recorded.run.window(cut.at);
         let flux = in_flux(&recorded.history, &recorded.run, window, &recorded.contract);
         let mut seen = Seen::default();
-        let mut life = self.live(self.look().steps(&flux), disk, core, cancelled)?;
+        let steps = self.look().steps(&flux);
+        let mut life = self.live(steps, disk, self.memory(), core, cancelled)?;
         hear(&mut seen, &mut life)?;
         if seen.wants_rescue() && !recorded.recipe.fsck_rescue.is_empty() {
             let steps = self.look().rescue(&flux);
-            let mut life = self.live(steps, only_disk(life)?, core, cancelled)?;
+            let mut life = self.live(steps, only_disk(life)?, self.memory(), core, cancelled)?;
             hear(&mut seen, &mut life)?;
         }
         let refused = recorded.refused.partition_point(|at| *at <= cut.at);
@@ -249,18 +255,31 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// Memory for the guests of this checker, one after the other.
+    fn memory(&self) -> Option<&RecycledMemory> {
+        let made = self.memory.get_or_init(|| {
+            let bench = self.plan.bench;
+            RecycledMemory::new(&bench.memory, bench.board.file.memory.mib).ok()
+        });
+        made.as_ref()
+    }
+
     /// One guest's life on `disk`, however it ends.
     fn live(
         &self,
         steps: Vec<Step>,
         disk: Disk,
+        recycled: Option<&RecycledMemory>,
         core: Option<usize>,
         cancelled: &AtomicBool,
     ) -> Outcome<Life> {
         let bench = self.plan.bench;
         let job = bench.job(steps, self.plan.spec.seed);
-        whichfs_lab::run(&bench.guest(&job, core), vec![disk], cancelled, &mut |_| {})
-            .map_err(Failure::environment)
+        let guest = GuestSpec {
+            recycled,
+            ..bench.guest(&job, core)
+        };
+        whichfs_lab::run(&guest, vec![disk], cancelled, &mut |_| {}).map_err(Failure::environment)
     }
 }
 

@@ -146,6 +146,7 @@ fn guest_check(kernel: &Kernel, agent: &Agent) -> Outcome<Check> {
         agent,
         memory_mib: GUEST_MIB,
         memory: &memory,
+        recycled: None,
         cpu: CpuPrices::default(),
         queue_depth: None,
         job: &job,
