@@ -417,7 +417,7 @@ impl Inspector<'_> {
             }
             return Ok(found);
         }
-        if !wanted && !head.is_empty() && head.len() as u64 == length {
+        if !wanted && opened.heads[0].is_some() && head.len() as u64 == length {
             let found = whole(path, mode, head);
             memory.keep(&found, wanted, places);
             return Ok(found);

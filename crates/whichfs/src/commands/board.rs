@@ -57,6 +57,9 @@ pub fn list(json: bool) -> Outcome<u8> {
     Ok(0)
 }
 
+/// Where boards that do not name it have the work of programs from.
+const PROGRAM: &str = "what the agent does for each system call, measured (docs/boards.md)";
+
 /// One board: every price with its source.
 pub fn show(name: &str, json: bool) -> Outcome<u8> {
     let board = Board::open(name)?;
@@ -82,7 +85,10 @@ pub fn show(name: &str, json: bool) -> Outcome<u8> {
     let _ = writeln!(text, "{}\n", output::folded(&head, 0, output::width()));
     let rows = document.prices.iter().map(|(key, value)| {
         let source = document.sources.get(&format!("cpu.{key}"));
-        let source = source.map_or("", String::as_str);
+        let source = match source {
+            None if *key == "program_instructions" => PROGRAM,
+            source => source.map_or("", String::as_str),
+        };
         let words: Vec<&str> = source.split_whitespace().collect();
         vec![(*key).to_owned(), value.to_string(), words.join(" ")]
     });
@@ -150,6 +156,7 @@ fn prices(cpu: &Cpu) -> BTreeMap<&'static str, u64> {
         ("instruction_ps", cpu.instruction_ps),
         ("interrupt_ns", cpu.interrupt_ns),
         ("loop_instruction_ps", cpu.loop_instruction_ps),
+        ("program_instructions", cpu.program_instructions),
         ("switch_ns", cpu.switch_ns),
         ("syscall_ns", cpu.syscall_ns),
     ])
