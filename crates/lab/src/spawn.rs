@@ -99,7 +99,8 @@ pub unsafe fn spawn(
     };
     let cloned = io::Error::last_os_error();
     drop(signals);
-    let Some(pid) = Pid::from_raw(pid).filter(|_| pid > 0) else {
+    let pid = if pid > 0 { Pid::from_raw(pid) } else { None };
+    let Some(pid) = pid else {
         return Err(cloned);
     };
     let mut child = Child { pid, ended: None };
