@@ -33,8 +33,9 @@ impl Aligned {
     }
 }
 
-/// Where a direct read of the next `left` bytes of a file into a buffer of `len` bytes ends, of which
-/// `filled` are there: what it asks for behind the file's end, the kernel would fill with zeros.
+/// Where a direct read of the next `left` bytes of a file into a buffer of `len` bytes ends, of
+/// which `filled` are there: what it asks for behind the file's end, the kernel would fill with
+/// zeros.
 pub fn end_of_direct_read(len: usize, filled: usize, left: u64) -> usize {
     /// No filesystem has larger blocks.
     const BLOCK: usize = 64 << 10;

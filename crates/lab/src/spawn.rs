@@ -90,9 +90,9 @@ pub unsafe fn spawn(
     let mut stack = vec![0_u128; STACK / size_of::<u128>()];
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
     let signals = Signals::block()?;
-    // SAFETY: the stack, which grows down from its end, and `start` outlive the child's use of them:
-    // this thread goes on when the child has started the program or ended. Signals are blocked, so
-    // that no handler runs in the child, on this process' memory.
+    // SAFETY: the stack, which grows down from its end, and `start` outlive the child's use of
+    // them: this thread goes on when the child has started the program or ended. Signals are
+    // blocked, so that no handler runs in the child, on this process' memory.
     let pid = unsafe {
         let end = stack.as_mut_ptr_range().end;
         libc::clone(child, end.cast(), flags, (&raw mut start).cast::<c_void>())

@@ -1,6 +1,6 @@
 //! The same trial gives the same nanoseconds: alone, beside a CPU burner on its own core,
-//! beside another trial on the other core, there in memory that other guests have used. Three runs of each filesystem and clock;
-//! `WHICHFS_SOAK=1` makes it twenty.
+//! beside another trial on the other core, there in memory that other guests have used. Three
+//! runs of each filesystem and clock; `WHICHFS_SOAK=1` makes it twenty.
 #![allow(clippy::unwrap_used)]
 
 mod common;

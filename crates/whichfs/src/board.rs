@@ -133,9 +133,9 @@ pub struct Cpu {
 }
 
 /// Instructions that the agent makes between two system calls, at the price of the kernel's: on
-/// the machine of docs/boards.md 528,673 calls of workload `blocksize` took 21 ms of user space more
-/// than a trial of few calls, 40 ns each at 333 ps an instruction. What it makes content with
-/// is not among them: the programs that it stands for have theirs.
+/// the machine of docs/boards.md 528,673 calls of workload `blocksize` took 21 ms of user space
+/// more than a trial of few calls, 40 ns each at 333 ps an instruction. What it makes content
+/// with is not among them: the programs that it stands for have theirs.
 pub const PROGRAM_INSTRUCTIONS: u64 = 120;
 
 fn program_instructions() -> u64 {
