@@ -135,7 +135,11 @@ fn remove_stale(parent: &Path) {
         let is_guests = name
             .to_str()
             .is_some_and(|name| name.starts_with(DIRECTORY_PREFIX));
-        if is_guests && locked(&entry.path()).is_ok() {
+        if !is_guests {
+            continue;
+        }
+        // Held until it is gone: an engine that has just made it must not take it meanwhile.
+        if let Ok(_handle) = locked(&entry.path()) {
             let _ = fs::remove_dir_all(entry.path());
         }
     }
@@ -486,6 +490,29 @@ mod tests {
         remove_stale(parent.path());
         assert!(stale.iter().all(|path| !path.exists()));
         assert!(own.path.exists(), "it is in use");
+    }
+
+    #[test]
+    fn a_directory_is_not_taken_for_stale_while_it_is_made() {
+        let parent = tempfile::tempdir().expect("a temporary directory");
+        let done = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while !done.load(Ordering::Relaxed) {
+                        remove_stale(parent.path());
+                    }
+                });
+            }
+            let lost = (0..2000).filter(|_| {
+                let own = GuestDirectory::below(parent.path()).expect("made");
+                std::thread::yield_now();
+                own.listen("c").is_err() || !own.path.exists()
+            });
+            let lost = lost.count();
+            done.store(true, Ordering::Relaxed);
+            assert_eq!(lost, 0);
+        });
     }
 
     #[test]

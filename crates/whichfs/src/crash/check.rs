@@ -255,8 +255,12 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Memory for the guests of this checker, one after the other.
+    /// Memory for the guests of this checker, one after the other; not where guests with memory of
+    /// their own live between them: together they would need twice what a worker may have.
     fn memory(&self) -> Option<&RecycledMemory> {
+        if self.plan.spec.recovery > 0 {
+            return None;
+        }
         let made = self.memory.get_or_init(|| {
             let bench = self.plan.bench;
             RecycledMemory::new(&bench.memory, bench.board.file.memory.mib).ok()
