@@ -173,6 +173,14 @@ impl Bench {
         text.lines().count()
     }
 
+    /// Waits until the work was begun so often: it is told before its program runs.
+    fn wait_for_run(&self, number: usize) {
+        let begun = Instant::now();
+        while self.times_run() < number && begun.elapsed().as_secs() < 20 {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     /// Nothing of a session is left: no directory, no process, no mount, no user of the device.
     fn is_left_alone(&self) {
         let begun = Instant::now();
@@ -390,6 +398,7 @@ fn loop_ssh_after_a_restart_of_the_board_the_lost_trial_begins_anew() {
     let result = board.ask(&task, &never(), &mut |told| {
         if begins_work(told) && !std::mem::replace(&mut restarted, true) {
             let mut bench = sshd.lock().unwrap();
+            bench.wait_for_run(2);
             // All processes end, what was in memory is gone, and the server is away for a while.
             kill(attendant().unwrap());
             bench.sshd.stop();
@@ -416,8 +425,11 @@ fn loop_ssh_a_board_that_restarts_again_and_again_is_told() {
         restarts: 1,
         ..patient()
     });
+    let mut runs = 0;
     let error = board.ask(&bench.task("sleep 5"), &never(), &mut |told| {
         if begins_work(told) {
+            runs += 1;
+            bench.wait_for_run(runs);
             kill(attendant().unwrap());
         }
     });
