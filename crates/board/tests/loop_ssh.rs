@@ -173,14 +173,6 @@ impl Bench {
         text.lines().count()
     }
 
-    /// Waits until the work was begun so often: it is told before its program runs.
-    fn wait_for_run(&self, number: usize) {
-        let begun = Instant::now();
-        while self.times_run() < number && begun.elapsed().as_secs() < 20 {
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
-
     /// Nothing of a session is left: no directory, no process, no mount, no user of the device.
     fn is_left_alone(&self) {
         let begun = Instant::now();
@@ -221,6 +213,18 @@ fn patient() -> Patience {
 
 fn never() -> AtomicBool {
     AtomicBool::new(false)
+}
+
+/// Waits until it is so, 40 s at most; whether it is.
+fn wait_until(is_so: impl Fn() -> bool) -> bool {
+    let begun = Instant::now();
+    while begun.elapsed().as_secs() < 40 {
+        if is_so() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    false
 }
 
 fn begins_work(told: &Told) -> bool {
@@ -398,7 +402,7 @@ fn loop_ssh_after_a_restart_of_the_board_the_lost_trial_begins_anew() {
     let result = board.ask(&task, &never(), &mut |told| {
         if begins_work(told) && !std::mem::replace(&mut restarted, true) {
             let mut bench = sshd.lock().unwrap();
-            bench.wait_for_run(2);
+            wait_until(|| bench.times_run() == 2);
             // All processes end, what was in memory is gone, and the server is away for a while.
             kill(attendant().unwrap());
             bench.sshd.stop();
@@ -429,7 +433,7 @@ fn loop_ssh_a_board_that_restarts_again_and_again_is_told() {
     let error = board.ask(&bench.task("sleep 5"), &never(), &mut |told| {
         if begins_work(told) {
             runs += 1;
-            bench.wait_for_run(runs);
+            wait_until(|| bench.times_run() == runs);
             kill(attendant().unwrap());
         }
     });
@@ -450,10 +454,7 @@ fn loop_ssh_another_device_after_a_restart_is_not_touched() {
     let error = board.ask(&bench.task("sleep 3"), &never(), &mut |told| {
         if begins_work(told) {
             kill(attendant().unwrap());
-            let begun = Instant::now();
-            while !users(&bench.device).is_empty() && begun.elapsed().as_secs() < 20 {
-                std::thread::sleep(Duration::from_millis(50));
-            }
+            wait_until(|| users(&bench.device).is_empty());
             Command::new("partx")
                 .arg("-d")
                 .arg(&bench.device)
@@ -469,12 +470,8 @@ fn loop_ssh_another_device_after_a_restart_is_not_touched() {
             };
             // Who opens it meanwhile, to look at it, puts its end off.
             losetup(&["-d".as_ref(), bench.device.as_ref()]);
-            let mut again = losetup(&[bench.device.as_ref(), other.as_ref()]);
-            while !again.status.success() && begun.elapsed().as_secs() < 40 {
-                std::thread::sleep(Duration::from_millis(50));
-                again = losetup(&[bench.device.as_ref(), other.as_ref()]);
-            }
-            assert!(again.status.success(), "{again:?}");
+            let again = || losetup(&[bench.device.as_ref(), other.as_ref()]);
+            assert!(wait_until(|| again().status.success()));
         }
     });
     let error = error.unwrap_err();
