@@ -86,7 +86,10 @@ pub fn show(name: &str, json: bool) -> Outcome<u8> {
     let rows = document.prices.iter().map(|(key, value)| {
         let source = document.sources.get(&format!("cpu.{key}"));
         let source = match source {
-            None if *key == "program_instructions" => PROGRAM,
+            // A file of the user's may have another, for which it need name no source.
+            None if *key == "program_instructions" && *value == board::PROGRAM_INSTRUCTIONS => {
+                PROGRAM
+            }
             source => source.map_or("", String::as_str),
         };
         let words: Vec<&str> = source.split_whitespace().collect();
