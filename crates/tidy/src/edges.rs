@@ -7,7 +7,7 @@ use crate::{Finding, SourceFile};
 
 /// A crate and the crates of this workspace that it may depend on.
 /// `whichfs` alone may see everything and is not listed; `tidy` sees nothing.
-const INNER: [(&str, &[&str]); 21] = [
+const INNER: [(&str, &[&str]); 22] = [
     ("units", &[]),
     ("trial", &["units"]),
     ("card", &["units"]),
@@ -31,6 +31,13 @@ const INNER: [(&str, &[&str]); 21] = [
     ("study", &["units", "trial", "fs"]),
     ("store", &["units", "trial", "study"]),
     ("report", &["units", "trial", "study"]),
+    (
+        "engine",
+        &[
+            "units", "trial", "card", "probe", "crash", "spill", "here", "fs", "layout", "format",
+            "workload", "agent", "board", "lab", "study", "store",
+        ],
+    ),
     ("tidy", &[]),
 ];
 
@@ -46,12 +53,14 @@ const OUTER: [(&str, &[&str]); 14] = [
     ("comfy-table", &["whichfs", "report"]),
     (
         "libc",
-        &["agent", "lab", "attach", "here", "format", "whichfs"],
+        &[
+            "agent", "lab", "attach", "here", "format", "engine", "whichfs",
+        ],
     ),
     (
         "rustix",
         &[
-            "agent", "lab", "attach", "here", "format", "spill", "board", "whichfs",
+            "agent", "lab", "attach", "here", "format", "spill", "board", "engine", "whichfs",
         ],
     ),
     ("fuser", &["attach"]),

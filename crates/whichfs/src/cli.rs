@@ -12,17 +12,18 @@ mod study;
 
 pub use crash::{CrashArgs, CrashCommand, CutCount, CutDuring, MinimiseArgs, PowerArg, ReplayArgs};
 
-use crate::cards::{self, CardState};
-use crate::{board, commands};
+use crate::commands;
 use clap::builder::ArgPredicate;
 use clap::{Args, Parser, Subcommand};
-pub use format::{CheckArgs, FormatArgs, ImageArgs, MediumArgs};
+pub use format::{CheckArgs, FormatArgs, ImageArgs};
 pub use here::{ChooseHereArgs, HereArgs};
 pub use life::{IdentifyArgs, LifeArgs, LifeOrder};
 pub use manual::ManualCommand;
 pub use report::{CardRankArgs, ReportArgs, TrialArgs, TrialCommand};
 use std::path::PathBuf;
 pub use study::{ClaimsArgs, StudyArgs, StudyCommand, StudyShowArgs};
+use whichfs_engine::board;
+use whichfs_engine::cards::{self, CardState};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -303,7 +304,7 @@ pub struct AttachArgs {
     pub run: Option<String>,
     /// State in which the card begins.
     #[arg(long, value_enum, value_name = "STATE", default_value = "used")]
-    pub card_state: CardState,
+    pub card_state: CardStateArg,
     /// Computer around the card: its queue limits are those of the device.
     #[arg(long, value_name = "NAME|FILE", default_value = board::DEFAULT)]
     pub board: String,
@@ -320,6 +321,24 @@ pub struct AttachArgs {
     /// Print the figures as one JSON document at the end, nothing else on standard output.
     #[arg(long)]
     pub json: bool,
+}
+
+/// State in which a card begins a trial.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum CardStateArg {
+    /// All of it written once, then 5 % random overwrites.
+    Used,
+    /// Never written.
+    Fresh,
+}
+
+impl From<CardStateArg> for CardState {
+    fn from(state: CardStateArg) -> CardState {
+        match state {
+            CardStateArg::Used => CardState::Used,
+            CardStateArg::Fresh => CardState::Fresh,
+        }
+    }
 }
 
 /// Way from the kernel to an attached card.
@@ -414,7 +433,7 @@ pub struct PlaceArgs {
     pub card: String,
     /// State in which the card begins.
     #[arg(long, value_enum, value_name = "STATE", default_value = "used")]
-    pub card_state: CardState,
+    pub card_state: CardStateArg,
     /// Computer around the card: a name or a board file.
     #[arg(long, value_name = "NAME|FILE", default_value = board::DEFAULT)]
     pub board: String,

@@ -1,11 +1,11 @@
 //! Layouts by name or file, and the files for image builders.
 
 use crate::commands::crash::page::command_line;
-use crate::digest::sha256;
 use crate::failure::{Failure, Outcome};
-use crate::names::unknown;
-use crate::places;
 use std::path::Path;
+use whichfs_engine::digest::sha256;
+use whichfs_engine::names::unknown;
+use whichfs_engine::places;
 use whichfs_layout::{BUILTIN, Layout, Medium, Plan, emit};
 use whichfs_units::Bytes;
 

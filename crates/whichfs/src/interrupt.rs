@@ -1,7 +1,7 @@
 //! Signals that end a command: the first one asks for an orderly end, the second ends at once,
 //! unless something is to be put back first.
 
-use crate::failure::Kind;
+use crate::failure::{Kind, exit_code};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
@@ -36,6 +36,12 @@ pub fn flag() -> &'static AtomicBool {
     &INTERRUPTED
 }
 
+/// The flag that signals set once [`flag`] has installed the handler; until then they end the
+/// program as usual.
+pub fn state() -> &'static AtomicBool {
+    &INTERRUPTED
+}
+
 /// Whether a signal has asked for an end.
 pub fn asked() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
@@ -44,7 +50,7 @@ pub fn asked() -> bool {
 /// The exit status of a command that would end with `code`: another one if a signal ended it.
 pub fn or(code: u8) -> u8 {
     if asked() {
-        Kind::Interrupted as u8
+        exit_code(Kind::Interrupted)
     } else {
         code
     }

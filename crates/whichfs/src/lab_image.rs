@@ -2,12 +2,7 @@
 //! modelled card, copies the files, and the card's contents are the image. No root, and no driver
 //! in this machine's kernel is needed.
 
-use crate::bench::{Bench, DEVICE, MOUNT_POINT, environment};
-use crate::board::{self, Board};
-use crate::cards::{self, CardState};
 use crate::cli::ImageArgs;
-use crate::clock::Clock;
-use crate::digest::sha256;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::interrupt;
 use std::collections::BTreeMap;
@@ -15,6 +10,11 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 use whichfs_card::Contents;
+use whichfs_engine::board::{self, Board};
+use whichfs_engine::cards::{self, CardState};
+use whichfs_engine::clock::Clock;
+use whichfs_engine::digest::sha256;
+use whichfs_engine::lab_executor::{DEVICE, LabExecutor, MOUNT_POINT, environment};
 use whichfs_format::{Builder, Check, Tree, image_checks};
 use whichfs_fs::{Candidate, Purpose, Recipe};
 use whichfs_lab::{GuestSpec, LabError, Limits, SharedDirectory, available_cores};
@@ -42,7 +42,7 @@ pub fn make(
     let name = args.medium.card.as_deref().unwrap_or(cards::DEFAULT);
     let mut board = board::DEFAULT.to_owned();
     let clock = Clock::parse("device", &mut board)?;
-    let bench = Bench::new(
+    let bench = LabExecutor::new(
         cards::open(name)?,
         CardState::Fresh,
         Board::open(&board)?,
@@ -79,7 +79,7 @@ pub fn make(
 
 /// The contents of a card on which the lab made the filesystem and copied the files.
 fn filled(
-    bench: &Bench,
+    bench: &LabExecutor,
     tree: &Tree,
     candidate: &Candidate,
     recipe: &Recipe,

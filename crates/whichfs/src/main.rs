@@ -12,44 +12,20 @@ macro_rules! note {
 }
 
 mod apply;
-mod bench;
-mod board;
-mod cards;
 mod cli;
-mod clock;
 mod commands;
-mod crash;
-mod digest;
+mod consent;
+mod device_report;
 mod emitted;
 mod facts;
 mod failure;
-mod helper;
-mod here;
-mod images;
 mod interrupt;
-mod journal;
-mod keeper;
 mod lab_image;
-mod medium;
-mod memory;
-mod modules;
-mod names;
 mod output;
 mod page;
-mod partition;
-mod places;
-mod program;
 mod progress;
 mod quantity;
 mod repeat;
-mod rescue;
-mod runner;
-mod shared;
-mod shell;
-mod signatures;
-mod tools;
-mod tree;
-mod work;
 
 use clap::Parser;
 use cli::{
@@ -68,9 +44,10 @@ fn main() -> ExitCode {
             return ExitCode::from(error.exit_code() as u8);
         }
     };
+    output::install_notes();
     match run(cli.command) {
         Ok(code) => ExitCode::from(code),
-        Err(failure) => failure.report(),
+        Err(failure) => failure::report(&failure),
     }
 }
 

@@ -89,6 +89,31 @@ pub fn note(text: std::fmt::Arguments<'_>) {
     let _ = io::stderr().lock().write_fmt(text);
 }
 
+/// Remarks of the engine, told on standard error as those of the command are.
+struct Notes;
+
+impl log::Log for Notes {
+    fn enabled(&self, metadata: &log::Metadata<'_>) -> bool {
+        // Other libraries log what concerns their authors alone.
+        metadata.target().starts_with("whichfs")
+    }
+
+    fn log(&self, record: &log::Record<'_>) {
+        if self.enabled(record.metadata()) {
+            note(format_args!("{}\n", record.args()));
+        }
+    }
+
+    fn flush(&self) {}
+}
+
+/// Has remarks of the engine told on standard error from now on.
+pub fn install_notes() {
+    if log::set_logger(&Notes).is_ok() {
+        log::set_max_level(log::LevelFilter::Warn);
+    }
+}
+
 /// Tells a sentence on standard error in lines as wide as the terminal.
 pub fn note_folded(sentence: &str) {
     note(format_args!("{}\n", folded(sentence, 2, width())));

@@ -1,16 +1,16 @@
 //! What the report says of card, environment and reproduction.
 
-use crate::bench::Bench;
-use crate::board::Board;
-use crate::cards::partition_offset;
-use crate::clock::Clock;
 use crate::commands::card;
-use crate::here::Site;
-use crate::shell::{quoted, quoted_os};
-use crate::tools::package_versions;
-use crate::work::Work;
 use std::ffi::OsString;
 use whichfs_card::Profile;
+use whichfs_engine::board::Board;
+use whichfs_engine::cards::partition_offset;
+use whichfs_engine::clock::Clock;
+use whichfs_engine::device::DeviceExecutor;
+use whichfs_engine::lab_executor::LabExecutor;
+use whichfs_engine::shell::{quoted, quoted_os};
+use whichfs_engine::tools::package_versions;
+use whichfs_engine::workload_run::WorkloadRun;
 use whichfs_report::{DEFAULT, Item, Page, TrialLine, devices, figure, trial_lines};
 use whichfs_study::{Excluded, Verdict};
 use whichfs_trial::{REAL, Trial};
@@ -18,8 +18,8 @@ use whichfs_units::Bytes;
 
 /// The report's page; `repeat` is the command of one trial ([`crate::repeat::line`]).
 pub fn page(
-    bench: &Bench,
-    work: &Work,
+    bench: &LabExecutor,
+    work: &WorkloadRun,
     verdict: &Verdict,
     reused: usize,
     trials: &[Trial],
@@ -40,8 +40,8 @@ pub fn page(
 
 /// The report's page of what was measured on the device of `site`, as [`page`].
 pub fn measured(
-    site: &Site,
-    work: &Work,
+    site: &DeviceExecutor,
+    work: &WorkloadRun,
     verdict: &Verdict,
     reused: usize,
     trials: &[Trial],
@@ -133,7 +133,7 @@ pub fn item(label: &str, value: impl ToString, source: &str) -> Item {
     }
 }
 
-fn card_items(bench: &Bench) -> Vec<Item> {
+fn card_items(bench: &LabExecutor) -> Vec<Item> {
     let profile = &bench.card.profile;
     let kind = if profile.composed() {
         "composed of several sources"
@@ -171,7 +171,7 @@ fn card_items(bench: &Bench) -> Vec<Item> {
     items
 }
 
-fn environment(bench: &Bench, work: &Work, reused: usize) -> Vec<Item> {
+fn environment(bench: &LabExecutor, work: &WorkloadRun, reused: usize) -> Vec<Item> {
     let board = &bench.board;
     let clock = bench.clock.name(board);
     let mut items = vec![
@@ -218,7 +218,7 @@ fn clock_source(clock: &Clock, board: &Board) -> String {
     }
 }
 
-fn parameters(work: &Work) -> impl Iterator<Item = Item> {
+fn parameters(work: &WorkloadRun) -> impl Iterator<Item = Item> {
     let all = work.parameters.iter();
     all.map(|(name, value)| item(name, value, "parameter"))
 }
@@ -333,7 +333,7 @@ mod tests {
     fn shipped_cards_that_were_fitted_say_how_far_they_are_off() {
         let mut fitted = 0;
         for (name, _) in whichfs_card::builtin() {
-            let profile = crate::cards::open(name).unwrap().profile;
+            let profile = whichfs_engine::cards::open(name).unwrap().profile;
             let error = fit_error(&profile);
             assert_eq!(error.is_some(), profile.fit_error().is_some(), "{name}");
             assert!(

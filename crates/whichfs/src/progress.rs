@@ -1,9 +1,9 @@
 //! Progress on standard error: bars on a terminal, plain lines elsewhere.
 
-use crate::runner::News;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
+use whichfs_engine::observer::{Observer, ProgressEvent};
 use whichfs_trial::Status;
 
 /// Shows what trials are doing.
@@ -64,39 +64,6 @@ impl Progress {
         }
     }
 
-    /// Shows `news`.
-    pub fn hear(&mut self, news: &News) {
-        if let News::Ended {
-            what, trial, wall, ..
-        } = news
-        {
-            self.done += 1;
-            self.trial_wall += *wall;
-            self.say(&self.line_of(what, trial, *wall));
-        }
-        let eta = self.eta();
-        let Some(bars) = &mut self.bars else {
-            return;
-        };
-        match news {
-            News::Begun { worker, what } => {
-                bars.names[*worker].clone_from(what);
-                bars.workers[*worker].set_message(what.clone());
-            }
-            News::Phase { worker, phase, at } => {
-                let what = &bars.names[*worker];
-                let clock = if self.real { "" } else { " of virtual time" };
-                bars.workers[*worker].set_message(format!("{what}: {phase}, at {at}{clock}"));
-            }
-            News::Ended { worker, .. } => {
-                bars.workers[*worker].set_message("");
-                bars.total.set_position(self.done);
-                bars.total.set_message(eta);
-            }
-            News::Stopped(_) => {}
-        }
-    }
-
     fn line_of(&self, what: &str, trial: &whichfs_trial::Trial, wall: Duration) -> String {
         let ended = match &trial.outcome.status {
             Status::Done if self.real => format!("{:.1} s", wall.as_secs_f64()),
@@ -136,6 +103,40 @@ impl Progress {
             let _ = bars.all.clear();
         }
         self.begun.elapsed()
+    }
+}
+
+impl Observer for Progress {
+    fn hear(&mut self, news: &ProgressEvent) {
+        if let ProgressEvent::Ended {
+            what, trial, wall, ..
+        } = news
+        {
+            self.done += 1;
+            self.trial_wall += *wall;
+            self.say(&self.line_of(what, trial, *wall));
+        }
+        let eta = self.eta();
+        let Some(bars) = &mut self.bars else {
+            return;
+        };
+        match news {
+            ProgressEvent::Begun { worker, what } => {
+                bars.names[*worker].clone_from(what);
+                bars.workers[*worker].set_message(what.clone());
+            }
+            ProgressEvent::Phase { worker, phase, at } => {
+                let what = &bars.names[*worker];
+                let clock = if self.real { "" } else { " of virtual time" };
+                bars.workers[*worker].set_message(format!("{what}: {phase}, at {at}{clock}"));
+            }
+            ProgressEvent::Ended { worker, .. } => {
+                bars.workers[*worker].set_message("");
+                bars.total.set_position(self.done);
+                bars.total.set_message(eta);
+            }
+            ProgressEvent::Stopped(_) => {}
+        }
     }
 }
 

@@ -2,8 +2,9 @@
 
 use crate::cli::{ChooseArgs, ChooseHereArgs, HereArgs, PlaceArgs};
 use crate::commands::crash::WALL_LIMIT_S;
-use crate::shell::{quoted, quoted_os};
 use std::path::Path;
+use whichfs_engine::cards::CardState;
+use whichfs_engine::shell::{quoted, quoted_os};
 use whichfs_study::POWER_LOSS;
 
 /// The command of one trial of the run with `args`. In its last options, from `--candidates` on,
@@ -51,7 +52,10 @@ pub fn line(args: &ChooseArgs) -> String {
     option("--card", quoted(&whole_path(card)));
     // A device has its own state, board and clock.
     if !device.here {
-        option("--card-state", card_state.name().to_owned());
+        option(
+            "--card-state",
+            CardState::from(*card_state).name().to_owned(),
+        );
         option("--board", quoted(&whole_path(board)));
         option("--clock", quoted(&whole_clock(clock)));
     }

@@ -3,6 +3,7 @@
 use crate::{commands, quantity};
 use clap::Args;
 use std::path::PathBuf;
+use whichfs_engine::medium::CardKnowledge;
 use whichfs_layout::TableKind;
 
 /// What is known of the card.
@@ -15,6 +16,16 @@ pub struct MediumArgs {
     /// Allocation unit, if nothing else is known of the card; need not be a power of two.
     #[arg(long, value_name = "SIZE", value_parser = quantity::bytes)]
     pub au: Option<u64>,
+}
+
+impl MediumArgs {
+    /// What these options say of the card.
+    pub fn knowledge(&self) -> CardKnowledge {
+        CardKnowledge {
+            card: self.card.clone(),
+            au: self.au,
+        }
+    }
 }
 
 /// Kind of a partition table.

@@ -1,8 +1,10 @@
 //! Arguments of trials on a real device.
 
-use crate::quantity;
+use crate::consent::CommandLineConsent;
+use crate::{interrupt, quantity};
 use clap::Args;
 use std::time::Duration;
+use whichfs_engine::device::DeviceOptions;
 
 /// What trials on a real device may do, and what is known of it.
 #[derive(Clone, Debug, Default, Args)]
@@ -70,6 +72,28 @@ impl ChooseHereArgs {
 }
 
 impl HereArgs {
+    /// How trials on the device are made.
+    pub fn options(&self) -> DeviceOptions {
+        DeviceOptions {
+            profile: self.profile.clone(),
+            au: self.au,
+            settle: self.settle.map(Duration::from_secs),
+            max_bytes: self.max_size,
+            internal: self.internal,
+            destroy: self.destroy.clone(),
+            interrupted: interrupt::state(),
+        }
+    }
+
+    /// The consent that `--destroy` is, or that the user types when asked; nobody is asked where
+    /// the answer is a JSON document.
+    pub fn consent(&self, json: bool) -> CommandLineConsent<'_> {
+        CommandLineConsent {
+            destroy: self.destroy.as_deref(),
+            json,
+        }
+    }
+
     /// The first flag given: they are for trials on a device alone.
     pub fn given(&self) -> Option<&'static str> {
         let given = [

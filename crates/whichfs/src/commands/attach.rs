@@ -1,11 +1,9 @@
 //! `whichfs card attach`, `detach` and `attached`: a modelled card as a block device.
 
 use super::table;
-use crate::board::{Board, Host};
-use crate::cards::{self, CardState};
-use crate::cli::{AttachArgs, DetachArgs, TransportArg};
-use crate::failure::{Failure, Kind, Outcome};
-use crate::{interrupt, output, places};
+use crate::cli::{AttachArgs, CardStateArg, DetachArgs, TransportArg};
+use crate::failure::{Failure, Kind, Outcome, exit_code};
+use crate::{failure, interrupt, output};
 use serde::Serialize;
 use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
@@ -16,6 +14,9 @@ use whichfs_attach::{
     Attached, CardState as State, HostQueue, Leftover, Options, Statistics, Transport,
 };
 use whichfs_card::Profile;
+use whichfs_engine::board::{Board, Host};
+use whichfs_engine::cards;
+use whichfs_engine::places;
 use whichfs_units::{Bytes, MIB, Nanos, counted};
 
 /// Examples for `--help`.
@@ -34,12 +35,12 @@ pub fn run(args: &AttachArgs) -> Outcome<u8> {
     let options = options(args)?;
     // From now on Ctrl-C waits until what is half made can be taken apart.
     let stop = interrupt::flag();
-    let attached = whichfs_attach::attach(options)?;
+    let attached = whichfs_attach::attach(options).map_err(failure::of_attach)?;
     for leftover in attached.cleaned() {
         note!("{}", cleaned(leftover));
     }
     let code = match &args.run {
-        _ if interrupt::asked() => Kind::Interrupted as u8,
+        _ if interrupt::asked() => exit_code(Kind::Interrupted),
         Some(command) => status(run_command(&attached, command, args.json, stop)?),
         None => {
             note!(
@@ -98,8 +99,8 @@ fn options(args: &AttachArgs) -> Outcome<Options> {
     Ok(Options {
         name: card.name,
         state: match args.card_state {
-            CardState::Fresh => State::Fresh,
-            CardState::Used => State::Used(args.seed),
+            CardStateArg::Fresh => State::Fresh,
+            CardStateArg::Used => State::Used(args.seed),
         },
         speed: args.speed,
         transport: match args.transport {
@@ -226,7 +227,7 @@ struct Detached {
 /// Detaches one card of another process, or cleans up after dead ones.
 pub fn detach(args: &DetachArgs) -> Outcome<u8> {
     if let Some(device) = &args.device {
-        whichfs_attach::request_detach(device)?;
+        whichfs_attach::request_detach(device).map_err(failure::of_attach)?;
         if args.json {
             output::json(&[Detached {
                 device: device.clone(),
@@ -236,9 +237,9 @@ pub fn detach(args: &DetachArgs) -> Outcome<u8> {
         }
         return Ok(0);
     }
-    let leftovers = whichfs_attach::clean()?;
+    let leftovers = whichfs_attach::clean().map_err(failure::of_attach)?;
     let remains = leftovers.iter().any(|leftover| leftover.remains.is_some());
-    let code = if remains { Kind::No as u8 } else { 0 };
+    let code = if remains { exit_code(Kind::No) } else { 0 };
     if args.json {
         let documents: Vec<Detached> = leftovers.into_iter().map(document).collect();
         output::json(&documents)?;
@@ -263,7 +264,7 @@ fn document(leftover: Leftover) -> Detached {
 
 /// The cards that running processes have attached.
 pub fn attached(json: bool) -> Outcome<u8> {
-    let records = whichfs_attach::list()?;
+    let records = whichfs_attach::list().map_err(failure::of_attach)?;
     let mut found = Vec::new();
     for record in records {
         // One may go away meanwhile: then it is no longer attached.
@@ -274,7 +275,7 @@ pub fn attached(json: bool) -> Outcome<u8> {
         output::json(&found)?;
         return Ok(0);
     }
-    for left in whichfs_attach::left()? {
+    for left in whichfs_attach::left().map_err(failure::of_attach)? {
         note!(
             "whichfs: {} was left by a process that died: sudo whichfs card detach removes it",
             left.device().display()

@@ -1,12 +1,12 @@
 //! `whichfs board`: the computers around the card, how fast they are, and how that is known.
 
 use super::table;
-use crate::board::{self, Basis, Board, Cpu};
 use crate::failure::Outcome;
 use crate::output;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use whichfs_engine::board::{self, Basis, Board, Cpu};
 use whichfs_study::{ChargedWork, charged_works};
 
 /// A line of `board list`.

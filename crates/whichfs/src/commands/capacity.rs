@@ -2,12 +2,12 @@
 
 use super::probe_progress::Watcher;
 use crate::cli::{ProbeArgs, WriteHow};
-use crate::failure::{Failure, Kind, Outcome};
+use crate::failure::{Failure, Kind, Outcome, exit_code};
 use crate::interrupt::{self, Patience};
 use crate::output;
-use crate::rescue::{Left, Rescue, left};
 use std::time::SystemTime;
 use whichfs_curves::Device;
+use whichfs_engine::undo_log_file::{Left, UndoLogFile, left};
 use whichfs_probe::{
     CapacityOptions, CapacityReport, Honesty, Keeper, MemoryOnly, capacity, marked, rescue,
 };
@@ -22,7 +22,7 @@ pub fn run(device: &mut dyn Device, identity: Option<&str>, args: &ProbeArgs) ->
     };
     let name = args.target.as_deref().unwrap_or_default();
     let mut kept = match identity.filter(|_| options.preserve) {
-        Some(identity) => Some(Rescue::create(name, identity, options.seed)?),
+        Some(identity) => Some(UndoLogFile::create(name, identity, options.seed)?),
         None => None,
     };
     let mut watcher = Watcher::new(None, args.json);
@@ -56,11 +56,11 @@ fn nonce() -> u64 {
 
 fn status(report: &CapacityReport) -> u8 {
     match report.honesty {
-        _ if report.lost_blocks > 0 => Kind::No as u8,
+        _ if report.lost_blocks > 0 => exit_code(Kind::No),
         Honesty::Honest => 0,
         // Whether it lies is not known: that is no "no".
-        Honesty::Unknown => interrupt::or(Kind::Environment as u8),
-        _ => Kind::No as u8,
+        Honesty::Unknown => interrupt::or(exit_code(Kind::Environment)),
+        _ => exit_code(Kind::No),
     }
 }
 

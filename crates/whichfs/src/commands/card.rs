@@ -1,13 +1,13 @@
 //! `whichfs card`: modelled cards, every figure with its source.
 
 use super::table;
-use crate::cards::{self, NamedProfile};
 use crate::cli::{CardListArgs, SortKey};
-use crate::failure::{Failure, Kind, Outcome};
+use crate::failure::{Failure, Kind, Outcome, exit_code};
 use crate::output;
 use serde::Serialize;
 use whichfs_card::{Figure, Interface, Profile, builtin};
 use whichfs_curves::{draw, flashbench};
+use whichfs_engine::cards::{self, NamedProfile};
 use whichfs_units::{Bytes, Nanos};
 
 /// A line of `card list`.
@@ -66,7 +66,7 @@ pub fn list(args: &CardListArgs) -> Outcome<u8> {
     });
     if lines.is_empty() && args.json {
         output::json(&lines)?;
-        return Ok(Kind::No as u8);
+        return Ok(exit_code(Kind::No));
     }
     if lines.is_empty() {
         return Err(Failure::new(

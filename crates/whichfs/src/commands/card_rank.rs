@@ -2,12 +2,12 @@
 
 use super::{choose, table};
 use crate::cli::{CardRankArgs, ChooseArgs, ChooseHereArgs, PlaceArgs};
-use crate::failure::{Failure, Kind, Outcome};
+use crate::failure::{Failure, Kind, Outcome, exit_code};
 use crate::output;
-use crate::shell::quoted_os;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use whichfs_engine::shell::quoted_os;
 use whichfs_report::{figure, percent, percents};
 use whichfs_study::{CardPlace, CardRanking, Unqualified, rank_cards};
 
@@ -39,7 +39,7 @@ pub fn run(args: &CardRankArgs) -> Outcome<u8> {
         false => output::text_line(&text(&ranking, output::width()))?,
     }
     Ok(match ranking.cards.is_empty() {
-        true => Kind::No as u8,
+        true => exit_code(Kind::No),
         false => 0,
     })
 }

@@ -1,14 +1,15 @@
 //! `whichfs check`: is what is on a card aligned and tuned, and what would it gain?
 
 use super::study;
-use crate::cards;
 use crate::cli::CheckArgs;
-use crate::failure::{Failure, Kind, Outcome};
-use crate::medium::{self, Told};
-use crate::{output, places};
+use crate::failure::{Failure, Kind, Outcome, exit_code};
+use crate::output;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
+use whichfs_engine::cards;
+use whichfs_engine::medium::{self, KernelReport};
+use whichfs_engine::places;
 use whichfs_format::{Disk, Left};
 use whichfs_layout::superblock::Figure;
 use whichfs_layout::{Fault, Found, Medium, Verdict, judge};
@@ -80,7 +81,11 @@ pub fn run(args: &CheckArgs) -> Outcome<u8> {
             args.target.display()
         )));
     }
-    let medium = medium::of(&args.medium, Some(disk.bytes), told(&args.target))?;
+    let medium = medium::of(
+        &args.medium.knowledge(),
+        Some(disk.bytes),
+        told(&args.target),
+    )?;
     let unfinished = unfinished(&args.target);
     if let Some(unfinished) = &unfinished {
         // What it left may be nothing that can be read.
@@ -119,11 +124,11 @@ pub fn run(args: &CheckArgs) -> Outcome<u8> {
     let unknown = |one: &Partition| one.verdict.candidate.is_none();
     let half = document.unfinished.is_some() && document.partitions.iter().any(unknown);
     let bad = faults || half;
-    Ok(if bad { Kind::No as u8 } else { 0 })
+    Ok(if bad { exit_code(Kind::No) } else { 0 })
 }
 
 /// What the kernel says of a device; nothing of a file.
-fn told(path: &Path) -> Told {
+fn told(path: &Path) -> KernelReport {
     let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let name = real.file_name().unwrap_or_default();
     let number = |attribute: &str| {
@@ -133,7 +138,7 @@ fn told(path: &Path) -> Told {
             .filter(|_| real.starts_with("/dev"))?;
         text.trim().parse::<u64>().ok()
     };
-    Told {
+    KernelReport {
         erase_bytes: number("device/preferred_erase_size").filter(|bytes| *bytes > 0),
         discard: number("queue/discard_max_bytes").is_none_or(|bytes| bytes > 0),
     }

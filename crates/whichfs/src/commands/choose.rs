@@ -7,16 +7,10 @@ mod here;
 mod inputs;
 mod one_card;
 
-use crate::bench::{Bench, NotHere, Prepared};
-use crate::board::Board;
 use crate::cli::ChooseArgs;
-use crate::clock::Clock;
-use crate::failure::{Failure, Kind, Outcome};
-use crate::images::Images;
-use crate::keeper::Keeper;
+use crate::failure::{Failure, Kind, Outcome, exit_code};
 use crate::progress::Progress;
-use crate::work::Work;
-use crate::{apply, cards, emitted, facts, interrupt, output, page, places, repeat, tree};
+use crate::{apply, emitted, facts, interrupt, output, page, repeat};
 use cuts::Cuts;
 use files::Report;
 pub use one_card::evidence;
@@ -24,6 +18,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+use whichfs_engine::board::Board;
+use whichfs_engine::clock::Clock;
+use whichfs_engine::images::Images;
+use whichfs_engine::lab_executor::{LabExecutor, PrepareError, Prepared};
+use whichfs_engine::trial_cache::TrialCache;
+use whichfs_engine::workload_run::WorkloadRun;
+use whichfs_engine::{cards, places, tree};
 use whichfs_layout::{Layout, Medium, Plan, TableKind};
 use whichfs_report::Page;
 use whichfs_study::plan::{Planned, first_round, next_round};
@@ -142,7 +143,7 @@ fn in_the_lab(args: &ChooseArgs, begun: Instant, device: Option<&ChooseArgs>) ->
     if let Some(directory) = &args.emit {
         emit(&chooser, &verdict, directory)?;
     }
-    Ok(exit_code(
+    Ok(code_of(
         verdict.ranking.is_empty(),
         failures(&chooser.trials).is_empty(),
     ))
@@ -197,11 +198,11 @@ fn emit(chooser: &Chooser, verdict: &Verdict, directory: &Path) -> Outcome {
 }
 
 /// Nobody is left because of the need's rules, or because of trials that failed.
-fn exit_code(nobody_is_left: bool, no_trial_failed: bool) -> u8 {
+fn code_of(nobody_is_left: bool, no_trial_failed: bool) -> u8 {
     match (nobody_is_left, no_trial_failed) {
         (false, _) => 0,
-        (true, true) => Kind::No as u8,
-        (true, false) => Kind::Trial as u8,
+        (true, true) => exit_code(Kind::No),
+        (true, false) => exit_code(Kind::Trial),
     }
 }
 
@@ -209,9 +210,9 @@ fn exit_code(nobody_is_left: bool, no_trial_failed: bool) -> u8 {
 struct Chooser<'a> {
     args: &'a ChooseArgs,
     need: Need,
-    bench: Bench,
-    work: Work,
-    keeper: Keeper,
+    bench: LabExecutor,
+    work: WorkloadRun,
+    keeper: TrialCache,
     trials: Vec<Trial>,
     /// Trials that the store has of candidates that a rule excludes.
     aside: Vec<Trial>,
@@ -238,11 +239,11 @@ impl<'a> Chooser<'a> {
             )));
         }
         check_names(&args.candidates)?;
-        let keeper = Keeper::open(args.store.clone(), args.fresh)?;
+        let keeper = TrialCache::open(args.store.clone(), args.fresh)?;
         let wall_limit = Duration::from_secs(args.place.wall_limit);
         let jobs = jobs_of(args);
-        let state = args.place.card_state;
-        let bench = Bench::new(card, state, board, clock, wall_limit, jobs)?;
+        let state = args.place.card_state.into();
+        let bench = LabExecutor::new(card, state, board, clock, wall_limit, jobs)?;
         Ok(Chooser {
             cuts,
             args,
@@ -294,6 +295,7 @@ impl<'a> Chooser<'a> {
         let ended = self.keeper.run(
             &self.bench,
             missing,
+            interrupt::flag(),
             &mut progress,
             &|| self.work.check_tree(),
             &mut |trial| {
@@ -343,11 +345,11 @@ impl<'a> Chooser<'a> {
                     prepared.push(trial);
                 }
                 // The tool that builds an image hears the Ctrl-C too, and fails.
-                Err(NotHere::Failure(_)) if interrupted.load(Ordering::Relaxed) => {
+                Err(PrepareError::Failed(_)) if interrupted.load(Ordering::Relaxed) => {
                     return Err(self.keeper.interrupted());
                 }
-                Err(NotHere::Failure(failure)) => return Err(failure),
-                Err(NotHere::LeftOut { why, source }) => {
+                Err(PrepareError::Failed(failure)) => return Err(failure),
+                Err(PrepareError::Excluded { why, source }) => {
                     output::note_folded(&format!("left out: {}: {why}", planned.candidate));
                     self.excluded.push(Excluded {
                         candidate: planned.candidate.clone(),
@@ -512,7 +514,7 @@ pub fn need(name: &str, changes: &[String]) -> Outcome<Need> {
 }
 
 /// The workload of the need, with the user's size or tree.
-fn work_of(args: &ChooseArgs, need: &Need) -> Outcome<Work> {
+fn work_of(args: &ChooseArgs, need: &Need) -> Outcome<WorkloadRun> {
     let workload = whichfs_workload::find(&need.workload).map_err(Failure::input)?;
     let asked = need.weights.keys().chain(&need.requires);
     // Power cuts are no part of a trial.
@@ -564,7 +566,7 @@ fn work_of(args: &ChooseArgs, need: &Need) -> Outcome<Work> {
         })
         .transpose()?
         .unwrap_or_default();
-    Ok(Work {
+    Ok(WorkloadRun {
         workload,
         parameters,
         tree,

@@ -1,11 +1,11 @@
 //! `whichfs card curves`: a modelled card put through flashbench's tests.
 
-use crate::cards;
 use crate::cli::CurvesArgs;
 use crate::failure::{Failure, Outcome};
 use crate::output;
-use crate::places::write_whole;
 use whichfs_curves::{draw, flashbench, logs};
+use whichfs_engine::cards;
+use whichfs_engine::places::write_whole;
 
 /// Examples for `--help`.
 pub const EXAMPLES: &str = "\

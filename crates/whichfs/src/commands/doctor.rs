@@ -3,10 +3,11 @@
 mod checks;
 mod packages;
 
-use crate::failure::{Kind, Outcome};
-use crate::{cards, commands, output};
+use crate::failure::{Kind, Outcome, exit_code};
+use crate::{commands, output};
 use serde::Serialize;
 use std::fmt::Write as _;
+use whichfs_engine::cards;
 
 /// How much depends on a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -103,7 +104,7 @@ pub fn run(json: bool) -> Outcome<u8> {
     Ok(if document.ok {
         0
     } else {
-        Kind::Environment as u8
+        exit_code(Kind::Environment)
     })
 }
 

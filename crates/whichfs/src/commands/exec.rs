@@ -1,17 +1,18 @@
 //! `whichfs lab exec`: any program of this machine on a formatted, mounted card.
 
-use crate::bench::{Bench, DEVICE, MOUNT_POINT, environment};
-use crate::board::Board;
 use crate::cli::ExecArgs;
-use crate::clock::Clock;
-use crate::failure::{Failure, Kind, Outcome};
-use crate::runner::figures;
-use crate::tools::find;
-use crate::{cards, interrupt, output};
+use crate::failure::{Failure, Kind, Outcome, exit_code};
+use crate::{interrupt, output};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::time::{Duration, Instant};
+use whichfs_engine::board::Board;
+use whichfs_engine::cards;
+use whichfs_engine::clock::Clock;
+use whichfs_engine::lab_executor::{DEVICE, LabExecutor, MOUNT_POINT, environment};
+use whichfs_engine::tools::find;
+use whichfs_engine::trial_runner::figures;
 use whichfs_fs::{Purpose, Recipe};
 use whichfs_lab::{GuestSpec, Life, Limits, Stamped, available_cores};
 use whichfs_trial::{CpuTime, DeviceFigures, Event, Job, PhaseFigures, Step};
@@ -61,15 +62,15 @@ pub fn run(args: &ExecArgs) -> Outcome<u8> {
     summary(args, &bench, &life, heard, begun.elapsed())
 }
 
-fn bench(args: &ExecArgs) -> Outcome<Bench> {
+fn bench(args: &ExecArgs) -> Outcome<LabExecutor> {
     let place = &args.place;
     let card = cards::open(&place.card)?;
     let mut board = place.board.clone();
     let clock = Clock::parse(&place.clock, &mut board)?;
     let wall_limit = Duration::from_secs(place.wall_limit);
-    Bench::new(
+    LabExecutor::new(
         card,
-        place.card_state,
+        place.card_state.into(),
         Board::open(&board)?,
         clock,
         wall_limit,
@@ -78,7 +79,7 @@ fn bench(args: &ExecArgs) -> Outcome<Bench> {
 }
 
 /// mkfs, mount, the program, unmount.
-fn steps(args: &ExecArgs, bench: &Bench) -> Outcome<Vec<Step>> {
+fn steps(args: &ExecArgs, bench: &LabExecutor) -> Outcome<Vec<Step>> {
     let candidate = whichfs_fs::find(&args.fs).map_err(|e| Failure::input(format!("--fs: {e}")))?;
     let recipe = candidate
         .recipe(&bench.geometry(), Purpose::Lab { seed: args.seed })
@@ -153,7 +154,7 @@ fn require(program: Option<&String>) -> Outcome {
     }
     Err(Failure::environment(format!(
         "{program} is not on this machine (looked in {}): install it, or name its full path",
-        crate::tools::PATH
+        whichfs_engine::tools::PATH
     )))
 }
 
@@ -217,7 +218,7 @@ struct Document<'a> {
 
 fn summary(
     args: &ExecArgs,
-    bench: &Bench,
+    bench: &LabExecutor,
     life: &Life,
     heard: Heard,
     wall: Duration,
@@ -236,9 +237,9 @@ fn summary(
         _ => Kind::Trial,
     };
     let code = match (&error, exit_status) {
-        (Some(_), _) => kind as u8,
+        (Some(_), _) => exit_code(kind),
         (None, Some(0)) => 0,
-        (None, _) => Kind::No as u8,
+        (None, _) => exit_code(Kind::No),
     };
     if args.json {
         output::json(&Document {

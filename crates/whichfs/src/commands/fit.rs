@@ -1,13 +1,13 @@
 //! `whichfs card fit`: a profile from logs of measurements.
 
 use super::{logs, table};
-use crate::cards::family_name;
 use crate::cli::FitArgs;
 use crate::failure::{Failure, Outcome};
 use crate::output;
-use crate::places::write_whole;
 use serde::Serialize;
 use whichfs_curves::logs::{NO_CURVES, Remark, Run};
+use whichfs_engine::cards::family_name;
+use whichfs_engine::places::write_whole;
 use whichfs_fit::{
     BROKEN, Errors, Fit, FitError, Jobs, Left, Options, Row, Sizes, fit, plot,
     table as report_table,

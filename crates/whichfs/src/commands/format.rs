@@ -2,12 +2,15 @@
 
 use super::table;
 use crate::cli::FormatArgs;
-use crate::failure::{Failure, Kind, Outcome};
-use crate::medium::{self, Told};
-use crate::{emitted, interrupt, output, places, signatures};
+use crate::consent::CommandLineConsent;
+use crate::failure::{Failure, Kind, Outcome, exit_code};
+use crate::{emitted, interrupt, output};
 use serde::Serialize;
-use std::io::{BufRead, IsTerminal, Read};
+use std::io::Read;
 use std::path::Path;
+use whichfs_engine::device::confirm;
+use whichfs_engine::medium::{self, KernelReport};
+use whichfs_engine::{places, signatures};
 use whichfs_format::{Check, Left, checking, format_disk, format_image, possible, steps};
 use whichfs_here::{Access, Doomed, HereError, Kind as TargetKind, Limits, Roots, quoted, target};
 use whichfs_layout::{Layout, Medium, Plan, TableKind, fstab, is_mount};
@@ -75,11 +78,11 @@ fn layout(args: &FormatArgs) -> Outcome<Layout> {
 
 fn emit_alone(args: &FormatArgs) -> Outcome<u8> {
     let medium = medium::of(
-        &args.medium,
+        &args.medium.knowledge(),
         args.size,
-        Told {
+        KernelReport {
             discard: true,
-            ..Told::default()
+            ..KernelReport::default()
         },
     )?;
     let layout = layout(args)?;
@@ -114,11 +117,11 @@ fn device(args: &FormatArgs, path: &Path) -> Outcome<u8> {
     if let Some(told) = Left::read(&journals, &doomed.id).and_then(|left| left.told()) {
         note!("the last run on this card {told}");
     }
-    let told = Told {
+    let told = KernelReport {
         erase_bytes: doomed.erase_bytes,
         discard: doomed.discard,
     };
-    let medium = medium::of(&args.medium, Some(doomed.bytes), told)?;
+    let medium = medium::of(&args.medium.knowledge(), Some(doomed.bytes), told)?;
     let plan = Plan::new(&layout(args)?, &medium, args.fs.as_deref(), random()?)?;
     possible(&plan)?;
     let mut commands = commands(&plan, doomed.name());
@@ -130,13 +133,11 @@ fn device(args: &FormatArgs, path: &Path) -> Outcome<u8> {
         return Ok(0);
     }
     let found = signatures::on(path).unwrap_or_default();
-    confirm(
-        &mut doomed,
-        args.destroy.as_deref(),
-        args.json,
-        &found,
-        &roots,
-    )?;
+    let consent = CommandLineConsent {
+        destroy: args.destroy.as_deref(),
+        json: args.json,
+    };
+    confirm(&mut doomed, &consent, &found, &roots)?;
     let flag = interrupt::flag();
     let checks = format_disk(&doomed, &plan, &roots, &journals, flag, &mut |what| {
         if !args.json {
@@ -146,58 +147,6 @@ fn device(args: &FormatArgs, path: &Path) -> Outcome<u8> {
     let files = emit(args, &plan)?;
     tell(args, &plan, Some(&name), &[], &checks, &files)?;
     Ok(code(&checks))
-}
-
-/// Has the user name the disk: on the command line, or at a terminal when asked.
-///
-/// # Errors
-/// Not named, another one named, in use.
-pub fn confirm(
-    doomed: &mut Doomed,
-    destroy: Option<&str>,
-    json: bool,
-    found: &[String],
-    roots: &Roots,
-) -> Outcome {
-    if !asks(destroy, json) {
-        return Ok(doomed.confirm(destroy, roots)?);
-    }
-    let path = doomed.target.path.display().to_string();
-    let typed = typed(&path, doomed.bytes, Some(found), &doomed.id)?;
-    Ok(doomed.confirm(typed.as_deref(), roots)?)
-}
-
-/// Whether somebody is to be asked what a device is called.
-pub fn asks(destroy: Option<&str>, json: bool) -> bool {
-    destroy.is_none() && !json && std::io::stdin().is_terminal()
-}
-
-/// What a person types who is asked what the device at `path` is called; `found` is what is on it,
-/// if that is known.
-///
-/// # Errors
-/// The terminal is closed.
-pub fn typed(
-    path: &str,
-    bytes: u64,
-    found: Option<&[String]>,
-    id: &str,
-) -> Outcome<Option<String>> {
-    let holds = match found {
-        None => String::new(),
-        Some([]) => " and holds no filesystem that is known".to_owned(),
-        Some(found) => format!(" and holds {}", found.join(" and ")),
-    };
-    note!(
-        "{path} has {}{holds}. All of it will be lost.",
-        Bytes(bytes)
-    );
-    note!("Type what it is called to go on: {id}");
-    let mut typed = String::new();
-    let read = std::io::stdin().lock().read_line(&mut typed);
-    read.map_err(|error| Failure::input(format!("nothing was typed: {error}")))?;
-    let typed = typed.trim();
-    Ok((!typed.is_empty()).then(|| typed.to_owned()))
 }
 
 /// Every command, as a person would type it.
@@ -223,7 +172,7 @@ fn image(args: &FormatArgs, path: &Path) -> Outcome<u8> {
         _ => None,
     };
     let layout = layout(args)?;
-    let medium = medium::of(&args.medium, size, Told::default())?;
+    let medium = medium::of(&args.medium.knowledge(), size, KernelReport::default())?;
     let seed = emitted::seed_of(&layout, &medium, args.fs.as_deref());
     let plan = Plan::new(&layout, &medium, args.fs.as_deref(), seed)?;
     possible(&plan)?;
@@ -281,7 +230,7 @@ fn random() -> Outcome<u64> {
 
 fn code(checks: &[Check]) -> u8 {
     match checks.iter().any(Check::is_bad) {
-        true => Kind::No as u8,
+        true => exit_code(Kind::No),
         false => 0,
     }
 }

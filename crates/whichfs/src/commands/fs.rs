@@ -7,11 +7,12 @@ pub mod why;
 
 use super::table;
 use crate::cli::FsShowArgs;
-use crate::failure::{Failure, Kind, Outcome};
-use crate::{apply, cards, facts, output, tools};
+use crate::failure::{Failure, Kind, Outcome, exit_code};
+use crate::{apply, facts, output};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use whichfs_engine::{cards, tools};
 use whichfs_fs::{
     Candidate, Care, Facts, Geometry, Helper, Matter, Module, Purpose, Recipe, Unfit,
 };
@@ -152,7 +153,11 @@ pub fn show(args: &FsShowArgs) -> Outcome<u8> {
     let card = cards::open(&args.card)?;
     let geometry = cards::geometry(&card.profile);
     let recipe = candidate.recipe(&geometry, Purpose::User);
-    let code = if recipe.is_ok() { 0 } else { Kind::No as u8 };
+    let code = if recipe.is_ok() {
+        0
+    } else {
+        exit_code(Kind::No)
+    };
     let here = here::of(candidate.name, &card.name);
     let document = document(candidate, here, &geometry, recipe);
     if args.json {

@@ -3,10 +3,11 @@
 use crate::cli::IdentifyArgs;
 use crate::commands::life;
 use crate::failure::{Failure, Outcome};
-use crate::{cards, output};
+use crate::output;
 use serde::Serialize;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
+use whichfs_engine::cards;
 use whichfs_here::{Bus, Csd, Emmc, Identity, PreEol, Roots, SdStatus, Used, identify};
 use whichfs_units::Bytes;
 

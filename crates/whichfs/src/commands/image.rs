@@ -2,11 +2,12 @@
 
 use super::format::checks_table;
 use crate::cli::ImageArgs;
-use crate::failure::{Failure, Kind, Outcome};
-use crate::medium::{self, Told};
-use crate::{cards, interrupt, lab_image, output, places};
+use crate::failure::{Failure, Kind, Outcome, exit_code};
+use crate::{interrupt, lab_image, output};
 use serde::Serialize;
 use std::path::Path;
+use whichfs_engine::medium::{self, KernelReport};
+use whichfs_engine::{cards, places};
 use whichfs_format::{Builder, Check, Tree, builder, tree_image};
 use whichfs_fs::{Candidate, Purpose};
 use whichfs_layout::{Medium, labelled};
@@ -92,11 +93,11 @@ fn sized(args: &ImageArgs, candidate: &Candidate, tree: &Tree) -> Outcome<(Mediu
         ),
     };
     let medium = medium::of(
-        &args.medium,
+        &args.medium.knowledge(),
         capacity,
-        Told {
+        KernelReport {
             discard: true,
-            ..Told::default()
+            ..KernelReport::default()
         },
     )?;
     let unit = medium.unit.bytes;
@@ -144,7 +145,7 @@ fn tell(
             tuning,
             checks,
         })?;
-        return Ok(if bad { Kind::No as u8 } else { 0 });
+        return Ok(if bad { exit_code(Kind::No) } else { 0 });
     }
     let unit = &medium.unit;
     let (size, au) = (Bytes(bytes), Bytes(unit.bytes));
@@ -165,5 +166,5 @@ fn tell(
         output::paragraph(&format!("  {what}: {why}"), 4)?;
     }
     output::text_line(&format!("\n{}", checks_table(checks)))?;
-    Ok(if bad { Kind::No as u8 } else { 0 })
+    Ok(if bad { exit_code(Kind::No) } else { 0 })
 }

@@ -2,12 +2,13 @@
 
 use crate::cli::KernelArgs;
 use crate::failure::{Failure, Kind, Outcome};
-use crate::{output, places};
+use crate::output;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use whichfs_engine::places;
 use whichfs_lab::Kernel;
 
 /// What the build script leaves beside the kernel.

@@ -1,11 +1,11 @@
 //! `whichfs card life`: how long a modelled card lives under a stated load.
 
-use crate::cards;
 use crate::cli::{LifeArgs, LifeOrder};
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use serde::Serialize;
 use whichfs_card::{CELL_TYPES, Card, Cycles, Life, Profile, Request, Wear, projected_life};
+use whichfs_engine::cards;
 use whichfs_units::{Bytes, Rng};
 
 /// Examples for `--help`.

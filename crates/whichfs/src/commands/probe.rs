@@ -2,17 +2,18 @@
 
 use super::probe_progress::Watcher;
 use super::{logs, table};
-use crate::cards;
 use crate::cli::{ProbeArgs, WriteHow};
-use crate::digest::sha256;
-use crate::failure::{Failure, Kind, Outcome};
-use crate::places::WholeFile;
+use crate::failure::{Failure, Kind, Outcome, exit_code};
 use crate::quantity::bytes;
-use crate::{interrupt, output, signatures};
+use crate::{interrupt, output};
 use std::path::Path;
 use whichfs_card::{Card, Contents, builtin};
 use whichfs_curves::logs::align_text;
 use whichfs_curves::{Curves, Device, Modelled, flashbench};
+use whichfs_engine::cards;
+use whichfs_engine::digest::sha256;
+use whichfs_engine::places::WholeFile;
+use whichfs_engine::signatures;
 use whichfs_here::{Access, Kind as TargetKind, Raw, Roots, target};
 use whichfs_probe::{Budget, Evidence, Finding, Findings, Options, Quantity, Value, Writing};
 use whichfs_units::{Bytes, Nanos};
@@ -107,7 +108,7 @@ pub fn save(name: &str, how: WriteHow, identity: &str, path: &Path) -> Outcome {
             let _ = std::fs::remove_file(state);
             Ok(())
         }
-        code if code == Kind::Interrupted as u8 => Err(Failure::new(
+        code if code == exit_code(Kind::Interrupted) => Err(Failure::new(
             Kind::Interrupted,
             "interrupted; the same command goes on with the probe",
         )),
@@ -321,7 +322,7 @@ fn show(args: &ProbeArgs, name: &str, findings: &Findings) -> Outcome<u8> {
 fn ended(findings: &Findings) -> u8 {
     let mut values = findings.values.values();
     let any = values.any(|finding| finding.value.is_some());
-    interrupt::or(if any { 0 } else { Kind::No as u8 })
+    interrupt::or(if any { 0 } else { exit_code(Kind::No) })
 }
 
 fn text(name: &str, findings: &Findings) -> String {

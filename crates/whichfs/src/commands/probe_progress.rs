@@ -2,10 +2,10 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::interrupt;
-use crate::places::write_whole;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
+use whichfs_engine::places::write_whole;
 use whichfs_probe::{Evidence, Progress, Step};
 
 /// Shows the steps of a probe, keeps its state and ends it at Ctrl-C.

@@ -1,16 +1,16 @@
 //! `whichfs report`: several runs side by side.
 
 use crate::cli::ReportArgs;
-use crate::failure::{Failure, Kind, Outcome};
-use crate::keeper::open_store;
+use crate::failure::{Failure, Kind, Outcome, exit_code};
 use crate::output;
 use crate::page::command_line;
-use crate::places::WholeFile;
-use crate::shell::quoted_os;
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::Path;
+use whichfs_engine::places::WholeFile;
+use whichfs_engine::shell::quoted_os;
+use whichfs_engine::trial_cache::open_store;
 use whichfs_report::{
     ComparisonPage, comparison_cases, comparison_html, comparison_markdown, comparison_properties,
     comparison_text, junit_with,
@@ -98,7 +98,7 @@ fn verdict(comparison: &Comparison, share: f64) -> u8 {
         let count = counted(failures, "figure");
         note!("worse by more than {percent:.0} % beyond noise, or gone: {count}");
     }
-    Kind::No as u8
+    exit_code(Kind::No)
 }
 
 /// The run at `path`: its figures, and where they are known what it decided and what failed.

@@ -2,10 +2,11 @@
 
 use crate::cli::TrialArgs;
 use crate::failure::{Failure, Outcome};
-use crate::keeper::open_store;
-use crate::shell::quoted;
-use crate::{facts, output, places};
+use crate::{facts, output};
 use std::collections::BTreeMap;
+use whichfs_engine::places;
+use whichfs_engine::shell::quoted;
+use whichfs_engine::trial_cache::open_store;
 use whichfs_report::{TrialTold, trial_text};
 use whichfs_store::Stored;
 use whichfs_study::Need;

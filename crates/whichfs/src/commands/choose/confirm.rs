@@ -6,9 +6,10 @@ use super::{Chooser, of_done};
 use crate::cli::{ChooseArgs, PlaceArgs, WriteHow};
 use crate::commands::{probe, table};
 use crate::failure::{Failure, Outcome};
-use crate::{page, places};
+use crate::page;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+use whichfs_engine::places;
 use whichfs_here::{Doomed, Limits, Roots};
 use whichfs_report::{Item, figure};
 use whichfs_study::plan::Planned;
@@ -85,7 +86,7 @@ fn saved(disk: &Doomed) -> Outcome<PathBuf> {
     let name: String = disk.id.chars().map(plain).collect();
     let from = name.len().saturating_sub(60);
     // Devices whose names differ only in other characters have other digests.
-    let digest = crate::digest::sha256(disk.identity().as_bytes());
+    let digest = whichfs_engine::digest::sha256(disk.identity().as_bytes());
     let name = name[from..].trim_matches('-');
     Ok(directory.join(format!("{name}-{}.toml", &digest[..8])))
 }

@@ -4,15 +4,16 @@
 //! filesystem needed repair or durable data were lost: it is never 0, gets smaller the more cuts
 //! leave all whole, and so can be compared by ratio as every other metric.
 
-use crate::bench::Bench;
 use crate::cli::ChooseArgs;
 use crate::commands::crash;
-use crate::crash::record::Plan;
-use crate::crash::spec::{Makers, Selection, Spec};
 use crate::failure::{Failure, Kind, Outcome};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use whichfs_crash::Share;
+use whichfs_engine::cards::CardState;
+use whichfs_engine::crash::record::Plan;
+use whichfs_engine::crash::spec::{Makers, Selection, Spec};
+use whichfs_engine::lab_executor::LabExecutor;
 use whichfs_report::{CrashRow, CutSeries, Item};
 use whichfs_study::plan::MORE_SEEDS_WITHIN;
 use whichfs_study::{Excluded, Need, POWER_LOSS, Row, Verdict};
@@ -32,7 +33,7 @@ pub struct Cuts {
     none_may_hurt: bool,
     /// By candidate; the reason where no series could be made.
     made: BTreeMap<String, Result<CrashRow, String>>,
-    bench: Option<Bench>,
+    bench: Option<LabExecutor>,
 }
 
 impl Cuts {
@@ -115,7 +116,7 @@ impl Cuts {
             fs: name.to_owned(),
             mount: None,
             card: crash::whole_path(&args.place.card),
-            card_state: args.place.card_state.name().to_owned(),
+            card_state: CardState::from(args.place.card_state).name().to_owned(),
             board: crash::whole_path(&args.place.board),
             clock: args.place.clock.clone(),
             workload: need.workload.clone(),

@@ -1,8 +1,8 @@
 //! The files of `choose --out`.
 
 use crate::failure::{Failure, Outcome};
-use crate::places::{self, WholeFile};
 use std::path::{Path, PathBuf};
+use whichfs_engine::places::{self, WholeFile};
 use whichfs_report::{Export, Page};
 use whichfs_study::Row;
 use whichfs_trial::Trial;

@@ -1,20 +1,21 @@
 //! `choose` on a real device: the need's trials under this machine's kernel.
 
 use super::files::Report;
-use super::{check_names, exit_code, failures, need_of, not_known, of_done, tell, work_of};
-use crate::bench::NotHere;
+use super::{check_names, code_of, failures, need_of, not_known, of_done, tell, work_of};
 use crate::cli::ChooseArgs;
+use crate::device_report;
 use crate::failure::{Failure, Kind, Outcome};
-use crate::here::{self, Campaign, Planned as Run, Site, campaign};
-use crate::images::Images;
-use crate::keeper::Keeper;
 use crate::progress::Progress;
-use crate::work::Work;
 use crate::{apply, facts, interrupt, page, repeat};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use whichfs_board::Place;
+use whichfs_engine::device::{Campaign, DeviceExecutor, Planned as Run, campaign};
+use whichfs_engine::images::Images;
+use whichfs_engine::lab_executor::PrepareError;
+use whichfs_engine::trial_cache::TrialCache;
+use whichfs_engine::workload_run::WorkloadRun;
 use whichfs_study::plan::{Planned, first_round, next_round};
 use whichfs_study::{Budget, Evidence, Excluded, Need, Origin, Row, Variant, Verdict, judge};
 use whichfs_trial::Trial;
@@ -65,7 +66,7 @@ pub fn run(args: &ChooseArgs, begun: Instant) -> Outcome<u8> {
     page.environment.extend(measuring.items());
     let report = report.write(&page, &of_done(&measuring.trials), &measuring.trials)?;
     tell(args, &page, &measuring.sentences, &report)?;
-    Ok(exit_code(
+    Ok(code_of(
         verdict.ranking.is_empty(),
         failures(&measuring.trials).is_empty(),
     ))
@@ -75,10 +76,10 @@ pub fn run(args: &ChooseArgs, begun: Instant) -> Outcome<u8> {
 pub struct Measuring<'a> {
     args: &'a ChooseArgs,
     need: &'a Need,
-    work: &'a Work,
+    work: &'a WorkloadRun,
     /// The device.
-    pub site: Site,
-    keeper: Keeper,
+    pub site: DeviceExecutor,
+    keeper: TrialCache,
     /// The user has named the device.
     confirmed: bool,
     /// What was asked for so far, in this order.
@@ -97,11 +98,15 @@ impl<'a> Measuring<'a> {
     ///
     /// # Errors
     /// What speaks against losing its data.
-    pub fn new(args: &'a ChooseArgs, need: &'a Need, work: &'a Work) -> Outcome<Measuring<'a>> {
+    pub fn new(
+        args: &'a ChooseArgs,
+        need: &'a Need,
+        work: &'a WorkloadRun,
+    ) -> Outcome<Measuring<'a>> {
         let wall_limit = Duration::from_secs(args.place.wall_limit);
         let place = Place::Here(args.place.card.clone().into());
-        let mut site = Site::open(&place, &args.device.device, wall_limit)?;
-        let mut keeper = Keeper::open(args.store.clone(), args.fresh)?;
+        let mut site = DeviceExecutor::open(&place, &args.device.device.options(), wall_limit)?;
+        let mut keeper = TrialCache::open(args.store.clone(), args.fresh)?;
         site.session = campaign::session(&mut keeper, site.id())?;
         Ok(Measuring {
             args,
@@ -147,15 +152,15 @@ impl<'a> Measuring<'a> {
             ended?;
         }
         self.trials = campaign.known.iter().flatten().cloned().collect();
-        self.sentences = here::sentences(&self.site, &campaign);
+        self.sentences = device_report::sentences(&self.site, &campaign);
         Ok(campaign.stopped.is_none())
     }
 
     /// Has the user name the device, once.
     fn confirm(&mut self) -> Outcome {
         if !self.confirmed {
-            let destroy = self.args.device.device.destroy.as_deref();
-            campaign::confirm(&mut self.site, destroy, self.args.json)?;
+            let consent = self.args.device.device.consent(self.args.json);
+            campaign::confirm(&mut self.site, &consent)?;
             self.confirmed = true;
         }
         Ok(())
@@ -189,8 +194,8 @@ impl<'a> Measuring<'a> {
                         data_bytes,
                     });
                 }
-                Err(NotHere::Failure(failure)) => return Err(failure),
-                Err(NotHere::LeftOut { why, source }) => {
+                Err(PrepareError::Failed(failure)) => return Err(failure),
+                Err(PrepareError::Excluded { why, source }) => {
                     self.leave_out(&one.candidate, why, source)
                 }
             }
@@ -227,7 +232,7 @@ impl<'a> Measuring<'a> {
     fn dry_run(&mut self, round: &[Planned]) -> Outcome<u8> {
         self.asked.extend_from_slice(round);
         let campaign = self.campaign(&Images::unbuilt())?;
-        here::dry_run(&self.site, &campaign, &[])
+        device_report::dry_run(&self.site, &campaign, &[])
     }
 
     /// What the figures so far say.

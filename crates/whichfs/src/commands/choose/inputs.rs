@@ -2,8 +2,8 @@
 
 use crate::cli::ChooseArgs;
 use crate::failure::{Failure, Outcome};
-use crate::program;
 use std::collections::BTreeSet;
+use whichfs_engine::program;
 use whichfs_study::Need;
 use whichfs_trial::WorkloadSpec;
 use whichfs_workload::Workload;
@@ -43,7 +43,7 @@ pub fn check(args: &ChooseArgs, workload: &dyn Workload, spec: &WorkloadSpec) ->
         return Ok(());
     };
     for program in program::programs(workload, spec, args.first_seed)? {
-        program::check_fio(job, &program).map_err(|failure| failure.of(&flag(args)))?;
+        program::check_fio(job, &program).map_err(|failure| failure.about(&flag(args)))?;
     }
     Ok(())
 }

@@ -3,11 +3,11 @@
 use super::together;
 use crate::cli::{CrashArgs, CutCount, CutDuring};
 use crate::commands::once;
-use crate::crash::record::cuttable;
-use crate::crash::script;
-use crate::crash::spec::Selection;
 use crate::failure::{Failure, Outcome};
 use whichfs_crash::{Fault, Faults};
+use whichfs_engine::crash::record::cuttable;
+use whichfs_engine::crash::script;
+use whichfs_engine::crash::spec::Selection;
 use whichfs_fs::Candidate;
 use whichfs_workload::{Line, Workload};
 

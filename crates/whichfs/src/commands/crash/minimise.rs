@@ -2,20 +2,20 @@
 
 use super::replay;
 use crate::cli::MinimiseArgs;
-use crate::crash::archive;
-use crate::crash::check::{Checker, Result};
-use crate::crash::minimiser::{Ended, Minimiser, Small, broken};
-use crate::crash::record::{Plan, Recorded};
-use crate::crash::reproducer::{Reproducer, Signature};
-use crate::crash::spec::Spec;
-use crate::failure::{Failure, Kind, Outcome};
-use crate::places::{self, WholeFile};
+use crate::failure::{Failure, Kind, Outcome, exit_code};
 use crate::{interrupt, output};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
+use whichfs_engine::crash::archive;
+use whichfs_engine::crash::check::{Checker, Result};
+use whichfs_engine::crash::minimiser::{Ended, Minimiser, Small, broken};
+use whichfs_engine::crash::record::{Plan, Recorded};
+use whichfs_engine::crash::reproducer::{Reproducer, Signature};
+use whichfs_engine::crash::spec::Spec;
+use whichfs_engine::places::{self, WholeFile};
 use whichfs_lab::available_cores;
 
 /// Examples in the help text.
@@ -87,7 +87,7 @@ pub fn run(args: &MinimiseArgs) -> Outcome<u8> {
         false => tell(&small, &out)?,
     }
     Ok(match small.ended {
-        Ended::Interrupted => Kind::Interrupted as u8,
+        Ended::Interrupted => exit_code(Kind::Interrupted),
         _ => 0,
     })
 }
@@ -240,8 +240,8 @@ fn how_it_ended(small: &Small, out: &Path) -> String {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::crash::check::tests::result;
-    use crate::crash::spec::tests::spec;
+    use whichfs_engine::crash::fixture::result;
+    use whichfs_engine::crash::fixture::spec;
     use whichfs_workload::Op;
 
     fn small(ended: Ended, lost_writes: Option<usize>) -> Small {

@@ -17,21 +17,11 @@ pub use minimise::EXAMPLES as MINIMISE_EXAMPLES;
 pub use minimise::run as minimise;
 pub use replay::EXAMPLES as REPLAY_EXAMPLES;
 pub use replay::run as replay;
+use whichfs_engine::cards::CardState;
 
-use crate::bench::Bench;
-use crate::board::Board;
 use crate::cli::{CrashArgs, PlaceArgs};
-use crate::clock::Clock;
-use crate::crash::archive::Archive;
-use crate::crash::check::{Checker, Result};
-use crate::crash::image_file::{self, Given};
-use crate::crash::record::{Plan, Recorded};
-use crate::crash::script;
-use crate::crash::series;
-use crate::crash::spec::{Makers, Measured, Selection, Spec};
-use crate::failure::{Failure, Kind, Outcome};
-use crate::places::{self, WholeFile};
-use crate::{cards, interrupt, memory, output};
+use crate::failure::{Failure, Kind, Outcome, exit_code};
+use crate::{interrupt, output};
 use progress::Progress;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -42,6 +32,18 @@ use sums::Sums;
 use tell::{Report, tell};
 use whichfs_card::Contents;
 use whichfs_crash::{Contract, Cut, Faults};
+use whichfs_engine::board::Board;
+use whichfs_engine::clock::Clock;
+use whichfs_engine::crash::archive::Archive;
+use whichfs_engine::crash::check::{Checker, Result};
+use whichfs_engine::crash::image_file::{self, Given};
+use whichfs_engine::crash::record::{Plan, Recorded};
+use whichfs_engine::crash::script;
+use whichfs_engine::crash::series;
+use whichfs_engine::crash::spec::{Makers, Measured, Selection, Spec};
+use whichfs_engine::lab_executor::LabExecutor;
+use whichfs_engine::places::{self, WholeFile};
+use whichfs_engine::{cards, memory};
 use whichfs_fs::Candidate;
 use whichfs_lab::available_cores;
 use whichfs_report::CrashRow;
@@ -131,7 +133,7 @@ pub fn run(args: &CrashArgs) -> Outcome<u8> {
         fs: String::new(),
         mount: args.mount.clone(),
         card: whole_path(&args.place.card),
-        card_state: args.place.card_state.name().to_owned(),
+        card_state: CardState::from(args.place.card_state).name().to_owned(),
         board: whole_path(&args.place.board),
         clock: args.place.clock.clone(),
         workload: workload.name().to_owned(),
@@ -184,12 +186,12 @@ pub fn run(args: &CrashArgs) -> Outcome<u8> {
             filesystems: reports,
         })?;
     }
-    Ok(if broken { Kind::No as u8 } else { 0 })
+    Ok(if broken { exit_code(Kind::No) } else { 0 })
 }
 
 /// A series like `common` for each filesystem. What is wrong with one of them is said before the
 /// first is run.
-fn specs(bench: &Bench, common: &Spec, candidates: &[&Candidate]) -> Outcome<Vec<Spec>> {
+fn specs(bench: &LabExecutor, common: &Spec, candidates: &[&Candidate]) -> Outcome<Vec<Spec>> {
     let of = |candidate: &&Candidate| {
         let mut spec = Spec {
             fs: candidate.name.to_owned(),
@@ -222,14 +224,14 @@ pub const WALL_LIMIT_S: u64 = 300;
 const RESIDENT_BYTES: u64 = 16 * MIB;
 
 /// The workbench of `place`.
-pub fn bench(place: &PlaceArgs, jobs: Option<u64>) -> Outcome<Bench> {
+pub fn bench(place: &PlaceArgs, jobs: Option<u64>) -> Outcome<LabExecutor> {
     let jobs = jobs.map_or_else(|| available_cores().len(), |jobs| jobs as usize);
     let card = cards::open(&place.card)?;
     let mut board = place.board.clone();
     let clock = Clock::parse(&place.clock, &mut board)?;
-    let bench = Bench::new(
+    let bench = LabExecutor::new(
         card,
-        place.card_state,
+        place.card_state.into(),
         Board::open(&board)?,
         clock,
         Duration::from_secs(place.wall_limit),
@@ -273,7 +275,7 @@ pub fn parameters(size_mib: u64, workload: &dyn Workload) -> BTreeMap<String, u6
 }
 
 /// Bytes of the partition: what was asked for, or all of a smaller card.
-fn partition(args: &CrashArgs, bench: &Bench) -> Outcome<u64> {
+fn partition(args: &CrashArgs, bench: &LabExecutor) -> Outcome<u64> {
     let au = bench.geometry().au_bytes;
     let bytes = (args.partition * MIB).next_multiple_of(au);
     Ok(bytes.min(bench.partition_bytes()))
@@ -365,7 +367,12 @@ pub struct Made {
 }
 
 /// Runs the workload of `spec` and makes all its cuts that are not kept already.
-pub fn made(bench: &Bench, spec: &Spec, fresh: bool, cancelled: &AtomicBool) -> Outcome<Made> {
+pub fn made(
+    bench: &LabExecutor,
+    spec: &Spec,
+    fresh: bool,
+    cancelled: &AtomicBool,
+) -> Outcome<Made> {
     let plan = Plan::new(bench, spec)?;
     let recorded = plan.record(available_cores().last().copied(), cancelled)?;
     let cuts = spec.cuts(&recorded);

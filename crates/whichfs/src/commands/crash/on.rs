@@ -4,20 +4,21 @@ use super::sums::Sums;
 use super::tell::{self, Head, Report};
 use super::{Document, input, page, parameters};
 use crate::cli::{CrashArgs, CutCount, PowerArg};
-use crate::crash::archive::Archive;
-use crate::crash::check::Result;
-use crate::crash::measured::{Rehearsed, Subject};
-use crate::crash::power::Way;
-use crate::crash::record::{no_contract, promises};
-use crate::crash::script;
-use crate::crash::spec::{Makers, Measured, Selection, Spec};
-use crate::failure::{Failure, Kind, Outcome};
-use crate::here::{Field, Site};
-use crate::{bench, digest, interrupt, output, places};
+use crate::failure::{Failure, Kind, Outcome, exit_code};
+use crate::{interrupt, output};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use whichfs_board::{Outage, Place};
 use whichfs_crash::Faults;
+use whichfs_engine::crash::archive::Archive;
+use whichfs_engine::crash::check::Result;
+use whichfs_engine::crash::measured::{Rehearsed, Subject};
+use whichfs_engine::crash::power::Way;
+use whichfs_engine::crash::record::{no_contract, promises};
+use whichfs_engine::crash::script;
+use whichfs_engine::crash::spec::{Makers, Measured, Selection, Spec};
+use whichfs_engine::device::{DeviceExecutor, PartitionLease};
+use whichfs_engine::{digest, lab_executor, places};
 use whichfs_format::laying;
 use whichfs_fs::Candidate;
 use whichfs_here::quoted;
@@ -64,7 +65,7 @@ pub fn run(args: &CrashArgs, place: &str) -> Outcome<u8> {
     let script = lines.map(|lines| lines.into_iter().map(|line| line.op).collect::<Vec<Op>>());
     let files = args.out.as_deref().map(page::Files::new).transpose()?;
     let wall_limit = Duration::from_secs(args.place.wall_limit);
-    let mut site = Site::open(&place, &args.here, wall_limit)?;
+    let mut site = DeviceExecutor::open(&place, &args.here.options(), wall_limit)?;
     let subjects: Vec<Subject> = candidates
         .into_iter()
         .map(|candidate| {
@@ -90,8 +91,9 @@ pub fn run(args: &CrashArgs, place: &str) -> Outcome<u8> {
         .iter()
         .any(|one| (one.results.len() as u64) < count(&cuts))
     {
-        let destroy = args.here.destroy.as_deref();
-        site.around.confirm(&site.device, destroy, args.json)?;
+        site.around
+            .confirm(&site.device, &args.here.consent(args.json))?;
+        interrupt::flag();
         let mut field = site.around.ground(&site.device, "power cuts")?;
         if let Way::Board(by, lead) = &mut way {
             *lead = field.takes(*by)?;
@@ -147,7 +149,7 @@ fn way(args: &CrashArgs) -> Outcome<Way> {
 /// `asked` for.
 fn subject(
     args: &CrashArgs,
-    site: &Site,
+    site: &DeviceExecutor,
     asked: (&'static dyn Workload, Option<Vec<Op>>, Selection),
     way: &Way,
     candidate: &'static Candidate,
@@ -178,7 +180,7 @@ fn subject(
         seed: args.seed,
         measured: Some(measured(site, way, place.span.start)),
         made_by: Makers {
-            version: bench::version(),
+            version: lab_executor::version(),
             card_sha256: digest::sha256(site.device.identity.as_bytes()),
             board_sha256: machine.sha256.clone(),
             kernel_sha256: machine.kernel_sha256.clone(),
@@ -198,7 +200,7 @@ fn subject(
     })
 }
 
-fn measured(site: &Site, way: &Way, partition_offset: u64) -> Measured {
+fn measured(site: &DeviceExecutor, way: &Way, partition_offset: u64) -> Measured {
     Measured {
         device: site.device.identity.clone(),
         power: way.name(),
@@ -210,7 +212,7 @@ fn measured(site: &Site, way: &Way, partition_offset: u64) -> Measured {
 /// Makes the cuts of `series` that are not kept already, while `left` bytes may be written.
 fn make(
     series: &mut Series,
-    field: &mut Field<'_>,
+    field: &mut PartitionLease<'_>,
     way: &Way,
     count: u64,
     left: &mut Option<u64>,
@@ -286,7 +288,7 @@ fn said(result: &Result) -> String {
 /// Tells what became of all series, in the terminal, as JSON and as a page.
 fn report(
     args: &CrashArgs,
-    site: &Site,
+    site: &DeviceExecutor,
     workload: &dyn Workload,
     all: Vec<Series>,
     files: Option<page::Files>,
@@ -353,11 +355,16 @@ fn report(
             filesystems: reports,
         })?;
     }
-    Ok(interrupt::or(if broken { Kind::No as u8 } else { 0 }))
+    Ok(interrupt::or(if broken { exit_code(Kind::No) } else { 0 }))
 }
 
 /// What the series ran on.
-fn environment(site: &Site, device: Option<&Measured>, bytes: u64, seed: u64) -> Vec<Item> {
+fn environment(
+    site: &DeviceExecutor,
+    device: Option<&Measured>,
+    bytes: u64,
+    seed: u64,
+) -> Vec<Item> {
     let item = |label: &str, value: String, source: &str| Item {
         label: label.to_owned(),
         value,
@@ -379,7 +386,7 @@ fn environment(site: &Site, device: Option<&Measured>, bytes: u64, seed: u64) ->
 }
 
 /// Says what would be done, every command of it.
-fn dry_run(site: &Site, subjects: &[Subject], way: &Way, count: u64) -> Outcome<u8> {
+fn dry_run(site: &DeviceExecutor, subjects: &[Subject], way: &Way, count: u64) -> Outcome<u8> {
     let shown = site.shown();
     let size = Bytes(site.device.bytes);
     let head = format!(

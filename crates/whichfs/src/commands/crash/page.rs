@@ -3,17 +3,17 @@
 use super::sums::worst_first;
 use super::tell::{Report, measured_s, words};
 use super::timeline::{Extent, timeline};
-use crate::bench::Bench;
 use crate::cli::CrashArgs;
-use crate::crash::check::Result;
-use crate::crash::record::{Plan, Recorded};
 use crate::failure::{Failure, Outcome};
-use crate::places::{self, WholeFile};
-use crate::shell::quoted_os;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use whichfs_card::Op;
 use whichfs_crash::{Condition, Contract, Faults, Outcome as Became, Share};
+use whichfs_engine::crash::check::Result;
+use whichfs_engine::crash::record::{Plan, Recorded};
+use whichfs_engine::lab_executor::LabExecutor;
+use whichfs_engine::places::{self, WholeFile};
+use whichfs_engine::shell::quoted_os;
 use whichfs_report::{
     ConditionCount, Count, CrashGroup, CrashLine, CrashPage, CrashRow, FileCount, Item, Promises,
     WorstCase, crash_csv, crash_html, crash_outcomes_csv,
@@ -171,10 +171,10 @@ fn conditions(cuts: &[Result]) -> Vec<ConditionCount> {
 }
 
 /// Where a cut lies, and what was around it.
-type Around<'a> = dyn Fn(&Result) -> (String, Vec<CrashLine>) + 'a;
+type DeviceHost<'a> = dyn Fn(&Result) -> (String, Vec<CrashLine>) + 'a;
 
 /// The worst cuts: broken promises first, then by what became of the filesystem.
-fn worst(series: Option<&str>, cuts: &[Result], around: &Around<'_>) -> Vec<WorstCase> {
+fn worst(series: Option<&str>, cuts: &[Result], around: &DeviceHost<'_>) -> Vec<WorstCase> {
     let bad = worst_first(cuts);
     // One that is bad without a broken promise is enough.
     let told = bad.iter().filter(|cut| cut.broken).count().clamp(1, WORST);
@@ -274,7 +274,7 @@ pub fn promises(of: String, options: &str, contract: &Contract) -> Promises {
 
 /// The page of `crash run`.
 pub fn of_run(
-    bench: &Bench,
+    bench: &LabExecutor,
     args: &CrashArgs,
     faults: &Faults,
     rows: Vec<CrashRow>,
@@ -310,7 +310,7 @@ pub fn promised(reports: &[Report]) -> Vec<Promises> {
 }
 
 /// What the series ran on.
-pub fn environment(bench: &Bench, partition_bytes: u64, seed: u64) -> Vec<Item> {
+pub fn environment(bench: &LabExecutor, partition_bytes: u64, seed: u64) -> Vec<Item> {
     let item = |label: &str, value: String, source: &str| Item {
         label: label.to_owned(),
         value,
@@ -377,7 +377,7 @@ impl Files {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::crash::check::tests::result;
+    use whichfs_engine::crash::fixture::result;
 
     #[test]
     fn conditions_are_counted_best_first() {

@@ -1,7 +1,7 @@
 //! Progress of a series of cuts, on standard error.
 
-use crate::crash::check::Result;
 use std::time::{Duration, Instant};
+use whichfs_engine::crash::check::Result;
 
 /// Progress on standard error.
 pub struct Progress<'a> {

@@ -3,29 +3,28 @@
 use super::tell::{self, words};
 use super::timeline::{Extent, Line, timeline};
 use super::{RESIDENT_BYTES, keep};
-use crate::bench::Bench;
-use crate::board::Board;
-use crate::cards::{self, CardState};
 use crate::cli::ReplayArgs;
-use crate::clock::Clock;
 use crate::commands::table;
-use crate::crash::archive;
-use crate::crash::check::{Checker, Result};
-use crate::crash::image_file;
-use crate::crash::record::{Plan, Recorded};
-use crate::crash::reproducer::Reproducer;
-use crate::crash::shell::Shell;
-use crate::crash::spec::{Makers, Spec};
-use crate::failure::{Failure, Kind, Outcome};
-use crate::places::{self, WholeFile};
+use crate::failure::{Failure, Kind, Outcome, exit_code};
 use crate::{interrupt, output};
-use clap::ValueEnum;
 use serde::Serialize;
 use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use whichfs_crash::{Cut, Place};
+use whichfs_engine::board::Board;
+use whichfs_engine::cards::{self, CardState};
+use whichfs_engine::clock::Clock;
+use whichfs_engine::crash::archive;
+use whichfs_engine::crash::check::{Checker, Result};
+use whichfs_engine::crash::image_file;
+use whichfs_engine::crash::record::{Plan, Recorded};
+use whichfs_engine::crash::reproducer::Reproducer;
+use whichfs_engine::crash::shell::Shell;
+use whichfs_engine::crash::spec::{Makers, Spec};
+use whichfs_engine::lab_executor::LabExecutor;
+use whichfs_engine::places::{self, WholeFile};
 use whichfs_lab::available_cores;
 
 /// Examples in the help text.
@@ -84,7 +83,11 @@ pub fn run(args: &ReplayArgs) -> Outcome<u8> {
     let mut checker = checker;
     let result = checker.check_whole(&cut, core, cancelled)?;
     show(args, &plan, &recorded, &differs, &result)?;
-    Ok(if result.broken { Kind::No as u8 } else { 0 })
+    Ok(if result.broken {
+        exit_code(Kind::No)
+    } else {
+        0
+    })
 }
 
 /// Shows what was found after a cut of a real device, which cannot be made again.
@@ -128,7 +131,11 @@ fn measured(args: &ReplayArgs, spec: &Spec, result: Option<&Result>, number: u64
         output::paragraph(&what, 0)?;
         outcome(result)?;
     }
-    Ok(if result.broken { Kind::No as u8 } else { 0 })
+    Ok(if result.broken {
+        exit_code(Kind::No)
+    } else {
+        0
+    })
 }
 
 /// Shows what a reproducer shows.
@@ -149,11 +156,11 @@ fn reproduce(args: &ReplayArgs, kept: &Reproducer, image: Option<WholeFile>) -> 
     if !shown {
         note!("it does not fail as it did: {}", kept.title);
     }
-    Ok(if shown { Kind::No as u8 } else { 0 })
+    Ok(if shown { exit_code(Kind::No) } else { 0 })
 }
 
 /// What changed on this machine since the specification of `plan` was made; it is said.
-fn differences(bench: &Bench, plan: &Plan) -> Outcome<Vec<&'static str>> {
+fn differences(bench: &LabExecutor, plan: &Plan) -> Outcome<Vec<&'static str>> {
     let now = Makers::of(bench, &plan.recipe()?);
     let differs = now.differences(&plan.spec.made_by);
     if !differs.is_empty() {
@@ -273,13 +280,13 @@ pub fn parse(id: &str) -> Outcome<(&str, u64)> {
 }
 
 /// The workbench of `spec`, for so many guests at once.
-pub fn bench(spec: &Spec, jobs: Option<u64>) -> Outcome<Bench> {
+pub fn bench(spec: &Spec, jobs: Option<u64>) -> Outcome<LabExecutor> {
     let jobs = jobs.map_or_else(|| available_cores().len(), |jobs| jobs as usize);
     let mut board = spec.board.clone();
     let clock = Clock::parse(&spec.clock, &mut board)?;
-    let state = CardState::from_str(&spec.card_state, true).map_err(Failure::input)?;
+    let state = CardState::named(&spec.card_state)?;
     let card = cards::open(&spec.card)?;
-    let bench = Bench::new(card, state, Board::open(&board)?, clock, WALL_LIMIT, jobs)?;
+    let bench = LabExecutor::new(card, state, Board::open(&board)?, clock, WALL_LIMIT, jobs)?;
     Ok(bench.holding(RESIDENT_BYTES))
 }
 

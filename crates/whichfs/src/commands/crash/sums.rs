@@ -3,10 +3,10 @@
 
 use super::page::severity;
 use super::tell::Report;
-use crate::crash::check::Result;
 use serde::Serialize;
 use std::cmp::Reverse;
 use whichfs_crash::{Condition, Place};
+use whichfs_engine::crash::check::Result;
 
 /// Worst cuts that are told.
 const WORST: usize = 10;
@@ -122,8 +122,8 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::super::tell::{Head, Report};
     use super::*;
-    use crate::crash::check::tests::result;
     use whichfs_crash::contract;
+    use whichfs_engine::crash::fixture::result;
 
     fn report(fs: &str, cuts: Vec<Result>) -> Report {
         let head = Head {

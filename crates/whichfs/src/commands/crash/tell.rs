@@ -3,13 +3,13 @@
 use super::page::milliseconds;
 use super::sums::worst_first;
 use crate::commands::table;
-use crate::crash::check::Result;
-use crate::crash::record::{Plan, Recorded};
 use crate::failure::Outcome;
 use crate::output;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use whichfs_crash::{Condition, Contract, Outcome as Became, Share};
+use whichfs_engine::crash::check::Result;
+use whichfs_engine::crash::record::{Plan, Recorded};
 use whichfs_units::counted;
 
 /// Results of one filesystem.

@@ -1,9 +1,9 @@
 //! What happened around a cut: requests and what was left of them, promises between them.
 
-use crate::crash::record::{Plan, Recorded};
 use serde::Serialize;
 use whichfs_card::{Logged, Op};
 use whichfs_crash::{Cut, Fate, Promise};
+use whichfs_engine::crash::record::{Plan, Recorded};
 use whichfs_report::LineState as State;
 use whichfs_trial::RETURNED;
 use whichfs_units::{Bytes, Nanos};

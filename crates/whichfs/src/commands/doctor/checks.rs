@@ -1,15 +1,16 @@
 //! The checks beyond packages: kernel, agent, directories, memory, store, and a guest.
 
 use super::{Check, Need};
-use crate::board::{self, Board};
-use crate::cards::{self, CardState, in_state};
 use crate::failure::{Failure, Outcome};
-use crate::{interrupt, places};
+use crate::interrupt;
 use rustix::fs::statvfs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 use whichfs_card::Contents;
+use whichfs_engine::board::{self, Board};
+use whichfs_engine::cards::{self, CardState, in_state};
+use whichfs_engine::places;
 use whichfs_lab::{
     Agent, BlockGeometry, CpuPrices, Disk, GuestSpec, Kernel, Limits, available_cores,
     memory_directory, run,

@@ -1,9 +1,9 @@
 //! The checks of `setup/setup.sh`: one for each row of `setup/packages.tsv`.
 
 use super::{Check, Need};
-use crate::tools;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use whichfs_engine::tools;
 
 const TABLE: &str = include_str!("../../../../../setup/packages.tsv");
 /// Where programs of the administrator are, besides PATH.

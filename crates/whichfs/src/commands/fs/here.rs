@@ -1,11 +1,11 @@
 //! What a filesystem is good and bad at on a card, by the trials in the user's store.
 
 use crate::failure::{Failure, Outcome};
-use crate::keeper::open_store;
 use crate::output::folded;
-use crate::places;
 use serde::Serialize;
 use std::fmt::Write as _;
+use whichfs_engine::places;
+use whichfs_engine::trial_cache::open_store;
 use whichfs_store::Filter;
 use whichfs_study::{Grade, Standing, standings};
 use whichfs_trial::Trial;

@@ -2,9 +2,10 @@
 
 use crate::cli::FsWhyArgs;
 use crate::commands::choose;
-use crate::failure::{Failure, Kind, Outcome};
-use crate::{cards, facts, output};
+use crate::failure::{Failure, Kind, Outcome, exit_code};
+use crate::{facts, output};
 use serde::Serialize;
+use whichfs_engine::cards;
 use whichfs_fs::{Elsewhere, UnknownCandidate};
 use whichfs_study::Excluded;
 
@@ -41,7 +42,7 @@ pub fn run(args: &FsWhyArgs) -> Outcome<u8> {
     } else {
         tell(args, &answer)?;
     }
-    Ok(if takes_part { 0 } else { Kind::No as u8 })
+    Ok(if takes_part { 0 } else { exit_code(Kind::No) })
 }
 
 fn answer(args: &FsWhyArgs) -> Outcome<Answer> {

@@ -2,17 +2,17 @@
 
 use super::crash_told as told;
 use super::paragraphs;
-use crate::bench::Bench;
 use crate::cli::{PlaceArgs, StudyArgs};
 use crate::commands::crash::page::{Files, command_line, environment};
 use crate::commands::crash::{self, Made};
 use crate::commands::once;
-use crate::crash::record::Plan;
-use crate::crash::spec::{Makers, Selection, Spec};
 use crate::failure::{Failure, Kind, Outcome};
-use crate::{cards, interrupt, output};
+use crate::{interrupt, output};
 use std::sync::atomic::AtomicBool;
 use whichfs_crash::Fault;
+use whichfs_engine::crash::record::Plan;
+use whichfs_engine::crash::spec::{Makers, Selection, Spec};
+use whichfs_engine::lab_executor::LabExecutor;
 use whichfs_report::{CrashGroup, CrashPage, Item};
 use whichfs_study::{Cell, CrashStudy, FaultSet};
 
@@ -57,7 +57,7 @@ pub fn run(found: CrashStudy, args: &StudyArgs) -> Outcome<u8> {
     }
     match first_failure {
         Some(failure) if page.groups.iter().all(|group| group.rows.is_empty()) => Err(failure),
-        Some(failure) => Ok(failure.kind as u8),
+        Some(failure) => Ok(crate::failure::exit_code(failure.kind)),
         None => Ok(0),
     }
 }
@@ -84,7 +84,7 @@ fn changed(mut study: CrashStudy, args: &StudyArgs) -> Outcome<CrashStudy> {
 fn place(study: &CrashStudy) -> PlaceArgs {
     PlaceArgs {
         card: study.card.clone(),
-        card_state: cards::CardState::Used,
+        card_state: crate::cli::CardStateArg::Used,
         board: study.board.clone(),
         clock: "cpu".to_owned(),
         wall_limit: crash::WALL_LIMIT_S,
@@ -94,7 +94,7 @@ fn place(study: &CrashStudy) -> PlaceArgs {
 /// Makes one series of the matrix.
 fn series(
     study: &CrashStudy,
-    bench: &Bench,
+    bench: &LabExecutor,
     cell: &Cell,
     fresh: bool,
     cancelled: &AtomicBool,
@@ -128,7 +128,7 @@ fn series(
     crash::made(bench, &spec, fresh, cancelled)
 }
 
-fn empty_page(study: &CrashStudy, own_cuts: u64, bench: &Bench) -> CrashPage {
+fn empty_page(study: &CrashStudy, own_cuts: u64, bench: &LabExecutor) -> CrashPage {
     let mut environment = environment(bench, study.partition_bytes, study.seed);
     environment.push(cuts(study.cuts, own_cuts));
     CrashPage {

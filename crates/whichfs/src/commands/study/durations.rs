@@ -78,7 +78,7 @@ mod tests {
     fn table_of_a_store() {
         use std::collections::BTreeMap;
         let path = std::env::var_os("WHICHFS_STORE").unwrap();
-        let store = crate::keeper::open_store(std::path::Path::new(&path)).unwrap();
+        let store = whichfs_engine::trial_cache::open_store(std::path::Path::new(&path)).unwrap();
         let mut all: BTreeMap<(String, String, u64), Vec<f64>> = BTreeMap::new();
         for stored in store.find(&whichfs_store::Filter::default()).unwrap() {
             let identity = &stored.trial.identity;

@@ -1,12 +1,12 @@
 //! Study files: the shipped ones and those of the user.
 
-use crate::board::Board;
-use crate::cards;
 use crate::failure::{Failure, Outcome};
-use crate::names;
 use std::collections::BTreeMap;
 use std::path::Path;
 use whichfs_crash::Fault;
+use whichfs_engine::board::Board;
+use whichfs_engine::cards;
+use whichfs_engine::names;
 use whichfs_study::{Known, PUBLISHED, STUDIES, Study};
 use whichfs_trial::WorkloadSpec;
 

@@ -3,19 +3,19 @@
 use super::caveats::Caveats;
 use super::performance::{Document, Files, Gathered, Place};
 use super::trials::{done, failed, label, told_where, works, written};
-use crate::bench::NotHere;
 use crate::cli::StudyArgs;
-use crate::failure::{Failure, Kind, Outcome};
-use crate::here::{self, Campaign, Planned, Site, campaign};
-use crate::images::Images;
-use crate::interrupt;
-use crate::keeper::Keeper;
+use crate::failure::{Failure, Kind, Outcome, exit_code};
 use crate::progress::Progress;
-use crate::work::Work;
+use crate::{device_report, interrupt};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+use whichfs_engine::device::{Campaign, DeviceExecutor, Planned, campaign};
+use whichfs_engine::images::Images;
+use whichfs_engine::lab_executor::PrepareError;
+use whichfs_engine::trial_cache::TrialCache;
+use whichfs_engine::workload_run::WorkloadRun;
 use whichfs_study::{Budget, Origin, PerformanceStudy, Spot, Variant};
 use whichfs_trial::REAL;
 
@@ -41,11 +41,11 @@ pub fn run(study: PerformanceStudy, args: &StudyArgs, path: &Path) -> Outcome<u8
         Some(text) => text.parse()?,
         None => whichfs_board::Place::Here(path.to_owned()),
     };
-    let mut site = Site::open(&device, &args.here, wall_limit)?;
-    let mut keeper = Keeper::open(None, args.fresh)?;
+    let mut site = DeviceExecutor::open(&device, &args.here.options(), wall_limit)?;
+    let mut keeper = TrialCache::open(None, args.fresh)?;
     site.session = campaign::session(&mut keeper, site.id())?;
     let (study, not_there) = placed(study, &site);
-    let works: BTreeMap<&str, Work> = works(&study, args.tree.as_deref())?;
+    let works: BTreeMap<&str, WorkloadRun> = works(&study, args.tree.as_deref())?;
     let budget = Budget {
         time: args.budget,
         bytes: args.here.max_write,
@@ -58,14 +58,15 @@ pub fn run(study: PerformanceStudy, args: &StudyArgs, path: &Path) -> Outcome<u8
     matrix.left_out.extend(not_there);
     let mut campaign = Campaign::new(&site, matrix.planned, &mut keeper, budget)?;
     if args.dry_run {
-        return here::dry_run(&site, &campaign, &matrix.left_out);
+        return device_report::dry_run(&site, &campaign, &matrix.left_out);
     }
     // What can be wrong with them is known before the first trial.
     let files = Files::new(args)?;
     if !campaign.turns.is_empty() {
         let (most, all) = campaign.writes();
         site.announce(most, all)?;
-        campaign::confirm(&mut site, args.here.destroy.as_deref(), args.json)?;
+        campaign::confirm(&mut site, &args.here.consent(args.json))?;
+        interrupt::flag();
         let mut progress = Progress::new(campaign.turns.len(), 1, args.json).here();
         let name = format!("trials of {}", study.name);
         let ended = campaign.run(&site, &name, &mut keeper, &mut progress);
@@ -83,7 +84,7 @@ pub fn run(study: PerformanceStudy, args: &StudyArgs, path: &Path) -> Outcome<u8
         failed: failed(&study, &trials),
         caveats: [
             matrix.caveats.sentences(),
-            here::sentences(&site, &campaign),
+            device_report::sentences(&site, &campaign),
         ]
         .concat(),
         done: done(&trials),
@@ -92,7 +93,7 @@ pub fn run(study: PerformanceStudy, args: &StudyArgs, path: &Path) -> Outcome<u8
     };
     let mut document = Document::new(&study, &gathered, None)?;
     document.budget_ended = campaign.stopped.is_some();
-    document.measured = Some(here::Measured::of(&site, &campaign));
+    document.measured = Some(device_report::Measured::of(&site, &campaign));
     let place = Place {
         kernels: vec![(
             site.machine.kernel.clone(),
@@ -104,14 +105,14 @@ pub fn run(study: PerformanceStudy, args: &StudyArgs, path: &Path) -> Outcome<u8
     files.tell(args, &study, &gathered.trials, &document, &place)?;
     Ok(match document.failed.is_empty() {
         true => 0,
-        false => Kind::Trial as u8,
+        false => exit_code(Kind::Trial),
     })
 }
 
 /// The study with the device and this machine in place of its cards and boards, and what of it
 /// cannot be there. Figures that others published are of other cards; the smallest partition is
 /// looked for in the lab.
-fn placed(study: PerformanceStudy, site: &Site) -> (PerformanceStudy, Vec<String>) {
+fn placed(study: PerformanceStudy, site: &DeviceExecutor) -> (PerformanceStudy, Vec<String>) {
     let mut study = PerformanceStudy {
         cards: vec![site.id().to_owned()],
         boards: vec![site.machine.name.clone()],
@@ -161,8 +162,8 @@ struct Matrix<'a> {
 impl<'a> Matrix<'a> {
     fn new(
         study: &'a PerformanceStudy,
-        site: &Site,
-        works: &'a BTreeMap<&str, Work>,
+        site: &DeviceExecutor,
+        works: &'a BTreeMap<&str, WorkloadRun>,
         images: &Images,
     ) -> Outcome<Matrix<'a>> {
         let mut places: BTreeMap<String, usize> = BTreeMap::new();
@@ -195,8 +196,8 @@ impl<'a> Matrix<'a> {
                     }
                     matrix.spots.push((spot, at));
                 }
-                Err(NotHere::Failure(failure)) => return Err(told_where(&spot, failure)),
-                Err(NotHere::LeftOut { why, .. }) => {
+                Err(PrepareError::Failed(failure)) => return Err(told_where(&spot, failure)),
+                Err(PrepareError::Excluded { why, .. }) => {
                     let names = without.entry(why).or_default();
                     if !names.contains(&spot.candidate) {
                         names.push(spot.candidate);

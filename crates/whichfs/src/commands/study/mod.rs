@@ -137,8 +137,8 @@ fn paragraphs(text: &str) -> Vec<String> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::board::Board;
-    use crate::cards;
+    use whichfs_engine::board::Board;
+    use whichfs_engine::cards;
 
     /// A shipped study of this name, which has trials.
     pub fn performance(name: &str) -> whichfs_study::PerformanceStudy {

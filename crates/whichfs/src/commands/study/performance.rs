@@ -6,13 +6,13 @@ use super::trials::{self, Limits, Runner};
 use super::{files, here, paragraphs};
 use crate::cli::{StudyArgs, StudyShowArgs};
 use crate::commands::crash::page::command_line;
-use crate::failure::{Failure, Kind, Outcome};
-use crate::here::Measured;
+use crate::device_report::Measured;
+use crate::failure::{Failure, Kind, Outcome, exit_code};
 use crate::output;
-use crate::places::{self, WholeFile};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use whichfs_engine::places::{self, WholeFile};
 use whichfs_report::Export;
 use whichfs_study::{
     Doubt, Gain, Grid, Origin, PerformanceStudy, PublishedFigure, Skipped, Spot, Turn, doubts_told,
@@ -199,7 +199,7 @@ pub fn run(found: PerformanceStudy, args: &StudyArgs) -> Outcome<u8> {
     files.tell(args, &study, &gathered.trials, &document, &place)?;
     Ok(match document.failed.is_empty() {
         true => 0,
-        false => Kind::Trial as u8,
+        false => exit_code(Kind::Trial),
     })
 }
 
@@ -347,7 +347,7 @@ fn published(
 ) -> Outcome<(Vec<PublishedFigure>, BTreeMap<String, Skipped>)> {
     let (mut figures, mut skipped) = (Vec::new(), BTreeMap::new());
     for mapping in &study.published {
-        let text = files::published(&mapping.file, from).map_err(|e| e.of(&mapping.at))?;
+        let text = files::published(&mapping.file, from).map_err(|e| e.about(&mapping.at))?;
         let file = match from {
             Some(folder) => folder.join(&mapping.file).display().to_string(),
             None => mapping.file.clone(),

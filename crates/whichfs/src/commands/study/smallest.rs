@@ -2,13 +2,14 @@
 //! workload are tried on sizes between one that fails and one that works.
 
 use super::trials::{Runner, place};
-use crate::bench::{NotHere, Prepared};
 use crate::failure::{Failure, Outcome};
-use crate::images::Images;
+use crate::interrupt;
 use crate::progress::Progress;
-use crate::work::Work;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use whichfs_engine::images::Images;
+use whichfs_engine::lab_executor::{PrepareError, Prepared};
+use whichfs_engine::workload_run::WorkloadRun;
 use whichfs_study::{Bisection, Smallest, Spot};
 use whichfs_trial::{Status, Trial};
 use whichfs_units::Bytes;
@@ -135,19 +136,19 @@ impl<'a> Runner<'a> {
                     },
                 )
             }
-            Err(NotHere::LeftOut {
+            Err(PrepareError::Excluded {
                 why,
                 source: Some(_),
             }) => Ok(Attempt::Refused(why)),
-            Err(NotHere::LeftOut { .. }) => Ok(Attempt::Impossible),
-            Err(NotHere::Failure(failure)) => Err(failure),
+            Err(PrepareError::Excluded { .. }) => Ok(Attempt::Impossible),
+            Err(PrepareError::Failed(failure)) => Err(failure),
         }
     }
 
     /// The work of `spot` on a partition of so many bytes.
-    fn sized(&self, spot: &Spot, size: u64) -> Work {
+    fn sized(&self, spot: &Spot, size: u64) -> WorkloadRun {
         let work = &self.works[spot.load.name.as_str()];
-        Work {
+        WorkloadRun {
             workload: work.workload,
             parameters: work.parameters.clone(),
             tree: None,
@@ -167,11 +168,17 @@ impl<'a> Runner<'a> {
         let bench = &self.benches[&place(spot)];
         // Failing is an answer here: a line for each would read like faults.
         let mut progress = Progress::new(batch.len(), bench.jobs, true);
-        self.keeper
-            .run(bench, batch, &mut progress, &|| Ok(()), &mut |trial| {
+        self.keeper.run(
+            bench,
+            batch,
+            interrupt::flag(),
+            &mut progress,
+            &|| Ok(()),
+            &mut |trial| {
                 tried.insert(trial.identity.id(), trial.clone());
                 Ok(())
-            })
+            },
+        )
     }
 }
 

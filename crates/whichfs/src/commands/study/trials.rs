@@ -3,23 +3,23 @@
 use super::amounts::{Amounts, amount};
 use super::caveats::Caveats;
 use super::{durations, performance_told as told};
-use crate::bench::{Bench, NotHere, Prepared};
-use crate::board::Board;
-use crate::cards::{self, CardState};
-use crate::clock::Clock;
 use crate::failure::{Failure, Kind, Outcome};
-use crate::images::Images;
 use crate::interrupt;
-use crate::keeper::Keeper;
 use crate::progress::Progress;
-use crate::work::Work;
-use crate::{partition, places, tree};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use whichfs_card::Profile;
+use whichfs_engine::board::Board;
+use whichfs_engine::cards::{self, CardState};
+use whichfs_engine::clock::Clock;
+use whichfs_engine::images::Images;
+use whichfs_engine::lab_executor::{LabExecutor, PrepareError, Prepared};
+use whichfs_engine::trial_cache::TrialCache;
+use whichfs_engine::workload_run::WorkloadRun;
+use whichfs_engine::{partition, places, tree};
 use whichfs_lab::available_cores;
 use whichfs_study::{PerformanceStudy, Row, Spot, Variant};
 use whichfs_trial::{Status, Trial, WorkloadSpec};
@@ -52,9 +52,9 @@ pub(super) fn place<'a>(spot: &Spot<'a>) -> Place<'a> {
 /// Everything that one run gathers.
 pub(super) struct Runner<'a> {
     pub(super) study: &'a PerformanceStudy,
-    pub(super) benches: BTreeMap<Place<'a>, Bench>,
-    pub(super) works: BTreeMap<&'a str, Work>,
-    pub(super) keeper: Keeper,
+    pub(super) benches: BTreeMap<Place<'a>, LabExecutor>,
+    pub(super) works: BTreeMap<&'a str, WorkloadRun>,
+    pub(super) keeper: TrialCache,
     pub(super) trials: Vec<(Spot<'a>, Trial)>,
     /// Candidates that cannot run, by card and reason.
     pub(super) left_out: BTreeMap<(&'a str, String), Vec<&'a str>>,
@@ -76,7 +76,7 @@ impl<'a> Runner<'a> {
             let (card, board, kernel) = place;
             let mut name = board.to_owned();
             let clock = Clock::parse(&study.clock, &mut name)?;
-            let bench = Bench::new(
+            let bench = LabExecutor::new(
                 cards::open(card)?,
                 CardState::Used,
                 Board::open(&name)?,
@@ -98,7 +98,7 @@ impl<'a> Runner<'a> {
             study,
             benches,
             works,
-            keeper: Keeper::open(None, limits.fresh)?,
+            keeper: TrialCache::open(None, limits.fresh)?,
             trials: Vec::new(),
             left_out: BTreeMap::new(),
             caveats: Caveats::of_all(caveats(study)),
@@ -117,14 +117,14 @@ impl<'a> Runner<'a> {
     }
 
     /// Any bench.
-    pub(super) fn bench(&self) -> Outcome<&Bench> {
+    pub(super) fn bench(&self) -> Outcome<&LabExecutor> {
         let none = || Failure::input(format!("{} has no trials", self.study.name));
         self.benches.values().next().ok_or_else(none)
     }
 
     /// The kernels of all benches, each once: release and SHA-256.
     pub(super) fn kernels(&self) -> Vec<(String, String)> {
-        let all = self.benches.values().flat_map(Bench::kernels);
+        let all = self.benches.values().flat_map(LabExecutor::kernels);
         let mut all: Vec<(String, String)> = all
             .map(|kernel| (kernel.release.clone(), kernel.sha256.clone()))
             .collect();
@@ -189,9 +189,13 @@ impl<'a> Runner<'a> {
         let kept = &mut self.trials;
         let works = &self.works;
         let unchanged = || works.values().try_for_each(tree_is_unchanged);
-        let result = self
-            .keeper
-            .run(bench, trials, progress, &unchanged, &mut |trial| {
+        let result = self.keeper.run(
+            bench,
+            trials,
+            interrupt::flag(),
+            progress,
+            &unchanged,
+            &mut |trial| {
                 let here = spots.get(&trial.identity.id()).into_iter().flatten();
                 kept.extend(here.map(|spot| (*spot, trial.clone())));
                 if over() {
@@ -199,7 +203,8 @@ impl<'a> Runner<'a> {
                     return Err(Failure::new(Kind::Interrupted, "the budget is spent"));
                 }
                 Ok(())
-            });
+            },
+        );
         match result {
             Err(_) if stopped.get() && !interrupt::flag().load(Ordering::Relaxed) => Ok(true),
             other => other.map(|()| false),
@@ -231,11 +236,11 @@ impl<'a> Runner<'a> {
                         None => missing.push((*spot, prepared)),
                     }
                 }
-                Err(NotHere::Failure(_)) if interrupt::flag().load(Ordering::Relaxed) => {
+                Err(PrepareError::Failed(_)) if interrupt::flag().load(Ordering::Relaxed) => {
                     return Err(self.keeper.interrupted());
                 }
-                Err(NotHere::Failure(failure)) => return Err(told_where(spot, failure)),
-                Err(NotHere::LeftOut { why, .. }) => {
+                Err(PrepareError::Failed(failure)) => return Err(told_where(spot, failure)),
+                Err(PrepareError::Excluded { why, .. }) => {
                     let names = self.left_out.entry((spot.card, why)).or_default();
                     if !names.contains(&spot.candidate) {
                         names.push(spot.candidate);
@@ -301,7 +306,7 @@ pub(super) fn told_where(spot: &Spot, failure: Failure) -> Failure {
         .filter(|at| !at.is_empty())
         .collect();
     match failure.kind {
-        Kind::Input if !lines.is_empty() => failure.of(&lines.join(" with ")),
+        Kind::Input if !lines.is_empty() => failure.about(&lines.join(" with ")),
         _ => failure,
     }
 }
@@ -373,7 +378,7 @@ pub(super) fn rows(study: &PerformanceStudy, trials: &Trials<'_>) -> Vec<Row> {
 pub(super) fn works<'a>(
     study: &'a PerformanceStudy,
     tree: Option<&Path>,
-) -> Outcome<BTreeMap<&'a str, Work>> {
+) -> Outcome<BTreeMap<&'a str, WorkloadRun>> {
     let tree = tree.map(tree::absolute).transpose()?;
     if let Some(tree) = &tree {
         tree::tell_odd(tree)?;
@@ -400,7 +405,7 @@ pub(super) fn works<'a>(
 }
 
 /// Checks that the user's tree, if `work` writes one, is what it was.
-fn tree_is_unchanged(work: &Work) -> Outcome {
+fn tree_is_unchanged(work: &WorkloadRun) -> Outcome {
     match &work.tree {
         Some(tree) => tree::check_unchanged(tree, work.workload, &work.tree_sha256),
         None => Ok(()),
@@ -408,7 +413,7 @@ fn tree_is_unchanged(work: &Work) -> Outcome {
 }
 
 /// Whether a workload writes a tree that may be the user's.
-fn takes_tree(work: &Work) -> bool {
+fn takes_tree(work: &WorkloadRun) -> bool {
     let spec = WorkloadSpec {
         name: work.workload.name().to_owned(),
         parameters: work.parameters.clone(),
@@ -421,14 +426,14 @@ fn takes_tree(work: &Work) -> bool {
 }
 
 /// What a load of `study` measures, with the defaults of its workload.
-fn work(study: &PerformanceStudy, load: &whichfs_study::Load) -> Outcome<Work> {
+fn work(study: &PerformanceStudy, load: &whichfs_study::Load) -> Outcome<WorkloadRun> {
     let workload = whichfs_workload::find(&load.workload).map_err(Failure::input)?;
     let defaults = workload.parameters().iter();
     let mut parameters: BTreeMap<String, u64> = defaults
         .map(|parameter| (parameter.name.to_owned(), parameter.default))
         .collect();
     parameters.extend(load.parameters.clone());
-    Ok(Work {
+    Ok(WorkloadRun {
         workload,
         parameters,
         tree: None,

@@ -1,0 +1,240 @@
+//! Cards by name or file, their state, and their place in a trial.
+
+use crate::error::{Error, Outcome};
+use crate::names::unknown;
+use std::path::Path;
+use whichfs_card::{Card, Family, Profile, builtin};
+use whichfs_fs::Geometry;
+use whichfs_units::MIB;
+
+/// The card that is used where none is named.
+pub const DEFAULT: &str = "a1-32gb";
+
+/// End of the name of a card that is behind a full-speed port: USB 1.1.
+const FULL_SPEED: &str = "@usb1.1";
+
+/// Rate of a full-speed port in bytes a second: 12 Mbit/s carry at most 19 packets of 64 bytes of a
+/// bulk transfer a millisecond (USB 2.0 specification, table 5-9), 1,216,000 bytes/s; hosts reach
+/// somewhat less.
+const FULL_SPEED_RATE: i64 = 1_000_000;
+
+/// Time of a command there beside its data, in microseconds: command, data and status of the
+/// bulk-only transport are in frames of their own, of a millisecond each.
+const FULL_SPEED_COMMAND_US: i64 = 2_000;
+
+/// A profile with its name.
+pub struct NamedProfile {
+    /// Name.
+    pub name: String,
+    /// The profile.
+    pub profile: Profile,
+}
+
+/// The shipped card or the profile file called `name`; with `@usb1.1` at its end, the card behind a
+/// port of that kind.
+pub fn open(name: &str) -> Outcome<NamedProfile> {
+    if let Some(card) = name.strip_suffix(FULL_SPEED) {
+        return full_speed(name, card);
+    }
+    let (stem, file, text) = text_of(name)?;
+    parse(&stem, &file, &text)
+}
+
+/// The card called `card` behind a port of USB 1.1, called `name`.
+fn full_speed(name: &str, card: &str) -> Outcome<NamedProfile> {
+    let (_, file, text) = text_of(card)?;
+    // What is wrong in the file is told with its own lines.
+    parse(card, &file, &text)?;
+    let wrong = |e: &dyn std::fmt::Display| Error::input(format!("card {name}: {e}"));
+    let mut profile: toml::Table = text.parse().map_err(|e: toml::de::Error| wrong(&e))?;
+    profile.insert("interface".to_owned(), "usb".into());
+    let reader = profile
+        .entry("reader")
+        .or_insert_with(|| toml::Table::new().into());
+    let Some(reader) = reader.as_table_mut() else {
+        return Err(wrong(&"its section [reader] is no table"));
+    };
+    for (key, value, source) in [
+        (
+            "rate_bytes_per_s",
+            FULL_SPEED_RATE,
+            "composed: full speed, at most 1,216,000 bytes/s (USB 2.0 specification, table 5-9)",
+        ),
+        (
+            "command_us",
+            FULL_SPEED_COMMAND_US,
+            "composed: command and status in frames of their own, of 1 ms",
+        ),
+        (
+            "max_bytes",
+            122_880,
+            "composed: the limit of Linux usb-storage",
+        ),
+    ] {
+        let mut figure = toml::Table::new();
+        figure.insert("value".to_owned(), value.into());
+        figure.insert("source".to_owned(), source.into());
+        reader.insert(key.to_owned(), figure.into());
+    }
+    let text = toml::to_string(&profile).map_err(|e| wrong(&e))?;
+    let stem = Path::new(name).file_name().and_then(|name| name.to_str());
+    parse(stem.unwrap_or(name), name, &text)
+}
+
+/// Name, file and text of the profile of the shipped card, or of the file, called `name`.
+fn text_of(name: &str) -> Outcome<(String, String, String)> {
+    if let Some((name, text)) = builtin().iter().find(|(known, _)| *known == name) {
+        let file = format!("cards/{name}.toml");
+        return Ok(((*name).to_owned(), file, (*text).to_owned()));
+    }
+    let path = Path::new(name);
+    if path.starts_with("/dev") {
+        return Err(Error::input(format!(
+            "{name} is a device: sudo whichfs probe {name} --write --save card.toml makes a \
+             profile of it, which is named here; or name a modelled card (whichfs card list)"
+        )));
+    }
+    if name.contains('/') || name.ends_with(".toml") {
+        let text = std::fs::read_to_string(path).map_err(|e| {
+            Error::input(format!("card {name}: {e}; name a profile that can be read"))
+        })?;
+        let stem = path
+            .file_stem()
+            .and_then(|stem| stem.to_str())
+            .unwrap_or(name);
+        return Ok((stem.to_owned(), name.to_owned(), text));
+    }
+    let names: Vec<&str> = builtin().iter().map(|(name, _)| *name).collect();
+    Err(Error::input(unknown("card", name, &names)))
+}
+
+fn parse(name: &str, file: &str, text: &str) -> Outcome<NamedProfile> {
+    let profile = Profile::parse(file, text).map_err(Error::input)?;
+    Ok(NamedProfile {
+        name: name.to_owned(),
+        profile,
+    })
+}
+
+/// What profiles call `family`.
+pub fn family_name(family: Family) -> &'static str {
+    let known = Family::NAMES.iter().find(|(_, value)| *value == family);
+    known.map_or("", |(name, _)| name)
+}
+
+/// Where the partition begins: the first AU boundary at or after 4 MiB.
+pub fn partition_offset(profile: &Profile) -> u64 {
+    (4 * MIB).next_multiple_of(profile.au_bytes())
+}
+
+/// What filesystems on a card of `profile` are tuned to: one partition from
+/// [`partition_offset`] to the last whole AU.
+pub fn geometry(profile: &Profile) -> Geometry {
+    let room = profile
+        .capacity_bytes()
+        .saturating_sub(partition_offset(profile));
+    Geometry {
+        partition_bytes: room - room % profile.au_bytes(),
+        page_bytes: profile.page_bytes(),
+        write_unit_bytes: profile.write_unit_bytes(),
+        au_bytes: profile.au_bytes(),
+        discard: profile.discard_supported(),
+        flush: profile.has_cache(),
+    }
+}
+
+/// State in which a card begins a trial.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CardState {
+    /// All of it written once, then 5 % random overwrites.
+    Used,
+    /// Never written.
+    Fresh,
+}
+
+impl CardState {
+    /// `used` or `fresh`.
+    pub fn name(self) -> &'static str {
+        match self {
+            CardState::Used => "used",
+            CardState::Fresh => "fresh",
+        }
+    }
+
+    /// The state called `name`.
+    ///
+    /// # Errors
+    /// There is none of that name.
+    pub fn named(name: &str) -> Outcome<CardState> {
+        match name {
+            "used" => Ok(CardState::Used),
+            "fresh" => Ok(CardState::Fresh),
+            other => Err(Error::input(format!(
+                "unknown card state '{other}': used or fresh"
+            ))),
+        }
+    }
+}
+
+/// A card of `profile` in `state`. Making one used takes about as long as reading a stored
+/// snapshot would (0.3 s, 60 MiB), so callers keep it and clone it (copy on write).
+pub fn in_state(profile: &Profile, state: CardState, seed: u64) -> Card {
+    match state {
+        CardState::Fresh => Card::fresh(profile),
+        CardState::Used => Card::used(profile, seed),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn every_shipped_card_opens_and_its_partition_is_aligned() {
+        for (name, _) in builtin() {
+            let card = open(name).unwrap();
+            let offset = partition_offset(&card.profile);
+            assert!(
+                offset >= 4 * MIB && offset.is_multiple_of(card.profile.au_bytes()),
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_card_behind_usb_1_1_is_the_same_card_at_the_rate_of_the_port() {
+        let slow = open("noname-usb-2gb@usb1.1").unwrap();
+        let own = open("noname-usb-2gb").unwrap().profile;
+        assert_eq!(slow.name, "noname-usb-2gb@usb1.1");
+        let mut figures = slow.profile.figures();
+        let rate = figures.find(|figure| figure.path == "reader.rate_bytes_per_s");
+        assert_eq!(rate.map(|figure| figure.value), Some(1_000_000));
+        assert_eq!(slow.profile.capacity_bytes(), own.capacity_bytes());
+        assert_eq!(slow.profile.au_bytes(), own.au_bytes());
+        for (name, _) in builtin() {
+            open(&format!("{name}@usb1.1")).unwrap();
+        }
+        assert!(open("none@usb1.1").is_err());
+        assert!(open("a1-32gb@usb9").is_err());
+    }
+
+    #[test]
+    fn unknown_cards_and_devices_are_told_apart() {
+        assert!(open("a1-32g").err().unwrap().message.contains("a1-32gb"));
+        assert!(
+            open("/dev/sdz")
+                .err()
+                .unwrap()
+                .message
+                .contains("probe /dev/sdz --write --save")
+        );
+        assert!(
+            open("./none.toml")
+                .err()
+                .unwrap()
+                .message
+                .contains("No such file")
+        );
+    }
+}

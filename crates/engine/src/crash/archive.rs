@@ -1,0 +1,197 @@
+//! Series of cuts on disk: a file for each, so that an interrupted one goes on and any cut of it
+//! can be shown again. JSON lines: the specification, then a result for each cut as it came.
+
+use super::check::Result;
+use super::spec::Spec;
+use crate::error::{Error, Outcome};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+
+/// The file of one series, open for more results.
+pub struct Archive {
+    path: PathBuf,
+    file: File,
+}
+
+impl Archive {
+    /// Opens the file of `spec` in `directory` with the results that it has, by the number of the
+    /// cut; `fresh` begins anew. A line that was cut short by a crash of this machine is dropped.
+    ///
+    /// # Errors
+    /// A file that cannot be made, or that holds another series.
+    pub fn open(
+        directory: &Path,
+        spec: &Spec,
+        fresh: bool,
+    ) -> Outcome<(Archive, BTreeMap<u64, Result>)> {
+        fs::create_dir_all(directory).map_err(|e| failed(directory, &e))?;
+        let path = path(directory, &spec.id());
+        let mut done = BTreeMap::new();
+        if !fresh && path.exists() {
+            let (kept, results) = read_file(&path)?;
+            if kept != *spec {
+                return Err(Error::environment(format!(
+                    "{} holds another series of the same number; remove it",
+                    path.display()
+                )));
+            }
+            done = results;
+        }
+        // Written anew as a whole, so that a torn last line is gone.
+        let temporary = path.with_extension("new");
+        let mut file = File::create(&temporary).map_err(|e| failed(&temporary, &e))?;
+        let mut archive = Archive {
+            path: temporary.clone(),
+            file: file.try_clone().map_err(|e| failed(&temporary, &e))?,
+        };
+        line(&mut file, spec).map_err(|e| failed(&temporary, &e))?;
+        for result in done.values() {
+            archive.add(result)?;
+        }
+        archive
+            .file
+            .sync_all()
+            .map_err(|e| failed(&temporary, &e))?;
+        fs::rename(&temporary, &path).map_err(|e| failed(&path, &e))?;
+        archive.path = path;
+        Ok((archive, done))
+    }
+
+    /// Adds a result.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn add(&mut self, result: &Result) -> Outcome {
+        line(&mut self.file, result).map_err(|e| failed(&self.path, &e))
+    }
+}
+
+/// The series of number `id` (or the only one that begins so) with its results.
+///
+/// # Errors
+/// If there is none or several, or it cannot be read.
+pub fn read(directory: &Path, id: &str) -> Outcome<(Spec, BTreeMap<u64, Result>)> {
+    let known = list(directory)?;
+    let found: Vec<&str> = known
+        .iter()
+        .map(String::as_str)
+        .filter(|known| known.starts_with(id))
+        .collect();
+    match found[..] {
+        [one] if !id.is_empty() => read_file(&path(directory, one)),
+        [] => Err(Error::input(format!(
+            "no series {id:?} is kept in {}; crash run prints the number of a series",
+            directory.display()
+        ))),
+        _ => Err(Error::input(format!(
+            "{id:?} is short for {} series ({}{}); give more digits",
+            found.len(),
+            found[..found.len().min(NAMED)].join(", "),
+            if found.len() > NAMED { ", …" } else { "" },
+        ))),
+    }
+}
+
+/// Series that a message names.
+const NAMED: usize = 4;
+
+/// Numbers of all series, sorted, in `directory`.
+fn list(directory: &Path) -> Outcome<Vec<String>> {
+    let entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(e) => return Err(failed(directory, &e)),
+    };
+    let names = entries.flatten().filter_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        name.strip_suffix(".jsonl").map(str::to_owned)
+    });
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    Ok(names)
+}
+
+fn path(directory: &Path, id: &str) -> PathBuf {
+    directory.join(format!("{id}.jsonl"))
+}
+
+fn line(file: &mut File, value: &impl serde::Serialize) -> std::io::Result<()> {
+    let mut text = serde_json::to_string(value)?;
+    text.push('\n');
+    file.write_all(text.as_bytes())
+}
+
+fn read_file(path: &Path) -> Outcome<(Spec, BTreeMap<u64, Result>)> {
+    let file = File::open(path).map_err(|e| failed(path, &e))?;
+    let mut lines = BufReader::new(file).lines();
+    let other = || {
+        Error::environment(format!(
+            "{} is no series of this version of whichfs: remove it",
+            path.display()
+        ))
+    };
+    let first = lines.next().ok_or_else(other)?;
+    let spec = first.map_err(|e| failed(path, &e))?;
+    let spec = serde_json::from_str(&spec).map_err(|_| other())?;
+    let mut results = BTreeMap::new();
+    for text in lines {
+        let text = text.map_err(|e| failed(path, &e))?;
+        // Only the last line can be torn; its cut is made again.
+        if let Ok(result) = serde_json::from_str::<Result>(&text) {
+            results.insert(result.cut.number, result);
+        }
+    }
+    Ok((spec, results))
+}
+
+fn failed(path: &Path, error: &std::io::Error) -> Error {
+    Error::environment(format!(
+        "{}: {error}; set XDG_DATA_HOME to a directory with room that you may write to",
+        path.display()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::crash::fixture::result;
+    use crate::crash::fixture::spec;
+
+    #[test]
+    fn an_interrupted_series_goes_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut archive, done) = Archive::open(dir.path(), &spec(), false).unwrap();
+        assert!(done.is_empty());
+        archive.add(&result(3)).unwrap();
+        archive.add(&result(1)).unwrap();
+        drop(archive);
+        // Power of this machine was lost in the midst of a line.
+        let path = path(dir.path(), &spec().id());
+        let whole = fs::read(&path).unwrap();
+        fs::write(&path, [&whole[..], b"{\"cut\":{\"numb"].concat()).unwrap();
+        let (mut archive, done) = Archive::open(dir.path(), &spec(), false).unwrap();
+        assert_eq!(done.keys().copied().collect::<Vec<_>>(), [1, 3]);
+        archive.add(&result(2)).unwrap();
+        let (kept, all) = read(dir.path(), &spec().id()[..5]).unwrap();
+        assert_eq!((kept, all.len()), (spec(), 3));
+        assert_eq!(all[&3], result(3));
+        let (_, done) = Archive::open(dir.path(), &spec(), true).unwrap();
+        assert!(done.is_empty(), "fresh");
+    }
+
+    #[test]
+    fn what_is_not_there_is_said() {
+        let dir = tempfile::tempdir().unwrap();
+        let error = read(dir.path(), "12ab").unwrap_err();
+        assert!(error.message.contains("crash run"), "{error}");
+        fs::write(path(dir.path(), "12abc"), "junk\n").unwrap();
+        let error = read(dir.path(), "12ab").unwrap_err();
+        assert!(error.message.contains("remove it"), "{error}");
+        fs::write(path(dir.path(), "12abd"), "junk\n").unwrap();
+        let error = read(dir.path(), "12ab").unwrap_err();
+        assert!(error.message.contains("2 series (12abc, 12abd)"), "{error}");
+    }
+}

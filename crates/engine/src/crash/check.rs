@@ -1,0 +1,351 @@
+//! Checks one image: mounts it in the lab, reads everything, uses it, repairs it.
+
+use super::look::{Look, MOUNT, attempt, judged};
+use super::record::{Plan, Recorded, only_disk};
+use super::seen::Seen;
+use crate::error::{Error, ErrorKind, Outcome};
+use crate::lab_executor::{DEVICE, MOUNT_POINT};
+use serde::{Deserialize, Serialize};
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::AtomicBool;
+use whichfs_card::{Contents, Logged};
+use whichfs_crash::{
+    Checked, Condition, Cut, Faults, Finding, Judge, Outcome as Became, Timeline, in_flux,
+    random_cuts,
+};
+use whichfs_lab::{Disk, GuestSpec, LabError, Life, RecycledMemory};
+use whichfs_trial::{Event, Step};
+use whichfs_units::{Nanos, Rng};
+
+/// Findings that a result keeps; a replay of the cut shows all.
+const KEPT: usize = 20;
+
+/// One cut and what became of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Result {
+    /// Where the power went.
+    pub cut: Cut,
+    /// Where it went again, in the recovery of the cut before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recovery: Vec<Cut>,
+    /// Operations that were durable, and that had begun.
+    pub window: (u64, u64),
+    /// What became of the filesystem.
+    pub condition: Condition,
+    /// It breaks what the filesystem promises.
+    pub broken: bool,
+    /// Time of the first mount, recovery included.
+    pub mount: Option<Nanos>,
+    /// Time of the filesystem's checker when it changes nothing; none if it was not run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fsck_check: Option<Nanos>,
+    /// Time of its repair.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fsck_repair: Option<Nanos>,
+    /// What became of how many paths.
+    pub outcomes: BTreeMap<Became, u64>,
+    /// What only a real cut has to tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured: Option<MeasuredCut>,
+    /// All that was seen; of the findings those that matter most.
+    #[serde(flatten)]
+    pub checked: Checked,
+}
+
+/// What was seen of a real cut, beside what became of the filesystem.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MeasuredCut {
+    /// What took the power: `sysrq`, `watchdog`, or the user's command.
+    pub power: String,
+    /// Promises that were told before the power had gone.
+    pub promises: u64,
+    /// Promises of a whole run.
+    pub of_promises: u64,
+    /// Operations of a whole run.
+    pub operations: u64,
+    /// The run had ended before the power went.
+    pub ended: bool,
+    /// How long after the cut the board could be asked again.
+    pub away: Nanos,
+    /// Time of the run without a cut.
+    pub run: Nanos,
+    /// Bytes that reached the device in it.
+    pub run_bytes: u64,
+}
+
+impl Result {
+    /// Keeps of the findings only those that matter, and few of them.
+    pub fn shorten(&mut self) {
+        for findings in [&mut self.checked.findings, &mut self.checked.findings_again] {
+            findings.retain(Finding::matters);
+            findings.sort_by_key(|finding| !finding.broken);
+            findings.truncate(KEPT);
+        }
+    }
+}
+
+/// A card's content after a cut, and where the power went again while it was recovered.
+pub struct Image {
+    /// The content.
+    pub contents: Contents,
+    /// The cuts in recoveries.
+    pub recovery: Vec<Cut>,
+}
+
+/// Makes images of a recorded run and checks them; one for each worker.
+pub struct Checker<'a> {
+    plan: &'a Plan<'a>,
+    recorded: &'a Recorded,
+    /// Judged instead of what the card would hold.
+    given: Option<&'a Contents>,
+    spared: BTreeSet<usize>,
+    judge: Judge<'a>,
+    /// For guests that look at images; nothing if the host has no such files.
+    memory: OnceCell<Option<RecycledMemory>>,
+}
+
+impl<'a> Checker<'a> {
+    /// A checker of `recorded`, which came from `plan`.
+    pub fn new(plan: &'a Plan<'a>, recorded: &'a Recorded) -> Self {
+        Checker {
+            plan,
+            recorded,
+            given: None,
+            spared: BTreeSet::new(),
+            judge: Judge::new(&recorded.history, &recorded.run, recorded.contract.clone()),
+            memory: OnceCell::new(),
+        }
+    }
+
+    /// Leaves the requests of these indices whole, whatever a cut would do to them.
+    pub fn sparing(self, spared: BTreeSet<usize>) -> Self {
+        Checker { spared, ..self }
+    }
+
+    /// Judges `given`, if there is one, as the content of the card after each cut.
+    pub fn judging(self, given: Option<&'a Contents>) -> Self {
+        Checker { given, ..self }
+    }
+
+    /// The card's content after `cut`, and after the cuts in the recovery from it.
+    ///
+    /// # Errors
+    /// If it cannot be kept, or the lab cannot run.
+    pub fn image(&self, cut: &Cut, core: Option<usize>, cancelled: &AtomicBool) -> Outcome<Image> {
+        if let Some(given) = self.given {
+            return Ok(Image {
+                contents: given.clone(),
+                recovery: Vec::new(),
+            });
+        }
+        let recorded = self.recorded;
+        let faults = &self.plan.spec.faults;
+        let timeline = &recorded.timeline;
+        let contents = timeline.image_sparing(&recorded.card, faults, cut, &self.spared);
+        let mut image = Image {
+            contents: contents.map_err(Error::environment)?,
+            recovery: Vec::new(),
+        };
+        for depth in 0..self.plan.spec.recovery {
+            let log = self.recovery(&image.contents, core, cancelled)?;
+            let seed = Rng::named(cut.seed, &format!("crash/recovery/{depth}")).next_u64();
+            // A recovery that writes nothing cannot be cut.
+            let Some(again) = random_cuts(&log, 0, 1, seed).pop() else {
+                break;
+            };
+            let timeline = Timeline::new(image.contents, log).map_err(Error::environment)?;
+            let faults: Faults = (faults.iter().copied())
+                .filter(|fault| !fault.is_without_cut())
+                .collect();
+            let contents = timeline.image(&recorded.card, &faults, &again);
+            image.contents = contents.map_err(Error::environment)?;
+            image.recovery.push(again);
+        }
+        Ok(image)
+    }
+
+    /// The requests of a mount of `contents`.
+    fn recovery(
+        &self,
+        contents: &Contents,
+        core: Option<usize>,
+        cancelled: &AtomicBool,
+    ) -> Outcome<Vec<Logged>> {
+        let mut disk = self.disk(contents.clone())?;
+        disk.log = Some(Vec::new());
+        let steps = vec![attempt(MOUNT, vec![self.look().mount(MOUNT)])];
+        // What it writes becomes part of images.
+        let life = self.live(steps, disk, None, core, cancelled)?;
+        how_it_ended(&life, &mut Checked::default())?;
+        let ended = life
+            .events
+            .iter()
+            .find(|stamped| matches!(stamped.event, Event::PhaseEnd { .. } | Event::Failed { .. }));
+        let ended = ended.map_or(life.time, |stamped| stamped.at);
+        let log = only_disk(life)?.log.unwrap_or_default();
+        let until = log.partition_point(|request| request.arrived <= ended);
+        Ok(log.into_iter().take(until).collect())
+    }
+
+    /// The disk with `contents`.
+    fn disk(&self, contents: Contents) -> Outcome<Disk> {
+        let spec = self.plan.spec;
+        let mut disk = self.plan.bench.disk(&self.recorded.profile, spec.seed)?;
+        disk.contents = contents;
+        disk.geometry.bytes = spec.partition_bytes;
+        Ok(disk)
+    }
+
+    /// Checks the image of `cut`; all findings are told.
+    ///
+    /// # Errors
+    /// Only what is not the filesystem's doing.
+    pub fn check_whole(
+        &mut self,
+        cut: &Cut,
+        core: Option<usize>,
+        cancelled: &AtomicBool,
+    ) -> Outcome<Result> {
+        let recorded = self.recorded;
+        let image = self.image(cut, core, cancelled)?;
+        let mut disk = self.disk(image.contents)?;
+        disk.defects = recorded.timeline.defects(&self.plan.spec.faults, cut);
+        let window = recorded.run.window(cut.at);
+        let flux = in_flux(&recorded.history, &recorded.run, window, &recorded.contract);
+        let mut seen = Seen::default();
+        let steps = self.look().steps(&flux);
+        let mut life = self.live(steps, disk, self.memory(), core, cancelled)?;
+        hear(&mut seen, &mut life)?;
+        if seen.wants_rescue() && !recorded.recipe.fsck_rescue.is_empty() {
+            let steps = self.look().rescue(&flux);
+            let mut life = self.live(steps, only_disk(life)?, self.memory(), core, cancelled)?;
+            hear(&mut seen, &mut life)?;
+        }
+        let refused = recorded.refused.partition_point(|at| *at <= cut.at);
+        seen.checked.refused_writes = refused as u64;
+        let mut result = judged(&mut self.judge, &recorded.contract, cut, window, seen);
+        result.recovery = image.recovery;
+        Ok(result)
+    }
+
+    /// Checks the image of `cut`; the result is short enough to keep thousands.
+    ///
+    /// # Errors
+    /// Only what is not the filesystem's doing.
+    pub fn check(
+        &mut self,
+        cut: &Cut,
+        core: Option<usize>,
+        cancelled: &AtomicBool,
+    ) -> Outcome<Result> {
+        let mut result = self.check_whole(cut, core, cancelled)?;
+        result.shorten();
+        Ok(result)
+    }
+
+    /// How images are looked at.
+    fn look(&self) -> Look<'_> {
+        Look {
+            recipe: &self.recorded.recipe,
+            mount_options: &self.recorded.mount_options,
+            device: DEVICE,
+            mount_point: MOUNT_POINT,
+            fsck: self.plan.spec.fsck,
+        }
+    }
+
+    /// Memory for the guests of this checker, one after the other; not where guests with memory of
+    /// their own live between them: together they would need twice what a worker may have.
+    fn memory(&self) -> Option<&RecycledMemory> {
+        if self.plan.spec.recovery > 0 {
+            return None;
+        }
+        let made = self.memory.get_or_init(|| {
+            let bench = self.plan.bench;
+            RecycledMemory::new(&bench.memory, bench.board.file.memory.mib).ok()
+        });
+        made.as_ref()
+    }
+
+    /// One guest's life on `disk`, however it ends.
+    fn live(
+        &self,
+        steps: Vec<Step>,
+        disk: Disk,
+        recycled: Option<&RecycledMemory>,
+        core: Option<usize>,
+        cancelled: &AtomicBool,
+    ) -> Outcome<Life> {
+        let bench = self.plan.bench;
+        let job = bench.job(steps, self.plan.spec.seed);
+        let guest = GuestSpec {
+            recycled,
+            ..bench.guest(&job, core)
+        };
+        whichfs_lab::run(&guest, vec![disk], cancelled, &mut |_| {}).map_err(Error::environment)
+    }
+}
+
+/// Takes up what a guest said.
+fn hear(seen: &mut Seen, life: &mut Life) -> Outcome {
+    seen.hear_events(std::mem::take(&mut life.events));
+    how_it_ended(life, &mut seen.checked)?;
+    seen.is_of_checker();
+    if let Some(defects) = life.disks.first().and_then(|disk| disk.defects.as_ref()) {
+        seen.checked.failed_requests = defects.failed;
+        seen.checked.corrupted_reads = defects.corrupted;
+    }
+    Ok(())
+}
+
+/// A guest that does not end well tells of the filesystem, or of this machine.
+fn how_it_ended(life: &Life, checked: &mut Checked) -> Outcome {
+    let Err(error) = &life.result else {
+        return Ok(());
+    };
+    if let Some(sentence) = error.blames_host() {
+        return Err(Error::environment(sentence));
+    }
+    match error {
+        LabError::Interrupted => return Err(Error::new(ErrorKind::Interrupted, "interrupted")),
+        LabError::Panic { line } => checked.panicked = Some(line.clone()),
+        LabError::Spins(_)
+        | LabError::SleepsForever
+        | LabError::NoProgress(_)
+        | LabError::ConsoleFlood(_)
+        | LabError::OutputFlood(_) => checked.hung = Some(error.to_string()),
+        LabError::Agent { message, .. } => {
+            return Err(Error::new(
+                ErrorKind::Trial,
+                format!("the check failed: {message}"),
+            ));
+        }
+        other => return Err(Error::environment(other)),
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::crash::fixture::{finding, result};
+
+    #[test]
+    fn a_result_is_kept_whole() {
+        let text = serde_json::to_string(&result(1)).unwrap();
+        assert_eq!(serde_json::from_str::<Result>(&text).unwrap(), result(1));
+    }
+
+    #[test]
+    fn a_short_result_has_what_matters() {
+        let mut long = result(1);
+        long.checked.findings = (0..90)
+            .map(|n| finding(&n.to_string(), n % 3 == 0))
+            .collect();
+        long.shorten();
+        assert_eq!(long.checked.findings.len(), KEPT);
+        assert!(long.checked.findings.iter().all(|f| f.broken));
+    }
+}

@@ -1,0 +1,431 @@
+//! Power cuts of a real device: the workload runs on a board, the board loses its power, and what
+//! is found when it is back is judged as in the lab.
+//!
+//! The agent there goes on after each promise only when it was heard here
+//! ([`whichfs_trial::Job::acknowledged`]). So a cut parts a run as it does in the lab: what was
+//! promised and told counts, of what follows the next promise nothing had begun, and what lies
+//! between may be there or not. The promises of a whole run are known from one without a cut.
+
+use super::check::{MeasuredCut, Result};
+use super::look::{Look, judged};
+use super::power::Way;
+use super::record::{operate_phases, operations, remedy, run_of};
+use super::seen::Seen;
+use super::spec::{Selection, Spec};
+use crate::device::{Cuttable, PartitionLease, stamped};
+use crate::error::{Error, ErrorKind, Outcome};
+use crate::lab_executor::{environment, with_device};
+use std::collections::BTreeMap;
+use std::time::Duration;
+use whichfs_board::{Cutting, Task};
+use whichfs_crash::{
+    Contract, Cut, History, Judge, Message, Place, Run, classify, in_flux, of_device,
+};
+use whichfs_fs::Candidate;
+use whichfs_here::errand::Ended;
+use whichfs_lab::Stamped;
+use whichfs_trial::{Event, Job, Step, Told, WorkloadSpec};
+use whichfs_units::{Nanos, Rng};
+use whichfs_workload::Workload;
+
+/// How long a board may take to be off.
+const DIES_WITHIN: Duration = Duration::from_secs(90);
+
+/// A filesystem that is cut.
+pub struct Subject {
+    /// What is asked for.
+    pub spec: Spec,
+    /// The filesystem.
+    pub candidate: &'static Candidate,
+    /// The workload.
+    pub workload: &'static dyn Workload,
+    /// Where it is.
+    pub place: Cuttable,
+    /// Options it is mounted with.
+    pub mount_options: String,
+    /// What it promises.
+    pub contract: Contract,
+    /// Idle time before each run, in milliseconds.
+    pub settle_ms: u64,
+    /// Time after which a run is ended.
+    pub wall_limit: Duration,
+}
+
+/// A whole run without a cut.
+pub struct Rehearsed {
+    history: History,
+    /// Its promises and phases, by the time since the workload began.
+    run: Run,
+    phases: Vec<String>,
+    counts: Vec<u64>,
+    /// Its time.
+    time: Nanos,
+    /// Bytes that reached the device.
+    pub bytes: u64,
+}
+
+/// When the first phase of a workload began.
+fn begin_of(events: &[Stamped], phases: &[String]) -> Nanos {
+    let begins = |stamped: &&Stamped| begins(&stamped.event, phases);
+    events
+        .iter()
+        .find(begins)
+        .map_or(Nanos(0), |stamped| stamped.at)
+}
+
+fn begins(event: &Event, phases: &[String]) -> bool {
+    matches!(event, Event::PhaseBegin { phase } if phases.first() == Some(phase))
+}
+
+/// Events from the first phase on, by the time since then.
+fn since(told: &[Told], phases: &[String]) -> Vec<Stamped> {
+    let mut events = stamped(told);
+    let begin = begin_of(&events, phases);
+    for event in &mut events {
+        event.at = event.at.saturating_sub(begin);
+    }
+    events
+}
+
+/// The run `whole` as far as it was `heard`: what was not comes after every cut.
+///
+/// # Errors
+/// It is another run.
+fn parted(whole: &Run, heard: &Run) -> Outcome<Run> {
+    const NEVER: Nanos = Nanos(u64::MAX);
+    let mut run = heard.clone();
+    let same = heard
+        .promises
+        .iter()
+        .zip(&whole.promises)
+        .all(|(a, b)| (&a.call, &a.path, a.operations) == (&b.call, &b.path, b.operations));
+    if !same || heard.promises.len() > whole.promises.len() {
+        return Err(Error::new(
+            ErrorKind::Trial,
+            "the workload promised other things than without a cut: do the device and the board \
+             do the same each time?",
+        ));
+    }
+    let rest = whole.promises.iter().skip(heard.promises.len()).cloned();
+    run.promises.extend(rest.map(|mut promise| {
+        promise.at = NEVER;
+        promise
+    }));
+    let rest = whole.phases.iter().skip(heard.phases.len());
+    run.phases.extend(rest.map(|(_, before)| (NEVER, *before)));
+    Ok(run)
+}
+
+impl Subject {
+    fn workload_spec(&self) -> WorkloadSpec {
+        WorkloadSpec {
+            name: self.workload.name().to_owned(),
+            parameters: self.spec.parameters.clone(),
+            tree: None,
+            unix: self.candidate.facts().unix_permissions,
+            script: self.spec.script.clone(),
+            input: None,
+        }
+    }
+
+    /// Makes the filesystem durably, then runs the workload on it.
+    fn steps(&self) -> Outcome<Vec<Step>> {
+        let (place, recipe) = (&self.place, &self.place.recipe);
+        let candidate = whichfs_workload::Candidate {
+            before: Vec::new(),
+            disk: None,
+            mkfs: self.mkfs(),
+            env: environment(&recipe.mkfs_env),
+            device: place.device.clone(),
+            check: Vec::new(),
+            image: None,
+            kernel_fs: recipe.kernel_fs.to_owned(),
+            mount_options: self.mount_options.clone(),
+            mount_point: place.mount_point.clone(),
+            helper: None,
+            modules: Vec::new(),
+        };
+        let spec = self.workload_spec();
+        let steps = whichfs_workload::steps(self.workload, &spec, self.spec.seed, &candidate);
+        let mut steps = steps.map_err(Error::input)?;
+        let made = steps
+            .iter()
+            .position(|step| !matches!(step, Step::Run { .. }))
+            .unwrap_or(steps.len());
+        // What mkfs wrote may be in the card's cache: that a cut takes it away is nobody's fault.
+        let flush = Step::Run {
+            phase: None,
+            argv: vec!["sync".to_owned(), place.device.clone()],
+            env: environment(&BTreeMap::new()),
+            dir: "/".to_owned(),
+            stdin: String::new(),
+            show: false,
+            any_status: false,
+        };
+        steps.insert(made, flush);
+        let milliseconds = self.settle_ms;
+        let before = [Step::DropCaches, Step::Settle { milliseconds }];
+        Ok(before.into_iter().chain(steps).collect())
+    }
+
+    /// The commands that make the filesystem.
+    pub fn mkfs(&self) -> Vec<Vec<String>> {
+        let mkfs = self.place.recipe.mkfs.iter();
+        mkfs.map(|argv| with_device(argv, &self.place.device))
+            .collect()
+    }
+
+    fn task(&self, label: String, steps: Vec<Step>, keeps: bool) -> Task {
+        let returns = self.contract.returned_writes || self.contract.returned_names;
+        Task {
+            span: self.place.span,
+            label,
+            job: Job {
+                seed: self.spec.seed,
+                queues: Vec::new(),
+                steps,
+                promises: !keeps,
+                returns: !keeps && returns,
+                ignores_sync: false,
+                counts_work: false,
+                acknowledged: !keeps,
+            },
+            wall_limit_s: self.wall_limit.as_secs(),
+            keeps,
+        }
+    }
+
+    /// Runs it once without a cut.
+    ///
+    /// # Errors
+    /// It fails.
+    pub fn rehearse(&self, field: &mut PartitionLease<'_>) -> Outcome<Rehearsed> {
+        let name = self.candidate.name;
+        let steps = self.steps()?;
+        let phases = operate_phases(&steps);
+        let (ended, told) = field.once(self.task(format!("{name}, no cut"), steps, false))?;
+        match ended {
+            Some(Ended::Done) => {}
+            None => {
+                let text = format!("{name}: the board restarted in a run without a cut");
+                return Err(Error::new(ErrorKind::Trial, text));
+            }
+            Some(Ended::Failed { message, .. }) => return Err(self.failed(&message)),
+            Some(Ended::TooLong(limit)) => {
+                let text = format!(
+                    "it took more than {} s: raise --wall-limit",
+                    limit.as_secs()
+                );
+                return Err(self.failed(&text));
+            }
+            Some(Ended::Interrupted) => {
+                return Err(Error::new(ErrorKind::Interrupted, "interrupted"));
+            }
+        }
+        let spec = self.workload_spec();
+        let (all, counts) = operations(self.workload, &phases, &spec, self.spec.seed)?;
+        let events = since(&told, &phases);
+        let run = run_of(&events, &phases, &counts);
+        let last = run.promises.iter().map(|promise| promise.at).max();
+        let written = told.iter().skip_while(|told| !begins(&told.event, &phases));
+        let written: Vec<u64> = written
+            .filter_map(|told| Some(told.reading.as_ref()?.device.write_bytes))
+            .collect();
+        let first = written.first().copied().unwrap_or(0);
+        Ok(Rehearsed {
+            history: History::of(all).map_err(Error::input)?,
+            time: last.unwrap_or(Nanos(0)),
+            bytes: written.last().map_or(0, |last| last.saturating_sub(first)),
+            run,
+            phases,
+            counts,
+        })
+    }
+
+    fn failed(&self, message: &str) -> Error {
+        let text = format!(
+            "{}: the run to be cut failed: {message}",
+            self.candidate.name
+        );
+        match remedy(&text, self.spec.script.is_some()) {
+            Some(remedy) => Error::input(format!("{text}; {remedy}")),
+            None => Error::new(ErrorKind::Trial, text),
+        }
+    }
+
+    /// Runs it again, cuts the power at the moment of cut `number`, and judges what is left.
+    ///
+    /// # Errors
+    /// Only what is not the filesystem's doing.
+    pub fn cut(
+        &self,
+        field: &mut PartitionLease<'_>,
+        whole: &Rehearsed,
+        way: &Way,
+        number: u64,
+    ) -> Outcome<Result> {
+        let name = self.candidate.name;
+        let seed = Rng::named(self.spec.seed, &format!("crash/measured/{number}")).next_u64();
+        let moment = Rng::named(seed, "crash/moment").below(whole.time.0.max(1));
+        let after = Duration::from_nanos(moment).saturating_sub(way.lead());
+        let act = || way.act();
+        let cutting = Cutting {
+            begins: &|told: &Told| begins(&told.event, &whole.phases),
+            after: (self.spec.cuts != Selection::End).then_some(after),
+            power: way.power(&act),
+            dies_within: DIES_WITHIN + way.lead(),
+        };
+        let task = self.task(format!("{name}, cut {number}"), self.steps()?, false);
+        let gone = field
+            .cut(task, &cutting)
+            .map_err(|failure| failure.about(name))?;
+        let events = since(&gone.told, &whole.phases);
+        let begin = begin_of(&stamped(&gone.told), &whole.phases);
+        let heard = run_of(&events, &whole.phases, &whole.counts);
+        let mut run = parted(&whole.run, &heard)?;
+        run.operations = whole.run.operations;
+        let cut = Cut {
+            number,
+            request: 0,
+            place: Place::Unseen,
+            at: gone.at.saturating_sub(begin),
+            seed,
+        };
+        let window = run.window(cut.at);
+        let flux = in_flux(&whole.history, &run, window, &self.contract);
+        let seen = self.seen(field, &flux, number)?;
+        let mut judge = Judge::new(&whole.history, &run, self.contract.clone());
+        let mut result = judged(&mut judge, &self.contract, &cut, window, seen);
+        result.measured = Some(MeasuredCut {
+            power: way.name(),
+            promises: heard.promises.len() as u64,
+            of_promises: whole.run.promises.len() as u64,
+            operations: whole.run.operations,
+            ended: gone.ended.is_some(),
+            away: Nanos(u64::try_from(gone.away.as_nanos()).unwrap_or(u64::MAX)),
+            run: whole.time,
+            run_bytes: whole.bytes,
+        });
+        result.shorten();
+        Ok(result)
+    }
+
+    /// Looks at what the cut left.
+    fn seen(&self, field: &mut PartitionLease<'_>, flux: &[String], number: u64) -> Outcome<Seen> {
+        let look = Look {
+            recipe: &self.place.recipe,
+            mount_options: &self.mount_options,
+            device: &self.place.device,
+            mount_point: &self.place.mount_point,
+            fsck: self.spec.fsck,
+        };
+        let mut seen = Seen::default();
+        self.ask(field, &mut seen, look.steps(flux), number)?;
+        if seen.wants_rescue() && !self.place.recipe.fsck_rescue.is_empty() {
+            self.ask(field, &mut seen, look.rescue(flux), number)?;
+        }
+        Ok(seen)
+    }
+
+    /// Has the board do `steps` with what is on the device, and takes up what it tells.
+    fn ask(
+        &self,
+        field: &mut PartitionLease<'_>,
+        seen: &mut Seen,
+        steps: Vec<Step>,
+        number: u64,
+    ) -> Outcome {
+        let name = self.candidate.name;
+        let task = self.task(format!("{name}, what cut {number} left"), steps, true);
+        let (ended, told) = match field.once(task) {
+            Ok(answer) => answer,
+            // The table was synced before the run: a device that loses that has failed as one.
+            Err(failure) if failure.kind == ErrorKind::Trial => {
+                seen.checked.mounted = Some(Err(failure.message));
+                return Ok(());
+            }
+            Err(failure) => return Err(failure.about(name)),
+        };
+        let device = self.place.device.trim_start_matches("/dev/");
+        let mut events = stamped(&told);
+        for event in &mut events {
+            if let Event::KernelLog { lines } = &mut event.event {
+                *lines = of_device(device, lines);
+            }
+        }
+        seen.hear_events(events);
+        match ended {
+            Some(Ended::Done) => {}
+            Some(Ended::Failed { message, .. }) => {
+                let text = format!("{name}: the check failed: {message}");
+                return Err(Error::new(ErrorKind::Trial, text));
+            }
+            Some(Ended::TooLong(limit)) => {
+                seen.checked.hung = Some(format!("it took more than {} s", limit.as_secs()));
+            }
+            Some(Ended::Interrupted) => {
+                return Err(Error::new(ErrorKind::Interrupted, "interrupted"));
+            }
+            None => {
+                let text = "the board restarted while the filesystem was looked at";
+                seen.checked.hung = Some(text.to_owned());
+            }
+        }
+        seen.is_of_checker();
+        let checked = &mut seen.checked;
+        let lines = checked.messages.iter().chain(&checked.messages_again);
+        let errors = lines.filter(|line| classify(line) == Message::DeviceError);
+        checked.failed_requests = errors.count() as u64;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use whichfs_crash::Promise;
+
+    fn promise(at: u64, operations: u64) -> Promise {
+        Promise {
+            at: Nanos(at),
+            call: "fsync".into(),
+            path: "a".into(),
+            operations,
+        }
+    }
+
+    fn run(promises: &[(u64, u64)]) -> Run {
+        Run {
+            promises: promises
+                .iter()
+                .map(|(at, done)| promise(*at, *done))
+                .collect(),
+            phases: vec![(Nanos(0), 0)],
+            operations: 20,
+        }
+    }
+
+    #[test]
+    fn what_was_not_heard_comes_after_the_cut() {
+        let mut whole = run(&[(10, 5), (20, 8), (30, 12)]);
+        whole.phases.push((Nanos(25), 10));
+        let run = parted(&whole, &run(&[(11, 5)])).unwrap();
+        let window = run.window(Nanos(1000));
+        assert_eq!(
+            (window.durable, window.begun),
+            (0, 8),
+            "bounded by the next promise"
+        );
+        assert_eq!(run.of_files(Nanos(1000)).count(), 1);
+        let all = parted(&whole, &whole).unwrap();
+        assert_eq!(all.window(Nanos(1000)).begun, 20);
+    }
+
+    #[test]
+    fn another_run_is_not_judged_by_this_one() {
+        let whole = run(&[(10, 5), (20, 8)]);
+        assert!(parted(&whole, &run(&[(10, 6)])).is_err());
+        assert!(parted(&whole, &run(&[(1, 5), (2, 8), (3, 9)])).is_err());
+    }
+}

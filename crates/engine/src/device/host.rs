@@ -1,0 +1,466 @@
+//! The machine that a device is in: this one, or a board that is asked by ssh.
+
+use super::DeviceOptions;
+use super::Run;
+use crate::consent::{Consent, ConsentRequest};
+use crate::error::{Error, Outcome};
+use crate::tools::{self, Versions};
+use crate::{places, signatures};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use whichfs_agent::Reader;
+use whichfs_board::{
+    Address, Answer, Ask, Board, Cutting, Device, MOUNT_POINT, Machine, Means, Outage, Parted,
+    Patience, Place, Task,
+};
+use whichfs_format::{Ground, Journal, Left, kernel_has};
+use whichfs_here::errand::{Ended, Life};
+use whichfs_here::{Doomed, Inside, Limits, Roots, Scratch};
+use whichfs_lab::Agent;
+use whichfs_trial::Told;
+
+/// Where a device is.
+pub enum DeviceHost {
+    /// In this machine.
+    Here(Box<Local>),
+    /// In a board.
+    There(Box<Remote>),
+    /// A directory of this machine, whose filesystem stays.
+    Inside(Box<Within>),
+}
+
+/// A device of this machine.
+pub struct Local {
+    disk: Doomed,
+    roots: Roots,
+    agent: Agent,
+    versions: Mutex<Versions>,
+    interrupted: &'static AtomicBool,
+}
+
+/// A directory of this machine that trials are run in.
+pub struct Within {
+    /// It.
+    pub inside: Inside,
+    pub(super) roots: Roots,
+    pub(super) agent: Agent,
+    pub(super) interrupted: &'static AtomicBool,
+}
+
+/// A device of a board.
+pub struct Remote {
+    address: Address,
+    agent_sha256: String,
+    board: Mutex<Board>,
+    /// What is known of its tools and its kernel.
+    versions: Mutex<BTreeMap<String, Option<String>>>,
+    interrupted: &'static AtomicBool,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// An answer of a kind that was not asked for.
+fn strange(answer: &Answer) -> Error {
+    Error::environment(format!("the board answers {answer:?}: make agents again"))
+}
+
+impl DeviceHost {
+    /// The device at `place`, if nothing but the user's word speaks against losing its data, and
+    /// the machine around it.
+    ///
+    /// # Errors
+    /// The first reason against it, with its remedy; what the machine lacks.
+    pub fn open(place: &Place, options: &DeviceOptions) -> Outcome<(DeviceHost, Device, Machine)> {
+        let defaults = Limits::default();
+        let limits = Limits {
+            max_bytes: options.max_bytes.unwrap_or(defaults.max_bytes),
+            internal: options.internal,
+        };
+        let (around, device, machine) = match place {
+            Place::Here(path) => {
+                let roots = Roots::default();
+                let disk = Doomed::find(path, &limits, &roots)?;
+                let device = Device::of(&disk);
+                let local = Local {
+                    disk,
+                    roots,
+                    agent: places::agent()?,
+                    versions: Mutex::default(),
+                    interrupted: options.interrupted,
+                };
+                (DeviceHost::Here(Box::new(local)), device, Machine::this())
+            }
+            Place::There(address) => there(address, &limits, options.interrupted)?,
+        };
+        let left = Left::read(&places::journals()?, &device.id);
+        if let Some(told) = left.and_then(|left| left.told()) {
+            log::warn!("the last run on this device {told}");
+        }
+        Ok((around, device, machine))
+    }
+
+    /// The device as a person names it.
+    pub fn shown(&self, device: &Device) -> String {
+        match self {
+            DeviceHost::Here(_) | DeviceHost::Inside(_) => device.path.clone(),
+            DeviceHost::There(remote) => remote.address.to_string(),
+        }
+    }
+
+    /// SHA-256 of what does the jobs.
+    pub fn agent_sha256(&self) -> &str {
+        match self {
+            DeviceHost::Here(local) => &local.agent.sha256,
+            DeviceHost::There(remote) => &remote.agent_sha256,
+            DeviceHost::Inside(within) => &within.agent.sha256,
+        }
+    }
+
+    /// Where trials mount; `own` is this machine's place.
+    pub fn mount_point(&self, own: &str) -> String {
+        match self {
+            DeviceHost::Here(_) | DeviceHost::Inside(_) => own.to_owned(),
+            DeviceHost::There(_) => MOUNT_POINT.to_owned(),
+        }
+    }
+
+    /// The board, if it is one.
+    pub fn board(&self) -> Option<&str> {
+        match self {
+            DeviceHost::Here(_) | DeviceHost::Inside(_) => None,
+            DeviceHost::There(remote) => Some(&remote.address.host),
+        }
+    }
+
+    /// Those of `names` that are not installed there.
+    ///
+    /// # Errors
+    /// The board cannot be asked.
+    pub fn missing<'a>(&self, names: &[&'a str]) -> Outcome<Vec<&'a str>> {
+        let mut missing: Vec<&str> = names.to_vec();
+        match self {
+            DeviceHost::Here(_) | DeviceHost::Inside(_) => {
+                missing.retain(|tool| tools::find(tool).is_none());
+            }
+            DeviceHost::There(remote) => {
+                let known = remote.versions(names)?;
+                missing.retain(|tool| !known.contains_key(*tool));
+            }
+        }
+        Ok(missing)
+    }
+
+    /// The versions of `names`; one that is not there is left out.
+    ///
+    /// # Errors
+    /// The board cannot be asked.
+    pub fn versions(&self, names: &[&str]) -> Outcome<BTreeMap<String, String>> {
+        match self {
+            DeviceHost::Here(local) => Ok(lock(&local.versions).of(names)),
+            DeviceHost::There(remote) => remote.versions(names),
+            // The filesystem is there already.
+            DeviceHost::Inside(_) => Ok(BTreeMap::new()),
+        }
+    }
+
+    /// Whether the kernel there knows the filesystem `name`.
+    ///
+    /// # Errors
+    /// The board cannot be asked.
+    pub fn kernel_has(&self, name: &str) -> Outcome<bool> {
+        let remote = match self {
+            DeviceHost::Here(_) | DeviceHost::Inside(_) => return Ok(kernel_has(name)),
+            DeviceHost::There(remote) => remote,
+        };
+        let name = name.to_owned();
+        match lock(&remote.board).simply(&Ask::Filesystem { name })? {
+            Answer::Is { so } => Ok(so),
+            other => Err(strange(&other)),
+        }
+    }
+
+    /// Asks for `consent` to destroy what is on `device`, and has the guard judge the answer.
+    ///
+    /// # Errors
+    /// No consent, or that of another device; the device is in use.
+    pub fn confirm(&mut self, device: &Device, consent: &dyn Consent) -> Outcome {
+        match self {
+            DeviceHost::Here(local) => {
+                let found = signatures::on(&local.disk.target.path).unwrap_or_default();
+                confirm(&mut local.disk, consent, &found, &local.roots)
+            }
+            DeviceHost::There(remote) => {
+                let request = ConsentRequest {
+                    shown: &remote.address.to_string(),
+                    bytes: device.bytes,
+                    contents: None,
+                    id: &device.id,
+                };
+                let given = consent.given(&request)?;
+                lock(&remote.board).simply(&Ask::Confirm { given })?;
+                Ok(())
+            }
+            // Nothing that is there is lost.
+            DeviceHost::Inside(_) => Ok(()),
+        }
+    }
+
+    /// The device as the ground of `trials`, which is what the journal calls them.
+    ///
+    /// # Errors
+    /// A tool is missing, or the journal cannot be written.
+    pub fn ground(&self, device: &Device, trials: &str) -> Outcome<PartitionLease<'_>> {
+        let journals = places::journals()?;
+        Ok(match self {
+            DeviceHost::Here(local) => PartitionLease::Here {
+                ground: Ground::begin(&local.disk, &local.roots, &journals, trials)?,
+                local,
+            },
+            DeviceHost::There(remote) => {
+                let steps = [trials.to_owned()];
+                let journal = Journal::begin(&journals, &self.shown(device), &device.id, &steps)?;
+                let trials = trials.to_owned();
+                lock(&remote.board).simply(&Ask::Begin { trials })?;
+                PartitionLease::There { remote, journal }
+            }
+            DeviceHost::Inside(within) => within.begin()?,
+        })
+    }
+}
+
+/// Asks for `consent` to destroy what is on `disk`, on which `found` was found; the guard judges it.
+///
+/// # Errors
+/// No consent, or that of another device; the device is in use.
+pub fn confirm(
+    disk: &mut Doomed,
+    consent: &dyn Consent,
+    found: &[String],
+    roots: &Roots,
+) -> Outcome {
+    let path = disk.target.path.display().to_string();
+    let given = consent.given(&ConsentRequest {
+        shown: &path,
+        bytes: disk.bytes,
+        contents: Some(found),
+        id: &disk.id,
+    })?;
+    Ok(disk.confirm(given.as_deref(), roots)?)
+}
+
+/// A session with the board of `address`, and its device.
+fn there(
+    address: &Address,
+    limits: &Limits,
+    interrupted: &'static AtomicBool,
+) -> Outcome<(DeviceHost, Device, Machine)> {
+    let tell = Box::new(|text: &str| log::warn!("{text}"));
+    let mut board = Board::open(address, places::kit()?, Patience::default(), tell)?;
+    let (device, machine) = board.find(limits)?;
+    let remote = Remote {
+        address: address.clone(),
+        agent_sha256: board.agent_sha256().to_owned(),
+        board: Mutex::new(board),
+        versions: Mutex::default(),
+        interrupted,
+    };
+    Ok((DeviceHost::There(Box::new(remote)), device, machine))
+}
+
+impl Remote {
+    fn versions(&self, names: &[&str]) -> Outcome<BTreeMap<String, String>> {
+        let mut known = lock(&self.versions);
+        let unknown: BTreeSet<&str> = names
+            .iter()
+            .copied()
+            .filter(|name| !known.contains_key(*name))
+            .collect();
+        if !unknown.is_empty() {
+            let names: Vec<String> = unknown.into_iter().map(str::to_owned).collect();
+            let ask = Ask::Tools {
+                names: names.clone(),
+            };
+            let mut versions = match lock(&self.board).simply(&ask)? {
+                Answer::Tools { versions } => versions,
+                other => return Err(strange(&other)),
+            };
+            known.extend(names.into_iter().map(|name| {
+                let version = versions.remove(&name);
+                (name, version)
+            }));
+        }
+        let of = |name: &&str| {
+            let version = known.get(*name)?.clone()?;
+            Some(((*name).to_owned(), version))
+        };
+        Ok(names.iter().filter_map(of).collect())
+    }
+}
+
+/// A device that trials run on.
+pub enum PartitionLease<'a> {
+    /// Of this machine.
+    Here {
+        /// It.
+        ground: Ground<'a>,
+        /// Where it is.
+        local: &'a Local,
+    },
+    /// Of a board, with the journal that is kept here.
+    There {
+        /// Where it is.
+        remote: &'a Remote,
+        /// What is on it.
+        journal: Journal,
+    },
+    /// A directory of this machine.
+    Inside {
+        /// Where it is.
+        within: &'a Within,
+        /// What is removed at the end.
+        scratch: Scratch,
+    },
+}
+
+impl PartitionLease<'_> {
+    /// Bytes written to the device since it appeared, if that is known.
+    pub fn written(&self) -> Option<u64> {
+        let by = |disk: &str| {
+            let reading = Reader::of(disk).read();
+            reading.ok().map(|reading| reading.device.write_bytes)
+        };
+        match self {
+            PartitionLease::Here { local, .. } => by(local.disk.name()),
+            PartitionLease::Inside { within, .. } => by(&within.inside.disk),
+            PartitionLease::There { remote, .. } => match lock(&remote.board).simply(&Ask::Written)
+            {
+                Ok(Answer::Written { bytes }) => Some(bytes),
+                _ => None,
+            },
+        }
+    }
+
+    /// Has the agent do `run`; `hear` gets each event.
+    ///
+    /// # Errors
+    /// The device is in use, another or gone; the user's interrupt: nothing is known of the
+    /// candidate then.
+    pub fn perform(
+        &mut self,
+        run: &Run,
+        wall_limit: Duration,
+        hear: &mut dyn FnMut(&Told),
+    ) -> Outcome<Life> {
+        match self {
+            PartitionLease::Here { ground, local } => {
+                let means = Means {
+                    agent: &local.agent.path,
+                    disk: local.disk.name(),
+                    wall_limit,
+                };
+                let work = (run.span, false, run.label.as_str(), &run.job);
+                Ok(whichfs_board::trial(
+                    ground,
+                    &means,
+                    work,
+                    local.interrupted,
+                    hear,
+                )?)
+            }
+            PartitionLease::There { remote, journal } => {
+                journal.step(0)?;
+                journal.trial(&run.label)?;
+                let task = Ask::Trial(Box::new(Task {
+                    span: run.span,
+                    label: run.label.clone(),
+                    job: run.job.clone(),
+                    wall_limit_s: wall_limit.as_secs(),
+                    keeps: false,
+                }));
+                let mut board = lock(&remote.board);
+                match board.ask(&task, remote.interrupted, hear)? {
+                    (Answer::Ended { ended }, told) => Ok(Life { told, ended }),
+                    (other, _) => Err(strange(&other)),
+                }
+            }
+            PartitionLease::Inside { within, scratch } => {
+                within.perform(scratch, run, wall_limit, hear)
+            }
+        }
+    }
+
+    /// The board and the journal, since power is cut on boards alone.
+    fn board(&mut self) -> Outcome<(&Remote, &mut Journal)> {
+        match self {
+            PartitionLease::There { remote, journal } => Ok((remote, journal)),
+            PartitionLease::Here { .. } | PartitionLease::Inside { .. } => Err(Error::input(
+                "the power of this machine cannot be cut by itself: name a board (--on ssh://…)",
+            )),
+        }
+    }
+
+    /// Time that the board takes to end itself by `by`.
+    ///
+    /// # Errors
+    /// It cannot.
+    pub fn takes(&mut self, by: Outage) -> Outcome<Duration> {
+        let (remote, _) = self.board()?;
+        match lock(&remote.board).simply(&Ask::Outage { by })? {
+            Answer::Takes { milliseconds } => Ok(Duration::from_millis(milliseconds)),
+            other => Err(strange(&other)),
+        }
+    }
+
+    /// Has the board do `task` and lose its power meanwhile.
+    ///
+    /// # Errors
+    /// The run failed before; the board does not go, or does not come back.
+    pub fn cut(&mut self, task: Task, cutting: &Cutting<'_>) -> Outcome<Parted> {
+        let (remote, journal) = self.board()?;
+        journal.step(0)?;
+        journal.trial(&task.label)?;
+        let mut board = lock(&remote.board);
+        let task = Ask::Trial(Box::new(task));
+        Ok(board.cut(&task, cutting, remote.interrupted, &mut |_| ())?)
+    }
+
+    /// Has the board do `task` once: how it ended, which is `None` if the board restarted
+    /// meanwhile.
+    ///
+    /// # Errors
+    /// The device is in use, another or gone; the user's interrupt.
+    pub fn once(&mut self, task: Task) -> Outcome<(Option<Ended>, Vec<Told>)> {
+        let (remote, journal) = self.board()?;
+        journal.step(0)?;
+        journal.trial(&task.label)?;
+        let task = Ask::Trial(Box::new(task));
+        match lock(&remote.board).ask_once(&task, remote.interrupted)? {
+            (None, told) => Ok((None, told)),
+            (Some(Answer::Ended { ended }), told) => Ok((Some(ended), told)),
+            (Some(other), _) => Err(strange(&other)),
+        }
+    }
+
+    /// No more trials follow.
+    ///
+    /// # Errors
+    /// The journal cannot be written.
+    pub fn end(self) -> Outcome {
+        match self {
+            PartitionLease::Here { ground, .. } => Ok(ground.end(None)?),
+            PartitionLease::There {
+                remote,
+                mut journal,
+            } => {
+                lock(&remote.board).simply(&Ask::End)?;
+                journal.done(0)?;
+                Ok(journal.end(None)?)
+            }
+            PartitionLease::Inside { scratch, .. } => Ok(scratch.end()?),
+        }
+    }
+}

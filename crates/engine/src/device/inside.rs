@@ -1,0 +1,221 @@
+//! Trials in a directory of a mounted filesystem: nothing is formatted, and what they write is
+//! removed.
+
+use super::host::{DeviceHost, PartitionLease, Within};
+use super::{DeviceExecutor, DeviceOptions, Made, Run};
+use crate::error::{Error, ErrorKind, Outcome};
+use crate::lab_executor::PrepareError;
+use crate::workload_run::WorkloadRun;
+use crate::{places, program};
+use std::path::Path;
+use std::time::Duration;
+use whichfs_board::{Device, Machine};
+use whichfs_format::Span;
+use whichfs_fs::Candidate;
+use whichfs_here::errand::{self, Ended, Errand, Life};
+use whichfs_here::{Inside, Roots, Scratch};
+use whichfs_trial::{Step, Told, WorkloadSpec};
+use whichfs_units::Bytes;
+
+/// Bytes that a trial may need for each byte that its workload says it writes: what a workload
+/// replaces is there twice for a while, and filesystems take their own.
+const ROOM: u64 = 2;
+
+/// The directory at `path` as the place of trials, and the machine around it.
+///
+/// # Errors
+/// What speaks against trials there; an argument that is of whole devices.
+pub fn open(path: &Path, options: &DeviceOptions) -> Outcome<(DeviceHost, Device, Machine)> {
+    let shown = path.display();
+    if let Some(option) = options.of_devices() {
+        return Err(Error::input(format!(
+            "{option}: {shown} is a directory, where nothing is formatted or lost: leave that out"
+        )));
+    }
+    let roots = Roots::default();
+    let inside = Inside::find(path, options.internal, &roots)?;
+    if whichfs_fs::find(&inside.kind).is_err() {
+        return Err(Error::input(format!(
+            "{shown} is on {}, which is not in the catalogue (whichfs fs list): name a directory \
+             on one that is",
+            inside.kind
+        )));
+    }
+    let device = Device {
+        path: inside.shown.clone(),
+        name: inside.disk.clone(),
+        id: inside.id.clone(),
+        identity: inside.identity.clone(),
+        bytes: inside.bytes,
+        erase_bytes: None,
+        discard: inside.discard,
+    };
+    let within = Within {
+        inside,
+        roots,
+        agent: places::agent()?,
+        interrupted: options.interrupted,
+    };
+    Ok((
+        DeviceHost::Inside(Box::new(within)),
+        device,
+        Machine::this(),
+    ))
+}
+
+impl Within {
+    /// Makes the place of the trials.
+    ///
+    /// # Errors
+    /// Another run has it, or it cannot be made.
+    pub(super) fn begin(&self) -> Outcome<PartitionLease<'_>> {
+        let scratch = Scratch::begin(&self.inside.dir)?;
+        if scratch.was_left {
+            log::warn!(
+                "what an interrupted run had left in {} was removed",
+                self.inside.shown
+            );
+        }
+        Ok(PartitionLease::Inside {
+            within: self,
+            scratch,
+        })
+    }
+
+    /// Has the agent do `run` in a fresh directory; `hear` gets each event.
+    ///
+    /// # Errors
+    /// The filesystem is another or gone; the user's interrupt: nothing is known of it then.
+    pub(super) fn perform(
+        &self,
+        scratch: &Scratch,
+        run: &Run,
+        wall_limit: Duration,
+        hear: &mut dyn FnMut(&Told),
+    ) -> Outcome<Life> {
+        self.inside.check(&self.roots)?;
+        scratch.fresh()?;
+        let errand = Errand {
+            agent: &self.agent.path,
+            job: &run.job,
+            disk: &self.inside.disk,
+            wall_limit,
+        };
+        let life = errand::run(&errand, self.interrupted, hear)?;
+        if life.ended == Ended::Interrupted {
+            return Err(Error::new(ErrorKind::Interrupted, "interrupted"));
+        }
+        self.inside.check(&self.roots)?;
+        scratch.clear()?;
+        Ok(life)
+    }
+}
+
+impl DeviceExecutor {
+    /// Prepares one trial in `dir`; `seed` is the number of the repeat.
+    ///
+    /// # Errors
+    /// Why it cannot run here.
+    pub(super) fn prepare_inside(
+        &self,
+        dir: &Inside,
+        candidate: &Candidate,
+        work: &WorkloadRun,
+        seed: u64,
+    ) -> Result<Run, PrepareError> {
+        let left_out = |why| Err(PrepareError::Excluded { why, source: None });
+        if candidate.name != dir.kind {
+            return left_out(format!(
+                "{} is on {}, and nothing is formatted there",
+                dir.shown, dir.kind
+            ));
+        }
+        if work.partition_bytes.is_some() {
+            return left_out(format!(
+                "{} wants a partition of a size of its own",
+                work.workload.name()
+            ));
+        }
+        let spec = WorkloadSpec {
+            name: work.workload.name().to_owned(),
+            parameters: work.parameters.clone(),
+            tree: work.tree.as_ref().map(|tree| tree.display().to_string()),
+            unix: candidate.facts().unix_permissions,
+            script: None,
+            input: work.input.clone(),
+        };
+        let data = work.data_seed(seed);
+        program::programs(work.workload, &spec, data).map_err(PrepareError::Failed)?;
+        let place = Scratch::trial_in(&dir.dir).display().to_string();
+        let steps = whichfs_workload::steps_inside(work.workload, &spec, data, &place)
+            .map_err(|error| PrepareError::Failed(Error::input(error)))?;
+        let span = Span {
+            start: 0,
+            bytes: dir.bytes,
+        };
+        let made = Made {
+            commands: Vec::new(),
+            mount_options: &dir.options,
+            tools: Vec::new(),
+        };
+        let begin = [
+            Step::Forget { dir: place },
+            Step::Settle {
+                milliseconds: self.settle_ms(),
+            },
+        ];
+        Ok(Run {
+            label: format!("{}, repeat {seed}", candidate.name),
+            identity: self
+                .identity(candidate.name, &made, work, span, seed)
+                .map_err(PrepareError::Failed)?,
+            job: Self::job_of(begin, steps, data),
+            span,
+            caveat: Some(caveat(work)),
+            commands: Vec::new(),
+        })
+    }
+
+    /// Checks that there is room for a trial that writes `most` bytes, and says what is going to
+    /// be written, if trials are run in a directory.
+    ///
+    /// # Errors
+    /// Too little room.
+    pub fn announce(&self, most: u64, all: u64) -> Outcome {
+        let Some(dir) = self.inside() else {
+            return Ok(());
+        };
+        dir.require_room(most.saturating_mul(ROOM))?;
+        log::warn!(
+            "about {} will be written to {} ({}, {} at a time) and removed again; --max-write \
+             limits that",
+            Bytes(all),
+            dir.shown,
+            dir.id,
+            Bytes(most)
+        );
+        Ok(())
+    }
+}
+
+/// What is not measured in a directory.
+fn caveat(work: &WorkloadRun) -> String {
+    let names = whichfs_workload::not_inside(work.workload).join(", ");
+    let dropped = match drops_caches() {
+        true => "all caches are dropped before cold phases, but",
+        false => {
+            "only the files' own pages are forgotten before cold phases (drop_caches cannot be \
+             written here), and"
+        }
+    };
+    format!(
+        "not measured in a directory: {names}; {dropped} what the mounted filesystem itself keeps \
+         in memory stays"
+    )
+}
+
+/// Whether this process may drop all caches.
+fn drops_caches() -> bool {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).open("/proc/sys/vm/drop_caches").is_ok()
+}

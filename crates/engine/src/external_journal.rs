@@ -1,0 +1,211 @@
+//! An external journal: the filesystem's partition is parted into two in the guest, one of them for
+//! the journal alone. Both are on one card, behind one queue.
+
+use crate::error::{Error, Outcome};
+use crate::lab_executor::{DEVICE, PrepareError};
+use crate::partition::Partition;
+use whichfs_fs::Recipe;
+use whichfs_study::{Journal, JournalAt, Variant};
+use whichfs_units::{Bytes, MIB, SECTOR};
+
+/// Identifier of the journal: the same in all trials, so that they are comparable.
+const UUID: &str = "6a6f7572-6e61-4c00-8000-000000000001";
+/// Makes the kernel know a partition without a table on the disk (util-linux).
+const ADDPART: &str = "addpart";
+
+/// How a trial's disk is used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Disk {
+    /// Device of the filesystem.
+    pub device: String,
+    /// The whole disk, if the device is a part of it.
+    pub whole: Option<String>,
+    /// Bytes of the filesystem's device.
+    pub bytes: u64,
+    /// Commands that part it.
+    pub before: Vec<Vec<String>>,
+}
+
+/// The disk of a trial in `partition`, parted if `variant` asks for it; `au` is the card's.
+///
+/// # Errors
+/// If there is no room for a filesystem beside the journal.
+pub fn disk(partition: &Partition, variant: &Variant, au: u64) -> Outcome<Disk> {
+    let Some(journal) = variant.journal else {
+        return Ok(Disk {
+            device: DEVICE.to_owned(),
+            whole: None,
+            bytes: partition.bytes,
+            before: Vec::new(),
+        });
+    };
+    let (filesystem, place) = spans(partition.bytes, journal, au)?;
+    let add = |number: u32, (offset, bytes): (u64, u64)| {
+        let sectors = [offset / SECTOR, bytes / SECTOR].map(|n| n.to_string());
+        let words = [ADDPART, DEVICE].map(str::to_owned);
+        [&words[..], &[number.to_string()], &sectors].concat()
+    };
+    let make = [
+        "mke2fs",
+        "-q",
+        "-F",
+        "-O",
+        "journal_dev",
+        "-b",
+        "4096",
+        "-U",
+        UUID,
+    ];
+    let make = make.map(str::to_owned).into_iter().chain([part(2)]);
+    Ok(Disk {
+        device: part(1),
+        whole: Some(DEVICE.to_owned()),
+        bytes: filesystem.1,
+        before: vec![add(1, filesystem), add(2, place), make.collect()],
+    })
+}
+
+/// Partition `number` of the disk: the filesystem is the first, the journal the second.
+fn part(number: u32) -> String {
+    format!("{DEVICE}{number}")
+}
+
+/// Offset and length of the filesystem and of its journal, of which both are whole AUs.
+fn spans(bytes: u64, journal: Journal, au: u64) -> Outcome<((u64, u64), (u64, u64))> {
+    let taken = (journal.mib * MIB).next_multiple_of(au.max(1));
+    if taken > bytes / 2 {
+        return Err(Error::input(format!(
+            "an external journal of {} leaves less than that for the filesystem in a partition of \
+             {}: take a smaller journal or a larger partition",
+            Bytes(taken),
+            Bytes(bytes)
+        )));
+    }
+    let rest = bytes - taken;
+    Ok(match journal.at {
+        JournalAt::Front => ((taken, rest), (0, taken)),
+        JournalAt::End => ((0, rest), (rest, taken)),
+    })
+}
+
+/// Has `recipe` keep its journal on the second partition, if `variant` asks for it.
+///
+/// # Errors
+/// If it has no journal that can be elsewhere.
+pub fn apply_variant(
+    recipe: &mut Recipe,
+    variant: &Variant,
+    name: &str,
+) -> Result<(), PrepareError> {
+    if variant.journal.is_none() {
+        return Ok(());
+    }
+    let journals = matches!(recipe.kernel_fs, "ext3" | "ext4") && name != "ext4-nojournal";
+    let made = recipe.mkfs.first_mut().filter(|_| journals);
+    let Some(argv) = made else {
+        return Err(PrepareError::Failed(Error::input(format!(
+            "{name}, {}: journal: only ext3 and ext4 can have it elsewhere; name them in the \
+             variant's only",
+            variant.name
+        ))));
+    };
+    insert(argv, ["-J".to_owned(), format!("device={}", part(2))]);
+    // It is looked for by its identifier otherwise, in what blkid knows.
+    insert(&mut recipe.fsck_check, ["-j".to_owned(), part(2)]);
+    recipe.tools.push(ADDPART);
+    Ok(())
+}
+
+/// Puts `words` before the device of `argv`.
+fn insert(argv: &mut Vec<String>, words: [String; 2]) {
+    let at = argv.iter().position(|word| word == Recipe::DEVICE);
+    let at = at.unwrap_or(argv.len());
+    argv.splice(at..at, words);
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use whichfs_fs::{Geometry, Purpose};
+    use whichfs_units::{GIB, KIB};
+
+    fn variant(mib: u64, at: JournalAt) -> Variant {
+        Variant {
+            name: "external".into(),
+            journal: Some(Journal { mib, at }),
+            ..Variant::default()
+        }
+    }
+
+    fn recipe(name: &str) -> Recipe {
+        let geometry = Geometry {
+            partition_bytes: GIB,
+            page_bytes: 8 * KIB,
+            write_unit_bytes: 32 * KIB,
+            au_bytes: 4 * MIB,
+            discard: false,
+            flush: false,
+        };
+        let candidate = whichfs_fs::find(name).unwrap();
+        candidate
+            .recipe(&geometry, Purpose::Lab { seed: 1 })
+            .unwrap()
+    }
+
+    const PARTITION: Partition = Partition {
+        offset: 4 * MIB,
+        bytes: GIB,
+    };
+
+    #[test]
+    fn the_disk_is_parted_on_allocation_units() {
+        let front = disk(&PARTITION, &variant(9, JournalAt::Front), 4 * MIB).unwrap();
+        let words: Vec<String> = front.before.iter().map(|argv| argv.join(" ")).collect();
+        assert_eq!(words[0], "addpart /dev/vda 1 24576 2072576");
+        assert_eq!(
+            words[1], "addpart /dev/vda 2 0 24576",
+            "9 MiB are three AUs"
+        );
+        assert!(words[2].ends_with("/dev/vda2") && words[2].contains("journal_dev"));
+        assert_eq!(
+            (front.device.as_str(), front.bytes),
+            ("/dev/vda1", GIB - 12 * MIB)
+        );
+        let end = disk(&PARTITION, &variant(8, JournalAt::End), 4 * MIB).unwrap();
+        assert_eq!(end.before[0].join(" "), "addpart /dev/vda 1 0 2080768");
+        assert_eq!(end.before[1].join(" "), "addpart /dev/vda 2 2080768 16384");
+        let without = disk(&PARTITION, &Variant::default(), 4 * MIB).unwrap();
+        assert_eq!((without.device.as_str(), without.bytes), (DEVICE, GIB));
+        assert!(without.before.is_empty() && without.whole.is_none());
+        let error = disk(&PARTITION, &variant(600, JournalAt::End), 4 * MIB).unwrap_err();
+        assert!(error.message.contains("smaller journal"), "{error}");
+    }
+
+    #[test]
+    fn the_journal_is_named_to_mkfs_and_fsck_and_only_ext_has_one() {
+        let mut ext4 = recipe("ext4");
+        apply_variant(&mut ext4, &variant(64, JournalAt::Front), "ext4").unwrap();
+        assert!(
+            ext4.mkfs[0]
+                .join(" ")
+                .ends_with("-J device=/dev/vda2 {device}")
+        );
+        assert_eq!(
+            ext4.fsck_check.join(" "),
+            "e2fsck -f -n -j /dev/vda2 {device}"
+        );
+        assert!(ext4.tools.contains(&ADDPART));
+        for name in ["ext2", "ext4-nojournal", "btrfs"] {
+            let refused = apply_variant(&mut recipe(name), &variant(64, JournalAt::Front), name);
+            let PrepareError::Failed(failure) = refused.unwrap_err() else {
+                unreachable!("it is the study's fault");
+            };
+            assert!(failure.message.contains("only ext3 and ext4"), "{failure}");
+        }
+        let untouched = recipe("btrfs");
+        let mut same = recipe("btrfs");
+        apply_variant(&mut same, &Variant::default(), "btrfs").unwrap();
+        assert_eq!(same.mkfs, untouched.mkfs);
+    }
+}

@@ -1,0 +1,307 @@
+//! Images of read-only filesystems: built outside virtual time and cached.
+
+use crate::digest::sha256;
+use crate::error::{Error, ErrorKind, Outcome};
+use crate::places;
+use crate::shell::quoted_os;
+use crate::tools::Versions;
+use crate::workload_run::WorkloadRun;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::time::Duration;
+use whichfs_fs::{Candidate, ImageBuild, Recipe};
+use whichfs_trial::WorkloadSpec;
+use whichfs_workload::Workload;
+
+/// The phase of a workload that writes its tree.
+const TREE_PHASE: &str = "tree_write";
+
+/// Builds images, one at a time, telling somebody what takes so long.
+pub struct Images<'a> {
+    tell: &'a (dyn Fn(&str) + Sync),
+    /// Build what is not there yet.
+    builds: bool,
+    one_at_a_time: Mutex<Versions>,
+}
+
+impl<'a> Images<'a> {
+    /// `tell` hears what is being built.
+    pub fn new(tell: &'a (dyn Fn(&str) + Sync)) -> Images<'a> {
+        Images {
+            tell,
+            builds: true,
+            one_at_a_time: Mutex::default(),
+        }
+    }
+
+    /// Only says where images are or would be.
+    pub fn unbuilt() -> Images<'static> {
+        Images {
+            builds: false,
+            ..Images::new(&|_| ())
+        }
+    }
+
+    /// Whether `workload` has a tree to put into an image.
+    pub fn can_hold(workload: &dyn Workload) -> bool {
+        let mut phases = workload.phases().iter();
+        phases.any(|phase| phase.name == TREE_PHASE)
+    }
+
+    /// The image of `candidate` with `work`'s tree of `seed`; `None` if it is not one that
+    /// is built as an image.
+    pub fn of(
+        &self,
+        candidate: &Candidate,
+        recipe: &Recipe,
+        work: &WorkloadRun,
+        spec: &WorkloadSpec,
+        seed: u64,
+    ) -> Outcome<Option<PathBuf>> {
+        let Some(build) = &recipe.image else {
+            return Ok(None);
+        };
+        let mut versions = self
+            .one_at_a_time
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let tree_key = tree_key(work, spec, seed);
+        let tools = versions.of(&recipe.tools);
+        let key = sha256(format!("{tree_key}\n{:?}\n{tools:?}", build.argv).as_bytes());
+        let image = places::cache_directory("images")?.join(format!("{}.img", &key[..32]));
+        if self.builds && !image.exists() {
+            (self.tell)(&format!(
+                "building the image of {} (kept for next time)",
+                candidate.name
+            ));
+            let tree = match &work.tree {
+                Some(tree) => tree.clone(),
+                None => self.tree(&tree_key, work.workload, spec, seed)?,
+            };
+            build_image(candidate.name, build, &tree, &image, &|| work.check_tree())?;
+        }
+        Ok(Some(image))
+    }
+
+    /// The generated tree as a directory of the host.
+    fn tree(
+        &self,
+        key: &str,
+        workload: &dyn Workload,
+        spec: &WorkloadSpec,
+        seed: u64,
+    ) -> Outcome<PathBuf> {
+        let tree = places::cache_directory("trees")?.join(&key[..32]);
+        if tree.exists() {
+            return Ok(tree);
+        }
+        (self.tell)("writing the tree for images (kept for next time)");
+        remove_abandoned(&tree);
+        let part = tree.with_extension(format!("{}.part", std::process::id()));
+        let _ = std::fs::remove_dir_all(&part);
+        places::make(&part)?;
+        let written = workload
+            .operations(TREE_PHASE, spec, None, seed)
+            .map_err(Error::input)
+            .and_then(|ops| {
+                let time = whichfs_agent::Time::still();
+                whichfs_agent::operate(
+                    ops,
+                    &part,
+                    None,
+                    &time,
+                    whichfs_agent::Manner::default(),
+                    &mut |_, _, _| Ok(()),
+                )
+                .map_err(Error::environment)
+            })
+            .and_then(|_| put_in_place(&part, &tree));
+        if written.is_err() {
+            let _ = std::fs::remove_dir_all(&part);
+        }
+        written.map(|()| tree)
+    }
+}
+
+/// Age at which what a dead process left unfinished is removed: longer than any build, because
+/// a process of another container looks dead from here.
+const ABANDONED_AFTER: Duration = Duration::from_secs(24 * 3600);
+
+/// Removes what killed runs left unfinished beside `whole`.
+fn remove_abandoned(whole: &Path) {
+    let Some(Ok(entries)) = whole.parent().map(Path::read_dir) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let age = entry.metadata().ok().and_then(|meta| meta.modified().ok());
+        let age = age.and_then(|modified| modified.elapsed().ok());
+        let alive = |pid: u32| Path::new(&format!("/proc/{pid}")).exists();
+        let (name, path) = (entry.file_name(), entry.path());
+        if is_abandoned(&name.to_string_lossy(), age.unwrap_or_default(), &alive) {
+            let _ = std::fs::remove_dir_all(&path).or_else(|_| std::fs::remove_file(&path));
+        }
+    }
+}
+
+/// Whether `name` is of a part that nobody finishes any more.
+fn is_abandoned(name: &str, age: Duration, alive: &dyn Fn(u32) -> bool) -> bool {
+    let owner = name
+        .strip_suffix(".part")
+        .and_then(|rest| rest.rsplit('.').next())
+        .and_then(|pid| pid.parse().ok());
+    owner.is_some_and(|pid| age >= ABANDONED_AFTER && !alive(pid))
+}
+
+/// Gives the finished `part` its name, unless another run was first with the same.
+fn put_in_place(part: &Path, whole: &Path) -> Outcome {
+    match std::fs::rename(part, whole) {
+        Ok(()) => Ok(()),
+        Err(_) if whole.exists() => {
+            let _ = std::fs::remove_dir_all(part);
+            Ok(())
+        }
+        Err(e) => Err(Error::environment(format!(
+            "cannot rename {} to {}: {e}; free room there or set XDG_CACHE_HOME elsewhere",
+            part.display(),
+            whole.display()
+        ))),
+    }
+}
+
+fn tree_key(work: &WorkloadRun, spec: &WorkloadSpec, seed: u64) -> String {
+    if work.tree.is_some() {
+        return work.tree_sha256.clone();
+    }
+    // The generator is part of this program: its version decides the tree too.
+    let version = env!("CARGO_PKG_VERSION");
+    sha256(format!("{version} {} {:?} {seed}", spec.name, spec.parameters).as_bytes())
+}
+
+/// Builds `image` of `tree`; it is there only if it was built whole and `check` agrees.
+fn build_image(
+    name: &str,
+    build: &ImageBuild,
+    tree: &Path,
+    image: &Path,
+    check: &dyn Fn() -> Outcome,
+) -> Outcome {
+    remove_abandoned(image);
+    let part = image.with_extension(format!("{}.part", std::process::id()));
+    let _ = std::fs::remove_file(&part);
+    // As paths, which need not be text.
+    let argv: Vec<&OsStr> = build
+        .argv
+        .iter()
+        .map(|word| match word.as_str() {
+            ImageBuild::TREE => tree.as_os_str(),
+            ImageBuild::IMAGE => part.as_os_str(),
+            word => OsStr::new(word),
+        })
+        .collect();
+    let failed = |why: String| {
+        let _ = std::fs::remove_file(&part);
+        Error::new(
+            ErrorKind::Trial,
+            format!(
+                "the image of {name} could not be built by `{}`: {why}",
+                argv.iter()
+                    .map(|word| quoted_os(word))
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            ),
+        )
+    };
+    let (program, arguments) = argv
+        .split_first()
+        .ok_or_else(|| failed("no command".into()))?;
+    let output = Command::new(program)
+        .args(arguments)
+        .env_clear()
+        .envs(crate::lab_executor::environment(&build.env))
+        .output()
+        .map_err(|e| failed(e.to_string()))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        let last: Vec<&str> = said.lines().rev().take(3).collect();
+        return Err(failed(format!("{}: {}", output.status, last.join(" / "))));
+    }
+    check().inspect_err(|_| drop(std::fs::remove_file(&part)))?;
+    std::fs::rename(&part, image).map_err(|e| failed(e.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn the_second_of_two_runs_takes_the_tree_of_the_first() {
+        let home = tempfile::tempdir().unwrap();
+        let [part, whole] = ["1.part", "tree"].map(|name| home.path().join(name));
+        for directory in [&part, &whole] {
+            std::fs::create_dir(directory).unwrap();
+            std::fs::write(directory.join("file"), "x").unwrap();
+        }
+        put_in_place(&part, &whole).unwrap();
+        assert!(whole.exists() && !part.exists());
+        let failure = put_in_place(&part, &home.path().join("none/tree")).unwrap_err();
+        assert!(failure.message.contains("none/tree"), "{failure}");
+    }
+
+    #[test]
+    fn only_old_parts_of_the_dead_are_abandoned() {
+        let dead = |_| false;
+        assert!(is_abandoned("abc.17.part", ABANDONED_AFTER, &dead));
+        assert!(!is_abandoned("abc.17.part", ABANDONED_AFTER, &|pid| pid == 17));
+        assert!(!is_abandoned("abc.17.part", Duration::ZERO, &dead));
+        for name in ["abc", "abc.img", "abc.part", "abc.x.part"] {
+            assert!(!is_abandoned(name, ABANDONED_AFTER, &dead), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_tree_whose_name_is_no_text_is_found() {
+        use std::os::unix::ffi::OsStrExt;
+        let home = tempfile::tempdir().unwrap();
+        let tree = home.path().join(OsStr::from_bytes(b"tr\xffee"));
+        std::fs::create_dir(&tree).unwrap();
+        let image = home.path().join("x.img");
+        let argv = ["sh", "-c", "test -d \"$0\" && touch \"$1\""];
+        let argv = argv
+            .into_iter()
+            .chain([ImageBuild::TREE, ImageBuild::IMAGE]);
+        let build = ImageBuild {
+            argv: argv.map(str::to_owned).collect(),
+            env: BTreeMap::new(),
+        };
+        build_image("x", &build, &tree, &image, &|| Ok(())).unwrap();
+        assert!(image.exists());
+    }
+
+    #[test]
+    fn an_image_of_a_tree_that_changed_meanwhile_is_not_kept() {
+        let home = tempfile::tempdir().unwrap();
+        let [tree, image] = ["tree", "x.img"].map(|name| home.path().join(name));
+        std::fs::create_dir(&tree).unwrap();
+        let workload = whichfs_workload::find("rootfs").unwrap();
+        let before = crate::tree::digest(&tree, workload).unwrap();
+        let check = || crate::tree::check_unchanged(&tree, workload, &before);
+        let build = |script: &str| ImageBuild {
+            argv: ["sh", "-c", script, ImageBuild::TREE, ImageBuild::IMAGE]
+                .map(str::to_owned)
+                .to_vec(),
+            env: BTreeMap::new(),
+        };
+        build_image("x", &build("touch \"$1\""), &tree, &image, &check).unwrap();
+        assert!(image.exists());
+        std::fs::remove_file(&image).unwrap();
+        let late = build("touch \"$1\" \"$0/late\"");
+        let failure = build_image("x", &late, &tree, &image, &check).unwrap_err();
+        assert_eq!(failure.kind, ErrorKind::Input, "{failure}");
+        let left: Vec<_> = home.path().read_dir().unwrap().flatten().collect();
+        assert_eq!(left.len(), 1, "the tree alone: {left:?}");
+    }
+}

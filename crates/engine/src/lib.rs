@@ -1,0 +1,39 @@
+//! The engine of whichfs: runs trials of filesystems on modelled and real cards, cuts the power in
+//! them, and keeps what they found.
+//!
+//! The command line is one caller of this library; other programs can be others. The engine prints
+//! nothing and reads no arguments: progress goes to an [`observer::Observer`], remarks go to the
+//! `log` crate, the permission to overwrite a device comes from a [`consent::Consent`], and a
+//! request to stop is a flag that the caller sets.
+
+pub mod board;
+pub mod cards;
+pub mod clock;
+pub mod consent;
+pub mod crash;
+pub mod device;
+pub mod digest;
+mod error;
+pub mod external_journal;
+pub mod helper;
+pub mod images;
+pub mod lab_executor;
+pub mod medium;
+pub mod memory;
+pub mod modules;
+pub mod names;
+pub mod observer;
+pub mod partition;
+pub mod places;
+pub mod program;
+pub mod shared;
+pub mod shell;
+pub mod signatures;
+pub mod tools;
+pub mod tree;
+pub mod trial_cache;
+pub mod trial_runner;
+pub mod undo_log_file;
+pub mod workload_run;
+
+pub use error::{Error, ErrorKind, Outcome};

@@ -1,0 +1,371 @@
+//! Where things are on this machine (XDG base directories).
+
+use crate::error::{Error, Outcome};
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+use whichfs_board::Kit;
+use whichfs_lab::{Agent, Kernel, LabError, Modules};
+
+/// Directory for what can be made again: kernel, card snapshots, images.
+pub fn cache() -> Outcome<PathBuf> {
+    below("XDG_CACHE_HOME", ".cache")
+}
+
+/// File of the store.
+pub fn store() -> Outcome<PathBuf> {
+    Ok(below("XDG_DATA_HOME", ".local/share")?.join("store.sqlite"))
+}
+
+/// Directory of the series of power cuts.
+pub fn crashes() -> Outcome<PathBuf> {
+    Ok(below("XDG_DATA_HOME", ".local/share")?.join("crash"))
+}
+
+/// Directory for data of the user that a capacity check has overwritten for a while.
+pub fn put_back() -> Outcome<PathBuf> {
+    Ok(below("XDG_DATA_HOME", ".local/share")?.join("put-back"))
+}
+
+/// Directory of the journals of what was formatted.
+pub fn journals() -> Outcome<PathBuf> {
+    Ok(below("XDG_DATA_HOME", ".local/share")?.join("format"))
+}
+
+/// Directory of the profiles of devices that were probed.
+pub fn profiles() -> Outcome<PathBuf> {
+    Ok(below("XDG_DATA_HOME", ".local/share")?.join("cards"))
+}
+
+fn below(variable: &str, in_home: &str) -> Outcome<PathBuf> {
+    let absolute = |name| {
+        std::env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|p| p.is_absolute())
+    };
+    absolute(variable)
+        .or_else(|| absolute("HOME").map(|home| home.join(in_home)))
+        .map(|base| base.join("whichfs"))
+        .ok_or_else(|| {
+            let what = format!("neither {variable} nor HOME names a directory");
+            Error::environment(format!("{what}: set one of them"))
+        })
+}
+
+/// The lab kernel: `WHICHFS_KERNEL`, or the one last built into the cache.
+pub fn kernel_path() -> Outcome<PathBuf> {
+    match std::env::var_os("WHICHFS_KERNEL") {
+        Some(path) => Ok(PathBuf::from(path)),
+        None => Ok(cache()?.join("kernel/linux-6.12")),
+    }
+}
+
+/// Opens the lab kernel.
+pub fn kernel() -> Outcome<Kernel> {
+    Kernel::open(&kernel_path()?).map_err(Error::environment)
+}
+
+/// Opens the lab kernel of the series `version` (`6.1`): the one that the lab runs by itself if it
+/// is of that series, else the one last built of it.
+pub fn kernel_of(version: &str) -> Outcome<Kernel> {
+    if let Ok(own) = kernel()
+        && is_of(&own.release, version)
+    {
+        return Ok(own);
+    }
+    let path = cache()?.join(format!("kernel/linux-{version}"));
+    let remedy = format!(
+        "`whichfs lab kernel --build --version {version}` builds it from Debian's package \
+         linux-source-{version}"
+    );
+    let found = Kernel::open(&path).map_err(|_| {
+        Error::environment(format!(
+            "there is no lab kernel {version} at {}: {remedy}",
+            path.display()
+        ))
+    })?;
+    match is_of(&found.release, version) {
+        true => Ok(found),
+        false => Err(Error::environment(format!(
+            "{} is a kernel {}, not {version}: {remedy}",
+            path.display(),
+            found.release
+        ))),
+    }
+}
+
+/// The series of a kernel of this `release`: `6.12` of `6.12.117`.
+pub fn series(release: &str) -> String {
+    let parts: Vec<&str> = release.splitn(3, '.').take(2).collect();
+    parts.join(".")
+}
+
+/// Opens the lab kernel with modules of `series` (`6.12`) that was last built into the cache.
+pub fn kernel_with_modules(series: &str) -> Outcome<(Kernel, Modules)> {
+    let path = cache()?.join(format!("kernel/linux-{series}-modules"));
+    let remedy = format!(
+        "`whichfs lab kernel --build --modules --version {series}` builds it in about five minutes"
+    );
+    let found = Kernel::open(&path).map_err(|_| {
+        Error::environment(format!(
+            "there is no lab kernel {series} with modules at {}: {remedy}",
+            path.display()
+        ))
+    })?;
+    if !is_of(&found.release, series) {
+        return Err(Error::environment(format!(
+            "{} is a kernel {}, not {series}: {remedy}",
+            path.display(),
+            found.release
+        )));
+    }
+    let modules = Modules::of(&found).map_err(Error::environment)?;
+    Ok((found, modules))
+}
+
+/// Whether a kernel of this `release` (`6.1.192`) is one of the series `version` (`6.1`).
+fn is_of(release: &str, version: &str) -> bool {
+    let rest = release.strip_prefix(version);
+    rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// The static agent: `WHICHFS_AGENT`, or the file beside the program.
+pub fn agent_path() -> Outcome<PathBuf> {
+    if let Some(path) = std::env::var_os("WHICHFS_AGENT") {
+        return Ok(PathBuf::from(path));
+    }
+    let program = std::env::current_exe()
+        .and_then(|path| path.canonicalize())
+        .map_err(|e| Error::environment(format!("cannot tell where this program is: {e}")))?;
+    Ok(program.with_file_name("whichfs-agent.static"))
+}
+
+/// What a session with a board is made with: the `ssh` in `PATH`, and the agents in
+/// `WHICHFS_AGENTS` or beside the program.
+pub fn kit() -> Outcome<Kit> {
+    let ssh = "ssh".into();
+    let agents = match std::env::var_os("WHICHFS_AGENTS") {
+        Some(directory) => PathBuf::from(directory),
+        None => agent_path()?.with_file_name(""),
+    };
+    Ok(Kit { ssh, agents })
+}
+
+/// Opens the static agent.
+pub fn agent() -> Outcome<Agent> {
+    Agent::open(&agent_path()?).map_err(|error: LabError| Error::environment(error))
+}
+
+/// Makes a directory of the cache.
+pub fn cache_directory(name: &str) -> Outcome<PathBuf> {
+    let directory = cache()?.join(name);
+    make(&directory)?;
+    Ok(directory)
+}
+
+/// Makes `directory` and its parents.
+pub fn make(directory: &Path) -> Outcome {
+    std::fs::create_dir_all(directory).map_err(|e| {
+        Error::environment(format!(
+            "cannot make the directory {}: {e}; make what is above it writable, or name another \
+             place",
+            directory.display()
+        ))
+    })
+}
+
+/// Makes `directory`, which `--out` names, and finds out whether files can be made in it.
+///
+/// # Errors
+/// It is a file, it cannot be made, or nothing can be written there.
+pub fn make_out(directory: &Path) -> Outcome {
+    let shown = directory.display();
+    if std::fs::metadata(directory).is_ok_and(|meta| !meta.is_dir()) {
+        return Err(Error::input(format!(
+            "--out {shown}: this is a file, and a directory is expected: the report has several \
+             files; name a directory, which is made if it is not there"
+        )));
+    }
+    make(directory).map_err(|failure| Error::input(format!("--out: {failure}")))?;
+    let probe = directory.join(format!(".{}.part", std::process::id()));
+    let written = std::fs::write(&probe, "").and_then(|()| std::fs::remove_file(&probe));
+    written.map_err(|error| {
+        Error::input(format!(
+            "--out {shown}: cannot write there: {error}; name a directory that can be written"
+        ))
+    })
+}
+
+/// Refuses to write a file of ours over a disk: a slip in an argument must not cost a
+/// filesystem.
+pub fn refuse_device(path: &Path) -> Outcome {
+    match std::fs::metadata(path) {
+        Ok(meta) if meta.file_type().is_block_device() => Err(Error::input(format!(
+            "{} is a block device, which is not written over; name a file",
+            path.display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Writes `bytes` to `path` so that the file is whole or not there.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> Outcome {
+    WholeFile::new(path)?.write(bytes)
+}
+
+/// A file that will be written as a whole or not at all. That it can be written is known from
+/// the beginning, before hours of measuring.
+pub struct WholeFile {
+    /// As the user named it.
+    shown: PathBuf,
+    /// Where it is, links followed.
+    path: PathBuf,
+    /// Where it is made, beside its place; none for what is no file (`/dev/stdout`).
+    temporary: Option<PathBuf>,
+}
+
+impl WholeFile {
+    /// What will be `path`.
+    pub fn new(path: &Path) -> Outcome<WholeFile> {
+        refuse_device(path)?;
+        let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let is_special = std::fs::metadata(&real).is_ok_and(|meta| !meta.is_file());
+        let mut temporary = real.clone().into_os_string();
+        temporary.push(format!(".{}.part", std::process::id()));
+        let file = WholeFile {
+            shown: path.to_owned(),
+            path: real,
+            temporary: (!is_special).then(|| temporary.into()),
+        };
+        let made = match &file.temporary {
+            Some(temporary) => std::fs::write(temporary, ""),
+            None => File::options().write(true).open(&file.path).map(drop),
+        };
+        made.map_err(|error| file.failed(&error))?;
+        Ok(file)
+    }
+
+    /// Whether it is a file, or will be one: not a terminal, a pipe or the like.
+    pub fn is_file(&self) -> bool {
+        self.temporary.is_some()
+    }
+
+    /// Writes it.
+    pub fn write(self, bytes: &[u8]) -> Outcome {
+        self.fill(|file| file.write_all(bytes))
+    }
+
+    /// Writes it by `fill`, which gets it empty.
+    pub fn fill(mut self, fill: impl FnOnce(&mut File) -> std::io::Result<()>) -> Outcome {
+        let written = match self.temporary.take() {
+            None => File::create(&self.path).and_then(|mut file| fill(&mut file)),
+            Some(temporary) => put(fill, &temporary, &self.path)
+                .inspect_err(|_| drop(std::fs::remove_file(&temporary))),
+        };
+        written.map_err(|error| self.failed(&error))
+    }
+
+    fn failed(&self, error: &std::io::Error) -> Error {
+        let path = self.shown.display();
+        Error::input(format!(
+            "cannot write {path}: {error}; name a file that can be written"
+        ))
+    }
+}
+
+/// Puts what `fill` writes at `path` by way of `temporary`, so that a power cut leaves the old or
+/// the new.
+fn put(
+    fill: impl FnOnce(&mut File) -> std::io::Result<()>,
+    temporary: &Path,
+    path: &Path,
+) -> std::io::Result<()> {
+    let mut file = File::create(temporary)?;
+    fill(&mut file)?;
+    file.sync_all()?;
+    std::fs::rename(temporary, path)?;
+    let above = path.parent().unwrap_or(Path::new("/"));
+    let directory = match above.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => above,
+    };
+    // Not every filesystem can do that; the file itself is there.
+    let _ = File::open(directory).and_then(|directory| directory.sync_all());
+    Ok(())
+}
+
+impl Drop for WholeFile {
+    fn drop(&mut self) {
+        if let Some(temporary) = &self.temporary {
+            let _ = std::fs::remove_file(temporary);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_file_is_the_old_one_or_the_new_one_and_a_link_stays_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let (path, link) = (directory.path().join("a.toml"), directory.path().join("b"));
+        write_whole(&path, b"old").unwrap();
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        drop(WholeFile::new(&link).unwrap());
+        assert_eq!(std::fs::read(&path).unwrap(), b"old");
+        write_whole(&link, b"new").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"new");
+        assert!(link.is_symlink());
+        assert_eq!(directory.path().read_dir().unwrap().count(), 2);
+        write_whole(Path::new("/dev/null"), b"x").unwrap();
+        let refused = write_whole(Path::new("/no/such/x"), b"").unwrap_err();
+        assert!(refused.message.contains("/no/such/x"), "{refused}");
+    }
+
+    #[test]
+    fn a_place_for_a_report_is_a_directory_that_can_be_written() {
+        let place = tempfile::tempdir().unwrap();
+        let new = place.path().join("a/b");
+        make_out(&new).unwrap();
+        assert_eq!(new.read_dir().unwrap().count(), 0);
+        let file = place.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        let refused = make_out(&file).unwrap_err();
+        assert!(
+            refused.message.contains("a directory is expected"),
+            "{refused}"
+        );
+        // Nobody may make a file there, root neither.
+        let refused = make_out(Path::new("/proc/self")).unwrap_err();
+        assert!(refused.message.contains("name a directory"), "{refused}");
+    }
+
+    #[test]
+    fn a_series_of_kernels_is_no_other_that_begins_so() {
+        assert!(is_of("6.1.192", "6.1") && is_of("6.1", "6.1") && is_of("6.12.117", "6.12"));
+        assert!(!is_of("6.12.117", "6.1") && !is_of("6.1.192", "6.12"));
+        assert_eq!(series("6.12.117"), "6.12");
+        assert_eq!(series("6.1"), "6.1");
+        let refused = kernel_of("1.0").err().unwrap().message;
+        assert!(
+            refused.contains("lab kernel --build --version 1.0"),
+            "{refused}"
+        );
+    }
+
+    #[test]
+    fn no_file_of_ours_is_written_over_a_disk() {
+        let entries = std::fs::read_dir("/dev").unwrap().flatten();
+        let is_disk = |path: &PathBuf| {
+            std::fs::metadata(path).is_ok_and(|meta| meta.file_type().is_block_device())
+        };
+        // A machine without any has nothing to lose.
+        for disk in entries.map(|entry| entry.path()).filter(is_disk) {
+            let refused = WholeFile::new(&disk).err().unwrap();
+            assert!(refused.message.contains("name a file"), "{refused}");
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Trials and the store: what is known is not run again, what ends is kept at once.
+
+use crate::error::{Error, ErrorKind, Outcome};
+use crate::lab_executor::{LabExecutor, Prepared};
+use crate::observer::{Observer, ProgressEvent};
+use crate::places;
+use crate::trial_runner::run_all;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use whichfs_store::{Filter, Store, Stored};
+use whichfs_trial::{Identity, REAL, Status, Trial};
+use whichfs_units::counted;
+
+/// A store, and what was done with it.
+pub struct TrialCache {
+    store: Store,
+    /// Run all trials again.
+    fresh: bool,
+    /// Finished trials that came from the store.
+    pub reused: usize,
+    /// Trials that were run.
+    pub ran: usize,
+    /// When the last of those that came from the store was made, in seconds since 1970.
+    pub newest: Option<i64>,
+}
+
+/// The store at `path`; says where the copy is if it was of an older program.
+pub fn open_store(path: &Path) -> Outcome<Store> {
+    places::refuse_device(path)?;
+    let store = Store::open(path).map_err(Error::environment)?;
+    if let Some(backup) = store.backup() {
+        let backup = backup.display();
+        log::warn!(
+            "the store was made by an older whichfs and is up to date now; as it was: {backup}"
+        );
+    }
+    Ok(store)
+}
+
+impl TrialCache {
+    /// The store at `path`, or at its usual place.
+    pub fn open(path: Option<PathBuf>, fresh: bool) -> Outcome<TrialCache> {
+        let path = path.map_or_else(places::store, Ok)?;
+        Ok(TrialCache {
+            store: open_store(&path)?,
+            fresh,
+            reused: 0,
+            ran: 0,
+            newest: None,
+        })
+    }
+
+    /// The finished trial that the store has, unless all are to be run again.
+    pub fn known(&mut self, identity: &Identity) -> Outcome<Option<Trial>> {
+        let done = |stored: &Stored| stored.trial.outcome.status == Status::Done;
+        let known = self.stored(identity)?.filter(done);
+        self.reused += usize::from(known.is_some());
+        let at = known.as_ref().map(|stored| stored.finished_at_unix);
+        self.newest = self.newest.max(at);
+        Ok(known.map(|stored| stored.trial))
+    }
+
+    /// The trial that the store has, also if it failed: where failing is an answer.
+    pub fn answered(&self, prepared: &Prepared) -> Outcome<Option<Trial>> {
+        Ok(self.stored(&prepared.identity)?.map(|stored| stored.trial))
+    }
+
+    fn stored(&self, identity: &Identity) -> Outcome<Option<Stored>> {
+        if self.fresh {
+            return Ok(None);
+        }
+        self.store.get(&identity.id()).map_err(Error::environment)
+    }
+
+    /// Keeps a trial that ran for `wall`.
+    pub fn keep(&mut self, trial: &Trial, wall: Duration) -> Outcome {
+        let wall_ns = u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX);
+        self.store
+            .put(trial, wall_ns, now_unix())
+            .map_err(Error::environment)?;
+        self.ran += 1;
+        Ok(())
+    }
+
+    /// All trials that were measured on the device called `card`.
+    pub fn measured_on(&self, card: &str) -> Outcome<Vec<Stored>> {
+        let filter = Filter {
+            card: Some(card.to_owned()),
+            clock: Some(REAL.to_owned()),
+            ..Filter::default()
+        };
+        self.store.find(&filter).map_err(Error::environment)
+    }
+
+    /// Whether all trials were to be run again. From now on they are not: those of a new session
+    /// are known by their identity.
+    pub fn take_fresh(&mut self) -> bool {
+        std::mem::take(&mut self.fresh)
+    }
+
+    /// Runs `trials`, keeps each as it ends if what it read is still what it was (`unchanged`),
+    /// and gives it to `ended`, whose failure ends the run when those under way have ended too.
+    ///
+    /// # Errors
+    /// The first failure that is not a trial's own, the user's interrupt, or that of `unchanged` or
+    /// `ended`.
+    pub fn run(
+        &mut self,
+        bench: &LabExecutor,
+        trials: Vec<Prepared>,
+        interrupted: &AtomicBool,
+        progress: &mut dyn Observer,
+        unchanged: &dyn Fn() -> Outcome,
+        ended: &mut dyn FnMut(&Trial) -> Outcome,
+    ) -> Outcome {
+        let jobs = bench.jobs.min(trials.len());
+        let result = run_all(bench, trials, jobs, interrupted, &mut |news| {
+            progress.hear(news);
+            if let ProgressEvent::Ended { trial, wall, .. } = news {
+                unchanged()?;
+                self.keep(trial, *wall)?;
+                ended(trial)?;
+            }
+            Ok(())
+        });
+        result.map_err(|failure| match failure.kind {
+            ErrorKind::Interrupted => self.interrupted(),
+            _ => failure,
+        })
+    }
+
+    /// The wall time of the last trial in the store that is like `identity` in all that makes
+    /// trials long: candidate, workload and its parameters.
+    pub fn wall_of_alike(&self, identity: &Identity) -> Outcome<Option<Duration>> {
+        let filter = Filter {
+            candidate: Some(identity.candidate.clone()),
+            workload: Some(identity.workload.clone()),
+            ..Filter::default()
+        };
+        let found = self.store.find(&filter).map_err(Error::environment)?;
+        let alike = found
+            .iter()
+            .filter(|stored| stored.trial.identity.parameters == identity.parameters);
+        let last = alike.max_by_key(|stored| stored.finished_at_unix);
+        Ok(last.map(|stored| Duration::from_nanos(stored.wall_ns)))
+    }
+
+    /// The user's interrupt, and what is left of the run.
+    pub fn interrupted(&self) -> Error {
+        let kept = format!(
+            "interrupted; {} kept: the same command goes on from there",
+            counted(self.ran, "finished trial")
+        );
+        Error::new(ErrorKind::Interrupted, kept)
+    }
+}
+
+fn now_unix() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since
+        .ok()
+        .and_then(|since| i64::try_from(since.as_secs()).ok())
+        .unwrap_or(0)
+}

@@ -1,0 +1,338 @@
+//! Runs prepared trials, one a core, and turns what guests say into records.
+
+use crate::error::{Error, ErrorKind, Outcome};
+use crate::lab_executor::{LabExecutor, Prepared};
+use crate::observer::ProgressEvent;
+use crate::program;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+use whichfs_lab::{CpuPrices, GuestSpec, LabError, Life, Stamped, available_cores};
+use whichfs_trial::{
+    Counts, CpuTime, DeviceFigures, Event, Latency, Metric, PhaseFigures, Status, Trial,
+};
+use whichfs_units::Nanos;
+
+/// Why there is no CPU time under the clock `device`.
+const FREE: &str = "with the clock device the CPU is free; measure with the clock cpu";
+
+/// Runs `trials` on `jobs` workers; `hear` gets all news, in one thread.
+///
+/// # Errors
+/// The first failure that is not a trial's own, or the user's interrupt.
+pub fn run_all(
+    bench: &LabExecutor,
+    trials: Vec<Prepared>,
+    jobs: usize,
+    interrupted: &AtomicBool,
+    hear: &mut dyn FnMut(&ProgressEvent) -> Outcome,
+) -> Outcome {
+    let queue = Mutex::new(trials.into_iter());
+    let stop = AtomicBool::new(false);
+    let cores = available_cores();
+    let (sender, receiver) = channel();
+    std::thread::scope(|scope| {
+        for worker in 0..jobs {
+            let (queue, stop, sender) = (&queue, &stop, sender.clone());
+            let core = Some(cores[worker % cores.len()]);
+            scope.spawn(move || {
+                let next = || {
+                    if stop.load(Ordering::Relaxed) || interrupted.load(Ordering::Relaxed) {
+                        return None;
+                    }
+                    queue.lock().unwrap_or_else(PoisonError::into_inner).next()
+                };
+                while let Some(prepared) = next() {
+                    work(bench, &prepared, worker, core, interrupted, &sender);
+                }
+            });
+        }
+        drop(sender);
+        let mut result = Ok(());
+        for news in receiver {
+            let heard = match news {
+                ProgressEvent::Stopped(failure) => Err(failure),
+                news => hear(&news),
+            };
+            if let Err(failure) = heard {
+                stop.store(true, Ordering::Relaxed);
+                if result.is_ok() {
+                    result = Err(failure);
+                }
+            }
+        }
+        if interrupted.load(Ordering::Relaxed) && result.is_ok() {
+            result = Err(Error::new(ErrorKind::Interrupted, "interrupted"));
+        }
+        result
+    })
+}
+
+/// Runs one trial and reports it.
+fn work(
+    bench: &LabExecutor,
+    prepared: &Prepared,
+    worker: usize,
+    core: Option<usize>,
+    interrupted: &AtomicBool,
+    sender: &Sender<ProgressEvent>,
+) {
+    let what = prepared.label.clone();
+    // The receiver lives as long as any worker.
+    let tell = |news| drop(sender.send(news));
+    tell(ProgressEvent::Begun {
+        worker,
+        what: what.clone(),
+    });
+    let begun = Instant::now();
+    let spec = GuestSpec {
+        shared: &prepared.shared,
+        kernel: prepared.kernel(bench),
+        ..bench.guest(&prepared.job, core)
+    };
+    let mut on_event = |stamped: &Stamped| {
+        if let Event::PhaseBegin { phase } = &stamped.event {
+            let phase = phase.clone();
+            tell(ProgressEvent::Phase {
+                worker,
+                phase,
+                at: stamped.at,
+            });
+        }
+    };
+    let life = prepared.disk(bench).and_then(|disk| {
+        whichfs_lab::run(&spec, vec![disk], interrupted, &mut on_event).map_err(Error::environment)
+    });
+    let life = life.and_then(|life| match program::overran(prepared.workload, &life) {
+        Some(reason) => Ok((life, Some(reason))),
+        None => judgeable(life).map(|life| (life, None)),
+    });
+    match life {
+        Err(failure) => tell(ProgressEvent::Stopped(failure.about(&what))),
+        Ok((life, overran)) => {
+            let trial = Box::new(record(prepared, life, &spec.cpu, overran));
+            tell(ProgressEvent::Ended {
+                worker,
+                what,
+                trial,
+                wall: begun.elapsed(),
+            });
+        }
+    }
+}
+
+/// A life that says something about its candidate; one that the user or the host ended early
+/// does not.
+///
+/// # Errors
+/// The user's interrupt, or what this machine lacks.
+pub fn judgeable(life: Life) -> Outcome<Life> {
+    match &life.result {
+        Err(LabError::Interrupted) => Err(Error::new(ErrorKind::Interrupted, "interrupted")),
+        Err(error) => match error.blames_host() {
+            Some(sentence) => Err(Error::environment(sentence)),
+            None => Ok(life),
+        },
+        Ok(()) => Ok(life),
+    }
+}
+
+/// The record of a trial from what its guest said; `overran` is why it is its own fault that it
+/// reached the wall limit.
+fn record(prepared: &Prepared, life: Life, prices: &CpuPrices, overran: Option<String>) -> Trial {
+    let workload = prepared.workload;
+    let (mut phases, mut others) = figures(&life.events, prices);
+    let told = program::tell(workload, &life.events, &mut phases);
+    let status = match (&life.result, &told) {
+        (Ok(()), Ok(_)) => Status::Done,
+        (Ok(()), Err(why)) => Status::Failed {
+            reason: why.clone(),
+            log: Vec::new(),
+        },
+        (Err(error), _) => Status::Failed {
+            reason: overran.unwrap_or_else(|| error.to_string()),
+            log: match error {
+                LabError::Agent { kernel_log, .. } => kernel_log.clone(),
+                _ => life.console.clone(),
+            },
+        },
+    };
+    others.extend(told.unwrap_or_default());
+    let metrics = whichfs_workload::metrics(workload, &phases, &others);
+    Trial {
+        identity: prepared.identity.clone(),
+        outcome: whichfs_trial::Outcome {
+            status,
+            phases,
+            metrics,
+            trace_sha256: life.trace_sha256,
+            virtual_time: life.time,
+            series: life.disks.into_iter().next().map(|disk| disk.series),
+            conditions: None,
+        },
+    }
+}
+
+/// Phases and the agent's own metrics out of stamped events; what the kernel did costs `prices`.
+pub fn figures(events: &[Stamped], prices: &CpuPrices) -> (Vec<PhaseFigures>, Vec<Metric>) {
+    let mut begun: BTreeMap<&str, (Nanos, &DeviceFigures)> = BTreeMap::new();
+    let mut phases: Vec<PhaseFigures> = Vec::new();
+    let mut others = Vec::new();
+    for stamped in events {
+        match &stamped.event {
+            Event::PhaseBegin { phase } => {
+                begun.insert(phase, (stamped.at, &stamped.device));
+            }
+            Event::PhaseEnd {
+                phase,
+                counts,
+                latency,
+            } => {
+                if let Some((begin, device)) = begun.remove(phase.as_str()) {
+                    phases.push(phase_figures(
+                        phase, begin, device, stamped, *counts, latency,
+                    ));
+                }
+            }
+            // It follows the end of its phase.
+            Event::Work { phase, work } => {
+                let time = prices.time(work);
+                if let Some(last) = phases.last_mut().filter(|last| last.phase == *phase) {
+                    // The counts hold the two events as well: one CPU cannot work longer than
+                    // the phase took.
+                    let took = last.end.saturating_sub(last.begin);
+                    let known = |time: Nanos| CpuTime::Spent {
+                        nanoseconds: time.min(took),
+                    };
+                    last.cpu = Some(time.map_or_else(|| CpuTime::unknown(FREE), known));
+                }
+            }
+            Event::Metric { name, value, unit } => others.push(Metric {
+                metric: name.clone(),
+                value: *value,
+                unit: unit.clone(),
+                lower_is_better: true,
+            }),
+            _ => {}
+        }
+    }
+    (phases, others)
+}
+
+fn phase_figures(
+    phase: &str,
+    begin: Nanos,
+    device: &DeviceFigures,
+    end: &Stamped,
+    counts: Counts,
+    latency: &Latency,
+) -> PhaseFigures {
+    PhaseFigures {
+        phase: phase.to_owned(),
+        begin,
+        end: end.at,
+        counts,
+        latency: latency.clone(),
+        device: end.device.since(device),
+        cpu: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::time::Duration;
+    use whichfs_trial::Work;
+
+    fn life(result: Result<(), LabError>) -> Life {
+        Life {
+            result,
+            events: Vec::new(),
+            trace_sha256: String::new(),
+            requests: 0,
+            time: Nanos(0),
+            console: Vec::new(),
+            disks: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_the_host_did_is_no_property_of_a_candidate() {
+        let kind = |error| {
+            judgeable(life(Err(error)))
+                .err()
+                .map(|failure| failure.kind)
+        };
+        let slow = LabError::WallLimit(Duration::from_secs(300));
+        assert_eq!(kind(slow), Some(ErrorKind::Environment));
+        assert_eq!(kind(LabError::Interrupted), Some(ErrorKind::Interrupted));
+        assert_eq!(kind(LabError::SleepsForever), None, "the candidate's own");
+        assert!(judgeable(life(Ok(()))).is_ok());
+    }
+
+    fn stamped(at: u64, writes: u64, event: Event) -> Stamped {
+        Stamped {
+            at: Nanos(at),
+            event,
+            device: DeviceFigures {
+                writes,
+                ..DeviceFigures::default()
+            },
+        }
+    }
+
+    #[test]
+    fn a_phase_is_what_happened_between_its_events() {
+        let end = Event::PhaseEnd {
+            phase: "mount".into(),
+            counts: Counts::default(),
+            latency: Latency::default(),
+        };
+        let work = Event::Work {
+            phase: "mount".into(),
+            work: Work {
+                code: 3,
+                ..Work::default()
+            },
+        };
+        let events = [
+            stamped(
+                5,
+                3,
+                Event::PhaseBegin {
+                    phase: "mount".into(),
+                },
+            ),
+            stamped(9, 10, end),
+            stamped(11, 10, work),
+        ];
+        let (phases, others) = figures(&events, &CpuPrices::of_instructions(1000));
+        assert_eq!((phases[0].begin, phases[0].end), (Nanos(5), Nanos(9)));
+        assert_eq!(phases[0].device.writes, 7);
+        assert!(others.is_empty());
+        let spent = |phases: &[PhaseFigures]| phases[0].cpu.as_ref().unwrap().spent();
+        assert_eq!(spent(&phases), Some(Nanos(3)));
+        let (phases, _) = figures(&events, &CpuPrices::of_instructions(2000));
+        assert_eq!(spent(&phases), Some(Nanos(4)), "not longer than the phase");
+        let (phases, _) = figures(&events, &CpuPrices::default());
+        assert_eq!(spent(&phases), None);
+        assert_eq!(phases[0].cpu, Some(CpuTime::unknown(FREE)));
+        let (phases, _) = figures(&events[..2], &CpuPrices::default());
+        assert_eq!(phases[0].cpu, None, "nobody counted");
+    }
+
+    #[test]
+    fn a_phase_without_an_end_yields_nothing() {
+        let events = [stamped(
+            5,
+            3,
+            Event::PhaseBegin {
+                phase: "mount".into(),
+            },
+        )];
+        assert!(figures(&events, &CpuPrices::default()).0.is_empty());
+    }
+}
