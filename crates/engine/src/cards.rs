@@ -185,10 +185,48 @@ pub fn in_state(profile: &Profile, state: CardState, seed: u64) -> Card {
     }
 }
 
+/// How unsure the profile's figures are, as a fraction: the median of those that vary.
+pub fn uncertainty(profile: &Profile) -> f64 {
+    let mut all: Vec<u64> = profile
+        .figures()
+        .map(|f| f.uncertainty_percent)
+        .filter(|&percent| percent > 0)
+        .collect();
+    all.sort_unstable();
+    all.get(all.len() / 2)
+        .map_or(0.0, |&percent| percent as f64 / 100.0)
+}
+
+/// Median error of the card's model on the points that it was fitted to, as a fraction; none for
+/// a profile that states none. The statement begins with it: `6.2 / 19.4 % of the write points`.
+pub fn fit_error(profile: &Profile) -> Option<f64> {
+    let text = profile.fit_error()?.trim();
+    let digits = text.trim_start_matches(|c: char| !c.is_ascii_digit());
+    let end = digits.find(|c: char| !c.is_ascii_digit() && c != '.');
+    let percent: f64 = digits[..end.unwrap_or(digits.len())].parse().ok()?;
+    Some(percent / 100.0)
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+
+    #[test]
+    fn shipped_cards_that_were_fitted_say_how_far_they_are_off() {
+        let mut fitted = 0;
+        for (name, _) in builtin() {
+            let profile = open(name).unwrap().profile;
+            let error = fit_error(&profile);
+            assert_eq!(error.is_some(), profile.fit_error().is_some(), "{name}");
+            assert!(
+                error.is_none_or(|error| (0.0..1.0).contains(&error)),
+                "{name}: {error:?}"
+            );
+            fitted += usize::from(error.is_some());
+        }
+        assert!(fitted > 10, "{fitted}");
+    }
 
     #[test]
     fn every_shipped_card_opens_and_its_partition_is_aligned() {

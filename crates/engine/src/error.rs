@@ -61,6 +61,11 @@ impl Error {
         Error::new(ErrorKind::Environment, message)
     }
 
+    /// The caller asked to stop.
+    pub fn interrupted() -> Error {
+        Error::new(ErrorKind::Interrupted, "interrupted")
+    }
+
     /// The error with `what` it is about before its message. An interruption concerns the whole
     /// request, so it stays as it is.
     #[must_use]

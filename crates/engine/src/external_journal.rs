@@ -2,7 +2,8 @@
 //! the journal alone. Both are on one card, behind one queue.
 
 use crate::error::{Error, Outcome};
-use crate::lab_executor::{DEVICE, PrepareError};
+use crate::executor::PrepareError;
+use crate::lab_executor::DEVICE;
 use crate::partition::Partition;
 use whichfs_fs::Recipe;
 use whichfs_study::{Journal, JournalAt, Variant};

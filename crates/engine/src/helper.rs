@@ -1,7 +1,8 @@
 //! A filesystem's process in user space, as trials run it.
 
 use crate::error::Error;
-use crate::lab_executor::{PrepareError, with_device};
+use crate::executor::PrepareError;
+use crate::lab_executor::with_device;
 use whichfs_fs::{Helper, Recipe};
 use whichfs_study::Variant;
 

@@ -5,22 +5,26 @@ use crate::cards::{self, CardState, NamedProfile, in_state};
 use crate::clock::Clock;
 use crate::digest::sha256;
 use crate::error::{Error, Outcome};
+use crate::executor::{Capabilities, Executor, PrepareError, PreparedTrial, TrialSpec};
 use crate::images::Images;
 use crate::modules::{ToLoad, WithModules};
 use crate::partition::{self, Partition};
 use crate::tools::{Versions, cpu_features_sha256, find};
 use crate::workload_run::WorkloadRun;
-use crate::{external_journal, helper, memory, places, program, shared};
+use crate::{external_journal, helper, memory, places, program, shared, trial_runner};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 use whichfs_card::{Card, Contents, Profile};
 use whichfs_fs::{Geometry, ImageBuild, Recipe};
-use whichfs_lab::{Agent, BlockGeometry, Disk, GuestSpec, Kernel, Limits, SharedDirectory};
+use whichfs_lab::{
+    Agent, BlockGeometry, Disk, GuestSpec, Kernel, Limits, SharedDirectory, available_cores,
+};
 use whichfs_spill::SpillFile;
-use whichfs_study::Variant;
-use whichfs_trial::{BlockQueue, Identity, Job, Series, Step, WorkloadSpec};
+use whichfs_study::{Origin, Variant};
+use whichfs_trial::{BlockQueue, Identity, Job, Series, Step, Trial, WorkloadSpec};
 use whichfs_units::{MIB, Nanos};
 use whichfs_workload::{Program, Workload};
 
@@ -457,26 +461,56 @@ impl Prepared {
     }
 }
 
-/// Why a candidate cannot run here.
-#[derive(Debug)]
-pub enum PrepareError {
-    /// The filesystem does not fit the card, or a tool is missing: it is left out.
-    Excluded {
-        /// One sentence, with the remedy where there is one.
-        why: String,
-        /// Where the limit comes from.
-        source: Option<String>,
-    },
-    /// Something else is wrong: the whole run ends.
-    Failed(Error),
+impl PreparedTrial for Prepared {
+    fn label(&self) -> &str {
+        &self.label
+    }
+
+    fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    fn caveats(&self) -> &[String] {
+        &self.caveats
+    }
 }
 
-impl From<whichfs_fs::Unfit> for PrepareError {
-    fn from(unfit: whichfs_fs::Unfit) -> PrepareError {
-        PrepareError::Excluded {
-            why: unfit.reason,
-            source: Some(unfit.source.to_owned()),
+impl Executor for LabExecutor {
+    type Prepared = Prepared;
+
+    fn capabilities(&self) -> Capabilities {
+        let profile = &self.card.profile;
+        Capabilities {
+            card: self.card.name.clone(),
+            geometry: self.geometry(),
+            origin: Origin::Modelled,
+            slots: self.jobs,
+            card_uncertainty: cards::uncertainty(profile),
+            fit_error: cards::fit_error(profile),
         }
+    }
+
+    fn prepare(&self, spec: &TrialSpec<'_>, images: &Images<'_>) -> Result<Prepared, PrepareError> {
+        LabExecutor::prepare(
+            self,
+            spec.candidate,
+            spec.work,
+            spec.variant,
+            spec.seed,
+            images,
+        )
+    }
+
+    fn run(
+        &self,
+        prepared: &Prepared,
+        slot: usize,
+        interrupted: &AtomicBool,
+        on_phase: &mut dyn FnMut(&str, Nanos),
+    ) -> Outcome<Trial> {
+        let cores = available_cores();
+        let core = Some(cores[slot % cores.len()]);
+        trial_runner::run(self, prepared, core, interrupted, on_phase)
     }
 }
 

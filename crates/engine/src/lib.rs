@@ -6,6 +6,7 @@
 //! `log` crate, the permission to overwrite a device comes from a [`consent::Consent`], and a
 //! request to stop is a flag that the caller sets.
 
+pub mod apply;
 pub mod board;
 pub mod cards;
 pub mod clock;
@@ -14,7 +15,9 @@ pub mod crash;
 pub mod device;
 pub mod digest;
 mod error;
+pub mod executor;
 pub mod external_journal;
+pub mod facts;
 pub mod helper;
 pub mod images;
 pub mod lab_executor;

@@ -1,10 +1,9 @@
 //! Trials and the store: what is known is not run again, what ends is kept at once.
 
 use crate::error::{Error, ErrorKind, Outcome};
-use crate::lab_executor::{LabExecutor, Prepared};
+use crate::executor::{Executor, PreparedTrial, run_all};
 use crate::observer::{Observer, ProgressEvent};
 use crate::places;
-use crate::trial_runner::run_all;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -62,8 +61,8 @@ impl TrialCache {
     }
 
     /// The trial that the store has, also if it failed: where failing is an answer.
-    pub fn answered(&self, prepared: &Prepared) -> Outcome<Option<Trial>> {
-        Ok(self.stored(&prepared.identity)?.map(|stored| stored.trial))
+    pub fn answered(&self, prepared: &impl PreparedTrial) -> Outcome<Option<Trial>> {
+        Ok(self.stored(prepared.identity())?.map(|stored| stored.trial))
     }
 
     fn stored(&self, identity: &Identity) -> Outcome<Option<Stored>> {
@@ -105,17 +104,16 @@ impl TrialCache {
     /// # Errors
     /// The first failure that is not a trial's own, the user's interrupt, or that of `unchanged` or
     /// `ended`.
-    pub fn run(
+    pub fn run<E: Executor>(
         &mut self,
-        bench: &LabExecutor,
-        trials: Vec<Prepared>,
+        executor: &E,
+        trials: Vec<E::Prepared>,
         interrupted: &AtomicBool,
         progress: &mut dyn Observer,
         unchanged: &dyn Fn() -> Outcome,
         ended: &mut dyn FnMut(&Trial) -> Outcome,
     ) -> Outcome {
-        let jobs = bench.jobs.min(trials.len());
-        let result = run_all(bench, trials, jobs, interrupted, &mut |news| {
+        let result = run_all(executor, trials, interrupted, &mut |news| {
             progress.hear(news);
             if let ProgressEvent::Ended { trial, wall, .. } = news {
                 unchanged()?;

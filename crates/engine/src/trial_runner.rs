@@ -1,15 +1,11 @@
-//! Runs prepared trials, one a core, and turns what guests say into records.
+//! Runs a prepared trial in the lab and turns the events of its guest into a record.
 
 use crate::error::{Error, ErrorKind, Outcome};
 use crate::lab_executor::{LabExecutor, Prepared};
-use crate::observer::ProgressEvent;
 use crate::program;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Sender, channel};
-use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
-use whichfs_lab::{CpuPrices, GuestSpec, LabError, Life, Stamped, available_cores};
+use std::sync::atomic::AtomicBool;
+use whichfs_lab::{CpuPrices, GuestSpec, LabError, Life, Stamped};
 use whichfs_trial::{
     Counts, CpuTime, DeviceFigures, Event, Latency, Metric, PhaseFigures, Status, Trial,
 };
@@ -18,75 +14,17 @@ use whichfs_units::Nanos;
 /// Why there is no CPU time under the clock `device`.
 const FREE: &str = "with the clock device the CPU is free; measure with the clock cpu";
 
-/// Runs `trials` on `jobs` workers; `hear` gets all news, in one thread.
+/// Runs `prepared` on `core`; `on_phase` hears each phase as it begins.
 ///
 /// # Errors
-/// The first failure that is not a trial's own, or the user's interrupt.
-pub fn run_all(
-    bench: &LabExecutor,
-    trials: Vec<Prepared>,
-    jobs: usize,
-    interrupted: &AtomicBool,
-    hear: &mut dyn FnMut(&ProgressEvent) -> Outcome,
-) -> Outcome {
-    let queue = Mutex::new(trials.into_iter());
-    let stop = AtomicBool::new(false);
-    let cores = available_cores();
-    let (sender, receiver) = channel();
-    std::thread::scope(|scope| {
-        for worker in 0..jobs {
-            let (queue, stop, sender) = (&queue, &stop, sender.clone());
-            let core = Some(cores[worker % cores.len()]);
-            scope.spawn(move || {
-                let next = || {
-                    if stop.load(Ordering::Relaxed) || interrupted.load(Ordering::Relaxed) {
-                        return None;
-                    }
-                    queue.lock().unwrap_or_else(PoisonError::into_inner).next()
-                };
-                while let Some(prepared) = next() {
-                    work(bench, &prepared, worker, core, interrupted, &sender);
-                }
-            });
-        }
-        drop(sender);
-        let mut result = Ok(());
-        for news in receiver {
-            let heard = match news {
-                ProgressEvent::Stopped(failure) => Err(failure),
-                news => hear(&news),
-            };
-            if let Err(failure) = heard {
-                stop.store(true, Ordering::Relaxed);
-                if result.is_ok() {
-                    result = Err(failure);
-                }
-            }
-        }
-        if interrupted.load(Ordering::Relaxed) && result.is_ok() {
-            result = Err(Error::new(ErrorKind::Interrupted, "interrupted"));
-        }
-        result
-    })
-}
-
-/// Runs one trial and reports it.
-fn work(
+/// The caller's interruption, or what this machine lacks.
+pub fn run(
     bench: &LabExecutor,
     prepared: &Prepared,
-    worker: usize,
     core: Option<usize>,
     interrupted: &AtomicBool,
-    sender: &Sender<ProgressEvent>,
-) {
-    let what = prepared.label.clone();
-    // The receiver lives as long as any worker.
-    let tell = |news| drop(sender.send(news));
-    tell(ProgressEvent::Begun {
-        worker,
-        what: what.clone(),
-    });
-    let begun = Instant::now();
+    on_phase: &mut dyn FnMut(&str, Nanos),
+) -> Outcome<Trial> {
     let spec = GuestSpec {
         shared: &prepared.shared,
         kernel: prepared.kernel(bench),
@@ -94,33 +32,17 @@ fn work(
     };
     let mut on_event = |stamped: &Stamped| {
         if let Event::PhaseBegin { phase } = &stamped.event {
-            let phase = phase.clone();
-            tell(ProgressEvent::Phase {
-                worker,
-                phase,
-                at: stamped.at,
-            });
+            on_phase(phase, stamped.at);
         }
     };
-    let life = prepared.disk(bench).and_then(|disk| {
-        whichfs_lab::run(&spec, vec![disk], interrupted, &mut on_event).map_err(Error::environment)
-    });
-    let life = life.and_then(|life| match program::overran(prepared.workload, &life) {
-        Some(reason) => Ok((life, Some(reason))),
-        None => judgeable(life).map(|life| (life, None)),
-    });
-    match life {
-        Err(failure) => tell(ProgressEvent::Stopped(failure.about(&what))),
-        Ok((life, overran)) => {
-            let trial = Box::new(record(prepared, life, &spec.cpu, overran));
-            tell(ProgressEvent::Ended {
-                worker,
-                what,
-                trial,
-                wall: begun.elapsed(),
-            });
-        }
-    }
+    let disk = prepared.disk(bench)?;
+    let life = whichfs_lab::run(&spec, vec![disk], interrupted, &mut on_event)
+        .map_err(Error::environment)?;
+    let (life, overran) = match program::overran(prepared.workload, &life) {
+        Some(reason) => (life, Some(reason)),
+        None => (judgeable(life)?, None),
+    };
+    Ok(record(prepared, life, &spec.cpu, overran))
 }
 
 /// A life that says something about its candidate; one that the user or the host ended early

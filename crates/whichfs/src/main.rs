@@ -11,13 +11,11 @@ macro_rules! note {
     };
 }
 
-mod apply;
 mod cli;
 mod commands;
 mod consent;
 mod device_report;
 mod emitted;
-mod facts;
 mod failure;
 mod interrupt;
 mod lab_image;

@@ -2,7 +2,6 @@
 
 use crate::commands::card;
 use std::ffi::OsString;
-use whichfs_card::Profile;
 use whichfs_engine::board::Board;
 use whichfs_engine::cards::partition_offset;
 use whichfs_engine::clock::Clock;
@@ -99,28 +98,6 @@ fn lifted(excluded: &[Excluded], line: TrialLine) -> Option<TrialLine> {
     let (begin, part) = line.command.split_at(line.command.rfind(" --candidates ")?);
     let command = format!("{begin} --need {}{part}", quoted(option));
     Some(TrialLine { command, ..line })
-}
-
-/// Median error of the card's model on the points that it was fitted to, as a fraction; none for
-/// a profile that states none. The statement begins with it: `6.2 / 19.4 % of the write points`.
-pub fn fit_error(profile: &Profile) -> Option<f64> {
-    let text = profile.fit_error()?.trim();
-    let digits = text.trim_start_matches(|c: char| !c.is_ascii_digit());
-    let end = digits.find(|c: char| !c.is_ascii_digit() && c != '.');
-    let percent: f64 = digits[..end.unwrap_or(digits.len())].parse().ok()?;
-    Some(percent / 100.0)
-}
-
-/// How unsure the profile's figures are, as a fraction: the median of those that vary.
-pub fn card_uncertainty(profile: &Profile) -> f64 {
-    let mut all: Vec<u64> = profile
-        .figures()
-        .map(|f| f.uncertainty_percent)
-        .filter(|&percent| percent > 0)
-        .collect();
-    all.sort_unstable();
-    all.get(all.len() / 2)
-        .map_or(0.0, |&percent| percent as f64 / 100.0)
 }
 
 /// A line of a list.
@@ -327,21 +304,5 @@ mod tests {
             ],
             [kept; 2]
         );
-    }
-
-    #[test]
-    fn shipped_cards_that_were_fitted_say_how_far_they_are_off() {
-        let mut fitted = 0;
-        for (name, _) in whichfs_card::builtin() {
-            let profile = whichfs_engine::cards::open(name).unwrap().profile;
-            let error = fit_error(&profile);
-            assert_eq!(error.is_some(), profile.fit_error().is_some(), "{name}");
-            assert!(
-                error.is_none_or(|error| (0.0..1.0).contains(&error)),
-                "{name}: {error:?}"
-            );
-            fitted += usize::from(error.is_some());
-        }
-        assert!(fitted > 10, "{fitted}");
     }
 }

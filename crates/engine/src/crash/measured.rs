@@ -16,6 +16,7 @@ use crate::device::{Cuttable, PartitionLease, stamped};
 use crate::error::{Error, ErrorKind, Outcome};
 use crate::lab_executor::{environment, with_device};
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use whichfs_board::{Cutting, Task};
 use whichfs_crash::{
@@ -49,6 +50,8 @@ pub struct Subject {
     pub settle_ms: u64,
     /// Time after which a run is ended.
     pub wall_limit: Duration,
+    /// Set by the caller when the runs are to end.
+    pub interrupted: &'static AtomicBool,
 }
 
 /// A whole run without a cut.
@@ -203,7 +206,10 @@ impl Subject {
         let name = self.candidate.name;
         let steps = self.steps()?;
         let phases = operate_phases(&steps);
-        let (ended, told) = field.once(self.task(format!("{name}, no cut"), steps, false))?;
+        let (ended, told) = field.once(
+            self.task(format!("{name}, no cut"), steps, false),
+            self.interrupted,
+        )?;
         match ended {
             Some(Ended::Done) => {}
             None => {
@@ -277,7 +283,7 @@ impl Subject {
         };
         let task = self.task(format!("{name}, cut {number}"), self.steps()?, false);
         let gone = field
-            .cut(task, &cutting)
+            .cut(task, &cutting, self.interrupted)
             .map_err(|failure| failure.about(name))?;
         let events = since(&gone.told, &whole.phases);
         let begin = begin_of(&stamped(&gone.told), &whole.phases);
@@ -337,7 +343,7 @@ impl Subject {
     ) -> Outcome {
         let name = self.candidate.name;
         let task = self.task(format!("{name}, what cut {number} left"), steps, true);
-        let (ended, told) = match field.once(task) {
+        let (ended, told) = match field.once(task, self.interrupted) {
             Ok(answer) => answer,
             // The table was synced before the run: a device that loses that has failed as one.
             Err(failure) if failure.kind == ErrorKind::Trial => {

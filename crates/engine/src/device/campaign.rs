@@ -1,21 +1,22 @@
 //! Trials on a device, one after the other: which are known, which run, in which order, what they
 //! cost, and whether the device changed meanwhile.
 
-use super::host::PartitionLease;
-use super::{DeviceExecutor, Run};
+use super::{DeviceExecutor, DeviceSession, Run};
 use crate::consent::Consent;
 use crate::error::{Error, ErrorKind, Outcome};
+use crate::executor::Executor;
 use crate::observer::{Observer, ProgressEvent};
 use crate::trial_cache::TrialCache;
 use crate::workload_run::WorkloadRun;
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 use whichfs_store::Stored;
 use whichfs_study::{
     Budget, Cost, Counter, DeviceTurn as Turn, Drift, Ledger, ReferenceRun, Spent, drifts, order,
 };
-use whichfs_trial::{Event, Identity, Status, Told, Trial};
-use whichfs_units::counted;
+use whichfs_trial::{Identity, Status, Trial};
+use whichfs_units::{Nanos, counted};
 
 /// Seed of the order: the same trials run in the same order again.
 const ORDER_SEED: u64 = 1;
@@ -193,22 +194,23 @@ impl<'a> Campaign<'a> {
         site: &DeviceExecutor,
         name: &str,
         keeper: &mut TrialCache,
+        interrupted: &AtomicBool,
         progress: &mut dyn Observer,
     ) -> Outcome {
-        let mut field = site.around.ground(&site.device, name)?;
+        let session = DeviceSession::begin(site, name)?;
         let (begun, spent) = (Instant::now(), self.spent.bytes);
-        let mut counter = Counter::new(field.written());
+        let mut counter = Counter::new(session.written());
         let mut failures = 0;
         for turn in std::mem::take(&mut self.turns) {
             self.spent = Cost {
                 time: begun.elapsed(),
-                bytes: spent.saturating_add(counter.since(field.written())),
+                bytes: spent.saturating_add(counter.since(session.written())),
             };
             if let Err(used_up) = self.budget.check(&self.spent, &self.estimate(turn)) {
                 self.stopped = Some(used_up);
                 break;
             }
-            let trial = self.turn(turn, site, &mut field, keeper, progress);
+            let trial = self.turn(turn, &session, keeper, interrupted, progress);
             let trial = trial.map_err(|failure| match failure.kind {
                 ErrorKind::Interrupted => {
                     self.with_kept(failure, "the same command goes on from there")
@@ -230,7 +232,7 @@ impl<'a> Campaign<'a> {
                 );
             }
         }
-        field.end()
+        session.end()
     }
 
     /// `failure`, with what is kept and what to do.
@@ -249,9 +251,9 @@ impl<'a> Campaign<'a> {
     fn turn(
         &mut self,
         turn: Turn,
-        site: &DeviceExecutor,
-        field: &mut PartitionLease<'_>,
+        session: &DeviceSession<'_>,
         keeper: &mut TrialCache,
+        interrupted: &AtomicBool,
         progress: &mut dyn Observer,
     ) -> Outcome<Trial> {
         let one = &self.planned[place(turn)];
@@ -265,7 +267,7 @@ impl<'a> Campaign<'a> {
             what: what.clone(),
         });
         let begun = Instant::now();
-        let mut trial = undisturbed(one, &what, site, field, progress)?;
+        let mut trial = undisturbed(one, &what, session, interrupted, progress)?;
         one.work.check_tree()?;
         let wall = begun.elapsed();
         if let (Turn::Reference(number), Some(measured)) = (turn, &mut trial.identity.measured) {
@@ -307,23 +309,20 @@ impl<'a> Campaign<'a> {
 fn undisturbed(
     one: &Planned<'_>,
     what: &str,
-    site: &DeviceExecutor,
-    field: &mut PartitionLease<'_>,
+    session: &DeviceSession<'_>,
+    interrupted: &AtomicBool,
     progress: &mut dyn Observer,
 ) -> Outcome<Trial> {
-    let mut hear = |told: &Told| {
-        if let Event::PhaseBegin { phase } = &told.event {
-            let (phase, at) = (phase.clone(), told.at);
-            progress.hear(&ProgressEvent::Phase {
-                worker: 0,
-                phase,
-                at,
-            });
-        }
+    let mut on_phase = |phase: &str, at: Nanos| {
+        progress.hear(&ProgressEvent::Phase {
+            worker: 0,
+            phase: phase.to_owned(),
+            at,
+        });
     };
     let mut again = 0;
     loop {
-        let mut trial = one.run.perform(site, field, one.work.workload, &mut hear)?;
+        let mut trial = session.run(&one.run, 0, interrupted, &mut on_phase)?;
         let Some(why) = disturbance(&trial.outcome) else {
             return Ok(trial);
         };

@@ -2,7 +2,7 @@
 
 use super::DeviceExecutor;
 use crate::error::{Error, Outcome};
-use crate::lab_executor::PrepareError;
+use crate::executor::PrepareError;
 use crate::partition;
 use std::collections::BTreeMap;
 use whichfs_format::{Span, only_partition};

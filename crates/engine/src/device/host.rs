@@ -37,7 +37,6 @@ pub struct Local {
     roots: Roots,
     agent: Agent,
     versions: Mutex<Versions>,
-    interrupted: &'static AtomicBool,
 }
 
 /// A directory of this machine that trials are run in.
@@ -46,7 +45,6 @@ pub struct Within {
     pub inside: Inside,
     pub(super) roots: Roots,
     pub(super) agent: Agent,
-    pub(super) interrupted: &'static AtomicBool,
 }
 
 /// A device of a board.
@@ -56,7 +54,6 @@ pub struct Remote {
     board: Mutex<Board>,
     /// What is known of its tools and its kernel.
     versions: Mutex<BTreeMap<String, Option<String>>>,
-    interrupted: &'static AtomicBool,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -90,11 +87,10 @@ impl DeviceHost {
                     roots,
                     agent: places::agent()?,
                     versions: Mutex::default(),
-                    interrupted: options.interrupted,
                 };
                 (DeviceHost::Here(Box::new(local)), device, Machine::this())
             }
-            Place::There(address) => there(address, &limits, options.interrupted)?,
+            Place::There(address) => there(address, &limits)?,
         };
         let left = Left::read(&places::journals()?, &device.id);
         if let Some(told) = left.and_then(|left| left.told()) {
@@ -253,11 +249,7 @@ pub fn confirm(
 }
 
 /// A session with the board of `address`, and its device.
-fn there(
-    address: &Address,
-    limits: &Limits,
-    interrupted: &'static AtomicBool,
-) -> Outcome<(DeviceHost, Device, Machine)> {
+fn there(address: &Address, limits: &Limits) -> Outcome<(DeviceHost, Device, Machine)> {
     let tell = Box::new(|text: &str| log::warn!("{text}"));
     let mut board = Board::open(address, places::kit()?, Patience::default(), tell)?;
     let (device, machine) = board.find(limits)?;
@@ -266,7 +258,6 @@ fn there(
         agent_sha256: board.agent_sha256().to_owned(),
         board: Mutex::new(board),
         versions: Mutex::default(),
-        interrupted,
     };
     Ok((DeviceHost::There(Box::new(remote)), device, machine))
 }
@@ -353,6 +344,7 @@ impl PartitionLease<'_> {
         &mut self,
         run: &Run,
         wall_limit: Duration,
+        interrupted: &AtomicBool,
         hear: &mut dyn FnMut(&Told),
     ) -> Outcome<Life> {
         match self {
@@ -367,7 +359,7 @@ impl PartitionLease<'_> {
                     ground,
                     &means,
                     work,
-                    local.interrupted,
+                    interrupted,
                     hear,
                 )?)
             }
@@ -382,13 +374,13 @@ impl PartitionLease<'_> {
                     keeps: false,
                 }));
                 let mut board = lock(&remote.board);
-                match board.ask(&task, remote.interrupted, hear)? {
+                match board.ask(&task, interrupted, hear)? {
                     (Answer::Ended { ended }, told) => Ok(Life { told, ended }),
                     (other, _) => Err(strange(&other)),
                 }
             }
             PartitionLease::Inside { within, scratch } => {
-                within.perform(scratch, run, wall_limit, hear)
+                within.perform(scratch, run, wall_limit, interrupted, hear)
             }
         }
     }
@@ -419,13 +411,18 @@ impl PartitionLease<'_> {
     ///
     /// # Errors
     /// The run failed before; the board does not go, or does not come back.
-    pub fn cut(&mut self, task: Task, cutting: &Cutting<'_>) -> Outcome<Parted> {
+    pub fn cut(
+        &mut self,
+        task: Task,
+        cutting: &Cutting<'_>,
+        interrupted: &AtomicBool,
+    ) -> Outcome<Parted> {
         let (remote, journal) = self.board()?;
         journal.step(0)?;
         journal.trial(&task.label)?;
         let mut board = lock(&remote.board);
         let task = Ask::Trial(Box::new(task));
-        Ok(board.cut(&task, cutting, remote.interrupted, &mut |_| ())?)
+        Ok(board.cut(&task, cutting, interrupted, &mut |_| ())?)
     }
 
     /// Has the board do `task` once: how it ended, which is `None` if the board restarted
@@ -433,12 +430,16 @@ impl PartitionLease<'_> {
     ///
     /// # Errors
     /// The device is in use, another or gone; the user's interrupt.
-    pub fn once(&mut self, task: Task) -> Outcome<(Option<Ended>, Vec<Told>)> {
+    pub fn once(
+        &mut self,
+        task: Task,
+        interrupted: &AtomicBool,
+    ) -> Outcome<(Option<Ended>, Vec<Told>)> {
         let (remote, journal) = self.board()?;
         journal.step(0)?;
         journal.trial(&task.label)?;
         let task = Ask::Trial(Box::new(task));
-        match lock(&remote.board).ask_once(&task, remote.interrupted)? {
+        match lock(&remote.board).ask_once(&task, interrupted)? {
             (None, told) => Ok((None, told)),
             (Some(Answer::Ended { ended }), told) => Ok((Some(ended), told)),
             (Some(other), _) => Err(strange(&other)),

@@ -4,10 +4,11 @@
 use super::host::{DeviceHost, PartitionLease, Within};
 use super::{DeviceExecutor, DeviceOptions, Made, Run};
 use crate::error::{Error, ErrorKind, Outcome};
-use crate::lab_executor::PrepareError;
+use crate::executor::PrepareError;
 use crate::workload_run::WorkloadRun;
 use crate::{places, program};
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use whichfs_board::{Device, Machine};
 use whichfs_format::Span;
@@ -54,7 +55,6 @@ pub fn open(path: &Path, options: &DeviceOptions) -> Outcome<(DeviceHost, Device
         inside,
         roots,
         agent: places::agent()?,
-        interrupted: options.interrupted,
     };
     Ok((
         DeviceHost::Inside(Box::new(within)),
@@ -91,6 +91,7 @@ impl Within {
         scratch: &Scratch,
         run: &Run,
         wall_limit: Duration,
+        interrupted: &AtomicBool,
         hear: &mut dyn FnMut(&Told),
     ) -> Outcome<Life> {
         self.inside.check(&self.roots)?;
@@ -101,7 +102,7 @@ impl Within {
             disk: &self.inside.disk,
             wall_limit,
         };
-        let life = errand::run(&errand, self.interrupted, hear)?;
+        let life = errand::run(&errand, interrupted, hear)?;
         if life.ended == Ended::Interrupted {
             return Err(Error::new(ErrorKind::Interrupted, "interrupted"));
         }
@@ -166,6 +167,7 @@ impl DeviceExecutor {
         ];
         Ok(Run {
             label: format!("{}, repeat {seed}", candidate.name),
+            workload: work.workload,
             identity: self
                 .identity(candidate.name, &made, work, span, seed)
                 .map_err(PrepareError::Failed)?,

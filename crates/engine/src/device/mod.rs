@@ -9,21 +9,23 @@ mod cuttable;
 mod host;
 mod inside;
 mod run;
+mod session;
 
 pub use campaign::{Campaign, Planned};
 pub use cuttable::Cuttable;
 pub use host::{PartitionLease, confirm};
 pub use run::{Run, stamped};
+pub use session::DeviceSession;
 
 use crate::error::{Error, Outcome};
+use crate::executor::PrepareError;
 use crate::images::Images;
-use crate::lab_executor::{PrepareError, apply_variant, missing_tools, require_tree, with_device};
+use crate::lab_executor::{apply_variant, missing_tools, require_tree, with_device};
 use crate::medium::{self, CardKnowledge, KernelReport};
 use crate::workload_run::WorkloadRun;
 use crate::{helper, lab_executor, partition, places, program};
 use host::DeviceHost;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use whichfs_board::{Device, Machine, Place};
 use whichfs_format::{Span, only_partition};
@@ -63,7 +65,7 @@ fn made_of(recipe: &Recipe) -> Made<'_> {
 }
 
 /// How trials on a device are made.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct DeviceOptions {
     /// Name or file of the device's profile, to which filesystems are tuned.
     pub profile: Option<String>,
@@ -77,8 +79,6 @@ pub struct DeviceOptions {
     pub internal: bool,
     /// The ID that the user gave for the device beforehand.
     pub destroy: Option<String>,
-    /// Set by the caller when trials are to end; the one under way is given up.
-    pub interrupted: &'static AtomicBool,
 }
 
 impl DeviceOptions {
@@ -300,6 +300,7 @@ impl DeviceExecutor {
         let steps = steps.map_err(|e| PrepareError::Failed(Error::input(e)))?;
         Ok(Run {
             label: format!("{}, repeat {seed}", candidate.name),
+            workload: work.workload,
             identity: self
                 .identity(candidate.name, &made_of(&recipe), work, span, seed)
                 .map_err(PrepareError::Failed)?,

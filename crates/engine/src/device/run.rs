@@ -1,8 +1,6 @@
 //! One trial on a device: done by the agent, and its record.
 
-use super::DeviceExecutor;
-use super::host::PartitionLease;
-use crate::error::Outcome;
+use crate::executor::PreparedTrial;
 use crate::{program, trial_runner};
 use whichfs_format::Span;
 use whichfs_here::errand::{Ended, Life};
@@ -21,6 +19,8 @@ const UNREAD: &str = "the phase did not end";
 pub struct Run {
     /// Candidate and repeat, for people.
     pub label: String,
+    /// What is measured.
+    pub workload: &'static dyn Workload,
     /// Everything that decides its result.
     pub identity: Identity,
     /// What the agent does.
@@ -34,25 +34,9 @@ pub struct Run {
 }
 
 impl Run {
-    /// Has the agent do it on `field`; `hear` gets each event. The device is the same and free
-    /// before and after.
-    ///
-    /// # Errors
-    /// The device is in use, another or gone; the user's interrupt: nothing is known of the
-    /// candidate then.
-    pub fn perform(
-        &self,
-        site: &DeviceExecutor,
-        field: &mut PartitionLease<'_>,
-        workload: &dyn Workload,
-        hear: &mut dyn FnMut(&Told),
-    ) -> Outcome<Trial> {
-        let life = field.perform(self, site.wall_limit, hear)?;
-        Ok(self.record(workload, &life))
-    }
-
     /// The record of the trial.
-    fn record(&self, workload: &dyn Workload, life: &Life) -> Trial {
+    pub(super) fn record(&self, life: &Life) -> Trial {
+        let workload = self.workload;
         let events = stamped(&life.told);
         let (mut phases, mut others) = trial_runner::figures(&events, &CpuPrices::default());
         let told = program::tell(workload, &events, &mut phases);
@@ -93,6 +77,20 @@ impl Run {
                 conditions: Conditions::of(readings),
             },
         }
+    }
+}
+
+impl PreparedTrial for Run {
+    fn label(&self) -> &str {
+        &self.label
+    }
+
+    fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    fn caveats(&self) -> &[String] {
+        self.caveat.as_slice()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Arguments of trials on a real device.
 
 use crate::consent::CommandLineConsent;
-use crate::{interrupt, quantity};
+use crate::quantity;
 use clap::Args;
 use std::time::Duration;
 use whichfs_engine::device::DeviceOptions;
@@ -81,7 +81,6 @@ impl HereArgs {
             max_bytes: self.max_size,
             internal: self.internal,
             destroy: self.destroy.clone(),
-            interrupted: interrupt::state(),
         }
     }
 

@@ -10,7 +10,7 @@ mod one_card;
 use crate::cli::ChooseArgs;
 use crate::failure::{Failure, Kind, Outcome, exit_code};
 use crate::progress::Progress;
-use crate::{apply, emitted, facts, interrupt, output, page, repeat};
+use crate::{emitted, interrupt, output, page, repeat};
 use cuts::Cuts;
 use files::Report;
 pub use one_card::evidence;
@@ -20,8 +20,9 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use whichfs_engine::board::Board;
 use whichfs_engine::clock::Clock;
+use whichfs_engine::executor::PrepareError;
 use whichfs_engine::images::Images;
-use whichfs_engine::lab_executor::{LabExecutor, PrepareError, Prepared};
+use whichfs_engine::lab_executor::{LabExecutor, Prepared};
 use whichfs_engine::trial_cache::TrialCache;
 use whichfs_engine::workload_run::WorkloadRun;
 use whichfs_engine::{cards, places, tree};
@@ -260,7 +261,7 @@ impl<'a> Chooser<'a> {
 
     /// The candidates that satisfy the need's rules; the others are noted with their reason.
     fn candidates(&mut self) -> Outcome<Vec<String>> {
-        let all = facts::of_those(&self.args.candidates);
+        let all = whichfs_engine::facts::of_those(&self.args.candidates);
         let (kept, excluded) =
             whichfs_study::exclude(&self.need, self.bench.partition_bytes(), &all);
         self.excluded = excluded;
@@ -417,7 +418,7 @@ impl<'a> Chooser<'a> {
             .filter_map(|name| {
                 Some((
                     name.to_owned(),
-                    apply::commands(&self.bench.geometry(), name, target)?,
+                    whichfs_engine::apply::commands(&self.bench.geometry(), name, target)?,
                 ))
             })
             .collect();
@@ -427,8 +428,8 @@ impl<'a> Chooser<'a> {
             failures: failures(&self.trials),
             excluded: [self.excluded.clone(), self.cuts.excluded()].concat(),
             commands,
-            card_uncertainty: page::card_uncertainty(&self.bench.card.profile),
-            fit_error: page::fit_error(&self.bench.card.profile),
+            card_uncertainty: whichfs_engine::cards::uncertainty(&self.bench.card.profile),
+            fit_error: whichfs_engine::cards::fit_error(&self.bench.card.profile),
             origin: Origin::Modelled,
             partition_bytes: Some(self.bench.partition_bytes()),
             caveats: self.caveats.clone(),

@@ -8,7 +8,7 @@ pub mod why;
 use super::table;
 use crate::cli::FsShowArgs;
 use crate::failure::{Failure, Kind, Outcome, exit_code};
-use crate::{apply, facts, output};
+use crate::output;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -255,7 +255,7 @@ fn commands(recipe: &Recipe) -> Commands {
     };
     let helper = recipe.helper.as_ref();
     Commands {
-        apply: apply::of_recipe(recipe, "/mnt"),
+        apply: whichfs_engine::apply::of_recipe(recipe, "/mnt"),
         fsck_check: checked(&recipe.fsck_check),
         fsck_repair: checked(&recipe.fsck_repair),
         helper: helper
@@ -386,7 +386,7 @@ fn limit_rows(candidate: &Candidate) -> Vec<Vec<String>> {
 
 /// What, its value, and where that is written.
 fn limit_cells(candidate: &Candidate) -> Vec<(&'static str, String, String)> {
-    let facts = facts::of(candidate);
+    let facts = whichfs_engine::facts::of(candidate);
     let flag = |what, one: &Sourced<bool>| (what, yes(one.value).to_owned(), one.source.clone());
     let of = |what, value: String, source: &str| (what, value, source.to_owned());
     let list = |options: Vec<&'static str>| match options.is_empty() {
@@ -429,12 +429,12 @@ fn limit_cells(candidate: &Candidate) -> Vec<(&'static str, String, String)> {
         of(
             "kernel options",
             list(own.needed_options().collect()),
-            facts::KERNEL_OPTIONS_SOURCE,
+            whichfs_engine::facts::KERNEL_OPTIONS_SOURCE,
         ),
         of(
             "kernel options for extended attributes and ACLs",
             list(own.xattr_options().chain(own.acl_options()).collect()),
-            facts::KERNEL_OPTIONS_SOURCE,
+            whichfs_engine::facts::KERNEL_OPTIONS_SOURCE,
         ),
     ]
 }

@@ -2,7 +2,7 @@
 
 use crate::cli::TrialArgs;
 use crate::failure::{Failure, Outcome};
-use crate::{facts, output};
+use crate::output;
 use std::collections::BTreeMap;
 use whichfs_engine::places;
 use whichfs_engine::shell::quoted;
@@ -165,7 +165,7 @@ fn excludes(need: &Need, identity: &Identity) -> bool {
     let Ok(candidate) = whichfs_fs::find(&identity.candidate) else {
         return false;
     };
-    let facts = [facts::of(candidate)];
+    let facts = [whichfs_engine::facts::of(candidate)];
     let (_, excluded) = whichfs_study::exclude(need, identity.partition_bytes, &facts);
     !excluded.is_empty()
 }

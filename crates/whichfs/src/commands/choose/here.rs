@@ -6,14 +6,14 @@ use crate::cli::ChooseArgs;
 use crate::device_report;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::progress::Progress;
-use crate::{apply, facts, interrupt, page, repeat};
+use crate::{interrupt, page, repeat};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use whichfs_board::Place;
 use whichfs_engine::device::{Campaign, DeviceExecutor, Planned as Run, campaign};
+use whichfs_engine::executor::PrepareError;
 use whichfs_engine::images::Images;
-use whichfs_engine::lab_executor::PrepareError;
 use whichfs_engine::trial_cache::TrialCache;
 use whichfs_engine::workload_run::WorkloadRun;
 use whichfs_study::plan::{Planned, first_round, next_round};
@@ -126,7 +126,7 @@ impl<'a> Measuring<'a> {
 
     /// The candidates that satisfy the need's rules; the others are noted with their reason.
     fn candidates(&mut self) -> Outcome<Vec<String>> {
-        let all = facts::of_those(&self.args.candidates);
+        let all = whichfs_engine::facts::of_those(&self.args.candidates);
         let bytes = self.site.whole()?.bytes;
         let (kept, excluded) = whichfs_study::exclude(self.need, bytes, &all);
         self.excluded = excluded;
@@ -147,7 +147,13 @@ impl<'a> Measuring<'a> {
             let quiet = self.args.json;
             let mut progress = Progress::new(campaign.turns.len(), 1, quiet).here();
             let name = format!("trials for {}", self.need.name);
-            let ended = campaign.run(&self.site, &name, &mut self.keeper, &mut progress);
+            let ended = campaign.run(
+                &self.site,
+                &name,
+                &mut self.keeper,
+                interrupt::flag(),
+                &mut progress,
+            );
             progress.finish();
             ended?;
         }
@@ -250,9 +256,12 @@ impl<'a> Measuring<'a> {
             .iter()
             .map(|trial| trial.identity.candidate.as_str())
             .collect();
-        let commands = names
-            .into_iter()
-            .filter_map(|name| Some((name.to_owned(), apply::commands(&geometry, name, target)?)));
+        let commands = names.into_iter().filter_map(|name| {
+            Some((
+                name.to_owned(),
+                whichfs_engine::apply::commands(&geometry, name, target)?,
+            ))
+        });
         let rows = of_done(&self.trials);
         let evidence = Evidence {
             card: self.site.id().to_owned(),

@@ -134,7 +134,7 @@ mod tests {
         let given = format!("kernel_options={}", path.display());
         need.set(&change(&given, &need).unwrap()).unwrap();
         let names = ["ext4", "xfs", "btrfs", "f2fs", "ext3"].map(str::to_owned);
-        let all = crate::facts::of_those(&names);
+        let all = whichfs_engine::facts::of_those(&names);
         let (kept, out) = whichfs_study::exclude(&need, 4 << 30, &all);
         let kept: Vec<&str> = kept.iter().map(|one| one.name.as_str()).collect();
         assert_eq!(kept, ["ext3", "ext4", "xfs", "btrfs"]);
@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(out[0].allow.as_deref(), Some(kernel));
         // Extended attributes are an option of their own, which a need may ask for.
         need.set("kernel_options=CONFIG_F2FS_FS").unwrap();
-        let f2fs = crate::facts::of_those(&["f2fs".to_owned()]);
+        let f2fs = whichfs_engine::facts::of_those(&["f2fs".to_owned()]);
         assert_eq!(whichfs_study::exclude(&need, 4 << 30, &f2fs).0.len(), 1);
         need.set("xattrs=yes").unwrap();
         let (_, out) = whichfs_study::exclude(&need, 4 << 30, &f2fs);

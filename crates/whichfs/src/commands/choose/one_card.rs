@@ -3,7 +3,6 @@
 use super::{Chooser, SEEDS, failures};
 use crate::cli::ChooseArgs;
 use crate::failure::Outcome;
-use crate::page;
 use std::collections::BTreeMap;
 use whichfs_study::plan::first_round;
 use whichfs_study::{CardEvidence, Excluded, Row};
@@ -43,8 +42,8 @@ pub fn evidence(args: &ChooseArgs) -> Outcome<CardEvidence> {
     Ok(CardEvidence {
         card: chooser.bench.card.name.clone(),
         samples,
-        uncertainty: page::card_uncertainty(profile),
-        fit_error: page::fit_error(profile),
+        uncertainty: whichfs_engine::cards::uncertainty(profile),
+        fit_error: whichfs_engine::cards::fit_error(profile),
         composed: profile.composed(),
         excluded,
         caveats: chooser.caveats.clone(),

@@ -197,6 +197,7 @@ fn subject(
         contract,
         settle_ms: site.settle_ms(),
         wall_limit: site.wall_limit,
+        interrupted: interrupt::state(),
     })
 }
 

@@ -3,7 +3,7 @@
 use crate::cli::FsWhyArgs;
 use crate::commands::choose;
 use crate::failure::{Failure, Kind, Outcome, exit_code};
-use crate::{facts, output};
+use crate::output;
 use serde::Serialize;
 use whichfs_engine::cards;
 use whichfs_fs::{Elsewhere, UnknownCandidate};
@@ -54,7 +54,8 @@ fn answer(args: &FsWhyArgs) -> Outcome<Answer> {
     }
     let candidate = whichfs_fs::find(&args.name).map_err(|unknown| nobody(&unknown))?;
     let bytes = cards::geometry(&card.profile).partition_bytes;
-    let (_, excluded) = whichfs_study::exclude(&need, bytes, &[facts::of(candidate)]);
+    let (_, excluded) =
+        whichfs_study::exclude(&need, bytes, &[whichfs_engine::facts::of(candidate)]);
     Ok(match excluded.into_iter().next() {
         Some(excluded) => Answer::Excluded(excluded),
         None => Answer::Candidate {

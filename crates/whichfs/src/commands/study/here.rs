@@ -12,8 +12,8 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use whichfs_engine::device::{Campaign, DeviceExecutor, Planned, campaign};
+use whichfs_engine::executor::PrepareError;
 use whichfs_engine::images::Images;
-use whichfs_engine::lab_executor::PrepareError;
 use whichfs_engine::trial_cache::TrialCache;
 use whichfs_engine::workload_run::WorkloadRun;
 use whichfs_study::{Budget, Origin, PerformanceStudy, Spot, Variant};
@@ -66,10 +66,9 @@ pub fn run(study: PerformanceStudy, args: &StudyArgs, path: &Path) -> Outcome<u8
         let (most, all) = campaign.writes();
         site.announce(most, all)?;
         campaign::confirm(&mut site, &args.here.consent(args.json))?;
-        interrupt::flag();
         let mut progress = Progress::new(campaign.turns.len(), 1, args.json).here();
         let name = format!("trials of {}", study.name);
-        let ended = campaign.run(&site, &name, &mut keeper, &mut progress);
+        let ended = campaign.run(&site, &name, &mut keeper, interrupt::flag(), &mut progress);
         progress.finish();
         ended?;
     }

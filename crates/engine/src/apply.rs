@@ -1,6 +1,6 @@
 //! How to apply a candidate: commands and the fstab line, for a person to paste.
 
-use whichfs_engine::shell::quoted;
+use crate::shell::quoted;
 use whichfs_fs::{Geometry, Helper, ImageBuild, Purpose, Recipe};
 
 /// The user's partition in commands.

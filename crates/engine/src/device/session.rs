@@ -1,0 +1,91 @@
+//! Trials on a device while it is leased: the executor of real time.
+
+use super::{DeviceExecutor, PartitionLease, Run};
+use crate::error::Outcome;
+use crate::executor::{Capabilities, Executor, PrepareError, TrialSpec};
+use crate::images::Images;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, PoisonError};
+use whichfs_study::Origin;
+use whichfs_trial::{Event, Told, Trial};
+use whichfs_units::Nanos;
+
+/// A device of this machine, of a board, or a directory, between the first trial and the last. It
+/// runs one trial at a time. The guard looks at the device before and after each.
+pub struct DeviceSession<'a> {
+    device: &'a DeviceExecutor,
+    lease: Mutex<PartitionLease<'a>>,
+}
+
+impl<'a> DeviceSession<'a> {
+    /// Leases `device`, which the user has consented to lose, for trials that the journal calls
+    /// `name`.
+    ///
+    /// # Errors
+    /// A tool is missing, the journal cannot be written, or somebody else uses the device.
+    pub fn begin(device: &'a DeviceExecutor, name: &str) -> Outcome<DeviceSession<'a>> {
+        Ok(DeviceSession {
+            lease: Mutex::new(device.around.ground(&device.device, name)?),
+            device,
+        })
+    }
+
+    /// Bytes written to the device since it appeared, if the machine counts them.
+    pub fn written(&self) -> Option<u64> {
+        let lease = self.lease.lock();
+        lease.unwrap_or_else(PoisonError::into_inner).written()
+    }
+
+    /// Gives the device back: no more trials follow.
+    ///
+    /// # Errors
+    /// The journal cannot be written.
+    pub fn end(self) -> Outcome {
+        let lease = self.lease.into_inner();
+        lease.unwrap_or_else(PoisonError::into_inner).end()
+    }
+}
+
+impl Executor for DeviceSession<'_> {
+    type Prepared = Run;
+
+    fn capabilities(&self) -> Capabilities {
+        let bytes = self.device.whole().map_or(0, |span| span.bytes);
+        Capabilities {
+            card: self.device.id().to_owned(),
+            geometry: self.device.medium.geometry(bytes),
+            origin: Origin::Measured,
+            slots: 1,
+            card_uncertainty: 0.0,
+            fit_error: None,
+        }
+    }
+
+    fn prepare(&self, spec: &TrialSpec<'_>, images: &Images<'_>) -> Result<Run, PrepareError> {
+        let TrialSpec {
+            candidate,
+            work,
+            variant,
+            seed,
+        } = *spec;
+        self.device.prepare(candidate, work, variant, seed, images)
+    }
+
+    fn run(
+        &self,
+        prepared: &Run,
+        _slot: usize,
+        interrupted: &AtomicBool,
+        on_phase: &mut dyn FnMut(&str, Nanos),
+    ) -> Outcome<Trial> {
+        let mut hear = |told: &Told| {
+            if let Event::PhaseBegin { phase } = &told.event {
+                on_phase(phase, told.at);
+            }
+        };
+        let mut lease = self.lease.lock().unwrap_or_else(PoisonError::into_inner);
+        let wall_limit = self.device.wall_limit;
+        let life = lease.perform(prepared, wall_limit, interrupted, &mut hear)?;
+        Ok(prepared.record(&life))
+    }
+}
