@@ -9,6 +9,7 @@
 pub mod apply;
 pub mod board;
 pub mod cards;
+pub mod choose;
 pub mod clock;
 pub mod consent;
 pub mod crash;

@@ -36,6 +36,31 @@ pub enum ProgressEvent {
     },
     /// A trial could not be run at all, or was interrupted; the run ends.
     Stopped(Error),
+    /// So many finished trials came from the trial cache.
+    Reused(usize),
+    /// What the figures of a candidate leave out.
+    Caveat {
+        /// Name of the candidate.
+        candidate: String,
+        /// One sentence.
+        caveat: String,
+    },
+    /// A candidate cannot run here and is left out.
+    Excluded {
+        /// Name of the candidate.
+        candidate: String,
+        /// One sentence, with the remedy where there is one.
+        why: String,
+    },
+    /// A round of trials begins.
+    RoundBegun {
+        /// Trials of the round that are to be run.
+        trials: usize,
+        /// Trials that run at once.
+        slots: usize,
+    },
+    /// The round that began last is over.
+    RoundEnded,
 }
 
 /// Hears of trials as they run, in the thread that asked for them.

@@ -110,7 +110,7 @@ impl log::Log for Notes {
 /// Has remarks of the engine told on standard error from now on.
 pub fn install_notes() {
     if log::set_logger(&Notes).is_ok() {
-        log::set_max_level(log::LevelFilter::Warn);
+        log::set_max_level(log::LevelFilter::Info);
     }
 }
 

@@ -1,10 +1,12 @@
 //! Progress on standard error: bars on a terminal, plain lines elsewhere.
 
+use crate::output::note_folded;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 use whichfs_engine::observer::{Observer, ProgressEvent};
 use whichfs_trial::Status;
+use whichfs_units::counted;
 
 /// Shows what trials are doing.
 pub struct Progress {
@@ -135,7 +137,41 @@ impl Observer for Progress {
                 bars.total.set_position(self.done);
                 bars.total.set_message(eta);
             }
-            ProgressEvent::Stopped(_) => {}
+            _ => {}
+        }
+    }
+}
+
+/// Progress of a choice: one [`Progress`] a round, and what is said between rounds.
+#[derive(Default)]
+pub struct Rounds {
+    round: Option<Progress>,
+}
+
+impl Observer for Rounds {
+    fn hear(&mut self, event: &ProgressEvent) {
+        match event {
+            ProgressEvent::RoundBegun { trials, slots } => {
+                self.round = Some(Progress::new(*trials, *slots, false));
+            }
+            ProgressEvent::RoundEnded => drop(self.round.take().map(Progress::finish)),
+            ProgressEvent::Reused(count) => {
+                note!(
+                    "{} reused from the store",
+                    counted(*count, "finished trial")
+                );
+            }
+            ProgressEvent::Caveat { candidate, caveat } => {
+                note_folded(&format!("note: {candidate}: {caveat}"));
+            }
+            ProgressEvent::Excluded { candidate, why } => {
+                note_folded(&format!("left out: {candidate}: {why}"));
+            }
+            _ => {
+                if let Some(round) = &mut self.round {
+                    round.hear(event);
+                }
+            }
         }
     }
 }

@@ -9,35 +9,26 @@ mod one_card;
 
 use crate::cli::ChooseArgs;
 use crate::failure::{Failure, Kind, Outcome, exit_code};
-use crate::progress::Progress;
+use crate::progress::Rounds;
 use crate::{emitted, interrupt, output, page, repeat};
-use cuts::Cuts;
+use cuts::LabCuts;
 use files::Report;
 pub use one_card::evidence;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use whichfs_engine::board::Board;
+use whichfs_engine::choose::{Choice, Question, SEEDS, failures};
 use whichfs_engine::clock::Clock;
-use whichfs_engine::executor::PrepareError;
-use whichfs_engine::images::Images;
-use whichfs_engine::lab_executor::{LabExecutor, Prepared};
+use whichfs_engine::lab_executor::LabExecutor;
 use whichfs_engine::trial_cache::TrialCache;
 use whichfs_engine::workload_run::WorkloadRun;
 use whichfs_engine::{cards, places, tree};
 use whichfs_layout::{Layout, Medium, Plan, TableKind};
 use whichfs_report::Page;
-use whichfs_study::plan::{Planned, first_round, next_round};
-use whichfs_study::{
-    CandidateFacts, Evidence, Excluded, Failure as TrialFailure, Need, Origin, POWER_LOSS, Row,
-    Variant, Verdict, doubt_ranking, judge,
-};
-use whichfs_trial::{Status, Trial, WorkloadSpec};
-use whichfs_units::{MIB, counted};
-
-/// Most seeds of a candidate in the lab, unless the user says how many.
-const SEEDS: u64 = 6;
+use whichfs_study::{Need, POWER_LOSS, Verdict};
+use whichfs_trial::WorkloadSpec;
+use whichfs_units::MIB;
 
 /// Examples in the help text.
 pub const EXAMPLES: &str = "\
@@ -91,62 +82,43 @@ pub fn run(args: &ChooseArgs) -> Outcome<u8> {
 
 /// Decides in the lab; the best are measured on the device of `device`, if that is asked for.
 fn in_the_lab(args: &ChooseArgs, begun: Instant, device: Option<&ChooseArgs>) -> Outcome<u8> {
-    let mut chooser = Chooser::new(args)?;
+    let question = question(args)?;
+    let mut cuts = LabCuts::new(args, &question)?;
+    let bench = bench(args)?;
+    let mut choice = choice(args, question, &bench, begun)?;
     let report = Report::new(&args.out)?;
-    let candidates = chooser.candidates()?;
-    let mut verdict = chooser.verdict(begun)?;
-    let mut round = first_round(&candidates, args.first_seed);
-    let most = args.seeds.unwrap_or(SEEDS);
-    loop {
-        while !round.is_empty() {
-            chooser.run_round(&round)?;
-            verdict = chooser.verdict(begun)?;
-            round = next_round(&verdict, args.first_seed, most);
-            // A round without news would never end.
-            round.retain(|planned| !chooser.has(planned));
-        }
-        // Cuts can bring others near the leader, and those may deserve more seeds.
-        if !chooser.cut(&verdict)? {
-            break;
-        }
-        verdict = chooser.verdict(begun)?;
-        round = next_round(&verdict, args.first_seed, most);
-        round.retain(|planned| !chooser.has(planned));
-    }
-    if chooser.recall()? {
-        verdict = chooser.verdict(begun)?;
-    }
+    let verdict = choice.decide(&mut cuts, &mut Rounds::default())?;
     let mut page = page::page(
-        &chooser.bench,
-        &chooser.work,
+        &bench,
+        &choice.question.work,
         &verdict,
-        chooser.keeper.reused,
-        &chooser.trials,
+        choice.cache.reused,
+        &choice.trials,
         repeat::line(args),
     );
-    page.cuts = chooser.cuts.series_of(args.first_seed);
-    let aside = page::aside(&chooser.excluded, &chooser.aside, &page.repeat);
+    page.cuts = cuts.made.series_of(args.first_seed);
+    let aside = page::aside(&choice.excluded, &choice.aside, &page.repeat);
     page.trials_of.extend(aside);
-    page.environment.extend(chooser.cuts.items());
-    let (mut rows, mut sentences) = (chooser.rows(), chooser.cuts.sentences());
-    if verdict.ranking.is_empty() && !chooser.cuts.wanted() {
+    page.environment.extend(cuts.made.items());
+    let (mut rows, mut sentences) = (choice.rows(&cuts), cuts.made.sentences());
+    if verdict.ranking.is_empty() && !cuts.made.wanted() {
         // Where nobody could win there is nobody to cut.
         sentences.clear();
     }
     if let Some(device) = device {
-        let confirmed = confirm::confirm(device, &chooser, &verdict)?;
+        let confirmed = confirm::confirm(device, &choice.question, &rows, &verdict)?;
         page.environment.extend(confirmed.items());
         sentences.extend(confirmed.lines());
         rows.extend(confirmed.rows);
     }
-    let report = report.write(&page, &rows, &chooser.trials)?;
+    let report = report.write(&page, &rows, &choice.trials)?;
     tell(args, &page, &sentences, &report)?;
     if let Some(directory) = &args.emit {
-        emit(&chooser, &verdict, directory)?;
+        emit(args, &bench, &choice.question.need, &verdict, directory)?;
     }
     Ok(code_of(
         verdict.ranking.is_empty(),
-        failures(&chooser.trials).is_empty(),
+        failures(&choice.trials).is_empty(),
     ))
 }
 
@@ -175,21 +147,27 @@ fn tell(args: &ChooseArgs, page: &Page, sentences: &[String], report: &Path) -> 
 }
 
 /// Writes the files for image builders with the best candidate.
-fn emit(chooser: &Chooser, verdict: &Verdict, directory: &Path) -> Outcome {
+fn emit(
+    args: &ChooseArgs,
+    bench: &LabExecutor,
+    need: &Need,
+    verdict: &Verdict,
+    directory: &Path,
+) -> Outcome {
     let Some(best) = verdict.ranking.first() else {
         note!("--emit: no candidate is left: nothing was written");
         return Ok(());
     };
-    let is_root = chooser.need.workload == "rootfs";
-    let layout = match (&chooser.args.layout, is_root) {
+    let is_root = need.workload == "rootfs";
+    let layout = match (&args.layout, is_root) {
         (Some(name), _) => emitted::layout(name)?,
         (None, true) => emitted::layout("boot-root")?,
         (None, false) => Layout::single(TableKind::Gpt, "data", None, "/data"),
     };
-    let card = &chooser.bench.card;
+    let card = &bench.card;
     let why = format!("the profile {} says so", card.name);
     let capacity = card.profile.capacity_bytes();
-    let medium = Medium::of_geometry(capacity, &chooser.bench.geometry(), why)?;
+    let medium = Medium::of_geometry(capacity, &bench.geometry(), why)?;
     let fs = Some(best.candidate.as_str());
     let seed = emitted::seed_of(&layout, &medium, fs);
     let plan = Plan::new(&layout, &medium, fs, seed)?;
@@ -207,279 +185,46 @@ fn code_of(nobody_is_left: bool, no_trial_failed: bool) -> u8 {
     }
 }
 
-/// Everything that one run of the command gathers.
-struct Chooser<'a> {
-    args: &'a ChooseArgs,
-    need: Need,
-    bench: LabExecutor,
-    work: WorkloadRun,
-    keeper: TrialCache,
-    trials: Vec<Trial>,
-    /// Trials that the store has of candidates that a rule excludes.
-    aside: Vec<Trial>,
-    excluded: Vec<Excluded>,
-    /// What the figures of a candidate leave out.
-    caveats: BTreeMap<String, Vec<String>>,
-    cuts: Cuts,
+/// The lab with the card and the board of `args`.
+fn bench(args: &ChooseArgs) -> Outcome<LabExecutor> {
+    let card = cards::open(&args.place.card)?;
+    let mut board = args.place.board.clone();
+    let clock = Clock::parse(&args.place.clock, &mut board)?;
+    let board = Board::open(&board)?;
+    let wall_limit = Duration::from_secs(args.place.wall_limit);
+    let state = args.place.card_state.into();
+    LabExecutor::new(card, state, board, clock, wall_limit, jobs_of(args))
 }
 
-impl<'a> Chooser<'a> {
-    fn new(args: &'a ChooseArgs) -> Outcome<Chooser<'a>> {
-        let need = need_of(args)?;
-        let card = cards::open(&args.place.card)?;
-        let mut board = args.place.board.clone();
-        let clock = Clock::parse(&args.place.clock, &mut board)?;
-        let board = Board::open(&board)?;
-        let work = work_of(args, &need)?;
-        let cuts = Cuts::new(args, &need);
-        if work.workload.runs_programs() && cuts.wanted() {
-            return Err(Failure::input(format!(
-                "power cuts cannot be made under {}: what its programs write is not known \
-                 beforehand; leave out --cuts and --need power_loss=none",
-                need.workload
-            )));
-        }
-        check_names(&args.candidates)?;
-        let keeper = TrialCache::open(args.store.clone(), args.fresh)?;
-        let wall_limit = Duration::from_secs(args.place.wall_limit);
-        let jobs = jobs_of(args);
-        let state = args.place.card_state.into();
-        let bench = LabExecutor::new(card, state, board, clock, wall_limit, jobs)?;
-        Ok(Chooser {
-            cuts,
-            args,
-            need,
-            bench,
-            work,
-            keeper,
-            trials: Vec::new(),
-            aside: Vec::new(),
-            excluded: Vec::new(),
-            caveats: BTreeMap::new(),
-        })
-    }
-
-    /// The candidates that satisfy the need's rules; the others are noted with their reason.
-    fn candidates(&mut self) -> Outcome<Vec<String>> {
-        let all = whichfs_engine::facts::of_those(&self.args.candidates);
-        let (kept, excluded) =
-            whichfs_study::exclude(&self.need, self.bench.partition_bytes(), &all);
-        self.excluded = excluded;
-        self.caveats = not_known(&self.need, &kept);
-        Ok(kept.into_iter().map(|facts| facts.name).collect())
-    }
-
-    /// Runs the trials of a round that the store does not have.
-    fn run_round(&mut self, round: &[Planned]) -> Outcome {
-        let prepared = self.prepare(round)?;
-        let mut missing = Vec::new();
-        let before = self.keeper.reused;
-        for trial in prepared {
-            match self.keeper.known(&trial.identity)? {
-                Some(known) => self.trials.push(known),
-                None => missing.push(trial),
-            }
-        }
-        if self.keeper.reused > before {
-            let reused = self.keeper.reused - before;
-            note!(
-                "{} reused from the store",
-                counted(reused, "finished trial")
-            );
-        }
-        if missing.is_empty() {
-            return Ok(());
-        }
-        let jobs = self.bench.jobs.min(missing.len());
-        let mut progress = Progress::new(missing.len(), jobs, false);
-        let trials = &mut self.trials;
-        let ended = self.keeper.run(
-            &self.bench,
-            missing,
-            interrupt::flag(),
-            &mut progress,
-            &|| self.work.check_tree(),
-            &mut |trial| {
-                trials.push(trial.clone());
-                Ok(())
-            },
-        );
-        progress.finish();
-        ended
-    }
-
-    /// Cuts the power of those that could win and were not cut yet; false if there are none.
-    fn cut(&mut self, verdict: &Verdict) -> Outcome<bool> {
-        let names = self.cuts.lacking(verdict);
-        for name in &names {
-            let cancelled = interrupt::flag();
-            self.cuts.make(self.args, &self.need, name, cancelled)?;
-        }
-        Ok(!names.is_empty())
-    }
-
-    /// Prepares `round`; a Ctrl-C ends it after the image under way, which is then removed.
-    fn prepare(&mut self, round: &[Planned]) -> Outcome<Vec<Prepared>> {
-        let interrupted = interrupt::flag();
-        let tell = |what: &str| note!("{what}");
-        let images = Images::new(&tell);
-        let mut prepared = Vec::new();
-        for planned in round {
-            if interrupted.load(Ordering::Relaxed) {
-                return Err(self.keeper.interrupted());
-            }
-            let candidate = whichfs_fs::find(&planned.candidate).map_err(Failure::input)?;
-            match self.bench.prepare(
-                candidate,
-                &self.work,
-                &Variant::default(),
-                planned.seed,
-                &images,
-            ) {
-                Ok(trial) => {
-                    let first = planned.seed == self.args.first_seed;
-                    for caveat in trial.caveats.iter().filter(|_| first) {
-                        output::note_folded(&format!("note: {}: {caveat}", planned.candidate));
-                        let said = self.caveats.entry(planned.candidate.clone()).or_default();
-                        said.push(caveat.clone());
-                    }
-                    prepared.push(trial);
-                }
-                // The tool that builds an image hears the Ctrl-C too, and fails.
-                Err(PrepareError::Failed(_)) if interrupted.load(Ordering::Relaxed) => {
-                    return Err(self.keeper.interrupted());
-                }
-                Err(PrepareError::Failed(failure)) => return Err(failure),
-                Err(PrepareError::Excluded { why, source }) => {
-                    output::note_folded(&format!("left out: {}: {why}", planned.candidate));
-                    self.excluded.push(Excluded {
-                        candidate: planned.candidate.clone(),
-                        why,
-                        source,
-                        ..Excluded::default()
-                    });
-                }
-            }
-        }
-        Ok(prepared)
-    }
-
-    /// Looks up what the store has of those whom a rule excludes, to tell what the rule decides;
-    /// whether there is anything. Images are not built for it, and nothing is run.
-    fn recall(&mut self) -> Outcome<bool> {
-        let tell = |_: &str| ();
-        let images = Images::new(&tell);
-        for one in self.excluded.iter().filter(|one| one.rules().count() == 1) {
-            let Ok(candidate) = whichfs_fs::find(&one.candidate) else {
-                continue;
-            };
-            if candidate.facts().read_only {
-                continue;
-            }
-            let variant = Variant::default();
-            let seed = self.args.first_seed;
-            let prepared = self
-                .bench
-                .prepare(candidate, &self.work, &variant, seed, &images);
-            // One that cannot be made here, or not on this card, has no trials.
-            if let Ok(trial) = prepared {
-                self.aside.extend(self.keeper.known(&trial.identity)?);
-            }
-        }
-        Ok(!self.aside.is_empty())
-    }
-
-    fn has(&self, planned: &Planned) -> bool {
-        self.trials.iter().any(|trial| {
-            let identity = &trial.identity;
-            identity.candidate == planned.candidate && identity.seed == planned.seed
-        })
-    }
-
-    fn verdict(&self, begun: Instant) -> Outcome<Verdict> {
-        let rows = self.rows();
-        let ids: Vec<&str> = {
-            let mut names: Vec<&str> = self
-                .trials
-                .iter()
-                .map(|t| t.identity.candidate.as_str())
-                .collect();
-            names.sort_unstable();
-            names.dedup();
-            names
-        };
-        let target = if self.need.workload == "rootfs" {
-            "/"
-        } else {
-            "/data"
-        };
-        let commands: BTreeMap<String, Vec<String>> = ids
-            .into_iter()
-            .filter_map(|name| {
-                Some((
-                    name.to_owned(),
-                    whichfs_engine::apply::commands(&self.bench.geometry(), name, target)?,
-                ))
-            })
-            .collect();
-        let evidence = Evidence {
-            card: self.bench.card.name.clone(),
-            samples: rows.iter().map(Row::sample).collect(),
-            failures: failures(&self.trials),
-            excluded: [self.excluded.clone(), self.cuts.excluded()].concat(),
-            commands,
-            card_uncertainty: whichfs_engine::cards::uncertainty(&self.bench.card.profile),
-            fit_error: whichfs_engine::cards::fit_error(&self.bench.card.profile),
-            origin: Origin::Modelled,
-            partition_bytes: Some(self.bench.partition_bytes()),
-            caveats: self.caveats.clone(),
-            aside: of_done(&self.aside).iter().map(Row::sample).collect(),
-            trials: self.trials.len() as u64,
-            virtual_s: self
-                .trials
-                .iter()
-                .map(|t| t.outcome.virtual_time.as_secs_f64())
-                .sum(),
-            wall_s: begun.elapsed().as_secs_f64(),
-        };
-        let mut verdict = judge(&self.need, &evidence).map_err(|e| Failure::new(Kind::Trial, e))?;
-        doubt_ranking(&mut verdict, &self.need, &self.trials);
-        Ok(verdict)
-    }
-
-    fn rows(&self) -> Vec<Row> {
-        let mut rows = of_done(&self.trials);
-        rows.extend(self.cuts.rows(&rows, self.args.first_seed));
-        rows
-    }
+/// What `args` ask.
+fn question(args: &ChooseArgs) -> Outcome<Question> {
+    let need = need_of(args)?;
+    let work = work_of(args, &need)?;
+    check_names(&args.candidates)?;
+    Ok(Question {
+        need,
+        work,
+        candidates: args.candidates.clone(),
+        first_seed: args.first_seed,
+        seeds: args.seeds.unwrap_or(SEEDS),
+    })
 }
 
-/// What the need's rules leave open of `kept`, by candidate.
-fn not_known(need: &Need, kept: &[CandidateFacts]) -> BTreeMap<String, Vec<String>> {
-    let open = kept.iter().filter_map(|facts| {
-        let told = format!("{} {}", facts.name, whichfs_study::not_known(need, facts)?);
-        Some((facts.name.clone(), vec![told]))
-    });
-    open.collect()
-}
-
-/// The figures of those of `trials` that were done.
-fn of_done(trials: &[Trial]) -> Vec<Row> {
-    let done = trials.iter().filter(|t| t.outcome.status == Status::Done);
-    done.flat_map(Row::of_trial).collect()
-}
-
-/// Those of `trials` that failed.
-fn failures(trials: &[Trial]) -> Vec<TrialFailure> {
-    let failure = |trial: &Trial| match &trial.outcome.status {
-        Status::Done => None,
-        Status::Failed { reason, .. } => Some(TrialFailure {
-            candidate: trial.identity.candidate.clone(),
-            seed: trial.identity.seed,
-            reason: reason.clone(),
-        }),
-    };
-    trials.iter().filter_map(failure).collect()
+/// The choice of `question` on `bench`, with the trial cache of `args`.
+fn choice<'a>(
+    args: &ChooseArgs,
+    question: Question,
+    bench: &'a LabExecutor,
+    begun: Instant,
+) -> Outcome<Choice<'a, LabExecutor>> {
+    let cache = TrialCache::open(args.store.clone(), args.fresh)?;
+    Ok(Choice::new(
+        question,
+        bench,
+        cache,
+        interrupt::flag(),
+        begun,
+    ))
 }
 
 /// Trials at once: as asked for, or one for each core.

@@ -2,13 +2,13 @@
 //! are measured on the card.
 
 use super::here::{Measuring, REPEATS};
-use super::{Chooser, of_done};
 use crate::cli::{ChooseArgs, PlaceArgs, WriteHow};
 use crate::commands::{probe, table};
 use crate::failure::{Failure, Outcome};
 use crate::page;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+use whichfs_engine::choose::{Question, rows_of};
 use whichfs_engine::places;
 use whichfs_here::{Doomed, Limits, Roots};
 use whichfs_report::{Item, figure};
@@ -140,18 +140,23 @@ impl Confirmed {
     }
 }
 
-/// Measures the best of `verdict` on the device, and compares with what `chooser` found.
+/// Measures the best of `verdict` on the device, and compares with `lab`, the figures of the lab.
 ///
 /// # Errors
 /// What speaks against losing the device's data; the user's interrupt.
-pub fn confirm(args: &ChooseArgs, chooser: &Chooser<'_>, verdict: &Verdict) -> Outcome<Confirmed> {
+pub fn confirm(
+    args: &ChooseArgs,
+    question: &Question,
+    lab: &[Row],
+    verdict: &Verdict,
+) -> Outcome<Confirmed> {
     let best: Vec<&str> = verdict
         .ranking
         .iter()
         .take(BEST)
         .map(|one| one.candidate.as_str())
         .collect();
-    let mut measuring = Measuring::new(args, &chooser.need, &chooser.work)?;
+    let mut measuring = Measuring::new(args, &question.need, &question.work)?;
     let seeds = args.first_seed
         ..args
             .first_seed
@@ -165,12 +170,11 @@ pub fn confirm(args: &ChooseArgs, chooser: &Chooser<'_>, verdict: &Verdict) -> O
         })
         .collect();
     measuring.run_round(&round)?;
-    let rows = of_done(&measuring.trials);
-    let lab = chooser.rows();
+    let rows = rows_of(&measuring.trials);
     let samples = |rows: &[Row]| rows.iter().map(Row::sample).collect::<Vec<_>>();
-    let mut distances = distances(&samples(&lab), &samples(&rows));
+    let mut distances = distances(&samples(lab), &samples(&rows));
     // What nobody asked for would bury the rest.
-    distances.retain(|one| chooser.need.weights.contains_key(&one.metric));
+    distances.retain(|one| question.need.weights.contains_key(&one.metric));
     let mut sentences = vec![agreement(
         &best,
         measuring.verdict(Instant::now()).ok().as_ref(),

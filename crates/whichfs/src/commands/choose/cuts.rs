@@ -7,10 +7,12 @@
 use crate::cli::ChooseArgs;
 use crate::commands::crash;
 use crate::failure::{Failure, Kind, Outcome};
+use crate::interrupt;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use whichfs_crash::Share;
 use whichfs_engine::cards::CardState;
+use whichfs_engine::choose::{Question, Supplement};
 use whichfs_engine::crash::record::Plan;
 use whichfs_engine::crash::spec::{Makers, Selection, Spec};
 use whichfs_engine::lab_executor::LabExecutor;
@@ -25,6 +27,55 @@ const STRICT_CUTS: u64 = 20;
 const SIZE_MIB: u64 = 32;
 /// Size of the partition.
 const PARTITION_BYTES: u64 = 512 * MIB;
+
+/// Power cuts in the lab beside the trials of a choice.
+pub struct LabCuts<'a> {
+    args: &'a ChooseArgs,
+    need: Need,
+    /// The series made so far.
+    pub made: Cuts,
+}
+
+impl<'a> LabCuts<'a> {
+    /// As many cuts as `args` and the need of `question` want of each candidate.
+    ///
+    /// # Errors
+    /// The workload's programs write what nobody knows beforehand, so cuts cannot be judged.
+    pub fn new(args: &'a ChooseArgs, question: &Question) -> Outcome<LabCuts<'a>> {
+        let made = Cuts::new(args, &question.need);
+        if question.work.workload.runs_programs() && made.wanted() {
+            return Err(Failure::input(format!(
+                "power cuts cannot be made under {}: what its programs write is not known \
+                 beforehand; leave out --cuts and --need power_loss=none",
+                question.need.workload
+            )));
+        }
+        Ok(LabCuts {
+            args,
+            need: question.need.clone(),
+            made,
+        })
+    }
+}
+
+impl Supplement for LabCuts<'_> {
+    fn add(&mut self, verdict: &Verdict) -> Outcome<bool> {
+        let names = self.made.lacking(verdict);
+        for name in &names {
+            let cancelled = interrupt::flag();
+            self.made.make(self.args, &self.need, name, cancelled)?;
+        }
+        Ok(!names.is_empty())
+    }
+
+    fn rows(&self, rows: &[Row]) -> Vec<Row> {
+        self.made.rows(rows, self.args.first_seed)
+    }
+
+    fn excluded(&self) -> Vec<Excluded> {
+        self.made.excluded()
+    }
+}
 
 /// The series made so far.
 pub struct Cuts {

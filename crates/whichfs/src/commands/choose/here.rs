@@ -1,7 +1,7 @@
 //! `choose` on a real device: the need's trials under this machine's kernel.
 
 use super::files::Report;
-use super::{check_names, code_of, failures, need_of, not_known, of_done, tell, work_of};
+use super::{check_names, code_of, need_of, tell, work_of};
 use crate::cli::ChooseArgs;
 use crate::device_report;
 use crate::failure::{Failure, Kind, Outcome};
@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use whichfs_board::Place;
+use whichfs_engine::choose::{failures, not_known, rows_of};
 use whichfs_engine::device::{Campaign, DeviceExecutor, Planned as Run, campaign};
 use whichfs_engine::executor::PrepareError;
 use whichfs_engine::images::Images;
@@ -64,7 +65,7 @@ pub fn run(args: &ChooseArgs, begun: Instant) -> Outcome<u8> {
         repeat::line(args),
     );
     page.environment.extend(measuring.items());
-    let report = report.write(&page, &of_done(&measuring.trials), &measuring.trials)?;
+    let report = report.write(&page, &rows_of(&measuring.trials), &measuring.trials)?;
     tell(args, &page, &measuring.sentences, &report)?;
     Ok(code_of(
         verdict.ranking.is_empty(),
@@ -262,7 +263,7 @@ impl<'a> Measuring<'a> {
                 whichfs_engine::apply::commands(&geometry, name, target)?,
             ))
         });
-        let rows = of_done(&self.trials);
+        let rows = rows_of(&self.trials);
         let evidence = Evidence {
             card: self.site.id().to_owned(),
             samples: rows

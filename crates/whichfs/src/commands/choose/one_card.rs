@@ -1,9 +1,12 @@
 //! One card of a ranking: what the need's trials on it tell.
 
-use super::{Chooser, SEEDS, failures};
+use super::{bench, choice, question};
 use crate::cli::ChooseArgs;
 use crate::failure::Outcome;
+use crate::progress::Rounds;
 use std::collections::BTreeMap;
+use std::time::Instant;
+use whichfs_engine::choose::failures;
 use whichfs_study::plan::first_round;
 use whichfs_study::{CardEvidence, Excluded, Row};
 
@@ -12,13 +15,15 @@ use whichfs_study::{CardEvidence, Excluded, Row};
 /// # Errors
 /// As [`super::run`].
 pub fn evidence(args: &ChooseArgs) -> Outcome<CardEvidence> {
-    let mut chooser = Chooser::new(args)?;
-    let candidates = chooser.candidates()?;
-    for seed in (args.first_seed..).take(args.seeds.unwrap_or(SEEDS) as usize) {
-        chooser.run_round(&first_round(&candidates, seed))?;
+    let question = question(args)?;
+    let bench = bench(args)?;
+    let mut choice = choice(args, question, &bench, Instant::now())?;
+    let candidates = choice.candidates();
+    for seed in (args.first_seed..).take(choice.question.seeds as usize) {
+        choice.run_round(&first_round(&candidates, seed), &mut Rounds::default())?;
     }
-    let mut excluded = chooser.excluded.clone();
-    for failed in failures(&chooser.trials) {
+    let mut excluded = choice.excluded.clone();
+    for failed in failures(&choice.trials) {
         if excluded.iter().all(|one| one.candidate != failed.candidate) {
             excluded.push(Excluded {
                 candidate: failed.candidate,
@@ -31,22 +36,22 @@ pub fn evidence(args: &ChooseArgs) -> Outcome<CardEvidence> {
             });
         }
     }
-    let mut samples: Vec<_> = chooser.rows().iter().map(Row::sample).collect();
+    let mut samples: Vec<_> = choice.rows(&()).iter().map(Row::sample).collect();
     samples.retain(|sample| excluded.iter().all(|one| one.candidate != sample.candidate));
     let mut trials: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for trial in &chooser.trials {
+    for trial in &choice.trials {
         let own = trials.entry(trial.identity.candidate.clone()).or_default();
         own.push(trial.identity.id());
     }
-    let profile = &chooser.bench.card.profile;
+    let profile = &bench.card.profile;
     Ok(CardEvidence {
-        card: chooser.bench.card.name.clone(),
+        card: bench.card.name.clone(),
         samples,
         uncertainty: whichfs_engine::cards::uncertainty(profile),
         fit_error: whichfs_engine::cards::fit_error(profile),
         composed: profile.composed(),
         excluded,
-        caveats: chooser.caveats.clone(),
+        caveats: choice.caveats.clone(),
         trials,
     })
 }
