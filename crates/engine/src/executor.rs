@@ -56,6 +56,12 @@ pub trait PreparedTrial {
     fn caveats(&self) -> &[String];
 }
 
+/// What preparing a trial gives.
+pub type Prepared<T> = Result<T, PrepareError>;
+
+/// Hears each phase of a trial as it begins, with the time since the trial began.
+pub type Phases<'a> = &'a mut dyn FnMut(&str, Nanos);
+
 /// Prepares and runs trials.
 pub trait Executor: Sync {
     /// A trial of this executor that can be run.
@@ -69,11 +75,7 @@ pub trait Executor: Sync {
     /// # Errors
     /// [`PrepareError::Excluded`] if the candidate cannot run here, [`PrepareError::Failed`] if
     /// something else is wrong.
-    fn prepare(
-        &self,
-        spec: &TrialSpec<'_>,
-        images: &Images<'_>,
-    ) -> Result<Self::Prepared, PrepareError>;
+    fn prepare(&self, spec: &TrialSpec<'_>, images: &Images<'_>) -> Prepared<Self::Prepared>;
 
     /// Runs `prepared` in the slot `slot` (from 0); `on_phase` hears each phase as it begins, with
     /// the time since the trial began. A trial that fails is a [`Trial`] with that status.
@@ -85,7 +87,7 @@ pub trait Executor: Sync {
         prepared: &Self::Prepared,
         slot: usize,
         interrupted: &AtomicBool,
-        on_phase: &mut dyn FnMut(&str, Nanos),
+        on_phase: Phases<'_>,
     ) -> Outcome<Trial>;
 }
 

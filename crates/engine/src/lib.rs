@@ -24,6 +24,7 @@ pub mod images;
 pub mod lab_executor;
 pub mod medium;
 pub mod memory;
+pub mod mock;
 pub mod modules;
 pub mod names;
 pub mod observer;

@@ -1,9 +1,10 @@
 //! What is measured: a workload with its parameters and its data.
 
-use crate::error::Outcome;
+use crate::error::{Error, Outcome};
 use crate::tree;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use whichfs_trial::WorkloadSpec;
 use whichfs_workload::Workload;
 
 /// What a workload run consists of, apart from candidate and seed.
@@ -27,6 +28,43 @@ pub struct WorkloadRun {
 }
 
 impl WorkloadRun {
+    /// The workload called `name` with its own parameters, changed by `parameters`.
+    ///
+    /// # Errors
+    /// There is none of that name, or it takes no such parameters.
+    pub fn named(name: &str, parameters: &BTreeMap<String, u64>) -> Outcome<WorkloadRun> {
+        let workload = whichfs_workload::find(name).map_err(Error::input)?;
+        let defaults = workload.parameters().iter();
+        let mut all: BTreeMap<String, u64> = defaults
+            .map(|parameter| (parameter.name.to_owned(), parameter.default))
+            .collect();
+        all.extend(parameters.clone());
+        let run = WorkloadRun {
+            workload,
+            parameters: all,
+            tree: None,
+            tree_sha256: String::new(),
+            input: None,
+            data_seed: None,
+            partition_bytes: None,
+            any_size: false,
+        };
+        workload.check(&run.spec()).map_err(Error::input)?;
+        Ok(run)
+    }
+
+    /// The specification of its operations without a tree, on a filesystem with permissions.
+    fn spec(&self) -> WorkloadSpec {
+        WorkloadSpec {
+            name: self.workload.name().to_owned(),
+            parameters: self.parameters.clone(),
+            tree: None,
+            unix: true,
+            script: None,
+            input: self.input.clone(),
+        }
+    }
+
     /// The seed that its data are made from in the trial of `seed`.
     pub fn data_seed(&self, seed: u64) -> u64 {
         self.data_seed.unwrap_or(seed)

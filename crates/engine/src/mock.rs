@@ -1,0 +1,227 @@
+//! An executor that starts nothing: trials take the time that a script says.
+//!
+//! Flows of campaigns are tested with it, thousands of times a second: rounds, early stopping, the
+//! trial cache, interruption, failing candidates, missing tools.
+
+use crate::error::{Error, Outcome};
+use crate::executor::{Capabilities, Executor, PrepareError, PreparedTrial, TrialSpec};
+use crate::images::Images;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use whichfs_fs::Geometry;
+use whichfs_study::Origin;
+use whichfs_trial::{
+    Counts, DeviceFigures, Identity, Latency, Metric, PhaseFigures, Status, Trial,
+};
+use whichfs_units::{MIB, Nanos};
+use whichfs_workload::Workload;
+
+/// What the script says of a trial.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Scripted {
+    /// Every phase takes this long.
+    Takes(Nanos),
+    /// The trial fails with this reason.
+    Fails(String),
+    /// The candidate cannot run here, for this reason.
+    Excluded(String),
+    /// This machine cannot run the trial: the campaign ends.
+    Breaks(String),
+}
+
+/// A script: the candidate and the seed of a trial decide what becomes of it.
+pub type Script<'a> = dyn Fn(&str, u64) -> Scripted + Sync + 'a;
+
+/// The executor.
+pub struct MockExecutor<'a> {
+    script: &'a Script<'a>,
+    slots: usize,
+    runs: AtomicU64,
+}
+
+impl<'a> MockExecutor<'a> {
+    /// An executor of one slot that follows `script`.
+    pub fn new(script: &'a Script<'a>) -> MockExecutor<'a> {
+        MockExecutor {
+            script,
+            slots: 1,
+            runs: AtomicU64::new(0),
+        }
+    }
+
+    /// The same with so many `slots`.
+    #[must_use]
+    pub fn with_slots(self, slots: usize) -> MockExecutor<'a> {
+        MockExecutor { slots, ..self }
+    }
+
+    /// Trials that were run so far.
+    pub fn runs(&self) -> u64 {
+        self.runs.load(Ordering::Relaxed)
+    }
+}
+
+/// A trial of the mock.
+pub struct MockTrial {
+    label: String,
+    workload: &'static dyn Workload,
+    identity: Identity,
+}
+
+impl PreparedTrial for MockTrial {
+    fn label(&self) -> &str {
+        &self.label
+    }
+
+    fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    fn caveats(&self) -> &[String] {
+        &[]
+    }
+}
+
+impl Executor for MockExecutor<'_> {
+    type Prepared = MockTrial;
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            card: "mock".to_owned(),
+            geometry: Geometry {
+                partition_bytes: 16 << 30,
+                page_bytes: 16 << 10,
+                write_unit_bytes: 64 << 10,
+                au_bytes: 4 * MIB,
+                discard: true,
+                flush: false,
+            },
+            origin: Origin::Modelled,
+            slots: self.slots,
+            card_uncertainty: 0.0,
+            fit_error: None,
+        }
+    }
+
+    fn prepare(
+        &self,
+        spec: &TrialSpec<'_>,
+        _images: &Images<'_>,
+    ) -> Result<MockTrial, PrepareError> {
+        let name = spec.candidate.name;
+        match (self.script)(name, spec.seed) {
+            Scripted::Excluded(why) => Err(PrepareError::Excluded { why, source: None }),
+            _ => Ok(MockTrial {
+                label: format!("{name}, seed {}", spec.seed),
+                workload: spec.work.workload,
+                identity: identity(spec),
+            }),
+        }
+    }
+
+    fn run(
+        &self,
+        prepared: &MockTrial,
+        _slot: usize,
+        interrupted: &AtomicBool,
+        on_phase: &mut dyn FnMut(&str, Nanos),
+    ) -> Outcome<Trial> {
+        if interrupted.load(Ordering::Relaxed) {
+            return Err(Error::interrupted());
+        }
+        self.runs.fetch_add(1, Ordering::Relaxed);
+        let identity = &prepared.identity;
+        let (took, status) = match (self.script)(&identity.candidate, identity.seed) {
+            Scripted::Takes(took) => (took, Status::Done),
+            Scripted::Fails(reason) => {
+                let log = Vec::new();
+                (Nanos(0), Status::Failed { reason, log })
+            }
+            Scripted::Excluded(why) | Scripted::Breaks(why) => return Err(Error::environment(why)),
+        };
+        let done = status == Status::Done;
+        let names = prepared.workload.phases().iter().map(|phase| phase.name);
+        let names = ["mkfs", "mount"].into_iter().chain(names);
+        let mut phases = Vec::new();
+        for (number, name) in (0..).zip(names.filter(|_| done)) {
+            let begin = Nanos(took.0 * number);
+            on_phase(name, begin);
+            phases.push(phase(name, begin, took));
+        }
+        let space = Metric {
+            metric: "space".to_owned(),
+            value: 1e6,
+            unit: "B".to_owned(),
+            lower_is_better: true,
+        };
+        Ok(Trial {
+            identity: identity.clone(),
+            outcome: whichfs_trial::Outcome {
+                status,
+                metrics: whichfs_workload::metrics(prepared.workload, &phases, &[space]),
+                trace_sha256: String::new(),
+                virtual_time: phases.last().map_or(Nanos(0), |last| last.end),
+                phases,
+                series: None,
+                conditions: None,
+            },
+        })
+    }
+}
+
+/// A phase of one thousand operations with 1 MiB of data.
+fn phase(name: &str, begin: Nanos, took: Nanos) -> PhaseFigures {
+    const OPERATIONS: u64 = 1000;
+    let mut latency = Latency::default();
+    latency.record_many(took.0 / OPERATIONS, OPERATIONS);
+    PhaseFigures {
+        phase: name.to_owned(),
+        begin,
+        end: Nanos(begin.0 + took.0),
+        counts: Counts {
+            operations: OPERATIONS,
+            files: OPERATIONS,
+            bytes: MIB,
+            read_bytes: 0,
+        },
+        latency,
+        device: DeviceFigures {
+            writes: OPERATIONS,
+            write_bytes: MIB,
+            programmed_bytes: MIB,
+            busy: took,
+            ..DeviceFigures::default()
+        },
+        cpu: None,
+    }
+}
+
+fn identity(spec: &TrialSpec<'_>) -> Identity {
+    let text = |text: &str| text.to_owned();
+    Identity {
+        card: text("mock"),
+        card_sha256: String::new(),
+        card_state: text("fresh"),
+        board: text("mock"),
+        board_sha256: String::new(),
+        clock: text("mock"),
+        kernel: text("mock"),
+        kernel_sha256: String::new(),
+        candidate: text(spec.candidate.name),
+        mkfs: Vec::new(),
+        mount_options: String::new(),
+        workload: text(spec.work.workload.name()),
+        parameters: spec.work.parameters.clone(),
+        tree_sha256: spec.work.tree_sha256.clone(),
+        input: spec.work.input.clone(),
+        partition_offset: 0,
+        partition_bytes: 16 << 30,
+        memory_mib: 0,
+        version: text("mock"),
+        agent_sha256: String::new(),
+        tools: std::collections::BTreeMap::new(),
+        cpu_features_sha256: String::new(),
+        seed: spec.seed,
+        data_seed: spec.work.other_data_seed(spec.seed),
+        measured: None,
+    }
+}

@@ -1,0 +1,212 @@
+//! Flows of `choose`, driven by the mock executor: no guest, no kernel, no device.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+use whichfs_engine::ErrorKind;
+use whichfs_engine::choose::{Choice, Question};
+use whichfs_engine::mock::{MockExecutor, Scripted};
+use whichfs_engine::observer::{Observer, ProgressEvent};
+use whichfs_engine::trial_cache::TrialCache;
+use whichfs_engine::workload_run::WorkloadRun;
+use whichfs_study::Need;
+use whichfs_units::Nanos;
+
+static NEVER: AtomicBool = AtomicBool::new(false);
+
+/// The logger's question to `candidates`.
+fn question(candidates: &[&str]) -> Question {
+    Question {
+        need: Need::named("logger").unwrap(),
+        work: WorkloadRun::named("logger", &BTreeMap::new()).unwrap(),
+        candidates: candidates.iter().map(|name| (*name).to_owned()).collect(),
+        first_seed: 1,
+        seeds: 6,
+    }
+}
+
+fn cache(directory: &Path) -> TrialCache {
+    TrialCache::open(Some(directory.join("store.sqlite")), false).unwrap()
+}
+
+/// `base` times a scatter of ±1 % that depends on the seed.
+fn scattered(base: u64, seed: u64) -> Scripted {
+    Scripted::Takes(Nanos(base * 1_000_000 * (99 + seed % 3) / 100))
+}
+
+/// Counts what happens.
+#[derive(Default)]
+struct Heard {
+    rounds: usize,
+    ended: usize,
+    reused: usize,
+    excluded: Vec<String>,
+}
+
+impl Observer for Heard {
+    fn hear(&mut self, event: &ProgressEvent) {
+        match event {
+            ProgressEvent::RoundBegun { .. } => self.rounds += 1,
+            ProgressEvent::Ended { .. } => self.ended += 1,
+            ProgressEvent::Reused(count) => self.reused += count,
+            ProgressEvent::Excluded { candidate, .. } => self.excluded.push(candidate.clone()),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn the_fastest_wins_and_a_clear_contest_takes_one_round() {
+    let home = tempfile::tempdir().unwrap();
+    let script = |name: &str, seed| scattered(if name == "f2fs" { 100 } else { 300 }, seed);
+    let mock = MockExecutor::new(&script);
+    let asked = question(&["ext4", "f2fs", "xfs"]);
+    let mut choice = Choice::new(asked, &mock, cache(home.path()), &NEVER, Instant::now());
+    let mut heard = Heard::default();
+    let verdict = choice.decide(&mut (), &mut heard).unwrap();
+    assert_eq!(verdict.ranking[0].candidate, "f2fs");
+    assert_eq!((heard.rounds, heard.ended, mock.runs()), (1, 3, 3));
+}
+
+#[test]
+fn a_close_contest_gets_more_seeds_and_those_behind_do_not() {
+    let home = tempfile::tempdir().unwrap();
+    let script = |name: &str, seed| match name {
+        "ext4" => scattered(100, seed),
+        "xfs" => scattered(100, seed + 1),
+        _ => scattered(400, seed),
+    };
+    let mock = MockExecutor::new(&script);
+    let asked = question(&["ext4", "f2fs", "xfs"]);
+    let mut choice = Choice::new(asked, &mock, cache(home.path()), &NEVER, Instant::now());
+    choice.decide(&mut (), &mut ()).unwrap();
+    let seeds = |name: &str| {
+        let trials = choice.trials.iter();
+        trials
+            .filter(|trial| trial.identity.candidate == name)
+            .count()
+    };
+    assert_eq!(seeds("f2fs"), 1, "it cannot win");
+    assert!(seeds("ext4") > 1 && seeds("ext4") == seeds("xfs"));
+    assert!(seeds("ext4") <= 6);
+}
+
+#[test]
+fn a_second_run_takes_everything_from_the_cache() {
+    let home = tempfile::tempdir().unwrap();
+    let script = |name: &str, seed| scattered(if name == "ext4" { 100 } else { 101 }, seed);
+    let mut verdicts = Vec::new();
+    for run in 0..2 {
+        let mock = MockExecutor::new(&script).with_slots(2);
+        let asked = question(&["ext4", "xfs"]);
+        let mut choice = Choice::new(asked, &mock, cache(home.path()), &NEVER, Instant::now());
+        let mut heard = Heard::default();
+        let mut verdict = choice.decide(&mut (), &mut heard).unwrap();
+        verdict.wall_s = 0.0;
+        verdicts.push(serde_json::to_string(&verdict).unwrap());
+        match run {
+            0 => assert!(heard.reused == 0 && mock.runs() as usize == heard.ended),
+            _ => assert!(heard.reused > 0 && mock.runs() == 0, "{}", mock.runs()),
+        }
+    }
+    assert_eq!(verdicts[0], verdicts[1]);
+}
+
+#[test]
+fn an_interrupted_run_keeps_what_had_ended_and_the_next_goes_on() {
+    let home = tempfile::tempdir().unwrap();
+    let stop = AtomicBool::new(false);
+    let script = |name: &str, seed| {
+        if name == "xfs" {
+            stop.store(true, Ordering::Relaxed);
+        }
+        scattered(100, seed)
+    };
+    // The script of `prepare` would stop it before the first trial: it names no xfs yet.
+    let mock = MockExecutor::new(&script);
+    let asked = question(&["ext4", "f2fs"]);
+    let mut choice = Choice::new(asked, &mock, cache(home.path()), &stop, Instant::now());
+    let first = choice.run_round(
+        &whichfs_study::plan::first_round(&["ext4".to_owned()], 1),
+        &mut (),
+    );
+    first.unwrap();
+    let asked = question(&["ext4", "xfs"]);
+    let mut choice = Choice::new(asked, &mock, cache(home.path()), &stop, Instant::now());
+    let stopped = choice.decide(&mut (), &mut ()).unwrap_err();
+    assert_eq!(stopped.kind, ErrorKind::Interrupted);
+    assert_eq!(mock.runs(), 1, "nothing was begun after the interruption");
+    stop.store(false, Ordering::Relaxed);
+    let calm = |_: &str, seed| scattered(100, seed);
+    let mock = MockExecutor::new(&calm);
+    let asked = question(&["ext4", "xfs"]);
+    let mut choice = Choice::new(asked, &mock, cache(home.path()), &stop, Instant::now());
+    choice.decide(&mut (), &mut ()).unwrap();
+    assert!(choice.cache.reused >= 1, "the first trial of ext4 was kept");
+}
+
+#[test]
+fn who_fails_or_cannot_run_is_not_ranked_and_says_why() {
+    let home = tempfile::tempdir().unwrap();
+    let script = |name: &str, seed| match name {
+        "f2fs" => Scripted::Fails("mount: wrong fs type".to_owned()),
+        "xfs" => Scripted::Excluded("mkfs.xfs is not installed".to_owned()),
+        _ => scattered(100, seed),
+    };
+    let mock = MockExecutor::new(&script);
+    let asked = question(&["ext4", "f2fs", "xfs"]);
+    let mut choice = Choice::new(asked, &mock, cache(home.path()), &NEVER, Instant::now());
+    let mut heard = Heard::default();
+    let verdict = choice.decide(&mut (), &mut heard).unwrap();
+    let names: Vec<&str> = verdict
+        .ranking
+        .iter()
+        .map(|one| one.candidate.as_str())
+        .collect();
+    assert_eq!(names, ["ext4"]);
+    assert_eq!(heard.excluded, ["xfs"]);
+    let why = choice
+        .excluded
+        .iter()
+        .find(|one| one.candidate == "xfs")
+        .unwrap();
+    assert!(why.why.contains("not installed"));
+    assert!(verdict.failed.iter().any(|one| one.candidate == "f2fs"));
+    let reasons = whichfs_engine::choose::failures(&choice.trials);
+    assert!(reasons[0].reason.contains("wrong fs type"), "{reasons:?}");
+}
+
+#[test]
+fn a_machine_that_cannot_run_trials_ends_the_run_with_its_own_kind() {
+    let home = tempfile::tempdir().unwrap();
+    let script = |name: &str, seed| match name {
+        "xfs" => Scripted::Breaks("no memory".to_owned()),
+        _ => scattered(100, seed),
+    };
+    let mock = MockExecutor::new(&script);
+    let asked = question(&["ext4", "xfs"]);
+    let mut choice = Choice::new(asked, &mock, cache(home.path()), &NEVER, Instant::now());
+    let error = choice.decide(&mut (), &mut ()).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Environment);
+    assert!(
+        error.message.starts_with("xfs, seed 1: no memory"),
+        "{error}"
+    );
+}
+
+#[test]
+fn figures_of_a_run_do_not_depend_on_how_many_trials_run_at_once() {
+    let verdict = |slots| {
+        let home = tempfile::tempdir().unwrap();
+        let script = |name: &str, seed| scattered(100 + name.len() as u64, seed);
+        let mock = MockExecutor::new(&script).with_slots(slots);
+        let asked = question(&[]);
+        let mut choice = Choice::new(asked, &mock, cache(home.path()), &NEVER, Instant::now());
+        let mut verdict = choice.decide(&mut (), &mut ()).unwrap();
+        verdict.wall_s = 0.0;
+        serde_json::to_string(&verdict).unwrap()
+    };
+    assert_eq!(verdict(1), verdict(7));
+}
