@@ -5,6 +5,7 @@
 //! PR_SET_PDEATHSIG in them). The directory with its sockets is removed as soon as the
 //! guest is connected, so nothing is left even if the engine is killed.
 
+use crate::confinement::Confinement;
 use crate::cpu::CpuPrices;
 use crate::error::LabError;
 use crate::initramfs::Initramfs;
@@ -40,7 +41,8 @@ pub struct GuestProcess<'a> {
     pub initramfs: &'a Initramfs,
     /// Memory in MiB.
     pub memory_mib: u64,
-    /// Directory of the file that is its memory.
+    /// Private directory in which the file that is its memory is made: with its own directory the
+    /// only one that it may write.
     pub memory: &'a Path,
     /// The file itself, if others have used it.
     pub recycled: Option<&'a RecycledMemory>,
@@ -72,9 +74,14 @@ impl GuestDirectory {
         GuestDirectory::below(&parent)
     }
 
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// A directory below `parent`, locked as long as this process lives: process numbers do not
     /// tell whose it is where containers share `parent`. Names that are taken are passed over.
-    fn below(parent: &Path) -> Result<GuestDirectory, LabError> {
+    pub fn below(parent: &Path) -> Result<GuestDirectory, LabError> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         loop {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -158,7 +165,10 @@ pub fn memory_directory(memory_mib: u64) -> Result<PathBuf, LabError> {
     let [shm, rest @ ..] = usual;
     for directory in [Some(shm), named, cache].into_iter().flatten().chain(rest) {
         match fit_for_memory(&directory, memory_mib) {
-            Ok(()) => return Ok(directory),
+            Ok(()) => {
+                remove_stale(&directory);
+                return Ok(directory);
+            }
             Err(why) => reasons.push(format!("{}: {why}", directory.display())),
         }
     }
@@ -225,6 +235,12 @@ impl Guest {
         let numbers = handles.numbers();
         let archive = process.initramfs.number();
         let memory = process.recycled.map(RecycledMemory::number);
+        let confinement = Confinement::new(
+            process.kernel,
+            &[&directory.path, process.memory],
+            process.memory_mib,
+        )
+        .map_err(LabError::io("confine the guest"))?;
         let mut environment = vec![("TMPDIR", process.memory.as_os_str().to_owned())];
         environment.extend(memory.map(|_| recycled::variable()));
         let program = Program {
@@ -240,7 +256,8 @@ impl Guest {
                 prepare_child()?;
                 shared::put_in_place(&numbers)?;
                 Initramfs::put_in_place(archive)?;
-                memory.map_or(Ok(()), recycled::put_in_place)
+                memory.map_or(Ok(()), recycled::put_in_place)?;
+                confinement.put_on()
             })
         };
         let child = child.map_err(LabError::io(format!("start {}", process.kernel.display())))?;

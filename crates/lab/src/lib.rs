@@ -6,6 +6,7 @@
 
 mod block;
 pub mod calendar;
+mod confinement;
 mod control;
 mod cores;
 mod cpu;
@@ -35,6 +36,7 @@ pub mod vhost;
 mod watch;
 
 pub use block::BlockGeometry;
+pub use confinement::confinement;
 pub use cores::available_cores;
 pub use cpu::CpuPrices;
 pub use disk::Disk;

@@ -135,6 +135,7 @@ pub fn run(
     );
     let _pinned = Pinned::to(spec.core);
     let directory = GuestDirectory::new()?;
+    let memory = GuestDirectory::below(spec.memory)?;
     let calendar = directory.listen("c")?;
     let recycled = spec.recycled.filter(|memory| memory.fits(spec.memory_mib));
     // A poisoned lock is of a guest that is gone, as this one's memory needs.
@@ -146,7 +147,7 @@ pub fn run(
         kernel: &spec.kernel.path,
         initramfs: &spec.agent.initramfs,
         memory_mib: spec.memory_mib,
-        memory: spec.memory,
+        memory: memory.path(),
         recycled,
         cpu: spec.cpu,
         seed: spec.job.seed,
@@ -158,7 +159,10 @@ pub fn run(
     let mut guest = Guest::start(&process, &directory)?;
     let watch = Watch::new(spec.limits, cancelled);
     let mut engine = Engine::new(calendar, devices, watch, on_event)?;
-    let looped = engine.run(&mut guest, &mut || directory.remove());
+    let looped = engine.run(&mut guest, &mut || {
+        directory.remove();
+        memory.remove();
+    });
     // The guest ends before its connections do: it panics when they break, and that panic
     // would hide the reason why the engine ended it.
     let exit = guest.finish(patience(&looped));

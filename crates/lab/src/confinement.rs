@@ -1,0 +1,326 @@
+//! What the process of a guest may do to this machine, however hostile the guest is.
+//!
+//! A guest runs programs that nobody here has read, as root of its own kernel. That kernel is an
+//! ordinary process, so whoever takes it over has the rights of the user who started it. The process
+//! is therefore confined before its program starts, in layers that do not depend on each other:
+//!
+//! 1. The lab kernel itself changes no file of the host (`kernel/patches/0019`).
+//! 2. **Landlock** (Linux 5.13, no root needed): nothing is written outside the guest's two
+//!    private directories, no program but the kernel is started, no TCP port is used, no process
+//!    outside is signalled.
+//! 3. **seccomp**: system calls that no guest needs do not exist for it: mounts, namespaces,
+//!    modules, BPF, io_uring, keys, foreign file handles, clocks, network sockets, changes of names,
+//!    modes and owners of files.
+//! 4. `no_new_privs`, no core dumps, and no file larger than the guest's memory and 64 MiB.
+//!
+//! The filter answers with `SECCOMP_RET_TRACE`: without a tracer that is "no such system call". The
+//! stub processes, in which programs of the guest run, have a filter of their own whose answer (a
+//! notification to the guest's kernel) takes precedence, so a program *in* the guest still mounts.
+//! `SECCOMP_RET_ERRNO` would take precedence over theirs instead.
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd,
+    Ruleset, RulesetAttr, RulesetCreatedAttr, Scope,
+};
+use rustix::fd::{AsRawFd, OwnedFd};
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, TargetArch,
+};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use whichfs_units::MIB;
+
+/// What is known to this program of Landlock; an older kernel enforces what it has.
+const LANDLOCK: ABI = ABI::V6;
+/// Largest file beyond the guest's memory: its console.
+const FILE_BYTES: u64 = 64 * MIB;
+/// System calls of the x32 interface have this bit set in their number.
+const X32: i64 = 0x4000_0000;
+
+/// System calls that a guest's process never needs.
+const REFUSED: &[i64] = &[
+    // Mounts and namespaces.
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_open_tree,
+    libc::SYS_move_mount,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_mount_setattr,
+    libc::SYS_unshare,
+    libc::SYS_setns,
+    // The host's kernel.
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_kexec_load,
+    libc::SYS_kexec_file_load,
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    libc::SYS_userfaultfd,
+    libc::SYS_reboot,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_iopl,
+    libc::SYS_ioperm,
+    libc::SYS_syslog,
+    libc::SYS_acct,
+    libc::SYS_quotactl,
+    libc::SYS_quotactl_fd,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_adjtimex,
+    libc::SYS_clock_adjtime,
+    // Rights.
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_keyctl,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_name_to_handle_at,
+    libc::SYS_setuid,
+    libc::SYS_setgid,
+    libc::SYS_setreuid,
+    libc::SYS_setregid,
+    libc::SYS_setresuid,
+    libc::SYS_setresgid,
+    libc::SYS_setgroups,
+    libc::SYS_capset,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_process_madvise,
+    // Files of the host: UML opens, reads and maps what it needs.
+    libc::SYS_fchmodat2,
+    libc::SYS_chown,
+    libc::SYS_fchown,
+    libc::SYS_lchown,
+    libc::SYS_fchownat,
+    libc::SYS_link,
+    libc::SYS_linkat,
+    libc::SYS_mknod,
+    libc::SYS_mknodat,
+    libc::SYS_renameat,
+    libc::SYS_renameat2,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+    libc::SYS_utime,
+    libc::SYS_utimes,
+    libc::SYS_futimesat,
+    libc::SYS_utimensat,
+];
+
+/// A confinement that is ready to be put on.
+pub(crate) struct Confinement {
+    /// Rules of Landlock; none where the host's kernel has no Landlock.
+    rules: Option<OwnedFd>,
+    filter: BpfProgram,
+    file_bytes: u64,
+}
+
+/// What confines guests on this machine, for people: layers that are active, and those that the
+/// host's kernel lacks.
+pub fn confinement() -> (Vec<&'static str>, Vec<&'static str>) {
+    let always = vec!["read-only hostfs", "seccomp", "no new privileges"];
+    let has_landlock = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_all(ABI::V1))
+        .and_then(Ruleset::create)
+        .is_ok();
+    match has_landlock {
+        true => ([always, vec!["Landlock"]].concat(), Vec::new()),
+        false => (always, vec!["Landlock (Linux 5.13)"]),
+    }
+}
+
+impl Confinement {
+    /// The confinement of a guest with so much memory, which runs the program `kernel` and may
+    /// write in the directories `writable` alone.
+    ///
+    /// # Errors
+    /// A directory that cannot be opened.
+    pub fn new(kernel: &Path, writable: &[&Path], memory_mib: u64) -> io::Result<Confinement> {
+        Ok(Confinement {
+            rules: rules(kernel, writable)?,
+            filter: filter()?,
+            file_bytes: memory_mib * MIB + FILE_BYTES,
+        })
+    }
+
+    /// Confines the calling process. Makes system calls alone, so it may run in a child that shares
+    /// the memory of its parent.
+    ///
+    /// # Errors
+    /// The host's kernel refuses a layer that it has.
+    pub fn put_on(&self) -> io::Result<()> {
+        let program = libc::sock_fprog {
+            len: self.filter.len() as libc::c_ushort,
+            filter: self.filter.as_ptr().cast_mut().cast(),
+        };
+        let limit = |bytes| libc::rlimit {
+            rlim_cur: bytes,
+            rlim_max: bytes,
+        };
+        let (files, none) = (limit(self.file_bytes), limit(0));
+        // SAFETY: plain system calls; what they point to outlives them.
+        let done = unsafe {
+            libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+                && libc::setrlimit(libc::RLIMIT_CORE, &raw const none) == 0
+                && libc::setrlimit(libc::RLIMIT_FSIZE, &raw const files) == 0
+                && self.rules.as_ref().is_none_or(|rules| {
+                    libc::syscall(libc::SYS_landlock_restrict_self, rules.as_raw_fd(), 0) == 0
+                })
+                && libc::syscall(
+                    libc::SYS_seccomp,
+                    libc::SECCOMP_SET_MODE_FILTER,
+                    0,
+                    &raw const program,
+                ) == 0
+        };
+        match done {
+            true => Ok(()),
+            false => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+/// The rules of Landlock, as far as the host's kernel has them.
+fn rules(kernel: &Path, writable: &[&Path]) -> io::Result<Option<OwnedFd>> {
+    let fail = |error: &dyn std::fmt::Display| io::Error::other(error.to_string());
+    let writes = AccessFs::from_write(LANDLOCK);
+    let runs: BitFlags<AccessFs> = AccessFs::Execute.into();
+    let mut rules = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(writes | runs)
+        .and_then(|rules| rules.handle_access(AccessNet::from_all(LANDLOCK)))
+        .and_then(|rules| rules.scope(Scope::from_all(LANDLOCK)))
+        .and_then(Ruleset::create)
+        .map_err(|error| fail(&error))?;
+    let mut allow = |path: &Path, access: BitFlags<AccessFs>| -> io::Result<()> {
+        let path = PathFd::new(path).map_err(|error| fail(&error))?;
+        let rule = PathBeneath::new(path, access);
+        (&mut rules).add_rule(rule).map_err(|error| fail(&error))?;
+        Ok(())
+    };
+    for directory in writable {
+        allow(directory, writes)?;
+    }
+    allow(Path::new("/dev/null"), AccessFs::WriteFile.into())?;
+    allow(kernel, runs)?;
+    // The kernel is linked dynamically: its loader is started with it.
+    let loader = Path::new("/lib64/ld-linux-x86-64.so.2");
+    if loader.exists() {
+        allow(loader, runs)?;
+    }
+    Ok(rules.into())
+}
+
+/// The filter of system calls.
+fn filter() -> io::Result<BpfProgram> {
+    let fail = |error: &dyn std::fmt::Display| io::Error::other(error.to_string());
+    let network = SeccompCondition::new(
+        0,
+        SeccompCmpArgLen::Dword,
+        SeccompCmpOp::Ne,
+        libc::AF_UNIX as u64,
+    )
+    .and_then(|not_unix| SeccompRule::new(vec![not_unix]))
+    .map_err(|error| fail(&error))?;
+    let mut refused: BTreeMap<i64, Vec<SeccompRule>> = REFUSED
+        .iter()
+        .flat_map(|&call| [(call, Vec::new()), (call | X32, Vec::new())])
+        .collect();
+    refused.insert(libc::SYS_socket, vec![network.clone()]);
+    refused.insert(libc::SYS_socket | X32, vec![network]);
+    let (otherwise, refuse) = (SeccompAction::Allow, SeccompAction::Trace(0));
+    SeccompFilter::new(refused, otherwise, refuse, TargetArch::x86_64)
+        .and_then(BpfProgram::try_from)
+        .map_err(|error| fail(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spawn::{Program, spawn};
+    use rustix::fd::AsFd;
+    use std::io::{Read, Seek};
+
+    /// What a shell with `script` prints, confined to `writable` or free.
+    fn shell(script: &str, writable: Option<&Path>) -> String {
+        let mut output = tempfile::tempfile().expect("a temporary file");
+        let shell = std::fs::canonicalize("/bin/sh").expect("a shell");
+        let confinement = writable
+            .map(|path| Confinement::new(&shell, &[path], 64).expect("the host has what it needs"));
+        let program = Program {
+            path: &shell,
+            arguments: &["-c".to_owned(), script.to_owned()],
+            environment: &[("PATH", "/usr/bin:/bin:/usr/sbin:/sbin".into())],
+            directory: writable.unwrap_or(Path::new("/")),
+            output: output.as_fd(),
+        };
+        // SAFETY: system calls alone.
+        let child = unsafe {
+            spawn(&program, &|| {
+                confinement.as_ref().map_or(Ok(()), Confinement::put_on)
+            })
+        };
+        child.expect("it starts").wait().expect("it ends");
+        let mut text = String::new();
+        output.rewind().expect("a file");
+        output.read_to_string(&mut text).expect("text");
+        text
+    }
+
+    #[test]
+    fn a_confined_process_writes_in_its_directory_alone() {
+        let (own, other) = (tempfile::tempdir(), tempfile::tempdir());
+        let (own, other) = (own.expect("a directory"), other.expect("a directory"));
+        let script = format!(
+            "echo a > mine && echo own; echo b > {0}/theirs && echo escaped; \
+             read line < /etc/passwd && echo reads",
+            other.path().display()
+        );
+        let confined = shell(&script, Some(own.path()));
+        assert!(
+            confined.contains("own\n") && confined.contains("reads\n"),
+            "{confined}"
+        );
+        if confinement().1.is_empty() {
+            assert!(!confined.contains("escaped"), "{confined}");
+            assert!(!other.path().join("theirs").exists());
+        }
+        // The planted fault: without the confinement the same script escapes.
+        assert!(shell(&script, None).contains("escaped\n"));
+    }
+
+    #[test]
+    fn a_confined_process_starts_nothing_and_has_no_refused_calls() {
+        let own = tempfile::tempdir().expect("a directory");
+        let script = "/bin/ls / && echo started; ulimit -c; grep -E 'NoNewPrivs|Seccomp:' \
+                      /proc/self/status";
+        let free = shell(script, None);
+        assert!(free.contains("started\n"), "{free}");
+        let builtin = "while read name value rest; do case $name in NoNewPrivs:|Seccomp:) echo \
+                       $name $value;; esac; done < /proc/self/status; ulimit -c; /bin/ls / && \
+                       echo started";
+        let confined = shell(builtin, Some(own.path()));
+        assert!(confined.contains("NoNewPrivs: 1\n"), "{confined}");
+        assert!(confined.contains("Seccomp: 2\n"), "{confined}");
+        assert!(confined.contains("\n0\n"), "no core dumps: {confined}");
+        if confinement().1.is_empty() {
+            assert!(!confined.contains("started"), "{confined}");
+        }
+    }
+}
