@@ -1,4 +1,4 @@
-//! Runs the policy of `choose` on an executor of one's own: here the mock, slowed for one filesystem.
+//! Runs the policy of `choose` on an executor of one's own: the mock, slowed for one filesystem.
 //!
 //! `cargo run -p whichfs-engine --example own_executor`
 

@@ -1,4 +1,6 @@
-//! The workbench: what all trials of one run share, and how a trial is prepared on it.
+//! The lab as an executor: what all trials of one run share, and how a trial is prepared in it.
+//!
+//! tidy: long: one thing, from the card and board of a run to the guest of a trial
 
 use crate::board::{Board, Host};
 use crate::cards::{self, CardState, NamedProfile, in_state};

@@ -53,7 +53,8 @@ fn the_lab_chooses_measures_and_cuts_for_another_program() {
         return;
     }
     let ranking = example("choose_on_a_profile");
-    assert_eq!(ranking.lines().count(), 3, "{ranking}");
+    // The rules of `logger` exclude vfat before anything is measured.
+    assert_eq!(ranking.lines().count(), 2, "{ranking}");
     let figures = example("own_workload");
     for metric in ["ext4 tree_write", "btrfs tree_read", "btrfs space"] {
         assert!(figures.contains(metric), "{metric}: {figures}");

@@ -1,16 +1,16 @@
 //! What the process of a guest may do to this machine, however hostile the guest is.
 //!
 //! A guest runs programs that nobody here has read, as root of its own kernel. That kernel is an
-//! ordinary process, so whoever takes it over has the rights of the user who started it. The process
-//! is therefore confined before its program starts, in layers that do not depend on each other:
+//! ordinary process, so whoever takes it over has the rights of the user who started it. It is
+//! therefore confined before its program starts, in layers that do not depend on each other:
 //!
 //! 1. The lab kernel itself changes no file of the host (`kernel/patches/0019`).
 //! 2. **Landlock** (Linux 5.13, no root needed): nothing is written outside the guest's two
 //!    private directories, no program but the kernel is started, no TCP port is used, no process
 //!    outside is signalled.
 //! 3. **seccomp**: system calls that no guest needs do not exist for it: mounts, namespaces,
-//!    modules, BPF, io_uring, keys, foreign file handles, clocks, network sockets, changes of names,
-//!    modes and owners of files.
+//!    modules, BPF, io_uring, keys, foreign file handles, clocks, network sockets, changes of
+//!    names, modes and owners of files.
 //! 4. `no_new_privs`, no core dumps, and no file larger than the guest's memory and 64 MiB.
 //!
 //! The filter answers with `SECCOMP_RET_TRACE`: without a tracer that is "no such system call". The

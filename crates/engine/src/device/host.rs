@@ -228,7 +228,7 @@ impl DeviceHost {
     }
 }
 
-/// Asks for `consent` to destroy what is on `disk`, on which `found` was found; the guard judges it.
+/// Asks for `consent` to destroy what is on `disk`, on which `found` was found; the guard judges.
 ///
 /// # Errors
 /// No consent, or that of another device; the device is in use.

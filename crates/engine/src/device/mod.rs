@@ -1,8 +1,8 @@
 //! A real device as the place of trials: the same jobs as in the lab, under this machine's kernel.
 //!
-//! [`DeviceExecutor`] is the device with all that its trials share, [`DeviceExecutor::prepare`] makes a [`Run`] of a
-//! candidate, [`campaign::run`] has the agent do them in an order that is fair to all, keeps each
-//! in the store and watches what they cost.
+//! [`DeviceExecutor`] is the device with all that its trials share, [`DeviceExecutor::prepare`]
+//! makes a [`Run`] of a candidate, [`campaign::run`] has the agent do them in an order that is fair
+//! to all, keeps each in the store and watches what they cost.
 
 pub mod campaign;
 mod cuttable;
