@@ -16,7 +16,7 @@ use whichfs_engine::workload_run::WorkloadRun;
 use whichfs_study::Variant;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let small = BTreeMap::from([("bytes".to_owned(), 8 << 20), ("files".to_owned(), 300)]);
+    let small = BTreeMap::from([("bytes".to_owned(), 16 << 20), ("files".to_owned(), 300)]);
     let work = WorkloadRun::named("rootfs", &small)?;
     let lab = LabExecutor::new(
         cards::open("class4-4gb")?,

@@ -9,6 +9,7 @@ use crate::confinement::Confinement;
 use crate::cpu::CpuPrices;
 use crate::error::LabError;
 use crate::initramfs::Initramfs;
+use crate::kernel::Kernel;
 use crate::recycled::{self, RecycledMemory};
 use crate::shared::{self, Handles, SharedDirectory};
 use crate::spawn::{Child, Program, spawn};
@@ -36,7 +37,7 @@ pub const NO_MAPPINGS: &str = "UML ran out of memory on the host side";
 /// What a guest's process is started with.
 pub struct GuestProcess<'a> {
     /// The lab kernel.
-    pub kernel: &'a Path,
+    pub kernel: &'a Kernel,
     /// Its first root.
     pub initramfs: &'a Initramfs,
     /// Memory in MiB.
@@ -222,9 +223,10 @@ pub struct Guest {
 impl Guest {
     /// Starts the guest in `directory`, where the engine already listens.
     pub fn start(process: &GuestProcess, directory: &GuestDirectory) -> Result<Guest, LabError> {
-        if !process.kernel.is_file() {
+        let kernel = process.kernel.path.as_path();
+        if !kernel.is_file() {
             return Err(LabError::NoKernel {
-                path: process.kernel.to_path_buf(),
+                path: kernel.to_path_buf(),
             });
         }
         let link = directory.path.join("i");
@@ -236,7 +238,7 @@ impl Guest {
         let archive = process.initramfs.number();
         let memory = process.recycled.map(RecycledMemory::number);
         let confinement = Confinement::new(
-            process.kernel,
+            kernel,
             &[&directory.path, process.memory],
             process.memory_mib,
         )
@@ -244,7 +246,7 @@ impl Guest {
         let mut environment = vec![("TMPDIR", process.memory.as_os_str().to_owned())];
         environment.extend(memory.map(|_| recycled::variable()));
         let program = Program {
-            path: process.kernel,
+            path: kernel,
             arguments: &command_line(process),
             environment: &environment,
             directory: &directory.path,
@@ -260,7 +262,7 @@ impl Guest {
                 confinement.put_on()
             })
         };
-        let child = child.map_err(LabError::io(format!("start {}", process.kernel.display())))?;
+        let child = child.map_err(LabError::io(format!("start {}", kernel.display())))?;
         Ok(Guest {
             child,
             console,
@@ -440,6 +442,7 @@ fn command_line(process: &GuestProcess) -> Vec<String> {
             .queue_depth
             .map(|depth| format!("virtio_blk.queue_depth={depth}")),
     );
+    line.extend(process.kernel.arguments.iter().cloned());
     line.extend(shared::parameter(process.shared));
     line.extend((0..process.disks).map(|disk| format!("virtio_uml.device=d{disk}:2")));
     line
@@ -546,8 +549,14 @@ mod tests {
 
     #[test]
     fn the_command_line_names_no_path_of_the_host() {
+        let kernel = Kernel {
+            path: "/some/where/linux".into(),
+            sha256: String::new(),
+            release: String::new(),
+            arguments: vec!["seccomp=off".into()],
+        };
         let process = GuestProcess {
-            kernel: Path::new("/some/where/linux"),
+            kernel: &kernel,
             initramfs: &Initramfs::new(b"agent").expect("memory for it"),
             memory_mib: 256,
             memory: Path::new("/dev/shm"),
@@ -569,6 +578,7 @@ mod tests {
         );
         assert!(line.contains("virtio_uml.device=d1:2"));
         assert!(line.contains("virtio_blk.queue_depth=64"));
+        assert!(line.contains("seccomp=off"));
     }
 
     #[test]

@@ -14,6 +14,8 @@ pub struct Kernel {
     pub sha256: String,
     /// Release, for example `6.12.117`.
     pub release: String,
+    /// Further words of its command line, for example `seccomp=off`.
+    pub arguments: Vec<String>,
 }
 
 impl Kernel {
@@ -31,6 +33,7 @@ impl Kernel {
                 .map(|b| format!("{b:02x}"))
                 .collect(),
             release: release(&image).unwrap_or_else(|| "unknown".into()),
+            arguments: Vec::new(),
         })
     }
 }

@@ -144,7 +144,7 @@ pub fn run(
     let control_name = format!("vd{}", (b'a' + disks.len() as u8) as char);
     let devices = listen_for(disks, spec.job, &directory)?;
     let process = GuestProcess {
-        kernel: &spec.kernel.path,
+        kernel: spec.kernel,
         initramfs: &spec.agent.initramfs,
         memory_mib: spec.memory_mib,
         memory: memory.path(),

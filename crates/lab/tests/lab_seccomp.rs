@@ -7,8 +7,6 @@ mod common;
 use common::traces::{processes, sessions_of};
 use common::{Trial, agent, fingerprint, kernel, one_at_a_time, prices, shell};
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use whichfs_lab::Kernel;
 use whichfs_trial::Step;
@@ -16,17 +14,12 @@ use whichfs_trial::Step;
 /// Picoseconds an instruction of the clock `cpu`.
 const CPU: u64 = 2_400;
 
-/// The same kernel, told to trace its programs.
+/// The same kernel, which traces its programs.
 fn tracing(kernel: &Kernel) -> Kernel {
-    let script = Path::new(env!("CARGO_TARGET_TMPDIR")).join("tracing-kernel");
-    let path = kernel.path.display();
-    fs::write(
-        &script,
-        format!("#!/bin/sh\nexec '{path}' \"$@\" seccomp=off\n"),
-    )
-    .unwrap();
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
-    Kernel::open(&script).unwrap()
+    Kernel {
+        arguments: vec!["seccomp=off".into()],
+        ..kernel.clone()
+    }
 }
 
 /// What makes and ends processes, catches signals, faults, and asks the kernel much.

@@ -84,8 +84,9 @@ pub fn run(args: &ChooseArgs) -> Outcome<u8> {
 fn in_the_lab(args: &ChooseArgs, begun: Instant, device: Option<&ChooseArgs>) -> Outcome<u8> {
     let question = question(args)?;
     let mut cuts = LabCuts::new(args, &question)?;
+    let cache = TrialCache::open(args.store.clone(), args.fresh)?;
     let bench = bench(args)?;
-    let mut choice = choice(args, question, &bench, begun)?;
+    let mut choice = Choice::new(question, &bench, cache, interrupt::flag(), begun);
     let report = Report::new(&args.out)?;
     let verdict = choice.decide(&mut cuts, &mut Rounds::default())?;
     let mut page = page::page(
@@ -208,23 +209,6 @@ fn question(args: &ChooseArgs) -> Outcome<Question> {
         first_seed: args.first_seed,
         seeds: args.seeds.unwrap_or(SEEDS),
     })
-}
-
-/// The choice of `question` on `bench`, with the trial cache of `args`.
-fn choice<'a>(
-    args: &ChooseArgs,
-    question: Question,
-    bench: &'a LabExecutor,
-    begun: Instant,
-) -> Outcome<Choice<'a, LabExecutor>> {
-    let cache = TrialCache::open(args.store.clone(), args.fresh)?;
-    Ok(Choice::new(
-        question,
-        bench,
-        cache,
-        interrupt::flag(),
-        begun,
-    ))
 }
 
 /// Trials at once: as asked for, or one for each core.

@@ -1,12 +1,14 @@
 //! One card of a ranking: what the need's trials on it tell.
 
-use super::{bench, choice, question};
+use super::{bench, question};
 use crate::cli::ChooseArgs;
 use crate::failure::Outcome;
+use crate::interrupt;
 use crate::progress::Rounds;
 use std::collections::BTreeMap;
 use std::time::Instant;
-use whichfs_engine::choose::failures;
+use whichfs_engine::choose::{Choice, failures};
+use whichfs_engine::trial_cache::TrialCache;
 use whichfs_study::plan::first_round;
 use whichfs_study::{CardEvidence, Excluded, Row};
 
@@ -16,8 +18,10 @@ use whichfs_study::{CardEvidence, Excluded, Row};
 /// As [`super::run`].
 pub fn evidence(args: &ChooseArgs) -> Outcome<CardEvidence> {
     let question = question(args)?;
+    let cache = TrialCache::open(args.store.clone(), args.fresh)?;
     let bench = bench(args)?;
-    let mut choice = choice(args, question, &bench, Instant::now())?;
+    let now = Instant::now();
+    let mut choice = Choice::new(question, &bench, cache, interrupt::flag(), now);
     let candidates = choice.candidates();
     for seed in (args.first_seed..).take(choice.question.seeds as usize) {
         choice.run_round(&first_round(&candidates, seed), &mut Rounds::default())?;
