@@ -1,14 +1,16 @@
 //! Workload `fio-job`: the real fio with a job file of the user.
 //!
-//! The file is read as far as is needed to refuse what cannot work on a filesystem in the lab;
-//! everything else is for fio to judge.
+//! Only options that can do nothing outside of the card under test are passed on
+//! (`fio_options.rs`); whether their values make sense is for fio to judge.
 
 use crate::fio;
+use crate::fio_options::{Judgement, judge, refuse_section};
 use crate::fio_output;
 use crate::listing::Listing;
 use crate::program::{Program, Told, no_operations};
 use crate::workload::{Error, MetricDef, Parameter, PhaseDef, Rule, Workload, unknown_phase};
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use whichfs_trial::{Op, WorkloadSpec};
 
 /// The workload.
@@ -46,27 +48,6 @@ const PHASES: [PhaseDef; 1] = [PhaseDef {
     ],
 }];
 
-/// Engines of fio that do their I/O elsewhere than in files of a directory.
-const ELSEWHERE: [&str; 17] = [
-    "cpuio",
-    "dev-dax",
-    "guasi",
-    "http",
-    "libhdfs",
-    "libiscsi",
-    "libpmem",
-    "libzbc",
-    "nbd",
-    "net",
-    "netsplice",
-    "nfs",
-    "null",
-    "rados",
-    "rbd",
-    "rdma",
-    "sg",
-];
-
 /// A line of a job file that says something.
 #[derive(Debug, PartialEq, Eq)]
 enum Line<'a> {
@@ -74,11 +55,12 @@ enum Line<'a> {
     Option(&'a str, &'a str),
 }
 
-/// The lines of `job` that are neither empty nor comments, with their numbers from 1.
+/// The lines of `job` that are neither empty nor comments, with their numbers from 1. As in fio, a
+/// comment may also end a line.
 fn lines(job: &str) -> impl Iterator<Item = (usize, Line<'_>)> {
     job.lines().enumerate().filter_map(|(at, line)| {
-        let line = line.trim();
-        if line.is_empty() || line.starts_with([';', '#']) {
+        let line = line.split([';', '#']).next().unwrap_or_default().trim();
+        if line.is_empty() {
             return None;
         }
         let section = line.strip_prefix('[').and_then(|rest| rest.split_once(']'));
@@ -94,7 +76,7 @@ fn lines(job: &str) -> impl Iterator<Item = (usize, Line<'_>)> {
     })
 }
 
-/// What in `job` cannot work, with its line and the remedy.
+/// What in `job` is refused, with its line and the remedy.
 fn refuse(job: &str) -> Option<String> {
     let mut section = None;
     let mut jobs = 0;
@@ -103,13 +85,18 @@ fn refuse(job: &str) -> Option<String> {
             Line::Section(name) => {
                 jobs += usize::from(name != "global");
                 section = Some(name);
+                if let Some(why) = refuse_section(name) {
+                    return Some(format!("line {number}: [{name}]: {why}"));
+                }
             }
             Line::Option(key, value) => {
-                let why = match section {
-                    None => Some("it stands before the first section: begin with [global]".into()),
-                    Some(_) => refuse_option(key, value),
+                let judgement = match section {
+                    None => Judgement::Refused(
+                        "it stands before the first section: begin with [global]".into(),
+                    ),
+                    Some(_) => judge(key, value),
                 };
-                if let Some(why) = why {
+                if let Judgement::Refused(why) = judgement {
                     let equals = if value.is_empty() { "" } else { "=" };
                     return Some(format!("line {number}: {key}{equals}{value}: {why}"));
                 }
@@ -119,56 +106,19 @@ fn refuse(job: &str) -> Option<String> {
     (jobs == 0).then(|| "no job in it: add a section such as [random-write]".to_owned())
 }
 
-/// Why the option cannot work, and the remedy.
-fn refuse_option(key: &str, value: &str) -> Option<String> {
-    let text = match key {
-        "include" => "the job must be whole: put the text of that file here",
-        "filename" if value.split(':').any(leaves) => {
-            "files are made on the card under test: give a name without / or leave it out"
-        }
-        "opendir" | "read_iolog" | "merge_blktrace_file" => {
-            "the card under test is empty: let fio make its files (nrfiles, filesize)"
-        }
-        "exec_prerun" | "exec_postrun" => {
-            "it runs a command outside of the card under test: leave it out"
-        }
-        "clocksource" if value == "cpu" => {
-            "the lab's time is virtual, the CPU's counter is not: leave it out"
-        }
-        "gtod_cpu" | "cpus_allowed" | "cpumask" | "numa_cpu_nodes" => {
-            "the lab's guest has one CPU: leave it out"
-        }
-        "ioengine" if ELSEWHERE.contains(&value) => {
-            "it does no I/O on a filesystem: psync, libaio, mmap and others do"
-        }
-        "rw" | "readwrite" if value.contains("trim") => {
-            "fio trims block devices only: use read, write, randread, randwrite or randrw"
-        }
-        "write_bw_log" | "write_lat_log" | "write_iops_log" | "write_hist_log" | "write_iolog" => {
-            "logs would go to the card under test: leave it out; latencies are kept as histograms"
-        }
-        _ => return None,
-    };
-    Some(text.to_owned())
-}
-
-/// Whether a file called `name` would be outside the directory under test.
-fn leaves(name: &str) -> bool {
-    name.starts_with('/') || name.split('/').any(|part| part == "..")
-}
-
-/// The job that is run: without the directory, which is the mounted card's.
+/// The job that fio reads: the options of `job` that are passed on, written anew, so that fio
+/// cannot read them differently from how they were judged.
 fn for_the_card(job: &str, seed: u64) -> String {
-    let elsewhere: BTreeSet<usize> = lines(job)
-        .filter(|(_, line)| matches!(line, Line::Option("directory", _)))
-        .map(|(number, _)| number)
-        .collect();
     let mut text = fio::global(seed);
-    for (at, line) in job.lines().enumerate() {
-        if !elsewhere.contains(&(at + 1)) {
-            text.push_str(line);
-            text.push('\n');
-        }
+    for (_, line) in lines(job) {
+        let _ = match line {
+            Line::Section(name) => writeln!(text, "[{name}]"),
+            Line::Option(key, value) => match (judge(key, value), value) {
+                (Judgement::Passed, "") => writeln!(text, "{key}"),
+                (Judgement::Passed, value) => writeln!(text, "{key}={value}"),
+                _ => Ok(()),
+            },
+        };
     }
     text
 }
@@ -309,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn the_directory_is_ours_and_all_else_is_kept() {
+    fn the_directory_is_ours_and_the_rest_is_written_anew() {
         let program = FioJob.program(PHASE, &spec(Some(JOB)), 3).unwrap().unwrap();
         assert!(program.stdin.starts_with("[global]\nrandseed=3\n"));
         assert!(!program.stdin.contains("directory"));
@@ -323,9 +273,9 @@ mod tests {
             ("filename=a:../b", "on the card under test"),
             ("include x.fio", "must be whole"),
             ("exec_prerun=touch /tmp/x", "outside of the card"),
-            ("clocksource=cpu", "virtual"),
+            ("clocksource=cpu", "one of clock_gettime"),
             ("cpus_allowed = 0-3", "one CPU"),
-            ("ioengine=net", "no I/O on a filesystem"),
+            ("ioengine=net", "one of falloc"),
             ("rw=randtrim", "block devices"),
             ("write_lat_log=x", "logs would go to"),
         ] {
@@ -342,6 +292,8 @@ mod tests {
         for (job, word) in [
             (Some("size=1m\n[a]\n"), "line 1: size=1m"),
             (Some("[global]\nsize=1m\n"), "no job"),
+            (Some("[../../x]\nsize=1m\n"), "line 1: [../../x]: files are named"),
+            (Some("[a]\nnumjob=2\n"), "did you mean numjobs?"),
             (Some(""), "no job"),
             (None, "--fio FILE"),
         ] {

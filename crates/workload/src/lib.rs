@@ -21,6 +21,7 @@ mod distribution;
 mod exchange;
 mod fio;
 mod fio_job;
+mod fio_options;
 mod fio_output;
 mod inside;
 mod limits;

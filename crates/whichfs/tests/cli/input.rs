@@ -325,7 +325,9 @@ fn job(lines: &str) -> (tempfile::TempDir, String) {
 fn a_job_file_that_cannot_work_is_refused_with_its_line() {
     for (lines, word) in [
         ("filename=/dev/mmcblk0", "made on the card under test"),
-        ("ioengine=net", "no I/O on a filesystem"),
+        ("ioengine=exec", "one of falloc"),
+        ("filename_format=/dev/loop1", "made on the card under test"),
+        ("bsx=4k", "did you mean bs?"),
     ] {
         let (_home, path) = job(lines);
         refused(&["choose", "--fio", &path], &[&path, "line 4", word]);
@@ -348,9 +350,9 @@ fn a_job_file_that_cannot_work_is_refused_with_its_line() {
 /// What fio itself refuses, where it is installed.
 #[test]
 fn fio_judges_a_job_before_anything_runs() {
-    let (_home, path) = job("bsx=4k");
+    let (_home, path) = job("bs=4z");
     let words = match std::path::Path::new("/usr/bin/fio").exists() {
-        true => [path.as_str(), "line 4: Bad option <bsx=4k>"],
+        true => [path.as_str(), "line 4: bs: 'z' suffix"],
         false => ["fio is not on this machine", "apt-get install fio"],
     };
     let ended = Sandbox::new().run(&["choose", "--fio", &path]);
