@@ -54,6 +54,7 @@ pub fn set_up_guest() -> Result<(Context, PathBuf), Error> {
     link_standard_streams()?;
     let context = Context {
         host_root: PathBuf::from(HOST),
+        confinement: None,
     };
     Ok((context, disk))
 }

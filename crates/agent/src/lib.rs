@@ -8,6 +8,7 @@ mod again;
 mod aligned;
 mod batch;
 mod boot;
+mod confine;
 mod control;
 mod deploy;
 mod dirents;
@@ -36,6 +37,7 @@ mod watch;
 mod work;
 
 pub use boot::{power_off, set_up_guest};
+pub use confine::Confinement;
 pub use control::{ControlDisk, JOB_MAGIC, RECORDS_OFFSET, encode_job};
 pub use error::Error;
 pub use exec::{Manner, Time, operate};

@@ -12,7 +12,10 @@ fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     let words: Vec<&str> = arguments.iter().filter_map(|word| word.to_str()).collect();
     match words[..] {
-        ["--watch", disk, job] if words.len() == arguments.len() => watch(disk, job),
+        ["--watch", disk, job] if words.len() == arguments.len() => watch(disk, job, None),
+        ["--watch", disk, job, "--confine", how] if words.len() == arguments.len() => {
+            watch(disk, job, Some(how))
+        }
         // A kernel may give its first process words of its own command line.
         _ if std::process::id() == 1 => guest(),
         _ => {

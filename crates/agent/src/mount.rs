@@ -1,5 +1,6 @@
 //! Mounting: options as in fstab become flags and data of mount(2).
 
+use crate::confine::Confinement;
 use crate::error::Error;
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags};
@@ -88,15 +89,26 @@ fn split_commas(options: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Mounts `source` at `target`, which is made if it is missing.
-pub fn mount(source: &str, target: &str, kernel_fs: &str, options: &str) -> Result<(), Error> {
+/// Mounts `source` at `target`, which is made if it is missing. Where programs are confined, they may
+/// write there; devices and set-user-ID programs that are on it are ordinary files.
+pub fn mount(
+    source: &str,
+    target: &str,
+    kernel_fs: &str,
+    options: &str,
+    confinement: Option<&Confinement>,
+) -> Result<(), Error> {
     fs::create_dir_all(target).map_err(|error| Error::io("make mount point", target, &error))?;
-    let parsed = parse_options(options);
+    let mut parsed = parse_options(options);
+    if confinement.is_some() {
+        parsed.flags |= MountFlags::NODEV | MountFlags::NOSUID;
+    }
     let what = format!("{source} at {target} as {kernel_fs} with {options:?}");
     let data = CString::new(parsed.data)
         .map_err(|_| Error::new(format!("mount {what}: the options hold a NUL byte")))?;
     rustix::mount::mount(source, target, kernel_fs, parsed.flags, data.as_c_str())
-        .map_err(|errno| Error::system("mount", what, errno))
+        .map_err(|errno| Error::system("mount", what, errno))?;
+    confinement.map_or(Ok(()), |confinement| confinement.allow(target))
 }
 
 /// Unmounts `target`; whatever the filesystem still holds is written by then.
@@ -171,7 +183,7 @@ mod tests {
     fn an_impossible_mount_names_everything() {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let target = dir.path().join("t").display().to_string();
-        let error = mount("/dev/nothing", &target, "no_such_fs", "noatime,a=b")
+        let error = mount("/dev/nothing", &target, "no_such_fs", "noatime,a=b", None)
             .expect_err("there is no such filesystem")
             .to_string();
         for part in ["/dev/nothing", &target, "no_such_fs", "noatime,a=b"] {

@@ -1,5 +1,6 @@
 //! Runs a program of the host and passes on what it says.
 
+use crate::confine::Confinement;
 use crate::error::Error;
 use crate::sink::Sink;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -32,6 +33,8 @@ pub struct Program<'a> {
     pub stdin: &'a str,
     /// Pass output on as it comes.
     pub show: bool,
+    /// What it may do; none: all that the agent may.
+    pub confinement: Option<&'a Confinement>,
 }
 
 /// How a program ended.
@@ -47,14 +50,19 @@ pub fn run(program: &Program<'_>, sink: &mut dyn Sink) -> Result<Ended, Error> {
     let [name, arguments @ ..] = program.argv else {
         return Err(Error::new("a run step names no program"));
     };
-    let mut child = Command::new(name)
+    let mut command = Command::new(name);
+    command
         .args(arguments)
         .env_clear()
         .envs(program.env)
         .current_dir(program.dir)
         .stdin(stdin(program.stdin)?)
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
+        .stderr(Stdio::piped());
+    if let Some(confinement) = program.confinement {
+        confinement.put_on(&mut command);
+    }
+    let mut child = command
         .spawn()
         .map_err(|error| Error::io("run", format!("{name} in {}", program.dir), &error))?;
     let pid = i32::try_from(child.id())
@@ -243,6 +251,7 @@ mod tests {
             dir: "/",
             stdin: "",
             show,
+            confinement: None,
         };
         let mut events = Vec::new();
         (run(&program, &mut events), events)
@@ -278,6 +287,7 @@ mod tests {
                 dir: "/",
                 stdin,
                 show: true,
+                confinement: None,
             };
             let mut events = Vec::new();
             run(&program, &mut events).unwrap();
@@ -302,6 +312,7 @@ mod tests {
             dir: "/",
             stdin: "",
             show: true,
+            confinement: None,
         };
         let mut events = Vec::new();
         run(&program, &mut events).unwrap();
@@ -354,6 +365,7 @@ mod tests {
             dir: "/",
             stdin: "",
             show: false,
+            confinement: None,
         };
         let error = run(&program, &mut Vec::new()).err().unwrap().to_string();
         assert!(error.contains("/no/such/program"), "{error}");

@@ -1,6 +1,7 @@
 //! Does the steps of a job, in order, until one fails.
 
 use crate::again::{Short, Told};
+use crate::confine::Confinement;
 use crate::deploy::deploy;
 use crate::error::Error;
 use crate::exec::{Manner, Time, operate};
@@ -21,18 +22,21 @@ use whichfs_trial::{Counts, Event, Job, Latency, RETURNED, Step, WorkloadSpec};
 use whichfs_workload::{Listing, Op};
 
 /// Where the agent finds things: this differs between the lab and a board.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Context {
     /// Put before the paths of images and trees: where shared directories are in the lab,
     /// `/` on a board.
     pub host_root: PathBuf,
+    /// What programs may do; none: all that the agent may.
+    pub confinement: Option<Confinement>,
 }
 
 impl Context {
     /// A machine whose files are where their names say.
-    pub fn board() -> Context {
+    pub fn board(confinement: Option<Confinement>) -> Context {
         Context {
             host_root: PathBuf::from("/"),
+            confinement,
         }
     }
 
@@ -255,14 +259,17 @@ fn act(
     };
     let mut counts = one;
     match step {
-        Step::Run { .. } => run(step, sink)?,
+        Step::Run { .. } => run(step, context, sink)?,
         Step::Mount {
             source,
             target,
             kernel_fs,
             options,
             ..
-        } => mount::mount(source, target, kernel_fs, options)?,
+        } => {
+            let confinement = context.confinement.as_ref();
+            mount::mount(source, target, kernel_fs, options, confinement)?;
+        }
         Step::Unmount { target, .. } => {
             mount::unmount(target)?;
             progress.promise("umount", "", 0, sink)?;
@@ -346,7 +353,7 @@ fn unread(bytes: u64) -> Event {
 }
 
 /// Runs the program of a [`Step::Run`].
-fn run(step: &Step, sink: &mut dyn Sink) -> Result<(), Error> {
+fn run(step: &Step, context: &Context, sink: &mut dyn Sink) -> Result<(), Error> {
     let Step::Run {
         argv,
         env,
@@ -354,6 +361,7 @@ fn run(step: &Step, sink: &mut dyn Sink) -> Result<(), Error> {
         stdin,
         show,
         any_status,
+        keeps_rights,
         ..
     } = step
     else {
@@ -365,6 +373,7 @@ fn run(step: &Step, sink: &mut dyn Sink) -> Result<(), Error> {
         dir,
         stdin,
         show: *show,
+        confinement: context.confinement.as_ref().filter(|_| !keeps_rights),
     };
     let ended = program::run(&program, sink)?;
     if std::process::id() == 1 {
@@ -475,6 +484,7 @@ mod tests {
             stdin: String::new(),
             show: false,
             any_status,
+            keeps_rights: false,
         }
     }
 
@@ -496,7 +506,7 @@ mod tests {
             acknowledged: false,
         };
         let mut events = Vec::new();
-        (perform(&job, &Context::board(), &mut events), events)
+        (perform(&job, &Context::board(None), &mut events), events)
     }
 
     #[test]
@@ -580,8 +590,9 @@ mod tests {
     fn paths_of_the_host_are_below_its_root() {
         let lab = Context {
             host_root: PathBuf::from("/mnt/.host"),
+            confinement: None,
         };
         assert_eq!(lab.host("/tmp/image"), Path::new("/mnt/.host/tmp/image"));
-        assert_eq!(Context::board().host("/a"), Path::new("/a"));
+        assert_eq!(Context::board(None).host("/a"), Path::new("/a"));
     }
 }

@@ -1,6 +1,7 @@
 //! The agent on any machine: the job comes from a file or standard input, events go to standard
 //! output.
 
+use crate::confine::Confinement;
 use crate::monitor::Monitor;
 use crate::{Context, Error, Reader, Sink, Stream, kernel_log_tail, perform};
 use std::io::{BufRead, BufReader};
@@ -26,15 +27,17 @@ pub fn hear_panics() {
 }
 
 /// Does the job in the file `job`, or on standard input if that is `-`, and reads what `disk` (as
-/// the kernel calls it) has done meanwhile; events go to standard output. 0 if it was done, else 4.
-pub fn watch(disk: &str, job: &str) -> ExitCode {
+/// the kernel calls it) has done meanwhile; events go to standard output. Its programs are confined as
+/// `confine` says ([`Confinement::parse`]). 0 if it was done, else 4.
+pub fn watch(disk: &str, job: &str, confine: Option<&str>) -> ExitCode {
     let reader = Reader::of(disk).with(Monitor::start(disk));
     let mut sink = Stream::new(std::io::stdout(), Some(reader));
     let result = read_job(job).and_then(|(job, rest)| {
         if job.acknowledged {
             sink.wait_for(rest);
         }
-        guarded(&job, &Context::board(), &mut sink)
+        let confinement = confine.map(Confinement::parse).transpose()?;
+        guarded(&job, &Context::board(confinement), &mut sink)
     });
     match result_to_events(result, &mut sink) {
         Ok(true) => ExitCode::SUCCESS,

@@ -57,6 +57,7 @@ fn told(library: &Path) -> Vec<Told> {
             stdin: String::new(),
             show: false,
             any_status: false,
+            keeps_rights: false,
         }],
         promises: false,
         returns: false,

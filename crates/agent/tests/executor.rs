@@ -350,7 +350,7 @@ fn a_tree_of_the_user_is_copied_by_a_job() {
         acknowledged: false,
     };
     let mut events: Vec<Event> = Vec::new();
-    perform(&job, &Context::board(), &mut events).unwrap();
+    perform(&job, &Context::board(None), &mut events).unwrap();
     let copied = |name: &str| fs::read(target.path().join(name)).unwrap();
     assert_eq!(copied("sub/large"), vec![b'x'; 300_000]);
     assert_eq!(copied("empty"), b"");

@@ -15,7 +15,8 @@ fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     let words: Vec<&str> = arguments.iter().filter_map(|word| word.to_str()).collect();
     match words[..] {
-        ["--watch", disk, job] => watch(disk, job),
+        ["--watch", disk, job] => watch(disk, job, None),
+        ["--watch", disk, job, "--confine", how] => watch(disk, job, Some(how)),
         ["--attend", directory, sha256] => begin(directory, sha256, PATIENCE_S),
         ["--attend", directory, sha256, seconds] => match seconds.parse() {
             Ok(seconds) => begin(directory, sha256, seconds),

@@ -31,14 +31,16 @@ pub fn trial(
     interrupted: &AtomicBool,
     hear: &mut dyn FnMut(&Told),
 ) -> Result<Life, Refusal> {
-    match keeps {
+    let partition = match keeps {
         true => ground.keep(span, label)?,
         false => ground.lay(span, label)?,
     };
+    let writable = [Path::new("/dev").join(means.disk), partition.into()];
     let errand = Errand {
         agent: means.agent,
         job,
         disk: means.disk,
+        writable: &writable,
         wall_limit: means.wall_limit,
     };
     let life = errand::run(&errand, interrupted, hear)?;

@@ -204,6 +204,7 @@ fn program(argv: &[&str], phase: &str) -> Step {
         stdin: String::new(),
         show: false,
         any_status: false,
+        keeps_rights: false,
     }
 }
 

@@ -146,6 +146,7 @@ impl Card {
             stdin: String::new(),
             show: true,
             any_status: false,
+            keeps_rights: false,
         });
         steps.push(Step::Unmount {
             phase: None,

@@ -1,15 +1,17 @@
 //! A job done by an agent on this machine, so that nothing is left when it ends, however it ends.
 //!
 //! The agent is the first process of a process namespace and has a mount namespace of its own:
-//! nobody else sees what it mounts. When it is killed, or the program that started it is, the
-//! kernel ends all that it started, and takes its mounts away with the namespace.
+//! nobody else sees what it mounts, and it can change nothing of this machine but the place under
+//! test (`sandbox.rs`). When it is killed, or the program that started it is, the kernel ends all
+//! that it started, and takes its mounts away with the namespace.
 
 use crate::error::HereError;
-use rustix::mount::{MountPropagationFlags, mount_change};
+use crate::sandbox::{self, Rules};
+use rustix::fd::AsRawFd;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -31,6 +33,9 @@ pub struct Errand<'a> {
     pub job: &'a Job,
     /// Kernel's name of the disk whose counters are read.
     pub disk: &'a str,
+    /// Block devices and directories that it may write; everything else of this machine is
+    /// read-only for it.
+    pub writable: &'a [PathBuf],
     /// Time after which it is ended.
     pub wall_limit: Duration,
 }
@@ -79,7 +84,8 @@ pub fn run(
     let (started, child) = channel();
     std::thread::scope(|scope| {
         scope.spawn(move || {
-            let child = namespaces().and_then(|()| start(errand));
+            let rules = sandbox::enter(errand.agent, errand.job, errand.writable);
+            let child = rules.and_then(|rules| start(errand, rules.as_ref()));
             if started.send(child).is_ok() {
                 // Its other end is dropped, nothing is ever sent.
                 let _ = waits.recv();
@@ -104,42 +110,38 @@ fn failed(what: &'static str, error: &std::io::Error) -> HereError {
     }
 }
 
-/// Gives the calling thread mounts of its own, and its children a process namespace.
-fn namespaces() -> Result<(), HereError> {
-    let flags = libc::CLONE_NEWNS | libc::CLONE_NEWPID;
-    // SAFETY: unshare takes a number and changes only what this thread shares with others.
-    if unsafe { libc::unshare(flags) } != 0 {
-        let error = std::io::Error::last_os_error();
-        return Err(failed("namespaces of its own", &error));
-    }
-    let flags = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
-    mount_change("/", flags).map_err(|errno| failed("mounts of its own", &errno.into()))
-}
-
-/// Starts the agent with its job.
-fn start(errand: &Errand<'_>) -> Result<Child, HereError> {
+/// Starts the agent with its job; it puts `rules` on its programs.
+fn start(errand: &Errand<'_>, rules: Option<&Rules>) -> Result<Child, HereError> {
     let job = serde_json::to_vec(errand.job).map_err(|error| HereError::Agent {
         what: "its job",
         reason: error.to_string(),
     })?;
     let mut command = Command::new(errand.agent);
     command
-        .args(["--watch", errand.disk, "-"])
+        .args(["--watch", errand.disk, "-", "--confine"])
+        .arg(rules.map_or("none".to_owned(), |(fd, handled)| {
+            format!("{}:{handled}", fd.as_raw_fd())
+        }))
         .current_dir("/")
         // A Ctrl-C is for this program, which then ends the agent.
         .process_group(0)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    let die_with_us = || {
-        // SAFETY: prctl with these arguments touches no memory.
-        match unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } {
-            0 => Ok(()),
-            _ => Err(std::io::Error::last_os_error()),
+    let inherited = rules.map(|(fd, _)| fd.as_raw_fd());
+    let before = move || {
+        // SAFETY: system calls on numbers alone.
+        let failed = unsafe {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0
+                || inherited.is_some_and(|fd| libc::fcntl(fd, libc::F_SETFD, 0) != 0)
+        };
+        match failed {
+            false => Ok(()),
+            true => Err(std::io::Error::last_os_error()),
         }
     };
-    // SAFETY: between fork and exec only one system call is made, which needs no lock.
-    unsafe { command.pre_exec(die_with_us) };
+    // SAFETY: between fork and exec only system calls are made, which need no lock.
+    unsafe { command.pre_exec(before) };
     let mut child = command
         .spawn()
         .map_err(|error| failed("the agent", &error))?;

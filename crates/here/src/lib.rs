@@ -17,6 +17,7 @@ mod identity;
 mod inside;
 mod mounts;
 mod raw;
+mod sandbox;
 mod scratch;
 mod sysfs;
 #[cfg(test)]

@@ -44,6 +44,13 @@ pub fn own_mounts(proc: &Path) -> Vec<Mount> {
     of_process(proc, None)
 }
 
+/// The mounts that the calling thread sees, which may have its own.
+pub fn thread_mounts(proc: &Path) -> Vec<Mount> {
+    let text = std::fs::read(proc.join("thread-self/mountinfo")).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    text.lines().filter_map(parse).collect()
+}
+
 /// The mounts that `process`, or else this one, sees. It may be gone or another user's: then
 /// they are not to be seen.
 fn of_process(proc: &Path, process: Option<u32>) -> Vec<Mount> {

@@ -1,9 +1,10 @@
 //! The directory that trials run in within a mounted filesystem. It is removed at the end; what a
 //! killed run left is found and removed by the next.
 //!
-//! Its lock is held by this process and, inherited, by the agent and its programs: while one of
-//! them lives, nobody else begins there. A file in it says whose it is; without that file only an
-//! empty directory is taken.
+//! Its lock is held by this process and, inherited, by the agent: while one of them lives, nobody
+//! else begins there. The agent's programs do not have it, because a directory that is open is a way
+//! out of their sandbox; they end with the agent. A file in it says whose it is; without that file
+//! only an empty directory is taken.
 
 use crate::error::HereError;
 use rustix::fd::OwnedFd;
@@ -89,11 +90,20 @@ impl Scratch {
     /// # Errors
     /// It cannot be removed.
     pub fn clear(&self) -> Result<(), HereError> {
-        match fs::remove_dir_all(self.trial()) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(failed(&self.path, "remove", &error))
+        let begun = Instant::now();
+        loop {
+            match fs::remove_dir_all(self.trial()) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+                // A program of an agent that was just killed has made another file.
+                Err(error)
+                    if error.kind() == io::ErrorKind::DirectoryNotEmpty
+                        && begun.elapsed() < PATIENCE =>
+                {
+                    std::thread::sleep(LOOK);
+                }
+                Err(error) => return Err(failed(&self.path, "remove", &error)),
+                Ok(()) => return Ok(()),
             }
-            _ => Ok(()),
         }
     }
 

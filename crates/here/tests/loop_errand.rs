@@ -101,6 +101,7 @@ impl Card {
             stdin: String::new(),
             show: false,
             any_status: false,
+            keeps_rights: false,
         }
     }
 
@@ -109,6 +110,7 @@ impl Card {
             agent: &self.agent,
             job,
             disk: self.name(),
+            writable: std::slice::from_ref(&self.path),
             wall_limit,
         }
     }
@@ -242,6 +244,245 @@ fn loop_an_agent_that_dies_or_is_none_is_told() {
     };
     let error = run(&errand, &never(), &mut |_| ()).unwrap_err().to_string();
     assert!(error.contains("cannot work here"), "{error}");
+}
+
+/// What a program of a trial could do to a machine, each as a script. `$V` is a directory of
+/// somebody, `$D` another disk, `$P` a process, `$S` a socket of a service.
+const WAYS_OUT: [&str; 33] = [
+    "echo x > $V/new",
+    "rm -rf $V/kept",
+    "echo x >> $V/kept/file",
+    "chmod 4755 $V/kept/file",
+    "chown 12345 $V/kept/file",
+    "ln $V/kept/file $V/linked",
+    "mv $V/kept $V/moved",
+    "touch -d 2000-01-01 $V/kept/file",
+    "mkdir $V/directory",
+    "ln -s / $V/link",
+    "mknod $V/pipe p",
+    "truncate -s 0 $V/kept/file",
+    "mount -o remount,rw / && echo x > $V/new",
+    "mount -o remount,bind,rw / && echo x > $V/new",
+    "umount -l /tmp && echo x > $V/new",
+    "dd if=/dev/zero of=$D bs=4k count=1 conv=notrunc",
+    "b=/tmp/disk; mknod $b b $(cat /sys/class/block/${D#/dev/}/dev | tr : ' ') && dd if=/dev/zero of=$b \
+     bs=4k count=1 conv=notrunc",
+    "b=$M/disk; mknod $b b $(cat /sys/class/block/${D#/dev/}/dev | tr : ' ') && dd if=/dev/zero of=$b \
+     bs=4k count=1 conv=notrunc",
+    "mount -t devtmpfs none $M && dd if=/dev/zero of=$M/${D#/dev/} bs=4k count=1 conv=notrunc",
+    "blkdiscard -f $D",
+    "losetup -d $D",
+    "echo 4 > /sys/class/block/${D#/dev/}/queue/nr_requests",
+    "echo 77 > /proc/sys/kernel/printk_ratelimit_burst",
+    "sysctl -w kernel.printk_ratelimit_burst=77",
+    "kill -9 $P",
+    "echo x > /proc/1/root$V/new",
+    "for p in /proc/[0-9]*; do echo x > $p/root$V/new; echo x > $p/cwd$V/new; done",
+    "for f in /proc/[0-9]*/fd/*; do echo x > $f/../../../../../../../..$V/new; \
+     echo x > $f$V/new; done",
+    "nsenter -t 1 -m -- sh -c \"echo x > $V/new\"",
+    "unshare -Ur mount -o remount,rw / && echo x > $V/new",
+    "hostname whichfs-was-here",
+    "perl -MIO::Socket::UNIX -e 'IO::Socket::UNIX->new(Peer => $ENV{S})->print(\"x\")'",
+    "perl -e 'open D, q(<), $ENV{V}; chroot q(/); for (3..64) { open(F, q(>&=), $_) and \
+     chdir(F) and system(q(echo x > ../../../../../../../..).$ENV{V}.q(/new)) }'",
+];
+
+/// A machine that programs could harm: a directory, a disk, a process, a service, settings.
+struct Victim {
+    home: tempfile::TempDir,
+    disk: PathBuf,
+    process: std::process::Child,
+    service: std::os::unix::net::UnixListener,
+    burst: String,
+    name: String,
+}
+
+const BURST: &str = "/proc/sys/kernel/printk_ratelimit_burst";
+const NAME: &str = "/proc/sys/kernel/hostname";
+
+impl Victim {
+    /// It lies in `/var`, where nothing of a trial is.
+    fn new() -> Option<Victim> {
+        let home = tempfile::tempdir_in("/var/lib").ok()?;
+        let kept = home.path().join("kept");
+        std::fs::create_dir(&kept).unwrap();
+        std::fs::write(kept.join("file"), "what was there").unwrap();
+        let image = tempfile::Builder::new().tempfile_in("/var/lib").unwrap();
+        let (file, image) = image.keep().unwrap();
+        file.set_len(8 << 20).unwrap();
+        let losetup = Command::new("losetup")
+            .args(["-f", "--show"])
+            .arg(&image)
+            .output();
+        let losetup = losetup.unwrap();
+        // The device keeps it.
+        std::fs::remove_file(image).unwrap();
+        let disk: PathBuf = String::from_utf8_lossy(&losetup.stdout).trim().into();
+        let service = home.path().join("socket");
+        let service = std::os::unix::net::UnixListener::bind(service).unwrap();
+        service.set_nonblocking(true).unwrap();
+        let victim = Victim {
+            home,
+            disk,
+            process: Command::new("sleep").arg("1000").spawn().unwrap(),
+            service,
+            burst: std::fs::read_to_string(BURST).unwrap(),
+            name: std::fs::read_to_string(NAME).unwrap(),
+        };
+        victim.restore();
+        Some(victim)
+    }
+
+    fn environment(&self, mounted: &str) -> BTreeMap<String, String> {
+        let path = |path: &Path| path.display().to_string();
+        BTreeMap::from([
+            (
+                "PATH".to_owned(),
+                "/usr/sbin:/usr/bin:/sbin:/bin".to_owned(),
+            ),
+            ("V".to_owned(), path(self.home.path())),
+            ("D".to_owned(), path(&self.disk)),
+            ("P".to_owned(), self.process.id().to_string()),
+            ("S".to_owned(), path(&self.home.path().join("socket"))),
+            ("M".to_owned(), mounted.to_owned()),
+        ])
+    }
+
+    /// All that could have been changed.
+    fn state(&mut self) -> Vec<String> {
+        use std::os::unix::fs::MetadataExt;
+        let mut found = Vec::new();
+        let mut places = vec![self.home.path().to_path_buf()];
+        while let Some(place) = places.pop() {
+            let meta = std::fs::symlink_metadata(&place).unwrap();
+            let what = (meta.mode(), meta.uid(), meta.mtime(), meta.nlink());
+            let text = match meta.is_file() {
+                true => std::fs::read_to_string(&place).unwrap(),
+                false => String::new(),
+            };
+            found.push(format!("{} {what:?} {text}", place.display()));
+            if meta.is_dir() {
+                let entries = std::fs::read_dir(&place).unwrap().flatten();
+                places.extend(entries.map(|entry| entry.path()));
+            }
+        }
+        found.sort();
+        let text = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+        let queue = Path::new("/sys/class/block").join(self.disk.file_name().unwrap());
+        let mut sector = vec![0; 4096];
+        let read = std::fs::File::open(&self.disk)
+            .and_then(|mut disk| std::io::Read::read_exact(&mut disk, &mut sector));
+        found.push(format!("{read:?} {:?}", &sector[..8]));
+        found.push(text(&queue.join("queue/nr_requests").display().to_string()));
+        found.extend([text(BURST), text(NAME)]);
+        found.push(format!("{:?}", self.process.try_wait()));
+        found.push(format!("called: {}", self.service.accept().is_ok()));
+        found
+    }
+
+    /// Makes the settings and the disk what they were.
+    fn restore(&self) {
+        let pattern = vec![0x5a; 4096];
+        let disk = std::fs::File::options().write(true).open(&self.disk);
+        std::io::Write::write_all(&mut disk.unwrap(), &pattern).unwrap();
+        std::fs::write(BURST, &self.burst).unwrap();
+        std::fs::write(NAME, &self.name).unwrap();
+    }
+}
+
+impl Drop for Victim {
+    fn drop(&mut self) {
+        let _ = std::fs::write(BURST, &self.burst);
+        let _ = std::fs::write(NAME, &self.name);
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        let _ = Command::new("losetup").arg("-d").arg(&self.disk).status();
+    }
+}
+
+/// `$way` with nothing on its standard input, for at most ten seconds.
+fn attempt(way: &str, environment: BTreeMap<String, String>) -> Step {
+    Step::Run {
+        phase: None,
+        argv: ["timeout", "10", "sh", "-c", way]
+            .map(str::to_owned)
+            .to_vec(),
+        env: environment,
+        dir: "/".into(),
+        stdin: String::new(),
+        show: false,
+        any_status: true,
+        keeps_rights: false,
+    }
+}
+
+#[test]
+fn loop_a_program_of_a_trial_finds_no_way_out() {
+    let Some(card) = Card::new() else { return };
+    let Some(mut victim) = Victim::new() else {
+        return skip::skip("/var/lib cannot be written");
+    };
+    let environment = victim.environment(&card.place());
+    let ways = WAYS_OUT.iter().map(|way| attempt(way, environment.clone()));
+    let mut steps: Vec<Step> = ways.collect();
+    // What they are there for works all the same.
+    let write = "echo x > $M/file && mkdir $M/a && mv $M/file $M/a && mknod $M/null c 1 3";
+    let Step::Run {
+        argv,
+        env,
+        dir,
+        stdin,
+        ..
+    } = attempt(write, environment)
+    else {
+        unreachable!();
+    };
+    steps.push(Step::Run {
+        phase: None,
+        argv,
+        env,
+        dir,
+        stdin,
+        show: false,
+        any_status: false,
+        keeps_rights: false,
+    });
+    let job = card.job(steps);
+    let before = victim.state();
+    let life = run(&card.errand(&job, LONG), &never(), &mut |_| ()).unwrap();
+    assert_eq!(life.ended, Ended::Done, "{:?}", life.told.last());
+    assert_eq!(victim.state(), before);
+    card.is_free();
+}
+
+/// The planted fault: without the sandbox most of the same scripts do change the machine. Those
+/// that are meant for what the sandbox puts in the way change nothing here.
+#[test]
+fn loop_the_ways_out_lead_out_without_the_sandbox() {
+    if Card::new().is_none() {
+        return;
+    }
+    let mut out = 0;
+    // Left out: what would unmount or remount this machine's own directories.
+    let harmless = |way: &&&str| !way.contains("mount") && !way.contains("losetup -d");
+    for way in WAYS_OUT.iter().filter(harmless) {
+        let Some(mut victim) = Victim::new() else {
+            return skip::skip("/var/lib cannot be written");
+        };
+        let place = victim.home.path().display().to_string();
+        let environment = victim.environment(&place);
+        let before = victim.state();
+        let mut command = Command::new("timeout");
+        command
+            .args(["10", "sh", "-c", way])
+            .env_clear()
+            .envs(environment);
+        let _ = command.stdin(std::process::Stdio::null()).output().unwrap();
+        out += usize::from(victim.state() != before);
+        let _ = std::fs::remove_file("/tmp/disk");
+    }
+    assert!(out >= 20, "{out} of {} led out", WAYS_OUT.len());
 }
 
 /// The phase `name` of `life`: what the disk did in it.

@@ -33,7 +33,7 @@ use std::path::Path;
 use whichfs_units::MIB;
 
 /// What is known to this program of Landlock; an older kernel enforces what it has.
-const LANDLOCK: ABI = ABI::V6;
+const LANDLOCK: ABI = ABI::V10;
 /// Largest file beyond the guest's memory: its console.
 const FILE_BYTES: u64 = 64 * MIB;
 /// System calls of the x32 interface have this bit set in their number.

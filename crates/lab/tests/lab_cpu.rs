@@ -35,6 +35,7 @@ fn phases(options: &str) -> Option<Vec<(String, Work, Nanos)>> {
         stdin,
         show,
         any_status,
+        keeps_rights: false,
     };
     let memory = Step::Mount {
         phase: Some("memory".into()),

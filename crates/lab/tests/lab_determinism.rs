@@ -56,6 +56,7 @@ fn steps(recipe: &Recipe) -> Vec<Step> {
         stdin: String::new(),
         show: false,
         any_status: false,
+        keeps_rights: false,
     });
     let mut steps: Vec<Step> = mkfs.collect();
     steps.extend([

@@ -379,6 +379,7 @@ fn lab_a_mkfs_that_fails_is_quoted() {
         stdin: String::new(),
         show: false,
         any_status: false,
+        keeps_rights: false,
     };
     let Some(trial) = Trial::new(162, vec![step]) else {
         return;

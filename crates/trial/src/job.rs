@@ -78,6 +78,10 @@ pub enum Step {
         show: bool,
         /// Report the exit status as the metric `exit_status` instead of failing.
         any_status: bool,
+        /// It keeps the agent's rights where programs are confined: it mounts or serves the
+        /// filesystem, as ntfs-3g and nilfs_cleanerd do.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        keeps_rights: bool,
     },
     /// Mounts, with options written as in fstab.
     Mount {

@@ -173,10 +173,12 @@ fn job(steps: Vec<Step>) -> Job {
 }
 
 fn done(agent: &Path, device: &Path, job: &Job, over: &AtomicBool) -> Life {
+    let writable = [device.to_path_buf()];
     let errand = Errand {
         agent,
         job,
         disk: device.file_name().unwrap().to_str().unwrap(),
+        writable: &writable,
         wall_limit: Duration::from_secs(600),
     };
     run(&errand, over, &mut |_| ()).unwrap()

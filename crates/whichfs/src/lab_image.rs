@@ -132,6 +132,7 @@ fn steps(candidate: &Candidate, recipe: &Recipe) -> Vec<Step> {
         stdin: String::new(),
         show: false,
         any_status: false,
+        keeps_rights: false,
     };
     let made = mkfs(recipe, DEVICE).into_iter();
     let mut steps: Vec<Step> = made.map(|argv| run(argv, &recipe.mkfs_env, "/")).collect();

@@ -292,7 +292,10 @@ mod tests {
         for (job, word) in [
             (Some("size=1m\n[a]\n"), "line 1: size=1m"),
             (Some("[global]\nsize=1m\n"), "no job"),
-            (Some("[../../x]\nsize=1m\n"), "line 1: [../../x]: files are named"),
+            (
+                Some("[../../x]\nsize=1m\n"),
+                "line 1: [../../x]: files are named",
+            ),
             (Some("[a]\nnumjob=2\n"), "did you mean numjobs?"),
             (Some(""), "no job"),
             (None, "--fio FILE"),

@@ -345,11 +345,13 @@ fn refuse_direction(value: &str) -> Option<String> {
     if DIRECTIONS.contains(&direction) && is_plain(count) {
         return None;
     }
-    Some(match value.contains("trim") {
-        true => "fio trims block devices only: use read, write, randread, randwrite or randrw",
-        false => "use read, write, randread, randwrite, rw or randrw",
-    }
-    .to_owned())
+    Some(
+        match value.contains("trim") {
+            true => "fio trims block devices only: use read, write, randread, randwrite or randrw",
+            false => "use read, write, randread, randwrite, rw or randrw",
+        }
+        .to_owned(),
+    )
 }
 
 /// Whether `value` names no variable, no file pattern and no calculation.

@@ -36,6 +36,7 @@ impl Program {
             stdin: self.stdin,
             show: self.told,
             any_status: false,
+            keeps_rights: false,
         }
     }
 }

@@ -194,6 +194,7 @@ impl Composer<'_> {
             stdin: String::new(),
             show: false,
             any_status: false,
+            keeps_rights: false,
         })
     }
 
@@ -210,6 +211,7 @@ impl Composer<'_> {
                 stdin: String::new(),
                 show: false,
                 any_status: false,
+                keeps_rights: false,
             })
     }
 
@@ -237,6 +239,7 @@ impl Composer<'_> {
             stdin: String::new(),
             show: false,
             any_status: false,
+            keeps_rights: false,
         })
     }
 
@@ -250,6 +253,7 @@ impl Composer<'_> {
             stdin: String::new(),
             show: false,
             any_status: false,
+            keeps_rights: true,
         }
     }
 

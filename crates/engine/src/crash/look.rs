@@ -103,6 +103,7 @@ impl Look<'_> {
             stdin: String::new(),
             show: false,
             any_status: true,
+            keeps_rights: false,
         }
     }
 }

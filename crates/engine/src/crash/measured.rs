@@ -164,6 +164,7 @@ impl Subject {
             stdin: String::new(),
             show: false,
             any_status: false,
+            keeps_rights: false,
         };
         steps.insert(made, flush);
         let milliseconds = self.settle_ms;

@@ -91,6 +91,7 @@ impl<'a> Shell<'a> {
             stdin: String::new(),
             show: true,
             any_status: true,
+            keeps_rights: false,
         };
         if let Some(command) = command.strip_prefix('!') {
             return vec![run(command, "/")];

@@ -96,10 +96,12 @@ impl Within {
     ) -> Outcome<Life> {
         self.inside.check(&self.roots)?;
         scratch.fresh()?;
+        let writable = [scratch.trial()];
         let errand = Errand {
             agent: &self.agent.path,
             job: &run.job,
             disk: &self.inside.disk,
+            writable: &writable,
             wall_limit,
         };
         let life = errand::run(&errand, interrupted, hear)?;

@@ -126,6 +126,7 @@ pub fn command(argv: &[&str]) -> Step {
         stdin: String::new(),
         show: true,
         any_status: false,
+        keeps_rights: false,
     }
 }
 

@@ -137,6 +137,7 @@ fn program(
         stdin: String::new(),
         show,
         any_status: show,
+        keeps_rights: false,
     }
 }
 
