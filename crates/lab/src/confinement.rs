@@ -99,6 +99,8 @@ const REFUSED: &[i64] = &[
     libc::SYS_pidfd_getfd,
     libc::SYS_process_madvise,
     // Files of the host: UML opens, reads and maps what it needs.
+    libc::SYS_chmod,
+    libc::SYS_fchmodat,
     libc::SYS_fchmodat2,
     libc::SYS_chown,
     libc::SYS_fchown,
@@ -238,12 +240,18 @@ fn filter() -> io::Result<BpfProgram> {
     )
     .and_then(|not_unix| SeccompRule::new(vec![not_unix]))
     .map_err(|error| fail(&error))?;
+    // The kernel makes the file that is its memory executable by this very call.
+    let mode = SeccompCondition::new(1, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, 0o777)
+        .and_then(|other| SeccompRule::new(vec![other]))
+        .map_err(|error| fail(&error))?;
     let mut refused: BTreeMap<i64, Vec<SeccompRule>> = REFUSED
         .iter()
         .flat_map(|&call| [(call, Vec::new()), (call | X32, Vec::new())])
         .collect();
     refused.insert(libc::SYS_socket, vec![network.clone()]);
     refused.insert(libc::SYS_socket | X32, vec![network]);
+    refused.insert(libc::SYS_fchmod, vec![mode.clone()]);
+    refused.insert(libc::SYS_fchmod | X32, vec![mode]);
     let (otherwise, refuse) = (SeccompAction::Allow, SeccompAction::Trace(0));
     SeccompFilter::new(refused, otherwise, refuse, TargetArch::x86_64)
         .and_then(BpfProgram::try_from)
@@ -303,6 +311,139 @@ mod tests {
         }
         // The planted fault: without the confinement the same script escapes.
         assert!(shell(&script, None).contains("escaped\n"));
+    }
+
+    /// What a guest that has taken over its kernel would ask of the host, in Perl: `$own` is its
+    /// directory, `$theirs` another's, `$other` a process.
+    const TAKEN_OVER: &str = r#"
+        my ($own, $theirs, $other) = @ARGV;
+        my ($file, $x) = ("$theirs/file", "x" x 256);
+        $other += 0;
+        sub call {
+            my ($name, $number, @words) = @_;
+            print "$name\n" if syscall($number, @words) >= 0;
+        }
+        open(F, '>', "$own/mine") and print "own\n";
+        open(F, '<', $file) and print "reads\n";
+        open(G, '>', "$theirs/new") and print "open\n";
+        open(G, '>>', $file) and print "append\n";
+        open(G, '+<', '/dev/mem') and print "mem\n";
+        call('truncate', 76, $file, 0);
+        call('rename', 82, $file, "$theirs/moved");
+        call('rename in', 82, $file, "$own/moved");
+        call('mkdir', 83, "$theirs/directory", 0755);
+        call('rmdir', 84, "$theirs/empty");
+        call('link', 86, $file, "$own/linked");
+        call('unlink', 87, $file);
+        call('symlink', 88, '/', "$theirs/link");
+        call('chmod', 90, $file, 04755);
+        call('fchmod', 91, fileno(F), 04755);
+        call('chown', 92, $file, 1, 1);
+        call('fchown', 93, fileno(F), 1, 1);
+        call('mknod', 133, "$theirs/node", 0010644, 0);
+        call('utimensat', 280, -100, $file, 0, 0);
+        call('fsetxattr', 190, fileno(F), 'user.x', $x, 1, 0);
+        call('mount', 165, 'none', $own, 'tmpfs', 0, 0);
+        call('umount', 166, $own, 2);
+        call('chroot', 161, $own);
+        call('unshare', 272, 0x10000000);
+        call('setns', 308, fileno(F), 0);
+        call('ptrace', 101, 16, $other, 0, 0);
+        call('pidfd_getfd', 438, fileno(F), 1, 0);
+        call('inet', 41, 2, 1, 0);
+        call('packet', 41, 17, 3, 0);
+        call('netlink', 41, 16, 3, 0);
+        call('io_uring', 425, 8, $x);
+        call('bpf', 321, 0, $x, 72);
+        call('perf', 298, $x, 0, -1, -1, 0);
+        call('init_module', 175, $x, 256, $x);
+        call('kexec', 246, 0, 0, 0, 0);
+        call('keyctl', 250, 0, -3, 1);
+        call('add_key', 248, 'user', 'x', $x, 1, -3);
+        call('open_by_handle', 304, 3, $x, 0);
+        call('userfaultfd', 323, 0);
+        call('swapon', 167, $file, 0);
+        call('iopl', 172, 3);
+        call('sethostname', 170, $x, 1);
+        call('setuid', 105, 1);
+        call('syslog', 103, 2, $x, 256);
+        call('kill', 62, $other, 9);
+        exec('/bin/true') or print "end\n";
+    "#;
+
+    /// What Perl prints of [`TAKEN_OVER`], confined or free.
+    fn taken_over(own: &Path, theirs: &Path, is_confined: bool) -> Vec<String> {
+        std::fs::write(theirs.join("file"), "what was there").expect("a file");
+        std::fs::create_dir_all(theirs.join("empty")).expect("a directory");
+        let mut other = std::process::Command::new("sleep")
+            .arg("1000")
+            .spawn()
+            .expect("sleep");
+        let perl = std::fs::canonicalize("/usr/bin/perl").expect("Perl");
+        // Free, it leaves the machine itself alone.
+        let own_files = |line: &&str| {
+            let machine = [
+                "mount",
+                "kexec",
+                "sethostname",
+                "swapon",
+                "module",
+                "mem'",
+                "syslog",
+            ];
+            is_confined || !machine.iter().any(|word| line.contains(word))
+        };
+        let lines: Vec<&str> = TAKEN_OVER.lines().filter(own_files).collect();
+        let script = lines.join("\n");
+        let confinement = Confinement::new(&perl, &[own], 64).expect("the host has what it needs");
+        let output = tempfile::tempfile().expect("a temporary file");
+        let path = |path: &Path| path.display().to_string();
+        let program = Program {
+            path: &perl,
+            arguments: &[
+                "-e".to_owned(),
+                script,
+                path(own),
+                path(theirs),
+                other.id().to_string(),
+            ],
+            environment: &[],
+            directory: own,
+            output: output.as_fd(),
+        };
+        let before = || match is_confined {
+            true => confinement.put_on(),
+            false => Ok(()),
+        };
+        // SAFETY: system calls alone.
+        let child = unsafe { spawn(&program, &before) };
+        child.expect("it starts").wait().expect("it ends");
+        let _ = other.kill();
+        let _ = other.wait();
+        let mut text = String::new();
+        let mut output = output;
+        output.rewind().expect("a file");
+        output.read_to_string(&mut text).expect("text");
+        text.lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_guest_that_has_taken_over_its_kernel_changes_nothing() {
+        let directories = [tempfile::tempdir(), tempfile::tempdir()];
+        let [own, theirs] = directories.map(|one| one.expect("a directory"));
+        let did = taken_over(own.path(), theirs.path(), true);
+        if confinement().1.is_empty() {
+            assert_eq!(did, ["own", "reads", "end"]);
+            let left = std::fs::read_to_string(theirs.path().join("file"));
+            assert_eq!(left.expect("it is there"), "what was there");
+        }
+        // The planted fault: without the confinement it does change what it is after.
+        let did = taken_over(own.path(), theirs.path(), false);
+        for way in [
+            "open", "append", "truncate", "mkdir", "symlink", "chmod", "kill",
+        ] {
+            assert!(did.iter().any(|done| done == way), "{way}: {did:?}");
+        }
     }
 
     #[test]
