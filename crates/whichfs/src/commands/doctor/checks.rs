@@ -49,6 +49,7 @@ pub(super) fn all() -> Outcome<Vec<Check>> {
     checks.push(directory("data", places::store()));
     checks.push(store());
     checks.push(cores());
+    checks.push(confinement());
     Ok(checks)
 }
 
@@ -283,6 +284,22 @@ fn store() -> Check {
 fn cores() -> Check {
     let found = format!("{}: one trial runs on each", available_cores().len());
     Check::ok("usable cores", Need::Extra, found)
+}
+
+/// Which layers keep guests and programs away from the rest of this machine.
+fn confinement() -> Check {
+    let name = "confinement";
+    let (active, missing) = whichfs_lab::confinement();
+    let found = active.join(", ");
+    if missing.is_empty() {
+        return Check::ok(name, Need::Extra, found);
+    }
+    let lost = format!(
+        "guests lack {}: docs/security.md says what is left",
+        missing.join(", ")
+    );
+    let remedy = "boot a kernel with CONFIG_SECURITY_LANDLOCK and lsm=landlock";
+    Check::missing(name, Need::Extra, found, lost, remedy)
 }
 
 #[cfg(test)]
