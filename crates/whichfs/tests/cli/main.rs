@@ -6,6 +6,7 @@ mod cards;
 mod crash;
 mod environment;
 mod format;
+mod golden;
 mod input;
 mod manual;
 mod output;
