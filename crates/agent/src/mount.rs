@@ -89,8 +89,8 @@ fn split_commas(options: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Mounts `source` at `target`, which is made if it is missing. Where programs are confined, they may
-/// write there; devices and set-user-ID programs that are on it are ordinary files.
+/// Mounts `source` at `target`, which is made if it is missing. Where programs are confined, they
+/// may write there; devices and set-user-ID programs that are on it are ordinary files.
 pub fn mount(
     source: &str,
     target: &str,

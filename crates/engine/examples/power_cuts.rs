@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         board: "generic-1ghz".to_owned(),
         clock: "cpu".to_owned(),
         workload: "rootfs".to_owned(),
-        parameters: BTreeMap::from([("bytes".to_owned(), 4 << 20), ("files".to_owned(), 150)]),
+        parameters: BTreeMap::from([("bytes".to_owned(), 16 << 20), ("files".to_owned(), 150)]),
         script: None,
         returns: true,
         partition_bytes: 512 << 20,

@@ -292,7 +292,8 @@ fn make_read_only() -> Result<(), HereError> {
     Ok(())
 }
 
-/// Covers `/tmp`, `/var/tmp`, `/run` and `/dev` with directories of its own, the last with `devices`.
+/// Covers `/tmp`, `/var/tmp`, `/run` and `/dev` with directories of its own, the last with
+/// `devices`.
 fn empty_directories(devices: &[(PathBuf, u64)]) -> io::Result<()> {
     let quiet = MountFlags::NODEV | MountFlags::NOSUID;
     let memory = |place: &str, flags: MountFlags, mode: &str| -> io::Result<()> {
@@ -389,7 +390,7 @@ mod tests {
         for path in ["/tmp/x", "/dev/sda", "/run/dbus/socket", "/var/tmp"] {
             assert!(is_hidden(Path::new(path)), "{path}");
         }
-        for path in ["/home/user/tmp", "/tmpfile", "/var/lib", "/"] {
+        for path in ["/srv/user/tmp", "/tmpfile", "/var/lib", "/"] {
             assert!(!is_hidden(Path::new(path)), "{path}");
         }
     }

@@ -2,8 +2,8 @@
 //! killed run left is found and removed by the next.
 //!
 //! Its lock is held by this process and, inherited, by the agent: while one of them lives, nobody
-//! else begins there. The agent's programs do not have it, because a directory that is open is a way
-//! out of their sandbox; they end with the agent. A file in it says whose it is; without that file
+//! else begins there. The agent's programs do not have it, because an open directory is a way out
+//! of their sandbox; they end with the agent. A file in it says whose it is; without that file
 //! only an empty directory is taken.
 
 use crate::error::HereError;

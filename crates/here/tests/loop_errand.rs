@@ -265,10 +265,10 @@ const WAYS_OUT: [&str; 33] = [
     "mount -o remount,bind,rw / && echo x > $V/new",
     "umount -l /tmp && echo x > $V/new",
     "dd if=/dev/zero of=$D bs=4k count=1 conv=notrunc",
-    "b=/tmp/disk; mknod $b b $(cat /sys/class/block/${D#/dev/}/dev | tr : ' ') && dd if=/dev/zero of=$b \
-     bs=4k count=1 conv=notrunc",
-    "b=$M/disk; mknod $b b $(cat /sys/class/block/${D#/dev/}/dev | tr : ' ') && dd if=/dev/zero of=$b \
-     bs=4k count=1 conv=notrunc",
+    "mknod /tmp/disk b $(cat /sys/class/block/${D#/dev/}/dev | tr : ' ') && \
+     dd if=/dev/zero of=/tmp/disk bs=4k count=1 conv=notrunc",
+    "mknod $M/disk b $(cat /sys/class/block/${D#/dev/}/dev | tr : ' ') && \
+     dd if=/dev/zero of=$M/disk bs=4k count=1 conv=notrunc",
     "mount -t devtmpfs none $M && dd if=/dev/zero of=$M/${D#/dev/} bs=4k count=1 conv=notrunc",
     "blkdiscard -f $D",
     "losetup -d $D",

@@ -74,7 +74,8 @@ const WAYS_OUT: [&str; 54] = [
     "echo x > /proc/mconsole; echo x > /proc/exitcode; echo x > /proc/sysemu",
     // Other processes and services.
     "kill -9 $P",
-    "perl -e 'for my $p (1 .. 40, $ENV{P}) { syscall(101, 16, $p, 0, 0); syscall(101, 5, $p, 0, 0) }'",
+    "perl -e 'for my $p (1 .. 40, $ENV{P}) { syscall(101, 16, $p, 0, 0); \
+     syscall(101, 5, $p, 0, 0) }'",
     "perl -MIO::Socket::UNIX -e 'IO::Socket::UNIX->new(Peer => $ENV{S})->print(qq(x))'",
     "perl -MIO::Socket::INET -e \
      'IO::Socket::INET->new(PeerAddr => q(127.0.0.1), PeerPort => $ENV{T})->print(qq(x))'",
