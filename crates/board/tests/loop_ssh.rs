@@ -125,13 +125,12 @@ impl Bench {
     /// mkfs, mount, a line into the kernel's log, `then`, unmount.
     fn task(&self, then: &str) -> Ask {
         let partition = format!("{}p1", self.device);
-        // Nothing else that a trial may write outlives it; programs without rights may not either.
-        let begin = format!("echo {} > /dev/kmsg", self.mark());
-        let mut begin = program(&["sh", "-c", &begin], "begin");
-        if let Step::Run { keeps_rights, .. } = &mut begin {
+        // Nothing else that a trial may write outlives it, and only who has rights may write this.
+        let script = format!("echo {} > /dev/kmsg; cd {MOUNT_POINT}; {then}", self.mark());
+        let mut work = program(&["sh", "-c", &script], "work");
+        if let Step::Run { keeps_rights, .. } = &mut work {
             *keeps_rights = true;
         }
-        let script = format!("cd {MOUNT_POINT}; {then}");
         let steps = vec![
             program(&["mkfs.ext4", "-q", "-F", &partition], "mkfs"),
             Step::Mount {
@@ -141,8 +140,7 @@ impl Bench {
                 kernel_fs: "ext4".into(),
                 options: "noatime".into(),
             },
-            begin,
-            program(&["sh", "-c", &script], "work"),
+            work,
             Step::Unmount {
                 phase: Some("unmount".into()),
                 target: MOUNT_POINT.into(),
