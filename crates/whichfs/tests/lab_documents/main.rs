@@ -1,4 +1,4 @@
-//! The commands of README, tutorial, guides and of all other documents, run: those for a card on a
+//! The commands of README, tutorial, guides, tasks and of all other documents, run: those for a card on a
 //! modelled one that is attached, those for a board not at all, all others here. Those of tutorial
 //! and guides run as they stand, those of the other documents are made short by `rules.rs`. The lab
 //! kernel and the agent are needed; for cards, root and FUSE.
@@ -15,6 +15,9 @@ use lines::{Line, Needs, documents};
 use rules::{RULES, Rule};
 use std::collections::BTreeSet;
 use std::path::Path;
+
+/// The document with most commands.
+const TASKS: &str = "tasks.md";
 
 /// A function that whichfs calls go through where a mounted card is meant.
 const ON_A_CARD: &str = r#"
@@ -137,11 +140,11 @@ fn lab_documents_tutorial_and_guides_run_as_they_stand() {
 }
 
 #[test]
-fn lab_documents_the_commands_of_the_readme_run() {
+fn lab_documents_the_commands_by_task_run() {
     if can_run() {
-        let mut readme = those(false);
-        readme.retain(|(name, _)| name == "README.md");
-        assert!(run_unmarked(&readme, &Home::new()) >= 40);
+        let mut tasks = those(false);
+        tasks.retain(|(name, _)| name == TASKS);
+        assert!(run_unmarked(&tasks, &Home::new()) >= 40);
     }
 }
 
@@ -149,7 +152,7 @@ fn lab_documents_the_commands_of_the_readme_run() {
 fn lab_documents_the_commands_of_all_other_documents_run() {
     if can_run() {
         let mut others = those(false);
-        others.retain(|(name, _)| name != "README.md");
+        others.retain(|(name, _)| name != TASKS);
         assert!(run_unmarked(&others, &Home::new()) >= 25);
     }
 }
@@ -213,12 +216,12 @@ fn every_rule_is_of_a_line_that_runs() {
 
 #[test]
 fn readers_are_told_how_lines_that_need_hardware_are_marked() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let tasks = std::fs::read_to_string(docs.join(TASKS)).unwrap();
     for mark in ["/dev/…", "ssh://", "/media/", "# card", "# board"] {
         assert!(
-            readme.contains(&format!("`{mark}")),
-            "README does not tell of {mark}"
+            tasks.contains(&format!("`{mark}")),
+            "{TASKS} does not tell of {mark}"
         );
     }
 }
