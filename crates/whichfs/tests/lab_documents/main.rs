@@ -1,7 +1,7 @@
-//! The commands of README, tutorial, guides, tasks and of all other documents, run: those for a card on a
-//! modelled one that is attached, those for a board not at all, all others here. Those of tutorial
-//! and guides run as they stand, those of the other documents are made short by `rules.rs`. The lab
-//! kernel and the agent are needed; for cards, root and FUSE.
+//! The commands of README, tutorial, guides and of all other documents (`docs/tasks.md` has most),
+//! run: those for a card on a modelled one that is attached, those for a board not at all, all
+//! others here. Those of tutorial and guides run as they stand, those of the other documents are
+//! made short by `rules.rs`. The lab kernel and the agent are needed; for cards, root and FUSE.
 #![allow(clippy::unwrap_used)]
 
 mod homes;
