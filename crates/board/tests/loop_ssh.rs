@@ -125,12 +125,8 @@ impl Bench {
     /// mkfs, mount, a line into the kernel's log, `then`, unmount.
     fn task(&self, then: &str) -> Ask {
         let partition = format!("{}p1", self.device);
-        // Nothing else that a trial may write outlives it, and only who has rights may write this.
-        let script = format!("echo {} > /dev/kmsg; cd {MOUNT_POINT}; {then}", self.mark());
-        let mut work = program(&["sh", "-c", &script], "work");
-        if let Step::Run { keeps_rights, .. } = &mut work {
-            *keeps_rights = true;
-        }
+        let mark = self.home.path().display();
+        let script = format!("echo run of {mark} > /dev/kmsg; cd {MOUNT_POINT}; {then}");
         let steps = vec![
             program(&["mkfs.ext4", "-q", "-F", &partition], "mkfs"),
             Step::Mount {
@@ -140,7 +136,7 @@ impl Bench {
                 kernel_fs: "ext4".into(),
                 options: "noatime".into(),
             },
-            work,
+            program(&["sh", "-c", &script], "work"),
             Step::Unmount {
                 phase: Some("unmount".into()),
                 target: MOUNT_POINT.into(),
@@ -168,16 +164,12 @@ impl Bench {
         }))
     }
 
-    /// What the kernel's log has for each run of a trial.
-    fn mark(&self) -> String {
-        format!("run of {}", self.home.path().display())
-    }
-
     /// How often the work of the trial was begun.
     fn times_run(&self) -> usize {
         let log = Command::new("dmesg").output().unwrap();
         let text = String::from_utf8_lossy(&log.stdout).into_owned();
-        text.matches(&self.mark()).count()
+        text.matches(&format!("run of {}", self.home.path().display()))
+            .count()
     }
 
     /// Nothing of a session is left: no directory, no process, no mount, no user of the device.
@@ -211,7 +203,8 @@ fn program(argv: &[&str], phase: &str) -> Step {
         stdin: String::new(),
         show: false,
         any_status: false,
-        keeps_rights: false,
+        // The kernel's log is all that outlives a trial, and programs without rights lack it.
+        keeps_rights: phase == "work",
     }
 }
 
