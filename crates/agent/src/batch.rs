@@ -9,8 +9,8 @@ mod places;
 
 pub use places::Asked;
 
-use crate::registers::{FADVISE, FSTAT, FSTATAT, LARGE, Stat, registers};
-use crate::warm::Warm;
+use crate::prefaulted_buffer::PrefaultedBuffer;
+use crate::syscall_abi32::{FADVISE, FSTAT, FSTATAT, LARGE, Stat, registers};
 use rustix::fd::{AsFd, AsRawFd, RawFd};
 use rustix::fs::{AtFlags, OFlags};
 use rustix::io::Errno;
@@ -85,7 +85,7 @@ pub struct Batch {
     paths: Vec<CString>,
     /// Where data go that nobody looks at.
     scratch: Vec<u8>,
-    heads: Vec<Warm>,
+    heads: Vec<PrefaultedBuffer>,
     /// Heads that calls of this batch use.
     heads_used: usize,
     #[expect(clippy::vec_box, reason = "the kernel writes to where they are")]
@@ -386,7 +386,7 @@ impl Batch {
 
     fn head_place(&mut self) -> i64 {
         if self.heads_used == self.heads.len() {
-            self.heads.push(Warm::new(HEAD));
+            self.heads.push(PrefaultedBuffer::new(HEAD));
         }
         self.heads_used += 1;
         self.heads[self.heads_used - 1].as_mut_ptr() as i64

@@ -4,9 +4,9 @@ use crate::aligned::end_of_direct_read;
 use crate::batch::{Asked, Batch, HEAD, Number};
 use crate::dirents::{Kind, entries};
 use crate::error::Error;
+use crate::prefaulted_buffer::PrefaultedBuffer;
 use crate::sink::Sink;
 use crate::unchanged::{Known, Memory};
-use crate::warm::Warm;
 use rustix::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, fcntl_setfl, statat};
 use rustix::io::{Errno, retry_on_intr};
@@ -72,7 +72,7 @@ pub fn inspect(
 
 /// Memory that inspections use one after the other.
 pub struct Room {
-    buffer: Warm,
+    buffer: PrefaultedBuffer,
     batch: Batch,
     /// For the rest of a large file.
     rest: Batch,
@@ -83,7 +83,7 @@ pub struct Room {
 impl Default for Room {
     fn default() -> Room {
         Room {
-            buffer: Warm::new(CHUNK),
+            buffer: PrefaultedBuffer::new(CHUNK),
             batch: Batch::default(),
             rest: Batch::default(),
             memory: Memory::default(),

@@ -4,7 +4,6 @@
 //! [`whichfs_trial::Event`]s to a [`Sink`]. It decides nothing: the first failure
 //! ends the job with `Event::Error`.
 
-mod again;
 mod aligned;
 mod batch;
 mod boot;
@@ -17,23 +16,24 @@ mod exec;
 mod exercise;
 mod forget;
 mod inspect;
+mod inspection_delta;
 mod kernel_log;
 mod modules;
 mod monitor;
 mod mount;
+mod prefaulted_buffer;
 mod program;
 mod queue;
 mod reading;
 mod record;
-mod registers;
 mod requests;
 mod ring;
 mod sink;
+mod standalone;
 mod steps;
+mod syscall_abi32;
 mod unchanged;
 mod walk;
-mod warm;
-mod watch;
 mod work;
 
 pub use boot::{power_off, set_up_guest};
@@ -46,6 +46,6 @@ pub use mount::{MountOptions, parse_options};
 pub use reading::Reader;
 pub use record::{RECORD_MAX, records};
 pub use sink::{Sink, Stream};
+pub use standalone::{guarded, hear_panics, result_to_events, run_standalone};
 pub use steps::{Context, perform};
-pub use walk::{Odd, list_tree, odd_files};
-pub use watch::{guarded, hear_panics, result_to_events, watch};
+pub use walk::{UnsupportedMetadata, list_tree, unsupported_metadata};

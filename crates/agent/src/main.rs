@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::panic;
 use std::process::ExitCode;
 use whichfs_agent::{
-    ControlDisk, Error, guarded, hear_panics, power_off, result_to_events, set_up_guest, watch,
+    ControlDisk, Error, guarded, hear_panics, power_off, result_to_events, run_standalone,
+    set_up_guest,
 };
 
 fn main() -> ExitCode {
@@ -12,9 +13,9 @@ fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     let words: Vec<&str> = arguments.iter().filter_map(|word| word.to_str()).collect();
     match words[..] {
-        ["--watch", disk, job] if words.len() == arguments.len() => watch(disk, job, None),
+        ["--watch", disk, job] if words.len() == arguments.len() => run_standalone(disk, job, None),
         ["--watch", disk, job, "--confine", how] if words.len() == arguments.len() => {
-            watch(disk, job, Some(how))
+            run_standalone(disk, job, Some(how))
         }
         // A kernel may give its first process words of its own command line.
         _ if std::process::id() == 1 => guest(),

@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::reading::Reader;
 use std::io::{Read, Write};
 use std::time::Instant;
-use whichfs_trial::{Event, Reading, Told, Written};
+use whichfs_trial::{Event, Reading, StampedEvent, Written};
 use whichfs_units::Nanos;
 
 /// Takes the events of a job in order.
@@ -25,7 +25,7 @@ pub trait Sink {
     }
 }
 
-/// [`Told`] as JSON lines: no lab stamps them, so the agent does, with the real clock and with
+/// [`StampedEvent`] as JSON lines: no lab stamps them, so the agent does, with the real clock and with
 /// what it reads of the machine. The reading is outside of the phase.
 pub struct Stream<W> {
     out: W,
@@ -66,7 +66,7 @@ impl<W: Write> Stream<W> {
         self.reader.as_ref().map(Reader::read).transpose()
     }
 
-    fn write(&mut self, told: &Told) -> Result<(), Error> {
+    fn write(&mut self, told: &StampedEvent) -> Result<(), Error> {
         let json = serde_json::to_string(told)
             .map_err(|error| Error::new(format!("encode {told:?}: {error}")))?;
         writeln!(self.out, "{json}")
@@ -86,7 +86,7 @@ impl<W: Write> Sink for Stream<W> {
             Event::PhaseBegin { .. } => self.now(),
             _ => ended,
         };
-        let told = Told {
+        let told = StampedEvent {
             at,
             event: event.clone(),
             reading,
@@ -116,7 +116,7 @@ mod tests {
         stream.send(&Event::PhaseBegin { phase: phase() }).unwrap();
         stream.send(&Event::Done).unwrap();
         let text = String::from_utf8(out).unwrap();
-        let told: Vec<Told> = text
+        let told: Vec<StampedEvent> = text
             .lines()
             .map(|l| serde_json::from_str(l).unwrap())
             .collect();

@@ -1,12 +1,12 @@
 //! Does the steps of a job, in order, until one fails.
 
-use crate::again::{Short, Told};
 use crate::confine::Confinement;
 use crate::deploy::deploy;
 use crate::error::Error;
 use crate::exec::{Manner, Time, operate};
 use crate::exercise::exercise;
 use crate::inspect::{Room, inspect};
+use crate::inspection_delta::{InspectionDelta, Short};
 use crate::program::{self, Program};
 use crate::sink::Sink;
 use crate::walk::list_tree;
@@ -73,7 +73,7 @@ pub fn perform(job: &Job, context: &Context, sink: &mut dyn Sink) -> Result<(), 
         operations: 0,
         log_from: kernel_log::now(),
         counter: job.counts_work.then(Counter::open).flatten(),
-        told: Told::default(),
+        told: InspectionDelta::default(),
         room: None,
         inspections: inspections(&job.steps),
     };
@@ -93,7 +93,7 @@ struct Progress {
     /// What the kernel counts, if that is wanted and it does.
     counter: Option<Counter>,
     /// What the last inspection told.
-    told: Told,
+    told: InspectionDelta,
     /// What inspections work in.
     room: Option<Room>,
     /// Inspections that may still come.

@@ -25,25 +25,25 @@ pub fn list_tree(root: &Path) -> Result<Listing, Error> {
 ///
 /// # Errors
 /// As [`list_tree`].
-pub fn odd_files(root: &Path) -> Result<Odd, Error> {
+pub fn unsupported_metadata(root: &Path) -> Result<UnsupportedMetadata, Error> {
     Ok(walked(root)?.1)
 }
 
 /// Paths of files that are not written as they are, sorted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Odd {
+pub struct UnsupportedMetadata {
     /// Sockets, pipes and devices: left out.
     pub special: Vec<String>,
     /// Files with holes: written whole.
     pub sparse: Vec<String>,
 }
 
-fn walked(root: &Path) -> Result<(Listing, Odd), Error> {
+fn walked(root: &Path) -> Result<(Listing, UnsupportedMetadata), Error> {
     let mut walk = Walk {
         root,
         entries: Vec::new(),
         linked: BTreeMap::new(),
-        odd: Odd::default(),
+        odd: UnsupportedMetadata::default(),
     };
     walk.directory("")?;
     let entries = walk.entries;
@@ -55,7 +55,7 @@ struct Walk<'a> {
     entries: Vec<Entry>,
     /// First path of each file that has several, by device and inode.
     linked: BTreeMap<(u64, u64), String>,
-    odd: Odd,
+    odd: UnsupportedMetadata,
 }
 
 impl Walk<'_> {
@@ -169,7 +169,7 @@ mod tests {
             .unwrap()
             .set_len(HOLE * 3)
             .unwrap();
-        let odd = odd_files(dir.path()).unwrap();
+        let odd = unsupported_metadata(dir.path()).unwrap();
         assert_eq!(
             (odd.special, odd.sparse),
             (vec!["socket".into()], vec!["b/holes".into()])

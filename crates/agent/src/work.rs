@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::sink::Sink;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use whichfs_trial::{Event, Work};
+use whichfs_trial::{CpuCounts, Event};
 
 /// Where the lab's kernel shows its counts; other kernels have no such file.
 const COUNTS: &str = "/proc/um_cpu";
@@ -26,12 +26,12 @@ impl Counter {
     ///
     /// # Errors
     /// If they cannot be read or understood.
-    pub fn read(&self) -> Result<Work, Error> {
+    pub fn read(&self) -> Result<CpuCounts, Error> {
         let mut text = [0; TEXT_BYTES];
         let length =
             (self.0.read_at(&mut text, 0)).map_err(|error| Error::io("read", COUNTS, &error))?;
         let text = String::from_utf8_lossy(&text[..length]);
-        Work::parse(&text).ok_or_else(|| {
+        CpuCounts::parse(&text).ok_or_else(|| {
             Error::new(format!(
                 "{COUNTS} has not every kind of work: build the lab kernel anew (make kernel): \
                  {text}"
@@ -43,7 +43,7 @@ impl Counter {
     ///
     /// # Errors
     /// As [`Counter::read`], or if the receiver cannot be reached.
-    pub fn tell(&self, phase: &str, earlier: &Work, sink: &mut dyn Sink) -> Result<(), Error> {
+    pub fn tell(&self, phase: &str, earlier: &CpuCounts, sink: &mut dyn Sink) -> Result<(), Error> {
         let work = self.read()?.since(earlier);
         let phase = phase.to_owned();
         sink.send(&Event::Work { phase, work })

@@ -11,7 +11,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use whichfs_trial::{Job, Step, Told};
+use whichfs_trial::{Job, StampedEvent, Step};
 use whichfs_units::Nanos;
 
 /// The clock `JUMPS` goes back and forth by a day.
@@ -42,7 +42,7 @@ fn library(dir: &Path, clock: &str) -> Option<PathBuf> {
 }
 
 /// What the agent tells of a phase that sleeps for 200 ms, with `library` before the system's.
-fn told(library: &Path) -> Vec<Told> {
+fn told(library: &Path) -> Vec<StampedEvent> {
     let disks = std::fs::read_dir("/sys/block").unwrap().flatten();
     let disk = disks.into_iter().next().unwrap().file_name();
     let argv = ["/bin/sleep", "0.2"].map(str::to_owned).to_vec();
@@ -81,7 +81,7 @@ fn told(library: &Path) -> Vec<Told> {
 }
 
 /// Whether times only grow, and the phase took what it took.
-fn is_right(told: &[Told]) -> bool {
+fn is_right(told: &[StampedEvent]) -> bool {
     let grows = told.windows(2).all(|two| two[0].at <= two[1].at);
     let [begin, end, ..] = told else {
         return false;

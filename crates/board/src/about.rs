@@ -3,7 +3,7 @@
 use crate::tools::{cpu_features_sha256, sha256};
 use serde::{Deserialize, Serialize};
 use std::fs::read_to_string;
-use whichfs_here::Doomed;
+use whichfs_here::TargetDisk;
 use whichfs_units::MIB;
 
 /// A disk whose data may be lost, as its machine tells it.
@@ -27,7 +27,7 @@ pub struct Device {
 
 impl Device {
     /// What `disk` is.
-    pub fn of(disk: &Doomed) -> Device {
+    pub fn of(disk: &TargetDisk) -> Device {
         Device {
             path: disk.target.path.display().to_string(),
             name: disk.name().to_owned(),

@@ -25,9 +25,9 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 use whichfs_agent::Reader;
-use whichfs_format::{Ground, kernel_has};
-use whichfs_here::{Doomed, Roots};
-use whichfs_trial::Told;
+use whichfs_format::{PartitionLease, kernel_has};
+use whichfs_here::{Roots, TargetDisk};
+use whichfs_trial::StampedEvent;
 
 /// Starts [`attend`] in `directory`, apart from this process and its terminal, and returns when it
 /// can be connected to. Sessions that others left are ended before. `program` is this program,
@@ -144,7 +144,7 @@ impl Attendant {
         while let Some(ask) = self.session.next() {
             let result = match (ask, &mut disk) {
                 (Ask::Find { path, limits }, disk) => {
-                    let found = Doomed::find(Path::new(&path), &limits, &self.roots);
+                    let found = TargetDisk::find(Path::new(&path), &limits, &self.roots);
                     found.map_err(Refusal::from).map(|found| {
                         let device = Box::new(Device::of(&found));
                         (*disk, confirmed) = (Some(found), false);
@@ -158,10 +158,10 @@ impl Attendant {
                     result.map(|()| Answer::Done).map_err(Refusal::from)
                 }
                 (Ask::Begin { trials }, Some(disk)) if confirmed => {
-                    match Ground::begin(disk, &self.roots, &self.directory, &trials) {
-                        Ok(ground) => {
+                    match PartitionLease::begin(disk, &self.roots, &self.directory, &trials) {
+                        Ok(lease) => {
                             self.session.answer(Ok(Answer::Done));
-                            match self.trials(disk, ground, &mut versions) {
+                            match self.trials(disk, lease, &mut versions) {
                                 Some(result) => result,
                                 None => return,
                             }
@@ -175,19 +175,19 @@ impl Attendant {
         }
     }
 
-    /// Does trials on `ground` until the asker ends them: what came of that; `None` if the session
+    /// Does trials on `lease` until the asker ends them: what came of that; `None` if the session
     /// is over.
     fn trials(
         &self,
-        disk: &Doomed,
-        mut ground: Ground<'_>,
+        disk: &TargetDisk,
+        mut lease: PartitionLease<'_>,
         versions: &mut Versions,
     ) -> Option<Result<Answer, Refusal>> {
         while let Some(ask) = self.session.next() {
             let result = match ask {
-                Ask::Trial(task) => self.trial(disk, &mut ground, &task),
+                Ask::Trial(task) => self.trial(disk, &mut lease, &task),
                 Ask::End => {
-                    let ended = ground.end(None);
+                    let ended = lease.end(None);
                     return Some(ended.map(|()| Answer::Done).map_err(Refusal::from));
                 }
                 ask => self.look(ask, Some(disk), versions),
@@ -201,7 +201,7 @@ impl Attendant {
     fn look(
         &self,
         ask: Ask,
-        disk: Option<&Doomed>,
+        disk: Option<&TargetDisk>,
         versions: &mut Versions,
     ) -> Result<Answer, Refusal> {
         match (ask, disk) {
@@ -232,8 +232,8 @@ impl Attendant {
 
     fn trial(
         &self,
-        disk: &Doomed,
-        ground: &mut Ground<'_>,
+        disk: &TargetDisk,
+        lease: &mut PartitionLease<'_>,
         task: &Task,
     ) -> Result<Answer, Refusal> {
         let place = self.directory.join("mount").display().to_string();
@@ -246,13 +246,13 @@ impl Attendant {
             wall_limit: Duration::from_secs(task.wall_limit_s),
         };
         let work = (task.span, task.keeps, task.label.as_str(), &job);
-        let mut hear = |told: &Told| {
+        let mut hear = |told: &StampedEvent| {
             self.session.tell(told);
             if task.job.acknowledged && told.event.is_awaited() {
                 self.session.wait_until_heard();
             }
         };
-        let life = trial(ground, &means, work, self.session.stop(), &mut hear)?;
+        let life = trial(lease, &means, work, self.session.stop(), &mut hear)?;
         self.session.complete(&life.told)?;
         Ok(Answer::Ended { ended: life.ended })
     }

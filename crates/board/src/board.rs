@@ -15,7 +15,7 @@ use crate::wire::{Answer, Ask, Call, Reply};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use whichfs_here::Limits;
-use whichfs_trial::Told;
+use whichfs_trial::StampedEvent;
 
 /// A board that says nothing for so long, though it is asked every few seconds, is out of reach.
 const SILENCE: Duration = Duration::from_secs(45);
@@ -151,7 +151,7 @@ impl Board {
     ///
     /// # Errors
     /// Why it is not done.
-    pub fn simply(&mut self, ask: &Ask) -> Result<Answer, Refusal> {
+    pub fn request(&mut self, ask: &Ask) -> Result<Answer, Refusal> {
         let (answer, _) = self.ask(ask, &AtomicBool::new(false), &mut |_| ())?;
         match ask {
             Ask::Confirm { .. } => self.past.confirmed = Some(ask.clone()),
@@ -172,8 +172,8 @@ impl Board {
         &mut self,
         ask: &Ask,
         interrupted: &AtomicBool,
-        hear: &mut dyn FnMut(&Told),
-    ) -> Result<(Answer, Vec<Told>), Refusal> {
+        hear: &mut dyn FnMut(&StampedEvent),
+    ) -> Result<(Answer, Vec<StampedEvent>), Refusal> {
         let (mut told, mut restarts) = (Vec::new(), 0);
         let mut lost: Option<Instant> = None;
         loop {
@@ -233,9 +233,9 @@ impl Board {
     fn attempt(
         &mut self,
         ask: &Ask,
-        told: &mut Vec<Told>,
+        told: &mut Vec<StampedEvent>,
         interrupted: &AtomicBool,
-        hear: &mut dyn FnMut(&Told),
+        hear: &mut dyn FnMut(&StampedEvent),
     ) -> Result<Result<Answer, Refusal>, Broken> {
         if self.seat.is_none() {
             self.renew()?;
@@ -250,9 +250,9 @@ impl Board {
     fn exchange(
         &mut self,
         ask: &Ask,
-        told: &mut Vec<Told>,
+        told: &mut Vec<StampedEvent>,
         interrupted: &AtomicBool,
-        hear: &mut dyn FnMut(&Told),
+        hear: &mut dyn FnMut(&StampedEvent),
     ) -> Result<Result<Answer, Refusal>, Broken> {
         let number = self.answered + 1;
         let Some(link) = self.link.take() else {
@@ -281,7 +281,7 @@ impl Board {
                 heard = Instant::now();
             }
             match next {
-                Heard::Reply(Reply::Told {
+                Heard::Reply(Reply::StampedEvent {
                     number: of,
                     told: one,
                 }) if of == number => {

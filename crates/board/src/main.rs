@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
-use whichfs_agent::{hear_panics, watch};
+use whichfs_agent::{hear_panics, run_standalone};
 use whichfs_board::{Refusal, attend, begin_to_attend, link};
 
 /// Seconds without anybody after which a session ends by itself.
@@ -15,8 +15,8 @@ fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     let words: Vec<&str> = arguments.iter().filter_map(|word| word.to_str()).collect();
     match words[..] {
-        ["--watch", disk, job] => watch(disk, job, None),
-        ["--watch", disk, job, "--confine", how] => watch(disk, job, Some(how)),
+        ["--watch", disk, job] => run_standalone(disk, job, None),
+        ["--watch", disk, job, "--confine", how] => run_standalone(disk, job, Some(how)),
         ["--attend", directory, sha256] => begin(directory, sha256, PATIENCE_S),
         ["--attend", directory, sha256, seconds] => match seconds.parse() {
             Ok(seconds) => begin(directory, sha256, seconds),

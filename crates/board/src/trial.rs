@@ -4,9 +4,9 @@ use crate::refusal::{Refusal, Why};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use whichfs_format::{Ground, Span};
-use whichfs_here::errand::{self, Ended, Errand, Life};
-use whichfs_trial::{Job, Told};
+use whichfs_format::{PartitionLease, Span};
+use whichfs_here::sandboxed_agent::{self, AgentRun, Ended, SandboxedAgent};
+use whichfs_trial::{Job, StampedEvent};
 
 /// What a trial is done with.
 pub struct Means<'a> {
@@ -18,36 +18,36 @@ pub struct Means<'a> {
     pub wall_limit: Duration,
 }
 
-/// Does `job` on the partition `span` of `ground`, which is made unless it is to be as it is
+/// Does `job` on the partition `span` of `lease`, which is made unless it is to be as it is
 /// (`keeps`); `hear` gets each event. The disk is the same and free before and after.
 ///
 /// # Errors
 /// The disk is in use, another or gone; the user's interrupt: nothing is known of the candidate
 /// then.
 pub fn trial(
-    ground: &mut Ground<'_>,
+    lease: &mut PartitionLease<'_>,
     means: &Means<'_>,
     (span, keeps, label, job): (Span, bool, &str, &Job),
     interrupted: &AtomicBool,
-    hear: &mut dyn FnMut(&Told),
-) -> Result<Life, Refusal> {
+    hear: &mut dyn FnMut(&StampedEvent),
+) -> Result<AgentRun, Refusal> {
     let partition = match keeps {
-        true => ground.keep(span, label)?,
-        false => ground.lay(span, label)?,
+        true => lease.keep(span, label)?,
+        false => lease.lay(span, label)?,
     };
     let writable = [Path::new("/dev").join(means.disk), partition.into()];
-    let errand = Errand {
+    let sandboxed = SandboxedAgent {
         agent: means.agent,
         job,
         disk: means.disk,
         writable: &writable,
         wall_limit: means.wall_limit,
     };
-    let life = errand::run(&errand, interrupted, hear)?;
+    let life = sandboxed_agent::run(&sandboxed, interrupted, hear)?;
     if life.ended == Ended::Interrupted {
         return Err(Refusal::new(Why::Interrupted, "interrupted"));
     }
     // What a device did that is gone is not its filesystem's fault.
-    ground.check()?;
+    lease.check()?;
     Ok(life)
 }

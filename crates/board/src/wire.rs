@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use whichfs_format::Span;
 use whichfs_here::Limits;
-use whichfs_here::errand::Ended;
-use whichfs_trial::{Job, Told};
+use whichfs_here::sandboxed_agent::Ended;
+use whichfs_trial::{Job, StampedEvent};
 
 /// What a job says for the place where a board mounts: only the board knows its directory.
 pub const MOUNT_POINT: &str = "@whichfs-mount-point@";
@@ -43,7 +43,7 @@ pub enum Ask {
         /// What the user says.
         given: Option<String>,
     },
-    /// Make the device the ground of trials.
+    /// Lease the device for trials.
     Begin {
         /// What they are called.
         trials: String,
@@ -159,11 +159,11 @@ pub(crate) enum Reply {
     /// The connection stands.
     Hello,
     /// The next event of the question `number`.
-    Told {
+    StampedEvent {
         /// Its number.
         number: u64,
         /// The event.
-        told: Box<Told>,
+        told: Box<StampedEvent>,
     },
     /// The answer to the question `number`.
     Answer {
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn every_kind_of_line_comes_back() {
-        let told = Told {
+        let told = StampedEvent {
             at: Nanos(3),
             event: Event::Done,
             reading: None,
@@ -211,7 +211,7 @@ mod tests {
         let refusal = Refusal::environment("no");
         for reply in [
             Reply::Hello,
-            Reply::Told {
+            Reply::StampedEvent {
                 number: 2,
                 told: Box::new(told),
             },

@@ -20,8 +20,8 @@ use whichfs_board::{
 };
 use whichfs_format::Span;
 use whichfs_here::Limits;
-use whichfs_here::errand::Ended;
-use whichfs_trial::{Event, Job, Step, Told};
+use whichfs_here::sandboxed_agent::Ended;
+use whichfs_trial::{Event, Job, StampedEvent, Step};
 
 /// Only one whichfs measures on a board.
 static BOARD: Mutex<()> = Mutex::new(());
@@ -116,9 +116,9 @@ impl Bench {
         assert_eq!(device.bytes, 64 << 20);
         assert!(machine.memory_mib > 0 && !machine.kernel.is_empty());
         let given = Some(device.id);
-        board.simply(&Ask::Confirm { given }).unwrap();
+        board.request(&Ask::Confirm { given }).unwrap();
         let trials = "trials".to_owned();
-        board.simply(&Ask::Begin { trials }).unwrap();
+        board.request(&Ask::Begin { trials }).unwrap();
         board
     }
 
@@ -228,13 +228,13 @@ fn wait_until(is_so: impl Fn() -> bool) -> bool {
     false
 }
 
-fn begins_work(told: &Told) -> bool {
+fn begins_work(told: &StampedEvent) -> bool {
     matches!(&told.event, Event::PhaseBegin { phase } if phase == "work")
 }
 
 /// The events without their times.
-fn names(told: &[Told]) -> Vec<String> {
-    let name = |told: &Told| match &told.event {
+fn names(told: &[StampedEvent]) -> Vec<String> {
+    let name = |told: &StampedEvent| match &told.event {
         Event::PhaseBegin { phase } => format!("{phase} begins"),
         Event::PhaseEnd { phase, .. } => format!("{phase} ends"),
         Event::Done => "done".to_owned(),
@@ -275,7 +275,7 @@ fn loop_ssh_a_trial_is_done_on_the_board_in_little_memory_and_nothing_is_left() 
     assert_eq!(heard, told);
     let read: Vec<_> = told.iter().filter_map(|one| one.reading.as_ref()).collect();
     assert!(read[read.len() - 1].device.write_bytes > read[0].device.write_bytes);
-    let Answer::Written { bytes } = board.simply(&Ask::Written).unwrap() else {
+    let Answer::Written { bytes } = board.request(&Ask::Written).unwrap() else {
         panic!("bytes");
     };
     assert!(bytes > 1 << 20, "{bytes}");
@@ -287,11 +287,11 @@ fn loop_ssh_a_trial_is_done_on_the_board_in_little_memory_and_nothing_is_left() 
     let kib: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
     assert!(kib <= 8 << 10, "{line}: an idle agent has at most 8 MiB");
     let names = vec!["sh".to_owned(), "no-such-tool".to_owned()];
-    let Answer::Tools { versions } = board.simply(&Ask::Tools { names }).unwrap() else {
+    let Answer::Tools { versions } = board.request(&Ask::Tools { names }).unwrap() else {
         panic!("tools");
     };
     assert_eq!(versions.into_keys().collect::<Vec<_>>(), ["sh"]);
-    board.simply(&Ask::End).unwrap();
+    board.request(&Ask::End).unwrap();
     drop(board);
     bench.is_left_alone();
     assert_eq!(bench.said(), "");
@@ -305,7 +305,7 @@ fn loop_ssh_the_guards_hold_on_the_board() {
     assert_eq!(device.id, bench.file.display().to_string());
     let trials = "trials".to_owned();
     let error = board
-        .simply(&Ask::Begin {
+        .request(&Ask::Begin {
             trials: trials.clone(),
         })
         .unwrap_err();
@@ -314,12 +314,12 @@ fn loop_ssh_the_guards_hold_on_the_board() {
         "without consent: {error}"
     );
     let given = Some("another".to_owned());
-    let error = board.simply(&Ask::Confirm { given }).unwrap_err();
+    let error = board.request(&Ask::Confirm { given }).unwrap_err();
     assert!(
         error.message.contains("on board: --destroy another"),
         "{error}"
     );
-    assert!(board.simply(&Ask::Begin { trials }).is_err());
+    assert!(board.request(&Ask::Begin { trials }).is_err());
     let limits = Limits {
         max_bytes: 1 << 20,
         internal: false,
@@ -330,9 +330,9 @@ fn loop_ssh_the_guards_hold_on_the_board() {
     assert_eq!(written, 0, "written to without consent");
     // Somebody begins to use it between two steps.
     let given = Some(board.find(&Limits::default()).unwrap().0.id);
-    board.simply(&Ask::Confirm { given }).unwrap();
+    board.request(&Ask::Confirm { given }).unwrap();
     let trials = "trials".to_owned();
-    board.simply(&Ask::Begin { trials }).unwrap();
+    board.request(&Ask::Begin { trials }).unwrap();
     let swap = bench.home.path().join("link");
     std::os::unix::fs::symlink(&bench.device, &swap).unwrap();
     let holder = Command::new("losetup")
@@ -381,7 +381,7 @@ fn loop_ssh_a_dropped_connection_costs_nothing() {
     });
     done(&result.unwrap().0);
     assert_eq!(bench.times_run(), 2);
-    board.simply(&Ask::End).unwrap();
+    board.request(&Ask::End).unwrap();
     drop(board);
     bench.is_left_alone();
 }

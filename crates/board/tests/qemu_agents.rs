@@ -12,7 +12,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use whichfs_board::ARCHITECTURES;
-use whichfs_trial::{Content, Event, Job, Op, Step, Told, WorkloadSpec};
+use whichfs_trial::{Content, Event, Job, Op, StampedEvent, Step, WorkloadSpec};
 
 /// Most bytes of an agent for boards.
 const SIZE_MAX: u64 = 3 << 20;
@@ -165,7 +165,7 @@ impl Card {
     }
 
     /// What the agent tells when it does the job: by itself, or run by `emulator`.
-    fn told_by(&self, agent: &Path, emulator: Option<&str>) -> Vec<Told> {
+    fn told_by(&self, agent: &Path, emulator: Option<&str>) -> Vec<StampedEvent> {
         let mut command = match emulator {
             None => Command::new(agent),
             Some(emulator) => {
@@ -186,7 +186,7 @@ impl Card {
         child.stdin.take().unwrap().write_all(&job).unwrap();
         let output = child.wait_with_output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
-        let told: Vec<Told> = text
+        let told: Vec<StampedEvent> = text
             .lines()
             .map(|line| serde_json::from_str(line).unwrap())
             .collect();
@@ -245,13 +245,13 @@ fn far(place: &str) -> Step {
 
 /// The events without what is of a clock, and without the space that ext4 takes: where it puts
 /// directories is by chance (the seed of its hashes).
-fn results(told: &[Told]) -> Vec<String> {
-    let result = |told: &Told| match &told.event {
+fn results(told: &[StampedEvent]) -> Vec<String> {
+    let result = |told: &StampedEvent| match &told.event {
         Event::PhaseEnd { phase, counts, .. } => format!("{phase} ends: {counts:?}"),
         other => format!("{other:?}"),
     };
     let is_space =
-        |told: &&Told| matches!(&told.event, Event::Metric { name, .. } if name == "space");
+        |told: &&StampedEvent| matches!(&told.event, Event::Metric { name, .. } if name == "space");
     told.iter()
         .filter(|told| !is_space(told))
         .map(result)

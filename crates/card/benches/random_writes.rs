@@ -40,7 +40,7 @@ fn main() {
         let array = median(|| floor_per_second(units));
         let map = median(|| hash_map_per_second(units));
         let mut card = used(name, &profile);
-        // Warm: every spare block taken, collections steady.
+        // PrefaultedBuffer: every spare block taken, collections steady.
         run(&mut card, units, WRITES / 4);
         let rate = median(|| {
             let began = on_cpu_s();

@@ -274,7 +274,7 @@ impl LabExecutor {
             agent: &self.agent,
             memory_mib: self.board.file.memory.mib,
             memory: &self.memory,
-            recycled: None,
+            pooled: None,
             cpu: self.clock.prices(&self.board),
             queue_depth: Some(self.host().queue_depth),
             job,

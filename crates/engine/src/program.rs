@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{Seek, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use whichfs_lab::{LabError, Life, Stamped};
+use whichfs_lab::{GuestRun, LabError, Stamped};
 use whichfs_trial::{Event, Metric, PhaseFigures, WorkloadSpec};
 use whichfs_workload::{Program, Workload, environment, fio_complaint};
 
@@ -124,7 +124,7 @@ fn outputs(events: &[Stamped]) -> BTreeMap<&str, String> {
 
 /// The sentence on a `life` that ended at its wall limit because a program of `workload` did not
 /// end: that is no fault of this machine.
-pub fn overran(workload: &dyn Workload, life: &Life) -> Option<String> {
+pub fn overran(workload: &dyn Workload, life: &GuestRun) -> Option<String> {
     let Err(error @ LabError::WallLimit(_)) = &life.result else {
         return None;
     };
@@ -276,7 +276,7 @@ mod tests {
     fn only_a_program_that_does_not_end_is_its_own_fault() {
         let fio = whichfs_workload::find("fio").unwrap();
         let rootfs = whichfs_workload::find("rootfs").unwrap();
-        let life = |result, events| Life {
+        let life = |result, events| GuestRun {
             result,
             events,
             trace_sha256: String::new(),

@@ -46,14 +46,14 @@ pub fn digest(root: &Path, workload: &dyn Workload) -> Outcome<String> {
 
 /// Says what of the tree at `root` trials do not write as it is there.
 pub fn tell_odd(root: &Path) -> Outcome {
-    let odd = whichfs_agent::odd_files(root).map_err(Error::input)?;
+    let odd = whichfs_agent::unsupported_metadata(root).map_err(Error::input)?;
     for said in sentences(&odd) {
         log::warn!("note: --tree {}: {said}", root.display());
     }
     Ok(())
 }
 
-fn sentences(odd: &whichfs_agent::Odd) -> Vec<String> {
+fn sentences(odd: &whichfs_agent::UnsupportedMetadata) -> Vec<String> {
     let named = |what: &str, all: &[String]| {
         let (first, number) = (all.first()?, all.len());
         Some(match number {
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn what_is_not_written_as_it_is_there_is_named() {
         let names = |all: &[&str]| all.iter().map(|&name| name.to_owned()).collect();
-        let odd = whichfs_agent::Odd {
+        let odd = whichfs_agent::UnsupportedMetadata {
             special: names(&["dev/console", "dev/null", "run/x"]),
             sparse: names(&["disk.img"]),
         };
@@ -112,7 +112,7 @@ mod tests {
             "{said:?}"
         );
         assert!(said[1].ends_with("holes: disk.img"), "{said:?}");
-        assert!(sentences(&whichfs_agent::Odd::default()).is_empty());
+        assert!(sentences(&whichfs_agent::UnsupportedMetadata::default()).is_empty());
     }
 
     #[test]

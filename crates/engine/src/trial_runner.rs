@@ -5,7 +5,7 @@ use crate::lab_executor::{LabExecutor, Prepared};
 use crate::program;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
-use whichfs_lab::{CpuPrices, GuestSpec, LabError, Life, Stamped};
+use whichfs_lab::{CpuPrices, GuestRun, GuestSpec, LabError, Stamped};
 use whichfs_trial::{
     Counts, CpuTime, DeviceFigures, Event, Latency, Metric, PhaseFigures, Status, Trial,
 };
@@ -50,7 +50,7 @@ pub fn run(
 ///
 /// # Errors
 /// The user's interrupt, or what this machine lacks.
-pub fn judgeable(life: Life) -> Outcome<Life> {
+pub fn judgeable(life: GuestRun) -> Outcome<GuestRun> {
     match &life.result {
         Err(LabError::Interrupted) => Err(Error::new(ErrorKind::Interrupted, "interrupted")),
         Err(error) => match error.blames_host() {
@@ -63,7 +63,12 @@ pub fn judgeable(life: Life) -> Outcome<Life> {
 
 /// The record of a trial from what its guest said; `overran` is why it is its own fault that it
 /// reached the wall limit.
-fn record(prepared: &Prepared, life: Life, prices: &CpuPrices, overran: Option<String>) -> Trial {
+fn record(
+    prepared: &Prepared,
+    life: GuestRun,
+    prices: &CpuPrices,
+    overran: Option<String>,
+) -> Trial {
     let workload = prepared.workload;
     let (mut phases, mut others) = figures(&life.events, prices);
     let told = program::tell(workload, &life.events, &mut phases);
@@ -167,10 +172,10 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use std::time::Duration;
-    use whichfs_trial::Work;
+    use whichfs_trial::CpuCounts;
 
-    fn life(result: Result<(), LabError>) -> Life {
-        Life {
+    fn life(result: Result<(), LabError>) -> GuestRun {
+        GuestRun {
             result,
             events: Vec::new(),
             trace_sha256: String::new(),
@@ -215,9 +220,9 @@ mod tests {
         };
         let work = Event::Work {
             phase: "mount".into(),
-            work: Work {
+            work: CpuCounts {
                 code: 3,
-                ..Work::default()
+                ..CpuCounts::default()
             },
         };
         let events = [

@@ -15,7 +15,7 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use whichfs_probe::{Blocks, Keeper};
+use whichfs_probe::{Blocks, UndoLog};
 
 /// Bytes of a block.
 const BLOCK: usize = 4096;
@@ -86,7 +86,7 @@ fn begin(path: &Path, head: &Head) -> io::Result<File> {
     Ok(file)
 }
 
-impl Keeper for UndoLogFile {
+impl UndoLog for UndoLogFile {
     fn keep(&mut self, blocks: &Blocks) -> Result<(), String> {
         let mut bytes = Vec::with_capacity(blocks.len() * (8 + BLOCK));
         for (at, data) in blocks {

@@ -10,7 +10,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use whichfs_here::{Doomed, Roots};
+use whichfs_here::{Roots, TargetDisk};
 use whichfs_layout::{Plan, Planned, sfdisk_script};
 use whichfs_units::{SECTOR, counted};
 
@@ -86,7 +86,7 @@ pub fn steps(plan: &Plan, disk: &str) -> Vec<Step> {
 
 /// The commands that then check what was written to the disk that the kernel calls `disk`, as a
 /// person would type them; `DIR` is a directory of its own for each mount, which nobody else sees.
-pub fn checking(plan: &Plan, disk: &str) -> Vec<String> {
+pub fn check_commands(plan: &Plan, disk: &str) -> Vec<String> {
     let mut all = vec![shown(&flushing(disk))];
     for one in &plan.partitions {
         let partition = format!("/dev/{}", partition_name(disk, one.number));
@@ -110,7 +110,7 @@ pub fn checking(plan: &Plan, disk: &str) -> Vec<String> {
 /// # Errors
 /// What failed; the journal in `journals` tells how far it came.
 pub fn format_disk(
-    disk: &Doomed,
+    disk: &TargetDisk,
     plan: &Plan,
     roots: &Roots,
     journals: &Path,
@@ -151,7 +151,12 @@ pub fn format_disk(
 
 /// Whether the step `number` may begin: the disk is the same and free, its nodes lead to it, and
 /// the partition of the step is where it was planned.
-fn may_begin(disk: &Doomed, plan: &Plan, number: usize, roots: &Roots) -> Result<(), FormatError> {
+fn may_begin(
+    disk: &TargetDisk,
+    plan: &Plan,
+    number: usize,
+    roots: &Roots,
+) -> Result<(), FormatError> {
     disk.check(roots)?;
     own_node(disk.name(), roots)?;
     let before = number.checked_sub(1);
@@ -163,7 +168,7 @@ fn may_begin(disk: &Doomed, plan: &Plan, number: usize, roots: &Roots) -> Result
 
 /// The checks of all that was written.
 fn check(
-    disk: &Doomed,
+    disk: &TargetDisk,
     plan: &Plan,
     roots: &Roots,
     tell: &mut Tell,
@@ -256,7 +261,7 @@ pub(crate) fn appeared(
     Ok(())
 }
 
-fn flush(disk: &Doomed) -> Result<(), FormatError> {
+fn flush(disk: &TargetDisk) -> Result<(), FormatError> {
     rustix::fs::sync();
     run(&flushing(disk.name()), "").map(drop)
 }
@@ -270,7 +275,7 @@ fn flushing(disk: &str) -> Vec<String> {
 ///
 /// # Errors
 /// The first partition that cannot be, with its remedy.
-pub fn possible(plan: &Plan) -> Result<(), FormatError> {
+pub fn validate(plan: &Plan) -> Result<(), FormatError> {
     plan.partitions.iter().try_for_each(writable)
 }
 

@@ -1,32 +1,32 @@
 //! Plans carried out: partition tables and filesystems written to a card or into an image.
 //!
-//! A card goes through [`format_disk`]: guarded by [`whichfs_here::Doomed`] before every step, with
+//! A card goes through [`format_disk`]: guarded by [`whichfs_here::TargetDisk`] before every step, with
 //! a [`Journal`] that tells after an interruption what state the card is in, and verified
 //! afterwards. An image goes through [`format_image`] and needs no root; [`tree_image`] makes a
-//! filesystem with files in it. [`Ground`] is a card that trials run on. [`Disk`] reads tables and
+//! filesystem with files in it. [`PartitionLease`] is a card that trials run on. [`Disk`] reads tables and
 //! superblocks of either.
 
 mod device;
 mod disk;
 mod error;
-mod ground;
 mod image;
 mod journal;
 mod mounted;
 mod odd;
+mod partition_lease;
 mod program;
 mod proto;
 mod tree;
 mod verify;
 
-pub use device::{Step, checking, format_disk, possible, steps};
+pub use device::{Step, check_commands, format_disk, steps, validate};
 pub use disk::Disk;
 pub use error::FormatError;
-pub use ground::{Ground, Span, laying, only_partition};
 pub use image::format_image;
 pub use journal::{Journal, Left};
 pub use mounted::kernel_has;
 pub use odd::Odd;
+pub use partition_lease::{PartitionLease, Span, only_partition, partition_commands};
 pub use program::PATH;
 pub use tree::{Builder, Tree, builder, image_checks, tree_image};
 pub use verify::{Check, Outcome};

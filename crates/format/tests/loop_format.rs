@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use whichfs_format::{Check, Disk, FormatError, Left, Outcome, format_disk};
-use whichfs_here::{Doomed, Limits, Roots};
+use whichfs_here::{Limits, Roots, TargetDisk};
 use whichfs_layout::{Layout, Medium, Plan, TableKind, Unit};
 use whichfs_units::MIB;
 
@@ -47,13 +47,13 @@ impl Loop {
         })
     }
 
-    fn doomed(&self) -> Doomed {
+    fn target_disk(&self) -> TargetDisk {
         let roots = Roots::default();
-        let mut doomed = Doomed::find(&self.path, &Limits::default(), &roots).unwrap();
-        let id = doomed.id.clone();
+        let mut target_disk = TargetDisk::find(&self.path, &Limits::default(), &roots).unwrap();
+        let id = target_disk.id.clone();
         assert_eq!(Path::new(&id), self.file);
-        doomed.confirm(Some(&id), &roots).unwrap();
-        doomed
+        target_disk.confirm(Some(&id), &roots).unwrap();
+        target_disk
     }
 }
 
@@ -102,7 +102,7 @@ fn format(
 ) -> Result<Vec<Check>, FormatError> {
     let journals = device.file.with_file_name("journals");
     format_disk(
-        &device.doomed(),
+        &device.target_disk(),
         plan,
         &Roots::default(),
         &journals,
@@ -190,8 +190,8 @@ fn loop_a_card_that_is_mounted_in_between_stops_everything() {
             .status()
     };
     assert!(mount().unwrap().success());
-    let doomed = Doomed::find(&device.path, &Limits::default(), &Roots::default());
-    let refused = doomed.unwrap_err().to_string();
+    let target_disk = TargetDisk::find(&device.path, &Limits::default(), &Roots::default());
+    let refused = target_disk.unwrap_err().to_string();
     assert!(
         Command::new("umount")
             .arg(&place)
@@ -202,11 +202,11 @@ fn loop_a_card_that_is_mounted_in_between_stops_everything() {
     assert!(refused.contains("is mounted"), "{refused}");
     assert!(std::fs::read(&device.file).unwrap() == before, "written to");
     // The same after it was let go, before the first step.
-    let doomed = device.doomed();
+    let target_disk = device.target_disk();
     assert!(mount().unwrap().success());
     let journals = device.file.with_file_name("journals");
     let made = format_disk(
-        &doomed,
+        &target_disk,
         &plan,
         &Roots::default(),
         &journals,
@@ -312,7 +312,7 @@ fn loop_what_a_loop_device_shows_is_guarded_as_the_device_is() {
     let Some(device) = Loop::new(BYTES) else {
         return;
     };
-    let find = |path: &Path| Doomed::find(path, &Limits::default(), &Roots::default());
+    let find = |path: &Path| TargetDisk::find(path, &Limits::default(), &Roots::default());
     let again = |of: &Path| {
         let output = Command::new("losetup")
             .args(["-f", "--show"])
@@ -386,7 +386,7 @@ fn loop_errors_of_the_device_are_told_with_the_state_it_is_in_and_once_more_late
     let journals = tempfile::tempdir().unwrap();
     let never = AtomicBool::new(false);
     let made = format_disk(
-        &device.doomed(),
+        &device.target_disk(),
         &plan,
         &Roots::default(),
         journals.path(),

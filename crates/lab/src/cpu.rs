@@ -1,7 +1,7 @@
 //! The guest's CPU: what one of each kind of work costs in virtual time.
 
 use std::fmt;
-use whichfs_trial::Work;
+use whichfs_trial::CpuCounts;
 use whichfs_units::Nanos;
 
 /// Picoseconds of a nanosecond.
@@ -50,7 +50,7 @@ impl CpuPrices {
 
     /// Virtual time that `work` takes, as the guest's kernel lets it pass; `None` if the CPU is
     /// free.
-    pub fn time(&self, work: &Work) -> Option<Nanos> {
+    pub fn time(&self, work: &CpuCounts) -> Option<Nanos> {
         let parts = [
             (work.code, self.instruction),
             (work.loops, self.loop_instruction),
@@ -101,7 +101,7 @@ mod tests {
     /// One of each kind, each at a price of its own.
     #[test]
     fn each_kind_of_work_has_its_own_price() {
-        let work = Work {
+        let work = CpuCounts {
             code: 1_000_000,
             loops: 10_000_000,
             compression: 100_000,
@@ -132,15 +132,15 @@ mod tests {
         let expected =
             1_000_000 + 3_000_000 + 200_000 + 500_000 + 700_000 + 30_000 + 4000 + 500 + 60 + 7;
         assert_eq!(prices.time(&work), Some(Nanos(expected)), "and 890 ps");
-        assert_eq!(prices.time(&Work::default()), Some(Nanos(0)));
+        assert_eq!(prices.time(&CpuCounts::default()), Some(Nanos(0)));
         assert_eq!(CpuPrices::default().time(&work), None, "it is free");
     }
 
     #[test]
     fn days_of_work_do_not_overflow() {
-        let work = Work {
+        let work = CpuCounts {
             code: u64::MAX / 4,
-            ..Work::default()
+            ..CpuCounts::default()
         };
         let time = CpuPrices::of_instructions(1000).time(&work);
         assert_eq!(time, Some(Nanos(u64::MAX / 4)));

@@ -4,10 +4,10 @@ use crate::block::{
     BlockGeometry, BlockOperation, BlockRequest, BlockStatus, CONFIG_WRITE_CACHE_AT,
 };
 use crate::control::Control;
+use crate::dirty_ranges::DirtyRanges;
 use crate::disk::{Disk, discard_ranges};
 use crate::error::LabError;
 use crate::memory::GuestMemory;
-use crate::noted::Noted;
 use crate::ring::{Ring, Segment};
 use crate::socket::Peer;
 use crate::trace::Trace;
@@ -45,7 +45,7 @@ pub(crate) struct Device {
     /// Something other than a read was served since [`Device::take_changed`] was asked.
     changed: bool,
     /// What is written to it between inspections.
-    pub(crate) noted: Noted,
+    pub(crate) noted: DirtyRanges,
 }
 
 /// What a message of the guest asks of the engine beyond the reply.
@@ -70,7 +70,7 @@ impl Device {
             pending: VecDeque::new(),
             segments: Vec::new(),
             changed: false,
-            noted: Noted::default(),
+            noted: DirtyRanges::default(),
         }
     }
 
@@ -250,7 +250,11 @@ impl Device {
 }
 
 /// Notes what `request` may change.
-fn note(noted: &mut Noted, request: &BlockRequest, memory: &GuestMemory) -> Result<(), String> {
+fn note(
+    noted: &mut DirtyRanges,
+    request: &BlockRequest,
+    memory: &GuestMemory,
+) -> Result<(), String> {
     match request.operation {
         BlockOperation::Write => noted.note(request.offset, request.bytes()),
         BlockOperation::Discard => {

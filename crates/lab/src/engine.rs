@@ -13,7 +13,7 @@ use crate::guest::Guest;
 use crate::schedule::{GUEST_ID, Schedule};
 use crate::socket::Peer;
 use crate::trace::Trace;
-use crate::watch::Watch;
+use crate::watchdog::Watchdog;
 use rustix::event::{PollFd, PollFlags, poll};
 use std::fs::File;
 use std::io::Read;
@@ -59,7 +59,7 @@ pub(crate) struct Engine<'a> {
     new_events: Vec<Event>,
     /// Bytes of programs' output among the events.
     printed: u64,
-    watch: Watch<'a>,
+    watch: Watchdog<'a>,
     on_event: &'a mut dyn FnMut(&Stamped),
 }
 
@@ -81,7 +81,7 @@ impl<'a> Engine<'a> {
     pub(crate) fn new(
         calendar: UnixListener,
         devices: Vec<Device>,
-        watch: Watch<'a>,
+        watch: Watchdog<'a>,
         on_event: &'a mut dyn FnMut(&Stamped),
     ) -> Result<Engine<'a>, LabError> {
         Ok(Engine {

@@ -12,7 +12,7 @@ use crate::guest::Guest;
 use crate::memory::GuestMemory;
 use crate::socket::Peer;
 use crate::vhost::{CALL_REPLY_BYTES, Header, Region};
-use crate::watch::{Limits, Watch};
+use crate::watchdog::{Limits, Watchdog};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use std::io::{IoSlice, Read, Write};
@@ -82,7 +82,7 @@ fn run(guest: impl FnOnce(FakeGuest) + Send + 'static) -> (Result<(), LabError>,
     });
     let device = Device::new(0, Peer::Connected(ours), Backend::Card(Box::new(disk())));
     let cancelled = AtomicBool::new(false);
-    let watch = Watch::new(Limits::default(), &cancelled);
+    let watch = Watchdog::new(Limits::default(), &cancelled);
     let mut ignore = |_: &crate::engine::Stamped| {};
     let mut engine = Engine::new(listener, vec![device], watch, &mut ignore).unwrap();
     let mut process = Guest::stand_in();

@@ -10,7 +10,7 @@ use crate::cpu::CpuPrices;
 use crate::error::LabError;
 use crate::initramfs::Initramfs;
 use crate::kernel::Kernel;
-use crate::recycled::{self, RecycledMemory};
+use crate::memory_pool::{self, PooledMemory};
 use crate::shared::{self, Handles, SharedDirectory};
 use crate::spawn::{Child, Program, spawn};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -46,7 +46,7 @@ pub struct GuestProcess<'a> {
     /// only one that it may write.
     pub memory: &'a Path,
     /// The file itself, if others have used it.
-    pub recycled: Option<&'a RecycledMemory>,
+    pub pooled: Option<&'a PooledMemory>,
     /// What its work costs.
     pub cpu: CpuPrices,
     /// Seed of the guest's entropy.
@@ -236,7 +236,7 @@ impl Guest {
         let handles = Handles::open(process.shared)?;
         let numbers = handles.numbers();
         let archive = process.initramfs.number();
-        let memory = process.recycled.map(RecycledMemory::number);
+        let memory = process.pooled.map(PooledMemory::number);
         let confinement = Confinement::new(
             kernel,
             &[&directory.path, process.memory],
@@ -244,7 +244,7 @@ impl Guest {
         )
         .map_err(LabError::io("confine the guest"))?;
         let mut environment = vec![("TMPDIR", process.memory.as_os_str().to_owned())];
-        environment.extend(memory.map(|_| recycled::variable()));
+        environment.extend(memory.map(|_| memory_pool::variable()));
         let program = Program {
             path: kernel,
             arguments: &command_line(process),
@@ -258,7 +258,7 @@ impl Guest {
                 prepare_child()?;
                 shared::put_in_place(&numbers)?;
                 Initramfs::put_in_place(archive)?;
-                memory.map_or(Ok(()), recycled::put_in_place)?;
+                memory.map_or(Ok(()), memory_pool::put_in_place)?;
                 confinement.put_on()
             })
         };
@@ -560,7 +560,7 @@ mod tests {
             initramfs: &Initramfs::new(b"agent").expect("memory for it"),
             memory_mib: 256,
             memory: Path::new("/dev/shm"),
-            recycled: None,
+            pooled: None,
             cpu: CpuPrices::default(),
             seed: 1,
             queue_depth: Some(64),

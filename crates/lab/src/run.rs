@@ -10,10 +10,10 @@ use crate::error::LabError;
 use crate::guest::{Guest, GuestDirectory, GuestProcess, KILLED, NO_MAPPINGS};
 use crate::initramfs::Initramfs;
 use crate::kernel::Kernel;
-use crate::recycled::RecycledMemory;
+use crate::memory_pool::PooledMemory;
 use crate::shared::SharedDirectory;
 use crate::socket::Peer;
-use crate::watch::{Limits, Watch};
+use crate::watchdog::{Limits, Watchdog};
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -85,7 +85,7 @@ pub struct GuestSpec<'a> {
     /// Directory of the file that is its memory ([`crate::memory_directory`]).
     pub memory: &'a Path,
     /// The file itself, if guests take it in turn; `None`: a new one.
-    pub recycled: Option<&'a RecycledMemory>,
+    pub pooled: Option<&'a PooledMemory>,
     /// What its work costs; nothing for the clock `device`.
     pub cpu: CpuPrices,
     /// Requests that a disk takes at once, from 1; `None`: as many as its ring holds.
@@ -101,7 +101,7 @@ pub struct GuestSpec<'a> {
 }
 
 /// What a guest's life yielded.
-pub struct Life {
+pub struct GuestRun {
     /// How it ended.
     pub result: Result<(), LabError>,
     /// Everything the agent said, stamped.
@@ -122,13 +122,13 @@ pub struct Life {
 /// `cancelled` stops it.
 ///
 /// # Errors
-/// Only where the guest could not be started; how its life ended is in [`Life::result`].
+/// Only where the guest could not be started; how its life ended is in [`GuestRun::result`].
 pub fn run(
     spec: &GuestSpec,
     disks: Vec<Disk>,
     cancelled: &AtomicBool,
     on_event: &mut dyn FnMut(&Stamped),
-) -> Result<Life, LabError> {
+) -> Result<GuestRun, LabError> {
     assert!(
         (1..=DISKS_MAX).contains(&disks.len()),
         "a guest has one to {DISKS_MAX} disks"
@@ -137,10 +137,9 @@ pub fn run(
     let directory = GuestDirectory::new()?;
     let memory = GuestDirectory::below(spec.memory)?;
     let calendar = directory.listen("c")?;
-    let recycled = spec.recycled.filter(|memory| memory.fits(spec.memory_mib));
+    let pooled = spec.pooled.filter(|memory| memory.fits(spec.memory_mib));
     // A poisoned lock is of a guest that is gone, as this one's memory needs.
-    let _alone =
-        recycled.map(|memory| memory.user().lock().unwrap_or_else(PoisonError::into_inner));
+    let _alone = pooled.map(|memory| memory.user().lock().unwrap_or_else(PoisonError::into_inner));
     let control_name = format!("vd{}", (b'a' + disks.len() as u8) as char);
     let devices = listen_for(disks, spec.job, &directory)?;
     let process = GuestProcess {
@@ -148,7 +147,7 @@ pub fn run(
         initramfs: &spec.agent.initramfs,
         memory_mib: spec.memory_mib,
         memory: memory.path(),
-        recycled,
+        pooled,
         cpu: spec.cpu,
         seed: spec.job.seed,
         queue_depth: spec.queue_depth,
@@ -157,7 +156,7 @@ pub fn run(
         control: &control_name,
     };
     let mut guest = Guest::start(&process, &directory)?;
-    let watch = Watch::new(spec.limits, cancelled);
+    let watch = Watchdog::new(spec.limits, cancelled);
     let mut engine = Engine::new(calendar, devices, watch, on_event)?;
     let looped = engine.run(&mut guest, &mut || {
         directory.remove();
@@ -168,7 +167,7 @@ pub fn run(
     let exit = guest.finish(patience(&looped));
     let finished = engine.finish();
     let console = guest.console_tail();
-    Ok(Life {
+    Ok(GuestRun {
         result: verdict(looped, &finished.events, &console, &exit),
         trace_sha256: finished.trace.hex(),
         requests: finished.trace.requests,

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{Trial, command, mount, one_at_a_time, prices, shell, unmount};
-use whichfs_trial::{Event, Step, Work};
+use whichfs_trial::{CpuCounts, Event, Step};
 use whichfs_units::Nanos;
 
 /// Bytes that `write` writes: they compress to a third.
@@ -13,8 +13,8 @@ const WRITE: &str = "seq 1 1500000 | head -c 8M > /mnt/test/x; sync";
 /// Price of an instruction in picoseconds.
 const INSTRUCTION: u64 = 4000;
 
-/// Work and duration of each phase of a guest that writes on btrfs with `options`.
-fn phases(options: &str) -> Option<Vec<(String, Work, Nanos)>> {
+/// CpuCounts and duration of each phase of a guest that writes on btrfs with `options`.
+fn phases(options: &str) -> Option<Vec<(String, CpuCounts, Nanos)>> {
     let Step::Run {
         argv,
         env,
@@ -75,7 +75,7 @@ fn lab_compression_takes_cpu_time_and_the_same_again() {
     assert_eq!(packed, phases("noatime,compress-force=zstd").unwrap());
     let names: Vec<&str> = plain.iter().map(|(name, ..)| name.as_str()).collect();
     assert_eq!(names, ["mount", "write", "memory"]);
-    let time = |work: &Work| prices(INSTRUCTION).time(work).unwrap();
+    let time = |work: &CpuCounts| prices(INSTRUCTION).time(work).unwrap();
     for (name, work, took) in plain.iter().chain(&packed) {
         println!("{name}: {} of {took}", time(work));
     }

@@ -9,7 +9,7 @@ use common::{Trial, fingerprint, one_at_a_time, path_only, prices, profile, shel
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use whichfs_fs::{Candidate, Geometry, Purpose, Recipe, candidates};
-use whichfs_lab::RecycledMemory;
+use whichfs_lab::PooledMemory;
 use whichfs_trial::Step;
 
 /// The partition's size: small, so that mkfs is quick.
@@ -87,14 +87,14 @@ fn run(candidate: &Candidate, seed: u64, cpu: u64, core: usize) -> Option<String
 
 /// The same in memory that other guests have used.
 fn run_in(
-    memory: Option<&'static RecycledMemory>,
+    memory: Option<&'static PooledMemory>,
     candidate: &Candidate,
     seed: u64,
     cpu: u64,
     core: usize,
 ) -> Option<String> {
     let mut trial = trial(candidate, seed, cpu, core)?;
-    trial.recycled = memory;
+    trial.pooled = memory;
     let life = trial.run();
     let text = fingerprint(&life);
     assert!(text.starts_with("done\n"), "{}: {text}", candidate.name);

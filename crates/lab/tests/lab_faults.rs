@@ -12,11 +12,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use whichfs_card::{CHUNK_BYTES, Contents, Spill};
-use whichfs_lab::{LabError, Life, Limits};
+use whichfs_lab::{GuestRun, LabError, Limits};
 use whichfs_trial::Step;
 
 /// Runs `trial` and checks that nothing of it is left.
-fn end_of(trial: Trial) -> Life {
+fn end_of(trial: Trial) -> GuestRun {
     let lookout = Lookout::for_seed(trial.seed);
     let life = trial.run();
     lookout.nothing_is_left();

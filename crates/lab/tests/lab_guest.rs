@@ -4,7 +4,7 @@
 mod common;
 
 use common::{Trial, command, disk, mount, one_at_a_time, queue, shell, shown, text_of, unmount};
-use whichfs_lab::{CpuPrices, Disk, Life};
+use whichfs_lab::{CpuPrices, Disk, GuestRun};
 use whichfs_trial::{BlockQueue, Step};
 
 /// Attributes that decide what filesystems and the block layer do.
@@ -26,7 +26,7 @@ fn attribute(name: &str) -> String {
 }
 
 /// What sysfs says about `disk` after the agent has set `queue`.
-fn seen(seed: u64, disk: Disk, queue: BlockQueue) -> Option<Life> {
+fn seen(seed: u64, disk: Disk, queue: BlockQueue) -> Option<GuestRun> {
     let paths = ATTRIBUTES.iter().map(|name| Step::ShowFile {
         path: attribute(name),
     });
@@ -38,7 +38,7 @@ fn seen(seed: u64, disk: Disk, queue: BlockQueue) -> Option<Life> {
     Some(life)
 }
 
-fn check(life: &Life, expected: &[(&str, &str)]) {
+fn check(life: &GuestRun, expected: &[(&str, &str)]) {
     for (name, value) in expected {
         assert_eq!(shown(life, &attribute(name)), *value, "{name}");
     }

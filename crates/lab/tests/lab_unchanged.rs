@@ -11,7 +11,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
 use whichfs_card::{CHUNK_BYTES, Contents, Defects, Spill};
-use whichfs_lab::{Disk, Life};
+use whichfs_lab::{Disk, GuestRun};
 use whichfs_trial::{Event, Node, Step, content_digest};
 
 const DISK: u64 = 512 << 20;
@@ -45,7 +45,7 @@ fn card() -> Disk {
 }
 
 /// Runs `steps` with `disk`.
-fn run(steps: Vec<Step>, disk: Disk) -> Option<Life> {
+fn run(steps: Vec<Step>, disk: Disk) -> Option<GuestRun> {
     let mut trial = Trial::new(7, steps)?;
     trial.disks = vec![disk];
     let life = trial.run();
@@ -107,7 +107,7 @@ fn inspect() -> Step {
 
 /// What was found by the last inspection of a life: size and digest of each file, none if it could
 /// not be read; and the bytes that were not read for it.
-fn found(life: &Life) -> (BTreeMap<String, Option<(u64, u64)>>, u64) {
+fn found(life: &GuestRun) -> (BTreeMap<String, Option<(u64, u64)>>, u64) {
     let (mut before, mut told, mut unread) = (Vec::new(), Vec::new(), 0);
     for stamped in &life.events {
         match &stamped.event {

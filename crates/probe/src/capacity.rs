@@ -9,7 +9,7 @@
 //! until the end is known to the block: O(log n) of them. Marks are read only after other
 //! writes have pushed them out of a cache that would show them for a while.
 //!
-//! **Data to keep.** What stands on a block is read and given to a [`Keeper`] before the first
+//! **Data to keep.** What stands on a block is read and given to a [`UndoLog`] before the first
 //! mark is written there. However the check ends (a lie, an error, the user, a panic), all of
 //! it is put back, read and compared; a block counts as lost if it does not read as before.
 //! Where nothing lies this is exact. Beyond the end of a card that lies nothing was kept, so
@@ -19,7 +19,7 @@
 
 use crate::marks::{self, BLOCK};
 use crate::options::{Progress, Step};
-use crate::put_back::{self, Blocks, Keeper, REQUEST, put_back};
+use crate::put_back::{self, Blocks, REQUEST, UndoLog, put_back};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -83,7 +83,7 @@ pub struct CapacityReport {
 pub fn capacity(
     device: &mut dyn Device,
     options: &CapacityOptions,
-    keeper: &mut dyn Keeper,
+    keeper: &mut dyn UndoLog,
     progress: &mut dyn Progress,
 ) -> CapacityReport {
     let claimed_bytes = device.capacity_bytes();
@@ -123,7 +123,7 @@ pub fn capacity(
 
 struct Check<'a> {
     device: &'a mut dyn Device,
-    keeper: &'a mut dyn Keeper,
+    keeper: &'a mut dyn UndoLog,
     progress: &'a mut dyn Progress,
     options: CapacityOptions,
     claimed: u64,

@@ -47,7 +47,7 @@ pub use interpret::interpret;
 pub use options::{Budget, Options, Progress, Silent, Step, Writing};
 pub use plot::plot;
 pub use probe::{probe, resume};
-pub use put_back::{Blocks, Keeper, MemoryOnly, Rescue, marked, rescue};
+pub use put_back::{Blocks, MemoryOnly, Rescue, UndoLog, marked, rescue};
 pub use stats::Centre;
 pub use steps::Rise;
 pub use svg::svg;

@@ -17,7 +17,7 @@ pub(crate) const DOING: &str = "putting back what was there";
 pub type Blocks = BTreeMap<u64, Vec<u8>>;
 
 /// Keeps what stood on a device where a killed process does not lose it.
-pub trait Keeper {
+pub trait UndoLog {
     /// Keeps `blocks`, which are about to be overwritten; they are safe when it returns.
     ///
     /// # Errors
@@ -29,7 +29,7 @@ pub trait Keeper {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MemoryOnly;
 
-impl Keeper for MemoryOnly {
+impl UndoLog for MemoryOnly {
     fn keep(&mut self, _blocks: &Blocks) -> Result<(), String> {
         Ok(())
     }

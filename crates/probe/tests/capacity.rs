@@ -7,8 +7,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use support::faulty::{Fault, Faulty, Liar, Lie};
 use whichfs_curves::{Device, DeviceError};
 use whichfs_probe::{
-    Blocks, CapacityOptions, CapacityReport, Honesty, Keeper, MemoryOnly, Progress, Rescue, Silent,
-    Step, capacity, rescue,
+    Blocks, CapacityOptions, CapacityReport, Honesty, MemoryOnly, Progress, Rescue, Silent, Step,
+    UndoLog, capacity, rescue,
 };
 use whichfs_units::Nanos;
 
@@ -215,7 +215,7 @@ struct Memory {
     calls: u32,
 }
 
-impl Keeper for Memory {
+impl UndoLog for Memory {
     fn keep(&mut self, blocks: &Blocks) -> Result<(), String> {
         self.calls = self.calls.checked_sub(1).ok_or("no space left")?;
         self.blocks.extend(blocks.clone());

@@ -1,6 +1,6 @@
 //! What the authors of the studies concluded, as data, and whether the lab's figures say the same.
 
-use crate::charged::range;
+use crate::cpu_model_error::range;
 use crate::grid::{Grid, Line, Repeats};
 use crate::position::{FileError, Position};
 use crate::study::PerformanceStudy;

@@ -3,7 +3,7 @@
 //! figures stand beside ours.
 
 use crate::agreement::kendall_tau_b;
-use crate::charged::doubts;
+use crate::cpu_model_error::doubts;
 use crate::study::{Load, PerformanceStudy, PublishedFigure, Spot};
 use serde::Serialize;
 use whichfs_trial::{Status, Trial};

@@ -18,9 +18,9 @@ use crate::exclude::{nearest, rule_lines};
 use crate::failures;
 use crate::fit::{Costs, Levels, fit};
 use crate::need::{Enough, Need, Weight};
-use crate::otherwise::{without, without_rules};
 use crate::plan;
 use crate::reasons::{self, Told};
+use crate::sensitivity::{without, without_rules};
 use crate::verdict::{
     Excluded, Figure, Grade, MetricInfo, Origin, Point, Ranked, Unmeasured, Verdict,
 };

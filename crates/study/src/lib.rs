@@ -8,8 +8,8 @@
 mod agreement;
 mod bootstrap;
 mod cards;
-mod charged;
 mod claims;
+mod cpu_model_error;
 mod device;
 mod exclude;
 mod facts;
@@ -18,16 +18,16 @@ mod fit;
 mod gain;
 mod grid;
 mod judge;
+mod metric_ranks;
 mod need;
-mod otherwise;
 mod overrides;
 pub mod plan;
 mod position;
 mod reasons;
 mod regress;
 mod row;
+mod sensitivity;
 mod smallest;
-mod standing;
 mod study;
 mod told;
 mod unit;
@@ -35,8 +35,8 @@ mod verdict;
 
 pub use agreement::kendall_tau_b;
 pub use cards::{CardEvidence, CardPlace, CardRanking, CardScore, Unqualified, rank_cards};
-pub use charged::{ChargedWork, Doubt, charged_works, doubt_ranking, doubts, doubts_told};
 pub use claims::{CLAIMS, Claim, Judgement, Outcome, Part, claims, judge_claim};
+pub use cpu_model_error::{ChargedWork, Doubt, charged_works, doubt_ranking, doubts, doubts_told};
 pub use device::{
     Budget, Cost, Counter, Distance, Drift, Ledger, REFERENCES_MIN, ReferenceRun, Spent,
     Turn as DeviceTurn, distances, drifts, order,
@@ -46,6 +46,7 @@ pub use facts::{Can, CandidateFacts, Care, CrashClass, Fact, Matter, Memory, Sou
 pub use gain::{Effect, Gain, Turn, gains, turns};
 pub use grid::{Grid, Line, Order, Repeats, grids};
 pub use judge::{Evidence, Failure, JudgeError, NOISE_FLOOR, Sample, judge};
+pub use metric_ranks::{Standing, standings};
 pub use need::{Condition, Enough, Need, NeedError, POWER_LOSS, Rule, SHORT, Weight};
 pub use position::FileError;
 pub use regress::{
@@ -55,7 +56,6 @@ pub use regress::{
 };
 pub use row::Row;
 pub use smallest::Bisection;
-pub use standing::{Standing, standings};
 pub use study::{
     Base, Cell, Compare, CrashStudy, FaultSet, Journal, JournalAt, Known, Load, Mapped, Mapping,
     Mount, Offset, PUBLISHED, PerformanceStudy, PublishedFigure, STUDIES, Skipped, Smallest, Spot,

@@ -1,7 +1,7 @@
 //! What an agent says while it works: one JSON object a record.
 
+use crate::cpu_counts::CpuCounts;
 use crate::found::Found;
-use crate::work::Work;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ pub enum Event {
         /// Name of the phase.
         phase: String,
         /// The counts.
-        work: Work,
+        work: CpuCounts,
     },
     /// The system promised that earlier data are durable (fsync returned, …).
     Promise {

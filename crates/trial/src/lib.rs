@@ -6,6 +6,7 @@
 //! but for what an inspection of an image finds, which has a form of its own on the wire.
 
 mod compact;
+mod cpu_counts;
 mod event;
 mod found;
 mod guest;
@@ -13,11 +14,14 @@ mod job;
 mod op;
 mod record;
 mod series;
-mod told;
-mod work;
+mod stamped_event;
 mod written;
 
 pub use compact::{MARK, compact, expand};
+pub use cpu_counts::{
+    CpuCounts, CpuTime, busy_metric, cpu_metrics, is_cpu_of_phase, is_cpu_share, is_share,
+    is_use_of_phase, metric_words,
+};
 pub use event::{Counts, Event, Latency, RETURNED};
 pub use found::{
     ContentDigest, Found, Node, ZERO_RUNS, content_digest, fingerprint, sector_digest,
@@ -29,9 +33,5 @@ pub use record::{
     DeviceFigures, Identity, Measured, Metric, Outcome, PhaseFigures, REAL, Status, Trial,
 };
 pub use series::{Series, Slot};
-pub use told::{Conditions, Reading, Told};
-pub use work::{
-    CpuTime, Work, busy_metric, cpu_metrics, is_cpu_of_phase, is_cpu_share, is_share,
-    is_use_of_phase, metric_words,
-};
+pub use stamped_event::{Conditions, Reading, StampedEvent};
 pub use written::{WRITTEN_AT, Written};

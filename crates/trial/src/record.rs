@@ -1,9 +1,9 @@
 //! The record of a finished trial: what decided it and what came out.
 
+use crate::cpu_counts::CpuTime;
 use crate::event::{Counts, Latency};
 use crate::series::Series;
-use crate::told::Conditions;
-use crate::work::CpuTime;
+use crate::stamped_event::Conditions;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;

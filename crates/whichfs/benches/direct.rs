@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use whichfs_agent::{Manner, Time, operate};
 use whichfs_attach::{CardState, HostQueue, Options, Speed, Transport, attach};
 use whichfs_card::{Profile, builtin};
-use whichfs_here::errand::{Errand, Life, run};
+use whichfs_here::sandboxed_agent::{AgentRun, SandboxedAgent, run};
 use whichfs_trial::{Content, Job, Op, Step};
 use whichfs_units::{MIB, Nanos};
 
@@ -172,16 +172,16 @@ fn job(steps: Vec<Step>) -> Job {
     }
 }
 
-fn done(agent: &Path, device: &Path, job: &Job, over: &AtomicBool) -> Life {
+fn done(agent: &Path, device: &Path, job: &Job, over: &AtomicBool) -> AgentRun {
     let writable = [device.to_path_buf()];
-    let errand = Errand {
+    let sandboxed = SandboxedAgent {
         agent,
         job,
         disk: device.file_name().unwrap().to_str().unwrap(),
         writable: &writable,
         wall_limit: Duration::from_secs(600),
     };
-    run(&errand, over, &mut |_| ()).unwrap()
+    run(&sandboxed, over, &mut |_| ()).unwrap()
 }
 
 /// Where the requests of a run begin, in bytes.

@@ -6,7 +6,7 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use whichfs_engine::device::{Campaign, DeviceExecutor};
-use whichfs_format::laying;
+use whichfs_format::partition_commands;
 use whichfs_here::quoted;
 use whichfs_study::{DeviceTurn as Turn, Drift, REFERENCES_MIN, Spent};
 use whichfs_trial::Trial;
@@ -114,7 +114,7 @@ fn commands(site: &DeviceExecutor, campaign: &Campaign<'_>) -> Vec<String> {
     for turn in &campaign.turns {
         let Turn::Trial(at) = turn else { continue };
         let run = &campaign.planned[*at].run;
-        let mut own = laying(&site.device.name, run.span);
+        let mut own = partition_commands(&site.device.name, run.span);
         own.extend(run.commands.iter().map(|argv| {
             let words: Vec<String> = argv.iter().map(|word| quoted(word)).collect();
             words.join(" ")

@@ -11,11 +11,11 @@ macro_rules! note {
     };
 }
 
+mod builder_files;
 mod cli;
 mod commands;
 mod consent;
 mod device_report;
-mod emitted;
 mod failure;
 mod interrupt;
 mod lab_image;

@@ -346,7 +346,7 @@ fn delete(tree: &Listing, permille: u64, seed: u64) -> Vec<Op> {
     let mut rng = Rng::named(seed, "delete");
     let files = tree.files().count() as u64;
     let mut left = (files * permille).div_ceil(PERMILLE);
-    let mut doomed: BTreeSet<&str> = BTreeSet::new();
+    let mut target_disk: BTreeSet<&str> = BTreeSet::new();
     let mut directories: Vec<&str> = tree
         .entries
         .iter()
@@ -365,22 +365,22 @@ fn delete(tree: &Listing, permille: u64, seed: u64) -> Vec<Op> {
             .range(prefix.as_str()..)
             .take_while(|(path, _)| path.starts_with(&prefix))
             .map(|(_, entry)| *entry)
-            .filter(|entry| !doomed.contains(entry.path.as_str()))
+            .filter(|entry| !target_disk.contains(entry.path.as_str()))
             .collect();
         let count = inside.iter().filter(|entry| is_file(entry)).count() as u64;
-        if count <= left && !doomed.contains(directory) {
+        if count <= left && !target_disk.contains(directory) {
             left -= count;
-            doomed.insert(directory);
-            doomed.extend(inside.iter().map(|entry| entry.path.as_str()));
+            target_disk.insert(directory);
+            target_disk.extend(inside.iter().map(|entry| entry.path.as_str()));
         }
     }
     let mut single: Vec<&Entry> = tree
         .entries
         .iter()
-        .filter(|entry| is_file(entry) && !doomed.contains(entry.path.as_str()))
+        .filter(|entry| is_file(entry) && !target_disk.contains(entry.path.as_str()))
         .collect();
     rng.shuffle(&mut single);
-    doomed.extend(
+    target_disk.extend(
         single
             .iter()
             .take(left as usize)
@@ -389,7 +389,7 @@ fn delete(tree: &Listing, permille: u64, seed: u64) -> Vec<Op> {
     let condemned = tree
         .entries
         .iter()
-        .filter(|e| doomed.contains(e.path.as_str()));
+        .filter(|e| target_disk.contains(e.path.as_str()));
     let (keep_last, first): (Vec<&Entry>, Vec<&Entry>) =
         condemned.partition(|entry| entry.kind == Kind::Directory);
     let unlink = first.iter().map(|entry| Op::Unlink {

@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::{Arc, Mutex, PoisonError};
-use whichfs_trial::Told;
+use whichfs_trial::StampedEvent;
 
 /// Serves all connections, each for itself.
 pub fn all(listener: &UnixListener, session: &Arc<Session>) {
@@ -124,8 +124,8 @@ fn tell(
         };
         while have < until {
             let Some(text) = lines.next() else { break };
-            let told: Box<Told> = serde_json::from_str(&text?)?;
-            say(out, &Reply::Told { number, told })?;
+            let told: Box<StampedEvent> = serde_json::from_str(&text?)?;
+            say(out, &Reply::StampedEvent { number, told })?;
             have += 1;
         }
         if let Some(result) = result {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use whichfs_trial::Told;
+use whichfs_trial::StampedEvent;
 
 /// An asker that has not been heard for so long is gone: every few seconds it says something.
 const GONE: Duration = Duration::from_secs(20);
@@ -116,7 +116,7 @@ impl Session {
     }
 
     /// Keeps an event of the question under way.
-    pub fn tell(&self, told: &Told) {
+    pub fn tell(&self, told: &StampedEvent) {
         let mut state = self.lock();
         let text = line(told);
         let written = match &mut state.out {
@@ -134,7 +134,7 @@ impl Session {
     ///
     /// # Errors
     /// Not all of them could be kept.
-    pub fn complete(&self, all: &[Told]) -> Result<(), Refusal> {
+    pub fn complete(&self, all: &[StampedEvent]) -> Result<(), Refusal> {
         let heard = self.lock().lines;
         all.iter().skip(heard).for_each(|told| self.tell(told));
         match &self.lock().broken {
@@ -283,8 +283,8 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(60);
 
-    fn told(at: u64) -> Told {
-        Told {
+    fn told(at: u64) -> StampedEvent {
+        StampedEvent {
             at: Nanos(at),
             event: Event::Done,
             reading: None,

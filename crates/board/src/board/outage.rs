@@ -9,8 +9,8 @@ use crate::wire::{Answer, Ask, Call, Reply};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
-use whichfs_here::errand::Ended;
-use whichfs_trial::Told;
+use whichfs_here::sandboxed_agent::Ended;
+use whichfs_trial::StampedEvent;
 use whichfs_units::Nanos;
 
 /// A board whose power was cut and that says nothing for so long is off: it is asked every five
@@ -20,7 +20,7 @@ const QUIET: Duration = Duration::from_secs(9);
 /// When and how a board loses its power.
 pub struct Cutting<'a> {
     /// The event from which the time counts.
-    pub begins: &'a dyn Fn(&Told) -> bool,
+    pub begins: &'a dyn Fn(&StampedEvent) -> bool,
     /// How long after that event was heard; at the latest, and if there is none, when the trial has
     /// ended.
     pub after: Option<Duration>,
@@ -43,7 +43,7 @@ pub enum Power<'a> {
 #[derive(Clone, Debug)]
 pub struct Parted {
     /// Its events.
-    pub told: Vec<Told>,
+    pub told: Vec<StampedEvent>,
     /// How it ended, if it had.
     pub ended: Option<Ended>,
     /// When the power was taken, by the clock of the events.
@@ -60,12 +60,12 @@ struct Watch<'a, 's> {
     cutting: &'a Cutting<'a>,
     interrupted: &'a AtomicBool,
     take: Take<'a, 's>,
-    hear: &'a mut dyn FnMut(&Told),
+    hear: &'a mut dyn FnMut(&StampedEvent),
 }
 
 /// What is under way while the power goes.
 struct Outing<'s> {
-    told: Vec<Told>,
+    told: Vec<StampedEvent>,
     ended: Option<Ended>,
     /// When the first event that counts was heard, and its time there.
     begun: Option<(Instant, Nanos)>,
@@ -114,10 +114,10 @@ impl Board {
         ask: &Ask,
         cutting: &Cutting<'_>,
         interrupted: &AtomicBool,
-        hear: &mut dyn FnMut(&Told),
+        hear: &mut dyn FnMut(&StampedEvent),
     ) -> Result<Parted, Refusal> {
         // There is a connection, and the session is where it was.
-        self.simply(&Ask::Written)?;
+        self.request(&Ask::Written)?;
         let before = self.past.boot.clone().unwrap_or_default();
         std::thread::scope(|scope| {
             let mut outing = Outing {
@@ -253,7 +253,7 @@ impl Board {
             };
             heard = Instant::now();
             match reply {
-                Reply::Told { number: of, told } if of == number => {
+                Reply::StampedEvent { number: of, told } if of == number => {
                     if outing.begun.is_none() && (cutting.begins)(&told) {
                         outing.begun = Some((heard, told.at));
                     }
@@ -357,8 +357,8 @@ impl Board {
         &mut self,
         ask: &Ask,
         interrupted: &AtomicBool,
-    ) -> Result<(Option<Answer>, Vec<Told>), Refusal> {
-        self.simply(&Ask::Written)?;
+    ) -> Result<(Option<Answer>, Vec<StampedEvent>), Refusal> {
+        self.request(&Ask::Written)?;
         let before = self.past.boot.clone().unwrap_or_default();
         let mut told = Vec::new();
         let begun = Instant::now();

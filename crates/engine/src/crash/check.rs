@@ -14,7 +14,7 @@ use whichfs_crash::{
     Checked, Condition, Cut, Faults, Finding, Judge, Outcome as Became, Timeline, in_flux,
     random_cuts,
 };
-use whichfs_lab::{Disk, GuestSpec, LabError, Life, RecycledMemory};
+use whichfs_lab::{Disk, GuestRun, GuestSpec, LabError, PooledMemory};
 use whichfs_trial::{Event, Step};
 use whichfs_units::{Nanos, Rng};
 
@@ -102,7 +102,7 @@ pub struct Checker<'a> {
     spared: BTreeSet<usize>,
     judge: Judge<'a>,
     /// For guests that look at images; nothing if the host has no such files.
-    memory: OnceCell<Option<RecycledMemory>>,
+    memory: OnceCell<Option<PooledMemory>>,
 }
 
 impl<'a> Checker<'a> {
@@ -257,13 +257,13 @@ impl<'a> Checker<'a> {
 
     /// Memory for the guests of this checker, one after the other; not where guests with memory of
     /// their own live between them: together they would need twice what a worker may have.
-    fn memory(&self) -> Option<&RecycledMemory> {
+    fn memory(&self) -> Option<&PooledMemory> {
         if self.plan.spec.recovery > 0 {
             return None;
         }
         let made = self.memory.get_or_init(|| {
             let bench = self.plan.bench;
-            RecycledMemory::new(&bench.memory, bench.board.file.memory.mib).ok()
+            PooledMemory::new(&bench.memory, bench.board.file.memory.mib).ok()
         });
         made.as_ref()
     }
@@ -273,14 +273,14 @@ impl<'a> Checker<'a> {
         &self,
         steps: Vec<Step>,
         disk: Disk,
-        recycled: Option<&RecycledMemory>,
+        pooled: Option<&PooledMemory>,
         core: Option<usize>,
         cancelled: &AtomicBool,
-    ) -> Outcome<Life> {
+    ) -> Outcome<GuestRun> {
         let bench = self.plan.bench;
         let job = bench.job(steps, self.plan.spec.seed);
         let guest = GuestSpec {
-            recycled,
+            pooled,
             ..bench.guest(&job, core)
         };
         whichfs_lab::run(&guest, vec![disk], cancelled, &mut |_| {}).map_err(Error::environment)
@@ -288,7 +288,7 @@ impl<'a> Checker<'a> {
 }
 
 /// Takes up what a guest said.
-fn hear(seen: &mut Seen, life: &mut Life) -> Outcome {
+fn hear(seen: &mut Seen, life: &mut GuestRun) -> Outcome {
     seen.hear_events(std::mem::take(&mut life.events));
     how_it_ended(life, &mut seen.checked)?;
     seen.is_of_checker();
@@ -300,7 +300,7 @@ fn hear(seen: &mut Seen, life: &mut Life) -> Outcome {
 }
 
 /// A guest that does not end well tells of the filesystem, or of this machine.
-fn how_it_ended(life: &Life, checked: &mut Checked) -> Outcome {
+fn how_it_ended(life: &GuestRun, checked: &mut Checked) -> Outcome {
     let Err(error) = &life.result else {
         return Ok(());
     };

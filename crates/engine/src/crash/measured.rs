@@ -12,7 +12,7 @@ use super::power::Way;
 use super::record::{operate_phases, operations, remedy, run_of};
 use super::seen::Seen;
 use super::spec::{Selection, Spec};
-use crate::device::{Cuttable, PartitionLease, stamped};
+use crate::device::{Cuttable, DeviceLease, stamped};
 use crate::error::{Error, ErrorKind, Outcome};
 use crate::lab_executor::{environment, with_device};
 use std::collections::BTreeMap;
@@ -23,9 +23,9 @@ use whichfs_crash::{
     Contract, Cut, History, Judge, Message, Place, Run, classify, in_flux, of_device,
 };
 use whichfs_fs::Candidate;
-use whichfs_here::errand::Ended;
+use whichfs_here::sandboxed_agent::Ended;
 use whichfs_lab::Stamped;
-use whichfs_trial::{Event, Job, Step, Told, WorkloadSpec};
+use whichfs_trial::{Event, Job, StampedEvent, Step, WorkloadSpec};
 use whichfs_units::{Nanos, Rng};
 use whichfs_workload::Workload;
 
@@ -81,7 +81,7 @@ fn begins(event: &Event, phases: &[String]) -> bool {
 }
 
 /// Events from the first phase on, by the time since then.
-fn since(told: &[Told], phases: &[String]) -> Vec<Stamped> {
+fn since(told: &[StampedEvent], phases: &[String]) -> Vec<Stamped> {
     let mut events = stamped(told);
     let begin = begin_of(&events, phases);
     for event in &mut events {
@@ -203,7 +203,7 @@ impl Subject {
     ///
     /// # Errors
     /// It fails.
-    pub fn rehearse(&self, field: &mut PartitionLease<'_>) -> Outcome<Rehearsed> {
+    pub fn rehearse(&self, field: &mut DeviceLease<'_>) -> Outcome<Rehearsed> {
         let name = self.candidate.name;
         let steps = self.steps()?;
         let phases = operate_phases(&steps);
@@ -266,7 +266,7 @@ impl Subject {
     /// Only what is not the filesystem's doing.
     pub fn cut(
         &self,
-        field: &mut PartitionLease<'_>,
+        field: &mut DeviceLease<'_>,
         whole: &Rehearsed,
         way: &Way,
         number: u64,
@@ -277,7 +277,7 @@ impl Subject {
         let after = Duration::from_nanos(moment).saturating_sub(way.lead());
         let act = || way.act();
         let cutting = Cutting {
-            begins: &|told: &Told| begins(&told.event, &whole.phases),
+            begins: &|told: &StampedEvent| begins(&told.event, &whole.phases),
             after: (self.spec.cuts != Selection::End).then_some(after),
             power: way.power(&act),
             dies_within: DIES_WITHIN + way.lead(),
@@ -318,7 +318,7 @@ impl Subject {
     }
 
     /// Looks at what the cut left.
-    fn seen(&self, field: &mut PartitionLease<'_>, flux: &[String], number: u64) -> Outcome<Seen> {
+    fn seen(&self, field: &mut DeviceLease<'_>, flux: &[String], number: u64) -> Outcome<Seen> {
         let look = Look {
             recipe: &self.place.recipe,
             mount_options: &self.mount_options,
@@ -337,7 +337,7 @@ impl Subject {
     /// Has the board do `steps` with what is on the device, and takes up what it tells.
     fn ask(
         &self,
-        field: &mut PartitionLease<'_>,
+        field: &mut DeviceLease<'_>,
         seen: &mut Seen,
         steps: Vec<Step>,
         number: u64,

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use whichfs_card::{Contents, Defects, Logged, Profile};
 use whichfs_crash::{CardFacts, Contract, Fault, History, Promise, Run, Timeline};
 use whichfs_fs::{Candidate, Geometry, Purpose, Recipe};
-use whichfs_lab::{Disk, LabError, Life, Stamped};
+use whichfs_lab::{Disk, GuestRun, LabError, Stamped};
 use whichfs_trial::{Event, Job, Series, Step, WorkloadSpec};
 use whichfs_units::{MIB, Nanos};
 use whichfs_workload::{Op, Workload};
@@ -163,7 +163,7 @@ impl<'a> Plan<'a> {
     }
 
     /// What the card refuses of what was written in `rehearsal`, the same run on a good card.
-    fn refusals(&self, rehearsal: Life, phases: &[String]) -> Outcome<Defects> {
+    fn refusals(&self, rehearsal: GuestRun, phases: &[String]) -> Outcome<Defects> {
         let begin = begin_of(&rehearsal.events, phases).map_or(Nanos(0), |stamped| stamped.at);
         let log = only_disk(rehearsal)?.log.unwrap_or_default();
         let first = log.partition_point(|request| request.arrived < begin);
@@ -257,7 +257,7 @@ impl<'a> Plan<'a> {
         disk: Disk,
         core: Option<usize>,
         cancelled: &AtomicBool,
-    ) -> Outcome<Life> {
+    ) -> Outcome<GuestRun> {
         let job = Job {
             promises: told != Told::Nothing,
             returns: told == Told::Returns,
@@ -431,7 +431,7 @@ pub fn no_contract(name: &str) -> Error {
 }
 
 /// The one disk of a guest that has ended.
-pub fn only_disk(life: Life) -> Outcome<Disk> {
+pub fn only_disk(life: GuestRun) -> Outcome<Disk> {
     let disk = life.disks.into_iter().next();
     disk.ok_or_else(|| Error::new(ErrorKind::Trial, "the guest gave its disk not back"))
 }

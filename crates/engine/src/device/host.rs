@@ -15,11 +15,11 @@ use whichfs_board::{
     Address, Answer, Ask, Board, Cutting, Device, MOUNT_POINT, Machine, Means, Outage, Parted,
     Patience, Place, Task,
 };
-use whichfs_format::{Ground, Journal, Left, kernel_has};
-use whichfs_here::errand::{Ended, Life};
-use whichfs_here::{Doomed, Inside, Limits, Roots, Scratch};
+use whichfs_format::{Journal, Left, PartitionLease, kernel_has};
+use whichfs_here::sandboxed_agent::{AgentRun, Ended};
+use whichfs_here::{Inside, Limits, Roots, Scratch, TargetDisk};
 use whichfs_lab::Agent;
-use whichfs_trial::Told;
+use whichfs_trial::StampedEvent;
 
 /// Where a device is.
 pub enum DeviceHost {
@@ -33,7 +33,7 @@ pub enum DeviceHost {
 
 /// A device of this machine.
 pub struct Local {
-    disk: Doomed,
+    disk: TargetDisk,
     roots: Roots,
     agent: Agent,
     versions: Mutex<Versions>,
@@ -80,7 +80,7 @@ impl DeviceHost {
         let (around, device, machine) = match place {
             Place::Here(path) => {
                 let roots = Roots::default();
-                let disk = Doomed::find(path, &limits, &roots)?;
+                let disk = TargetDisk::find(path, &limits, &roots)?;
                 let device = Device::of(&disk);
                 let local = Local {
                     disk,
@@ -173,7 +173,7 @@ impl DeviceHost {
             DeviceHost::There(remote) => remote,
         };
         let name = name.to_owned();
-        match lock(&remote.board).simply(&Ask::Filesystem { name })? {
+        match lock(&remote.board).request(&Ask::Filesystem { name })? {
             Answer::Is { so } => Ok(so),
             other => Err(strange(&other)),
         }
@@ -197,7 +197,7 @@ impl DeviceHost {
                     id: &device.id,
                 };
                 let given = consent.given(&request)?;
-                lock(&remote.board).simply(&Ask::Confirm { given })?;
+                lock(&remote.board).request(&Ask::Confirm { given })?;
                 Ok(())
             }
             // Nothing that is there is lost.
@@ -205,23 +205,23 @@ impl DeviceHost {
         }
     }
 
-    /// The device as the ground of `trials`, which is what the journal calls them.
+    /// The device leased for `trials`, as the journal calls them.
     ///
     /// # Errors
     /// A tool is missing, or the journal cannot be written.
-    pub fn ground(&self, device: &Device, trials: &str) -> Outcome<PartitionLease<'_>> {
+    pub fn lease(&self, device: &Device, trials: &str) -> Outcome<DeviceLease<'_>> {
         let journals = places::journals()?;
         Ok(match self {
-            DeviceHost::Here(local) => PartitionLease::Here {
-                ground: Ground::begin(&local.disk, &local.roots, &journals, trials)?,
+            DeviceHost::Here(local) => DeviceLease::Here {
+                lease: PartitionLease::begin(&local.disk, &local.roots, &journals, trials)?,
                 local,
             },
             DeviceHost::There(remote) => {
                 let steps = [trials.to_owned()];
                 let journal = Journal::begin(&journals, &self.shown(device), &device.id, &steps)?;
                 let trials = trials.to_owned();
-                lock(&remote.board).simply(&Ask::Begin { trials })?;
-                PartitionLease::There { remote, journal }
+                lock(&remote.board).request(&Ask::Begin { trials })?;
+                DeviceLease::There { remote, journal }
             }
             DeviceHost::Inside(within) => within.begin()?,
         })
@@ -233,7 +233,7 @@ impl DeviceHost {
 /// # Errors
 /// No consent, or that of another device; the device is in use.
 pub fn confirm(
-    disk: &mut Doomed,
+    disk: &mut TargetDisk,
     consent: &dyn Consent,
     found: &[String],
     roots: &Roots,
@@ -275,7 +275,7 @@ impl Remote {
             let ask = Ask::Tools {
                 names: names.clone(),
             };
-            let mut versions = match lock(&self.board).simply(&ask)? {
+            let mut versions = match lock(&self.board).request(&ask)? {
                 Answer::Tools { versions } => versions,
                 other => return Err(strange(&other)),
             };
@@ -293,11 +293,11 @@ impl Remote {
 }
 
 /// A device that trials run on.
-pub enum PartitionLease<'a> {
+pub enum DeviceLease<'a> {
     /// Of this machine.
     Here {
         /// It.
-        ground: Ground<'a>,
+        lease: PartitionLease<'a>,
         /// Where it is.
         local: &'a Local,
     },
@@ -317,7 +317,7 @@ pub enum PartitionLease<'a> {
     },
 }
 
-impl PartitionLease<'_> {
+impl DeviceLease<'_> {
     /// Bytes written to the device since it appeared, if that is known.
     pub fn written(&self) -> Option<u64> {
         let by = |disk: &str| {
@@ -325,10 +325,9 @@ impl PartitionLease<'_> {
             reading.ok().map(|reading| reading.device.write_bytes)
         };
         match self {
-            PartitionLease::Here { local, .. } => by(local.disk.name()),
-            PartitionLease::Inside { within, .. } => by(&within.inside.disk),
-            PartitionLease::There { remote, .. } => match lock(&remote.board).simply(&Ask::Written)
-            {
+            DeviceLease::Here { local, .. } => by(local.disk.name()),
+            DeviceLease::Inside { within, .. } => by(&within.inside.disk),
+            DeviceLease::There { remote, .. } => match lock(&remote.board).request(&Ask::Written) {
                 Ok(Answer::Written { bytes }) => Some(bytes),
                 _ => None,
             },
@@ -345,10 +344,10 @@ impl PartitionLease<'_> {
         run: &Run,
         wall_limit: Duration,
         interrupted: &AtomicBool,
-        hear: &mut dyn FnMut(&Told),
-    ) -> Outcome<Life> {
+        hear: &mut dyn FnMut(&StampedEvent),
+    ) -> Outcome<AgentRun> {
         match self {
-            PartitionLease::Here { ground, local } => {
+            DeviceLease::Here { lease, local } => {
                 let means = Means {
                     agent: &local.agent.path,
                     disk: local.disk.name(),
@@ -356,14 +355,14 @@ impl PartitionLease<'_> {
                 };
                 let work = (run.span, false, run.label.as_str(), &run.job);
                 Ok(whichfs_board::trial(
-                    ground,
+                    lease,
                     &means,
                     work,
                     interrupted,
                     hear,
                 )?)
             }
-            PartitionLease::There { remote, journal } => {
+            DeviceLease::There { remote, journal } => {
                 journal.step(0)?;
                 journal.trial(&run.label)?;
                 let task = Ask::Trial(Box::new(Task {
@@ -375,11 +374,11 @@ impl PartitionLease<'_> {
                 }));
                 let mut board = lock(&remote.board);
                 match board.ask(&task, interrupted, hear)? {
-                    (Answer::Ended { ended }, told) => Ok(Life { told, ended }),
+                    (Answer::Ended { ended }, told) => Ok(AgentRun { told, ended }),
                     (other, _) => Err(strange(&other)),
                 }
             }
-            PartitionLease::Inside { within, scratch } => {
+            DeviceLease::Inside { within, scratch } => {
                 within.perform(scratch, run, wall_limit, interrupted, hear)
             }
         }
@@ -388,8 +387,8 @@ impl PartitionLease<'_> {
     /// The board and the journal, since power is cut on boards alone.
     fn board(&mut self) -> Outcome<(&Remote, &mut Journal)> {
         match self {
-            PartitionLease::There { remote, journal } => Ok((remote, journal)),
-            PartitionLease::Here { .. } | PartitionLease::Inside { .. } => Err(Error::input(
+            DeviceLease::There { remote, journal } => Ok((remote, journal)),
+            DeviceLease::Here { .. } | DeviceLease::Inside { .. } => Err(Error::input(
                 "the power of this machine cannot be cut by itself: name a board (--on ssh://…)",
             )),
         }
@@ -401,7 +400,7 @@ impl PartitionLease<'_> {
     /// It cannot.
     pub fn takes(&mut self, by: Outage) -> Outcome<Duration> {
         let (remote, _) = self.board()?;
-        match lock(&remote.board).simply(&Ask::Outage { by })? {
+        match lock(&remote.board).request(&Ask::Outage { by })? {
             Answer::Takes { milliseconds } => Ok(Duration::from_millis(milliseconds)),
             other => Err(strange(&other)),
         }
@@ -434,7 +433,7 @@ impl PartitionLease<'_> {
         &mut self,
         task: Task,
         interrupted: &AtomicBool,
-    ) -> Outcome<(Option<Ended>, Vec<Told>)> {
+    ) -> Outcome<(Option<Ended>, Vec<StampedEvent>)> {
         let (remote, journal) = self.board()?;
         journal.step(0)?;
         journal.trial(&task.label)?;
@@ -452,16 +451,16 @@ impl PartitionLease<'_> {
     /// The journal cannot be written.
     pub fn end(self) -> Outcome {
         match self {
-            PartitionLease::Here { ground, .. } => Ok(ground.end(None)?),
-            PartitionLease::There {
+            DeviceLease::Here { lease, .. } => Ok(lease.end(None)?),
+            DeviceLease::There {
                 remote,
                 mut journal,
             } => {
-                lock(&remote.board).simply(&Ask::End)?;
+                lock(&remote.board).request(&Ask::End)?;
                 journal.done(0)?;
                 Ok(journal.end(None)?)
             }
-            PartitionLease::Inside { scratch, .. } => Ok(scratch.end()?),
+            DeviceLease::Inside { scratch, .. } => Ok(scratch.end()?),
         }
     }
 }

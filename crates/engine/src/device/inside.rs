@@ -1,7 +1,7 @@
 //! Trials in a directory of a mounted filesystem: nothing is formatted, and what they write is
 //! removed.
 
-use super::host::{DeviceHost, PartitionLease, Within};
+use super::host::{DeviceHost, DeviceLease, Within};
 use super::{DeviceExecutor, DeviceOptions, Made, Run};
 use crate::error::{Error, ErrorKind, Outcome};
 use crate::executor::PrepareError;
@@ -13,9 +13,9 @@ use std::time::Duration;
 use whichfs_board::{Device, Machine};
 use whichfs_format::Span;
 use whichfs_fs::Candidate;
-use whichfs_here::errand::{self, Ended, Errand, Life};
+use whichfs_here::sandboxed_agent::{self, AgentRun, Ended, SandboxedAgent};
 use whichfs_here::{Inside, Roots, Scratch};
-use whichfs_trial::{Step, Told, WorkloadSpec};
+use whichfs_trial::{StampedEvent, Step, WorkloadSpec};
 use whichfs_units::Bytes;
 
 /// Bytes that a trial may need for each byte that its workload says it writes: what a workload
@@ -68,7 +68,7 @@ impl Within {
     ///
     /// # Errors
     /// Another run has it, or it cannot be made.
-    pub(super) fn begin(&self) -> Outcome<PartitionLease<'_>> {
+    pub(super) fn begin(&self) -> Outcome<DeviceLease<'_>> {
         let scratch = Scratch::begin(&self.inside.dir)?;
         if scratch.was_left {
             log::warn!(
@@ -76,7 +76,7 @@ impl Within {
                 self.inside.shown
             );
         }
-        Ok(PartitionLease::Inside {
+        Ok(DeviceLease::Inside {
             within: self,
             scratch,
         })
@@ -92,19 +92,19 @@ impl Within {
         run: &Run,
         wall_limit: Duration,
         interrupted: &AtomicBool,
-        hear: &mut dyn FnMut(&Told),
-    ) -> Outcome<Life> {
+        hear: &mut dyn FnMut(&StampedEvent),
+    ) -> Outcome<AgentRun> {
         self.inside.check(&self.roots)?;
         scratch.fresh()?;
         let writable = [scratch.trial()];
-        let errand = Errand {
+        let sandboxed = SandboxedAgent {
             agent: &self.agent.path,
             job: &run.job,
             disk: &self.inside.disk,
             writable: &writable,
             wall_limit,
         };
-        let life = errand::run(&errand, interrupted, hear)?;
+        let life = sandboxed_agent::run(&sandboxed, interrupted, hear)?;
         if life.ended == Ended::Interrupted {
             return Err(Error::new(ErrorKind::Interrupted, "interrupted"));
         }

@@ -13,7 +13,7 @@ mod session;
 
 pub use campaign::{Campaign, Planned};
 pub use cuttable::Cuttable;
-pub use host::{PartitionLease, confirm};
+pub use host::{DeviceLease, confirm};
 pub use run::{Run, stamped};
 pub use session::DeviceSession;
 

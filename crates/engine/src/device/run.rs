@@ -3,11 +3,11 @@
 use crate::executor::PreparedTrial;
 use crate::{program, trial_runner};
 use whichfs_format::Span;
-use whichfs_here::errand::{Ended, Life};
+use whichfs_here::sandboxed_agent::{AgentRun, Ended};
 use whichfs_lab::{CpuPrices, Stamped};
 use whichfs_trial::{
-    Conditions, CpuTime, DeviceFigures, Event, Identity, Job, PhaseFigures, Reading, Status, Told,
-    Trial,
+    Conditions, CpuTime, DeviceFigures, Event, Identity, Job, PhaseFigures, Reading, StampedEvent,
+    Status, Trial,
 };
 use whichfs_units::Nanos;
 use whichfs_workload::Workload;
@@ -35,7 +35,7 @@ pub struct Run {
 
 impl Run {
     /// The record of the trial.
-    pub(super) fn record(&self, life: &Life) -> Trial {
+    pub(super) fn record(&self, life: &AgentRun) -> Trial {
         let workload = self.workload;
         let events = stamped(&life.told);
         let (mut phases, mut others) = trial_runner::figures(&events, &CpuPrices::default());
@@ -102,9 +102,9 @@ fn failed(reason: String) -> Status {
 }
 
 /// The events as the lab stamps them: each with what the device had done by the last reading.
-pub fn stamped(told: &[Told]) -> Vec<Stamped> {
+pub fn stamped(told: &[StampedEvent]) -> Vec<Stamped> {
     let mut device = DeviceFigures::default();
-    let stamp = |told: &Told| {
+    let stamp = |told: &StampedEvent| {
         if let Some(reading) = &told.reading {
             device = reading.device.clone();
         }
@@ -118,9 +118,9 @@ pub fn stamped(told: &[Told]) -> Vec<Stamped> {
 }
 
 /// CPU time of the kernel in `phase`: of the agent's calls and of all kernel threads.
-fn cpu(phase: &PhaseFigures, told: &[Told]) -> CpuTime {
+fn cpu(phase: &PhaseFigures, told: &[StampedEvent]) -> CpuTime {
     let reading = |begins: bool| -> Option<&Reading> {
-        let is_it = |told: &&Told| match &told.event {
+        let is_it = |told: &&StampedEvent| match &told.event {
             Event::PhaseBegin { phase: name } => begins && *name == phase.phase,
             Event::PhaseEnd { phase: name, .. } => !begins && *name == phase.phase,
             _ => false,
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
     use whichfs_trial::{Counts, Latency};
 
-    fn told(at: u64, writes: u64, system: u64, event: Event) -> Told {
+    fn told(at: u64, writes: u64, system: u64, event: Event) -> StampedEvent {
         let reading = Reading {
             device: DeviceFigures {
                 writes,
@@ -150,7 +150,7 @@ mod tests {
             system: Nanos(system),
             ..Reading::default()
         };
-        Told {
+        StampedEvent {
             at: Nanos(at),
             event,
             reading: Some(reading),
@@ -169,7 +169,7 @@ mod tests {
             told(5, 10, 100, Event::PhaseBegin { phase: phase() }),
             told(25, 14, 107, end),
         ];
-        all.push(Told {
+        all.push(StampedEvent {
             at: Nanos(30),
             event: Event::Done,
             reading: None,

@@ -1,20 +1,20 @@
 //! Trials on a device while it is leased: the executor of real time.
 
-use super::{DeviceExecutor, PartitionLease, Run};
+use super::{DeviceExecutor, DeviceLease, Run};
 use crate::error::Outcome;
 use crate::executor::{Capabilities, Executor, PrepareError, TrialSpec};
 use crate::images::Images;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 use whichfs_study::Origin;
-use whichfs_trial::{Event, Told, Trial};
+use whichfs_trial::{Event, StampedEvent, Trial};
 use whichfs_units::Nanos;
 
 /// A device of this machine, of a board, or a directory, between the first trial and the last. It
 /// runs one trial at a time. The guard looks at the device before and after each.
 pub struct DeviceSession<'a> {
     device: &'a DeviceExecutor,
-    lease: Mutex<PartitionLease<'a>>,
+    lease: Mutex<DeviceLease<'a>>,
 }
 
 impl<'a> DeviceSession<'a> {
@@ -25,7 +25,7 @@ impl<'a> DeviceSession<'a> {
     /// A tool is missing, the journal cannot be written, or somebody else uses the device.
     pub fn begin(device: &'a DeviceExecutor, name: &str) -> Outcome<DeviceSession<'a>> {
         Ok(DeviceSession {
-            lease: Mutex::new(device.around.ground(&device.device, name)?),
+            lease: Mutex::new(device.around.lease(&device.device, name)?),
             device,
         })
     }
@@ -78,7 +78,7 @@ impl Executor for DeviceSession<'_> {
         interrupted: &AtomicBool,
         on_phase: &mut dyn FnMut(&str, Nanos),
     ) -> Outcome<Trial> {
-        let mut hear = |told: &Told| {
+        let mut hear = |told: &StampedEvent| {
             if let Event::PhaseBegin { phase } = &told.event {
                 on_phase(phase, told.at);
             }

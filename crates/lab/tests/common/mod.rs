@@ -15,7 +15,7 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use whichfs_card::{Card, Contents, Profile, builtin};
 use whichfs_lab::{
-    Agent, BlockGeometry, CpuPrices, Disk, GuestSpec, Kernel, Life, Limits, RecycledMemory,
+    Agent, BlockGeometry, CpuPrices, Disk, GuestRun, GuestSpec, Kernel, Limits, PooledMemory,
     Stamped, run,
 };
 use whichfs_trial::{BlockQueue, Event, Job, Series, Step};
@@ -164,10 +164,10 @@ const MEMORY_MIB: u64 = 256;
 
 /// Memory that was not zero when the first guest got it.
 #[allow(dead_code, reason = "not every test file runs such guests")]
-pub fn used_memory() -> &'static RecycledMemory {
-    static MEMORY: LazyLock<RecycledMemory> = LazyLock::new(|| {
+pub fn used_memory() -> &'static PooledMemory {
+    static MEMORY: LazyLock<PooledMemory> = LazyLock::new(|| {
         let directory = whichfs_lab::memory_directory(MEMORY_MIB).unwrap();
-        let memory = RecycledMemory::new(&directory, MEMORY_MIB).unwrap();
+        let memory = PooledMemory::new(&directory, MEMORY_MIB).unwrap();
         memory.fill(0xa5).unwrap();
         memory
     });
@@ -187,7 +187,7 @@ pub struct Trial {
     pub queue_depth: Option<u32>,
     pub core: Option<usize>,
     pub counts_work: bool,
-    pub recycled: Option<&'static RecycledMemory>,
+    pub pooled: Option<&'static PooledMemory>,
 }
 
 impl Trial {
@@ -213,17 +213,17 @@ impl Trial {
             queue_depth: None,
             core: Some(whichfs_lab::available_cores()[0]),
             counts_work: false,
-            recycled: None,
+            pooled: None,
         }
     }
 
     /// Runs it to its end.
-    pub fn run(self) -> Life {
+    pub fn run(self) -> GuestRun {
         self.run_with(&AtomicBool::new(false), &mut |_| {})
     }
 
     /// Runs it; `on_event` hears each event, `cancelled` stops it.
-    pub fn run_with(self, cancelled: &AtomicBool, on_event: &mut dyn FnMut(&Stamped)) -> Life {
+    pub fn run_with(self, cancelled: &AtomicBool, on_event: &mut dyn FnMut(&Stamped)) -> GuestRun {
         let job = Job {
             seed: self.seed,
             queues: self.queues,
@@ -239,7 +239,7 @@ impl Trial {
             agent: &self.agent,
             memory_mib: MEMORY_MIB,
             memory: &whichfs_lab::memory_directory(MEMORY_MIB).unwrap(),
-            recycled: self.recycled,
+            pooled: self.pooled,
             cpu: self.cpu,
             queue_depth: self.queue_depth,
             job: &job,
@@ -252,7 +252,7 @@ impl Trial {
 }
 
 /// What the programs of a guest printed and the files it showed, in order.
-pub fn text_of(life: &Life) -> String {
+pub fn text_of(life: &GuestRun) -> String {
     let outputs = life
         .events
         .iter()
@@ -264,7 +264,7 @@ pub fn text_of(life: &Life) -> String {
 }
 
 /// The file `path` that a guest showed.
-pub fn shown<'a>(life: &'a Life, path: &str) -> &'a str {
+pub fn shown<'a>(life: &'a GuestRun, path: &str) -> &'a str {
     let mut texts = life
         .events
         .iter()
@@ -278,7 +278,7 @@ pub fn shown<'a>(life: &'a Life, path: &str) -> &'a str {
 }
 
 /// Everything that two equal trials must share, as text: status, hash, events with stamps.
-pub fn fingerprint(life: &Life) -> String {
+pub fn fingerprint(life: &GuestRun) -> String {
     let status = match &life.result {
         Ok(()) => "done".to_owned(),
         Err(error) => error.to_string(),

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use whichfs_curves::Device;
 use whichfs_engine::undo_log_file::{Left, UndoLogFile, left};
 use whichfs_probe::{
-    CapacityOptions, CapacityReport, Honesty, Keeper, MemoryOnly, capacity, marked, rescue,
+    CapacityOptions, CapacityReport, Honesty, MemoryOnly, UndoLog, capacity, marked, rescue,
 };
 use whichfs_units::{Bytes, counted};
 
@@ -28,7 +28,7 @@ pub fn run(device: &mut dyn Device, identity: Option<&str>, args: &ProbeArgs) ->
     let mut watcher = Watcher::new(None, args.json);
     let report = {
         let _patience = Patience::begin();
-        let keeper: &mut dyn Keeper = match &mut kept {
+        let keeper: &mut dyn UndoLog = match &mut kept {
             Some(kept) => kept,
             None => &mut MemoryOnly,
         };

@@ -10,7 +10,7 @@ mod one_card;
 use crate::cli::ChooseArgs;
 use crate::failure::{Failure, Kind, Outcome, exit_code};
 use crate::progress::Rounds;
-use crate::{emitted, interrupt, output, page, repeat};
+use crate::{builder_files, interrupt, output, page, repeat};
 use cuts::LabCuts;
 use files::Report;
 pub use one_card::evidence;
@@ -55,7 +55,10 @@ pub fn run(args: &ChooseArgs) -> Outcome<u8> {
     if let Some(directory) = &args.emit {
         // What is wrong with them is said before anything runs.
         places::make(directory).map_err(|failure| Failure::input(format!("--emit: {failure}")))?;
-        args.layout.as_deref().map(emitted::layout).transpose()?;
+        args.layout
+            .as_deref()
+            .map(builder_files::layout)
+            .transpose()?;
     }
     if args.device.here {
         let card = &args.place.card;
@@ -161,8 +164,8 @@ fn emit(
     };
     let is_root = need.workload == "rootfs";
     let layout = match (&args.layout, is_root) {
-        (Some(name), _) => emitted::layout(name)?,
-        (None, true) => emitted::layout("boot-root")?,
+        (Some(name), _) => builder_files::layout(name)?,
+        (None, true) => builder_files::layout("boot-root")?,
         (None, false) => Layout::single(TableKind::Gpt, "data", None, "/data"),
     };
     let card = &bench.card;
@@ -170,9 +173,9 @@ fn emit(
     let capacity = card.profile.capacity_bytes();
     let medium = Medium::of_geometry(capacity, &bench.geometry(), why)?;
     let fs = Some(best.candidate.as_str());
-    let seed = emitted::seed_of(&layout, &medium, fs);
+    let seed = builder_files::seed_of(&layout, &medium, fs);
     let plan = Plan::new(&layout, &medium, fs, seed)?;
-    let files = emitted::write(&plan, directory)?;
+    let files = builder_files::write(&plan, directory)?;
     note!("In {}: {}", directory.display(), files.join(", "));
     Ok(())
 }

@@ -14,7 +14,7 @@ use whichfs_engine::lab_executor::{DEVICE, LabExecutor, MOUNT_POINT, environment
 use whichfs_engine::tools::find;
 use whichfs_engine::trial_runner::figures;
 use whichfs_fs::{Purpose, Recipe};
-use whichfs_lab::{GuestSpec, Life, Limits, Stamped, available_cores};
+use whichfs_lab::{GuestRun, GuestSpec, Limits, Stamped, available_cores};
 use whichfs_trial::{CpuTime, DeviceFigures, Event, Job, PhaseFigures, Step};
 use whichfs_units::{Bytes, counted};
 
@@ -220,7 +220,7 @@ struct Document<'a> {
 fn summary(
     args: &ExecArgs,
     bench: &LabExecutor,
-    life: &Life,
+    life: &GuestRun,
     heard: Heard,
     wall: Duration,
 ) -> Outcome<u8> {

@@ -4,15 +4,17 @@ use super::table;
 use crate::cli::FormatArgs;
 use crate::consent::CommandLineConsent;
 use crate::failure::{Failure, Kind, Outcome, exit_code};
-use crate::{emitted, interrupt, output};
+use crate::{builder_files, interrupt, output};
 use serde::Serialize;
 use std::io::Read;
 use std::path::Path;
 use whichfs_engine::device::confirm;
 use whichfs_engine::medium::{self, KernelReport};
 use whichfs_engine::{places, signatures};
-use whichfs_format::{Check, Left, checking, format_disk, format_image, possible, steps};
-use whichfs_here::{Access, Doomed, HereError, Kind as TargetKind, Limits, Roots, quoted, target};
+use whichfs_format::{Check, Left, check_commands, format_disk, format_image, steps, validate};
+use whichfs_here::{
+    Access, HereError, Kind as TargetKind, Limits, Roots, TargetDisk, quoted, target,
+};
 use whichfs_layout::{Layout, Medium, Plan, TableKind, fstab, is_mount};
 use whichfs_units::Bytes;
 
@@ -53,7 +55,7 @@ pub fn run(args: &FormatArgs) -> Outcome<u8> {
 /// The layout that the arguments name.
 fn layout(args: &FormatArgs) -> Outcome<Layout> {
     let mut layout = match &args.layout {
-        Some(name) => emitted::layout(name)?,
+        Some(name) => builder_files::layout(name)?,
         None if args.fs.is_none() => {
             return Err(Failure::input(
                 "name a filesystem (--fs ext4; whichfs fs list names all) or a --layout",
@@ -86,7 +88,7 @@ fn emit_alone(args: &FormatArgs) -> Outcome<u8> {
         },
     )?;
     let layout = layout(args)?;
-    let seed = emitted::seed_of(&layout, &medium, args.fs.as_deref());
+    let seed = builder_files::seed_of(&layout, &medium, args.fs.as_deref());
     let plan = Plan::new(&layout, &medium, args.fs.as_deref(), seed)?;
     let files = emit(args, &plan)?;
     tell(args, &plan, None, &[], &[], &files)?;
@@ -95,7 +97,7 @@ fn emit_alone(args: &FormatArgs) -> Outcome<u8> {
 
 fn emit(args: &FormatArgs, plan: &Plan) -> Outcome<Vec<String>> {
     match &args.emit {
-        Some(directory) => emitted::write(plan, directory),
+        Some(directory) => builder_files::write(plan, directory),
         None => Ok(Vec::new()),
     }
 }
@@ -112,21 +114,21 @@ fn device(args: &FormatArgs, path: &Path) -> Outcome<u8> {
         max_bytes: args.max_size,
         internal: args.internal,
     };
-    let mut doomed = Doomed::find(path, &limits, &roots)?;
+    let mut target_disk = TargetDisk::find(path, &limits, &roots)?;
     let journals = places::journals()?;
-    if let Some(told) = Left::read(&journals, &doomed.id).and_then(|left| left.told()) {
+    if let Some(told) = Left::read(&journals, &target_disk.id).and_then(|left| left.told()) {
         note!("the last run on this card {told}");
     }
     let told = KernelReport {
-        erase_bytes: doomed.erase_bytes,
-        discard: doomed.discard,
+        erase_bytes: target_disk.erase_bytes,
+        discard: target_disk.discard,
     };
-    let medium = medium::of(&args.medium.knowledge(), Some(doomed.bytes), told)?;
+    let medium = medium::of(&args.medium.knowledge(), Some(target_disk.bytes), told)?;
     let plan = Plan::new(&layout(args)?, &medium, args.fs.as_deref(), random()?)?;
-    possible(&plan)?;
-    let mut commands = commands(&plan, doomed.name());
-    commands.extend(checking(&plan, doomed.name()));
-    let name = doomed.id.clone();
+    validate(&plan)?;
+    let mut commands = commands(&plan, target_disk.name());
+    commands.extend(check_commands(&plan, target_disk.name()));
+    let name = target_disk.id.clone();
     if args.dry_run {
         let files = emit(args, &plan)?;
         tell(args, &plan, Some(&name), &commands, &[], &files)?;
@@ -137,9 +139,9 @@ fn device(args: &FormatArgs, path: &Path) -> Outcome<u8> {
         destroy: args.destroy.as_deref(),
         json: args.json,
     };
-    confirm(&mut doomed, &consent, &found, &roots)?;
+    confirm(&mut target_disk, &consent, &found, &roots)?;
     let flag = interrupt::flag();
-    let checks = format_disk(&doomed, &plan, &roots, &journals, flag, &mut |what| {
+    let checks = format_disk(&target_disk, &plan, &roots, &journals, flag, &mut |what| {
         if !args.json {
             note!("{what}");
         }
@@ -173,9 +175,9 @@ fn image(args: &FormatArgs, path: &Path) -> Outcome<u8> {
     };
     let layout = layout(args)?;
     let medium = medium::of(&args.medium.knowledge(), size, KernelReport::default())?;
-    let seed = emitted::seed_of(&layout, &medium, args.fs.as_deref());
+    let seed = builder_files::seed_of(&layout, &medium, args.fs.as_deref());
     let plan = Plan::new(&layout, &medium, args.fs.as_deref(), seed)?;
-    possible(&plan)?;
+    validate(&plan)?;
     if there.is_some_and(|meta| meta.len() > 0) {
         overwritten(args, path)?;
     }

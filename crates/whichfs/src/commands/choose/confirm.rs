@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 use whichfs_engine::choose::{Question, rows_of};
 use whichfs_engine::places;
-use whichfs_here::{Doomed, Limits, Roots};
+use whichfs_here::{Limits, Roots, TargetDisk};
 use whichfs_report::{Item, figure};
 use whichfs_study::plan::Planned;
 use whichfs_study::{Distance, Row, Verdict, distances};
@@ -42,7 +42,7 @@ pub fn profile(args: &ChooseArgs) -> Outcome<PathBuf> {
         max_bytes: own.max_size.unwrap_or(Limits::default().max_bytes),
         internal: own.internal,
     };
-    let mut disk = Doomed::find(device, &limits, &roots)?;
+    let mut disk = TargetDisk::find(device, &limits, &roots)?;
     let path = saved(&disk)?;
     if path.exists() && !args.fresh {
         note!("its profile was taken before: {}", path.display());
@@ -79,7 +79,7 @@ pub fn profile(args: &ChooseArgs) -> Outcome<PathBuf> {
 }
 
 /// Where the profile of `disk` is kept.
-fn saved(disk: &Doomed) -> Outcome<PathBuf> {
+fn saved(disk: &TargetDisk) -> Outcome<PathBuf> {
     let directory = places::profiles()?;
     places::make(&directory)?;
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };

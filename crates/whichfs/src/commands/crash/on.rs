@@ -17,9 +17,9 @@ use whichfs_engine::crash::power::Way;
 use whichfs_engine::crash::record::{no_contract, promises};
 use whichfs_engine::crash::script;
 use whichfs_engine::crash::spec::{Makers, Measured, Selection, Spec};
-use whichfs_engine::device::{DeviceExecutor, PartitionLease};
+use whichfs_engine::device::{DeviceExecutor, DeviceLease};
 use whichfs_engine::{digest, lab_executor, places};
-use whichfs_format::laying;
+use whichfs_format::partition_commands;
 use whichfs_fs::Candidate;
 use whichfs_here::quoted;
 use whichfs_report::{CrashGroup, CrashPage, Item};
@@ -94,7 +94,7 @@ pub fn run(args: &CrashArgs, place: &str) -> Outcome<u8> {
         site.around
             .confirm(&site.device, &args.here.consent(args.json))?;
         interrupt::flag();
-        let mut field = site.around.ground(&site.device, "power cuts")?;
+        let mut field = site.around.lease(&site.device, "power cuts")?;
         if let Way::Board(by, lead) = &mut way {
             *lead = field.takes(*by)?;
         }
@@ -213,7 +213,7 @@ fn measured(site: &DeviceExecutor, way: &Way, partition_offset: u64) -> Measured
 /// Makes the cuts of `series` that are not kept already, while `left` bytes may be written.
 fn make(
     series: &mut Series,
-    field: &mut PartitionLease<'_>,
+    field: &mut DeviceLease<'_>,
     way: &Way,
     count: u64,
     left: &mut Option<u64>,
@@ -404,7 +404,7 @@ fn dry_run(site: &DeviceExecutor, subjects: &[Subject], way: &Way, count: u64) -
     for subject in subjects {
         let span = subject.place.span;
         if laid.replace(span) != Some(span) {
-            for line in laying(&site.device.name, span) {
+            for line in partition_commands(&site.device.name, span) {
                 output::text_line(&line)?;
             }
         }

@@ -148,7 +148,7 @@ fn guest_check(kernel: &Kernel, agent: &Agent) -> Outcome<Check> {
         agent,
         memory_mib: GUEST_MIB,
         memory: &memory,
-        recycled: None,
+        pooled: None,
         cpu: CpuPrices::default(),
         queue_depth: None,
         job: &job,

@@ -9,7 +9,7 @@ use whichfs_units::Nanos;
 /// A line of an agent that no lab stamps: the event, when it was, and at the begin and the end of
 /// phases what the machine had done by then.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Told {
+pub struct StampedEvent {
     /// Time since the agent began.
     pub at: Nanos,
     /// The event.
@@ -249,7 +249,7 @@ mod tests {
     #[test]
     fn a_line_comes_back_from_its_json() {
         for reading in [None, Some(reading(40.0, None, &[("jbd2", 10)]))] {
-            let told = Told {
+            let told = StampedEvent {
                 at: Nanos(7),
                 event: Event::PhaseBegin {
                     phase: "mount".into(),
@@ -257,7 +257,7 @@ mod tests {
                 reading,
             };
             let text = serde_json::to_string(&told).unwrap();
-            assert_eq!(serde_json::from_str::<Told>(&text).unwrap(), told);
+            assert_eq!(serde_json::from_str::<StampedEvent>(&text).unwrap(), told);
         }
     }
 }

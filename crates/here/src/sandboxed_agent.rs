@@ -16,7 +16,7 @@ use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
-use whichfs_trial::{Event, Job, Told};
+use whichfs_trial::{Event, Job, StampedEvent};
 
 /// How often it is looked whether the agent is to be ended.
 const LOOK: Duration = Duration::from_millis(100);
@@ -26,7 +26,7 @@ const DYING: Duration = Duration::from_secs(60);
 const SAID_BYTES: usize = 4096;
 
 /// What an agent is given to do.
-pub struct Errand<'a> {
+pub struct SandboxedAgent<'a> {
     /// The agent's program.
     pub agent: &'a Path,
     /// The job; its paths are those of this machine.
@@ -40,7 +40,7 @@ pub struct Errand<'a> {
     pub wall_limit: Duration,
 }
 
-/// How an errand ended.
+/// How an sandboxed ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ended {
@@ -61,31 +61,31 @@ pub enum Ended {
 
 /// What an agent told, and how it ended.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Life {
+pub struct AgentRun {
     /// Its events.
-    pub told: Vec<Told>,
+    pub told: Vec<StampedEvent>,
     /// How it ended.
     pub ended: Ended,
 }
 
-/// Does `errand`; `hear` gets each event as it comes. `interrupted` ends it. When `hear` returns,
+/// Does `sandboxed`; `hear` gets each event as it comes. `interrupted` ends it. When `hear` returns,
 /// an event of an acknowledged job is acknowledged.
 ///
 /// # Errors
 /// The agent cannot be started, or does not end.
 pub fn run(
-    errand: &Errand<'_>,
+    sandboxed: &SandboxedAgent<'_>,
     interrupted: &AtomicBool,
-    hear: &mut dyn FnMut(&Told),
-) -> Result<Life, HereError> {
+    hear: &mut dyn FnMut(&StampedEvent),
+) -> Result<AgentRun, HereError> {
     // Namespaces are those of a thread; one with a process namespace for its children starts no
     // threads, and the agent dies with the thread that started it: that one waits for the end.
     let (over, waits) = channel::<()>();
     let (started, child) = channel();
     std::thread::scope(|scope| {
         scope.spawn(move || {
-            let rules = sandbox::enter(errand.agent, errand.job, errand.writable);
-            let child = rules.and_then(|rules| start(errand, rules.as_ref()));
+            let rules = sandbox::enter(sandboxed.agent, sandboxed.job, sandboxed.writable);
+            let child = rules.and_then(|rules| start(sandboxed, rules.as_ref()));
             if started.send(child).is_ok() {
                 // Its other end is dropped, nothing is ever sent.
                 let _ = waits.recv();
@@ -97,7 +97,7 @@ pub fn run(
         });
         let life = child
             .flatten()
-            .and_then(|child| accompany(child, errand, interrupted, hear));
+            .and_then(|child| accompany(child, sandboxed, interrupted, hear));
         drop(over);
         life
     })
@@ -111,14 +111,14 @@ fn failed(what: &'static str, error: &std::io::Error) -> HereError {
 }
 
 /// Starts the agent with its job; it puts `rules` on its programs.
-fn start(errand: &Errand<'_>, rules: Option<&Rules>) -> Result<Child, HereError> {
-    let job = serde_json::to_vec(errand.job).map_err(|error| HereError::Agent {
+fn start(sandboxed: &SandboxedAgent<'_>, rules: Option<&Rules>) -> Result<Child, HereError> {
+    let job = serde_json::to_vec(sandboxed.job).map_err(|error| HereError::Agent {
         what: "its job",
         reason: error.to_string(),
     })?;
-    let mut command = Command::new(errand.agent);
+    let mut command = Command::new(sandboxed.agent);
     command
-        .args(["--watch", errand.disk, "-", "--confine"])
+        .args(["--watch", sandboxed.disk, "-", "--confine"])
         .arg(rules.map_or("none".to_owned(), |(fd, handled)| {
             format!("{}:{handled}", fd.as_raw_fd())
         }))
@@ -148,7 +148,7 @@ fn start(errand: &Errand<'_>, rules: Option<&Rules>) -> Result<Child, HereError>
     if let Some(mut stdin) = child.stdin.take() {
         // An agent that has died already is seen by its events.
         let _ = stdin.write_all(&job).and_then(|()| stdin.write_all(b"\n"));
-        child.stdin = Some(stdin).filter(|_| errand.job.acknowledged);
+        child.stdin = Some(stdin).filter(|_| sandboxed.job.acknowledged);
     }
     Ok(child)
 }
@@ -156,17 +156,17 @@ fn start(errand: &Errand<'_>, rules: Option<&Rules>) -> Result<Child, HereError>
 /// Hears the agent until it ends, or ends it.
 fn accompany(
     mut child: Child,
-    errand: &Errand<'_>,
+    sandboxed: &SandboxedAgent<'_>,
     interrupted: &AtomicBool,
-    hear: &mut dyn FnMut(&Told),
-) -> Result<Life, HereError> {
+    hear: &mut dyn FnMut(&StampedEvent),
+) -> Result<AgentRun, HereError> {
     let (sender, receiver) = channel();
     let (out, err) = (child.stdout.take(), child.stderr.take());
     let listener = out.map(|out| std::thread::spawn(move || listen(out, &sender)));
     let complaints = err.map(|err| std::thread::spawn(move || tail(err)));
     let mut heard = child.stdin.take();
     let mut told = Vec::new();
-    let stopped = follow(&receiver, errand.wall_limit, interrupted, &mut |one| {
+    let stopped = follow(&receiver, sandboxed.wall_limit, interrupted, &mut |one| {
         hear(&one);
         acknowledge(&mut heard, &one);
         told.push(one);
@@ -182,18 +182,18 @@ fn accompany(
         .and_then(|thread| thread.join().ok())
         .unwrap_or_default();
     let ended = stopped.unwrap_or_else(|| ended(told.last(), status, &said));
-    Ok(Life { told, ended })
+    Ok(AgentRun { told, ended })
 }
 
 /// Lets the agent go on after `told`, if it waits: one that has died is seen by its events.
-fn acknowledge(heard: &mut Option<ChildStdin>, told: &Told) {
+fn acknowledge(heard: &mut Option<ChildStdin>, told: &StampedEvent) {
     if let Some(heard) = heard.as_mut().filter(|_| told.event.is_awaited()) {
         let _ = heard.write_all(b"\n");
     }
 }
 
 /// Passes the agent's lines on; those that are none of ours are left out.
-fn listen(out: impl Read, sender: &Sender<Told>) {
+fn listen(out: impl Read, sender: &Sender<StampedEvent>) {
     for line in BufReader::new(out).lines().map_while(Result::ok) {
         if let Ok(told) = serde_json::from_str(&line)
             && sender.send(told).is_err()
@@ -215,10 +215,10 @@ fn tail(mut from: impl Read) -> String {
 
 /// Hears until the last event; why it is to be ended before, if so.
 fn follow(
-    receiver: &Receiver<Told>,
+    receiver: &Receiver<StampedEvent>,
     limit: Duration,
     interrupted: &AtomicBool,
-    hear: &mut dyn FnMut(Told),
+    hear: &mut dyn FnMut(StampedEvent),
 ) -> Option<Ended> {
     let begun = Instant::now();
     loop {
@@ -252,7 +252,7 @@ fn end(child: &mut Child) -> Result<ExitStatus, HereError> {
 }
 
 /// How an agent ended that was not ended by us: as it said last, else as the system says.
-fn ended(last: Option<&Told>, status: ExitStatus, said: &str) -> Ended {
+fn ended(last: Option<&StampedEvent>, status: ExitStatus, said: &str) -> Ended {
     match last.map(|told| &told.event) {
         Some(Event::Done) => Ended::Done,
         Some(Event::Error {
@@ -285,8 +285,8 @@ mod tests {
     use super::*;
     use whichfs_units::Nanos;
 
-    fn told(event: Event) -> Told {
-        Told {
+    fn told(event: Event) -> StampedEvent {
+        StampedEvent {
             at: Nanos(1),
             event,
             reading: None,

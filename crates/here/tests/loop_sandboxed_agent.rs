@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use whichfs_here::errand::{Ended, Errand, Life, run};
-use whichfs_here::{Doomed, Limits, Roots};
+use whichfs_here::sandboxed_agent::{AgentRun, Ended, SandboxedAgent, run};
+use whichfs_here::{Limits, Roots, TargetDisk};
 use whichfs_trial::{Conditions, DeviceFigures, Event, Job, Step};
 use whichfs_units::Nanos;
 
@@ -105,8 +105,8 @@ impl Card {
         }
     }
 
-    fn errand<'a>(&'a self, job: &'a Job, wall_limit: Duration) -> Errand<'a> {
-        Errand {
+    fn sandboxed<'a>(&'a self, job: &'a Job, wall_limit: Duration) -> SandboxedAgent<'a> {
+        SandboxedAgent {
             agent: &self.agent,
             job,
             disk: self.name(),
@@ -121,7 +121,7 @@ impl Card {
         let limits = Limits::default();
         let begun = Instant::now();
         let found = loop {
-            match Doomed::find(&self.path, &limits, &roots).map(|disk| disk.check(&roots)) {
+            match TargetDisk::find(&self.path, &limits, &roots).map(|disk| disk.check(&roots)) {
                 Ok(Ok(())) => return,
                 _ if begun.elapsed() < Duration::from_secs(20) => {
                     std::thread::sleep(Duration::from_millis(50));
@@ -168,7 +168,7 @@ fn loop_a_job_is_told_with_what_the_disk_did_and_leaves_no_mount() {
             target: card.place(),
         },
     ]);
-    let life = run(&card.errand(&job, LONG), &never(), &mut |_| ()).unwrap();
+    let life = run(&card.sandboxed(&job, LONG), &never(), &mut |_| ()).unwrap();
     assert_eq!(life.ended, Ended::Done, "{:?}", life.told.last());
     let of = |begins: bool| {
         let found = life.told.iter().find(|told| match &told.event {
@@ -194,12 +194,12 @@ fn loop_a_job_that_takes_too_long_or_is_interrupted_leaves_nothing() {
     let sleeping = format!("exec 3>{}/held; {mark}", card.place());
     let job = card.job(vec![card.program(&["sh", "-c", &sleeping], Some("sleep"))]);
     let limit = Duration::from_secs(3);
-    let life = run(&card.errand(&job, limit), &never(), &mut |_| ()).unwrap();
+    let life = run(&card.sandboxed(&job, limit), &never(), &mut |_| ()).unwrap();
     assert_eq!(life.ended, Ended::TooLong(limit));
     card.is_free();
 
     let asked = never();
-    let life = run(&card.errand(&job, LONG), &asked, &mut |told| {
+    let life = run(&card.sandboxed(&job, LONG), &asked, &mut |told| {
         let sleeps = matches!(&told.event, Event::PhaseBegin { phase } if phase == "sleep");
         asked.fetch_or(sleeps, Ordering::Relaxed);
     });
@@ -214,7 +214,7 @@ fn loop_a_step_that_fails_is_told_and_unmounted() {
     let job = card.job(vec![
         card.program(&["sh", "-c", "echo broken >&2; exit 7"], None),
     ]);
-    let life = run(&card.errand(&job, LONG), &never(), &mut |_| ()).unwrap();
+    let life = run(&card.sandboxed(&job, LONG), &never(), &mut |_| ()).unwrap();
     let Ended::Failed { message, .. } = life.ended else {
         panic!("{:?}", life.ended);
     };
@@ -229,20 +229,22 @@ fn loop_a_step_that_fails_is_told_and_unmounted() {
 fn loop_an_agent_that_dies_or_is_none_is_told() {
     let Some(card) = Card::new() else { return };
     let job = card.job(Vec::new());
-    let errand = Errand {
+    let sandboxed = SandboxedAgent {
         agent: Path::new("/bin/false"),
-        ..card.errand(&job, LONG)
+        ..card.sandboxed(&job, LONG)
     };
-    let life = run(&errand, &never(), &mut |_| ()).unwrap();
+    let life = run(&sandboxed, &never(), &mut |_| ()).unwrap();
     let Ended::Failed { message, .. } = life.ended else {
         panic!("{:?}", life.ended);
     };
     assert!(message.contains("ended early with status 1"), "{message}");
-    let errand = Errand {
+    let sandboxed = SandboxedAgent {
         agent: Path::new("/no/such/agent"),
-        ..card.errand(&job, LONG)
+        ..card.sandboxed(&job, LONG)
     };
-    let error = run(&errand, &never(), &mut |_| ()).unwrap_err().to_string();
+    let error = run(&sandboxed, &never(), &mut |_| ())
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("cannot work here"), "{error}");
 }
 
@@ -450,7 +452,7 @@ fn loop_a_program_of_a_trial_finds_no_way_out() {
     });
     let job = card.job(steps);
     let before = victim.state();
-    let life = run(&card.errand(&job, LONG), &never(), &mut |_| ()).unwrap();
+    let life = run(&card.sandboxed(&job, LONG), &never(), &mut |_| ()).unwrap();
     assert_eq!(life.ended, Ended::Done, "{:?}", life.told.last());
     assert_eq!(victim.state(), before);
     card.is_free();
@@ -486,7 +488,7 @@ fn loop_the_ways_out_lead_out_without_the_sandbox() {
 }
 
 /// The phase `name` of `life`: what the disk did in it.
-fn in_phase(life: &Life, name: &str) -> DeviceFigures {
+fn in_phase(life: &AgentRun, name: &str) -> DeviceFigures {
     let readings = life.told.iter().filter_map(|told| match &told.event {
         Event::PhaseBegin { phase } | Event::PhaseEnd { phase, .. } if phase == name => {
             told.reading.as_ref()
@@ -508,7 +510,7 @@ fn loop_requests_of_a_phase_are_told_by_direction_and_size() {
     };
     let mut job = card.job(Vec::new());
     job.steps = vec![step(&small, "small"), step(&large, "large")];
-    let life = run(&card.errand(&job, LONG), &never(), &mut |_| ()).unwrap();
+    let life = run(&card.sandboxed(&job, LONG), &never(), &mut |_| ()).unwrap();
     assert_eq!(life.ended, Ended::Done);
     let last = life
         .told
@@ -547,7 +549,7 @@ fn loop_an_agent_that_is_stopped_says_for_how_long() {
         })
     };
     let life = std::thread::scope(|scope| {
-        let life = scope.spawn(|| run(&card.errand(&job, LONG), &never(), &mut |_| ()).unwrap());
+        let life = scope.spawn(|| run(&card.sandboxed(&job, LONG), &never(), &mut |_| ()).unwrap());
         let group = loop {
             if let Some(group) = group() {
                 break group;

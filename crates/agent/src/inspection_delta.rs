@@ -13,12 +13,12 @@ const HELD_MAX: u64 = 8;
 
 /// Fingerprints of what the last inspection of a job told.
 #[derive(Debug, Default)]
-pub struct Told(Vec<u128>);
+pub struct InspectionDelta(Vec<u128>);
 
 /// A sink for one inspection.
 pub struct Short<'a> {
     before: Vec<u128>,
-    told: &'a mut Told,
+    told: &'a mut InspectionDelta,
     /// Events that say the same as before and have not been told: the first and their number.
     held: (u64, u64),
     sink: &'a mut dyn Sink,
@@ -26,7 +26,7 @@ pub struct Short<'a> {
 
 impl<'a> Short<'a> {
     /// Hands on to `sink` what is not in `told`, which is then of this inspection.
-    pub fn new(told: &'a mut Told, sink: &'a mut dyn Sink) -> Short<'a> {
+    pub fn new(told: &'a mut InspectionDelta, sink: &'a mut dyn Sink) -> Short<'a> {
         Short {
             before: std::mem::take(&mut told.0),
             told,
@@ -98,7 +98,7 @@ mod tests {
     }
 
     /// What is sent of an inspection that tells of these paths.
-    fn sent(told: &mut Told, paths: &[&str]) -> Vec<Event> {
+    fn sent(told: &mut InspectionDelta, paths: &[&str]) -> Vec<Event> {
         let mut sink = Vec::new();
         let mut short = Short::new(told, &mut sink);
         for path in paths {
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn only_what_is_new_is_sent() {
-        let mut told = Told::default();
+        let mut told = InspectionDelta::default();
         let all = ["a", "b", "c", "d"];
         assert_eq!(sent(&mut told, &all), all.map(found));
         assert_eq!(sent(&mut told, &all), [again(0, 4)]);
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn little_is_held_back() {
-        let mut told = Told::default();
+        let mut told = InspectionDelta::default();
         let names: Vec<String> = (0..20).map(|n| n.to_string()).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         sent(&mut told, &names);
@@ -148,7 +148,7 @@ mod tests {
         let long = Event::Found {
             entries: entries.collect(),
         };
-        let mut told = Told::default();
+        let mut told = InspectionDelta::default();
         let mut sink = Vec::new();
         let mut short = Short::new(&mut told, &mut sink);
         short.send(&long).unwrap();

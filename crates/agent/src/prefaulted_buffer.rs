@@ -11,11 +11,11 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::{null_mut, slice_from_raw_parts_mut};
 
 /// Bytes that lie at one place as long as they live, zeros at first.
-pub struct Warm(*mut [u8]);
+pub struct PrefaultedBuffer(*mut [u8]);
 
-impl Warm {
+impl PrefaultedBuffer {
     /// So many bytes, at least one.
-    pub fn new(len: usize) -> Warm {
+    pub fn new(len: usize) -> PrefaultedBuffer {
         let flags = MapFlags::PRIVATE | MapFlags::POPULATE;
         // SAFETY: memory at an address of the kernel's choice is nobody else's.
         let memory =
@@ -24,11 +24,11 @@ impl Warm {
         let start = memory.unwrap_or_else(|_| handle_alloc_error(Layout::new::<u8>()));
         // SAFETY: children have no use for these pages. If the kernel refuses, they get them.
         let _ = unsafe { madvise(start, len, Advice::LinuxDontFork) };
-        Warm(slice_from_raw_parts_mut(start.cast(), len))
+        PrefaultedBuffer(slice_from_raw_parts_mut(start.cast(), len))
     }
 }
 
-impl Deref for Warm {
+impl Deref for PrefaultedBuffer {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
@@ -37,14 +37,14 @@ impl Deref for Warm {
     }
 }
 
-impl DerefMut for Warm {
+impl DerefMut for PrefaultedBuffer {
     fn deref_mut(&mut self) -> &mut [u8] {
         // SAFETY: as above, and `&mut self` excludes every other slice.
         unsafe { &mut *self.0 }
     }
 }
 
-impl Drop for Warm {
+impl Drop for PrefaultedBuffer {
     fn drop(&mut self) {
         // SAFETY: mapped by `new` with this length; no slice outlives the value.
         let _ = unsafe { munmap(self.0.cast::<c_void>(), self.0.len()) };
@@ -58,7 +58,7 @@ mod tests {
     #[test]
     fn it_is_zero_aligned_and_can_be_written() {
         for len in [1, 4096, 300_000] {
-            let mut warm = Warm::new(len);
+            let mut warm = PrefaultedBuffer::new(len);
             assert_eq!(warm.len(), len);
             assert!(warm.iter().all(|&byte| byte == 0));
             assert_eq!(warm.as_ptr() as usize % 4096, 0);

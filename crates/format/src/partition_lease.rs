@@ -1,4 +1,4 @@
-//! Ground for trials: a partition on a disk whose data may be lost, laid anew where a trial wants
+//! PartitionLease for trials: a partition on a disk whose data may be lost, laid anew where a trial wants
 //! it elsewhere, with a journal that tells what is on the disk if it all ends early.
 
 use crate::device::{appeared, own_node, partition_name};
@@ -8,7 +8,7 @@ use crate::program::{require, run, shown, words};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::Duration;
-use whichfs_here::{Doomed, Roots};
+use whichfs_here::{Roots, TargetDisk};
 use whichfs_units::SECTOR;
 
 /// How long a disk may be in use after a trial: until mounts of a killed agent are gone.
@@ -28,8 +28,8 @@ pub struct Span {
 
 /// A disk that trials run on.
 #[derive(Debug)]
-pub struct Ground<'a> {
-    disk: &'a Doomed,
+pub struct PartitionLease<'a> {
+    disk: &'a TargetDisk,
     roots: &'a Roots,
     journal: Journal,
     laid: Option<Span>,
@@ -51,7 +51,7 @@ fn commands(disk: &str, span: Span) -> [(Vec<String>, String); 3] {
 }
 
 /// The same as a person would type them.
-pub fn laying(disk: &str, span: Span) -> Vec<String> {
+pub fn partition_commands(disk: &str, span: Span) -> Vec<String> {
     let [(forget, _), (sfdisk, script), (partx, _)] = commands(disk, span);
     let table = format!("{} <<'TABLE'\n{}\nTABLE", shown(&sfdisk), script.trim_end());
     vec![shown(&forget), table, shown(&partx)]
@@ -62,22 +62,22 @@ pub fn only_partition(disk: &str) -> String {
     format!("/dev/{}", partition_name(disk, 1))
 }
 
-impl<'a> Ground<'a> {
-    /// `disk` as the ground of `trials`, which is what the journal in `journals` calls them.
+impl<'a> PartitionLease<'a> {
+    /// `disk` leased for `trials`, as the journal in `journals` calls them.
     ///
     /// # Errors
     /// A tool is missing, or the journal cannot be written.
     pub fn begin(
-        disk: &'a Doomed,
+        disk: &'a TargetDisk,
         roots: &'a Roots,
         journals: &Path,
         trials: &str,
-    ) -> Result<Ground<'a>, FormatError> {
+    ) -> Result<PartitionLease<'a>, FormatError> {
         require("sfdisk", "writes partition tables", "fdisk")?;
         require("partx", "shows partitions to the kernel", "util-linux")?;
         let steps = [TABLE.to_owned(), trials.to_owned()];
         let device = disk.target.path.display().to_string();
-        Ok(Ground {
+        Ok(PartitionLease {
             disk,
             roots,
             journal: Journal::begin(journals, &device, &disk.id, &steps)?,
@@ -161,7 +161,7 @@ mod tests {
             start: 8 << 20,
             bytes: 64 << 20,
         };
-        let lines = laying("mmcblk0", span);
+        let lines = partition_commands("mmcblk0", span);
         assert_eq!(lines[0], "partx --delete /dev/mmcblk0");
         assert!(lines[1].starts_with("sfdisk -q --wipe always"), "{lines:?}");
         assert!(lines[1].contains("start=16384, size=131072"), "{lines:?}");

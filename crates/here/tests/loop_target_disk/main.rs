@@ -14,7 +14,7 @@ use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use whichfs_here::{Doomed, Limits};
+use whichfs_here::{Limits, TargetDisk};
 
 /// What the guards say; empty if they say nothing. Then the disk is lost, as a command that they
 /// let go would do it.
@@ -23,10 +23,11 @@ fn said(case: &Case, machine: &Machine) -> String {
         "" => machine.device.as_path(),
         path => Path::new(path),
     };
-    let judged = Doomed::find(path, &case.limits, &machine.roots).and_then(|mut doomed| {
-        (case.then)(machine);
-        doomed.confirm(case.destroy, &machine.roots)
-    });
+    let judged =
+        TargetDisk::find(path, &case.limits, &machine.roots).and_then(|mut target_disk| {
+            (case.then)(machine);
+            target_disk.confirm(case.destroy, &machine.roots)
+        });
     judged
         .map(|()| overwrite(&machine.device))
         .err()
@@ -82,10 +83,11 @@ fn loop_a_free_card_that_is_confirmed_by_either_name_is_let_go() {
     let Some(device) = Loop::new() else { return };
     for destroy in [CID, &format!("device/cid {CID}, 16384 sectors")] {
         let machine = Machine::new(&device);
-        let mut doomed = Doomed::find(&device.path, &Limits::default(), &machine.roots).unwrap();
-        assert_eq!((doomed.bytes, doomed.name()), (BYTES, "sdz"));
-        doomed.confirm(Some(destroy), &machine.roots).unwrap();
-        doomed.check(&machine.roots).unwrap();
+        let mut target_disk =
+            TargetDisk::find(&device.path, &Limits::default(), &machine.roots).unwrap();
+        assert_eq!((target_disk.bytes, target_disk.name()), (BYTES, "sdz"));
+        target_disk.confirm(Some(destroy), &machine.roots).unwrap();
+        target_disk.check(&machine.roots).unwrap();
     }
     let before = device.hash();
     overwrite(&device.path);
@@ -96,7 +98,7 @@ fn loop_a_free_card_that_is_confirmed_by_either_name_is_let_go() {
         internal: true,
         ..Limits::default()
     };
-    Doomed::find(&device.path, &limits, &machine.roots).unwrap();
+    TargetDisk::find(&device.path, &limits, &machine.roots).unwrap();
 }
 
 #[test]
@@ -105,8 +107,9 @@ fn loop_who_claims_or_locks_it_without_a_trace_is_respected() {
     let before = device.hash();
     let machine = Machine::new(&device);
     let refused = || {
-        let mut doomed = Doomed::find(&device.path, &Limits::default(), &machine.roots).unwrap();
-        doomed
+        let mut target_disk =
+            TargetDisk::find(&device.path, &Limits::default(), &machine.roots).unwrap();
+        target_disk
             .confirm(Some(CID), &machine.roots)
             .unwrap_err()
             .to_string()
@@ -137,6 +140,6 @@ fn loop_a_link_to_the_device_is_the_device() {
     let link = machine.root.path().join("usb-Generic_Card_Reader-0:0");
     symlink(&device.path, &link).unwrap();
     machine.mount("259:77", "/", "/dev/root");
-    let refused = Doomed::find(&link, &Limits::default(), &machine.roots).unwrap_err();
+    let refused = TargetDisk::find(&link, &Limits::default(), &machine.roots).unwrap_err();
     assert!(refused.to_string().contains("of this system"), "{refused}");
 }

@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 use whichfs_units::Nanos;
 
-/// Work of the guest's kernel, counted by kind (`/proc/um_cpu`).
+/// CpuCounts of the guest's kernel, counted by kind (`/proc/um_cpu`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Work {
+pub struct CpuCounts {
     /// Instructions of the kernel's code, as its compiler estimates them.
     pub code: u64,
     /// Those of innermost loops that call nothing.
@@ -33,16 +33,16 @@ pub struct Work {
     pub interrupt: u64,
 }
 
-impl Work {
+impl CpuCounts {
     /// Reads the text of `/proc/um_cpu`: a line `KIND COUNT` for each kind; other lines are
     /// left out. `None` if a kind is missing or its count is no number.
-    pub fn parse(text: &str) -> Option<Work> {
+    pub fn parse(text: &str) -> Option<CpuCounts> {
         let of = |kind: &str| {
             let mut lines = text.lines().filter_map(|line| line.split_once(' '));
             let (_, count) = lines.find(|(name, _)| *name == kind)?;
             count.parse().ok()
         };
-        Some(Work {
+        Some(CpuCounts {
             code: of("code")?,
             loops: of("loop")?,
             compression: of("compression")?,
@@ -60,8 +60,8 @@ impl Work {
 
     /// What was done since `earlier`.
     #[must_use]
-    pub fn since(&self, earlier: &Work) -> Work {
-        Work {
+    pub fn since(&self, earlier: &CpuCounts) -> CpuCounts {
+        CpuCounts {
             code: self.code.saturating_sub(earlier.code),
             loops: self.loops.saturating_sub(earlier.loops),
             compression: self.compression.saturating_sub(earlier.compression),
@@ -246,20 +246,20 @@ mod tests {
 
     #[test]
     fn the_counts_of_the_kernel_are_read_by_name() {
-        let work = Work::parse(SHOWN).unwrap();
+        let work = CpuCounts::parse(SHOWN).unwrap();
         assert_eq!((work.code, work.copy, work.interrupt), (100, 30, 9));
         assert_eq!((work.loops, work.call, work.atomic), (50, 20, 3));
-        assert_eq!(Work::parse(&SHOWN.replace("fill 4\n", "")), None);
-        assert_eq!(Work::parse(&SHOWN.replace("fill 4", "fill x")), None);
+        assert_eq!(CpuCounts::parse(&SHOWN.replace("fill 4\n", "")), None);
+        assert_eq!(CpuCounts::parse(&SHOWN.replace("fill 4", "fill x")), None);
     }
 
     #[test]
     fn work_of_an_interval_is_a_difference() {
-        let work = Work::parse(SHOWN).unwrap();
-        let earlier = Work {
+        let work = CpuCounts::parse(SHOWN).unwrap();
+        let earlier = CpuCounts {
             code: 60,
             copy: 30,
-            ..Work::default()
+            ..CpuCounts::default()
         };
         let since = work.since(&earlier);
         assert_eq!((since.code, since.copy, since.fill), (40, 0, 4));

@@ -8,12 +8,12 @@ const NOTED_MAX: usize = 1 << 18;
 
 /// Ranges of bytes that were written or discarded.
 #[derive(Default)]
-pub(crate) struct Noted {
+pub(crate) struct DirtyRanges {
     /// In the order of requests; `None` before the first inspection, and if they were too many.
     ranges: Option<Vec<(u64, u64)>>,
 }
 
-impl Noted {
+impl DirtyRanges {
     /// Whether anything is noted now.
     pub(crate) fn notes(&self) -> bool {
         self.ranges.is_some()
@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn each_inspection_is_told_what_was_written_since_the_one_before() {
-        let mut noted = Noted::default();
+        let mut noted = DirtyRanges::default();
         noted.note(0, 8);
         assert_eq!(noted.next().ranges, None, "nobody noted it");
         noted.note(16, 8);
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn too_much_is_not_known_and_does_not_last() {
-        let mut noted = Noted::default();
+        let mut noted = DirtyRanges::default();
         noted.next();
         (0..=NOTED_MAX as u64).for_each(|n| noted.note(4 * n, 2));
         assert!(!noted.notes());

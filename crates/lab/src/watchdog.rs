@@ -48,7 +48,7 @@ impl Default for Limits {
 }
 
 /// Watches one guest.
-pub(crate) struct Watch<'a> {
+pub(crate) struct Watchdog<'a> {
     limits: Limits,
     cancelled: &'a AtomicBool,
     started: Instant,
@@ -59,9 +59,9 @@ pub(crate) struct Watch<'a> {
     silent_since: Option<f64>,
 }
 
-impl<'a> Watch<'a> {
-    pub(crate) fn new(limits: Limits, cancelled: &'a AtomicBool) -> Watch<'a> {
-        Watch {
+impl<'a> Watchdog<'a> {
+    pub(crate) fn new(limits: Limits, cancelled: &'a AtomicBool) -> Watchdog<'a> {
+        Watchdog {
             limits,
             cancelled,
             started: Instant::now(),

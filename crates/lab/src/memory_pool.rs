@@ -18,19 +18,19 @@ use whichfs_units::MIB;
 
 /// A file for the memory of guests, of which one lives at a time.
 #[derive(Debug)]
-pub struct RecycledMemory {
+pub struct PooledMemory {
     file: OwnedFd,
     bytes: u64,
     /// Held by the guest that uses it.
     user: Mutex<()>,
 }
 
-impl RecycledMemory {
+impl PooledMemory {
     /// A file of `mib` MiB in `directory` ([`crate::memory_directory`]).
     ///
     /// # Errors
     /// If it cannot be made there.
-    pub fn new(directory: &Path, mib: u64) -> Result<RecycledMemory, LabError> {
+    pub fn new(directory: &Path, mib: u64) -> Result<PooledMemory, LabError> {
         let make = || -> Result<OwnedFd, Errno> {
             let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::EXCL | OFlags::CLOEXEC;
             let file = rustix::fs::open(directory, flags, Mode::RWXU)?;
@@ -39,7 +39,7 @@ impl RecycledMemory {
             fcntl_dupfd_cloexec(&file, place() + 1)
         };
         let what = || format!("make a guest's memory in {}", directory.display());
-        Ok(RecycledMemory {
+        Ok(PooledMemory {
             file: make().map_err(|errno| LabError::io(what())(errno.into()))?,
             bytes: mib * MIB,
             user: Mutex::new(()),
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn it_has_the_size_of_the_guests_memory_and_no_name() {
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let memory = RecycledMemory::new(directory.path(), 3).expect("a file");
+        let memory = PooledMemory::new(directory.path(), 3).expect("a file");
         let stat = rustix::fs::fstat(&memory.file).expect("open");
         assert_eq!(stat.st_size, 3 << 20);
         assert!(memory.fits(3) && !memory.fits(4));
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn a_directory_that_cannot_have_it_is_named() {
         let none = Path::new("/proc/nothing");
-        let error = RecycledMemory::new(none, 1).expect_err("no such directory");
+        let error = PooledMemory::new(none, 1).expect_err("no such directory");
         assert!(error.to_string().contains("/proc/nothing"), "{error}");
     }
 }

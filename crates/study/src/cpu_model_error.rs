@@ -1,4 +1,4 @@
-//! How far the virtual CPU is off for some work (`data/charged.toml`), and what that makes of the
+//! How far the virtual CPU is off for some work (`data/cpu_model_error.toml`), and what that makes of the
 //! figures of a trial.
 
 use crate::need::Need;
@@ -88,9 +88,9 @@ pub fn charged_works() -> &'static [ChargedWork] {
         struct File {
             work: Vec<ChargedWork>,
         }
-        let text = include_str!("../data/charged.toml");
+        let text = include_str!("../data/cpu_model_error.toml");
         let file: Result<File, _> = toml::from_str(text);
-        file.unwrap_or_else(|error| unreachable!("charged.toml is tested: {error}"))
+        file.unwrap_or_else(|error| unreachable!("cpu_model_error.toml is tested: {error}"))
             .work
     });
     &WORKS

@@ -36,7 +36,7 @@ impl Default for Limits {
 
 /// A disk whose data may be lost.
 #[derive(Debug)]
-pub struct Doomed {
+pub struct TargetDisk {
     /// What it is.
     pub target: Target,
     /// What it is called by: CID, serial, or the file behind a loop device.
@@ -52,12 +52,12 @@ pub struct Doomed {
     _lock: Option<OwnedFd>,
 }
 
-impl Doomed {
+impl TargetDisk {
     /// The disk at `path`, if nothing speaks against losing its data but the user's word.
     ///
     /// # Errors
     /// The first reason against it, with its remedy.
-    pub fn find(path: &Path, limits: &Limits, roots: &Roots) -> Result<Doomed, HereError> {
+    pub fn find(path: &Path, limits: &Limits, roots: &Roots) -> Result<TargetDisk, HereError> {
         let shown = path.display().to_string();
         let target = target(path, Access::Write, roots)?;
         let Some(block) = block(&target, roots) else {
@@ -85,7 +85,7 @@ impl Doomed {
         };
         // The kernel guesses for eMMC, and has 4 MiB at most where a card says nothing.
         let erase = number("device/preferred_erase_size").filter(|bytes| *bytes > 0);
-        Ok(Doomed {
+        Ok(TargetDisk {
             id: block.id(),
             bytes: block.bytes(),
             erase_bytes: erase,
@@ -154,7 +154,7 @@ impl Doomed {
         }
     }
 
-    /// As [`Doomed::check`], but who still uses it may let go of it for `patience`: mounts of a
+    /// As [`TargetDisk::check`], but who still uses it may let go of it for `patience`: mounts of a
     /// process that was killed vanish a moment after it.
     ///
     /// # Errors
