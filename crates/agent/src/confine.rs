@@ -2,7 +2,7 @@
 //!
 //! A program gets its job from a file that anybody may have written, and runs as root. The agent
 //! itself lives in namespaces where only the place under test can be written
-//! (`whichfs_here::sandbox`); it keeps the rights to mount and to set queues. A program has less:
+//! (`whichfs_device::sandbox`); it keeps the rights to mount and to set queues. A program has less:
 //!
 //! 1. mounts of its own, in which `/proc` shows its own processes and `/proc` and `/sys` are
 //!    read-only;

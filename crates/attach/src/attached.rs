@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use whichfs_card::Contents;
-use whichfs_here::{Roots, User, users_of_disk};
+use whichfs_device::{Roots, User, users_of_disk};
 use whichfs_spill::SpillFile;
 
 /// How long the kernel may take to write back and let go of a device.

@@ -11,7 +11,7 @@ use crate::runtime::{self, Life, Record};
 use rustix::mount::{UnmountFlags, unmount};
 use std::io;
 use std::time::{Duration, Instant};
-use whichfs_here::{Roots, User, removable_mounts, users_of_disk};
+use whichfs_device::{Roots, User, removable_mounts, users_of_disk};
 
 /// How long the kernel may take to let go of a device.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use whichfs_here::{Roots, users_of_disk};
+use whichfs_device::{Roots, users_of_disk};
 
 /// A client that says nothing must not stop the others.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
-use whichfs_here::User;
+use whichfs_device::User;
 use whichfs_units::Bytes;
 
 /// An operational error of attaching.

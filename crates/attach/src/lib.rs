@@ -70,4 +70,4 @@ pub use options::{CardState, Options, Transport};
 pub use queue::HostQueue;
 pub use runtime::Record;
 pub use statistics::Statistics;
-pub use whichfs_here::User;
+pub use whichfs_device::User;

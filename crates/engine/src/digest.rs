@@ -1,6 +1,6 @@
 //! Hashes that go into a trial's identity.
 
-pub use whichfs_board::sha256;
+pub use whichfs_remote::sha256;
 
 /// `bytes` in hex.
 pub fn hex(bytes: &[u8]) -> String {

@@ -2,10 +2,10 @@
 
 use std::error::Error as StdError;
 use std::fmt;
-use whichfs_board::{Refusal, Why};
+use whichfs_device::HereError;
 use whichfs_format::FormatError;
-use whichfs_here::HereError;
 use whichfs_layout::LayoutError;
+use whichfs_remote::{Refusal, Why};
 
 /// What kind of reason it is: the caller decides by it what to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

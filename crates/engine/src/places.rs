@@ -5,8 +5,8 @@ use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
-use whichfs_board::Kit;
 use whichfs_lab::{Agent, Kernel, LabError, Modules};
+use whichfs_remote::Kit;
 
 /// Directory for what can be made again: kernel, card snapshots, images.
 pub fn cache() -> Outcome<PathBuf> {

@@ -1,6 +1,6 @@
 //! Programs of the host that trials run: where they are, and which.
 
-pub use whichfs_board::{Versions, cpu_features_sha256, find};
+pub use whichfs_remote::{Versions, cpu_features_sha256, find};
 pub use whichfs_workload::PATH;
 
 /// Debian's versions of the packages that own `tools`, for the report; empty elsewhere.

@@ -10,7 +10,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use whichfs_here::{Roots, TargetDisk};
+use whichfs_device::{Roots, TargetDisk};
 use whichfs_layout::{Plan, Planned, sfdisk_script};
 use whichfs_units::{SECTOR, counted};
 

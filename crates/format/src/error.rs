@@ -1,6 +1,6 @@
 //! Why something was not written, with the remedy.
 
-use whichfs_here::HereError;
+use whichfs_device::HereError;
 use whichfs_layout::LayoutError;
 
 /// Why a card or image was not made.

@@ -8,7 +8,7 @@ use crate::program::{require, run, shown, words};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::Duration;
-use whichfs_here::{Roots, TargetDisk};
+use whichfs_device::{Roots, TargetDisk};
 use whichfs_units::SECTOR;
 
 /// How long a disk may be in use after a trial: until mounts of a killed agent are gone.

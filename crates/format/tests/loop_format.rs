@@ -7,8 +7,8 @@ mod skip;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
+use whichfs_device::{Limits, Roots, TargetDisk};
 use whichfs_format::{Check, Disk, FormatError, Left, Outcome, format_disk};
-use whichfs_here::{Limits, Roots, TargetDisk};
 use whichfs_layout::{Layout, Medium, Plan, TableKind, Unit};
 use whichfs_units::MIB;
 

@@ -15,16 +15,16 @@ const INNER: [(&str, &[&str]); 22] = [
     ("fit", &["units", "card", "curves"]),
     ("probe", &["units", "card", "curves"]),
     ("spill", &["card"]),
-    ("attach", &["units", "card", "here", "spill"]),
-    ("here", &["units", "curves", "trial"]),
+    ("attach", &["units", "card", "device", "spill"]),
+    ("device", &["units", "curves", "trial"]),
     ("fs", &["units", "trial"]),
     ("layout", &["units", "fs"]),
-    ("format", &["units", "fs", "here", "layout"]),
+    ("format", &["units", "fs", "device", "layout"]),
     ("workload", &["units", "trial"]),
     ("agent", &["units", "trial", "workload"]),
     (
-        "board",
-        &["units", "trial", "workload", "agent", "here", "format"],
+        "remote",
+        &["units", "trial", "workload", "agent", "device", "format"],
     ),
     ("lab", &["units", "trial", "card"]),
     ("crash", &["units", "trial", "card", "workload"]),
@@ -34,18 +34,19 @@ const INNER: [(&str, &[&str]); 22] = [
     (
         "engine",
         &[
-            "units", "trial", "card", "probe", "crash", "spill", "here", "fs", "layout", "format",
-            "workload", "agent", "board", "lab", "study", "store",
+            "units", "trial", "card", "probe", "crash", "spill", "device", "fs", "layout",
+            "format", "workload", "agent", "remote", "lab", "study", "store",
         ],
     ),
     ("tidy", &[]),
 ];
 
 /// A crate from outside and the only crates that may use it.
-const OUTER: [(&str, &[&str]); 14] = [
+const OUTER: [(&str, &[&str]); 15] = [
     ("rusqlite", &["store"]),
     ("askama", &["report"]),
-    ("anyhow", &["whichfs"]),
+    ("landlock", &["device", "lab"]),
+    ("seccompiler", &["lab"]),
     ("clap", &["whichfs"]),
     ("clap_complete", &["whichfs"]),
     ("clap_mangen", &["whichfs"]),
@@ -54,13 +55,13 @@ const OUTER: [(&str, &[&str]); 14] = [
     (
         "libc",
         &[
-            "agent", "lab", "attach", "here", "format", "engine", "whichfs",
+            "agent", "lab", "attach", "device", "format", "engine", "whichfs",
         ],
     ),
     (
         "rustix",
         &[
-            "agent", "lab", "attach", "here", "format", "spill", "board", "engine", "whichfs",
+            "agent", "lab", "attach", "device", "format", "spill", "remote", "engine", "whichfs",
         ],
     ),
     ("fuser", &["attach"]),

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use whichfs_agent::{Manner, Time, operate};
 use whichfs_attach::{CardState, HostQueue, Options, Speed, Transport, attach};
 use whichfs_card::{Profile, builtin};
-use whichfs_here::sandboxed_agent::{AgentRun, SandboxedAgent, run};
+use whichfs_device::sandboxed_agent::{AgentRun, SandboxedAgent, run};
 use whichfs_trial::{Content, Job, Op, Step};
 use whichfs_units::{MIB, Nanos};
 

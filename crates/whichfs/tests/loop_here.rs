@@ -288,7 +288,7 @@ impl LittleMemory {
         if !old.is_dir() {
             let _ = std::fs::write(parent.join("cgroup.subtree_control"), "+memory");
         }
-        let group = parent.join(format!("whichfs-here-{}", std::process::id()));
+        let group = parent.join(format!("whichfs-device-{}", std::process::id()));
         let made = std::fs::create_dir(&group)
             .and_then(|()| std::fs::write(group.join(limit), (mib << 20).to_string()));
         let group = LittleMemory(group);

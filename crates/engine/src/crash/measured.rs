@@ -18,13 +18,13 @@ use crate::lab_executor::{environment, with_device};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use whichfs_board::{Cutting, Task};
 use whichfs_crash::{
     Contract, Cut, History, Judge, Message, Place, Run, classify, in_flux, of_device,
 };
+use whichfs_device::sandboxed_agent::Ended;
 use whichfs_fs::Candidate;
-use whichfs_here::sandboxed_agent::Ended;
 use whichfs_lab::Stamped;
+use whichfs_remote::{Cutting, Task};
 use whichfs_trial::{Event, Job, StampedEvent, Step, WorkloadSpec};
 use whichfs_units::{Nanos, Rng};
 use whichfs_workload::Workload;

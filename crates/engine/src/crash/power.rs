@@ -3,7 +3,7 @@
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use whichfs_board::{Outage, Power, Refusal};
+use whichfs_remote::{Outage, Power, Refusal};
 
 /// Characters of what a command said that are told.
 const SAID: usize = 300;

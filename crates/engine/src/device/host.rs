@@ -11,14 +11,14 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use whichfs_agent::Reader;
-use whichfs_board::{
+use whichfs_device::sandboxed_agent::{AgentRun, Ended};
+use whichfs_device::{Inside, Limits, Roots, Scratch, TargetDisk};
+use whichfs_format::{Journal, Left, PartitionLease, kernel_has};
+use whichfs_lab::Agent;
+use whichfs_remote::{
     Address, Answer, Ask, Board, Cutting, Device, MOUNT_POINT, Machine, Means, Outage, Parted,
     Patience, Place, Task,
 };
-use whichfs_format::{Journal, Left, PartitionLease, kernel_has};
-use whichfs_here::sandboxed_agent::{AgentRun, Ended};
-use whichfs_here::{Inside, Limits, Roots, Scratch, TargetDisk};
-use whichfs_lab::Agent;
 use whichfs_trial::StampedEvent;
 
 /// Where a device is.
@@ -354,7 +354,7 @@ impl DeviceLease<'_> {
                     wall_limit,
                 };
                 let work = (run.span, false, run.label.as_str(), &run.job);
-                Ok(whichfs_board::trial(
+                Ok(whichfs_remote::trial(
                     lease,
                     &means,
                     work,

@@ -10,11 +10,11 @@ use crate::{places, program};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use whichfs_board::{Device, Machine};
+use whichfs_device::sandboxed_agent::{self, AgentRun, Ended, SandboxedAgent};
+use whichfs_device::{Inside, Roots, Scratch};
 use whichfs_format::Span;
 use whichfs_fs::Candidate;
-use whichfs_here::sandboxed_agent::{self, AgentRun, Ended, SandboxedAgent};
-use whichfs_here::{Inside, Roots, Scratch};
+use whichfs_remote::{Device, Machine};
 use whichfs_trial::{StampedEvent, Step, WorkloadSpec};
 use whichfs_units::Bytes;
 

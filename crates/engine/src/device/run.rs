@@ -2,8 +2,8 @@
 
 use crate::executor::PreparedTrial;
 use crate::{program, trial_runner};
+use whichfs_device::sandboxed_agent::{AgentRun, Ended};
 use whichfs_format::Span;
-use whichfs_here::sandboxed_agent::{AgentRun, Ended};
 use whichfs_lab::{CpuPrices, Stamped};
 use whichfs_trial::{
     Conditions, CpuTime, DeviceFigures, Event, Identity, Job, PhaseFigures, Reading, StampedEvent,

@@ -254,7 +254,7 @@ fn shared(found: &Found, other: &(usize, String, u64, u64)) -> Option<Fault> {
 
 /// What a `format` that did not come to its end left on the device at `path`.
 fn unfinished(path: &Path) -> Option<String> {
-    let id = whichfs_here::id_of(path, &whichfs_here::Roots::default())?;
+    let id = whichfs_device::id_of(path, &whichfs_device::Roots::default())?;
     let left = Left::read(&places::journals().ok()?, &id)?;
     let told = left.told()?;
     Some(format!("the last format of it {told}"))

@@ -8,13 +8,13 @@ use crate::{builder_files, interrupt, output};
 use serde::Serialize;
 use std::io::Read;
 use std::path::Path;
+use whichfs_device::{
+    Access, HereError, Kind as TargetKind, Limits, Roots, TargetDisk, quoted, target,
+};
 use whichfs_engine::device::confirm;
 use whichfs_engine::medium::{self, KernelReport};
 use whichfs_engine::{places, signatures};
 use whichfs_format::{Check, Left, check_commands, format_disk, format_image, steps, validate};
-use whichfs_here::{
-    Access, HereError, Kind as TargetKind, Limits, Roots, TargetDisk, quoted, target,
-};
 use whichfs_layout::{Layout, Medium, Plan, TableKind, fstab, is_mount};
 use whichfs_units::Bytes;
 

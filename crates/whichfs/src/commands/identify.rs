@@ -7,8 +7,8 @@ use crate::output;
 use serde::Serialize;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
+use whichfs_device::{Bus, Csd, Emmc, Identity, PreEol, Roots, SdStatus, Used, identify};
 use whichfs_engine::cards;
-use whichfs_here::{Bus, Csd, Emmc, Identity, PreEol, Roots, SdStatus, Used, identify};
 use whichfs_units::Bytes;
 
 /// Examples in the help text.

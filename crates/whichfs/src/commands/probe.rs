@@ -10,11 +10,11 @@ use std::path::Path;
 use whichfs_card::{Card, Contents, builtin};
 use whichfs_curves::logs::align_text;
 use whichfs_curves::{Curves, Device, Modelled, flashbench};
+use whichfs_device::{Access, Kind as TargetKind, Raw, Roots, target};
 use whichfs_engine::cards;
 use whichfs_engine::digest::sha256;
 use whichfs_engine::places::WholeFile;
 use whichfs_engine::signatures;
-use whichfs_here::{Access, Kind as TargetKind, Raw, Roots, target};
 use whichfs_probe::{Budget, Evidence, Finding, Findings, Options, Quantity, Value, Writing};
 use whichfs_units::{Bytes, Nanos};
 

@@ -8,9 +8,9 @@ use crate::failure::{Failure, Outcome};
 use crate::page;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+use whichfs_device::{Limits, Roots, TargetDisk};
 use whichfs_engine::choose::{Question, rows_of};
 use whichfs_engine::places;
-use whichfs_here::{Limits, Roots, TargetDisk};
 use whichfs_report::{Item, figure};
 use whichfs_study::plan::Planned;
 use whichfs_study::{Distance, Row, Verdict, distances};
@@ -62,7 +62,7 @@ pub fn profile(args: &ChooseArgs) -> Outcome<PathBuf> {
                  lost, which is faster; or --profile FILE",
                 Bytes(disk.bytes),
                 disk.id,
-                whichfs_here::quoted(&disk.id)
+                whichfs_device::quoted(&disk.id)
             )));
         }
     };

@@ -39,7 +39,7 @@ pub fn run(study: PerformanceStudy, args: &StudyArgs, path: &Path) -> Outcome<u8
     let wall_limit = args.wall_limit.map_or(WALL_LIMIT, Duration::from_secs);
     let device = match path.to_str() {
         Some(text) => text.parse()?,
-        None => whichfs_board::Place::Here(path.to_owned()),
+        None => whichfs_remote::Place::Here(path.to_owned()),
     };
     let mut site = DeviceExecutor::open(&device, &args.here.options(), wall_limit)?;
     let mut keeper = TrialCache::open(None, args.fresh)?;

@@ -1,8 +1,8 @@
 //! Why something is not done: one error for what fails here and what fails on a board.
 
 use serde::{Deserialize, Serialize};
+use whichfs_device::HereError;
 use whichfs_format::FormatError;
-use whichfs_here::HereError;
 
 /// What kind of obstacle it is: it decides the exit code of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,7 +8,7 @@ use skip::skip;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use whichfs_curves::{Device, DeviceError};
-use whichfs_here::{Access, HereError, Kind, Raw, Roots, target};
+use whichfs_device::{Access, HereError, Kind, Raw, Roots, target};
 use whichfs_units::Nanos;
 
 const BYTES: u64 = 32 << 20;

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use whichfs_board::ARCHITECTURES;
+use whichfs_remote::ARCHITECTURES;
 use whichfs_trial::{Content, Event, Job, Op, StampedEvent, Step, WorkloadSpec};
 
 /// Most bytes of an agent for boards.

@@ -15,12 +15,12 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use whichfs_board::{
+use whichfs_device::Limits;
+use whichfs_device::sandboxed_agent::Ended;
+use whichfs_format::Span;
+use whichfs_remote::{
     Address, Answer, Ask, Board, Cutting, Kit, MOUNT_POINT, Patience, Power, Refusal, Task, Why,
 };
-use whichfs_format::Span;
-use whichfs_here::Limits;
-use whichfs_here::sandboxed_agent::Ended;
 use whichfs_trial::{Event, Job, StampedEvent, Step};
 
 /// Only one whichfs measures on a board.

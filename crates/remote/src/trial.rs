@@ -4,8 +4,8 @@ use crate::refusal::{Refusal, Why};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
+use whichfs_device::sandboxed_agent::{self, AgentRun, Ended, SandboxedAgent};
 use whichfs_format::{PartitionLease, Span};
-use whichfs_here::sandboxed_agent::{self, AgentRun, Ended, SandboxedAgent};
 use whichfs_trial::{Job, StampedEvent};
 
 /// What a trial is done with.

@@ -3,7 +3,7 @@
 use crate::tools::{cpu_features_sha256, sha256};
 use serde::{Deserialize, Serialize};
 use std::fs::read_to_string;
-use whichfs_here::TargetDisk;
+use whichfs_device::TargetDisk;
 use whichfs_units::MIB;
 
 /// A disk whose data may be lost, as its machine tells it.

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use whichfs_here::sandboxed_agent::{AgentRun, Ended, SandboxedAgent, run};
-use whichfs_here::{Limits, Roots, TargetDisk};
+use whichfs_device::sandboxed_agent::{AgentRun, Ended, SandboxedAgent, run};
+use whichfs_device::{Limits, Roots, TargetDisk};
 use whichfs_trial::{Conditions, DeviceFigures, Event, Job, Step};
 use whichfs_units::Nanos;
 

@@ -14,7 +14,7 @@ use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use whichfs_here::{Limits, TargetDisk};
+use whichfs_device::{Limits, TargetDisk};
 
 /// What the guards say; empty if they say nothing. Then the disk is lost, as a command that they
 /// let go would do it.

@@ -8,9 +8,9 @@ use crate::power::Outage;
 use crate::refusal::Refusal;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use whichfs_device::Limits;
+use whichfs_device::sandboxed_agent::Ended;
 use whichfs_format::Span;
-use whichfs_here::Limits;
-use whichfs_here::sandboxed_agent::Ended;
 use whichfs_trial::{Job, StampedEvent};
 
 /// What a job says for the place where a board mounts: only the board knows its directory.

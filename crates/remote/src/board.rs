@@ -14,7 +14,7 @@ use crate::tools::sha256;
 use crate::wire::{Answer, Ask, Call, Reply};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use whichfs_here::Limits;
+use whichfs_device::Limits;
 use whichfs_trial::StampedEvent;
 
 /// A board that says nothing for so long, though it is asked every few seconds, is out of reach.

@@ -25,8 +25,8 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 use whichfs_agent::Reader;
+use whichfs_device::{Roots, TargetDisk};
 use whichfs_format::{PartitionLease, kernel_has};
-use whichfs_here::{Roots, TargetDisk};
 use whichfs_trial::StampedEvent;
 
 /// Starts [`attend`] in `directory`, apart from this process and its terminal, and returns when it

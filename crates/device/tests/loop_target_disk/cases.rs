@@ -3,7 +3,7 @@
 
 use crate::machine::{CID, Machine};
 use std::fs;
-use whichfs_here::Limits;
+use whichfs_device::Limits;
 
 /// A way in which a disk is not to be written to.
 pub struct Case {

@@ -9,7 +9,7 @@ use crate::wire::{Answer, Ask, Call, Reply};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
-use whichfs_here::sandboxed_agent::Ended;
+use whichfs_device::sandboxed_agent::Ended;
 use whichfs_trial::StampedEvent;
 use whichfs_units::Nanos;
 

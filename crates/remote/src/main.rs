@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 use whichfs_agent::{hear_panics, run_standalone};
-use whichfs_board::{Refusal, attend, begin_to_attend, link};
+use whichfs_remote::{Refusal, attend, begin_to_attend, link};
 
 /// Seconds without anybody after which a session ends by itself.
 const PATIENCE_S: u64 = 600;

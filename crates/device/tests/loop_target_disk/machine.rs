@@ -8,7 +8,7 @@ use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::Command;
 use tempfile::TempDir;
-use whichfs_here::Roots;
+use whichfs_device::Roots;
 
 /// Bytes of the device.
 pub const BYTES: u64 = 8 << 20;
