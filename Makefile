@@ -21,11 +21,11 @@ cargo := setup/cargo
 # What the tests and benchmarks of the lab need to know.
 lab_env = WHICHFS_AGENT='$(agent)' WHICHFS_AGENTS='$(release)' WHICHFS_KERNEL="$$(kernel/build --version $(KERNEL) --print-path)"
 
-.PHONY: help setup build agents kernel choose test bench soak verdicts lint reference install clean
+.PHONY: help setup build agents kernel choose test test-full bench soak verdicts lint reference install clean
 
 help: ## this list
 	@echo 'usage: make TARGET'
-	@sed -n 's/^\([a-z]*\):.*## /  \1\t/p' Makefile | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' Makefile | expand -t 12
 
 setup: ## install what is missing: Debian packages, Rust (asks sudo if not root)
 	@setup/setup.sh
@@ -48,12 +48,21 @@ kernel: ## build the lab kernel, if the cache does not have it
 choose: setup build kernel ## the main job, from nothing to a verdict: make choose ARGS='--card … --for …'
 	@$(lab_env) '$(release)/whichfs' choose $(ARGS)
 
+# What takes minutes and is far from most changes: all documented commands, virtual machines, populations of cards.
+full_only = lab_documents qemu_ sure_verdicts stopping_early sixty_ loop_cross_check loop_flashbench
+tests = $(lab_env) $(cargo) test --release --locked --workspace --lib --bins --tests --examples --no-fail-fast
+
 # The documentation's examples first, so that the last summary is that of the tests proper.
-test: setup build kernel ## everything the tests need, then all tests
+test: setup build kernel ## everything the tests need, then all tests but the slow ones
 	@echo 'test: examples in the documentation, then the tests' >&2
 	@setup/agents --any '$(release)'
 	@$(lab_env) $(cargo) test --release --locked --workspace --doc
-	@$(lab_env) $(cargo) test --release --locked --workspace --lib --bins --tests --no-fail-fast
+	@$(tests) -- $(addprefix --skip ,$(full_only))
+
+test-full: setup build kernel ## all tests: also all documented commands, virtual machines, populations of cards
+	@setup/agents --any '$(release)'
+	@$(lab_env) $(cargo) test --release --locked --workspace --doc
+	@$(tests)
 
 bench: setup build kernel ## measure speed beside its floor
 	@$(lab_env) $(cargo) bench --locked --workspace --bench '*'
@@ -62,13 +71,13 @@ soak: setup build kernel ## the full counts (20 runs of every filesystem, 30,000
 	@mkdir -p docs/results
 	@{ echo "whichfs $$(git describe --always --dirty 2>/dev/null || echo unversioned), $$(date -u +%FT%TZ)"; \
 	   uname -srm; grep -m 1 'model name' /proc/cpuinfo; kernel/build --version $(KERNEL) --print-plan; \
-	   $(lab_env) WHICHFS_SOAK=1 $(cargo) test --release --locked -p whichfs-lab --test lab_determinism -- --nocapture; \
+	   $(lab_env) WHICHFS_SOAK=1 $(cargo) test --release --locked -p whichfs-lab --test all lab_determinism -- --nocapture; \
 	   $(lab_env) WHICHFS_SOAK=1 $(cargo) test --release --locked -p whichfs-attach --test loop_cross_check -- --nocapture; \
-	   $(lab_env) WHICHFS_SOAK=1 $(cargo) test --release --locked -p whichfs --test lab_crash honest -- --nocapture; \
-	   $(lab_env) WHICHFS_KILLS='$(or $(KILLS),200)' $(cargo) test --release --locked -p whichfs --test loop_faults killed -- --nocapture; \
-	   $(lab_env) WHICHFS_QEMU_BOARD=1 $(cargo) test --release --locked -p whichfs --test qemu_board -- --nocapture; \
+	   $(lab_env) WHICHFS_SOAK=1 $(cargo) test --release --locked -p whichfs --test all lab_an_honest -- --nocapture; \
+	   $(lab_env) WHICHFS_KILLS='$(or $(KILLS),200)' $(cargo) test --release --locked -p whichfs --test loops loop_faults_killed -- --nocapture; \
+	   $(lab_env) WHICHFS_QEMU_BOARD=1 $(cargo) test --release --locked -p whichfs --test loops qemu_board -- --nocapture; \
 	   $(lab_env) setup/soak.sh '$(release)/whichfs' 20; \
-	   $(cargo) test --release --locked -p whichfs-probe --test accuracy soak -- --ignored --nocapture; \
+	   $(cargo) test --release --locked -p whichfs-probe --test all soak -- --ignored --nocapture; \
 	   WHICHFS_SOAK=1 $(cargo) test --release --locked -p whichfs-study --test calibration -- --nocapture --test-threads 1; \
 	} 2>&1 | tee "docs/results/soak-$$(date -u +%F).txt"
 

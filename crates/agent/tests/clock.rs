@@ -3,8 +3,7 @@
 //! each look (a C compiler is needed, which Rust links with).
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../../tests/skip.rs"]
-mod skip;
+use crate::skip;
 
 use std::collections::BTreeMap;
 use std::io::Write;

@@ -2,7 +2,7 @@
 //! every family: what a stream does, what a border costs, and that the books are kept.
 #![allow(clippy::unwrap_used)]
 
-mod common;
+use crate::common;
 
 use common::{Tiny, open_aus, serve};
 use whichfs_card::{Card, Profile, Request};

@@ -1,7 +1,7 @@
 //! Each thing a real card does that a filesystem feels: one test each, in virtual time.
 #![allow(clippy::unwrap_used)]
 
-mod common;
+use crate::common;
 
 use common::{Tiny, log_block, open_aus, page_map, random, sequential, serve, shipped};
 use whichfs_card::{Card, Profile, Request};

@@ -2,7 +2,7 @@
 //! family with figures of the card that the finding cites.
 #![allow(clippy::unwrap_used)]
 
-mod common;
+use crate::common;
 
 use common::{open_aus, random, serve};
 use whichfs_card::{Card, Profile, Request};
@@ -453,7 +453,7 @@ fn finding_2_3_11_collection_stalls_for_copies_of_whole_blocks() {
     assert!(times[19_999] < 10.0 * times[10_000], "{} ms", times[19_999]);
     // Copying at half the rate, stalls take twice as long.
     let slow = text.replace("= 9000000", "= 4500000");
-    let (times, _) = scattered(Card::used(&crate::card("page-map", 8, &slow), 1));
+    let (times, _) = scattered(Card::used(&card("page-map", 8, &slow), 1));
     near("at half the rate", times[19_999], 2.0 * worst, 5.0);
 }
 

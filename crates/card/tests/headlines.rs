@@ -2,7 +2,7 @@
 //! what this version of the model claims, not what one would wish.
 #![allow(clippy::unwrap_used)]
 
-mod common;
+use crate::common;
 
 use common::{open_aus, random, sequential, shipped};
 use whichfs_card::Card;

@@ -1,7 +1,7 @@
 //! What must hold whatever the host asks, in every family and on odd AU sizes.
 #![allow(clippy::unwrap_used)]
 
-mod common;
+use crate::common;
 
 use common::Tiny;
 use proptest::prelude::*;

@@ -1,7 +1,7 @@
 //! Cards that lie about their size: the model of what `probe --capacity` must find.
 #![allow(clippy::unwrap_used)]
 
-mod common;
+use crate::common;
 
 use common::{Tiny, serve};
 use whichfs_card::{Card, Contents, Layout, Profile, Request};

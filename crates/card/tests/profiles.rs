@@ -1,7 +1,7 @@
 //! Profiles: the shipped ones, every mistake in a file, and draws.
 #![allow(clippy::unwrap_used)]
 
-mod common;
+use crate::common;
 
 use common::{Tiny, open_aus, random, sequential, shipped};
 use proptest::prelude::*;

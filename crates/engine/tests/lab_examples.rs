@@ -6,19 +6,12 @@ use std::process::Command;
 /// What the example `name` prints, run with a home of its own.
 fn example(name: &str) -> String {
     let home = tempfile::tempdir().unwrap();
-    let output = Command::new(env!("CARGO"))
-        .args([
-            "run",
-            "-q",
-            "--release",
-            "-p",
-            "whichfs-engine",
-            "--example",
-            name,
-        ])
+    let own = std::env::current_exe().unwrap();
+    let built = own.ancestors().nth(2).unwrap().join("examples").join(name);
+    let output = Command::new(&built)
         .env("XDG_DATA_HOME", home.path())
         .output()
-        .unwrap();
+        .unwrap_or_else(|error| panic!("{}: {error} (cargo test --examples)", built.display()));
     let (said, wrong) = (output.stdout, output.stderr);
     assert!(
         output.status.success(),

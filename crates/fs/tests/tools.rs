@@ -4,8 +4,7 @@
 //! does not.
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../../tests/skip.rs"]
-mod skip;
+use crate::skip;
 
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -1,7 +1,7 @@
 //! What the guest's kernel counts in a phase, at the board's prices.
 #![allow(clippy::unwrap_used)]
 
-mod common;
+use crate::common;
 
 use common::{Trial, command, mount, one_at_a_time, prices, shell, unmount};
 use whichfs_trial::{CpuCounts, Event, Step};

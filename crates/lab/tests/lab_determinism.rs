@@ -3,7 +3,7 @@
 //! runs of each filesystem and clock; `WHICHFS_SOAK=1` makes it twenty.
 #![allow(clippy::unwrap_used)]
 
-mod common;
+use crate::common;
 
 use common::{Trial, fingerprint, one_at_a_time, path_only, prices, profile, shell, used_memory};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,7 +1,7 @@
 //! Guests that go wrong: each ends with its reason, and nothing of it is left.
 #![allow(clippy::unwrap_used)]
 
-mod common;
+use crate::common;
 
 use common::program::{self, agent_of};
 use common::traces::{Lookout, own_session, wait_until};

@@ -1,7 +1,7 @@
 //! A guest that does what it should, and the queues and disks it sees.
 #![allow(clippy::unwrap_used)]
 
-mod common;
+use crate::common;
 
 use common::{Trial, command, disk, mount, one_at_a_time, queue, shell, shown, text_of, unmount};
 use whichfs_lab::{CpuPrices, Disk, GuestRun};

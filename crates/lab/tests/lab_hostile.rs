@@ -2,7 +2,7 @@
 //! it would change is looked at from outside.
 #![allow(clippy::unwrap_used)]
 
-mod common;
+use crate::common;
 
 use common::{Trial, command, one_at_a_time};
 use std::fs;

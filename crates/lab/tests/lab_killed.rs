@@ -1,7 +1,7 @@
 //! `kill -9` of the engine's process: the guest must not survive it.
 #![allow(clippy::unwrap_used)]
 
-mod common;
+use crate::common;
 
 use common::traces::{alive, directories, own_session, sessions_of, wait_until};
 use common::{Trial, one_at_a_time, shell};
@@ -29,7 +29,10 @@ fn lab_helper_runs_a_guest_until_it_is_killed() {
 
 fn engine(seed: u64) -> Child {
     Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "lab_helper_runs_a_guest_until_it_is_killed"])
+        .args([
+            "--exact",
+            "lab_killed::lab_helper_runs_a_guest_until_it_is_killed",
+        ])
         .env(SEED, seed.to_string())
         .stdout(Stdio::null())
         .stderr(Stdio::null())

@@ -2,7 +2,7 @@
 //! filters for us: the nanoseconds are the same either way.
 #![allow(clippy::unwrap_used)]
 
-mod common;
+use crate::common;
 
 use common::traces::{processes, sessions_of};
 use common::{Trial, agent, fingerprint, kernel, one_at_a_time, prices, shell};

@@ -2,7 +2,7 @@
 //! sees every change: by a write to the device, mounted or not, and by one through the filesystem.
 #![allow(clippy::unwrap_used)]
 
-mod common;
+use crate::common;
 
 use common::{OFFSET, Trial, mount, one_at_a_time, sd, shell, skip, unmount};
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! Who runs a trial, from where and with which environment changes nothing in it.
 #![allow(clippy::unwrap_used)]
 
-mod common;
+use crate::common;
 
 use common::{Trial, command, fingerprint, mount, one_at_a_time, prices, shell, unmount};
 use std::fs;
@@ -82,7 +82,7 @@ impl Place {
         let _ = fs::remove_file(&out);
         let mut command = Command::new(self.path("test"));
         command
-            .args(["--exact", "lab_helper_writes_a_fingerprint"])
+            .args(["--exact", "lab_user::lab_helper_writes_a_fingerprint"])
             .env_clear()
             .env("PATH", "/usr/bin:/bin")
             .env("WHICHFS_KERNEL", self.path("linux"))

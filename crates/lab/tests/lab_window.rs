@@ -3,7 +3,7 @@
 //! content and one is not, where nothing was ever written, and after a write.
 #![allow(clippy::unwrap_used)]
 
-mod common;
+use crate::common;
 
 use common::{OFFSET, Trial, one_at_a_time, sd, shell, text_of};
 use std::fs::File;

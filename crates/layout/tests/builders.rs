@@ -1,7 +1,7 @@
 //! The files for builders, used by the builders themselves.
 #![allow(clippy::unwrap_used)]
 
-mod common;
+use crate::common;
 
 use common::{bytes_at, emit, have, plan, run, superblock_at};
 use std::fs::File;

@@ -1,7 +1,7 @@
 //! What the real tools write, read back: tables and superblocks have what the plan asked for.
 #![allow(clippy::unwrap_used)]
 
-mod common;
+use crate::common;
 
 use common::{bytes_at, have, plan, run, superblock_at};
 use proptest::prelude::*;

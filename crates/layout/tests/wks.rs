@@ -5,7 +5,7 @@
 //! 2026: names of options, whether and which value each takes, and what excludes what.
 #![allow(clippy::unwrap_used)]
 
-mod common;
+use crate::common;
 
 use common::plan;
 use std::collections::BTreeMap;

@@ -2,7 +2,7 @@
 //! noise of real ones.
 #![allow(clippy::unwrap_used)]
 
-mod support;
+use crate::support;
 
 use support::cards::{Mechanisms, Sizes, Specimen, specimen, specimen_with, spread};
 use support::noise::LEVELS;

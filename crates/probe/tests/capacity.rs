@@ -1,7 +1,7 @@
 //! Cards that lie about their size: wrapping, vanishing, failing, caching; and honest ones.
 #![allow(clippy::unwrap_used)]
 
-mod support;
+use crate::support;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use support::faulty::{Fault, Faulty, Liar, Lie};

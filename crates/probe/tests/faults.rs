@@ -1,7 +1,7 @@
 //! What the probe reports when the device fails, stalls, slows down or is not to be written.
 #![allow(clippy::unwrap_used)]
 
-mod support;
+use crate::support;
 
 use support::faulty::{Fault, Faulty, Liar, Lie};
 use support::noisy::{Drift, Noise, Noisy};

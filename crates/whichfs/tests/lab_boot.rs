@@ -2,8 +2,7 @@
 //! These need the lab kernel and the static agent; the first also `kernel/build --modules`.
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../../tests/skip.rs"]
-mod skip;
+use crate::skip;
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 //! static agent. Trees are small, so a trial takes about a second.
 #![allow(clippy::unwrap_used)]
 
-mod choosing;
+use crate::choosing;
 
 use choosing::{assert_same, can_run, choose_of_any_size, done, skip, trials};
 use serde_json::Value;

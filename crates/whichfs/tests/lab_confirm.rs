@@ -2,7 +2,7 @@
 //! one that is attached (root, FUSE, loop devices, the lab kernel and the agent are needed).
 #![allow(clippy::unwrap_used)]
 
-mod cards;
+use crate::cards;
 
 use cards::{Attached, Card, skip};
 

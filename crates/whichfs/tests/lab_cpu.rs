@@ -3,7 +3,7 @@
 
 // Studies are run here, and no verdict.
 #[allow(dead_code)]
-mod choosing;
+use crate::choosing;
 
 use choosing::{assert_same, can_run, done, trials};
 use std::collections::BTreeMap;

@@ -2,8 +2,7 @@
 //! agent.
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../../tests/skip.rs"]
-mod skip;
+use crate::skip;
 
 use std::path::Path;
 use std::process::{Command, Output};

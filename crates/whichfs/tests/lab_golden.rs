@@ -1,10 +1,9 @@
 //! Figures of trials, with the device clock to the last digit: whoever moves code must not move
 //! them. A change belongs into CHANGELOG.md. To take over the figures of now:
-//! `WHICHFS_GOLDEN=write cargo test -p whichfs --test lab_golden`.
+//! `WHICHFS_GOLDEN=write cargo test -p whichfs --test all lab_golden`.
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../../tests/skip.rs"]
-mod skip;
+use crate::skip;
 
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;

@@ -2,7 +2,7 @@
 //! and the static agent. What is written is small, so a trial takes a few seconds.
 #![allow(clippy::unwrap_used)]
 
-mod choosing;
+use crate::choosing;
 
 use choosing::{assert_same, can_run, choose_of_any_size, done, trials};
 use serde_json::Value;

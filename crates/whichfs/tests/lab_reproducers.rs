@@ -2,8 +2,7 @@
 //! mends one makes its test fail: then the file goes, and docs/crash.md says so.
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../../tests/skip.rs"]
-mod skip;
+use crate::skip;
 
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};

@@ -2,8 +2,7 @@
 //! small, so a trial takes about a second.
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../../tests/skip.rs"]
-mod skip;
+use crate::skip;
 
 use serde_json::Value;
 use std::path::Path;

@@ -2,8 +2,7 @@
 //! on the unmounted card. With guests: these need the lab kernel and the static agent.
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../../tests/skip.rs"]
-mod skip;
+use crate::skip;
 
 use serde_json::Value;
 use std::path::Path;

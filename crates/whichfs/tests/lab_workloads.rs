@@ -2,8 +2,7 @@
 //! and the programs.
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../../tests/skip.rs"]
-mod skip;
+use crate::skip;
 
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -1,8 +1,7 @@
 //! `card attach` and `probe` on a device of this machine (root, FUSE and loop are needed).
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../../tests/skip.rs"]
-mod skip;
+use crate::skip;
 
 use rustix::process::{Pid, Signal, kill_process};
 use std::process::{Command, Output, Stdio};

@@ -2,8 +2,7 @@
 //! loop and Debian's f3 are needed). Figures: `docs/results/capacity-2026-11-22.md`.
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../../tests/skip.rs"]
-mod skip;
+use crate::skip;
 
 use serde_json::Value;
 use std::path::Path;

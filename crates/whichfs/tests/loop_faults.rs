@@ -5,7 +5,7 @@
 //! of their moments.
 #![allow(clippy::unwrap_used)]
 
-mod cards;
+use crate::cards;
 
 use cards::{Card, STUDY};
 use rustix::process::{Pid, Signal, kill_process_group};

@@ -2,8 +2,7 @@
 //! Debian's flashbench are needed).
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../../tests/skip.rs"]
-mod skip;
+use crate::skip;
 
 use serde_json::Value;
 use std::path::Path;

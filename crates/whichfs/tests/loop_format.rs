@@ -1,8 +1,7 @@
 //! `format` on a device of this machine from outside (root and loop are needed).
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../../tests/skip.rs"]
-mod skip;
+use crate::skip;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

@@ -1,7 +1,7 @@
 //! Trials on a device of this machine from outside (root, loop devices and the agent are needed).
 #![allow(clippy::unwrap_used)]
 
-mod cards;
+use crate::cards;
 
 use cards::{Attached, Card, STUDY, skip, user_of};
 use std::io::{BufRead, BufReader, Read};

@@ -2,8 +2,7 @@
 //! are needed).
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../../tests/skip.rs"]
-mod skip;
+use crate::skip;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

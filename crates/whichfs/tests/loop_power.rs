@@ -3,12 +3,8 @@
 //! are needed.
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../../tests/powered.rs"]
-mod powered;
-#[path = "../../../tests/skip.rs"]
-mod skip;
-#[path = "../../../tests/sshd.rs"]
-mod sshd;
+use crate::powered;
+use crate::skip;
 
 use powered::Powered;
 use serde_json::Value;

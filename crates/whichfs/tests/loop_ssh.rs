@@ -2,10 +2,8 @@
 //! of the test's own. Root, loop devices, sshd and the agent for boards (`make agents`) are needed.
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../../tests/skip.rs"]
-mod skip;
-#[path = "../../../tests/sshd.rs"]
-mod sshd;
+use crate::skip;
+use crate::sshd;
 
 use sshd::{Sshd, attendant, kill, sessions, users};
 use std::io::{BufRead, BufReader};

@@ -1,7 +1,7 @@
 //! Consent that is typed at a terminal (root, loop devices and the agent are needed).
 #![allow(clippy::unwrap_used)]
 
-mod cards;
+use crate::cards;
 
 use cards::Card;
 use std::fs::File;

@@ -9,12 +9,9 @@
 //! before a restart is on it afterwards, as on a card that keeps its supply.
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../../tests/machine.rs"]
-mod machine;
-#[path = "../../../tests/skip.rs"]
-mod skip;
-#[path = "../../../tests/sshd.rs"]
-mod sshd;
+use crate::machine;
+use crate::skip;
+use crate::sshd;
 
 use machine::{Archive, Kernel, QEMU, program};
 use serde_json::Value;

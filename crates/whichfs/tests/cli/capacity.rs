@@ -1,6 +1,6 @@
 //! `probe --write --capacity`: lies are found, and the user's data survive whatever ends it.
 
-use crate::sandbox::Sandbox;
+use super::sandbox::Sandbox;
 use crate::skip::skip;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::File;

@@ -1,6 +1,6 @@
 //! Cards: lists, curves, fits, life, and what the probe finds on modelled ones.
 
-use crate::sandbox::Sandbox;
+use super::sandbox::Sandbox;
 use serde_json::Value;
 
 fn json(text: &str) -> Value {

@@ -1,6 +1,6 @@
 //! `whichfs crash`: what is refused before any guest begins.
 
-use crate::sandbox::Sandbox;
+use super::sandbox::Sandbox;
 
 #[track_caller]
 fn refused(arguments: &[&str], words: &[&str]) {

@@ -1,6 +1,6 @@
 //! Faults of the environment: exit code 3, and the remedy.
 
-use crate::sandbox::{Run, Sandbox};
+use super::sandbox::{Run, Sandbox};
 
 #[test]
 fn no_kernel_says_how_to_get_one() {

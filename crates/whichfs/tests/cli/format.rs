@@ -1,6 +1,6 @@
 //! `format`, `check` and `image` from outside: images only, no root, no guest.
 
-use crate::sandbox::{Run, Sandbox};
+use super::sandbox::{Run, Sandbox};
 use crate::skip::skip;
 use std::path::Path;
 

@@ -2,7 +2,7 @@
 //! change for users: it belongs into CHANGELOG.md. To take over what is printed now:
 //! `WHICHFS_GOLDEN=write cargo test -p whichfs golden`.
 
-use crate::sandbox::Sandbox;
+use super::sandbox::Sandbox;
 use std::path::PathBuf;
 
 /// Name of the file, and the command.

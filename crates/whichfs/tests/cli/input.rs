@@ -1,6 +1,6 @@
 //! Bad usage and input: exit code 2, and what would be right.
 
-use crate::sandbox::Sandbox;
+use super::sandbox::Sandbox;
 
 #[track_caller]
 fn refused(arguments: &[&str], words: &[&str]) {

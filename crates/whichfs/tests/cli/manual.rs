@@ -1,6 +1,6 @@
 //! Man pages, completions and the reference of all commands.
 
-use crate::sandbox::Sandbox;
+use super::sandbox::Sandbox;
 use std::path::Path;
 use std::process::Command;
 

@@ -1,6 +1,6 @@
 //! Output: help that fits, one JSON document, a closed pipe that is no error.
 
-use crate::sandbox::{Run, Sandbox};
+use super::sandbox::{Run, Sandbox};
 use std::process::{Command, Stdio};
 
 /// `command` and all below it, as its help lists them.

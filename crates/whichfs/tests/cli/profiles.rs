@@ -1,6 +1,6 @@
 //! Card profiles of the user: a bad figure is named with file, line and what is legal.
 
-use crate::sandbox::{Run, Sandbox};
+use super::sandbox::{Run, Sandbox};
 
 const GOOD: &str = include_str!("../../../../cards/class4-4gb.toml");
 

@@ -1,6 +1,6 @@
 //! Finished runs and single trials: what is compared, shown and refused. No guest runs.
 
-use crate::sandbox::Sandbox;
+use super::sandbox::Sandbox;
 
 const COLUMNS: &str = "card,kernel,clock,candidate,mount_options,workload,metric,value,unit,\
                        lower_is_better,seed,trial";

@@ -1,6 +1,6 @@
 //! Faults while the image is mounted, read and repaired.
 
-use crate::{crash, cuts};
+use super::{crash, cuts};
 use serde_json::Value;
 
 /// The cuts under a fault, of one filesystem; none without a lab.

@@ -1,7 +1,7 @@
 //! Faults of the filesystem: the image of a run that has ended is edited before it is judged, as a
 //! bug of the filesystem would leave it. ext4, with e2fsprogs' debugfs.
 
-use crate::{crash, crash_in, cuts};
+use super::{crash, crash_in, cuts};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;

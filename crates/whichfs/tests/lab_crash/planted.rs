@@ -5,7 +5,7 @@
 //! can do to them, and must be called by that name; but for the few cuts, other ones after each
 //! change of times, at which the journal was written to its place.
 
-use crate::{crash, cuts};
+use super::{crash, cuts};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fmt::Write;

@@ -7,8 +7,7 @@
 mod homes;
 mod lines;
 mod rules;
-#[path = "../../../../tests/skip.rs"]
-mod skip;
+use crate::skip;
 
 use homes::Home;
 use lines::{Line, Needs, documents};

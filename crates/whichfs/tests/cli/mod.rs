@@ -13,6 +13,4 @@ mod output;
 mod profiles;
 mod results;
 mod sandbox;
-#[path = "../../../../tests/skip.rs"]
-mod skip;
 mod study;

@@ -10,8 +10,7 @@ mod device;
 mod edited;
 mod host;
 mod planted;
-#[path = "../../../../tests/skip.rs"]
-mod skip;
+use crate::skip;
 mod study;
 
 use serde_json::Value;

@@ -1,0 +1,8 @@
+//! All tests of the crate from outside, in one program, which is linked once.
+#![allow(clippy::unwrap_used)]
+
+mod recipes;
+mod tools;
+
+#[path = "../../../tests/skip.rs"]
+mod skip;

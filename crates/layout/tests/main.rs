@@ -1,0 +1,7 @@
+//! All tests of the crate from outside, in one program, which is linked once.
+#![allow(clippy::unwrap_used)]
+
+mod builders;
+mod common;
+mod superblocks;
+mod wks;

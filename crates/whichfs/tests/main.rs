@@ -1,0 +1,24 @@
+//! Tests of the command without real block devices, in one program, which is linked once: what it
+//! says (`cli`), and what it does in the lab.
+#![allow(clippy::unwrap_used)]
+
+mod cards;
+mod choosing;
+mod cli;
+mod lab_boot;
+mod lab_choose;
+mod lab_confirm;
+mod lab_cpu;
+mod lab_crash;
+mod lab_documents;
+mod lab_format;
+mod lab_golden;
+mod lab_programs;
+mod lab_reproducers;
+mod lab_study;
+mod lab_study_kinds;
+mod lab_workloads;
+mod needs;
+
+#[path = "../../../tests/skip.rs"]
+mod skip;
