@@ -141,11 +141,13 @@ fn is_socket(path: &Path) -> bool {
 
 /// The mount points of `steps`.
 fn targets(steps: &[Step]) -> Vec<&str> {
-    let of_step = |step| match step {
-        &Step::Mount { ref target, .. } => vec![target.as_str()],
-        Step::Try { steps, .. } => targets(steps),
-        _ => Vec::new(),
-    };
+    fn of_step(step: &Step) -> Vec<&str> {
+        match step {
+            Step::Mount { target, .. } => vec![target.as_str()],
+            Step::Try { steps, .. } => targets(steps),
+            _ => Vec::new(),
+        }
+    }
     steps.iter().flat_map(of_step).collect()
 }
 

@@ -2,8 +2,7 @@
 #![allow(dead_code, reason = "not every test file uses all of it")]
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../../../tests/skip.rs"]
-pub mod skip;
+pub(crate) use crate::skip;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};

@@ -1,8 +1,7 @@
 //! What tests share that run the whole way from a command to a verdict.
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../../../tests/skip.rs"]
-pub mod skip;
+pub(crate) use crate::skip;
 
 use serde_json::Value;
 use std::collections::BTreeMap;
