@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use whichfs_units::Bytes;
+use whichfs_units::{Bytes, SECTOR};
 
 /// How often it is looked whether a disk is free by now.
 const LOOK: Duration = Duration::from_millis(50);
@@ -47,6 +47,8 @@ pub struct TargetDisk {
     pub erase_bytes: Option<u64>,
     /// Whether discard reaches it.
     pub discard: bool,
+    /// Its logical sector in bytes, the unit of its partition table.
+    pub sector_bytes: u64,
     sequence: Option<String>,
     /// Keeps udev and others who take this lock from looking at it meanwhile.
     _lock: Option<OwnedFd>,
@@ -90,6 +92,7 @@ impl TargetDisk {
             bytes: block.bytes(),
             erase_bytes: erase,
             discard: number("queue/discard_max_bytes").is_some_and(|bytes| bytes > 0),
+            sector_bytes: number("queue/logical_block_size").unwrap_or(SECTOR),
             sequence: block.sequence(),
             target,
             _lock: None,

@@ -3,7 +3,7 @@
 use crate::cards;
 use crate::error::{Error, Outcome};
 use whichfs_layout::{Medium, Unit};
-use whichfs_units::Bytes;
+use whichfs_units::{Bytes, SECTOR};
 
 /// What the user says of a card: its profile, or only its allocation unit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub struct KernelReport {
     pub erase_bytes: Option<u64>,
     /// Whether discard reaches it.
     pub discard: bool,
+    /// Its logical sector in bytes; 512 if the kernel says nothing.
+    pub sector_bytes: Option<u64>,
 }
 
 /// What a card of `capacity` is laid out as. `capacity` is the profile's own if it is `None`.
@@ -28,12 +30,14 @@ pub struct KernelReport {
 /// # Errors
 /// The profile cannot be opened, or is of a smaller card; the unit is none.
 pub fn of(args: &CardKnowledge, capacity: Option<u64>, told: KernelReport) -> Outcome<Medium> {
+    let sector = told.sector_bytes.unwrap_or(SECTOR);
     if let Some(name) = &args.card {
         let card = cards::open(name)?;
         let geometry = cards::geometry(&card.profile);
         let why = format!("the profile {} says so", card.name);
         let capacity = capacity.unwrap_or(card.profile.capacity_bytes());
-        return Ok(Medium::of_geometry(capacity, &geometry, why)?);
+        let medium = Medium::of_geometry(capacity, &geometry, why)?;
+        return Ok(medium.with_sectors(sector));
     }
     let capacity = capacity.ok_or_else(|| {
         Error::input("the size is not known: say --size, or name a --card with its own")
@@ -43,7 +47,7 @@ pub fn of(args: &CardKnowledge, capacity: Option<u64>, told: KernelReport) -> Ou
         (None, Some(bytes)) => found(bytes).unwrap_or_else(|| Unit::safe(capacity)),
         (None, None) => Unit::safe(capacity),
     };
-    Ok(Medium::of_unit(capacity, unit, told.discard))
+    Ok(Medium::of_unit(capacity, unit, told.discard).with_sectors(sector))
 }
 
 /// The unit that the card tells the kernel, if it is one that can be.
@@ -75,6 +79,7 @@ mod tests {
         let told = |erase_bytes| KernelReport {
             erase_bytes,
             discard: true,
+            sector_bytes: None,
         };
         let of = |args, erase| of(&args, Some(16 << 30), told(erase)).unwrap().unit;
         let given = of(args(None, Some(12 << 20)), Some(8 << 20));

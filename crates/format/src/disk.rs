@@ -6,6 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use whichfs_layout::superblock::{self, Superblock};
 use whichfs_layout::{Table, backup_damage, read_table};
+use whichfs_units::SECTOR;
 
 /// A device or image that is read.
 #[derive(Debug)]
@@ -14,6 +15,8 @@ pub struct Disk {
     file: File,
     /// Its size in bytes.
     pub bytes: u64,
+    /// Its logical sector in bytes; 512 of an image.
+    sector_bytes: u64,
 }
 
 impl Disk {
@@ -29,7 +32,9 @@ impl Disk {
         };
         let file = File::open(path).map_err(failed)?;
         let bytes = rustix::fs::seek(&file, rustix::fs::SeekFrom::End(0));
+        let sector = rustix::fs::ioctl_blksszget(&file).map_or(SECTOR, u64::from);
         Ok(Disk {
+            sector_bytes: sector,
             path: path.to_owned(),
             bytes: bytes.map_err(|errno| failed(errno.into()))?,
             file,
@@ -41,12 +46,14 @@ impl Disk {
     /// # Errors
     /// It cannot be read, or is damaged.
     pub fn table(&self) -> Result<Option<Table>, FormatError> {
-        read_table(&mut |at, bytes| self.at(at, bytes)).map_err(|reason| self.failed(reason))
+        read_table(&mut |at, bytes| self.at(at, bytes), self.sector_bytes)
+            .map_err(|reason| self.failed(reason))
     }
 
     /// What is wrong with the second copy of its GPT; `None` if nothing is, or if it has none.
     pub fn backup_damage(&self) -> Option<String> {
-        backup_damage(&mut |at, bytes| self.at(at, bytes), self.bytes)
+        let read = &mut |at, bytes| self.at(at, bytes);
+        backup_damage(read, self.bytes, self.sector_bytes)
     }
 
     /// The filesystem that begins at `offset`; `None` if none is known.

@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::Duration;
 use whichfs_device::{Roots, TargetDisk};
-use whichfs_units::SECTOR;
 
 /// How long a disk may be in use after a trial: until mounts of a killed agent are gone.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -36,12 +35,12 @@ pub struct PartitionLease<'a> {
 }
 
 /// The commands that lay `span` as the only partition of the disk that the kernel calls `disk`,
-/// each with what it reads.
-fn commands(disk: &str, span: Span) -> [(Vec<String>, String); 3] {
+/// with logical sectors of `sector` bytes; each with what it reads.
+fn commands(disk: &str, span: Span, sector: u64) -> [(Vec<String>, String); 3] {
     let device = format!("/dev/{disk}");
     let always = ["-q", "--wipe", "always", "--wipe-partitions", "always"];
     let sfdisk = [&["sfdisk"], &always[..], &[&device]].concat();
-    let (start, size) = (span.start / SECTOR, span.bytes / SECTOR);
+    let (start, size) = (span.start / sector, span.bytes / sector);
     let script = format!("label: gpt\nunit: sectors\n\nstart={start}, size={size}, type=linux\n");
     let partx = words(&["partx", "--update", &device]);
     // Old partitions are forgotten first: one that grows over another is not updated.
@@ -51,8 +50,8 @@ fn commands(disk: &str, span: Span) -> [(Vec<String>, String); 3] {
 }
 
 /// The same as a person would type them.
-pub fn partition_commands(disk: &str, span: Span) -> Vec<String> {
-    let [(forget, _), (sfdisk, script), (partx, _)] = commands(disk, span);
+pub fn partition_commands(disk: &str, span: Span, sector: u64) -> Vec<String> {
+    let [(forget, _), (sfdisk, script), (partx, _)] = commands(disk, span, sector);
     let table = format!("{} <<'TABLE'\n{}\nTABLE", shown(&sfdisk), script.trim_end());
     vec![shown(&forget), table, shown(&partx)]
 }
@@ -96,7 +95,8 @@ impl<'a> PartitionLease<'a> {
         if self.laid != Some(span) {
             self.laid = None;
             self.journal.step(0)?;
-            let [(forget, _), (sfdisk, script), (partx, _)] = commands(name, span);
+            let sector = self.disk.sector_bytes;
+            let [(forget, _), (sfdisk, script), (partx, _)] = commands(name, span, sector);
             drop(run(&forget, ""));
             run(&sfdisk, &script)?;
             // Kernels that read the table themselves need no partx, and it may say so by failing;
@@ -120,7 +120,7 @@ impl<'a> PartitionLease<'a> {
     pub fn keep(&mut self, span: Span, trial: &str) -> Result<String, FormatError> {
         self.check()?;
         let name = self.disk.name();
-        let [_, _, (partx, _)] = commands(name, span);
+        let [_, _, (partx, _)] = commands(name, span, self.disk.sector_bytes);
         // A device that has come back may have been read before its table was there.
         drop(run(&partx, ""));
         appeared(name, 1, span.start, span.bytes, self.roots)?;
@@ -161,7 +161,9 @@ mod tests {
             start: 8 << 20,
             bytes: 64 << 20,
         };
-        let lines = partition_commands("mmcblk0", span);
+        let large = partition_commands("sdx", span, 4096);
+        assert!(large[1].contains("start=2048, size=16384"), "{large:?}");
+        let lines = partition_commands("mmcblk0", span, 512);
         assert_eq!(lines[0], "partx --delete /dev/mmcblk0");
         assert!(lines[1].starts_with("sfdisk -q --wipe always"), "{lines:?}");
         assert!(lines[1].contains("start=16384, size=131072"), "{lines:?}");

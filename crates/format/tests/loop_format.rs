@@ -26,6 +26,11 @@ impl Loop {
 
     /// One whose file is in `place`.
     fn within(place: &Path, bytes: u64) -> Option<Loop> {
+        Loop::with_sectors(place, bytes, 512)
+    }
+
+    /// One with logical sectors of `sector` bytes.
+    fn with_sectors(place: &Path, bytes: u64, sector: u64) -> Option<Loop> {
         let home = tempfile::tempdir_in(place).unwrap();
         let file = home.path().join("card.img");
         std::fs::File::create(&file)
@@ -33,7 +38,7 @@ impl Loop {
             .set_len(bytes)
             .unwrap();
         let losetup = Command::new("losetup")
-            .args(["-P", "-f", "--show"])
+            .args(["-P", "-f", "--show", "-b", &sector.to_string()])
             .arg(&file)
             .output();
         let Some(output) = losetup.ok().filter(|output| output.status.success()) else {
@@ -145,6 +150,40 @@ fn loop_a_disk_is_formatted_mounted_written_read_and_checked() {
         assert_eq!(table.entries.len(), 2);
         // A second time over what is there now.
         format(&device, &plan, &never, &mut |_| ()).unwrap();
+    }
+}
+
+/// Disks with sectors of 4,096 bytes count in these: a table in sectors of 512 would put partitions
+/// eight times as far.
+#[test]
+fn loop_a_disk_with_large_sectors_is_laid_out_in_its_own_unit() {
+    const BYTES: u64 = 640 << 20;
+    for (table, fs) in [(TableKind::Gpt, "ext4"), (TableKind::Mbr, "xfs")] {
+        let Some(device) = Loop::with_sectors(&std::env::temp_dir(), BYTES, 4096) else {
+            return;
+        };
+        let plan = plan(BYTES, 4, table, fs);
+        let disk = device.target_disk();
+        assert_eq!(disk.sector_bytes, 4096);
+        drop(disk);
+        let plan = Plan {
+            medium: plan.medium.clone().with_sectors(4096),
+            ..plan
+        };
+        let never = AtomicBool::new(false);
+        let checks = format(&device, &plan, &never, &mut |_| ()).unwrap();
+        assert!(!checks.iter().any(Check::is_bad), "{fs}: {checks:#?}");
+        let name = device.path.file_name().unwrap().to_str().unwrap();
+        let table = Disk::open(&device.path).unwrap().table().unwrap().unwrap();
+        for (entry, planned) in table.entries.iter().zip(&plan.partitions) {
+            let start = format!("/sys/class/block/{name}p{}/start", entry.number);
+            let start = std::fs::read_to_string(start).unwrap();
+            let start: u64 = start.trim().parse().unwrap();
+            assert_eq!((entry.start, start * 512), (planned.start, planned.start));
+            assert_eq!(entry.bytes, planned.bytes);
+        }
+        let backup = Disk::open(&device.path).unwrap().backup_damage();
+        assert_eq!(backup, None);
     }
 }
 

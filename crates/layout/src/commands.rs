@@ -5,7 +5,6 @@ use crate::plan::{Plan, Planned};
 use crate::table::Kind;
 use std::path::Path;
 use whichfs_fs::Recipe;
-use whichfs_units::SECTOR;
 
 /// Types of GPT partitions: the Discoverable Partitions Specification's extended boot loader
 /// partition, Linux data, Microsoft's basic data.
@@ -65,7 +64,8 @@ pub fn sfdisk_script(plan: &Plan) -> String {
     };
     let mut text = format!("label: {label}\nlabel-id: {id}\nunit: sectors\n\n");
     for one in &plan.partitions {
-        let (start, size) = (one.start / SECTOR, one.bytes / SECTOR);
+        let sector = plan.medium.sector_bytes;
+        let (start, size) = (one.start / sector, one.bytes / sector);
         text += &format!("start={start}, size={size}, ");
         let is_boot = one.wanted.role == Role::Boot;
         text += &match plan.table {

@@ -2,7 +2,7 @@
 
 use crate::error::LayoutError;
 use whichfs_fs::Geometry;
-use whichfs_units::{Bytes, GIB, KIB, MIB};
+use whichfs_units::{Bytes, GIB, KIB, MIB, SECTOR};
 
 /// The smallest unit that is laid out in: smaller ones are pages, not units that are erased.
 const SMALLEST_UNIT: u64 = 64 * KIB;
@@ -75,6 +75,8 @@ pub struct Medium {
     pub discard: bool,
     /// Whether it has a cache that is flushed.
     pub flush: bool,
+    /// Its logical sector in bytes, the unit of its partition table: 512, or 4096 (4Kn).
+    pub sector_bytes: u64,
 }
 
 impl Medium {
@@ -88,6 +90,7 @@ impl Medium {
             unit,
             discard,
             flush: false,
+            sector_bytes: SECTOR,
         }
     }
 
@@ -107,7 +110,16 @@ impl Medium {
             write_unit_bytes: geometry.write_unit_bytes,
             discard: geometry.discard,
             flush: geometry.flush,
+            sector_bytes: SECTOR,
         })
+    }
+
+    /// The same with logical sectors of `bytes`.
+    pub fn with_sectors(self, bytes: u64) -> Medium {
+        Medium {
+            sector_bytes: bytes,
+            ..self
+        }
     }
 
     /// What a filesystem in a partition of `partition_bytes` is tuned to.

@@ -11,12 +11,12 @@ use whichfs_units::{Bytes, MIB, Rng, SECTOR};
 /// No partition begins before this: boot loaders lie there (Allwinner at 8 KiB, i.MX at 33 KiB,
 /// Rockchip up to 8 MiB with its own tables).
 const FIRST_BYTES: u64 = 4 * MIB;
-/// Sectors of the second GPT at the end of the disk.
-const GPT_BACKUP: u64 = 33 * SECTOR;
+/// Bytes of the entries of a GPT: 128 of 128 bytes.
+const GPT_ENTRIES: u64 = 128 * 128;
 /// Most primary partitions of an MBR.
 const MBR_PARTITIONS: usize = 4;
 /// An MBR counts sectors in 32 bits.
-const MBR_BYTES: u64 = (1 << 32) * SECTOR;
+const MBR_SECTORS: u64 = 1 << 32;
 
 /// A partition with its place and its filesystem.
 #[derive(Debug)]
@@ -174,11 +174,12 @@ fn check_table(layout: &Layout, medium: &Medium) -> Result<(), LayoutError> {
             "take table = \"gpt\" (--table gpt)",
         ));
     }
-    if medium.capacity_bytes > MBR_BYTES {
+    let reached = MBR_SECTORS * medium.sector_bytes;
+    if medium.capacity_bytes > reached {
         return Err(LayoutError::plan(
             format!(
                 "an MBR reaches {}; the disk has {}",
-                Bytes(MBR_BYTES),
+                Bytes(reached),
                 Bytes(medium.capacity_bytes)
             ),
             "take table = \"gpt\" (--table gpt)",
@@ -222,7 +223,11 @@ fn spans(layout: &Layout, medium: &Medium) -> Result<Vec<(u64, u64)>, LayoutErro
     let unit = medium.unit.bytes;
     let first = FIRST_BYTES.next_multiple_of(unit);
     let end = match layout.table {
-        Kind::Gpt => medium.capacity_bytes.saturating_sub(GPT_BACKUP),
+        // The second copy lies at the end: its entries, then its header.
+        Kind::Gpt => {
+            let copy = GPT_ENTRIES.next_multiple_of(medium.sector_bytes) + medium.sector_bytes;
+            medium.capacity_bytes.saturating_sub(copy)
+        }
         Kind::Mbr => medium.capacity_bytes,
     } / unit
         * unit;

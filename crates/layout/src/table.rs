@@ -59,6 +59,8 @@ const GPT_MOST: u32 = 1024;
 const LOGICAL_MOST: usize = 60;
 const EXTENDED: [u8; 3] = [0x05, 0x0f, 0x85];
 const PROTECTIVE: u8 = 0xee;
+/// Logical sector of the other kind of disk (4Kn).
+const LARGE_SECTOR: u64 = 4096;
 
 pub(crate) fn le16(bytes: &[u8], at: usize) -> u64 {
     let at = bytes.get(at..at + 2).and_then(|b| b.try_into().ok());
@@ -75,18 +77,19 @@ pub(crate) fn le64(bytes: &[u8], at: usize) -> u64 {
     at.map_or(0, u64::from_le_bytes)
 }
 
-/// The table that `read` finds; `None` if there is none.
+/// The table that `read` finds on a disk with logical sectors of `unit` bytes; `None` if there is
+/// none.
 ///
 /// # Errors
 /// What cannot be read, or that the table is damaged.
-pub fn read_table(read: &mut ReadAt) -> Result<Option<Table>, String> {
+pub fn read_table(read: &mut ReadAt, unit: u64) -> Result<Option<Table>, String> {
     let first = read(0, SECTOR as usize)?;
     if first.len() < SECTOR as usize || first[510..512] != [0x55, 0xaa] {
         return Ok(None);
     }
     let rows: Vec<&[u8]> = first[446..510].chunks(16).collect();
     if rows.iter().any(|row| row[4] == PROTECTIVE) {
-        return gpt(read).map(Some);
+        return gpt(read, unit).map(Some);
     }
     let used = |row: &&&[u8]| row[4] != 0;
     let is_row = |row: &&[u8]| row[0] & 0x7f == 0 && le32(row, 8) > 0 && le32(row, 12) > 0;
@@ -94,14 +97,22 @@ pub fn read_table(read: &mut ReadAt) -> Result<Option<Table>, String> {
     if rows.iter().filter(used).count() == 0 || !rows.iter().filter(used).all(is_row) {
         return Ok(None);
     }
-    mbr(read, &first).map(Some)
+    mbr(read, &first, unit).map(Some)
 }
 
-/// The header of a GPT at the byte `at`, and its entries.
+/// The sector of the GPT that `read` finds, in bytes: `unit`, or the other usual one for the image of
+/// a disk; `unit` if there is no GPT.
+fn gpt_unit(read: &mut ReadAt, unit: u64) -> u64 {
+    let mut units = [unit, SECTOR, LARGE_SECTOR].into_iter();
+    let has_header = |unit: &u64| read(*unit, 8).is_ok_and(|begin| begin.as_slice() == b"EFI PART");
+    units.find(has_header).unwrap_or(unit)
+}
+
+/// The header of a GPT at the byte `at`, and its entries, on a disk with sectors of `unit` bytes.
 ///
 /// # Errors
 /// It cannot be read, or what of it is damaged.
-fn gpt_at(read: &mut ReadAt, at: u64) -> Result<(Vec<u8>, Vec<u8>), String> {
+fn gpt_at(read: &mut ReadAt, at: u64, unit: u64) -> Result<(Vec<u8>, Vec<u8>), String> {
     let header = read(at, SECTOR as usize)?;
     if header.len() < 92 || &header[..8] != b"EFI PART" {
         return Err("no header".into());
@@ -119,7 +130,7 @@ fn gpt_at(read: &mut ReadAt, at: u64) -> Result<(Vec<u8>, Vec<u8>), String> {
     if count > GPT_MOST || !(128..=4096).contains(&entry) {
         return Err("number or size of the entries".into());
     }
-    let place = le64(&header, 72).checked_mul(SECTOR).ok_or("place")?;
+    let place = le64(&header, 72).checked_mul(unit).ok_or("place")?;
     let rows = read(place, count as usize * entry)?;
     if u64::from(crc32(&rows)) != le32(&header, 88) {
         return Err("checksum of the entries".into());
@@ -127,24 +138,26 @@ fn gpt_at(read: &mut ReadAt, at: u64) -> Result<(Vec<u8>, Vec<u8>), String> {
     Ok((header, rows))
 }
 
-/// What is wrong with the second copy of the GPT of a disk of `bytes`; `None` if nothing is, or if
-/// there is no GPT.
-pub fn backup_damage(read: &mut ReadAt, bytes: u64) -> Option<String> {
-    let (first, _) = gpt_at(read, SECTOR).ok()?;
-    let at = le64(&first, 32).checked_mul(SECTOR);
-    let Some(at) = at.filter(|at| at.saturating_add(SECTOR) <= bytes) else {
+/// What is wrong with the second copy of the GPT of a disk of `bytes` with sectors of `unit` bytes;
+/// `None` if nothing is, or if there is no GPT.
+pub fn backup_damage(read: &mut ReadAt, bytes: u64, unit: u64) -> Option<String> {
+    let unit = gpt_unit(read, unit);
+    let (first, _) = gpt_at(read, unit, unit).ok()?;
+    let at = le64(&first, 32).checked_mul(unit);
+    let Some(at) = at.filter(|at| at.saturating_add(unit) <= bytes) else {
         return Some("it lies behind the end of the disk".into());
     };
-    match gpt_at(read, at) {
+    match gpt_at(read, at, unit) {
         Err(what) => Some(what),
         Ok((second, _)) if second[88..92] != first[88..92] => Some("other partitions".into()),
         Ok(_) => None,
     }
 }
 
-fn gpt(read: &mut ReadAt) -> Result<Table, String> {
+fn gpt(read: &mut ReadAt, unit: u64) -> Result<Table, String> {
+    let unit = gpt_unit(read, unit);
     let damaged = |what: &str| format!("the GPT is damaged ({what}); sfdisk --verify tells more");
-    let (header, rows) = gpt_at(read, SECTOR).map_err(|what| damaged(&what))?;
+    let (header, rows) = gpt_at(read, unit, unit).map_err(|what| damaged(&what))?;
     let entry = le32(&header, 84) as usize;
     let mut entries = Vec::new();
     for (index, row) in rows.chunks_exact(entry).enumerate() {
@@ -152,12 +165,12 @@ fn gpt(read: &mut ReadAt) -> Result<Table, String> {
             continue;
         }
         let (first, last) = (le64(row, 32), le64(row, 40));
-        let end = last.checked_add(1).filter(|_| last < u64::MAX / SECTOR);
+        let end = last.checked_add(1).filter(|_| last < u64::MAX / unit);
         let sectors = end.and_then(|end| end.checked_sub(first));
         entries.push(Entry {
             number: index + 1,
-            start: first.saturating_mul(SECTOR),
-            bytes: sectors.ok_or_else(|| damaged("ends of a partition"))? * SECTOR,
+            start: first.saturating_mul(unit),
+            bytes: sectors.ok_or_else(|| damaged("ends of a partition"))? * unit,
             kind: guid(&row[..16]),
             name: utf16(&row[56..128]),
             partuuid: guid(&row[16..32]),
@@ -170,7 +183,7 @@ fn gpt(read: &mut ReadAt) -> Result<Table, String> {
     })
 }
 
-fn mbr(read: &mut ReadAt, first: &[u8]) -> Result<Table, String> {
+fn mbr(read: &mut ReadAt, first: &[u8], unit: u64) -> Result<Table, String> {
     let id = format!("{:08x}", le32(first, 440));
     let mut entries = Vec::new();
     let mut extended = None;
@@ -178,7 +191,7 @@ fn mbr(read: &mut ReadAt, first: &[u8]) -> Result<Table, String> {
         match row[4] {
             0 => {}
             kind if EXTENDED.contains(&kind) => extended = Some(le32(row, 8)),
-            _ => entries.push(mbr_entry(row, index + 1, 0, &id)),
+            _ => entries.push(mbr_entry(row, index + 1, (0, unit), &id)),
         }
     }
     let Some(base) = extended else {
@@ -190,12 +203,12 @@ fn mbr(read: &mut ReadAt, first: &[u8]) -> Result<Table, String> {
     };
     let mut at = base;
     for number in 5..5 + LOGICAL_MOST {
-        let sector = read(at * SECTOR, SECTOR as usize)?;
+        let sector = read(at * unit, SECTOR as usize)?;
         if sector.len() < SECTOR as usize || sector[510..512] != [0x55, 0xaa] {
             break;
         }
         if sector[450] != 0 {
-            entries.push(mbr_entry(&sector[446..462], number, at, &id));
+            entries.push(mbr_entry(&sector[446..462], number, (at, unit), &id));
         }
         match le32(&sector, 470) {
             0 => break,
@@ -209,11 +222,12 @@ fn mbr(read: &mut ReadAt, first: &[u8]) -> Result<Table, String> {
     })
 }
 
-fn mbr_entry(row: &[u8], number: usize, base: u64, id: &str) -> Entry {
+/// The entry `number` in `row`, whose places count sectors of `unit` bytes from the sector `base`.
+fn mbr_entry(row: &[u8], number: usize, (base, unit): (u64, u64), id: &str) -> Entry {
     Entry {
         number,
-        start: (base + le32(row, 8)) * SECTOR,
-        bytes: le32(row, 12) * SECTOR,
+        start: (base + le32(row, 8)) * unit,
+        bytes: le32(row, 12) * unit,
         kind: format!("{:02x}", row[4]),
         name: String::new(),
         partuuid: format!("{id}-{number:02x}"),
@@ -269,11 +283,12 @@ mod tests {
     use super::*;
 
     fn of(image: &[u8]) -> Result<Option<Table>, String> {
-        read_table(&mut |at, bytes| {
+        let mut read = |at: u64, bytes: usize| {
             let at = (at as usize).min(image.len());
             let end = (at + bytes).min(image.len());
             Ok(image[at..end].to_vec())
-        })
+        };
+        read_table(&mut read, SECTOR)
     }
 
     fn row(image: &mut [u8], at: usize, kind: u8, start: u32, sectors: u32) {

@@ -14,7 +14,7 @@ use whichfs_units::MIB;
 /// the types `untuned` only begin where they should.
 fn check(image: &Path, plan: &Plan, untuned: &[&str]) {
     let file = File::open(image).unwrap();
-    let table = read_table(&mut |at, bytes| bytes_at(&file, at, bytes))
+    let table = read_table(&mut |at, bytes| bytes_at(&file, at, bytes), 512)
         .unwrap()
         .unwrap();
     assert_eq!(table.entries.len(), plan.partitions.len(), "{table:?}");

@@ -97,7 +97,7 @@ fn written(plan: &Plan) -> whichfs_layout::Table {
     std::fs::write(dir.path().join("script"), sfdisk_script(plan)).unwrap();
     run(dir.path(), "sh", &["-c", "sfdisk -q x.img < script"]);
     let file = File::open(&image).unwrap();
-    read_table(&mut |at, bytes| bytes_at(&file, at, bytes))
+    read_table(&mut |at, bytes| bytes_at(&file, at, bytes), 512)
         .unwrap()
         .unwrap()
 }
@@ -133,7 +133,7 @@ proptest! {
             let from = usize::try_from(at).unwrap_or(usize::MAX).min(image.len());
             Ok(image[from..from.saturating_add(bytes).min(image.len())].to_vec())
         };
-        let _ = read_table(&mut read);
+        let _ = read_table(&mut read, 512);
         let superblock = whichfs_layout::superblock::read(&mut read, 0).unwrap();
         let medium = Medium::of_unit(1 << 30, Unit::safe(1 << 30), true);
         for bytes in [0, 512, 1 << 30, u64::MAX] {
@@ -160,12 +160,11 @@ fn a_damaged_gpt_is_told() {
     for at in [530, 600, 1024, 1100] {
         let mut bad = good.clone();
         bad[at] ^= 1;
-        let error = read_table(&mut |at, bytes| {
-            Ok(bad
-                .get(at as usize..at as usize + bytes)
-                .unwrap_or_default()
-                .to_vec())
-        });
+        let mut read = |at: u64, bytes: usize| {
+            let found = bad.get(at as usize..at as usize + bytes);
+            Ok(found.unwrap_or_default().to_vec())
+        };
+        let error = read_table(&mut read, 512);
         assert!(error.unwrap_err().contains("damaged"), "{at}");
     }
 }

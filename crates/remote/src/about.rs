@@ -23,6 +23,8 @@ pub struct Device {
     pub erase_bytes: Option<u64>,
     /// Whether discard reaches it.
     pub discard: bool,
+    /// Its logical sector in bytes.
+    pub sector_bytes: u64,
 }
 
 impl Device {
@@ -36,6 +38,7 @@ impl Device {
             bytes: disk.bytes,
             erase_bytes: disk.erase_bytes,
             discard: disk.discard,
+            sector_bytes: disk.sector_bytes,
         }
     }
 }

@@ -114,7 +114,7 @@ fn commands(site: &DeviceExecutor, campaign: &Campaign<'_>) -> Vec<String> {
     for turn in &campaign.turns {
         let Turn::Trial(at) = turn else { continue };
         let run = &campaign.planned[*at].run;
-        let mut own = partition_commands(&site.device.name, run.span);
+        let mut own = partition_commands(&site.device.name, run.span, site.device.sector_bytes);
         own.extend(run.commands.iter().map(|argv| {
             let words: Vec<String> = argv.iter().map(|word| quoted(word)).collect();
             words.join(" ")

@@ -50,6 +50,7 @@ pub fn open(path: &Path, options: &DeviceOptions) -> Outcome<(DeviceHost, Device
         bytes: inside.bytes,
         erase_bytes: None,
         discard: inside.discard,
+        sector_bytes: 512,
     };
     let within = Within {
         inside,

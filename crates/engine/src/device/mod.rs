@@ -140,6 +140,7 @@ impl DeviceExecutor {
         let told = KernelReport {
             erase_bytes: device.erase_bytes,
             discard: device.discard,
+            sector_bytes: Some(device.sector_bytes),
         };
         let known = CardKnowledge {
             card: options.profile.clone(),

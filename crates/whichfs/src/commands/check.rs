@@ -140,6 +140,7 @@ fn told(path: &Path) -> KernelReport {
     };
     KernelReport {
         erase_bytes: number("device/preferred_erase_size").filter(|bytes| *bytes > 0),
+        sector_bytes: number("queue/logical_block_size"),
         discard: number("queue/discard_max_bytes").is_none_or(|bytes| bytes > 0),
     }
 }

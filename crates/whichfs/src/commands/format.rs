@@ -122,6 +122,7 @@ fn device(args: &FormatArgs, path: &Path) -> Outcome<u8> {
     let told = KernelReport {
         erase_bytes: target_disk.erase_bytes,
         discard: target_disk.discard,
+        sector_bytes: Some(target_disk.sector_bytes),
     };
     let medium = medium::of(&args.medium.knowledge(), Some(target_disk.bytes), told)?;
     let plan = Plan::new(&layout(args)?, &medium, args.fs.as_deref(), random()?)?;

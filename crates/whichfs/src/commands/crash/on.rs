@@ -404,7 +404,7 @@ fn dry_run(site: &DeviceExecutor, subjects: &[Subject], way: &Way, count: u64) -
     for subject in subjects {
         let span = subject.place.span;
         if laid.replace(span) != Some(span) {
-            for line in partition_commands(&site.device.name, span) {
+            for line in partition_commands(&site.device.name, span, site.device.sector_bytes) {
                 output::text_line(&line)?;
             }
         }
