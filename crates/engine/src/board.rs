@@ -222,7 +222,7 @@ impl Board {
             return Board::parse(name, text);
         }
         if name.contains('/') || name.ends_with(".toml") {
-            let text = std::fs::read_to_string(name)
+            let text = crate::input::read_text(name)
                 .map_err(|e| Error::input(format!("--board {name}: {e}")))?;
             let stem = Path::new(name)
                 .file_stem()

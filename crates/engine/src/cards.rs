@@ -95,7 +95,7 @@ fn text_of(name: &str) -> Outcome<(String, String, String)> {
         )));
     }
     if name.contains('/') || name.ends_with(".toml") {
-        let text = std::fs::read_to_string(path).map_err(|e| {
+        let text = crate::input::read_text(path).map_err(|e| {
             Error::input(format!("card {name}: {e}; name a profile that can be read"))
         })?;
         let stem = path

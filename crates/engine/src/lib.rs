@@ -21,6 +21,7 @@ pub mod external_journal;
 pub mod facts;
 pub mod helper;
 pub mod images;
+pub mod input;
 pub mod lab_executor;
 pub mod medium;
 pub mod memory;

@@ -15,7 +15,7 @@ pub fn layout(name: &str) -> Outcome<Layout> {
         return Ok(Layout::parse(name, text)?);
     }
     if name.contains('/') || name.ends_with(".toml") {
-        let text = std::fs::read_to_string(name).map_err(|error| {
+        let text = whichfs_engine::input::read_text(name).map_err(|error| {
             Failure::input(format!(
                 "layout {name}: {error}; name a file that can be read"
             ))

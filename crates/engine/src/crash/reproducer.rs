@@ -75,7 +75,7 @@ impl Reproducer {
     /// A file that is not there or is no reproducer.
     pub fn read(path: &Path) -> Outcome<Reproducer> {
         let name = path.display();
-        let text = std::fs::read_to_string(path)
+        let text = crate::input::read_text(path)
             .map_err(|e| Error::input(format!("{name}: {e}; name a file of crash minimise")))?;
         serde_json::from_str(&text).map_err(|e| {
             Error::input(format!(

@@ -231,7 +231,7 @@ fn need_of(args: &ChooseArgs) -> Outcome<Need> {
 /// An unknown name, a file that cannot be read or is no need, a change that it does not have.
 pub fn need(name: &str, changes: &[String]) -> Outcome<Need> {
     let mut need = if name.contains('/') || name.ends_with(".toml") {
-        let text = std::fs::read_to_string(name).map_err(|e| {
+        let text = whichfs_engine::input::read_text(name).map_err(|e| {
             Failure::input(format!("--for {name}: {e}; name a file that can be read"))
         })?;
         Need::parse(name, &text)

@@ -95,7 +95,7 @@ fn probed(path: &Path) -> Outcome<serde_json::Value> {
             path.display()
         ))
     };
-    let text = std::fs::read_to_string(path).map_err(|error| fail(&error))?;
+    let text = whichfs_engine::input::read_text(path).map_err(|error| fail(&error))?;
     let document: serde_json::Value = serde_json::from_str(&text).map_err(|error| fail(&error))?;
     match document["read_mb_s"].is_object() {
         true => Ok(document),

@@ -56,7 +56,7 @@ fn of_file(
     quiet: bool,
 ) -> Outcome<Result<Reading, logs::LogError>> {
     let name = path.display().to_string();
-    let text = std::fs::read(path)
+    let text = whichfs_engine::input::read(path)
         .map_err(|error| Failure::input(format!("{name}: {error}; name a log that can be read")))?;
     let options = logs::Options {
         run: run.map(str::to_owned),

@@ -239,7 +239,7 @@ fn state(args: &ProbeArgs, identity: &str) -> Outcome<Evidence> {
             "{path}: {error}; it is no state of a probe: remove it or name another file"
         ))
     };
-    let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
+    let text = whichfs_engine::input::read_text(path).map_err(|error| wrong(&error))?;
     let kept: Evidence = serde_json::from_str(&text).map_err(|error| wrong(&error))?;
     kept.check().map_err(|error| wrong(&error))?;
     if kept.identity != identity {

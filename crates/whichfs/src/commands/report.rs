@@ -119,7 +119,7 @@ fn read(path: &Path) -> Outcome<Run> {
     if matches!(extension, Some("sqlite" | "db")) && file.is_file() {
         return stored(&file, name);
     }
-    let text = std::fs::read_to_string(&file).map_err(|error| match error.kind() {
+    let text = whichfs_engine::input::read_text(&file).map_err(|error| match error.kind() {
         ErrorKind::NotFound if path.is_dir() => lacking(path),
         _ => fail(error.to_string()),
     })?;
@@ -185,7 +185,7 @@ fn decision(file: &Path) -> Outcome<Option<Decided>> {
     if !own || !path.is_file() {
         return Ok(None);
     }
-    let read = std::fs::read_to_string(&path).map_err(|error| error.to_string());
+    let read = whichfs_engine::input::read_text(&path).map_err(|error| error.to_string());
     let decided = read.and_then(|text| serde_json::from_str(&text).map_err(|e| e.to_string()));
     decided.map(Some).map_err(|problem| {
         let shown = path.display();

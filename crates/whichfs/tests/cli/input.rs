@@ -312,6 +312,20 @@ fn flags_that_would_be_ignored_are_refused() {
     }
 }
 
+#[test]
+fn a_file_without_end_is_refused_by_every_command_that_reads_one() {
+    for command in [
+        &["study", "show", "/dev/zero"][..],
+        &["choose", "--for", "/dev/zero"],
+        &["choose", "--fio", "/dev/zero"],
+        &["choose", "--board", "/dev/zero"],
+        &["card", "fit", "/dev/zero"],
+        &["probe", "--from", "/dev/zero"],
+    ] {
+        refused(command, &["/dev/zero", "larger than 64 MiB"]);
+    }
+}
+
 /// A job file of fio with `lines` in its only section, for `choose --fio`.
 fn job(lines: &str) -> (tempfile::TempDir, String) {
     let home = tempfile::tempdir().unwrap();

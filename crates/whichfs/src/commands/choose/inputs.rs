@@ -16,7 +16,7 @@ pub fn of(args: &ChooseArgs) -> Outcome<Option<String>> {
     let Some(path) = &args.fio else {
         return Ok(args.command.clone());
     };
-    let text = std::fs::read_to_string(path).map_err(|e| {
+    let text = whichfs_engine::input::read_text(path).map_err(|e| {
         let flag = flag(args);
         Failure::input(format!(
             "{flag}: {e}; name a job file of fio that can be read"
@@ -64,7 +64,7 @@ pub fn change(given: &str, need: &Need) -> Outcome<String> {
         let remedy = "name the configuration of the kernel, for example /boot/config-6.1";
         Failure::input(format!("--need kernel_options={path}: {problem}; {remedy}"))
     };
-    let text = std::fs::read_to_string(path).map_err(|error| fail(error.to_string()))?;
+    let text = whichfs_engine::input::read_text(path).map_err(|error| fail(error.to_string()))?;
     let options = options_of(&text);
     if need.workload == "rootfs" {
         let modules = candidates_in_modules(&options);

@@ -19,7 +19,7 @@ pub fn all() -> Outcome<Vec<Study>> {
 /// The shipped study `name`, or the one in the file of this name.
 pub fn open(name: &str) -> Outcome<Study> {
     if name.contains('/') || name.ends_with(".toml") {
-        let text = std::fs::read_to_string(name)
+        let text = whichfs_engine::input::read_text(name)
             .map_err(|e| Failure::input(format!("{name}: {e}; name a file that can be read")))?;
         return parse(name, &text);
     }
@@ -86,7 +86,7 @@ fn yields(workload: &str, metric: &str) -> Result<(), String> {
 pub fn published(file: &str, from: Option<&Path>) -> Outcome<String> {
     if let Some(folder) = from {
         let path = folder.join(file);
-        return std::fs::read_to_string(&path).map_err(|e| {
+        return whichfs_engine::input::read_text(&path).map_err(|e| {
             let remedy = "name a folder that has it";
             Failure::input(format!("--published: {}: {e}; {remedy}", path.display()))
         });
