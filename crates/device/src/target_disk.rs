@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use whichfs_units::{Bytes, SECTOR};
+use whichfs_units::{Bytes, SECTOR, shell_word};
 
 /// How often it is looked whether a disk is free by now.
 const LOOK: Duration = Duration::from_millis(50);
@@ -105,12 +105,12 @@ impl TargetDisk {
     /// Not confirmed, another one confirmed, in use by another program that takes that lock.
     pub fn confirm(&mut self, given: Option<&str>, roots: &Roots) -> Result<(), HereError> {
         let path = self.target.path.display().to_string();
-        let id = quoted(&self.id);
+        let id = shell_word(&self.id);
         match given.map(str::trim) {
             None => return Err(HereError::NotConfirmed { path, id }),
             Some(given) if given == self.id || given == self.target.identity => {}
             Some(given) => {
-                let given = quoted(given);
+                let given = shell_word(given);
                 return Err(HereError::OtherConfirmed { path, given, id });
             }
         }
@@ -233,13 +233,4 @@ fn check_size(path: &str, block: &Block, limits: &Limits) -> Result<(), HereErro
         });
     }
     Ok(())
-}
-
-/// `word` as a shell takes it.
-pub fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=,./:+@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }

@@ -1,7 +1,7 @@
 //! How to apply a candidate: commands and the fstab line, for a person to paste.
 
-use crate::shell::quoted;
 use whichfs_fs::{Geometry, Helper, ImageBuild, Purpose, Recipe};
+use whichfs_units::shell_word;
 
 /// The user's partition in commands.
 const PARTITION: &str = "$DEV";
@@ -77,7 +77,7 @@ pub fn of_recipe(recipe: &Recipe, target: &str) -> Vec<String> {
 fn word(word: &str) -> String {
     match word == Recipe::DEVICE {
         true => PARTITION.to_owned(),
-        false => quoted(word),
+        false => shell_word(word),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use whichfs_units::shell_word;
 
 /// `word`, which may be no text, quoted where a shell (bash, zsh, ksh) needs it.
 pub fn quoted_os(word: &OsStr) -> String {
@@ -10,32 +11,12 @@ pub fn quoted_os(word: &OsStr) -> String {
         let escaped: String = bytes.map(|byte| format!("\\x{byte:02x}")).collect();
         return format!("$'{escaped}'");
     };
-    quoted(text)
-}
-
-/// `word`, quoted where a shell needs it.
-pub fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=,./:+@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
+    shell_word(text)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn words_are_quoted_only_where_a_shell_needs_it() {
-        let plain = "stride=4,stripe_width=1024";
-        assert_eq!(quoted(plain), plain);
-        assert_eq!(quoted("a b"), "'a b'");
-        assert_eq!(quoted("{a,b}"), "'{a,b}'");
-        assert_eq!(quoted("it's"), r"'it'\''s'");
-        assert_eq!(quoted("^has_journal"), "'^has_journal'");
-        assert_eq!(quoted(""), "''");
-    }
 
     #[test]
     fn a_word_that_is_no_text_is_told_by_its_bytes() {

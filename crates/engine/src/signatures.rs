@@ -5,10 +5,10 @@
 //! device with any of them is not overwritten unless the user names what the device says of itself.
 
 use crate::error::{Error, Outcome};
-use crate::shell::quoted;
 use crate::tools;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use whichfs_units::shell_word;
 
 /// blkid's exit status where it knows no signature.
 const NOTHING: i32 = 2;
@@ -91,7 +91,7 @@ pub fn permit(
         Some(confirmed) => {
             return Err(Error::input(format!(
                 "--destroy {}: {name} is another device: {identity}",
-                quoted(confirmed)
+                shell_word(confirmed)
             )));
         }
         None => {}
@@ -104,7 +104,7 @@ pub fn permit(
         "{name} holds {}, which --write=destroy would overwrite; --write=preserve puts data back, \
          or name the device to lose them: --destroy {}",
         found.join(" and "),
-        quoted(identity)
+        shell_word(identity)
     )))
 }
 

@@ -131,7 +131,7 @@ pub(crate) fn sweep(directory: &str) -> String {
 
 /// `script` as a command for ssh, as root.
 pub(crate) fn as_root(script: &str, sudo: bool) -> String {
-    let shell = format!("sh -c {}", whichfs_device::quoted(script));
+    let shell = format!("sh -c {}", whichfs_units::shell_word(script));
     if sudo {
         format!("sudo -n {shell}")
     } else {

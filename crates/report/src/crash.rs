@@ -3,6 +3,7 @@
 //! The rows, the sentence that sums them up, and their CSV; `crash_page` writes the HTML.
 
 use crate::page::Item;
+use crate::rows::line;
 use serde::Serialize;
 
 /// What a page of power cuts shows; its JSON form is that of `study run --json`.
@@ -326,8 +327,7 @@ pub fn crash_csv(page: &CrashPage) -> String {
                 },
                 origin(row).to_owned(),
             ];
-            text.push_str(&cells.map(|cell| quoted(&cell)).join(","));
-            text.push('\n');
+            line(&mut text, cells);
         }
     }
     text
@@ -362,19 +362,11 @@ pub fn crash_outcomes_csv(page: &CrashPage) -> String {
                     outcome,
                     &count.to_string(),
                 ];
-                text.push_str(&cells.map(|cell: &str| quoted(cell)).join(","));
-                text.push('\n');
+                line(&mut text, cells.map(|cell: &str| cell));
             }
         }
     }
     text
-}
-
-fn quoted(cell: &str) -> String {
-    match cell.contains([',', '"', '\n']) {
-        true => format!("\"{}\"", cell.replace('"', "\"\"")),
-        false => cell.to_owned(),
-    }
 }
 
 /// The interval of a share in whole percent: "3 to 9 %".

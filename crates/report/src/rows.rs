@@ -104,7 +104,7 @@ impl Export<'_> {
     }
 }
 
-/// RFC 4180 with the columns of DESIGN.md §5 in the first line, then where a figure comes from
+/// RFC 4180 with the columns [`Row::COLUMNS`] in the first line, then where a figure comes from
 /// and, of a trial that failed, why: its line has no metric and no value. Lines end with `\n`.
 pub fn csv(export: &Export) -> String {
     let mut out = [&Row::COLUMNS[..], &MORE].concat().join(",");
@@ -132,10 +132,13 @@ pub fn csv(export: &Export) -> String {
     out
 }
 
-fn line(out: &mut String, fields: impl Iterator<Item = String>) {
-    let fields: Vec<String> = fields.map(|field| quoted(&field)).collect();
-    out.push_str(&fields.join(","));
-    out.push('\n');
+/// Appends a record of RFC 4180 and `\n`.
+pub(crate) fn line(out: &mut String, fields: impl IntoIterator<Item = impl AsRef<[u8]>>) {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let written = writer.write_record(fields);
+    let bytes = writer.into_inner().unwrap_or_default();
+    debug_assert!(written.is_ok(), "memory takes every record");
+    out.push_str(&String::from_utf8_lossy(&bytes));
 }
 
 /// An object of `results.json`: of a trial that failed without metric and value.
@@ -297,15 +300,6 @@ fn failed_fields(one: &FailedRow) -> [String; 12] {
         one.seed.to_string(),
         one.trial.clone(),
     ]
-}
-
-/// A CSV field, in quotes where its content asks for them.
-fn quoted(field: &str) -> String {
-    if field.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", field.replace('"', "\"\""))
-    } else {
-        field.to_owned()
-    }
 }
 
 /// A Markdown cell: nothing in it can end the cell or begin markup.

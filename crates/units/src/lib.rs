@@ -9,7 +9,7 @@ mod words;
 
 pub use quantity::{Bytes, Nanos};
 pub use rng::Rng;
-pub use words::counted;
+pub use words::{counted, shell_word};
 
 /// One kibibyte in bytes.
 pub const KIB: u64 = 1 << 10;

@@ -21,9 +21,19 @@ fn number(noun: &str, one: bool) -> String {
     }
 }
 
+/// `word`, quoted where a shell (sh, bash, zsh) needs it. Not by the crate shlex, which quotes every
+/// word with `=` or `,` and so most options of mkfs and mount.
+pub fn shell_word(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=,./:+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::counted;
+    use super::{counted, shell_word};
 
     #[test]
     fn one_is_singular_and_everything_else_is_not() {
@@ -36,5 +46,16 @@ mod tests {
         assert_eq!(counted(4_u32, "flush"), "4 flushes");
         assert_eq!(counted(1_u32, "flush"), "1 flush");
         assert_eq!(counted(5_u32, "series"), "5 series");
+    }
+
+    #[test]
+    fn words_are_quoted_only_where_a_shell_needs_it() {
+        let plain = "stride=4,stripe_width=1024";
+        assert_eq!(shell_word(plain), plain);
+        assert_eq!(shell_word("a b"), "'a b'");
+        assert_eq!(shell_word("{a,b}"), "'{a,b}'");
+        assert_eq!(shell_word("it's"), r"'it'\''s'");
+        assert_eq!(shell_word("^has_journal"), "'^has_journal'");
+        assert_eq!(shell_word(""), "''");
     }
 }

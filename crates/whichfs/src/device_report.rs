@@ -5,11 +5,11 @@ use crate::output;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
-use whichfs_device::quoted;
 use whichfs_engine::device::{Campaign, DeviceExecutor};
 use whichfs_format::partition_commands;
 use whichfs_study::{DeviceTurn as Turn, Drift, REFERENCES_MIN, Spent};
 use whichfs_trial::Trial;
+use whichfs_units::shell_word;
 use whichfs_units::{Bytes, Nanos, counted};
 
 /// What was seen of a device beside figures; part of the JSON document.
@@ -76,7 +76,7 @@ pub fn dry_run(site: &DeviceExecutor, campaign: &Campaign<'_>, left_out: &[Strin
         for line in commands(site, campaign) {
             output::text_line(&line)?;
         }
-        let id = quoted(site.id());
+        let id = shell_word(site.id());
         output::text_line(&format!(
             "\nNothing was written. To lose what is on it: --destroy {id}"
         ))?;
@@ -116,7 +116,7 @@ fn commands(site: &DeviceExecutor, campaign: &Campaign<'_>) -> Vec<String> {
         let run = &campaign.planned[*at].run;
         let mut own = partition_commands(&site.device.name, run.span, site.device.sector_bytes);
         own.extend(run.commands.iter().map(|argv| {
-            let words: Vec<String> = argv.iter().map(|word| quoted(word)).collect();
+            let words: Vec<String> = argv.iter().map(|word| shell_word(word)).collect();
             words.join(" ")
         }));
         let options = &run.identity.mount_options;

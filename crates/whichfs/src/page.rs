@@ -7,13 +7,14 @@ use whichfs_engine::cards::partition_offset;
 use whichfs_engine::clock::Clock;
 use whichfs_engine::device::DeviceExecutor;
 use whichfs_engine::lab_executor::LabExecutor;
-use whichfs_engine::shell::{quoted, quoted_os};
+use whichfs_engine::shell::quoted_os;
 use whichfs_engine::tools::package_versions;
 use whichfs_engine::workload_run::WorkloadRun;
 use whichfs_report::{DEFAULT, Item, Page, TrialLine, devices, figure, trial_lines};
 use whichfs_study::{Excluded, Verdict};
 use whichfs_trial::{REAL, Trial};
 use whichfs_units::Bytes;
+use whichfs_units::shell_word;
 
 /// The report's page; `repeat` is the command of one trial ([`crate::repeat::line`]).
 pub fn page(
@@ -96,7 +97,7 @@ fn lifted(excluded: &[Excluded], line: TrialLine) -> Option<TrialLine> {
     let own = all.find(|one| one.candidate == line.candidate)?;
     let option = own.allow.as_deref()?.strip_prefix("--need ")?;
     let (begin, part) = line.command.split_at(line.command.rfind(" --candidates ")?);
-    let command = format!("{begin} --need {}{part}", quoted(option));
+    let command = format!("{begin} --need {}{part}", shell_word(option));
     Some(TrialLine { command, ..line })
 }
 

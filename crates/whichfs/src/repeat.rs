@@ -4,8 +4,9 @@ use crate::cli::{ChooseArgs, ChooseHereArgs, HereArgs, PlaceArgs};
 use crate::commands::crash::WALL_LIMIT_S;
 use std::path::Path;
 use whichfs_engine::cards::CardState;
-use whichfs_engine::shell::{quoted, quoted_os};
+use whichfs_engine::shell::quoted_os;
 use whichfs_study::POWER_LOSS;
+use whichfs_units::shell_word;
 
 /// The command of one trial of the run with `args`. In its last options, from `--candidates` on,
 /// CANDIDATE and SEED stand for what they say. What was left to a default is written out, files
@@ -36,11 +37,11 @@ pub fn line(args: &ChooseArgs) -> String {
     } = args;
     let mut words = vec!["whichfs choose".to_owned()];
     let mut option = |name: &str, value: String| words.push(format!("{name} {value}"));
-    option("--for", quoted(&whole_path(needs)));
+    option("--for", shell_word(&whole_path(needs)));
     // That no cut may hurt excludes after the trials, and has cuts made.
     let strict = format!("{POWER_LOSS}=none");
     for change in need.iter().filter(|change| **change != strict) {
-        option("--need", quoted(&whole_value(change)));
+        option("--need", shell_word(&whole_value(change)));
     }
     let PlaceArgs {
         card,
@@ -49,15 +50,15 @@ pub fn line(args: &ChooseArgs) -> String {
         clock,
         wall_limit,
     } = place;
-    option("--card", quoted(&whole_path(card)));
+    option("--card", shell_word(&whole_path(card)));
     // A device has its own state, board and clock.
     if !device.here {
         option(
             "--card-state",
             CardState::from(*card_state).name().to_owned(),
         );
-        option("--board", quoted(&whole_path(board)));
-        option("--clock", quoted(&whole_clock(clock)));
+        option("--board", shell_word(&whole_path(board)));
+        option("--clock", shell_word(&whole_clock(clock)));
     }
     if *wall_limit != WALL_LIMIT_S {
         option("--wall-limit", wall_limit.to_string());
@@ -72,7 +73,7 @@ pub fn line(args: &ChooseArgs) -> String {
         option("--fio", whole_file(job));
     }
     if let Some(command) = command {
-        option("--command", quoted(command));
+        option("--command", shell_word(command));
     }
     words.extend(on_device(device));
     let part = "--candidates CANDIDATE --first-seed SEED --seeds 1 --fresh --out \
@@ -106,7 +107,7 @@ fn on_device(args: &ChooseHereArgs) -> Vec<String> {
     let valued = [
         (
             "--profile",
-            profile.as_deref().map(|name| quoted(&whole_path(name))),
+            profile.as_deref().map(|name| shell_word(&whole_path(name))),
         ),
         ("--au", au.map(|bytes| bytes.to_string())),
         ("--settle", settle.map(|seconds| seconds.to_string())),

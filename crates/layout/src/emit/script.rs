@@ -1,11 +1,12 @@
 //! A shell script with the commands that make the card, or an image for each partition.
 
 use super::{filesystem_bytes, image_name, is_copy};
-use crate::commands::{mkfs, sfdisk_script, shell_word};
+use crate::commands::{mkfs, sfdisk_script};
 use crate::label::in_file;
 use crate::plan::{Plan, Planned};
 use whichfs_fs::ImageBuild;
 use whichfs_units::Bytes;
+use whichfs_units::shell_word;
 
 const HEAD: &str = r#"set -eu
 usage() {

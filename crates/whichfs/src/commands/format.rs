@@ -8,15 +8,13 @@ use crate::{builder_files, interrupt, output};
 use serde::Serialize;
 use std::io::Read;
 use std::path::Path;
-use whichfs_device::{
-    Access, HereError, Kind as TargetKind, Limits, Roots, TargetDisk, quoted, target,
-};
+use whichfs_device::{Access, HereError, Kind as TargetKind, Limits, Roots, TargetDisk, target};
 use whichfs_engine::device::confirm;
 use whichfs_engine::medium::{self, KernelReport};
 use whichfs_engine::{places, signatures};
 use whichfs_format::{Check, Left, check_commands, format_disk, format_image, steps, validate};
 use whichfs_layout::{Layout, Medium, Plan, TableKind, fstab, is_mount};
-use whichfs_units::Bytes;
+use whichfs_units::{Bytes, shell_word};
 
 /// Examples in the help text.
 pub const EXAMPLES: &str = "\
@@ -211,13 +209,13 @@ fn overwritten(args: &FormatArgs, path: &Path) -> Outcome {
         _ if args.dry_run => Ok(()),
         Some(given) => Err(HereError::OtherConfirmed {
             path,
-            given: quoted(given),
-            id: quoted(&id),
+            given: shell_word(given),
+            id: shell_word(&id),
         }
         .into()),
         None => Err(HereError::NotConfirmed {
             path,
-            id: quoted(&id),
+            id: shell_word(&id),
         }
         .into()),
     }
@@ -300,7 +298,7 @@ fn tell(
     if let Some(id) = id.filter(|_| args.dry_run) {
         output::text_line(&format!(
             "\nNothing was written. To lose what is on it: --destroy {}",
-            quoted(id)
+            shell_word(id)
         ))?;
     }
     Ok(())

@@ -5,13 +5,13 @@ use crate::failure::{Failure, Outcome};
 use crate::output;
 use std::collections::BTreeMap;
 use whichfs_engine::places;
-use whichfs_engine::shell::quoted;
 use whichfs_engine::trial_cache::open_store;
 use whichfs_report::{TrialTold, trial_text};
 use whichfs_store::Stored;
 use whichfs_study::Need;
 use whichfs_trial::Identity;
 use whichfs_units::MIB;
+use whichfs_units::shell_word;
 
 /// Examples in the help text.
 pub const EXAMPLES: &str = "\
@@ -111,7 +111,7 @@ fn repeat(identity: &Identity) -> String {
         );
     };
     let mut words = vec!["whichfs choose".to_owned()];
-    let mut option = |name: &str, value: &str| words.push(format!("{name} {}", quoted(value)));
+    let mut option = |name: &str, value: &str| words.push(format!("{name} {}", shell_word(value)));
     option("--for", &need.name);
     option("--card", &identity.card);
     option("--card-state", &identity.card_state);
@@ -136,7 +136,7 @@ fn repeat(identity: &Identity) -> String {
     // What the store has would not be run, and a report lies in the usual directory.
     words.push("--fresh".to_owned());
     let out = format!("repeat-{}-{}", identity.candidate, identity.seed);
-    words.push(format!("--out {}", quoted(&out)));
+    words.push(format!("--out {}", shell_word(&out)));
     words.join(" ")
 }
 

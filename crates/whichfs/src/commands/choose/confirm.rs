@@ -62,7 +62,7 @@ pub fn profile(args: &ChooseArgs) -> Outcome<PathBuf> {
                  lost, which is faster; or --profile FILE",
                 Bytes(disk.bytes),
                 disk.id,
-                whichfs_device::quoted(&disk.id)
+                whichfs_units::shell_word(&disk.id)
             )));
         }
     };

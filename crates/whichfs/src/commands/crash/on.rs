@@ -9,7 +9,6 @@ use crate::{interrupt, output};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use whichfs_crash::Faults;
-use whichfs_device::quoted;
 use whichfs_engine::crash::archive::Archive;
 use whichfs_engine::crash::check::Result;
 use whichfs_engine::crash::measured::{Rehearsed, Subject};
@@ -24,6 +23,7 @@ use whichfs_fs::Candidate;
 use whichfs_remote::{Outage, Place};
 use whichfs_report::{CrashGroup, CrashPage, Item};
 use whichfs_trial::REAL;
+use whichfs_units::shell_word;
 use whichfs_units::{Bytes, MIB, counted};
 use whichfs_workload::{Op, Workload};
 
@@ -409,13 +409,13 @@ fn dry_run(site: &DeviceExecutor, subjects: &[Subject], way: &Way, count: u64) -
             }
         }
         for argv in subject.mkfs() {
-            let words: Vec<String> = argv.iter().map(|word| quoted(word)).collect();
+            let words: Vec<String> = argv.iter().map(|word| shell_word(word)).collect();
             output::text_line(&words.join(" "))?;
         }
         let (name, options) = (subject.candidate.name, &subject.mount_options);
         output::text_line(&format!("# {name}: mounted with {options:?}"))?;
     }
-    let id = quoted(site.id());
+    let id = shell_word(site.id());
     output::text_line(&format!(
         "\nNothing was written. To lose what is on it: --destroy {id}"
     ))?;
