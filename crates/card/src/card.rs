@@ -72,7 +72,7 @@ impl Card {
     }
 
     /// A card in use: all of it written once in order, then 5 % of it overwritten by 4 KiB
-    /// writes at random places (DESIGN.md §8). Its clock is at zero and its figures are
+    /// writes at random places. Its clock is at zero and its figures are
     /// empty, but its erase counts are not.
     pub fn used(profile: &Profile, seed: u64) -> Card {
         const UNIT: u64 = 4096;

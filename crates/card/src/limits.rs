@@ -26,7 +26,7 @@ pub const RATE: RangeInclusive<u64> = 10_000..=4_000_000_000;
 /// Time of random writes over that of writes in order, in percent.
 pub const RANDOM_PERCENT: RangeInclusive<u64> = 100..=10_000;
 
-/// Uncertainty in percent of times and rates that were put together, not measured (DESIGN.md §8);
+/// Uncertainty in percent of times and rates that were put together, not measured;
 /// two units of one model already differ by more than 10 % (`flash.md` §5).
 pub const COMPOSED_PERCENT: u64 = 30;
 /// Uncertainty in percent of times and rates that were measured, where nobody says another.

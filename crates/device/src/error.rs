@@ -6,7 +6,7 @@ pub enum HereError {
     /// It is not there, or its path cannot be followed.
     #[error("{path}: {reason}; name a block device (lsblk lists them) or a file")]
     Missing {
-        /// As given.
+        /// Path of the device or directory, as the user named it.
         path: String,
         /// What the system said.
         reason: String,
@@ -14,7 +14,7 @@ pub enum HereError {
     /// Neither a block device nor a regular file.
     #[error("{path} is {found}; name a block device (lsblk lists them) or a file")]
     NotStorage {
-        /// As given.
+        /// Path of the device or directory, as the user named it.
         path: String,
         /// What it is.
         found: &'static str,
@@ -22,13 +22,13 @@ pub enum HereError {
     /// A file, of which the question makes no sense.
     #[error("{path} is a file: only a card says who made it; name its disk (lsblk lists them)")]
     NoCard {
-        /// As given.
+        /// Path of the device or directory, as the user named it.
         path: String,
     },
     /// A part of a disk, where offsets are not the card's.
     #[error("{path} is a partition; its offsets are not the card's: name the disk, {disk}")]
     Partition {
-        /// As given.
+        /// Path of the device or directory, as the user named it.
         path: String,
         /// The disk it is on.
         disk: String,
@@ -36,7 +36,7 @@ pub enum HereError {
     /// Something on it is mounted.
     #[error("{path} is mounted ({device} on {place}); {remedy}, then try again")]
     Mounted {
-        /// As given.
+        /// Path of the device or directory, as the user named it.
         path: String,
         /// The device that is mounted: the disk or a partition.
         device: String,
@@ -48,7 +48,7 @@ pub enum HereError {
     /// It holds the running system.
     #[error("{path} holds {place} of this system and is left alone; name another device")]
     System {
-        /// As given.
+        /// Path of the device or directory, as the user named it.
         path: String,
         /// The part of the system that is on it.
         place: String,
@@ -56,7 +56,7 @@ pub enum HereError {
     /// Swap space is on it.
     #[error("{path} has active swap space on {device}; swapoff {device}, then try again")]
     Swap {
-        /// As given.
+        /// Path of the device or directory, as the user named it.
         path: String,
         /// The device with the swap space.
         device: String,
@@ -64,7 +64,7 @@ pub enum HereError {
     /// A RAID, LVM, crypt or loop device is made of it.
     #[error("{path} is part of {holder} ({device}); close that ({tool}) first")]
     Held {
-        /// As given.
+        /// Path of the device or directory, as the user named it.
         path: String,
         /// The disk or partition that is held.
         device: String,
@@ -76,7 +76,7 @@ pub enum HereError {
     /// A filesystem or pool over several devices has it.
     #[error("{path} is one of the devices of a mounted btrfs ({device}); unmount that first")]
     Btrfs {
-        /// As given.
+        /// Path of the device or directory, as the user named it.
         path: String,
         /// The disk or partition.
         device: String,
@@ -84,7 +84,7 @@ pub enum HereError {
     /// It is made of other devices: offsets in it are not a card's.
     #[error("{path} is made of {parts}; its offsets are not a card's: name the disk itself")]
     Made {
-        /// As given.
+        /// Path of the device or directory, as the user named it.
         path: String,
         /// What it is made of.
         parts: String,
@@ -95,7 +95,7 @@ pub enum HereError {
          area, {disk}"
     )]
     Hardware {
-        /// As given.
+        /// Path of the device or directory, as the user named it.
         path: String,
         /// The eMMC.
         disk: String,
@@ -103,7 +103,7 @@ pub enum HereError {
     /// No card is in the reader.
     #[error("{path} has no medium; put the card in, then try again")]
     NoMedium {
-        /// As given.
+        /// Path of the device or directory, as the user named it.
         path: String,
     },
     /// Larger than anything that is formatted by mistake.
@@ -111,7 +111,7 @@ pub enum HereError {
         "{path} has {size}, more than {most}; if it is the right one, say --max-size {size_arg}"
     )]
     TooLarge {
-        /// As given.
+        /// Path of the device or directory, as the user named it.
         path: String,
         /// What it has.
         size: whichfs_units::Bytes,
@@ -125,7 +125,7 @@ pub enum HereError {
         "{path} is not removable ({what}); name the card, or say --internal if it is the right one"
     )]
     Internal {
-        /// As given.
+        /// Path of the device or directory, as the user named it.
         path: String,
         /// What it is.
         what: String,
@@ -133,7 +133,7 @@ pub enum HereError {
     /// The user has not said that its data may be lost.
     #[error("{path} loses all its data; if that is meant, say --destroy {id}")]
     NotConfirmed {
-        /// As given.
+        /// Path of the device or directory, as the user named it.
         path: String,
         /// Its identity, quoted for a shell.
         id: String,
@@ -141,7 +141,7 @@ pub enum HereError {
     /// The user confirmed another device.
     #[error("--destroy {given}: {path} is another device; it is called {id}")]
     OtherConfirmed {
-        /// As given.
+        /// Path of the device or directory, as the user named it.
         path: String,
         /// What was confirmed.
         given: String,
@@ -151,11 +151,11 @@ pub enum HereError {
     /// Another process has it open.
     #[error("{path} is open in process {pid}, {name}; end it, then try again")]
     Open {
-        /// As given.
+        /// Path of the device or directory, as the user named it.
         path: String,
         /// The process.
         pid: u32,
-        /// Its name.
+        /// The kernel's name of the device.
         name: String,
     },
     /// The path led to one device when it was judged and to another when it was opened.
@@ -164,25 +164,25 @@ pub enum HereError {
          then try again"
     )]
     Replaced {
-        /// As given.
+        /// Path of the device or directory, as the user named it.
         path: String,
     },
     /// Another program has it.
     #[error("{path} is in use by another program; fuser -v {path} names it")]
     Busy {
-        /// As given.
+        /// Path of the device or directory, as the user named it.
         path: String,
     },
     /// It cannot be written to.
     #[error("{path} is read-only; look at the card's lock switch, or only read it")]
     ReadOnly {
-        /// As given.
+        /// Path of the device or directory, as the user named it.
         path: String,
     },
     /// The user may not open it.
     #[error("{path}: no permission; use sudo, or become a member of its group ({group})")]
     Permission {
-        /// As given.
+        /// Path of the device or directory, as the user named it.
         path: String,
         /// The group that owns it, as a number or name.
         group: String,
@@ -194,7 +194,7 @@ pub enum HereError {
         whichfs_units::Bytes(*least)
     )]
     TooSmall {
-        /// As given.
+        /// Path of the device or directory, as the user named it.
         path: String,
         /// What it has.
         bytes: u64,
@@ -207,7 +207,7 @@ pub enum HereError {
          measured: name the device itself, or a file on ext4 or xfs"
     )]
     NoDirect {
-        /// As given.
+        /// Path of the device or directory, as the user named it.
         path: String,
         /// What the system said.
         reason: String,
@@ -219,7 +219,7 @@ pub enum HereError {
          that is meant"
     )]
     SystemFilesystem {
-        /// As given.
+        /// Path of the device or directory, as the user named it.
         path: String,
         /// The part of the system that is on it.
         place: String,
@@ -227,7 +227,7 @@ pub enum HereError {
     /// A directory that is on no device of this machine.
     #[error("{path} is on {kind}, {why}")]
     NoDevice {
-        /// As given.
+        /// Path of the device or directory, as the user named it.
         path: String,
         /// Kernel's name of the filesystem.
         kind: String,
@@ -237,7 +237,7 @@ pub enum HereError {
     /// A directory where nothing can be written.
     #[error("{path}: its filesystem is read-only ({place}); mount -o remount,rw {place} first")]
     ReadOnlyMount {
-        /// As given.
+        /// Path of the device or directory, as the user named it.
         path: String,
         /// Where the filesystem is mounted.
         place: String,
@@ -248,7 +248,7 @@ pub enum HereError {
          data (whichfs study run --quick; parameters of the study)"
     )]
     NoRoom {
-        /// As given.
+        /// Path of the device or directory, as the user named it.
         path: String,
         /// What is free.
         free: whichfs_units::Bytes,

@@ -60,7 +60,7 @@ pub enum Kind {
 /// A path that may be tested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// As given.
+    /// Path of the device or file, as the user named it.
     pub path: PathBuf,
     /// What it is.
     pub kind: Kind,

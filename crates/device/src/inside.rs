@@ -37,7 +37,7 @@ const SPARE: u64 = 32 * MIB;
 pub struct Inside {
     /// The directory, with links followed.
     pub dir: PathBuf,
-    /// As given.
+    /// Path of the directory, as the user named it.
     pub shown: String,
     /// Kernel's name of the filesystem (`ext4`).
     pub kind: String,

@@ -50,7 +50,7 @@ pub enum User {
     Process {
         /// Its number.
         pid: u32,
-        /// Its name.
+        /// Name of the process, as in `ps`.
         name: String,
     },
     /// Claimed by the kernel, which does not say for what.

@@ -207,7 +207,7 @@ pub struct Host {
 /// A board with its name and the text it came from.
 #[derive(Clone, Debug)]
 pub struct Board {
-    /// Name.
+    /// Name of the board: that of its file.
     pub name: String,
     /// Content of its file: part of every trial's identity.
     pub text: String,

@@ -24,7 +24,7 @@ const FULL_SPEED_COMMAND_US: i64 = 2_000;
 
 /// A profile with its name.
 pub struct NamedProfile {
-    /// Name.
+    /// Name of the profile: that of its file.
     pub name: String,
     /// The profile.
     pub profile: Profile,

@@ -312,8 +312,9 @@ impl<'a, E: Executor> Choice<'a, E> {
         let commands = names.into_iter().filter_map(|name| {
             Some((name.clone(), apply::commands(&geometry, name, mount_point)?))
         });
-        let virtual_times = self.trials.iter();
-        let virtual_times = virtual_times.map(|trial| trial.outcome.virtual_time.as_secs_f64());
+        // In whole nanoseconds: trials end in any order, and a sum of fractions depends on it.
+        let virtual_times = self.trials.iter().map(|trial| trial.outcome.virtual_time);
+        let virtual_time = virtual_times.fold(Nanos(0), |sum, one| sum + one);
         let evidence = Evidence {
             card,
             samples: rows.iter().map(Row::sample).collect(),
@@ -327,7 +328,7 @@ impl<'a, E: Executor> Choice<'a, E> {
             caveats: self.caveats.clone(),
             aside: rows_of(&self.aside).iter().map(Row::sample).collect(),
             trials: self.trials.len() as u64,
-            virtual_s: virtual_times.sum(),
+            virtual_s: virtual_time.as_secs_f64(),
             wall_s: self.begun.elapsed().as_secs_f64(),
         };
         let judged = judge(need, &evidence);

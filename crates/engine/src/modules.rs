@@ -9,7 +9,7 @@ use whichfs_trial::Identity;
 
 /// A kernel none of whose filesystems is built in.
 pub struct WithModules {
-    /// It.
+    /// The lab kernel that loads modules.
     pub kernel: Kernel,
     modules: Modules,
 }

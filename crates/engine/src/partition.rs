@@ -12,7 +12,7 @@ use whichfs_units::Bytes;
 pub struct Partition {
     /// First byte on the card.
     pub offset: u64,
-    /// Bytes.
+    /// Size of the partition in bytes.
     pub bytes: u64,
 }
 

@@ -1,5 +1,5 @@
-//! PartitionLease for trials: a partition on a disk whose data may be lost, laid anew where a trial wants
-//! it elsewhere, with a journal that tells what is on the disk if it all ends early.
+//! A partition for trials on a target disk: laid anew where a trial wants it elsewhere, with a
+//! journal that tells what is on the disk if it all ends early.
 
 use crate::device::{appeared, own_node, partition_name};
 use crate::error::FormatError;
@@ -21,7 +21,7 @@ const TABLE: &str = "gpt with one partition";
 pub struct Span {
     /// First byte on the disk.
     pub start: u64,
-    /// Bytes.
+    /// Size of the partition in bytes.
     pub bytes: u64,
 }
 

@@ -7,7 +7,7 @@ use whichfs_units::{Bytes, MIB};
 
 /// What a filesystem is tuned to: the partition and the card under it.
 ///
-/// The partition is taken to begin on an AU boundary (DESIGN.md §8), so offsets in the
+/// The partition is taken to begin on an AU boundary, so offsets in the
 /// partition and on the card are aligned alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
@@ -99,7 +99,7 @@ pub enum CrashClass {
 }
 
 impl CrashClass {
-    /// The word of DESIGN.md §8: `journaled`, `cow`, `log`, `none`.
+    /// One of `journaled`, `cow`, `log`, `none`.
     pub const fn word(self) -> &'static str {
         match self {
             CrashClass::Journaled => "journaled",

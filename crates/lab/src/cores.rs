@@ -1,5 +1,5 @@
 //! Pinning: calendar and guest of one trial share one CPU, because waking a process on
-//! another CPU costs ten times as much (LAB.md: 68 µs against 600 µs a write).
+//! another CPU costs ten times as much (68 µs against 600 µs a write).
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 

@@ -14,7 +14,7 @@ const NONE: &str = "-";
 /// A module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Module {
-    /// Its name.
+    /// Name of the module, without `.ko`.
     pub name: String,
     /// SHA-256 of its file, in hex.
     pub sha256: String,

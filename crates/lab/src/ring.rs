@@ -19,7 +19,7 @@ const FLAG_INDIRECT: u16 = 4;
 pub struct Segment {
     /// Guest address.
     pub address: u64,
-    /// Bytes.
+    /// Length of the buffer in bytes.
     pub bytes: u32,
     /// Whether the device writes it.
     pub device_writes: bool,

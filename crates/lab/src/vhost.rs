@@ -72,7 +72,7 @@ impl Header {
 pub struct Region {
     /// Address in the guest's physical memory.
     pub guest_address: u64,
-    /// Bytes.
+    /// Length of the region in bytes.
     pub bytes: u64,
     /// Offset of the region in its file.
     pub file_offset: u64,

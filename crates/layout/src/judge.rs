@@ -12,7 +12,7 @@ use whichfs_units::{Bytes, SECTOR};
 pub struct Found {
     /// First byte on the disk.
     pub start: u64,
-    /// Bytes.
+    /// Size of the partition in bytes.
     pub bytes: u64,
     /// The filesystem in it, if one is known.
     pub superblock: Option<Superblock>,

@@ -16,7 +16,7 @@ const USUAL_WRITE_UNIT: u64 = 64 * KIB;
 /// An allocation unit and where it is from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unit {
-    /// Bytes.
+    /// Size of the allocation unit in bytes.
     pub bytes: u64,
     /// How it is known, in words.
     pub why: String,

@@ -27,7 +27,7 @@ pub struct Planned {
     pub number: usize,
     /// First byte on the disk.
     pub start: u64,
-    /// Bytes.
+    /// Size of the partition in bytes.
     pub bytes: u64,
     /// Its filesystem.
     pub candidate: &'static Candidate,

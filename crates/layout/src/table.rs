@@ -32,7 +32,7 @@ pub struct Entry {
     pub number: usize,
     /// First byte on the disk.
     pub start: u64,
-    /// Bytes.
+    /// Size of the partition in bytes.
     pub bytes: u64,
     /// Its type: a GUID in small letters, or two hexadecimal digits.
     pub kind: String,
@@ -100,8 +100,8 @@ pub fn read_table(read: &mut ReadAt, unit: u64) -> Result<Option<Table>, String>
     mbr(read, &first, unit).map(Some)
 }
 
-/// The sector of the GPT that `read` finds, in bytes: `unit`, or the other usual one for the image of
-/// a disk; `unit` if there is no GPT.
+/// The sector of the GPT that `read` finds, in bytes: `unit`, or the other usual one for the image
+/// of a disk; `unit` if there is no GPT.
 fn gpt_unit(read: &mut ReadAt, unit: u64) -> u64 {
     let mut units = [unit, SECTOR, LARGE_SECTOR].into_iter();
     let has_header = |unit: &u64| read(*unit, 8).is_ok_and(|begin| begin.as_slice() == b"EFI PART");

@@ -52,7 +52,7 @@ pub enum Ask {
     Written,
     /// Say whether the machine can be ended so, and after which time.
     Outage {
-        /// How.
+        /// How the power is cut.
         by: Outage,
     },
     /// Do a trial.
@@ -112,7 +112,7 @@ pub enum Answer {
     },
     /// How the trial ended; what it told came before.
     Ended {
-        /// How.
+        /// How the trial ended.
         ended: Ended,
     },
 }
@@ -139,7 +139,7 @@ pub(crate) enum Call {
     },
     /// End the machine, now and without any care.
     Cut {
-        /// How.
+        /// How the power is cut.
         by: Outage,
     },
     /// End the trial under way.

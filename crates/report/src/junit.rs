@@ -19,7 +19,7 @@ pub enum Told {
 pub struct Case {
     /// What it belongs to.
     pub class: String,
-    /// Its name.
+    /// Name of the test case, for people.
     pub name: String,
     /// Seconds it took; 0 where that means nothing.
     pub seconds: f64,

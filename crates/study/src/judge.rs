@@ -26,7 +26,7 @@ use crate::verdict::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Ratio below which two candidates tie (DESIGN.md §6).
+/// Ratio below which two candidates tie.
 pub const NOISE_FLOOR: f64 = 1.1;
 
 /// One figure of one trial.

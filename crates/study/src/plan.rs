@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 /// Seeds after which only a close contest deserves more.
 const FEW: usize = 3;
 
-/// Ratio to the leader's score within which candidates get more than one seed (DESIGN.md §8).
+/// Ratio to the leader's score within which candidates get more than one seed.
 pub const MORE_SEEDS_WITHIN: f64 = 1.25;
 
 /// Who deserves one more seed.

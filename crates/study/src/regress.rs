@@ -143,7 +143,7 @@ pub enum RegressError {
     /// A run has no figures.
     #[error("{run} holds no figures; name the directory of a finished report, or its results.csv")]
     Empty {
-        /// Its name.
+        /// Name of the run: that of its directory.
         run: String,
     },
     /// No figure of a run is in the first one too.

@@ -34,7 +34,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// The columns, in the order of DESIGN.md §5.
+    /// The columns, in the order of results.csv.
     pub const COLUMNS: [&str; 12] = [
         "card",
         "kernel",

@@ -1,4 +1,4 @@
-//! The verdict as data: DESIGN.md §5 `choose --json`, and what a report needs beside it.
+//! The verdict as data: `choose --json`, and what a report needs beside it.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -309,7 +309,7 @@ pub struct Change {
     pub text: String,
 }
 
-/// A figure in a word, by its ratio to the best (DESIGN.md §8).
+/// A figure in a word, by its ratio to the best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Grade {

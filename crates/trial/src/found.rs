@@ -33,7 +33,7 @@ pub enum Node {
     Directory,
     /// A regular file that was read to its end.
     File {
-        /// Bytes.
+        /// Size of the file in bytes.
         size: u64,
         /// [`content_digest`] of all of it.
         digest: u64,

@@ -37,7 +37,7 @@ pub enum Op {
     Create {
         /// Path of the new file.
         path: String,
-        /// Bytes.
+        /// Size of the file in bytes.
         size: u64,
         /// What is in it.
         content: Content,
@@ -79,7 +79,7 @@ pub enum Op {
         path: String,
         /// First byte.
         offset: u64,
-        /// Bytes.
+        /// Number of bytes.
         len: u64,
         /// What is written.
         content: Content,
@@ -90,7 +90,7 @@ pub enum Op {
         path: String,
         /// First byte.
         offset: u64,
-        /// Bytes.
+        /// Number of bytes.
         len: u64,
         /// What is written.
         content: Content,
@@ -99,7 +99,7 @@ pub enum Op {
     Append {
         /// Path of the file.
         path: String,
-        /// Bytes.
+        /// Number of bytes.
         len: u64,
         /// What is written.
         content: Content,
@@ -142,7 +142,7 @@ pub enum Op {
         path: String,
         /// First byte.
         offset: u64,
-        /// Bytes.
+        /// Number of bytes.
         len: u64,
         /// What is written.
         content: Content,
@@ -153,7 +153,7 @@ pub enum Op {
         path: String,
         /// First byte.
         offset: u64,
-        /// Bytes.
+        /// Number of bytes.
         len: u64,
         /// Bytes of a call; the last may have less.
         block: u64,
@@ -169,7 +169,7 @@ pub enum Op {
         path: String,
         /// First byte.
         offset: u64,
-        /// Bytes.
+        /// Number of bytes.
         len: u64,
     },
     /// Writes bytes of a file, which is made if missing, also beyond its end, a call for each
@@ -179,7 +179,7 @@ pub enum Op {
         path: String,
         /// First byte.
         offset: u64,
-        /// Bytes.
+        /// Number of bytes.
         len: u64,
         /// Bytes of a call; the last may have less.
         block: u64,
@@ -196,7 +196,7 @@ pub enum Op {
         path: String,
         /// First byte.
         offset: u64,
-        /// Bytes.
+        /// Number of bytes.
         len: u64,
         /// Bytes of a block; the last may have less.
         block: u64,
@@ -213,7 +213,7 @@ pub enum Op {
     Save {
         /// Path of the new file.
         path: String,
-        /// Bytes.
+        /// Size of the file in bytes.
         size: u64,
         /// What is in it.
         content: Content,

@@ -218,7 +218,7 @@ impl DeviceFigures {
 /// One figure with its meaning.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Metric {
-    /// Metric name as in DESIGN.md §5 (`tree_write`, `mount`, `space`, …).
+    /// Metric name (`tree_write`, `mount`, `space`, …).
     pub metric: String,
     /// Value in `unit`.
     pub value: f64,

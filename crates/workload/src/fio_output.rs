@@ -40,7 +40,7 @@ pub(crate) struct Job {
 /// What was read, or written.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub(crate) struct Direction {
-    /// Bytes.
+    /// Bytes read or written.
     io_bytes: u64,
     /// Bytes in a second.
     bw_bytes: f64,

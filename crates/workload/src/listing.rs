@@ -9,7 +9,7 @@ pub enum Kind {
     Directory,
     /// A regular file.
     File {
-        /// Bytes.
+        /// Size of the file in bytes.
         size: u64,
         /// What is in it.
         content: Content,

@@ -58,7 +58,7 @@ pub enum Rule {
 /// A metric that a phase yields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MetricDef {
-    /// Name as in DESIGN.md §5.
+    /// Name, as in results.csv.
     pub metric: &'static str,
     /// How it comes out of the phase.
     pub rule: Rule,
@@ -67,7 +67,7 @@ pub struct MetricDef {
 /// A phase of a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PhaseDef {
-    /// Name.
+    /// Name of the workload or parameter, as on the command line.
     pub name: &'static str,
     /// What is done, in words, with the unit of its figure.
     pub meaning: &'static str,

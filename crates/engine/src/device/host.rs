@@ -41,7 +41,7 @@ pub struct Local {
 
 /// A directory of this machine that trials are run in.
 pub struct Within {
-    /// It.
+    /// The directory under test.
     pub inside: Inside,
     pub(super) roots: Roots,
     pub(super) agent: Agent,
@@ -296,7 +296,7 @@ impl Remote {
 pub enum DeviceLease<'a> {
     /// Of this machine.
     Here {
-        /// It.
+        /// The partition under test.
         lease: PartitionLease<'a>,
         /// Where it is.
         local: &'a Local,

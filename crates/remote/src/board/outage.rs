@@ -24,7 +24,7 @@ pub struct Cutting<'a> {
     /// How long after that event was heard; at the latest, and if there is none, when the trial has
     /// ended.
     pub after: Option<Duration>,
-    /// How.
+    /// How the power is cut.
     pub power: Power<'a>,
     /// How long it may take until the board is off.
     pub dies_within: Duration,

@@ -23,7 +23,7 @@ const COUNTS: &str = "/proc/um_cpu";
 /// One phase as the program itself saw it.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Phase {
-    /// Name.
+    /// Name of the work, for people.
     pub name: String,
     /// Begin and end by the monotonic clock, in ns.
     pub window: (u64, u64),
