@@ -18,6 +18,7 @@ use whichfs_study::{
     CandidateFacts, Evidence, Excluded, Failure, Need, Row, Variant, Verdict, doubt_ranking, judge,
 };
 use whichfs_trial::{Status, Trial};
+use whichfs_units::Nanos;
 
 /// Most seeds of a candidate where the caller does not say how many.
 pub const SEEDS: u64 = 6;
