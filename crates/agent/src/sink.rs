@@ -25,8 +25,8 @@ pub trait Sink {
     }
 }
 
-/// [`StampedEvent`] as JSON lines: no lab stamps them, so the agent does, with the real clock and with
-/// what it reads of the machine. The reading is outside of the phase.
+/// [`StampedEvent`] as JSON lines: no lab stamps them, so the agent does, with the real clock and
+/// with what it reads of the machine. The reading is outside of the phase.
 pub struct Stream<W> {
     out: W,
     /// Where a byte comes for each event that was heard, if those are waited for.

@@ -1,13 +1,13 @@
 //! Real devices of this machine.
 //!
-//! [`target`] says what a path is and whether it may be tested: nothing is opened for writing
-//! that is mounted, swapped on, held by another, open elsewhere or read-only. [`Raw`] then is a
+//! [`target`] says what a path is and whether it may be tested: nothing is opened for writing that
+//! is mounted, swapped on, held by another, open elsewhere or read-only. [`Raw`] then is a
 //! [`whichfs_curves::Device`]: direct, synchronous I/O with the time of each request.
-//! [`TargetDisk`] is a disk whose data may be lost: nobody uses it, it is no disk of the system, and
-//! it is the same one at each step. [`identify`] reads what a card says of itself.
+//! [`TargetDisk`] is a disk whose data may be lost: nobody uses it, it is no disk of the system,
+//! and it is the same one at each step. [`identify`] reads what a card says of itself.
 //! [`users_of_disk`] names everybody who uses a disk. [`Inside`] is a directory on a mounted
-//! filesystem, where trials have a [`Scratch`] that vanishes.
-//! [`sandboxed_agent::run`] has an agent do a job here and leaves nothing behind.
+//! filesystem, where trials have a [`Scratch`] that vanishes. [`sandboxed_agent::run`] has an agent
+//! do a job here and leaves nothing behind.
 
 mod error;
 mod guard;

@@ -68,8 +68,8 @@ pub struct AgentRun {
     pub ended: Ended,
 }
 
-/// Does `sandboxed`; `hear` gets each event as it comes. `interrupted` ends it. When `hear` returns,
-/// an event of an acknowledged job is acknowledged.
+/// Does `sandboxed`; `hear` gets each event as it comes. `interrupted` ends it. When `hear`
+/// returns, an event of an acknowledged job is acknowledged.
 ///
 /// # Errors
 /// The agent cannot be started, or does not end.

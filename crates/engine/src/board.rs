@@ -18,32 +18,7 @@ const SCHEDULERS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
 /// A page of the guest.
 const PAGE_KIB: u64 = 4;
 
-static BUILTIN: &[(&str, &str)] = &[
-    (
-        "beaglebone-black",
-        include_str!("../../../boards/beaglebone-black.toml"),
-    ),
-    (DEFAULT, include_str!("../../../boards/generic-1ghz.toml")),
-    ("imx6", include_str!("../../../boards/imx6.toml")),
-    ("imx8m", include_str!("../../../boards/imx8m.toml")),
-    ("pandora", include_str!("../../../boards/pandora.toml")),
-    (
-        "raspberry-pi-1",
-        include_str!("../../../boards/raspberry-pi-1.toml"),
-    ),
-    (
-        "raspberry-pi-3",
-        include_str!("../../../boards/raspberry-pi-3.toml"),
-    ),
-    (
-        "raspberry-pi-4",
-        include_str!("../../../boards/raspberry-pi-4.toml"),
-    ),
-    (
-        "raspberry-pi-5",
-        include_str!("../../../boards/raspberry-pi-5.toml"),
-    ),
-];
+static BUILTIN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/boards.rs"));
 
 /// Names of the shipped boards.
 pub fn names() -> impl Iterator<Item = &'static str> {

@@ -1,10 +1,10 @@
 //! Plans carried out: partition tables and filesystems written to a card or into an image.
 //!
-//! A card goes through [`format_disk`]: guarded by [`whichfs_device::TargetDisk`] before every step, with
-//! a [`Journal`] that tells after an interruption what state the card is in, and verified
-//! afterwards. An image goes through [`format_image`] and needs no root; [`tree_image`] makes a
-//! filesystem with files in it. [`PartitionLease`] is a card that trials run on. [`Disk`] reads tables and
-//! superblocks of either.
+//! A card goes through [`format_disk`]: guarded by [`whichfs_device::TargetDisk`] before every
+//! step, with a [`Journal`] that tells after an interruption what state the card is in, and
+//! verified afterwards. An image goes through [`format_image`] and needs no root; [`tree_image`]
+//! makes a filesystem with files in it. [`PartitionLease`] is a card that trials run on. [`Disk`]
+//! reads tables and superblocks of either.
 
 mod device;
 mod disk;

@@ -1,5 +1,5 @@
-//! How far the virtual CPU is off for some work (`data/cpu_model_error.toml`), and what that makes of the
-//! figures of a trial.
+//! How far the virtual CPU is off for some work (`data/cpu_model_error.toml`), and what that makes
+//! of the figures of a trial.
 
 use crate::need::Need;
 use crate::verdict::Verdict;

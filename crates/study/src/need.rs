@@ -117,54 +117,7 @@ pub enum NeedError {
     },
 }
 
-const BUILTIN: [(&str, &str); 13] = [
-    (
-        "needs/appstart.toml",
-        include_str!("../../../needs/appstart.toml"),
-    ),
-    (
-        "needs/camera.toml",
-        include_str!("../../../needs/camera.toml"),
-    ),
-    (
-        "needs/command.toml",
-        include_str!("../../../needs/command.toml"),
-    ),
-    (
-        "needs/database.toml",
-        include_str!("../../../needs/database.toml"),
-    ),
-    (
-        "needs/exchange.toml",
-        include_str!("../../../needs/exchange.toml"),
-    ),
-    ("needs/fio.toml", include_str!("../../../needs/fio.toml")),
-    (
-        "needs/fio-job.toml",
-        include_str!("../../../needs/fio-job.toml"),
-    ),
-    (
-        "needs/logger.toml",
-        include_str!("../../../needs/logger.toml"),
-    ),
-    ("needs/ota.toml", include_str!("../../../needs/ota.toml")),
-    (
-        "needs/packages.toml",
-        include_str!("../../../needs/packages.toml"),
-    ),
-    (
-        "needs/rootfs.toml",
-        include_str!("../../../needs/rootfs.toml"),
-    ),
-    (
-        "needs/rootfs-readonly.toml",
-        include_str!("../../../needs/rootfs-readonly.toml"),
-    ),
-    (
-        "needs/video.toml",
-        include_str!("../../../needs/video.toml"),
-    ),
-];
+const BUILTIN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/needs.rs"));
 
 /// Switches that rules may name, each with its default first and all legal values.
 pub(crate) const SETTINGS: [(&str, &[&str]); 1] = [(POWER_LOSS, &["matters", "tolerated", "none"])];
@@ -220,8 +173,9 @@ impl Need {
     /// # Panics
     /// Never in a released program: a test parses every shipped file.
     pub fn builtin() -> Vec<Need> {
-        let parse = |(file, text): &(&str, &str)| {
-            Need::parse(file, text).unwrap_or_else(|error| unreachable!("shipped file: {error}"))
+        let parse = |(name, text): &(&str, &str)| {
+            let file = format!("needs/{name}.toml");
+            Need::parse(&file, text).unwrap_or_else(|error| unreachable!("shipped file: {error}"))
         };
         BUILTIN.iter().map(parse).collect()
     }

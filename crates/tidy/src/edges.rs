@@ -7,10 +7,11 @@ use crate::{Finding, SourceFile};
 
 /// A crate and the crates of this workspace that it may depend on.
 /// `whichfs` alone may see everything and is not listed; `tidy` sees nothing.
-const INNER: [(&str, &[&str]); 22] = [
+const INNER: [(&str, &[&str]); 23] = [
+    ("embed", &[]),
     ("units", &[]),
     ("trial", &["units"]),
-    ("card", &["units"]),
+    ("card", &["units", "embed"]),
     ("curves", &["units", "card"]),
     ("fit", &["units", "card", "curves"]),
     ("probe", &["units", "card", "curves"]),
@@ -18,7 +19,7 @@ const INNER: [(&str, &[&str]); 22] = [
     ("attach", &["units", "card", "device", "spill"]),
     ("device", &["units", "curves", "trial"]),
     ("fs", &["units", "trial"]),
-    ("layout", &["units", "fs"]),
+    ("layout", &["embed", "units", "fs"]),
     ("format", &["units", "fs", "device", "layout"]),
     ("workload", &["units", "trial"]),
     ("agent", &["units", "trial", "workload"]),
@@ -28,13 +29,13 @@ const INNER: [(&str, &[&str]); 22] = [
     ),
     ("lab", &["units", "trial", "card"]),
     ("crash", &["units", "trial", "card", "workload"]),
-    ("study", &["units", "trial", "fs"]),
+    ("study", &["embed", "units", "trial", "fs"]),
     ("store", &["units", "trial", "study"]),
     ("report", &["units", "trial", "study"]),
     (
         "engine",
         &[
-            "units", "trial", "card", "probe", "crash", "spill", "device", "fs", "layout",
+            "embed", "units", "trial", "card", "probe", "crash", "spill", "device", "fs", "layout",
             "format", "workload", "agent", "remote", "lab", "study", "store",
         ],
     ),
@@ -96,9 +97,13 @@ fn check_manifest(file: &SourceFile, name: &str) -> Vec<Finding> {
         .collect()
 }
 
-/// Names in `[dependencies]` and `[target.*.dependencies]`, under the name of the package.
+/// Names in `[dependencies]`, `[build-dependencies]` and `[target.*.dependencies]`, under the name
+/// of the package.
 fn dependencies(manifest: &toml::Table) -> Vec<String> {
-    let mut tables = vec![manifest.get("dependencies")];
+    let mut tables = vec![
+        manifest.get("dependencies"),
+        manifest.get("build-dependencies"),
+    ];
     if let Some(targets) = manifest.get("target").and_then(toml::Value::as_table) {
         tables.extend(targets.values().map(|target| target.get("dependencies")));
     }
@@ -182,7 +187,7 @@ mod tests {
         for (name, on) in [
             ("study", "rusqlite"),
             ("report", "rusqlite"),
-            ("lab", "anyhow"),
+            ("lab", "clap"),
             ("card", "libc"),
             ("workload", "rand"),
         ] {

@@ -21,8 +21,8 @@ fn number(noun: &str, one: bool) -> String {
     }
 }
 
-/// `word`, quoted where a shell (sh, bash, zsh) needs it. Not by the crate shlex, which quotes every
-/// word with `=` or `,` and so most options of mkfs and mount.
+/// `word`, quoted where a shell (sh, bash, zsh) needs it. Not by the crate shlex, which quotes
+/// every word with `=` or `,` and so most options of mkfs and mount.
 pub fn shell_word(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=,./:+@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

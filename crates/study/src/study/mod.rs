@@ -136,81 +136,8 @@ pub type Takes = dyn Fn(&str, &BTreeMap<String, u64>) -> Result<(), String>;
 /// Judges a metric of a workload.
 pub type Yields = dyn Fn(&str, &str) -> Result<(), String>;
 
-/// The studies that ship with the program, by the name of their files.
-pub const STUDIES: [(&str, &str); 18] = [
-    (
-        "studies/alignment.toml",
-        include_str!("../../../../studies/alignment.toml"),
-    ),
-    (
-        "studies/bootlin-copies.toml",
-        include_str!("../../../../studies/bootlin-copies.toml"),
-    ),
-    (
-        "studies/bootlin.toml",
-        include_str!("../../../../studies/bootlin.toml"),
-    ),
-    (
-        "studies/crossover.toml",
-        include_str!("../../../../studies/crossover.toml"),
-    ),
-    (
-        "studies/elc2015-corruption.toml",
-        include_str!("../../../../studies/elc2015-corruption.toml"),
-    ),
-    (
-        "studies/elc2015-power.toml",
-        include_str!("../../../../studies/elc2015-power.toml"),
-    ),
-    (
-        "studies/elc2015.toml",
-        include_str!("../../../../studies/elc2015.toml"),
-    ),
-    (
-        "studies/gentoo.toml",
-        include_str!("../../../../studies/gentoo.toml"),
-    ),
-    (
-        "studies/kernels.toml",
-        include_str!("../../../../studies/kernels.toml"),
-    ),
-    (
-        "studies/limits.toml",
-        include_str!("../../../../studies/limits.toml"),
-    ),
-    (
-        "studies/linuxplanet-usb1.toml",
-        include_str!("../../../../studies/linuxplanet-usb1.toml"),
-    ),
-    (
-        "studies/linuxplanet.toml",
-        include_str!("../../../../studies/linuxplanet.toml"),
-    ),
-    (
-        "studies/options.toml",
-        include_str!("../../../../studies/options.toml"),
-    ),
-    (
-        "studies/pandora.toml",
-        include_str!("../../../../studies/pandora.toml"),
-    ),
-    (
-        "studies/stride-sweep.toml",
-        include_str!("../../../../studies/stride-sweep.toml"),
-    ),
-    (
-        "studies/sync-mounts.toml",
-        include_str!("../../../../studies/sync-mounts.toml"),
-    ),
-    (
-        "studies/tuning.toml",
-        include_str!("../../../../studies/tuning.toml"),
-    ),
-    (
-        "studies/user-space.toml",
-        include_str!("../../../../studies/user-space.toml"),
-    ),
-];
+/// The studies that ship with the program: name and text of `studies/NAME.toml`, by name.
+pub const STUDIES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/studies.rs"));
 
 /// The published tables that ship with the program, by the name of their files.
 pub const PUBLISHED: [(&str, &str); 3] = [

@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const PASSES: usize = 7;
 /// Bytes that no cache holds.
 const LARGE: usize = 256 << 20;
-/// UnsupportedMetadata, so that its multiples visit each of the pages once, in no order that is foreseen.
+/// UnsupportedMetadata, so that its multiples visit each of the pages once, in no order that is
+/// foreseen.
 const SCATTER: usize = 40_503;
 /// System calls of a pass.
 const CALLS: u64 = 500_000;

@@ -12,7 +12,7 @@ use whichfs_trial::WorkloadSpec;
 
 /// All shipped studies, sorted by name.
 pub fn all() -> Outcome<Vec<Study>> {
-    let parse = |(file, text): &(&str, &str)| parse(file, text);
+    let parse = |(name, text): &(&str, &str)| parse(&format!("studies/{name}.toml"), text);
     STUDIES.iter().map(parse).collect()
 }
 
@@ -111,7 +111,7 @@ pub mod tests {
     fn every_shipped_study_is_whole_and_named_as_its_file() {
         let all = all().unwrap();
         for (study, (file, _)) in all.iter().zip(STUDIES) {
-            assert_eq!(format!("studies/{}.toml", study.name()), file);
+            assert_eq!(study.name(), *file);
             match study {
                 Study::Crash(study) => assert!(study.cells().len() > 1),
                 Study::Performance(study) => {
