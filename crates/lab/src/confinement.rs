@@ -4,7 +4,7 @@
 //! ordinary process, so whoever takes it over has the rights of the user who started it. It is
 //! therefore confined before its program starts, in layers that do not depend on each other:
 //!
-//! 1. The lab kernel itself changes no file of the host (`kernel/patches/0019`).
+//! 1. The lab kernel itself changes no file of the host (`kernel/patches/0009`).
 //! 2. **Landlock** (Linux 5.13, no root needed): nothing is written outside the guest's two
 //!    private directories, no program but the kernel is started, no TCP port is used, no process
 //!    outside is signalled.

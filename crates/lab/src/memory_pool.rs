@@ -2,7 +2,7 @@
 //!
 //! The host finds, clears, maps and gives back every page that a guest touches. For one that looks
 //! at an image for a fifth of a second that is a sixth of the time, and the next needs nearly
-//! the same pages. Such guests take one file in turn (`kernel/patches/0017-given-memory.patch`).
+//! the same pages. Such guests take one file in turn (`kernel/patches/0011-given-memory.patch`).
 //! As on any board, memory is then not zero when a kernel starts; a guest whose card is kept byte
 //! by byte gets memory of its own, so that what it writes never depends on those before it.
 
