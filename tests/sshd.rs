@@ -95,7 +95,7 @@ impl Sshd {
         let begun = Instant::now();
         while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
             assert!(
-                begun.elapsed() < Duration::from_secs(20),
+                begun.elapsed() < Duration::from_secs(120),
                 "it does not start"
             );
             std::thread::sleep(Duration::from_millis(20));

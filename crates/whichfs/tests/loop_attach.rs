@@ -141,7 +141,7 @@ fn loop_what_cannot_be_is_bad_input() {
 
 #[test]
 fn loop_the_probe_reads_an_attached_card_and_writes_nothing() {
-    let run = "$WHICHFS probe $dev --budget 20s --json";
+    let run = "$WHICHFS probe $dev --budget 120s --json";
     let Some(output) = attach(&["--run", run]) else {
         return;
     };

@@ -140,7 +140,7 @@ fn loop_here_a_device_that_is_detached_in_the_middle_lives_until_the_run_has_end
     };
     while is_ours() {
         assert!(
-            begun.elapsed() < Duration::from_secs(30),
+            begun.elapsed() < Duration::from_secs(120),
             "something holds it"
         );
         std::thread::sleep(Duration::from_millis(50));
@@ -270,7 +270,7 @@ fn loop_here_a_card_whose_driver_dies_in_the_middle_ends_the_run_and_loses_nothi
     assert!(said && err.contains(" kept"), "{err}");
     let begun = Instant::now();
     while let Some(user) = user_of(&path) {
-        assert!(begun.elapsed() < Duration::from_secs(60), "{user}");
+        assert!(begun.elapsed() < Duration::from_secs(180), "{user}");
         std::thread::sleep(Duration::from_millis(100));
     }
 }
