@@ -50,17 +50,19 @@ choose: setup build kernel ## the main job, from nothing to a verdict: make choo
 
 # What takes minutes and is far from most changes: all documented commands, virtual machines, populations of cards.
 full_only = lab_documents qemu_ sure_verdicts stopping_early sixty_ loop_cross_check loop_flashbench
-tests = $(lab_env) $(cargo) test --release --locked --workspace --lib --bins --tests --examples --no-fail-fast
+tests = $(lab_env) $(cargo) test --release --locked --workspace --lib --bins --tests --no-fail-fast
 
 # The documentation's examples first, so that the last summary is that of the tests proper.
 test: setup build kernel ## everything the tests need, then all tests but the slow ones
 	@echo 'test: examples in the documentation, then the tests' >&2
 	@setup/agents --any '$(release)'
+	@$(cargo) build --release --locked --workspace --examples
 	@$(lab_env) $(cargo) test --release --locked --workspace --doc
 	@$(tests) -- $(addprefix --skip ,$(full_only))
 
 test-full: setup build kernel ## all tests: also all documented commands, virtual machines, populations of cards
 	@setup/agents --any '$(release)'
+	@$(cargo) build --release --locked --workspace --examples
 	@$(lab_env) $(cargo) test --release --locked --workspace --doc
 	@$(tests)
 

@@ -11,7 +11,12 @@ fn example(name: &str) -> String {
     let output = Command::new(&built)
         .env("XDG_DATA_HOME", home.path())
         .output()
-        .unwrap_or_else(|error| panic!("{}: {error} (cargo test --examples)", built.display()));
+        .unwrap_or_else(|error| {
+            panic!(
+                "{}: {error} (cargo build --release --examples)",
+                built.display()
+            )
+        });
     let (said, wrong) = (output.stdout, output.stderr);
     assert!(
         output.status.success(),

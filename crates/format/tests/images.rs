@@ -44,7 +44,8 @@ fn a_card_with_partitions_is_made_and_found_aligned() {
         return;
     }
     for (fs, kind, unit) in [("ext4", TableKind::Gpt, 4), ("f2fs", TableKind::Mbr, 12)] {
-        let (_, text) = BUILTIN[1];
+        let named = |(name, _): &&(&str, &str)| *name == "boot-root-data";
+        let (_, text) = BUILTIN.iter().find(named).unwrap();
         let layout = Layout {
             table: kind,
             ..Layout::parse("layout", text).unwrap()

@@ -57,12 +57,12 @@ fn chromium_shows_the_page_at_every_width_in_light_and_dark() {
                 browser.number("document.querySelector('h1').getBoundingClientRect().bottom");
             assert!(first < 400.0, "the answer is on the first screen: {first}");
             let colours = "getComputedStyle(document.body).backgroundColor";
-            let lease = if dark {
+            let background = if dark {
                 "rgb(20, 23, 26)"
             } else {
                 "rgb(255, 255, 255)"
             };
-            assert_eq!(browser.text(colours), lease);
+            assert_eq!(browser.text(colours), background);
             if let Some(pictures) = &pictures {
                 let scheme = if dark { "dark" } else { "light" };
                 let name = format!("report-{width}-{scheme}.png");
@@ -75,8 +75,9 @@ fn chromium_shows_the_page_at_every_width_in_light_and_dark() {
     browser.open(&path, "");
     let form = "getComputedStyle(document.getElementById('filter')).display";
     assert_eq!(browser.text(form), "none", "controls are not printed");
-    let lease = "getComputedStyle(document.documentElement).getPropertyValue('--lease').trim()";
-    assert_eq!(browser.text(lease), "#fff", "paper is white");
+    let background =
+        "getComputedStyle(document.documentElement).getPropertyValue('--ground').trim()";
+    assert_eq!(browser.text(background), "#fff", "paper is white");
     assert!(browser.faults.is_empty(), "{:?}", browser.faults);
 }
 
