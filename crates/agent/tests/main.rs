@@ -5,5 +5,4 @@ mod blocks;
 mod clock;
 mod executor;
 
-#[path = "../../../tests/skip.rs"]
-mod skip;
+use whichfs_testkit::skip;

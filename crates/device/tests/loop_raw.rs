@@ -1,8 +1,7 @@
 //! Direct I/O on loop devices (root) and on files.
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../../tests/skip.rs"]
-mod skip;
+use whichfs_testkit::skip;
 
 use skip::skip;
 use std::path::{Path, PathBuf};

@@ -2,8 +2,7 @@
 //! devices, mkfs.ext4 and a built agent (`WHICHFS_AGENT`) are needed.
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../../tests/skip.rs"]
-mod skip;
+use whichfs_testkit::skip;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

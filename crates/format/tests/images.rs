@@ -1,8 +1,7 @@
 //! Images made without root: whole cards, and single filesystems with a tree in them.
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../../tests/skip.rs"]
-mod skip;
+use whichfs_testkit::skip;
 
 use std::path::Path;
 use std::process::Command;

@@ -1,8 +1,7 @@
 //! A plan written to a disk: a loop device of this machine (root).
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../../tests/skip.rs"]
-mod skip;
+use whichfs_testkit::skip;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

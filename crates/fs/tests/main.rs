@@ -4,5 +4,4 @@
 mod recipes;
 mod tools;
 
-#[path = "../../../tests/skip.rs"]
-mod skip;
+use whichfs_testkit::skip;

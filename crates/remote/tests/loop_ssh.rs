@@ -3,10 +3,8 @@
 //! loop devices, sshd, mkfs.ext4 and the agent for boards (`make agents`) are needed.
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../../tests/skip.rs"]
-mod skip;
-#[path = "../../../tests/sshd.rs"]
-mod sshd;
+use whichfs_testkit::skip;
+use whichfs_testkit::sshd;
 
 use sshd::{Sshd, attendant, kill, sessions, users};
 use std::collections::BTreeMap;

@@ -4,8 +4,7 @@
 //! these.
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../../tests/skip.rs"]
-mod skip;
+use whichfs_testkit::skip;
 
 use std::collections::BTreeMap;
 use std::io::Write;

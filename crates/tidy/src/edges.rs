@@ -7,7 +7,7 @@ use crate::{Finding, SourceFile};
 
 /// A crate and the crates of this workspace that it may depend on.
 /// `whichfs` alone may see everything and is not listed; `tidy` sees nothing.
-const INNER: [(&str, &[&str]); 23] = [
+const INNER: [(&str, &[&str]); 24] = [
     ("embed", &[]),
     ("units", &[]),
     ("trial", &["units"]),
@@ -39,6 +39,7 @@ const INNER: [(&str, &[&str]); 23] = [
             "format", "workload", "agent", "remote", "lab", "study", "store",
         ],
     ),
+    ("testkit", &[]),
     ("tidy", &[]),
 ];
 

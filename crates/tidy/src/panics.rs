@@ -42,7 +42,8 @@ pub fn check(file: &SourceFile) -> Vec<Finding> {
 
 /// Whether the whole file is a test.
 fn is_test(file: &SourceFile) -> bool {
-    file.path.contains("/src/tests/")
+    file.path.starts_with("crates/testkit/")
+        || file.path.contains("/src/tests/")
         || file.path.ends_with("/tests.rs")
         || file.text.lines().any(|line| line.starts_with(TEST_FILE))
 }

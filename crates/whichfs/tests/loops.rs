@@ -14,11 +14,7 @@ mod loop_ssh;
 mod loop_typed;
 mod qemu_board;
 
-#[path = "../../../tests/machine.rs"]
-mod machine;
-#[path = "../../../tests/powered.rs"]
-mod powered;
-#[path = "../../../tests/skip.rs"]
-mod skip;
-#[path = "../../../tests/sshd.rs"]
-mod sshd;
+use whichfs_testkit::machine;
+use whichfs_testkit::powered;
+use whichfs_testkit::skip;
+use whichfs_testkit::sshd;

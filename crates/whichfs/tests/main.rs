@@ -20,5 +20,4 @@ mod lab_study_kinds;
 mod lab_workloads;
 mod needs;
 
-#[path = "../../../tests/skip.rs"]
-mod skip;
+use whichfs_testkit::skip;

@@ -1,8 +1,7 @@
 //! What the tests with real devices share: whether they can run here, cards, direct I/O.
 #![allow(dead_code, reason = "not every test file uses all of it")]
 
-#[path = "../../../../tests/skip.rs"]
-pub mod skip;
+pub use whichfs_testkit::skip;
 
 use std::fs::File;
 use std::os::fd::AsRawFd;

@@ -6,7 +6,6 @@ mod alive;
 #[path = "../common/mod.rs"]
 mod common;
 mod killed;
-#[path = "../../../../tests/machine.rs"]
-mod machine;
+use whichfs_testkit::machine;
 mod ublk;
 mod vm;

@@ -3,8 +3,7 @@
 
 mod cases;
 mod machine;
-#[path = "../../../../tests/skip.rs"]
-mod skip;
+use whichfs_testkit::skip;
 
 use cases::{Case, changes, kinds, mounts, paths, uses, words};
 use machine::{BYTES, CID, Loop, Machine};

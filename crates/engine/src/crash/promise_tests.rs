@@ -17,8 +17,7 @@ use whichfs_card::Logged;
 use whichfs_crash::{Condition, Cut, Outcome, Promise, random_cuts};
 use whichfs_units::MIB;
 
-#[path = "../../../../tests/skip.rs"]
-mod skip;
+use whichfs_testkit::skip;
 
 const CUTS: u64 = 16;
 

@@ -5,8 +5,7 @@
 pub mod program;
 pub mod traces;
 
-#[path = "../../../../tests/skip.rs"]
-pub mod skip;
+pub use whichfs_testkit::skip;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,8 +1,7 @@
 //! What the tests with real tools share.
 #![allow(clippy::unwrap_used, dead_code)]
 
-#[path = "../../../../tests/skip.rs"]
-pub mod skip;
+pub use whichfs_testkit::skip;
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;

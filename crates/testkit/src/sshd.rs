@@ -2,8 +2,6 @@
 //! user's login files are none of the test's business), and a
 //! program `ssh` that knows the way to it as the host `board`.
 
-#![allow(dead_code, reason = "each test that includes it needs a part")]
-
 use crate::skip;
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -17,6 +15,7 @@ pub struct Sshd {
     server: Child,
 }
 
+/// Where the program `name` is on this machine; `None` if it is not installed.
 pub fn program(name: &str) -> Option<PathBuf> {
     let dirs = ["/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin"];
     let mut all = dirs.iter().map(|dir| Path::new(dir).join(name));

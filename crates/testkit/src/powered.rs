@@ -6,8 +6,6 @@
 //! (`xfs_io -x -c shutdown`), and from that instant nothing more reaches it. Then the first process
 //! of the board is killed, which ends all the others at once, and the board begins anew.
 
-#![allow(dead_code, reason = "each test that includes it needs a part")]
-
 use crate::skip;
 use crate::sshd::{program, write_client, write_keys};
 use std::net::{TcpListener, TcpStream};

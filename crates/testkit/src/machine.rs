@@ -1,8 +1,6 @@
 //! What a virtual machine of a test is made of: Debian's kernel, and an initramfs of this machine's
 //! programs.
 
-#![allow(dead_code, reason = "each test that includes it needs a part")]
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
