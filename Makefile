@@ -69,8 +69,8 @@ test-full: setup build kernel ## all tests: also all documented commands, virtua
 bench: setup build kernel ## measure speed beside its floor
 	@$(lab_env) $(cargo) bench --locked --workspace --bench '*'
 
-soak: setup build kernel ## the full counts (20 runs of every filesystem, 30,000 power cuts, 450 probed cards, KILLS (200) kills); a dated result goes to docs/results/
-	@mkdir -p docs/results
+soak: setup build kernel ## the full counts (20 runs of every filesystem, 30,000 power cuts, 450 probed cards, KILLS (200) kills); a dated result goes to target/
+	@mkdir -p '$(target)'
 	@{ echo "whichfs $$(git describe --always --dirty 2>/dev/null || echo unversioned), $$(date -u +%FT%TZ)"; \
 	   uname -srm; grep -m 1 'model name' /proc/cpuinfo; kernel/build --version $(KERNEL) --print-plan; \
 	   $(lab_env) WHICHFS_SOAK=1 $(cargo) test --release --locked -p whichfs-lab --test all lab_determinism -- --nocapture; \
@@ -81,14 +81,14 @@ soak: setup build kernel ## the full counts (20 runs of every filesystem, 30,000
 	   $(lab_env) setup/soak.sh '$(release)/whichfs' 20; \
 	   $(cargo) test --release --locked -p whichfs-probe --test all soak -- --ignored --nocapture; \
 	   WHICHFS_SOAK=1 $(cargo) test --release --locked -p whichfs-study --test calibration -- --nocapture --test-threads 1; \
-	} 2>&1 | tee "docs/results/soak-$$(date -u +%F).txt"
+	} 2>&1 | tee "$(target)/soak-$$(date -u +%F).txt"
 
 verdicts: setup build kernel ## run the first PAIRS (30) of all shipped card and need pairs with all seeds: are sure verdicts right? (hours)
-	@mkdir -p docs/results
+	@mkdir -p '$(target)'
 	@{ echo "whichfs $$(git describe --always --dirty 2>/dev/null || echo unversioned), $$(date -u +%FT%TZ)"; \
 	   $(lab_env) setup/verdicts run '$(release)/whichfs' '$(or $(PAIRS),30)' '$(target)/verdicts'; \
 	   setup/verdicts judge '$(target)/verdicts'; \
-	} 2>&1 | tee "docs/results/verdicts-$$(date -u +%F).txt"
+	} 2>&1 | tee "$(target)/verdicts-$$(date -u +%F).txt"
 
 lint: ## format and clippy, where they are installed (Debian's Rust has no clippy)
 	@if $(cargo) fmt --version >/dev/null 2>&1; then echo 'lint: format' >&2; $(cargo) fmt --all --check; \

@@ -1,5 +1,5 @@
 //! The capacity check beside f3 on the same attached card that lies about its size (root, FUSE,
-//! loop and Debian's f3 are needed). Figures: `docs/results/capacity-2026-11-22.md`.
+//! loop and Debian's f3 are needed). Figures: `docs/results.md`.
 #![allow(clippy::unwrap_used)]
 
 use crate::skip;

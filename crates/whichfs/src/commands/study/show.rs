@@ -11,7 +11,7 @@ use whichfs_study::{CrashStudy, Mount, Study};
 use whichfs_units::{Bytes, counted};
 
 /// Seconds of one core for a cut with everything, of workloads of 16 to 32 MiB
-/// (docs/results/crash-2026-11-22.md: 0.3 to 0.5); larger ones take longer.
+/// (docs/results.md: 0.2 to 0.5); larger ones take longer.
 const CORE_S_OF_A_CUT: f64 = 0.5;
 /// Seconds for the run that is cut, which one core makes.
 const S_OF_A_RUN: f64 = 3.0;
