@@ -21,7 +21,7 @@ cargo := setup/cargo
 # What the tests and benchmarks of the lab need to know.
 lab_env = WHICHFS_AGENT='$(agent)' WHICHFS_AGENTS='$(release)' WHICHFS_KERNEL="$$(kernel/build --version $(KERNEL) --print-path)"
 
-.PHONY: help setup build agents kernel choose test test-full bench soak verdicts lint reference install clean
+.PHONY: help setup build agents kernel choose test test-full bench truth soak verdicts lint reference install clean
 
 help: ## this list
 	@echo 'usage: make TARGET'
@@ -68,6 +68,9 @@ test-full: setup build kernel ## all tests: also all documented commands, virtua
 
 bench: setup build kernel ## measure speed beside its floor
 	@$(lab_env) $(cargo) bench --locked --workspace --bench '*'
+
+truth: setup build kernel ## compare the lab with published measurements: writes docs/truth.md (15 minutes)
+	@$(lab_env) setup/truth '$(release)/whichfs' $(ARGS)
 
 soak: setup build kernel ## the full counts (20 runs of every filesystem, 30,000 power cuts, 450 probed cards, KILLS (200) kills); a dated result goes to target/
 	@mkdir -p '$(target)'

@@ -284,7 +284,14 @@ fn lines(
                         && p.candidate == *candidate
                         && p.variant.as_ref().is_none_or(|v| *v == variant.name)
                 };
-                published.iter().find(is).map(|p| p.value)
+                let found = published.iter().find(is)?;
+                // Of a duration the better grade is the shorter one.
+                let turned = found.grade && lower_is_better;
+                Some(if turned {
+                    1.0 / found.value
+                } else {
+                    found.value
+                })
             };
             let mut published: Vec<Option<f64>> = study.candidates.iter().map(beside).collect();
             if published.iter().all(Option::is_none) {

@@ -26,6 +26,7 @@ mod position;
 mod reasons;
 mod regress;
 mod row;
+mod score;
 mod sensitivity;
 mod smallest;
 mod study;
@@ -55,6 +56,7 @@ pub use regress::{
     compare as compare_runs, read_csv, read_json,
 };
 pub use row::Row;
+pub use score::{COVERED, Coverage, LineScore, Regret, Score, Seconds, score_of};
 pub use smallest::Bisection;
 pub use study::{
     Base, Cell, Compare, CrashStudy, FaultSet, Journal, JournalAt, Known, Load, Mapped, Mapping,

@@ -29,6 +29,11 @@ pub struct Mapping {
     pub value_column: String,
     /// Our metrics by what those columns say, joined by `/`; others are passed over.
     pub metrics: BTreeMap<String, Mapped>,
+    /// Relative difference below which two figures of the source are a tie: how far its own
+    /// repeats scatter, 0.05 for 5 %.
+    pub noise: f64,
+    /// The figures are grades, more is better: their order alone means something.
+    pub grades: bool,
     /// Where it stands in its study file, as `mine.toml:12`.
     #[serde(skip)]
     pub at: String,
@@ -79,8 +84,10 @@ pub struct PublishedFigure {
     pub variant: Option<String>,
     /// Our metric.
     pub metric: String,
-    /// In our unit.
+    /// In our unit; a grade as it was published.
     pub value: f64,
+    /// Whether the value is a grade: more is better, whatever the metric.
+    pub grade: bool,
 }
 
 impl PublishedFigure {
@@ -121,6 +128,10 @@ pub(super) struct MappingFile {
     variants: BTreeMap<String, Spanned<String>>,
     metric_columns: Vec<String>,
     value_column: String,
+    #[serde(default)]
+    noise: Option<Spanned<f64>>,
+    #[serde(default)]
+    grades: bool,
     metrics: BTreeMap<String, Spanned<Mapped>>,
 }
 
@@ -175,6 +186,11 @@ fn mapping(
             return Err(at.error(mapped, &name, found, "numbers above 0"));
         }
     }
+    let noise = raw.noise.as_ref().map_or(0.0, |noise| *noise.get_ref());
+    if let Some(given) = raw.noise.as_ref().filter(|_| !(0.0..=1.0).contains(&noise)) {
+        let found = noise.to_string();
+        return Err(at.error(given, "published.noise", found, "0 to 1"));
+    }
     Ok(Mapping {
         file: at.filled("published.file", &raw.file)?,
         card_column: raw.card_column.clone(),
@@ -190,6 +206,8 @@ fn mapping(
             .iter()
             .map(|(key, mapped)| (key.clone(), mapped.get_ref().clone()))
             .collect(),
+        noise,
+        grades: raw.grades,
         at: at.of(&raw.file),
     })
 }
@@ -225,7 +243,9 @@ impl Mapping {
         file: &str,
         text: &str,
     ) -> Result<(Vec<PublishedFigure>, Skipped), FileError> {
-        let mut reader = csv::ReaderBuilder::new().from_reader(text.as_bytes());
+        let mut reader = csv::ReaderBuilder::new()
+            .comment(Some(b'#'))
+            .from_reader(text.as_bytes());
         let heads = reader.headers().map_err(|e| fault(file, &e))?.clone();
         let place = |column: &str| {
             heads.iter().position(|head| head == column).ok_or_else(|| {
@@ -326,7 +346,11 @@ impl Mapping {
             candidate,
             variant,
             metric: mapped.metric.clone(),
-            value: mapped.ours(theirs),
+            value: match self.grades {
+                true => theirs,
+                false => mapped.ours(theirs),
+            },
+            grade: self.grades,
         })
     }
 }
@@ -434,6 +458,8 @@ mod tests {
                 ("tree/rate".to_owned(), mapped(0.001, None)),
                 ("tree/time".to_owned(), mapped(1.0, Some(100.0))),
             ]),
+            noise: 0.0,
+            grades: false,
             at: String::new(),
         }
     }
@@ -442,6 +468,17 @@ mod tests {
 
     fn read(lines: &str) -> Result<(Vec<PublishedFigure>, Skipped), FileError> {
         mapping().read(&study(), "t.csv", &format!("{HEADS}{lines}"))
+    }
+
+    #[test]
+    fn grades_are_taken_as_they_are_and_comments_are_passed_over() {
+        let graded = Mapping {
+            grades: true,
+            ..mapping()
+        };
+        let table = format!("# source\n{HEADS}sd,tree,rate,relatime,ext4,5\n");
+        let (figures, _) = graded.read(&study(), "t.csv", &table).unwrap();
+        assert_eq!((figures[0].value, figures[0].grade), (5.0, true));
     }
 
     #[test]

@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 use whichfs_engine::places::{self, WholeFile};
 use whichfs_report::Export;
 use whichfs_study::{
-    Doubt, Gain, Grid, Origin, PerformanceStudy, PublishedFigure, Skipped, Spot, Turn, doubts_told,
-    gains, grids, turns,
+    Doubt, Gain, Grid, Origin, PerformanceStudy, PublishedFigure, Score, Skipped, Spot, Turn,
+    doubts_told, gains, grids, score_of, turns,
 };
 use whichfs_trial::{Metric, Trial};
 use whichfs_units::counted;
@@ -28,6 +28,9 @@ pub(super) struct Document<'a> {
     pub study: &'a PerformanceStudy,
     /// Figures, table by table.
     pub tables: Vec<Grid>,
+    /// How true they are, beside the published figures.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub score: Option<Score>,
     /// What is compared, if the study compares.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gains: Vec<Gain>,
@@ -269,6 +272,7 @@ impl<'a> Document<'a> {
         from: Option<&Path>,
     ) -> Outcome<Document<'a>> {
         let (published, skipped) = published(study, from)?;
+        let tables = grids(study, &gathered.trials, &published);
         let gains = gains(study, &gathered.trials);
         let modules = modules_of(study).map(|kernel| {
             let (package, version) = (&kernel.package, &kernel.version);
@@ -281,7 +285,8 @@ impl<'a> Document<'a> {
         let caveats = gathered.caveats.iter().cloned().chain(modules);
         Ok(Document {
             study,
-            tables: grids(study, &gathered.trials, &published),
+            score: score_of(study, &tables),
+            tables,
             turns: turns(study, &gains),
             gains,
             smallest: gathered.smallest.clone(),

@@ -8,7 +8,9 @@ use crate::failure::Outcome;
 use crate::output;
 use std::time::Duration;
 use whichfs_report::{Item, StudyPage, short};
-use whichfs_study::{Grid, Line, Offset, Origin, PerformanceStudy, Repeats, Tuning, Variant};
+use whichfs_study::{
+    Grid, Line, Offset, Origin, PerformanceStudy, Repeats, Score, Tuning, Variant,
+};
 use whichfs_trial::REAL;
 use whichfs_units::{Bytes, counted};
 
@@ -339,6 +341,7 @@ fn notes(document: &Document) -> Vec<String> {
         }
     }
     said.extend(orders(document));
+    said.extend(document.score.iter().flat_map(Score::told));
     if document.study.clock == "device" {
         said.push("cpu: not known: with the clock device the CPU is free.".to_owned());
     }
