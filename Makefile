@@ -19,9 +19,10 @@ agent := $(release)/whichfs-agent.static
 # Finds a cargo that is new enough at each call, because `make setup` may have just installed it.
 cargo := setup/cargo
 # What the tests and benchmarks of the lab need to know.
-lab_env = WHICHFS_AGENT='$(agent)' WHICHFS_AGENTS='$(release)' WHICHFS_KERNEL="$$(kernel/build --version $(KERNEL) --print-path)"
+lab_env = WHICHFS_AGENT='$(agent)' WHICHFS_AGENTS='$(release)' WHICHFS_KERNEL="$$(kernel/build --version $(KERNEL) --print-path)" \
+    WHICHFS_USERLAND="$$(userland/build --print-path)"
 
-.PHONY: help setup build agents kernel choose test test-full bench truth soak verdicts lint reference install clean
+.PHONY: help setup build agents kernel userland choose test test-full bench truth soak verdicts lint reference install clean
 
 help: ## this list
 	@echo 'usage: make TARGET'
@@ -45,7 +46,10 @@ agents: ## build the agents that study run --on ssh://… copies to boards: x86_
 kernel: ## build the lab kernel, if the cache does not have it
 	@kernel/build --version $(KERNEL) >/dev/null
 
-choose: setup build kernel ## the main job, from nothing to a verdict: make choose ARGS='--card … --for …'
+userland: ## build the image of programs that trials of the lab run, if the cache does not have it
+	@userland/build >/dev/null
+
+choose: setup build kernel userland ## the main job, from nothing to a verdict: make choose ARGS='--card … --for …'
 	@$(lab_env) '$(release)/whichfs' choose $(ARGS)
 
 # What takes minutes and is far from most changes: all documented commands, virtual machines, populations of cards.
@@ -53,26 +57,26 @@ full_only = lab_documents qemu_ sure_verdicts stopping_early sixty_ loop_cross_c
 tests = $(lab_env) $(cargo) test --release --locked --workspace --lib --bins --tests --no-fail-fast
 
 # The documentation's examples first, so that the last summary is that of the tests proper.
-test: setup build kernel ## everything the tests need, then all tests but the slow ones
+test: setup build kernel userland ## everything the tests need, then all tests but the slow ones
 	@echo 'test: examples in the documentation, then the tests' >&2
 	@setup/agents --any '$(release)'
 	@$(cargo) build --release --locked --workspace --examples
 	@$(lab_env) $(cargo) test --release --locked --workspace --doc
 	@$(tests) -- $(addprefix --skip ,$(full_only))
 
-test-full: setup build kernel ## all tests: also all documented commands, virtual machines, populations of cards
+test-full: setup build kernel userland ## all tests: also all documented commands, virtual machines, populations of cards
 	@setup/agents --any '$(release)'
 	@$(cargo) build --release --locked --workspace --examples
 	@$(lab_env) $(cargo) test --release --locked --workspace --doc
 	@$(tests)
 
-bench: setup build kernel ## measure speed beside its floor
+bench: setup build kernel userland ## measure speed beside its floor
 	@$(lab_env) $(cargo) bench --locked --workspace --bench '*'
 
-truth: setup build kernel ## compare the lab with published measurements: writes docs/truth.md (15 minutes)
+truth: setup build kernel userland ## compare the lab with published measurements: writes docs/truth.md (15 minutes)
 	@$(lab_env) setup/truth '$(release)/whichfs' $(ARGS)
 
-soak: setup build kernel ## the full counts (20 runs of every filesystem, 30,000 power cuts, 450 probed cards, KILLS (200) kills); a dated result goes to target/
+soak: setup build kernel userland ## the full counts (20 runs of every filesystem, 30,000 power cuts, 450 probed cards, KILLS (200) kills); a dated result goes to target/
 	@mkdir -p '$(target)'
 	@{ echo "whichfs $$(git describe --always --dirty 2>/dev/null || echo unversioned), $$(date -u +%FT%TZ)"; \
 	   uname -srm; grep -m 1 'model name' /proc/cpuinfo; kernel/build --version $(KERNEL) --print-plan; \
@@ -86,7 +90,7 @@ soak: setup build kernel ## the full counts (20 runs of every filesystem, 30,000
 	   WHICHFS_SOAK=1 $(cargo) test --release --locked -p whichfs-study --test calibration -- --nocapture --test-threads 1; \
 	} 2>&1 | tee "$(target)/soak-$$(date -u +%F).txt"
 
-verdicts: setup build kernel ## run the first PAIRS (30) of all shipped card and need pairs with all seeds: are sure verdicts right? (hours)
+verdicts: setup build kernel userland ## run the first PAIRS (30) of all shipped card and need pairs with all seeds: are sure verdicts right? (hours)
 	@mkdir -p '$(target)'
 	@{ echo "whichfs $$(git describe --always --dirty 2>/dev/null || echo unversioned), $$(date -u +%FT%TZ)"; \
 	   $(lab_env) setup/verdicts run '$(release)/whichfs' '$(or $(PAIRS),30)' '$(target)/verdicts'; \
@@ -119,5 +123,5 @@ install: ## install the built program: make install PREFIX=/usr/local
 	   '$(release)/whichfs' manual completions "$${shell%%:*}" > "$$file"; done
 	@install -m 644 LICENSE-MIT LICENSE-APACHE '$(DESTDIR)$(PREFIX)/share/doc/whichfs/'
 
-clean: ## remove what cargo built (the kernel cache stays)
+clean: ## remove what cargo built (kernel and userland stay in the cache)
 	@$(cargo) clean

@@ -56,7 +56,7 @@ conclude() {
     printf '%s\n' "$rows" | while IFS=$tab read -r package check need purpose without; do
         case "$need" in
             essential) say "MISSING $package ($check): $purpose. Without it: $without" ;;
-            candidate) say "missing $package: $purpose. Candidates left out: $without" ;;
+            candidate) say "missing $package: $purpose. Not made there: $without" ;;
             *) say "missing $package: $purpose. Lost: $without" ;;
         esac
     done
