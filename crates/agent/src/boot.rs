@@ -1,9 +1,9 @@
 //! PID 1 of the guest: from an initramfs that holds only this program to a root
-//! filesystem on which the host's programs run.
+//! filesystem with programs.
 //!
 //! ```text
 //! /proc /sys /dev      kernel filesystems, moved below /host before the chroot
-//! /host                hostfs of the host's root, read-only; the new root
+//! /host                the sealed userland, or hostfs of the host's root; read-only; the new root
 //! /host/tmp, run, mnt  tmpfs: writable, empty
 //! /host/mnt/.host/NAME directories of the host that the kernel parameter names: images and
 //!                      trees of the user, at one path wherever they are on the host
@@ -18,7 +18,7 @@ use rustix::system::{RebootCommand, reboot};
 use std::ffi::CString;
 use std::fs;
 use std::path::{Path, PathBuf};
-use whichfs_trial::{SHARED, shared_path};
+use whichfs_trial::{HOST_ROOT, ROOT, SHARED, shared_path};
 
 /// Name of the kernel parameter that names the control disk.
 const CONTROL: &str = "whichfs.control=";
@@ -36,8 +36,9 @@ pub fn set_up_guest() -> Result<(Context, PathBuf), Error> {
     attach("devtmpfs", "/dev", MountFlags::empty())?;
     let command_line = fs::read_to_string("/proc/cmdline")
         .map_err(|error| Error::io("read", "/proc/cmdline", &error))?;
-    let disk = control_disk(&command_line)?;
-    attach("hostfs", "/host", MountFlags::RDONLY)?;
+    let missing = || Error::new(format!("the kernel command line has no {CONTROL}DISK"));
+    let control = disk(&command_line, CONTROL)?.ok_or_else(missing)?;
+    attach_root(&command_line)?;
     for dir in ["/proc", "/sys", "/dev"] {
         let target = format!("/host{dir}");
         rustix::mount::mount_move(dir, target.as_str())
@@ -56,21 +57,21 @@ pub fn set_up_guest() -> Result<(Context, PathBuf), Error> {
         host_root: PathBuf::from(HOST),
         confinement: None,
     };
-    Ok((context, disk))
+    Ok((context, control))
 }
 
-/// The device that `whichfs.control=` in `command_line` names.
-fn control_disk(command_line: &str) -> Result<PathBuf, Error> {
-    let name = command_line
-        .split_ascii_whitespace()
-        .find_map(|word| word.strip_prefix(CONTROL))
-        .ok_or_else(|| Error::new(format!("the kernel command line has no {CONTROL}DISK")))?;
+/// The disk that `parameter` in `command_line` names, if it is there.
+fn disk(command_line: &str, parameter: &str) -> Result<Option<PathBuf>, Error> {
+    let mut words = command_line.split_ascii_whitespace();
+    let Some(name) = words.find_map(|word| word.strip_prefix(parameter)) else {
+        return Ok(None);
+    };
     if name.is_empty() || name.contains('/') {
         return Err(Error::new(format!(
-            "{CONTROL}{name}: expected the kernel name of a disk, such as vdb"
+            "{parameter}{name}: expected the kernel name of a disk, such as vdb"
         )));
     }
-    Ok(Path::new("/dev").join(name))
+    Ok(Some(Path::new("/dev").join(name)))
 }
 
 /// Mounts the kernel's filesystem `kind` at `target`, which is made if missing.
@@ -80,24 +81,39 @@ fn attach(kind: &str, target: &str, flags: MountFlags) -> Result<(), Error> {
         .map_err(|errno| Error::system("mount", format!("{kind} at {target}"), errno))
 }
 
+/// Mounts what `command_line` says is the root at `/host`.
+fn attach_root(command_line: &str) -> Result<(), Error> {
+    if let Some(disk) = disk(command_line, ROOT)? {
+        return rustix::mount::mount(&disk, "/host", "iso9660", MountFlags::RDONLY, None)
+            .map_err(|errno| Error::system("mount the sealed userland of", disk.display(), errno));
+    }
+    let mut names = (0..).zip(shared(command_line));
+    match names.find(|(_, name)| *name == HOST_ROOT) {
+        Some((at, _)) => attach_host(at, "/host"),
+        None => Err(Error::new(format!(
+            "the kernel command line has neither {ROOT}DISK nor the host's root"
+        ))),
+    }
+}
+
 /// Mounts the shared directories that `command_line` names below the new root.
 fn attach_shared(command_line: &str) -> Result<(), Error> {
     make_dir(&format!("/host{HOST}"))?;
-    for (at, name) in (0..).zip(shared(command_line)) {
+    let names = (0..).zip(shared(command_line));
+    for (at, name) in names.filter(|(_, name)| *name != HOST_ROOT) {
         let target = format!("/host{HOST}/{name}");
         make_dir(&target)?;
-        let fail = |errno| Error::system("mount", format!("hostfs at {target}"), errno);
-        let data = CString::new(shared_path(at)).map_err(|_| fail(Errno::INVAL))?;
-        rustix::mount::mount(
-            "none",
-            target.as_str(),
-            "hostfs",
-            MountFlags::RDONLY,
-            data.as_c_str(),
-        )
-        .map_err(fail)?;
+        attach_host(at, &target)?;
     }
     Ok(())
+}
+
+/// Mounts the inherited directory `at` of the host.
+fn attach_host(at: i32, target: &str) -> Result<(), Error> {
+    let fail = |errno| Error::system("mount", format!("hostfs at {target}"), errno);
+    let data = CString::new(shared_path(at)).map_err(|_| fail(Errno::INVAL))?;
+    let data = data.as_c_str();
+    rustix::mount::mount("none", target, "hostfs", MountFlags::RDONLY, data).map_err(fail)
 }
 
 /// The names of shared directories in `command_line`.
@@ -176,11 +192,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_control_disk_is_on_the_command_line() {
-        let line = "mem=512M quiet whichfs.control=vdc con=null\n";
-        assert_eq!(control_disk(line).unwrap(), Path::new("/dev/vdc"));
-        for bad in ["quiet", "whichfs.control=", "whichfs.control=../x"] {
-            assert!(control_disk(bad).is_err(), "{bad}");
+    fn disks_are_on_the_command_line() {
+        let line = "mem=512M quiet whichfs.control=vdc con=null whichfs.root=vdd\n";
+        let found = |parameter| disk(line, parameter).unwrap();
+        assert_eq!(found(CONTROL).as_deref(), Some(Path::new("/dev/vdc")));
+        assert_eq!(found(ROOT).as_deref(), Some(Path::new("/dev/vdd")));
+        assert_eq!(disk("quiet", ROOT).unwrap(), None);
+        for bad in ["whichfs.control=", "whichfs.control=../x"] {
+            assert!(disk(bad, CONTROL).is_err(), "{bad}");
         }
     }
 

@@ -1,4 +1,7 @@
 //! Images of read-only filesystems: built outside virtual time and cached.
+//!
+//! Trials of the lab have them built by the tools of the sealed userland, in a guest; trials on a
+//! device by those of this machine.
 
 use crate::digest::sha256;
 use crate::error::{Error, ErrorKind, Outcome};
@@ -18,12 +21,27 @@ use whichfs_workload::Workload;
 /// The phase of a workload that writes its tree.
 const TREE_PHASE: &str = "tree_write";
 
+/// Who runs the tool that makes an image.
+pub trait ImageBuilder {
+    /// What decides the bytes that the tools of `recipe` write, beside tree and command.
+    fn version(&self, recipe: &Recipe) -> String;
+
+    /// Builds `image` of `tree`.
+    ///
+    /// # Errors
+    /// What the tool said.
+    fn build(&self, build: &ImageBuild, tree: &Path, image: &Path) -> Result<(), String>;
+}
+
+/// The tools of this machine.
+pub struct HostTools;
+
 /// Builds images, one at a time, telling somebody what takes so long.
 pub struct Images<'a> {
     tell: &'a (dyn Fn(&str) + Sync),
     /// Build what is not there yet.
     builds: bool,
-    one_at_a_time: Mutex<Versions>,
+    one_at_a_time: Mutex<()>,
 }
 
 impl<'a> Images<'a> {
@@ -59,17 +77,18 @@ impl<'a> Images<'a> {
         work: &WorkloadRun,
         spec: &WorkloadSpec,
         seed: u64,
+        builder: &dyn ImageBuilder,
     ) -> Outcome<Option<PathBuf>> {
         let Some(build) = &recipe.image else {
             return Ok(None);
         };
-        let mut versions = self
+        let _alone = self
             .one_at_a_time
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
         let tree_key = tree_key(work, spec, seed);
-        let tools = versions.of(&recipe.tools);
-        let key = sha256(format!("{tree_key}\n{:?}\n{tools:?}", build.argv).as_bytes());
+        let tools = builder.version(recipe);
+        let key = sha256(format!("{tree_key}\n{:?}\n{tools}", build.argv).as_bytes());
         let image = places::cache_directory("images")?.join(format!("{}.img", &key[..32]));
         if self.builds && !image.exists() {
             (self.tell)(&format!(
@@ -80,7 +99,8 @@ impl<'a> Images<'a> {
                 Some(tree) => tree.clone(),
                 None => self.tree(&tree_key, work.workload, spec, seed)?,
             };
-            build_image(candidate.name, build, &tree, &image, &|| work.check_tree())?;
+            let check = || work.check_tree();
+            build_image(candidate.name, build, &tree, &image, builder, &check)?;
         }
         Ok(Some(image))
     }
@@ -185,50 +205,56 @@ fn build_image(
     build: &ImageBuild,
     tree: &Path,
     image: &Path,
+    builder: &dyn ImageBuilder,
     check: &dyn Fn() -> Outcome,
 ) -> Outcome {
     remove_abandoned(image);
     let part = image.with_extension(format!("{}.part", std::process::id()));
     let _ = std::fs::remove_file(&part);
-    // As paths, which need not be text.
-    let argv: Vec<&OsStr> = build
-        .argv
-        .iter()
-        .map(|word| match word.as_str() {
-            ImageBuild::TREE => tree.as_os_str(),
-            ImageBuild::IMAGE => part.as_os_str(),
-            word => OsStr::new(word),
-        })
-        .collect();
     let failed = |why: String| {
         let _ = std::fs::remove_file(&part);
-        Error::new(
-            ErrorKind::Trial,
-            format!(
-                "the image of {name} could not be built by `{}`: {why}",
-                argv.iter()
-                    .map(|word| quoted_os(word))
-                    .collect::<Vec<_>>()
-                    .join(" ")
-            ),
-        )
+        let argv = argv(build, tree, &part);
+        let words: Vec<String> = argv.iter().map(|word| quoted_os(word)).collect();
+        let command = words.join(" ");
+        let text = format!("the image of {name} could not be built by `{command}`: {why}");
+        Error::new(ErrorKind::Trial, text)
     };
-    let (program, arguments) = argv
-        .split_first()
-        .ok_or_else(|| failed("no command".into()))?;
-    let output = Command::new(program)
-        .args(arguments)
-        .env_clear()
-        .envs(crate::lab_executor::environment(&build.env))
-        .output()
-        .map_err(|e| failed(e.to_string()))?;
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        let last: Vec<&str> = said.lines().rev().take(3).collect();
-        return Err(failed(format!("{}: {}", output.status, last.join(" / "))));
-    }
+    builder.build(build, tree, &part).map_err(failed)?;
     check().inspect_err(|_| drop(std::fs::remove_file(&part)))?;
     std::fs::rename(&part, image).map_err(|e| failed(e.to_string()))
+}
+
+/// The command of `build`; as paths, which need not be text.
+fn argv<'a>(build: &'a ImageBuild, tree: &'a Path, image: &'a Path) -> Vec<&'a OsStr> {
+    let word = |word: &'a String| match word.as_str() {
+        ImageBuild::TREE => tree.as_os_str(),
+        ImageBuild::IMAGE => image.as_os_str(),
+        word => OsStr::new(word),
+    };
+    build.argv.iter().map(word).collect()
+}
+
+impl ImageBuilder for HostTools {
+    fn version(&self, recipe: &Recipe) -> String {
+        format!("{:?}", Versions::default().of(&recipe.tools))
+    }
+
+    fn build(&self, build: &ImageBuild, tree: &Path, image: &Path) -> Result<(), String> {
+        let argv = argv(build, tree, image);
+        let (program, arguments) = argv.split_first().ok_or("no command")?;
+        let output = Command::new(program)
+            .args(arguments)
+            .env_clear()
+            .envs(crate::lab_executor::environment(&build.env))
+            .output()
+            .map_err(|e| e.to_string())?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        let last: Vec<&str> = said.lines().rev().take(3).collect();
+        Err(format!("{}: {}", output.status, last.join(" / ")))
+    }
 }
 
 #[cfg(test)]
@@ -277,7 +303,7 @@ mod tests {
             argv: argv.map(str::to_owned).collect(),
             env: BTreeMap::new(),
         };
-        build_image("x", &build, &tree, &image, &|| Ok(())).unwrap();
+        build_image("x", &build, &tree, &image, &HostTools, &|| Ok(())).unwrap();
         assert!(image.exists());
     }
 
@@ -295,11 +321,12 @@ mod tests {
                 .to_vec(),
             env: BTreeMap::new(),
         };
-        build_image("x", &build("touch \"$1\""), &tree, &image, &check).unwrap();
+        let early = build("touch \"$1\"");
+        build_image("x", &early, &tree, &image, &HostTools, &check).unwrap();
         assert!(image.exists());
         std::fs::remove_file(&image).unwrap();
         let late = build("touch \"$1\" \"$0/late\"");
-        let failure = build_image("x", &late, &tree, &image, &check).unwrap_err();
+        let failure = build_image("x", &late, &tree, &image, &HostTools, &check).unwrap_err();
         assert_eq!(failure.kind, ErrorKind::Input, "{failure}");
         let left: Vec<_> = home.path().read_dir().unwrap().flatten().collect();
         assert_eq!(left.len(), 1, "the tree alone: {left:?}");

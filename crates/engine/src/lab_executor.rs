@@ -11,9 +11,9 @@ use crate::executor::{Capabilities, Executor, PrepareError, PreparedTrial, Trial
 use crate::images::Images;
 use crate::modules::{ToLoad, WithModules};
 use crate::partition::{self, Partition};
-use crate::tools::{Versions, cpu_features_sha256, find};
+use crate::tools::{PATH, Versions, cpu_features_sha256, find};
 use crate::workload_run::WorkloadRun;
-use crate::{external_journal, helper, memory, places, program, shared, trial_runner};
+use crate::{external_journal, helper, memory, places, program, shared, trial_runner, visible};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -22,7 +22,8 @@ use std::time::Duration;
 use whichfs_card::{Card, Contents, Profile};
 use whichfs_fs::{Geometry, ImageBuild, Recipe};
 use whichfs_lab::{
-    Agent, BlockGeometry, Disk, GuestSpec, Kernel, Limits, SharedDirectory, available_cores,
+    Agent, BlockGeometry, Disk, GuestSpec, HostView, Kernel, Limits, Root, SharedDirectory,
+    Userland, available_cores,
 };
 use whichfs_spill::SpillFile;
 use whichfs_study::{Origin, Variant};
@@ -40,7 +41,7 @@ const CONTENTS_MIN_BYTES: u64 = 64 * MIB;
 const OVERHEAD_BYTES: u64 = 256 * MIB;
 /// Part of each trial's version: raised where the same job on the same kernel comes to give
 /// other figures, so that trials of both kinds are never compared.
-const METHOD: u32 = 4;
+const METHOD: u32 = 5;
 /// Where the filesystem under test is mounted in the guest.
 pub const MOUNT_POINT: &str = "/mnt/test";
 /// The card's device in the guest.
@@ -65,6 +66,10 @@ pub struct LabExecutor {
     pub kernel: Kernel,
     /// The agent.
     pub agent: Agent,
+    /// Where programs of trials come from; none where they are the host's.
+    pub userland: Option<Userland>,
+    /// What guests see of the host that have no sealed userland.
+    view: HostView,
     /// When a guest is stopped.
     pub limits: Limits,
     /// Trials that this machine has memory for at once, at most as many as were asked for.
@@ -93,6 +98,8 @@ pub struct Prepared {
     pub job: Job,
     /// Directories of this machine that it needs.
     pub shared: Vec<SharedDirectory>,
+    /// It runs programs of this machine.
+    sees_host: bool,
     /// What the figures leave out, where they do.
     pub caveats: Vec<String>,
     /// The kernel, if it is not the bench's.
@@ -104,8 +111,11 @@ pub struct Prepared {
 }
 
 impl LabExecutor {
-    /// A workbench with kernel and agent from their usual places, for `jobs` trials at once or
-    /// as many as there is memory for.
+    /// An executor with kernel, agent and sealed userland from their usual places, for `jobs`
+    /// trials at once or as many as there is memory for.
+    ///
+    /// # Errors
+    /// Something of these is missing.
     pub fn new(
         card: NamedProfile,
         card_state: CardState,
@@ -113,6 +123,29 @@ impl LabExecutor {
         clock: Clock,
         wall_limit: Duration,
         jobs: usize,
+    ) -> Outcome<LabExecutor> {
+        let view = HostView::default();
+        let host =
+            LabExecutor::seeing_host(card, card_state, board, clock, wall_limit, jobs, view)?;
+        Ok(LabExecutor {
+            userland: Some(places::userland()?),
+            kernel: host.kernel.for_userland().map_err(Error::environment)?,
+            ..host
+        })
+    }
+
+    /// The same with guests that run programs of this machine, and see `view` of it.
+    ///
+    /// # Errors
+    /// Kernel or agent are missing.
+    pub fn seeing_host(
+        card: NamedProfile,
+        card_state: CardState,
+        board: Board,
+        clock: Clock,
+        wall_limit: Duration,
+        jobs: usize,
+        view: HostView,
     ) -> Outcome<LabExecutor> {
         let guest_bytes = board.file.memory.mib * MIB;
         let (jobs, memory) = memory::side_by_side(jobs, guest_bytes, CONTENTS_MIN_BYTES)?;
@@ -127,6 +160,8 @@ impl LabExecutor {
             clock,
             kernel: places::kernel()?,
             agent: places::agent()?,
+            userland: None,
+            view,
             limits: Limits::of_wall(wall_limit),
             versions: Mutex::default(),
             cpu_features_sha256: cpu_features_sha256(),
@@ -183,7 +218,8 @@ impl LabExecutor {
         let mut recipe = partition::recipe(candidate, card, bytes, &variant.tuning, data, any)
             .map_err(PrepareError::Failed)??;
         apply_variant(&mut recipe, variant, candidate.name)?;
-        require_tools(candidate, &recipe)?;
+        let sees_host = self.userland.is_none() || work.workload.runs_host_programs();
+        self.require_tools(candidate, &recipe, sees_host)?;
         require_tree(&recipe, work.workload)?;
         let spec = WorkloadSpec {
             name: work.workload.name().to_owned(),
@@ -193,10 +229,12 @@ impl LabExecutor {
             script: None,
             input: work.input.clone(),
         };
-        let programs =
-            program::programs(work.workload, &spec, data).map_err(PrepareError::Failed)?;
+        let programs = whichfs_workload::programs(work.workload, &spec, data).map_err(Error::input);
+        let programs = programs.map_err(PrepareError::Failed)?;
+        self.require_programs(&programs, sees_host)
+            .map_err(PrepareError::Failed)?;
         let image = images
-            .of(candidate, &recipe, work, &spec, data)
+            .of(candidate, &recipe, work, &spec, data, self)
             .map_err(PrepareError::Failed)?;
         let modules = self.modules(work.workload, &recipe)?;
         let shared = shared::directories(
@@ -241,7 +279,10 @@ impl LabExecutor {
         let mut identity = self.identity(candidate.name, &recipe, commands, work, seed, &profile);
         identity.partition_offset = partition.offset;
         identity.partition_bytes = partition.bytes;
-        identity.tools.extend(self.program_versions(&programs));
+        if sees_host {
+            identity.userland_sha256 = None;
+            identity.tools = self.host_versions(&recipe, &programs);
+        }
         if let Some(modules) = &modules {
             modules.identify(&mut identity);
         }
@@ -255,7 +296,8 @@ impl LabExecutor {
                 ..self.job(steps, data)
             },
             shared,
-            caveats: self.caveats(&recipe, &programs),
+            sees_host,
+            caveats: self.caveats(&recipe, &programs, sees_host),
             kernel: modules.map(|modules| modules.kernel),
             profile,
             partition,
@@ -278,10 +320,66 @@ impl LabExecutor {
             cpu: self.clock.prices(&self.board),
             queue_depth: Some(self.host().queue_depth),
             job,
+            root: self.root(false),
             shared: &[],
             core,
             limits: self.limits,
         }
+    }
+
+    /// Where programs of guests come from; of this machine where they must see it.
+    fn root(&self, sees_host: bool) -> Root<'_> {
+        let sealed = self.userland.as_ref().filter(|_| !sees_host);
+        sealed.map_or(Root::Host(&self.view), Root::Sealed)
+    }
+
+    /// What guests see of this machine that have no sealed userland.
+    pub fn view(&self) -> &HostView {
+        &self.view
+    }
+
+    /// Whether guests find the program `name`: in the sealed userland, or on this machine.
+    pub fn has(&self, name: &str) -> bool {
+        self.has_in(name, self.userland.is_none())
+    }
+
+    fn has_in(&self, name: &str, on_host: bool) -> bool {
+        match self.userland.as_ref().filter(|_| !on_host) {
+            Some(userland) => userland.has(name, PATH),
+            None => find(name).is_some(),
+        }
+    }
+
+    /// Checks that guests find the tools of `recipe`.
+    fn require_tools(
+        &self,
+        candidate: &whichfs_fs::Candidate,
+        recipe: &Recipe,
+        on_host: bool,
+    ) -> Result<(), PrepareError> {
+        let tools = recipe.tools.iter().copied();
+        let missing: Vec<&str> = tools.filter(|tool| !self.has_in(tool, on_host)).collect();
+        match on_host || missing.is_empty() {
+            true => missing_tools(candidate, &missing, None),
+            false => Err(PrepareError::Excluded {
+                why: not_in_userland(&missing.join(", ")),
+                source: None,
+            }),
+        }
+    }
+
+    /// Checks that guests find `programs`, and those of this machine the files that they name.
+    fn require_programs(&self, programs: &[Program], on_host: bool) -> Outcome {
+        for program in programs {
+            let name = program.argv.first().map_or("", String::as_str);
+            if on_host {
+                program::require(program)?;
+                visible::check(&program.argv, &self.view)?;
+            } else if !self.has(name) {
+                return Err(Error::environment(not_in_userland(name)));
+            }
+        }
+        Ok(())
     }
 
     /// A job with the board's queue for this card.
@@ -307,12 +405,17 @@ impl LabExecutor {
     }
 
     /// What the figures of a trial leave out, where they do.
-    fn caveats(&self, recipe: &Recipe, programs: &[Program]) -> Vec<String> {
+    fn caveats(&self, recipe: &Recipe, programs: &[Program], sees_host: bool) -> Vec<String> {
         let (helper, user) = match self.clock {
             Clock::Cpu => (helper::caveat(recipe, true), program::uncharged(programs)),
             Clock::Device => (helper::caveat(recipe, false), None),
         };
-        helper.into_iter().chain(user).collect()
+        let host = sees_host.then(|| {
+            "programs and libraries of this machine ran, not the sealed userland: another machine \
+             or a changed one may give other figures"
+                .to_owned()
+        });
+        helper.into_iter().chain(user).chain(host).collect()
     }
 
     fn identity(
@@ -324,7 +427,6 @@ impl LabExecutor {
         seed: u64,
         profile: &Profile,
     ) -> Identity {
-        let mut versions = lock(&self.versions);
         let partition = Partition::whole(&self.card.profile);
         Identity {
             card: self.card.name.clone(),
@@ -347,7 +449,8 @@ impl LabExecutor {
             memory_mib: self.board.file.memory.mib,
             version: version(),
             agent_sha256: self.agent.sha256.clone(),
-            tools: versions.of(&recipe.tools),
+            userland_sha256: self.userland_sha256(),
+            tools: self.tool_versions(recipe),
             cpu_features_sha256: self.cpu_features_sha256.clone(),
             seed,
             data_seed: work.other_data_seed(seed),
@@ -382,14 +485,24 @@ impl LabExecutor {
             .chain(other.map(|found| &found.kernel))
     }
 
-    /// Versions of the tools that `recipe` runs.
-    pub fn tool_versions(&self, recipe: &Recipe) -> BTreeMap<String, String> {
-        lock(&self.versions).of(&recipe.tools)
+    /// SHA-256 of the sealed userland, if guests have one.
+    pub fn userland_sha256(&self) -> Option<String> {
+        Some(self.userland.as_ref()?.sha256.clone())
     }
 
-    /// Versions of what decides what `programs` do.
-    fn program_versions(&self, programs: &[Program]) -> BTreeMap<String, String> {
-        let parts: Vec<&str> = program::parts(programs).collect();
+    /// Versions of the tools of this machine that `recipe` runs; none where guests run those of the
+    /// sealed userland, whose digest says it.
+    pub fn tool_versions(&self, recipe: &Recipe) -> BTreeMap<String, String> {
+        match self.userland {
+            Some(_) => BTreeMap::new(),
+            None => self.host_versions(recipe, &[]),
+        }
+    }
+
+    /// Versions of what of this machine decides what `recipe` and `programs` do.
+    fn host_versions(&self, recipe: &Recipe, programs: &[Program]) -> BTreeMap<String, String> {
+        let tools = recipe.tools.iter().copied();
+        let parts: Vec<&str> = tools.chain(program::parts(programs)).collect();
         lock(&self.versions).of(&parts)
     }
 
@@ -455,6 +568,11 @@ impl Prepared {
     /// The kernel that this trial runs on.
     pub fn kernel<'a>(&'a self, bench: &'a LabExecutor) -> &'a Kernel {
         self.kernel.as_ref().unwrap_or(&bench.kernel)
+    }
+
+    /// Where its programs come from.
+    pub fn root<'a>(&self, bench: &'a LabExecutor) -> Root<'a> {
+        bench.root(self.sees_host)
     }
 
     /// The disk that this trial runs on.
@@ -559,18 +677,9 @@ pub fn require_tree(recipe: &Recipe, workload: &dyn Workload) -> Result<(), Prep
     })
 }
 
-/// Checks that the tools of `recipe` are installed.
-pub fn require_tools(
-    candidate: &whichfs_fs::Candidate,
-    recipe: &Recipe,
-) -> Result<(), PrepareError> {
-    let missing: Vec<&str> = recipe
-        .tools
-        .iter()
-        .copied()
-        .filter(|tool| find(tool).is_none())
-        .collect();
-    missing_tools(candidate, &missing, None)
+/// Why the sealed userland does not serve, and the remedy.
+pub fn not_in_userland(names: &str) -> String {
+    format!("{names} is not in the sealed userland: update whichfs, or userland/build --force")
 }
 
 /// Leaves out a candidate some of whose tools are `missing`: here, or on the board `board`.

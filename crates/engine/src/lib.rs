@@ -20,6 +20,7 @@ pub mod executor;
 pub mod external_journal;
 pub mod facts;
 pub mod helper;
+mod image_guest;
 pub mod images;
 pub mod input;
 pub mod lab_executor;
@@ -40,6 +41,7 @@ pub mod tree;
 pub mod trial_cache;
 pub mod trial_runner;
 pub mod undo_log_file;
+pub mod visible;
 pub mod workload_run;
 
 pub use error::{Error, ErrorKind, Outcome};

@@ -218,6 +218,7 @@ fn identity(spec: &TrialSpec<'_>) -> Identity {
         memory_mib: 0,
         version: text("mock"),
         agent_sha256: String::new(),
+        userland_sha256: None,
         tools: std::collections::BTreeMap::new(),
         cpu_features_sha256: String::new(),
         seed: spec.seed,

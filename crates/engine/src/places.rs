@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
-use whichfs_lab::{Agent, Kernel, LabError, Modules};
+use whichfs_lab::{Agent, Kernel, LabError, Modules, Userland};
 use whichfs_remote::Kit;
 
 /// Directory for what can be made again: kernel, card snapshots, images.
@@ -86,7 +86,7 @@ pub fn kernel_of(version: &str) -> Outcome<Kernel> {
         ))
     })?;
     match is_of(&found.release, version) {
-        true => Ok(found),
+        true => found.for_userland().map_err(Error::environment),
         false => Err(Error::environment(format!(
             "{} is a kernel {}, not {version}: {remedy}",
             path.display(),
@@ -120,6 +120,7 @@ pub fn kernel_with_modules(series: &str) -> Outcome<(Kernel, Modules)> {
             found.release
         )));
     }
+    let found = found.for_userland().map_err(Error::environment)?;
     let modules = Modules::of(&found).map_err(Error::environment)?;
     Ok((found, modules))
 }
@@ -155,6 +156,19 @@ pub fn kit() -> Outcome<Kit> {
 /// Opens the static agent.
 pub fn agent() -> Outcome<Agent> {
     Agent::open(&agent_path()?).map_err(|error: LabError| Error::environment(error))
+}
+
+/// The image of the sealed userland: `WHICHFS_USERLAND`, or the one last built into the cache.
+pub fn userland_path() -> Outcome<PathBuf> {
+    match std::env::var_os("WHICHFS_USERLAND") {
+        Some(path) => Ok(PathBuf::from(path)),
+        None => Ok(cache()?.join("userland/image")),
+    }
+}
+
+/// Opens the sealed userland.
+pub fn userland() -> Outcome<Userland> {
+    Userland::open(&userland_path()?).map_err(Error::environment)
 }
 
 /// Makes a directory of the cache.

@@ -27,6 +27,7 @@ pub fn run(
 ) -> Outcome<Trial> {
     let spec = GuestSpec {
         shared: &prepared.shared,
+        root: prepared.root(bench),
         kernel: prepared.kernel(bench),
         ..bench.guest(&prepared.job, core)
     };

@@ -6,8 +6,8 @@
 //!
 //! 1. The lab kernel itself changes no file of the host (`kernel/patches/0009`).
 //! 2. **Landlock** (Linux 5.13, no root needed): nothing is written outside the guest's two
-//!    private directories, no program but the kernel is started, no TCP port is used, no process
-//!    outside is signalled.
+//!    private directories, nothing is read but what `host_view.rs` lists, no program but the
+//!    kernel is started, no TCP port is used, no process outside is signalled.
 //! 3. **seccomp**: system calls that no guest needs do not exist for it: mounts, namespaces,
 //!    modules, BPF, io_uring, keys, foreign file handles, clocks, network sockets, changes of
 //!    names, modes and owners of files.
@@ -18,6 +18,7 @@
 //! notification to the guest's kernel) takes precedence, so a program *in* the guest still mounts.
 //! `SECCOMP_RET_ERRNO` would take precedence over theirs instead.
 
+use crate::host_view::Readable;
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd,
     Ruleset, RulesetAttr, RulesetCreatedAttr, Scope,
@@ -148,14 +149,19 @@ pub fn confinement() -> (Vec<&'static str>, Vec<&'static str>) {
 }
 
 impl Confinement {
-    /// The confinement of a guest with so much memory, which runs the program `kernel` and may
-    /// write in the directories `writable` alone.
+    /// The confinement of a guest with so much memory, which runs the program `kernel`, may
+    /// write in the directories `writable` alone and read there and what is `readable`.
     ///
     /// # Errors
     /// A directory that cannot be opened.
-    pub fn new(kernel: &Path, writable: &[&Path], memory_mib: u64) -> io::Result<Confinement> {
+    pub fn new(
+        kernel: &Path,
+        writable: &[&Path],
+        readable: &Readable,
+        memory_mib: u64,
+    ) -> io::Result<Confinement> {
         Ok(Confinement {
-            rules: rules(kernel, writable)?,
+            rules: rules(kernel, writable, readable)?,
             filter: filter()?,
             file_bytes: memory_mib * MIB + FILE_BYTES,
         })
@@ -199,13 +205,15 @@ impl Confinement {
 }
 
 /// The rules of Landlock, as far as the host's kernel has them.
-fn rules(kernel: &Path, writable: &[&Path]) -> io::Result<Option<OwnedFd>> {
+fn rules(kernel: &Path, writable: &[&Path], readable: &Readable) -> io::Result<Option<OwnedFd>> {
     let fail = |error: &dyn std::fmt::Display| io::Error::other(error.to_string());
     let writes = AccessFs::from_write(LANDLOCK);
     let runs: BitFlags<AccessFs> = AccessFs::Execute.into();
+    let names: BitFlags<AccessFs> = AccessFs::ReadDir.into();
+    let reads = AccessFs::ReadFile | AccessFs::ReadDir;
     let mut rules = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
-        .handle_access(writes | runs)
+        .handle_access(writes | runs | reads)
         .and_then(|rules| rules.handle_access(AccessNet::from_all(LANDLOCK)))
         .and_then(|rules| rules.scope(Scope::from_all(LANDLOCK)))
         .and_then(Ruleset::create)
@@ -217,14 +225,25 @@ fn rules(kernel: &Path, writable: &[&Path]) -> io::Result<Option<OwnedFd>> {
         Ok(())
     };
     for directory in writable {
-        allow(directory, writes)?;
+        allow(directory, writes | reads)?;
+    }
+    for (paths, access) in [(&readable.files, reads), (&readable.names, names)] {
+        // What is not there, or not for this user, is not read either.
+        for path in paths.iter().filter(|path| path.exists()) {
+            let access = if path.is_dir() {
+                access
+            } else {
+                access & AccessFs::ReadFile
+            };
+            allow(path, access)?;
+        }
     }
     allow(Path::new("/dev/null"), AccessFs::WriteFile.into())?;
-    allow(kernel, runs)?;
+    allow(kernel, runs | AccessFs::ReadFile)?;
     // The kernel is linked dynamically: its loader is started with it.
     let loader = Path::new("/lib64/ld-linux-x86-64.so.2");
     if loader.exists() {
-        allow(loader, runs)?;
+        allow(loader, runs | AccessFs::ReadFile)?;
     }
     Ok(rules.into())
 }
@@ -265,12 +284,30 @@ mod tests {
     use rustix::fd::AsFd;
     use std::io::{Read, Seek};
 
+    /// What programs of this machine need to start.
+    fn system() -> Readable {
+        let paths = [
+            "/usr",
+            "/lib",
+            "/lib64",
+            "/bin",
+            "/etc",
+            "/dev/null",
+            "/proc",
+        ];
+        Readable {
+            files: paths.map(Into::into).to_vec(),
+            names: Vec::new(),
+        }
+    }
+
     /// What a shell with `script` prints, confined to `writable` or free.
     fn shell(script: &str, writable: Option<&Path>) -> String {
         let mut output = tempfile::tempfile().expect("a temporary file");
         let shell = std::fs::canonicalize("/bin/sh").expect("a shell");
-        let confinement = writable
-            .map(|path| Confinement::new(&shell, &[path], 64).expect("the host has what it needs"));
+        let confinement = writable.map(|path| {
+            Confinement::new(&shell, &[path], &system(), 64).expect("the host has what it needs")
+        });
         let program = Program {
             path: &shell,
             arguments: &["-c".to_owned(), script.to_owned()],
@@ -395,7 +432,8 @@ mod tests {
         };
         let lines: Vec<&str> = TAKEN_OVER.lines().filter(own_files).collect();
         let script = lines.join("\n");
-        let confinement = Confinement::new(&perl, &[own], 64).expect("the host has what it needs");
+        let confinement =
+            Confinement::new(&perl, &[own], &system(), 64).expect("the host has what it needs");
         let output = tempfile::tempfile().expect("a temporary file");
         let path = |path: &Path| path.display().to_string();
         let program = Program {

@@ -11,10 +11,12 @@ use crate::memory::GuestMemory;
 use crate::ring::{Ring, Segment};
 use crate::socket::Peer;
 use crate::trace::Trace;
+use crate::userland::Image;
 use crate::vhost::{self, F_PROTOCOL_FEATURES, PROTOCOL_FEATURES, Request};
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use whichfs_trial::Event;
 use whichfs_units::Nanos;
 
@@ -22,6 +24,8 @@ use whichfs_units::Nanos;
 pub(crate) enum Backend {
     Card(Box<Disk>),
     Control(Control),
+    /// The image of the sealed userland.
+    Userland(Arc<Image>),
 }
 
 /// A request whose completion is still to come.
@@ -190,6 +194,10 @@ impl Device {
                     events.extend(event);
                     (now, status, written)
                 }
+                Backend::Userland(image) => {
+                    let (status, written) = image.serve(&request, &mut self.memory)?;
+                    (now, status, written)
+                }
             };
             self.finish_later(at, head, status, status_at, written)?;
         }
@@ -274,6 +282,7 @@ fn geometry(backend: &Backend) -> BlockGeometry {
     match backend {
         Backend::Card(disk) => disk.geometry,
         Backend::Control(_) => Control::geometry(),
+        Backend::Userland(image) => image.geometry(),
     }
 }
 

@@ -30,9 +30,29 @@ pub enum LabError {
         /// Where it was looked for.
         path: PathBuf,
     },
+    /// A kernel that cannot mount the sealed userland.
+    #[error(
+        "the lab kernel at {path} is of an older whichfs and cannot read the sealed userland: run \
+         `make kernel` (or `whichfs lab kernel --build`, with the --version or --modules that it \
+         was built with)"
+    )]
+    OldKernel {
+        /// Where it is.
+        path: PathBuf,
+    },
     /// No static agent.
     #[error("no usable agent at {path}: {why}; run `make build`")]
     NoAgent {
+        /// Where it was looked for.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// No sealed userland.
+    #[error(
+        "no usable sealed userland at {path}: {why}; run `make userland` (or `userland/build`)"
+    )]
+    NoUserland {
         /// Where it was looked for.
         path: PathBuf,
         /// What is wrong with it.

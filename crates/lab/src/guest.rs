@@ -8,6 +8,7 @@
 use crate::confinement::Confinement;
 use crate::cpu::CpuPrices;
 use crate::error::LabError;
+use crate::host_view::{self, Root};
 use crate::initramfs::Initramfs;
 use crate::kernel::Kernel;
 use crate::memory_pool::{self, PooledMemory};
@@ -25,6 +26,7 @@ use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use whichfs_trial::ROOT;
 
 /// Prefix of a guest's directory; after it come the engine's process and a number.
 const DIRECTORY_PREFIX: &str = "whichfs-guest-";
@@ -53,9 +55,11 @@ pub struct GuestProcess<'a> {
     pub seed: u64,
     /// Requests that a disk takes at once; `None`: as many as its ring holds.
     pub queue_depth: Option<u32>,
-    /// Directories of the host that it sees.
+    /// Where its programs come from.
+    pub root: Root<'a>,
+    /// Directories of the host that it sees, its root included if that is one.
     pub shared: &'a [SharedDirectory],
-    /// Number of disks, the control disk included.
+    /// Number of disks, the control disk and that of the sealed userland included.
     pub disks: usize,
     /// Kernel name of the control disk.
     pub control: &'a str,
@@ -240,6 +244,7 @@ impl Guest {
         let confinement = Confinement::new(
             kernel,
             &[&directory.path, process.memory],
+            &host_view::readable(process.root, process.shared),
             process.memory_mib,
         )
         .map_err(LabError::io("confine the guest"))?;
@@ -443,9 +448,17 @@ fn command_line(process: &GuestProcess) -> Vec<String> {
             .map(|depth| format!("virtio_blk.queue_depth={depth}")),
     );
     line.extend(process.kernel.arguments.iter().cloned());
+    if let Root::Sealed(_) = process.root {
+        line.push(format!("{ROOT}{}", disk_name(process.disks - 1)));
+    }
     line.extend(shared::parameter(process.shared));
     line.extend((0..process.disks).map(|disk| format!("virtio_uml.device=d{disk}:2")));
     line
+}
+
+/// Kernel name of disk `at`.
+pub fn disk_name(at: usize) -> String {
+    format!("vd{}", (b'a' + at as u8) as char)
 }
 
 /// Runs in the child between fork and exec.
@@ -486,6 +499,7 @@ fn session_processes(session: u32) -> Vec<(u32, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host_view::HostView;
 
     #[test]
     fn the_directory_is_gone_with_its_value() {
@@ -553,6 +567,7 @@ mod tests {
             path: "/some/where/linux".into(),
             sha256: String::new(),
             release: String::new(),
+            mounts_userland: false,
             arguments: vec!["seccomp=off".into()],
         };
         let process = GuestProcess {
@@ -564,6 +579,7 @@ mod tests {
             cpu: CpuPrices::default(),
             seed: 1,
             queue_depth: Some(64),
+            root: Root::Host(&HostView::default()),
             shared: &[SharedDirectory {
                 name: "tree",
                 path: "/srv/tree".into(),

@@ -4,6 +4,9 @@ use crate::error::LabError;
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 
+/// Name of the filesystem of the sealed userland, as a kernel that has it knows it.
+const ISO: &[u8] = b"iso9660\0";
+
 /// A kernel image that exists.
 #[derive(Clone, Debug)]
 pub struct Kernel {
@@ -14,11 +17,24 @@ pub struct Kernel {
     pub sha256: String,
     /// Release, for example `6.12.117`.
     pub release: String,
+    /// It mounts the sealed userland: it was built by this version's `kernel/build` or a later one.
+    pub mounts_userland: bool,
     /// Further words of its command line, for example `seccomp=off`.
     pub arguments: Vec<String>,
 }
 
 impl Kernel {
+    /// Checks that it mounts the sealed userland.
+    ///
+    /// # Errors
+    /// It does not, with the remedy.
+    pub fn for_userland(self) -> Result<Kernel, LabError> {
+        match self.mounts_userland {
+            true => Ok(self),
+            false => Err(LabError::OldKernel { path: self.path }),
+        }
+    }
+
     /// The kernel at `path`; its release is read from the image.
     pub fn open(path: &Path) -> Result<Kernel, LabError> {
         let none = |_| LabError::NoKernel {
@@ -33,6 +49,7 @@ impl Kernel {
                 .map(|b| format!("{b:02x}"))
                 .collect(),
             release: release(&image).unwrap_or_else(|| "unknown".into()),
+            mounts_userland: image.windows(ISO.len()).any(|window| window == ISO),
             arguments: Vec::new(),
         })
     }
@@ -63,6 +80,19 @@ mod tests {
         let image = b"xx Linux version %s (%s)\0yy Linux version 6.12.117 (user@host) ...";
         assert_eq!(release(image).as_deref(), Some("6.12.117"));
         assert_eq!(release(b"nothing here"), None);
+    }
+
+    #[test]
+    fn a_kernel_without_the_filesystem_of_the_userland_is_refused() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let open = |image: &str| {
+            let path = directory.path().join("linux");
+            std::fs::write(&path, image).expect("written");
+            Kernel::open(&path).expect("there").for_userland()
+        };
+        assert!(open("x iso9660\0").is_ok());
+        let refused = open("x ext4\0").expect_err("old").to_string();
+        assert!(refused.contains("make kernel"), "{refused}");
     }
 
     #[test]

@@ -20,6 +20,7 @@ mod error;
 #[cfg(any(test, feature = "fuzz"))]
 pub mod fuzz_input;
 mod guest;
+mod host_view;
 mod initramfs;
 mod kernel;
 mod memory;
@@ -32,6 +33,7 @@ mod shared;
 mod socket;
 mod spawn;
 mod trace;
+mod userland;
 pub mod vhost;
 mod watchdog;
 
@@ -43,9 +45,11 @@ pub use disk::Disk;
 pub use engine::Stamped;
 pub use error::LabError;
 pub use guest::memory_directory;
+pub use host_view::{HostView, Root};
 pub use kernel::Kernel;
 pub use memory_pool::PooledMemory;
 pub use modules::{Module, Modules};
 pub use run::{Agent, GuestRun, GuestSpec, run};
 pub use shared::SharedDirectory;
+pub use userland::Userland;
 pub use watchdog::Limits;

@@ -197,6 +197,7 @@ mod tests {
             path: "/nonexistent/linux".into(),
             sha256: String::new(),
             release: String::new(),
+            mounts_userland: false,
             arguments: Vec::new(),
         };
         let told = Modules::of(&kernel).expect_err("none").to_string();

@@ -7,7 +7,8 @@ use crate::device::{Backend, Device};
 use crate::disk::Disk;
 use crate::engine::{Engine, Stamped};
 use crate::error::LabError;
-use crate::guest::{Guest, GuestDirectory, GuestProcess, KILLED, NO_MAPPINGS};
+use crate::guest::{Guest, GuestDirectory, GuestProcess, KILLED, NO_MAPPINGS, disk_name};
+use crate::host_view::Root;
 use crate::initramfs::Initramfs;
 use crate::kernel::Kernel;
 use crate::memory_pool::PooledMemory;
@@ -18,7 +19,7 @@ use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, PoisonError};
-use whichfs_trial::{Event, Job};
+use whichfs_trial::{Event, HOST_ROOT, Job};
 use whichfs_units::Nanos;
 
 /// Most cards that a guest can have.
@@ -92,6 +93,8 @@ pub struct GuestSpec<'a> {
     pub queue_depth: Option<u32>,
     /// What the agent does; its seed is also that of the guest's entropy.
     pub job: &'a Job,
+    /// Where the programs of its job come from.
+    pub root: Root<'a>,
     /// Directories of the host that the job's images and trees are in.
     pub shared: &'a [SharedDirectory],
     /// CPU for the engine and the guest; `None`: wherever the system puts them.
@@ -140,8 +143,9 @@ pub fn run(
     let pooled = spec.pooled.filter(|memory| memory.fits(spec.memory_mib));
     // A poisoned lock is of a guest that is gone, as this one's memory needs.
     let _alone = pooled.map(|memory| memory.user().lock().unwrap_or_else(PoisonError::into_inner));
-    let control_name = format!("vd{}", (b'a' + disks.len() as u8) as char);
-    let devices = listen_for(disks, spec.job, &directory)?;
+    let control_name = disk_name(disks.len());
+    let devices = listen_for(disks, spec, &directory)?;
+    let shared = with_root(spec);
     let process = GuestProcess {
         kernel: spec.kernel,
         initramfs: &spec.agent.initramfs,
@@ -151,7 +155,8 @@ pub fn run(
         cpu: spec.cpu,
         seed: spec.job.seed,
         queue_depth: spec.queue_depth,
-        shared: spec.shared,
+        root: spec.root,
+        shared: &shared,
         disks: devices.len(),
         control: &control_name,
     };
@@ -180,15 +185,19 @@ pub fn run(
 
 fn listen_for(
     disks: Vec<Disk>,
-    job: &Job,
+    spec: &GuestSpec,
     directory: &GuestDirectory,
 ) -> Result<Vec<Device>, LabError> {
-    let job = serde_json::to_vec(job)
+    let job = serde_json::to_vec(spec.job)
         .map_err(|e| LabError::protocol("control", format!("a job that is no JSON: {e}")))?;
     let backends = disks
         .into_iter()
         .map(|disk| Backend::Card(Box::new(disk)))
-        .chain([Backend::Control(Control::new(&job))]);
+        .chain([Backend::Control(Control::new(&job))])
+        .chain(match spec.root {
+            Root::Sealed(userland) => Some(Backend::Userland(userland.image())),
+            Root::Host(_) => None,
+        });
     backends
         .enumerate()
         .map(|(index, backend)| {
@@ -198,12 +207,21 @@ fn listen_for(
         .collect()
 }
 
+/// The shared directories of a guest: those of its job, and the host's root if it sees that.
+fn with_root(spec: &GuestSpec) -> Vec<SharedDirectory> {
+    let root = matches!(spec.root, Root::Host(_)).then(|| SharedDirectory {
+        name: HOST_ROOT,
+        path: "/".into(),
+    });
+    spec.shared.iter().cloned().chain(root).collect()
+}
+
 fn cards(devices: Vec<Device>) -> Vec<Disk> {
     devices
         .into_iter()
         .filter_map(|device| match device.backend {
             Backend::Card(disk) => Some(*disk),
-            Backend::Control(_) => None,
+            Backend::Control(_) | Backend::Userland(_) => None,
         })
         .collect()
 }

@@ -11,6 +11,7 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use whichfs_lab::Userland;
 use whichfs_trial::Step;
 
 /// Scripts for root in the guest. `$V` is a directory of the host, `$P` a process of it, `$S` a
@@ -173,7 +174,18 @@ fn attempt(script: &str) -> Step {
 }
 
 #[test]
-fn lab_root_in_a_guest_finds_no_way_out() {
+fn lab_root_in_a_guest_that_sees_the_host_finds_no_way_out() {
+    find_no_way_out(None);
+}
+
+#[test]
+fn lab_root_in_a_sealed_guest_finds_no_way_out() {
+    if let Some(userland) = common::userland() {
+        find_no_way_out(Some(&userland));
+    }
+}
+
+fn find_no_way_out(userland: Option<&Userland>) {
     let _one = one_at_a_time();
     let mut victim = Victim::new();
     let before = victim.state();
@@ -189,13 +201,65 @@ fn lab_root_in_a_guest_finds_no_way_out() {
                 .map(|way| attempt(&victim.script(way, "/mnt/own"))),
         );
         let seed = 700 + number as u64;
-        let Some(trial) = Trial::new(seed, steps) else {
+        let Some(mut trial) = Trial::new(seed, steps) else {
             return;
         };
+        trial.userland = userland.cloned();
         let life = trial.run();
         let said = common::text_of(&life);
         assert!(said.contains("ready"), "{said} {:?}", life.console);
         assert_eq!(victim.state(), before, "one of {ways:#?}: {said}");
+    }
+}
+
+/// Scripts for root in the guest that print what is in the file `$F` of the host.
+const WAYS_IN: [&str; 8] = [
+    "cat $F",
+    "umount -l /; cat $F",
+    "mount -t hostfs none $M; cat $M$F",
+    "mount -t hostfs none $M -o /; cat $M$F",
+    "for n in 0 1 2 3 4 5 6 7 8 9; do mount -t hostfs none $M -o /proc/self/fd/20$n/. && \
+     cat $M/$F $M/file; umount $M; done",
+    "mount -t hostfs none $M -o /proc/self/root/.; cat $M$F",
+    "mount --rbind / $M; cat $M$F",
+    "cat /proc/[0-9]*/root$F /proc/[0-9]*/cwd$F",
+];
+
+/// What guests read of the file `name` in `directory`, by all ways in.
+fn read_by_guests(userland: Option<Userland>, file: &Path) -> Option<String> {
+    let begin = "mount -t tmpfs none /mnt && mkdir -p /mnt/test /mnt/own";
+    let mut steps = vec![command(&["sh", "-c", begin])];
+    let file = file.display();
+    steps.extend(WAYS_IN.map(|way| attempt(&format!("export F={file} M=/mnt/own; {way}"))));
+    let mut trial = Trial::new(720, steps)?;
+    trial.userland = userland;
+    Some(common::text_of(&trial.run()))
+}
+
+#[test]
+fn lab_a_sealed_guest_reads_no_file_of_the_host_and_another_no_secret() {
+    let _one = one_at_a_time();
+    let Some(userland) = common::userland() else {
+        return;
+    };
+    const CONTENT: &str = "found-the-file-of-the-host";
+    let open = tempfile::tempdir_in("/var/tmp").unwrap();
+    let file = open.path().join("file");
+    fs::write(&file, CONTENT).unwrap();
+    let Some(read) = read_by_guests(Some(userland), &file) else {
+        return;
+    };
+    assert!(!read.contains(CONTENT), "{read}");
+    // The planted fault: a guest that sees the host does read it, but no secret.
+    let read = read_by_guests(None, &file).unwrap();
+    assert!(read.contains(CONTENT), "{read}");
+    let is_root = rustix::process::geteuid().is_root();
+    if is_root && whichfs_lab::confinement().1.is_empty() {
+        let secret = tempfile::tempdir_in("/root").unwrap();
+        let file = secret.path().join("file");
+        fs::write(&file, CONTENT).unwrap();
+        let read = read_by_guests(None, &file).unwrap();
+        assert!(!read.contains(CONTENT), "{read}");
     }
 }
 

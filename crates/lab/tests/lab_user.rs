@@ -30,11 +30,12 @@ fn trial() -> Option<Trial> {
             "/dev/vda",
         ]),
         mount("ext4", "noatime"),
-        shell("cp -r /usr/include/linux/netfilter /mnt/test/ && sync && ls -l /mnt/test | wc -l"),
+        shell("cp -r /usr/lib/x86_64-linux-gnu/perl-base /mnt/test/ && sync && ls -l /mnt/test"),
         shell("head -c 16 /dev/urandom | od -x"),
         unmount(),
     ];
     let mut trial = Trial::new(31, steps)?;
+    trial.userland = Some(common::userland()?);
     trial.cpu = prices(2_400);
     Some(trial)
 }
@@ -60,10 +61,15 @@ impl Place {
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).unwrap();
         let place = Place { directory };
         let of = |name: &str| PathBuf::from(std::env::var_os(name).unwrap());
+        let userland = fs::canonicalize(of("WHICHFS_USERLAND")).unwrap();
         let files = [
             ("test", std::env::current_exe().unwrap()),
             ("linux", of("WHICHFS_KERNEL")),
             ("agent", of("WHICHFS_AGENT")),
+            ("image", userland.clone()),
+            ("sha256", userland.with_file_name("sha256")),
+            ("packages", userland.with_file_name("packages")),
+            ("programs", userland.with_file_name("programs")),
         ];
         for (name, from) in files {
             fs::copy(from, place.path(name)).unwrap();
@@ -87,6 +93,7 @@ impl Place {
             .env("PATH", "/usr/bin:/bin")
             .env("WHICHFS_KERNEL", self.path("linux"))
             .env("WHICHFS_AGENT", self.path("agent"))
+            .env("WHICHFS_USERLAND", self.path("image"))
             .env(OUT, &out)
             .current_dir("/");
         change(&mut command);

@@ -65,7 +65,11 @@ pub fn trial_text(told: &TrialTold, width: usize) -> String {
         .tools
         .iter()
         .map(|(name, version)| format!("{name} {version}"));
-    line(format!("tools: {}", tools.collect::<Vec<_>>().join(", ")));
+    let tools: Vec<String> = tools.collect();
+    if !tools.is_empty() {
+        line(format!("tools: {}", tools.join(", ")));
+    }
+    line(userland(identity));
     match &outcome.status {
         Status::Done => {
             let took = duration(outcome.virtual_time.as_secs_f64());
@@ -297,6 +301,20 @@ fn over_time(out: &mut String, trial: &Trial, width: usize) {
     }
 }
 
+/// Where the programs of the trial came from.
+fn userland(identity: &Identity) -> String {
+    match (&identity.userland_sha256, identity.is_measured()) {
+        (Some(sha256), _) => {
+            let digits = sha256.get(..16).unwrap_or(sha256);
+            format!("sealed userland sha256 {digits}")
+        }
+        (None, true) => "programs of the machine that the device was in".to_owned(),
+        (None, false) => "no sealed userland: programs and libraries of the host decided too, and \
+                          the id names only some of them"
+            .to_owned(),
+    }
+}
+
 /// A character for each value, from empty to a whole block at `full`.
 fn sparkline(values: &[f64], full: f64) -> String {
     const LEVELS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -371,6 +389,7 @@ mod tests {
             "done in 41.3 s of virtual time, 4.60 s here; figures are modelled",
             "tree write",
             "2.00 ×",
+            "no sealed userland: programs and libraries of the host decided",
             "25.1 MB/s",
             "neither",
             "open AUs   ▂█  most 5 of 5",

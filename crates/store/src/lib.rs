@@ -4,12 +4,15 @@
 //! at any instant leaves whole trials behind and nothing else. The journal is SQLite's
 //! rollback journal, not the write-ahead log: one trial a second needs no concurrency,
 //! the store stays one file that can be copied, and it works on a network home directory.
-//! A store is never deleted and never repaired by the program: errors offer the way out.
+//! Trials leave a store only one by one, when the user asks for it ([`Store::forget`]). A store is
+//! never repaired by the program: errors offer the way out, and [`Store::check`] finds damage.
 
+mod check;
 mod error;
 mod schema;
 mod store;
 
+pub use check::{Checked, Fault};
 pub use error::StoreError;
 pub use store::{Filter, Put, Store, Stored};
 

@@ -15,7 +15,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// An open store.
 #[derive(Debug)]
 pub struct Store {
-    connection: Connection,
+    pub(crate) connection: Connection,
     path: PathBuf,
     backup: Option<PathBuf>,
 }
@@ -250,6 +250,19 @@ impl Store {
         self.query(&sql, filter, metric_row)
     }
 
+    /// Deletes the trial with this id, with its metric rows; false if there is none.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn forget(&mut self, id: &str) -> Result<bool, StoreError> {
+        let deleted = self
+            .connection
+            .execute("DELETE FROM trial WHERE id = ?1", [id]);
+        deleted
+            .map(|rows| rows > 0)
+            .map_err(|error| self.sqlite(error))
+    }
+
     /// Puts every trial of `other` into this store; returns how many were new here.
     ///
     /// # Errors
@@ -308,7 +321,7 @@ impl Store {
         })
     }
 
-    fn sqlite(&self, error: rusqlite::Error) -> StoreError {
+    pub(crate) fn sqlite(&self, error: rusqlite::Error) -> StoreError {
         StoreError::from_sqlite(&self.path, error)
     }
 }

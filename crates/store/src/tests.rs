@@ -1,6 +1,7 @@
 //! What a store must survive.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod checking;
 mod damage;
 mod keeping;
 mod migration;
@@ -35,6 +36,7 @@ pub(crate) fn trial(candidate: &str, seed: u64, value: f64) -> Trial {
             version: text("0.1.0"),
             agent_sha256: text("03"),
             tools: BTreeMap::new(),
+            userland_sha256: None,
             cpu_features_sha256: text("04"),
             seed,
             data_seed: None,

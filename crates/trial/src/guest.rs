@@ -4,6 +4,14 @@
 /// commas, in the order of their descriptors.
 pub const SHARED: &str = "whichfs.shared=";
 
+/// Kernel parameter that names the disk with the sealed userland. Without it the guest's root is
+/// the shared directory [`HOST_ROOT`].
+pub const ROOT: &str = "whichfs.root=";
+
+/// Name under which a guest that sees the host's files has the host's root among its shared
+/// directories.
+pub const HOST_ROOT: &str = "root";
+
 /// Descriptor of the first of these directories in the guest's process on the host.
 const FIRST_SHARED: i32 = 200;
 

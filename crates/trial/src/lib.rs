@@ -26,7 +26,7 @@ pub use event::{Counts, Event, Latency, RETURNED};
 pub use found::{
     ContentDigest, Found, Node, ZERO_RUNS, content_digest, fingerprint, sector_digest,
 };
-pub use guest::{SHARED, SHARED_MAX, shared_descriptor, shared_path};
+pub use guest::{HOST_ROOT, ROOT, SHARED, SHARED_MAX, shared_descriptor, shared_path};
 pub use job::{BlockQueue, EXERCISE_NAME, Job, Step, WorkloadSpec};
 pub use op::{Content, Op};
 pub use record::{

@@ -66,7 +66,11 @@ pub struct Identity {
     pub version: String,
     /// SHA-256 of the agent's binary.
     pub agent_sha256: String,
-    /// Host tools used and their versions.
+    /// SHA-256 of the sealed userland, from which mkfs, fsck and the workload's programs ran; none
+    /// where programs of the host did, and in trials of versions before 0.2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub userland_sha256: Option<String>,
+    /// Programs of the host that were used and their versions, and modules of the kernel.
     pub tools: BTreeMap<String, String>,
     /// SHA-256 of the host CPU's feature flags: tools pick code by them.
     pub cpu_features_sha256: String,
@@ -269,5 +273,25 @@ impl DeviceFigures {
                 *mine = with(*mine, count);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn the_id_of_a_stored_trial_without_a_sealed_userland_stays() {
+        let old = include_str!("identity-0.1.json");
+        let mut identity: Identity = serde_json::from_str(old).unwrap();
+        assert_eq!(identity.userland_sha256, None);
+        assert_eq!(
+            identity.id(),
+            "9f2417729abf238dd7c46d4d8a25067490e238441ac0711e006677c41ea0abba"
+        );
+        let before = identity.id();
+        identity.userland_sha256 = Some("00".into());
+        assert_ne!(identity.id(), before);
     }
 }

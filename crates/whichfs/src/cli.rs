@@ -19,7 +19,7 @@ pub use format::{CheckArgs, FormatArgs, ImageArgs};
 pub use here::{ChooseHereArgs, HereArgs};
 pub use life::{IdentifyArgs, LifeArgs, LifeOrder};
 pub use manual::ManualCommand;
-pub use report::{CardRankArgs, ReportArgs, TrialArgs, TrialCommand};
+pub use report::{CardRankArgs, ReportArgs, StoreArgs, StoreCommand, TrialArgs, TrialCommand};
 use std::path::PathBuf;
 pub use study::{ClaimsArgs, StudyArgs, StudyCommand, StudyShowArgs};
 use whichfs_engine::board;
@@ -63,6 +63,9 @@ pub enum Command {
     /// Finished trials: what is behind a figure.
     #[command(subcommand)]
     Trial(TrialCommand),
+    /// The store of finished trials.
+    #[command(subcommand)]
+    Store(StoreCommand),
     /// Modelled cards: look at them, fit one to measurements, attach one to this machine.
     #[command(subcommand)]
     Card(CardCommand),
@@ -538,6 +541,10 @@ pub struct ExecArgs {
     /// Use these mount options instead of the catalogue's.
     #[arg(long, value_name = "OPTIONS")]
     pub mount: Option<String>,
+    /// Show the guest this directory of this machine and, beside /usr and /etc, no other; may be
+    /// repeated. Without it all is shown but secrets: /root, keys and passwords.
+    #[arg(long, value_name = "DIR")]
+    pub see: Vec<PathBuf>,
     /// Seed of the card's parameters and of all randomness in the guest.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,

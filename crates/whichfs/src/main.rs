@@ -27,8 +27,8 @@ mod repeat;
 
 use clap::Parser;
 use cli::{
-    CardCommand, Cli, Command, CrashCommand, FsCommand, LabCommand, ShowCommand, StudyCommand,
-    TrialCommand,
+    CardCommand, Cli, Command, CrashCommand, FsCommand, LabCommand, ShowCommand, StoreCommand,
+    StudyCommand, TrialCommand,
 };
 use failure::Outcome;
 use std::process::ExitCode;
@@ -64,6 +64,8 @@ fn run(command: Command) -> Outcome<u8> {
         Command::Study(StudyCommand::Claims(args)) => commands::study::claims(&args),
         Command::Report(args) => commands::report::run(&args),
         Command::Trial(TrialCommand::Show(args)) => commands::trial::show(&args),
+        Command::Trial(TrialCommand::Forget(args)) => commands::trial::forget(&args),
+        Command::Store(StoreCommand::Check(args)) => commands::store::check(&args),
         Command::Card(command) => card(command),
         Command::Probe(args) => commands::probe::run(&args),
         Command::Format(args) => commands::format::run(&args),

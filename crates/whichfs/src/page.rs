@@ -10,6 +10,7 @@ use whichfs_engine::lab_executor::LabExecutor;
 use whichfs_engine::shell::quoted_os;
 use whichfs_engine::tools::package_versions;
 use whichfs_engine::workload_run::WorkloadRun;
+use whichfs_lab::Userland;
 use whichfs_report::{DEFAULT, Item, Page, TrialLine, devices, figure, trial_lines};
 use whichfs_study::{Excluded, Verdict};
 use whichfs_trial::{REAL, Trial};
@@ -172,7 +173,7 @@ fn environment(bench: &LabExecutor, work: &WorkloadRun, reused: usize) -> Vec<It
     if reused > 0 {
         items.push(item("trials reused from the store", reused, ""));
     }
-    items.extend(packages());
+    items.extend(bench.userland.iter().flat_map(userland));
     items
 }
 
@@ -201,8 +202,25 @@ fn parameters(work: &WorkloadRun) -> impl Iterator<Item = Item> {
     all.map(|(name, value)| item(name, value, "parameter"))
 }
 
-/// The packages of the candidates' tools.
+/// The packages of the candidates' tools on this machine.
 fn packages() -> impl Iterator<Item = Item> {
+    let versions = package_versions(&tool_packages()).into_iter();
+    versions.map(|(package, version)| item(&package, version, "Debian package"))
+}
+
+/// The sealed userland, and in it the packages of the candidates' tools.
+fn userland(userland: &Userland) -> Vec<Item> {
+    let packages = tool_packages();
+    let digest = format!("sha256 {}", &userland.sha256[..16]);
+    let versions = userland.packages.iter();
+    let versions = versions.filter(|(name, _)| packages.contains(&name.as_str()));
+    let versions = versions.map(|(name, version)| item(name, version, "package in it"));
+    let image = item("sealed userland", digest, "programs of all trials");
+    [image].into_iter().chain(versions).collect()
+}
+
+/// The packages of the candidates' tools, by name.
+fn tool_packages() -> Vec<&'static str> {
     let mut packages: Vec<&str> = whichfs_fs::candidates()
         .iter()
         .flat_map(|c| c.facts().packages)
@@ -210,8 +228,7 @@ fn packages() -> impl Iterator<Item = Item> {
         .collect();
     packages.sort_unstable();
     packages.dedup();
-    let versions = package_versions(&packages).into_iter();
-    versions.map(|(package, version)| item(&package, version, "Debian package"))
+    packages
 }
 
 /// This run's command.

@@ -51,7 +51,7 @@ parameters = { bytes = 4194304, files = 200 }
 
 /// Whether guests can be run; says why not.
 fn can_run() -> bool {
-    let there = ["WHICHFS_KERNEL", "WHICHFS_AGENT"]
+    let there = ["WHICHFS_KERNEL", "WHICHFS_AGENT", "WHICHFS_USERLAND"]
         .iter()
         .all(|name| std::env::var_os(name).is_some());
     if !there {

@@ -8,8 +8,10 @@ use cards::{Attached, Card, skip};
 
 #[test]
 fn lab_confirm_the_two_best_of_the_lab_are_measured_on_the_card() {
-    if std::env::var_os("WHICHFS_KERNEL").is_none() {
-        return skip::skip("WHICHFS_KERNEL is not set (make test sets it)");
+    if std::env::var_os("WHICHFS_KERNEL").is_none()
+        || std::env::var_os("WHICHFS_USERLAND").is_none()
+    {
+        return skip::skip("WHICHFS_KERNEL and WHICHFS_USERLAND are not set (make test sets them)");
     }
     let Some(card) = Card::new(64) else { return };
     let Some(attached) = Attached::new(&card) else {

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 
 /// Whether there are a lab kernel and an agent.
 fn can_run() -> bool {
-    let names = ["WHICHFS_KERNEL", "WHICHFS_AGENT"];
+    let names = ["WHICHFS_KERNEL", "WHICHFS_AGENT", "WHICHFS_USERLAND"];
     let there = names.iter().all(|name| std::env::var_os(name).is_some());
     if !there {
         skip::skip("WHICHFS_KERNEL and WHICHFS_AGENT are not set (make test sets them)");

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-/// What the figures come from beside the code: the kernel, and Debian's tools of this release.
+/// What the figures come from beside the code: the kernel, and tools of this release of Debian.
 const DEBIAN: &str = "12.";
 
 /// The figures of a trial: a digest, and the geometric mean of all that are positive.
@@ -92,8 +92,9 @@ fn agree(old: &str, new: &str) -> Result<(), String> {
 /// Compares the figures with `clock` to those in the file, or writes that.
 fn hold(clock: &str) {
     let is_set = |name: &str| std::env::var_os(name).is_some();
-    if !is_set("WHICHFS_KERNEL") || !is_set("WHICHFS_AGENT") {
-        return skip::skip("WHICHFS_KERNEL and WHICHFS_AGENT are not set (make test sets them)");
+    let names = ["WHICHFS_KERNEL", "WHICHFS_AGENT", "WHICHFS_USERLAND"];
+    if !names.into_iter().all(is_set) {
+        return skip::skip("kernel, agent and userland are not named (make test names them)");
     }
     let debian = std::fs::read_to_string("/etc/debian_version").unwrap_or_default();
     if !debian.starts_with(DEBIAN) {

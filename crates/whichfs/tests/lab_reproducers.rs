@@ -11,7 +11,7 @@ use std::process::{Command, Output};
 /// Whether a kernel and an agent are there.
 fn lab() -> bool {
     let set = |name| std::env::var_os(name).is_some();
-    let there = set("WHICHFS_KERNEL") && set("WHICHFS_AGENT");
+    let there = set("WHICHFS_KERNEL") && set("WHICHFS_AGENT") && set("WHICHFS_USERLAND");
     if !there {
         skip::skip("WHICHFS_KERNEL and WHICHFS_AGENT are not set (make test sets them)");
     }

@@ -46,7 +46,7 @@ write = { workload = "tree", metric = "tree_write", factor = 0.001 }
 
 /// Whether guests can be run; says why not.
 fn can_run() -> bool {
-    let there = ["WHICHFS_KERNEL", "WHICHFS_AGENT"]
+    let there = ["WHICHFS_KERNEL", "WHICHFS_AGENT", "WHICHFS_USERLAND"]
         .iter()
         .all(|name| std::env::var_os(name).is_some());
     if !there {

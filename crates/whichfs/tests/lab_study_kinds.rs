@@ -75,7 +75,7 @@ parameters = { modules = 20, compressor = 1, layer = 2 }
 
 /// Whether guests can be run with all of `programs`; says why not.
 fn can_run(programs: &[&str]) -> bool {
-    let there = ["WHICHFS_KERNEL", "WHICHFS_AGENT"]
+    let there = ["WHICHFS_KERNEL", "WHICHFS_AGENT", "WHICHFS_USERLAND"]
         .iter()
         .all(|name| std::env::var_os(name).is_some());
     if !there {

@@ -15,7 +15,7 @@ const MEMORY_MIB: u64 = 96;
 
 /// Whether guests can be run and `program` is there; says why not.
 fn can_run(program: &str) -> bool {
-    let there = ["WHICHFS_KERNEL", "WHICHFS_AGENT"]
+    let there = ["WHICHFS_KERNEL", "WHICHFS_AGENT", "WHICHFS_USERLAND"]
         .iter()
         .all(|name| std::env::var_os(name).is_some());
     if !there {

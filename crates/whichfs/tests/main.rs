@@ -15,6 +15,7 @@ mod lab_format;
 mod lab_golden;
 mod lab_programs;
 mod lab_reproducers;
+mod lab_sealed;
 mod lab_study;
 mod lab_study_kinds;
 mod lab_workloads;

@@ -75,6 +75,10 @@ impl Workload for Command {
         true
     }
 
+    fn runs_host_programs(&self) -> bool {
+        true
+    }
+
     fn contradiction(&self, spec: &WorkloadSpec) -> Option<String> {
         let line = spec.input.as_deref().unwrap_or_default();
         if line.contains('\0') {

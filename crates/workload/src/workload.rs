@@ -308,6 +308,12 @@ pub trait Workload: Sync {
         false
     }
 
+    /// Whether its programs are the user's own, of this machine: they do not run in the sealed
+    /// userland, and the machine decides what they do.
+    fn runs_host_programs(&self) -> bool {
+        false
+    }
+
     /// What contradicts what in `spec`, whose parameters are in their ranges.
     fn contradiction(&self, _spec: &WorkloadSpec) -> Option<String> {
         None

@@ -57,7 +57,7 @@ fn judge(plan: &Plan, recorded: &Recorded, cuts: &[Cut]) -> Vec<Result> {
 
 #[test]
 fn lab_promises_without_fsync_are_caught() {
-    let lab = ["WHICHFS_KERNEL", "WHICHFS_AGENT"];
+    let lab = ["WHICHFS_KERNEL", "WHICHFS_AGENT", "WHICHFS_USERLAND"];
     if lab.iter().any(|name| std::env::var_os(name).is_none()) {
         skip::skip("WHICHFS_KERNEL and WHICHFS_AGENT are not set (make test sets them)");
         return;

@@ -2,7 +2,7 @@
 
 use super::spec::Spec;
 use crate::error::{Error, ErrorKind, Outcome};
-use crate::lab_executor::{DEVICE, LabExecutor, MOUNT_POINT, environment};
+use crate::lab_executor::{DEVICE, LabExecutor, MOUNT_POINT, environment, not_in_userland};
 use crate::trial_runner::judgeable;
 use std::sync::atomic::AtomicBool;
 use whichfs_card::{Contents, Defects, Logged, Profile};
@@ -204,16 +204,10 @@ impl<'a> Plan<'a> {
         if recipe.image.is_some() {
             return Err(no_contract(name));
         }
-        let missing = recipe
-            .tools
-            .iter()
-            .find(|tool| crate::tools::find(tool).is_none());
+        let missing = recipe.tools.iter().find(|tool| !self.bench.has(tool));
         match missing {
             None => Ok(recipe),
-            Some(tool) => Err(Error::environment(format!(
-                "{tool} is not installed: apt-get install {}",
-                self.candidate.facts().packages.join(" ")
-            ))),
+            Some(tool) => Err(Error::environment(not_in_userland(tool))),
         }
     }
 

@@ -41,7 +41,11 @@ pub struct Makers {
     pub kernel_sha256: String,
     /// SHA-256 of the agent.
     pub agent_sha256: String,
-    /// Versions of the filesystem's tools.
+    /// SHA-256 of the sealed userland; none where programs of the host ran, and in series of
+    /// versions before 0.2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub userland_sha256: Option<String>,
+    /// Versions of the filesystem's tools, where they are the host's.
     pub tools: BTreeMap<String, String>,
 }
 
@@ -54,6 +58,7 @@ impl Makers {
             board_sha256: sha256(bench.board.text.as_bytes()),
             kernel_sha256: bench.kernel.sha256.clone(),
             agent_sha256: bench.agent.sha256.clone(),
+            userland_sha256: bench.userland_sha256(),
             tools: bench.tool_versions(recipe),
         }
     }
@@ -66,6 +71,10 @@ impl Makers {
             ("board", self.board_sha256 != other.board_sha256),
             ("lab kernel", self.kernel_sha256 != other.kernel_sha256),
             ("agent", self.agent_sha256 != other.agent_sha256),
+            (
+                "sealed userland",
+                self.userland_sha256 != other.userland_sha256,
+            ),
             ("filesystem's tools", self.tools != other.tools),
         ];
         pairs

@@ -19,7 +19,7 @@ pub use session::DeviceSession;
 
 use crate::error::{Error, Outcome};
 use crate::executor::PrepareError;
-use crate::images::Images;
+use crate::images::{HostTools, Images};
 use crate::lab_executor::{apply_variant, missing_tools, require_tree, with_device};
 use crate::medium::{self, CardKnowledge, KernelReport};
 use crate::workload_run::WorkloadRun;
@@ -271,7 +271,7 @@ impl DeviceExecutor {
         self.require_programs(work, &spec, data)
             .map_err(PrepareError::Failed)?;
         let image = images
-            .of(candidate, &recipe, work, &spec, data)
+            .of(candidate, &recipe, work, &spec, data, &HostTools)
             .map_err(PrepareError::Failed)?;
         let device = only_partition(&self.device.name);
         let mount_point = self.mount_point.display().to_string();
@@ -451,6 +451,7 @@ impl DeviceExecutor {
             version: lab_executor::version(),
             agent_sha256: self.around.agent_sha256().to_owned(),
             tools,
+            userland_sha256: None,
             cpu_features_sha256: machine.cpu_features_sha256.clone(),
             seed,
             data_seed: work.other_data_seed(seed),

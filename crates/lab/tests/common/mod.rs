@@ -14,8 +14,8 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use whichfs_card::{Card, Contents, Profile, builtin};
 use whichfs_lab::{
-    Agent, BlockGeometry, CpuPrices, Disk, GuestRun, GuestSpec, Kernel, Limits, PooledMemory,
-    Stamped, run,
+    Agent, BlockGeometry, CpuPrices, Disk, GuestRun, GuestSpec, HostView, Kernel, Limits,
+    PooledMemory, Root, Stamped, Userland, run,
 };
 use whichfs_trial::{BlockQueue, Event, Job, Series, Step};
 use whichfs_units::Nanos;
@@ -35,6 +35,11 @@ fn named(variable: &str) -> Option<PathBuf> {
 /// The lab kernel, unless the machine has none.
 pub fn kernel() -> Option<Kernel> {
     Some(Kernel::open(&named("WHICHFS_KERNEL")?).unwrap())
+}
+
+/// The sealed userland, unless the machine has none.
+pub fn userland() -> Option<Userland> {
+    Some(Userland::open(&named("WHICHFS_USERLAND")?).unwrap())
 }
 
 /// The static agent, unless the machine has none.
@@ -187,6 +192,8 @@ pub struct Trial {
     pub core: Option<usize>,
     pub counts_work: bool,
     pub pooled: Option<&'static PooledMemory>,
+    /// Its root; the host's files if it is none.
+    pub userland: Option<Userland>,
 }
 
 impl Trial {
@@ -213,6 +220,7 @@ impl Trial {
             core: Some(whichfs_lab::available_cores()[0]),
             counts_work: false,
             pooled: None,
+            userland: None,
         }
     }
 
@@ -233,6 +241,7 @@ impl Trial {
             counts_work: self.counts_work,
             acknowledged: false,
         };
+        let view = HostView::default();
         let spec = GuestSpec {
             kernel: &self.kernel,
             agent: &self.agent,
@@ -242,6 +251,10 @@ impl Trial {
             cpu: self.cpu,
             queue_depth: self.queue_depth,
             job: &job,
+            root: self
+                .userland
+                .as_ref()
+                .map_or(Root::Host(&view), Root::Sealed),
             shared: &[],
             core: self.core,
             limits: self.limits,

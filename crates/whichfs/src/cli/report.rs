@@ -1,4 +1,4 @@
-//! Arguments of `whichfs report`, `whichfs trial` and `whichfs card rank`.
+//! Arguments of `whichfs report`, `whichfs trial`, `whichfs store` and `whichfs card rank`.
 
 use super::PlaceArgs;
 use crate::commands;
@@ -37,6 +37,24 @@ pub struct ReportArgs {
 pub enum TrialCommand {
     /// One trial: what decided it, its phases and figures, the command that runs it again.
     Show(TrialArgs),
+    /// Show one trial and delete it from the store: it will be run again when it is asked for.
+    Forget(TrialArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub enum StoreCommand {
+    /// Is the file whole, and is every trial what its id says? Exit code 1 if not.
+    Check(StoreArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct StoreArgs {
+    /// File of finished trials; default: in the user's data directory.
+    #[arg(long, value_name = "FILE")]
+    pub store: Option<PathBuf>,
+    /// One JSON document on standard output, nothing else.
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]

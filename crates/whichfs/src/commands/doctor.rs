@@ -15,7 +15,7 @@ use whichfs_engine::cards;
 enum Need {
     /// Nothing works without.
     Essential,
-    /// A candidate is left out without.
+    /// A filesystem is not made on real devices without.
     Candidate,
     /// A convenience.
     Extra,
@@ -67,7 +67,7 @@ impl Check {
     }
 }
 
-/// A candidate that trials leave out on this machine.
+/// A candidate that this machine cannot make on a real device. The lab has the tools of all.
 #[derive(Clone, Debug, Serialize)]
 struct LeftOut {
     candidate: &'static str,
@@ -82,7 +82,7 @@ struct Document {
     /// Everything essential is there.
     ok: bool,
     checks: Vec<Check>,
-    candidates_left_out: Vec<LeftOut>,
+    not_made_on_devices: Vec<LeftOut>,
 }
 
 /// Runs the command: exit code 0 if everything essential is there, else 3.
@@ -94,7 +94,7 @@ pub fn run(json: bool) -> Outcome<u8> {
         version: env!("CARGO_PKG_VERSION"),
         ok: essentials_are_there(&checks),
         checks,
-        candidates_left_out: left_out()?,
+        not_made_on_devices: left_out()?,
     };
     if json {
         output::json(&document)?;
@@ -159,12 +159,16 @@ fn text(document: &Document) -> String {
         text.push('\n');
     }
     let names: Vec<&str> = document
-        .candidates_left_out
+        .not_made_on_devices
         .iter()
         .map(|l| l.candidate)
         .collect();
     if !names.is_empty() {
-        let _ = writeln!(text, "Candidates left out: {}", names.join(", "));
+        let _ = writeln!(
+            text,
+            "Not made on real devices of this machine: {}",
+            names.join(", ")
+        );
     }
     text.push_str(match document.ok {
         true => "Everything essential is here.",
@@ -214,7 +218,7 @@ mod tests {
                 "all",
                 remedy,
             )],
-            candidates_left_out: vec![LeftOut {
+            not_made_on_devices: vec![LeftOut {
                 candidate: "xfs",
                 missing_tools: vec!["mkfs.xfs"],
                 remedy: String::new(),
@@ -224,7 +228,7 @@ mod tests {
         let line = text.lines().find(|line| line.starts_with("MISSING gcc"));
         assert!(line.is_some_and(|l| l.contains("Lost: all. Remedy: apt-get install gcc")));
         assert!(
-            text.contains("left out: xfs") && text.contains("essential is missing"),
+            text.contains("of this machine: xfs") && text.contains("essential is missing"),
             "{text}"
         );
     }

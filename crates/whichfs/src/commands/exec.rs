@@ -6,6 +6,7 @@ use crate::{interrupt, output};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use whichfs_engine::board::Board;
 use whichfs_engine::cards;
@@ -13,8 +14,9 @@ use whichfs_engine::clock::Clock;
 use whichfs_engine::lab_executor::{DEVICE, LabExecutor, MOUNT_POINT, environment};
 use whichfs_engine::tools::find;
 use whichfs_engine::trial_runner::figures;
+use whichfs_engine::visible;
 use whichfs_fs::{Purpose, Recipe};
-use whichfs_lab::{GuestRun, GuestSpec, Limits, Stamped, available_cores};
+use whichfs_lab::{GuestRun, GuestSpec, HostView, Limits, Stamped, available_cores};
 use whichfs_trial::{CpuTime, DeviceFigures, Event, Job, PhaseFigures, Step};
 use whichfs_units::{Bytes, counted};
 
@@ -26,9 +28,10 @@ Examples:
   whichfs lab exec --fs btrfs --mount compress=zstd -- \\
       fio --name=r --rw=randwrite --size=32M --bs=4k --fsync=1
   whichfs lab exec --fs ext4 --mkfs 'mkfs.ext4 -F -b 1024 {device}' -- df -h .
+  whichfs lab exec --fs ext4 --see /srv/app -- /srv/app/benchmark
 
-The program sees this machine's files read-only, the card as its working directory, and
-virtual time. A program that reads the time-stamp counter itself sees the host's time:
+Program and mkfs are this machine's. The program sees this machine's files read-only, but no
+secrets (--see limits it further), the card as its working directory, and virtual time. A program that reads the time-stamp counter itself sees the host's time:
 fio is told not to (--clocksource=clock_gettime).";
 
 /// Phase in which the program runs.
@@ -38,6 +41,8 @@ const PHASE: &str = "program";
 pub fn run(args: &ExecArgs) -> Outcome<u8> {
     whichfs_fs::find(&args.fs).map_err(|e| Failure::input(format!("--fs: {e}")))?;
     let bench = bench(args)?;
+    let line = args.mkfs.iter().chain(&args.command);
+    visible::check(&line.cloned().collect::<Vec<_>>(), bench.view())?;
     let steps = steps(args, &bench)?;
     let job = Job {
         counts_work: true,
@@ -68,14 +73,42 @@ fn bench(args: &ExecArgs) -> Outcome<LabExecutor> {
     let mut board = place.board.clone();
     let clock = Clock::parse(&place.clock, &mut board)?;
     let wall_limit = Duration::from_secs(place.wall_limit);
-    LabExecutor::new(
+    LabExecutor::seeing_host(
         card,
         place.card_state.into(),
         Board::open(&board)?,
         clock,
         wall_limit,
         1,
+        view(&args.see)?,
     )
+}
+
+/// What the guest sees of this machine.
+fn view(see: &[PathBuf]) -> Outcome<HostView> {
+    if let (false, (_, missing)) = (see.is_empty(), whichfs_lab::confinement())
+        && !missing.is_empty()
+    {
+        return Err(Failure::environment(format!(
+            "--see needs {}, which this machine's kernel lacks: leave --see out, or boot a kernel \
+             with CONFIG_SECURITY_LANDLOCK and lsm=landlock",
+            missing.join(", ")
+        )));
+    }
+    let real = |directory: &PathBuf| {
+        let shown = directory.display();
+        let real = directory.canonicalize();
+        let real = real.map_err(|error| format!("{error}; name a directory that is there"));
+        match real {
+            Ok(path) if path.is_dir() => Ok(path),
+            Ok(_) => Err(Failure::input(format!(
+                "--see {shown}: this is a file; name its directory"
+            ))),
+            Err(why) => Err(Failure::input(format!("--see {shown}: {why}"))),
+        }
+    };
+    let only = see.iter().map(real).collect::<Outcome<_>>()?;
+    Ok(HostView { only })
 }
 
 /// mkfs, mount, the program, unmount.

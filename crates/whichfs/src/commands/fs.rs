@@ -168,7 +168,7 @@ pub fn show(args: &FsShowArgs) -> Outcome<u8> {
     Ok(code)
 }
 
-/// Programs that trials of `candidate` need and this machine does not have.
+/// Programs that this machine lacks to make and check `candidate` on a real device.
 pub fn missing_tools(candidate: &Candidate, geometry: &Geometry) -> Vec<&'static str> {
     let recipe = candidate.recipe(geometry, Purpose::Lab { seed: 1 });
     let needed = recipe.map(|recipe| recipe.tools).unwrap_or_default();

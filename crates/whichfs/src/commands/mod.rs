@@ -23,6 +23,7 @@ pub mod manual;
 pub mod probe;
 mod probe_progress;
 pub mod report;
+pub mod store;
 pub mod study;
 mod table;
 pub mod trial;

@@ -1,13 +1,15 @@
-//! `whichfs trial show`: one trial of the store: what decided it, what came out, how to repeat it.
+//! `whichfs trial`: one trial of the store: what decided it, what came out, how to repeat it; and
+//! how to be rid of it.
 
 use crate::cli::TrialArgs;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Kind, Outcome};
 use crate::output;
 use std::collections::BTreeMap;
+use std::path::Path;
 use whichfs_engine::places;
 use whichfs_engine::trial_cache::open_store;
 use whichfs_report::{TrialTold, trial_text};
-use whichfs_store::Stored;
+use whichfs_store::{Store, Stored};
 use whichfs_study::Need;
 use whichfs_trial::Identity;
 use whichfs_units::MIB;
@@ -28,9 +30,41 @@ const NAMED: usize = 5;
 /// Digits that an id begins with, at least.
 const LEAST: usize = 4;
 
+/// Digits of a whole id.
+const ID_DIGITS: usize = 64;
+
 /// Runs the command.
 pub fn show(args: &TrialArgs) -> Outcome<u8> {
-    let stored = find(args)?;
+    tell(args, &find(args)?.1)?;
+    Ok(0)
+}
+
+/// Runs `whichfs trial forget`.
+pub fn forget(args: &TrialArgs) -> Outcome<u8> {
+    let (mut store, id) = match find(args) {
+        Ok((store, stored)) => {
+            tell(args, &stored)?;
+            (store, stored.id)
+        }
+        // A record that cannot be read is deleted by its whole id.
+        Err(failure) if args.id.len() == ID_DIGITS && failure.kind == Kind::Environment => {
+            note!("{}", failure.message);
+            (
+                existing(args.store.as_deref())?,
+                args.id.to_ascii_lowercase(),
+            )
+        }
+        Err(failure) => return Err(failure),
+    };
+    match store.forget(&id).map_err(Failure::environment)? {
+        true => note!("deleted from {}", store.path().display()),
+        false => return Err(Failure::environment(format!("{id} is gone meanwhile"))),
+    }
+    Ok(0)
+}
+
+/// Prints the trial.
+fn tell(args: &TrialArgs, stored: &Stored) -> Outcome {
     let told = TrialTold {
         id: &stored.id,
         trial: &stored.trial,
@@ -39,14 +73,13 @@ pub fn show(args: &TrialArgs) -> Outcome<u8> {
         repeat: repeat(&stored.trial.identity),
     };
     match args.json {
-        true => output::json(&told)?,
-        false => output::text(&trial_text(&told, output::width()))?,
+        true => output::json(&told),
+        false => output::text(&trial_text(&told, output::width())),
     }
-    Ok(0)
 }
 
-/// The one trial whose id begins as asked.
-fn find(args: &TrialArgs) -> Outcome<Stored> {
+/// The store, and in it the one trial whose id begins as asked.
+fn find(args: &TrialArgs) -> Outcome<(Store, Stored)> {
     let asked = args.id.to_ascii_lowercase();
     if asked.len() < LEAST || !asked.chars().all(|c| c.is_ascii_hexdigit()) {
         return Err(Failure::input(format!(
@@ -55,21 +88,14 @@ fn find(args: &TrialArgs) -> Outcome<Stored> {
             args.id
         )));
     }
-    let path = args.store.clone().map_or_else(places::store, Ok)?;
-    // Looking makes no store.
-    if !path.exists() {
-        return Err(Failure::input(format!(
-            "there is no store at {}: name the one that the trials were kept in with --store",
-            path.display()
-        )));
-    }
-    let store = open_store(&path)?;
+    let store = existing(args.store.as_deref())?;
+    let path = store.path().to_owned();
     let found = store
         .beginning(&asked, NAMED + 1)
         .map_err(Failure::environment)?;
     let mut found = found.into_iter();
     match (found.next(), found.next()) {
-        (Some(one), None) => Ok(one),
+        (Some(one), None) => Ok((store, one)),
         (None, _) => Err(Failure::input(format!(
             "no trial in {} begins with {asked}; was it kept in another store (--store)?",
             path.display()
@@ -86,6 +112,18 @@ fn find(args: &TrialArgs) -> Outcome<Stored> {
             )))
         }
     }
+}
+
+/// The store at `path`, or in the user's data directory; looking makes none.
+pub fn existing(path: Option<&Path>) -> Outcome<Store> {
+    let path = path.map_or_else(places::store, |path| Ok(path.to_owned()))?;
+    if !path.exists() {
+        return Err(Failure::input(format!(
+            "there is no store at {}: name the one that the trials were kept in with --store",
+            path.display()
+        )));
+    }
+    Ok(open_store(&path)?)
 }
 
 fn named(stored: &Stored) -> String {

@@ -11,7 +11,7 @@ use whichfs_store::{Filter, Store};
 
 /// Whether guests can be run; says why not.
 pub fn can_run() -> bool {
-    let there = ["WHICHFS_KERNEL", "WHICHFS_AGENT"]
+    let there = ["WHICHFS_KERNEL", "WHICHFS_AGENT", "WHICHFS_USERLAND"]
         .iter()
         .all(|name| std::env::var_os(name).is_some());
     if !there {

@@ -153,6 +153,8 @@ fn doctor_names_what_is_missing_and_makes_nothing() {
         "make kernel",
         "MISSING agent",
         "make build",
+        "MISSING sealed userland",
+        "make userland",
     ] {
         assert!(run.stdout.contains(word), "no '{word}': {}", run.stdout);
     }

@@ -65,6 +65,7 @@ impl Sandbox {
         command
             .env("WHICHFS_KERNEL", self.path().join("no-kernel"))
             .env("WHICHFS_AGENT", self.path().join("no-agent"))
+            .env("WHICHFS_USERLAND", self.path().join("no-userland"))
             .env_remove("COLUMNS");
         command
     }

@@ -15,7 +15,10 @@ impl Home {
     /// None where there is no lab.
     fn new() -> Option<Home> {
         let missing = |name: &&str| std::env::var_os(name).is_none();
-        if ["WHICHFS_KERNEL", "WHICHFS_AGENT"].iter().any(missing) {
+        if ["WHICHFS_KERNEL", "WHICHFS_AGENT", "WHICHFS_USERLAND"]
+            .iter()
+            .any(missing)
+        {
             skip::skip("WHICHFS_KERNEL and WHICHFS_AGENT are not set (make test sets them)");
             return None;
         }

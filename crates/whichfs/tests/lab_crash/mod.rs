@@ -26,7 +26,7 @@ fn crash(arguments: &[&str]) -> Option<(i32, Value)> {
 
 /// The same, with series kept in `data`.
 fn crash_in(data: &Path, arguments: &[&str]) -> Option<(i32, Value)> {
-    let there = ["WHICHFS_KERNEL", "WHICHFS_AGENT"]
+    let there = ["WHICHFS_KERNEL", "WHICHFS_AGENT", "WHICHFS_USERLAND"]
         .iter()
         .all(|name| std::env::var_os(name).is_some());
     if !there {

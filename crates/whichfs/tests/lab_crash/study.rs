@@ -48,8 +48,7 @@ fn study(data: &Path) -> (Value, String) {
 
 #[test]
 fn lab_a_study_goes_on_and_tells_what_sync_buys_and_costs() {
-    if std::env::var_os("WHICHFS_KERNEL").is_none() || std::env::var_os("WHICHFS_AGENT").is_none() {
-        skip::skip("WHICHFS_KERNEL and WHICHFS_AGENT are not set (make test sets them)");
+    if !super::can_run() {
         return;
     }
     let data = tempfile::tempdir().unwrap();

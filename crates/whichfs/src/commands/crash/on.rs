@@ -185,6 +185,7 @@ fn subject(
             board_sha256: machine.sha256.clone(),
             kernel_sha256: machine.kernel_sha256.clone(),
             agent_sha256: site.around.agent_sha256().to_owned(),
+            userland_sha256: None,
             tools: place.tools.clone(),
         },
     };

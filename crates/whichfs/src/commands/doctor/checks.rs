@@ -1,4 +1,4 @@
-//! The checks beyond packages: kernel, agent, directories, memory, store, and a guest.
+//! The checks beyond packages: kernel, agent, sealed userland, directories, memory, store, and a guest.
 
 use super::{Check, Need};
 use crate::failure::{Failure, Outcome};
@@ -12,8 +12,8 @@ use whichfs_engine::board::{self, Board};
 use whichfs_engine::cards::{self, CardState, in_state};
 use whichfs_engine::places;
 use whichfs_lab::{
-    Agent, BlockGeometry, CpuPrices, Disk, GuestSpec, Kernel, Limits, available_cores,
-    memory_directory, run,
+    Agent, BlockGeometry, CpuPrices, Disk, GuestSpec, Kernel, Limits, Root, Userland,
+    available_cores, memory_directory, run,
 };
 use whichfs_store::Store;
 use whichfs_trial::{Job, Series};
@@ -31,6 +31,7 @@ pub(super) const GUEST: &str = "guest";
 /// Wait for another process's lock on the store.
 const STORE_WAIT: Duration = Duration::from_millis(500);
 const MAKE_BUILD: &str = "make build, or set WHICHFS_AGENT to a static whichfs-agent";
+const MAKE_USERLAND: &str = "make userland, or userland/build";
 const MAKE_KERNEL: &str = "make kernel, or whichfs lab kernel --build";
 /// What is lost without kernel, agent or memory.
 const NO_TRIALS: &str = "no trial can run";
@@ -39,10 +40,13 @@ const NO_TRIALS: &str = "no trial can run";
 pub(super) fn all() -> Outcome<Vec<Check>> {
     let kernel = kernel();
     let agent = places::agent();
+    let userland = places::userland();
     let memory = memory(Board::open(board::DEFAULT)?.file.memory.mib);
-    let mut checks = vec![kernel_check(&kernel), agent_check(&agent), memory];
-    if let (Ok(kernel), Ok(agent), true) = (&kernel, &agent, checks[2].ok) {
-        checks.push(guest_check(kernel, agent)?);
+    let mut checks = vec![memory, kernel_check(&kernel), agent_check(&agent)];
+    checks.push(userland_check(&userland));
+    if let (Ok(kernel), Ok(agent), Ok(userland), true) = (&kernel, &agent, &userland, checks[0].ok)
+    {
+        checks.push(guest_check(kernel, agent, userland)?);
     }
     checks.push(directory("cache", places::cache()));
     checks.push(free_space());
@@ -108,6 +112,25 @@ fn agent_check(agent: &Outcome<Agent>) -> Check {
     }
 }
 
+/// The sealed userland with its packages.
+fn userland_check(userland: &Outcome<Userland>) -> Check {
+    let name = "sealed userland";
+    match userland {
+        Ok(userland) => {
+            let packages = userland.packages.iter();
+            let packages = packages.map(|(package, version)| format!("{package} {version}"));
+            let found = format!(
+                "{}, sha256 {}: {}",
+                userland.path.display(),
+                &userland.sha256[..16],
+                packages.collect::<Vec<_>>().join(", ")
+            );
+            Check::ok(name, Need::Essential, found)
+        }
+        Err(why) => missing(name, why, NO_TRIALS, MAKE_USERLAND),
+    }
+}
+
 fn missing(name: &str, why: &Failure, lost: &str, remedy: &str) -> Check {
     Check::missing(name, Need::Essential, why.message.clone(), lost, remedy)
 }
@@ -130,7 +153,7 @@ fn memory(mib: u64) -> Check {
 }
 
 /// Boots a guest with nothing to do: the only proof that guests run here.
-fn guest_check(kernel: &Kernel, agent: &Agent) -> Outcome<Check> {
+fn guest_check(kernel: &Kernel, agent: &Agent, userland: &Userland) -> Outcome<Check> {
     let name = GUEST;
     let job = Job {
         seed: 1,
@@ -152,6 +175,7 @@ fn guest_check(kernel: &Kernel, agent: &Agent) -> Outcome<Check> {
         cpu: CpuPrices::default(),
         queue_depth: None,
         job: &job,
+        root: Root::Sealed(userland),
         shared: &[],
         core: available_cores().last().copied(),
         limits: Limits {
