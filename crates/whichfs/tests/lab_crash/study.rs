@@ -1,6 +1,5 @@
 //! A study of its own file: the matrix is made, goes on, and says what a mount buys.
 
-use crate::skip;
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -48,7 +47,7 @@ fn study(data: &Path) -> (Value, String) {
 
 #[test]
 fn lab_a_study_goes_on_and_tells_what_sync_buys_and_costs() {
-    if !super::can_run() {
+    if !crate::choosing::can_run() {
         return;
     }
     let data = tempfile::tempdir().unwrap();
