@@ -22,6 +22,9 @@ const UM_BATCH: i64 = 22342;
 /// Calls after which a batch is full: some operations add a few more.
 const CALLS: usize = 256;
 
+/// Index of the path of a call on a file that is open already.
+const NO_PATH: usize = usize::MAX;
+
 /// Bytes that one call of [`Batch::read_head`] and the like reads at most.
 pub const HEAD: usize = 64 << 10;
 
@@ -77,6 +80,27 @@ pub struct Failed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Number(usize);
 
+/// An open file, as calls of a batch name it.
+#[derive(Clone, Copy, Debug)]
+pub enum Opened {
+    /// What a call of the same batch opens.
+    By(Number),
+    /// What is open already.
+    Left(RawFd),
+}
+
+impl From<Number> for Opened {
+    fn from(number: Number) -> Opened {
+        Opened::By(number)
+    }
+}
+
+impl From<RawFd> for Opened {
+    fn from(fd: RawFd) -> Opened {
+        Opened::Left(fd)
+    }
+}
+
 /// Calls to be made together, in order.
 #[derive(Default)]
 pub struct Batch {
@@ -114,18 +138,13 @@ impl Batch {
     pub fn open(
         &mut self,
         dir: impl AsFd,
-        path: &str,
+        path: impl AsRef<[u8]>,
         flags: OFlags,
         mode: u32,
     ) -> Result<Number, Failed> {
-        let (flags, mode) = (i64::from(flags.bits()) | LARGE, i64::from(mode));
-        self.at(
-            "open",
-            number_of(libc::SYS_openat),
-            dir,
-            path.as_bytes(),
-            [flags, mode],
-        )
+        let rest = [i64::from(flags.bits()) | LARGE, i64::from(mode)];
+        let number = number_of(libc::SYS_openat);
+        self.at("open", number, dir, path.as_ref(), rest)
     }
 
     /// Writes `bytes` to what `file` opens, at `offset` (at its end if it appends): all of them.
@@ -146,6 +165,16 @@ impl Batch {
         self.calls[number.0].most = CHUNK as i64 - 1;
     }
 
+    /// Reads the next `len` bytes of `file`, as many as fit in one call of [`Batch::read_all`] at
+    /// most; they go nowhere.
+    pub fn read_next(&mut self, file: impl Into<Opened>, len: u64) {
+        self.scratch.resize(CHUNK, 0);
+        let len = (len as usize).min(CHUNK) as i64;
+        let arguments = [self.scratch.as_mut_ptr() as i64, len, 0];
+        let number = self.on("read", number_of(libc::SYS_read), file, arguments);
+        self.about[number.0].then = Then::Count;
+    }
+
     /// Reads the first bytes of what `file` opens; [`Batch::head`] tells them.
     pub fn read_head(&mut self, file: Number) -> Number {
         let head = self.head_place();
@@ -157,9 +186,9 @@ impl Batch {
         )
     }
 
-    /// Lists entries of the directory that `file` opens, behind those listed before;
-    /// [`Batch::head`] tells them as [`crate::dirents`] reads them.
-    pub fn list(&mut self, file: Number) -> Number {
+    /// Lists entries of the directory `file`, behind those listed before; [`Batch::head`] tells
+    /// them as [`crate::dirents`] reads them.
+    pub fn list(&mut self, file: impl Into<Opened>) -> Number {
         let head = self.head_place();
         self.on(
             "list",
@@ -193,29 +222,18 @@ impl Batch {
         self.calls[number.0].least = len;
     }
 
-    /// The same for `fd`, which an earlier batch opened and left open.
-    pub fn list_left(&mut self, fd: RawFd) -> Number {
-        let arguments = [i64::from(fd), self.head_place(), HEAD as i64, 0];
-        self.add("list", number_of(libc::SYS_getdents64), arguments, 0)
-    }
-
     /// Reads where the symbolic link `path` in `dir` leads; [`Batch::target`] tells it.
     ///
     /// # Errors
     /// As [`Batch::open`].
-    pub fn read_link(&mut self, dir: impl AsFd, path: &str) -> Result<Number, Failed> {
+    pub fn read_link(&mut self, dir: impl AsFd, path: impl AsRef<[u8]>) -> Result<Number, Failed> {
         let rest = [self.head_place(), HEAD as i64];
-        self.at(
-            "read link",
-            number_of(libc::SYS_readlinkat),
-            dir,
-            path.as_bytes(),
-            rest,
-        )
+        let number = number_of(libc::SYS_readlinkat);
+        self.at("read link", number, dir, path.as_ref(), rest)
     }
 
-    /// Asks for the attributes of what `file` opens; [`Batch::attributes`] tells them.
-    pub fn stat_open(&mut self, file: Number) -> Number {
+    /// Asks for the attributes of `file`; [`Batch::attributes`] tells them.
+    pub fn stat_open(&mut self, file: impl Into<Opened>) -> Number {
         let stat = self.stat_place();
         self.on("stat", FSTAT, file, [stat, 0, 0])
     }
@@ -251,15 +269,9 @@ impl Batch {
         self.on("set mode of", number_of(libc::SYS_fchmod), file, arguments);
     }
 
-    /// Closes what `file` opens.
-    pub fn close(&mut self, file: Number) {
+    /// Closes `file`.
+    pub fn close(&mut self, file: impl Into<Opened>) {
         self.on("close", number_of(libc::SYS_close), file, [0; 3]);
-    }
-
-    /// Closes `fd`, which an earlier batch opened and left open.
-    pub fn close_left(&mut self, fd: RawFd) {
-        let arguments = [i64::from(fd), 0, 0, 0];
-        self.add("close", number_of(libc::SYS_close), arguments, 0);
     }
 
     /// Deletes `path` in `dir`, a directory if `flags` say so.
@@ -327,7 +339,15 @@ impl Batch {
     /// # Errors
     /// The call that failed.
     pub fn perform(&mut self) -> Result<u64, Failed> {
-        let result = self.run_strictly();
+        Ok(self.perform_and(|_| ())?.0)
+    }
+
+    /// As [`Batch::perform`]; also what `look` sees of the results before the batch is empty.
+    ///
+    /// # Errors
+    /// The call that failed.
+    pub fn perform_and<T>(&mut self, look: impl FnOnce(&Batch) -> T) -> Result<(u64, T), Failed> {
+        let result = self.run_strictly().map(|bytes| (bytes, look(self)));
         self.clear();
         result
     }
@@ -354,6 +374,14 @@ impl Batch {
     pub fn result(&self, number: Number) -> Result<u64, Errno> {
         let result = self.calls[number.0].result;
         u64::try_from(result).map_err(|_| errno(result))
+    }
+
+    /// `file`, once this batch has opened it, for calls of the next one.
+    pub fn left_open(&self, file: Opened) -> Opened {
+        match file {
+            Opened::By(Number(call)) => Opened::Left(self.calls[call].result as RawFd),
+            left @ Opened::Left(_) => left,
+        }
     }
 
     /// What the call `number` of [`Batch::read_head`] or [`Batch::list`] read; nothing if it
@@ -425,12 +453,23 @@ impl Batch {
         Ok(self.add(what, number, arguments, self.paths.len() - 1))
     }
 
-    /// A call on what `file` opens.
-    fn on(&mut self, what: &'static str, number: i64, file: Number, rest: [i64; 3]) -> Number {
-        let path = self.about[file.0].path;
-        let added = self.add(what, number, [-1, rest[0], rest[1], rest[2]], path);
-        self.calls[added.0].behind = (added.0 - file.0) as i64;
-        added
+    /// A call on an open file.
+    fn on(
+        &mut self,
+        what: &'static str,
+        number: i64,
+        file: impl Into<Opened>,
+        [b, c, d]: [i64; 3],
+    ) -> Number {
+        match file.into() {
+            Opened::Left(fd) => self.add(what, number, [i64::from(fd), b, c, d], NO_PATH),
+            Opened::By(file) => {
+                let path = self.about[file.0].path;
+                let added = self.add(what, number, [-1, b, c, d], path);
+                self.calls[added.0].behind = (added.0 - file.0) as i64;
+                added
+            }
+        }
     }
 
     fn add(&mut self, what: &'static str, number: i64, first: [i64; 4], path: usize) -> Number {

@@ -90,6 +90,6 @@ fn heads_and_attributes_are_told_whatever_fails() {
     assert_eq!(batch.head(long.2), [5; HEAD]);
     let left = batch.result(long.0).unwrap() as RawFd;
     batch.clear();
-    batch.close_left(left);
+    batch.close(left);
     assert_eq!(batch.perform(), Ok(0));
 }

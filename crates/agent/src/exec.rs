@@ -4,6 +4,7 @@ mod blocks;
 mod entries;
 mod manner;
 mod time;
+mod trees;
 
 pub use manner::Manner;
 pub use time::Time;
@@ -276,6 +277,8 @@ impl<'a> Executor<'a> {
                 self.counts.files += self.each_entry(path, unlink_entry)?;
                 Ok(())
             }
+            Op::ReadTree { path } => self.read_tree(path),
+            Op::RemoveTree { path } => self.remove_tree(path),
             Op::ReadLink { path } => rustix::fs::readlinkat(&self.root, path, Vec::new())
                 .map(drop)
                 .map_err(|errno| self.error("read link", path, errno)),

@@ -208,7 +208,7 @@ impl Inspector<'_> {
         }
         let mut more = Batch::default();
         while self.known + names.len() < ENTRIES_MAX {
-            let next = more.list_left(fd);
+            let next = more.list(fd);
             more.perform_each();
             if more.result(next)? == 0 {
                 break;
@@ -374,7 +374,7 @@ impl Inspector<'_> {
                 // Memory that is used again costs the host less than more of it.
                 batch.wont_need(fd);
             }
-            batch.close_left(fd);
+            batch.close(fd);
         }
         batch
     }

@@ -125,6 +125,10 @@ fn model(ops: &[Op], tree: Option<&Path>) -> BTreeMap<String, Vec<u8>> {
             Op::Unlink { path } => {
                 files.remove(path);
             }
+            Op::RemoveTree { path } => {
+                let inside = format!("{path}/");
+                files.retain(|name, _| name != path && !name.starts_with(&inside));
+            }
             _ => {}
         }
     }
@@ -210,6 +214,60 @@ fn reading_counts_every_byte() {
     assert_eq!(written.bytes, (2 << 20) - database);
     assert_eq!(written.files, 150);
     assert_eq!((read.bytes, read.files), (written.bytes, written.files));
+}
+
+/// What tar reads once and what rm counts, a file of more calls than one batch has among them.
+#[test]
+fn a_tree_is_read_and_removed_whatever_is_in_it() {
+    use std::os::unix::ffi::OsStrExt;
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join("tree").join(name);
+    fs::create_dir_all(at("deep/deeper")).unwrap();
+    fs::create_dir(at("none")).unwrap();
+    fs::write(at("deep/deeper/large"), vec![b'x'; 5_000_001]).unwrap();
+    fs::write(at("small"), "x").unwrap();
+    fs::write(at("empty"), "").unwrap();
+    let odd = dir.path().join("tree");
+    let odd = odd.join(std::ffi::OsStr::from_bytes(b"\xff"));
+    fs::write(odd, "odd").unwrap();
+    fs::hard_link(at("small"), at("deep/same")).unwrap();
+    std::os::unix::fs::symlink("nowhere", at("link")).unwrap();
+    let run = |op: Op| run(&[op], dir.path(), None).map(|(counts, _)| counts);
+    let path = || "tree".to_owned();
+    for path in [path(), ".".to_owned()] {
+        let read = run(Op::ReadTree { path }).unwrap();
+        assert_eq!((read.files, read.bytes), (4, 5_000_005));
+    }
+    let one = "tree/small".to_owned();
+    assert_eq!(run(Op::RemoveTree { path: one }).unwrap().files, 1);
+    // Files and links that are left, not directories.
+    assert_eq!(run(Op::RemoveTree { path: path() }).unwrap().files, 5);
+    assert_eq!(dir.path().read_dir().unwrap().count(), 0);
+    for op in [
+        Op::RemoveTree { path: path() },
+        Op::ReadTree { path: path() },
+    ] {
+        let error = run(op).unwrap_err().to_string();
+        assert!(error.contains("/tree: ENOENT"), "{error}");
+    }
+}
+
+/// fts sorts a directory by inode number only beyond so many entries: both sides of the limit are
+/// removed whole.
+#[test]
+fn a_huge_directory_is_removed_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    for count in [10_000, 10_001] {
+        let path = dir.path().join("d");
+        fs::create_dir(&path).unwrap();
+        for at in 0..count {
+            fs::File::create(path.join(format!("f{at}"))).unwrap();
+        }
+        let remove = Op::RemoveTree { path: "d".into() };
+        let (counts, _) = run(&[remove], dir.path(), None).unwrap();
+        assert_eq!(counts.files, count);
+        assert!(!path.exists());
+    }
 }
 
 #[test]

@@ -234,6 +234,13 @@ impl History {
                     self.set(inside, None);
                 }
             }
+            Op::RemoveTree { path } => {
+                self.now(&path)?;
+                for (inside, _) in self.below(&path) {
+                    self.set(inside, None);
+                }
+                self.set(path, None);
+            }
             Op::SyncDir { path } if path != ROOT => {
                 self.now(&path)?;
             }
@@ -245,6 +252,7 @@ impl History {
             | Op::WillRead { .. }
             | Op::Stat { .. }
             | Op::StatAll { .. }
+            | Op::ReadTree { .. }
             | Op::Lap
             | Op::Pause { .. }
             | Op::WaitUntil { .. }

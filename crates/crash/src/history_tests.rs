@@ -124,6 +124,7 @@ fn blocks_and_whole_directories_change_what_they_say() {
         content: content(3),
     };
     let clear = Op::Clear { path: "d".into() };
+    let remove = Op::RemoveTree { path: "d2".into() };
     let history = History::of([
         directory("d"),
         directory("d2"),
@@ -133,6 +134,7 @@ fn blocks_and_whole_directories_change_what_they_say() {
         rewrite,
         Op::Pause { nanoseconds: 5 },
         clear,
+        remove,
     ])
     .unwrap();
     let Some(Node::File(at)) = history.node_at("d/a", 7) else {
@@ -148,6 +150,11 @@ fn blocks_and_whole_directories_change_what_they_say() {
     assert_eq!(last[120..], first[120..]);
     assert_eq!(history.node_at("d/a", 8), None, "cleared");
     assert!(history.node_at("d", 8).is_some() && history.node_at("d2/b", 8).is_some());
+    assert!(history.node_at("d", 9).is_some());
+    assert_eq!(
+        ["d2", "d2/b"].map(|path| history.node_at(path, 9)),
+        [None; 2]
+    );
 }
 
 #[test]

@@ -236,6 +236,20 @@ pub enum Op {
         /// Path of the directory, in which no directory is.
         path: String,
     },
+    /// Reads all that is below a directory as `tar -c` of GNU tar 1.34 does: depth first, in the
+    /// order in which the filesystem lists each directory; attributes of every entry, each symbolic
+    /// link's target, and every byte of every file once, whatever names it has. Each file counts.
+    ReadTree {
+        /// Path of the directory; `.` is the directory under test.
+        path: String,
+    },
+    /// Deletes a file, or a directory with all that is below it, as `rm -r` of GNU coreutils 9.1
+    /// does: depth first, in the order in which the filesystem lists each directory, or in that of
+    /// inode numbers where a directory has more than 10,000 entries. Each file and link counts.
+    RemoveTree {
+        /// Its path.
+        path: String,
+    },
     /// Records the time since the last `lap`, `pause` or `wait_until` as the latency of one
     /// operation. The first of these in a phase starts the watch.
     Lap,
@@ -271,7 +285,7 @@ impl Op {
         match self {
             Op::ReadDir { .. } | Op::Read { .. } | Op::ReadLink { .. } => false,
             Op::ReadAt { .. } | Op::WillRead { .. } => false,
-            Op::Stat { .. } | Op::StatAll { .. } => false,
+            Op::Stat { .. } | Op::StatAll { .. } | Op::ReadTree { .. } => false,
             Op::SyncFs | Op::SyncFile { .. } | Op::SyncDir { .. } | Op::SyncClose { .. } => false,
             Op::Lap | Op::Pause { .. } | Op::WaitUntil { .. } => false,
             Op::Mkdir { .. }
@@ -288,7 +302,8 @@ impl Op {
             | Op::WriteAt { .. }
             | Op::Rewrite { .. }
             | Op::Save { .. }
-            | Op::Clear { .. } => true,
+            | Op::Clear { .. }
+            | Op::RemoveTree { .. } => true,
         }
     }
 }

@@ -93,8 +93,8 @@ mod tests {
 
     #[test]
     fn the_phases_run_without_a_device_and_cold_where_they_ask_for_it() {
-        let expected = "tree_write sync forget tree_read rewrite database_write random_update \
-                        delete sync_2";
+        let expected = "tree_write sync forget boot_read sync_2 forget tree_read rewrite \
+                        database_write random_update delete sync_3";
         assert_eq!(words("rootfs").join(" "), expected);
     }
 

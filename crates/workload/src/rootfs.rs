@@ -1,5 +1,10 @@
-//! Workload `rootfs`: the root filesystem of an embedded Debian is installed, read at
-//! boot, updated, and written to by a small database.
+//! Workload `rootfs`: the root filesystem of an embedded Debian is installed, read by a boot and by
+//! a backup, updated, and written to by a small database.
+//!
+//! It is written in the order of an archive and read whole as `tar -c` reads: the filesystem's own
+//! order. A boot opens files by name in an order that neither the archive nor the filesystem knows;
+//! which and how many is assumed (`boot_permille`). Here it reads them whole: a real one maps
+//! programs and libraries and reads the pages that it needs.
 //!
 //! The database is no part of the tree: what is installed, imaged, read and counted as space
 //! is the same for filesystems that can be written and for those that cannot.
@@ -14,7 +19,7 @@ use crate::workload::{
     Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter, unknown_phase,
 };
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use whichfs_trial::WorkloadSpec;
 use whichfs_trial::{Content, Op};
 use whichfs_units::{GIB, KIB, MIB, Rng};
@@ -34,7 +39,7 @@ const PERMILLE: u64 = 1000;
 /// The workload.
 pub struct Rootfs;
 
-const PARAMETERS: [Parameter; 7] = [
+const PARAMETERS: [Parameter; 8] = [
     Parameter {
         name: "bytes",
         default: 192 * MIB,
@@ -76,6 +81,14 @@ const PARAMETERS: [Parameter; 7] = [
         max: 1_000_000,
     },
     Parameter {
+        name: "boot_permille",
+        default: 100,
+        unit: "permille",
+        meaning: "share of the files that boot_read reads",
+        min: 1,
+        max: PERMILLE,
+    },
+    Parameter {
         name: "rewrite_permille",
         default: 200,
         unit: "permille",
@@ -87,13 +100,13 @@ const PARAMETERS: [Parameter; 7] = [
         name: "delete_permille",
         default: 500,
         unit: "permille",
-        meaning: "share of the files that delete removes, whole directories first",
+        meaning: "share of the files that delete removes, whole directories first (rm -r)",
         min: 1,
         max: PERMILLE,
     },
 ];
 
-const PHASES: [PhaseDef; 6] = [
+const PHASES: [PhaseDef; 7] = [
     PhaseDef {
         name: "tree_write",
         meaning: "write the whole tree, then syncfs (MB/s)",
@@ -105,17 +118,16 @@ const PHASES: [PhaseDef; 6] = [
             rule: Rule::Throughput,
         }],
     },
-    PhaseDef {
-        name: "tree_read",
-        meaning: "list every directory, read every link and every byte, cold (MB/s)",
-        cold: true,
-        writes: false,
-        space_after: false,
-        metrics: &[MetricDef {
-            metric: "tree_read",
-            rule: Rule::Throughput,
-        }],
-    },
+    PhaseDef::cold(
+        "boot_read",
+        "read part of the files, in an order of its own, cold (MB/s)",
+        &MetricDef::one("boot_read", Rule::Throughput),
+    ),
+    PhaseDef::cold(
+        "tree_read",
+        "read all as tar -c does, in the order in which the filesystem lists it, cold (MB/s)",
+        &MetricDef::one("tree_read", Rule::Throughput),
+    ),
     PhaseDef {
         name: "rewrite",
         meaning: "overwrite part of the files in place, then syncfs (MB/s)",
@@ -256,7 +268,8 @@ impl Workload for Rootfs {
                 ops.push(Op::SyncFs);
                 ops
             }
-            "tree_read" => read(&tree),
+            "boot_read" => boot(&tree, value("boot_permille"), seed),
+            "tree_read" => vec![read()],
             "rewrite" => rewrite(&tree, value("rewrite_permille"), seed),
             "database_write" => {
                 let mut ops = create(&self.database(spec, seed), spec.unix);
@@ -307,15 +320,27 @@ fn database_path(at: u64) -> String {
     join(DATABASE, &format!("data-{at}.db"))
 }
 
+/// A share of the files that are not empty, in random order.
+fn share<'a>(tree: &'a Listing, permille: u64, rng: &mut Rng) -> Vec<(&'a str, u64, &'a Content)> {
+    let mut files: Vec<_> = tree.files().filter(|file| file.1 > 0).collect();
+    rng.shuffle(&mut files);
+    files.truncate((files.len() as u64 * permille).div_ceil(PERMILLE) as usize);
+    files
+}
+
+/// Reads a share of the files.
+fn boot(tree: &Listing, permille: u64, seed: u64) -> Vec<Op> {
+    let files = share(tree, permille, &mut Rng::named(seed, "boot_read"));
+    let read = |(path, _, _): (&str, u64, &Content)| Op::Read { path: path.into() };
+    files.into_iter().map(read).collect()
+}
+
 /// Overwrites a share of the files, whole and in place.
 fn rewrite(tree: &Listing, permille: u64, seed: u64) -> Vec<Op> {
     let mut rng = Rng::named(seed, "rewrite");
-    let mut files: Vec<_> = tree.files().filter(|file| file.1 > 0).collect();
-    rng.shuffle(&mut files);
-    let count = (files.len() as u64 * permille).div_ceil(PERMILLE);
-    let mut ops: Vec<Op> = files[..count as usize]
-        .iter()
-        .map(|&(path, len, content)| Op::Overwrite {
+    let mut ops: Vec<Op> = share(tree, permille, &mut rng)
+        .into_iter()
+        .map(|(path, len, content)| Op::Overwrite {
             path: path.to_owned(),
             offset: 0,
             len,
@@ -340,66 +365,49 @@ fn updates(count: u64, files: u64, pages: u64, seed: u64) -> Box<dyn Iterator<It
     }))
 }
 
-/// Deletes a share of the files: directories with all that is in them, in random
-/// order, as long as they fit into the share, then single files.
+/// Deletes a share of the files: directories with all that is in them (`rm -r`), in random order,
+/// as long as they fit into the share, then single files.
 fn delete(tree: &Listing, permille: u64, seed: u64) -> Vec<Op> {
     let mut rng = Rng::named(seed, "delete");
     let files = tree.files().count() as u64;
     let mut left = (files * permille).div_ceil(PERMILLE);
-    let mut target_disk: BTreeSet<&str> = BTreeSet::new();
-    let mut directories: Vec<&str> = tree
-        .entries
-        .iter()
-        .filter(|entry| entry.kind == Kind::Directory)
-        .map(|entry| entry.path.as_str())
-        .collect();
-    rng.shuffle(&mut directories);
-    let by_path: std::collections::BTreeMap<&str, &Entry> = tree
+    let mut present: BTreeMap<&str, &Entry> = tree
         .entries
         .iter()
         .map(|entry| (entry.path.as_str(), entry))
         .collect();
-    for directory in directories {
-        let prefix = format!("{directory}/");
-        let inside: Vec<&Entry> = by_path
+    let is_directory = |entry: &&Entry| entry.kind == Kind::Directory;
+    let mut directories: Vec<&Entry> = tree.entries.iter().filter(is_directory).collect();
+    rng.shuffle(&mut directories);
+    let mut ops = Vec::new();
+    for Entry { path, .. } in directories {
+        let prefix = format!("{path}/");
+        let inside: Vec<(&str, &Entry)> = present
             .range(prefix.as_str()..)
             .take_while(|(path, _)| path.starts_with(&prefix))
-            .map(|(_, entry)| *entry)
-            .filter(|entry| !target_disk.contains(entry.path.as_str()))
+            .map(|(path, entry)| (*path, *entry))
             .collect();
-        let count = inside.iter().filter(|entry| is_file(entry)).count() as u64;
-        if count <= left && !target_disk.contains(directory) {
+        let count = inside.iter().filter(|(_, entry)| is_file(entry)).count() as u64;
+        if count <= left && present.remove(path.as_str()).is_some() {
             left -= count;
-            target_disk.insert(directory);
-            target_disk.extend(inside.iter().map(|entry| entry.path.as_str()));
+            for (path, _) in inside {
+                present.remove(path);
+            }
+            ops.push(Op::RemoveTree { path: path.clone() });
         }
     }
-    let mut single: Vec<&Entry> = tree
-        .entries
+    let mut single: Vec<&str> = present
         .iter()
-        .filter(|entry| is_file(entry) && !target_disk.contains(entry.path.as_str()))
+        .filter(|(_, entry)| is_file(entry))
+        .map(|(path, _)| *path)
         .collect();
     rng.shuffle(&mut single);
-    target_disk.extend(
-        single
-            .iter()
-            .take(left as usize)
-            .map(|entry| entry.path.as_str()),
-    );
-    let condemned = tree
-        .entries
-        .iter()
-        .filter(|e| target_disk.contains(e.path.as_str()));
-    let (keep_last, first): (Vec<&Entry>, Vec<&Entry>) =
-        condemned.partition(|entry| entry.kind == Kind::Directory);
-    let unlink = first.iter().map(|entry| Op::Unlink {
-        path: entry.path.clone(),
-    });
-    // A directory stands before those inside it: backwards they are empty when their turn comes.
-    let rmdir = keep_last.iter().rev().map(|entry| Op::Rmdir {
-        path: entry.path.clone(),
-    });
-    unlink.chain(rmdir).chain([Op::SyncFs]).collect()
+    single.truncate(left as usize);
+    single.sort_unstable();
+    let unlink = |path: &str| Op::Unlink { path: path.into() };
+    ops.extend(single.into_iter().map(unlink));
+    ops.push(Op::SyncFs);
+    ops
 }
 
 fn is_file(entry: &Entry) -> bool {

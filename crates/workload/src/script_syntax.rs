@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use whichfs_trial::Op;
 
 /// A line of each operation, with all of its fields.
-const EXAMPLES: [&str; 31] = [
+const EXAMPLES: [&str; 33] = [
     r#"{"op":"mkdir","path":"d","mode":493}"#,
     r#"{"op":"rmdir","path":"d"}"#,
     r#"{"op":"unlink","path":"d/a"}"#,
@@ -56,6 +56,8 @@ const EXAMPLES: [&str; 31] = [
     r#"{"op":"will_read","path":"d/a","offset":0,"len":8192}"#,
     r#"{"op":"stat","path":"d/a"}"#,
     r#"{"op":"stat_all","path":"d"}"#,
+    r#"{"op":"read_tree","path":"d"}"#,
+    r#"{"op":"remove_tree","path":"d"}"#,
     r#"{"op":"pause","nanoseconds":1000000}"#,
     r#"{"op":"wait_until","nanoseconds":1000000}"#,
     r#"{"op":"lap"}"#,

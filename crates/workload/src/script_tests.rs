@@ -69,11 +69,15 @@ fn operations_in_blocks_and_about_time_are_possible() {
 {"op":"pause","nanoseconds":1000}
 {"op":"wait_until","nanoseconds":5000}
 {"op":"clear","path":"d"}
+{"op":"create","path":"d/c","size":5,$}
+{"op":"read_tree","path":"."}
+{"op":"remove_tree","path":"d"}
+{"op":"mkdir","path":"d"}
 {"op":"rmdir","path":"d"}
 "#;
     let content = r#""content":{"generated":{"level":0,"seed":1}}"#;
     let ops = parse_script(&script.replace('$', content));
-    assert_eq!(ops.unwrap().len(), 14);
+    assert_eq!(ops.unwrap().len(), 18);
 }
 
 #[test]
@@ -145,6 +149,15 @@ fn errors_name_the_line_and_the_remedy() {
             "c does not exist",
         ),
         (r#"{"op":"clear","path":"conf/a"}"#, "must be a directory"),
+        (
+            r#"{"op":"read_tree","path":"conf/a"}"#,
+            "must be a directory",
+        ),
+        (
+            r#"{"op":"remove_tree","path":"conf/x"}"#,
+            "does not exist then",
+        ),
+        (r#"{"op":"remove_tree","path":"."}"#, "no path below"),
         (
             r#"{"op":"create","path":"c","size":1,"mode":99999999,$0}"#,
             "up to 4095",

@@ -89,10 +89,13 @@ impl Tree {
                 let file = self.file(existing)?;
                 self.make(path, Node::File(file))
             }
-            Op::ReadDir { path } | Op::SyncDir { path } if path == "." => Ok(()),
-            Op::ReadDir { path } | Op::SyncDir { path } | Op::StatAll { path } => {
-                self.directory(path)
+            Op::ReadDir { path } | Op::ReadTree { path } | Op::SyncDir { path } if path == "." => {
+                Ok(())
             }
+            Op::ReadDir { path }
+            | Op::ReadTree { path }
+            | Op::SyncDir { path }
+            | Op::StatAll { path } => self.directory(path),
             Op::Read { path }
             | Op::SyncFile { path }
             | Op::SyncClose { path }
@@ -102,6 +105,7 @@ impl Tree {
                 false => Err(missing(path)),
             },
             Op::Clear { path } => self.clear(path),
+            Op::RemoveTree { path } => self.remove_tree(path),
             Op::ReadAt {
                 path,
                 offset,
@@ -250,6 +254,18 @@ impl Tree {
             self.nodes.remove(&inside);
         }
         Ok(())
+    }
+
+    /// A path goes, with all that is below it.
+    fn remove_tree(&mut self, path: &str) -> Result<(), String> {
+        inside(path)?;
+        for inside in self.below(path) {
+            self.nodes.remove(&inside);
+        }
+        match self.nodes.remove(path) {
+            Some(_) => Ok(()),
+            None => Err(missing(path)),
+        }
     }
 
     /// A new path, whose parent is a directory.

@@ -383,8 +383,9 @@ mod tests {
             &candidate(None),
         )
         .unwrap();
-        let expected = "run:mkfs mount tree_write space unmount:unmount drop mount:mount tree_read \
-                        rewrite database_write random_update delete unmount:unmount_2";
+        let expected = "run:mkfs mount tree_write space unmount:unmount drop mount:mount boot_read \
+                        unmount:unmount_2 drop mount tree_read rewrite database_write \
+                        random_update delete unmount:unmount_3";
         assert_eq!(words(&steps).join(" "), expected);
     }
 
@@ -392,7 +393,8 @@ mod tests {
     fn rootfs_on_a_read_only_filesystem() {
         let candidate = candidate(Some("/tmp/image"));
         let steps = steps(find("rootfs").unwrap(), &spec("rootfs"), 1, &candidate).unwrap();
-        let expected = "deploy:deploy drop mount:mount space tree_read unmount:unmount";
+        let expected = "deploy:deploy drop mount:mount space boot_read unmount:unmount drop mount \
+                        tree_read unmount:unmount_2";
         assert_eq!(words(&steps).join(" "), expected);
     }
 

@@ -1,4 +1,7 @@
 //! A tree drawn from a measured distribution. Pure: same seed, same tree.
+//!
+//! Its entries have the order of `tar --sort=name`, in which the archives of root filesystems are
+//! made (Yocto's `image_types.bbclass`, mmdebstrap): depth first, each directory sorted by name.
 
 use crate::content::generated;
 use crate::distribution::{Distribution, weighted};
@@ -11,6 +14,8 @@ use whichfs_units::Rng;
 const PROGRAM: u32 = 0o755;
 /// Permissions of other files.
 const DATA: u32 = 0o644;
+/// Permissions of links, which nobody asks for.
+const LINK: u32 = 0o777;
 
 /// How large a tree is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,18 +39,17 @@ struct Directory {
 pub fn draw(from: &Distribution, size: Size, seed: u64, taken: &[&str]) -> Listing {
     let mut names = Names::new(taken.iter().map(|&name| name.to_owned()));
     let depths = directories(from, size.files, seed, &mut names);
-    let mut content: BTreeMap<String, Vec<Entry>> = BTreeMap::new();
-    let mut order = Vec::new();
-    for directory in depths.iter().flatten() {
-        order.push(directory.path.clone());
-    }
     let files = files(from, size, seed, &depths, &mut names);
     let links = links(from, &files, seed, &mut names);
-    for entry in files.into_iter().chain(links) {
-        let (dir, _) = entry.path.rsplit_once('/').unwrap_or_default();
-        content.entry(dir.to_owned()).or_default().push(entry);
-    }
-    arrange(&order, content)
+    let directory = |directory: &Directory| Entry {
+        path: directory.path.clone(),
+        mode: PROGRAM,
+        kind: Kind::Directory,
+    };
+    let mut entries: Vec<Entry> = depths.iter().flatten().map(directory).collect();
+    entries.extend(files);
+    entries.extend(links);
+    arrange(entries)
 }
 
 /// Directories by depth; those of depth 1 stand at index 0.
@@ -159,37 +163,35 @@ fn links(from: &Distribution, files: &[Entry], seed: u64, names: &mut Names) -> 
         };
         made.push(Entry {
             path,
-            mode: 0o777,
+            mode: LINK,
             kind,
         });
     }
     made
 }
 
-/// Each directory before its content; hard links at the very end, because what they
-/// name may be anywhere.
-fn arrange(order: &[String], mut content: BTreeMap<String, Vec<Entry>>) -> Listing {
-    let mut entries = Vec::new();
-    let mut hard_links = Vec::new();
-    for path in order {
-        entries.push(Entry {
-            path: path.clone(),
-            mode: PROGRAM,
-            kind: Kind::Directory,
-        });
-        for entry in content.remove(path).unwrap_or_default() {
-            if matches!(entry.kind, Kind::HardLink { .. }) {
-                hard_links.push(entry);
-            } else {
-                entries.push(entry);
-            }
+/// As `tar --sort=name` lists them; the first name of a file is the file, others are links to it.
+fn arrange(mut entries: Vec<Entry>) -> Listing {
+    entries.sort_by(|a, b| a.path.split('/').cmp(b.path.split('/')));
+    let mut first: BTreeMap<String, usize> = BTreeMap::new();
+    for at in 0..entries.len() {
+        let name = match &entries[at].kind {
+            Kind::HardLink { existing } => existing.clone(),
+            Kind::File { .. } => entries[at].path.clone(),
+            Kind::Directory | Kind::Symlink { .. } => continue,
+        };
+        let Some(&earlier) = first.get(&name) else {
+            first.insert(name, at);
+            continue;
+        };
+        let existing = entries[earlier].path.clone();
+        let link = Kind::HardLink { existing };
+        let kind = std::mem::replace(&mut entries[at].kind, link);
+        if matches!(kind, Kind::File { .. }) {
+            let mode = std::mem::replace(&mut entries[at].mode, LINK);
+            (entries[earlier].mode, entries[earlier].kind) = (mode, kind);
         }
     }
-    assert!(
-        content.is_empty(),
-        "every file lies in a directory of the tree"
-    );
-    entries.append(&mut hard_links);
     Listing { entries }
 }
 
@@ -305,6 +307,42 @@ mod tests {
             }
             seen.insert(entry.path);
         }
+    }
+
+    #[test]
+    fn directories_are_sorted_depth_first() {
+        let entries = tree(4).entries;
+        let paths: Vec<&str> = entries.iter().map(|entry| entry.path.as_str()).collect();
+        for pair in paths.windows(2) {
+            let [a, b] = [pair[0], pair[1]].map(|path| path.split('/').collect::<Vec<_>>());
+            assert!(a < b, "{pair:?}");
+        }
+        let swapped = Kind::HardLink {
+            existing: "b".into(),
+        };
+        let file = Kind::File {
+            size: 1,
+            content: generated(0, 1),
+        };
+        let named = |path: &str, mode, kind: &Kind| Entry {
+            path: path.into(),
+            mode,
+            kind: kind.clone(),
+        };
+        let three = vec![
+            named("b", 0o600, &file),
+            named("a", LINK, &swapped),
+            named("c", LINK, &swapped),
+        ];
+        let to_a = Kind::HardLink {
+            existing: "a".into(),
+        };
+        let right = [
+            named("a", 0o600, &file),
+            named("b", LINK, &to_a),
+            named("c", LINK, &to_a),
+        ];
+        assert_eq!(arrange(three).entries, right);
     }
 
     #[test]

@@ -1,9 +1,9 @@
-//! What is done with a whole tree: made, read, removed.
+//! What is done with a whole tree: made and removed. Reading it is [`Op::ReadTree`].
 
 use crate::listing::{Entry, Kind, Listing};
 use whichfs_trial::Op;
 
-/// Makes everything in `tree`.
+/// Makes everything in `tree`, in its order.
 pub(crate) fn create(tree: &Listing, unix: bool) -> Vec<Op> {
     let make = |entry: &Entry| {
         let path = entry.path.clone();
@@ -29,33 +29,19 @@ pub(crate) fn create(tree: &Listing, unix: bool) -> Vec<Op> {
     tree.entries.iter().map(make).collect()
 }
 
-/// Reads everything in `tree`, in its order.
-pub(crate) fn read(tree: &Listing) -> Vec<Op> {
-    let root = Op::ReadDir {
+/// Reads all that is there, as a backup does.
+pub(crate) fn read() -> Op {
+    Op::ReadTree {
         path: ".".to_owned(),
-    };
-    let look = |entry: &Entry| {
-        let path = entry.path.clone();
-        match &entry.kind {
-            Kind::Directory => Op::ReadDir { path },
-            Kind::File { .. } | Kind::HardLink { .. } => Op::Read { path },
-            Kind::Symlink { .. } => Op::ReadLink { path },
-        }
-    };
-    std::iter::once(root)
-        .chain(tree.entries.iter().map(look))
-        .collect()
+    }
 }
 
-/// Removes everything in `tree`: files and links in its order, then directories, inner ones first.
+/// Removes everything in `tree`: `rm -r` of what is at its top, in its order. Other things at the
+/// top (`lost+found`) stay.
 pub(crate) fn remove(tree: &Listing) -> impl Iterator<Item = Op> {
-    let (directories, files): (Vec<&Entry>, Vec<&Entry>) = tree
+    let top = tree
         .entries
         .iter()
-        .partition(|entry| entry.kind == Kind::Directory);
-    let path = |entry: &Entry| entry.path.clone();
-    let files: Vec<String> = files.into_iter().map(path).collect();
-    let directories: Vec<String> = directories.into_iter().rev().map(path).collect();
-    let unlink = files.into_iter().map(|path| Op::Unlink { path });
-    unlink.chain(directories.into_iter().map(|path| Op::Rmdir { path }))
+        .filter(|entry| !entry.path.contains('/'));
+    top.map(|Entry { path, .. }| Op::RemoveTree { path: path.clone() })
 }

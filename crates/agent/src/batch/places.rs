@@ -1,7 +1,7 @@
 //! Calls that tell where the content of an open file lies on its device, and whether what is in
 //! the page cache is what lies there.
 
-use super::{Batch, Number, Stat, number_of};
+use super::{Batch, FSTATAT, Number, Stat, number_of};
 use rustix::fd::RawFd;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -167,12 +167,22 @@ impl Batch {
     /// # Errors
     /// What it failed with.
     pub fn attributes(&self, number: Number) -> Result<(u64, u32), Errno> {
+        let stat = self.stat_of(number)?;
+        Ok((u64::try_from(stat.st_size).unwrap_or(0), stat.st_mode))
+    }
+
+    /// All that the call `number` of [`Batch::stat_open`] or [`Batch::stat`] told.
+    ///
+    /// # Errors
+    /// What it failed with.
+    pub fn stat_of(&self, number: Number) -> Result<&Stat, Errno> {
         self.result(number)?;
-        let place = self.calls[number.0].arguments[1];
+        let call = &self.calls[number.0];
+        // The place comes behind the file, or behind directory and path.
+        let place = call.arguments[if call.number == FSTATAT { 2 } else { 1 }];
         let mut stats = self.stats.iter().map(|stat| &**stat);
         let stat = stats.find(|stat| std::ptr::from_ref::<Stat>(stat) as i64 == place);
-        let told = stat.map(|stat| (u64::try_from(stat.st_size).unwrap_or(0), stat.st_mode));
-        told.ok_or(Errno::INVAL)
+        stat.ok_or(Errno::INVAL)
     }
 }
 

@@ -34,7 +34,7 @@ impl Executor<'_> {
         Ok(count)
     }
 
-    fn failed_in(&self, dir: &str, failed: &Failed) -> Error {
+    pub(super) fn failed_in(&self, dir: &str, failed: &Failed) -> Error {
         let inside = format!("{dir}/{}", failed.path);
         self.error(failed.what, &inside, failed.errno)
     }
