@@ -195,7 +195,7 @@ fn tree_key(work: &WorkloadRun, spec: &WorkloadSpec, seed: u64) -> String {
         return work.tree_sha256.clone();
     }
     // The generator is part of this program: its version decides the tree too.
-    let version = env!("CARGO_PKG_VERSION");
+    let version = crate::lab_executor::version();
     sha256(format!("{version} {} {:?} {seed}", spec.name, spec.parameters).as_bytes())
 }
 
