@@ -275,7 +275,7 @@ fn compare(
     })?;
     let ours = run(&lab, &prepared)?;
     prepared.shared.push(SharedDirectory {
-        name: SHARED.into(),
+        name: SHARED,
         path: tree.directory.parent().unwrap().to_owned(),
     });
     for step in &mut prepared.job.steps {
@@ -311,7 +311,7 @@ fn replace(step: &mut Step, pair: &Pair, tree: &Tree) {
         return;
     };
     let name = tree.directory.file_name().unwrap().to_string_lossy();
-    let line = line.replace("$T", &format!("/{SHARED}/{name}"));
+    let line = line.replace("$T", &format!("/mnt/.host/{SHARED}/{name}"));
     *step = Step::Run {
         phase: Some(phase.clone()),
         argv: ["/bin/sh", "-c", &line].map(str::to_owned).to_vec(),
