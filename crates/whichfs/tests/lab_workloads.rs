@@ -2,7 +2,11 @@
 //! and the programs.
 #![allow(clippy::unwrap_used)]
 
+#[path = "../benches/programs/beside.rs"]
+mod beside;
+
 use crate::skip;
+use beside::{Pair, Tree, compare};
 
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -158,4 +162,31 @@ fn lab_bonnie_agrees_by_the_device_clock() {
 #[test]
 fn lab_bonnie_agrees_by_the_cpu_clock() {
     agrees("pandora", "cpu");
+}
+
+/// A small tree written, read and removed by the agent and by tar and rm.
+#[test]
+fn lab_trees_agree_with_tar_and_rm() {
+    if !can_run("tar") {
+        return;
+    }
+    let pair = Pair {
+        program: "tar, rm",
+        workload: "tree",
+        parameters: [("bytes", 8 << 20), ("files", 250)],
+        phases: &[
+            ("tree_write", "tar -xf $T.tar && sync -f ."),
+            ("tree_read", "tar -cf - . | cat > /dev/null"),
+            ("tree_remove", "rm -r $(ls $T) && sync -f ."),
+        ],
+    };
+    let home = tempfile::tempdir().unwrap();
+    let tree = Tree::make(&pair, true, home.path());
+    for filesystem in ["ext4", "erofs"] {
+        for one in compare(&pair, filesystem, "a1-32gb", &tree).unwrap() {
+            let (phase, ratios) = (one.phase, one.ratios);
+            println!("{filesystem} {phase}: {ratios:?}");
+            assert!(one.is_good(), "{filesystem} {phase}: {ratios:?}");
+        }
+    }
 }

@@ -1,11 +1,4 @@
-//! How well workloads stand for programs: the same phases of a trial once by the agent and once by
-//! the real program, each in a guest of its own on the same card, filesystem and tree:
-//! `cargo bench -p whichfs --bench programs [-- PROGRAM]` (the lab kernel, `WHICHFS_AGENT` and the
-//! programs; a quarter of an hour). It prints the table of docs/workloads.md.
-//!
-//! The clock is `device`: what a program computes in user space is not charged, so the CPU is free
-//! for both sides. Figures are ours divided by the program's.
-#![allow(missing_docs, clippy::unwrap_used)]
+//! A phase of a workload and the real program, each in a guest of its own.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,119 +17,34 @@ use whichfs_engine::workload_run::WorkloadRun;
 use whichfs_lab::{GuestSpec, SharedDirectory};
 use whichfs_study::Variant;
 use whichfs_trial::{PhaseFigures, Step, WorkloadSpec};
-use whichfs_units::MIB;
 use whichfs_workload::{Entry, Kind, Listing, Op};
 
-/// One card of each family: page-map, log-block, update-block.
-const CARDS: [&str; 3] = [
-    "a1-32gb",
-    "kingston-class10-u1-16gb",
-    "sandisk-mobile-ultra-class10-16gb",
-];
-const FILESYSTEMS: [&str; 7] = [
-    "ext4",
-    "f2fs",
-    "btrfs",
-    "xfs",
-    "vfat",
-    "squashfs-zstd",
-    "erofs",
-];
 const SEED: u64 = 1;
 
 /// Where guests see what the programs take.
 const SHARED: &str = "programs";
 
-/// What the goal is (issue 23): time within 5 %, requests and bytes within 3 %.
+/// The goal: time within 5 %, requests and bytes within 3 %.
 const GOALS: [f64; 3] = [0.05, 0.03, 0.03];
 
 /// A program beside the phase that stands for it.
-struct Pair {
+pub struct Pair {
     /// Name in the table.
-    program: &'static str,
-    workload: &'static str,
-    parameters: [(&'static str, u64); 2],
+    pub program: &'static str,
+    pub workload: &'static str,
+    pub parameters: [(&'static str, u64); 2],
     /// Phases and the line of a shell that does the same; `$T` is a directory with the tree, its
     /// archive `$T.tar`, its packages `$T.debs` and its repository `$T.git`.
-    phases: &'static [(&'static str, &'static str)],
-}
-
-const TREE: [(&str, u64); 2] = [("bytes", 48 * MIB), ("files", 1_500)];
-
-const PAIRS: [Pair; 5] = [
-    Pair {
-        program: "tar -x, tar -c, rm -r",
-        workload: "tree",
-        parameters: TREE,
-        phases: &[
-            ("tree_write", "tar -xf $T.tar && sync -f ."),
-            ("tree_read", "tar -cf - . | cat > /dev/null"),
-            ("tree_remove", "rm -r $(ls $T) && sync -f ."),
-        ],
-    },
-    Pair {
-        program: "cp -a",
-        workload: "tree",
-        parameters: TREE,
-        phases: &[("tree_write", "cp -a $T/. . && sync -f .")],
-    },
-    Pair {
-        program: "rsync -a",
-        workload: "tree",
-        parameters: TREE,
-        phases: &[("tree_write", "rsync -a $T/ . && sync -f .")],
-    },
-    Pair {
-        program: "git clone --shared",
-        workload: "tree",
-        parameters: TREE,
-        phases: &[(
-            "tree_write",
-            "git -c safe.directory='*' clone -q --shared $T.git x && sync -f .",
-        )],
-    },
-    Pair {
-        program: "dpkg -i",
-        workload: "packages",
-        parameters: [("bytes", 16 * MIB), ("files", 500)],
-        phases: &[("packages_install", "dpkg --root=. -i $T.debs/*.deb")],
-    },
-];
-
-fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    // `cargo test --benches` runs this too: then it only has to build.
-    if arguments.iter().any(|argument| argument == "--test") {
-        return;
-    }
-    let wanted = arguments.iter().find(|argument| !argument.starts_with('-'));
-    let home = tempfile::tempdir().unwrap();
-    println!("| program | filesystem | figure | {} |", CARDS.join(" | "));
-    println!("|---|---|---|---|---|---|");
-    for pair in &PAIRS {
-        if wanted.is_some_and(|wanted| !pair.program.contains(wanted.as_str())) {
-            continue;
-        }
-        let trees = [true, false].map(|unix| Tree::make(pair, unix, home.path()));
-        for filesystem in FILESYSTEMS {
-            let unix = filesystem != "vfat";
-            let tree = &trees[usize::from(!unix)];
-            let columns: Vec<Result<Vec<Agreement>, String>> = CARDS
-                .iter()
-                .map(|card| compare(pair, filesystem, card, tree))
-                .collect();
-            print(pair, filesystem, &columns);
-        }
-    }
+    pub phases: &'static [(&'static str, &'static str)],
 }
 
 /// The tree of a pair as the programs take it.
-struct Tree {
+pub struct Tree {
     directory: PathBuf,
 }
 
 impl Tree {
-    fn make(pair: &Pair, unix: bool, home: &Path) -> Tree {
+    pub fn make(pair: &Pair, unix: bool, home: &Path) -> Tree {
         let name = format!("{}-{unix}", pair.program.replace([' ', ','], ""));
         let directory = home.join(name);
         std::fs::create_dir(&directory).unwrap();
@@ -150,16 +58,17 @@ impl Tree {
         };
         write(&listing, &directory);
         let text = directory.display();
-        if pair.workload == "packages" {
+        if pair.program.contains("dpkg") {
             let each = listing.entries.len().div_ceil(20);
             packages(listing.entries.chunks(each), &directory);
-        } else {
-            shell(&format!("tar --sort=name -cf {text}.tar -C {text} ."));
+        } else if pair.program.contains("git") {
             shell(&format!(
                 "cp -a {text} {text}.work && cd {text}.work && git init -q . && git add -f . && \
                  git -c user.name=x -c user.email=x commit -qm x && \
                  git clone -q --bare . {text}.git && rm -r {text}.work"
             ));
+        } else if pair.program.contains("tar") {
+            shell(&format!("tar --sort=name -cf {text}.tar -C {text} ."));
         }
         Tree { directory }
     }
@@ -241,15 +150,24 @@ fn shell(line: &str) {
     assert!(status.success(), "{line}: {status}");
 }
 
-/// Ours divided by the program's: time, requests, bytes.
-struct Agreement {
-    phase: &'static str,
-    ratios: [f64; 3],
+/// How well a phase agrees with a program.
+pub struct Agreement {
+    pub phase: &'static str,
+    /// Ours divided by the program's: time, requests, bytes.
+    pub ratios: [f64; 3],
     /// The program's seconds.
-    seconds: f64,
+    pub seconds: f64,
 }
 
-fn compare(
+impl Agreement {
+    /// Whether the goal is met.
+    pub fn is_good(&self) -> bool {
+        let mut all = self.ratios.iter().zip(GOALS);
+        all.all(|(ratio, goal)| (*ratio - 1.0).abs() <= goal)
+    }
+}
+
+pub fn compare(
     pair: &Pair,
     filesystem: &str,
     card: &str,
@@ -338,34 +256,4 @@ fn run(lab: &LabExecutor, prepared: &Prepared) -> Result<Vec<PhaseFigures>, Stri
         return Err(error.to_string());
     }
     Ok(figures(&guest.events, &spec.cpu).0)
-}
-
-fn print(pair: &Pair, filesystem: &str, columns: &[Result<Vec<Agreement>, String>]) {
-    for (phase, _) in pair.phases {
-        let cell = |column: &Result<Vec<Agreement>, String>| match column {
-            Err(why) => why.lines().next().unwrap_or_default().to_owned(),
-            Ok(all) => match all.iter().find(|one| one.phase == *phase) {
-                None => "–".to_owned(),
-                Some(one) => {
-                    let misses = one.ratios.iter().zip(GOALS);
-                    let misses = misses.filter(|(ratio, goal)| (*ratio - 1.0).abs() > *goal);
-                    let mark = if misses.count() > 0 { " *" } else { "" };
-                    let [time, requests, bytes] = one.ratios;
-                    format!(
-                        "{time:.2} {requests:.2} {bytes:.2} ({:.2} s){mark}",
-                        one.seconds
-                    )
-                }
-            },
-        };
-        let cells: Vec<String> = columns.iter().map(cell).collect();
-        if cells.iter().all(|cell| cell == "–") {
-            continue;
-        }
-        println!(
-            "| {} | {filesystem} | {phase} | {} |",
-            pair.program,
-            cells.join(" | ")
-        );
-    }
 }

@@ -1,0 +1,125 @@
+//! How well workloads stand for programs: the same phases of a trial once by the agent and once by
+//! the real program, each in a guest of its own on the same card, filesystem and tree:
+//! `cargo bench -p whichfs --bench programs [-- PROGRAM]` (the lab kernel, `WHICHFS_AGENT` and the
+//! programs; a quarter of an hour). It prints the table of docs/workloads.md.
+//!
+//! The clock is `device`: what a program computes in user space is not charged, so the CPU is free
+//! for both sides. Figures are ours divided by the program's.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod beside;
+
+use beside::{Agreement, Pair, Tree, compare};
+use whichfs_units::MIB;
+
+/// One card of each family: page-map, log-block, update-block.
+const CARDS: [&str; 3] = [
+    "a1-32gb",
+    "kingston-class10-u1-16gb",
+    "sandisk-mobile-ultra-class10-16gb",
+];
+const FILESYSTEMS: [&str; 7] = [
+    "ext4",
+    "f2fs",
+    "btrfs",
+    "xfs",
+    "vfat",
+    "squashfs-zstd",
+    "erofs",
+];
+const TREE: [(&str, u64); 2] = [("bytes", 48 * MIB), ("files", 1_500)];
+
+const PAIRS: [Pair; 5] = [
+    Pair {
+        program: "tar -x, tar -c, rm -r",
+        workload: "tree",
+        parameters: TREE,
+        phases: &[
+            ("tree_write", "tar -xf $T.tar && sync -f ."),
+            ("tree_read", "tar -cf - . | cat > /dev/null"),
+            ("tree_remove", "rm -r $(ls $T) && sync -f ."),
+        ],
+    },
+    Pair {
+        program: "cp -a",
+        workload: "tree",
+        parameters: TREE,
+        phases: &[("tree_write", "cp -a $T/. . && sync -f .")],
+    },
+    Pair {
+        program: "rsync -a",
+        workload: "tree",
+        parameters: TREE,
+        phases: &[("tree_write", "rsync -a $T/ . && sync -f .")],
+    },
+    Pair {
+        program: "git clone --shared",
+        workload: "tree",
+        parameters: TREE,
+        phases: &[(
+            "tree_write",
+            "git -c safe.directory='*' clone -q --shared $T.git x && sync -f .",
+        )],
+    },
+    Pair {
+        program: "dpkg -i",
+        workload: "packages",
+        parameters: [("bytes", 16 * MIB), ("files", 500)],
+        phases: &[("packages_install", "dpkg --root=. -i $T.debs/*.deb")],
+    },
+];
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    // `cargo test --benches` runs this too: then it only has to build.
+    if arguments.iter().any(|argument| argument == "--test") {
+        return;
+    }
+    let wanted = arguments.iter().find(|argument| !argument.starts_with('-'));
+    let home = tempfile::tempdir().unwrap();
+    println!("| program | filesystem | figure | {} |", CARDS.join(" | "));
+    println!("|---|---|---|---|---|---|");
+    for pair in &PAIRS {
+        if wanted.is_some_and(|wanted| !pair.program.contains(wanted.as_str())) {
+            continue;
+        }
+        let trees = [true, false].map(|unix| Tree::make(pair, unix, home.path()));
+        for filesystem in FILESYSTEMS {
+            let unix = filesystem != "vfat";
+            let tree = &trees[usize::from(!unix)];
+            let columns: Vec<Result<Vec<Agreement>, String>> = CARDS
+                .iter()
+                .map(|card| compare(pair, filesystem, card, tree))
+                .collect();
+            print(pair, filesystem, &columns);
+        }
+    }
+}
+
+fn print(pair: &Pair, filesystem: &str, columns: &[Result<Vec<Agreement>, String>]) {
+    for (phase, _) in pair.phases {
+        let cell = |column: &Result<Vec<Agreement>, String>| match column {
+            Err(why) => why.lines().next().unwrap_or_default().to_owned(),
+            Ok(all) => match all.iter().find(|one| one.phase == *phase) {
+                None => "–".to_owned(),
+                Some(one) => {
+                    let mark = if one.is_good() { "" } else { " *" };
+                    let [time, requests, bytes] = one.ratios;
+                    format!(
+                        "{time:.2} {requests:.2} {bytes:.2} ({:.2} s){mark}",
+                        one.seconds
+                    )
+                }
+            },
+        };
+        let cells: Vec<String> = columns.iter().map(cell).collect();
+        if cells.iter().all(|cell| cell == "–") {
+            continue;
+        }
+        println!(
+            "| {} | {filesystem} | {phase} | {} |",
+            pair.program,
+            cells.join(" | ")
+        );
+    }
+}
