@@ -78,6 +78,8 @@ pub struct Choice<'a, E: Executor> {
     pub aside: Vec<Trial>,
     /// Candidates that cannot win, and why.
     pub excluded: Vec<Excluded>,
+    /// Candidates that are measured and not ranked, and why.
+    pub not_comparable: Vec<Excluded>,
     /// What the figures of a candidate leave out.
     pub caveats: BTreeMap<String, Vec<String>>,
     interrupted: &'a AtomicBool,
@@ -100,6 +102,7 @@ impl<'a, E: Executor> Choice<'a, E> {
             trials: Vec::new(),
             aside: Vec::new(),
             excluded: Vec::new(),
+            not_comparable: Vec::new(),
             caveats: BTreeMap::new(),
             interrupted,
             begun,
@@ -113,6 +116,7 @@ impl<'a, E: Executor> Choice<'a, E> {
         let bytes = self.executor.capabilities().geometry.partition_bytes;
         let (kept, excluded) = whichfs_study::exclude(&self.question.need, bytes, &all);
         self.excluded = excluded;
+        self.not_comparable = whichfs_study::not_comparable(&kept);
         self.caveats = not_known(&self.question.need, &kept);
         kept.into_iter().map(|facts| facts.name).collect()
     }
@@ -320,7 +324,9 @@ impl<'a, E: Executor> Choice<'a, E> {
             card,
             samples: rows.iter().map(Row::sample).collect(),
             failures: failures(&self.trials),
-            excluded: [self.excluded.clone(), supplement.excluded()].concat(),
+            excluded: [&self.excluded, &self.not_comparable, &supplement.excluded()]
+                .map(Vec::as_slice)
+                .concat(),
             commands: commands.collect(),
             card_uncertainty,
             fit_error,

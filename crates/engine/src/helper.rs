@@ -89,15 +89,15 @@ pub fn command(recipe: &Recipe) -> Option<Vec<String>> {
     Some(helper.argv.clone())
 }
 
-/// What figures of `recipe` leave out for its helper: that it does not run, or, if it mounts, what
-/// it computes where that is `free`.
-pub fn caveat(recipe: &Recipe, free: bool) -> Option<String> {
+/// What figures of `candidate`, made by `recipe`, leave out for its helper: that it does not run,
+/// or, if it mounts, what it computes where that is `free`.
+pub fn caveat(candidate: &str, recipe: &Recipe, free: bool) -> Option<String> {
     let helper = recipe.helper.as_ref()?;
     match (helper.runs, helper.mounts) {
-        (false, _) => (!helper.without.is_empty()).then(|| {
+        (false, _) => whichfs_fs::never_reclaims(candidate).map(|care| {
             format!(
-                "{} was measured without {}, which it needs in use: {}",
-                recipe.kernel_fs, helper.tool, helper.without
+                "{candidate} was measured without {}, which it needs in use: {}",
+                helper.tool, care.how
             )
         }),
         (true, true) => free.then(|| {
@@ -154,9 +154,9 @@ mod tests {
         apply_variant(&mut nilfs2, &Variant::default(), "nilfs2").unwrap();
         assert!(of(&nilfs2, "/dev/vda", "/mnt").is_none());
         assert_eq!(
-            caveat(&nilfs2, true).unwrap(),
-            "nilfs2 was measured without nilfs_cleanerd, which it needs in use: without it \
-             space is never reclaimed: figures hold for a card that is not filled, and deleted \
+            caveat("nilfs2", &nilfs2, true).unwrap(),
+            "nilfs2 was measured without nilfs_cleanerd, which it needs in use: without its \
+             cleaner space is never reclaimed: figures hold for a card that is not filled, and deleted \
              space stays used"
         );
         apply_variant(&mut nilfs2, &asked(&["-p", "0"]), "nilfs2").unwrap();
@@ -165,12 +165,12 @@ mod tests {
         let expected = "nilfs-clean --status /dev/vda|nilfs_cleanerd|-p|0|/dev/vda|/mnt";
         assert_eq!(started, expected);
         assert_eq!(helper.stop[4..].join(" "), "nilfs-clean --quit /dev/vda");
-        assert!(!helper.mounts && caveat(&nilfs2, true).is_none());
+        assert!(!helper.mounts && caveat("nilfs2", &nilfs2, true).is_none());
         assert!(nilfs2.tools.contains(&"nilfs_cleanerd"));
 
         let mut ntfs3 = recipe("ntfs3");
         assert_eq!(
-            caveat(&ntfs3, true),
+            caveat("ntfs3", &ntfs3, true),
             None,
             "the kernel's driver lacks nothing"
         );
@@ -178,8 +178,12 @@ mod tests {
         let helper = of(&ntfs3, "/dev/vda", "/mnt").unwrap();
         assert_eq!(helper.start.join(" "), "ntfs-3g /dev/vda /mnt -o noatime");
         assert!(helper.mounts);
-        assert!(caveat(&ntfs3, true).unwrap().contains("ntfs-3g computes"));
-        assert_eq!(caveat(&ntfs3, false), None);
+        assert!(
+            caveat("ntfs3", &ntfs3, true)
+                .unwrap()
+                .contains("ntfs-3g computes")
+        );
+        assert_eq!(caveat("ntfs3", &ntfs3, false), None);
     }
 
     #[test]

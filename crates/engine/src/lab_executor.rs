@@ -297,7 +297,7 @@ impl LabExecutor {
             },
             shared,
             sees_host,
-            caveats: self.caveats(&recipe, &programs, sees_host),
+            caveats: self.caveats(candidate.name, &recipe, &programs, sees_host),
             kernel: modules.map(|modules| modules.kernel),
             profile,
             partition,
@@ -405,11 +405,16 @@ impl LabExecutor {
     }
 
     /// What the figures of a trial leave out, where they do.
-    fn caveats(&self, recipe: &Recipe, programs: &[Program], sees_host: bool) -> Vec<String> {
-        let (helper, user) = match self.clock {
-            Clock::Cpu => (helper::caveat(recipe, true), program::uncharged(programs)),
-            Clock::Device => (helper::caveat(recipe, false), None),
-        };
+    fn caveats(
+        &self,
+        name: &str,
+        recipe: &Recipe,
+        programs: &[Program],
+        sees_host: bool,
+    ) -> Vec<String> {
+        let is_free = matches!(self.clock, Clock::Cpu);
+        let helper = helper::caveat(name, recipe, is_free);
+        let user = is_free.then(|| program::uncharged(programs)).flatten();
         let host = sees_host.then(|| {
             "programs and libraries of this machine ran, not the sealed userland: another machine \
              or a changed one may give other figures"

@@ -178,6 +178,21 @@ fn who_fails_or_cannot_run_is_not_ranked_and_says_why() {
     assert!(reasons[0].reason.contains("wrong fs type"), "{reasons:?}");
 }
 
+/// The mock's trial of nilfs2 is ten times as fast, and runs without its cleaner.
+#[test]
+fn what_cannot_be_sustained_is_measured_and_never_wins() {
+    let home = tempfile::tempdir().unwrap();
+    let script = |name: &str, seed| scattered(if name == "nilfs2" { 10 } else { 100 }, seed);
+    let mock = MockExecutor::new(&script);
+    let asked = question(&["ext4", "nilfs2", "xfs"]);
+    let mut choice = Choice::new(asked, &mock, cache(home.path()), &NEVER, Instant::now());
+    let verdict = choice.decide(&mut (), &mut ()).unwrap();
+    assert!(verdict.ranking.iter().all(|one| one.candidate != "nilfs2"));
+    let apart = &verdict.excluded[0];
+    assert_eq!(apart.candidate, "nilfs2");
+    assert!(!apart.figures.is_empty() && apart.why.contains("never reclaimed"));
+}
+
 #[test]
 fn a_machine_that_cannot_run_trials_ends_the_run_with_its_own_kind() {
     let home = tempfile::tempdir().unwrap();

@@ -40,11 +40,17 @@ pub enum Matter {
     Licence,
     /// Somebody looks after it.
     Maintained,
+    /// What is deleted or overwritten becomes free without a process in user space.
+    Reclaims,
+    /// Products and distributions ship it as their default, and since when.
+    Products,
+    /// Debian's installer makes it.
+    Installer,
 }
 
 impl Matter {
     /// All of them, in the order in which they are told.
-    pub const ALL: [Matter; 16] = [
+    pub const ALL: [Matter; 19] = [
         Matter::Fsck,
         Matter::Grow,
         Matter::Shrink,
@@ -61,6 +67,9 @@ impl Matter {
         Matter::Swupdate,
         Matter::Licence,
         Matter::Maintained,
+        Matter::Reclaims,
+        Matter::Products,
+        Matter::Installer,
     ];
 
     /// In words.
@@ -82,6 +91,9 @@ impl Matter {
             Matter::Swupdate => "SWUpdate knows it",
             Matter::Licence => "licence",
             Matter::Maintained => "maintained",
+            Matter::Reclaims => "frees space by itself",
+            Matter::Products => "a default of products",
+            Matter::Installer => "Debian's installer makes it",
         }
     }
 
@@ -96,6 +108,9 @@ impl Matter {
             Matter::Grub => "grub",
             Matter::Rauc => "rauc",
             Matter::Swupdate => "swupdate",
+            Matter::Reclaims => "reclaims",
+            Matter::Products => "products",
+            Matter::Installer => "installer",
             // The others are a word.
             other => other.words(),
         }
@@ -133,6 +148,18 @@ impl Matter {
             ),
             Matter::Licence => ("has a licence", "has no licence"),
             Matter::Maintained => ("is maintained", "is not maintained"),
+            Matter::Products => (
+                "is a default of shipped products",
+                "is no default of shipped products",
+            ),
+            Matter::Installer => (
+                "is made by Debian's installer",
+                "is not made by Debian's installer",
+            ),
+            Matter::Reclaims => (
+                "frees space by itself",
+                "frees no space without a process in user space",
+            ),
         }
     }
 }
@@ -212,6 +239,13 @@ fn whole(entries: &BTreeMap<String, Entry>, name: &str) -> BTreeMap<Matter, Care
 pub fn care(name: &str) -> &'static BTreeMap<Matter, Care> {
     static NOTHING: BTreeMap<Matter, Care> = BTreeMap::new();
     CARE.get(name).unwrap_or(&NOTHING)
+}
+
+/// Why the candidate called `name` does not free space unless its process in user space runs; none
+/// if it does.
+pub fn never_reclaims(name: &str) -> Option<&'static Care> {
+    let line = care(name).get(&Matter::Reclaims);
+    line.filter(|care| care.can == Can::No)
 }
 
 /// SPDX identifiers of the licences of driver and tools of the candidate called `name`, each once,

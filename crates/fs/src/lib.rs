@@ -33,7 +33,7 @@ mod vfat;
 mod vfat_factory;
 mod xfs;
 
-pub use care::{Can, Care, Matter, care, licences};
+pub use care::{Can, Care, Matter, care, licences, never_reclaims};
 pub use catalogue::{UnknownCandidate, candidates, find};
 pub use elsewhere::{Elsewhere, elsewhere, find_elsewhere};
 pub use model::{

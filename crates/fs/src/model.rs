@@ -301,8 +301,6 @@ pub struct Helper {
     /// Command that asks one that runs beside it to end, and fails if nobody is there;
     /// [`Recipe::DEVICE`] is replaced. Empty for one that ends with the unmount.
     pub stop: &'static [&'static str],
-    /// What is missing from figures taken without it; empty if nothing is.
-    pub without: &'static str,
     /// Whether trials run it.
     pub runs: bool,
 }

@@ -130,8 +130,6 @@ fn build(geometry: &Geometry, purpose: Purpose) -> Result<Recipe, Unfit> {
             ready: &["nilfs-clean", "--status", Recipe::DEVICE],
             stop: &["nilfs-clean", "--quit", Recipe::DEVICE],
             runs: false,
-            without: "without it space is never reclaimed: figures hold for a card that is not \
-                      filled, and deleted space stays used",
         }),
         chosen: &["-b *", "-B *"],
         ..Recipe::default()

@@ -116,7 +116,6 @@ fn build(geometry: &Geometry, purpose: Purpose) -> Result<Recipe, Unfit> {
             mounts: true,
             ready: &[],
             stop: &[],
-            without: "",
             runs: false,
         }),
         chosen: &["-c *"],

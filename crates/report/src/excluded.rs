@@ -1,7 +1,7 @@
 //! The excluded, those with the same reason together.
 
 use std::collections::BTreeSet;
-use whichfs_study::Verdict;
+use whichfs_study::{NOT_COMPARABLE, Verdict};
 use whichfs_units::counted;
 
 /// Candidates excluded for one reason.
@@ -17,6 +17,13 @@ pub(crate) struct Group {
     pub rule: String,
     /// True if not a rule but its own trials exclude a candidate.
     pub tried: bool,
+}
+
+impl Group {
+    /// Whether these were measured and are not ranked.
+    pub(crate) fn is_measured(&self) -> bool {
+        self.rule == NOT_COMPARABLE
+    }
 }
 
 /// Whose trials failed, how many of how many, in a sentence; none if none did.

@@ -1,11 +1,11 @@
 //! The verdict in a terminal: who, how sure, why, the picture, how to apply it.
 
-use crate::excluded::{failed, groups};
+use crate::excluded::{Group, failed, groups};
 use crate::number::{duration, p_best, scale_of, short};
 use crate::text::{bar, clean, cut, wrap};
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use std::fmt::Write as _;
-use whichfs_study::{Grade, MetricInfo, Origin, Ranked, Verdict};
+use whichfs_study::{Excluded, Grade, MetricInfo, Origin, Ranked, Verdict};
 use whichfs_units::counted;
 
 /// How a terminal is.
@@ -407,8 +407,13 @@ fn excluded(out: &mut String, verdict: &Verdict, look: Look) {
     if verdict.excluded.is_empty() {
         return;
     }
+    let (apart, groups): (Vec<_>, Vec<_>) =
+        (groups(verdict).into_iter()).partition(Group::is_measured);
+    not_comparable(out, verdict, &apart, look);
+    if groups.is_empty() {
+        return;
+    }
     heading(out, "Excluded", look);
-    let groups = groups(verdict);
     for group in &groups {
         let rule = match group.rule.as_str() {
             "" => String::new(),
@@ -421,6 +426,39 @@ fn excluded(out: &mut String, verdict: &Verdict, look: Look) {
         let said = "In brackets: the rule. whichfs fs why NAME --for NEED tells every rule that \
                     one breaks, with its source.";
         item(out, said, look);
+    }
+}
+
+/// Candidates that were measured and are not ranked: why, and their figures.
+fn not_comparable(out: &mut String, verdict: &Verdict, groups: &[Group], look: Look) {
+    if groups.is_empty() {
+        return;
+    }
+    heading(out, "Not comparable", look);
+    for group in groups {
+        item(
+            out,
+            &format!("{}: {}.", group.candidates.join(", "), group.why),
+            look,
+        );
+        let own = |one: &&Excluded| group.candidates.contains(&one.candidate);
+        for one in verdict.excluded.iter().filter(own) {
+            let counted = verdict.metrics.iter().filter(|metric| metric.share > 0.0);
+            let each = counted.filter_map(|metric| {
+                let figure = one.figures.get(&metric.metric)?;
+                let value = crate::number::with_unit(figure.value, &metric.unit);
+                Some(format!("{} {}", metric.label, value.replace(' ', "\u{a0}")))
+            });
+            let figures: Vec<String> = each.collect();
+            if !figures.is_empty() {
+                let said = format!(
+                    "{}, measured all the same: {}.",
+                    one.candidate,
+                    figures.join(", ")
+                );
+                item(out, &said, look);
+            }
+        }
     }
 }
 

@@ -1,4 +1,5 @@
-//! Probability of being best, by bootstrap over seeds and stated uncertainties.
+//! Probability of being best and interval of the score, by bootstrap over seeds and stated
+//! uncertainties.
 //!
 //! Each of [`DRAWS`] draws resamples the seeds with replacement, the same draw for all
 //! candidates and metrics, and moves each candidate's level by the mean of its residuals
@@ -35,13 +36,25 @@ pub(crate) struct Doubt {
     pub metric: f64,
 }
 
-/// The share of draws in which each of `candidates` has the lowest weighted log ratio.
-pub(crate) fn p_best(
+/// Share of the draws that lie within an interval.
+pub(crate) const WITHIN: f64 = 0.9;
+
+/// What the draws say of a candidate.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Drawn {
+    /// Share of draws in which it has the lowest weighted log ratio.
+    pub p_best: f64,
+    /// Weighted log ratios to the reference between which [`WITHIN`] of its draws lie.
+    pub loss: [f64; 2],
+}
+
+/// Draws the weighted log ratios of `candidates`.
+pub(crate) fn draw(
     candidates: &[String],
     fits: &BTreeMap<String, Levels>,
     shares: &[Share],
     doubt: &Doubt,
-) -> BTreeMap<String, f64> {
+) -> BTreeMap<String, Drawn> {
     let seeds: BTreeSet<u64> = fits
         .values()
         .flat_map(|fit| fit.residual.values().flat_map(|row| row.keys().copied()))
@@ -54,6 +67,7 @@ pub(crate) fn p_best(
         .map(|name| Rng::named(SEED, &format!("candidate/{name}")))
         .collect();
     let mut wins = vec![0_u32; candidates.len()];
+    let mut all = vec![Vec::with_capacity(DRAWS as usize); candidates.len()];
     for _ in 0..DRAWS {
         let drawn: Vec<u64> = seeds
             .iter()
@@ -64,10 +78,19 @@ pub(crate) fn p_best(
         if let Some(best) = best {
             wins[best] += 1;
         }
+        for (own, loss) in all.iter_mut().zip(losses) {
+            own.push(loss);
+        }
     }
-    let share = |count: u32| f64::from(count) / f64::from(DRAWS);
-    let names = candidates.iter().cloned();
-    names.zip(wins.into_iter().map(share)).collect()
+    let drawn = wins.into_iter().zip(&mut all).map(|(wins, own)| {
+        own.sort_unstable_by(f64::total_cmp);
+        let outside = ((1.0 - WITHIN) / 2.0 * f64::from(DRAWS)) as usize;
+        Drawn {
+            p_best: f64::from(wins) / f64::from(DRAWS),
+            loss: [own[outside], own[own.len() - 1 - outside]],
+        }
+    });
+    candidates.iter().cloned().zip(drawn).collect()
 }
 
 fn draw_losses(
@@ -94,14 +117,9 @@ fn draw_losses(
                 Some(level + resampled + card * normal(rng))
             })
             .collect();
-        let best = moved
-            .iter()
-            .flatten()
-            .copied()
-            .fold(f64::INFINITY, f64::min);
         for (total, moved) in loss.iter_mut().zip(moved) {
             if let Some(moved) = moved {
-                total.0 += share.share * (moved - best);
+                total.0 += share.share * (moved - fit.reference);
                 total.1 += share.share;
             }
         }

@@ -1,9 +1,9 @@
 //! Which card to buy: the best filesystem of each, all judged together.
 
 use crate::exclude::{nearest, rule_lines};
-use crate::judge::{Evidence, JudgeError, NOISE_FLOOR, Sample, judge};
+use crate::judge::{Evidence, JudgeError, NOISE_FLOOR, Sample, doubt, judge};
 use crate::need::Need;
-use crate::verdict::{Excluded, MetricInfo, Nearest, Origin, Ranked, RuleLine};
+use crate::verdict::{Excluded, FitError, MetricInfo, Nearest, Origin, Ranked, RuleLine};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,8 +19,8 @@ pub struct CardEvidence {
     pub samples: Vec<Sample>,
     /// How far its figures may be off: what its profile states.
     pub uncertainty: f64,
-    /// Median error of its model, where it was fitted.
-    pub fit_error: Option<f64>,
+    /// Error of its model, where it was fitted.
+    pub fit_error: Option<FitError>,
     /// Whether its profile is composed of several sources.
     pub composed: bool,
     /// Filesystems that were excluded, by a rule or by a trial that failed.
@@ -35,7 +35,7 @@ impl CardEvidence {
     /// How far its figures may be off: what its profile states and how far its model is off what
     /// was measured, which are independent.
     fn doubt(&self) -> f64 {
-        self.uncertainty.hypot(self.fit_error.unwrap_or(0.0))
+        doubt(self.uncertainty, self.fit_error)
     }
 }
 
@@ -84,9 +84,9 @@ pub struct CardPlace {
     pub composed: bool,
     /// What its profile states of how far its figures may be off (0.3 is ±30 %).
     pub uncertainty: f64,
-    /// Median relative error of its model on what was measured of the card; none if the profile
-    /// states none.
-    pub fit_error: Option<f64>,
+    /// Relative error of its model on what was measured of the card; none if the profile states
+    /// none.
+    pub fit_error: Option<FitError>,
     /// Ids of the trials behind its figures.
     pub trials: Vec<String>,
     /// Filesystems that were excluded on it.
@@ -101,8 +101,8 @@ pub struct CardPlace {
 pub struct CardScore {
     /// 1 would be best at everything.
     pub score: f64,
-    /// Probability of being the best of all.
-    pub p_best: f64,
+    /// Probability of being the best of all; none of a single card.
+    pub p_best: Option<f64>,
     /// Other cards that cannot be told from it: their scores are nearer than the noise floor, or
     /// than what is known of the two cards allows.
     pub ties_with: Vec<String>,
@@ -126,7 +126,8 @@ pub fn rank_cards(need: &Need, cards: &[CardEvidence]) -> Result<CardRanking, Ju
     let evidence = Evidence {
         samples: samples.collect(),
         card_uncertainty: worst(|card| card.uncertainty),
-        fit_error: Some(worst(|card| card.fit_error.unwrap_or(0.0))).filter(|error| *error > 0.0),
+        fit_error: (cards.iter().filter_map(|card| card.fit_error))
+            .max_by(|one, other| one.p90.total_cmp(&other.p90)),
         ..Evidence::default()
     };
     let verdict = judge(need, &evidence)?;
@@ -135,7 +136,8 @@ pub fn rank_cards(need: &Need, cards: &[CardEvidence]) -> Result<CardRanking, Ju
         let (card, candidate) = apart(&ranked.candidate);
         // A card is as likely the best as all its filesystems together.
         if let Some(place) = places.iter_mut().find(|place| place.card == card) {
-            place.place.p_best += ranked.p_best;
+            let sum = place.place.p_best.zip(ranked.p_best);
+            place.place.p_best = sum.map(|(own, other)| own + other);
         } else if let Some(own) = cards.iter().find(|own| own.card == card) {
             places.push(place(own, candidate, score(ranked, &verdict.metrics)));
         }
@@ -254,6 +256,11 @@ mod tests {
     use super::*;
     use crate::tests::{sample, two_metrics};
 
+    const FIT: FitError = FitError {
+        median: 0.2,
+        p90: 0.4,
+    };
+
     fn card(name: &str, figures: &[(&str, f64)]) -> CardEvidence {
         let samples = figures
             .iter()
@@ -277,7 +284,7 @@ mod tests {
         fast.caveats
             .insert("nilfs2".into(), vec!["its cleaner did not run".into()]);
         fast.trials.insert("nilfs2".into(), vec!["t1".into()]);
-        (fast.composed, fast.fit_error) = (true, Some(0.2));
+        (fast.composed, fast.fit_error) = (true, Some(FIT));
         let ranking = rank_cards(&two_metrics(), &[card("slow", &[("ext4", 4.0)]), fast]).unwrap();
         let [first, second] = &ranking.cards[..] else {
             panic!("{ranking:?}")
@@ -288,7 +295,7 @@ mod tests {
         assert_eq!(first.caveats, ["its cleaner did not run"]);
         assert_eq!(
             (first.trials.len(), first.composed, first.fit_error),
-            (1, true, Some(0.2))
+            (1, true, Some(FIT))
         );
     }
 
@@ -340,7 +347,9 @@ mod tests {
         assert_eq!(places, [("fast", "ext4"), ("slow", "f2fs")]);
         assert_eq!(ranking.none, ["empty"]);
         assert_eq!(ranking.cards[0].place.values, [Some(1.0), Some(2.0)]);
-        let sum: f64 = ranking.cards.iter().map(|place| place.place.p_best).sum();
+        let sum: f64 = (ranking.cards.iter())
+            .filter_map(|place| place.place.p_best)
+            .sum();
         assert!((sum - 1.0).abs() < 0.01, "{sum}");
     }
 

@@ -1,6 +1,6 @@
 //! Hard rules first: who is no candidate, why, and who says so.
 
-use crate::facts::{CandidateFacts, Fact, Value};
+use crate::facts::{Can, CandidateFacts, Fact, Matter, Value};
 use crate::need::{Condition, Need, Rule};
 use crate::verdict::{Broken, Excluded, Nearest, RuleLine};
 use std::collections::BTreeMap;
@@ -33,6 +33,29 @@ pub fn exclude(
         }
     }
     (kept, excluded)
+}
+
+/// The rule of candidates whose trials cannot be sustained.
+pub const NOT_COMPARABLE: &str = "not_comparable";
+
+/// Those of `candidates` whose trials say nothing of their use for long: they are measured and
+/// shown, and not ranked.
+pub fn not_comparable(candidates: &[CandidateFacts]) -> Vec<Excluded> {
+    let reclaims = |facts: &CandidateFacts| {
+        let care = facts.care.get(&Matter::Reclaims);
+        care.filter(|care| care.can == Can::No).cloned()
+    };
+    let excluded = candidates.iter().filter_map(|facts| {
+        let care = reclaims(facts)?;
+        Some(Excluded {
+            candidate: facts.name.clone(),
+            why: format!("its trial cannot be sustained: {}", care.how),
+            rule: Some(NOT_COMPARABLE.to_owned()),
+            source: Some(care.source),
+            ..Excluded::default()
+        })
+    });
+    excluded.collect()
 }
 
 /// What the rules of `need` leave open for `facts`, in a sentence that follows the candidate's
@@ -168,8 +191,7 @@ fn plain(bytes: u64) -> String {
     }
 }
 
-fn satisfied(condition: &Condition, value: Value<'_>) -> bool {
-    use crate::facts::Can;
+pub(crate) fn satisfied(condition: &Condition, value: Value<'_>) -> bool {
     match (condition, value) {
         (Condition::Is(wanted), Value::Flag(flag)) => *wanted == flag,
         (Condition::Is(wanted), Value::Can(can)) => *wanted == (can != Can::No),

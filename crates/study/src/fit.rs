@@ -1,88 +1,62 @@
 //! Levels of the candidates in each metric, paired by seed.
 //!
-//! Log costs are fitted as candidate + seed effects by least squares, so that a seed that
-//! only the leaders ran (a harder tree, a slower draw of the card) does not count against
-//! them. With every candidate on every seed this is the plain mean of logs.
+//! Every candidate is compared with one, the anchor, on the seeds that both ran: a seed that only
+//! the leaders ran (a harder tree, a slower draw of the card) does not count against them. The
+//! anchor is the need's baseline, so the level of a candidate depends on its own trials and the
+//! baseline's alone, never on which others ran.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Log costs of one metric: candidate → seed → ln(cost).
 pub(crate) type Costs = BTreeMap<String, BTreeMap<u64, f64>>;
 
-/// The fit of one metric.
+/// The levels of one metric.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Levels {
-    /// Candidate → level in log units; only differences between candidates mean anything.
+    /// Candidate → mean log ratio of its cost to the anchor's.
     pub level: BTreeMap<String, f64>,
-    /// Candidate → seed → what the fit leaves over.
+    /// Candidate → seed → how far that seed is off its level.
     pub residual: Costs,
-    /// Mean effect of the seeds that all candidates ran; of all seeds, if there is none such.
-    /// Level plus this is the log cost of a candidate on those seeds: for one that ran no other
-    /// seeds its plain mean.
+    /// Log cost of the anchor on its first seed. Level plus this is the log cost of a candidate
+    /// there: for one that ran no other seed, what it took.
     pub common: f64,
+    /// The level that scores are beside: the baseline's, or the best where the baseline has none.
+    pub reference: f64,
 }
 
-/// Sweeps after which the seed effects of any plausible study have converged.
-const MAX_SWEEPS: usize = 10_000;
-
-/// Change per sweep, in log units, below which the fit is done.
-const CONVERGED: f64 = 1e-13;
-
-/// Fits `costs` by alternating means, which converges to the least-squares solution.
-pub(crate) fn fit(costs: &Costs) -> Levels {
-    let seeds: BTreeSet<u64> = costs.values().flat_map(|row| row.keys().copied()).collect();
-    let mut effect: BTreeMap<u64, f64> = seeds.iter().map(|&seed| (seed, 0.0)).collect();
-    let mut level = candidate_means(costs, &effect);
-    for _ in 0..MAX_SWEEPS {
-        let mut moved = 0.0_f64;
-        for (seed, effect) in &mut effect {
-            let left = costs
-                .iter()
-                .filter_map(|(name, row)| Some(row.get(seed)? - level[name]));
-            let next = mean(left);
-            moved = moved.max((next - *effect).abs());
-            *effect = next;
-        }
-        level = candidate_means(costs, &effect);
-        if moved < CONVERGED {
-            break;
-        }
-    }
-    let residual = costs
-        .iter()
-        .map(|(name, row)| {
-            let left = row
-                .iter()
-                .map(|(seed, x)| (*seed, x - level[name] - effect[seed]));
-            (name.clone(), left.collect())
-        })
-        .collect();
-    let shared = |seed: &u64| costs.values().all(|row| row.contains_key(seed));
-    let of_all: Vec<f64> = (effect.iter())
-        .filter(|(seed, _)| shared(seed))
-        .map(|(_, effect)| *effect)
-        .collect();
-    let common = match of_all.is_empty() {
-        true => mean(effect.values().copied()),
-        false => mean(of_all.into_iter()),
+/// The levels of `costs` beside those of `baseline`; where that has none, beside the candidate
+/// with the most seeds.
+pub(crate) fn fit(costs: &Costs, baseline: Option<&str>) -> Levels {
+    let own = baseline.and_then(|name| costs.get_key_value(name));
+    let most = || {
+        let all = costs.iter().rev();
+        all.max_by_key(|(_, row)| row.len())
     };
-    Levels {
-        level,
-        residual,
-        common,
+    let Some((_, anchor)) = own.or_else(most) else {
+        return Levels::default();
+    };
+    let mut levels = Levels {
+        common: anchor.values().next().copied().unwrap_or_default(),
+        ..Levels::default()
+    };
+    for (name, row) in costs {
+        let both = row
+            .iter()
+            .filter_map(|(seed, x)| Some((*seed, x - anchor.get(seed)?)));
+        let mut paired: BTreeMap<u64, f64> = both.collect();
+        if paired.is_empty() {
+            // No seed in common: beside the anchor's mean.
+            let middle = mean(anchor.values().copied());
+            paired = row.iter().map(|(seed, x)| (*seed, x - middle)).collect();
+        }
+        let level = mean(paired.values().copied());
+        paired.values_mut().for_each(|x| *x -= level);
+        levels.level.insert(name.clone(), level);
+        levels.residual.insert(name.clone(), paired);
     }
-}
-
-fn candidate_means(costs: &Costs, effect: &BTreeMap<u64, f64>) -> BTreeMap<String, f64> {
-    costs
-        .iter()
-        .map(|(name, row)| {
-            (
-                name.clone(),
-                mean(row.iter().map(|(seed, x)| x - effect[seed])),
-            )
-        })
-        .collect()
+    let best = levels.level.values().copied().fold(f64::INFINITY, f64::min);
+    levels.reference = if own.is_some() { 0.0 } else { best };
+    levels
 }
 
 /// The mean; 0 of nothing.

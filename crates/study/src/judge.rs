@@ -1,20 +1,22 @@
 //! From samples to a verdict.
 //!
 //! Method. A value becomes a cost (its inverse where higher is better). In each metric the
-//! candidates' log costs are levelled, paired by seed (`fit.rs`); the distance to the
-//! lowest level is the log ratio to the best. The weighted mean of these log ratios,
-//! exponentiated and inverted, is the score: a weighted geometric mean, so that units
-//! do not matter and twice as fast in one metric outweighs twice as slow in an equal one
-//! exactly. Candidates whose scores are less than the noise floor apart tie. The
-//! probability of being best comes from `bootstrap.rs`.
+//! candidates' log costs are levelled beside the need's baseline, paired by seed (`fit.rs`).
+//! The weighted mean of these log ratios, exponentiated and inverted, is the score: a weighted
+//! geometric mean, so that units do not matter and twice as fast in one metric outweighs twice as
+//! slow in an equal one exactly. The baseline's score is 1; where it has no figures, being the
+//! best at everything is. Candidates whose scores are less than the noise floor apart tie, and
+//! `advice.rs` says which of them to take. Probabilities and intervals come from `bootstrap.rs`.
 //!
 //! A candidate is judged only with every metric that the need requires and without a
 //! failed trial; otherwise it is excluded, with that reason. Where a metric that is not
 //! required is missing, the remaining weights of that candidate count in full and a
 //! reason says so.
 
+use crate::advice;
 use crate::bootstrap::{self, Doubt};
 use crate::exclude::{nearest, rule_lines};
+use crate::facts::CandidateFacts;
 use crate::failures;
 use crate::fit::{Costs, Levels, fit};
 use crate::need::{Enough, Need, Weight};
@@ -22,7 +24,8 @@ use crate::plan;
 use crate::reasons::{self, Told};
 use crate::sensitivity::{without, without_rules};
 use crate::verdict::{
-    Excluded, Figure, Grade, MetricInfo, Origin, Point, Ranked, Unmeasured, Verdict,
+    Count, Excluded, Figure, FitError, Grade, MetricInfo, Origin, Point, Ranked, Unmeasured,
+    Verdict,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -80,8 +83,12 @@ pub struct Evidence {
     pub wall_s: f64,
     /// Where the samples come from.
     pub origin: Origin,
-    /// Median relative error of the card's model on what was measured of the card.
-    pub fit_error: Option<f64>,
+    /// Relative error of the card's model on what was measured of the card.
+    pub fit_error: Option<FitError>,
+    /// What is known of the candidates, for the need's tie-breakers.
+    pub facts: Vec<CandidateFacts>,
+    /// Counts behind figures that are bounds of a share: metric → candidate → count.
+    pub counts: BTreeMap<String, BTreeMap<String, Count>>,
     /// Figures of candidates that a rule excludes: only to tell what the rule decides.
     pub aside: Vec<Sample>,
     /// What the figures of a candidate leave out.
@@ -94,8 +101,15 @@ impl Evidence {
     /// How far the card's figures may be off, as a fraction: what its profile states of its
     /// figures and how far the model is off what was measured, which are independent.
     pub(crate) fn doubt_of_card(&self) -> f64 {
-        self.card_uncertainty.hypot(self.fit_error.unwrap_or(0.0))
+        doubt(self.card_uncertainty, self.fit_error)
     }
+}
+
+/// How far a card's figures may be off, as a fraction: `stated` by its profile, and by how much
+/// its model is off what was measured, which are independent. Of the model the 90th percentile
+/// counts: a figure that decides a contest may well be one of the worst tenth.
+pub(crate) fn doubt(stated: f64, fit: Option<FitError>) -> f64 {
+    stated.hypot(fit.map_or(0.0, |fit| fit.p90.max(fit.median)))
 }
 
 /// Samples that contradict each other or the need: a fault of the caller or of a merged store.
@@ -136,7 +150,7 @@ pub(crate) struct Scored {
     pub shown: BTreeMap<String, BTreeMap<String, f64>>,
     /// Weights as shares of 1, heaviest first.
     pub shares: Vec<Share>,
-    /// Candidate → mean log ratio to the best; 0 is best at everything.
+    /// Candidate → mean log ratio to the reference; 0 is as good as that.
     pub loss: BTreeMap<String, f64>,
 }
 
@@ -148,18 +162,30 @@ pub(crate) struct Scored {
 pub fn judge(need: &Need, evidence: &Evidence) -> Result<Verdict, JudgeError> {
     let units = units(&evidence.samples)?;
     let (figures, mut excluded) = admit(need, evidence, &units);
-    excluded.extend(evidence.excluded.iter().cloned());
     excluded.sort_by(|a, b| (&a.candidate, &a.why).cmp(&(&b.candidate, &b.why)));
     let shares = shares(need, &units);
     if !figures.is_empty() && shares.iter().all(|share| share.share == 0.0) {
         return Err(nothing_counts(need));
     }
     let bounds = bounds(need, evidence.partition_bytes);
-    let scored = score(&figures, &units, shares, &bounds);
+    let scored = score(&figures, &units, shares, &bounds, need.baseline.as_deref());
     let ranking = rank(need, &figures, &scored, &units, &bounds, evidence);
     let without = without(need, evidence, &ranking)?;
     let winner = ranking.first().map(|first| first.candidate.clone());
-    let commands = winner.as_ref().and_then(|name| evidence.commands.get(name));
+    let advice = advice::advise(need, evidence, &ranking);
+    let advised = advice.as_ref().map(|advice| &advice.candidate);
+    let advised = advised.or(winner.as_ref()).cloned();
+    let commands = advised
+        .as_ref()
+        .and_then(|name| evidence.commands.get(name));
+    let told = Told {
+        need,
+        scored: &scored,
+        units: &units,
+        bounds: &bounds,
+        counts: &evidence.counts,
+    };
+    let baseline = advice::baseline(&told, &ranking, &excluded, advised.as_deref());
     Ok(Verdict {
         card: evidence.card.clone(),
         needs: need.name.clone(),
@@ -170,7 +196,9 @@ pub fn judge(need: &Need, evidence: &Evidence) -> Result<Verdict, JudgeError> {
         ]
         .concat(),
         without,
-        next_seeds: plan::rivals(&ranking),
+        advice,
+        baseline,
+        next_seeds: plan::rivals(&ranking, need.baseline.as_deref()),
         metrics: metrics(need, &units, &scored.shares, &bounds),
         unmeasured: unmeasured(need, &units),
         rules: rule_lines(need, &excluded),
@@ -189,7 +217,7 @@ pub fn judge(need: &Need, evidence: &Evidence) -> Result<Verdict, JudgeError> {
         wall_s: evidence.wall_s,
         noise_floor: NOISE_FLOOR,
         card_uncertainty: evidence.card_uncertainty,
-        method: reasons::method(&figures, evidence),
+        method: reasons::method(&figures, need, evidence),
     })
 }
 
@@ -274,15 +302,18 @@ fn admit(need: &Need, evidence: &Evidence, units: &Units) -> (Figures, Vec<Exclu
     let ruled_out: BTreeSet<&String> = evidence.excluded.iter().map(|e| &e.candidate).collect();
     let all = figures.clone();
     figures.retain(|name, _| !why.contains_key(name) && !ruled_out.contains(name));
-    let excluded = why.into_iter().map(|(candidate, (why, rule))| {
-        let partial = partial(&all, &figures, units, &candidate);
+    let own = why.into_iter().map(|(candidate, (why, rule))| Excluded {
+        candidate,
+        why,
+        rule: Some(rule.to_owned()),
+        ..Excluded::default()
+    });
+    let excluded = own.chain(evidence.excluded.iter().cloned()).map(|one| {
+        let partial = partial(&all, &figures, units, &one.candidate);
         Excluded {
             grades: grades(&partial, &shares(need, units)),
             figures: partial,
-            candidate,
-            why,
-            rule: Some(rule.to_owned()),
-            ..Excluded::default()
+            ..one
         }
     });
     let excluded = excluded.collect();
@@ -308,6 +339,7 @@ fn partial(
             value,
             ratio: round(worst, 6),
             samples: points.collect(),
+            count: None,
         };
         (metric.clone(), figure)
     };
@@ -374,7 +406,13 @@ fn bounds(need: &Need, partition_bytes: Option<u64>) -> Bounds {
     need.weights.iter().filter_map(of).collect()
 }
 
-fn score(figures: &Figures, units: &Units, shares: Vec<Share>, bounds: &Bounds) -> Scored {
+fn score(
+    figures: &Figures,
+    units: &Units,
+    shares: Vec<Share>,
+    bounds: &Bounds,
+    baseline: Option<&str>,
+) -> Scored {
     let mut fits = BTreeMap::new();
     let mut shown = BTreeMap::new();
     for (metric, (_, lower_is_better)) in units {
@@ -387,7 +425,7 @@ fn score(figures: &Figures, units: &Units, shares: Vec<Share>, bounds: &Bounds) 
             rows.map(|(name, row)| (name.clone(), row.iter().map(cost).collect()))
                 .collect()
         };
-        let plain = fit(&costs(&|value| value));
+        let plain = fit(&costs(&|value| value), baseline);
         let of = |level: &f64| (sign * (level + plain.common)).exp();
         let values = plain
             .level
@@ -395,8 +433,8 @@ fn score(figures: &Figures, units: &Units, shares: Vec<Share>, bounds: &Bounds) 
             .map(|(name, level)| (name.clone(), of(level)));
         shown.insert(metric.clone(), values.collect());
         let levels = match bounds.get(metric) {
-            Some(bound) if *lower_is_better => fit(&costs(&|value| value.max(*bound))),
-            Some(bound) => fit(&costs(&|value| value.min(*bound))),
+            Some(bound) if *lower_is_better => fit(&costs(&|value| value.max(*bound)), baseline),
+            Some(bound) => fit(&costs(&|value| value.min(*bound)), baseline),
             None => plain,
         };
         fits.insert(metric.clone(), levels);
@@ -413,13 +451,13 @@ fn score(figures: &Figures, units: &Units, shares: Vec<Share>, bounds: &Bounds) 
     }
 }
 
-/// Mean log ratio to the best over the metrics that `candidate` has.
+/// Mean log ratio to the reference over the metrics that `candidate` has.
 pub(crate) fn loss(candidate: &str, fits: &BTreeMap<String, Levels>, shares: &[Share]) -> f64 {
     let (mut sum, mut weight) = (0.0, 0.0);
     for share in shares {
         let fit = fits.get(&share.metric);
-        if let Some(behind) = fit.and_then(|fit| behind(fit, candidate)) {
-            sum += share.share * behind;
+        if let Some((fit, level)) = fit.and_then(|fit| Some((fit, fit.level.get(candidate)?))) {
+            sum += share.share * (level - fit.reference);
             weight += share.share;
         }
     }
@@ -449,7 +487,9 @@ fn rank(
         score: NOISE_FLOOR.ln() / std::f64::consts::SQRT_2,
         metric: (1.0 + evidence.doubt_of_card().max(0.0)).ln() / 2.0,
     };
-    let p_best = bootstrap::p_best(&order, &scored.fits, &scored.shares, &doubt);
+    let drawn = bootstrap::draw(&order, &scored.fits, &scored.shares, &doubt);
+    // Of one candidate there is no contest.
+    let contest = order.len() > 1;
     order.sort_by(|a, b| scored.loss[a].total_cmp(&scored.loss[b]).then(a.cmp(b)));
     let ties = |name: &String| {
         let tied = |other: &&String| {
@@ -465,12 +505,14 @@ fn rank(
                 scored,
                 units,
                 bounds,
+                counts: &evidence.counts,
             };
-            let figures = figures_of(&figures[name], scored, name);
+            let figures = figures_of(&figures[name], scored, name, &evidence.counts);
             Ranked {
                 candidate: name.clone(),
                 score: round(1.0 / scored.loss[name].exp(), 4),
-                p_best: round(p_best[name], 3),
+                interval: [1, 0].map(|end| round((-drawn[name].loss[end]).exp(), 4)),
+                p_best: contest.then(|| round(drawn[name].p_best, 3)),
                 ties_with: ties(name),
                 grades: grades(&figures, &scored.shares),
                 reasons: reasons::reasons(&told, &order, name),
@@ -494,6 +536,7 @@ fn figures_of(
     metrics: &BTreeMap<String, BTreeMap<u64, f64>>,
     scored: &Scored,
     name: &str,
+    counts: &BTreeMap<String, BTreeMap<String, Count>>,
 ) -> BTreeMap<String, Figure> {
     let figure = |(metric, row): (&String, &BTreeMap<u64, f64>)| {
         let samples: Vec<Point> = row
@@ -515,6 +558,7 @@ fn figures_of(
                 value,
                 ratio,
                 samples,
+                count: counts.get(metric).and_then(|all| all.get(name)).copied(),
             },
         )
     };

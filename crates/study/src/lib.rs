@@ -5,6 +5,7 @@
 //! ([`Sample`]); what comes out is a [`Verdict`]. Nothing here reads a clock, a file
 //! or entropy, so the same rows give the same verdict.
 
+mod advice;
 mod agreement;
 mod bootstrap;
 mod cards;
@@ -34,6 +35,7 @@ mod told;
 mod unit;
 mod verdict;
 
+pub use advice::Standard;
 pub use agreement::kendall_tau_b;
 pub use cards::{CardEvidence, CardPlace, CardRanking, CardScore, Unqualified, rank_cards};
 pub use claims::{CLAIMS, Claim, Judgement, Outcome, Part, claims, judge_claim};
@@ -42,13 +44,15 @@ pub use device::{
     Budget, Cost, Counter, Distance, Drift, Ledger, REFERENCES_MIN, ReferenceRun, Spent,
     Turn as DeviceTurn, distances, drifts, order,
 };
-pub use exclude::{exclude, not_known};
+pub use exclude::{NOT_COMPARABLE, exclude, not_comparable, not_known};
 pub use facts::{Can, CandidateFacts, Care, CrashClass, Fact, Matter, Memory, Sourced};
 pub use gain::{Effect, Gain, Turn, gains, turns};
 pub use grid::{Grid, Line, Order, Repeats, grids};
 pub use judge::{Evidence, Failure, JudgeError, NOISE_FLOOR, Sample, judge};
 pub use metric_ranks::{Standing, standings};
-pub use need::{Condition, Enough, Need, NeedError, POWER_LOSS, Rule, SHORT, Weight};
+pub use need::{
+    Condition, Enough, Need, NeedError, POWER_LOSS, PartitionRule, Rule, SHORT, Weight,
+};
 pub use position::FileError;
 pub use regress::{
     Answer, AnswerChange, Cause, Change as RunChange, Compared, Comparison, Meaning, Place,
@@ -65,8 +69,8 @@ pub use study::{
 };
 pub use unit::unit_for;
 pub use verdict::{
-    Broken, Change, Excluded, Failed, FailedTrial, Figure, Grade, MetricInfo, Nearest, Origin,
-    Point, Ranked, RuleLine, Unmeasured, Verdict, Without,
+    Advice, Baseline, Broken, Change, Count, Excluded, Failed, FailedTrial, Figure, FitError,
+    Grade, MetricInfo, Nearest, Origin, Point, Ranked, RuleLine, Unmeasured, Verdict, Without,
 };
 
 #[cfg(test)]

@@ -4,7 +4,9 @@
 //! the metrics a candidate must be able to produce, and states hard rules with reason
 //! and source. A rule excludes; a weight only moves the score.
 
+use crate::advice::Standard;
 use crate::facts::{CrashClass, Fact};
+use crate::overrides::condition;
 use crate::position::{FileError, Position};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,12 +29,33 @@ pub struct Need {
     pub requires: Vec<String>,
     /// Hard rules, in the order of the file.
     pub rules: Vec<Rule>,
+    /// The candidate that everybody uses for it: scores are beside its figures.
+    pub baseline: Option<String>,
+    /// What decides among candidates that trials cannot tell apart, the first first.
+    pub tie_breakers: Vec<(Fact, Condition)>,
+    /// Candidates that a standard has on such cards; the first that is for the card counts.
+    pub standards: Vec<Standard>,
+    /// Where the partition must be for it; none if that is no matter.
+    pub partition: Option<PartitionRule>,
     /// Switches that rules may name in `unless`, for example `power_loss`.
     pub settings: BTreeMap<String, String>,
 }
 
 /// Longest `short` label of a metric, in characters.
 pub const SHORT: usize = 6;
+
+/// Where the partition must be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartitionRule {
+    /// The partition table: true for an MBR, else a GPT.
+    pub mbr: bool,
+    /// Number of the partition, from 1.
+    pub number: u64,
+    /// Why.
+    pub because: String,
+    /// Where that is written.
+    pub source: String,
+}
 
 /// How much a metric counts.
 #[derive(Clone, Debug, PartialEq)]
@@ -138,6 +161,30 @@ struct NeedFile {
     requires: Vec<Spanned<String>>,
     #[serde(default)]
     rules: Vec<Spanned<RuleFile>>,
+    baseline: Option<Spanned<String>>,
+    #[serde(default)]
+    tie_breakers: Vec<Spanned<String>>,
+    #[serde(default)]
+    standards: Vec<StandardFile>,
+    partition: Option<PartitionFile>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StandardFile {
+    candidate: Spanned<String>,
+    up_to_bytes: Option<u64>,
+    because: Spanned<String>,
+    source: Spanned<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PartitionFile {
+    table: Spanned<String>,
+    number: Spanned<u64>,
+    because: Spanned<String>,
+    source: Spanned<String>,
 }
 
 #[derive(Deserialize)]
@@ -214,6 +261,18 @@ impl Need {
                 .iter()
                 .map(|rule| parse_rule(&at, rule))
                 .collect::<Result<_, _>>()?,
+            baseline: (raw.baseline.as_ref())
+                .map(|name| candidate(&at, "baseline", name))
+                .transpose()?,
+            tie_breakers: (raw.tie_breakers.iter())
+                .map(|text| tie_breaker(&at, text))
+                .collect::<Result<_, _>>()?,
+            standards: (raw.standards.iter())
+                .map(|raw| standard(&at, raw))
+                .collect::<Result<_, _>>()?,
+            partition: (raw.partition.as_ref())
+                .map(|raw| partition(&at, raw))
+                .transpose()?,
             title: raw.title,
             parameters: raw.parameters,
             settings: SETTINGS
@@ -244,6 +303,54 @@ impl Need {
             .as_ref()
             .is_none_or(|(key, value)| self.settings.get(key) != Some(value))
     }
+}
+
+/// The name of a candidate of the catalogue.
+fn candidate(at: &Position<'_>, key: &str, name: &Spanned<String>) -> Result<String, FileError> {
+    let found = whichfs_fs::find(name.get_ref());
+    let found = found.map_err(|error| at.error(name, key, error.to_string(), "a candidate"))?;
+    Ok(found.name.to_owned())
+}
+
+/// `FACT=VALUE`, as after `--need`.
+fn tie_breaker(at: &Position<'_>, text: &Spanned<String>) -> Result<(Fact, Condition), FileError> {
+    let given = text.get_ref();
+    let (key, value) = given.split_once('=').unwrap_or((given, ""));
+    let wrong = |expected: &str| at.error(text, "tie_breakers", format!("'{given}'"), expected);
+    let names = || Fact::all().map(Fact::name).collect::<Vec<_>>().join(", ");
+    let fact = Fact::from_name(key).ok_or_else(|| wrong(&format!("FACT=VALUE of {}", names())))?;
+    match condition(fact, value).map_err(wrong)? {
+        Some(condition) => Ok((fact, condition)),
+        None => Err(wrong("a value that parts candidates")),
+    }
+}
+
+fn standard(at: &Position<'_>, raw: &StandardFile) -> Result<Standard, FileError> {
+    Ok(Standard {
+        candidate: candidate(at, "standards.candidate", &raw.candidate)?,
+        up_to_bytes: raw.up_to_bytes,
+        because: at.filled("standards.because", &raw.because)?,
+        source: at.filled("standards.source", &raw.source)?,
+    })
+}
+
+fn partition(at: &Position<'_>, raw: &PartitionFile) -> Result<PartitionRule, FileError> {
+    let table = raw.table.get_ref();
+    if !["mbr", "gpt"].contains(&table.as_str()) {
+        let found = format!("'{table}'");
+        return Err(at.error(&raw.table, "partition.table", found, "\"mbr\" or \"gpt\""));
+    }
+    let number = *raw.number.get_ref();
+    if !(1..=4).contains(&number) {
+        let found = number.to_string();
+        return Err(at.error(&raw.number, "partition.number", found, "1 to 4"));
+    }
+    Ok(PartitionRule {
+        mbr: table == "mbr",
+        number,
+        because: at.filled("partition.because", &raw.because)?,
+        source: at.filled("partition.source", &raw.source)?,
+    })
 }
 
 fn weights(

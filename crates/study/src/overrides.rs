@@ -102,7 +102,7 @@ impl Need {
 }
 
 /// The condition that `value` means; `None` for `any`.
-fn condition(fact: Fact, value: &str) -> Result<Option<Condition>, &'static str> {
+pub(crate) fn condition(fact: Fact, value: &str) -> Result<Option<Condition>, &'static str> {
     if value == "any" {
         return Ok(None);
     }

@@ -3,8 +3,8 @@
 use crate::verdict::{Ranked, Verdict};
 use std::collections::BTreeSet;
 
-/// Seeds after which only a close contest deserves more.
-const FEW: usize = 3;
+/// Seeds without which nothing is decided, and after which only a close contest deserves more.
+pub const FEW: usize = 3;
 
 /// Ratio to the leader's score within which candidates get more than one seed.
 pub const MORE_SEEDS_WITHIN: f64 = 1.25;
@@ -31,21 +31,39 @@ const LATE: Rivalry = Rivalry {
 };
 
 /// The leader of `ranking` and those that may still be the best, the more surely the more seeds
-/// they have; empty if the leader has no rival.
-pub(crate) fn rivals(ranking: &[Ranked]) -> Vec<String> {
+/// they have; the leader and the second have [`FEW`] seeds before anything is decided. With them
+/// the `baseline`, beside which all are measured. Empty if nothing is open.
+pub(crate) fn rivals(ranking: &[Ranked], baseline: Option<&str>) -> Vec<String> {
     let Some((leader, others)) = ranking.split_first() else {
         return Vec::new();
     };
-    let may_win = |one: &&Ranked| {
+    let may_win = |one: &Ranked| {
         let rule = if one.seeds < FEW { &EARLY } else { &LATE };
-        one.score * rule.within >= leader.score && one.p_best >= rule.may_be_best
+        let may_be_best = one.p_best.is_some_and(|p| p >= rule.may_be_best);
+        one.score * rule.within >= leader.score && may_be_best
     };
-    let rivals: Vec<&Ranked> = others.iter().filter(may_win).collect();
+    let few = |one: &Ranked| one.seeds < FEW;
+    let undecided = others
+        .first()
+        .is_some_and(|second| few(leader) || few(second));
+    let rivals = others.iter().enumerate();
+    let rivals: Vec<&Ranked> = rivals
+        .filter(|(at, one)| may_win(one) || (*at == 0 && undecided))
+        .map(|(_, one)| one)
+        .collect();
     if rivals.is_empty() {
         return Vec::new();
     }
-    let names = std::iter::once(leader).chain(rivals);
-    names.map(|one| one.candidate.clone()).collect()
+    let own = ranking
+        .iter()
+        .filter(|one| Some(one.candidate.as_str()) == baseline);
+    let mut names: Vec<String> = Vec::new();
+    for one in std::iter::once(leader).chain(rivals).chain(own) {
+        if !names.contains(&one.candidate) {
+            names.push(one.candidate.clone());
+        }
+    }
+    names
 }
 
 /// A trial to run.

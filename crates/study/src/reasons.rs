@@ -3,7 +3,8 @@
 use crate::judge::{Bounds, Evidence, Figures, NOISE_FLOOR, Scored, Share, Units, loss};
 use crate::need::Need;
 use crate::told;
-use crate::verdict::Change;
+use crate::verdict::{Change, Count, FitError};
+use std::collections::BTreeMap;
 
 /// Gains and losses named in a sentence, at most of each.
 const NAMED: usize = 2;
@@ -14,12 +15,18 @@ pub(crate) struct Told<'a> {
     pub scored: &'a Scored,
     pub units: &'a Units,
     pub bounds: &'a Bounds,
+    pub counts: &'a BTreeMap<String, BTreeMap<String, Count>>,
 }
 
 impl Told<'_> {
     /// What `gain` in `metric` is, with the figures behind it.
     fn part(&self, metric: &str, gain: f64, [own, other]: [&str; 2]) -> String {
         let label = self.need.label(metric);
+        let counts = self.counts.get(metric);
+        let counted = |name: &str| counts?.get(name).copied();
+        if let (Some(own), Some(other)) = (counted(own), counted(other)) {
+            return format!("{label} {own} against {other}");
+        }
         let ratio = times(gain.abs().exp());
         let of = |name: &str| self.scored.shown.get(metric)?.get(name).copied();
         match (of(own), of(other), self.units.get(metric)) {
@@ -71,7 +78,7 @@ pub(crate) fn reasons(told: &Told<'_>, order: &[String], name: &str) -> Vec<Stri
 
 /// What `name` wins over and loses to `rival`, weightiest first: "mount 3.0× (10.0 against 30.0
 /// ms)".
-fn differences(told: &Told<'_>, name: &str, rival: &str) -> (Vec<String>, Vec<String>) {
+pub(crate) fn differences(told: &Told<'_>, name: &str, rival: &str) -> (Vec<String>, Vec<String>) {
     let scored = told.scored;
     let mut parts: Vec<(f64, f64, &str)> = Vec::new();
     for Share { metric, share } in &scored.shares {
@@ -94,7 +101,7 @@ fn differences(told: &Told<'_>, name: &str, rival: &str) -> (Vec<String>, Vec<St
 }
 
 /// `2.1×`, `13×`: two significant digits.
-fn times(ratio: f64) -> String {
+pub(crate) fn times(ratio: f64) -> String {
     match ratio {
         r if r < 9.95 => format!("{r:.1}×"),
         r => format!("{r:.0}×"),
@@ -144,22 +151,32 @@ fn leader(scored: &Scored, shares: &[Share]) -> Option<String> {
 }
 
 /// How the probabilities were found, in one sentence.
-pub(crate) fn method(figures: &Figures, evidence: &Evidence) -> String {
+pub(crate) fn method(figures: &Figures, need: &Need, evidence: &Evidence) -> String {
     let counts = figures
         .values()
         .map(|metrics| metrics.values().map(|row| row.len()).max());
     let counts: Vec<usize> = counts.flatten().collect();
     let most = counts.iter().copied().max().unwrap_or(0);
-    let uneven = match counts.iter().any(|count| *count < most) {
-        true => {
-            "; figures are those on the seeds that all ran, and the further seeds of some move \
-             them only against each other (least squares)"
-        }
-        false => "",
+    let baseline = need
+        .baseline
+        .as_deref()
+        .filter(|name| figures.contains_key(*name));
+    let anchor = baseline.unwrap_or("the one with the most seeds");
+    let uneven = match most > 1 {
+        true => format!(
+            "; each is compared with {anchor} on the seeds that both ran, and figures are what \
+             that ratio makes of the first seed's"
+        ),
+        false => String::new(),
     };
     let stated = evidence.card_uncertainty * 100.0;
     let fit = match evidence.fit_error {
-        Some(error) => format!(" and the {:.1} % that its model is off", error * 100.0),
+        Some(FitError { median, p90 }) => format!(
+            " and the {:.0} % by which nine of ten points of its model are off at most (half: \
+             {:.1} %)",
+            p90 * 100.0,
+            median * 100.0
+        ),
         None => String::new(),
     };
     let doubt =

@@ -1,6 +1,7 @@
 //! What the answer would be without a candidate whose figures leave something out, and without a
 //! rule: from the trials at hand.
 
+use crate::exclude::NOT_COMPARABLE;
 use crate::judge::{Evidence, JudgeError, judge};
 use crate::need::Need;
 use crate::verdict::{Change, Ranked, Without};
@@ -47,6 +48,7 @@ pub(crate) fn without_rules(need: &Need, evidence: &Evidence, winner: Option<&st
     let rules: BTreeSet<&str> = (evidence.excluded.iter())
         .filter(|one| measured.contains(&one.candidate))
         .flat_map(|one| one.rules())
+        .filter(|rule| *rule != NOT_COMPARABLE)
         .collect();
     let change = |rule: &str| {
         let mut dropped = evidence.clone();

@@ -42,9 +42,9 @@ pub struct Verdict {
     pub method: String,
     /// Where its figures come from.
     pub origin: Origin,
-    /// Median relative error of the card's model on what was measured of the card (0.06 is
-    /// 6 %); none if the profile states none.
-    pub fit_error: Option<f64>,
+    /// Relative error of the card's model on what was measured of the card; none if the profile
+    /// states none.
+    pub fit_error: Option<FitError>,
     /// What the need counts and no trial gave a figure for.
     pub unmeasured: Vec<Unmeasured>,
     /// The need's rules in force, and whom each excludes.
@@ -54,6 +54,74 @@ pub struct Verdict {
     /// The answer without those whose figures leave something out, if the winner is one of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub without: Option<Without>,
+    /// Which of several to take, where scores do not decide; none where the first of the ranking
+    /// is the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advice: Option<Advice>,
+    /// What one loses who just uses the need's baseline; none if the need has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<Baseline>,
+}
+
+/// Relative error of a card's model on what was measured of the card: 0.06 is 6 %.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FitError {
+    /// Half of the points are off by less.
+    pub median: f64,
+    /// Nine of ten points are off by less.
+    pub p90: f64,
+}
+
+/// Which candidate to take, for another reason than its score.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Advice {
+    /// Candidate name.
+    pub candidate: String,
+    /// Candidates that trials cannot tell apart, itself among them, best score first; empty where
+    /// a standard decides.
+    pub among: Vec<String>,
+    /// Why this one, in words that follow "because".
+    pub because: String,
+    /// Where that is written; empty where the catalogue has the sources.
+    pub source: String,
+    /// Who measures better, where a standard decides: one sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deviation: Option<String>,
+}
+
+/// What everybody uses for a need.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Baseline {
+    /// Candidate name.
+    pub candidate: String,
+    /// Whether scores are beside its figures: its own score is 1.
+    pub is_scale: bool,
+    /// What one loses with it, in words that follow "If you just use ext4:".
+    pub told: String,
+}
+
+/// How often something happened.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Count {
+    /// Times that it did.
+    pub hits: u64,
+    /// Times that it was tried.
+    pub of: u64,
+    /// Ends of the 95 % interval of its share, 0 to 1.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
+impl std::fmt::Display for Count {
+    /// `0 of 20 (≤ 16 %)`, `5 of 20 (11 to 47 %)`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let [low, high] = [self.low * 100.0, self.high * 100.0];
+        match self.hits {
+            0 => write!(f, "0 of {} (≤ {high:.0} %)", self.of),
+            hits => write!(f, "{hits} of {} ({low:.0} to {high:.0} %)", self.of),
+        }
+    }
 }
 
 /// The answer without some candidates.
@@ -63,8 +131,9 @@ pub struct Without {
     pub left_out: Vec<String>,
     /// Who would lead.
     pub winner: String,
-    /// Its probability of being the best of the others, 0 to 1.
-    pub p_best: f64,
+    /// Its probability of being the best of the others, 0 to 1; none of a single one.
+    #[serde(default)]
+    pub p_best: Option<f64>,
 }
 
 /// A candidate of which trials failed.
@@ -96,6 +165,15 @@ pub struct FailedTrial {
 }
 
 impl Verdict {
+    /// The candidate to take: the advised one, or the first of the ranking.
+    pub fn advised(&self) -> Option<&Ranked> {
+        let advised = self.advice.as_ref().and_then(|advice| {
+            let mut all = self.ranking.iter();
+            all.find(|one| one.candidate == advice.candidate)
+        });
+        advised.or(self.ranking.first())
+    }
+
     /// The trials of `candidate` that failed, if any did.
     pub fn failed_of(&self, candidate: &str) -> Option<&Failed> {
         self.failed.iter().find(|one| one.candidate == candidate)
@@ -168,11 +246,17 @@ pub struct Nearest {
 pub struct Ranked {
     /// Candidate name.
     pub candidate: String,
-    /// Weighted geometric mean of best ÷ own over all metrics: 1 is best at everything,
-    /// 0.5 is half as good as the best.
+    /// Weighted geometric mean of the baseline's cost ÷ its own over all metrics: 1 is as good as
+    /// the baseline, 0.5 half as good. Where the baseline has no figures, beside the best in each
+    /// metric: 1 is best at everything.
     pub score: f64,
-    /// Probability of being the best of the ranking, 0 to 1.
-    pub p_best: f64,
+    /// Between what 90 % of the draws of its score lie: seeds, the card's uncertainty and the noise
+    /// floor.
+    #[serde(default)]
+    pub interval: [f64; 2],
+    /// Probability of being the best of the ranking, 0 to 1; none of a single candidate.
+    #[serde(default)]
+    pub p_best: Option<f64>,
     /// Candidates whose scores cannot be told from this one's.
     pub ties_with: Vec<String>,
     /// Grade by metric.
@@ -190,15 +274,17 @@ pub struct Ranked {
 /// One candidate's figure of one metric.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
-    /// In the metric's unit, on the seeds that all candidates ran: the geometric mean, or, of a
-    /// candidate that ran more seeds, what these say of it by least squares over candidates and
-    /// seeds.
+    /// In the metric's unit, on the first seed: what the anchor (the baseline, or the candidate with
+    /// the most seeds) took there, times the mean ratio to it on the seeds that both ran.
     pub value: f64,
     /// How many times worse than the best candidate, paired by seed; 1 is the best. It is the
     /// ratio of the `value`s, but for those beyond the metric's `enough`, which count alike.
     pub ratio: f64,
     /// Every sample, by seed.
     pub samples: Vec<Point>,
+    /// How often it happened, where the value is the upper end of the interval of a share.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<Count>,
 }
 
 /// The figure of one seed.

@@ -307,7 +307,7 @@ impl DeviceExecutor {
                 .map_err(PrepareError::Failed)?,
             job: self.job(steps, data),
             span,
-            caveat: helper::caveat(&recipe, false),
+            caveat: helper::caveat(candidate.name, &recipe, false),
             commands: mkfs,
         })
     }

@@ -30,8 +30,9 @@ pub struct Place {
     pub candidate: String,
     /// 1 is best at everything, beside the best of its own run.
     pub score: f64,
-    /// Probability of being the best of its run.
-    pub p_best: f64,
+    /// Probability of being the best of its run; none of a single filesystem.
+    #[serde(default)]
+    pub p_best: Option<f64>,
     /// Filesystems that cannot be told from it.
     #[serde(default)]
     pub ties_with: Vec<String>,
@@ -354,7 +355,7 @@ fn change(run: usize, first: &Answer, own: &Answer) -> AnswerChange {
         PlaceChange {
             candidate: name.to_owned(),
             score: both.map(|place| place.map(|(score, _)| score)),
-            p_best: both.map(|place| place.map(|(_, p_best)| p_best)),
+            p_best: both.map(|place| place.and_then(|(_, p_best)| p_best)),
         }
     });
     AnswerChange {
@@ -387,7 +388,7 @@ mod tests {
             Place {
                 candidate: winner.into(),
                 score: 1.0,
-                p_best: 0.6,
+                p_best: Some(0.6),
                 ..Place::default()
             },
         );

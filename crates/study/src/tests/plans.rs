@@ -33,8 +33,18 @@ fn then_one_more_seed_for_those_that_may_be_best() {
 }
 
 #[test]
-fn a_leader_without_rival_needs_no_more() {
-    let samples = vec![sample("a", "a", 1, 1.0), sample("b", "a", 1, 2.0)];
+fn a_leader_without_rival_needs_a_few_seeds_and_no_more() {
+    let mut samples = vec![sample("a", "a", 1, 1.0), sample("b", "a", 1, 2.0)];
+    samples.push(sample("c", "a", 1, 9.0));
+    let verdict = judge(&two_metrics(), &evidence(samples.clone())).unwrap();
+    assert_eq!(
+        next_round(&verdict, 1, 9),
+        [planned(2, "a"), planned(2, "b")],
+        "one seed decides nothing"
+    );
+    for seed in 2..=3 {
+        samples.extend([sample("a", "a", seed, 1.0), sample("b", "a", seed, 2.0)]);
+    }
     let verdict = judge(&two_metrics(), &evidence(samples)).unwrap();
     assert!(verdict.next_seeds.is_empty() && next_round(&verdict, 1, 9).is_empty());
 }

@@ -357,15 +357,16 @@ fn a_candidate_that_failed_half_its_trials_is_shown_with_what_it_gave() {
 }
 
 #[test]
-fn a_worse_fit_of_the_card_makes_less_sure() {
+fn the_worst_tenth_of_a_fit_makes_less_sure() {
     let p_best = |fit_error| {
         let mut given = evidence(vec![sample("x", "a", 1, 1.0), sample("y", "a", 1, 1.3)]);
         given.fit_error = fit_error;
         let verdict = judge(&two_metrics(), &given).unwrap();
         assert_eq!(verdict.fit_error, fit_error);
-        verdict.ranking[0].p_best
+        verdict.ranking[0].p_best.unwrap()
     };
-    let [none, good, bad] = [None, Some(0.1), Some(1.0)].map(p_best);
+    let fit = |p90| Some(crate::FitError { median: 0.05, p90 });
+    let [none, good, bad] = [None, fit(0.1), fit(1.0)].map(p_best);
     assert!(none > good && good > bad + 0.05, "{none} {good} {bad}");
 }
 

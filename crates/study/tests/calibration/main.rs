@@ -41,7 +41,7 @@ const CLASSES: [f64; 7] = [0.0, 0.5, 0.6, 0.7, 0.8, SURE, 0.99];
 
 fn winner(verdict: &Verdict) -> (&str, f64) {
     let first = &verdict.ranking[0];
-    (&first.candidate, first.p_best)
+    (&first.candidate, first.p_best.unwrap_or(1.0))
 }
 
 /// Verdicts, how sure they were in sum, and how many of them were right.

@@ -216,7 +216,9 @@ fn document(
         card: here.card.clone(),
         here,
         unfit,
-        commands: recipe.as_ref().map(commands),
+        commands: recipe
+            .as_ref()
+            .map(|recipe| commands(candidate.name, recipe)),
         tuning: tuning.map(|(option, why)| Tuning { option, why }).collect(),
         limits: limits(facts),
         power_cut: power::of(
@@ -249,7 +251,7 @@ fn modules(name: &str) -> Vec<ModuleOf> {
         .collect()
 }
 
-fn commands(recipe: &Recipe) -> Commands {
+fn commands(name: &str, recipe: &Recipe) -> Commands {
     let checked = |argv: &[String]| {
         (!argv.is_empty()).then(|| argv.join(" ").replace(Recipe::DEVICE, "$DEV"))
     };
@@ -263,9 +265,7 @@ fn commands(recipe: &Recipe) -> Commands {
             .map(|line| line.replace(Helper::MOUNT, "/mnt"))
             .map(|line| line.replace(Helper::OPTIONS, &recipe.mount_options)),
         helper_mounts: helper.is_some_and(|helper| helper.mounts),
-        without_helper: helper
-            .map(|helper| helper.without)
-            .filter(|without| !without.is_empty()),
+        without_helper: whichfs_fs::never_reclaims(name).map(|care| care.how.as_str()),
     }
 }
 

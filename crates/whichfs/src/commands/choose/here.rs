@@ -88,6 +88,7 @@ pub struct Measuring<'a> {
     /// Finished trials.
     pub trials: Vec<Trial>,
     excluded: Vec<Excluded>,
+    not_comparable: Vec<Excluded>,
     caveats: BTreeMap<String, Vec<String>>,
     /// How it went, in sentences.
     pub sentences: Vec<String>,
@@ -119,6 +120,7 @@ impl<'a> Measuring<'a> {
             asked: Vec::new(),
             trials: Vec::new(),
             excluded: Vec::new(),
+            not_comparable: Vec::new(),
             caveats: BTreeMap::new(),
             sentences: Vec::new(),
             begun: Instant::now(),
@@ -131,6 +133,7 @@ impl<'a> Measuring<'a> {
         let bytes = self.site.whole()?.bytes;
         let (kept, excluded) = whichfs_study::exclude(self.need, bytes, &all);
         self.excluded = excluded;
+        self.not_comparable = whichfs_study::not_comparable(&kept);
         self.caveats = not_known(self.need, &kept);
         Ok(kept.into_iter().map(|facts| facts.name).collect())
     }
@@ -272,7 +275,7 @@ impl<'a> Measuring<'a> {
                 .filter(|sample| sample.value > 0.0)
                 .collect(),
             failures: failures(&self.trials),
-            excluded: self.excluded.clone(),
+            excluded: [self.excluded.as_slice(), &self.not_comparable].concat(),
             commands: commands.collect(),
             card_uncertainty: 0.0,
             fit_error: None,

@@ -26,7 +26,7 @@ pub fn evidence(args: &ChooseArgs) -> Outcome<CardEvidence> {
     for seed in (args.first_seed..).take(choice.question.seeds as usize) {
         choice.run_round(&first_round(&candidates, seed), &mut Rounds::default())?;
     }
-    let mut excluded = choice.excluded.clone();
+    let mut excluded = [choice.excluded.as_slice(), &choice.not_comparable].concat();
     for failed in failures(&choice.trials) {
         if excluded.iter().all(|one| one.candidate != failed.candidate) {
             excluded.push(Excluded {
