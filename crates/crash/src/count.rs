@@ -40,6 +40,19 @@ impl Share {
     }
 }
 
+impl std::fmt::Display for Share {
+    /// `0 of 20 (≤ 16 %)`, `20 of 20 (≥ 84 %)`, `5 of 20 (11 to 47 %)`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (count, of) = (self.count, self.of);
+        let [low, high] = [self.low * 100.0, self.high * 100.0];
+        match count {
+            0 => write!(f, "{count} of {of} (≤ {high:.0} %)"),
+            _ if count == of => write!(f, "{count} of {of} (≥ {low:.0} %)"),
+            _ => write!(f, "{count} of {of} ({low:.0} to {high:.0} %)"),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

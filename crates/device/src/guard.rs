@@ -68,6 +68,38 @@ pub struct Target {
     pub identity: String,
 }
 
+impl Target {
+    /// Why timings of this are not a card's, though direct I/O works on it: its data lie in memory or
+    /// the page cache of a file below answers. None where nothing of the kind is known.
+    pub fn page_cache(&self, roots: &Roots) -> Option<&'static str> {
+        let Kind::Disk { name, .. } = &self.kind else {
+            return None;
+        };
+        let dio = roots.sys.join("block").join(name).join("loop/dio");
+        match std::fs::read_to_string(dio) {
+            Ok(text) if text.trim() == "0" => Some(
+                "a loop device without direct I/O: the page cache of its file answers, not a card \
+                 (losetup --direct-io=on)",
+            ),
+            _ if name.starts_with("zram") || name.starts_with("ram") => {
+                Some("a disk in memory: no card answers")
+            }
+            _ => None,
+        }
+    }
+
+    /// Bytes of a file and how many of them are on its filesystem, where these are fewer: reading its
+    /// holes touches no card. None of a whole file and of a disk.
+    pub fn sparse(&self) -> Option<[u64; 2]> {
+        let Kind::File { .. } = self.kind else {
+            return None;
+        };
+        let meta = std::fs::metadata(&self.path).ok()?;
+        let there = meta.blocks().saturating_mul(512);
+        (there < meta.len()).then_some([meta.len(), there])
+    }
+}
+
 /// Places whose device is the system's.
 pub(crate) const SYSTEM: [&str; 8] = [
     "/",

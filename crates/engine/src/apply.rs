@@ -1,20 +1,42 @@
 //! How to apply a candidate: commands and the fstab line, for a person to paste.
 
+use crate::cards;
 use whichfs_fs::{Geometry, Helper, ImageBuild, Purpose, Recipe};
+use whichfs_study::PartitionRule;
 use whichfs_units::shell_word;
 
 /// The user's partition in commands.
 const PARTITION: &str = "$DEV";
 
-/// The commands for `candidate` on a card of `geometry`, to be mounted on `target` for good;
-/// `None` if it does not fit the card.
-pub fn commands(geometry: &Geometry, candidate: &str, target: &str) -> Option<Vec<String>> {
+/// The commands for `candidate` on a card of `geometry`, to be mounted on `target` for good, in the
+/// partition that the need has a rule for; `None` if it does not fit the card.
+pub fn commands(
+    geometry: &Geometry,
+    candidate: &str,
+    target: &str,
+    partition: Option<&PartitionRule>,
+) -> Option<Vec<String>> {
     let candidate = whichfs_fs::find(candidate).ok()?;
     let recipe = candidate.recipe(geometry, Purpose::User).ok()?;
     let mut lines = of_recipe(&recipe, target);
+    if let Some(rule) = partition {
+        lines.splice(..1, partitioned(geometry, &recipe, rule));
+    }
     let packages = candidate.facts().packages.join(" ");
     lines.extend(beside(&recipe, target, &packages));
     Some(lines)
+}
+
+/// The commands that give the card the one partition of `rule`, begun on an AU boundary.
+fn partitioned(geometry: &Geometry, recipe: &Recipe, rule: &PartitionRule) -> Vec<String> {
+    let (number, kind) = (rule.number, whichfs_layout::mbr_type(recipe));
+    let start = cards::first_au(geometry.au_bytes) / 512;
+    vec![
+        "DISK=/dev/mmcblk0   # the whole card: all that is on it is lost".to_owned(),
+        format!("# {}", rule.because),
+        format!("echo '{number} : start={start}, type={kind}' | sfdisk --label dos $DISK"),
+        format!("DEV=${{DISK}}p{number}   # /dev/sdX{number} where the card is /dev/sdX"),
+    ]
 }
 
 /// The process that belongs to it while it is mounted, if there is one: how it is started, and
@@ -83,6 +105,7 @@ fn word(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]
@@ -95,7 +118,7 @@ mod tests {
             discard: false,
             flush: false,
         };
-        let last = |name| commands(&geometry, name, "/data").and_then(|mut all| all.pop());
+        let last = |name| commands(&geometry, name, "/data", None).and_then(|mut all| all.pop());
         let told = last("nilfs2").unwrap_or_default();
         assert!(
             told.starts_with("# nilfs-tools: mount.nilfs2 of it starts")
@@ -106,6 +129,31 @@ mod tests {
         for name in ["ntfs3", "ext4"] {
             let told = last(name).unwrap_or_default();
             assert!(told.starts_with("# fstab:"), "{told}");
+        }
+    }
+
+    /// An exchange card has one partition in an MBR, with the type that its filesystem has there.
+    #[test]
+    fn a_card_for_exchange_is_partitioned_as_the_standard_has_it() {
+        let geometry = Geometry {
+            partition_bytes: 1 << 34,
+            page_bytes: 8 << 10,
+            write_unit_bytes: 32 << 10,
+            au_bytes: 6 << 20,
+            discard: false,
+            flush: false,
+        };
+        let need = whichfs_study::Need::named("exchange").unwrap();
+        let rule = need.partition.as_ref();
+        for (name, kind) in [("vfat", "0c"), ("exfat", "07")] {
+            let lines = commands(&geometry, name, "/data", rule).unwrap();
+            let made = format!("echo '1 : start=12288, type={kind}' | sfdisk --label dos $DISK");
+            assert!(lines.contains(&made), "{lines:?}");
+            assert!(lines[1].contains("SD Association") && lines[3].starts_with("DEV=${DISK}p1"));
+            assert!(
+                !lines.iter().any(|line| line.contains("mmcblk0p2")),
+                "{lines:?}"
+            );
         }
     }
 

@@ -5,6 +5,7 @@ use crate::names::unknown;
 use std::path::Path;
 use whichfs_card::{Card, Family, Profile, builtin};
 use whichfs_fs::Geometry;
+use whichfs_study::FitError;
 use whichfs_units::MIB;
 
 /// The card that is used where none is named.
@@ -124,7 +125,12 @@ pub fn family_name(family: Family) -> &'static str {
 
 /// Where the partition begins: the first AU boundary at or after 4 MiB.
 pub fn partition_offset(profile: &Profile) -> u64 {
-    (4 * MIB).next_multiple_of(profile.au_bytes())
+    first_au(profile.au_bytes())
+}
+
+/// Where the first AU of `au_bytes` at or after 4 MiB begins.
+pub fn first_au(au_bytes: u64) -> u64 {
+    (4 * MIB).next_multiple_of(au_bytes)
 }
 
 /// What filesystems on a card of `profile` are tuned to: one partition from
@@ -197,14 +203,20 @@ pub fn uncertainty(profile: &Profile) -> f64 {
         .map_or(0.0, |&percent| percent as f64 / 100.0)
 }
 
-/// Median error of the card's model on the points that it was fitted to, as a fraction; none for
-/// a profile that states none. The statement begins with it: `6.2 / 19.4 % of the write points`.
-pub fn fit_error(profile: &Profile) -> Option<f64> {
-    let text = profile.fit_error()?.trim();
-    let digits = text.trim_start_matches(|c: char| !c.is_ascii_digit());
-    let end = digits.find(|c: char| !c.is_ascii_digit() && c != '.');
-    let percent: f64 = digits[..end.unwrap_or(digits.len())].parse().ok()?;
-    Some(percent / 100.0)
+/// Error of the card's model on the points that it was fitted to; none for a profile that states
+/// none. The statement begins with median and 90th percentile, `6.2 / 19.4 % of the write points`,
+/// or with the most, `at most 3.3 % of 5 rates`.
+pub fn fit_error(profile: &Profile) -> Option<FitError> {
+    let (begin, _) = profile.fit_error()?.split_once('%')?;
+    let digits = |text: &str| {
+        let text = text.trim_matches(|c: char| !c.is_ascii_digit());
+        text.parse::<f64>().ok().map(|percent| percent / 100.0)
+    };
+    let (median, p90) = begin.split_once('/').unwrap_or((begin, begin));
+    Some(FitError {
+        median: digits(median)?,
+        p90: digits(p90)?,
+    })
 }
 
 #[cfg(test)]
@@ -220,12 +232,19 @@ mod tests {
             let error = fit_error(&profile);
             assert_eq!(error.is_some(), profile.fit_error().is_some(), "{name}");
             assert!(
-                error.is_none_or(|error| (0.0..1.0).contains(&error)),
+                error.is_none_or(|error| {
+                    (0.0..=error.p90).contains(&error.median) && error.p90 < 2.0
+                }),
                 "{name}: {error:?}"
             );
             fitted += usize::from(error.is_some());
         }
         assert!(fitted > 10, "{fitted}");
+        let error = |name: &str| fit_error(&open(name).unwrap().profile).unwrap();
+        let of_both = error("class4-4gb");
+        assert_eq!((of_both.median, of_both.p90), (0.114, 0.47));
+        let at_most = error("amazon-basics-64gb");
+        assert_eq!((at_most.median, at_most.p90), (0.033, 0.033));
     }
 
     #[test]

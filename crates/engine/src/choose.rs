@@ -15,7 +15,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 use whichfs_study::plan::{Planned, first_round, next_round};
 use whichfs_study::{
-    CandidateFacts, Evidence, Excluded, Failure, Need, Row, Variant, Verdict, doubt_ranking, judge,
+    CandidateFacts, Count, Evidence, Excluded, Failure, Need, Row, Variant, Verdict, doubt_ranking,
+    judge,
 };
 use whichfs_trial::{Status, Trial};
 use whichfs_units::Nanos;
@@ -48,6 +49,8 @@ pub trait Supplement {
     fn rows(&self, rows: &[Row]) -> Vec<Row>;
     /// Candidates that it excludes.
     fn excluded(&self) -> Vec<Excluded>;
+    /// What was counted behind its figures: metric → candidate → count.
+    fn counts(&self) -> BTreeMap<String, BTreeMap<String, Count>>;
 }
 
 impl Supplement for () {
@@ -61,6 +64,10 @@ impl Supplement for () {
 
     fn excluded(&self) -> Vec<Excluded> {
         Vec::new()
+    }
+
+    fn counts(&self) -> BTreeMap<String, BTreeMap<String, Count>> {
+        BTreeMap::new()
     }
 }
 
@@ -296,7 +303,8 @@ impl<'a, E: Executor> Choice<'a, E> {
     /// # Errors
     /// Figures that contradict each other or the need.
     pub fn verdict(&self, supplement: &dyn Supplement) -> Outcome<Verdict> {
-        let need = &self.question.need;
+        let question = &self.question;
+        let need = &question.need;
         let rows = self.rows(supplement);
         let Capabilities {
             card,
@@ -315,7 +323,9 @@ impl<'a, E: Executor> Choice<'a, E> {
         names.sort_unstable();
         names.dedup();
         let commands = names.into_iter().filter_map(|name| {
-            Some((name.clone(), apply::commands(&geometry, name, mount_point)?))
+            let partition = need.partition.as_ref();
+            let lines = apply::commands(&geometry, name, mount_point, partition)?;
+            Some((name.clone(), lines))
         });
         // In whole nanoseconds: trials end in any order, and a sum of fractions depends on it.
         let virtual_times = self.trials.iter().map(|trial| trial.outcome.virtual_time);
@@ -333,6 +343,8 @@ impl<'a, E: Executor> Choice<'a, E> {
             origin,
             partition_bytes: Some(geometry.partition_bytes),
             caveats: self.caveats.clone(),
+            facts: facts::of_those(&question.candidates),
+            counts: supplement.counts(),
             aside: rows_of(&self.aside).iter().map(Row::sample).collect(),
             trials: self.trials.len() as u64,
             virtual_s: virtual_time.as_secs_f64(),

@@ -12,7 +12,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 use whichfs_fs::{Candidate, Geometry};
-use whichfs_study::{Origin, Variant};
+use whichfs_study::{FitError, Origin, Variant};
 use whichfs_trial::{Identity, Trial};
 use whichfs_units::Nanos;
 
@@ -42,8 +42,8 @@ pub struct Capabilities {
     pub slots: usize,
     /// Relative uncertainty of the card's figures: 0.3 is ±30 %.
     pub card_uncertainty: f64,
-    /// Median relative error of the card's model on what was measured of the card.
-    pub fit_error: Option<f64>,
+    /// Relative error of the card's model on what was measured of the card.
+    pub fit_error: Option<FitError>,
 }
 
 /// A trial that was prepared, as a campaign sees it.

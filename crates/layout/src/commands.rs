@@ -12,6 +12,17 @@ const XBOOTLDR: &str = "bc13c2ff-59e6-4262-a352-b275fd6f7172";
 const LINUX: &str = "0fc63daf-8483-4772-8e79-3d69d8477de4";
 const BASIC_DATA: &str = "ebd0a0a2-b9e5-4433-87c0-68b6b72699c7";
 
+/// The type in an MBR, in hexadecimal digits, of a partition that `recipe` formats.
+pub fn mbr_type(recipe: &Recipe) -> &'static str {
+    let is_fat32 = |argv: &Vec<String>| argv.windows(2).any(|w| w == ["-F", "32"]);
+    match recipe.kernel_fs {
+        "vfat" if recipe.mkfs.iter().any(is_fat32) => "0c",
+        "vfat" => "0e",
+        "exfat" | "ntfs3" => "07",
+        _ => "83",
+    }
+}
+
 impl Planned {
     /// Its options in fstab.
     pub fn fstab_options(&self) -> String {
@@ -29,17 +40,7 @@ impl Planned {
 
     /// Its type in an MBR, in hexadecimal digits.
     pub fn mbr_type(&self) -> &'static str {
-        let fat32 = self
-            .recipe
-            .mkfs
-            .iter()
-            .any(|argv| argv.windows(2).any(|w| w == ["-F", "32"]));
-        match self.recipe.kernel_fs {
-            "vfat" if fat32 => "0c",
-            "vfat" => "0e",
-            "exfat" | "ntfs3" => "07",
-            _ => "83",
-        }
+        mbr_type(&self.recipe)
     }
 
     /// The command that makes its filesystem on `device`, word by word; of a read-only

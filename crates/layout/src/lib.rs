@@ -17,7 +17,7 @@ mod plan;
 pub mod superblock;
 mod table;
 
-pub use commands::{fstab, fstab_line, mkfs, sfdisk_script};
+pub use commands::{fstab, fstab_line, mbr_type, mkfs, sfdisk_script};
 pub use error::LayoutError;
 pub use file::{BUILTIN, KernelFrom, Layout, Partition, Role, Size, is_mount, parse_bytes};
 pub use judge::{Fault, Found, Remedy, Verdict, judge};

@@ -290,6 +290,16 @@ impl Findings {
         self
     }
 
+    /// The same of what is no card, for the reason `why`: nothing is sure.
+    #[must_use]
+    pub fn of_no_card(mut self, why: &str) -> Findings {
+        for finding in self.values.values_mut() {
+            finding.confidence = 0.0;
+        }
+        self.notes.push(format!("nothing is sure: {why}"));
+        self
+    }
+
     /// What was found of `quantity`: nothing, without a reason, of one that findings from a file
     /// do not have.
     pub fn get(&self, quantity: Quantity) -> &Finding {
@@ -351,6 +361,18 @@ mod tests {
         let below = found.of_a_file();
         assert!(!below.get(Quantity::AuBytes).confident());
         assert!(below.get(Quantity::ReadMbS).confident());
+        let cached = below.clone().of_no_card("the page cache answers");
+        assert!(
+            Quantity::ALL
+                .iter()
+                .all(|quantity| cached.get(*quantity).confidence == 0.0)
+        );
+        assert!(
+            cached
+                .notes
+                .iter()
+                .any(|note| note.contains("the page cache answers"))
+        );
         assert!(below.notes.iter().any(|note| note.contains("extents")));
     }
 

@@ -4,7 +4,7 @@
 //! the left edge, so the scale ends at a multiple of the median; a bar that is longer
 //! is cut, drawn as broken, and its value is written beside it like all others.
 
-use crate::number::{figures_of, scale_of, with_unit};
+use crate::number::{figures_of, scale_of, told, with_unit};
 use whichfs_study::{Excluded, Figure, Grade, MetricInfo, Point, Verdict};
 use whichfs_units::counted;
 
@@ -99,7 +99,7 @@ pub(crate) fn chart(verdict: &Verdict, metric: &MetricInfo) -> Chart {
     let place = |value: f64| (value / end * 100.0).clamp(0.0, 100.0);
     let bar = |candidate: &str, figure: &Figure, grade: Option<&Grade>, mark: String| Bar {
         candidate: candidate.to_owned(),
-        value: with_unit(figure.value, &metric.unit),
+        value: told(figure, &metric.unit),
         mark,
         percent: format!("{:.2}", place(figure.value)),
         broken: is_more(figure.value, end),

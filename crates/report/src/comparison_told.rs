@@ -134,8 +134,8 @@ pub(crate) fn winner(change: &AnswerChange) -> String {
 /// probabilities of a run are rounded together.
 pub(crate) fn places(change: &AnswerChange) -> Vec<(&PlaceChange, [String; 2])> {
     let rounded = [0, 1].map(|run: usize| {
-        let known = change.places.iter().filter_map(|one| one.p_best[run]);
-        percents(&known.collect::<Vec<f64>>()).into_iter()
+        let known = change.places.iter().map(|one| one.p_best[run]);
+        percents(&known.filter(Option::is_some).collect::<Vec<_>>()).into_iter()
     });
     let [mut first, mut own] = rounded;
     let mut told = |one: &PlaceChange| {

@@ -53,6 +53,8 @@ pub struct CrashRow {
     pub series: String,
     /// Cuts, or iterations without a cut.
     pub cuts: u64,
+    /// What a user meets, in a sentence that follows its name; empty if nobody counted.
+    pub met: String,
     /// After so many a promise was broken.
     pub broken: Count,
     /// After so many something durable was lost, promised or not.
@@ -251,7 +253,15 @@ impl CrashPage {
             }
             (n, ..) => format!("{survivors} came through whole; {n} of {all} broke a promise"),
         };
-        let mut said = Vec::new();
+        let rows = self.groups.iter().flat_map(|group| &group.rows);
+        let rows = rows.filter(|row| !row.met.is_empty());
+        let mut said: Vec<String> = rows
+            .map(|row| format!("{} {}.", row.name(), row.met))
+            .collect();
+        if said.len() > NAMED {
+            // A study's tables have them.
+            said.clear();
+        }
         if !broke.is_empty() {
             said.push(format!("Broke a promise: {}.", list(&broke)));
         }

@@ -112,7 +112,10 @@ pub(crate) fn verdict() -> Verdict {
             ],
         )]),
         card_uncertainty: 0.3,
-        fit_error: Some(0.062),
+        fit_error: Some(whichfs_study::FitError {
+            median: 0.062,
+            p90: 0.194,
+        }),
         trials: 23,
         virtual_s: 1834.0,
         wall_s: 71.3,

@@ -37,8 +37,9 @@ pub fn junit(name: &str, cases: &[Case]) -> String {
 /// A file with the suite `name` about `verdict`, whose properties say where its figures come from.
 pub fn junit_of(name: &str, verdict: &Verdict) -> String {
     let mut properties = vec![("origin".to_owned(), verdict.origin.word().to_owned())];
-    if let Some(error) = verdict.fit_error {
-        properties.push(("fit_error".to_owned(), error.to_string()));
+    if let Some(fit) = verdict.fit_error {
+        properties.push(("fit_error".to_owned(), fit.median.to_string()));
+        properties.push(("fit_error_p90".to_owned(), fit.p90.to_string()));
     }
     junit_with(name, &properties, &verdict_cases(verdict))
 }

@@ -78,6 +78,14 @@ pub fn with_unit(value: f64, unit: &str) -> String {
     }
 }
 
+/// A figure with its unit; of a bound of a share what was counted: `0 of 20 (≤ 16 %)`.
+pub(crate) fn told(figure: &Figure, unit: &str) -> String {
+    match figure.count {
+        Some(count) => count.to_string(),
+        None => with_unit(figure.value, unit),
+    }
+}
+
 /// `2.1 times`, `13 times`: two digits of a ratio.
 pub(crate) fn times(ratio: f64) -> String {
     if ratio < 9.95 {
@@ -98,7 +106,16 @@ pub fn percent(p: f64) -> String {
 
 /// Probabilities that belong together in whole percent, as [`percent`] writes them: rounded by the
 /// largest remainder, so that they never add up to more than their sum.
-pub fn percents(all: &[f64]) -> Vec<String> {
+/// `–` where there is none.
+pub fn percents(all: &[Option<f64>]) -> Vec<String> {
+    let known: Vec<f64> = all.iter().flatten().copied().collect();
+    let mut rounded = rounded_together(&known).into_iter();
+    let each = all.iter().map(|p| p.and_then(|_| rounded.next()));
+    each.map(|said| said.unwrap_or_else(|| "–".to_owned()))
+        .collect()
+}
+
+fn rounded_together(all: &[f64]) -> Vec<String> {
     let exact = || all.iter().map(|p| p.clamp(0.0, 1.0) * 100.0);
     let mut whole: Vec<f64> = exact().map(f64::floor).collect();
     let sum = exact().sum::<f64>().round();
@@ -115,7 +132,7 @@ pub fn percents(all: &[f64]) -> Vec<String> {
 
 /// The probabilities of being best, in the order of the ranking.
 pub(crate) fn p_best(verdict: &Verdict) -> Vec<String> {
-    let all: Vec<f64> = verdict.ranking.iter().map(|one| one.p_best).collect();
+    let all: Vec<Option<f64>> = verdict.ranking.iter().map(|one| one.p_best).collect();
     percents(&all)
 }
 
@@ -180,7 +197,11 @@ mod tests {
 
     #[test]
     fn probabilities_of_one_ranking_never_add_up_to_more_than_they_are() {
-        let check = |all: &[f64], said: &[&str]| assert_eq!(percents(all), said);
+        let check = |all: &[f64], said: &[&str]| {
+            let all: Vec<Option<f64>> = all.iter().copied().map(Some).collect();
+            assert_eq!(percents(&all), said);
+        };
+        assert_eq!(percents(&[Some(0.9), None]), ["90%", "–"]);
         check(&[0.726, 0.2745, 0.0005], &["73%", "27%", "<1%"]);
         check(&[0.725, 0.275], &["72%", "28%"]);
         check(&[0.335, 0.335, 0.33], &["34%", "33%", "33%"]);

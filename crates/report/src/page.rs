@@ -18,7 +18,7 @@ use crate::page_parts::{
 use crate::page_time::{Axis, TimeRow, axis, times};
 use crate::policy::{SCRIPT, policy};
 use crate::samples;
-use crate::terminal::{bound, measured_whole, sentence, sureness, winner};
+use crate::terminal::{bound, measured_whole, scale_told, sentence, sureness, winner};
 use askama::Template;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -85,7 +85,7 @@ impl Page {
     /// Of the winner's first trial, or of the first of all: whose it is, the command that shows it
     /// and the one that runs it again. None without trials.
     pub fn example(&self) -> Option<(String, String, String)> {
-        let winner = self.verdict.ranking.first();
+        let winner = self.verdict.advised();
         let all = || self.trials_of.iter();
         let own = |line: &&TrialLine| winner.is_some_and(|one| one.candidate == line.candidate);
         let line = all().find(own).or_else(|| all().next())?;
@@ -126,6 +126,8 @@ struct View<'a> {
     /// Each with whether it is of a rule.
     changes: Vec<(Vec<Part>, bool)>,
     scores: Vec<Score>,
+    /// What a score of 1 is.
+    scale: String,
     against: Option<Against>,
     excluded: Vec<Group>,
     /// For each of these, the trials that exclude it, as commands.
@@ -176,7 +178,7 @@ impl<'a> View<'a> {
 
     fn of(page: &'a Page) -> View<'a> {
         let verdict = &page.verdict;
-        let first = verdict.ranking.first();
+        let first = verdict.advised();
         let reasons = first.map_or(&[][..], |first| &first.reasons);
         let metrics = &verdict.metrics;
         let times = times(page);
@@ -211,6 +213,7 @@ impl<'a> View<'a> {
                 })
                 .collect(),
             scores: scores(verdict),
+            scale: scale_told(verdict).replace('▒', "thin line"),
             against: against(verdict),
             tried: groups(verdict)
                 .iter()

@@ -1,7 +1,7 @@
 //! Parts of the page: scores, the winner beside the second, the heat map.
 
 use crate::chart::unjudged;
-use crate::number::{p_best, scale_of, short, times, with_unit};
+use crate::number::{p_best, scale_of, short, times, told, with_unit};
 use whichfs_study::{Grade, MetricInfo, Origin, Ranked, Verdict};
 
 /// A candidate's place, ready to be shown.
@@ -9,6 +9,10 @@ pub(crate) struct Score {
     pub candidate: String,
     pub score: String,
     pub percent: String,
+    /// The interval in words, and where it begins and how long it is, in percent.
+    pub interval: String,
+    pub low: String,
+    pub width: String,
     pub p_best: String,
     pub ties: bool,
 }
@@ -112,11 +116,12 @@ pub(crate) fn linked(text: &str, metrics: &[MetricInfo]) -> Vec<Part> {
 pub(crate) fn provenance(verdict: &Verdict) -> String {
     let stated = format!("{:.0}", verdict.card_uncertainty * 100.0);
     match (verdict.origin, verdict.fit_error) {
-        (Origin::Modelled, Some(error)) => format!(
+        (Origin::Modelled, Some(fit)) => format!(
             "Real Linux filesystem code on a modelled card in virtual time. The model is off by \
-             {} % in the median of what was measured of this card, and its figures are stated to \
-             ±{stated} %: both widen the probabilities.",
-            short(error * 100.0)
+             {} % in the median of what was measured of this card and by {} % at the 90th \
+             percentile, and its figures are stated to ±{stated} %: both widen the probabilities.",
+            short(fit.median * 100.0),
+            short(fit.p90 * 100.0)
         ),
         (Origin::Modelled, None) => format!(
             "Real Linux filesystem code on a modelled card in virtual time. Nothing says how far \
@@ -139,11 +144,20 @@ pub(crate) fn scores(verdict: &Verdict) -> Vec<Score> {
     let Some(best) = verdict.ranking.first() else {
         return Vec::new();
     };
+    let ends = verdict
+        .ranking
+        .iter()
+        .map(|one| one.interval[1].max(one.score));
+    let longest = ends.fold(1e-9, f64::max);
+    let percent = |score: f64| format!("{:.1}", (score / longest).clamp(0.0, 1.0) * 100.0);
     let each = verdict.ranking.iter().zip(p_best(verdict));
     let each = each.map(|(ranked, p_best)| Score {
         candidate: ranked.candidate.clone(),
         score: format!("{:.2}", ranked.score),
-        percent: format!("{:.1}", ranked.score.clamp(0.0, 1.0) * 100.0),
+        percent: percent(ranked.score),
+        interval: format!("{:.2} to {:.2}", ranked.interval[0], ranked.interval[1]),
+        low: percent(ranked.interval[0]),
+        width: percent(ranked.interval[1] - ranked.interval[0]),
         p_best: p_best.replace('%', " %"),
         ties: best.ties_with.contains(&ranked.candidate),
     });
@@ -151,7 +165,9 @@ pub(crate) fn scores(verdict: &Verdict) -> Vec<Score> {
 }
 
 pub(crate) fn against(verdict: &Verdict) -> Option<Against> {
-    let (first, second) = (verdict.ranking.first()?, verdict.ranking.get(1)?);
+    let first = verdict.advised()?;
+    let mut others = verdict.ranking.iter();
+    let second = others.find(|one| one.candidate != first.candidate)?;
     let row = |(at, metric): (usize, &MetricInfo)| {
         let own = first.figures.get(&metric.metric)?;
         let other = second.figures.get(&metric.metric)?;
@@ -168,8 +184,8 @@ pub(crate) fn against(verdict: &Verdict) -> Option<Against> {
             label: metric.label.clone(),
             number: at + 1,
             share: format!("{:.0} %", metric.share * 100.0),
-            first: with_unit(own.value, &metric.unit),
-            second: with_unit(other.value, &metric.unit),
+            first: told(own, &metric.unit),
+            second: told(other, &metric.unit),
             words,
             alike: alike(metric, [own.value, other.value]),
             wins: gain.is_some_and(|gain| gain >= verdict.noise_floor),
@@ -181,13 +197,18 @@ pub(crate) fn against(verdict: &Verdict) -> Option<Against> {
     let ratio = first.score / second.score.max(1e-9);
     let sentence = if first.ties_with.contains(&second.candidate) {
         format!(
-            "{} cannot be told from {} on the weighted average ({ratio:.2} times behind).",
-            second.candidate, first.candidate
+            "{} cannot be told from {} on the weighted average (their scores are {:.2} and \
+             {:.2}).",
+            second.candidate, first.candidate, second.score, first.score
         )
     } else {
+        let (better, worse, ratio) = match ratio >= 1.0 {
+            true => (first, second, ratio),
+            false => (second, first, 1.0 / ratio),
+        };
         format!(
             "{} is {ratio:.2} times behind {} on the weighted average.",
-            second.candidate, first.candidate
+            worse.candidate, better.candidate
         )
     };
     Some(Against {
@@ -289,7 +310,10 @@ fn cells(
         let grade = judged.map(|figure| Grade::of_ratio(figure.ratio));
         HeatCell {
             metric: metric.metric.clone(),
-            value: figure.map_or("–".into(), |f| short(f.value / scale.divisor)),
+            value: figure.map_or("–".into(), |f| match f.count {
+                Some(count) => count.to_string(),
+                None => short(f.value / scale.divisor),
+            }),
             grade: match figure {
                 None => "no figure",
                 Some(_) => grade.map_or("", Grade::name),

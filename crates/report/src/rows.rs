@@ -258,7 +258,7 @@ fn told(out: &mut String, verdict: &Verdict) {
     for said in sentences {
         let _ = writeln!(out, "{}\n", escaped(&said));
     }
-    let reasons = verdict.ranking.first().map(|first| first.reasons.iter());
+    let reasons = verdict.advised().map(|advised| advised.reasons.iter());
     for reason in reasons.into_iter().flatten() {
         let _ = writeln!(out, "- {}.", escaped(&sentence(reason)));
     }

@@ -2,7 +2,7 @@
 
 use crate::excluded::{Group, failed, groups};
 use crate::number::{duration, p_best, scale_of, short};
-use crate::text::{bar, clean, cut, wrap};
+use crate::text::{clean, cut, interval_bar, wrap};
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use std::fmt::Write as _;
 use whichfs_study::{Excluded, Grade, MetricInfo, Origin, Ranked, Verdict};
@@ -40,6 +40,7 @@ pub fn terminal(verdict: &Verdict, look: Look) -> String {
     };
     let mut out = String::new();
     headline(&mut out, verdict, look);
+    commands(&mut out, verdict, look);
     if !verdict.ranking.is_empty() {
         bars(&mut out, verdict, look);
         table(&mut out, verdict, look);
@@ -47,7 +48,6 @@ pub fn terminal(verdict: &Verdict, look: Look) -> String {
     }
     nearest(&mut out, verdict, look);
     excluded(&mut out, verdict, look);
-    commands(&mut out, verdict, look);
     out
 }
 
@@ -101,9 +101,8 @@ pub(crate) fn answer(verdict: &Verdict) -> (String, Vec<String>) {
 /// the figures are modelled, and how well.
 fn reservations(verdict: &Verdict) -> Vec<String> {
     let caveats = verdict
-        .ranking
-        .first()
-        .map_or(&[][..], |first| &first.caveats);
+        .advised()
+        .map_or(&[][..], |advised| &advised.caveats);
     let mut said: Vec<String> = caveats
         .iter()
         .map(|caveat| format!("Mind: {caveat}."))
@@ -116,8 +115,12 @@ fn reservations(verdict: &Verdict) -> Vec<String> {
         said.push(format!("Not measured: {names}; the other weights decide."));
     }
     let stated = verdict.card_uncertainty * 100.0;
-    let fit = verdict.fit_error.map_or(String::new(), |error| {
-        format!(", the model off by {} %", short(error * 100.0))
+    let fit = verdict.fit_error.map_or(String::new(), |fit| {
+        format!(
+            ", the model is off by {} % in the median and {} % at the 90th percentile",
+            short(fit.median * 100.0),
+            short(fit.p90 * 100.0)
+        )
     });
     said.push(match verdict.origin {
         Origin::Modelled => {
@@ -130,11 +133,22 @@ fn reservations(verdict: &Verdict) -> Vec<String> {
 
 /// The first line of the answer.
 pub(crate) fn winner(verdict: &Verdict) -> String {
-    match verdict.ranking.first() {
-        None => "No candidate qualifies".to_owned(),
-        Some(first) if first.ties_with.is_empty() => format!("Use {}", first.candidate),
-        Some(first) => format!("Use {} (a tie)", first.candidate),
+    let Some(advised) = verdict.advised() else {
+        return "No candidate qualifies".to_owned();
+    };
+    let name = &advised.candidate;
+    match &verdict.advice {
+        Some(advice) if advice.among.is_empty() => format!("Use {name} (by the standard)"),
+        Some(_) => format!("Use {name} (a tie)"),
+        None if is_undecided(verdict) => format!("Undecided: {name} leads by one seed"),
+        None => format!("Use {name}"),
     }
+}
+
+/// Whether there is a contest of which one seed is all that is known.
+fn is_undecided(verdict: &Verdict) -> bool {
+    let first = verdict.ranking.first();
+    verdict.ranking.len() > 1 && first.is_some_and(|first| first.seeds < 2)
 }
 
 /// How sure, who ties, and on what it rests.
@@ -142,9 +156,9 @@ pub(crate) fn sureness(verdict: &Verdict) -> Vec<String> {
     let Some(first) = verdict.ranking.first() else {
         return vec!["Every candidate is excluded; the reasons are below.".to_owned()];
     };
-    let mut sentences = vec![format!(
-        "Best with a probability of {}, after {} ({} {} in {}).",
-        (p_best(verdict).first()).map_or(String::new(), |p| p.replace('%', " %")),
+    let mut sentences = advice(verdict);
+    let trials = format!(
+        "after {} ({} {} in {})",
         counted(verdict.trials, "trial"),
         duration(verdict.virtual_s),
         match verdict.origin {
@@ -152,39 +166,99 @@ pub(crate) fn sureness(verdict: &Verdict) -> Vec<String> {
             Origin::Modelled | Origin::Published => "of virtual time",
         },
         duration(verdict.wall_s)
-    )];
-    if !first.ties_with.is_empty() {
-        sentences.push(format!(
-            "Cannot be told from {}: within the noise floor of {:.0} %.",
-            first.ties_with.join(", "),
-            (verdict.noise_floor - 1.0) * 100.0
-        ));
-    } else if let Some(second) = verdict.ranking.get(1) {
+    );
+    let p = (p_best(verdict).first()).map_or(String::new(), |p| p.replace('%', " %"));
+    let advised = verdict.advised().unwrap_or(first);
+    sentences.push(match first.p_best {
+        None => format!("No other candidate qualifies, {trials}."),
+        Some(_) if is_undecided(verdict) => format!(
+            "One seed decides nothing: --seeds {} or more does, {trials}.",
+            whichfs_study::plan::LEAST
+        ),
+        Some(_) if advised.candidate == first.candidate => {
+            format!("Best with a probability of {p}, {trials}.")
+        }
+        Some(_) => format!(
+            "{} measures best with a probability of {p}, {trials}.",
+            first.candidate
+        ),
+    });
+    if let (None, Some(second)) = (&verdict.advice, verdict.ranking.get(1)) {
         sentences.push(format!(
             "The second, {}, is {} times behind on the weighted average.",
             second.candidate,
             format_args!("{:.2}", first.score / second.score.max(1e-9))
         ));
     }
+    if let Some(baseline) = &verdict.baseline {
+        sentences.push(format!(
+            "If you just use {}: {}.",
+            baseline.candidate, baseline.told
+        ));
+    }
+    sentences
+}
+
+/// Which to take where scores do not decide, and why.
+fn advice(verdict: &Verdict) -> Vec<String> {
+    let Some(advice) = &verdict.advice else {
+        return Vec::new();
+    };
+    let name = &advice.candidate;
+    let mut sentences = Vec::new();
+    sentences.push(match advice.among.split_last() {
+        Some((last, others)) => format!(
+            "{} or {last}: no difference that you would notice (within the noise floor of {:.0} \
+             %). Take {name}, because {}.",
+            others.join(", "),
+            (verdict.noise_floor - 1.0) * 100.0,
+            advice.because
+        ),
+        None => format!(
+            "Take {name}, because {} ({}).",
+            advice.because, advice.source
+        ),
+    });
+    sentences.extend(advice.deviation.iter().map(|said| format!("{said}.")));
     sentences
 }
 
 fn bars(out: &mut String, verdict: &Verdict, look: Look) {
-    heading(out, "Score (1 is best at everything)", look);
+    heading(out, &format!("Score ({})", scale_told(verdict)), look);
     let best = verdict.ranking[0].score;
-    let width = (look.width - NAME - 30).min(50);
+    let drawn = verdict.ranking.iter().take(BARS);
+    let longest = drawn
+        .map(|one| one.interval[1].max(one.score))
+        .fold(0.0, f64::max);
+    let width = (look.width - NAME - 40).min(50);
     for ranked in verdict.ranking.iter().take(BARS) {
         let name = cut(&clean(&ranked.candidate), NAME);
         let behind = match best / ranked.score.max(1e-9) {
             ratio if ratio < 1.005 => String::new(),
             ratio => format!(", {ratio:.2}× behind"),
         };
-        let drawn = bar(ranked.score, width);
+        let [low, high] = ranked.interval;
+        let drawn = interval_bar([low, high].map(|end| end / longest.max(1e-9)), width);
         let _ = writeln!(
             out,
-            "  {name:NAME$} {drawn:width$} {:.2}{behind}",
+            "  {name:NAME$} {drawn:width$} {:.2} ({low:.2} to {high:.2}){behind}",
             ranked.score
         );
+    }
+}
+
+/// What a score of 1 is, and what is drawn around it.
+pub(crate) fn scale_told(verdict: &Verdict) -> String {
+    let scale = verdict
+        .baseline
+        .as_ref()
+        .filter(|baseline| baseline.is_scale);
+    match scale {
+        Some(baseline) => format!(
+            "{} is 1, higher is better; ▒: 90 % interval",
+            baseline.candidate
+        ),
+        None => "1 is best at everything; ▒: 90 % interval".to_owned(),
     }
 }
 
@@ -264,11 +338,11 @@ fn cells(
             ranked.grades.get(&metric.metric),
         ) {
             (Some(figure), Some(grade)) => {
-                format!(
-                    "{} {}",
-                    short(figure.value / scale.divisor),
-                    stand_in(*grade)
-                )
+                let value = match figure.count {
+                    Some(count) => format!("{}/{}", count.hits, count.of),
+                    None => short(figure.value / scale.divisor),
+                };
+                format!("{value} {}", stand_in(*grade))
             }
             _ => "none".to_owned(),
         };
@@ -446,7 +520,7 @@ fn not_comparable(out: &mut String, verdict: &Verdict, groups: &[Group], look: L
             let counted = verdict.metrics.iter().filter(|metric| metric.share > 0.0);
             let each = counted.filter_map(|metric| {
                 let figure = one.figures.get(&metric.metric)?;
-                let value = crate::number::with_unit(figure.value, &metric.unit);
+                let value = crate::number::told(figure, &metric.unit);
                 Some(format!("{} {}", metric.label, value.replace(' ', "\u{a0}")))
             });
             let figures: Vec<String> = each.collect();
@@ -469,7 +543,7 @@ pub(crate) fn measured_whole(verdict: &Verdict) -> Option<String> {
         "Score and probability do not count that. Without {} the answer is {} ({}).",
         without.left_out.join(" and "),
         without.winner,
-        crate::percent(without.p_best).replace('%', " %")
+        crate::percents(&[without.p_best])[0].replace('%', " %")
     ))
 }
 

@@ -50,6 +50,17 @@ pub(crate) fn wrap(out: &mut String, text: &str, first: &str, rest: &str, width:
     out.push('\n');
 }
 
+/// A bar of `width` columns: full up to the first of `ends` (shares of the width), shaded from there
+/// to the second.
+pub(crate) fn interval_bar(ends: [f64; 2], width: usize) -> String {
+    let [low, high] = ends.map(|end| (end.clamp(0.0, 1.0) * width as f64).round() as usize);
+    format!(
+        "{}{}",
+        "█".repeat(low),
+        "▒".repeat(high.saturating_sub(low).max(1))
+    )
+}
+
 fn pieces(word: &str, room: usize) -> Vec<String> {
     let characters: Vec<char> = word.chars().collect();
     characters

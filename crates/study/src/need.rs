@@ -47,9 +47,7 @@ pub const SHORT: usize = 6;
 /// Where the partition must be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartitionRule {
-    /// The partition table: true for an MBR, else a GPT.
-    pub mbr: bool,
-    /// Number of the partition, from 1.
+    /// Number of the partition in an MBR, from 1.
     pub number: u64,
     /// Why.
     pub because: String,
@@ -336,9 +334,13 @@ fn standard(at: &Position<'_>, raw: &StandardFile) -> Result<Standard, FileError
 
 fn partition(at: &Position<'_>, raw: &PartitionFile) -> Result<PartitionRule, FileError> {
     let table = raw.table.get_ref();
-    if !["mbr", "gpt"].contains(&table.as_str()) {
-        let found = format!("'{table}'");
-        return Err(at.error(&raw.table, "partition.table", found, "\"mbr\" or \"gpt\""));
+    if table != "mbr" {
+        return Err(at.error(
+            &raw.table,
+            "partition.table",
+            format!("'{table}'"),
+            "\"mbr\"",
+        ));
     }
     let number = *raw.number.get_ref();
     if !(1..=4).contains(&number) {
@@ -346,7 +348,6 @@ fn partition(at: &Position<'_>, raw: &PartitionFile) -> Result<PartitionRule, Fi
         return Err(at.error(&raw.number, "partition.number", found, "1 to 4"));
     }
     Ok(PartitionRule {
-        mbr: table == "mbr",
         number,
         because: at.filled("partition.because", &raw.because)?,
         source: at.filled("partition.source", &raw.source)?,

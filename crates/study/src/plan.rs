@@ -3,8 +3,11 @@
 use crate::verdict::{Ranked, Verdict};
 use std::collections::BTreeSet;
 
-/// Seeds without which nothing is decided, and after which only a close contest deserves more.
-pub const FEW: usize = 3;
+/// Seeds of the leader and of the second without which nothing is decided.
+pub const LEAST: usize = 2;
+
+/// Seeds after which only a close contest deserves more.
+const FEW: usize = 3;
 
 /// Ratio to the leader's score within which candidates get more than one seed.
 pub const MORE_SEEDS_WITHIN: f64 = 1.25;
@@ -31,8 +34,8 @@ const LATE: Rivalry = Rivalry {
 };
 
 /// The leader of `ranking` and those that may still be the best, the more surely the more seeds
-/// they have; the leader and the second have [`FEW`] seeds before anything is decided. With them
-/// the `baseline`, beside which all are measured. Empty if nothing is open.
+/// they have; the leader and the second have [`LEAST`] seeds before anything is decided. With
+/// them the `baseline`, beside which all are measured. Empty if nothing is open.
 pub(crate) fn rivals(ranking: &[Ranked], baseline: Option<&str>) -> Vec<String> {
     let Some((leader, others)) = ranking.split_first() else {
         return Vec::new();
@@ -42,7 +45,7 @@ pub(crate) fn rivals(ranking: &[Ranked], baseline: Option<&str>) -> Vec<String> 
         let may_be_best = one.p_best.is_some_and(|p| p >= rule.may_be_best);
         one.score * rule.within >= leader.score && may_be_best
     };
-    let few = |one: &Ranked| one.seeds < FEW;
+    let few = |one: &Ranked| one.seeds < LEAST;
     let undecided = others
         .first()
         .is_some_and(|second| few(leader) || few(second));

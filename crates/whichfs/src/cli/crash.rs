@@ -5,6 +5,7 @@ use crate::{commands, quantity};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use std::time::Duration;
+use whichfs_crash::{Bound, Harm};
 
 #[derive(Debug, Subcommand)]
 pub enum CrashCommand {
@@ -50,6 +51,15 @@ pub struct CrashArgs {
     /// end: one, when the run has ended.
     #[arg(long, value_name = "N|all|end", default_value = "100")]
     pub cuts: CutCount,
+    /// As many random cuts as show that less than this share of cuts harms anything, if none does:
+    /// 'p<1%' takes 381.
+    #[arg(long, value_name = "p<SHARE", conflicts_with_all = ["cuts", "at", "only"])]
+    pub until: Option<Bound>,
+    /// Exit with 1 if a cut did this: broken (promise), no-mount, repair, lost, read-error;
+    /// separated by commas.
+    #[arg(long, value_name = "HARM,…", value_delimiter = ',', default_value = "broken",
+          value_parser = harm)]
+    pub fail_on: Vec<Harm>,
     /// Cut at this request only: before, inside and after it.
     #[arg(long, value_name = "REQUEST", conflicts_with = "cuts")]
     pub at: Option<usize>,
@@ -95,6 +105,25 @@ pub struct CrashArgs {
     pub on: OnArgs,
     #[command(flatten)]
     pub here: HereArgs,
+}
+
+/// What `--fail-on` names.
+fn harm(text: &str) -> Result<Harm, String> {
+    let mut all = Harm::ALL.into_iter();
+    all.find(|harm| harm.name() == text).ok_or_else(|| {
+        let names = Harm::ALL.map(Harm::name);
+        format!("expected {}", names.join(", "))
+    })
+}
+
+impl CrashArgs {
+    /// The cuts that are asked for.
+    pub fn count(&self) -> CutCount {
+        match self.until {
+            Some(bound) => CutCount::Number(bound.clean_cuts_needed(0, 0)),
+            None => self.cuts,
+        }
+    }
 }
 
 /// A real device whose power is cut.

@@ -107,7 +107,7 @@ fn choose_args(args: &CardRankArgs, card: &str) -> ChooseArgs {
 fn stamp(card: &CardPlace) -> String {
     let basis = match (card.composed, card.fit_error) {
         (true, _) => ", composed".to_owned(),
-        (false, Some(error)) => format!(", fit {}", percent(error)),
+        (false, Some(error)) => format!(", fit {}", percent(error.median)),
         (false, None) => String::new(),
     };
     format!("{}{basis}", card.origin.word())
@@ -133,7 +133,7 @@ fn ranked(ranking: &CardRanking, width: usize) -> String {
     let shown: Vec<_> = counted.take(width.saturating_sub(68) / 12).collect();
     let mut head = vec!["card", "with", "score", "P of best", "figures are"];
     head.extend(shown.iter().map(|(_, metric)| metric.label.as_str()));
-    let all: Vec<f64> = (ranking.cards.iter())
+    let all: Vec<Option<f64>> = (ranking.cards.iter())
         .map(|card| card.place.p_best)
         .collect();
     let rows = ranking.cards.iter().zip(percents(&all));
@@ -285,7 +285,10 @@ mod tests {
     #[test]
     fn a_ranked_card_has_reason_stamp_and_caveat_and_the_others_their_rules() {
         let mut first = evidence("good", 9.0);
-        first.fit_error = Some(0.11);
+        first.fit_error = Some(whichfs_study::FitError {
+            median: 0.11,
+            p90: 0.3,
+        });
         let said = vec!["its cleaner did not run".to_owned()];
         first.caveats = [("nilfs2".to_owned(), said)].into();
         first.trials = [("nilfs2".to_owned(), vec!["abcd".to_owned()])].into();

@@ -158,7 +158,7 @@ fn emit(
     verdict: &Verdict,
     directory: &Path,
 ) -> Outcome {
-    let Some(best) = verdict.ranking.first() else {
+    let Some(best) = verdict.advised() else {
         note!("--emit: no candidate is left: nothing was written");
         return Ok(());
     };
@@ -166,7 +166,13 @@ fn emit(
     let layout = match (&args.layout, is_root) {
         (Some(name), _) => builder_files::layout(name)?,
         (None, true) => builder_files::layout("boot-root")?,
-        (None, false) => Layout::single(TableKind::Gpt, "data", None, "/data"),
+        (None, false) => {
+            let table = match need.partition {
+                Some(_) => TableKind::Mbr,
+                None => TableKind::Gpt,
+            };
+            Layout::single(table, "data", None, "/data")
+        }
     };
     let card = &bench.card;
     let why = format!("the profile {} says so", card.name);

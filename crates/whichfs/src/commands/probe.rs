@@ -137,6 +137,9 @@ fn measure(
     opened: &mut Opened,
     show: &dyn Fn(&Findings) -> Outcome<u8>,
 ) -> Outcome<u8> {
+    if let Some(why) = &opened.sparse {
+        return Err(Failure::input(why));
+    }
     let state = state(args, &opened.identity)?;
     let profile = args.save.as_deref().map(WholeFile::new).transpose()?;
     let drawing = args.plot.as_deref().map(WholeFile::new).transpose()?;
@@ -150,6 +153,10 @@ fn measure(
     let findings = match opened.is_file {
         true => findings.of_a_file(),
         false => findings,
+    };
+    let findings = match opened.page_cache {
+        Some(why) => findings.of_no_card(why),
+        None => findings,
     };
     let code = show(&findings)?;
     if let Some(failed) = &watcher.failed {
@@ -178,6 +185,10 @@ struct Opened {
     is_file: bool,
     /// Whether it outlives the program.
     is_real: bool,
+    /// Why it cannot be probed, where it is a file with holes.
+    sparse: Option<String>,
+    /// Why its timings are no card's.
+    page_cache: Option<&'static str>,
 }
 
 /// A modelled card by name or profile file, else a device or file of this machine.
@@ -196,6 +207,16 @@ fn open(name: &str, args: &ProbeArgs) -> Outcome<Opened> {
     Ok(Opened {
         device: Box::new(raw),
         is_file: matches!(target.kind, TargetKind::File { .. }),
+        sparse: target.sparse().map(|[bytes, there]| {
+            format!(
+                "{name}: only {} of its {} are on its filesystem (it is sparse or compressed), and \
+                 reading the rest touches no card: probe the device, or a file that is written in \
+                 full",
+                Bytes(there),
+                Bytes(bytes)
+            )
+        }),
+        page_cache: target.page_cache(&roots),
         identity: target.identity,
         is_real: true,
     })
@@ -215,6 +236,8 @@ fn modelled_card(name: &str, args: &ProbeArgs) -> Outcome<Opened> {
         device: Box::new(device),
         identity: format!("modelled card, profile {profile}, seed {}", args.seed),
         is_file: false,
+        sparse: None,
+        page_cache: None,
         is_real: false,
     })
 }

@@ -7,13 +7,12 @@ use crate::commands::{probe, table};
 use crate::failure::{Failure, Outcome};
 use crate::page;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 use whichfs_device::{Limits, Roots, TargetDisk};
 use whichfs_engine::choose::{Question, rows_of};
 use whichfs_engine::places;
 use whichfs_report::{Item, figure};
 use whichfs_study::plan::Planned;
-use whichfs_study::{Distance, Row, Verdict, distances};
+use whichfs_study::{Distance, Evidence, Need, Origin, Row, Sample, Verdict, distances, judge};
 use whichfs_units::Bytes;
 
 /// How many of the best are measured.
@@ -150,12 +149,10 @@ pub fn confirm(
     lab: &[Row],
     verdict: &Verdict,
 ) -> Outcome<Confirmed> {
-    let best: Vec<&str> = verdict
-        .ranking
-        .iter()
-        .take(BEST)
-        .map(|one| one.candidate.as_str())
-        .collect();
+    let advised = verdict.advised().map(|one| one.candidate.as_str());
+    let ranked = verdict.ranking.iter().map(|one| one.candidate.as_str());
+    let others = ranked.filter(|name| Some(*name) != advised);
+    let best: Vec<&str> = advised.into_iter().chain(others).take(BEST).collect();
     let mut measuring = Measuring::new(args, &question.need, &question.work)?;
     let seeds = args.first_seed
         ..args
@@ -176,8 +173,10 @@ pub fn confirm(
     // What nobody asked for would bury the rest.
     distances.retain(|one| question.need.weights.contains_key(&one.metric));
     let mut sentences = vec![agreement(
+        &question.need,
         &best,
-        measuring.verdict(Instant::now()).ok().as_ref(),
+        &samples(lab),
+        &samples(&rows),
     )];
     sentences.extend(measuring.sentences.iter().cloned());
     Ok(Confirmed {
@@ -187,26 +186,67 @@ pub fn confirm(
     })
 }
 
-/// Whether the device says the same.
-fn agreement(best: &[&str], measured: Option<&Verdict>) -> String {
-    let Some(measured) = measured.filter(|verdict| verdict.ranking.len() >= 2) else {
-        return "The device gave too few figures to say which of the two is better.".to_owned();
+/// Whether the device says the same of the two `best` as the lab, by what both measured of both and
+/// the need counts.
+fn agreement(need: &Need, best: &[&str], lab: &[Sample], device: &[Sample]) -> String {
+    let few = || "Lab and device have too few figures in common to say which is better.".to_owned();
+    let all_have = |metric: &str| {
+        let has = |samples: &[Sample], name: &str| {
+            let own = |one: &Sample| one.candidate == name && one.metric == metric;
+            samples.iter().any(own)
+        };
+        best.iter().all(|name| has(lab, name) && has(device, name))
     };
-    let (first, lab) = (
-        &measured.ranking[0],
-        best.first().copied().unwrap_or_default(),
+    let counted = need
+        .weights
+        .iter()
+        .filter(|(_, weight)| weight.weight > 0.0);
+    let common: Vec<&str> = counted
+        .map(|(metric, _)| metric.as_str())
+        .filter(|metric| all_have(metric))
+        .collect();
+    let leader = |samples: &[Sample], origin| {
+        let own = |one: &&Sample| {
+            best.contains(&one.candidate.as_str()) && common.contains(&one.metric.as_str())
+        };
+        let evidence = Evidence {
+            samples: samples.iter().filter(own).cloned().collect(),
+            origin,
+            ..Evidence::default()
+        };
+        let mut need = need.clone();
+        need.requires.clear();
+        let verdict = judge(&need, &evidence).ok()?;
+        let first = verdict.ranking.into_iter().next()?;
+        Some((first.candidate, first.ties_with.is_empty(), first.p_best?))
+    };
+    let both = (
+        leader(lab, Origin::Modelled),
+        leader(device, Origin::Measured),
     );
-    let sure = first.p_best * 100.0;
-    match (first.candidate == lab, first.ties_with.is_empty()) {
-        (true, _) => format!("The device agrees: {lab} is best there too ({sure:.0} % sure)."),
-        (false, false) => format!(
-            "On the device {} and {lab} cannot be told apart.",
-            first.candidate
+    let (Some((modelled, clear_lab, _)), Some((measured, clear, p))) = both else {
+        return few();
+    };
+    let labels: Vec<String> = common.iter().map(|metric| need.label(metric)).collect();
+    let by = format!("by what both measured ({})", labels.join(", "));
+    let (other, sure) = (best.get(1).copied().unwrap_or_default(), p * 100.0);
+    let first = best.first().copied().unwrap_or_default();
+    match (clear, clear_lab, modelled == measured) {
+        (false, false, _) => format!("The device agrees: {first} and {other} tie there too, {by}."),
+        (true, true, true) => {
+            format!("The device agrees: {measured} is better there too ({sure:.0} % sure), {by}.")
+        }
+        (false, true, _) => format!(
+            "On the device {first} and {other} cannot be told apart, {by}; in the lab {modelled} is \
+             better."
         ),
-        (false, true) => format!(
-            "The device disagrees: there {} is best ({sure:.0} % sure), not {lab}. Believe the \
-             device, and probe it again.",
-            first.candidate
+        (true, false, _) => format!(
+            "On the device {measured} is better ({sure:.0} % sure), {by}; the lab cannot tell them \
+             apart. Believe the device."
+        ),
+        (true, true, false) => format!(
+            "The device disagrees: there {measured} is better ({sure:.0} % sure), not {modelled}, \
+             {by}. Believe the device, and probe it again."
         ),
     }
 }
@@ -234,4 +274,66 @@ fn table(distances: &[Distance]) -> String {
     });
     let head: Vec<&str> = head.iter().map(String::as_str).collect();
     table::text(&head, rows.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn samples(all: &[(&str, &str, f64)]) -> Vec<Sample> {
+        let sample = |&(candidate, metric, value): &(&str, &str, f64)| Sample {
+            candidate: candidate.into(),
+            metric: metric.into(),
+            seed: 1,
+            value,
+            unit: "s".into(),
+            lower_is_better: true,
+        };
+        all.iter().map(sample).collect()
+    }
+
+    /// Space decides for f2fs in the lab, and the device cannot measure it: what both have decides.
+    #[test]
+    fn only_what_both_sides_measure_decides() {
+        let need = Need::named("packages").unwrap();
+        let lab = samples(&[
+            ("xfs", "packages_install", 1.0),
+            ("ext4", "packages_install", 2.0),
+            ("xfs", "write_amplification", 9.0),
+            ("ext4", "write_amplification", 1.0),
+        ]);
+        let device = samples(&[
+            ("xfs", "packages_install", 1.0),
+            ("ext4", "packages_install", 2.1),
+        ]);
+        let said = agreement(&need, &["ext4", "xfs"], &lab, &device);
+        assert!(
+            said.starts_with("The device agrees: xfs is better there too")
+                && said.contains("by what both measured (install packages)"),
+            "{said}"
+        );
+        let other = samples(&[
+            ("xfs", "packages_install", 2.0),
+            ("ext4", "packages_install", 1.0),
+        ]);
+        let said = agreement(&need, &["ext4", "xfs"], &lab, &other);
+        assert!(
+            said.starts_with("The device disagrees: there ext4 is better"),
+            "{said}"
+        );
+        let alike = samples(&[
+            ("xfs", "packages_install", 2.0),
+            ("ext4", "packages_install", 2.1),
+        ]);
+        let said = agreement(&need, &["ext4", "xfs"], &lab, &alike);
+        assert!(said.contains("cannot be told apart"), "{said}");
+        let said = agreement(
+            &need,
+            &["ext4", "xfs"],
+            &lab,
+            &samples(&[("xfs", "mount", 1.0)]),
+        );
+        assert!(said.contains("too few figures"), "{said}");
+    }
 }

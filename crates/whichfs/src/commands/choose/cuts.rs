@@ -18,7 +18,7 @@ use whichfs_engine::crash::spec::{Makers, Selection, Spec};
 use whichfs_engine::lab_executor::LabExecutor;
 use whichfs_report::{CrashRow, CutSeries, Item};
 use whichfs_study::plan::MORE_SEEDS_WITHIN;
-use whichfs_study::{Excluded, Need, POWER_LOSS, Row, Verdict};
+use whichfs_study::{Count, Excluded, Need, POWER_LOSS, Row, Verdict};
 use whichfs_units::{MIB, counted};
 
 /// Cuts of each candidate where the need wants none to hurt and nobody says how many.
@@ -74,6 +74,10 @@ impl Supplement for LabCuts<'_> {
 
     fn excluded(&self) -> Vec<Excluded> {
         self.made.excluded()
+    }
+
+    fn counts(&self) -> BTreeMap<String, BTreeMap<String, Count>> {
+        self.made.counts()
     }
 }
 
@@ -230,6 +234,22 @@ impl Cuts {
             })
         })
         .collect()
+    }
+
+    /// How many of the cuts of each candidate hurt.
+    pub fn counts(&self) -> BTreeMap<String, BTreeMap<String, Count>> {
+        let made = self.made.iter();
+        let each = made.filter_map(|(name, made)| {
+            let share = hurt(made.as_ref().ok()?);
+            let count = Count {
+                hits: share.count,
+                of: share.of,
+                low: share.low,
+                high: share.high,
+            };
+            Some((name.clone(), count))
+        });
+        BTreeMap::from([(POWER_LOSS.to_owned(), each.collect())])
     }
 
     /// What the report says of them.

@@ -47,7 +47,7 @@ impl Report {
         let export = Export {
             rows,
             failed: &failed_rows(trials),
-            fit_error: verdict.fit_error,
+            fit_error: verdict.fit_error.map(|fit| fit.median),
         };
         self.html.write(html(page).as_bytes())?;
         let [as_csv, as_json, as_markdown] = self.rows;

@@ -263,7 +263,12 @@ impl<'a> Measuring<'a> {
         let commands = names.into_iter().filter_map(|name| {
             Some((
                 name.to_owned(),
-                whichfs_engine::apply::commands(&geometry, name, target)?,
+                whichfs_engine::apply::commands(
+                    &geometry,
+                    name,
+                    target,
+                    self.need.partition.as_ref(),
+                )?,
             ))
         });
         let rows = rows_of(&self.trials);
@@ -283,6 +288,8 @@ impl<'a> Measuring<'a> {
             partition_bytes: Some(geometry.partition_bytes),
             aside: Vec::new(),
             caveats: self.caveats.clone(),
+            facts: whichfs_engine::facts::of_those(&self.args.candidates),
+            counts: BTreeMap::new(),
             trials: self.trials.len() as u64,
             virtual_s: self
                 .trials

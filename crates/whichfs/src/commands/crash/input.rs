@@ -28,14 +28,14 @@ pub fn one_image(args: &CrashArgs) -> Outcome {
 
 /// The instants that were asked for.
 pub fn selection(args: &CrashArgs, faults: &Faults) -> Outcome<Selection> {
-    let chosen = args.at.is_some() || args.during.is_some() || args.cuts == CutCount::All;
+    let chosen = args.at.is_some() || args.during.is_some() || args.count() == CutCount::All;
     if chosen && whichfs_crash::is_without_cut(faults) {
         return Err(Failure::input(
             "these --faults damage what was written when the run has ended: there is no cut to \
              choose by --at, --during or --cuts all; give --cuts a number, or add a fault of cuts",
         ));
     }
-    let last = match (args.at, args.cuts) {
+    let last = match (args.at, args.count()) {
         (None, CutCount::Number(count)) => count - 1,
         (None, CutCount::End) => 0,
         _ => u64::MAX,
@@ -43,7 +43,7 @@ pub fn selection(args: &CrashArgs, faults: &Faults) -> Outcome<Selection> {
     if args.only.is_some_and(|only| only > last) {
         return Err(no_such_cut(last));
     }
-    match (args.at, args.cuts, args.during) {
+    match (args.at, args.count(), args.during) {
         (Some(request), _, None) => Ok(Selection::At(request)),
         (None, CutCount::All, None) => Ok(Selection::All),
         (None, CutCount::End, None) => Ok(Selection::End),

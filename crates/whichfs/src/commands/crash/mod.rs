@@ -20,7 +20,7 @@ pub use replay::run as replay;
 use whichfs_engine::cards::CardState;
 
 use crate::cli::{CrashArgs, PlaceArgs};
-use crate::failure::{Failure, Kind, Outcome, exit_code};
+use crate::failure::{Failure, Outcome};
 use crate::{interrupt, output};
 use progress::Progress;
 use serde::Serialize;
@@ -61,6 +61,7 @@ Examples:
   whichfs crash run --fs ext4,xfs,btrfs,f2fs --cuts 226 --card emmc-8gb
   whichfs crash run --fs ext4 --faults flush-lies,reorder --card emmc-8gb
   whichfs crash run --fs vfat --mount +sync --workload logger
+  whichfs crash run --fs ext4 --until 'p<1%' --fail-on repair,lost,read-error   for a build server
   whichfs crash run --fs f2fs --script operations.jsonl --cuts all
   whichfs crash run --fs f2fs --recovery 1              cut it again while it recovers
   whichfs crash run --fs ext4 --cuts 226 --only 17 --keep cut-17.img
@@ -76,7 +77,8 @@ With --on the workload runs on a board for each cut, the board loses its power a
 moment, and what is found when it is back is judged by the same rules.";
 
 const EXIT_STATUS: &str = "\
-Exit status: 0 no filesystem broke its promises, 1 one did, 2 bad usage or input, 3 this
+Exit status: 0 no cut did what --fail-on names (default: broke a promise) and the bound of --until
+holds, 1 else, 2 bad usage or input, 3 this
 machine lacks something, 4 the run to be cut failed. What was done is kept in any case.";
 
 /// The JSON document.
@@ -170,7 +172,8 @@ pub fn run(args: &CrashArgs) -> Outcome<u8> {
         let path = files.write(&page)?;
         note!("report: {}", path.display());
     }
-    let broken = reports.iter().any(|report| report.broken.count > 0);
+    tell::tell_bound(args, &reports)?;
+    let code = tell::code_of(args, &reports);
     if args.json {
         output::json(&Document {
             card: &bench.card.name,
@@ -186,7 +189,7 @@ pub fn run(args: &CrashArgs) -> Outcome<u8> {
             filesystems: reports,
         })?;
     }
-    Ok(if broken { exit_code(Kind::No) } else { 0 })
+    Ok(code)
 }
 
 /// A series like `common` for each filesystem. What is wrong with one of them is said before the

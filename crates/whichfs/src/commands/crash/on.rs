@@ -4,7 +4,7 @@ use super::sums::Sums;
 use super::tell::{self, Head, Report};
 use super::{Document, input, page, parameters};
 use crate::cli::{CrashArgs, CutCount, PowerArg};
-use crate::failure::{Failure, Kind, Outcome, exit_code};
+use crate::failure::{Failure, Outcome};
 use crate::{interrupt, output};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -116,7 +116,7 @@ fn count(selection: &Selection) -> u64 {
 }
 
 fn selection(args: &CrashArgs) -> Outcome<Selection> {
-    match args.cuts {
+    match args.count() {
         CutCount::Number(count) => Ok(Selection::Random(count)),
         CutCount::End => Ok(Selection::End),
         CutCount::All => Err(Failure::input(
@@ -341,7 +341,8 @@ fn report(
         let path = files.write(&page)?;
         note!("report: {}", path.display());
     }
-    let broken = reports.iter().any(|report| report.broken.count > 0);
+    tell::tell_bound(args, &reports)?;
+    let code = tell::code_of(args, &reports);
     if args.json {
         output::json(&Document {
             card: site.id(),
@@ -357,7 +358,7 @@ fn report(
             filesystems: reports,
         })?;
     }
-    Ok(interrupt::or(if broken { exit_code(Kind::No) } else { 0 }))
+    Ok(interrupt::or(code))
 }
 
 /// What the series ran on.

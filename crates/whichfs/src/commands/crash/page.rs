@@ -8,7 +8,7 @@ use crate::failure::{Failure, Outcome};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use whichfs_card::Op;
-use whichfs_crash::{Condition, Contract, Faults, Outcome as Became, Share};
+use whichfs_crash::{Condition, Contract, Faults, Met, Outcome as Became, Share};
 use whichfs_engine::crash::check::Result;
 use whichfs_engine::crash::record::{Plan, Recorded};
 use whichfs_engine::lab_executor::LabExecutor;
@@ -111,6 +111,7 @@ fn counted(fs: &str, cuts: &[Result]) -> CrashRow {
         fs: fs.to_owned(),
         cuts: total,
         broken: count(&|cut| cut.broken),
+        met: Met::of(&cuts.iter().map(super::tell::seen).collect::<Vec<_>>()).sentence(),
         lost: count(&lost),
         fsck: count(&fsck),
         unfixable: count(&|cut| severity(cut.condition) == 3),

@@ -2,12 +2,13 @@
 
 use super::page::milliseconds;
 use super::sums::worst_first;
+use crate::cli::CrashArgs;
 use crate::commands::table;
-use crate::failure::Outcome;
+use crate::failure::{Kind, Outcome, exit_code};
 use crate::output;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
-use whichfs_crash::{Condition, Contract, Outcome as Became, Share};
+use whichfs_crash::{Bound, Condition, Contract, Met, Outcome as Became, Seen, Share};
 use whichfs_engine::crash::check::Result;
 use whichfs_engine::crash::record::{Plan, Recorded};
 use whichfs_units::counted;
@@ -35,6 +36,8 @@ pub struct Report {
     /// The call at which the run ended because the card had refused a write.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<String>,
+    /// What a user meets, whatever was promised.
+    pub met: Met,
     /// What became of the filesystem after how many cuts.
     pub conditions: BTreeMap<Condition, Share>,
     /// What became of how many files, all cuts together.
@@ -106,6 +109,7 @@ impl Report {
             virtual_s: None,
             measured_s: measured_s(&cuts),
             ended: None,
+            met: Met::of(&cuts.iter().map(seen).collect::<Vec<_>>()),
             conditions: conditions
                 .into_iter()
                 .map(|(condition, count)| (condition, Share::new(count, total)))
@@ -121,6 +125,54 @@ impl Report {
             repair_worst_ms: repairs.last().copied(),
             cuts,
         }
+    }
+}
+
+/// What a user would see of a cut.
+pub fn seen(cut: &Result) -> Seen {
+    Seen {
+        condition: cut.condition,
+        broken: cut.broken,
+        read_error: cut
+            .outcomes
+            .get(&Became::ReadError)
+            .is_some_and(|count| *count > 0),
+    }
+}
+
+/// Prints how far the bound of `--until` is shown.
+pub fn tell_bound(args: &CrashArgs, reports: &[Report]) -> Outcome {
+    let Some(bound) = args.until.filter(|_| !args.json) else {
+        return Ok(());
+    };
+    for report in reports {
+        let harmed = report.met.harmed;
+        let said = match bound.clean_cuts_needed(harmed.count, harmed.of) {
+            0 => format!("{}: {bound} is shown: harm after {harmed}", report.fs),
+            more => format!(
+                "{}: {bound} is not shown: harm after {harmed}; {} without harm would still be \
+                 needed",
+                report.fs,
+                counted(more, "cut")
+            ),
+        };
+        output::paragraph(&said, 0)?;
+    }
+    Ok(())
+}
+
+/// 1 if a cut did what `--fail-on` names or the bound of `--until` is not shown, else 0.
+pub fn code_of(args: &CrashArgs, reports: &[Report]) -> u8 {
+    let failed = |report: &Report| {
+        let mut cuts = report.cuts.iter().map(seen);
+        let harmed = report.met.harmed;
+        let shown = |bound: Bound| bound.clean_cuts_needed(harmed.count, harmed.of) == 0;
+        cuts.any(|cut| args.fail_on.iter().any(|harm| cut.has(*harm)))
+            || !args.until.is_none_or(shown)
+    };
+    match reports.iter().any(failed) {
+        true => exit_code(Kind::No),
+        false => 0,
     }
 }
 
@@ -142,6 +194,7 @@ pub fn tell(report: &Report) -> Outcome {
             report.measured_s.unwrap_or_default()
         ),
     };
+    output::paragraph(&format!("{} {}.", report.fs, report.met.sentence()), 0)?;
     output::paragraph(&format!("{} ({options}), {cuts} {of}", report.fs), 0)?;
     if let Some(call) = &report.ended {
         output::paragraph(
