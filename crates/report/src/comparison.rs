@@ -91,7 +91,9 @@ fn answers(out: &mut String, comparison: &Comparison, width: usize, all: bool) {
         }
     }
     if !comparison.answers.is_empty() {
-        out.push_str("Scores are beside the best of their own run.\n\n");
+        out.push_str(
+            "Scores are beside the baseline of the need, or the best of their own run.\n\n",
+        );
     }
 }
 

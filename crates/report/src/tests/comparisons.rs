@@ -64,7 +64,7 @@ fn three() -> Comparison {
             ranking: vec![Place {
                 candidate: best.into(),
                 score: 1.0,
-                p_best: 0.6,
+                p_best: Some(0.6),
                 ..Place::default()
             }],
             ..Answer::default()

@@ -1,7 +1,7 @@
 //! What runs decided, side by side: who stopped working, who wins, and with what score.
 
 use super::{Run, Values, short};
-use crate::verdict::Excluded;
+use crate::verdict::{Advice, Excluded};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,6 +15,9 @@ pub struct Answer {
     pub needs: String,
     /// Filesystems, the best first.
     pub ranking: Vec<Place>,
+    /// The one to take, where scores do not decide.
+    #[serde(default)]
+    pub advice: Option<Advice>,
     /// Those that could not be chosen, and why.
     #[serde(default)]
     pub excluded: Vec<Excluded>,
@@ -326,10 +329,17 @@ pub(super) fn changes(runs: &[Run]) -> Vec<AnswerChange> {
 }
 
 fn change(run: usize, first: &Answer, own: &Answer) -> AnswerChange {
-    let winner = |answer: &Answer| Some(answer.ranking.first()?.candidate.clone());
-    let winners = [winner(first), winner(own)];
+    let best = |answer: &Answer| {
+        let advised = answer.advice.as_ref().and_then(|advice| {
+            let mut all = answer.ranking.iter();
+            all.find(|place| place.candidate == advice.candidate)
+                .cloned()
+        });
+        advised.or(answer.ranking.first().cloned())
+    };
+    let winners = [first, own].map(|answer| best(answer).map(|place| place.candidate));
     let ties = |answer: &Answer| {
-        let best = answer.ranking.first();
+        let best = best(answer);
         best.is_some_and(|best| {
             winners
                 .iter()
