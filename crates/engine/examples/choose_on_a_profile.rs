@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut choice = Choice::new(question, &lab, cache, &stop, Instant::now());
     let verdict = choice.decide(&mut (), &mut ())?;
     for one in &verdict.ranking {
-        let (score, sure) = (one.score, one.p_best * 100.0);
+        let (score, sure) = (one.score, one.p_best.unwrap_or_default() * 100.0);
         println!(
             "{:10} score {score:.2}, best with {sure:.0} %",
             one.candidate
