@@ -52,6 +52,8 @@ pub struct Seen {
     pub broken: bool,
     /// Whether some file cannot be read.
     pub read_error: bool,
+    /// Whether its checker finds faults, whatever else was found.
+    pub faults: bool,
 }
 
 impl Seen {
@@ -64,16 +66,19 @@ impl Seen {
                 self.condition,
                 Repaired | RepairedWithLoss | MountFailed | Unfixable | CardFailed | Oops | Hang
             ),
-            Harm::Repair => matches!(
-                self.condition,
-                ReadOnly
-                    | NeedsCheck
-                    | Repaired
-                    | RepairedWithLoss
-                    | MountFailed
-                    | Unfixable
-                    | CardFailed
-            ),
+            Harm::Repair => {
+                let by_condition = matches!(
+                    self.condition,
+                    ReadOnly
+                        | NeedsCheck
+                        | Repaired
+                        | RepairedWithLoss
+                        | MountFailed
+                        | Unfixable
+                        | CardFailed
+                );
+                self.faults || by_condition
+            }
             Harm::Lost => matches!(
                 self.condition,
                 RepairedWithLoss | DurableLost | SilentCorruption | Unfixable
@@ -194,6 +199,7 @@ mod tests {
             condition,
             broken: false,
             read_error: false,
+            faults: false,
         }
     }
 
@@ -245,6 +251,12 @@ mod tests {
             "it can be read"
         );
         assert!(seen(Condition::DurableLost).has(Harm::Lost));
+        let faulty = Seen {
+            faults: true,
+            ..seen(Condition::DurableLost)
+        };
+        assert!(faulty.has(Harm::Repair) && faulty.has(Harm::Lost));
+        assert!(!seen(Condition::DurableLost).has(Harm::Repair));
         let broken = Seen {
             broken: true,
             ..seen(Condition::Clean)

@@ -69,13 +69,6 @@ fn pieces(word: &str, room: usize) -> Vec<String> {
         .collect()
 }
 
-/// A bar of `width` characters at `share` (0 to 1) of its length, in eighths.
-pub(crate) fn bar(share: f64, width: usize) -> String {
-    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
-    let eighths = (share.clamp(0.0, 1.0) * width as f64 * 8.0).round() as usize;
-    format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,10 +95,13 @@ mod tests {
     }
 
     #[test]
-    fn bars_are_proportional() {
-        assert_eq!(bar(0.5, 4), "██");
-        assert_eq!(bar(1.5, 2), "██");
-        assert_eq!(bar(0.0, 4), "");
-        assert_eq!(bar(0.25, 2), "▌");
+    fn bars_are_proportional_and_show_their_interval() {
+        assert_eq!(interval_bar([0.5, 1.0], 4), "██▒▒");
+        assert_eq!(
+            interval_bar([0.5, 0.5], 4),
+            "██▒",
+            "no interval is drawn as a cell"
+        );
+        assert_eq!(interval_bar([1.5, 2.0], 2), "██▒");
     }
 }

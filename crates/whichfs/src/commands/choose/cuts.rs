@@ -315,19 +315,12 @@ fn evidence(row: &CrashRow) -> String {
 fn told(row: &CrashRow) -> String {
     let share = hurt(row);
     if share.count == 0 {
-        let high = (share.high * 100.0).ceil();
         return format!(
-            "was whole after all {} power cuts (hurt by 0 to {high:.0} %)",
+            "was whole after all {} power cuts (hurt: {share})",
             share.of
         );
     }
-    format!(
-        "needed repair or lost durable data after {} of {} power cuts ({:.0} to {:.0} %)",
-        share.count,
-        share.of,
-        (share.low * 100.0).floor(),
-        (share.high * 100.0).ceil()
-    )
+    format!("needed repair or lost durable data after power cuts: {share}")
 }
 
 #[cfg(test)]
@@ -381,7 +374,9 @@ mod tests {
         let names: Vec<&str> = excluded.iter().map(|e| e.candidate.as_str()).collect();
         assert_eq!(names, ["ext2", "xfs"]);
         assert!(
-            excluded[0].why.contains("5 of 20 power cuts"),
+            excluded[0]
+                .why
+                .contains("after power cuts: 5 of 20 (11 to 47 %)"),
             "{excluded:?}"
         );
         assert_eq!(excluded[0].rule.as_deref(), Some("power_loss"));
@@ -391,7 +386,9 @@ mod tests {
     fn each_series_is_told_in_a_sentence() {
         let said = cuts(false).sentences();
         assert!(said[0].contains("(the worst: needs check; whichfs crash replay 12ab-7)"));
-        assert!(said[1].contains("ext4 was whole after all 20 power cuts (hurt by 0 to 17 %)"));
+        assert!(
+            said[1].contains("ext4 was whole after all 20 power cuts (hurt: 0 of 20 (≤ 16 %))")
+        );
         let none = Cuts {
             number: 0,
             ..cuts(false)

@@ -137,6 +137,7 @@ pub fn seen(cut: &Result) -> Seen {
             .outcomes
             .get(&Became::ReadError)
             .is_some_and(|count| *count > 0),
+        faults: cut.checked.check.is_some_and(|status| status != 0),
     }
 }
 
