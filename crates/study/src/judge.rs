@@ -24,8 +24,8 @@ use crate::plan;
 use crate::reasons::{self, Told};
 use crate::sensitivity::{without, without_rules};
 use crate::verdict::{
-    Count, Excluded, Figure, FitError, Grade, MetricInfo, Origin, Point, Ranked, Unmeasured,
-    Verdict,
+    Advice, Change, Count, Excluded, Figure, FitError, Grade, MetricInfo, Origin, Point, Ranked,
+    Unmeasured, Verdict,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -190,11 +190,7 @@ pub fn judge(need: &Need, evidence: &Evidence) -> Result<Verdict, JudgeError> {
         card: evidence.card.clone(),
         needs: need.name.clone(),
         title: need.title.clone(),
-        changes: [
-            reasons::changes(need, &scored),
-            without_rules(need, evidence, winner.as_deref()),
-        ]
-        .concat(),
+        changes: changes(need, evidence, &scored, advice.as_ref(), winner.as_deref()),
         without,
         advice,
         baseline,
@@ -219,6 +215,23 @@ pub fn judge(need: &Need, evidence: &Evidence) -> Result<Verdict, JudgeError> {
         card_uncertainty: evidence.card_uncertainty,
         method: reasons::method(&figures, need, evidence),
     })
+}
+
+/// What would change the winner. Among candidates that trials cannot tell apart none leads: that one
+/// of them would have the highest score is no change.
+fn changes(
+    need: &Need,
+    evidence: &Evidence,
+    scored: &Scored,
+    advice: Option<&Advice>,
+    winner: Option<&str>,
+) -> Vec<Change> {
+    let tied = |one: &Change| advice.is_some_and(|advice| advice.among.contains(&one.winner));
+    let weights = reasons::changes(need, scored).into_iter();
+    let weights = weights.filter(|one| !tied(one));
+    weights
+        .chain(without_rules(need, evidence, winner))
+        .collect()
 }
 
 /// Candidate → metric → seed → value.

@@ -110,7 +110,7 @@ fn markdown_begins_with_the_verdict_and_cells_stay_in_their_cells() {
         "- F2fs wins",
         "never-done 1 of 1, ntfs3 1 of 2",
         "Figures are modelled",
-        "the model off by 6.2",
+        "the model is off by 6.2",
         "| 240 s | lower |",
         "- f2fs, seed 2, trial fedcba987654: exit status 1",
         "a\\|b&lt;i>",

@@ -409,6 +409,19 @@ fn a_tie_is_broken_by_the_need_and_not_by_the_third_digit() {
         verdict.baseline.unwrap().told,
         "nothing is lost, it is the answer"
     );
+    // Who of them would have the highest score is no change.
+    given.samples = vec![
+        sample("xfs", "a", 1, 1.0),
+        sample("xfs", "b", 1, 1.05),
+        sample("ext4", "a", 1, 1.06),
+        sample("ext4", "b", 1, 1.0),
+    ];
+    let close = judge(&advised(""), &given).unwrap();
+    assert_eq!(
+        (close.ranking[0].candidate.as_str(), close.changes),
+        ("xfs", Vec::new())
+    );
+    given.samples = costs(&[("xfs", 1, 1.0), ("ext4", 1, 1.02), ("f2fs", 1, 1.03)]);
     // Without any fact that parts them: the usual one, and without it the best score.
     given.facts.clear();
     let usual = judge(&advised(""), &given).unwrap().advice.unwrap();
