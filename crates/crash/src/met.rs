@@ -140,8 +140,8 @@ impl Met {
 pub struct Bound(f64);
 
 impl Bound {
-    /// Clean cuts that are still needed, after `hits` harmed of `of`, until the 95 % interval of the
-    /// share ends below the bound; 0 where it does.
+    /// Clean cuts that are still needed, after `hits` harmed of `of`, until the 95 % interval of
+    /// the share ends below the bound; 0 where it does.
     pub fn clean_cuts_needed(self, hits: u64, of: u64) -> u64 {
         let is_below = |more: u64| Share::new(hits, of + more).high < self.0;
         if is_below(0) && of > 0 {

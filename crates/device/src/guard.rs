@@ -69,8 +69,8 @@ pub struct Target {
 }
 
 impl Target {
-    /// Why timings of this are not a card's, though direct I/O works on it: its data lie in memory or
-    /// the page cache of a file below answers. None where nothing of the kind is known.
+    /// Why timings of this are not a card's, though direct I/O works on it: its data lie in memory,
+    /// or the page cache of a file below answers. None where nothing of the kind is known.
     pub fn page_cache(&self, roots: &Roots) -> Option<&'static str> {
         let Kind::Disk { name, .. } = &self.kind else {
             return None;
@@ -88,8 +88,8 @@ impl Target {
         }
     }
 
-    /// Bytes of a file and how many of them are on its filesystem, where these are fewer: reading its
-    /// holes touches no card. None of a whole file and of a disk.
+    /// Bytes of a file and how many of them are on its filesystem, where these are fewer: reading
+    /// its holes touches no card. None of a whole file and of a disk.
     pub fn sparse(&self) -> Option<[u64; 2]> {
         let Kind::File { .. } = self.kind else {
             return None;

@@ -156,8 +156,8 @@ mod tests {
         assert_eq!(
             caveat("nilfs2", &nilfs2, true).unwrap(),
             "nilfs2 was measured without nilfs_cleanerd, which it needs in use: without its \
-             cleaner space is never reclaimed: figures hold for a card that is not filled, and deleted \
-             space stays used"
+             cleaner space is never reclaimed: figures hold for a card that is not filled, and \
+             deleted space stays used"
         );
         apply_variant(&mut nilfs2, &asked(&["-p", "0"]), "nilfs2").unwrap();
         let helper = of(&nilfs2, "/dev/vda", "/mnt").unwrap();

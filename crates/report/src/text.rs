@@ -50,8 +50,8 @@ pub(crate) fn wrap(out: &mut String, text: &str, first: &str, rest: &str, width:
     out.push('\n');
 }
 
-/// A bar of `width` columns: full up to the first of `ends` (shares of the width), shaded from there
-/// to the second.
+/// A bar of `width` columns: full up to the first of `ends` (shares of the width), shaded from
+/// there to the second.
 pub(crate) fn interval_bar(ends: [f64; 2], width: usize) -> String {
     let [low, high] = ends.map(|end| (end.clamp(0.0, 1.0) * width as f64).round() as usize);
     format!(

@@ -1,9 +1,10 @@
 //! Which candidate to take where scores do not decide: by a standard, or by the tie-breakers of the
 //! need; and what one loses with what everybody uses.
 
+use crate::evidence::Evidence;
 use crate::exclude::satisfied;
 use crate::facts::Fact;
-use crate::judge::{Evidence, NOISE_FLOOR};
+use crate::judge::NOISE_FLOOR;
 use crate::need::{Condition, Need};
 use crate::reasons::{Told, differences, times};
 use crate::verdict::{Advice, Baseline, Excluded, Ranked};

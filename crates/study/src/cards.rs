@@ -1,7 +1,8 @@
 //! Which card to buy: the best filesystem of each, all judged together.
 
+use crate::evidence::{Evidence, Sample, doubt};
 use crate::exclude::{nearest, rule_lines};
-use crate::judge::{Evidence, JudgeError, NOISE_FLOOR, Sample, doubt, judge};
+use crate::judge::{JudgeError, NOISE_FLOOR, judge};
 use crate::need::Need;
 use crate::verdict::{Excluded, FitError, MetricInfo, Nearest, Origin, Ranked, RuleLine};
 use serde::Serialize;

@@ -1,6 +1,6 @@
 //! Trials that failed: whose, and how many of how many.
 
-use crate::judge::{Evidence, Failure};
+use crate::evidence::{Evidence, Failure};
 use crate::verdict::{Failed, FailedTrial};
 use std::collections::BTreeSet;
 

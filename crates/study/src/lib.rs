@@ -12,6 +12,7 @@ mod cards;
 mod claims;
 mod cpu_model_error;
 mod device;
+mod evidence;
 mod exclude;
 mod facts;
 mod failures;
@@ -44,11 +45,12 @@ pub use device::{
     Budget, Cost, Counter, Distance, Drift, Ledger, REFERENCES_MIN, ReferenceRun, Spent,
     Turn as DeviceTurn, distances, drifts, order,
 };
+pub use evidence::{Evidence, Failure, Sample};
 pub use exclude::{NOT_COMPARABLE, exclude, not_comparable, not_known};
 pub use facts::{Can, CandidateFacts, Care, CrashClass, Fact, Matter, Memory, Sourced};
 pub use gain::{Effect, Gain, Turn, gains, turns};
 pub use grid::{Grid, Line, Order, Repeats, grids};
-pub use judge::{Evidence, Failure, JudgeError, NOISE_FLOOR, Sample, judge};
+pub use judge::{JudgeError, NOISE_FLOOR, judge};
 pub use metric_ranks::{Standing, standings};
 pub use need::{
     Condition, Enough, Need, NeedError, POWER_LOSS, PartitionRule, Rule, SHORT, Weight,

@@ -1,6 +1,7 @@
 //! Why, in sentences, and what would change it.
 
-use crate::judge::{Bounds, Evidence, Figures, NOISE_FLOOR, Scored, Share, Units, loss};
+use crate::evidence::Evidence;
+use crate::judge::{Bounds, Figures, NOISE_FLOOR, Scored, Share, Units, loss};
 use crate::need::Need;
 use crate::told;
 use crate::verdict::{Change, Count, FitError};

@@ -1,6 +1,6 @@
 //! A metric of a trial as one row: what is exported and what is judged.
 
-use crate::judge::Sample;
+use crate::evidence::Sample;
 use serde::{Deserialize, Serialize};
 use whichfs_trial::Trial;
 

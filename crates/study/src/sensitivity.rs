@@ -1,8 +1,9 @@
 //! What the answer would be without a candidate whose figures leave something out, and without a
 //! rule: from the trials at hand.
 
+use crate::evidence::Evidence;
 use crate::exclude::NOT_COMPARABLE;
-use crate::judge::{Evidence, JudgeError, judge};
+use crate::judge::{JudgeError, judge};
 use crate::need::Need;
 use crate::verdict::{Change, Ranked, Without};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,6 +1,7 @@
 //! The verdict's properties, and needs that are wrong.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod advice;
 mod needs;
 mod plans;
 mod rules;

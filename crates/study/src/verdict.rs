@@ -274,8 +274,8 @@ pub struct Ranked {
 /// One candidate's figure of one metric.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
-    /// In the metric's unit, on the first seed: what the anchor (the baseline, or the candidate with
-    /// the most seeds) took there, times the mean ratio to it on the seeds that both ran.
+    /// In the metric's unit, on the first seed: what the anchor (the baseline, or the candidate
+    /// with the most seeds) took there, times the mean ratio to it on the seeds that both ran.
     pub value: f64,
     /// How many times worse than the best candidate, paired by seed; 1 is the best. It is the
     /// ratio of the `value`s, but for those beyond the metric's `enough`, which count alike.

@@ -2,7 +2,7 @@
 
 use super::median;
 use crate::agreement::kendall_tau_b;
-use crate::judge::Sample;
+use crate::evidence::Sample;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 

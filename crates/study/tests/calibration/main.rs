@@ -289,7 +289,7 @@ impl Stopped {
             self.right
         );
         assert!(
-            3 * self.spent <= self.full,
+            5 * self.spent <= 2 * self.full,
             "{} of {}",
             self.spent,
             self.full
@@ -322,7 +322,7 @@ fn stopped_early(pair: &Pair) -> Stopped {
 }
 
 #[test]
-fn stopping_early_finds_the_winner_of_all_trials_with_a_third_of_them() {
+fn stopping_early_finds_the_winner_of_all_trials_with_two_fifths_of_them() {
     let (mut all, mut new) = (Stopped::default(), Stopped::default());
     let mut needs: BTreeMap<String, Stopped> = BTreeMap::new();
     for pair in &pairs() {

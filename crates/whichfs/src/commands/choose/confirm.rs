@@ -237,8 +237,8 @@ fn agreement(need: &Need, best: &[&str], lab: &[Sample], device: &[Sample]) -> S
             format!("The device agrees: {measured} is better there too ({sure:.0} % sure), {by}.")
         }
         (false, true, _) => format!(
-            "On the device {first} and {other} cannot be told apart, {by}; in the lab {modelled} is \
-             better."
+            "On the device {first} and {other} cannot be told apart, {by}; in the lab {modelled} \
+             is better."
         ),
         (true, false, _) => format!(
             "On the device {measured} is better ({sure:.0} % sure), {by}; the lab cannot tell them \
