@@ -3,6 +3,7 @@
 
 mod au_sizes;
 mod behaviour;
+mod canonical;
 mod common;
 mod contents;
 mod findings;
