@@ -100,18 +100,18 @@ pub(crate) struct Bus {
 
 impl Bus {
     pub fn new(profile: &Profile) -> Bus {
-        let mode = MODE_RATES[profile.figure("bus.mode") as usize];
-        let reader = profile.figure("reader.rate_bytes_per_s");
+        let mode = MODE_RATES[profile.bus.mode.value as usize];
+        let reader = profile.reader.rate_bytes_per_s.value;
         Bus {
-            command_ns: profile.nanos("bus.command_us") + profile.nanos("reader.command_us"),
-            rate: profile.figure("bus.rate_bytes_per_s").min(mode).min(reader),
-            first_page_ns: profile.nanos("read.first_page_us"),
-            next_page_ns: profile.nanos("read.next_page_us"),
-            au_step_ns: profile.nanos("read.au_step_us"),
-            zone_step_ns: profile.nanos("read.zone_step_us"),
-            zone_bytes: NonZeroU64::new(profile.figure("read.zone_bytes")),
-            cut_ns: profile.nanos("reader.cut_us"),
-            max_bytes: match profile.figure("reader.max_bytes") {
+            command_ns: profile.bus.command_us.nanos() + profile.reader.command_us.nanos(),
+            rate: profile.bus.rate_bytes_per_s.value.min(mode).min(reader),
+            first_page_ns: profile.read.first_page_us.nanos(),
+            next_page_ns: profile.read.next_page_us.nanos(),
+            au_step_ns: profile.read.au_step_us.nanos(),
+            zone_step_ns: profile.read.zone_step_us.nanos(),
+            zone_bytes: NonZeroU64::new(profile.read.zone_bytes.value),
+            cut_ns: profile.reader.cut_us.nanos(),
+            max_bytes: match profile.reader.max_bytes.value {
                 0 => u64::MAX,
                 stated => stated,
             },

@@ -24,10 +24,10 @@ pub(crate) struct CacheRules {
 impl CacheRules {
     pub fn new(profile: &Profile) -> CacheRules {
         CacheRules {
-            bytes: profile.figure("cache.bytes"),
-            flush_ns: profile.nanos("cache.flush_us"),
-            flush_empty_ns: profile.nanos("cache.flush_empty_us"),
-            fua_ns: profile.nanos("cache.fua_us"),
+            bytes: profile.cache.bytes.value,
+            flush_ns: profile.cache.flush_us.nanos(),
+            flush_empty_ns: profile.cache.flush_empty_us.nanos(),
+            fua_ns: profile.cache.fua_us.nanos(),
         }
     }
 

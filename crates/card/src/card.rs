@@ -165,16 +165,16 @@ impl Card {
         let rules = Rules {
             capacity_bytes: profile.capacity_bytes(),
             discard: profile.discard_supported(),
-            discard_overhead_ns: profile.nanos("discard.overhead_us"),
+            discard_overhead_ns: profile.discard.overhead_us.nanos(),
             au: Divisor::new(profile.au_bytes()),
-            join_bytes: match profile.figure("write.coalesce_bytes") {
-                _ if profile.figure("write.coalesce") == 0 => 0,
+            join_bytes: match profile.write.coalesce_bytes.value {
+                _ if !profile.write.coalesce.is_on() => 0,
                 0 => u64::MAX,
                 stated => stated,
             },
-            join_ns: profile.nanos("write.coalesce_us"),
+            join_ns: profile.write.coalesce_us.nanos(),
             cache: CacheRules::new(profile),
-            slc: (profile.figure("slc.bytes") > 0).then(|| SlcRules::new(profile)),
+            slc: (profile.slc.bytes.value > 0).then(|| SlcRules::new(profile)),
         };
         Card {
             rules,

@@ -1,5 +1,5 @@
-//! The figures a profile may state: names, legal ranges, meaning. One table, used by the
-//! reader, by the drawing of uncertain parameters and by the messages.
+//! The figures a profile may state: names, legal ranges, meaning. One list, from which come the
+//! types of [`Profile`](crate::Profile), its reader, the drawing of uncertain figures and messages.
 
 use crate::ftl::MAX_LOGS;
 use crate::limits::{AU_BYTES, CAPACITY_MAX, MICROS_MAX, RANDOM_PERCENT, RATE, UNIT_BYTES};
@@ -16,7 +16,7 @@ pub(crate) enum Kind {
 }
 
 /// One figure that a profile may or must state.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Spec {
     /// `section.key` in the TOML file.
     pub path: &'static str,
@@ -28,8 +28,6 @@ pub(crate) struct Spec {
     pub default: Option<u64>,
     /// Whether a draw varies it.
     pub kind: Kind,
-    /// The family that has it; `None` for all.
-    pub family: Option<Family>,
     /// Where the default is from and how far it may be off, in percent.
     pub assumed: Option<(&'static str, u64)>,
 }
@@ -42,67 +40,34 @@ impl Spec {
             .unwrap_or_else(|| unreachable!("no section: {}", self.path))
     }
 
-    /// Whether a card of `family` has this figure.
-    pub fn belongs_to(&self, family: Family) -> bool {
-        self.family.is_none_or(|of| of == family)
+    /// A figure whose default has a source and an uncertainty of its own.
+    const fn assumed(mut self, source: &'static str, percent: u64) -> Spec {
+        self.assumed = Some((source, percent));
+        self
+    }
+}
+
+const fn of_kind(kind: Kind, path: &'static str, range: [u64; 2], default: Option<u64>) -> Spec {
+    Spec {
+        path,
+        min: range[0],
+        max: range[1],
+        default,
+        kind,
+        assumed: None,
     }
 }
 
 const fn fixed(path: &'static str, min: u64, max: u64, default: Option<u64>) -> Spec {
-    Spec {
-        path,
-        min,
-        max,
-        default,
-        kind: Kind::Fixed,
-        family: None,
-        assumed: None,
-    }
+    of_kind(Kind::Fixed, path, [min, max], default)
 }
 
 const fn varied(path: &'static str, min: u64, max: u64, default: Option<u64>) -> Spec {
-    Spec {
-        path,
-        min,
-        max,
-        default,
-        kind: Kind::Varied,
-        family: None,
-        assumed: None,
-    }
+    of_kind(Kind::Varied, path, [min, max], default)
 }
 
 const fn rate(path: &'static str, default: Option<u64>) -> Spec {
     varied(path, *RATE.start(), *RATE.end(), default)
-}
-
-/// A figure whose default has a source and an uncertainty of its own.
-const fn assumed(spec: Spec, source: &'static str, percent: u64) -> Spec {
-    Spec {
-        assumed: Some((source, percent)),
-        ..spec
-    }
-}
-
-const fn log_block(spec: Spec) -> Spec {
-    Spec {
-        family: Some(Family::LogBlock),
-        ..spec
-    }
-}
-
-const fn update_block(spec: Spec) -> Spec {
-    Spec {
-        family: Some(Family::UpdateBlock),
-        ..spec
-    }
-}
-
-const fn page_map(spec: Spec) -> Spec {
-    Spec {
-        family: Some(Family::PageMap),
-        ..spec
-    }
 }
 
 /// Source of what the published logs of flashbench were fitted with.
@@ -112,175 +77,412 @@ const UNKNOWN: &str = "assumed: no measurement";
 /// Spare blocks that collecting in the background cannot free: those that are open.
 pub(crate) const OPEN_BLOCKS: u64 = 4;
 
-/// All figures, ordered as they are documented in `cards/README.md`.
-pub(crate) const SPECS: &[Spec] = &[
-    fixed("geometry.capacity_bytes", 1 << 20, CAPACITY_MAX, None),
-    fixed("geometry.page_bytes", 512, 1 << 20, None),
-    fixed("geometry.write_unit_bytes", 512, 4 << 20, None),
-    fixed(
-        "geometry.au_bytes",
-        *AU_BYTES.start(),
-        *AU_BYTES.end(),
-        None,
-    ),
-    fixed("geometry.open_aus_linear", 1, 1024, None),
-    fixed("geometry.open_aus_random", 1, 1024, None),
-    fixed("geometry.spare_aus", 8, 100_000, None),
-    fixed("geometry.real_bytes", 0, CAPACITY_MAX, Some(0)),
-    fixed("geometry.beyond", 0, 1, Some(0)),
-    varied("bus.command_us", 0, MICROS_MAX, None),
-    rate("bus.rate_bytes_per_s", None),
-    fixed("bus.mode", 0, 6, Some(0)),
-    varied("reader.command_us", 0, MICROS_MAX, Some(0)),
-    rate("reader.rate_bytes_per_s", Some(*RATE.end())),
-    varied("reader.cut_us", 0, MICROS_MAX, Some(0)),
-    fixed("reader.max_bytes", 0, 64 << 20, Some(0)),
-    varied("read.first_page_us", 0, MICROS_MAX, None),
-    varied("read.next_page_us", 0, MICROS_MAX, None),
-    varied("read.au_step_us", 0, MICROS_MAX, Some(0)),
-    fixed("read.zone_bytes", 0, CAPACITY_MAX, Some(0)),
-    varied("read.zone_step_us", 0, MICROS_MAX, Some(0)),
-    varied("write.overhead_us", 0, MICROS_MAX, None),
-    rate("write.rate_bytes_per_s", None),
-    fixed("write.coalesce", 0, 1, Some(0)),
-    fixed("write.coalesce_bytes", 0, 64 << 20, Some(0)),
-    assumed(
-        varied("write.coalesce_us", 0, MICROS_MAX, Some(10_000)),
-        UNKNOWN,
-        200,
-    ),
-    fixed("write.program_bytes", 0, 4 << 20, Some(0)),
-    varied("write.partial_us", 0, MICROS_MAX, Some(0)),
-    varied("write.partial_full_us", 0, MICROS_MAX, Some(0)),
-    varied("write.fill_us", 0, MICROS_MAX, Some(0)),
-    varied("write.jump_us", 0, MICROS_MAX, Some(0)),
-    varied("write.switch_us", 0, MICROS_MAX, Some(0)),
-    rate("copy.rate_bytes_per_s", None),
-    varied("copy.erase_us", 0, MICROS_MAX, None),
-    fixed("discard.supported", 0, 1, None),
-    varied("discard.overhead_us", 0, MICROS_MAX, Some(0)),
-    varied("discard.partial_au_us", 0, MICROS_MAX, Some(0)),
-    varied("discard.au_us", 0, MICROS_MAX, Some(0)),
-    fixed("discard.granularity_bytes", 512, 64 << 20, Some(512)),
-    fixed("cache.bytes", 0, 1 << 30, Some(0)),
-    varied("cache.flush_us", 0, MICROS_MAX, Some(0)),
-    varied("cache.flush_empty_us", 0, MICROS_MAX, Some(0)),
-    varied("cache.fua_us", 0, MICROS_MAX, Some(0)),
-    fixed("slc.bytes", 0, 64 << 30, Some(0)),
-    fixed("slc.most_bytes", 0, 64 << 20, Some(0)),
-    varied("slc.overhead_us", 0, MICROS_MAX, Some(0)),
-    rate("slc.rate_bytes_per_s", Some(20_000_000)),
-    rate("slc.drain_rate_bytes_per_s", Some(10_000_000)),
-    fixed("wear.cell", 0, CELLS as u64 - 1, Some(0)),
-    fixed("wear.pe_cycles_low", 0, 1_000_000, Some(0)),
-    fixed("wear.pe_cycles_high", 0, 1_000_000, Some(0)),
-    fixed("fat.aus", 0, 64, Some(0)),
-    fixed("fat.first_au", 0, 63, Some(0)),
-    varied("fat.overhead_us", 0, MICROS_MAX, Some(0)),
-    rate("fat.rate_bytes_per_s", Some(1_000_000)),
-    varied("fat.sub_page_us", 0, MICROS_MAX, Some(0)),
-    log_block(varied(
-        "log_block.random_percent",
-        *RANDOM_PERCENT.start(),
-        *RANDOM_PERCENT.end(),
-        Some(100),
-    )),
-    log_block(fixed(
-        "log_block.log_percent",
-        5,
-        100 * MAX_LOGS as u64,
-        Some(100),
-    )),
-    log_block(varied("log_block.idle_close_us", 0, MICROS_MAX, Some(0))),
-    log_block(fixed("log_block.gap_bytes", 0, 64 << 20, Some(0))),
-    log_block(fixed("log_block.small_write_bytes", 0, 1 << 20, Some(0))),
-    log_block(fixed("log_block.small_write_jumps", 0, 1, Some(0))),
-    log_block(varied("log_block.small_write_us", 0, MICROS_MAX, Some(0))),
-    log_block(fixed("log_block.first_opened", 0, 1, Some(0))),
-    log_block(fixed("log_block.merge_at_once", 0, 1, Some(0))),
-    page_map(fixed(
-        "page_map.unit_bytes",
-        *UNIT_BYTES.start(),
-        *UNIT_BYTES.end(),
-        None,
-    )),
-    page_map(varied("page_map.modify_us", 0, MICROS_MAX, None)),
-    page_map(fixed("page_map.streams", 0, 1024, Some(0))),
-    page_map(fixed("page_map.background_aus", 0, 100_000, Some(0))),
-    page_map(assumed(
-        varied("page_map.keep_writes", 8, 65_536, Some(64)),
-        LOGS,
-        200,
-    )),
-    page_map(assumed(
-        varied("page_map.rest_us", 0, MICROS_MAX, Some(200_000)),
-        LOGS,
-        200,
-    )),
-    page_map(assumed(
-        varied("page_map.worth_percent", 0, 90, Some(6)),
-        UNKNOWN,
-        100,
-    )),
-    update_block(fixed("update_block.small_bytes", 512, 16 << 10, Some(8192))),
-    update_block(fixed(
-        "update_block.small_area_bytes",
-        4096,
-        64 << 20,
-        Some(1 << 20),
-    )),
-    update_block(varied("update_block.small_us", 0, MICROS_MAX, Some(0))),
-    update_block(varied("update_block.whole_us", 0, MICROS_MAX, Some(0))),
-    update_block(fixed(
-        "update_block.group_bytes",
-        4096,
-        64 << 20,
-        Some(512 << 10),
-    )),
-    update_block(rate("update_block.group_rate_bytes_per_s", None)),
-    update_block(varied(
-        "update_block.fold_rate_bytes_per_s",
-        0,
-        *RATE.end(),
-        Some(0),
-    )),
-    update_block(fixed(
-        "update_block.gather_bytes",
-        512,
-        64 << 20,
-        Some(64 << 10),
-    )),
-    update_block(fixed("update_block.gap_bytes", 0, 64 << 20, Some(0))),
-    update_block(assumed(
-        varied("update_block.keep_writes", 8, 65_536, Some(64)),
-        LOGS,
-        200,
-    )),
-    update_block(assumed(
-        varied("update_block.short_pieces", 1, 64, Some(3)),
-        LOGS,
-        30,
-    )),
-    update_block(assumed(
-        varied("update_block.shared_percent", 1, 100, Some(25)),
-        LOGS,
-        30,
-    )),
-    update_block(assumed(
-        varied("update_block.tail_percent", 1, 100, Some(50)),
-        LOGS,
-        30,
-    )),
-    update_block(assumed(
-        fixed("update_block.tails", 1, 256, Some(16)),
-        UNKNOWN,
-        0,
-    )),
-];
+/// One figure of a profile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Figure {
+    /// `section.key`; the key ends with the unit.
+    pub path: &'static str,
+    /// Value in the key's unit.
+    pub value: u64,
+    /// Where it is from; `None` for a default that the file does not state and that means
+    /// "nothing of the kind".
+    pub source: Option<String>,
+    /// How far the truth may be off, in percent, as a factor up or down; zero for geometry.
+    pub uncertainty_percent: u64,
+    pub(crate) spec: &'static Spec,
+}
 
-/// Index of `path` in [`SPECS`].
-pub(crate) fn index_of(path: &str) -> Option<usize> {
-    SPECS.iter().position(|spec| spec.path == path)
+impl Figure {
+    /// A time in microseconds as nanoseconds.
+    pub(crate) fn nanos(&self) -> u64 {
+        self.value * 1_000
+    }
+
+    /// Whether a switch is on.
+    pub(crate) fn is_on(&self) -> bool {
+        self.value == 1
+    }
+
+    /// Sets the value within its legal range.
+    ///
+    /// # Errors
+    /// A value that is not legal, in words.
+    pub(crate) fn set(&mut self, value: u64) -> Result<(), String> {
+        let Spec { path, min, max, .. } = self.spec;
+        if !(*min..=*max).contains(&value) {
+            return Err(format!("{path} is {value}, legal are {min} to {max}"));
+        }
+        self.value = value;
+        Ok(())
+    }
+}
+
+/// A section of a profile: a struct with a figure for each key, and their specifications.
+macro_rules! section {
+    ($(#[$doc:meta])* $section:ident: $Figures:ident {
+        $($(#[$key_doc:meta])* $key:ident: $make:ident($($range:expr),*)
+            $(, assumed($source:expr, $percent:expr))?;)*
+    }) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct $Figures {
+            $($(#[$key_doc])* pub $key: Figure,)*
+        }
+
+        impl $Figures {
+            pub(crate) const SPECS: &'static [Spec] = &[$(
+                $make(concat!(stringify!($section), ".", stringify!($key)), $($range),*)
+                    $(.assumed($source, $percent))?,
+            )*];
+
+            /// The section, with each figure from `read`.
+            pub(crate) fn read<E>(
+                read: &mut dyn FnMut(&'static Spec) -> Result<Figure, E>,
+            ) -> Result<$Figures, E> {
+                let mut specs = Self::SPECS.iter();
+                let mut next = || match specs.next() {
+                    Some(spec) => read(spec),
+                    None => unreachable!("a specification for each key"),
+                };
+                Ok($Figures { $($key: next()?,)* })
+            }
+
+            /// All figures, in the order of the keys.
+            pub fn figures(&self) -> impl Iterator<Item = &Figure> {
+                [$(&self.$key),*].into_iter()
+            }
+
+            pub(crate) fn figures_mut(&mut self) -> impl Iterator<Item = &mut Figure> {
+                [$(&mut self.$key),*].into_iter()
+            }
+        }
+    };
+}
+
+/// The sections that every card has, as fields of one struct.
+macro_rules! sections {
+    ($($(#[$doc:meta])* $section:ident: $Figures:ident { $($keys:tt)* })*) => {
+        $(section! { $(#[$doc])* $section: $Figures { $($keys)* } })*
+
+        /// The figures that cards of every family have.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct CardFigures {
+            $($(#[$doc])* pub $section: $Figures,)*
+        }
+
+        /// Specifications of the sections that every card has.
+        const COMMON: &[&[Spec]] = &[$($Figures::SPECS),*];
+
+        impl CardFigures {
+            pub(crate) fn read<E>(
+                read: &mut dyn FnMut(&'static Spec) -> Result<Figure, E>,
+            ) -> Result<CardFigures, E> {
+                Ok(CardFigures { $($section: $Figures::read(read)?,)* })
+            }
+
+            pub(crate) fn figures(&self) -> impl Iterator<Item = &Figure> {
+                std::iter::empty()$(.chain(self.$section.figures()))*
+            }
+
+            pub(crate) fn figures_mut(&mut self) -> impl Iterator<Item = &mut Figure> {
+                std::iter::empty()$(.chain(self.$section.figures_mut()))*
+            }
+        }
+    };
+}
+
+// All figures, ordered as they are documented in `cards/README.md`.
+sections! {
+    /// Sizes and counts of the flash.
+    geometry: GeometryFigures {
+        /// Bytes that the host sees.
+        capacity_bytes: fixed(1 << 20, CAPACITY_MAX, None);
+        /// The flash page: the least that is programmed at once.
+        page_bytes: fixed(512, 1 << 20, None);
+        /// What several planes program together: the least that writes at full rate.
+        write_unit_bytes: fixed(512, 4 << 20, None);
+        /// Allocation unit: the erase-block group that the card handles as one. No power of two needed.
+        au_bytes: fixed(*AU_BYTES.start(), *AU_BYTES.end(), None);
+        /// AUs that can be written in order in turns without copying.
+        open_aus_linear: fixed(1, 1024, None);
+        /// AUs that can be written at random in turns without copying.
+        open_aus_random: fixed(1, 1024, None);
+        /// AUs beyond the capacity.
+        spare_aus: fixed(8, 100_000, None);
+        /// Bytes that a card which lies about its size has; 0 is all.
+        real_bytes: fixed(0, CAPACITY_MAX, Some(0));
+        /// What is written beyond `real_bytes` wraps (0) or vanishes (1).
+        beyond: fixed(0, 1, Some(0));
+    }
+    /// Between the host and the card.
+    bus: BusFigures {
+        /// Time of a command, microseconds.
+        command_us: varied(0, MICROS_MAX, None);
+        /// Transfer rate, bytes a second.
+        rate_bytes_per_s: rate(None);
+        /// Bus mode that bounds the rate; 0 is none.
+        mode: fixed(0, 6, Some(0));
+    }
+    /// A card reader, or the host in its place.
+    reader: ReaderFigures {
+        /// More time for each command, microseconds.
+        command_us: varied(0, MICROS_MAX, Some(0));
+        /// Transfer rate, bytes a second.
+        rate_bytes_per_s: rate(Some(*RATE.end()));
+        /// Time of each further command of a request that is cut, microseconds.
+        cut_us: varied(0, MICROS_MAX, Some(0));
+        /// Longest command in bytes; 0 is any.
+        max_bytes: fixed(0, 64 << 20, Some(0));
+    }
+    /// Reading.
+    read: ReadFigures {
+        /// First page of a request, microseconds.
+        first_page_us: varied(0, MICROS_MAX, None);
+        /// Each further page, microseconds.
+        next_page_us: varied(0, MICROS_MAX, None);
+        /// More for a request that crosses an AU, microseconds.
+        au_step_us: varied(0, MICROS_MAX, Some(0));
+        /// Size of a zone of the mapping in bytes; 0 is none.
+        zone_bytes: fixed(0, CAPACITY_MAX, Some(0));
+        /// More for a request that crosses a zone, microseconds.
+        zone_step_us: varied(0, MICROS_MAX, Some(0));
+    }
+    /// Programming.
+    write: WriteFigures {
+        /// Time of each write, microseconds.
+        overhead_us: varied(0, MICROS_MAX, None);
+        /// Rate of whole units, bytes a second.
+        rate_bytes_per_s: rate(None);
+        /// 1 joins contiguous writes.
+        coalesce: fixed(0, 1, Some(0));
+        /// Writes are joined up to this length; 0 is any.
+        coalesce_bytes: fixed(0, 64 << 20, Some(0));
+        /// Writes are joined after a rest of at most this, microseconds.
+        coalesce_us: varied(0, MICROS_MAX, Some(10_000)), assumed(UNKNOWN, 200);
+        /// What planes program together; 0 is a page or a map unit.
+        program_bytes: fixed(0, 4 << 20, Some(0));
+        /// A unit covered by next to nothing, microseconds.
+        partial_us: varied(0, MICROS_MAX, Some(0));
+        /// A unit covered nearly wholly, microseconds; 0 beside 0 is a whole unit.
+        partial_full_us: varied(0, MICROS_MAX, Some(0));
+        /// More for such a unit in random order, microseconds.
+        fill_us: varied(0, MICROS_MAX, Some(0));
+        /// A write that does not continue the last, microseconds.
+        jump_us: varied(0, MICROS_MAX, Some(0));
+        /// A write in another AU than the last, microseconds.
+        switch_us: varied(0, MICROS_MAX, Some(0));
+    }
+    /// Moves within the card.
+    copy: CopyFigures {
+        /// Internal move rate, bytes a second.
+        rate_bytes_per_s: rate(None);
+        /// Erasing an AU, microseconds.
+        erase_us: varied(0, MICROS_MAX, None);
+    }
+    /// Discards.
+    discard: DiscardFigures {
+        /// 1 if the bus passes discard.
+        supported: fixed(0, 1, None);
+        /// Time of each discard, microseconds.
+        overhead_us: varied(0, MICROS_MAX, Some(0));
+        /// An AU of which a part is discarded, microseconds.
+        partial_au_us: varied(0, MICROS_MAX, Some(0));
+        /// A whole AU, microseconds.
+        au_us: varied(0, MICROS_MAX, Some(0));
+        /// Smaller pieces are ignored, bytes.
+        granularity_bytes: fixed(512, 64 << 20, Some(512));
+    }
+    /// Volatile cache.
+    cache: CacheFigures {
+        /// Size; 0 is none.
+        bytes: fixed(0, 1 << 30, Some(0));
+        /// A flush, microseconds.
+        flush_us: varied(0, MICROS_MAX, Some(0));
+        /// A flush of an empty cache, microseconds.
+        flush_empty_us: varied(0, MICROS_MAX, Some(0));
+        /// A reliable write, microseconds.
+        fua_us: varied(0, MICROS_MAX, Some(0));
+    }
+    /// pSLC cache.
+    slc: SlcFigures {
+        /// Size; 0 is none.
+        bytes: fixed(0, 64 << 30, Some(0));
+        /// Longest write that goes there, bytes; 0 is any.
+        most_bytes: fixed(0, 64 << 20, Some(0));
+        /// Time of each write, microseconds.
+        overhead_us: varied(0, MICROS_MAX, Some(0));
+        /// Rate into the cache, bytes a second.
+        rate_bytes_per_s: rate(Some(20_000_000));
+        /// Rate out of it at rest, bytes a second.
+        drain_rate_bytes_per_s: rate(Some(10_000_000));
+    }
+    /// Life of the cells.
+    wear: WearFigures {
+        /// Index into [`CELL_TYPES`](crate::CELL_TYPES).
+        cell: fixed(0, CELLS as u64 - 1, Some(0));
+        /// Cycles that 9 of 10 specimens stand; 0 beside 0 is what the cells stand.
+        pe_cycles_low: fixed(0, 1_000_000, Some(0));
+        /// Cycles that 1 of 10 specimens stands.
+        pe_cycles_high: fixed(0, 1_000_000, Some(0));
+    }
+    /// AUs mapped by page for FAT tables.
+    fat: FatFigures {
+        /// Their number; 0 is no FAT region.
+        aus: fixed(0, 64, Some(0));
+        /// The first of them.
+        first_au: fixed(0, 63, Some(0));
+        /// Time of each write, microseconds.
+        overhead_us: varied(0, MICROS_MAX, Some(0));
+        /// Rate of writes, bytes a second.
+        rate_bytes_per_s: rate(Some(1_000_000));
+        /// More for a part of a page, microseconds.
+        sub_page_us: varied(0, MICROS_MAX, Some(0));
+    }
+}
+
+section! {
+    /// Figures of the family with a log block for each open AU.
+    log_block: LogBlockFigures {
+        /// Time of writes in random order over those in order, percent.
+        random_percent: varied(*RANDOM_PERCENT.start(), *RANDOM_PERCENT.end(), Some(100));
+        /// What a chaotic log takes before it is merged, percent of an AU.
+        log_percent: fixed(5, 100 * MAX_LOGS as u64, Some(100));
+        /// Rest after which logs are closed, microseconds; 0 is never.
+        idle_close_us: varied(0, MICROS_MAX, Some(0));
+        /// Gaps up to this are copied forward, bytes.
+        gap_bytes: fixed(0, 64 << 20, Some(0));
+        /// Writes below this go to an area of their own, bytes; 0 is none.
+        small_write_bytes: fixed(0, 1 << 20, Some(0));
+        /// 1 if contiguous small writes do not go there.
+        small_write_jumps: fixed(0, 1, Some(0));
+        /// A write to that area, microseconds.
+        small_write_us: varied(0, MICROS_MAX, Some(0));
+        /// 1 closes the AU opened first, 0 the one used longest ago.
+        first_opened: fixed(0, 1, Some(0));
+        /// 1 merges a full chaotic log by the write that fills it, and before a write of the whole AU.
+        merge_at_once: fixed(0, 1, Some(0));
+    }
+}
+
+section! {
+    /// Figures of the page-mapped family.
+    page_map: PageMapFigures {
+        /// Mapping unit, bytes.
+        unit_bytes: fixed(*UNIT_BYTES.start(), *UNIT_BYTES.end(), None);
+        /// Reading and merging a unit that is covered in part, microseconds.
+        modify_us: varied(0, MICROS_MAX, None);
+        /// AUs written in turns at no cost; 0 is any.
+        streams: fixed(0, 1024, Some(0));
+        /// Free AUs that idle time provides.
+        background_aus: fixed(0, 100_000, Some(0));
+        /// Writes to others after which an AU loses its stream.
+        keep_writes: varied(8, 65_536, Some(64)), assumed(LOGS, 200);
+        /// Rest after which all AUs lose their streams, microseconds.
+        rest_us: varied(0, MICROS_MAX, Some(200_000)), assumed(LOGS, 200);
+        /// Garbage for which a block is collected in the background, percent.
+        worth_percent: varied(0, 90, Some(6)), assumed(UNKNOWN, 100);
+    }
+}
+
+section! {
+    /// Figures of the family with update blocks.
+    update_block: UpdateBlockFigures {
+        /// Writes up to this go to the small-write area, bytes.
+        small_bytes: fixed(512, 16 << 10, Some(8192));
+        /// Size of that area.
+        small_area_bytes: fixed(4096, 64 << 20, Some(1 << 20));
+        /// A write of 4 KiB to it, microseconds.
+        small_us: varied(0, MICROS_MAX, Some(0));
+        /// Copying an AU as a whole, microseconds; 0 goes by the copy rate.
+        whole_us: varied(0, MICROS_MAX, Some(0));
+        /// Group that is rewritten as one, bytes.
+        group_bytes: fixed(4096, 64 << 20, Some(512 << 10));
+        /// Rate at which groups are rewritten, bytes a second.
+        group_rate_bytes_per_s: rate(None);
+        /// Rate at which complete AUs are copied once more; 0 is not at all.
+        fold_rate_bytes_per_s: varied(0, *RATE.end(), Some(0));
+        /// Pieces that are gathered, bytes.
+        gather_bytes: fixed(512, 64 << 20, Some(64 << 10));
+        /// Gaps up to this are copied forward, bytes.
+        gap_bytes: fixed(0, 64 << 20, Some(0));
+        /// Writes to others after which an AU loses its place to one that asks.
+        keep_writes: varied(8, 65_536, Some(64)), assumed(LOGS, 200);
+        /// Pieces of `gather_bytes` that an AU without an update block takes.
+        short_pieces: varied(1, 64, Some(3)), assumed(LOGS, 30);
+        /// Share of the small-write area that such AUs may fill, percent.
+        shared_percent: varied(1, 100, Some(25)), assumed(LOGS, 30);
+        /// Share of an AU that a remembered end may reach, percent.
+        tail_percent: varied(1, 100, Some(50)), assumed(LOGS, 30);
+        /// AUs without an update block whose end is remembered.
+        tails: fixed(1, 256, Some(16)), assumed(UNKNOWN, 0);
+    }
+}
+
+/// Figures of the card's family of translation layer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FamilyFigures {
+    /// Of a log block for each open AU.
+    LogBlock(LogBlockFigures),
+    /// Of update blocks.
+    UpdateBlock(UpdateBlockFigures),
+    /// Of a page map.
+    PageMap(PageMapFigures),
+}
+
+impl FamilyFigures {
+    /// Which family it is.
+    pub(crate) fn family(&self) -> Family {
+        match self {
+            FamilyFigures::LogBlock(_) => Family::LogBlock,
+            FamilyFigures::UpdateBlock(_) => Family::UpdateBlock,
+            FamilyFigures::PageMap(_) => Family::PageMap,
+        }
+    }
+
+    pub(crate) fn read<E>(
+        family: Family,
+        read: &mut dyn FnMut(&'static Spec) -> Result<Figure, E>,
+    ) -> Result<FamilyFigures, E> {
+        Ok(match family {
+            Family::LogBlock => FamilyFigures::LogBlock(LogBlockFigures::read(read)?),
+            Family::UpdateBlock => FamilyFigures::UpdateBlock(UpdateBlockFigures::read(read)?),
+            Family::PageMap => FamilyFigures::PageMap(PageMapFigures::read(read)?),
+        })
+    }
+
+    pub(crate) fn figures(&self) -> Box<dyn Iterator<Item = &Figure> + '_> {
+        match self {
+            FamilyFigures::LogBlock(own) => Box::new(own.figures()),
+            FamilyFigures::UpdateBlock(own) => Box::new(own.figures()),
+            FamilyFigures::PageMap(own) => Box::new(own.figures()),
+        }
+    }
+
+    pub(crate) fn figures_mut(&mut self) -> Box<dyn Iterator<Item = &mut Figure> + '_> {
+        match self {
+            FamilyFigures::LogBlock(own) => Box::new(own.figures_mut()),
+            FamilyFigures::UpdateBlock(own) => Box::new(own.figures_mut()),
+            FamilyFigures::PageMap(own) => Box::new(own.figures_mut()),
+        }
+    }
+}
+
+/// Specifications of the figures that cards of `family` have, in their order.
+pub(crate) fn specs(family: Family) -> impl Iterator<Item = &'static Spec> {
+    let own = match family {
+        Family::LogBlock => LogBlockFigures::SPECS,
+        Family::UpdateBlock => UpdateBlockFigures::SPECS,
+        Family::PageMap => PageMapFigures::SPECS,
+    };
+    COMMON.iter().copied().chain([own]).flatten()
+}
+
+/// Specification of the figure `key` of `section`; none where there is no such figure.
+pub(crate) fn spec(section: &str, key: &str) -> Option<&'static Spec> {
+    let mut all = Family::NAMES
+        .into_iter()
+        .flat_map(|(_, family)| specs(family));
+    all.find(|spec| spec.names() == (section, key))
 }
 
 #[cfg(test)]
@@ -289,8 +491,12 @@ mod tests {
 
     #[test]
     fn every_figure_has_a_section_a_range_and_a_legal_default() {
-        for (at, spec) in SPECS.iter().enumerate() {
-            assert!(spec.names().0.len() > 1);
+        for spec in Family::NAMES
+            .into_iter()
+            .flat_map(|(_, family)| specs(family))
+        {
+            let (section, key) = spec.names();
+            assert!(section.len() > 1);
             assert!(spec.assumed.is_none() || spec.default.is_some());
             assert!(spec.min < spec.max, "{}", spec.path);
             assert!(
@@ -298,8 +504,8 @@ mod tests {
                     .is_none_or(|d| (spec.min..=spec.max).contains(&d))
             );
             assert_eq!(
-                index_of(spec.path),
-                Some(at),
+                super::spec(section, key),
+                Some(spec),
                 "{} is there twice",
                 spec.path
             );

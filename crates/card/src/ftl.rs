@@ -3,8 +3,8 @@
 //!
 //! A family answers what a write, a discard or an idle spell costs and moves its mapping;
 //! bus, read timing, volatile cache and counters of the host's side are not its business.
-//! To add a family: its file, a variant here, its name in `profile::Family`, its figures in
-//! `figures::SPECS`, how they fit together in `profile/shape.rs`, and what of them goes with
+//! To add a family: its file, a variant here, its name in `profile::Family`, its section and
+//! variant in `figures.rs`, how they fit together in `profile/shape.rs`, and what of them goes with
 //! the size in `profile/capacity.rs`.
 
 mod fat;
@@ -17,7 +17,8 @@ mod small_writes;
 mod streams;
 mod update_block;
 
-use crate::profile::{Family, Profile};
+use crate::figures::FamilyFigures;
+use crate::profile::Profile;
 use crate::stats::Stats;
 use std::ops::Range;
 
@@ -70,16 +71,16 @@ enum Mapping {
 
 impl Ftl {
     pub fn new(profile: &Profile) -> Ftl {
-        let map = match profile.family() {
-            Family::LogBlock => Mapping::LogBlock(LogBlock::new(profile)),
-            Family::UpdateBlock => Mapping::UpdateBlock(UpdateBlock::new(profile)),
-            Family::PageMap => Mapping::PageMap(PageMap::new(profile)),
+        let map = match profile.own() {
+            FamilyFigures::LogBlock(own) => Mapping::LogBlock(LogBlock::new(profile, own)),
+            FamilyFigures::UpdateBlock(own) => Mapping::UpdateBlock(UpdateBlock::new(profile, own)),
+            FamilyFigures::PageMap(own) => Mapping::PageMap(PageMap::new(profile, own)),
         };
         let discard = DiscardRules {
             au_bytes: profile.au_bytes(),
-            granularity_bytes: profile.figure("discard.granularity_bytes"),
-            au_ns: profile.nanos("discard.au_us"),
-            partial_au_ns: profile.nanos("discard.partial_au_us"),
+            granularity_bytes: profile.discard.granularity_bytes.value,
+            au_ns: profile.discard.au_us.nanos(),
+            partial_au_ns: profile.discard.partial_au_us.nanos(),
         };
         Ftl {
             fat: Fat::new(profile),

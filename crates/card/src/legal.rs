@@ -3,8 +3,8 @@
 
 #![allow(clippy::unwrap_used)]
 
-use crate::figures::{SPECS, Spec};
-use crate::{Card, Family, Interface, Op, Profile, Request};
+use crate::figures::{Spec, specs};
+use crate::{Card, Family, FamilyFigures, Interface, Op, Profile, Request};
 use proptest::prelude::*;
 use std::fmt::Write as _;
 use whichfs_units::{KIB, MIB, Nanos, Rng, SECTOR};
@@ -56,10 +56,7 @@ fn profile(rng: &mut Rng) -> Option<Profile> {
     let (interface, _) = Interface::NAMES[rng.below(3) as usize];
     let head =
         format!("title = \"drawn\"\nfamily = \"{family_name}\"\ninterface = \"{interface}\"\n");
-    let specs: Vec<&Spec> = SPECS
-        .iter()
-        .filter(|spec| spec.belongs_to(family))
-        .collect();
+    let specs: Vec<&Spec> = specs(family).collect();
     let mut values: Vec<u64> = specs.iter().map(|spec| value(rng, spec)).collect();
     for _ in 0..MENDS {
         let error = match Profile::parse("drawn.toml", &toml(&head, &specs, &values)) {
@@ -137,14 +134,14 @@ fn play(card: &mut Card, profile: &Profile, rng: &mut Rng) {
 fn check_books(card: &Card, profile: &Profile) {
     let stats = card.stats();
     let (blocks, au) = (card.erases_per_au().len() as u64, profile.au_bytes());
-    if profile.figure("slc.bytes") == 0 {
+    if profile.slc.bytes.value == 0 {
         assert!(
             stats.programmed_bytes <= (stats.erases + blocks) * au,
             "{stats:?}"
         );
     }
-    let least = match profile.family() {
-        Family::PageMap => profile.figure("page_map.unit_bytes"),
+    let least = match profile.own() {
+        FamilyFigures::PageMap(own) => own.unit_bytes.value,
         _ => profile.page_bytes(),
     };
     let written = stats.programmed_bytes / least.min(au);

@@ -1,7 +1,7 @@
 //! What a profile may state, and what it states of a card that is not wholly known: the same for
 //! whoever reads profiles and whoever writes them.
 
-use crate::figures::SPECS;
+use crate::figures;
 use std::ops::RangeInclusive;
 use whichfs_units::{GIB, KIB, MIB};
 
@@ -44,7 +44,7 @@ pub fn within(legal: &RangeInclusive<u64>, value: u64) -> u64 {
 
 /// Least and largest value of the figure `key` of `section`; none where there is no such figure.
 pub fn legal(section: &str, key: &str) -> Option<RangeInclusive<u64>> {
-    let spec = SPECS.iter().find(|spec| spec.names() == (section, key))?;
+    let spec = figures::spec(section, key)?;
     Some(spec.min..=spec.max)
 }
 

@@ -10,11 +10,11 @@ mod parse;
 mod shape;
 
 use crate::contents::Layout;
-use crate::figures::{self, SPECS};
+use crate::figures::{CardFigures, FamilyFigures, Figure};
 use crate::wear::Cycles;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
-use std::ops::Range;
+use std::ops::{Deref, Range};
 
 pub use capacity::CapacityError;
 pub use parse::ProfileError;
@@ -62,20 +62,6 @@ impl Interface {
     ];
 }
 
-/// One figure of a profile.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Figure {
-    /// `section.key`; the key ends with the unit.
-    pub path: &'static str,
-    /// Value in the key's unit.
-    pub value: u64,
-    /// Where it is from; `None` for a default that the file does not state and that means
-    /// "nothing of the kind".
-    pub source: Option<String>,
-    /// How far the truth may be off, in percent, as a factor up or down; zero for geometry.
-    pub uncertainty_percent: u64,
-}
-
 /// What kind of figures decide how a card behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
@@ -102,12 +88,21 @@ impl Basis {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Profile {
     title: String,
-    family: Family,
     interface: Interface,
     composed: bool,
     fit_error: Option<String>,
-    /// One for each entry of [`SPECS`] of the family, in that order; others hold `None`.
-    figures: Vec<Option<Figure>>,
+    common: CardFigures,
+    own: FamilyFigures,
+}
+
+/// A profile reads as its sections: `profile.geometry.au_bytes.value`. None can be changed, so
+/// that figures which fit together stay so.
+impl Deref for Profile {
+    type Target = CardFigures;
+
+    fn deref(&self) -> &CardFigures {
+        &self.common
+    }
 }
 
 impl Profile {
@@ -118,7 +113,12 @@ impl Profile {
 
     /// Family of the translation layer.
     pub fn family(&self) -> Family {
-        self.family
+        self.own.family()
+    }
+
+    /// The figures of its family.
+    pub fn own(&self) -> &FamilyFigures {
+        &self.own
     }
 
     /// What the card is plugged into.
@@ -151,12 +151,12 @@ impl Profile {
 
     /// Bytes that the host sees.
     pub fn capacity_bytes(&self) -> u64 {
-        self.figure("geometry.capacity_bytes")
+        self.geometry.capacity_bytes.value
     }
 
     /// Bytes that are really there: less than the capacity on a card that lies about it.
     pub fn flash_bytes(&self) -> u64 {
-        match self.figure("geometry.real_bytes") {
+        match self.geometry.real_bytes.value {
             0 => self.capacity_bytes(),
             real => real,
         }
@@ -167,15 +167,17 @@ impl Profile {
         Layout {
             capacity_bytes: self.capacity_bytes(),
             real_bytes: self.flash_bytes(),
-            vanish: self.figure("geometry.beyond") == 1,
+            vanish: self.geometry.beyond.is_on(),
         }
     }
 
     /// Program and erase cycles that cards of this kind stand.
     pub fn pe_cycles(&self) -> Cycles {
-        let cell = self.figure("wear.cell") as usize;
-        let stated = ["wear.pe_cycles_low", "wear.pe_cycles_high"].map(|path| self.figure(path));
-        match stated {
+        let cell = self.wear.cell.value as usize;
+        match [
+            self.wear.pe_cycles_low.value,
+            self.wear.pe_cycles_high.value,
+        ] {
             [0, _] | [_, 0] => Cycles::of_cell(cell),
             [low, high] => Cycles::between(low as f64, high as f64),
         }
@@ -183,49 +185,49 @@ impl Profile {
 
     /// The flash page: the least that is programmed at once.
     pub fn page_bytes(&self) -> u64 {
-        self.figure("geometry.page_bytes")
+        self.geometry.page_bytes.value
     }
 
     /// What several planes program together: the least that writes at full rate.
     pub fn write_unit_bytes(&self) -> u64 {
-        self.figure("geometry.write_unit_bytes")
+        self.geometry.write_unit_bytes.value
     }
 
     /// Allocation unit: the erase-block group that the card handles as one.
     pub fn au_bytes(&self) -> u64 {
-        self.figure("geometry.au_bytes")
+        self.geometry.au_bytes.value
     }
 
     /// AUs that can be written sequentially in turns without copying.
     pub fn open_aus_linear(&self) -> u64 {
-        self.figure("geometry.open_aus_linear")
+        self.geometry.open_aus_linear.value
     }
 
     /// AUs that can be written in random order in turns without copying.
     pub fn open_aus_random(&self) -> u64 {
-        self.figure("geometry.open_aus_random")
+        self.geometry.open_aus_random.value
     }
 
     /// AUs that are mapped by page for FAT tables, from AU `fat.first_au` on.
     pub fn fat_aus(&self) -> u64 {
-        self.figure("fat.aus")
+        self.fat.aus.value
     }
 
     /// Bytes of the card that are the FAT region; empty if it has none.
     pub fn fat_range(&self) -> Range<u64> {
-        let start = self.figure("fat.first_au") * self.au_bytes();
+        let start = self.fat.first_au.value * self.au_bytes();
         start..start + self.fat_aus() * self.au_bytes()
     }
 
     /// Whether the card has a volatile cache, so that a flush means something. A plain SD
     /// card has none and the kernel sends it no flush (`flash.md` §2.8).
     pub fn has_cache(&self) -> bool {
-        self.figure("cache.bytes") > 0
+        self.cache.bytes.value > 0
     }
 
     /// Whether the bus passes discard.
     pub fn discard_supported(&self) -> bool {
-        self.figure("discard.supported") == 1
+        self.discard.supported.is_on()
     }
 
     /// The distinct sources, in the order of the figures.
@@ -241,54 +243,24 @@ impl Profile {
 
     /// All figures, in a fixed order.
     pub fn figures(&self) -> impl Iterator<Item = &Figure> {
-        self.figures.iter().flatten()
+        self.common.figures().chain(self.own.figures())
     }
 
     /// Everything that decides how the card behaves, one line each, for hashing: equal
     /// text means equal timings. Titles and sources are not in it.
     pub fn canonical(&self) -> String {
-        let mut text = format!("family={:?}\ninterface={:?}\n", self.family, self.interface);
+        let mut text = format!(
+            "family={:?}\ninterface={:?}\n",
+            self.family(),
+            self.interface
+        );
         for figure in self.figures() {
             let _ = writeln!(text, "{}={}", figure.path, figure.value);
         }
         text
     }
 
-    /// Value of a figure that every card of this family has.
-    pub(crate) fn figure(&self, path: &str) -> u64 {
-        self.lookup(path)
-            .unwrap_or_else(|| unreachable!("{:?} has no {path}", self.family))
-    }
-
-    /// A figure in microseconds as nanoseconds.
-    pub(crate) fn nanos(&self, path: &str) -> u64 {
-        self.figure(path) * 1_000
-    }
-
-    fn lookup(&self, path: &str) -> Option<u64> {
-        let index = figures::index_of(path)?;
-        self.figures[index].as_ref().map(|figure| figure.value)
-    }
-
-    pub(crate) fn assemble(
-        title: String,
-        family: Family,
-        interface: Interface,
-        composed: bool,
-        figures: Vec<Option<Figure>>,
-    ) -> Profile {
-        assert_eq!(figures.len(), SPECS.len());
-        Profile {
-            title,
-            family,
-            interface,
-            composed,
-            fit_error: None,
-            figures,
-        }
-    }
-
-    pub(crate) fn with_fit_error(self, fit_error: Option<String>) -> Profile {
-        Profile { fit_error, ..self }
+    fn figures_mut(&mut self) -> impl Iterator<Item = &mut Figure> {
+        self.common.figures_mut().chain(self.own.figures_mut())
     }
 }

@@ -29,16 +29,16 @@ pub(crate) struct SlcRules {
 
 impl SlcRules {
     pub fn new(profile: &Profile) -> SlcRules {
-        let most_bytes = match profile.figure("slc.most_bytes") {
+        let most_bytes = match profile.slc.most_bytes.value {
             0 => u64::MAX,
             most => most,
         };
         SlcRules {
             most_bytes,
-            bytes: profile.figure("slc.bytes"),
-            overhead_ns: profile.nanos("slc.overhead_us"),
-            rate: profile.figure("slc.rate_bytes_per_s"),
-            drain_rate: profile.figure("slc.drain_rate_bytes_per_s"),
+            bytes: profile.slc.bytes.value,
+            overhead_ns: profile.slc.overhead_us.nanos(),
+            rate: profile.slc.rate_bytes_per_s.value,
+            drain_rate: profile.slc.drain_rate_bytes_per_s.value,
         }
     }
 }

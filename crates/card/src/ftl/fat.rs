@@ -52,9 +52,9 @@ impl Fat {
             end: range.end,
             au_bytes: profile.au_bytes(),
             page_bytes: profile.page_bytes(),
-            overhead_ns: profile.nanos("fat.overhead_us"),
-            rate: profile.figure("fat.rate_bytes_per_s"),
-            sub_page_ns: profile.nanos("fat.sub_page_us"),
+            overhead_ns: profile.fat.overhead_us.nanos(),
+            rate: profile.fat.rate_bytes_per_s.value,
+            sub_page_ns: profile.fat.sub_page_us.nanos(),
         };
         Some(Fat {
             fill: Fill::new(rules.au_bytes),

@@ -48,6 +48,7 @@ use super::program::{Order, Program};
 use super::small_writes::SmallWrites;
 use crate::bus::span_ns;
 use crate::cow::CowArray;
+use crate::figures::LogBlockFigures;
 use crate::profile::Profile;
 use crate::stats::Stats;
 
@@ -118,12 +119,12 @@ pub(crate) struct LogBlock {
 }
 
 impl LogBlock {
-    pub fn new(profile: &Profile) -> LogBlock {
-        let rules = Rules::new(profile);
-        let spare = profile.figure("geometry.spare_aus") as u32;
+    pub fn new(profile: &Profile, own: &LogBlockFigures) -> LogBlock {
+        let rules = Rules::new(profile, own);
+        let spare = profile.geometry.spare_aus.value as u32;
         // One more holds the small-write area.
         let mut pool = Pool::new(rules.aus - profile.fat_aus() as u32 + spare + 1);
-        let small = SmallWrites::new(profile, &mut pool);
+        let small = SmallWrites::new(profile, own, &mut pool);
         let map = CowArray::new(rules.aus as usize, NONE);
         let filled = CowArray::new(rules.aus as usize, 0);
         let slots = Vec::with_capacity(rules.open_linear + 1);
@@ -490,7 +491,7 @@ impl LogBlock {
 }
 
 impl Rules {
-    fn new(profile: &Profile) -> Rules {
+    fn new(profile: &Profile, own: &LogBlockFigures) -> Rules {
         let au_bytes = profile.au_bytes();
         let pages_per_au = au_bytes / profile.page_bytes();
         let linear = profile.open_aus_linear() as usize;
@@ -502,15 +503,15 @@ impl Rules {
             open_linear: linear,
             open_random: (profile.open_aus_random() as usize).min(linear),
             program: Program::new(profile, profile.page_bytes()),
-            copy_rate: profile.figure("copy.rate_bytes_per_s"),
-            erase_ns: profile.nanos("copy.erase_us"),
-            random_percent: profile.figure("log_block.random_percent"),
-            reserve: profile.blocks_taken() as usize,
-            log_pages: (pages_per_au * profile.figure("log_block.log_percent") / 100) as u32,
-            idle_close_ns: profile.nanos("log_block.idle_close_us"),
-            gap_bytes: profile.figure("log_block.gap_bytes"),
-            first_opened: profile.figure("log_block.first_opened") == 1,
-            merge_at_once: profile.figure("log_block.merge_at_once") == 1,
+            copy_rate: profile.copy.rate_bytes_per_s.value,
+            erase_ns: profile.copy.erase_us.nanos(),
+            random_percent: own.random_percent.value,
+            reserve: profile.blocks_taken(own) as usize,
+            log_pages: (pages_per_au * own.log_percent.value / 100) as u32,
+            idle_close_ns: own.idle_close_us.nanos(),
+            gap_bytes: own.gap_bytes.value,
+            first_opened: own.first_opened.is_on(),
+            merge_at_once: own.merge_at_once.is_on(),
         }
     }
 

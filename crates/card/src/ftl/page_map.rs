@@ -44,6 +44,7 @@ use super::program::{Order, Program};
 use super::streams::Streams;
 use crate::bus::{Divisor, span_ns};
 use crate::cow::CowArray;
+use crate::figures::PageMapFigures;
 use crate::profile::Profile;
 use crate::stats::Stats;
 
@@ -100,10 +101,10 @@ pub(crate) struct PageMap {
 }
 
 impl PageMap {
-    pub fn new(profile: &Profile) -> PageMap {
-        let rules = Rules::new(profile);
+    pub fn new(profile: &Profile, own: &PageMapFigures) -> PageMap {
+        let rules = Rules::new(profile, own);
         let blocks = rules.units.div_ceil(rules.units_per_block) - profile.fat_aus() as u32
-            + profile.figure("geometry.spare_aus") as u32;
+            + profile.geometry.spare_aus.value as u32;
         PageMap {
             map: CowArray::new(rules.units as usize, NONE),
             owner: CowArray::new((blocks as usize) << rules.shift, NONE),
@@ -112,10 +113,7 @@ impl PageMap {
             copies: None,
             mixed: None,
             idle_ns: 0,
-            streams: Streams::new(
-                profile.figure("page_map.streams") as usize,
-                profile.figure("page_map.keep_writes"),
-            ),
+            streams: Streams::new(own.streams.value as usize, own.keep_writes.value),
             pool: Pool::new(blocks),
             moving: Vec::new(),
             rules,
@@ -441,22 +439,22 @@ impl PageMap {
 }
 
 impl Rules {
-    fn new(profile: &Profile) -> Rules {
-        let unit_bytes = profile.figure("page_map.unit_bytes");
+    fn new(profile: &Profile, own: &PageMapFigures) -> Rules {
+        let unit_bytes = own.unit_bytes.value;
         let units_per_block = (profile.au_bytes() / unit_bytes) as u32;
-        let worth = u64::from(units_per_block) * profile.figure("page_map.worth_percent");
+        let worth = u64::from(units_per_block) * own.worth_percent.value;
         Rules {
             unit: Divisor::new(unit_bytes),
             units: profile.flash_bytes().div_ceil(unit_bytes) as u32,
             units_per_block,
             shift: units_per_block.next_power_of_two().trailing_zeros(),
             program: Program::new(profile, unit_bytes),
-            copy_unit_ns: span_ns(unit_bytes, profile.figure("copy.rate_bytes_per_s")),
-            erase_ns: profile.nanos("copy.erase_us"),
-            modify_ns: profile.nanos("page_map.modify_us"),
-            background: profile.figure("page_map.background_aus") as usize,
+            copy_unit_ns: span_ns(unit_bytes, profile.copy.rate_bytes_per_s.value),
+            erase_ns: profile.copy.erase_us.nanos(),
+            modify_ns: own.modify_us.nanos(),
+            background: own.background_aus.value as usize,
             worth: worth.div_ceil(100).max(1) as u32,
-            rest_ns: profile.nanos("page_map.rest_us"),
+            rest_ns: own.rest_us.nanos(),
         }
     }
 }

@@ -16,6 +16,7 @@
 use super::Violation;
 use super::pool::{Fill, Pool};
 use super::program::Order;
+use crate::figures::LogBlockFigures;
 use crate::profile::Profile;
 use crate::stats::Stats;
 
@@ -36,11 +37,11 @@ pub(crate) struct SmallWrites {
 
 impl SmallWrites {
     /// The area of a card, in a block of `pool`.
-    pub fn new(profile: &Profile, pool: &mut Pool) -> SmallWrites {
+    pub fn new(profile: &Profile, own: &LogBlockFigures, pool: &mut Pool) -> SmallWrites {
         SmallWrites {
-            below_bytes: profile.figure("log_block.small_write_bytes"),
-            jumps_only: profile.figure("log_block.small_write_jumps") == 1,
-            write_ns: profile.nanos("log_block.small_write_us"),
+            below_bytes: own.small_write_bytes.value,
+            jumps_only: own.small_write_jumps.is_on(),
+            write_ns: own.small_write_us.nanos(),
             page_bytes: profile.page_bytes(),
             fill: Fill::new(profile.au_bytes()),
             block: pool.take(),

@@ -46,6 +46,7 @@ use super::pool::{Fill, Pool};
 use super::program::Order;
 use crate::bus::span_ns;
 use crate::cow::CowArray;
+use crate::figures::UpdateBlockFigures;
 use crate::profile::Profile;
 use crate::stats::Stats;
 use rules::Rules;
@@ -124,10 +125,10 @@ impl Piece {
 }
 
 impl UpdateBlock {
-    pub fn new(profile: &Profile) -> UpdateBlock {
-        let rules = Rules::new(profile);
+    pub fn new(profile: &Profile, own: &UpdateBlockFigures) -> UpdateBlock {
+        let rules = Rules::new(profile, own);
         let aus = rules.flash_bytes.div_ceil(rules.au_bytes) as u32;
-        let spare = profile.figure("geometry.spare_aus") as u32;
+        let spare = profile.geometry.spare_aus.value as u32;
         // One more is the shared block.
         let mut pool = Pool::new(aus - profile.fat_aus() as u32 + spare + 1);
         let shared = pool.take();

@@ -1,8 +1,7 @@
 //! The same card in another size: for trying a large card in little room.
 
 use super::Profile;
-use crate::figures;
-use crate::profile::Family;
+use crate::figures::{CardFigures, FamilyFigures, GeometryFigures, OPEN_BLOCKS, PageMapFigures};
 
 /// Why a card cannot have that capacity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -27,52 +26,37 @@ impl Profile {
     pub fn with_capacity(&self, bytes: u64) -> Result<Profile, CapacityError> {
         let refuse = |why: String| CapacityError { asked: bytes, why };
         let mut resized = self.clone();
-        resized
-            .put("geometry.capacity_bytes", bytes)
-            .map_err(refuse)?;
+        let CardFigures { geometry, slc, .. } = &mut resized.common;
+        geometry.capacity_bytes.set(bytes).map_err(refuse)?;
         // A card that lies has what it has, up to where it tells the truth.
-        let real = self.figure("geometry.real_bytes");
-        resized
-            .put("geometry.real_bytes", if real < bytes { real } else { 0 })
-            .map_err(refuse)?;
-        let slc = share(self.figure("slc.bytes"), bytes, self.capacity_bytes());
-        resized.put("slc.bytes", slc).map_err(refuse)?;
-        if self.family == Family::PageMap {
-            resized
-                .scale_spare(bytes, self.capacity_bytes())
-                .map_err(refuse)?;
+        let real = geometry.real_bytes.value;
+        let real = if real < bytes { real } else { 0 };
+        geometry.real_bytes.set(real).map_err(refuse)?;
+        let of_slc = share(slc.bytes.value, bytes, self.capacity_bytes());
+        slc.bytes.set(of_slc).map_err(refuse)?;
+        if let FamilyFigures::PageMap(own) = &mut resized.own {
+            scale_spare(geometry, own, [bytes, self.capacity_bytes()]).map_err(refuse)?;
         }
         match resized.check_shape() {
             Ok(()) => Ok(resized),
             Err((path, found)) => Err(refuse(format!("{path} is {found}"))),
         }
     }
+}
 
-    /// Gives a page map `bytes` of `of_bytes` of its spare blocks, and the same part of those
-    /// that it keeps free.
-    fn scale_spare(&mut self, bytes: u64, of_bytes: u64) -> Result<(), String> {
-        let (all, kept) = ("geometry.spare_aus", "page_map.background_aus");
-        let (spare, background) = (self.figure(all), self.figure(kept));
-        let least = figures::SPECS[index(all)].min;
-        let scaled = share(spare, bytes, of_bytes).max(least);
-        let most = scaled - figures::OPEN_BLOCKS;
-        self.put(kept, share(background, scaled, spare).min(most))?;
-        self.put(all, scaled)
-    }
-
-    /// Sets a figure that the family has, within its legal range.
-    fn put(&mut self, path: &'static str, value: u64) -> Result<(), String> {
-        let at = index(path);
-        let (min, max) = (figures::SPECS[at].min, figures::SPECS[at].max);
-        if !(min..=max).contains(&value) {
-            return Err(format!("{path} is {value}, legal are {min} to {max}"));
-        }
-        match &mut self.figures[at] {
-            Some(figure) => figure.value = value,
-            None => unreachable!("{:?} has no {path}", self.family),
-        }
-        Ok(())
-    }
+/// Gives a page map `bytes` of `of_bytes` of its spare blocks, and the same part of those that
+/// it keeps free.
+fn scale_spare(
+    geometry: &mut GeometryFigures,
+    own: &mut PageMapFigures,
+    [bytes, of_bytes]: [u64; 2],
+) -> Result<(), String> {
+    let (spare, background) = (geometry.spare_aus.value, own.background_aus.value);
+    let scaled = share(spare, bytes, of_bytes).max(geometry.spare_aus.spec.min);
+    let most = scaled - OPEN_BLOCKS;
+    own.background_aus
+        .set(share(background, scaled, spare).min(most))?;
+    geometry.spare_aus.set(scaled)
 }
 
 /// `value` times `part / whole`, rounded up.
@@ -81,14 +65,10 @@ fn share(value: u64, part: u64, whole: u64) -> u64 {
     u64::try_from(scaled).unwrap_or(u64::MAX)
 }
 
-fn index(path: &'static str) -> usize {
-    figures::index_of(path).unwrap_or_else(|| unreachable!("{path} is a figure"))
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use crate::{Card, Profile, Request, builtin};
+    use crate::{Card, FamilyFigures, Profile, Request, builtin};
     use whichfs_units::{MIB, Nanos};
 
     fn profile(name: &str) -> Profile {
@@ -117,28 +97,33 @@ mod tests {
         let whole = profile("a1-32gb");
         let small = whole.with_capacity(whole.capacity_bytes() / 8).unwrap();
         assert_eq!(
-            small.figure("geometry.spare_aus"),
-            whole.figure("geometry.spare_aus").div_ceil(8)
+            small.geometry.spare_aus.value,
+            whole.geometry.spare_aus.value.div_ceil(8)
         );
         let logs = profile("class4-4gb");
         assert_eq!(
             logs.with_capacity(512 * MIB)
                 .unwrap()
-                .figure("geometry.spare_aus"),
-            logs.figure("geometry.spare_aus")
+                .geometry
+                .spare_aus
+                .value,
+            logs.geometry.spare_aus.value
         );
     }
 
     #[test]
     fn what_is_kept_free_in_the_background_stays_a_part_of_the_spare_blocks() {
         let whole = profile("transcend-usd-8gb");
-        let figure = |of: &Profile, path| of.figure(path);
-        assert_eq!(figure(&whole, "page_map.background_aus"), 16);
+        let background_aus = |of: &Profile| match of.own() {
+            FamilyFigures::PageMap(own) => own.background_aus.value,
+            _ => unreachable!("a page map"),
+        };
+        assert_eq!(background_aus(&whole), 16);
         for (mib, background) in [(64, 1), (1024, 3), (3848, 9)] {
             let small = whole.with_capacity(mib * MIB).unwrap();
-            let found = figure(&small, "page_map.background_aus");
+            let found = background_aus(&small);
             assert_eq!(found, background, "{mib} MiB");
-            assert!(found + 4 <= figure(&small, "geometry.spare_aus"));
+            assert!(found + 4 <= small.geometry.spare_aus.value);
         }
     }
 

@@ -1,7 +1,7 @@
 //! A card like this one: times, rates and thresholds drawn within what the profile is sure of.
 
 use super::Profile;
-use crate::figures::{Kind, SPECS};
+use crate::figures::Kind;
 use whichfs_units::Rng;
 
 impl Profile {
@@ -11,10 +11,8 @@ impl Profile {
     /// give equal profiles.
     pub fn draw(&self, seed: u64) -> Profile {
         let mut drawn = self.clone();
-        for (spec, figure) in SPECS.iter().zip(&mut drawn.figures) {
-            let Some(figure) = figure.as_mut() else {
-                continue;
-            };
+        for figure in drawn.figures_mut() {
+            let spec = figure.spec;
             if spec.kind == Kind::Fixed || figure.uncertainty_percent == 0 {
                 continue;
             }

@@ -1,7 +1,7 @@
 //! Reading a profile: every mistake is named with its line, its key and what is legal.
 
-use super::{Family, Figure, Interface, Profile};
-use crate::figures::{Kind, SPECS, Spec};
+use super::{Family, Interface, Profile};
+use crate::figures::{CardFigures, FamilyFigures, Figure, Kind, Spec, specs};
 use crate::limits::{COMPOSED_PERCENT, MEASURED_PERCENT};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -46,6 +46,17 @@ impl Profile {
     }
 }
 
+/// The name nearest to `name`, before the list of all; nothing if none is near.
+fn near<'a>(name: &str, names: impl IntoIterator<Item = &'a &'a str>) -> String {
+    let distances = names
+        .into_iter()
+        .map(|known| (strsim::damerau_levenshtein(name, known), known));
+    let nearest = distances
+        .min()
+        .filter(|(distance, _)| 2 * distance <= name.len());
+    nearest.map_or(String::new(), |(_, known)| format!("perhaps `{known}`; "))
+}
+
 struct Reader<'a> {
     file: &'a str,
     text: &'a str,
@@ -84,12 +95,15 @@ impl Reader<'_> {
         };
         self.refuse_unknown(root, family)?;
         let mut spans = Spans::new();
-        let figures = SPECS
-            .iter()
-            .map(|spec| self.figure(root, spec, family, uncertainty, &mut spans))
-            .collect::<Result<Vec<_>, _>>()?;
-        let profile = Profile::assemble(title, family, interface, composed, figures)
-            .with_fit_error(fit_error);
+        let mut read = |spec| self.figure(root, spec, uncertainty, &mut spans);
+        let profile = Profile {
+            title,
+            interface,
+            composed,
+            fit_error,
+            common: CardFigures::read(&mut read)?,
+            own: FamilyFigures::read(family, &mut read)?,
+        };
         profile.check_shape().map_err(|(path, found)| {
             let span = spans.get(path).cloned().unwrap_or(0..0);
             self.error(span, path, &found, "figures that fit together")
@@ -100,14 +114,10 @@ impl Reader<'_> {
     fn figure(
         &self,
         root: &Table,
-        spec: &Spec,
-        family: Family,
+        spec: &'static Spec,
         uncertainty: u64,
         spans: &mut Spans,
-    ) -> Result<Option<Figure>, ProfileError> {
-        if !spec.belongs_to(family) {
-            return Ok(None);
-        }
+    ) -> Result<Figure, ProfileError> {
         let (section, key) = spec.names();
         let range = format!("a whole number from {} to {}", spec.min, spec.max);
         let section = match root.get(section) {
@@ -125,12 +135,13 @@ impl Reader<'_> {
                 } else {
                     0
                 },
+                spec,
             };
             let place = root
                 .get_key_value(spec.names().0)
                 .map_or(0..0, |(name, _)| name.span());
             let missing = || self.error(place, spec.path, "nothing", &range);
-            return spec.default.map(varies).map(Some).ok_or_else(missing);
+            return spec.default.map(varies).ok_or_else(missing);
         };
         spans.insert(spec.path, stated.span());
         let table = self.table(stated, spec.path)?;
@@ -151,12 +162,13 @@ impl Reader<'_> {
             Some(value) => self.integer(value, spec.path, 0, UNCERTAINTY_MAX)?,
         };
         let uncertainty_percent = if spec.kind == Kind::Varied { own } else { 0 };
-        Ok(Some(Figure {
+        Ok(Figure {
             path: spec.path,
             value,
             source: Some(source),
             uncertainty_percent,
-        }))
+            spec,
+        })
     }
 
     /// Unknown sections and keys are typing errors that would silently mean the default.
@@ -169,7 +181,7 @@ impl Reader<'_> {
             "composed",
             "uncertainty_percent",
         ];
-        let known = || SPECS.iter().filter(|spec| spec.belongs_to(family));
+        let known = || specs(family);
         for (name, value) in root.iter() {
             let section = name.get_ref().as_ref();
             if TOP.contains(&section) {
@@ -183,18 +195,17 @@ impl Reader<'_> {
             if keys.is_empty() {
                 let mut sections: Vec<&str> = known().map(|spec| spec.names().0).collect();
                 sections.dedup();
-                let legal = format!(
-                    "{} or one of the sections {}",
-                    TOP.join(", "),
-                    sections.join(", ")
-                );
+                let near = near(section, TOP.iter().chain(&sections));
+                let (top, sections) = (TOP.join(", "), sections.join(", "));
+                let legal = format!("{near}{top} or one of the sections {sections}");
                 return Err(self.error(name.span(), section, "an unknown name", &legal));
             }
             for (key, _) in self.table(value, section)?.iter() {
                 if !keys.contains(&key.get_ref().as_ref()) {
                     keys.sort_unstable();
                     let path = format!("{section}.{}", key.get_ref());
-                    let legal = format!("one of {}", keys.join(", "));
+                    let near = near(key.get_ref(), &keys);
+                    let legal = format!("{near}one of {}", keys.join(", "));
                     return Err(self.error(key.span(), &path, "an unknown key", &legal));
                 }
             }

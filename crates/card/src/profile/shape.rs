@@ -1,7 +1,7 @@
 //! Whether the figures of a profile fit together.
 
-use super::{Family, Profile};
-use crate::figures::OPEN_BLOCKS;
+use super::Profile;
+use crate::figures::{FamilyFigures, Figure, LogBlockFigures, OPEN_BLOCKS, PageMapFigures};
 use crate::ftl::GROUPS_MAX;
 use crate::limits::{AUS_MAX, UNITS_MAX, units};
 use whichfs_units::SECTOR;
@@ -16,24 +16,24 @@ impl Profile {
     /// Checks what no range of a single figure can tell.
     pub(crate) fn check_shape(&self) -> Result<(), Misfit> {
         self.check_geometry()?;
-        match self.family {
-            Family::PageMap => {
-                let unit = "page_map.unit_bytes";
-                self.multiple(unit, SECTOR, "the sector")?;
-                self.multiple("geometry.au_bytes", self.figure(unit), unit)?;
-                self.check_units()?;
+        match &self.own {
+            FamilyFigures::PageMap(own) => {
+                multiple(&own.unit_bytes, SECTOR, "the sector")?;
+                let unit = own.unit_bytes.value;
+                multiple(&self.geometry.au_bytes, unit, own.unit_bytes.path)?;
+                self.check_units(own)?;
             }
-            Family::LogBlock => {
+            FamilyFigures::LogBlock(own) => {
                 // A chaotic AU that begins anew takes one more.
-                self.spare(self.blocks_taken() + 1)?;
+                self.spare(self.blocks_taken(own) + 1)?;
             }
-            Family::UpdateBlock => {
-                let group = self.figure("update_block.group_bytes");
-                self.multiple("geometry.au_bytes", group, "update_block.group_bytes")?;
-                let groups = self.au_bytes() / group;
+            FamilyFigures::UpdateBlock(own) => {
+                let group = &own.group_bytes;
+                multiple(&self.geometry.au_bytes, group.value, group.path)?;
+                let groups = self.au_bytes() / group.value;
                 if groups > GROUPS_MAX {
                     let found = format!("{groups} groups in an AU, more than {GROUPS_MAX}");
-                    return Err(("update_block.group_bytes", found));
+                    return Err((group.path, found));
                 }
                 self.spare(self.open_aus_linear() + MERGING)?;
             }
@@ -43,82 +43,84 @@ impl Profile {
 
     fn check_geometry(&self) -> Result<(), Misfit> {
         let page = self.page_bytes();
-        self.multiple("geometry.capacity_bytes", SECTOR, "the sector")?;
-        self.multiple("geometry.real_bytes", SECTOR, "the sector")?;
-        self.multiple("geometry.page_bytes", SECTOR, "the sector")?;
-        self.multiple("geometry.write_unit_bytes", page, "geometry.page_bytes")?;
-        self.multiple("geometry.au_bytes", page, "geometry.page_bytes")?;
-        self.multiple("write.program_bytes", SECTOR, "the sector")?;
-        self.multiple("reader.max_bytes", SECTOR, "the sector")?;
-        if self.figure("geometry.real_bytes") > self.capacity_bytes() {
-            let path = "geometry.real_bytes";
+        multiple(&self.geometry.capacity_bytes, SECTOR, "the sector")?;
+        multiple(&self.geometry.real_bytes, SECTOR, "the sector")?;
+        multiple(&self.geometry.page_bytes, SECTOR, "the sector")?;
+        multiple(&self.geometry.write_unit_bytes, page, "geometry.page_bytes")?;
+        multiple(&self.geometry.au_bytes, page, "geometry.page_bytes")?;
+        multiple(&self.write.program_bytes, SECTOR, "the sector")?;
+        multiple(&self.reader.max_bytes, SECTOR, "the sector")?;
+        if self.geometry.real_bytes.value > self.capacity_bytes() {
+            let path = self.geometry.real_bytes.path;
             return Err((path, "more than geometry.capacity_bytes".into()));
         }
-        let aus = self.flash_bytes().div_ceil(self.au_bytes()) + self.figure("geometry.spare_aus");
+        let aus = self.flash_bytes().div_ceil(self.au_bytes()) + self.geometry.spare_aus.value;
         if aus > AUS_MAX {
             let found = format!("{aus} AUs with the spare ones, more than {AUS_MAX}");
-            return Err(("geometry.au_bytes", found));
+            return Err((self.geometry.au_bytes.path, found));
         }
         if self.flash_bytes() < self.fat_range().end + self.au_bytes() {
-            let path = "geometry.capacity_bytes";
+            let path = self.geometry.capacity_bytes.path;
             return Err((path, "less than one AU beyond the FAT region".into()));
         }
         Ok(())
     }
 
     /// Whether a page map fits into memory and its background work can come to an end.
-    fn check_units(&self) -> Result<(), Misfit> {
-        let spare = self.figure("geometry.spare_aus");
+    fn check_units(&self, own: &PageMapFigures) -> Result<(), Misfit> {
+        let spare = self.geometry.spare_aus.value;
         let blocks = self.flash_bytes().div_ceil(self.au_bytes()) + spare;
-        let units = units(blocks, self.au_bytes(), self.figure("page_map.unit_bytes"));
+        let units = units(blocks, self.au_bytes(), own.unit_bytes.value);
         if units > UNITS_MAX {
             let found = format!("{units} units with the spare blocks, more than {UNITS_MAX}");
-            return Err(("page_map.unit_bytes", found));
+            return Err((own.unit_bytes.path, found));
         }
-        let background = self.figure("page_map.background_aus");
+        let background = own.background_aus.value;
         if background + OPEN_BLOCKS > spare {
             let found = format!(
                 "{background}, more than geometry.spare_aus ({spare}) leaves beside {OPEN_BLOCKS} \
                  open blocks"
             );
-            return Err(("page_map.background_aus", found));
+            return Err((own.background_aus.path, found));
         }
         Ok(())
     }
 
     fn check_wear(&self) -> Result<(), Misfit> {
-        let [low, high] =
-            ["wear.pe_cycles_low", "wear.pe_cycles_high"].map(|path| self.figure(path));
+        let (low, high) = (
+            self.wear.pe_cycles_low.value,
+            self.wear.pe_cycles_high.value,
+        );
         if (low == 0) == (high == 0) && low <= high {
             return Ok(());
         }
         let found = format!("{low} beside {high}: state both, the lower first, or none");
-        Err(("wear.pe_cycles_low", found))
+        Err((self.wear.pe_cycles_low.path, found))
     }
 
     /// Blocks that log blocks take when all AUs that can be are open, those at random with all
     /// their logs, and one is merged.
-    pub(crate) fn blocks_taken(&self) -> u64 {
+    pub(crate) fn blocks_taken(&self, own: &LogBlockFigures) -> u64 {
         let linear = self.open_aus_linear();
-        let more = self.figure("log_block.log_percent").div_ceil(100) - 1;
+        let more = own.log_percent.value.div_ceil(100) - 1;
         linear + more * self.open_aus_random().min(linear) + MERGING
     }
 
     /// Whether the spare AUs are the `needed` ones.
     fn spare(&self, needed: u64) -> Result<(), Misfit> {
-        if self.figure("geometry.spare_aus") >= needed {
+        if self.geometry.spare_aus.value >= needed {
             return Ok(());
         }
         let found = format!("fewer than the {needed} that open AUs and merging take");
-        Err(("geometry.spare_aus", found))
+        Err((self.geometry.spare_aus.path, found))
     }
+}
 
-    fn multiple(&self, path: &'static str, of: u64, what: &str) -> Result<(), Misfit> {
-        let value = self.figure(path);
-        if value.is_multiple_of(of) {
-            return Ok(());
-        }
-        let found = format!("{value}, which is no multiple of {what} ({of})");
-        Err((path, found))
+fn multiple(figure: &Figure, of: u64, what: &str) -> Result<(), Misfit> {
+    let value = figure.value;
+    if value.is_multiple_of(of) {
+        return Ok(());
     }
+    let found = format!("{value}, which is no multiple of {what} ({of})");
+    Err((figure.path, found))
 }

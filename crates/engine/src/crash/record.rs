@@ -5,7 +5,7 @@ use crate::error::{Error, ErrorKind, Outcome};
 use crate::lab_executor::{DEVICE, LabExecutor, MOUNT_POINT, environment, not_in_userland};
 use crate::trial_runner::judgeable;
 use std::sync::atomic::AtomicBool;
-use whichfs_card::{Contents, Defects, Logged, Profile};
+use whichfs_card::{Contents, Defects, FamilyFigures, Logged, Profile};
 use whichfs_crash::{CardFacts, Contract, Fault, History, Promise, Run, Timeline};
 use whichfs_fs::{Candidate, Geometry, Purpose, Recipe};
 use whichfs_lab::{Disk, GuestRun, LabError, Stamped};
@@ -431,15 +431,15 @@ pub fn only_disk(life: GuestRun) -> Outcome<Disk> {
 }
 
 fn facts(profile: &Profile) -> CardFacts {
-    let of = |path: &str| {
-        let found = profile.figures().find(|figure| figure.path == path);
-        found.map_or(0, |figure| figure.value)
+    let small_write_bytes = match profile.own() {
+        FamilyFigures::LogBlock(own) => own.small_write_bytes.value,
+        _ => 0,
     };
     CardFacts {
-        cache_bytes: of("cache.bytes"),
+        cache_bytes: profile.cache.bytes.value,
         page_bytes: profile.page_bytes(),
         au_bytes: profile.au_bytes(),
-        small_write_bytes: of("log_block.small_write_bytes"),
+        small_write_bytes,
     }
 }
 

@@ -24,7 +24,7 @@ struct Line {
     fit_error: Option<String>,
     capacity_bytes: u64,
     au_bytes: u64,
-    write_bytes_per_s: Option<u64>,
+    write_bytes_per_s: u64,
 }
 
 /// The document of `card show`.
@@ -96,7 +96,7 @@ fn listed(lines: Vec<Line>, width: usize) -> String {
                 card.family.to_owned(),
                 Bytes(card.capacity_bytes).to_string(),
                 Bytes(card.au_bytes).to_string(),
-                card.write_bytes_per_s.map(rate).unwrap_or_default(),
+                rate(card.write_bytes_per_s),
             ]);
         }
         row.push(off(&card));
@@ -204,10 +204,7 @@ fn line(card: &NamedProfile) -> Line {
         fit_error: profile.fit_error().map(str::to_owned),
         capacity_bytes: profile.capacity_bytes(),
         au_bytes: profile.au_bytes(),
-        write_bytes_per_s: profile
-            .figures()
-            .find(|figure| figure.path == "write.rate_bytes_per_s")
-            .map(|figure| figure.value),
+        write_bytes_per_s: profile.write.rate_bytes_per_s.value,
     }
 }
 
@@ -324,7 +321,6 @@ mod tests {
                 !line.interface.is_empty() && !line.family.is_empty(),
                 "{name}"
             );
-            assert!(line.write_bytes_per_s.is_some(), "{name}");
             assert!(line.composed || off(&line).contains('%'), "{name}");
         }
         assert_eq!(rate(5_100_000), "5.1 MB/s");

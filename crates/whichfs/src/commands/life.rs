@@ -182,13 +182,9 @@ fn text(document: &Document) -> String {
 
 /// What the cycles of `profile` are of.
 fn cells(profile: &Profile) -> &'static str {
-    let of = |path: &str| {
-        let found = profile.figures().find(|figure| figure.path == path);
-        found.map_or(0, |figure| figure.value)
-    };
-    match of("wear.pe_cycles_low") {
+    match profile.wear.pe_cycles_low.value {
         0 => CELL_TYPES
-            .get(of("wear.cell") as usize)
+            .get(profile.wear.cell.value as usize)
             .map_or("", |cell| cell.0),
         _ => "specimens of this model",
     }

@@ -3,13 +3,20 @@
 
 use super::*;
 
+fn of(profile: &Profile) -> LogBlock {
+    match profile.own() {
+        crate::FamilyFigures::LogBlock(own) => LogBlock::new(profile, own),
+        own => unreachable!("{own:?}"),
+    }
+}
+
 fn tiny() -> LogBlock {
     used("")
 }
 
 /// A card on which blocks were written here and there, with figures of its own.
 fn used(figures: &str) -> LogBlock {
-    let mut ftl = LogBlock::new(&profile("class10-16gb", figures));
+    let mut ftl = of(&profile("class10-16gb", figures));
     let mut stats = Stats::default();
     for step in 0..3000_u64 {
         ftl.write(
@@ -95,7 +102,7 @@ fn the_checker_finds_an_open_au_without_a_place_and_places_too_many() {
 /// opened AUs `before`.
 fn copies_of_four_in_turns(figures: &str, before: &[u64]) -> u64 {
     let profile = profile("class4-4gb", figures);
-    let (mut ftl, mut stats) = (LogBlock::new(&profile), Stats::default());
+    let (mut ftl, mut stats) = (of(&profile), Stats::default());
     let (au, block) = (profile.au_bytes(), profile.page_bytes());
     for at in 0..9 {
         ftl.write(at * au, au, Order::default(), &mut stats);
@@ -134,7 +141,7 @@ fn with_places_the_order_of_opening_decides_how_many_writes_pay() {
 #[test]
 fn a_place_outlives_its_log_and_the_au_that_asks_keeps_its_own() {
     let profile = profile("class4-4gb", &on("first_opened"));
-    let (mut ftl, mut stats) = (LogBlock::new(&profile), Stats::default());
+    let (mut ftl, mut stats) = (of(&profile), Stats::default());
     let (au, block) = (profile.au_bytes(), profile.page_bytes());
     let mut write = |ftl: &mut LogBlock, offset, bytes| {
         ftl.write(offset, bytes, Order::default(), &mut stats);
@@ -164,7 +171,7 @@ fn merged_at_once_a_log_costs_a_copy_by_the_write_that_fills_it_and_before_a_who
     let once = on("merge_at_once");
     for (figures, of_halves, of_whole) in [("", 0, 0), (&once, 1, 1)] {
         let profile = profile("class4-4gb", figures);
-        let (mut ftl, mut stats) = (LogBlock::new(&profile), Stats::default());
+        let (mut ftl, mut stats) = (of(&profile), Stats::default());
         let (au, page) = (profile.au_bytes(), profile.page_bytes());
         let mut copies = |offset, bytes| {
             let before = stats.au_copies;
@@ -197,7 +204,7 @@ fn pages_are_counted_whole_and_in_part() {
 #[test]
 fn a_chaotic_au_begins_anew_while_all_others_are_open() {
     let profile = profile("class6-8gb", "");
-    let (mut ftl, mut stats) = (LogBlock::new(&profile), Stats::default());
+    let (mut ftl, mut stats) = (of(&profile), Stats::default());
     let (au, block) = (profile.au_bytes(), profile.au_bytes() / 64);
     let mut write = |ftl: &mut LogBlock, offset, bytes| {
         ftl.write(offset, bytes, Order::default(), &mut stats);

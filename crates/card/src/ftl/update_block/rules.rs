@@ -1,5 +1,6 @@
 //! What a profile says of family S, and the arithmetic of its sizes.
 
+use crate::figures::{Figure, UpdateBlockFigures};
 use crate::ftl::program::Program;
 use crate::profile::Profile;
 use std::num::NonZeroU64;
@@ -39,11 +40,11 @@ pub(super) struct Rules {
 
 impl Rules {
     /// The figures of `profile`.
-    pub fn new(profile: &Profile) -> Rules {
+    pub fn new(profile: &Profile, own: &UpdateBlockFigures) -> Rules {
         let open = profile.open_aus_linear() as usize;
-        let percent = |of: u64, path| of * profile.figure(path) / 100;
-        let small_area_bytes = profile.figure("update_block.small_area_bytes");
-        let gather_bytes = profile.figure("update_block.gather_bytes");
+        let percent = |of: u64, part: &Figure| of * part.value / 100;
+        let small_area_bytes = own.small_area_bytes.value;
+        let gather_bytes = own.gather_bytes.value;
         Rules {
             au_bytes: profile.au_bytes(),
             page_bytes: profile.page_bytes(),
@@ -51,22 +52,22 @@ impl Rules {
             open,
             open_chaotic: (profile.open_aus_random() as usize).min(open),
             program: Program::new(profile, profile.page_bytes()),
-            copy_rate: profile.figure("copy.rate_bytes_per_s"),
-            fold_rate: NonZeroU64::new(profile.figure("update_block.fold_rate_bytes_per_s")),
-            erase_ns: profile.nanos("copy.erase_us"),
-            small_bytes: profile.figure("update_block.small_bytes"),
+            copy_rate: profile.copy.rate_bytes_per_s.value,
+            fold_rate: NonZeroU64::new(own.fold_rate_bytes_per_s.value),
+            erase_ns: profile.copy.erase_us.nanos(),
+            small_bytes: own.small_bytes.value,
             small_area_bytes,
-            small_ns: profile.nanos("update_block.small_us"),
-            whole_ns: profile.nanos("update_block.whole_us"),
-            group_bytes: profile.figure("update_block.group_bytes"),
-            group_rate: profile.figure("update_block.group_rate_bytes_per_s"),
+            small_ns: own.small_us.nanos(),
+            whole_ns: own.whole_us.nanos(),
+            group_bytes: own.group_bytes.value,
+            group_rate: own.group_rate_bytes_per_s.value,
             gather_bytes,
-            gap_bytes: profile.figure("update_block.gap_bytes"),
-            keep_writes: profile.figure("update_block.keep_writes"),
-            short_bytes: gather_bytes * profile.figure("update_block.short_pieces"),
-            shared_bytes: percent(small_area_bytes, "update_block.shared_percent"),
-            tail_bytes: percent(profile.au_bytes(), "update_block.tail_percent"),
-            tails: profile.figure("update_block.tails") as usize,
+            gap_bytes: own.gap_bytes.value,
+            keep_writes: own.keep_writes.value,
+            short_bytes: gather_bytes * own.short_pieces.value,
+            shared_bytes: percent(small_area_bytes, &own.shared_percent),
+            tail_bytes: percent(profile.au_bytes(), &own.tail_percent),
+            tails: own.tails.value as usize,
         }
     }
 

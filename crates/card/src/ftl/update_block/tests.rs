@@ -3,6 +3,13 @@
 
 use super::*;
 
+fn of(profile: &Profile) -> UpdateBlock {
+    match profile.own() {
+        crate::FamilyFigures::UpdateBlock(own) => UpdateBlock::new(profile, own),
+        own => unreachable!("{own:?}"),
+    }
+}
+
 fn profile() -> Profile {
     let (name, toml) = crate::builtin()
         .iter()
@@ -19,7 +26,7 @@ fn profile() -> Profile {
 }
 
 fn busy() -> UpdateBlock {
-    let mut ftl = UpdateBlock::new(&profile());
+    let mut ftl = of(&profile());
     let mut stats = Stats::default();
     for step in 0..4000_u64 {
         let bytes = [4096, 16_384, 65_536][step as usize % 3];
@@ -77,7 +84,7 @@ fn the_checker_finds_every_planted_fault() {
 #[test]
 fn groups_that_are_discarded_take_their_bytes_with_them() {
     let profile = profile();
-    let (mut ftl, mut stats) = (UpdateBlock::new(&profile), Stats::default());
+    let (mut ftl, mut stats) = (of(&profile), Stats::default());
     let au = profile.au_bytes();
     let mut write = |ftl: &mut UpdateBlock, offset, bytes| {
         ftl.write(offset, bytes, Order::default(), &mut stats);
