@@ -93,6 +93,22 @@ pub struct Figure {
 }
 
 impl Figure {
+    /// Whether it is a time, a rate or a threshold, in which cards of one kind differ; sizes,
+    /// counts and switches are not.
+    pub fn varies(&self) -> bool {
+        self.spec.kind == Kind::Varied
+    }
+
+    /// Whether a file that does not state the figure means this value.
+    pub fn is_default(&self) -> bool {
+        self.spec.default == Some(self.value)
+    }
+
+    /// The legal value nearest to `value`.
+    pub fn legal(&self, value: f64) -> u64 {
+        (value.round() as u64).clamp(self.spec.min, self.spec.max)
+    }
+
     /// A time in microseconds as nanoseconds.
     pub(crate) fn nanos(&self) -> u64 {
         self.value * 1_000

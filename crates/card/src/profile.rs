@@ -126,6 +126,17 @@ impl Profile {
         self.interface
     }
 
+    /// The same flash as the card called `title`, plugged into `interface`.
+    #[must_use]
+    pub fn as_card(self, title: &str, interface: Interface) -> Profile {
+        let title = title.to_owned();
+        Profile {
+            title,
+            interface,
+            ..self
+        }
+    }
+
     /// Whether it was put together from a class's figures, not fitted to a measured card.
     pub fn composed(&self) -> bool {
         self.composed

@@ -6,7 +6,7 @@ pub struct Jobs(pub fn(usize, &(dyn Fn(usize) + Sync)));
 
 impl Jobs {
     /// Runs `job` for each number below `count`.
-    pub(crate) fn run(self, count: usize, job: &(dyn Fn(usize) + Sync)) {
+    pub fn run(self, count: usize, job: &(dyn Fn(usize) + Sync)) {
         (self.0)(count, job);
     }
 }

@@ -36,11 +36,10 @@ mod write;
 
 pub use jobs::Jobs;
 pub use plot::plot;
-pub use points::{Compared, Errors, Order, Place};
+pub use points::{Compared, Errors, Order, Place, Point};
+pub use replay::Replay;
 pub use table::{Left, Row, table};
 
-use points::Point;
-use replay::Replay;
 use search::Search;
 use whichfs_card::limits::AU_BYTES;
 use whichfs_card::{Family, Profile};
@@ -275,7 +274,7 @@ fn replay(curves: &Curves, options: &Options) -> Result<Replay, FitError> {
 }
 
 /// All points that can be replayed, and what was left out.
-fn measured(curves: &Curves, rates: &[Rate], replay: &Replay) -> (Vec<Point>, Vec<String>) {
+pub fn measured(curves: &Curves, rates: &[Rate], replay: &Replay) -> (Vec<Point>, Vec<String>) {
     let (mut found, beyond) = points::points(curves, replay.erase_bytes);
     let (of_rates, mut left_out) = host::points(rates);
     found.extend(of_rates);

@@ -74,6 +74,13 @@ pub struct Place {
     pub bytes: u64,
 }
 
+impl Place {
+    /// Its curve for people: `linear, 2 AUs`, `read in order`.
+    pub fn name(self) -> String {
+        curve_name(self.order, self.aus)
+    }
+}
+
 /// A curve for people: `linear, 2 AUs`, `read in order`.
 pub(crate) fn curve_name(order: Order, aus: u32) -> String {
     match (order, aus) {
@@ -85,7 +92,7 @@ pub(crate) fn curve_name(order: Order, aus: u32) -> String {
 
 /// One measured point: the mean time of a request, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Point {
+pub struct Point {
     /// Where it is.
     pub place: Place,
     /// Mean time of one request.

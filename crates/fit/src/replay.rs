@@ -11,9 +11,9 @@ pub(crate) const TRIAL_AUS: u64 = 128;
 /// Least capacity of it, in bytes.
 pub(crate) const TRIAL_BYTES_LEAST: u64 = 512 << 20;
 
-/// What cards of a fit are put through.
+/// The sequences of requests that the measured points are of, for a modelled card.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Replay {
+pub struct Replay {
     /// flashbench's `--erasesize`, in bytes.
     pub erase_bytes: u64,
     /// Seed of what the card was written with before, and of random places.

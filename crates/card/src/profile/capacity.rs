@@ -1,7 +1,9 @@
 //! The same card in another size: for trying a large card in little room.
 
 use super::Profile;
-use crate::figures::{CardFigures, FamilyFigures, GeometryFigures, OPEN_BLOCKS, PageMapFigures};
+use crate::figures::{
+    CardFigures, FamilyFigures, Figure, GeometryFigures, OPEN_BLOCKS, PageMapFigures,
+};
 
 /// Why a card cannot have that capacity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -14,6 +16,22 @@ pub struct CapacityError {
 }
 
 impl Profile {
+    /// The same card with the value that `value` gives to each figure.
+    ///
+    /// # Errors
+    /// A value that is not legal, or figures that do not fit together, in words.
+    pub fn with_values(&self, mut value: impl FnMut(&Figure) -> u64) -> Result<Profile, String> {
+        let mut other = self.clone();
+        for figure in other.figures_mut() {
+            let value = value(figure);
+            figure.set(value)?;
+        }
+        match other.check_shape() {
+            Ok(()) => Ok(other),
+            Err((path, found)) => Err(format!("{path} is {found}")),
+        }
+    }
+
     /// The same card with `bytes` of capacity, a multiple of the 512-byte sector.
     ///
     /// A page-mapped card keeps its ratio of spare blocks to capacity, because its write
