@@ -90,6 +90,11 @@ soak: setup build kernel userland ## the full counts (20 runs of every filesyste
 	   WHICHFS_SOAK=1 $(cargo) test --release --locked -p whichfs-study --test calibration -- --nocapture --test-threads 1; \
 	} 2>&1 | tee "$(target)/soak-$$(date -u +%F).txt"
 
+population: ## make the population of measured cards anew from DATA/cards.csv and DATA/flashbench.json (15 minutes)
+	@$(cargo) run --release --locked -p whichfs-posterior --example population -- \
+	  '$(DATA)/cards.csv' '$(DATA)/flashbench.json' > '$(target)/population.tsv'
+	@mv '$(target)/population.tsv' crates/posterior/data/population.tsv
+
 verdicts: setup build kernel userland ## run the first PAIRS (30) of all shipped card and need pairs with all seeds: are sure verdicts right? (hours)
 	@mkdir -p '$(target)'
 	@{ echo "whichfs $$(git describe --always --dirty 2>/dev/null || echo unversioned), $$(date -u +%FT%TZ)"; \

@@ -1,0 +1,230 @@
+//! The rows of `cards.csv` and the runs of `flashbench.json`.
+#![allow(clippy::unwrap_used, dead_code)]
+
+use std::collections::BTreeMap;
+use whichfs_card::Interface;
+use whichfs_curves::logs::{self, Operation, Order as Access, Run};
+use whichfs_fit::{Jobs, Options, Order, Place, Sizes};
+use whichfs_posterior::{Bound, Knowledge, Observation};
+use whichfs_probe::{Quantity, Value, interpret};
+use whichfs_units::{KIB, MIB, SECTOR};
+
+/// Rows that are no members: those of cards that published tables judge (PA, BL, EL, GW); the
+/// same card with the command queue, which the model has not; the same models in a slower host;
+/// a disk; means of units one of which died.
+const LEFT_OUT: [&str; 28] = [
+    "PA1", "PA2", "PA3", "BL2", "EL1", "GW1", "BM1", "BM3", "BM5", "BM7", "BM9", "BM11", "BM13",
+    "BM15", "PD2-1", "PD2-2", "PD2-3", "PD2-4", "PD2-5", "PD2-6", "PD2-7", "PD2-8", "PD2-10",
+    "PD2-11", "PD2-17", "BH3", "BH4", "SW1",
+];
+/// Noise of a rate through a filesystem: repeats on one card scatter by 5 to 16 %.
+const NOISE: f64 = 0.15;
+/// A rate within this share of the host's cap is the host's.
+const AT_THE_CAP: f64 = 0.88;
+
+/// A row of `cards.csv`.
+pub struct Row {
+    pub id: String,
+    pub name: String,
+    pub interface: Interface,
+    pub bytes: u64,
+    pub year: Option<u32>,
+    pub maker: Option<String>,
+    /// MB/s in order and requests a second at random, by column.
+    pub figures: BTreeMap<&'static str, f64>,
+    /// Cap of the host, in MB/s.
+    pub cap: Option<f64>,
+}
+
+const FIGURES: [(&str, Operation, Access, u64); 6] = [
+    ("seq_read_mbps", Operation::Read, Access::Sequential, MIB),
+    ("rand4k_read_iops", Operation::Read, Access::Random, 4 * KIB),
+    ("seq_write_mbps", Operation::Write, Access::Sequential, MIB),
+    (
+        "rand4k_write_iops",
+        Operation::Write,
+        Access::Random,
+        4 * KIB,
+    ),
+    (
+        "rand16k_write_iops",
+        Operation::Write,
+        Access::Random,
+        16 * KIB,
+    ),
+    (
+        "rand64k_write_iops",
+        Operation::Write,
+        Access::Random,
+        64 * KIB,
+    ),
+];
+
+pub fn rows(path: &str) -> Vec<Row> {
+    let mut reader = csv::Reader::from_path(path).unwrap();
+    let head = reader.headers().unwrap().clone();
+    let records = reader.records().map(Result::unwrap);
+    let row = |record: csv::StringRecord| {
+        let get = |name: &str| {
+            let at = head.iter().position(|column| column == name).unwrap();
+            record.get(at).unwrap().trim().to_owned()
+        };
+        let interface = match get("interface").as_str() {
+            "eMMC" => Interface::Emmc,
+            "USB" => Interface::Usb,
+            _ => Interface::Sd,
+        };
+        let capacity: f64 = get("capacity_gb").parse().unwrap_or(8.0);
+        let id = get("id");
+        let figures = FIGURES
+            .iter()
+            .filter_map(|(name, ..)| get(name).parse::<f64>().ok().map(|value| (*name, value)));
+        Row {
+            figures: figures.collect(),
+            bytes: (capacity * 1e9) as u64 / MIB * MIB / SECTOR * SECTOR,
+            year: get("year").parse().ok(),
+            maker: maker(&get("name")),
+            cap: match &id {
+                id if id.starts_with("PD2-") => Some(22.0),
+                id if id.starts_with("PD4-") => Some(44.0),
+                _ => None,
+            },
+            name: get("name"),
+            id,
+            interface,
+        }
+    };
+    records.map(row).collect()
+}
+
+/// The brand, and the maker ID if the row has it.
+fn maker(name: &str) -> Option<String> {
+    let brand = name
+        .split([' ', '"'])
+        .find(|word| !word.is_empty())?
+        .to_owned();
+    let id = name.split("mfid ").nth(1).and_then(|rest| rest.get(..2));
+    let id = id.or(match brand.as_str() {
+        "SanDisk" => Some("03"),
+        "Samsung" => Some("1b"),
+        "Toshiba" => Some("02"),
+        _ => None,
+    });
+    Some(id.map_or(brand.clone(), |id| format!("{brand}/{id}")))
+}
+
+impl Row {
+    /// Whether it is a card of which rates are known and no curves.
+    pub fn of_rates(&self) -> bool {
+        let writes = self
+            .figures
+            .keys()
+            .filter(|name| name.contains("write"))
+            .count();
+        !self.id.starts_with("WB")
+            && !LEFT_OUT.contains(&self.id.as_str())
+            && writes > 1
+            && self.figures.contains_key("rand4k_write_iops")
+    }
+
+    /// What is known of it: its marks, size and year, its reads and its writes if asked for.
+    pub fn knowledge(&self, reads: bool, writes: bool) -> Knowledge {
+        let mut known = Knowledge::of(&self.name, self.interface, self.bytes);
+        known.year = self.year;
+        known.maker = self.maker.clone();
+        for mark in marks(&self.name) {
+            known.mark(&mark).unwrap();
+        }
+        for (name, operation, access, bytes) in FIGURES {
+            let asked = if operation == Operation::Read {
+                reads
+            } else {
+                writes
+            };
+            let Some(value) = self.figures.get(name).filter(|_| asked) else {
+                continue;
+            };
+            let ns = match access {
+                Access::Sequential => bytes as f64 / value * 1e3,
+                Access::Random => 1e9 / value,
+            };
+            let capped = access == Access::Sequential
+                && self.cap.is_some_and(|cap| *value > AT_THE_CAP * cap);
+            known.observations.push(Observation {
+                place: Place {
+                    order: Order::Host(operation, access),
+                    aus: 1,
+                    bytes,
+                },
+                ns,
+                noise: NOISE,
+                bound: if capped { Bound::AtMost } else { Bound::Exact },
+                label: name.to_owned(),
+            });
+        }
+        known
+    }
+}
+
+/// Marks in a card's name.
+pub fn marks(name: &str) -> Vec<String> {
+    let words = name
+        .replace("Class ", "C")
+        .replace('(', " ")
+        .replace(')', " ");
+    let is_mark =
+        |word: &&str| ["C2", "C4", "C6", "C10", "U1", "U3", "A1", "A2", "V30"].contains(word);
+    words
+        .split(' ')
+        .filter(is_mark)
+        .map(str::to_owned)
+        .collect()
+}
+
+pub fn runs(path: &str) -> Vec<Run> {
+    logs::read(path, std::fs::read(path).unwrap()).unwrap()
+}
+
+/// The row of a run: `6_2` is one of `WB6`.
+pub fn row_of_run<'a>(rows: &'a [Row], run: &str) -> &'a Row {
+    let id = format!("WB{}", run.split('_').next().unwrap());
+    rows.iter().find(|row| row.id == id).unwrap()
+}
+
+pub fn fit_options(run: &Run) -> Options {
+    Options {
+        capacity_bytes: run.card.capacity_bytes,
+        erase_bytes: run.erase_bytes,
+        sizes: sizes(run),
+        jobs: Jobs(side_by_side),
+        title: run.name.clone(),
+        source: run.name.clone(),
+        ..Options::default()
+    }
+}
+
+/// Sizes of which a probe is sure that reads the log.
+pub fn sizes(run: &Run) -> Sizes {
+    let found = interpret(&run.curves);
+    let sure = |quantity| {
+        let finding = found.get(quantity);
+        finding
+            .value
+            .filter(|_| finding.confident())
+            .map(Value::whole)
+    };
+    Sizes {
+        page_bytes: sure(Quantity::PageBytes),
+        write_unit_bytes: sure(Quantity::WriteUnitBytes),
+        au_bytes: sure(Quantity::AuBytes),
+    }
+}
+
+/// Each job on a thread of its own.
+pub fn side_by_side(count: usize, job: &(dyn Fn(usize) + Sync)) {
+    std::thread::scope(|scope| {
+        for at in 0..count {
+            scope.spawn(move || job(at));
+        }
+    });
+}

@@ -1,0 +1,351 @@
+//! Cards from the population: the prior of a card of which marks are known.
+//!
+//! A member is drawn by how near it is to what is known (size, year, maker, interface). Its times,
+//! rates and thresholds are then moved by a kernel: shrunk towards the mean of the family and
+//! spread along the differences between the family's members (Liu and West, "Combined parameter
+//! and state estimation in simulation-based filtering", 2001). The kernel keeps mean and
+//! covariance of the members, so figures that go together in the data go together in the prior.
+//! Sizes, and counts of open AUs, are now and then those of another member of the family.
+//!
+//! A card is a function of its [`State`]: a member, and numbers that are normal or uniform. The
+//! sampler moves those; so it never needs the density of the prior.
+
+use crate::knowledge::Knowledge;
+use crate::normal::{normals, pick};
+use crate::population::{Member, Population};
+use whichfs_card::{Family, Figure, Profile};
+use whichfs_units::Rng;
+
+/// How much a difference between a member and what is known counts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Relevance {
+    /// Years over which the weight of a member falls by a factor of e.
+    pub years: f64,
+    /// Standard deviation of `ln` of the capacity.
+    pub ln_bytes: f64,
+    /// Weight of a member of the same maker, over that of another.
+    pub maker: f64,
+    /// Weight of a member with another interface.
+    pub interface: f64,
+}
+
+impl Relevance {
+    /// Chosen by leave-one-card-out over the population (`cargo run -p whichfs-posterior --example
+    /// hold_out -- relevance`): none of the neighbours predicts held-out cards better.
+    pub const CHOSEN: Relevance = Relevance {
+        years: 3.0,
+        ln_bytes: 1.4,
+        maker: 4.0,
+        interface: 0.02,
+    };
+}
+
+/// How much wider than the population a prior is: for cards that are faster than all of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Widening {
+    /// Standard deviation of `ln` of a factor that all times and rates share.
+    pub speed: f64,
+    /// Standard deviation of `ln` of each time and rate beside that.
+    pub each: f64,
+}
+
+/// Standard deviation of `ln` of each figure beside the kernel: two units of one model differ by
+/// more than 10 % (`flash.md` §5).
+const UNIT_SPREAD: f64 = 0.1;
+/// How often sizes, and how often counts, are those of another member.
+const EXCHANGE: f64 = 0.15;
+/// Figures that are exchanged together, because they must fit together.
+const GROUPS: [&[&str]; 2] = [
+    &[
+        "geometry.page_bytes",
+        "geometry.write_unit_bytes",
+        "geometry.au_bytes",
+        "geometry.spare_aus",
+        "write.program_bytes",
+        "page_map.unit_bytes",
+        "page_map.background_aus",
+        "update_block.group_bytes",
+        "update_block.gather_bytes",
+    ],
+    &[
+        "geometry.open_aus_linear",
+        "geometry.open_aus_random",
+        "page_map.streams",
+    ],
+];
+
+/// What a card is made of.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct State {
+    family: usize,
+    member: usize,
+    /// Standard normal.
+    normals: Vec<f64>,
+    /// Uniform: one for each of [`GROUPS`].
+    units: [f64; GROUPS.len()],
+}
+
+/// The members of one family and how their figures spread.
+struct Kin {
+    family: Family,
+    probability: f64,
+    /// The members at the capacity of the card.
+    profiles: Vec<Profile>,
+    /// Their weights, whose sum is one.
+    weights: Vec<f64>,
+    /// Mean of `ln` of each figure that varies, over the members that have it.
+    means: Vec<f64>,
+    /// Bandwidth of the kernel (Silverman, 1986), in standard deviations.
+    bandwidth: f64,
+}
+
+/// The prior of one card.
+pub(crate) struct Prior<'a> {
+    kin: Vec<Kin>,
+    knowledge: &'a Knowledge,
+    widening: Widening,
+}
+
+impl<'a> Prior<'a> {
+    /// The prior of the card of `knowledge`; `None` where no member of the population is such a
+    /// card.
+    pub fn new(
+        population: &'a Population,
+        knowledge: &'a Knowledge,
+        relevance: &Relevance,
+        widening: Widening,
+    ) -> Option<Prior<'a>> {
+        let mut kin = Vec::new();
+        for (_, family) in Family::NAMES {
+            let of_family = |member: &&Member| member.profile.family() == family;
+            let of_size = |member: &'a Member| {
+                let profile = member.profile.clone();
+                let profile = profile.as_card(&knowledge.title, knowledge.interface);
+                let profile = profile.with_capacity(knowledge.capacity_bytes).ok()?;
+                Some((profile, weight(member, knowledge, relevance)))
+            };
+            let found = population
+                .members
+                .iter()
+                .filter(of_family)
+                .filter_map(of_size);
+            let found: Vec<(Profile, f64)> = found.filter(|(.., w)| *w > 0.0).collect();
+            if !found.is_empty() {
+                kin.push(Kin::new(family, &found));
+            }
+        }
+        let sum: f64 = kin.iter().map(|kin| kin.probability).sum();
+        for kin in &mut kin {
+            kin.probability /= sum;
+        }
+        (!kin.is_empty()).then_some(Prior {
+            kin,
+            knowledge,
+            widening,
+        })
+    }
+
+    /// Families with their probabilities.
+    pub fn families(&self) -> Vec<(Family, f64)> {
+        self.kin
+            .iter()
+            .map(|kin| (kin.family, kin.probability))
+            .collect()
+    }
+
+    /// A state drawn from the prior.
+    pub fn draw(&self, rng: &mut Rng) -> State {
+        let families: Vec<f64> = self.kin.iter().map(|kin| kin.probability).collect();
+        let family = pick(&families, rng.unit_f64());
+        let kin = &self.kin[family];
+        State {
+            family,
+            member: pick(&kin.weights, rng.unit_f64()),
+            normals: normals(rng, kin.normals()),
+            units: std::array::from_fn(|_| rng.unit_f64()),
+        }
+    }
+
+    /// A state near `from`, such that the prior stays as it is: the preconditioned Crank-Nicolson
+    /// step (Cotter, Roberts, Stuart and White, 2013) of length `step` up to one; now and then
+    /// with another member of the family, other sizes or other counts.
+    pub fn near(&self, from: &State, step: f64, rng: &mut Rng) -> State {
+        let mut state = from.clone();
+        let keep = (1.0 - step * step).sqrt();
+        for (normal, other) in state
+            .normals
+            .iter_mut()
+            .zip(normals(rng, from.normals.len()))
+        {
+            *normal = keep * *normal + step * other;
+        }
+        for unit in &mut state.units {
+            if rng.ratio(1, 8) {
+                *unit = rng.unit_f64();
+            }
+        }
+        if rng.ratio(1, 4) {
+            state.member = pick(&self.kin[state.family].weights, rng.unit_f64());
+        }
+        state
+    }
+
+    /// The card of a state; `None` where its figures do not fit together.
+    pub fn card(&self, state: &State) -> Option<Profile> {
+        let kin = &self.kin[state.family];
+        let own = &kin.profiles[state.member];
+        let others: Vec<&Profile> = GROUPS
+            .iter()
+            .zip(state.units)
+            .map(|(_, unit)| match unit < EXCHANGE {
+                true => &kin.profiles[pick(&kin.weights, unit / EXCHANGE)],
+                false => own,
+            })
+            .collect();
+        let mut others: Vec<_> = others.iter().map(|profile| profile.figures()).collect();
+        let moved = kin.moved(state, &self.widening);
+        let mut moved = moved.into_iter();
+        let sizes = &self.knowledge.sizes;
+        own.with_values(|figure| {
+            let theirs: Vec<u64> = others
+                .iter_mut()
+                .filter_map(Iterator::next)
+                .map(|f| f.value)
+                .collect();
+            let moved = if figure.varies() {
+                moved.next().flatten()
+            } else {
+                None
+            };
+            if let Some(moved) = moved {
+                return figure.legal(moved);
+            }
+            let known = match figure.path {
+                "geometry.page_bytes" => sizes.page_bytes,
+                "geometry.au_bytes" => sizes.au_bytes,
+                "geometry.write_unit_bytes" => sizes.write_unit_bytes,
+                _ => None,
+            };
+            let group = GROUPS.iter().position(|group| group.contains(&figure.path));
+            known
+                .or(group.map(|group| theirs[group]))
+                .unwrap_or(figure.value)
+        })
+        .ok()
+    }
+}
+
+impl Kin {
+    fn new(family: Family, found: &[(Profile, f64)]) -> Kin {
+        let sum: f64 = found.iter().map(|(.., weight)| weight).sum();
+        let weights: Vec<f64> = found.iter().map(|(.., weight)| weight / sum).collect();
+        let profiles: Vec<Profile> = found.iter().map(|(profile, _)| profile.clone()).collect();
+        let count = profiles[0]
+            .figures()
+            .filter(|figure| figure.varies())
+            .count();
+        let mut means = vec![0.0; count];
+        let mut shares = vec![0.0; count];
+        for (profile, weight) in profiles.iter().zip(&weights) {
+            for (j, value) in logarithms(profile).enumerate() {
+                if let Some(value) = value {
+                    means[j] += weight * value;
+                    shares[j] += weight;
+                }
+            }
+        }
+        for (mean, share) in means.iter_mut().zip(shares) {
+            *mean /= f64::max(share, f64::MIN_POSITIVE);
+        }
+        // Kish's effective number of members; times and rates of cards vary along some four
+        // directions (write rate, small writes, copies, reads).
+        let effective = 1.0 / weights.iter().map(|weight| weight * weight).sum::<f64>();
+        const DIRECTIONS: f64 = 4.0;
+        let silverman = (4.0 / ((DIRECTIONS + 2.0) * effective)).powf(1.0 / (DIRECTIONS + 4.0));
+        Kin {
+            family,
+            probability: sum,
+            profiles,
+            weights,
+            means,
+            bandwidth: silverman.min(0.9),
+        }
+    }
+
+    /// Normal numbers of a state: one for each member, one for each figure, one for the speed.
+    fn normals(&self) -> usize {
+        self.weights.len() + self.means.len() + 1
+    }
+
+    /// The figures that vary, moved by the kernel; `None` for those that the member has not.
+    fn moved(&self, state: &State, widening: &Widening) -> Vec<Option<f64>> {
+        let (of_members, rest) = state.normals.split_at(self.weights.len());
+        let (of_figures, speed) = rest.split_at(self.means.len());
+        let mut along = vec![0.0; self.means.len()];
+        for ((profile, weight), normal) in self.profiles.iter().zip(&self.weights).zip(of_members) {
+            let by = weight.sqrt() * normal;
+            for ((along, value), mean) in along.iter_mut().zip(logarithms(profile)).zip(&self.means)
+            {
+                *along += value.map_or(0.0, |value| by * (value - mean));
+            }
+        }
+        let shrink = (1.0 - self.bandwidth * self.bandwidth).sqrt();
+        let spread = UNIT_SPREAD.hypot(widening.each);
+        let figures = self.profiles[state.member]
+            .figures()
+            .filter(|figure| figure.varies());
+        let values = figures.zip(&self.means).zip(along.iter().zip(of_figures));
+        let of_figure = |((figure, mean), (along, own)): ((&Figure, &f64), (&f64, &f64))| {
+            let value = logarithm(figure)?;
+            let slower = widening.speed * speed[0] * direction(figure.path);
+            let at = mean + shrink * (value - mean) + self.bandwidth * along + spread * own;
+            Some((at + slower).exp())
+        };
+        values.map(of_figure).collect()
+    }
+}
+
+/// Times grow where a card is slower, rates fall, thresholds stay.
+fn direction(path: &str) -> f64 {
+    match path {
+        _ if path.starts_with("reader.") || path.starts_with("bus.") => 0.0,
+        _ if path.ends_with("_us") => 1.0,
+        _ if path.ends_with("_per_s") => -1.0,
+        _ => 0.0,
+    }
+}
+
+fn logarithms(profile: &Profile) -> impl Iterator<Item = Option<f64>> + '_ {
+    profile
+        .figures()
+        .filter(|figure| figure.varies())
+        .map(logarithm)
+}
+
+/// `ln` of a figure; `None` for zero, which means "nothing of the kind".
+fn logarithm(figure: &Figure) -> Option<f64> {
+    (figure.value > 0).then(|| (figure.value as f64).ln())
+}
+
+/// Whether two makers have a name or an ID in common: `SanDisk/03` and `03`.
+fn same_maker(a: &str, b: &str) -> bool {
+    let mut names = a.split('/');
+    names.any(|name| b.split('/').any(|other| name.eq_ignore_ascii_case(other)))
+}
+
+/// How much a member counts for the card of `knowledge`.
+fn weight(member: &Member, knowledge: &Knowledge, relevance: &Relevance) -> f64 {
+    let years = match (member.year, knowledge.year) {
+        (Some(a), Some(b)) => f64::from(a.abs_diff(b)) / relevance.years,
+        _ => 0.0,
+    };
+    let apart = (member.bytes as f64 / knowledge.capacity_bytes as f64).ln() / relevance.ln_bytes;
+    let mut weight = member.weight * (-years - apart * apart / 2.0).exp();
+    if member.interface != knowledge.interface {
+        weight *= relevance.interface;
+    }
+    match (&member.maker, &knowledge.maker) {
+        (Some(a), Some(b)) if same_maker(a, b) => weight * relevance.maker,
+        _ => weight,
+    }
+}
