@@ -5,7 +5,7 @@ use crate::number::{duration, p_best, scale_of, short};
 use crate::text::{clean, cut, interval_bar, wrap};
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use std::fmt::Write as _;
-use whichfs_study::{Excluded, Grade, MetricInfo, Origin, Ranked, Verdict};
+use whichfs_study::{Excluded, Grade, MetricInfo, Origin, Ranked, Verdict, kinds_sentence};
 use whichfs_units::counted;
 
 /// How a terminal is.
@@ -190,6 +190,7 @@ pub(crate) fn sureness(verdict: &Verdict) -> Vec<String> {
             format_args!("{:.2}", first.score / second.score.max(1e-9))
         ));
     }
+    sentences.extend(kinds_sentence(&verdict.kinds));
     if let Some(baseline) = &verdict.baseline {
         sentences.push(format!(
             "If you just use {}: {}.",

@@ -1,6 +1,7 @@
 //! What a verdict rests on: figures of trials, what failed, what is known of card and candidates.
 
 use crate::facts::CandidateFacts;
+use crate::kinds::CardKind;
 use crate::verdict::{Count, Excluded, FitError, Origin};
 use std::collections::BTreeMap;
 
@@ -65,6 +66,8 @@ pub struct Evidence {
     pub aside: Vec<Sample>,
     /// What the figures of a candidate leave out.
     pub caveats: BTreeMap<String, Vec<String>>,
+    /// What kind of card each seed's trials ran on, where they are samples of several.
+    pub card_kinds: BTreeMap<u64, CardKind>,
     /// Bytes of the partition; none where the samples have several.
     pub partition_bytes: Option<u64>,
 }

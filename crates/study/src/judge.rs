@@ -19,6 +19,7 @@ use crate::evidence::{Evidence, Sample};
 use crate::exclude::{nearest, rule_lines};
 use crate::failures;
 use crate::fit::{Costs, Levels, fit};
+use crate::kinds::{self, CardKind};
 use crate::need::{Enough, Need, Weight};
 use crate::plan;
 use crate::reasons::{self, Told};
@@ -133,6 +134,7 @@ pub fn judge(need: &Need, evidence: &Evidence) -> Result<Verdict, JudgeError> {
         wall_s: evidence.wall_s,
         noise_floor: NOISE_FLOOR,
         card_uncertainty: evidence.card_uncertainty,
+        kinds: kinds::by_kind(need, evidence),
         method: reasons::method(&figures, need, evidence),
     })
 }

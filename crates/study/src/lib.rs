@@ -20,6 +20,7 @@ mod fit;
 mod gain;
 mod grid;
 mod judge;
+mod kinds;
 mod metric_ranks;
 mod need;
 mod overrides;
@@ -51,6 +52,7 @@ pub use facts::{Can, CandidateFacts, Care, CrashClass, Fact, Matter, Memory, Sou
 pub use gain::{Effect, Gain, Turn, gains, turns};
 pub use grid::{Grid, Line, Order, Repeats, grids};
 pub use judge::{JudgeError, NOISE_FLOOR, judge};
+pub use kinds::{CardKind, OfKind, sentence as kinds_sentence};
 pub use metric_ranks::{Standing, standings};
 pub use need::{
     Condition, Enough, Need, NeedError, POWER_LOSS, PartitionRule, Rule, SHORT, Weight,

@@ -1,5 +1,6 @@
 //! The verdict as data: `choose --json`, and what a report needs beside it.
 
+use crate::kinds::OfKind;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -51,6 +52,10 @@ pub struct Verdict {
     pub rules: Vec<RuleLine>,
     /// If nobody qualifies: those that break the fewest rules.
     pub nearest: Vec<Nearest>,
+    /// The answer on each kind of card that this card may be, the likeliest first; empty where
+    /// its kind is known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kinds: Vec<OfKind>,
     /// The answer without those whose figures leave something out, if the winner is one of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub without: Option<Without>,

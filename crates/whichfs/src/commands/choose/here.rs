@@ -283,6 +283,7 @@ impl<'a> Measuring<'a> {
             excluded: [self.excluded.as_slice(), &self.not_comparable].concat(),
             commands: commands.collect(),
             card_uncertainty: 0.0,
+            card_kinds: BTreeMap::new(),
             fit_error: None,
             origin: Origin::Measured,
             partition_bytes: Some(geometry.partition_bytes),
