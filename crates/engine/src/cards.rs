@@ -1,15 +1,20 @@
 //! Cards by name or file, their state, and their place in a trial.
 
 use crate::error::{Error, Outcome};
+use crate::inference;
 use crate::names::unknown;
 use std::path::Path;
 use whichfs_card::{Card, Family, Profile, builtin};
 use whichfs_fs::Geometry;
-use whichfs_study::FitError;
+use whichfs_posterior::{Cost, Knowledge, Posterior, shipped_knowledge};
+use whichfs_study::{CardKind, FitError};
 use whichfs_units::MIB;
 
 /// The card that is used where none is named.
 pub const DEFAULT: &str = "a1-32gb";
+
+/// End of the name of a card of a study of which only what is known counts, not its profile.
+const KNOWN: &str = "@known";
 
 /// End of the name of a card that is behind a full-speed port: USB 1.1.
 const FULL_SPEED: &str = "@usb1.1";
@@ -27,18 +32,102 @@ const FULL_SPEED_COMMAND_US: i64 = 2_000;
 pub struct NamedProfile {
     /// Name of the profile: that of its file.
     pub name: String,
-    /// The profile.
+    /// The profile; of a card with a posterior the sample that stands for all.
     pub profile: Profile,
+    /// What the card may be, where only some is known of it.
+    pub posterior: Option<Posterior>,
 }
 
-/// The shipped card or the profile file called `name`; with `@usb1.1` at its end, the card behind a
+impl NamedProfile {
+    /// The card of trials with `seed`, equal for all candidates: a sample of the posterior, or the
+    /// profile with its figures drawn within their uncertainty.
+    pub fn of_seed(&self, seed: u64) -> Profile {
+        match &self.posterior {
+            Some(posterior) => posterior.sample(seed).clone(),
+            None => self.profile.draw(seed),
+        }
+    }
+
+    /// Everything that decides how the card behaves, as text for a digest.
+    pub fn canonical(&self) -> String {
+        match &self.posterior {
+            Some(posterior) => posterior.samples().iter().map(Profile::canonical).collect(),
+            None => self.profile.canonical(),
+        }
+    }
+
+    /// How unsure the card's figures are, as a fraction: of a posterior how far the ends of the
+    /// 80 % intervals of its costs are from their middles, in the median; of a profile the median
+    /// of its uncertainties.
+    pub fn uncertainty(&self) -> f64 {
+        match &self.posterior {
+            Some(posterior) => {
+                let half = |cost: &Cost| (cost.posterior_ns[2] / cost.posterior_ns[0]).sqrt() - 1.0;
+                let mut all: Vec<f64> = posterior.costs.iter().map(half).collect();
+                all.sort_by(f64::total_cmp);
+                all.get(all.len() / 2).copied().unwrap_or(0.0)
+            }
+            None => uncertainty(&self.profile),
+        }
+    }
+
+    /// What kind of card trials with `seed` run on, where the posterior has several kinds.
+    pub fn kind_of_seed(&self, seed: u64) -> Option<CardKind> {
+        let posterior = self.posterior.as_ref()?;
+        let name = kind(posterior.sample(seed));
+        let alike = posterior
+            .samples()
+            .iter()
+            .filter(|sample| kind(sample) == name);
+        let probability = alike.count() as f64 / posterior.samples().len() as f64;
+        Some(CardKind {
+            name: name.to_owned(),
+            probability,
+        })
+    }
+}
+
+/// What a card does, as far as it decides which filesystem suits it.
+pub fn kind(profile: &Profile) -> &'static str {
+    let few = profile.open_aus_linear() < 8;
+    match profile.family() {
+        Family::PageMap => "maps pages",
+        Family::LogBlock if few => "has log blocks and few open AUs",
+        Family::LogBlock => "has log blocks and many open AUs",
+        Family::UpdateBlock if few => "has update blocks and few open AUs",
+        Family::UpdateBlock => "has update blocks and many open AUs",
+    }
+}
+
+/// The shipped card, or the profile or knowledge file called `name`; with `@known` at its end, the
+/// cards that agree with what is known of a study's card; with `@usb1.1` at its end, the card behind a
 /// port of that kind.
 pub fn open(name: &str) -> Outcome<NamedProfile> {
     if let Some(card) = name.strip_suffix(FULL_SPEED) {
         return full_speed(name, card);
     }
+    if let Some(card) = name.strip_suffix(KNOWN) {
+        let names: Vec<&str> = shipped_knowledge().iter().map(|(name, _)| *name).collect();
+        let Some((_, text)) = shipped_knowledge().iter().find(|(known, _)| *known == card) else {
+            return Err(Error::input(unknown("card with @known", card, &names)));
+        };
+        return inferred(name, &format!("knowledge/{card}.toml"), text);
+    }
     let (stem, file, text) = text_of(name)?;
-    parse(&stem, &file, &text)
+    match Knowledge::is_meant(&text) {
+        true => inferred(&stem, &file, &text),
+        false => parse(&stem, &file, &text),
+    }
+}
+
+/// The card called `name` of which the knowledge file `file` says what is known.
+fn inferred(name: &str, file: &str, text: &str) -> Outcome<NamedProfile> {
+    let posterior = inference::of_file(file, text)?;
+    Ok(NamedProfile {
+        name: name.to_owned(),
+        profile: posterior.representative().clone(),
+        posterior: Some(posterior),
+    })
 }
 
 /// The card called `card` behind a port of USB 1.1, called `name`.
@@ -114,6 +203,7 @@ fn parse(name: &str, file: &str, text: &str) -> Outcome<NamedProfile> {
     Ok(NamedProfile {
         name: name.to_owned(),
         profile,
+        posterior: None,
     })
 }
 
@@ -192,7 +282,7 @@ pub fn in_state(profile: &Profile, state: CardState, seed: u64) -> Card {
 }
 
 /// How unsure the profile's figures are, as a fraction: the median of those that vary.
-pub fn uncertainty(profile: &Profile) -> f64 {
+fn uncertainty(profile: &Profile) -> f64 {
     let mut all: Vec<u64> = profile
         .figures()
         .map(|f| f.uncertainty_percent)
@@ -274,6 +364,23 @@ mod tests {
         }
         assert!(open("none@usb1.1").is_err());
         assert!(open("a1-32gb@usb9").is_err());
+    }
+
+    #[test]
+    fn a_card_of_which_little_is_known_is_many_cards_of_its_size() {
+        let card = open("noname-usb-2gb@known").unwrap();
+        let size = open("noname-usb-2gb").unwrap().profile.capacity_bytes();
+        assert!((1..=16).all(|seed| card.of_seed(seed).capacity_bytes() == size));
+        assert_ne!(card.of_seed(1).canonical(), card.of_seed(2).canonical());
+        let kept = open("noname-usb-2gb@known").unwrap();
+        assert_eq!(card.canonical(), kept.canonical());
+        assert!(card.uncertainty() > 1.0, "nothing but the size is known");
+        let kinds: Vec<CardKind> = (1..=16)
+            .filter_map(|seed| card.kind_of_seed(seed))
+            .collect();
+        assert!(kinds.iter().any(|kind| kind.name != kinds[0].name));
+        let error = open("a1-32gb@known").err().unwrap().message;
+        assert!(error.contains("noname-usb-2gb"), "{error}");
     }
 
     #[test]

@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 use whichfs_study::plan::{Planned, first_round, next_round};
 use whichfs_study::{
-    CandidateFacts, Count, Evidence, Excluded, Failure, Need, Row, Variant, Verdict, doubt_ranking,
-    judge,
+    CandidateFacts, CardKind, Count, Evidence, Excluded, Failure, Need, Row, Variant, Verdict,
+    doubt_ranking, judge,
 };
 use whichfs_trial::{Status, Trial};
 use whichfs_units::Nanos;
@@ -338,6 +338,7 @@ impl<'a, E: Executor> Choice<'a, E> {
                 .map(Vec::as_slice)
                 .concat(),
             commands: commands.collect(),
+            card_kinds: self.card_kinds(),
             card_uncertainty,
             fit_error,
             origin,
@@ -354,6 +355,13 @@ impl<'a, E: Executor> Choice<'a, E> {
         let mut verdict = judged.map_err(|error| Error::new(ErrorKind::Trial, error))?;
         doubt_ranking(&mut verdict, need, &self.trials);
         Ok(verdict)
+    }
+
+    /// What kind of card each seed's trials ran on.
+    fn card_kinds(&self) -> BTreeMap<u64, CardKind> {
+        let seeds = self.trials.iter().map(|trial| trial.identity.seed);
+        let kind = |seed| Some((seed, self.executor.card_kind(seed)?));
+        seeds.filter_map(kind).collect()
     }
 
     /// Figures of the finished trials, and those of `supplement`.

@@ -12,7 +12,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 use whichfs_fs::{Candidate, Geometry};
-use whichfs_study::{FitError, Origin, Variant};
+use whichfs_study::{CardKind, FitError, Origin, Variant};
 use whichfs_trial::{Identity, Trial};
 use whichfs_units::Nanos;
 
@@ -69,6 +69,12 @@ pub trait Executor: Sync {
 
     /// What this executor is and can do.
     fn capabilities(&self) -> Capabilities;
+
+    /// What kind of card trials with `seed` run on; none where that is one card.
+    fn card_kind(&self, seed: u64) -> Option<CardKind> {
+        let _ = seed;
+        None
+    }
 
     /// Prepares the trial of `spec` without running anything but builders of images.
     ///

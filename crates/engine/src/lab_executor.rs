@@ -26,7 +26,7 @@ use whichfs_lab::{
     Userland, available_cores,
 };
 use whichfs_spill::SpillFile;
-use whichfs_study::{Origin, Variant};
+use whichfs_study::{CardKind, Origin, Variant};
 use whichfs_trial::{BlockQueue, Identity, Job, Series, Step, Trial, WorkloadSpec};
 use whichfs_units::{MIB, Nanos};
 use whichfs_workload::{Program, Workload};
@@ -275,7 +275,7 @@ impl LabExecutor {
             },
         )
         .map_err(|e| PrepareError::Failed(Error::input(e)))?;
-        let profile = self.card.profile.draw(seed);
+        let profile = self.card.of_seed(seed);
         let mut identity = self.identity(candidate.name, &recipe, commands, work, seed, &profile);
         identity.partition_offset = partition.offset;
         identity.partition_bytes = partition.bytes;
@@ -610,9 +610,13 @@ impl Executor for LabExecutor {
             geometry: self.geometry(),
             origin: Origin::Modelled,
             slots: self.jobs,
-            card_uncertainty: cards::uncertainty(profile),
+            card_uncertainty: self.card.uncertainty(),
             fit_error: cards::fit_error(profile),
         }
+    }
+
+    fn card_kind(&self, seed: u64) -> Option<CardKind> {
+        self.card.kind_of_seed(seed)
     }
 
     fn prepare(&self, spec: &TrialSpec<'_>, images: &Images<'_>) -> Result<Prepared, PrepareError> {

@@ -22,6 +22,7 @@ pub mod facts;
 pub mod helper;
 mod image_guest;
 pub mod images;
+mod inference;
 pub mod input;
 pub mod lab_executor;
 pub mod medium;

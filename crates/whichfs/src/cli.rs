@@ -243,7 +243,7 @@ pub enum SortKey {
 #[derive(Debug, Args)]
 #[command(after_help = commands::curves::EXAMPLES)]
 pub struct CurvesArgs {
-    /// Card: a name (`whichfs card list`) or a profile file.
+    /// Card: a name (`whichfs card list`) or a profile or knowledge file.
     #[arg(value_name = "NAME|FILE")]
     pub name: String,
     /// Seed of what the used card was written with.
@@ -293,7 +293,7 @@ pub struct FitArgs {
 #[derive(Debug, Args)]
 #[command(after_help = commands::attach::EXAMPLES)]
 pub struct AttachArgs {
-    /// Card: a name (`whichfs card list`) or a profile file.
+    /// Card: a name (`whichfs card list`) or a profile or knowledge file.
     #[arg(value_name = "NAME|FILE")]
     pub name: String,
     /// Capacity, if less than the card's: MiB, or a size such as 2G.
@@ -431,7 +431,7 @@ pub enum WriteHow {
 /// The place of a trial: card, computer, clock.
 #[derive(Clone, Debug, Args)]
 pub struct PlaceArgs {
-    /// Card: a name (`whichfs card list`) or a profile file; for `choose` also a device.
+    /// Card: a name (`whichfs card list`) or a profile or knowledge file; for `choose` also a device.
     #[arg(long, value_name = "NAME|FILE", default_value = cards::DEFAULT)]
     pub card: String,
     /// State in which the card begins.

@@ -113,7 +113,7 @@ impl<'a> Plan<'a> {
             input: None,
         };
         let (mkfs, rest) = self.steps(&recipe, &mount_options, &spec)?;
-        let profile = self.bench.card.profile.draw(self.spec.seed);
+        let profile = self.bench.card.of_seed(self.spec.seed);
         let mut disk = self.bench.disk(&profile, self.spec.seed)?;
         disk.geometry.bytes = self.spec.partition_bytes;
         let made = self.live(mkfs, Told::Nothing, disk, core, cancelled)?;

@@ -54,7 +54,7 @@ impl Makers {
     pub fn of(bench: &LabExecutor, recipe: &Recipe) -> Makers {
         Makers {
             version: crate::lab_executor::version(),
-            card_sha256: sha256(bench.card.profile.canonical().as_bytes()),
+            card_sha256: sha256(bench.card.canonical().as_bytes()),
             board_sha256: sha256(bench.board.text.as_bytes()),
             kernel_sha256: bench.kernel.sha256.clone(),
             agent_sha256: bench.agent.sha256.clone(),

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(after_help = commands::life::EXAMPLES)]
 pub struct LifeArgs {
-    /// Card: a name (`whichfs card list`) or a profile file.
+    /// Card: a name (`whichfs card list`) or a profile or knowledge file.
     #[arg(value_name = "NAME|FILE")]
     pub name: String,
     /// Bytes that reach the card in a day.

@@ -5,9 +5,10 @@ use crate::cli::{CardListArgs, SortKey};
 use crate::failure::{Failure, Kind, Outcome, exit_code};
 use crate::output;
 use serde::Serialize;
-use whichfs_card::{Figure, Interface, Profile, builtin};
+use whichfs_card::{Family, Figure, Interface, Profile, builtin};
 use whichfs_curves::{draw, flashbench};
 use whichfs_engine::cards::{self, NamedProfile};
+use whichfs_posterior::Posterior;
 use whichfs_units::{Bytes, Nanos};
 
 /// A line of `card list`.
@@ -18,7 +19,7 @@ struct Line {
     interface: &'static str,
     family: &'static str,
     composed: bool,
-    /// fitted, measured or composed: what kind of figures decide how it behaves.
+    /// fitted, measured, composed or inferred: what kind of figures decide how it behaves.
     basis: &'static str,
     /// How far it is off what was measured.
     fit_error: Option<String>,
@@ -34,6 +35,34 @@ struct Document<'a> {
     line: Line,
     partition_offset: u64,
     figures: Vec<FigureLine<'a>>,
+    /// What the card may be, where only some is known of it; `figures` are then those of the
+    /// sample that stands for all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    posterior: Option<PosteriorDocument<'a>>,
+}
+
+#[derive(Serialize)]
+struct PosteriorDocument<'a> {
+    samples: usize,
+    families: Vec<FamilyShare>,
+    costs: Vec<CostDocument>,
+    remarks: &'a [String],
+}
+
+#[derive(Serialize)]
+struct FamilyShare {
+    family: &'static str,
+    prior: f64,
+    posterior: f64,
+}
+
+/// Nanoseconds of a request: the 10th, 50th and 90th percentile.
+#[derive(Serialize)]
+struct CostDocument {
+    requests: String,
+    bytes: u64,
+    prior_ns: [f64; 3],
+    posterior_ns: [f64; 3],
 }
 
 #[derive(Serialize)]
@@ -138,6 +167,7 @@ pub fn show(name: &str, json: bool) -> Outcome<u8> {
         line: line(&card),
         partition_offset: cards::partition_offset(&card.profile),
         figures,
+        posterior: card.posterior.as_ref().map(posterior),
     };
     if json {
         output::json(&document)?;
@@ -165,6 +195,10 @@ fn text(card: &Document) -> String {
         ]
     });
     let head = ["figure", "value", "±", "source"];
+    let standing = match &card.posterior {
+        Some(posterior) => posterior_text(posterior),
+        None => standing,
+    };
     format!(
         "{}: {}\nbus {}, family {}, partitions begin at {}\n{standing}\n\n{}",
         line.name,
@@ -173,6 +207,74 @@ fn text(card: &Document) -> String {
         line.family,
         Bytes(card.partition_offset),
         table::text(&head, rows.collect())
+    )
+}
+
+fn posterior(of: &Posterior) -> PosteriorDocument<'_> {
+    let share = |shares: &[(Family, f64)], family: Family| {
+        let found = shares.iter().find(|(of, _)| *of == family);
+        found.map_or(0.0, |(_, share)| *share)
+    };
+    let after = of.families();
+    let families = Family::NAMES.iter().map(|(name, family)| FamilyShare {
+        family: name,
+        prior: share(&of.prior_families, *family),
+        posterior: share(&after, *family),
+    });
+    let costs = of.costs.iter().map(|cost| CostDocument {
+        requests: cost.place.name(),
+        bytes: cost.place.bytes,
+        prior_ns: cost.prior_ns,
+        posterior_ns: cost.posterior_ns,
+    });
+    PosteriorDocument {
+        samples: of.samples().len(),
+        families: families.collect(),
+        costs: costs.collect(),
+        remarks: &of.remarks,
+    }
+}
+
+/// Families and intervals for people.
+fn posterior_text(of: &PosteriorDocument) -> String {
+    let percent = |share: f64| format!("{:.0} %", share * 100.0);
+    let families = of.families.iter();
+    let families = families.map(|one| {
+        vec![
+            one.family.to_owned(),
+            percent(one.prior),
+            percent(one.posterior),
+        ]
+    });
+    let time = |ns: f64| Nanos(ns as u64).to_string();
+    let between = |[low, _, high]: [f64; 3]| format!("{} to {}", time(low), time(high));
+    let costs = of.costs.iter().map(|cost| {
+        vec![
+            format!("{}, {}", cost.requests, Bytes(cost.bytes)),
+            between(cost.prior_ns),
+            time(cost.posterior_ns[1]),
+            between(cost.posterior_ns),
+        ]
+    });
+    let remarks: String = of
+        .remarks
+        .iter()
+        .map(|remark| format!("\nMind: {remark}."))
+        .collect();
+    format!(
+        "Inferred from what is known of it: {} samples, each as likely as another.{remarks}\n\n{}\n\n{}\n\n\
+         The sample that stands for all:",
+        of.samples,
+        table::text(&["family", "before", "now"], families.collect()),
+        table::text(
+            &[
+                "a request",
+                "80 % before the observations",
+                "median",
+                "80 % now"
+            ],
+            costs.collect()
+        ),
     )
 }
 
@@ -200,7 +302,10 @@ fn line(card: &NamedProfile) -> Line {
         interface: interface(profile),
         family: cards::family_name(profile.family()),
         composed: profile.composed(),
-        basis: profile.basis().name(),
+        basis: match &card.posterior {
+            Some(_) => "inferred",
+            None => profile.basis().name(),
+        },
         fit_error: profile.fit_error().map(str::to_owned),
         capacity_bytes: profile.capacity_bytes(),
         au_bytes: profile.au_bytes(),

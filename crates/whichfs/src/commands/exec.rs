@@ -57,7 +57,7 @@ pub fn run(args: &ExecArgs) -> Outcome<u8> {
         },
         ..bench.guest(&job, available_cores().last().copied())
     };
-    let disk = bench.disk(&bench.card.profile.draw(args.seed), args.seed)?;
+    let disk = bench.disk(&bench.card.of_seed(args.seed), args.seed)?;
     let begun = Instant::now();
     let mut heard = Heard::default();
     let life = whichfs_lab::run(&spec, vec![disk], interrupt::flag(), &mut |stamped| {

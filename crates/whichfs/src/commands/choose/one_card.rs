@@ -51,7 +51,7 @@ pub fn evidence(args: &ChooseArgs) -> Outcome<CardEvidence> {
     Ok(CardEvidence {
         card: bench.card.name.clone(),
         samples,
-        uncertainty: whichfs_engine::cards::uncertainty(profile),
+        uncertainty: bench.card.uncertainty(),
         fit_error: whichfs_engine::cards::fit_error(profile),
         composed: profile.composed(),
         excluded,

@@ -1,0 +1,83 @@
+//! Posteriors of cards of which something is known, kept in the cache: inferring takes up to a
+//! minute, reading back a moment.
+
+use crate::digest::sha256;
+use crate::error::{Error, Outcome};
+use crate::{input, places};
+use log::{info, warn};
+use std::path::Path;
+use whichfs_curves::logs;
+use whichfs_posterior::{Jobs, Knowledge, Options, Population, Posterior, infer};
+
+/// Raised where the same knowledge and population come to give another posterior.
+const METHOD: u32 = 1;
+
+/// The posterior of the card that the knowledge file `file` with `text` describes.
+///
+/// # Errors
+/// The file or one of its logs is wrong, or its observations contradict each other.
+pub fn of_file(file: &str, text: &str) -> Outcome<Posterior> {
+    let knowledge = knowledge(file, text)?;
+    let key = format!(
+        "{METHOD}\n{}\n{}",
+        knowledge.canonical(),
+        Population::shipped_text()
+    );
+    let name = format!("{}.json", sha256(key.as_bytes()));
+    let path = places::cache_directory("posterior")?.join(name);
+    if let Some(mut kept) = kept(&path) {
+        // Equal knowledge may bear another title.
+        kept.title = knowledge.title;
+        return Ok(kept);
+    }
+    info!("{file}: inferring what the card may be (up to a minute, once)");
+    let population = Population::shipped().map_err(Error::environment)?;
+    let options = Options {
+        jobs: Jobs(side_by_side),
+        ..Options::default()
+    };
+    let found = infer(&population, &knowledge, &options)
+        .map_err(|error| Error::input(format!("{file}: {error}")))?;
+    let json = serde_json::to_vec(&found).map_err(Error::environment)?;
+    if let Err(error) = places::write_whole(&path, &json) {
+        warn!("{file}: its posterior is not kept: {error}");
+    }
+    Ok(found)
+}
+
+/// What the file says, with what its logs measured.
+fn knowledge(file: &str, text: &str) -> Outcome<Knowledge> {
+    let mut knowledge = Knowledge::parse(file, text).map_err(Error::input)?;
+    let beside = Path::new(file).parent().unwrap_or(Path::new("."));
+    for log in knowledge.logs.clone() {
+        let wrong =
+            |error: &dyn std::fmt::Display| Error::input(format!("{file}: log {log}: {error}"));
+        let bytes = input::read(beside.join(&log)).map_err(|error| wrong(&error))?;
+        let runs = logs::read(&log, bytes).map_err(|error| wrong(&error))?;
+        if let [_, _, ..] = &runs[..] {
+            return Err(wrong(
+                &"it has several runs; a knowledge file takes logs of one card",
+            ));
+        }
+        for run in runs {
+            for left_out in knowledge.observe(&log, &run.curves, &run.rates) {
+                warn!("{file}: left out of {log}: {left_out}");
+            }
+        }
+    }
+    Ok(knowledge)
+}
+
+/// The posterior that was kept at `path`; none if there is none, or if it is damaged.
+fn kept(path: &Path) -> Option<Posterior> {
+    serde_json::from_slice(&std::fs::read(path).ok()?).ok()
+}
+
+/// Each job on a thread of its own.
+fn side_by_side(count: usize, job: &(dyn Fn(usize) + Sync)) {
+    std::thread::scope(|scope| {
+        for at in 0..count {
+            scope.spawn(move || job(at));
+        }
+    });
+}
