@@ -1,19 +1,20 @@
 //! An attached card from its beginning to its end.
 
-use crate::clean::{Leftover, clean, within};
-use crate::clock::Speed;
+use crate::clean::{Leftover, clean};
+use crate::clock::{Speed, within};
 use crate::control::{Control, Wishes};
 use crate::error::AttachError;
 use crate::lateness::Punctuality;
 use crate::model::Model;
 use crate::node::{Binding, Driver, Node};
 use crate::options::Options;
-use crate::path::{self, Ways};
+use crate::path;
 use crate::queue::{self, CardQueue};
 use crate::runtime::{Owner, Record};
 use crate::serving::Serving;
 use crate::statistics::Statistics;
 use crate::transport::{self, Placed};
+use crate::way::Ways;
 use rustix::fs::fsync;
 use std::fmt;
 use std::io;

@@ -5,12 +5,14 @@
 //! mounted on the card. Of a ublk device the disk goes with the process; its number and the
 //! server's device stay.
 
+use crate::clock::within;
+use crate::driver;
 use crate::error::{AttachError, sentence};
-use crate::node::{self, Binding, Driver, Node};
+use crate::node::{Binding, Driver, Node};
 use crate::runtime::{self, Life, Record};
 use rustix::mount::{UnmountFlags, unmount};
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use whichfs_device::{Roots, User, removable_mounts, users_of_disk};
 
 /// How long the kernel may take to let go of a device.
@@ -56,7 +58,7 @@ pub fn left() -> Result<Vec<Record>, AttachError> {
     let mut records = all()?;
     records.retain(|record| record.life() == Life::Dead);
     // The runtime directory may be lost; the kernel keeps our label with each device.
-    for (node, owner) in node::bound() {
+    for (node, owner) in driver::bound() {
         let record = Record {
             number: node.number,
             driver: node.driver,
@@ -154,18 +156,4 @@ fn still_used(node: Node) -> String {
         users => sentence(users),
     };
     format!("the kernel still uses it: {users}")
-}
-
-/// Whether `done` becomes true in time.
-pub(crate) fn within(patience: Duration, mut done: impl FnMut() -> bool) -> bool {
-    let begun = Instant::now();
-    loop {
-        if done() {
-            return true;
-        }
-        if begun.elapsed() > patience {
-            return false;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }

@@ -8,6 +8,7 @@ use rustix::thread::clock_nanosleep_absolute;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use std::fmt;
 use std::str::FromStr;
+use std::time::{Duration, Instant};
 use whichfs_units::Nanos;
 
 /// How fast the card's time runs.
@@ -128,6 +129,20 @@ fn scale(value: u64, numerator: u64, denominator: u64) -> u64 {
         return value;
     }
     (u128::from(value) * u128::from(numerator)).div_ceil(u128::from(denominator)) as u64
+}
+
+/// Whether `done` becomes true in time.
+pub(crate) fn within(patience: Duration, mut done: impl FnMut() -> bool) -> bool {
+    let begun = Instant::now();
+    loop {
+        if done() {
+            return true;
+        }
+        if begun.elapsed() > patience {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 #[cfg(test)]

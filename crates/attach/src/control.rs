@@ -3,7 +3,8 @@
 //! One line in, one JSON document out. The socket is root's alone (its directory has mode
 //! 0700).
 
-use crate::clean::{list, within};
+use crate::clean::list;
+use crate::clock::within;
 use crate::error::{AttachError, sentence};
 use crate::node::Node;
 use crate::runtime::path;

@@ -34,7 +34,10 @@ pub(crate) fn name_of(card: &str, pid: u32) -> String {
 const NAME_MAX: usize = 40;
 /// The largest transfer in one request: 256 pages, all that kernels without the
 /// `fs.fuse.max_pages_limit` setting (before 6.13) take.
-pub(crate) const TRANSFER_BYTES: u32 = 1 << 20;
+const TRANSFER_BYTES: u32 = 1 << 20;
+/// The largest request in KiB that FUSE takes in one piece. Data that begin within a
+/// page touch one page more than their length has, and FUSE counts pages.
+pub(crate) const FUSE_LARGEST_KIB: u64 = TRANSFER_BYTES as u64 / 1024 - 4;
 /// Requests under way at once: more than the queue of a loop device holds.
 const BACKGROUND: u16 = 1024;
 const FILE: INodeNo = INodeNo(2);

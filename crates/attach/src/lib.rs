@@ -41,6 +41,7 @@ mod clean;
 mod clock;
 mod control;
 mod delivery;
+mod driver;
 mod error;
 mod file;
 mod lateness;
@@ -58,6 +59,7 @@ mod thread;
 mod transport;
 mod ublk;
 mod ublk_queue;
+mod way;
 
 pub use attached::{Attached, StillAttached, attach};
 pub use clean::{Leftover, clean, left, list};

@@ -128,7 +128,7 @@ impl LoopDevice {
     fn give_back(self) {
         // What it was opened with may be closed a moment later.
         let removed = || !self.ours || remove(self.number).is_ok();
-        let _ = crate::clean::within(Duration::from_secs(1), removed);
+        let _ = crate::clock::within(Duration::from_secs(1), removed);
     }
 }
 

@@ -5,7 +5,7 @@
 //! one can tell the difference.
 
 use crate::clock::{Clock, Speed, monotonic};
-use crate::path::Ways;
+use crate::way::Ways;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use whichfs_card::{Card, CardStatus, Contents, ContentsError, Op, Request, Stats};
 use whichfs_units::Nanos;
@@ -189,7 +189,7 @@ fn refusal(status: CardStatus) -> Option<i32> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::path::Way;
+    use crate::way::Way;
     use whichfs_card::{Profile, builtin};
     use whichfs_units::MIB;
 

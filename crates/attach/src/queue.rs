@@ -1,7 +1,6 @@
 //! Makes the device's queue look to the kernel as mmc_block's or usb-storage's does.
 
 use crate::error::AttachError;
-use crate::file::TRANSFER_BYTES;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
@@ -37,10 +36,6 @@ pub(crate) struct CardQueue {
 /// The largest discard, as the lab has it: what mmc_block lets a card erase within its
 /// time-out.
 pub(crate) const DISCARD_MAX_BYTES: u64 = 512 << 20;
-
-/// The largest request in KiB that FUSE takes in one piece. Data that begin within a
-/// page touch one page more than their length has, and FUSE counts pages.
-pub(crate) const FUSE_LARGEST_KIB: u64 = TRANSFER_BYTES as u64 / 1024 - 4;
 
 /// Sets the attributes of the disk `name` below `block` (`/sys/block`) and reads each back.
 /// Returns the largest request in KiB, which the way may cut.
@@ -166,6 +161,7 @@ fn chosen(text: &str) -> &str {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::file::FUSE_LARGEST_KIB;
 
     fn host() -> HostQueue {
         HostQueue {

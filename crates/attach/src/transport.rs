@@ -9,7 +9,7 @@ use crate::model::Model;
 use crate::mount;
 use crate::node::{Driver, Node};
 use crate::options::{Options, Transport};
-use crate::queue::{DISCARD_MAX_BYTES, FUSE_LARGEST_KIB};
+use crate::queue::DISCARD_MAX_BYTES;
 use crate::runtime::Owner;
 use crate::serving::Serving;
 use crate::ublk::{self, Disk};

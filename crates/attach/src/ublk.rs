@@ -234,7 +234,7 @@ pub(crate) fn add(disk: &Disk, tag: u64) -> io::Result<u32> {
 pub(crate) fn server(number: u32) -> io::Result<OwnedFd> {
     let path = server_path(number);
     // devtmpfs makes the node before the device is there; others take a moment.
-    crate::clean::within(Duration::from_millis(200), || path.exists());
+    crate::clock::within(Duration::from_millis(200), || path.exists());
     Ok(open(path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?)
 }
 
