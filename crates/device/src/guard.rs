@@ -1,6 +1,7 @@
 //! What a path is, and whether it may be tested.
 
 use crate::error::HereError;
+use crate::roots::Roots;
 use crate::sysfs::Block;
 use crate::usage::{self, User};
 use rustix::io::Errno;
@@ -18,24 +19,6 @@ pub enum Access {
     Read,
     /// Reads and writes.
     Write,
-}
-
-/// Where the system tells about devices; another place in tests.
-#[derive(Clone, Debug)]
-pub struct Roots {
-    /// `/proc`.
-    pub proc: PathBuf,
-    /// `/sys`.
-    pub sys: PathBuf,
-}
-
-impl Default for Roots {
-    fn default() -> Roots {
-        Roots {
-            proc: "/proc".into(),
-            sys: "/sys".into(),
-        }
-    }
 }
 
 /// What is tested.

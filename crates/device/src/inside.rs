@@ -2,8 +2,9 @@
 //! one that is there, as it is mounted.
 
 use crate::error::HereError;
-use crate::guard::{Roots, SYSTEM};
+use crate::guard::SYSTEM;
 use crate::mounts::{Mount, own_mounts};
+use crate::roots::Roots;
 use crate::sysfs::Block;
 use rustix::fs::statvfs;
 use std::os::unix::fs::MetadataExt;

@@ -1,7 +1,8 @@
 //! Timed direct I/O on a device or a file.
 
 use crate::error::HereError;
-use crate::guard::{Access, Kind, Roots, Target, identity, judge, open_error};
+use crate::guard::{Access, Kind, Target, identity, judge, open_error};
+use crate::roots::Roots;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;

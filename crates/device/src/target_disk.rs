@@ -1,7 +1,8 @@
 //! A disk whose data may be lost: judged, named by the user, and the same at every step.
 
 use crate::error::HereError;
-use crate::guard::{Access, Kind, Roots, Target, identity, judge, kind_of, open_error, target};
+use crate::guard::{Access, Kind, Target, identity, judge, kind_of, open_error, target};
+use crate::roots::Roots;
 use crate::sysfs::Block;
 use crate::usage::{device_below, is_claimed};
 use rustix::fd::OwnedFd;

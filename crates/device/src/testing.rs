@@ -1,7 +1,7 @@
 //! A machine in a temporary directory.
 #![allow(clippy::unwrap_used)]
 
-use crate::guard::Roots;
+use crate::roots::Roots;
 use std::fs;
 use std::os::unix::fs::symlink;
 use tempfile::TempDir;

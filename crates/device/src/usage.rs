@@ -1,8 +1,8 @@
 //! Who uses a block device or a file: mounts, swap, stacked and loop devices, open
 //! descriptors, in every namespace that this process can see.
 
-use crate::guard::Roots;
 use crate::mounts::{Mount, mounts, own_mounts, swaps};
+use crate::roots::Roots;
 use crate::sysfs::Block;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, StatxFlags, open, statx};
 use std::collections::BTreeSet;
