@@ -6,29 +6,31 @@
 //! makes a filesystem with files in it. [`PartitionLease`] is a card that trials run on. [`Disk`]
 //! reads tables and superblocks of either.
 
+mod builder;
 mod device;
 mod disk;
 mod error;
 mod image;
 mod journal;
 mod mounted;
-mod odd;
 mod partition_lease;
 mod program;
 mod proto;
 mod tree;
+mod unsupported_metadata;
 mod verify;
 
+pub use builder::{Builder, builder};
 pub use device::{Step, check_commands, format_disk, steps, validate};
 pub use disk::Disk;
 pub use error::FormatError;
 pub use image::format_image;
 pub use journal::{Journal, Left};
 pub use mounted::kernel_has;
-pub use odd::Odd;
 pub use partition_lease::{PartitionLease, Span, only_partition, partition_commands};
 pub use program::PATH;
-pub use tree::{Builder, Tree, builder, image_checks, tree_image};
+pub use tree::{Tree, image_checks, tree_image};
+pub use unsupported_metadata::UnsupportedMetadata;
 pub use verify::{Check, Outcome};
 
 /// Hears what is being done; whoever it belongs to shows it.

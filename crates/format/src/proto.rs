@@ -1,8 +1,8 @@
 //! A tree as a prototype file of mkfs.xfs (mkfs.xfs(8), `-p`).
 
+use crate::builder::LAB;
 use crate::error::FormatError;
 use crate::image::failed;
-use crate::odd::LAB;
 use std::fmt::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;

@@ -1,11 +1,12 @@
 //! An image of one filesystem with a directory's files in it, without root.
 
 use crate::Tell;
+use crate::builder::{Builder, builder};
 use crate::error::FormatError;
 use crate::image::{Part, failed, or_full, stop};
-use crate::odd::Odd;
 use crate::program::{require, run, words};
 use crate::proto;
+use crate::unsupported_metadata::UnsupportedMetadata;
 use crate::verify::{self, Check, Outcome};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -14,38 +15,6 @@ use whichfs_fs::{Candidate, ImageBuild, Names, Recipe};
 use whichfs_layout::superblock::Superblock;
 use whichfs_layout::{in_file, mkfs};
 use whichfs_units::{Bytes, counted};
-
-/// How a filesystem gets files without being mounted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Builder {
-    /// The program that builds a read-only image.
-    Image,
-    /// `mke2fs -d`.
-    Mke2fs,
-    /// `mkfs.btrfs --rootdir`.
-    Btrfs,
-    /// `sload.f2fs`.
-    Sload,
-    /// `mkfs.xfs -p` with a prototype file.
-    Proto,
-    /// `mcopy` of mtools.
-    Mcopy,
-    /// No tool does: the lab mounts it and copies the files.
-    Lab,
-}
-
-/// How files get into `recipe`'s filesystem.
-pub fn builder(recipe: &Recipe) -> Builder {
-    match recipe.kernel_fs {
-        _ if recipe.image.is_some() => Builder::Image,
-        "ext2" | "ext3" | "ext4" => Builder::Mke2fs,
-        "btrfs" => Builder::Btrfs,
-        "f2fs" => Builder::Sload,
-        "xfs" => Builder::Proto,
-        "vfat" => Builder::Mcopy,
-        _ => Builder::Lab,
-    }
-}
 
 /// A directory and what is in it.
 #[derive(Clone, Debug)]
@@ -59,7 +28,7 @@ pub struct Tree {
     /// The first entry that a filesystem without Unix's kinds cannot hold: its path and kind.
     pub special: Option<(PathBuf, &'static str)>,
     /// What not every tool can put into an image.
-    pub odd: Odd,
+    pub unsupported: UnsupportedMetadata,
 }
 
 impl Tree {
@@ -80,7 +49,7 @@ impl Tree {
             entries: 0,
             bytes: 0,
             special: None,
-            odd: Odd::default(),
+            unsupported: UnsupportedMetadata::default(),
         };
         tree.add(root)?;
         Ok(tree)
@@ -98,7 +67,7 @@ impl Tree {
             let meta = path.symlink_metadata().map_err(|e| unreadable(&path, e))?;
             let kind = meta.file_type();
             self.entries += 1;
-            self.odd.see(&path, &meta);
+            self.unsupported.see(&path, &meta);
             if kind.is_file() {
                 self.bytes += meta.size().next_multiple_of(4096);
             }
@@ -200,14 +169,14 @@ pub fn tree_image(
 ) -> Result<Vec<Check>, FormatError> {
     tree.check(candidate)?;
     let way = builder(recipe);
-    tree.odd.check(way)?;
+    tree.unsupported.check(way)?;
     let part = Part::beside(image, "image", bytes)?;
     let entries = counted(tree.entries, "entry");
     tell(&format!("{} with {entries}", candidate.name));
     build(tree, candidate, recipe, &part).map_err(|error| or_full(image, error))?;
     stop(interrupted, 1, 1)?;
     let mut checks = image_checks(&part.path, recipe)?;
-    checks.extend(tree.odd.lost(way));
+    checks.extend(tree.unsupported.lost(way));
     if !checks.iter().any(Check::is_bad) {
         part.keep(image)?;
     }

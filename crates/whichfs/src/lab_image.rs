@@ -73,7 +73,7 @@ pub fn make(
     }
     let contents = filled(&bench, tree, candidate, &recipe, seed, bytes)?;
     let mut checks = write(args, &recipe, contents, bench.disk_offset(), bytes)?;
-    checks.extend(tree.odd.lost(Builder::Lab));
+    checks.extend(tree.unsupported.lost(Builder::Lab));
     Ok(checks)
 }
 

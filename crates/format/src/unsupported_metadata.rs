@@ -2,8 +2,8 @@
 //! file, extended attributes. Said before anything is written, since the tools leave it out
 //! silently.
 
+use crate::builder::{Builder, LAB};
 use crate::error::FormatError;
-use crate::tree::Builder;
 use crate::verify::{Check, Outcome};
 use rustix::fs::llistxattr;
 use std::fs::Metadata;
@@ -15,7 +15,7 @@ const NAMES: usize = 64 << 10;
 
 /// The first entry of a tree of each kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Odd {
+pub struct UnsupportedMetadata {
     /// A block or character device.
     pub device: Option<PathBuf>,
     /// A pipe or socket.
@@ -28,7 +28,7 @@ pub struct Odd {
     pub attributes: Option<PathBuf>,
 }
 
-impl Odd {
+impl UnsupportedMetadata {
     /// Looks at an entry.
     pub(crate) fn see(&mut self, path: &Path, meta: &Metadata) {
         let kind = meta.file_type();
@@ -114,9 +114,6 @@ impl Odd {
     }
 }
 
-/// The remedy for what only a mounted filesystem can be given.
-pub(crate) const LAB: &str = "whichfs image --lab mounts the image in the lab and copies the files";
-
 /// Whether `path` has attributes beside the label that SELinux gives every file.
 fn has_attributes(path: &Path) -> bool {
     let mut names = vec![0_u8; NAMES];
@@ -139,7 +136,7 @@ mod tests {
     #[test]
     fn what_a_tool_loses_is_refused_or_told() {
         let some = |name: &str| Some(PathBuf::from(name));
-        let odd = Odd {
+        let found = UnsupportedMetadata {
             device: some("t/null"),
             pipe: some("t/pipe"),
             sticky: some("t/tmp"),
@@ -151,16 +148,16 @@ mod tests {
             (Builder::Sload, "t/null is a device"),
             (Builder::Proto, "t/tmp has the sticky bit"),
         ] {
-            let refused = odd.check(way).unwrap_err().to_string();
+            let refused = found.check(way).unwrap_err().to_string();
             assert!(
                 refused.contains(word) && refused.contains("--lab"),
                 "{refused}"
             );
-            assert!(Odd::default().check(way).is_ok());
+            assert!(UnsupportedMetadata::default().check(way).is_ok());
         }
-        let pipe = Odd {
+        let pipe = UnsupportedMetadata {
             device: None,
-            ..odd.clone()
+            ..found.clone()
         };
         assert!(
             pipe.check(Builder::Sload)
@@ -168,7 +165,7 @@ mod tests {
                 .to_string()
                 .contains("t/pipe")
         );
-        assert!(pipe.check(Builder::Btrfs).is_ok() && odd.check(Builder::Mke2fs).is_ok());
+        assert!(pipe.check(Builder::Btrfs).is_ok() && found.check(Builder::Mke2fs).is_ok());
         for (way, count) in [
             (Builder::Image, 0),
             (Builder::Mke2fs, 0),
@@ -177,8 +174,8 @@ mod tests {
             (Builder::Sload, 1),
             (Builder::Proto, 2),
         ] {
-            assert_eq!(odd.lost(way).len(), count, "{way:?}");
-            assert!(Odd::default().lost(way).is_empty());
+            assert_eq!(found.lost(way).len(), count, "{way:?}");
+            assert!(UnsupportedMetadata::default().lost(way).is_empty());
         }
     }
 }
