@@ -1,5 +1,5 @@
-//! For build scripts: every data file of a directory becomes part of a crate, so that adding a
-//! card, board, need, study or layout is one new file and no line of code.
+//! For build scripts: every file of a directory becomes part of a crate, so that adding a card,
+//! board, need, study or layout (data), a filesystem or a fault (a module) is one new file.
 //!
 //! A crate that ships `cards/*.toml` has this `build.rs`
 //! ```no_run
@@ -16,13 +16,43 @@ use std::path::{Path, PathBuf};
 /// # Panics
 /// Outside of a build script of this repository, and where the directory cannot be read.
 pub fn directory(directory: &str, extension: &str, except: &[&str]) {
-    let variable = |name| PathBuf::from(std::env::var_os(name).unwrap_or_else(|| missing(name)));
     let root = variable("CARGO_MANIFEST_DIR").join("../..");
     let place = root.join(directory);
     println!("cargo::rerun-if-changed={}", place.display());
     let list = list(&place, extension, except);
     let out = variable("OUT_DIR").join(format!("{directory}.rs"));
-    std::fs::write(&out, list).unwrap_or_else(|error| panic!("{}: {error}", out.display()));
+    write(&out, &list);
+}
+
+/// Writes to `OUT_DIR/DIRECTORY.rs` the declarations of all modules `src/DIRECTORY/*.rs` of the
+/// crate, and `FILES`: a list of pairs of the module's name and the expression `item`, of type
+/// `kind`, with the name for each `{}`. So adding such a module is one new file.
+///
+/// # Panics
+/// As [`directory`].
+pub fn modules(directory: &str, kind: &str, item: &str) {
+    let place = variable("CARGO_MANIFEST_DIR").join("src").join(directory);
+    println!("cargo::rerun-if-changed={}", place.display());
+    let out = variable("OUT_DIR").join(format!("{directory}.rs"));
+    write(&out, &declarations(&place, kind, item));
+}
+
+fn declarations(place: &Path, kind: &str, item: &str) -> String {
+    let (mut modules, mut items) = (String::new(), String::new());
+    for (name, path) in files(place, "rs") {
+        modules += &format!("#[path = {path:?}]\nmod {name};\n");
+        items += &format!("    ({name:?}, {}),\n", item.replace("{}", &name));
+    }
+    format!("{modules}const FILES: &[(&str, {kind})] = &[\n{items}];\n")
+}
+
+fn variable(name: &str) -> PathBuf {
+    let value = std::env::var_os(name);
+    PathBuf::from(value.unwrap_or_else(|| missing(name)))
+}
+
+fn write(out: &Path, text: &str) {
+    std::fs::write(out, text).unwrap_or_else(|error| panic!("{}: {error}", out.display()));
 }
 
 fn missing(name: &str) -> ! {
@@ -31,16 +61,8 @@ fn missing(name: &str) -> ! {
 
 /// The list as an expression of Rust.
 fn list(place: &Path, extension: &str, except: &[&str]) -> String {
-    let entries = std::fs::read_dir(place);
-    let entries = entries.unwrap_or_else(|error| panic!("{}: {error}", place.display()));
-    let mut files: Vec<(String, PathBuf)> = entries
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|found| found == extension))
-        .filter_map(|path| Some((path.file_stem()?.to_str()?.to_owned(), path)))
-        .filter(|(name, _)| !except.contains(&name.as_str()))
-        .collect();
-    files.sort();
+    let mut files = files(place, extension);
+    files.retain(|(name, _)| !except.contains(&name.as_str()));
     let item = |(name, path): &(String, PathBuf)| {
         println!("cargo::rerun-if-changed={}", path.display());
         format!("    ({name:?}, include_str!({path:?})),\n")
@@ -49,8 +71,23 @@ fn list(place: &Path, extension: &str, except: &[&str]) -> String {
     format!("&[\n{items}]\n")
 }
 
+/// Names and paths of all files with `extension` in `place`, by name.
+fn files(place: &Path, extension: &str) -> Vec<(String, PathBuf)> {
+    let entries = std::fs::read_dir(place);
+    let entries = entries.unwrap_or_else(|error| panic!("{}: {error}", place.display()));
+    let mut files: Vec<(String, PathBuf)> = entries
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|found| found == extension))
+        .filter_map(|path| Some((path.file_stem()?.to_str()?.to_owned(), path)))
+        .collect();
+    files.sort();
+    files
+}
+
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]
@@ -60,5 +97,23 @@ mod tests {
         let at = |name: &str| list.find(&format!("({name:?}, "));
         assert!(at("fio") < at("fio-job") && at("fio").is_some());
         assert!(at("logger").is_none() && at("README").is_none());
+    }
+
+    #[test]
+    fn each_file_of_a_directory_becomes_a_module_and_an_item() {
+        let place = std::env::temp_dir().join(format!("whichfs-embed-{}", std::process::id()));
+        std::fs::create_dir_all(&place).unwrap();
+        for name in ["two.rs", "one.rs", "README.md"] {
+            std::fs::write(place.join(name), "").unwrap();
+        }
+        let text = declarations(&place, "u8", "{}::ITEM");
+        std::fs::remove_dir_all(&place).unwrap();
+        let (one, two) = (place.join("one.rs"), place.join("two.rs"));
+        let expected = format!(
+            "#[path = {one:?}]\nmod one;\n#[path = {two:?}]\nmod two;\n\
+             const FILES: &[(&str, u8)] = &[\n    (\"one\", one::ITEM),\n    \
+             (\"two\", two::ITEM),\n];\n"
+        );
+        assert_eq!(text, expected);
     }
 }

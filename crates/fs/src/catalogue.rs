@@ -1,29 +1,19 @@
-//! The list of candidates and the way to find one by name.
+//! All candidates, and the way to find one by name. Each file of the directory `catalogue` is a
+//! filesystem with its candidates, and the build script lists the files.
 
 use crate::model::Candidate;
+use std::sync::LazyLock;
 
-/// Every candidate, in the order reports list them.
-static CANDIDATES: [Candidate; 19] = [
-    crate::ext2::EXT2,
-    crate::ext3::EXT3,
-    crate::ext4::EXT4,
-    crate::ext4_nojournal::EXT4_NOJOURNAL,
-    crate::vfat::VFAT,
-    crate::vfat_factory::VFAT_FACTORY,
-    crate::exfat::EXFAT,
-    crate::ntfs3::NTFS3,
-    crate::xfs::XFS,
-    crate::btrfs::BTRFS,
-    crate::f2fs::F2FS,
-    crate::nilfs2::NILFS2,
-    crate::reiserfs::REISERFS,
-    crate::jfs::JFS,
-    crate::squashfs::LZO,
-    crate::squashfs::XZ,
-    crate::squashfs::ZSTD,
-    crate::erofs::PLAIN,
-    crate::erofs::LZ4HC,
-];
+// `mod NAME;` of each file, and `FILES`: name of the file and its candidates, by name.
+include!(concat!(env!("OUT_DIR"), "/catalogue.rs"));
+
+/// Every candidate, in the order in which reports list them.
+static CANDIDATES: LazyLock<Vec<Candidate>> = LazyLock::new(|| {
+    let all = FILES.iter().flat_map(|(_, candidates)| *candidates);
+    let mut all: Vec<Candidate> = all.copied().collect();
+    all.sort_by_key(|candidate| candidate.rank);
+    all
+});
 
 /// Names offered for an unknown one.
 const SUGGESTIONS: usize = 3;
@@ -126,6 +116,8 @@ mod tests {
             .map(|candidate| candidate.name)
             .collect();
         assert_eq!(names.len(), candidates().len());
+        let ranks: BTreeSet<_> = candidates().iter().map(|found| found.rank).collect();
+        assert_eq!(ranks.len(), candidates().len());
         for name in names {
             assert_eq!(find(name).unwrap().name, name);
         }

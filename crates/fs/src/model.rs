@@ -320,8 +320,10 @@ impl Helper {
 }
 
 /// A filesystem with its way of tuning it: one entry of the catalogue.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Candidate {
+    /// Its place in lists: 10, 20 …, so that a new one fits in between.
+    pub(crate) rank: u16,
     /// Name in commands and results, for example `ext4-nojournal`.
     pub name: &'static str,
     /// Name for people.

@@ -19,7 +19,7 @@ const INNER: [(&str, &[&str]); 24] = [
     ("spill", &["card"]),
     ("attach", &["units", "card", "device", "spill"]),
     ("device", &["units", "curves", "trial"]),
-    ("fs", &["units", "trial"]),
+    ("fs", &["embed", "units", "trial"]),
     ("layout", &["embed", "units", "fs"]),
     ("format", &["units", "fs", "device", "layout"]),
     ("workload", &["units", "trial"]),

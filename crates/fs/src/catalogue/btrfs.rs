@@ -7,8 +7,8 @@ use crate::model::{
 };
 use whichfs_units::MIB;
 
-/// btrfs with one copy of data and metadata.
-pub(crate) const BTRFS: Candidate = Candidate {
+pub(super) const CANDIDATES: &[Candidate] = &[Candidate {
+    rank: 100,
     name: "btrfs",
     title: "btrfs (single copy)",
     facts: Facts {
@@ -54,7 +54,7 @@ pub(crate) const BTRFS: Candidate = Candidate {
         ],
     },
     build,
-};
+}];
 
 fn build(geometry: &Geometry, purpose: Purpose) -> Result<Recipe, Unfit> {
     let keep = if geometry.discard { "" } else { "-K" };

@@ -6,8 +6,8 @@ use crate::model::{
 };
 use whichfs_units::{Bytes, KIB, MIB};
 
-/// NTFS by ntfs3.
-pub(crate) const NTFS3: Candidate = Candidate {
+pub(super) const CANDIDATES: &[Candidate] = &[Candidate {
+    rank: 80,
     name: "ntfs3",
     title: "NTFS (kernel driver ntfs3)",
     facts: Facts {
@@ -67,7 +67,7 @@ pub(crate) const NTFS3: Candidate = Candidate {
         ],
     },
     build,
-};
+}];
 
 fn build(geometry: &Geometry, purpose: Purpose) -> Result<Recipe, Unfit> {
     let cluster = geometry

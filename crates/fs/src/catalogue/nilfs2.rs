@@ -7,8 +7,8 @@ use crate::model::{
 };
 use whichfs_units::{Bytes, MIB};
 
-/// NILFS2.
-pub(crate) const NILFS2: Candidate = Candidate {
+pub(super) const CANDIDATES: &[Candidate] = &[Candidate {
+    rank: 120,
     name: "nilfs2",
     title: "NILFS2",
     facts: Facts {
@@ -61,7 +61,7 @@ pub(crate) const NILFS2: Candidate = Candidate {
         ],
     },
     build,
-};
+}];
 
 /// Block size in bytes.
 const BLOCK: u64 = 4096;

@@ -6,8 +6,8 @@ use crate::model::{
 };
 use whichfs_units::MIB;
 
-/// JFS.
-pub(crate) const JFS: Candidate = Candidate {
+pub(super) const CANDIDATES: &[Candidate] = &[Candidate {
+    rank: 140,
     name: "jfs",
     title: "JFS",
     facts: Facts {
@@ -55,7 +55,7 @@ pub(crate) const JFS: Candidate = Candidate {
         ],
     },
     build,
-};
+}];
 
 fn build(_: &Geometry, purpose: Purpose) -> Result<Recipe, Unfit> {
     let mut commands = vec![words("mkfs.jfs -q {device}")];

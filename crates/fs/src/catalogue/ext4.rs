@@ -12,13 +12,13 @@ const VARIANT: Variant = Variant {
     mount_options: "noatime,errors=remount-ro",
 };
 
-/// ext4.
-pub(crate) const EXT4: Candidate = Candidate {
+pub(super) const CANDIDATES: &[Candidate] = &[Candidate {
+    rank: 30,
     name: "ext4",
     title: "ext4",
     facts: FACTS,
     build: |geometry, purpose| recipe(&VARIANT, geometry, purpose),
-};
+}];
 
 /// Facts of ext4, with its journal.
 pub(crate) const FACTS: Facts = Facts {

@@ -6,8 +6,8 @@ use crate::model::{
 };
 use whichfs_units::MIB;
 
-/// ReiserFS 3.6.
-pub(crate) const REISERFS: Candidate = Candidate {
+pub(super) const CANDIDATES: &[Candidate] = &[Candidate {
+    rank: 130,
     name: "reiserfs",
     title: "ReiserFS 3.6",
     facts: Facts {
@@ -64,7 +64,7 @@ pub(crate) const REISERFS: Candidate = Candidate {
         ],
     },
     build,
-};
+}];
 
 fn build(_: &Geometry, purpose: Purpose) -> Result<Recipe, Unfit> {
     let mkfs = join([

@@ -7,7 +7,10 @@ use crate::model::{
 use std::collections::BTreeMap;
 use whichfs_units::KIB;
 
+pub(super) const CANDIDATES: &[Candidate] = &[LZO, XZ, ZSTD];
+
 const fn candidate(
+    rank: u16,
     name: &'static str,
     title: &'static str,
     kernel_options: &'static [&'static str],
@@ -15,6 +18,7 @@ const fn candidate(
     build: fn(&Geometry, Purpose) -> Result<Recipe, Unfit>,
 ) -> Candidate {
     Candidate {
+        rank,
         name,
         title,
         facts: Facts {
@@ -27,7 +31,8 @@ const fn candidate(
 }
 
 /// squashfs compressed with lzo.
-pub(crate) const LZO: Candidate = candidate(
+const LZO: Candidate = candidate(
+    150,
     "squashfs-lzo",
     "squashfs, lzo",
     &[
@@ -39,7 +44,8 @@ pub(crate) const LZO: Candidate = candidate(
     |_, purpose| build("lzo", purpose),
 );
 /// squashfs compressed with xz.
-pub(crate) const XZ: Candidate = candidate(
+const XZ: Candidate = candidate(
+    160,
     "squashfs-xz",
     "squashfs, xz",
     &[
@@ -51,7 +57,8 @@ pub(crate) const XZ: Candidate = candidate(
     |_, purpose| build("xz", purpose),
 );
 /// squashfs compressed with zstd.
-pub(crate) const ZSTD: Candidate = candidate(
+const ZSTD: Candidate = candidate(
+    170,
     "squashfs-zstd",
     "squashfs, zstd",
     &[

@@ -4,8 +4,8 @@ use crate::arguments::{gcd, join, lab_only, uuid, words};
 use crate::model::{Candidate, CrashClass, Facts, Geometry, LARGEST_LOFF, Purpose, Recipe, Unfit};
 use whichfs_units::{Bytes, GIB, MIB};
 
-/// XFS.
-pub(crate) const XFS: Candidate = Candidate {
+pub(super) const CANDIDATES: &[Candidate] = &[Candidate {
+    rank: 90,
     name: "xfs",
     title: "XFS",
     facts: Facts {
@@ -55,7 +55,7 @@ pub(crate) const XFS: Candidate = Candidate {
         ],
     },
     build,
-};
+}];
 
 /// Largest stripe unit of the log, in bytes (mkfs.xfs(8), `-l su`).
 const LARGEST_LOG_UNIT: u64 = 256 << 10;

@@ -6,13 +6,13 @@
 //! geometry says, so the padding is in the reserved sectors, as the specification has it on
 //! FAT32. Smaller cards would get FAT12 and are left out.
 
+use super::vfat;
 use crate::fat_layout::{SECTOR, Width, aligned};
 use crate::model::{Candidate, Facts, Geometry, Purpose, Recipe, Unfit};
-use crate::vfat;
 use whichfs_units::{Bytes, GIB, MIB};
 
-/// FAT, as from the factory.
-pub(crate) const VFAT_FACTORY: Candidate = Candidate {
+pub(super) const CANDIDATES: &[Candidate] = &[Candidate {
+    rank: 60,
     name: "vfat-factory",
     title: "FAT (as the SD Association's formatter)",
     facts: Facts {
@@ -50,7 +50,7 @@ pub(crate) const VFAT_FACTORY: Candidate = Candidate {
         ..vfat::FACTS
     },
     build,
-};
+}];
 
 /// Where the layout table comes from.
 const SOURCE: &str = "SD Specifications Part 2 File System Specification, Annex C; the same \

@@ -6,8 +6,8 @@ use crate::model::{
 };
 use whichfs_units::{Bytes, GIB, KIB, MIB, SECTOR};
 
-/// exFAT.
-pub(crate) const EXFAT: Candidate = Candidate {
+pub(super) const CANDIDATES: &[Candidate] = &[Candidate {
+    rank: 70,
     name: "exfat",
     title: "exFAT",
     facts: Facts {
@@ -57,7 +57,7 @@ pub(crate) const EXFAT: Candidate = Candidate {
         ],
     },
     build,
-};
+}];
 
 fn cluster_bytes(geometry: &Geometry) -> u64 {
     match geometry.partition_bytes {

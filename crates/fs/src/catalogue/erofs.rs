@@ -7,8 +7,11 @@ use crate::model::{
 use std::collections::BTreeMap;
 use whichfs_units::{KIB, Rng};
 
+pub(super) const CANDIDATES: &[Candidate] = &[PLAIN, LZ4HC];
+
 /// EROFS without compression.
-pub(crate) const PLAIN: Candidate = Candidate {
+const PLAIN: Candidate = Candidate {
+    rank: 180,
     name: "erofs",
     title: "EROFS, uncompressed",
     facts: Facts {
@@ -23,7 +26,8 @@ pub(crate) const PLAIN: Candidate = Candidate {
     },
 };
 /// EROFS compressed with lz4hc.
-pub(crate) const LZ4HC: Candidate = Candidate {
+const LZ4HC: Candidate = Candidate {
+    rank: 190,
     name: "erofs-lz4hc",
     title: "EROFS, lz4hc",
     facts: Facts {

@@ -6,8 +6,8 @@ use crate::model::{
 };
 use whichfs_units::{Bytes, MIB, SECTOR};
 
-/// F2FS.
-pub(crate) const F2FS: Candidate = Candidate {
+pub(super) const CANDIDATES: &[Candidate] = &[Candidate {
+    rank: 110,
     name: "f2fs",
     title: "F2FS",
     facts: Facts {
@@ -67,7 +67,7 @@ pub(crate) const F2FS: Candidate = Candidate {
         ],
     },
     build,
-};
+}];
 
 /// A segment of F2FS in bytes; fixed by the format.
 const SEGMENT: u64 = 2 * MIB;

@@ -5,13 +5,13 @@ use crate::fat_layout::{Layout, SECTOR, Width, aligned};
 use crate::model::{Candidate, CrashClass, Facts, Geometry, Purpose, Recipe, Unfit, WHY_NOATIME};
 use whichfs_units::{Bytes, GIB, KIB, MIB};
 
-/// FAT, tuned to the card.
-pub(crate) const VFAT: Candidate = Candidate {
+pub(super) const CANDIDATES: &[Candidate] = &[Candidate {
+    rank: 50,
     name: "vfat",
     title: "FAT (data area aligned to the card)",
     facts: FACTS,
     build,
-};
+}];
 
 /// Facts of FAT, however it is laid out.
 pub(crate) const FACTS: Facts = Facts {

@@ -11,8 +11,8 @@ const VARIANT: Variant = Variant {
     mount_options: "noatime,errors=remount-ro",
 };
 
-/// ext4 without a journal.
-pub(crate) const EXT4_NOJOURNAL: Candidate = Candidate {
+pub(super) const CANDIDATES: &[Candidate] = &[Candidate {
+    rank: 40,
     name: "ext4-nojournal",
     title: "ext4 without journal",
     facts: Facts {
@@ -48,7 +48,7 @@ pub(crate) const EXT4_NOJOURNAL: Candidate = Candidate {
             ),
             ("Windows and macOS", crate::model::NOT_LISTED),
         ],
-        ..crate::ext4::FACTS
+        ..super::ext4::FACTS
     },
     build: |geometry, purpose| recipe(&VARIANT, geometry, purpose),
-};
+}];
