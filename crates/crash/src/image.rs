@@ -1,25 +1,15 @@
 //! The content of a card after a cut, made forward from the state before the run.
 
 use crate::cut::Cut;
-use crate::faults::cut::{Fate, damage_pages, fates};
-use crate::faults::damage::{Damage, flip_bits};
-use crate::faults::{Fault, Faults, defects};
+use crate::fates::{fates, interrupted};
+use crate::fault::{
+    AfterCut, AtCut, CardFacts, ChangeWrite, Effect, Fate, Fault, Faults, RecordedRun,
+};
+use crate::faults::defects;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use whichfs_card::{Contents, ContentsError, Defects, Logged, Op};
-use whichfs_units::Rng;
-
-/// What of the card decides which data survive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CardFacts {
-    /// Volatile cache in bytes; 0 for none.
-    pub cache_bytes: u64,
-    /// Flash page in bytes.
-    pub page_bytes: u64,
-    /// AU in bytes.
-    pub au_bytes: u64,
-    /// Largest write that goes to an area of its own; 0 for no such area.
-    pub small_write_bytes: u64,
-}
+use whichfs_units::{Nanos, Rng};
 
 /// Written bytes and requests between two checkpoints: so much at most is written again for an
 /// image. Each checkpoint keeps copies of the chunks that change, and the places of all.
@@ -118,7 +108,7 @@ impl Timeline {
     /// The requests that `cut` does not leave whole, by index, and what is left of them.
     pub fn hurt(&self, card: &CardFacts, faults: &Faults, cut: &Cut) -> Vec<(usize, Fate)> {
         let mut rng = Rng::named(cut.seed, "crash/image");
-        let fates = fates(self.seen(cut), card, faults, cut.at, &mut rng);
+        let fates = fates(&self.at(cut, card), faults, &mut rng);
         let numbered = fates.into_iter().enumerate();
         numbered.filter(|(_, fate)| *fate != Fate::Whole).collect()
     }
@@ -147,13 +137,14 @@ impl Timeline {
         cut: &Cut,
         spared: &BTreeSet<usize>,
     ) -> Result<Contents, ContentsError> {
-        let seen = self.seen(cut);
+        let at_cut = self.at(cut, card);
+        let seen = at_cut.seen;
         let mut rng = Rng::named(cut.seed, "crash/image");
-        let mut fates = fates(seen, card, faults, cut.at, &mut rng);
+        let mut fates = fates(&at_cut, faults, &mut rng);
         for &index in spared.iter().filter(|&&index| index < seen.len()) {
             fates[index] = Fate::Whole;
         }
-        let damage = Damage::new(&self.log, seen, card, faults, &mut rng);
+        let changes = self.changes(&at_cut, faults, &mut rng);
         let damages = faults.iter().any(|fault| fault.is_without_cut());
         let whole = fates
             .iter()
@@ -177,17 +168,52 @@ impl Timeline {
                         None => &request.data[..],
                         Some(stored) => stored.data(index, request, &mut buffer)?,
                     };
-                    let (offset, data) = damage.of(index, request, data, card);
+                    let (mut offset, mut data) = (request.offset, Cow::Borrowed(data));
+                    for change in &changes {
+                        change(index, request, &mut offset, &mut data);
+                    }
                     write(&mut contents, offset, &data, fates[index], &mut rng)?;
                 }
                 _ => {}
             }
         }
-        damage_pages(&mut contents, seen, &fates, card, faults, cut.at, &mut rng)?;
-        if faults.contains(&Fault::BitRot) {
-            flip_bits(&mut contents, seen, &mut rng)?;
+        let after = AfterCut {
+            seen,
+            card,
+            under_way: interrupted(&at_cut, &fates, &mut rng),
+        };
+        for fault in faults {
+            if let Effect::Contents(damage) = fault.0.effect {
+                damage(&mut contents, &after, &mut rng)?;
+            }
         }
         Ok(contents)
+    }
+
+    fn at<'a>(&'a self, cut: &Cut, card: &'a CardFacts) -> AtCut<'a> {
+        AtCut {
+            seen: self.seen(cut),
+            card,
+            at: cut.at,
+        }
+    }
+
+    /// What `faults` do to writes.
+    fn changes(&self, cut: &AtCut<'_>, faults: &Faults, rng: &mut Rng) -> Vec<ChangeWrite> {
+        let begin = self.log.first().map_or(Nanos(0), |first| first.arrived);
+        let end = self.log.last().map_or(Nanos(0), |last| last.done);
+        let took = end.saturating_sub(begin).0;
+        let run = RecordedRun {
+            seen: cut.seen,
+            card: cut.card,
+            begin,
+            middle: Nanos(begin.0 + took / 4 + rng.below(took / 2 + 1)),
+        };
+        let change = |fault: &Fault| match fault.0.effect {
+            Effect::Writes(change) => Some(change(&run, rng)),
+            _ => None,
+        };
+        faults.iter().filter_map(change).collect()
     }
 
     /// What the card does wrong while that image is used; `None` if none of the faults does

@@ -4,7 +4,8 @@
 use super::*;
 use crate::cut::tests::write as logged;
 use crate::cut::{Place, cut_at};
-use crate::faults::BLOCK;
+use crate::fault::BLOCK;
+use crate::faults::tests::fault;
 use std::collections::BTreeSet;
 use whichfs_units::{KIB, Nanos};
 
@@ -123,7 +124,7 @@ fn reordering_loses_in_the_middle_and_a_lying_flush_loses_what_was_flushed() {
             found[first_lost..].iter().any(|&byte| byte != 0)
         })
     };
-    assert!(holes(&[Fault::Reorder]) && !holes(&[Fault::FlushLies]));
+    assert!(holes(&[fault("reorder")]) && !holes(&[fault("flush-lies")]));
     let after_flush = at(&log(), 9950, 0);
     let cached_before = |faults: &[Fault]| {
         (0..50).any(|seed| {
@@ -134,14 +135,14 @@ fn reordering_loses_in_the_middle_and_a_lying_flush_loses_what_was_flushed() {
             blocks(&EMMC, faults, &cut) != written(10)
         })
     };
-    assert!(cached_before(&[Fault::FlushLies]) && !cached_before(&[Fault::Reorder]));
+    assert!(cached_before(&[fault("flush-lies")]) && !cached_before(&[fault("reorder")]));
 }
 
 #[test]
 fn a_cache_holds_no_more_than_its_size() {
     // 16 blocks fit into 64 KiB, so the first four of twenty are out even without a flush.
     for seed in 0..50 {
-        let found = blocks(&EMMC, &[Fault::FlushLies], &at(&log(), 1 << 40, seed));
+        let found = blocks(&EMMC, &[fault("flush-lies")], &at(&log(), 1 << 40, seed));
         assert_eq!(found[..4], [1, 2, 3, 4]);
     }
 }
@@ -152,14 +153,14 @@ fn each_fault_without_a_cut_damages_what_it_says() {
     let mut first_lost = BTreeSet::new();
     for seed in 0..20 {
         let cut = Cut { seed, ..end };
-        let dropped = blocks(&SD, &[Fault::Dropped], &cut);
+        let dropped = blocks(&SD, &[fault("dropped")], &cut);
         // All up to some block arrived, in the middle half of the run, none behind it.
         let arrived = dropped.iter().take_while(|&&block| block != 0).count();
         assert!((4..=16).contains(&arrived), "{arrived}");
         assert_eq!(dropped, written(arrived as u8));
         first_lost.insert(arrived);
         let base = Contents::new(4 << 20);
-        let zeroed = [Fault::ZeroedAfter].into_iter().collect();
+        let zeroed = [fault("zeroed-after")].into_iter().collect();
         let mut contents = image(&base, &log(), &SD, &zeroed, &cut).unwrap();
         let bytes = bytes_of(&mut contents);
         let first: Vec<u8> = bytes.chunks(BLOCK as usize).map(|block| block[0]).collect();
@@ -185,10 +186,10 @@ fn each_fault_without_a_cut_damages_what_it_says() {
     };
     let base = Contents::new(4 << 20);
     for fault in [
-        Fault::BitRot,
-        Fault::Misdirected,
-        Fault::SmallLost,
-        Fault::AuRollback,
+        fault("bit-rot"),
+        fault("misdirected"),
+        fault("small-lost"),
+        fault("au-rollback"),
     ] {
         let differs = (0..20).any(|seed| {
             let set = [fault].into_iter().collect();
@@ -227,8 +228,8 @@ fn noise_hits_the_page_under_way_or_one_before_it() {
             bytes.iter().any(|&byte| ![0, 7, 8].contains(&byte))
         })
     };
-    assert!(noisy(Fault::TornPage, 16, 20) && !noisy(Fault::TornPage, 0, 16));
-    assert!(noisy(Fault::Neighbour, 0, 16) && !noisy(Fault::Neighbour, 16, 20));
+    assert!(noisy(fault("torn-page"), 16, 20) && !noisy(fault("torn-page"), 0, 16));
+    assert!(noisy(fault("neighbour"), 0, 16) && !noisy(fault("neighbour"), 16, 20));
     // A large request has its neighbours before it, not in it.
     let log = [
         logged(0, 7, 8 * BLOCK, 0, 50),
@@ -239,7 +240,7 @@ fn noise_hits_the_page_under_way_or_one_before_it() {
             seed,
             ..cut_at(&log, 1, seed)[1]
         };
-        let set = [Fault::Neighbour].into_iter().collect();
+        let set = [fault("neighbour")].into_iter().collect();
         let mut contents = image(&base, &log, &SD, &set, &cut).unwrap();
         let mut bytes = vec![0; 100 * BLOCK as usize];
         contents.read(8 * BLOCK, &mut bytes).unwrap();
@@ -255,7 +256,7 @@ fn a_write_that_was_reported_can_be_torn_and_no_other() {
     let log = log();
     let base = Contents::new(4 << 20);
     let torn = (0..20).filter(|&seed| {
-        let faults = [Fault::TornReported].into();
+        let faults = [fault("torn-reported")].into();
         let mut contents = image(&base, &log, &SD, &faults, &at(&log, 5700, seed)).unwrap();
         let mut bytes = vec![0; 6 * BLOCK as usize];
         contents.read(0, &mut bytes).unwrap();
@@ -359,6 +360,6 @@ fn a_write_under_way_is_torn_between_pieces_of_the_size_that_the_fault_says() {
                 .any(|piece| piece.contains(&0) && piece.contains(&7))
         })
     };
-    assert!(splits(Fault::Torn512, 1024) && !splits(Fault::Torn512, 512));
-    assert!(splits(Fault::Torn4k, 8192) && !splits(Fault::Torn4k, 4096));
+    assert!(splits(fault("torn-512"), 1024) && !splits(fault("torn-512"), 512));
+    assert!(splits(fault("torn-4k"), 8192) && !splits(fault("torn-4k"), 4096));
 }

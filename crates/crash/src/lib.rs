@@ -11,6 +11,8 @@ mod compared;
 mod contract;
 mod count;
 mod cut;
+mod fates;
+mod fault;
 mod faults;
 mod floors;
 mod history;
@@ -21,19 +23,20 @@ mod met;
 mod minimise;
 mod outcome;
 mod own;
+mod places;
 mod verdict;
 mod window;
 
 pub use contract::{Contract, contract, deciding_options, gives_up};
 pub use count::Share;
 pub use cut::{Cut, Place, all_cuts, collection_cuts, cut_at, end_cut, random_cuts};
-pub use faults::cut::Fate;
-pub use faults::{
-    Acts, Evidence, Facts, Fault, Faults, UnknownFault, exclude_each_other, fails_writes,
-    is_without_cut, refusals,
+pub use fault::{
+    Acts, CardFacts, Evidence, Facts, Fate, Fault, Faults, exclude_each_other, fails_writes,
+    is_without_cut,
 };
+pub use faults::{UnknownFault, refusals};
 pub use history::{History, HistoryError};
-pub use image::{CardFacts, Timeline};
+pub use image::Timeline;
 pub use judge::{Finding, Found, Judge, in_flux};
 pub use messages::{Message, classify, of_device};
 pub use met::{Bound, Harm, Met, Seen};

@@ -29,7 +29,7 @@ const INNER: [(&str, &[&str]); 24] = [
         &["units", "trial", "workload", "agent", "device", "format"],
     ),
     ("lab", &["units", "trial", "card"]),
-    ("crash", &["units", "trial", "card", "workload"]),
+    ("crash", &["embed", "units", "trial", "card", "workload"]),
     ("study", &["embed", "units", "trial", "fs"]),
     ("store", &["units", "trial", "study"]),
     ("report", &["units", "trial", "study"]),

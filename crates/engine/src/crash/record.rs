@@ -6,7 +6,7 @@ use crate::lab_executor::{DEVICE, LabExecutor, MOUNT_POINT, environment, not_in_
 use crate::trial_runner::judgeable;
 use std::sync::atomic::AtomicBool;
 use whichfs_card::{Contents, Defects, FamilyFigures, Logged, Profile};
-use whichfs_crash::{CardFacts, Contract, Fault, History, Promise, Run, Timeline};
+use whichfs_crash::{CardFacts, Contract, History, Promise, Run, Timeline};
 use whichfs_fs::{Candidate, Geometry, Purpose, Recipe};
 use whichfs_lab::{Disk, GuestRun, LabError, Stamped};
 use whichfs_trial::{Event, Job, Series, Step, WorkloadSpec};
@@ -255,7 +255,7 @@ impl<'a> Plan<'a> {
         let job = Job {
             promises: told != Told::Nothing,
             returns: told == Told::Returns,
-            ignores_sync: self.spec.faults.contains(&Fault::SyncIgnored),
+            ignores_sync: self.spec.faults.iter().any(|fault| fault.ignores_sync()),
             ..self.bench.job(steps, self.spec.seed)
         };
         let life = whichfs_lab::run(

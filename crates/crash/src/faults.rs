@@ -1,0 +1,95 @@
+//! All faults: each file of the directory `faults` is one, and the build script lists them.
+//! Faults go together, but for [`exclude_each_other`](crate::exclude_each_other).
+
+use crate::fault::{Acts, Effect, Fault, Faults};
+use serde::{Deserialize, Deserializer, de};
+use std::str::FromStr;
+use whichfs_card::{Defects, Logged};
+use whichfs_units::Rng;
+
+// `mod NAME;` of each file, and `FILES`: name of the file and fault, by name.
+include!(concat!(env!("OUT_DIR"), "/faults.rs"));
+
+impl Fault {
+    /// All of them, by number.
+    pub const ALL: [Fault; FILES.len()] = by_number();
+}
+
+const fn by_number() -> [Fault; FILES.len()] {
+    let mut all = [FILES[0].1; FILES.len()];
+    let mut next = 0;
+    while next < FILES.len() {
+        let (mut place, fault) = (next, FILES[next].1);
+        while place > 0 && all[place - 1].0.number > fault.0.number {
+            all[place] = all[place - 1];
+            place -= 1;
+        }
+        all[place] = fault;
+        next += 1;
+    }
+    all
+}
+
+/// There is no fault of this name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no fault is called {name:?}; there are: {all} (whichfs crash faults)")]
+pub struct UnknownFault {
+    /// What was given.
+    pub name: String,
+    /// All names.
+    pub all: String,
+}
+
+impl FromStr for Fault {
+    type Err = UnknownFault;
+
+    fn from_str(name: &str) -> Result<Fault, UnknownFault> {
+        let found = Fault::ALL.into_iter().find(|fault| fault.name() == name);
+        found.ok_or_else(|| UnknownFault {
+            name: name.to_owned(),
+            all: Fault::ALL.map(Fault::name).join(", "),
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for Fault {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Fault, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        name.parse().map_err(de::Error::custom)
+    }
+}
+
+/// What the card does wrong while an image of a run is used, of which it has `seen` these
+/// requests. `None` if none of the faults does anything then.
+///
+/// Each fault draws its places itself: one more fault does not move those of the others.
+pub(crate) fn defects(seen: &[Logged], faults: &Faults, seed: u64) -> Option<Defects> {
+    let acts = |fault: &Fault| fault.facts().acts == Acts::WhileRead;
+    faults.iter().any(acts).then(|| {
+        let mut defects = Defects::default();
+        for fault in faults {
+            if let Effect::Use(add) = fault.0.effect {
+                add(&mut defects, seen, &mut Rng::named(seed, fault.name()));
+            }
+        }
+        defects
+    })
+}
+
+/// What the card refuses in a run that would, on a good card, make the requests `log`, those of
+/// the workload from `first` on.
+pub fn refusals(log: &[Logged], first: usize, faults: &Faults, seed: u64) -> Defects {
+    let (before, written) = log.split_at(first.min(log.len()));
+    let mut defects = Defects::default();
+    for fault in faults {
+        if let Effect::Refusal(add) = fault.0.effect {
+            let rng = &mut Rng::named(seed, fault.name());
+            add(&mut defects, [before, written], rng);
+        }
+    }
+    defects
+}
+
+#[cfg(test)]
+#[path = "faults_tests.rs"]
+mod tests;

@@ -1,0 +1,37 @@
+//! One write lands one AU below its place.
+
+use crate::fault::{Acts, ChangeWrite, Effect, Evidence, Facts, Model, RecordedRun};
+use whichfs_card::Op;
+use whichfs_units::Rng;
+
+pub(super) const FAULT: Model = Model {
+    number: 14,
+    facts: Facts {
+        name: "misdirected",
+        meaning: "one write lands an AU away",
+        acts: Acts::WithoutCut,
+        evidence: Evidence::Hypothesis,
+        source: "published of disks (Bairavasundaram et al., FAST'08); a card whose map is wrong \
+                 would do so",
+    },
+    excludes: &[],
+    effect: Effect::Writes(misdirect),
+};
+
+fn misdirect(run: &RecordedRun<'_>, rng: &mut Rng) -> ChangeWrite {
+    let au = run.card.au_bytes;
+    // Nothing is below the first AU.
+    let writes: Vec<usize> = (0..run.seen.len())
+        .filter(|&index| run.seen[index].op == Op::Write && run.seen[index].offset >= au)
+        .collect();
+    let wrong = match writes.len() as u64 {
+        0 => None,
+        count => Some(writes[rng.below(count) as usize]),
+    };
+    Box::new(move |index, _, offset, _| {
+        if wrong == Some(index) {
+            // Downwards, so that it stays on the card.
+            *offset -= au;
+        }
+    })
+}
