@@ -6,7 +6,7 @@
 
 use crate::clock::monotonic;
 use crate::delivery::Delivery;
-use crate::model::{Ending, Model, Payload};
+use crate::model::{Ending, Model};
 use crate::thread::prepare;
 use fuser::{
     Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, InitFlags,
@@ -17,6 +17,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, UNIX_EPOCH};
+use whichfs_blockdev::Payload;
 use whichfs_card::Request;
 
 /// Name of the file of the card called `card`, attached by the process `pid`: the loop device shows

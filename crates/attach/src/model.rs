@@ -7,18 +7,9 @@
 use crate::clock::{Clock, Speed, monotonic};
 use crate::way::Ways;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use whichfs_blockdev::{BlockDevice, Payload, Timing};
 use whichfs_card::{Card, CardStatus, Contents, ContentsError, Op, Request, Stats};
 use whichfs_units::Nanos;
-
-/// What moves with a request.
-pub(crate) enum Payload<'a> {
-    /// Nothing: a discard or a flush.
-    None,
-    /// A read fills this.
-    Fill(&'a mut [u8]),
-    /// A write brings this.
-    Data(&'a [u8]),
-}
 
 /// When and how a request ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,11 +26,9 @@ pub(crate) struct Model {
 }
 
 struct State {
-    card: Card,
-    contents: Contents,
+    device: Timing,
     pace: Pace,
     ways: Ways,
-    request_cost: Nanos,
     /// Why the contents failed, for the one who asks.
     failure: Option<String>,
 }
@@ -67,12 +56,15 @@ pub(crate) struct Progress {
 impl Model {
     /// `request_cost` is what the host's controller adds to each request.
     pub fn new(card: Card, contents: Contents, request_cost: Nanos) -> Model {
-        let state = State {
+        let device = Timing {
             card,
             contents,
+            request_cost,
+        };
+        let state = State {
+            device,
             pace: Pace::Still,
             ways: Ways::default(),
-            request_cost,
             failure: None,
         };
         Model {
@@ -116,13 +108,12 @@ impl Model {
                     Op::Discard | Op::Flush => state.ways.write.ns(0),
                 };
                 let issued = arrival.saturating_sub(way);
-                let now = clock.card(issued) + state.request_cost;
-                let done = state.card.submit(now, request);
+                let done = state.device.submit(clock.card(issued), request);
                 (Some(clock.monotonic(done.at)), done.status)
             }
             Pace::Free => {
-                let now = state.card.busy_until() + state.request_cost;
-                (None, state.card.submit(now, request).status)
+                let now = state.device.card.busy_until();
+                (None, state.device.submit(now, request).status)
             }
         };
         let result = match refusal(status) {
@@ -137,7 +128,7 @@ impl Model {
         let state = self.lock();
         Progress {
             card_time: state.card_time(monotonic()),
-            stats: state.card.stats().clone(),
+            stats: state.device.stats().clone(),
             failure: state.failure.clone(),
         }
     }
@@ -152,19 +143,13 @@ impl State {
     fn card_time(&self, now: u64) -> Nanos {
         match self.pace {
             Pace::Still | Pace::Trial(_) => Nanos::ZERO,
-            Pace::Free => self.card.busy_until(),
+            Pace::Free => self.device.card.busy_until(),
             Pace::Clocked(clock) => clock.card(now),
         }
     }
 
     fn transfer(&mut self, request: &Request, payload: Payload<'_>) -> Result<(), i32> {
-        let moved = match (request.op, payload) {
-            (Op::Read, Payload::Fill(out)) => self.contents.read(request.offset, out),
-            (Op::Write, Payload::Data(data)) => self.contents.write(request.offset, data),
-            (Op::Discard, _) => self.contents.discard(request.offset, request.bytes),
-            (Op::Flush, _) => Ok(()),
-            _ => return Err(libc::EINVAL),
-        };
+        let moved = self.device.transfer(request, payload);
         moved.map_err(|error| match error {
             ContentsError::Range { .. } => libc::EINVAL,
             ContentsError::Spill { .. } => {
@@ -179,7 +164,7 @@ impl State {
 fn refusal(status: CardStatus) -> Option<i32> {
     match status {
         CardStatus::Ok => None,
-        CardStatus::OutOfRange => Some(libc::EIO),
+        CardStatus::OutOfRange | CardStatus::Failed => Some(libc::EIO),
         CardStatus::Misaligned => Some(libc::EINVAL),
         CardStatus::Unsupported => Some(libc::EOPNOTSUPP),
     }

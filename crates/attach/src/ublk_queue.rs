@@ -8,7 +8,7 @@ use crate::clock::monotonic;
 use crate::delivery::SPIN_NS;
 use crate::error::AttachError;
 use crate::lateness::Punctuality;
-use crate::model::{Model, Payload};
+use crate::model::Model;
 use crate::node::Node;
 use crate::runtime::Owner;
 use crate::serving::Serving;
@@ -24,6 +24,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
+use whichfs_blockdev::Payload;
 use whichfs_card::{Op, Request};
 use whichfs_units::SECTOR;
 

@@ -6,8 +6,7 @@
 //!
 //! Layers, from the host inwards: `card` (serial service, figures), `bus` (reader, command,
 //! transfer, read steps), `cache` and `slc` (what is in front of the flash), `ftl` (the FAT
-//! region and one file per family of translation layer). `wear` tells what it does to life,
-//! `defects` what a bad card fails to do.
+//! region and one file per family of translation layer). `wear` tells what it does to life.
 //! No clock, no entropy, no I/O: equal calls give equal answers.
 
 mod builtin;
@@ -16,13 +15,11 @@ mod cache;
 mod card;
 mod contents;
 mod cow;
-mod defects;
 pub mod figures;
 mod ftl;
 #[cfg(test)]
 mod legal;
 pub mod limits;
-mod log;
 mod profile;
 mod request;
 mod slc;
@@ -32,10 +29,8 @@ mod wear;
 pub use builtin::builtin;
 pub use card::Card;
 pub use contents::{CHUNK_BYTES, Contents, ContentsError, Layout, Spill};
-pub use defects::{Defects, Refuses, Tries};
 pub use figures::{FamilyFigures, Figure};
 pub use ftl::{OpenAus, Violation};
-pub use log::Logged;
 pub use profile::{Basis, CapacityError, Family, Interface, Profile, ProfileError};
 pub use request::{CardStatus, Completion, Op, Request};
 pub use stats::Stats;

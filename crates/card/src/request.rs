@@ -91,4 +91,6 @@ pub enum CardStatus {
     Misaligned,
     /// The card does not know the operation (discard on a USB stick); nothing was done.
     Unsupported,
+    /// The card is defective and refuses the request; nothing was done.
+    Failed,
 }

@@ -1,7 +1,8 @@
 //! Where the power goes: instants of a recorded run.
 
 use serde::{Deserialize, Serialize};
-use whichfs_card::{Logged, Op};
+use whichfs_blockdev::Logged;
+use whichfs_card::Op;
 use whichfs_units::{Nanos, Rng};
 
 /// Where in a request a cut lies.

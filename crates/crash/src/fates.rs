@@ -7,7 +7,8 @@
 //! pages elsewhere and switches its map over. That is an assumption; the fault `torn-512` drops it.
 
 use crate::fault::{AtCut, Effect, Fate, Faults, LossRules, UnderWay};
-use whichfs_card::{Logged, Op};
+use whichfs_blockdev::Logged;
+use whichfs_card::Op;
 use whichfs_units::{KIB, Nanos, Rng, SECTOR};
 
 /// Cache of a card that has none, where a fault wants one: what the smallest eMMC caches have.

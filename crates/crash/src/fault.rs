@@ -6,7 +6,8 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::fmt;
-use whichfs_card::{Contents, ContentsError, Defects, Logged};
+use whichfs_blockdev::{Defects, Logged};
+use whichfs_card::{Contents, ContentsError};
 use whichfs_units::{KIB, Nanos, Rng};
 
 /// Bytes of a filesystem's block.

@@ -4,7 +4,7 @@
 use crate::fault::{Acts, Effect, Fault, Faults};
 use serde::{Deserialize, Deserializer, de};
 use std::str::FromStr;
-use whichfs_card::{Defects, Logged};
+use whichfs_blockdev::{Defects, Logged};
 use whichfs_units::Rng;
 
 // `mod NAME;` of each file, and `FILES`: name of the file and fault, by name.

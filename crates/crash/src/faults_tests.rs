@@ -5,7 +5,7 @@ use super::*;
 use crate::cut::tests::write;
 use crate::fault::{exclude_each_other, fails_writes};
 use std::collections::BTreeSet;
-use whichfs_card::{Refuses, Tries};
+use whichfs_blockdev::{Refuses, Tries};
 use whichfs_units::SECTOR;
 
 /// The fault called `name`.

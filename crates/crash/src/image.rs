@@ -8,7 +8,8 @@ use crate::fault::{
 use crate::faults::defects;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use whichfs_card::{Contents, ContentsError, Defects, Logged, Op};
+use whichfs_blockdev::{Defects, Logged};
+use whichfs_card::{Contents, ContentsError, Op};
 use whichfs_units::{Nanos, Rng};
 
 /// Written bytes and requests between two checkpoints: so much at most is written again for an

@@ -3,7 +3,8 @@
 use crate::fault::BLOCK;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use whichfs_card::{Contents, ContentsError, Logged, Op, Tries};
+use whichfs_blockdev::{Logged, Tries};
+use whichfs_card::{Contents, ContentsError, Op};
 use whichfs_units::{Rng, SECTOR};
 
 /// Sectors that a fault of single sectors hits.

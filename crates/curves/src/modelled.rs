@@ -1,18 +1,19 @@
 //! A modelled card as a [`Device`] in virtual time: timing alone, or with what is written.
 
 use crate::device::{Device, DeviceError};
-use whichfs_card::{Card, CardStatus, Contents, ContentsError, Request};
+use whichfs_blockdev::{BlockDevice, Payload, Timing};
+use whichfs_card::{Card, CardStatus, Contents, Request};
 use whichfs_units::Nanos;
 
 /// A modelled card under a host that issues one request after the other.
 #[derive(Clone, Debug)]
 pub struct Modelled {
-    card: Card,
+    device: Timing,
+    /// Whether bytes are kept, or only times matter.
+    keeps: bool,
     capacity_bytes: u64,
     now: Nanos,
     began: Nanos,
-    /// What was written; `None` where only times matter.
-    contents: Option<Contents>,
 }
 
 impl Modelled {
@@ -20,50 +21,56 @@ impl Modelled {
     pub fn new(card: Card, capacity_bytes: u64) -> Modelled {
         let now = card.busy_until();
         Modelled {
-            card,
+            device: Timing {
+                card,
+                contents: Contents::new(capacity_bytes),
+                request_cost: Nanos::ZERO,
+            },
+            keeps: false,
             capacity_bytes,
             now,
             began: now,
-            contents: None,
         }
     }
 
     /// The same card that keeps in `contents` what is written to it. Without contents reads
     /// leave the buffer as it is.
     #[must_use]
-    pub fn keeping(self, contents: Contents) -> Modelled {
-        let contents = Some(contents);
-        Modelled { contents, ..self }
+    pub fn keeping(mut self, contents: Contents) -> Modelled {
+        self.device.contents = contents;
+        self.keeps = true;
+        self
     }
 
     /// The card with all that the test did to it.
     pub fn card(&self) -> &Card {
-        &self.card
+        &self.device.card
     }
 
-    fn submit(&mut self, operation: &'static str, request: &Request) -> Result<Nanos, DeviceError> {
-        let completion = self.card.submit(self.now, request);
-        let spent = completion.at - self.now;
-        self.now = completion.at;
-        match completion.status {
-            CardStatus::Ok => Ok(spent),
+    fn serve(
+        &mut self,
+        operation: &'static str,
+        request: &Request,
+        payload: Payload<'_>,
+    ) -> Result<Nanos, DeviceError> {
+        let failed = |reason| DeviceError::Failed {
+            operation,
+            offset: request.offset,
+            bytes: request.bytes,
+            reason,
+        };
+        let done = self.device.submit(self.now, request);
+        let spent = done.at - self.now;
+        self.now = done.at;
+        match done.status {
+            CardStatus::Ok if !self.keeps => Ok(spent),
+            CardStatus::Ok => {
+                let moved = self.device.transfer(request, payload);
+                moved.map_or_else(|error| Err(failed(error.to_string())), |()| Ok(spent))
+            }
             CardStatus::Unsupported => Err(DeviceError::Unsupported(operation)),
-            status => Err(DeviceError::Failed {
-                operation,
-                offset: request.offset,
-                bytes: request.bytes,
-                reason: format!("the card says {status:?}"),
-            }),
+            status => Err(failed(format!("the card says {status:?}"))),
         }
-    }
-}
-
-fn failed(operation: &'static str, offset: u64, bytes: u64, error: &ContentsError) -> DeviceError {
-    DeviceError::Failed {
-        operation,
-        offset,
-        bytes,
-        reason: error.to_string(),
     }
 }
 
@@ -77,36 +84,21 @@ impl Device for Modelled {
     }
 
     fn read(&mut self, offset: u64, buffer: &mut [u8]) -> Result<Nanos, DeviceError> {
-        let spent = self.submit("read", &Request::read(offset, buffer.len() as u64))?;
-        if let Some(contents) = &mut self.contents {
-            let bytes = buffer.len() as u64;
-            let read = contents.read(offset, buffer);
-            read.map_err(|error| failed("read", offset, bytes, &error))?;
-        }
-        Ok(spent)
+        let request = Request::read(offset, buffer.len() as u64);
+        self.serve("read", &request, Payload::Fill(buffer))
     }
 
     fn write(&mut self, offset: u64, data: &[u8]) -> Result<Nanos, DeviceError> {
-        let bytes = data.len() as u64;
-        let spent = self.submit("write", &Request::write(offset, bytes))?;
-        if let Some(contents) = &mut self.contents {
-            let written = contents.write(offset, data);
-            written.map_err(|error| failed("write", offset, bytes, &error))?;
-        }
-        Ok(spent)
+        let request = Request::write(offset, data.len() as u64);
+        self.serve("write", &request, Payload::Data(data))
     }
 
     fn discard(&mut self, offset: u64, bytes: u64) -> Result<Nanos, DeviceError> {
-        let spent = self.submit("discard", &Request::discard(offset, bytes))?;
-        if let Some(contents) = &mut self.contents {
-            let discarded = contents.discard(offset, bytes);
-            discarded.map_err(|error| failed("discard", offset, bytes, &error))?;
-        }
-        Ok(spent)
+        self.serve("discard", &Request::discard(offset, bytes), Payload::None)
     }
 
     fn flush(&mut self) -> Result<Nanos, DeviceError> {
-        self.submit("flush", &Request::flush())
+        self.serve("flush", &Request::flush(), Payload::None)
     }
 
     fn rest(&mut self, span: Nanos) {

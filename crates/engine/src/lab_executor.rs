@@ -27,7 +27,7 @@ use whichfs_lab::{
 };
 use whichfs_spill::SpillFile;
 use whichfs_study::{CardKind, Origin, Variant};
-use whichfs_trial::{BlockQueue, Identity, Job, Series, Step, Trial, WorkloadSpec};
+use whichfs_trial::{BlockQueue, Identity, Job, Step, Trial, WorkloadSpec};
 use whichfs_units::{MIB, Nanos};
 use whichfs_workload::{Program, Workload};
 
@@ -530,23 +530,19 @@ impl LabExecutor {
     fn disk_of(&self, profile: &Profile, seed: u64, partition: Partition) -> Outcome<Disk> {
         let host = self.board.host(profile.interface());
         let contents = self.contents(profile.capacity_bytes())?;
-        Ok(Disk {
-            card: self.card_of(profile, seed),
-            contents: contents.laid_out(profile.layout()),
-            offset: partition.offset,
-            geometry: BlockGeometry {
-                bytes: partition.bytes,
-                segments_max: host.segments.min(254),
-                write_cache: profile.has_cache(),
-                discard_bytes: profile.discard_supported().then_some(profile.au_bytes()),
-            },
-            request_cost: Nanos(host.request_cost_ns),
-            log: None,
-            defects: None,
-            refused: Vec::new(),
-            untimed: false,
-            series: Series::default(),
-        })
+        let geometry = BlockGeometry {
+            bytes: partition.bytes,
+            segments_max: host.segments.min(254),
+            write_cache: profile.has_cache(),
+            discard_bytes: profile.discard_supported().then_some(profile.au_bytes()),
+        };
+        Ok(Disk::new(
+            self.card_of(profile, seed),
+            contents.laid_out(profile.layout()),
+            partition.offset,
+            geometry,
+            Nanos(host.request_cost_ns),
+        ))
     }
 
     /// Empty contents of so many bytes, of which only some stay in memory.

@@ -97,7 +97,7 @@ fn record(
             metrics,
             trace_sha256: life.trace_sha256,
             virtual_time: life.time,
-            series: life.disks.into_iter().next().map(|disk| disk.series),
+            series: life.disks.first().map(|disk| disk.series().clone()),
             conditions: None,
         },
     }

@@ -1,38 +1,26 @@
-//! A modelled card behind a virtio disk: timing from the card, bytes from its contents.
+//! A modelled card behind a virtio disk: requests and memory of a guest on a stack of block devices.
 
 use crate::block::{BlockGeometry, BlockOperation, BlockRequest, BlockStatus};
 use crate::memory::GuestMemory;
 use crate::trace::Trace;
-use whichfs_card::{
-    Card, CardStatus, Completion, Contents, ContentsError, Defects, Logged, Op, Request,
+use whichfs_blockdev::{
+    BlockDevice, Defective, Defects, Logged, Metered, Recording, Timing, Untimed, figures,
 };
-use whichfs_trial::{DeviceFigures, Series, Slot};
+use whichfs_card::{Card, CardStatus, Completion, Contents, ContentsError, Op, Request};
+use whichfs_trial::{DeviceFigures, Series};
 use whichfs_units::{Nanos, SECTOR};
+
+/// What a request goes through, from the guest inwards. What is refused or untimed is neither kept
+/// nor the card's work.
+type Stack = Defective<Untimed<Recording<Metered<Timing>>>>;
 
 /// A disk of a guest.
 pub struct Disk {
-    /// The card, in whatever state it begins.
-    pub card: Card,
-    /// The card's bytes.
-    pub contents: Contents,
+    device: Stack,
     /// Where the disk begins on the card, in bytes: the partition's offset.
     pub offset: u64,
     /// How the disk presents itself.
     pub geometry: BlockGeometry,
-    /// Time that the host's controller and driver add to each request.
-    pub request_cost: Nanos,
-    /// Requests that change the card, with their data, if they are to be kept.
-    pub log: Option<Vec<Logged>>,
-    /// What the card fails to do; `None` for a good one.
-    pub defects: Option<Defects>,
-    /// When a defect failed a request.
-    pub refused: Vec<Nanos>,
-    /// Reads are answered at once, past the card: nobody times them ([`Event::Untimed`]).
-    ///
-    /// [`Event::Untimed`]: whichfs_trial::Event::Untimed
-    pub untimed: bool,
-    /// What the card did over time.
-    pub series: Series,
 }
 
 /// Virtual instant at which a request is done, its status, and bytes the device wrote.
@@ -43,6 +31,112 @@ pub(crate) struct Served {
 }
 
 impl Disk {
+    /// A disk on `card`, in whatever state it begins, with its bytes. The host's controller and
+    /// driver add `request_cost` to each request.
+    pub fn new(
+        card: Card,
+        contents: Contents,
+        offset: u64,
+        geometry: BlockGeometry,
+        request_cost: Nanos,
+    ) -> Disk {
+        let card = Timing {
+            card,
+            contents,
+            request_cost,
+        };
+        let kept = Recording::new(Metered::new(card));
+        Disk {
+            device: Defective::new(Untimed::new(kept), request_cost),
+            offset,
+            geometry,
+        }
+    }
+
+    /// A disk with the card, contents and place of this one, and as new in all else.
+    #[must_use]
+    pub fn twin(&self) -> Disk {
+        let Timing {
+            card,
+            contents,
+            request_cost,
+        } = self.timing().clone();
+        Disk::new(card, contents, self.offset, self.geometry, request_cost)
+    }
+
+    /// The same disk with other bytes.
+    #[must_use]
+    pub fn with_contents(mut self, contents: Contents) -> Disk {
+        *self.contents_mut() = contents;
+        self
+    }
+
+    /// The same disk with defects, or without any.
+    #[must_use]
+    pub fn with_defects(mut self, defects: Option<Defects>) -> Disk {
+        self.device.defects = defects;
+        self
+    }
+
+    /// The same disk, which keeps the requests that change the card, with their data.
+    #[must_use]
+    pub fn recording(mut self) -> Disk {
+        self.device.below.below.log = Some(Vec::new());
+        self
+    }
+
+    /// The requests that changed the card since the disk began to keep them.
+    pub fn into_log(self) -> Vec<Logged> {
+        self.device.below.below.log.unwrap_or_default()
+    }
+
+    /// The card in its state.
+    pub fn card(&self) -> &Card {
+        &self.timing().card
+    }
+
+    /// The card's bytes.
+    pub fn contents(&self) -> &Contents {
+        &self.timing().contents
+    }
+
+    /// The card's bytes, to be read or changed.
+    pub fn contents_mut(&mut self) -> &mut Contents {
+        &mut self.device.below.below.below.below.contents
+    }
+
+    /// The card's bytes alone.
+    pub fn into_contents(self) -> Contents {
+        self.device.below.below.below.below.contents
+    }
+
+    /// What the card fails to do, and has failed to do; `None` for a good one.
+    pub fn defects(&self) -> Option<&Defects> {
+        self.device.defects.as_ref()
+    }
+
+    /// When a defect failed a request.
+    pub fn refused(&self) -> &[Nanos] {
+        &self.device.refused
+    }
+
+    /// What the card did over time.
+    pub fn series(&self) -> &Series {
+        &self.device.below.below.below.series
+    }
+
+    /// What the card has done since it was made.
+    pub fn figures(&self) -> DeviceFigures {
+        figures(&self.device)
+    }
+
+    /// Has reads answered at once, past the card, or no longer ([`Event::Untimed`]).
+    ///
+    /// [`Event::Untimed`]: whichfs_trial::Event::Untimed
+    pub(crate) fn set_untimed(&mut self, untimed: bool) {
+        self.device.below.on = untimed;
+    }
+
     /// Serves one request that arrives at `now`.
     pub(crate) fn serve(
         &mut self,
@@ -51,7 +145,6 @@ impl Disk {
         memory: &mut GuestMemory,
         trace: &mut Trace,
     ) -> Result<Served, String> {
-        let cost = self.request_cost;
         match request.operation {
             BlockOperation::Read | BlockOperation::Write => {
                 if !self.holds(request.offset, request.bytes()) {
@@ -59,34 +152,20 @@ impl Disk {
                 }
                 let reads = request.operation == BlockOperation::Read;
                 let op = if reads { Op::Read } else { Op::Write };
-                if self.fails(now, op, request.offset, request.bytes()) {
-                    return Ok(refuse(now + cost, BlockStatus::IoError));
-                }
-                let done = match reads && self.untimed {
-                    true => (at_once(now), false),
-                    false => self.submit(now, op, request.offset, request.bytes(), trace),
-                };
-                if done.0.status != CardStatus::Ok {
-                    return Ok(refuse(done.0.at, BlockStatus::IoError));
+                let done = self.submit(now, op, request.offset, request.bytes(), trace);
+                if done.status != CardStatus::Ok {
+                    return Ok(refuse(done.at, BlockStatus::IoError));
                 }
                 self.transfer(request, memory, reads)?;
-                if !reads {
-                    let data = self.written(request)?;
-                    self.keep(now, &done, Op::Write, request.offset, data);
-                }
                 Ok(Served {
-                    at: done.0.at,
+                    at: done.at,
                     status: BlockStatus::Ok,
                     written: if reads { request.bytes() as u32 } else { 0 },
                 })
             }
             BlockOperation::Flush => {
-                if self.fails(now, Op::Flush, 0, 0) {
-                    return Ok(refuse(now + cost, BlockStatus::IoError));
-                }
                 let done = self.submit(now, Op::Flush, 0, 0, trace);
-                self.keep(now, &done, Op::Flush, 0, (0, Box::default()));
-                Ok(refuse(done.0.at, BlockStatus::Ok))
+                Ok(refuse(done.at, status(&done)))
             }
             BlockOperation::Discard => {
                 let mut at = now;
@@ -94,13 +173,12 @@ impl Disk {
                     if !self.holds(offset, bytes) {
                         return Ok(refuse(now, BlockStatus::IoError));
                     }
-                    if self.fails(now, Op::Discard, offset, bytes) {
-                        return Ok(refuse(at + cost, BlockStatus::IoError));
-                    }
                     let done = self.submit(now, Op::Discard, offset, bytes, trace);
-                    at = done.0.at;
-                    self.keep(now, &done, Op::Discard, offset, (bytes, Box::default()));
-                    let forgotten = self.contents.discard(self.offset + offset, bytes);
+                    at = at.max(done.at);
+                    if done.status != CardStatus::Ok {
+                        return Ok(refuse(at, BlockStatus::IoError));
+                    }
+                    let forgotten = self.device.discard(self.offset + offset, bytes);
                     forgotten.map_err(not_kept)?;
                 }
                 Ok(refuse(at, BlockStatus::Ok))
@@ -125,8 +203,7 @@ impl Disk {
         }
     }
 
-    /// Has the card serve a request at `offset` of the disk: when it is done, and whether AUs were
-    /// copied for it.
+    /// When and how a request at `offset` of the disk ends; the card's work is traced.
     fn submit(
         &mut self,
         now: Nanos,
@@ -134,97 +211,29 @@ impl Disk {
         offset: u64,
         bytes: u64,
         trace: &mut Trace,
-    ) -> (Completion, bool) {
+    ) -> Completion {
         let request = Request {
             op,
             offset: self.offset + offset,
             bytes,
             fua: false,
         };
-        let stats = self.card.stats();
-        let (copies, programmed) = (stats.au_copies, stats.programmed_bytes);
-        let done = self.card.submit(now + self.request_cost, &request);
-        trace.request(now, &request, done.at);
-        let (stats, open) = (self.card.stats(), self.card.open_aus());
-        let written = op == Op::Write;
-        self.series.open_limit = open.map(|open| open.limit);
-        let slot = Slot {
-            open_aus: open.map_or(0, |open| open.now),
-            writes: u64::from(written),
-            write_bytes: if written { bytes } else { 0 },
-            programmed_bytes: stats.programmed_bytes - programmed,
-            au_copies: stats.au_copies - copies,
-        };
-        self.series.record(now, slot);
-        (done, stats.au_copies > copies)
+        let done = self.device.submit(now, &request);
+        let is_untimed = op == Op::Read && self.device.below.on;
+        if done.status != CardStatus::Failed && !is_untimed {
+            trace.request(now, &request, done.at);
+        }
+        done
     }
 
-    /// Adds a request to the log, if one is kept: its length and data.
-    fn keep(
-        &mut self,
-        arrived: Nanos,
-        (done, collected): &(Completion, bool),
-        op: Op,
-        offset: u64,
-        (bytes, data): (u64, Box<[u8]>),
-    ) {
-        if let Some(log) = &mut self.log {
-            log.push(Logged {
-                op,
-                offset: self.offset + offset,
-                bytes,
-                arrived,
-                done: done.at,
-                collected: *collected,
-                data,
-            });
-        }
-    }
-
-    /// What a write has just written, if a log is kept: its length and the bytes.
-    fn written(&mut self, request: &BlockRequest) -> Result<(u64, Box<[u8]>), String> {
-        let mut data = Vec::new();
-        if self.log.is_some() {
-            data.resize(request.bytes() as usize, 0);
-            let at = self.offset + request.offset;
-            self.contents.read(at, &mut data).map_err(not_kept)?;
-        }
-        Ok((request.bytes(), data.into_boxed_slice()))
-    }
-
-    /// What the card has done since it was made.
-    pub fn figures(&self) -> DeviceFigures {
-        let s = self.card.stats();
-        DeviceFigures {
-            reads: s.reads,
-            writes: s.writes,
-            discards: s.discards,
-            flushes: s.flushes,
-            read_bytes: s.read_bytes,
-            write_bytes: s.write_bytes,
-            discard_bytes: s.discard_bytes,
-            busy: s.busy,
-            programmed_bytes: s.programmed_bytes,
-            erases: s.erases,
-            au_copies: s.au_copies,
-            write_sizes: s.write_size_buckets().collect(),
-            read_sizes: std::collections::BTreeMap::new(),
-        }
+    fn timing(&self) -> &Timing {
+        &self.device.below.below.below.below
     }
 
     fn holds(&self, offset: u64, bytes: u64) -> bool {
         offset
             .checked_add(bytes)
             .is_some_and(|end| end <= self.geometry.bytes)
-    }
-
-    /// Whether a defect of the card fails this request at `now`, at `offset` of the disk.
-    fn fails(&mut self, now: Nanos, op: Op, offset: u64, bytes: u64) -> bool {
-        let at = self.offset + offset;
-        let defects = self.defects.as_mut();
-        let fails = defects.is_some_and(|defects| !defects.admits(op, at, bytes));
-        self.refused.extend(fails.then_some(now));
-        fails
     }
 
     fn transfer(
@@ -240,15 +249,12 @@ impl Disk {
                 let out = memory
                     .slice_mut(segment.address, bytes)
                     .map_err(|e| e.to_string())?;
-                self.contents.read(at, out).map_err(not_kept)?;
-                if let Some(defects) = &mut self.defects {
-                    defects.corrupt(at, out);
-                }
+                self.device.read(at, out).map_err(not_kept)?;
             } else {
                 let data = memory
                     .slice(segment.address, bytes)
                     .map_err(|e| e.to_string())?;
-                self.contents.write(at, data).map_err(not_kept)?;
+                self.device.write(at, data).map_err(not_kept)?;
             }
             at += bytes as u64;
         }
@@ -261,11 +267,11 @@ fn not_kept(error: ContentsError) -> String {
     error.to_string()
 }
 
-/// A request that takes no time.
-fn at_once(now: Nanos) -> Completion {
-    Completion {
-        at: now,
-        status: CardStatus::Ok,
+/// The guest's status of a completion.
+fn status(done: &Completion) -> BlockStatus {
+    match done.status {
+        CardStatus::Ok => BlockStatus::Ok,
+        _ => BlockStatus::IoError,
     }
 }
 
@@ -304,7 +310,8 @@ mod tests {
     use super::*;
     use crate::memory::tests::memory;
     use crate::ring::Segment;
-    use whichfs_card::{Profile, Refuses, Tries, builtin};
+    use whichfs_blockdev::{Refuses, Tries};
+    use whichfs_card::{Profile, builtin};
     use whichfs_units::MIB;
 
     const OFFSET: u64 = 4 * MIB;
@@ -312,23 +319,16 @@ mod tests {
     fn disk(defects: Option<Defects>) -> Disk {
         let (name, text) = builtin()[0];
         let profile = Profile::parse(name, text).unwrap();
-        Disk {
-            card: Card::fresh(&profile),
-            contents: Contents::new(profile.capacity_bytes()),
-            offset: OFFSET,
-            geometry: BlockGeometry {
-                bytes: 64 * MIB,
-                segments_max: 128,
-                write_cache: true,
-                discard_bytes: None,
-            },
-            request_cost: Nanos(1000),
-            log: Some(Vec::new()),
-            defects,
-            refused: Vec::new(),
-            untimed: false,
-            series: Series::default(),
-        }
+        let geometry = BlockGeometry {
+            bytes: 64 * MIB,
+            segments_max: 128,
+            write_cache: true,
+            discard_bytes: None,
+        };
+        let contents = Contents::new(profile.capacity_bytes());
+        let card = Card::fresh(&profile);
+        let disk = Disk::new(card, contents, OFFSET, geometry, Nanos(1000));
+        disk.with_defects(defects).recording()
     }
 
     /// A request for 1 KiB at the disk's second sector: its status, and what a read gives.
@@ -367,17 +367,17 @@ mod tests {
         assert_eq!(serve(&mut disk, BlockOperation::Read).0, BlockStatus::Ok);
         assert_eq!(serve(&mut disk, BlockOperation::Flush).0, BlockStatus::Ok);
         assert_eq!(disk.figures().writes, 0);
-        assert_eq!(disk.log.as_ref().unwrap().len(), 1, "the flush alone");
-        disk.defects = Some(refusing(Refuses::All));
+        let mut disk = disk.with_defects(Some(refusing(Refuses::All)));
         for operation in [BlockOperation::Read, BlockOperation::Flush] {
             assert_eq!(serve(&mut disk, operation).0, BlockStatus::IoError);
         }
+        assert_eq!(disk.into_log().len(), 1, "the flush alone");
     }
 
     #[test]
     fn reads_that_nobody_times_take_no_time_and_are_not_the_cards_work() {
         let mut disk = disk(None);
-        disk.untimed = true;
+        disk.set_untimed(true);
         let mut memory = memory(0, 4096);
         let mut at = |operation| {
             let data = [Segment {
@@ -403,14 +403,14 @@ mod tests {
     fn the_series_has_what_the_figures_have_and_the_open_aus() {
         let mut disk = disk(None);
         serve(&mut disk, BlockOperation::Read);
-        assert_eq!(disk.series.slots[0].writes, 0);
+        assert_eq!(disk.series().slots[0].writes, 0);
         serve(&mut disk, BlockOperation::Write);
         serve(&mut disk, BlockOperation::Flush);
-        let (figures, slot) = (disk.figures(), disk.series.slots[0]);
+        let (figures, slot) = (disk.figures(), disk.series().slots[0]);
         assert_eq!((slot.writes, slot.write_bytes), (1, figures.write_bytes));
         assert_eq!(slot.programmed_bytes, figures.programmed_bytes);
-        let open = disk.card.open_aus();
-        assert_eq!(disk.series.open_limit, open.map(|open| open.limit));
+        let open = disk.card().open_aus();
+        assert_eq!(disk.series().open_limit, open.map(|open| open.limit));
         assert_eq!(slot.open_aus, open.map_or(0, |open| open.now));
     }
 
@@ -429,7 +429,7 @@ mod tests {
         assert_eq!(serve(&mut disk, BlockOperation::Write).0, BlockStatus::Ok);
         let (status, bytes) = serve(&mut disk, BlockOperation::Read);
         assert_eq!((status, bytes[512]), (BlockStatus::Ok, 1));
-        assert_eq!(disk.defects.unwrap().failed, 1);
-        assert_eq!(disk.refused, [Nanos(0)]);
+        assert_eq!(disk.defects().unwrap().failed, 1);
+        assert_eq!(disk.refused(), [Nanos(0)]);
     }
 }

@@ -257,12 +257,12 @@ impl<'a> Engine<'a> {
     fn set_untimed(&mut self, untimed: bool) -> Result<(), LabError> {
         for device in &mut self.devices {
             if let Backend::Card(disk) = &mut device.backend {
-                disk.untimed = untimed;
+                disk.set_untimed(untimed);
             }
         }
         self.window = false;
         if untimed && let Some(disk) = window_disk(&mut self.devices) {
-            disk.contents
+            disk.contents_mut()
                 .put_all_away()
                 .map_err(|error| LabError::Contents {
                     disk: WINDOW_DEVICE,
@@ -292,7 +292,7 @@ impl<'a> Engine<'a> {
     /// Tells the guest where the first card's bytes are.
     fn fill_window(&mut self) {
         if let Some(disk) = window_disk(&mut self.devices) {
-            let slots = disk.contents.slots();
+            let slots = disk.contents().slots();
             self.schedule.fill_window(WINDOW_DEVICE, disk.offset, slots);
         }
     }
@@ -350,7 +350,7 @@ impl<'a> Engine<'a> {
         let none = File::open("/dev/null").map_err(LabError::io("open /dev/null"))?;
         self.schedule.guest_runs(0, self.free_until());
         let answer = message.ack(u64::from(GUEST_ID)).encode();
-        let contents = first_card(&self.devices).and_then(|disk| disk.contents.file());
+        let contents = first_card(&self.devices).and_then(|disk| disk.contents().file());
         let files = [self.schedule.file(), contents.unwrap_or(none.as_fd())];
         self.calendar.send_with_files(&answer, &files)
     }
@@ -559,7 +559,7 @@ fn first_card(devices: &[Device]) -> Option<&Disk> {
 /// The disk that the guest may read itself: one of a good card whose bytes lie in a file.
 fn window_disk(devices: &mut [Device]) -> Option<&mut Disk> {
     match &mut devices.get_mut(WINDOW_DEVICE)?.backend {
-        Backend::Card(disk) if disk.defects.is_none() && disk.contents.file().is_some() => {
+        Backend::Card(disk) if disk.defects().is_none() && disk.contents().file().is_some() => {
             Some(disk)
         }
         _ => None,
@@ -568,7 +568,7 @@ fn window_disk(devices: &mut [Device]) -> Option<&mut Disk> {
 
 /// Chunks that a window must tell of; none if there is none.
 fn window_chunks(devices: &[Device]) -> u64 {
-    let disk = first_card(devices).filter(|disk| disk.contents.file().is_some());
+    let disk = first_card(devices).filter(|disk| disk.contents().file().is_some());
     disk.map_or(0, |disk| {
         (disk.offset + disk.geometry.bytes).div_ceil(CHUNK_BYTES)
     })

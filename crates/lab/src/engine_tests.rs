@@ -44,23 +44,15 @@ struct FakeGuest {
 fn disk() -> Disk {
     let (name, text) = builtin()[0];
     let profile = Profile::parse(name, text).unwrap();
-    Disk {
-        card: Card::fresh(&profile),
-        contents: Contents::new(profile.capacity_bytes()),
-        offset: 4 << 20,
-        geometry: BlockGeometry {
-            bytes: 1 << 30,
-            segments_max: 128,
-            write_cache: false,
-            discard_bytes: None,
-        },
-        request_cost: Nanos(1000),
-        log: None,
-        defects: None,
-        refused: Vec::new(),
-        untimed: false,
-        series: whichfs_trial::Series::default(),
-    }
+    let geometry = BlockGeometry {
+        bytes: 1 << 30,
+        segments_max: 128,
+        write_cache: false,
+        discard_bytes: None,
+    };
+    let contents = Contents::new(profile.capacity_bytes());
+    let card = Card::fresh(&profile);
+    Disk::new(card, contents, 4 << 20, geometry, Nanos(1000))
 }
 
 /// Runs the engine against `guest` and returns how it ended and what is left.
@@ -261,7 +253,8 @@ fn without_shared_memory_time_is_granted_by_messages() {
         panic!("it was a card");
     };
     let mut sector = [0; 512];
-    disk.contents.read(disk.offset, &mut sector).unwrap();
+    let at = disk.offset;
+    disk.contents_mut().read(at, &mut sector).unwrap();
     assert_eq!(sector, [0xab; 512]);
 }
 

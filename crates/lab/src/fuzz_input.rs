@@ -52,23 +52,14 @@ impl Machine {
     }
 
     fn disk(&self) -> Disk {
-        Disk {
-            card: self.card.clone(),
-            contents: self.contents.clone(),
-            offset: 4 << 20,
-            geometry: BlockGeometry {
-                bytes: 1 << 20,
-                segments_max: 128,
-                write_cache: true,
-                discard_bytes: Some(4096),
-            },
-            request_cost: Nanos(1),
-            log: None,
-            defects: None,
-            refused: Vec::new(),
-            untimed: false,
-            series: whichfs_trial::Series::default(),
-        }
+        let geometry = BlockGeometry {
+            bytes: 1 << 20,
+            segments_max: 128,
+            write_cache: true,
+            discard_bytes: Some(4096),
+        };
+        let (card, contents) = (self.card.clone(), self.contents.clone());
+        Disk::new(card, contents, 4 << 20, geometry, Nanos(1))
     }
 }
 

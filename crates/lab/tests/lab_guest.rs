@@ -220,9 +220,8 @@ fn lab_a_journal_lies_on_a_second_card() {
     for (index, incompatible) in [(0, None), (1, Some(8))] {
         let mut superblock = [0; 1024];
         let disk = &mut life.disks[index];
-        disk.contents
-            .read(disk.offset + 1024, &mut superblock)
-            .unwrap();
+        let at = disk.offset + 1024;
+        disk.contents_mut().read(at, &mut superblock).unwrap();
         assert_eq!(
             superblock[56..58],
             [0x53, 0xef],
@@ -265,7 +264,8 @@ fn lab_four_disks_keep_their_own_bytes() {
     life.result.as_ref().unwrap();
     for (disk, byte) in life.disks.iter_mut().zip(b'A'..) {
         let mut bytes = vec![0; (1 << 20) + 512];
-        disk.contents.read(disk.offset, &mut bytes).unwrap();
+        let at = disk.offset;
+        disk.contents_mut().read(at, &mut bytes).unwrap();
         assert!(bytes[..1 << 20].iter().all(|&b| b == byte));
         assert!(bytes[1 << 20..].iter().all(|&b| b == 0));
         assert_eq!(disk.figures().write_bytes, 1 << 20);

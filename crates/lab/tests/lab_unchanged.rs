@@ -10,7 +10,8 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
-use whichfs_card::{CHUNK_BYTES, Contents, Defects, Spill};
+use whichfs_blockdev::Defects;
+use whichfs_card::{CHUNK_BYTES, Contents, Spill};
 use whichfs_lab::{Disk, GuestRun};
 use whichfs_trial::{Event, Node, Step, content_digest};
 
@@ -35,11 +36,8 @@ impl Spill for Slots {
 /// An empty card whose bytes lie in a file.
 fn card() -> Disk {
     let spill = Box::new(Slots(tempfile::tempfile().unwrap()));
-    let capacity = sd().contents.capacity_bytes();
-    let mut disk = Disk {
-        contents: Contents::bounded(capacity, 8 << 20, spill),
-        ..sd()
-    };
+    let capacity = sd().contents().capacity_bytes();
+    let mut disk = sd().with_contents(Contents::bounded(capacity, 8 << 20, spill));
     disk.geometry.bytes = DISK;
     disk
 }
@@ -92,7 +90,9 @@ fn place(disk: &mut Disk, content: &[u8], at: usize) -> u64 {
     let mut block = vec![0; 4096];
     let mut blocks = (0..DISK).step_by(4096);
     let found = blocks.find(|place| {
-        disk.contents.read(OFFSET + place, &mut block).unwrap();
+        disk.contents_mut()
+            .read(OFFSET + place, &mut block)
+            .unwrap();
         block == wanted
     });
     found.unwrap()
@@ -190,10 +190,7 @@ fn made(kernel_fs: &str, mkfs: &str) -> Option<Disk> {
 
 /// The disk with the same content, and otherwise as new.
 fn copy(disk: &Disk) -> Disk {
-    Disk {
-        contents: disk.contents.clone(),
-        ..card()
-    }
+    card().with_contents(disk.contents().clone())
 }
 
 #[test]
@@ -267,24 +264,16 @@ fn lab_what_may_have_changed_is_read_again() {
     let Some(disk) = made("ext4", "mkfs.ext4 -q -b 4096 /dev/vda") else {
         return;
     };
-    let defective = Disk {
-        defects: Some(Defects::default()),
-        ..copy(&disk)
-    };
+    let defective = copy(&disk).with_defects(Some(Defects::default()));
     let life = run(looks("ext4", "true", "true"), defective).unwrap();
     assert!(found(&life) == (right(&files), 0), "a card with defects");
-    let resident = Disk {
-        contents: {
-            let mut contents = sd().contents;
-            let (mut from, mut chunk) = (disk.contents.clone(), vec![0; CHUNK_BYTES as usize]);
-            for at in (OFFSET..OFFSET + DISK).step_by(chunk.len()) {
-                from.read(at, &mut chunk).unwrap();
-                contents.write(at, &chunk).unwrap();
-            }
-            contents
-        },
-        ..card()
-    };
+    let mut contents = sd().into_contents();
+    let (mut from, mut chunk) = (disk.into_contents(), vec![0; CHUNK_BYTES as usize]);
+    for at in (OFFSET..OFFSET + DISK).step_by(chunk.len()) {
+        from.read(at, &mut chunk).unwrap();
+        contents.write(at, &chunk).unwrap();
+    }
+    let resident = card().with_contents(contents);
     let life = run(looks("ext4", "true", "true"), resident).unwrap();
     assert!(found(&life) == (right(&files), 0), "nobody noted writes");
 }

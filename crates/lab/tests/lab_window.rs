@@ -13,7 +13,6 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use whichfs_card::{CHUNK_BYTES, Contents, Spill};
-use whichfs_lab::Disk;
 use whichfs_trial::{Event, Step};
 
 const SECTOR: u64 = 512;
@@ -167,11 +166,8 @@ fn lab_reads_by_the_guest_give_the_same_bytes_as_those_by_the_engine() {
         return;
     };
     let mut card = after.clone();
-    let mut disk = Disk {
-        contents: after,
-        offset: BEGIN,
-        ..sd()
-    };
+    let mut disk = sd().with_contents(after);
+    disk.offset = BEGIN;
     disk.geometry.bytes = DISK;
     trial.disks = vec![disk];
     let mut counts = vec![0];

@@ -7,17 +7,18 @@ use crate::{Finding, SourceFile};
 
 /// A crate and the crates of this workspace that it may depend on.
 /// `whichfs` alone may see everything and is not listed; `tidy` sees nothing.
-const INNER: [(&str, &[&str]); 24] = [
+const INNER: [(&str, &[&str]); 25] = [
     ("embed", &[]),
     ("units", &[]),
     ("trial", &["units"]),
     ("card", &["units", "embed"]),
-    ("curves", &["units", "card"]),
+    ("blockdev", &["units", "trial", "card"]),
+    ("curves", &["units", "card", "blockdev"]),
     ("fit", &["units", "card", "curves"]),
     ("posterior", &["embed", "units", "card", "curves", "fit"]),
     ("probe", &["units", "card", "curves"]),
     ("spill", &["card"]),
-    ("attach", &["units", "card", "device", "spill"]),
+    ("attach", &["units", "card", "blockdev", "device", "spill"]),
     ("device", &["units", "curves", "trial"]),
     ("fs", &["embed", "units", "trial"]),
     ("layout", &["embed", "units", "fs"]),
@@ -28,8 +29,11 @@ const INNER: [(&str, &[&str]); 24] = [
         "remote",
         &["units", "trial", "workload", "agent", "device", "format"],
     ),
-    ("lab", &["units", "trial", "card"]),
-    ("crash", &["embed", "units", "trial", "card", "workload"]),
+    ("lab", &["units", "trial", "card", "blockdev"]),
+    (
+        "crash",
+        &["embed", "units", "trial", "card", "blockdev", "workload"],
+    ),
     ("study", &["embed", "units", "trial", "fs"]),
     ("store", &["units", "trial", "study"]),
     ("report", &["units", "trial", "study"]),
@@ -40,6 +44,7 @@ const INNER: [(&str, &[&str]); 24] = [
             "units",
             "trial",
             "card",
+            "blockdev",
             "curves",
             "posterior",
             "probe",

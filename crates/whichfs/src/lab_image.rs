@@ -119,7 +119,7 @@ fn filled(
     }
     let disk = life.disks.into_iter().next();
     let disk = disk.ok_or_else(|| Failure::environment("the lab gave no disk back"))?;
-    Ok(disk.contents)
+    Ok(disk.into_contents())
 }
 
 /// mkfs, mount, copy, unmount.

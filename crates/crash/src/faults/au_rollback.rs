@@ -2,7 +2,8 @@
 
 use crate::fault::{Acts, AtCut, Effect, Evidence, Facts, Fate, Model};
 use crate::places::newest_lost;
-use whichfs_card::{Logged, Op};
+use whichfs_blockdev::Logged;
+use whichfs_card::Op;
 use whichfs_units::Rng;
 
 pub(super) const FAULT: Model = Model {

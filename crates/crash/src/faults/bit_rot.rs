@@ -2,7 +2,8 @@
 //! a journal, is hit often.
 
 use crate::fault::{Acts, AfterCut, Effect, Evidence, Facts, Model};
-use whichfs_card::{Contents, ContentsError, Logged, Op};
+use whichfs_blockdev::Logged;
+use whichfs_card::{Contents, ContentsError, Op};
 use whichfs_units::{Rng, SECTOR};
 
 /// Bits that rot.

@@ -1,7 +1,7 @@
 //! Every request fails, whatever else the card does.
 
 use crate::fault::{Acts, Effect, Evidence, Facts, Model};
-use whichfs_card::Refuses;
+use whichfs_blockdev::Refuses;
 
 pub(super) const FAULT: Model = Model {
     number: 16,

@@ -1,10 +1,10 @@
 //! Reads of eight written sectors fail, each read that touches one as a whole, until the sector is
 //! written or discarded: then the card maps another page to its address. That is how Linux' dm-
-//! dust does it ([`whichfs_card::Defects`]).
+//! dust does it ([`whichfs_blockdev::Defects`]).
 
 use crate::fault::{Acts, Effect, Evidence, Facts, Model};
 use crate::places::written_sectors;
-use whichfs_card::Tries;
+use whichfs_blockdev::Tries;
 
 pub(super) const FAULT: Model = Model {
     number: 18,

@@ -1,7 +1,7 @@
 //! Every write and discard fails with an error; reads and flushes succeed.
 
 use crate::fault::{Acts, Effect, Evidence, Facts, Model};
-use whichfs_card::Refuses;
+use whichfs_blockdev::Refuses;
 
 pub(super) const FAULT: Model = Model {
     number: 15,

@@ -1,7 +1,8 @@
 //! Of the newest write that was reported done any sectors are kept.
 
 use crate::fault::{Acts, AtCut, Effect, Evidence, Facts, Fate, Model};
-use whichfs_card::{Logged, Op};
+use whichfs_blockdev::Logged;
+use whichfs_card::Op;
 use whichfs_units::{Rng, SECTOR};
 
 pub(super) const FAULT: Model = Model {

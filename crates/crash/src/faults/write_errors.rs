@@ -8,7 +8,7 @@
 
 use crate::fault::{Acts, Effect, Evidence, Facts, Model};
 use crate::places::refused_sectors;
-use whichfs_card::Tries;
+use whichfs_blockdev::Tries;
 
 pub(super) const FAULT: Model = Model {
     number: 21,

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
-use whichfs_card::{Contents, Logged};
+use whichfs_blockdev::Logged;
+use whichfs_card::Contents;
 use whichfs_crash::{
     Checked, Condition, Cut, Faults, Finding, Judge, Outcome as Became, Timeline, in_flux,
     random_cuts,
@@ -172,8 +173,7 @@ impl<'a> Checker<'a> {
         core: Option<usize>,
         cancelled: &AtomicBool,
     ) -> Outcome<Vec<Logged>> {
-        let mut disk = self.disk(contents.clone())?;
-        disk.log = Some(Vec::new());
+        let disk = self.disk(contents.clone())?.recording();
         let steps = vec![attempt(MOUNT, vec![self.look().mount(MOUNT)])];
         // What it writes becomes part of images.
         let life = self.live(steps, disk, None, core, cancelled)?;
@@ -183,7 +183,7 @@ impl<'a> Checker<'a> {
             .iter()
             .find(|stamped| matches!(stamped.event, Event::PhaseEnd { .. } | Event::Failed { .. }));
         let ended = ended.map_or(life.time, |stamped| stamped.at);
-        let log = only_disk(life)?.log.unwrap_or_default();
+        let log = only_disk(life)?.into_log();
         let until = log.partition_point(|request| request.arrived <= ended);
         Ok(log.into_iter().take(until).collect())
     }
@@ -191,8 +191,8 @@ impl<'a> Checker<'a> {
     /// The disk with `contents`.
     fn disk(&self, contents: Contents) -> Outcome<Disk> {
         let spec = self.plan.spec;
-        let mut disk = self.plan.bench.disk(&self.recorded.profile, spec.seed)?;
-        disk.contents = contents;
+        let disk = self.plan.bench.disk(&self.recorded.profile, spec.seed)?;
+        let mut disk = disk.with_contents(contents);
         disk.geometry.bytes = spec.partition_bytes;
         Ok(disk)
     }
@@ -209,8 +209,8 @@ impl<'a> Checker<'a> {
     ) -> Outcome<Result> {
         let recorded = self.recorded;
         let image = self.image(cut, core, cancelled)?;
-        let mut disk = self.disk(image.contents)?;
-        disk.defects = recorded.timeline.defects(&self.plan.spec.faults, cut);
+        let defects = recorded.timeline.defects(&self.plan.spec.faults, cut);
+        let disk = self.disk(image.contents)?.with_defects(defects);
         let window = recorded.run.window(cut.at);
         let flux = in_flux(&recorded.history, &recorded.run, window, &recorded.contract);
         let mut seen = Seen::default();
@@ -292,7 +292,7 @@ fn hear(seen: &mut Seen, life: &mut GuestRun) -> Outcome {
     seen.hear_events(std::mem::take(&mut life.events));
     how_it_ended(life, &mut seen.checked)?;
     seen.is_of_checker();
-    if let Some(defects) = life.disks.first().and_then(|disk| disk.defects.as_ref()) {
+    if let Some(defects) = life.disks.first().and_then(|disk| disk.defects()) {
         seen.checked.failed_requests = defects.failed;
         seen.checked.corrupted_reads = defects.corrupted;
     }

@@ -13,7 +13,7 @@ use crate::lab_executor::LabExecutor;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use whichfs_card::Logged;
+use whichfs_blockdev::Logged;
 use whichfs_crash::{Condition, Cut, Outcome, Promise, random_cuts};
 use whichfs_units::MIB;
 

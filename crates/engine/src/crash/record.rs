@@ -5,11 +5,12 @@ use crate::error::{Error, ErrorKind, Outcome};
 use crate::lab_executor::{DEVICE, LabExecutor, MOUNT_POINT, environment, not_in_userland};
 use crate::trial_runner::judgeable;
 use std::sync::atomic::AtomicBool;
-use whichfs_card::{Contents, Defects, FamilyFigures, Logged, Profile};
+use whichfs_blockdev::{Defects, Logged};
+use whichfs_card::{Contents, FamilyFigures, Profile};
 use whichfs_crash::{CardFacts, Contract, History, Promise, Run, Timeline};
 use whichfs_fs::{Candidate, Geometry, Purpose, Recipe};
 use whichfs_lab::{Disk, GuestRun, LabError, Stamped};
-use whichfs_trial::{Event, Job, Series, Step, WorkloadSpec};
+use whichfs_trial::{Event, Job, Step, WorkloadSpec};
 use whichfs_units::{MIB, Nanos};
 use whichfs_workload::{Op, Workload};
 
@@ -118,8 +119,8 @@ impl<'a> Plan<'a> {
         disk.geometry.bytes = self.spec.partition_bytes;
         let made = self.live(mkfs, Told::Nothing, disk, core, cancelled)?;
         let mut disk = only_disk(made)?;
-        let base = disk.contents.clone();
-        disk.log = Some(Vec::new());
+        let base = disk.contents().clone();
+        disk = disk.recording();
         let phases = operate_phases(&rest);
         let by_contract = contract.returned_writes || contract.returned_names;
         let told = match by_contract || self.spec.returns {
@@ -127,8 +128,9 @@ impl<'a> Plan<'a> {
             false => Told::Promises,
         };
         if whichfs_crash::fails_writes(&self.spec.faults) {
-            let rehearsal = self.live(rest.clone(), told, twin(&disk), core, cancelled)?;
-            disk.defects = Some(self.refusals(rehearsal, &phases)?);
+            let twin = disk.twin().recording();
+            let rehearsal = self.live(rest.clone(), told, twin, core, cancelled)?;
+            disk = disk.with_defects(Some(self.refusals(rehearsal, &phases)?));
         }
         let life = self.live(rest, told, disk, core, cancelled)?;
         let ended = match &life.result {
@@ -142,7 +144,8 @@ impl<'a> Plan<'a> {
         let before = programmed_before(&life.events, &phases);
         let disk = only_disk(life)?;
         let programmed_bytes = disk.figures().programmed_bytes - before;
-        let log = disk.log.unwrap_or_default();
+        let refused = disk.refused().to_vec();
+        let log = disk.into_log();
         let begin = run.phases.first().map_or(Nanos(0), |(begin, _)| *begin);
         Ok(Recorded {
             first: log.partition_point(|request| request.arrived < begin),
@@ -157,7 +160,7 @@ impl<'a> Plan<'a> {
             profile,
             time,
             programmed_bytes,
-            refused: disk.refused,
+            refused,
             ended,
         })
     }
@@ -165,7 +168,7 @@ impl<'a> Plan<'a> {
     /// What the card refuses of what was written in `rehearsal`, the same run on a good card.
     fn refusals(&self, rehearsal: GuestRun, phases: &[String]) -> Outcome<Defects> {
         let begin = begin_of(&rehearsal.events, phases).map_or(Nanos(0), |stamped| stamped.at);
-        let log = only_disk(rehearsal)?.log.unwrap_or_default();
+        let log = only_disk(rehearsal)?.into_log();
         let first = log.partition_point(|request| request.arrived < begin);
         Ok(whichfs_crash::refusals(
             &log,
@@ -266,7 +269,7 @@ impl<'a> Plan<'a> {
         )
         .map_err(Error::environment)?;
         let life = judgeable(life).map_err(|failure| failure.about(self.candidate.name))?;
-        let refused = life.disks.iter().any(|disk| !disk.refused.is_empty());
+        let refused = life.disks.iter().any(|disk| !disk.refused().is_empty());
         match &life.result {
             Ok(()) => Ok(life),
             Err(LabError::Agent { .. }) if refused => Ok(life),
@@ -367,22 +370,6 @@ pub fn remedy(text: &str, is_script: bool) -> Option<&'static str> {
             )
         }
         _ => None,
-    }
-}
-
-/// A disk like `disk` in all, whose requests are kept.
-fn twin(disk: &Disk) -> Disk {
-    Disk {
-        card: disk.card.clone(),
-        contents: disk.contents.clone(),
-        offset: disk.offset,
-        geometry: disk.geometry,
-        request_cost: disk.request_cost,
-        log: Some(Vec::new()),
-        defects: None,
-        refused: Vec::new(),
-        untimed: false,
-        series: Series::default(),
     }
 }
 

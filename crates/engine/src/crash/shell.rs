@@ -30,9 +30,10 @@ impl<'a> Shell<'a> {
         contents: Contents,
         cut: &Cut,
     ) -> Outcome<Shell<'a>> {
-        let mut disk = plan.bench.disk(&recorded.profile, plan.spec.seed)?;
-        disk.contents = contents;
-        disk.defects = recorded.timeline.defects(&plan.spec.faults, cut);
+        let disk = plan.bench.disk(&recorded.profile, plan.spec.seed)?;
+        let mut disk = disk
+            .with_contents(contents)
+            .with_defects(recorded.timeline.defects(&plan.spec.faults, cut));
         disk.geometry.bytes = plan.spec.partition_bytes;
         Ok(Shell {
             plan,

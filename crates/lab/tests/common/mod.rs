@@ -17,7 +17,7 @@ use whichfs_lab::{
     Agent, BlockGeometry, CpuPrices, Disk, GuestRun, GuestSpec, HostView, Kernel, Limits,
     PooledMemory, Root, Stamped, Userland, run,
 };
-use whichfs_trial::{BlockQueue, Event, Job, Series, Step};
+use whichfs_trial::{BlockQueue, Event, Job, Step};
 use whichfs_units::Nanos;
 
 /// Where the partition begins on each test card.
@@ -63,23 +63,15 @@ pub fn profile(name: &str) -> Profile {
 /// A fresh card of profile `name` as a disk of `bytes` bytes.
 pub fn disk(name: &str, bytes: u64) -> Disk {
     let profile = profile(name);
-    Disk {
-        card: Card::fresh(&profile),
-        contents: Contents::new(profile.capacity_bytes()),
-        offset: OFFSET,
-        geometry: BlockGeometry {
-            bytes,
-            segments_max: 128,
-            write_cache: false,
-            discard_bytes: None,
-        },
-        request_cost: Nanos::from_micros(50),
-        log: None,
-        defects: None,
-        refused: Vec::new(),
-        untimed: false,
-        series: Series::default(),
-    }
+    let geometry = BlockGeometry {
+        bytes,
+        segments_max: 128,
+        write_cache: false,
+        discard_bytes: None,
+    };
+    let contents = Contents::new(profile.capacity_bytes());
+    let cost = Nanos::from_micros(50);
+    Disk::new(Card::fresh(&profile), contents, OFFSET, geometry, cost)
 }
 
 /// A partition of 1 GiB on the default card.

@@ -443,7 +443,10 @@ fn given(
 ) -> Outcome<(Report, CrashRow)> {
     let spec = plan.spec;
     let offset = cards::partition_offset(&recorded.profile);
-    let mut contents = plan.bench.disk(&recorded.profile, spec.seed)?.contents;
+    let mut contents = plan
+        .bench
+        .disk(&recorded.profile, spec.seed)?
+        .into_contents();
     image.read(&mut contents, offset)?;
     let mut results = Vec::new();
     let image = Some(&contents);

@@ -1,7 +1,8 @@
 //! What happened around a cut: requests and what was left of them, promises between them.
 
 use serde::Serialize;
-use whichfs_card::{Logged, Op};
+use whichfs_blockdev::Logged;
+use whichfs_card::Op;
 use whichfs_crash::{Cut, Fate, Promise};
 use whichfs_engine::crash::record::{Plan, Recorded};
 use whichfs_report::LineState as State;

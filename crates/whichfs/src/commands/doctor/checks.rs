@@ -16,7 +16,7 @@ use whichfs_lab::{
     available_cores, memory_directory, run,
 };
 use whichfs_store::Store;
-use whichfs_trial::{Job, Series};
+use whichfs_trial::Job;
 use whichfs_units::{Bytes, MIB, Nanos};
 
 /// Free space that the cache should have: kernel/build asks for 1.5 GiB; images and trees of
@@ -197,23 +197,16 @@ fn guest_check(kernel: &Kernel, agent: &Agent, userland: &Userland) -> Outcome<C
 /// The default card, never written.
 fn disk() -> Outcome<Disk> {
     let profile = cards::open(cards::DEFAULT)?.profile;
-    Ok(Disk {
-        card: in_state(&profile, CardState::Fresh, 1),
-        contents: Contents::new(profile.capacity_bytes()),
-        offset: cards::partition_offset(&profile),
-        geometry: BlockGeometry {
-            bytes: cards::geometry(&profile).partition_bytes,
-            segments_max: 128,
-            write_cache: profile.has_cache(),
-            discard_bytes: None,
-        },
-        request_cost: Nanos(0),
-        log: None,
-        defects: None,
-        refused: Vec::new(),
-        untimed: false,
-        series: Series::default(),
-    })
+    let geometry = BlockGeometry {
+        bytes: cards::geometry(&profile).partition_bytes,
+        segments_max: 128,
+        write_cache: profile.has_cache(),
+        discard_bytes: None,
+    };
+    let card = in_state(&profile, CardState::Fresh, 1);
+    let contents = Contents::new(profile.capacity_bytes());
+    let offset = cards::partition_offset(&profile);
+    Ok(Disk::new(card, contents, offset, geometry, Nanos(0)))
 }
 
 /// Whether files can be made at `path`, or below the nearest directory above it that exists.

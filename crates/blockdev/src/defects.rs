@@ -9,8 +9,8 @@
 //! device-mapper/dm-dust.rst: a write to a bad block removes it from the list and succeeds). A
 //! flipped bit stays through writes: it stands for a path or a cell that the card takes as good.
 
-use crate::request::Op;
 use std::collections::BTreeMap;
+use whichfs_card::Op;
 use whichfs_units::SECTOR;
 
 /// Defects of a card, and what they have done so far. Sectors are named by their first byte on
