@@ -2,7 +2,7 @@
 
 use crate::delivery::Delivery;
 use crate::error::AttachError;
-use crate::file::{CardFile, name_of};
+use crate::file::{CardFile, FUSE_LARGEST_KIB, name_of};
 use crate::lateness::Punctuality;
 use crate::loopdev::{self, LoopDevice};
 use crate::model::Model;

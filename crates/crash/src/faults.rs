@@ -92,4 +92,4 @@ pub fn refusals(log: &[Logged], first: usize, faults: &Faults, seed: u64) -> Def
 
 #[cfg(test)]
 #[path = "faults_tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -38,7 +38,8 @@ impl ImageBuilder for LabExecutor {
             return HostTools.build(build, tree, image);
         }
         let disk = self.built(build, tree)?;
-        write(disk.contents, disk.offset, image)
+        let offset = disk.offset;
+        write(disk.into_contents(), offset, image)
     }
 }
 

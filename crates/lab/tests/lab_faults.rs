@@ -327,9 +327,10 @@ fn lab_a_full_disk_of_the_host_names_the_disk_and_a_way_out() {
     let Some(mut trial) = Trial::new(161, vec![writes]) else {
         return;
     };
-    let mut full = common::sd();
-    let capacity = full.contents.capacity_bytes();
-    full.contents = Contents::bounded(capacity, 4 * CHUNK_BYTES, Box::new(Full { room: 3 }));
+    let full = common::sd();
+    let capacity = full.contents().capacity_bytes();
+    let contents = Contents::bounded(capacity, 4 * CHUNK_BYTES, Box::new(Full { room: 3 }));
+    let full = full.with_contents(contents);
     trial.disks = vec![common::sd(), full];
     trial.queues.push(common::queue("vdb"));
     let error = end_of(trial).result.unwrap_err();

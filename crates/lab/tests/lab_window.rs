@@ -65,7 +65,7 @@ fn contents(reads: &Arc<AtomicU64>) -> (Contents, Contents) {
         file: tempfile::tempfile().unwrap(),
         reads: Arc::clone(reads),
     };
-    let capacity = sd().contents.capacity_bytes();
+    let capacity = sd().contents().capacity_bytes();
     let mut before = Contents::bounded(capacity, CHUNK_BYTES, Box::new(spill));
     for (salt, at, bytes) in [
         // Before the disk, and behind it: not its own.

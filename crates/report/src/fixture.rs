@@ -112,7 +112,6 @@ pub(crate) fn verdict() -> Verdict {
             ],
         )]),
         card_uncertainty: 0.3,
-        kinds: Vec::new(),
         fit_error: Some(whichfs_study::FitError {
             median: 0.062,
             p90: 0.194,

@@ -19,14 +19,13 @@ use crate::evidence::{Evidence, Sample};
 use crate::exclude::{nearest, rule_lines};
 use crate::failures;
 use crate::fit::{Costs, Levels, fit};
-use crate::kinds::{self, CardKind};
+use crate::kinds;
 use crate::need::{Enough, Need, Weight};
 use crate::plan;
 use crate::reasons::{self, Told};
 use crate::sensitivity::{without, without_rules};
 use crate::verdict::{
-    Advice, Change, Count, Excluded, Figure, FitError, Grade, MetricInfo, Origin, Point, Ranked,
-    Unmeasured, Verdict,
+    Advice, Change, Count, Excluded, Figure, Grade, MetricInfo, Point, Ranked, Unmeasured, Verdict,
 };
 use std::collections::{BTreeMap, BTreeSet};
 

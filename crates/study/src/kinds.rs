@@ -1,6 +1,7 @@
 //! What the answer depends on: the best candidate on each kind of card that this card may be.
 
-use crate::judge::{Evidence, judge};
+use crate::evidence::Evidence;
+use crate::judge::judge;
 use crate::need::Need;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -96,7 +97,7 @@ pub fn sentence(kinds: &[OfKind]) -> Option<String> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::judge::Sample;
+    use crate::evidence::Sample;
 
     fn evidence(kinds: [&str; 2], f2fs: [f64; 2]) -> Evidence {
         let need = Need::named("logger").unwrap();

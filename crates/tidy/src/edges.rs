@@ -7,7 +7,7 @@ use crate::{Finding, SourceFile};
 
 /// A crate and the crates of this workspace that it may depend on.
 /// `whichfs` alone may see everything and is not listed; `tidy` sees nothing.
-const INNER: [(&str, &[&str]); 25] = [
+const INNER: [(&str, &[&str]); 26] = [
     ("embed", &[]),
     ("units", &[]),
     ("trial", &["units"]),

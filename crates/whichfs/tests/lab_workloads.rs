@@ -2,6 +2,7 @@
 //! and the programs.
 #![allow(clippy::unwrap_used)]
 
+#[allow(dead_code, reason = "the bench prints more than a test needs")]
 #[path = "../benches/programs/beside.rs"]
 mod beside;
 

@@ -13,7 +13,8 @@ pub use emmc::{Emmc, PreEol, Used};
 pub use sd_status::{Promise, SdStatus};
 
 use crate::error::HereError;
-use crate::guard::{Kind, Roots, kind_of};
+use crate::guard::{Kind, kind_of};
+use crate::roots::Roots;
 use crate::sysfs::Block;
 use emmc::number;
 use serde::Serialize;
