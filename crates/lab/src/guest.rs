@@ -12,6 +12,7 @@ use crate::host_view::{self, Root};
 use crate::initramfs::Initramfs;
 use crate::kernel::Kernel;
 use crate::memory_pool::{self, PooledMemory};
+use crate::run::disk_name;
 use crate::shared::{self, Handles, SharedDirectory};
 use crate::spawn::{Child, Program, spawn};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -26,7 +27,6 @@ use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use whichfs_trial::ROOT;
 
 /// Prefix of a guest's directory; after it come the engine's process and a number.
 const DIRECTORY_PREFIX: &str = "whichfs-guest-";
@@ -449,16 +449,11 @@ fn command_line(process: &GuestProcess) -> Vec<String> {
     );
     line.extend(process.kernel.arguments.iter().cloned());
     if let Root::Sealed(_) = process.root {
-        line.push(format!("{ROOT}{}", disk_name(process.disks - 1)));
+        line.push(whichfs_trial::ROOT.to_owned() + &disk_name(process.disks - 1));
     }
     line.extend(shared::parameter(process.shared));
     line.extend((0..process.disks).map(|disk| format!("virtio_uml.device=d{disk}:2")));
     line
-}
-
-/// Kernel name of disk `at`.
-pub fn disk_name(at: usize) -> String {
-    format!("vd{}", (b'a' + at as u8) as char)
 }
 
 /// Runs in the child between fork and exec.
@@ -499,7 +494,6 @@ fn session_processes(session: u32) -> Vec<(u32, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host_view::HostView;
 
     #[test]
     fn the_directory_is_gone_with_its_value() {
@@ -579,7 +573,7 @@ mod tests {
             cpu: CpuPrices::default(),
             seed: 1,
             queue_depth: Some(64),
-            root: Root::Host(&HostView::default()),
+            root: Root::Host(&crate::host_view::HostView::default()),
             shared: &[SharedDirectory {
                 name: "tree",
                 path: "/srv/tree".into(),

@@ -204,14 +204,14 @@ mod tests {
         let all = HostView::default();
         let shows = |view: &HostView, path: &str| view.shows(Path::new(path));
         assert!(shows(&all, "/usr/bin/env") && shows(&all, "/etc/passwd"));
-        for secret in ["/root/x", "/etc/shadow", "/proc/1/environ", "/dev/sda"] {
+        for secret in ["/etc/ssh/x", "/etc/shadow", "/proc/1/environ", "/dev/sda"] {
             assert!(!shows(&all, secret), "{secret}");
         }
         let some = HostView {
-            only: vec!["/root/data".into()],
+            only: vec!["/etc/ssh/shown".into()],
         };
-        assert!(shows(&some, "/root/data/x") && shows(&some, "/usr/bin/env"));
-        for other in ["/root/other", "/srv/x", "/etc/shadow", "/home/x"] {
+        assert!(shows(&some, "/etc/ssh/shown/x") && shows(&some, "/usr/bin/env"));
+        for other in ["/etc/ssh/other", "/srv/x", "/etc/shadow", "/var/x"] {
             assert!(!shows(&some, other), "{other}");
         }
     }

@@ -7,7 +7,7 @@ use crate::device::{Backend, Device};
 use crate::disk::Disk;
 use crate::engine::{Engine, Stamped};
 use crate::error::LabError;
-use crate::guest::{Guest, GuestDirectory, GuestProcess, KILLED, NO_MAPPINGS, disk_name};
+use crate::guest::{Guest, GuestDirectory, GuestProcess, KILLED, NO_MAPPINGS};
 use crate::host_view::Root;
 use crate::initramfs::Initramfs;
 use crate::kernel::Kernel;
@@ -205,6 +205,11 @@ fn listen_for(
             Ok(Device::new(index, Peer::Listening(listener), backend))
         })
         .collect()
+}
+
+/// Kernel name of disk `at`.
+pub(crate) fn disk_name(at: usize) -> String {
+    format!("vd{}", (b'a' + at as u8) as char)
 }
 
 /// The shared directories of a guest: those of its job, and the host's root if it sees that.

@@ -86,7 +86,8 @@ impl Store {
              ORDER BY position",
         )?;
         let mut trials = self.connection.prepare(
-            "SELECT id, json, done, card, candidate, workload, seed, version FROM trial ORDER BY id",
+            "SELECT id, json, done, card, candidate, workload, seed, version FROM trial
+             ORDER BY id",
         )?;
         let mut rows = trials.query([])?;
         let mut all = Vec::new();

@@ -31,8 +31,9 @@ Examples:
   whichfs lab exec --fs ext4 --see /srv/app -- /srv/app/benchmark
 
 Program and mkfs are this machine's. The program sees this machine's files read-only, but no
-secrets (--see limits it further), the card as its working directory, and virtual time. A program that reads the time-stamp counter itself sees the host's time:
-fio is told not to (--clocksource=clock_gettime).";
+secrets (--see limits it further), the card as its working directory, and virtual time. A
+program that reads the time-stamp counter itself sees the host's time: fio is told not to
+(--clocksource=clock_gettime).";
 
 /// Phase in which the program runs.
 const PHASE: &str = "program";

@@ -1,4 +1,5 @@
-//! The checks beyond packages: kernel, agent, sealed userland, directories, memory, store, and a guest.
+//! The checks beyond packages: kernel, agent, sealed userland, directories, memory, store, and a
+//! guest.
 
 use super::{Check, Need};
 use crate::failure::{Failure, Outcome};
