@@ -52,7 +52,8 @@ fn knowledge(file: &str, text: &str) -> Outcome<Knowledge> {
     for log in knowledge.logs.clone() {
         let wrong =
             |error: &dyn std::fmt::Display| Error::input(format!("{file}: log {log}: {error}"));
-        let bytes = input::read(beside.join(&log)).map_err(|error| wrong(&error))?;
+        let bytes = input::read(beside.join(&log))
+            .map_err(|error| wrong(&format!("{error}; name a log that lies beside the file")))?;
         let runs = logs::read(&log, bytes).map_err(|error| wrong(&error))?;
         if let [_, _, ..] = &runs[..] {
             return Err(wrong(

@@ -202,7 +202,10 @@ impl Knowledge {
     /// Whether a TOML text is meant as knowledge, not as a profile: it names no family.
     pub fn is_meant(toml: &str) -> bool {
         let root = toml.parse::<toml::Table>();
-        root.is_ok_and(|root| !root.contains_key("family") && root.contains_key("capacity_bytes"))
+        let own = ["capacity_bytes", "marks", "logs", "sizes", "observed"];
+        root.is_ok_and(|root| {
+            !root.contains_key("family") && own.iter().any(|key| root.contains_key(*key))
+        })
     }
 
     /// Reads the text of a knowledge file.

@@ -349,3 +349,93 @@ fn weight(member: &Member, knowledge: &Knowledge, relevance: &Relevance) -> f64 
         _ => weight,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn known() -> Knowledge {
+        Knowledge::of(
+            "a card",
+            whichfs_card::Interface::Sd,
+            8_000_000_000 / 512 * 512,
+        )
+    }
+
+    fn variance(states: &[State]) -> f64 {
+        let all = states.iter().flat_map(|state| &state.normals);
+        all.clone().map(|normal| normal * normal).sum::<f64>() / all.count() as f64
+    }
+
+    #[test]
+    fn steps_keep_the_prior_and_a_step_that_does_not_is_seen() {
+        let (population, known) = (Population::shipped().unwrap(), known());
+        let prior = Prior::new(&population, &known, &Relevance::CHOSEN, Widening::default());
+        let prior = prior.unwrap();
+        let mut rng = Rng::named(1, "steps");
+        let mut states: Vec<State> = (0..200).map(|_| prior.draw(&mut rng)).collect();
+        let members = |states: &[State]| {
+            let weight = |state: &State| prior.kin[state.family].weights[state.member];
+            states.iter().map(weight).sum::<f64>() / states.len() as f64
+        };
+        let first = members(&states);
+        for _ in 0..20 {
+            for state in &mut states {
+                *state = prior.near(state, 0.5, &mut rng);
+            }
+        }
+        assert!(
+            (variance(&states) - 1.0).abs() < 0.05,
+            "{}",
+            variance(&states)
+        );
+        assert!((members(&states) / first - 1.0).abs() < 0.3);
+        // Planted: a step that adds without shrinking.
+        for state in &mut states {
+            for normal in &mut state.normals {
+                *normal += 0.5 * crate::normal::normal(&mut rng);
+            }
+        }
+        assert!(
+            (variance(&states) - 1.0).abs() > 0.15,
+            "{}",
+            variance(&states)
+        );
+    }
+
+    #[test]
+    fn cards_near_to_what_is_known_count_more() {
+        let population = Population::shipped().unwrap();
+        let share = |known: &Knowledge, family: Family| {
+            let prior = Prior::new(&population, known, &Relevance::CHOSEN, Widening::default());
+            let families = prior.unwrap().families();
+            families.iter().find(|(of, _)| *of == family).unwrap().1
+        };
+        let mut old = known();
+        old.year = Some(2013);
+        let mut new = Knowledge {
+            capacity_bytes: 64_000_000_000,
+            ..known()
+        };
+        new.year = Some(2024);
+        assert!(share(&new, Family::PageMap) > 0.9 && share(&old, Family::PageMap) < 0.6);
+        let mut sandisk = old.clone();
+        sandisk.maker = Some("03".into());
+        assert!(share(&sandisk, Family::UpdateBlock) > 1.5 * share(&old, Family::UpdateBlock));
+    }
+
+    #[test]
+    fn sizes_that_are_known_are_those_of_all_cards() {
+        let population = Population::shipped().unwrap();
+        let mut known = known();
+        known.sizes.au_bytes = Some(8 << 20);
+        let prior = Prior::new(&population, &known, &Relevance::CHOSEN, Widening::default());
+        let prior = prior.unwrap();
+        let mut rng = Rng::named(2, "sizes");
+        let cards: Vec<Profile> = (0..60)
+            .filter_map(|_| prior.card(&prior.draw(&mut rng)))
+            .collect();
+        assert!(cards.len() > 30 && cards.iter().all(|card| card.au_bytes() == 8 << 20));
+    }
+}
