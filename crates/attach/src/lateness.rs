@@ -21,7 +21,7 @@ pub(crate) struct Lateness {
 }
 
 /// The figures of a [`Lateness`].
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct DeliveryError {
     /// Completions delivered.
     pub count: u64,

@@ -8,7 +8,9 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
 /// The driver whose device an attached card is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Driver {
     /// A loop device on a FUSE file.

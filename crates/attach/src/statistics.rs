@@ -7,7 +7,7 @@ use whichfs_card::Stats;
 use whichfs_units::Nanos;
 
 /// Figures of an attached card; the JSON document that its socket answers with.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct Statistics {
     /// The device's path.
     pub device: String,

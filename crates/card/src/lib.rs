@@ -20,6 +20,7 @@ mod ftl;
 #[cfg(test)]
 mod legal;
 pub mod limits;
+mod load;
 mod profile;
 mod request;
 mod slc;
@@ -31,6 +32,7 @@ pub use card::Card;
 pub use contents::{CHUNK_BYTES, Contents, ContentsError, Layout, Spill};
 pub use figures::{FamilyFigures, Figure};
 pub use ftl::{OpenAus, Violation};
+pub use load::{Load, LoadError, LoadWear, wear_under};
 pub use profile::{Basis, CapacityError, Family, Interface, Profile, ProfileError};
 pub use request::{CardStatus, Completion, Op, Request};
 pub use stats::Stats;

@@ -39,6 +39,12 @@ impl Family {
         ("update-block", Family::UpdateBlock),
         ("page-map", Family::PageMap),
     ];
+
+    /// What profiles call it.
+    pub fn name(self) -> &'static str {
+        let known = Family::NAMES.iter().find(|(_, value)| *value == self);
+        known.map_or("", |(name, _)| name)
+    }
 }
 
 /// What the card is plugged into; it decides how the kernel sees the disk.

@@ -7,7 +7,7 @@ use whichfs_units::Nanos;
 const SIZE_BUCKETS: usize = 40;
 
 /// Counters of a card, from its creation on (the writes that made a card *used* are not in).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct Stats {
     /// Read requests served.
     pub reads: u64,

@@ -20,7 +20,7 @@ use crate::profile::Profile;
 use serde::Serialize;
 
 /// How often the blocks of a card were erased.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Wear {
     /// Physical blocks, of an AU's size each.
     pub blocks: u64,
@@ -99,7 +99,7 @@ const THREE_OF_FOUR: f64 = 0.674_490;
 
 /// Program and erase cycles that cards of one kind stand: shares of them that stand at most so
 /// many.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Cycles {
     /// One of ten.
     pub p10: f64,
@@ -140,7 +140,7 @@ impl Cycles {
 }
 
 /// Ranges of years: how long cards live, by the shares of [`Cycles`].
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Life {
     /// One of ten lives at most so long.
     pub p10_years: f64,

@@ -7,7 +7,7 @@
 use serde::Serialize;
 
 /// A filesystem's promises. What is not promised may happen and is counted, but breaks nothing.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Contract {
     /// After fsync of a file its name is durable too, without fsync of the directory; after fsync
     /// of a directory so are the names of files in it that were not synced, and its own.

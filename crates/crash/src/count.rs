@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 /// How often something happened among independent cuts.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Share {
     /// Times it happened.
     pub count: u64,

@@ -6,7 +6,7 @@ use whichfs_card::Op;
 use whichfs_units::{Nanos, Rng};
 
 /// Where in a request a cut lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
     /// Right before the request reaches the card.
@@ -20,7 +20,7 @@ pub enum Place {
 }
 
 /// One power cut. All that follows from it is a function of these figures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct Cut {
     /// Its number in its series.
     pub number: u64,

@@ -1,6 +1,7 @@
 //! What a fault is: a way in which data are lost or damaged, when it acts, and the place in the
 //! making of an image at which it does so ([`Effect`]). Each file in `faults` is one fault.
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -21,7 +22,7 @@ pub struct Fault(pub(crate) &'static Model);
 pub type Faults = BTreeSet<Fault>;
 
 /// What is known of a fault.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Facts {
     /// Its name on the command line.
     pub name: &'static str,
@@ -36,7 +37,7 @@ pub struct Facts {
 }
 
 /// When a fault acts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Acts {
     /// When the power goes.
@@ -50,7 +51,7 @@ pub enum Acts {
 }
 
 /// What stands behind a fault.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Evidence {
     /// Somebody saw it on flash cards, on SSDs or on bare flash, and published it.
@@ -216,6 +217,16 @@ impl Ord for Fault {
 impl fmt::Debug for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
+    }
+}
+
+impl JsonSchema for Fault {
+    fn schema_name() -> Cow<'static, str> {
+        "Fault".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "description": "Name of a fault."})
     }
 }
 

@@ -42,7 +42,7 @@ impl Found {
 }
 
 /// What became of one path that is not as it was.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct Finding {
     /// Path relative to the directory under test.
     pub path: String,

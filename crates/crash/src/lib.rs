@@ -24,6 +24,7 @@ mod minimise;
 mod outcome;
 mod own;
 mod places;
+mod result;
 mod verdict;
 mod window;
 
@@ -43,5 +44,6 @@ pub use met::{Bound, Harm, Met, Seen};
 pub use minimise::{Minimised, minimise};
 pub use outcome::Outcome;
 pub use own::is_own;
+pub use result::{CutResult, MeasuredCut};
 pub use verdict::{Checked, Condition, verdict};
 pub use window::{Promise, Run, Window};

@@ -1,9 +1,12 @@
 //! What became of a path, in a word.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What became of one path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema, Deserialize,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// As it was when the power went.

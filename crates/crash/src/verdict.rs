@@ -4,11 +4,12 @@ use crate::contract::Contract;
 use crate::judge::Finding;
 use crate::messages::{Message, classify};
 use crate::outcome::Outcome;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// All that was done with an image, in this order. `None`: it did not come to that.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 pub struct Checked {
     /// Whether the first mount succeeded, before any check; the error if not.
     pub mounted: Option<Result<(), String>>,
@@ -44,7 +45,9 @@ pub struct Checked {
 }
 
 /// What became of a filesystem; the worse, the later.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema, Deserialize,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Condition {
     /// It mounts as if nothing had been.

@@ -42,7 +42,7 @@ pub struct BoardFile {
 }
 
 /// What a board's speed is known from.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Basis {
     /// lmbench published for this processor at about this clock.

@@ -4,7 +4,7 @@ use crate::error::{Error, Outcome};
 use crate::inference;
 use crate::names::unknown;
 use std::path::Path;
-use whichfs_card::{Card, Family, Profile, builtin};
+use whichfs_card::{Card, Profile, builtin};
 use whichfs_fs::Geometry;
 use whichfs_posterior::{Cost, Knowledge, Posterior, shipped_knowledge};
 use whichfs_study::{CardKind, FitError};
@@ -205,12 +205,6 @@ fn parse(name: &str, file: &str, text: &str) -> Outcome<NamedProfile> {
         profile,
         posterior: None,
     })
-}
-
-/// What profiles call `family`.
-pub fn family_name(family: Family) -> &'static str {
-    let known = Family::NAMES.iter().find(|(_, value)| *value == family);
-    known.map_or("", |(name, _)| name)
 }
 
 /// Where the partition begins: the first AU boundary at or after 4 MiB.

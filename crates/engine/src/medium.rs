@@ -2,6 +2,7 @@
 
 use crate::cards;
 use crate::error::{Error, Outcome};
+use std::path::Path;
 use whichfs_layout::{Medium, Unit};
 use whichfs_units::{Bytes, SECTOR};
 
@@ -23,6 +24,26 @@ pub struct KernelReport {
     pub discard: bool,
     /// Its logical sector in bytes; 512 if the kernel says nothing.
     pub sector_bytes: Option<u64>,
+}
+
+impl KernelReport {
+    /// What the kernel says of the device at `path`; nothing of a file.
+    pub fn of(path: &Path) -> KernelReport {
+        let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let name = real.file_name().unwrap_or_default();
+        let number = |attribute: &str| {
+            let path = Path::new("/sys/class/block").join(name).join(attribute);
+            let text = std::fs::read_to_string(path)
+                .ok()
+                .filter(|_| real.starts_with("/dev"))?;
+            text.trim().parse::<u64>().ok()
+        };
+        KernelReport {
+            erase_bytes: number("device/preferred_erase_size").filter(|bytes| *bytes > 0),
+            sector_bytes: number("queue/logical_block_size"),
+            discard: number("queue/discard_max_bytes").is_none_or(|bytes| bytes > 0),
+        }
+    }
 }
 
 /// What a card of `capacity` is laid out as. `capacity` is the profile's own if it is `None`.

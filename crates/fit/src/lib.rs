@@ -17,6 +17,7 @@
 mod fat;
 mod host;
 mod jobs;
+mod left;
 mod opened;
 mod plot;
 mod points;
@@ -35,10 +36,11 @@ mod widen;
 mod write;
 
 pub use jobs::Jobs;
+pub use left::{Left, card_name};
 pub use plot::plot;
 pub use points::{Compared, Errors, Order, Place, Point};
 pub use replay::Replay;
-pub use table::{Left, Row, table};
+pub use table::{Row, table};
 
 use search::Search;
 use whichfs_card::limits::AU_BYTES;

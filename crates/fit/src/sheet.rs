@@ -69,7 +69,7 @@ impl Sheet {
         }
         let _ = writeln!(text, "title = {}", quoted(head.title));
         let _ = writeln!(text, "interface = \"{}\"", head.interface);
-        let _ = writeln!(text, "family = \"{}\"", family_name(self.family));
+        let _ = writeln!(text, "family = \"{}\"", self.family.name());
         if head.composed {
             text.push_str("composed = true\n");
         }
@@ -93,14 +93,6 @@ impl Sheet {
         }
         text
     }
-}
-
-/// Name of a family in profiles.
-pub(crate) fn family_name(family: Family) -> &'static str {
-    Family::NAMES
-        .iter()
-        .find(|(_, of)| *of == family)
-        .map_or("", |(name, _)| name)
 }
 
 /// Text without control characters.

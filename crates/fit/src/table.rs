@@ -1,8 +1,7 @@
 //! A table of many fitted cards, in Markdown.
 
 use crate::points::{Compared, Errors, Order};
-use crate::sheet::family_name;
-use crate::{Break, Fit};
+use crate::{Break, Fit, Left};
 use std::fmt::Write as _;
 
 /// One card: fitted to all of its points, and to a few block sizes.
@@ -16,17 +15,6 @@ pub struct Row<'a> {
     pub all: &'a Fit,
     /// The fit to some block sizes.
     pub some: &'a Fit,
-}
-
-/// A run that was not fitted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Left {
-    /// Name of the run.
-    pub name: String,
-    /// Maker and model, as far as known.
-    pub card: String,
-    /// What keeps it from being fitted.
-    pub why: String,
 }
 
 /// How a fit works and what it does not meet.
@@ -48,7 +36,7 @@ pub fn table(rows: &[Row], left: &[Left]) -> String {
             "| {} | {} | {}{}{} | {} | {} | {} | {} | {} | {} |",
             row.name,
             row.card,
-            family_name(row.all.profile.family()),
+            row.all.profile.family().name(),
             other_family(row),
             if row.all.breaks.is_some() {
                 ", **does not fit**"
@@ -139,7 +127,7 @@ fn other_family(row: &Row) -> String {
     if all == some {
         String::new()
     } else {
-        format!(" ({} of 3 sizes)", family_name(some))
+        format!(" ({} of 3 sizes)", some.name())
     }
 }
 

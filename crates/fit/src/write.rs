@@ -6,7 +6,7 @@ use crate::reads::{self, Known, Reads};
 use crate::replay::Replay;
 use crate::search::{Candidate, How};
 use crate::shape::{Free, Shape, Unit};
-use crate::sheet::{Head, Note, Sheet, family_name};
+use crate::sheet::{Head, Note, Sheet};
 use crate::solve::{SCALE, Solution};
 use crate::{FitError, Options};
 use std::collections::BTreeMap;
@@ -160,7 +160,7 @@ impl Basis<'_> {
     /// The lines above the profile.
     fn comments(&self, sheet: &Sheet) -> Vec<String> {
         let (count, from) = (self.points.len(), self.source());
-        let family = family_name(sheet.family);
+        let family = sheet.family.name();
         let mut lines = vec![match self.told {
             true => format!("Fitted to {count} points of {from}: family {family}."),
             false => format!(

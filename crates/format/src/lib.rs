@@ -31,7 +31,7 @@ pub use partition_lease::{PartitionLease, Span, only_partition, partition_comman
 pub use program::PATH;
 pub use tree::{Tree, image_checks, tree_image};
 pub use unsupported_metadata::UnsupportedMetadata;
-pub use verify::{Check, Outcome};
+pub use whichfs_layout::{Check, CheckOutcome as Outcome};
 
 /// Hears what is being done; whoever it belongs to shows it.
 pub type Tell<'a> = dyn FnMut(&str) + 'a;

@@ -4,47 +4,12 @@ use crate::disk::Disk;
 use crate::error::FormatError;
 use crate::mounted;
 use crate::program::{find, run};
-use serde::Serialize;
 use std::path::Path;
 use whichfs_fs::Recipe;
 use whichfs_layout::superblock::expected;
+pub(crate) use whichfs_layout::{Check, CheckOutcome as Outcome};
 use whichfs_layout::{Found, Plan, Planned, judge};
 use whichfs_units::{Bytes, counted};
-
-/// How a check ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// As it should be.
-    Good(String),
-    /// It could not be done, and why.
-    Skipped(String),
-    /// Not as it should be.
-    Bad(String),
-}
-
-/// A check.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Check {
-    /// What was checked.
-    pub what: String,
-    /// How it ended.
-    pub outcome: Outcome,
-}
-
-impl Check {
-    fn new(what: impl Into<String>, outcome: Outcome) -> Check {
-        Check {
-            what: what.into(),
-            outcome,
-        }
-    }
-
-    /// Whether something is wrong.
-    pub fn is_bad(&self) -> bool {
-        matches!(self.outcome, Outcome::Bad(_))
-    }
-}
 
 /// Checks the table of `path` and all superblocks against `plan`.
 pub(crate) fn disk(path: &Path, plan: &Plan) -> Result<Vec<Check>, FormatError> {

@@ -5,7 +5,19 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 /// Something one does with a filesystem, or that must know it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    schemars::JsonSchema,
+    Deserialize,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Matter {
     /// Repair it.
@@ -165,7 +177,7 @@ impl Matter {
 }
 
 /// Whether something can be done, and when.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Can {
     /// While it is mounted.
@@ -191,7 +203,7 @@ impl Can {
 }
 
 /// One line of care.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Care {
     /// Whether it can be done.

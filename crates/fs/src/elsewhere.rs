@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
 
 /// A filesystem that is no candidate.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Elsewhere {
     /// What it is called, in lower case.

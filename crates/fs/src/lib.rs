@@ -6,6 +6,7 @@
 //! is run and nothing is read here.
 //! Adding a filesystem is one file in `src/catalogue`.
 
+pub mod apply;
 mod arguments;
 mod care;
 mod catalogue;

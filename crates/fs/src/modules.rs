@@ -20,7 +20,7 @@ pub struct KernelModules {
 }
 
 /// The module of a filesystem, with all that it depends on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Module {
     /// Bytes of all files, without debug information.

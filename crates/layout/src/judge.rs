@@ -19,7 +19,7 @@ pub struct Found {
 }
 
 /// Something that is not as it should be.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Fault {
     /// What was found and what would be right.
     pub what: String,
@@ -28,7 +28,7 @@ pub struct Fault {
 }
 
 /// How what was found is made again elsewhere, for measuring it.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, schemars::JsonSchema)]
 pub struct Remedy {
     /// Bytes by which the partition begins behind an allocation unit.
     pub misalignment: u64,
@@ -41,7 +41,7 @@ pub struct Remedy {
 }
 
 /// What is to be said of a partition.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct Verdict {
     /// Its filesystem in the catalogue.
     pub candidate: Option<&'static str>,

@@ -6,9 +6,11 @@
 //! [`superblock::read`] tell what is on a card, and [`judge`] whether it is aligned and tuned.
 //! Pure: nothing is run, and bytes come through a function.
 
+mod check;
 mod commands;
 pub mod emit;
 mod error;
+mod faults;
 mod file;
 mod judge;
 mod label;
@@ -17,8 +19,10 @@ mod plan;
 pub mod superblock;
 mod table;
 
+pub use check::{Check, CheckOutcome};
 pub use commands::{fstab, fstab_line, mbr_type, mkfs, sfdisk_script};
 pub use error::LayoutError;
+pub use faults::{backup_fault, cut_off, overlap};
 pub use file::{BUILTIN, KernelFrom, Layout, Partition, Role, Size, is_mount, parse_bytes};
 pub use judge::{Fault, Found, Remedy, Verdict, judge};
 pub use label::{in_file, labelled};

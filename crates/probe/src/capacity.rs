@@ -42,7 +42,7 @@ pub struct CapacityOptions {
 }
 
 /// How a device behaves at its claimed size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Honesty {
     /// It keeps what is written up to its claimed end.
@@ -60,7 +60,7 @@ pub enum Honesty {
 }
 
 /// Result of a capacity check.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct CapacityReport {
     /// What the device says.
     pub claimed_bytes: u64,

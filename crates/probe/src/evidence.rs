@@ -12,7 +12,19 @@ use std::collections::BTreeMap;
 use whichfs_units::{MIB, Nanos, SECTOR};
 
 /// A part of the probe; later ones use what earlier ones found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    schemars::JsonSchema,
+    Deserialize,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stage {
     /// Reads across boundaries: page, AU, zones.
@@ -71,7 +83,9 @@ impl Stage {
 }
 
 /// What a probe cost so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize,
+)]
 pub struct Spent {
     /// Read requests.
     pub reads: u64,
@@ -88,7 +102,7 @@ pub struct Spent {
 }
 
 /// One level of the alignment test: boundaries that are odd multiples of a power of two.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct Level {
     /// The power of two in bytes.
     pub bytes: u64,
@@ -97,7 +111,7 @@ pub struct Level {
 }
 
 /// A step of the alignment test that was looked at closely.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct Boundary {
     /// Where it rises, by powers of two.
     pub rise: Rise,
@@ -119,7 +133,7 @@ impl Boundary {
 }
 
 /// Result of [`Stage::Align`].
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct AlignTest {
     /// Levels, finest first.
     pub levels: Vec<Level>,
@@ -134,7 +148,7 @@ pub struct AlignTest {
 }
 
 /// Reads across the multiples of a grid over the whole card.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct ZoneTest {
     /// The grid in bytes.
     pub grid_bytes: u64,
@@ -146,7 +160,7 @@ pub struct ZoneTest {
 }
 
 /// A multiple of a grid at which reads take longer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct ZonePlaces {
     /// In units of the grid.
     pub multiple: u64,
@@ -161,14 +175,14 @@ pub struct ZonePlaces {
 }
 
 /// Rates of streams of one direction.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct Streams {
     /// Request size in bytes → bytes a second in each region of the card.
     pub rates: BTreeMap<u64, Vec<f64>>,
 }
 
 /// Times of requests at random places.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct RandomTimes {
     /// Request size in bytes → (mean, standard error of the mean, count), in microseconds.
     pub means: BTreeMap<u64, (f64, f64, usize)>,
@@ -184,7 +198,7 @@ pub struct RandomTimes {
 }
 
 /// Times of one kind of request.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct Latency {
     /// Median in microseconds.
     pub median_us: f64,
@@ -202,7 +216,7 @@ impl RandomTimes {
 }
 
 /// Result of [`Stage::Sustained`].
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct Sustained {
     /// Where it began, in bytes.
     pub base: u64,
@@ -218,7 +232,7 @@ pub struct Sustained {
 }
 
 /// Result of [`Stage::WriteUnit`]: writes in order of many sizes, none joined to another.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct UnitTest {
     /// Unit in bytes that explains the times best.
     pub unit_bytes: u64,
@@ -230,7 +244,7 @@ pub struct UnitTest {
 }
 
 /// One count of AUs written in turns.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct Turn {
     /// AUs in use.
     pub aus: u32,
@@ -249,7 +263,7 @@ pub struct Turn {
 }
 
 /// Result of the tests of open AUs.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct OpenAus {
     /// Time of a write with one AU in use, in microseconds.
     pub alone_us: Centre,
@@ -293,7 +307,7 @@ impl OpenAus {
 }
 
 /// Result of [`Stage::AuByWrites`].
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct AuByWrites {
     /// The AU in bytes, if the writes tell.
     pub au_bytes: Option<u64>,
@@ -311,7 +325,7 @@ pub struct AuByWrites {
 }
 
 /// Result of [`Stage::FatRegion`].
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct FatRegion {
     /// Microseconds of writes into each of the first AUs.
     pub first_us: Vec<Centre>,
@@ -324,7 +338,7 @@ pub struct FatRegion {
 }
 
 /// Result of [`Stage::Flush`].
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct FlushTest {
     /// Whether the device has the operation.
     pub supported: bool,
@@ -344,7 +358,7 @@ impl FlushTest {
 }
 
 /// Result of [`Stage::Cache`].
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct CacheTest {
     /// Each burst: request size, times of the requests in microseconds.
     pub bursts: Vec<(u64, Vec<f64>)>,
@@ -355,7 +369,7 @@ pub struct CacheTest {
 }
 
 /// Result of [`Stage::Discard`]: writes that open one AU and close another of the same kind.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct DiscardTest {
     /// Whether at least one discard succeeded.
     pub supported: bool,
@@ -370,7 +384,7 @@ pub struct DiscardTest {
 }
 
 /// The same request from time to time, to see whether the card changes.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct Sentinel {
     /// Seconds on the device since the probe began.
     pub at_s: f64,
@@ -379,7 +393,7 @@ pub struct Sentinel {
 }
 
 /// All that was measured so far, and how far the probe is.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct Evidence {
     /// What tells this device from another of the same size; the caller says it.
     pub identity: String,

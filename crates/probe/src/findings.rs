@@ -8,7 +8,19 @@ use std::collections::BTreeMap;
 pub const CONFIDENT: f64 = 0.9;
 
 /// What a probe looks for, in the order in which it is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    schemars::JsonSchema,
+    Deserialize,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Quantity {
     /// Flash page: the least that is read or programmed at once, in bytes.
@@ -133,7 +145,7 @@ impl Quantity {
 }
 
 /// A value, whole where it counts something.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(untagged)]
 pub enum Value {
     /// Bytes or a count.
@@ -161,7 +173,7 @@ impl Value {
 }
 
 /// One value with its evidence, or the reason why there is none.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct Finding {
     /// The value; `null` where the data do not tell.
     pub value: Option<Value>,
@@ -216,7 +228,7 @@ impl Finding {
 }
 
 /// A card that became slower or faster while it was probed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct Drift {
     /// `read` or `write`.
     pub what: String,
@@ -227,7 +239,7 @@ pub struct Drift {
 }
 
 /// All that a probe found.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct Findings {
     /// Every quantity, found or not.
     #[serde(flatten)]

@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 use whichfs_units::{MIB, Nanos};
 
 /// What may be written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Writing {
     /// Nothing: reads only.
@@ -19,7 +21,7 @@ pub enum Writing {
 }
 
 /// Bounds of what a probe may cost. When one is reached the probe ends with what it has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct Budget {
     /// Bytes written.
     pub write_bytes: u64,
@@ -39,7 +41,9 @@ impl Default for Budget {
 }
 
 /// How to probe.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize,
+)]
 pub struct Options {
     /// Decides every place and order.
     pub seed: u64,

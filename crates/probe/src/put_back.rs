@@ -36,7 +36,7 @@ impl UndoLog for MemoryOnly {
 }
 
 /// What became of blocks that an interrupted check left.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Rescue {
     /// Blocks that held a mark, or nothing readable, and hold their data again.
     pub put_back: u64,

@@ -34,7 +34,16 @@ pub(crate) fn sigma(values: &[f64]) -> f64 {
 }
 
 /// A centre, how well it is known, and of how many values.
-#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    serde::Serialize,
+    schemars::JsonSchema,
+    serde::Deserialize,
+)]
 pub struct Centre {
     /// Median.
     pub median: f64,

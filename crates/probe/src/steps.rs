@@ -11,7 +11,7 @@ use crate::stats::{median, quantile, sigma};
 use serde::{Deserialize, Serialize};
 
 /// A rise between two neighbouring levels.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct Rise {
     /// The first level behind it, in bytes.
     pub bytes: u64,

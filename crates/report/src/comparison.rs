@@ -1,6 +1,7 @@
 //! Several runs side by side: terminal, Markdown, JUnit.
 
 use crate::comparison_told::{halts, name, places, show, shows, undecided, winner};
+use crate::document::Document;
 use crate::junit::{Case, Told};
 use crate::number::with_unit;
 use crate::text::{clean, wrap};
@@ -9,6 +10,10 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use whichfs_study::{Compared, Comparison, Meaning, RunChange, Stopped, Was};
 use whichfs_units::counted;
+
+impl Document for Comparison {
+    const NAME: &'static str = "report";
+}
 
 /// Commands that are named of one failure.
 const NAMED: usize = 4;

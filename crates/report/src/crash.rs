@@ -7,7 +7,7 @@ use crate::rows::line;
 use serde::Serialize;
 
 /// What a page of power cuts shows; its JSON form is that of `study run --json`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct CrashPage {
     /// What was asked.
     pub title: String,
@@ -26,7 +26,7 @@ pub struct CrashPage {
 }
 
 /// The series of one fault set and workload.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct CrashGroup {
     /// The fault set in words.
     pub faults: String,
@@ -41,7 +41,7 @@ pub struct CrashGroup {
 }
 
 /// One series.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct CrashRow {
     /// Filesystem.
     pub fs: String,
@@ -97,7 +97,7 @@ pub struct CrashRow {
 }
 
 /// How many, and the 95 % interval of their share.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Count {
     /// Times it happened.
     pub count: u64,
@@ -108,7 +108,7 @@ pub struct Count {
 }
 
 /// How often something became of a filesystem.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ConditionCount {
     /// In words.
     pub condition: String,
@@ -119,7 +119,7 @@ pub struct ConditionCount {
 }
 
 /// What became of so many files and directories.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct FileCount {
     /// In words.
     pub outcome: String,
@@ -128,7 +128,7 @@ pub struct FileCount {
 }
 
 /// A cut worth looking at.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct WorstCase {
     /// Number of the cut and where it lies.
     pub place: String,
@@ -147,7 +147,7 @@ pub struct WorstCase {
 }
 
 /// A line of a timeline.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct CrashLine {
     /// Milliseconds from the cut on; before it below 0.
     pub ms: f64,
@@ -164,7 +164,7 @@ pub struct CrashLine {
 }
 
 /// What became of a request, or what else a line tells.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LineState {
     /// All of it is there, and the card had said so.
@@ -187,7 +187,7 @@ pub enum LineState {
 }
 
 /// What a filesystem promises over a power cut.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Promises {
     /// Filesystem and mount.
     pub of: String,

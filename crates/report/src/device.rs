@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use whichfs_trial::{DeviceFigures, Latency, PhaseFigures, Slot, Status, Trial};
 
 /// A trial behind the figures.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct TrialLine {
     /// Candidate name.
     pub candidate: String,
@@ -24,7 +24,7 @@ pub struct TrialLine {
 }
 
 /// The device under one candidate.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct DeviceView {
     /// Candidate name.
     pub candidate: String,
@@ -42,7 +42,7 @@ pub struct DeviceView {
 }
 
 /// A phase of one trial.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct PhaseView {
     /// Name of the phase.
     pub phase: String,
@@ -71,7 +71,7 @@ impl PhaseView {
 }
 
 /// What a device did over time, in slots of equal length.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct SeriesView {
     /// Begin of the first slot, in virtual seconds from the first phase on.
     pub begin_s: f64,
@@ -92,7 +92,7 @@ pub struct SeriesView {
 }
 
 /// How long operations of a phase took.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct LatencyView {
     /// Name of the phase.
     pub phase: String,

@@ -1,6 +1,7 @@
 //! JUnit's XML, which build servers read: a test case for each candidate or comparison.
 
-use std::fmt::Write as _;
+use quick_junit::{NonSuccessKind, Property, Report, TestCase, TestCaseStatus, TestSuite};
+use std::time::Duration;
 use whichfs_study::Verdict;
 
 /// What became of a test case.
@@ -46,44 +47,32 @@ pub fn junit_of(name: &str, verdict: &Verdict) -> String {
 
 /// A file with the suite `name` and what is to be known of all of it, as names and values.
 pub fn junit_with(name: &str, properties: &[(String, String)], cases: &[Case]) -> String {
-    let count = |wanted: fn(&Told) -> bool| cases.iter().filter(|case| wanted(&case.told)).count();
-    let failed = count(|told| matches!(told, Told::Failed(_)));
-    let skipped = count(|told| matches!(told, Told::Skipped(_)));
-    let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    let _ = writeln!(
-        out,
-        "<testsuites>\n<testsuite name=\"{}\" tests=\"{}\" failures=\"{failed}\" \
-         skipped=\"{skipped}\">",
-        escaped(name),
-        cases.len()
-    );
-    if !properties.is_empty() {
-        out.push_str("<properties>\n");
-        for (name, value) in properties {
-            let (name, value) = (escaped(name), escaped(value));
-            let _ = writeln!(out, "<property name=\"{name}\" value=\"{value}\"/>");
-        }
-        out.push_str("</properties>\n");
+    let mut suite = TestSuite::new(name);
+    for (name, value) in properties {
+        suite.add_property(Property::new(name.as_str(), value.as_str()));
     }
     for case in cases {
-        let (class, name) = (escaped(&case.class), escaped(&case.name));
-        let _ = write!(
-            out,
-            "<testcase classname=\"{class}\" name=\"{name}\" time=\"{:.3}\">",
-            case.seconds
-        );
-        let _ = match &case.told {
-            Told::Passed => Ok(()),
-            Told::Skipped(why) => write!(out, "<skipped message=\"{}\"/>", escaped(why)),
-            Told::Failed(why) => write!(out, "<failure message=\"{}\"/>", escaped(why)),
+        let mut status = match &case.told {
+            Told::Passed => TestCaseStatus::success(),
+            Told::Skipped(_) => TestCaseStatus::skipped(),
+            Told::Failed(_) => TestCaseStatus::non_success(NonSuccessKind::Failure),
         };
-        if !case.output.is_empty() {
-            let _ = write!(out, "<system-out>{}</system-out>", escaped(&case.output));
+        if let Told::Skipped(why) | Told::Failed(why) = &case.told {
+            status.set_message(why.as_str());
         }
-        out.push_str("</testcase>\n");
+        let mut test = TestCase::new(case.name.as_str(), status);
+        test.set_classname(case.class.as_str());
+        // A negative or endless time is none.
+        test.set_time(Duration::try_from_secs_f64(case.seconds).unwrap_or_default());
+        if !case.output.is_empty() {
+            test.set_system_out(case.output.as_str());
+        }
+        suite.add_test_case(test);
     }
-    out.push_str("</testsuite>\n</testsuites>\n");
-    out
+    let mut report = Report::new(name);
+    report.add_test_suite(suite);
+    let text = report.to_string();
+    text.unwrap_or_else(|error| unreachable!("writing to a String cannot fail: {error}"))
 }
 
 /// A verdict's candidates: judged ones pass, those that gave no figures fail, those that a rule
@@ -115,23 +104,6 @@ pub fn verdict_cases(verdict: &Verdict) -> Vec<Case> {
     ranked.chain(excluded).collect()
 }
 
-/// `text` as XML: markup escaped, characters that XML does not have replaced.
-fn escaped(text: &str) -> String {
-    let mut out = String::new();
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\n' | '\t' => out.push(c),
-            c if c.is_control() => out.push('\u{fffd}'),
-            c => out.push(c),
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -145,9 +117,12 @@ mod tests {
         let text = junit("choose", &cases);
         let all = verdict.ranking.len() + verdict.excluded.len();
         assert_eq!(text.matches("<testcase ").count(), all);
-        assert!(text.contains(&format!("tests=\"{all}\" failures=\"1\" skipped=\"4\"")));
-        assert!(text.contains("name=\"&lt;x&gt;\u{fffd}&quot;\""));
-        assert!(text.contains("<failure message=\"a &amp; b\"/>"));
+        assert_eq!(text.matches("<skipped ").count(), 4, "{text}");
+        assert!(text.contains(&format!("tests=\"{all}\"")), "{text}");
+        assert!(text.contains("failures=\"1\""), "{text}");
+        assert!(text.contains("name=\"&lt;x&gt;"), "{text}");
+        assert!(!text.contains('\u{1b}'), "{text}");
+        assert!(text.contains("<failure message=\"a &amp; b\""), "{text}");
         assert!(!text.contains("<properties>"));
         let text = junit_of("choose", &verdict);
         assert!(text.contains("<property name=\"origin\" value=\"modelled\"/>"));

@@ -13,7 +13,10 @@ mod crash;
 mod crash_page;
 mod crash_strip;
 mod device;
+mod document;
+pub mod documents;
 mod excluded;
+mod items;
 mod junit;
 mod number;
 mod page;
@@ -21,6 +24,8 @@ mod page_device;
 mod page_parts;
 mod page_time;
 mod policy;
+mod power_cuts;
+mod repeat;
 mod rows;
 mod samples;
 mod study_page;
@@ -37,12 +42,17 @@ pub use crash::{
 };
 pub use crash_page::{crash_file_outcomes, crash_html, files_of};
 pub use device::{DeviceView, LatencyView, PhaseView, SeriesView, TrialLine, devices, trial_lines};
+pub use document::{Document, DocumentSchema, document_json, list_json};
+pub use items::{aside, card_items, item};
 pub use junit::{Case, Told, junit, junit_of, junit_with, verdict_cases};
 pub use number::{percent, percents, with_unit as figure};
 pub use page::{CutSeries, DEFAULT, Item, Page, html};
+pub use power_cuts::PowerCuts;
+pub use repeat::repeat_command;
 pub use rows::{Export, FailedRow, csv, failed_rows, json, markdown};
 pub use study_page::{StudyPage, study_html};
 pub use terminal::{Look, terminal};
+pub use text::{Lines, folded, table};
 pub use trial::{TrialTold, trial_text};
 
 #[cfg(test)]

@@ -10,6 +10,7 @@
 use crate::chart::{Chart, chart, unjudged};
 use crate::commands::{TrialsOf, repeated, shown, trials};
 use crate::device::{DeviceView, TrialLine};
+use crate::document::Document;
 use crate::excluded::{Group, failed, groups};
 use crate::page_device::{LatencyChart, SizesRow, WearRow, latencies, sizes, wear, without};
 use crate::page_parts::{
@@ -25,7 +26,7 @@ use std::collections::BTreeMap;
 use whichfs_study::Verdict;
 
 /// A labelled figure with its source.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct Item {
     /// What it is.
     pub label: String,
@@ -42,7 +43,7 @@ pub struct Item {
 pub const DEFAULT: &str = "default of the model";
 
 /// Power cuts under one candidate.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct CutSeries {
     /// Candidate name.
     pub candidate: String,
@@ -55,7 +56,7 @@ pub struct CutSeries {
 }
 
 /// What a report shows. Its JSON form is that of `choose --json`: the verdict's fields, and these.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct Page {
     /// The verdict with all its figures.
     #[serde(flatten)]
@@ -79,6 +80,10 @@ pub struct Page {
     pub trials_of: Vec<TrialLine>,
     /// The device under each candidate.
     pub devices: Vec<DeviceView>,
+}
+
+impl Document for Page {
+    const NAME: &'static str = "choose";
 }
 
 impl Page {

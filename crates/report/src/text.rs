@@ -1,5 +1,8 @@
 //! Plain text that fits a width and cannot harm a terminal.
 
+use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
+use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
+
 /// `text` without control characters, bidirectional overrides and private-use characters:
 /// names come from files, and a terminal would obey them.
 pub(crate) fn clean(text: &str) -> String {
@@ -23,31 +26,27 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
     format!("{kept}…")
 }
 
+/// Lines of at most `width` columns, the first beginning with `first`, the others with `rest`;
+/// broken between words, which only blanks divide.
+fn lines<'a>(first: &'a str, rest: &'a str, width: usize) -> Options<'a> {
+    Options::new(width)
+        .initial_indent(first)
+        .subsequent_indent(rest)
+        .word_separator(WordSeparator::AsciiSpace)
+        .word_splitter(WordSplitter::NoHyphenation)
+        .wrap_algorithm(WrapAlgorithm::FirstFit)
+}
+
 /// Appends `text` to `out` in lines of at most `width` characters, the first beginning
 /// with `first`, the others with `rest`. Words longer than a line are broken; a no-break
 /// space does not end a word and is written as a space.
 pub(crate) fn wrap(out: &mut String, text: &str, first: &str, rest: &str, width: usize) {
-    let mut line = first.to_owned();
-    let mut empty = true;
-    let room = width.saturating_sub(rest.chars().count()).max(1);
-    for word in text.split(' ').filter(|word| !word.is_empty()) {
-        for piece in pieces(word, room) {
-            let needed = line.chars().count() + usize::from(!empty) + piece.chars().count();
-            if !empty && needed > width {
-                out.push_str(line.trim_end());
-                out.push('\n');
-                line = rest.to_owned();
-                empty = true;
-            }
-            if !empty {
-                line.push(' ');
-            }
-            line.push_str(&piece.replace('\u{a0}', " "));
-            empty = false;
-        }
+    let words: Vec<&str> = text.split(' ').filter(|word| !word.is_empty()).collect();
+    let text = words.join(" ");
+    for line in textwrap::wrap(&text, lines(first, rest, width)) {
+        out.push_str(line.replace('\u{a0}', " ").trim_end());
+        out.push('\n');
     }
-    out.push_str(line.trim_end());
-    out.push('\n');
 }
 
 /// A bar of `width` columns: full up to the first of `ends` (shares of the width), shaded from
@@ -61,12 +60,94 @@ pub(crate) fn interval_bar(ends: [f64; 2], width: usize) -> String {
     )
 }
 
-fn pieces(word: &str, room: usize) -> Vec<String> {
-    let characters: Vec<char> = word.chars().collect();
-    characters
-        .chunks(room)
-        .map(|chunk| chunk.iter().collect())
-        .collect()
+/// `sentence` in lines of at most `width` columns, where its words allow it. Spaces at its
+/// beginning stay; those between words become one. Lines after the first begin with `indent`
+/// spaces.
+pub fn folded(sentence: &str, indent: usize, width: usize) -> String {
+    let begin = sentence.len() - sentence.trim_start().len();
+    let words: Vec<&str> = sentence.split_whitespace().collect();
+    let blanks = " ".repeat(indent);
+    let options = lines(&sentence[..begin], &blanks, width).break_words(false);
+    textwrap::fill(&words.join(" "), options)
+}
+
+/// The same for a line of which the first `indent` columns are a word and blanks that stay.
+pub(crate) fn folded_after(line: &str, indent: usize, width: usize) -> String {
+    let Some((head, rest)) = line.split_at_checked(indent) else {
+        return line.to_owned();
+    };
+    let blanks = " ".repeat(indent);
+    let text = folded(&format!("{blanks}{}", rest.trim_start()), indent, width);
+    format!("{head}{}", text.get(indent..).unwrap_or_default())
+}
+
+/// `rows` under `head`, of at most `width` columns: columns without lines between them, wrapped.
+/// Names, which stand in the first column and are copied, stay whole.
+pub fn table(head: &[&str], rows: Vec<Vec<String>>, width: usize) -> String {
+    let names = rows.iter().filter_map(|row| row.first());
+    let longest = names.map(|name| name.chars().count()).max().unwrap_or(0);
+    let mut table = Table::new();
+    table
+        .load_style(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(u16::try_from(width).unwrap_or(u16::MAX))
+        .set_header(head)
+        .add_rows(rows);
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    if let Some(first) = table.column_mut(0).filter(|_| longest <= width / 2) {
+        first.set_constraint(ColumnConstraint::ContentWidth);
+    }
+    table.trim_fmt()
+}
+
+/// Text for a terminal of a known width, line by line.
+#[derive(Clone, Debug, Default)]
+pub struct Lines {
+    text: String,
+    width: usize,
+}
+
+impl Lines {
+    /// None yet, of at most `width` columns.
+    pub fn new(width: usize) -> Lines {
+        Lines {
+            text: String::new(),
+            width,
+        }
+    }
+
+    /// Adds a line as it is.
+    pub fn line(&mut self, line: &str) {
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
+
+    /// Adds a sentence, folded; lines after the first begin with `indent` spaces.
+    pub fn paragraph(&mut self, sentence: &str, indent: usize) {
+        self.line(&folded(sentence, indent, self.width));
+    }
+
+    /// Adds `rows` under `head`.
+    pub fn table(&mut self, head: &[&str], rows: Vec<Vec<String>>) {
+        self.line(&table(head, rows, self.width));
+    }
+
+    /// Adds what a command is for, and the command: in one line if that fits, else the command in
+    /// a line of its own, which is never broken.
+    pub fn with_command(&mut self, what: &str, command: &str) {
+        let line = format!("{what} {command}");
+        match line.chars().count() <= self.width {
+            true => self.line(&line),
+            false => self.line(&format!("{what}\n  {command}")),
+        }
+    }
+
+    /// All lines, each ended.
+    pub fn text(self) -> String {
+        self.text
+    }
 }
 
 #[cfg(test)]
@@ -103,5 +184,50 @@ mod tests {
             "no interval is drawn as a cell"
         );
         assert_eq!(interval_bar([1.5, 2.0], 2), "██▒");
+    }
+
+    #[test]
+    fn a_command_has_a_line_of_its_own_where_it_does_not_fit() {
+        let said = |width| {
+            let mut lines = Lines::new(width);
+            lines.with_command("Show it:", "ls -l");
+            lines.text()
+        };
+        assert_eq!(said(14), "Show it: ls -l\n");
+        assert_eq!(said(13), "Show it:\n  ls -l\n");
+    }
+
+    #[test]
+    fn a_sentence_is_folded_between_words() {
+        assert_eq!(folded("  one two three", 4, 10), "  one two\n    three");
+        assert_eq!(folded("one two", 4, 7), "one two");
+        assert_eq!(folded_after("a   one two", 4, 8), "a   one\n    two");
+        assert_eq!(folded_after("a", 4, 8), "a");
+        assert_eq!(folded("averylongword x", 2, 5), "averylongword\n  x");
+        assert_eq!(folded("", 2, 5), "");
+    }
+
+    #[test]
+    fn a_name_stays_whole_beside_many_columns() {
+        let cells = vec!["one two three four".to_owned(); 5];
+        let row = [vec!["sandisk-extreme-pro-128gb".to_owned()], cells].concat();
+        let text = table(&["name", "a", "b", "c", "d", "e"], vec![row], 80);
+        assert!(text.contains("sandisk-extreme-pro-128gb"), "{text}");
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 80),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_long_cell_wraps_and_nothing_is_lost() {
+        let words = "one two three four five six seven eight nine ten eleven twelve";
+        let text = table(&["a", "b"], vec![vec!["x".into(), words.into()]], 40);
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 40),
+            "{text}"
+        );
+        let found: Vec<&str> = text.split_whitespace().collect();
+        assert!(words.split(' ').all(|word| found.contains(&word)), "{text}");
     }
 }

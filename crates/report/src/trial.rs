@@ -1,6 +1,7 @@
 //! One trial for a terminal: what decided it, its phases and figures, the device over time, and
 //! the command that runs it again.
 
+use crate::document::Document;
 use crate::number::{duration, short, with_unit};
 use crate::text::{clean, wrap};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
@@ -12,7 +13,7 @@ use whichfs_trial::{Identity, PhaseFigures, Series, Slot, Status, Trial, metric_
 use whichfs_units::Bytes;
 
 /// A trial of a store, and what only the store knows of it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct TrialTold<'a> {
     /// Id of the trial.
     pub id: &'a str,
@@ -25,6 +26,10 @@ pub struct TrialTold<'a> {
     pub finished_at_unix: i64,
     /// The command that runs it again.
     pub repeat: String,
+}
+
+impl Document for TrialTold<'_> {
+    const NAME: &'static str = "trial show";
 }
 
 /// Lines of a log that are shown of a failed trial.

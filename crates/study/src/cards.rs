@@ -41,7 +41,7 @@ impl CardEvidence {
 }
 
 /// Cards, the best first.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct CardRanking {
     /// Name of the need.
     pub needs: String,
@@ -56,7 +56,7 @@ pub struct CardRanking {
 }
 
 /// A card for which no filesystem could be judged.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Unqualified {
     /// The card.
     pub card: String,
@@ -69,7 +69,7 @@ pub struct Unqualified {
 }
 
 /// A card with its best filesystem.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct CardPlace {
     /// The card.
     pub card: String,
@@ -98,7 +98,7 @@ pub struct CardPlace {
 }
 
 /// How good a card is.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct CardScore {
     /// 1 would be best at everything.
     pub score: f64,

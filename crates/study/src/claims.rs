@@ -14,7 +14,7 @@ pub const CLAIMS: (&str, &str) = (
 );
 
 /// A conclusion of a study.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Claim {
     /// Study of ours that tests it.
     pub study: String,
@@ -30,7 +30,7 @@ pub struct Claim {
 }
 
 /// One comparison of figures.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Part {
     /// Workload of the study.
@@ -56,7 +56,7 @@ pub struct Part {
 }
 
 /// What became of a claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// Our figures say the same.
@@ -82,7 +82,7 @@ impl Outcome {
 }
 
 /// A claim's outcome and the figures behind it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Judgement {
     /// What became of it.
     pub outcome: Outcome,

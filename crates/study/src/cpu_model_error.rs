@@ -12,7 +12,7 @@ use whichfs_trial::{Identity, Trial, cpu_metrics};
 pub const WITHIN: f64 = 1.15;
 
 /// Work that was charged in the lab and done by a real kernel.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChargedWork {
     /// In words.

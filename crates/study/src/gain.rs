@@ -13,7 +13,7 @@ use whichfs_trial::{Metric, Status, Trial};
 const WORTH_TELLING: f64 = 0.01;
 
 /// How many times as good one thing is as another in one metric.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Gain {
     /// Card.
     pub card: String,
@@ -38,7 +38,7 @@ pub struct Gain {
 }
 
 /// What a gain says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
     /// Better.
@@ -52,7 +52,7 @@ pub enum Effect {
 }
 
 /// From where on in a series of workloads one candidate stays behind.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Turn {
     /// Card.
     pub card: String,

@@ -9,7 +9,7 @@ use serde::Serialize;
 use whichfs_trial::{Status, Trial};
 
 /// All repeats of one figure.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Repeats {
     /// The value of each seed that has it, with the seed.
     pub values: Vec<(u64, f64)>,
@@ -47,7 +47,7 @@ impl Repeats {
 }
 
 /// A metric with one mount, for all candidates.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Line {
     /// Metric.
     pub metric: String,
@@ -100,7 +100,7 @@ impl Line {
 }
 
 /// One card, board and workload.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Grid {
     /// Card.
     pub card: String,
@@ -119,7 +119,7 @@ pub struct Grid {
 }
 
 /// Agreement of the two rankings of a table's workloads, for one metric of one candidate.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Order {
     /// Metric.
     pub metric: String,

@@ -9,6 +9,7 @@ mod advice;
 mod agreement;
 mod bootstrap;
 mod cards;
+pub mod catalogue;
 mod claims;
 mod cpu_model_error;
 mod device;

@@ -14,7 +14,7 @@ use whichfs_trial::{Identity, Status, Trial, is_share, is_use_of_phase};
 const LEAST: usize = 3;
 
 /// One metric of a candidate beside those of the others.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Standing {
     /// Workload.
     pub workload: String,

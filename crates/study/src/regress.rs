@@ -44,7 +44,7 @@ pub struct Run {
 }
 
 /// Runs side by side.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Comparison {
     /// The runs, the first of which the others are compared with.
     pub runs: Vec<RunLine>,
@@ -58,7 +58,7 @@ pub struct Comparison {
 }
 
 /// What all rows of a run have in common.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct RunLine {
     /// What it is called.
     pub name: String,
@@ -77,7 +77,7 @@ pub struct RunLine {
 }
 
 /// One metric of one filesystem in all runs.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Compared {
     /// The card; empty where each run has one.
     pub card: String,
@@ -100,7 +100,7 @@ pub struct Compared {
 }
 
 /// A sample, and the trial that it is of.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Taken {
     /// Seed of the trial.
     pub seed: u64,
@@ -111,7 +111,7 @@ pub struct Taken {
 }
 
 /// A run beside the first.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Change {
     /// How many times worse; below 1 it is better.
     pub worse: f64,
@@ -124,7 +124,7 @@ pub struct Change {
 }
 
 /// What a change means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Meaning {
     /// Worse beyond noise.

@@ -15,7 +15,7 @@ const USUAL: &str = "ext4";
 pub const COVERED: f64 = 0.8;
 
 /// What a study's figures are worth beside the published ones.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Score {
     /// Lines with at least two filesystems that both sides have.
     pub lines: usize,
@@ -39,7 +39,7 @@ pub struct Score {
 }
 
 /// How many times worse than the best a choice is; 1 is the best.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Regret {
     /// Geometric mean.
     pub mean: f64,
@@ -48,7 +48,7 @@ pub struct Regret {
 }
 
 /// Intervals of ratios between filesystems, as the lab states them.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Coverage {
     /// Published ratios that have an interval beside them.
     pub ratios: usize,
@@ -59,7 +59,7 @@ pub struct Coverage {
 }
 
 /// Durations, published by ours, after one factor.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Seconds {
     /// Durations compared.
     pub count: usize,
@@ -70,7 +70,7 @@ pub struct Seconds {
 }
 
 /// One line of a score.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct LineScore {
     /// Card.
     pub card: String,

@@ -1,11 +1,12 @@
 //! The verdict as data: `choose --json`, and what a report needs beside it.
 
 use crate::kinds::OfKind;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Which one, how sure, why, and what would change it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema, Deserialize)]
 pub struct Verdict {
     /// Card it holds for.
     pub card: String,
@@ -130,7 +131,7 @@ impl std::fmt::Display for Count {
 }
 
 /// The answer without some candidates.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema, Deserialize)]
 pub struct Without {
     /// Those whose figures leave something out, best first.
     pub left_out: Vec<String>,
@@ -142,7 +143,7 @@ pub struct Without {
 }
 
 /// A candidate of which trials failed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct Failed {
     /// Candidate name.
     pub candidate: String,
@@ -161,7 +162,7 @@ impl Failed {
 }
 
 /// A trial that failed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct FailedTrial {
     /// Its seed.
     pub seed: u64,
@@ -186,7 +187,7 @@ impl Verdict {
 }
 
 /// Where figures come from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
     /// Real filesystem code on a modelled card, in virtual time.
@@ -210,7 +211,7 @@ impl Origin {
 }
 
 /// A metric that the need counts and that nobody has a figure of.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema, Deserialize)]
 pub struct Unmeasured {
     /// Metric name.
     pub metric: String,
@@ -221,7 +222,7 @@ pub struct Unmeasured {
 }
 
 /// A rule of the need.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct RuleLine {
     /// Name of its fact.
     pub rule: String,
@@ -236,7 +237,7 @@ pub struct RuleLine {
 }
 
 /// A candidate that nearly qualifies.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct Nearest {
     /// Candidate name.
     pub candidate: String,
@@ -247,7 +248,7 @@ pub struct Nearest {
 }
 
 /// One candidate's place.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema, Deserialize)]
 pub struct Ranked {
     /// Candidate name.
     pub candidate: String,
@@ -277,7 +278,7 @@ pub struct Ranked {
 }
 
 /// One candidate's figure of one metric.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema, Deserialize)]
 pub struct Figure {
     /// In the metric's unit, on the first seed: what the anchor (the baseline, or the candidate
     /// with the most seeds) took there, times the mean ratio to it on the seeds that both ran.
@@ -293,7 +294,7 @@ pub struct Figure {
 }
 
 /// The figure of one seed.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema, Deserialize)]
 pub struct Point {
     /// Seed of the trial.
     pub seed: u64,
@@ -302,7 +303,7 @@ pub struct Point {
 }
 
 /// What a metric is and how much it counts.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema, Deserialize)]
 pub struct MetricInfo {
     /// Metric name.
     pub metric: String,
@@ -333,7 +334,7 @@ fn yes() -> bool {
 }
 
 /// A candidate that could not be chosen.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 pub struct Excluded {
     /// Candidate name.
     pub candidate: String,
@@ -373,7 +374,7 @@ impl Excluded {
 }
 
 /// A rule that a candidate breaks.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct Broken {
     /// Name of its fact.
     pub rule: String,
@@ -387,7 +388,7 @@ pub struct Broken {
 }
 
 /// What would change the winner.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct Change {
     /// Metric whose weight is doubled; empty where a rule is dropped.
     pub metric: String,
@@ -401,7 +402,9 @@ pub struct Change {
 }
 
 /// A figure in a word, by its ratio to the best.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema, Deserialize,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Grade {
     /// At most 1.1 times the best.

@@ -36,7 +36,24 @@ const INNER: [(&str, &[&str]); 26] = [
     ),
     ("study", &["embed", "units", "trial", "fs"]),
     ("store", &["units", "trial", "study"]),
-    ("report", &["units", "trial", "study"]),
+    (
+        "report",
+        &[
+            "units",
+            "trial",
+            "card",
+            "blockdev",
+            "curves",
+            "fit",
+            "posterior",
+            "probe",
+            "crash",
+            "fs",
+            "layout",
+            "workload",
+            "study",
+        ],
+    ),
     (
         "engine",
         &[

@@ -79,7 +79,7 @@ impl CpuCounts {
 }
 
 /// CPU time of a phase: `{"nanoseconds": 5}`, or `{"nanoseconds": null, "why": "…"}`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(untagged)]
 pub enum CpuTime {
     /// What the kernel did, at the board's prices.

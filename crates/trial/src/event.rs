@@ -118,7 +118,9 @@ impl Event {
 }
 
 /// What a phase did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize,
+)]
 pub struct Counts {
     /// Operations performed.
     pub operations: u64,
@@ -141,7 +143,7 @@ fn is_zero(count: &u64) -> bool {
 /// and a quantile, which is a bound, is at most 1/32 too high. Histograms of different
 /// trials have the same buckets and can be added. In JSON a list of `[bound, count]`: the
 /// keys of an object are strings, which a tagged event does not turn back into numbers.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(from = "Vec<(u64, u64)>", into = "Vec<(u64, u64)>")]
 pub struct Latency(pub BTreeMap<u64, u64>);
 

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 /// What is written: generated, or a file of the user's tree.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Content {
     /// Bytes of a compressibility level, from a seed (`whichfs_workload::generated_bytes`).
@@ -23,7 +23,7 @@ pub enum Content {
 
 /// One operation. Where nothing else is said, it counts as one operation and is
 /// neither timed nor made durable.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Op {
     /// Makes a directory.

@@ -14,7 +14,7 @@ pub const REAL: &str = "real";
 
 /// A finished trial. Serialised, one of the lab is a pure function of its identity:
 /// nothing about wall time or the machine's load is in it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct Trial {
     /// Everything that decides the result.
     pub identity: Identity,
@@ -23,7 +23,7 @@ pub struct Trial {
 }
 
 /// Everything that decides a trial's result; its hash is the trial's id.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct Identity {
     /// Name of the card profile.
     pub card: String,
@@ -85,7 +85,7 @@ pub struct Identity {
 }
 
 /// Where and when a trial was measured. Its seed is the number of the repeat.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct Measured {
     /// What tells the device from others: its register or serial number, and its size.
     pub device: String,
@@ -118,7 +118,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// What came out of a trial.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct Outcome {
     /// Done, or failed with the reason.
     pub status: Status,
@@ -139,7 +139,7 @@ pub struct Outcome {
 }
 
 /// How a trial ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum Status {
     /// All steps were done.
@@ -154,7 +154,7 @@ pub enum Status {
 }
 
 /// Figures of one phase.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct PhaseFigures {
     /// Name of the phase.
     pub phase: String,
@@ -181,7 +181,7 @@ impl PhaseFigures {
 }
 
 /// What a device did in an interval.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct DeviceFigures {
     /// Read requests.
     pub reads: u64,
@@ -220,7 +220,7 @@ impl DeviceFigures {
 }
 
 /// One figure with its meaning.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct Metric {
     /// Metric name (`tree_write`, `mount`, `space`, …).
     pub metric: String,

@@ -5,7 +5,7 @@ use whichfs_units::Nanos;
 
 /// A device's work over virtual time, from the begin of a trial. There are at most
 /// [`Series::SLOTS`] slots of equal length; when time goes on beyond them, two become one.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct Series {
     /// Length of a slot; zero in an empty series.
     pub slot: Nanos,
@@ -17,7 +17,9 @@ pub struct Series {
 }
 
 /// One slot. In JSON a list of its five numbers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize,
+)]
 #[serde(from = "(u32, u64, u64, u64, u64)", into = "(u32, u64, u64, u64, u64)")]
 pub struct Slot {
     /// AUs that were open at its end.

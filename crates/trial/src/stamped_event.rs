@@ -77,7 +77,7 @@ impl Reading {
 }
 
 /// How the machine was during a trial on a real device.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct Conditions {
     /// Lowest and highest temperature read, in °C, by what it is of; empty where none is told.
     pub temperatures: BTreeMap<String, (f64, f64)>,

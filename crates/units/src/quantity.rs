@@ -6,7 +6,18 @@ use std::ops::{Add, AddAssign, Sub};
 
 /// A duration or an instant of virtual time, in nanoseconds.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    schemars::JsonSchema,
+    Deserialize,
 )]
 #[serde(transparent)]
 pub struct Nanos(pub u64);

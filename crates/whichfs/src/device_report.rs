@@ -2,44 +2,26 @@
 
 use crate::failure::Outcome;
 use crate::output;
-use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 use whichfs_engine::device::{Campaign, DeviceExecutor};
 use whichfs_format::partition_commands;
-use whichfs_study::{DeviceTurn as Turn, Drift, REFERENCES_MIN, Spent};
+use whichfs_report::documents::study::{
+    DeviceMeasured, drift_told, kernel_threads, time_words, warmth,
+};
+use whichfs_study::{DeviceTurn as Turn, Spent};
 use whichfs_trial::Trial;
-use whichfs_units::shell_word;
-use whichfs_units::{Bytes, Nanos, counted};
+use whichfs_units::{Bytes, counted, shell_word};
 
-/// What was seen of a device beside figures; part of the JSON document.
-#[derive(Debug, Serialize)]
-pub struct Measured {
-    /// What tells the device from others.
-    device: String,
-    /// Which of the series on it.
-    session: u64,
-    /// Bytes written to it in the session.
-    written_bytes: u64,
-    /// Runs by which changes are seen.
-    reference_runs: usize,
-    /// Changes that they show.
-    drifts: Vec<Drift>,
-    /// What of the budget was used up.
-    stopped: Option<Spent>,
-}
-
-impl Measured {
-    /// What was seen of the device of `site`.
-    pub fn of(site: &DeviceExecutor, campaign: &Campaign<'_>) -> Measured {
-        Measured {
-            device: site.device.identity.clone(),
-            session: site.session,
-            written_bytes: campaign.spent.bytes,
-            reference_runs: campaign.references(),
-            drifts: campaign.drifts(),
-            stopped: campaign.stopped,
-        }
+/// What was seen of the device of `site`.
+pub fn measured(site: &DeviceExecutor, campaign: &Campaign<'_>) -> DeviceMeasured {
+    DeviceMeasured {
+        device: site.device.identity.clone(),
+        session: site.session,
+        written_bytes: campaign.spent.bytes,
+        reference_runs: campaign.references(),
+        drifts: campaign.drifts(),
+        stopped: campaign.stopped,
     }
 }
 
@@ -141,7 +123,7 @@ fn costs(campaign: &Campaign<'_>) -> String {
         )
     });
     let time = match campaign.knows_time() {
-        true => format!("take about {}", spell(time)),
+        true => format!("take about {}", time_words(time)),
         false => "take a time that is not known yet".to_owned(),
     };
     let most = match campaign.budget.bytes {
@@ -155,22 +137,13 @@ fn costs(campaign: &Campaign<'_>) -> String {
     )
 }
 
-/// A time as a person says it.
-fn spell(time: Duration) -> String {
-    match time.as_secs() {
-        s if s < 90 => format!("{s} s"),
-        s if s < 5400 => format!("{} min", s / 60),
-        s => format!("{:.1} h", s as f64 / 3600.0),
-    }
-}
-
 /// How it went, in sentences: changes of the device, heat, what of the budget was used up, and
 /// what is on the device now.
 pub fn sentences(site: &DeviceExecutor, campaign: &Campaign<'_>) -> Vec<String> {
-    let mut said = vec![drifted(campaign)];
+    let mut said = vec![drift_told(campaign.references(), &campaign.drifts())];
     let trials: Vec<&Trial> = campaign.known.iter().flatten().collect();
     said.push(warmth(&trials));
-    said.extend(threads(&trials));
+    said.extend(kernel_threads(&trials));
     said.push(format!(
         "Written to the device in this session: {}.",
         Bytes(campaign.spent.bytes)
@@ -189,78 +162,3 @@ pub fn sentences(site: &DeviceExecutor, campaign: &Campaign<'_>) -> Vec<String> 
     });
     said
 }
-
-fn drifted(campaign: &Campaign<'_>) -> String {
-    let runs = campaign.references();
-    let found = campaign.drifts();
-    if runs < REFERENCES_MIN {
-        return format!(
-            "Whether the device changed is not known: {} of {REFERENCES_MIN} needed.",
-            counted(runs, "reference run")
-        );
-    }
-    if found.is_empty() {
-        return format!("The device did not change: {runs} reference runs are alike.");
-    }
-    let each = found.iter().map(|drift| {
-        let (change, spread) = (drift.change * 100.0, drift.spread * 100.0);
-        format!(
-            "{} {change:+.0} % (runs scatter by {spread:.0} %)",
-            drift.metric
-        )
-    });
-    let list = each.collect::<Vec<_>>().join(", ");
-    format!("The device changed from the first to the last of {runs} reference runs: {list}.")
-}
-
-/// Temperatures and throttling during `trials`.
-fn warmth(trials: &[&Trial]) -> String {
-    let all = || {
-        trials
-            .iter()
-            .filter_map(|trial| trial.outcome.conditions.as_ref())
-    };
-    let mut parts = Vec::new();
-    for (what, name) in [("disk", "device"), ("cpu", "CPU")] {
-        let ranges: Vec<(f64, f64)> = all()
-            .filter_map(|one| one.temperatures.get(what).copied())
-            .collect();
-        let low = ranges.iter().map(|range| range.0).fold(f64::MAX, f64::min);
-        let high = ranges.iter().map(|range| range.1).fold(f64::MIN, f64::max);
-        parts.push(match ranges.is_empty() {
-            true => format!("{name} not known"),
-            false => format!("{name} {low:.0} to {high:.0} °C"),
-        });
-    }
-    let throttled: Vec<u64> = all().filter_map(|one| one.throttled).collect();
-    parts.push(match throttled.iter().sum::<u64>() {
-        _ if throttled.is_empty() => "throttling not known".to_owned(),
-        0 => "never throttled".to_owned(),
-        times => format!("throttled {}", counted(times, "time")),
-    });
-    format!("Temperature: {}.", parts.join(", "))
-}
-
-/// CPU time of the kernel's threads during `trials`, the busiest first; none if none had any.
-fn threads(trials: &[&Trial]) -> Option<String> {
-    let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
-    for one in trials
-        .iter()
-        .filter_map(|trial| trial.outcome.conditions.as_ref())
-    {
-        for (name, time) in &one.threads {
-            *sums.entry(name).or_default() += time.0;
-        }
-    }
-    let mut all: Vec<(&str, u64)> = sums.into_iter().collect();
-    all.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
-    let each = all
-        .iter()
-        .take(THREADS)
-        .map(|(name, ns)| format!("{name} {}", Nanos(*ns)));
-    let list = each.collect::<Vec<_>>().join(", ");
-    (!list.is_empty()).then(|| format!("CPU time of kernel threads of the machine: {list}."))
-}
-
-/// Kernel threads that are listed.
-const THREADS: usize = 6;

@@ -11,19 +11,18 @@ macro_rules! note {
     };
 }
 
-mod builder_files;
 mod cli;
 mod commands;
 mod consent;
 mod device_report;
 mod failure;
 mod interrupt;
-mod lab_image;
 mod output;
 mod page;
 mod progress;
 mod quantity;
 mod repeat;
+mod schemas;
 
 use clap::Parser;
 use cli::{

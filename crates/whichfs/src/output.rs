@@ -1,13 +1,18 @@
 //! Standard output: JSON documents, text, and a closed pipe that is no error.
 
 use crate::failure::{Failure, Outcome};
-use serde::Serialize;
 use std::io::{self, IsTerminal, Write};
+pub use whichfs_report::folded;
+use whichfs_report::{Document, Lines, document_json, list_json};
 
 /// Prints one JSON document.
-pub fn json(value: &impl Serialize) -> Outcome {
-    let text = serde_json::to_string_pretty(value).map_err(Failure::environment)?;
-    text_line(&text)
+pub fn document(document: &impl Document) -> Outcome {
+    text_line(&document_json(document).map_err(Failure::environment)?)
+}
+
+/// Prints a JSON list of documents.
+pub fn list<D: Document>(documents: &[D]) -> Outcome {
+    text_line(&list_json(documents).map_err(Failure::environment)?)
 }
 
 /// Prints text and a newline.
@@ -31,47 +36,9 @@ pub fn paragraph(sentence: &str, indent: usize) -> Outcome {
 /// Prints what a command is for, and the command: in one line if that fits, else the command in a
 /// line of its own, which is never broken.
 pub fn with_command(what: &str, command: &str) -> Outcome {
-    text_line(&joined(what, command, width()))
-}
-
-fn joined(what: &str, command: &str, width: usize) -> String {
-    let line = format!("{what} {command}");
-    match line.chars().count() <= width {
-        true => line,
-        false => format!("{what}\n  {command}"),
-    }
-}
-
-/// `sentence` in lines of at most `width` columns, where its words allow it. Spaces at its
-/// beginning stay; those between words become one.
-pub fn folded(sentence: &str, indent: usize, width: usize) -> String {
-    let begin = sentence.len() - sentence.trim_start().len();
-    let mut text = sentence[..begin].to_owned();
-    let mut column = begin;
-    for (number, word) in sentence.split_whitespace().enumerate() {
-        let length = word.chars().count();
-        if number > 0 && column + 1 + length > width {
-            text.push('\n');
-            text.push_str(&" ".repeat(indent));
-            column = indent;
-        } else if number > 0 {
-            text.push(' ');
-            column += 1;
-        }
-        text.push_str(word);
-        column += length;
-    }
-    text
-}
-
-/// The same for a line of which the first `indent` columns are a word and blanks that stay.
-pub fn folded_after(line: &str, indent: usize, width: usize) -> String {
-    let Some((head, rest)) = line.split_at_checked(indent) else {
-        return line.to_owned();
-    };
-    let blanks = " ".repeat(indent);
-    let text = folded(&format!("{blanks}{}", rest.trim_start()), indent, width);
-    format!("{head}{}", text.get(indent..).unwrap_or_default())
+    let mut lines = Lines::new(width());
+    lines.with_command(what, command);
+    text(&lines.text())
 }
 
 /// That standard output did not take something: a failure, unless it is a closed pipe.
@@ -144,7 +111,7 @@ pub fn colour() -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{columns, folded, folded_after, joined};
+    use super::columns;
 
     #[test]
     fn columns_are_the_terminals_or_what_is_told() {
@@ -162,21 +129,5 @@ mod tests {
         ] {
             assert_eq!(columns(None, told), 80, "{told:?}");
         }
-    }
-
-    #[test]
-    fn a_command_has_a_line_of_its_own_where_it_does_not_fit() {
-        assert_eq!(joined("Show it:", "ls -l", 14), "Show it: ls -l");
-        assert_eq!(joined("Show it:", "ls -l", 13), "Show it:\n  ls -l");
-    }
-
-    #[test]
-    fn a_sentence_is_folded_between_words() {
-        assert_eq!(folded("  one two three", 4, 10), "  one two\n    three");
-        assert_eq!(folded("one two", 4, 7), "one two");
-        assert_eq!(folded_after("a   one two", 4, 8), "a   one\n    two");
-        assert_eq!(folded_after("a", 4, 8), "a");
-        assert_eq!(folded("averylongword x", 2, 5), "averylongword\n  x");
-        assert_eq!(folded("", 2, 5), "");
     }
 }

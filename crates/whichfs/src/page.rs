@@ -1,6 +1,5 @@
 //! What the report says of card, environment and reproduction.
 
-use crate::commands::card;
 use std::ffi::OsString;
 use whichfs_engine::board::Board;
 use whichfs_engine::cards::partition_offset;
@@ -11,11 +10,10 @@ use whichfs_engine::shell::quoted_os;
 use whichfs_engine::tools::package_versions;
 use whichfs_engine::workload_run::WorkloadRun;
 use whichfs_lab::Userland;
-use whichfs_report::{DEFAULT, Item, Page, TrialLine, devices, figure, trial_lines};
-use whichfs_study::{Excluded, Verdict};
+use whichfs_report::{Item, Page, card_items, devices, figure, item, trial_lines};
+use whichfs_study::Verdict;
 use whichfs_trial::{REAL, Trial};
 use whichfs_units::Bytes;
-use whichfs_units::shell_word;
 
 /// The report's page; `repeat` is the command of one trial ([`crate::repeat::line`]).
 pub fn page(
@@ -28,9 +26,14 @@ pub fn page(
 ) -> Page {
     Page {
         verdict: verdict.clone(),
-        card_figures: card_items(bench),
+        card_figures: card_items(
+            &bench.card.name,
+            &bench.card.profile,
+            bench.card_state.name(),
+            partition_offset(&bench.card.profile),
+        ),
         environment: environment(bench, work, reused),
-        reproduce: vec![command_line(std::env::args_os().skip(1))],
+        reproduce: vec![command_line()],
         trials_of: trial_lines(trials, &repeat),
         repeat,
         show: show_line(std::env::args_os().skip(1)),
@@ -75,79 +78,13 @@ pub fn measured(
             item("state at the start", "as found", ""),
         ],
         environment,
-        reproduce: vec![command_line(std::env::args_os().skip(1))],
+        reproduce: vec![command_line()],
         trials_of: trial_lines(trials, &repeat),
         repeat,
         show: show_line(std::env::args_os().skip(1)),
         cuts: Vec::new(),
         devices: devices(trials),
     }
-}
-
-/// The lines of `trials` of candidates that a rule excludes: they tell what the rule decides. The
-/// command of each lifts its rule.
-pub fn aside(excluded: &[Excluded], trials: &[Trial], repeat: &str) -> Vec<TrialLine> {
-    let lines = trial_lines(trials, repeat).into_iter();
-    lines.filter_map(|line| lifted(excluded, line)).collect()
-}
-
-/// `line` with a command that lifts the rule by which its candidate is excluded; none where no
-/// option does.
-fn lifted(excluded: &[Excluded], line: TrialLine) -> Option<TrialLine> {
-    let mut all = excluded.iter();
-    let own = all.find(|one| one.candidate == line.candidate)?;
-    let option = own.allow.as_deref()?.strip_prefix("--need ")?;
-    let (begin, part) = line.command.split_at(line.command.rfind(" --candidates ")?);
-    let command = format!("{begin} --need {}{part}", shell_word(option));
-    Some(TrialLine { command, ..line })
-}
-
-/// A line of a list.
-pub fn item(label: &str, value: impl ToString, source: &str) -> Item {
-    Item {
-        label: label.to_owned(),
-        value: value.to_string(),
-        source: source.to_owned(),
-        ..Item::default()
-    }
-}
-
-fn card_items(bench: &LabExecutor) -> Vec<Item> {
-    let profile = &bench.card.profile;
-    let kind = if profile.composed() {
-        "composed of several sources"
-    } else {
-        "one card"
-    };
-    let mut items = vec![
-        item(
-            "profile",
-            format!("{}: {}", bench.card.name, profile.title()),
-            kind,
-        ),
-        item("state at the start", bench.card_state.name(), ""),
-        item(
-            "partition begins at",
-            Bytes(partition_offset(profile)),
-            "first AU at or after 4 MiB",
-        ),
-    ];
-    items.extend(profile.figures().map(|figure| {
-        let shown = card::shown(figure);
-        let value = match figure.uncertainty_percent {
-            0 => shown,
-            percent => format!("{shown} (±{percent} %)"),
-        };
-        Item {
-            name: figure.path.to_owned(),
-            ..item(
-                &card::words(figure.path),
-                value,
-                figure.source.as_deref().unwrap_or(DEFAULT),
-            )
-        }
-    }));
-    items
 }
 
 fn environment(bench: &LabExecutor, work: &WorkloadRun, reused: usize) -> Vec<Item> {
@@ -232,14 +169,11 @@ fn tool_packages() -> Vec<&'static str> {
 }
 
 /// This run's command.
-pub fn command_line(words: impl Iterator<Item = OsString>) -> String {
+pub fn command_line() -> String {
     // Names of files need not be text.
-    let quoted = words.map(|word| quoted_os(&word));
-    ["whichfs".to_owned()]
-        .into_iter()
-        .chain(quoted)
-        .collect::<Vec<_>>()
-        .join(" ")
+    let words = std::env::args_os().skip(1).map(|word| quoted_os(&word));
+    let words: Vec<String> = ["whichfs".to_owned()].into_iter().chain(words).collect();
+    words.join(" ")
 }
 
 /// The command that shows a trial of this run: TRIAL stands for its id.
@@ -266,33 +200,6 @@ fn show_line(words: impl Iterator<Item = OsString>) -> String {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-
-    #[test]
-    fn the_command_of_a_trial_that_a_rule_excludes_lifts_the_rule() {
-        let line = TrialLine {
-            candidate: "ext4".into(),
-            command: "whichfs choose --for rootfs --candidates ext4 --first-seed 1".into(),
-            ..TrialLine::default()
-        };
-        let told = |allow: Option<&str>| {
-            let excluded = Excluded {
-                candidate: "ext4".into(),
-                allow: allow.map(str::to_owned),
-                ..Excluded::default()
-            };
-            lifted(&[excluded], line.clone()).map(|line| line.command)
-        };
-        let lifts = told(Some("--need windows=any")).unwrap();
-        assert_eq!(
-            lifts,
-            "whichfs choose --for rootfs --need windows=any --candidates ext4 --first-seed 1"
-        );
-        assert_eq!(
-            told(Some("a card with a partition of 64 MiB or more")),
-            None
-        );
-        assert_eq!(told(None), None);
-    }
 
     #[test]
     fn a_clock_says_what_is_known_of_its_board() {

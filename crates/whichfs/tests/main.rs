@@ -15,10 +15,12 @@ mod lab_format;
 mod lab_golden;
 mod lab_programs;
 mod lab_reproducers;
+mod lab_schemas;
 mod lab_sealed;
 mod lab_study;
 mod lab_study_kinds;
 mod lab_workloads;
 mod needs;
+mod schemas;
 
 use whichfs_testkit::skip;

@@ -13,7 +13,7 @@ const DIGITS: usize = 32;
 const IN_EXT_CSD: u128 = 0xfff;
 
 /// What the register says.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Csd {
     /// All of it, in hexadecimal digits.
     pub csd: String,

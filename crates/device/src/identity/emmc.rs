@@ -11,7 +11,7 @@ const EXT_CSD_BYTES: usize = 512;
 const CACHE_SIZE_AT: usize = 249;
 
 /// How much of the reserved blocks is used up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PreEol {
     /// Less than 80 %.
@@ -23,7 +23,7 @@ pub enum PreEol {
 }
 
 /// Share of the life of one kind of cells that is used, in per cent: at least and at most.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Used {
     /// At least.
     pub least: u8,
@@ -32,7 +32,7 @@ pub struct Used {
 }
 
 /// What an eMMC says of itself.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Emmc {
     /// Standard that it follows: `5.1`.
     pub standard: Option<&'static str>,

@@ -24,7 +24,7 @@ use std::path::Path;
 const MAKERS: &str = include_str!("../../data/makers.tsv");
 
 /// What the card is behind.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Bus {
     /// An SD card in a host controller of this machine.
@@ -45,7 +45,7 @@ pub enum Bus {
 }
 
 /// The card's CID register.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Register {
     /// All of it, in hexadecimal digits.
     pub cid: String,
@@ -66,7 +66,7 @@ pub struct Register {
 }
 
 /// What is known of a card without measuring.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Identity {
     /// The kernel's name: `mmcblk0`.
     pub device: String,

@@ -11,7 +11,7 @@ use whichfs_units::{KIB, MIB};
 const BYTES: usize = 64;
 
 /// What the register says; `None` for a class that the card does not claim.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct SdStatus {
     /// Speed class: 2, 4, 6 or 10 MB/s.
     pub speed_class: Option<u8>,

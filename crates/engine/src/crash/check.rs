@@ -5,86 +5,17 @@ use super::record::{Plan, Recorded, only_disk};
 use super::seen::Seen;
 use crate::error::{Error, ErrorKind, Outcome};
 use crate::lab_executor::{DEVICE, MOUNT_POINT};
-use serde::{Deserialize, Serialize};
 use std::cell::OnceCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 use whichfs_blockdev::Logged;
 use whichfs_card::Contents;
-use whichfs_crash::{
-    Checked, Condition, Cut, Faults, Finding, Judge, Outcome as Became, Timeline, in_flux,
-    random_cuts,
-};
+use whichfs_crash::{Checked, Cut, Faults, Judge, Timeline, in_flux, random_cuts};
 use whichfs_lab::{Disk, GuestRun, GuestSpec, LabError, PooledMemory};
 use whichfs_trial::{Event, Step};
-use whichfs_units::{Nanos, Rng};
+use whichfs_units::Rng;
 
-/// Findings that a result keeps; a replay of the cut shows all.
-const KEPT: usize = 20;
-
-/// One cut and what became of it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Result {
-    /// Where the power went.
-    pub cut: Cut,
-    /// Where it went again, in the recovery of the cut before.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub recovery: Vec<Cut>,
-    /// Operations that were durable, and that had begun.
-    pub window: (u64, u64),
-    /// What became of the filesystem.
-    pub condition: Condition,
-    /// It breaks what the filesystem promises.
-    pub broken: bool,
-    /// Time of the first mount, recovery included.
-    pub mount: Option<Nanos>,
-    /// Time of the filesystem's checker when it changes nothing; none if it was not run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fsck_check: Option<Nanos>,
-    /// Time of its repair.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fsck_repair: Option<Nanos>,
-    /// What became of how many paths.
-    pub outcomes: BTreeMap<Became, u64>,
-    /// What only a real cut has to tell.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub measured: Option<MeasuredCut>,
-    /// All that was seen; of the findings those that matter most.
-    #[serde(flatten)]
-    pub checked: Checked,
-}
-
-/// What was seen of a real cut, beside what became of the filesystem.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MeasuredCut {
-    /// What took the power: `sysrq`, `watchdog`, or the user's command.
-    pub power: String,
-    /// Promises that were told before the power had gone.
-    pub promises: u64,
-    /// Promises of a whole run.
-    pub of_promises: u64,
-    /// Operations of a whole run.
-    pub operations: u64,
-    /// The run had ended before the power went.
-    pub ended: bool,
-    /// How long after the cut the board could be asked again.
-    pub away: Nanos,
-    /// Time of the run without a cut.
-    pub run: Nanos,
-    /// Bytes that reached the device in it.
-    pub run_bytes: u64,
-}
-
-impl Result {
-    /// Keeps of the findings only those that matter, and few of them.
-    pub fn shorten(&mut self) {
-        for findings in [&mut self.checked.findings, &mut self.checked.findings_again] {
-            findings.retain(Finding::matters);
-            findings.sort_by_key(|finding| !finding.broken);
-            findings.truncate(KEPT);
-        }
-    }
-}
+pub use whichfs_crash::{CutResult as Result, MeasuredCut};
 
 /// A card's content after a cut, and where the power went again while it was recovered.
 pub struct Image {
@@ -345,7 +276,7 @@ mod tests {
             .map(|n| finding(&n.to_string(), n % 3 == 0))
             .collect();
         long.shorten();
-        assert_eq!(long.checked.findings.len(), KEPT);
+        assert_eq!(long.checked.findings.len(), Result::KEPT);
         assert!(long.checked.findings.iter().all(|f| f.broken));
     }
 }

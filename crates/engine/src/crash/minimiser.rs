@@ -22,7 +22,7 @@ const FIRST_CUTS: u64 = 200;
 const UNMOUNT: &str = "umount";
 
 /// How the shrinking ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Ended {
     /// Without any one of its operations or of the writes that it loses it failed no more, at the

@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 use whichfs_crash::{Condition, Cut, Finding, Outcome as Became, all_cuts};
 
 /// What went wrong: two results with the same signature show the same failure.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct Signature {
     /// What became of the filesystem.
     pub condition: Condition,
@@ -52,7 +52,7 @@ impl Signature {
 }
 
 /// The file.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct Reproducer {
     /// What it shows, in words.
     pub title: String,

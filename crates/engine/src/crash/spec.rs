@@ -11,7 +11,7 @@ use whichfs_workload::Op;
 use super::record::Recorded;
 
 /// Which instants are cut.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Selection {
     /// So many at random.
@@ -29,7 +29,7 @@ pub enum Selection {
 }
 
 /// What made a series: with another of these the same specification may give other images.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct Makers {
     /// Version of the program and of its method.
     pub version: String,
@@ -85,7 +85,7 @@ impl Makers {
 }
 
 /// A real device whose power is cut.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct Measured {
     /// What tells the device from others.
     pub device: String,
@@ -98,7 +98,7 @@ pub struct Measured {
 }
 
 /// A series of cuts of one run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct Spec {
     /// Filesystem of the catalogue.
     pub fs: String,

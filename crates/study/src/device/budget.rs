@@ -52,7 +52,7 @@ impl Counter {
 }
 
 /// What a budget has been spent on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Spent {
     /// The next trial would end after the time.

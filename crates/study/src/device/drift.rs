@@ -21,7 +21,7 @@ pub struct ReferenceRun {
 }
 
 /// A change of a metric from the first to the last reference run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Drift {
     /// Metric.
     pub metric: String,

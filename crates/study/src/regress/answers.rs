@@ -68,7 +68,7 @@ pub struct TrialFailure {
 }
 
 /// A filesystem that has no place in a later run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Stopped {
     /// The run: the second is 2.
     pub run: usize,
@@ -95,7 +95,7 @@ pub struct Stopped {
 }
 
 /// Why a filesystem has no place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
     /// A trial of it failed.
@@ -107,7 +107,7 @@ pub enum Cause {
 }
 
 /// How a filesystem was in the first run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Was {
     /// It had figures, and no trial failed.
@@ -119,7 +119,7 @@ pub enum Was {
 }
 
 /// The decision of a later run beside the first one's.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct AnswerChange {
     /// The run: the second is 2.
     pub run: usize,
@@ -134,7 +134,7 @@ pub struct AnswerChange {
 }
 
 /// A filesystem's score and probability of being the best, in the first run and in a later one.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct PlaceChange {
     /// Filesystem.
     pub candidate: String,

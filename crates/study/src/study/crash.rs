@@ -14,7 +14,7 @@ const CUTS: std::ops::RangeInclusive<u64> = 1..=1_000_000;
 const PARTITION_MIB: std::ops::RangeInclusive<u64> = 16..=1 << 20;
 
 /// An experiment with power cuts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct CrashStudy {
     /// Name as after `study run`.
     pub name: String,
@@ -45,7 +45,7 @@ pub struct CrashStudy {
 }
 
 /// A way to mount.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Mount {
     /// In a word.
     pub name: String,
@@ -56,7 +56,7 @@ pub struct Mount {
 }
 
 /// Faults at once.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct FaultSet {
     /// In a few words.
     pub name: String,

@@ -27,7 +27,7 @@ use toml::Spanned;
 const KINDS: [&str; 2] = ["crash", "performance"];
 
 /// A study of any kind.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Study {
     /// Series of power cuts.
@@ -67,7 +67,7 @@ impl Study {
 }
 
 /// A workload with parameters.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Load {
     /// In a few words.
     pub name: String,

@@ -18,7 +18,7 @@ const SEEDS: std::ops::RangeInclusive<u64> = 1..=1000;
 const CLOCKS: [&str; 2] = ["cpu", "device"];
 
 /// An experiment with trials.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct PerformanceStudy {
     /// Name as after `study run`.
     pub name: String,
@@ -66,7 +66,7 @@ pub struct PerformanceStudy {
 }
 
 /// The smallest partition on which a workload of the study comes to its end, by bisection.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Smallest {
     /// Name of the workload in the study.
     pub workload: String,

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use toml::Spanned;
 
 /// A published table, and what of ours its figures stand beside.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Mapping {
     /// Name of the CSV file, in the folder of published tables.
     pub file: String,
@@ -40,7 +40,7 @@ pub struct Mapping {
 }
 
 /// A metric of ours that a published one stands beside.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mapped {
     /// Name of the workload in the study.
@@ -102,7 +102,7 @@ impl PublishedFigure {
 }
 
 /// What of a table and its mapping stands beside nothing.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Skipped {
     /// Lines without a figure.
     pub holes: usize,

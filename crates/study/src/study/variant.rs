@@ -18,7 +18,7 @@ const JOURNAL_MIB: std::ops::RangeInclusive<u64> = 4..=40_000;
 const MOST_PARTS: u64 = 1024;
 
 /// A way to mount a candidate.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema, Default)]
 pub struct Variant {
     /// In a word.
     pub name: String,
@@ -85,7 +85,7 @@ fn set_option(command: &mut [String], key: &str, value: &str) -> bool {
 }
 
 /// A partition for a journal alone, beside that of its filesystem on the same card.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Journal {
     /// MiB, at least; the partition takes whole allocation units.
@@ -95,7 +95,7 @@ pub struct Journal {
 }
 
 /// Where the partition of a journal is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JournalAt {
     /// Before the filesystem.
@@ -105,7 +105,7 @@ pub enum JournalAt {
 }
 
 /// What a filesystem is tuned to.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema, Default)]
 #[serde(rename_all = "snake_case")]
 pub enum Tuning {
     /// The card that it is made on.
@@ -124,7 +124,7 @@ impl Tuning {
 }
 
 /// The first byte of a partition on its card.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Offset {
     /// So many bytes.

@@ -10,7 +10,8 @@ Examples:
   whichfs manual pages --out ~/.local/share/man/man1
   whichfs manual completions bash > ~/.local/share/bash-completion/completions/whichfs
   whichfs manual completions zsh > ~/.zfunc/_whichfs
-  whichfs manual reference > commands.md";
+  whichfs manual reference > commands.md
+  whichfs manual schemas --out schemas";
 
 #[derive(Debug, Subcommand)]
 pub enum ManualCommand {
@@ -27,4 +28,11 @@ pub enum ManualCommand {
     },
     /// Print the help of all commands as one Markdown document.
     Reference,
+    /// Print the JSON Schemas of what `--json` prints, as one JSON list; with --out write a file
+    /// for each.
+    Schemas {
+        /// Directory for the files; it is made.
+        #[arg(long, value_name = "DIR")]
+        out: Option<PathBuf>,
+    },
 }

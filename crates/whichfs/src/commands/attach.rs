@@ -4,6 +4,7 @@ use super::table;
 use crate::cli::{AttachArgs, CardStateArg, DetachArgs, TransportArg};
 use crate::failure::{Failure, Kind, Outcome, exit_code};
 use crate::{failure, interrupt, output};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
@@ -17,6 +18,7 @@ use whichfs_card::Profile;
 use whichfs_engine::board::{Board, Host};
 use whichfs_engine::cards;
 use whichfs_engine::places;
+use whichfs_report::Document;
 use whichfs_units::{Bytes, MIB, Nanos, counted};
 
 /// Examples for `--help`.
@@ -55,7 +57,7 @@ pub fn run(args: &AttachArgs) -> Outcome<u8> {
     };
     let statistics = detach_patiently(attached)?;
     if args.json {
-        output::json(&statistics)?;
+        output::document(&EndedCard(statistics))?;
     } else {
         output::note(format_args!("{}", summary(&statistics)));
     }
@@ -214,9 +216,31 @@ fn cleaned(leftover: &Leftover) -> String {
     text
 }
 
+/// The document of `card attached`: a card, and what it has done.
+#[derive(Serialize, JsonSchema)]
+#[serde(transparent)]
+pub struct AttachedCard(Statistics);
+
+impl Document for AttachedCard {
+    const NAME: &'static str = "card attached";
+}
+
+/// The document of `card attach`, when it ends: the same.
+#[derive(Serialize, JsonSchema)]
+#[serde(transparent)]
+pub struct EndedCard(Statistics);
+
+impl Document for EndedCard {
+    const NAME: &'static str = "card attach";
+}
+
+impl Document for Detached {
+    const NAME: &'static str = "card detach";
+}
+
 /// The document of `card detach`.
-#[derive(Serialize)]
-struct Detached {
+#[derive(Serialize, JsonSchema)]
+pub struct Detached {
     device: String,
     /// What was unmounted with it.
     unmounted: Vec<String>,
@@ -229,7 +253,7 @@ pub fn detach(args: &DetachArgs) -> Outcome<u8> {
     if let Some(device) = &args.device {
         whichfs_attach::request_detach(device).map_err(failure::of_attach)?;
         if args.json {
-            output::json(&[Detached {
+            output::list(&[Detached {
                 device: device.clone(),
                 unmounted: Vec::new(),
                 remains: None,
@@ -242,7 +266,7 @@ pub fn detach(args: &DetachArgs) -> Outcome<u8> {
     let code = if remains { exit_code(Kind::No) } else { 0 };
     if args.json {
         let documents: Vec<Detached> = leftovers.into_iter().map(document).collect();
-        output::json(&documents)?;
+        output::list(&documents)?;
         return Ok(code);
     }
     for leftover in &leftovers {
@@ -272,7 +296,7 @@ pub fn attached(json: bool) -> Outcome<u8> {
         found.extend(whichfs_attach::statistics(&device).ok());
     }
     if json {
-        output::json(&found)?;
+        output::list(&found.into_iter().map(AttachedCard).collect::<Vec<_>>())?;
         return Ok(0);
     }
     for left in whichfs_attach::left().map_err(failure::of_attach)? {

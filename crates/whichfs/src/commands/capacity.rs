@@ -11,7 +11,8 @@ use whichfs_engine::undo_log_file::{Left, UndoLogFile, left};
 use whichfs_probe::{
     CapacityOptions, CapacityReport, Honesty, MemoryOnly, UndoLog, capacity, marked, rescue,
 };
-use whichfs_units::{Bytes, counted};
+use whichfs_report::documents::probe::capacity_text;
+use whichfs_units::counted;
 
 /// Checks the capacity of `device`; exit status 1 if it is not what the card claims, or if
 /// data are lost. `identity` is that of a real device.
@@ -41,8 +42,8 @@ pub fn run(device: &mut dyn Device, identity: Option<&str>, args: &ProbeArgs) ->
         None => {}
     }
     match args.json {
-        true => output::json(&report)?,
-        false => output::text_line(&text(&report))?,
+        true => output::document(&report)?,
+        false => output::text_line(&capacity_text(&report))?,
     }
     Ok(status(&report))
 }
@@ -117,7 +118,7 @@ pub fn put_back(
     }
     watcher.finish();
     match args.json {
-        true => output::json(&sum)?,
+        true => output::document(&sum)?,
         false => output::text_line(&format!(
             "{} of 4 KiB put back, {} left alone (written by others since), {} lost",
             counted(sum.put_back, "block"),
@@ -141,37 +142,4 @@ fn put_back_one(
         note!("whichfs: {} is kept", left.path.display());
     }
     found
-}
-
-fn text(report: &CapacityReport) -> String {
-    let claimed = Bytes(report.claimed_bytes);
-    let mut text = match (report.honesty, report.real_bytes) {
-        (Honesty::Honest, _) => format!("The card has the {claimed} that it claims."),
-        (Honesty::Broken, _) => "The card keeps nothing that is written to it.".to_owned(),
-        (Honesty::Unknown, _) => format!("It claims {claimed}; whether that is true is not known."),
-        (how, real) => {
-            let real = real.map_or("less".to_owned(), |real| Bytes(real).to_string());
-            let how = match how {
-                Honesty::Wraps => "writes beyond that overwrite its beginning",
-                Honesty::Vanishes => "writes beyond that are lost",
-                _ => "requests beyond that fail",
-            };
-            format!("The card LIES: it claims {claimed} and has {real}; {how}.")
-        }
-    };
-    text.push_str(&format!(
-        "\n{}\n{} written",
-        report.evidence,
-        Bytes(report.bytes_written)
-    ));
-    if report.lost_blocks > 0 {
-        text.push_str(&format!(
-            "; {} of 4 KiB could not be put back as they were",
-            counted(report.lost_blocks, "block")
-        ));
-    }
-    if let Some(ended) = &report.ended {
-        text.push_str(&format!("\nended early: {ended}"));
-    }
-    text
 }

@@ -10,7 +10,7 @@ mod one_card;
 use crate::cli::ChooseArgs;
 use crate::failure::{Failure, Kind, Outcome, exit_code};
 use crate::progress::Rounds;
-use crate::{builder_files, interrupt, output, page, repeat};
+use crate::{interrupt, output, page, repeat};
 use cuts::LabCuts;
 use files::Report;
 pub use one_card::evidence;
@@ -23,9 +23,9 @@ use whichfs_engine::clock::Clock;
 use whichfs_engine::lab_executor::LabExecutor;
 use whichfs_engine::trial_cache::TrialCache;
 use whichfs_engine::workload_run::WorkloadRun;
-use whichfs_engine::{cards, places, tree};
+use whichfs_engine::{builder_files, cards, places, tree};
 use whichfs_layout::{Layout, Medium, Plan, TableKind};
-use whichfs_report::Page;
+use whichfs_report::{Page, aside};
 use whichfs_study::{Need, POWER_LOSS, Verdict};
 use whichfs_trial::WorkloadSpec;
 use whichfs_units::MIB;
@@ -101,7 +101,7 @@ fn in_the_lab(args: &ChooseArgs, begun: Instant, device: Option<&ChooseArgs>) ->
         repeat::line(args),
     );
     page.cuts = cuts.made.series_of(args.first_seed);
-    let aside = page::aside(&choice.excluded, &choice.aside, &page.repeat);
+    let aside = aside(&choice.excluded, &choice.aside, &page.repeat);
     page.trials_of.extend(aside);
     page.environment.extend(cuts.made.items());
     let (mut rows, mut sentences) = (choice.rows(&cuts), cuts.made.sentences());
@@ -129,7 +129,7 @@ fn in_the_lab(args: &ChooseArgs, begun: Instant, device: Option<&ChooseArgs>) ->
 /// Prints the verdict of `page`, what else is to be said, and where the report is.
 fn tell(args: &ChooseArgs, page: &Page, sentences: &[String], report: &Path) -> Outcome {
     if args.json {
-        return output::json(page);
+        return output::document(page);
     }
     let look = whichfs_report::Look {
         width: output::width(),
@@ -181,7 +181,7 @@ fn emit(
     let fs = Some(best.candidate.as_str());
     let seed = builder_files::seed_of(&layout, &medium, fs);
     let plan = Plan::new(&layout, &medium, fs, seed)?;
-    let files = builder_files::write(&plan, directory)?;
+    let files = builder_files::write(&plan, directory, &page::command_line())?;
     note!("In {}: {}", directory.display(), files.join(", "));
     Ok(())
 }

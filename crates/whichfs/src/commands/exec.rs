@@ -3,22 +3,19 @@
 use crate::cli::ExecArgs;
 use crate::failure::{Failure, Kind, Outcome, exit_code};
 use crate::{interrupt, output};
-use serde::Serialize;
-use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use whichfs_engine::board::Board;
 use whichfs_engine::cards;
 use whichfs_engine::clock::Clock;
-use whichfs_engine::lab_executor::{DEVICE, LabExecutor, MOUNT_POINT, environment};
-use whichfs_engine::tools::find;
+use whichfs_engine::lab_executor::LabExecutor;
+use whichfs_engine::lab_program::LabProgram;
 use whichfs_engine::trial_runner::figures;
 use whichfs_engine::visible;
-use whichfs_fs::{Purpose, Recipe};
 use whichfs_lab::{GuestRun, GuestSpec, HostView, Limits, Stamped, available_cores};
-use whichfs_trial::{CpuTime, DeviceFigures, Event, Job, PhaseFigures, Step};
-use whichfs_units::{Bytes, counted};
+use whichfs_report::documents::exec::{LabExec, cpu_line, device_lines};
+use whichfs_trial::{Event, Job, PhaseFigures};
 
 /// Examples in the help text.
 pub const EXAMPLES: &str = "\
@@ -35,16 +32,20 @@ secrets (--see limits it further), the card as its working directory, and virtua
 program that reads the time-stamp counter itself sees the host's time: fio is told not to
 (--clocksource=clock_gettime).";
 
-/// Phase in which the program runs.
-const PHASE: &str = "program";
-
 /// Runs the command.
 pub fn run(args: &ExecArgs) -> Outcome<u8> {
     whichfs_fs::find(&args.fs).map_err(|e| Failure::input(format!("--fs: {e}")))?;
     let bench = bench(args)?;
     let line = args.mkfs.iter().chain(&args.command);
     visible::check(&line.cloned().collect::<Vec<_>>(), bench.view())?;
-    let steps = steps(args, &bench)?;
+    let exec = LabProgram {
+        fs: &args.fs,
+        mkfs: args.mkfs.as_deref(),
+        mount: args.mount.as_deref(),
+        seed: args.seed,
+        command: &args.command,
+    };
+    let steps = exec.steps(&bench)?;
     let job = Job {
         counts_work: true,
         acknowledged: false,
@@ -112,97 +113,6 @@ fn view(see: &[PathBuf]) -> Outcome<HostView> {
     Ok(HostView { only })
 }
 
-/// mkfs, mount, the program, unmount.
-fn steps(args: &ExecArgs, bench: &LabExecutor) -> Outcome<Vec<Step>> {
-    let candidate = whichfs_fs::find(&args.fs).map_err(|e| Failure::input(format!("--fs: {e}")))?;
-    let recipe = candidate
-        .recipe(&bench.geometry(), Purpose::Lab { seed: args.seed })
-        .map_err(|e| Failure::input(format!("--fs {}: {e}", args.fs)))?;
-    if recipe.image.is_some() && args.mkfs.is_none() {
-        return Err(Failure::input(format!(
-            "--fs {}: a read-only filesystem is made from a tree; use whichfs choose \
-             --for rootfs-readonly --candidates {0} --tree DIR, or --mkfs with a command that \
-             puts a finished image on {{device}}",
-            args.fs
-        )));
-    }
-    let mkfs = match &args.mkfs {
-        Some(line) => vec![line.split_whitespace().map(str::to_owned).collect()],
-        None => recipe.mkfs.clone(),
-    };
-    let mut steps = Vec::new();
-    for argv in &mkfs {
-        let argv: Vec<String> = argv
-            .iter()
-            .map(|word| word.replace(Recipe::DEVICE, DEVICE))
-            .collect();
-        require(argv.first())?;
-        steps.push(program("mkfs", argv, &recipe.mkfs_env, "/", false));
-    }
-    steps.push(Step::Mount {
-        phase: Some("mount".into()),
-        source: DEVICE.into(),
-        target: MOUNT_POINT.into(),
-        kernel_fs: recipe.kernel_fs.into(),
-        options: args.mount.clone().unwrap_or(recipe.mount_options),
-    });
-    require(args.command.first())?;
-    let argv = for_virtual_time(&args.command);
-    steps.push(program(PHASE, argv, &BTreeMap::new(), MOUNT_POINT, true));
-    steps.push(Step::Unmount {
-        phase: Some("unmount".into()),
-        target: MOUNT_POINT.into(),
-    });
-    Ok(steps)
-}
-
-fn program(
-    phase: &str,
-    argv: Vec<String>,
-    env: &BTreeMap<String, String>,
-    dir: &str,
-    show: bool,
-) -> Step {
-    Step::Run {
-        phase: Some(phase.into()),
-        argv,
-        env: environment(env),
-        dir: dir.into(),
-        stdin: String::new(),
-        show,
-        any_status: show,
-        keeps_rights: false,
-    }
-}
-
-/// The program must be one of this machine's.
-fn require(program: Option<&String>) -> Outcome {
-    let Some(program) = program.filter(|program| !program.is_empty()) else {
-        return Err(Failure::input("an empty command: name a program"));
-    };
-    let there = match program.contains('/') {
-        true => std::path::Path::new(program).is_file(),
-        false => find(program).is_some(),
-    };
-    if there {
-        return Ok(());
-    }
-    Err(Failure::environment(format!(
-        "{program} is not on this machine (looked in {}): install it, or name its full path",
-        whichfs_engine::tools::PATH
-    )))
-}
-
-/// fio reads the time-stamp counter, which is the host's, unless told otherwise.
-fn for_virtual_time(command: &[String]) -> Vec<String> {
-    let mut argv = command.to_vec();
-    let is_fio = argv[0].rsplit('/').next() == Some("fio");
-    if is_fio && !argv.iter().any(|word| word.starts_with("--clocksource")) {
-        argv.insert(1, "--clocksource=clock_gettime".into());
-    }
-    argv
-}
-
 /// What the program said, where it is not passed on at once.
 #[derive(Default)]
 struct Heard {
@@ -232,25 +142,6 @@ impl Heard {
     }
 }
 
-/// The JSON document.
-#[derive(Serialize)]
-struct Document<'a> {
-    card: &'a str,
-    board: &'a str,
-    clock: String,
-    fs: &'a str,
-    command: &'a [String],
-    exit_status: Option<i64>,
-    stdout: String,
-    stderr: String,
-    virtual_s: f64,
-    device: DeviceFigures,
-    phases: Vec<PhaseFigures>,
-    trace_sha256: &'a str,
-    error: Option<String>,
-    log: &'a [String],
-}
-
 fn summary(
     args: &ExecArgs,
     bench: &LabExecutor,
@@ -263,7 +154,7 @@ fn summary(
         .iter()
         .find(|m| m.metric == "exit_status")
         .map(|m| m.value as i64);
-    let ran = phases.iter().find(|phase| phase.phase == PHASE);
+    let ran = phases.iter().find(|phase| phase.phase == LabProgram::PHASE);
     let virtual_s = ran.map_or(0.0, PhaseFigures::seconds);
     let device = ran.map(|phase| phase.device.clone()).unwrap_or_default();
     let error = life.result.as_ref().err().map(ToString::to_string);
@@ -277,7 +168,7 @@ fn summary(
         (None, _) => exit_code(Kind::No),
     };
     if args.json {
-        output::json(&Document {
+        output::document(&LabExec {
             card: &bench.card.name,
             board: &bench.board.name,
             clock: bench.clock.name(&bench.board),
@@ -310,71 +201,12 @@ fn summary(
         "exit status {status}, {virtual_s:.6} s of virtual time, {:.1} s of wall time",
         wall.as_secs_f64()
     );
-    note!("{}", device_line(&device));
+    note!("{}", device_lines(&device));
     if let Some(line) = ran.and_then(cpu_line) {
         note!("{line}");
     }
     match heard.lost {
         Some(error) => output::lost(&error).map(|()| code),
         None => Ok(code),
-    }
-}
-
-/// The CPU's part, if it was counted.
-fn cpu_line(ran: &PhaseFigures) -> Option<String> {
-    Some(match ran.cpu.as_ref()? {
-        CpuTime::Spent { nanoseconds } => {
-            let share = nanoseconds.as_secs_f64() * 100.0 / ran.seconds();
-            format!("cpu: the kernel worked {nanoseconds}, {share:.0} % of the time")
-        }
-        CpuTime::Unknown { why, .. } => format!("cpu: not known: {why}"),
-    })
-}
-
-/// The device's part in two lines.
-fn device_line(device: &DeviceFigures) -> String {
-    let amplification = device
-        .write_amplification()
-        .map_or(String::new(), |factor| {
-            format!(", write amplification {factor:.2}")
-        });
-    format!(
-        "card: {} of {}, {} of {}, {}, {}\n\
-         card: busy {}, {}, {}{amplification}",
-        counted(device.reads, "read"),
-        Bytes(device.read_bytes),
-        counted(device.writes, "write"),
-        Bytes(device.write_bytes),
-        counted(device.discards, "discard"),
-        counted(device.flushes, "flush"),
-        device.busy,
-        counted(device.erases, "erase"),
-        counted(device.au_copies, "AU copy"),
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn words(line: &str) -> Vec<String> {
-        line.split(' ').map(str::to_owned).collect()
-    }
-
-    #[test]
-    fn fio_is_told_to_ask_the_kernel_for_the_time() {
-        let argv = for_virtual_time(&words("/usr/bin/fio job.fio"));
-        assert_eq!(argv[1], "--clocksource=clock_gettime");
-        let own = words("fio --clocksource=cpu job.fio");
-        assert_eq!(for_virtual_time(&own), own);
-        assert_eq!(for_virtual_time(&words("ls -l")), words("ls -l"));
-    }
-
-    #[test]
-    fn a_missing_program_is_named() {
-        assert!(require(Some(&"sh".into())).is_ok());
-        for missing in ["no-such-program", "/no/such/program", ""] {
-            assert!(require(Some(&missing.to_owned())).is_err(), "{missing}");
-        }
     }
 }

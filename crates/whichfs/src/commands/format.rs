@@ -1,20 +1,20 @@
 //! `whichfs format`: partitions and tuned filesystems on a card or in an image.
 
-use super::table;
 use crate::cli::FormatArgs;
 use crate::consent::CommandLineConsent;
 use crate::failure::{Failure, Kind, Outcome, exit_code};
-use crate::{builder_files, interrupt, output};
-use serde::Serialize;
+use crate::page::command_line;
+use crate::{interrupt, output};
 use std::io::Read;
 use std::path::Path;
 use whichfs_device::{Access, HereError, Kind as TargetKind, Limits, Roots, TargetDisk, target};
 use whichfs_engine::device::confirm;
 use whichfs_engine::medium::{self, KernelReport};
-use whichfs_engine::{places, signatures};
+use whichfs_engine::{builder_files, places, signatures};
 use whichfs_format::{Check, Left, check_commands, format_disk, format_image, steps, validate};
-use whichfs_layout::{Layout, Medium, Plan, TableKind, fstab, is_mount};
-use whichfs_units::{Bytes, shell_word};
+use whichfs_layout::{Layout, Plan, TableKind, is_mount};
+use whichfs_report::documents::format::{Formatted, format_text};
+use whichfs_units::shell_word;
 
 /// Examples in the help text.
 pub const EXAMPLES: &str = "\
@@ -95,7 +95,7 @@ fn emit_alone(args: &FormatArgs) -> Outcome<u8> {
 
 fn emit(args: &FormatArgs, plan: &Plan) -> Outcome<Vec<String>> {
     match &args.emit {
-        Some(directory) => builder_files::write(plan, directory),
+        Some(directory) => builder_files::write(plan, directory, &command_line()),
         None => Ok(Vec::new()),
     }
 }
@@ -236,36 +236,6 @@ fn code(checks: &[Check]) -> u8 {
     }
 }
 
-/// A partition in the JSON document.
-#[derive(Serialize)]
-struct PartitionTold<'a> {
-    number: usize,
-    name: &'a str,
-    start: u64,
-    bytes: u64,
-    fs: &'a str,
-    label: &'a str,
-    partuuid: &'a str,
-    mount: &'a str,
-    mount_options: &'a str,
-    tuning: &'a [(String, String)],
-}
-
-/// The JSON document.
-#[derive(Serialize)]
-struct Document<'a> {
-    id: Option<&'a str>,
-    capacity_bytes: u64,
-    au_bytes: u64,
-    au_why: &'a str,
-    table: &'static str,
-    partitions: Vec<PartitionTold<'a>>,
-    fstab: String,
-    commands: &'a [String],
-    checks: &'a [Check],
-    files: &'a [String],
-}
-
 /// Tells the plan, what would be done, what was found, and what was written.
 fn tell(
     args: &FormatArgs,
@@ -275,127 +245,21 @@ fn tell(
     checks: &[Check],
     files: &[String],
 ) -> Outcome {
-    if args.json {
-        return output::json(&document(plan, id, commands, checks, files));
-    }
-    told_plan(plan)?;
-    if !commands.is_empty() {
-        output::text_line("\nCommands:")?;
-        output::text_line(&commands.join("\n"))?;
-    }
-    if !checks.is_empty() {
-        output::text_line("")?;
-        output::text_line(&checks_table(checks))?;
-    }
-    output::text_line("\nfstab:")?;
-    output::text(fstab(plan, &format!("whichfs {}", env!("CARGO_PKG_VERSION"))).as_str())?;
-    if let (Some(directory), false) = (&args.emit, files.is_empty()) {
-        output::paragraph(
-            &format!("\nIn {}: {}", directory.display(), files.join(", ")),
-            2,
-        )?;
-    }
-    if let Some(id) = id.filter(|_| args.dry_run) {
-        output::text_line(&format!(
-            "\nNothing was written. To lose what is on it: --destroy {}",
-            shell_word(id)
-        ))?;
-    }
-    Ok(())
-}
-
-fn told_plan(plan: &Plan) -> Outcome {
-    let medium = &plan.medium;
-    output::paragraph(
-        &format!(
-            "{} with {}; allocation unit of {}: {}.",
-            plan.table.word().to_uppercase(),
-            Bytes(medium.capacity_bytes),
-            Bytes(medium.unit.bytes),
-            medium.unit.why
-        ),
-        2,
-    )?;
-    output::text_line("")?;
-    let rows = plan.partitions.iter().map(|one| {
-        vec![
-            one.number.to_string(),
-            one.wanted.name.clone(),
-            Bytes(one.start).to_string(),
-            Bytes(one.bytes).to_string(),
-            one.candidate.name.to_owned(),
-            one.label.clone(),
-            one.wanted.mount.clone(),
-        ]
-    });
-    let head = [
-        "",
-        "partition",
-        "begins at",
-        "size",
-        "filesystem",
-        "label",
-        "mount",
-    ];
-    output::text_line(&table::text(&head, rows.collect()))?;
-    for one in &plan.partitions {
-        // What is mounted how is in fstab.
-        let made = one
-            .recipe
-            .tuning
-            .iter()
-            .filter(|(what, _)| what != "noatime");
-        for (what, why) in made {
-            output::paragraph(&format!("  {}: {what}: {why}", one.wanted.name), 4)?;
+    let document = Formatted::new(plan, id, commands, checks, files);
+    match args.json {
+        true => output::document(&document),
+        false => {
+            let version = env!("CARGO_PKG_VERSION");
+            let emit = args.emit.as_deref();
+            let text = format_text(
+                &document,
+                plan,
+                version,
+                emit,
+                args.dry_run,
+                output::width(),
+            );
+            output::text(&text)
         }
-    }
-    Ok(())
-}
-
-/// Checks as a table.
-pub fn checks_table(checks: &[Check]) -> String {
-    use whichfs_format::Outcome::{Bad, Good, Skipped};
-    let rows = checks.iter().map(|check| {
-        let (word, detail) = match &check.outcome {
-            Good(detail) => ("good", detail),
-            Skipped(detail) => ("not done", detail),
-            Bad(detail) => ("WRONG", detail),
-        };
-        vec![check.what.clone(), word.to_owned(), detail.clone()]
-    });
-    table::text(&["check", "", ""], rows.collect())
-}
-
-fn document<'a>(
-    plan: &'a Plan,
-    id: Option<&'a str>,
-    commands: &'a [String],
-    checks: &'a [Check],
-    files: &'a [String],
-) -> Document<'a> {
-    let told = |one: &'a whichfs_layout::Planned| PartitionTold {
-        number: one.number,
-        name: &one.wanted.name,
-        start: one.start,
-        bytes: one.bytes,
-        fs: one.candidate.name,
-        label: &one.label,
-        partuuid: &one.partuuid,
-        mount: &one.wanted.mount,
-        mount_options: &one.recipe.mount_options,
-        tuning: &one.recipe.tuning,
-    };
-    let medium: &Medium = &plan.medium;
-    Document {
-        id,
-        capacity_bytes: medium.capacity_bytes,
-        au_bytes: medium.unit.bytes,
-        au_why: &medium.unit.why,
-        table: plan.table.word(),
-        partitions: plan.partitions.iter().map(told).collect(),
-        fstab: fstab(plan, "whichfs"),
-        commands,
-        checks,
-        files,
     }
 }

@@ -4,11 +4,14 @@ use crate::cli::IdentifyArgs;
 use crate::commands::life;
 use crate::failure::{Failure, Outcome};
 use crate::output;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 use whichfs_device::{Bus, Csd, Emmc, Identity, PreEol, Roots, SdStatus, Used, identify};
 use whichfs_engine::cards;
+use whichfs_report::Document;
+use whichfs_report::documents::life::years_between;
 use whichfs_units::Bytes;
 
 /// Examples in the help text.
@@ -22,8 +25,8 @@ Examples:
 Read from sysfs: nothing is opened; the size of an eMMC's cache needs root (debugfs).";
 
 /// The document.
-#[derive(Serialize)]
-struct Document {
+#[derive(Serialize, JsonSchema)]
+pub struct CardIdentity {
     #[serde(flatten)]
     identity: Identity,
     marks: Vec<Mark>,
@@ -33,8 +36,12 @@ struct Document {
     unworn: bool,
 }
 
+impl Document for CardIdentity {
+    const NAME: &'static str = "card identify";
+}
+
 /// A mark beside what was measured.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Mark {
     mark: String,
     value: &'static str,
@@ -45,7 +52,7 @@ struct Mark {
 }
 
 /// Years that are left.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Left {
     /// Nine of ten live at least so long.
     least_years: f64,
@@ -68,14 +75,14 @@ pub fn run(args: &IdentifyArgs) -> Outcome<u8> {
         (Some(per_day), Some(card)) => left(&identity, card, per_day)?,
         _ => None,
     };
-    let document = Document {
+    let document = CardIdentity {
         identity,
         marks,
         unworn: args.per_day.is_some() && left.is_none(),
         left,
     };
     match args.json {
-        true => output::json(&document)?,
+        true => output::document(&document)?,
         false => output::text(&text(&document))?,
     }
     Ok(0)
@@ -128,7 +135,7 @@ fn left(identity: &Identity, card: &str, per_day: u64) -> Outcome<Option<Left>> 
         None => (1.0, 1.0),
         Some(used) => (share(used.most.unwrap_or(100)), share(used.least)),
     };
-    let years = life::years(card.name, &card.profile, per_day)?;
+    let years = life::years(&card.profile, per_day)?;
     Ok(years.map(|years| Left {
         least_years: years.p10_years * least,
         most_years: years.p90_years * most,
@@ -136,7 +143,7 @@ fn left(identity: &Identity, card: &str, per_day: u64) -> Outcome<Option<Left>> 
     }))
 }
 
-fn text(document: &Document) -> String {
+fn text(document: &CardIdentity) -> String {
     let identity = &document.identity;
     let mut lines = vec![
         format!("device   {}, {}", identity.device, Bytes(identity.bytes)),
@@ -275,6 +282,6 @@ fn years(left: &Left) -> String {
         Some(_) => "what is worn is taken off",
         None => "as of a new one, since it does not tell its wear",
     };
-    let years = life::between(left.least_years, left.most_years);
+    let years = years_between(left.least_years, left.most_years);
     format!("life     {years} left of 8 in 10 such cards, {taken}")
 }

@@ -1,16 +1,16 @@
 //! `whichfs image`: a tuned filesystem with a directory's files in it, without root.
 
-use super::format::checks_table;
 use crate::cli::ImageArgs;
 use crate::failure::{Failure, Kind, Outcome, exit_code};
-use crate::{interrupt, lab_image, output};
-use serde::Serialize;
+use crate::{interrupt, output};
 use std::path::Path;
+use whichfs_engine::lab_image::{self, LabImage};
 use whichfs_engine::medium::{self, KernelReport};
 use whichfs_engine::{cards, places};
 use whichfs_format::{Builder, Check, Tree, builder, tree_image};
 use whichfs_fs::{Candidate, Purpose};
 use whichfs_layout::{Medium, labelled};
+use whichfs_report::documents::image::{Image, image_text};
 use whichfs_units::Bytes;
 
 /// Examples in the help text.
@@ -50,21 +50,31 @@ pub fn run(args: &ImageArgs) -> Outcome<u8> {
     })?;
     let recipe = labelled(recipe, candidate, &args.label)?;
     let by_lab = args.lab || builder(&recipe) == Builder::Lab;
+    let mut say = |what: &str| {
+        if !args.json {
+            note!("{what}");
+        }
+    };
+    let cancelled = interrupt::flag();
     let checks = match by_lab && recipe.image.is_none() {
-        true => lab_image::make(args, &tree, candidate, &medium, bytes)?,
-        false => tree_image(
-            &tree,
-            candidate,
-            &recipe,
-            bytes,
-            &args.output,
-            interrupt::flag(),
-            &mut |what| {
-                if !args.json {
-                    note!("{what}");
-                }
-            },
-        )?,
+        true => {
+            let image = LabImage {
+                tree: &tree,
+                candidate,
+                medium: &medium,
+                bytes,
+                card: args.medium.card.as_deref(),
+                label: &args.label,
+                output: &args.output,
+            };
+            lab_image::make(&image, cancelled, &mut say)?
+        }
+        false => {
+            let output = &args.output;
+            tree_image(
+                &tree, candidate, &recipe, bytes, output, cancelled, &mut say,
+            )?
+        }
     };
     tell(args, &medium, bytes, &recipe.tuning, &checks)
 }
@@ -114,18 +124,6 @@ fn sized(args: &ImageArgs, candidate: &Candidate, tree: &Tree) -> Outcome<(Mediu
     Ok((medium, bytes))
 }
 
-/// The JSON document.
-#[derive(Serialize)]
-struct Document<'a> {
-    image: String,
-    fs: &'a str,
-    bytes: u64,
-    au_bytes: u64,
-    au_why: &'a str,
-    tuning: &'a [(String, String)],
-    checks: &'a [Check],
-}
-
 fn tell(
     args: &ImageArgs,
     medium: &Medium,
@@ -133,38 +131,21 @@ fn tell(
     tuning: &[(String, String)],
     checks: &[Check],
 ) -> Outcome<u8> {
-    let bad = checks.iter().any(Check::is_bad);
-    let bytes = std::fs::metadata(&args.output).map_or(bytes, |meta| meta.len());
-    if args.json {
-        output::json(&Document {
-            image: args.output.display().to_string(),
-            fs: &args.fs,
-            bytes,
-            au_bytes: medium.unit.bytes,
-            au_why: &medium.unit.why,
-            tuning,
-            checks,
-        })?;
-        return Ok(if bad { exit_code(Kind::No) } else { 0 });
-    }
-    let unit = &medium.unit;
-    let (size, au) = (Bytes(bytes), Bytes(unit.bytes));
-    let sentence = match bad {
-        true => format!(
-            "{}: not made, because a check failed.",
-            args.output.display()
-        ),
-        false => format!(
-            "{}: {} of {size}; allocation unit of {au}: {}.",
-            args.output.display(),
-            args.fs,
-            unit.why
-        ),
+    let document = Image {
+        image: args.output.display().to_string(),
+        fs: &args.fs,
+        bytes: std::fs::metadata(&args.output).map_or(bytes, |meta| meta.len()),
+        au_bytes: medium.unit.bytes,
+        au_why: &medium.unit.why,
+        tuning,
+        checks,
     };
-    output::paragraph(&sentence, 2)?;
-    for (what, why) in tuning {
-        output::paragraph(&format!("  {what}: {why}"), 4)?;
+    match args.json {
+        true => output::document(&document)?,
+        false => output::text(&image_text(&document, output::width()))?,
     }
-    output::text_line(&format!("\n{}", checks_table(checks)))?;
-    Ok(if bad { exit_code(Kind::No) } else { 0 })
+    Ok(match document.is_bad() {
+        true => exit_code(Kind::No),
+        false => 0,
+    })
 }

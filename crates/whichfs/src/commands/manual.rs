@@ -2,10 +2,11 @@
 
 use crate::cli::{Cli, ManualCommand};
 use crate::failure::{Failure, Outcome};
-use crate::output;
+use crate::{output, schemas};
 use clap::{Command, CommandFactory};
 use std::fmt::Write;
 use std::path::Path;
+use whichfs_engine::places;
 
 /// Columns of the reference, whatever the terminal has.
 const COLUMNS: usize = 100;
@@ -20,6 +21,7 @@ pub fn run(command: &ManualCommand) -> Outcome<u8> {
             output::text(&String::from_utf8_lossy(&bytes))?;
         }
         ManualCommand::Reference => output::text(&reference())?,
+        ManualCommand::Schemas { out } => schemas(out.as_deref())?,
     }
     Ok(0)
 }
@@ -30,6 +32,22 @@ fn pages(directory: &Path) -> Outcome {
     std::fs::create_dir_all(directory).map_err(fail)?;
     let command = Cli::command().disable_help_subcommand(true);
     clap_mangen::generate_to(command, directory).map_err(fail)
+}
+
+/// Prints all schemas, or writes a file for each to `directory`.
+fn schemas(directory: Option<&Path>) -> Outcome {
+    let all = schemas::all();
+    let Some(directory) = directory else {
+        let list: Vec<_> = all.into_iter().map(|one| one.schema).collect();
+        let text = serde_json::to_string_pretty(&list).map_err(Failure::environment)?;
+        return output::text_line(&text);
+    };
+    places::make_out(directory)?;
+    for one in all {
+        let text = serde_json::to_string_pretty(&one.schema).map_err(Failure::environment)?;
+        places::write_whole(&directory.join(one.file()), (text + "\n").as_bytes())?;
+    }
+    Ok(())
 }
 
 /// The help of every command, in the order of the command line.

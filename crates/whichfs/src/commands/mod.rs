@@ -18,7 +18,6 @@ pub mod identify;
 pub mod image;
 pub mod kernel;
 pub mod life;
-mod logs;
 pub mod manual;
 pub mod probe;
 mod probe_progress;
@@ -28,6 +27,15 @@ pub mod study;
 mod table;
 pub mod trial;
 pub mod workload;
+
+/// Tells what was passed over in logs, unless the answer is a JSON document.
+pub fn passed_over(json: bool) -> impl Fn(&str) {
+    move |what| {
+        if !json {
+            note!("{what}");
+        }
+    }
+}
 
 /// Refuses a list in which a name stands twice, whatever the case of its letters: it would be made
 /// twice, or once although two are asked for. `flag` is what the list was given by.

@@ -1,7 +1,7 @@
 //! `whichfs probe`: what a card is like, from timings.
 
+use super::passed_over;
 use super::probe_progress::Watcher;
-use super::{logs, table};
 use crate::cli::{ProbeArgs, WriteHow};
 use crate::failure::{Failure, Kind, Outcome, exit_code};
 use crate::quantity::bytes;
@@ -13,10 +13,12 @@ use whichfs_curves::{Curves, Device, Modelled, flashbench};
 use whichfs_device::{Access, Kind as TargetKind, Raw, Roots, target};
 use whichfs_engine::cards;
 use whichfs_engine::digest::sha256;
+use whichfs_engine::logs;
 use whichfs_engine::places::WholeFile;
 use whichfs_engine::signatures;
-use whichfs_probe::{Budget, Evidence, Finding, Findings, Options, Quantity, Value, Writing};
-use whichfs_units::{Bytes, Nanos};
+use whichfs_probe::{Budget, Evidence, Findings, Options, Writing};
+use whichfs_report::documents::probe::findings_text;
+use whichfs_units::Nanos;
 
 /// Examples for `--help`.
 pub const EXAMPLES: &str = "\
@@ -99,7 +101,7 @@ pub fn save(name: &str, how: WriteHow, identity: &str, path: &Path) -> Outcome {
         signatures::permit(name, &opened.identity, args.destroy.as_deref(), found)?;
     }
     let code = measure(&args, &mut opened, &|findings| {
-        note!("{}", text(name, findings));
+        note!("{}", findings_text(name, findings, output::width()));
         Ok(ended(findings))
     })?;
     match code {
@@ -320,7 +322,11 @@ fn budget(parts: &[String]) -> Outcome<Budget> {
 }
 
 fn interpret(args: &ProbeArgs, log: &Path) -> Outcome<u8> {
-    let run = logs::read_one(&[log.to_owned()], args.run.as_deref(), args.json)?;
+    let run = logs::read_one(
+        &[log.to_owned()],
+        args.run.as_deref(),
+        &passed_over(args.json),
+    )?;
     let findings = whichfs_probe::interpret(&run.curves);
     let drawing = args.plot.as_deref().map(WholeFile::new).transpose()?;
     let code = show(args, &run.name, &findings)?;
@@ -333,9 +339,9 @@ fn interpret(args: &ProbeArgs, log: &Path) -> Outcome<u8> {
 /// Prints the findings; the exit status that they deserve.
 fn show(args: &ProbeArgs, name: &str, findings: &Findings) -> Outcome<u8> {
     if args.json {
-        output::json(findings)?;
+        output::document(findings)?;
     } else {
-        output::text_line(&text(name, findings))?;
+        output::text_line(&findings_text(name, findings, output::width()))?;
     }
     Ok(ended(findings))
 }
@@ -346,103 +352,6 @@ fn ended(findings: &Findings) -> u8 {
     let mut values = findings.values.values();
     let any = values.any(|finding| finding.value.is_some());
     interrupt::or(if any { 0 } else { exit_code(Kind::No) })
-}
-
-fn text(name: &str, findings: &Findings) -> String {
-    let mut out = format!("{name}\n\n");
-    let rows = Quantity::ALL
-        .into_iter()
-        .map(|quantity| (quantity.name(), findings.get(quantity)))
-        .filter(|(_, finding)| finding.value.is_some())
-        .map(|(name, finding)| {
-            let confidence = format!("{:.0} %", finding.confidence * 100.0);
-            vec![
-                words(&name),
-                value(&name, finding),
-                confidence,
-                finding.evidence.clone(),
-            ]
-        });
-    out.push_str(&table::text(
-        &["", "value", "sure", "evidence"],
-        rows.collect(),
-    ));
-    let plot = whichfs_probe::plot(findings, false);
-    if !plot.is_empty() {
-        out.push_str(&format!("\n\n{plot}"));
-    }
-    out.push_str(&unknown(findings));
-    for drift in &findings.drift {
-        let share = (drift.slowdown - 1.0) * 100.0;
-        out.push_str(&format!(
-            "\n{}s took {share:+.0} % at the end: {}",
-            drift.what, drift.evidence
-        ));
-    }
-    for note in &findings.notes {
-        out.push_str(&format!("\n{note}"));
-    }
-    if let Some(ended) = &findings.ended {
-        out.push_str(&format!("\nended early: {ended}"));
-    }
-    if findings.device_s > 0.0 {
-        out.push_str(&format!(
-            "\n{:.1} s on the device, {} read, {} written",
-            findings.device_s,
-            Bytes(findings.bytes_read),
-            Bytes(findings.bytes_written),
-        ));
-    }
-    out
-}
-
-/// What was not found, by reason.
-fn unknown(findings: &Findings) -> String {
-    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
-    for quantity in Quantity::ALL {
-        let Some(reason) = findings.get(quantity).reason.as_deref() else {
-            continue;
-        };
-        let name = words(&quantity.name());
-        match reasons.iter_mut().find(|(known, _)| *known == reason) {
-            Some((_, names)) => names.push(name),
-            None => reasons.push((reason, vec![name])),
-        }
-    }
-    let lines = reasons
-        .iter()
-        .map(|(reason, names)| format!("\n  {}: {reason}", names.join(", ")));
-    match reasons.is_empty() {
-        true => String::new(),
-        false => format!("\n\nNot known:{}", lines.collect::<String>()),
-    }
-}
-
-/// `open_aus_linear` → `open AUs linear`, without the unit at its end.
-fn words(name: &str) -> String {
-    let ends = ["_bytes", "_us", "_mb_s"];
-    let stem = ends.iter().find_map(|end| name.strip_suffix(end));
-    let text = stem.unwrap_or(name).replace('_', " ");
-    let text = text.replace("aus", "AUs").replace("iops", "IOPS");
-    if text == "au" { "AU".to_owned() } else { text }
-}
-
-fn value(name: &str, finding: &Finding) -> String {
-    let Some(value) = finding.value else {
-        return String::new();
-    };
-    let text = match value {
-        Value::Whole(bytes) if name.ends_with("_bytes") => Bytes(bytes).to_string(),
-        value if name.ends_with("_us") => Nanos((value.real() * 1e3) as u64).to_string(),
-        value if name.ends_with("_mb_s") => format!("{:.1} MB/s", value.real()),
-        Value::Whole(count) => count.to_string(),
-        Value::Real(real) if real >= 10.0 => format!("{real:.0}"),
-        Value::Real(real) => format!("{real:.1}"),
-    };
-    if finding.at_least {
-        return format!("≥ {text}");
-    }
-    text
 }
 
 #[cfg(test)]
@@ -469,14 +378,5 @@ mod tests {
             let failure = of(&[wrong]).unwrap_err();
             assert!(failure.message.contains("640M"), "{wrong}: {failure}");
         }
-    }
-
-    #[test]
-    fn names_are_told_in_words_and_values_with_units() {
-        assert_eq!(words("open_aus_linear"), "open AUs linear");
-        assert_eq!(words("au_bytes"), "AU");
-        assert_eq!(words("random_write_iops"), "random write IOPS");
-        let findings = whichfs_probe::interpret(&whichfs_curves::Curves::default());
-        assert!(text("x", &findings).contains("Not known:"));
     }
 }

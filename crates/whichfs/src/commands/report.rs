@@ -4,20 +4,14 @@ use crate::cli::ReportArgs;
 use crate::failure::{Failure, Kind, Outcome, exit_code};
 use crate::output;
 use crate::page::command_line;
-use serde::Deserialize;
 use std::collections::BTreeSet;
-use std::io::ErrorKind;
-use std::path::Path;
 use whichfs_engine::places::WholeFile;
-use whichfs_engine::shell::quoted_os;
-use whichfs_engine::trial_cache::open_store;
+use whichfs_engine::runs::read;
 use whichfs_report::{
     ComparisonPage, comparison_cases, comparison_html, comparison_markdown, comparison_properties,
     comparison_text, junit_with,
 };
-use whichfs_store::Filter;
-use whichfs_study::{Answer, Comparison, Run, TrialFailure, compare_runs, read_csv, read_json};
-use whichfs_trial::Status;
+use whichfs_study::{Comparison, Run, compare_runs};
 use whichfs_units::counted;
 
 /// Examples in the help text.
@@ -61,12 +55,12 @@ pub fn run(args: &ReportArgs) -> Outcome<u8> {
         let page = ComparisonPage {
             comparison: &comparison,
             fail_over: share,
-            reproduce: command_line(std::env::args_os().skip(1)),
+            reproduce: command_line(),
         };
         html.write(comparison_html(&page).as_bytes())?;
     }
     match (args.json, args.markdown) {
-        (true, _) => output::json(&comparison)?,
+        (true, _) => output::document(&comparison)?,
         (_, true) => output::text(&comparison_markdown(&comparison, args.all))?,
         _ => output::text(&comparison_text(&comparison, output::width(), args.all))?,
     }
@@ -99,130 +93,4 @@ fn verdict(comparison: &Comparison, share: f64) -> u8 {
         note!("worse by more than {percent:.0} % beyond noise, or gone: {count}");
     }
     exit_code(Kind::No)
-}
-
-/// The run at `path`: its figures, and where they are known what it decided and what failed.
-fn read(path: &Path) -> Outcome<Run> {
-    let shown = path.display();
-    let name = shown.to_string();
-    let fail = |problem: String| {
-        Failure::input(format!(
-            "{shown}: {problem}; name the directory of a finished report (choose --out), its \
-             results.json or results.csv, or a store"
-        ))
-    };
-    let file = match path.is_dir() {
-        true => path.join(RESULTS),
-        false => path.to_owned(),
-    };
-    let extension = file.extension().and_then(|extension| extension.to_str());
-    if matches!(extension, Some("sqlite" | "db")) && file.is_file() {
-        return stored(&file, name);
-    }
-    let text = whichfs_engine::input::read_text(&file).map_err(|error| match error.kind() {
-        ErrorKind::NotFound if path.is_dir() => lacking(path),
-        _ => fail(error.to_string()),
-    })?;
-    let (rows, failed) = match extension {
-        Some("csv") => read_csv(&text),
-        _ => read_json(&text),
-    }
-    .map_err(|problem| Failure::input(format!("{}: {problem}", file.display())))?;
-    let (answer, show) = match decision(&file)? {
-        Some(decided) => (Some(decided.answer), decided.show),
-        None => (None, String::new()),
-    };
-    Ok(Run {
-        name,
-        rows,
-        answer,
-        failed,
-        show: match show.is_empty() {
-            true => SHOW.to_owned(),
-            false => show,
-        },
-    })
-}
-
-/// The figures of a directory of a report.
-const RESULTS: &str = "results.json";
-
-/// What it decided.
-const VERDICT: &str = "verdict.json";
-
-/// Shows a trial that is in the user's store.
-const SHOW: &str = "whichfs trial show TRIAL";
-
-/// That a directory has no figures, and what it has in their place.
-fn lacking(path: &Path) -> Failure {
-    let missing = path.join(RESULTS);
-    let csv = path.join("results.csv");
-    let remedy = match csv.is_file() {
-        true => format!("{} is there: name that file", quoted_os(csv.as_os_str())),
-        false => "name a directory that `whichfs choose --out` wrote, its results.csv, or a store"
-            .to_owned(),
-    };
-    Failure::input(format!(
-        "{}: there is no such file; {remedy}",
-        missing.display()
-    ))
-}
-
-/// What `verdict.json` says that is compared.
-#[derive(Deserialize)]
-struct Decided {
-    #[serde(flatten)]
-    answer: Answer,
-    #[serde(default)]
-    show: String,
-}
-
-/// The decision beside the figures in `file`; none if there is none.
-fn decision(file: &Path) -> Outcome<Option<Decided>> {
-    // A file of figures of another name may lie beside a decision that is not its own.
-    let own = file.file_stem().is_some_and(|stem| stem == "results");
-    let path = file.with_file_name(VERDICT);
-    if !own || !path.is_file() {
-        return Ok(None);
-    }
-    let read = whichfs_engine::input::read_text(&path).map_err(|error| error.to_string());
-    let decided = read.and_then(|text| serde_json::from_str(&text).map_err(|e| e.to_string()));
-    decided.map(Some).map_err(|problem| {
-        let shown = path.display();
-        Failure::input(format!(
-            "{shown}: {problem}; it is no verdict of whichfs: run `whichfs choose --out` again, or \
-             remove it to compare figures alone"
-        ))
-    })
-}
-
-/// The trials of a store.
-fn stored(file: &Path, name: String) -> Outcome<Run> {
-    let store = open_store(file)?;
-    let which = |done| Filter {
-        done: Some(done),
-        ..Filter::default()
-    };
-    let rows = store.rows(&which(true)).map_err(Failure::environment)?;
-    let failed = store.find(&which(false)).map_err(Failure::environment)?;
-    let failed = failed.into_iter().filter_map(|stored| {
-        let Status::Failed { reason, .. } = stored.trial.outcome.status else {
-            return None;
-        };
-        let identity = stored.trial.identity;
-        Some(TrialFailure {
-            card: identity.card,
-            candidate: identity.candidate,
-            workload: identity.workload,
-            reason,
-            id: stored.id,
-        })
-    });
-    Ok(Run {
-        name,
-        rows,
-        answer: None,
-        failed: failed.collect(),
-        show: format!("{SHOW} --store {}", quoted_os(file.as_os_str())),
-    })
 }

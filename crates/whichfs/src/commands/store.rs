@@ -1,19 +1,21 @@
 //! `whichfs store check`: whether the store is whole.
 
 use crate::cli::StoreArgs;
-use crate::commands::trial::existing;
 use crate::failure::{Failure, Kind, Outcome, exit_code};
 use crate::output;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
+use whichfs_engine::trial_lookup::existing;
+use whichfs_report::Document;
 use whichfs_store::Checked;
 use whichfs_units::{counted, shell_word};
 
 /// The JSON document.
-#[derive(Serialize)]
-struct Document<'a> {
+#[derive(Serialize, JsonSchema)]
+pub struct StoreChecked<'a> {
     store: &'a Path,
     ok: bool,
     /// Trials that are what their ids say.
@@ -26,10 +28,14 @@ struct Document<'a> {
     damage: &'a [String],
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Fault<'a> {
     id: &'a str,
     why: &'a str,
+}
+
+impl Document for StoreChecked<'_> {
+    const NAME: &'static str = "store check";
 }
 
 /// Runs the command.
@@ -39,7 +45,7 @@ pub fn check(args: &StoreArgs) -> Outcome<u8> {
     let path = store.path();
     if args.json {
         let faults = checked.faults.iter();
-        output::json(&Document {
+        output::document(&StoreChecked {
             store: path,
             ok: checked.is_whole(),
             whole: checked.whole,

@@ -1,248 +1,29 @@
 //! `whichfs workload`: what is done in which phase, and what is measured.
 
-use super::study::{self, Form};
-use super::table;
 use crate::failure::{Failure, Outcome};
 use crate::output;
-use serde::Serialize;
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
-use whichfs_workload::{Parameter, PhaseDef, Rule, Workload};
-
-/// A line of `workload list`.
-#[derive(Serialize)]
-struct Line {
-    name: &'static str,
-    title: &'static str,
-    takes_tree: bool,
-    phases: Vec<&'static str>,
-}
-
-/// The document of `workload show`.
-#[derive(Serialize)]
-struct Document {
-    name: &'static str,
-    title: &'static str,
-    takes_tree: bool,
-    needs_input: Option<&'static str>,
-    phases: Vec<Phase>,
-    parameters: Vec<ParameterLine>,
-    /// The forms in which studies run it.
-    studies: Vec<Form>,
-}
-
-#[derive(Serialize)]
-struct Phase {
-    name: &'static str,
-    meaning: &'static str,
-    cold: bool,
-    writes: bool,
-    metrics: Vec<Metric>,
-}
-
-#[derive(Serialize)]
-struct Metric {
-    metric: &'static str,
-    unit: &'static str,
-    lower_is_better: bool,
-}
-
-#[derive(Serialize)]
-struct ParameterLine {
-    name: &'static str,
-    default: u64,
-    min: u64,
-    max: u64,
-    unit: &'static str,
-    meaning: &'static str,
-}
+use whichfs_engine::studies;
+use whichfs_report::documents::workload::{
+    WorkloadShown, workload_lines, workload_table, workload_text,
+};
 
 /// All workloads, a line each.
 pub fn list(json: bool) -> Outcome<u8> {
-    let lines: Vec<Line> = whichfs_workload::every()
-        .map(|workload| Line {
-            name: workload.name(),
-            title: workload.title(),
-            takes_tree: workload.takes_tree(),
-            phases: workload.phases().iter().map(|phase| phase.name).collect(),
-        })
-        .collect();
-    if json {
-        output::json(&lines)?;
-        return Ok(0);
+    let lines = workload_lines();
+    match json {
+        true => output::list(&lines)?,
+        false => output::text_line(&workload_table(&lines, output::width()))?,
     }
-    let rows = lines.iter().map(|workload| {
-        vec![
-            workload.name.to_owned(),
-            workload.title.to_owned(),
-            workload.phases.join(", "),
-        ]
-    });
-    output::text_line(&table::text(
-        &["name", "stands for", "phases"],
-        rows.collect(),
-    ))?;
     Ok(0)
 }
 
 /// One workload: phases, metrics, parameters.
 pub fn show(name: &str, json: bool) -> Outcome<u8> {
     let workload = whichfs_workload::find(name).map_err(Failure::input)?;
-    let document = document(workload)?;
-    if json {
-        output::json(&document)?;
-    } else {
-        output::text_line(&text(&document))?;
+    let document = WorkloadShown::new(workload, studies::all()?);
+    match json {
+        true => output::document(&document)?,
+        false => output::text_line(&workload_text(&document, output::width()))?,
     }
     Ok(0)
-}
-
-fn document(workload: &dyn Workload) -> Outcome<Document> {
-    Ok(Document {
-        name: workload.name(),
-        title: workload.title(),
-        takes_tree: workload.takes_tree(),
-        needs_input: workload.input_flag(),
-        phases: workload.phases().iter().map(phase).collect(),
-        parameters: workload.parameters().iter().map(parameter).collect(),
-        studies: study::forms(workload.name())?,
-    })
-}
-
-fn phase(phase: &PhaseDef) -> Phase {
-    let metric = |rule: Rule, metric: &'static str| {
-        let (unit, lower_is_better) = match rule {
-            Rule::Space => ("B", true),
-            Rule::Seconds | Rule::Together(_) => ("s", true),
-            Rule::Throughput => ("MB/s", false),
-            Rule::OperationRate => ("operations/s", false),
-            Rule::FileRate => ("files/s", false),
-            Rule::Percentile99 | Rule::Median | Rule::Longest => ("ms", true),
-            Rule::Stalls => ("stalls", true),
-            Rule::Told {
-                unit,
-                lower_is_better,
-            } => (unit, lower_is_better),
-        };
-        Metric {
-            metric,
-            unit,
-            lower_is_better,
-        }
-    };
-    Phase {
-        name: phase.name,
-        meaning: phase.meaning,
-        cold: phase.cold,
-        writes: phase.writes,
-        metrics: phase
-            .metrics
-            .iter()
-            .map(|def| metric(def.rule, def.metric))
-            .collect(),
-    }
-}
-
-fn parameter(parameter: &Parameter) -> ParameterLine {
-    ParameterLine {
-        name: parameter.name,
-        default: parameter.default,
-        min: parameter.min,
-        max: parameter.max,
-        unit: parameter.unit,
-        meaning: parameter.meaning,
-    }
-}
-
-/// Parameters that are not the default, in words.
-fn assigned(parameters: &BTreeMap<String, u64>) -> String {
-    let pairs = parameters
-        .iter()
-        .map(|(name, value)| format!("{name}={value}"));
-    let all: Vec<String> = pairs.collect();
-    match all.is_empty() {
-        true => "the defaults".to_owned(),
-        false => all.join(" "),
-    }
-}
-
-fn text(workload: &Document) -> String {
-    let mut text = format!("{}: {}\n\n", workload.name, workload.title);
-    let phases = workload.phases.iter().map(|phase| {
-        let metrics: Vec<String> = phase
-            .metrics
-            .iter()
-            .map(|m| {
-                let better = if m.lower_is_better { "lower" } else { "higher" };
-                format!("{} in {}, {better} is better", m.metric, m.unit)
-            })
-            .collect();
-        vec![
-            phase.name.to_owned(),
-            phase.meaning.to_owned(),
-            metrics.join("\n"),
-        ]
-    });
-    let _ = writeln!(
-        text,
-        "{}\n",
-        table::text(&["phase", "what is done", "metrics"], phases.collect())
-    );
-    let parameters = workload.parameters.iter().map(|p| {
-        vec![
-            p.name.to_owned(),
-            p.default.to_string(),
-            format!("{}–{}", p.min, p.max),
-            p.unit.to_owned(),
-            p.meaning.to_owned(),
-        ]
-    });
-    let head = ["parameter", "default", "range", "unit", "what it decides"];
-    let _ = writeln!(text, "{}\n", table::text(&head, parameters.collect()));
-    if !workload.studies.is_empty() {
-        let rows = workload.studies.iter().map(|form| {
-            vec![
-                form.study.clone(),
-                form.name.clone(),
-                assigned(&form.full),
-                assigned(&form.quick),
-            ]
-        });
-        let head = ["study", "workload there", "in full", "--quick"];
-        let _ = writeln!(text, "{}\n", table::text(&head, rows.collect()));
-    }
-    for sentence in beside(workload) {
-        let _ = writeln!(text, "{}", output::folded(&sentence, 0, output::width()));
-    }
-    text.truncate(text.trim_end().len());
-    text
-}
-
-/// What else is to be known of a workload, a paragraph each.
-fn beside(workload: &Document) -> Vec<String> {
-    let mut all = vec![
-        "Also measured in every trial: mkfs or deploy, and mount (s), space (B), \
-         write_amplification (and its parts: _filesystem, _card), cpu (% of the time that the \
-         kernel worked) and cpu_per_mib (ms/MiB); both for each phase too (PHASE_cpu), and \
-         PHASE_busy (% of the phase in which the card had a request to serve)."
-            .to_owned(),
-    ];
-    let mut metrics = workload.phases.iter().flat_map(|phase| &phase.metrics);
-    if metrics.any(|metric| metric.metric.ends_with("_p99")) {
-        all.push(
-            "NAME_p99: the time that 99 of 100 operations of the phase do not exceed (_p50: half \
-             of them; _p999: 999 of 1,000)."
-                .to_owned(),
-        );
-    }
-    all.extend(
-        workload
-            .needs_input
-            .map(|input| format!("It needs {input}.")),
-    );
-    if workload.takes_tree {
-        let sentence = "--tree DIR replaces the generated tree by the files of a directory.";
-        all.push(sentence.to_owned());
-    }
-    all
 }

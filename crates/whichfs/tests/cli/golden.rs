@@ -6,7 +6,7 @@ use super::sandbox::Sandbox;
 use std::path::PathBuf;
 
 /// Name of the file, and the command.
-const COMMANDS: [(&str, &str); 40] = [
+pub const COMMANDS: [(&str, &str); 40] = [
     ("card-list.txt", "card list"),
     ("card-show.txt", "card show class4-4gb"),
     ("fs-list.txt", "fs list"),

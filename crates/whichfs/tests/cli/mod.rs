@@ -13,4 +13,5 @@ mod output;
 mod profiles;
 mod results;
 mod sandbox;
+mod schemas;
 mod study;

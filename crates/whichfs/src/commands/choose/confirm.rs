@@ -5,12 +5,11 @@ use super::here::{Measuring, REPEATS};
 use crate::cli::{ChooseArgs, PlaceArgs, WriteHow};
 use crate::commands::{probe, table};
 use crate::failure::{Failure, Outcome};
-use crate::page;
 use std::path::{Path, PathBuf};
 use whichfs_device::{Limits, Roots, TargetDisk};
 use whichfs_engine::choose::{Question, rows_of};
 use whichfs_engine::places;
-use whichfs_report::{Item, figure};
+use whichfs_report::{Item, figure, item};
 use whichfs_study::plan::Planned;
 use whichfs_study::{Distance, Evidence, Need, Origin, Row, Sample, Verdict, distances, judge};
 use whichfs_units::Bytes;
@@ -124,7 +123,7 @@ impl Confirmed {
         let said = self
             .sentences
             .iter()
-            .map(|said| page::item("on the device", said, ""));
+            .map(|said| item("on the device", said, ""));
         let each = self.distances.iter().map(|one| {
             let names = one
                 .candidates
@@ -133,7 +132,7 @@ impl Confirmed {
                 .collect::<Vec<_>>()
                 .join(", ");
             let value = format!("{:.2} of the lab's", one.ratio);
-            page::item(&format!("device: {}", one.metric), value, &names)
+            item(&format!("device: {}", one.metric), value, &names)
         });
         said.chain(each).collect()
     }

@@ -42,7 +42,7 @@ impl Report {
     /// # Errors
     /// A file cannot be written.
     pub fn write(self, page: &Page, rows: &[Row], trials: &[Trial]) -> Outcome<PathBuf> {
-        use whichfs_report::{csv, failed_rows, html, json, junit_of, markdown};
+        use whichfs_report::{csv, document_json, failed_rows, html, json, junit_of, markdown};
         let verdict = &page.verdict;
         let export = Export {
             rows,
@@ -54,8 +54,8 @@ impl Report {
         as_csv.write(csv(&export).as_bytes())?;
         as_json.write(json(&export).as_bytes())?;
         as_markdown.write(markdown(verdict, &export).as_bytes())?;
-        let document = serde_json::to_vec_pretty(page).map_err(Failure::environment)?;
-        self.json.write(&document)?;
+        let document = document_json(page).map_err(Failure::environment)?;
+        self.json.write(document.as_bytes())?;
         self.junit
             .write(junit_of("whichfs choose", verdict).as_bytes())?;
         Ok(self.path)

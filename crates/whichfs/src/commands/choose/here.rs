@@ -17,6 +17,7 @@ use whichfs_engine::images::Images;
 use whichfs_engine::trial_cache::TrialCache;
 use whichfs_engine::workload_run::WorkloadRun;
 use whichfs_remote::Place;
+use whichfs_report::item;
 use whichfs_study::plan::{Planned, first_round, next_round};
 use whichfs_study::{Budget, Evidence, Excluded, Need, Origin, Row, Variant, Verdict, judge};
 use whichfs_trial::Trial;
@@ -306,7 +307,7 @@ impl<'a> Measuring<'a> {
     fn items(&self) -> Vec<whichfs_report::Item> {
         self.sentences
             .iter()
-            .map(|said| page::item("on the device", said, ""))
+            .map(|said| item("on the device", said, ""))
             .collect()
     }
 }

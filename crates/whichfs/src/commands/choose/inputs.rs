@@ -2,7 +2,7 @@
 
 use crate::cli::ChooseArgs;
 use crate::failure::{Failure, Outcome};
-use std::collections::BTreeSet;
+use whichfs_engine::kernel_config::{candidates_in_modules, options_of};
 use whichfs_engine::program;
 use whichfs_study::Need;
 use whichfs_trial::WorkloadSpec;
@@ -90,27 +90,6 @@ fn is_path(value: &str) -> bool {
     let is_option = |word: &str| word.is_empty() || word.starts_with("CONFIG_");
     let no_path = ["any", "yes", "no", "true", "false"];
     !no_path.contains(&value) && !value.split([',', ' ', '\n']).all(is_option)
-}
-
-/// Options that are built in (`y`) or modules (`m`), with which of the two.
-fn options_of(text: &str) -> Vec<(&str, &str)> {
-    let lines = text.lines().filter_map(|line| line.split_once('='));
-    lines
-        .map(|(name, value)| (name.trim(), value.trim()))
-        .filter(|(name, value)| name.starts_with("CONFIG_") && matches!(*value, "y" | "m"))
-        .collect()
-}
-
-/// Drivers of candidates that are modules.
-fn candidates_in_modules<'a>(options: &[(&'a str, &str)]) -> Vec<&'a str> {
-    let drivers: BTreeSet<&str> = (whichfs_fs::candidates().iter())
-        .filter_map(|candidate| candidate.facts().kernel_options.first().copied())
-        .collect();
-    let modules = options.iter().filter(|(_, value)| *value == "m");
-    modules
-        .map(|(name, _)| *name)
-        .filter(|name| drivers.contains(name))
-        .collect()
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 use crate::cli::JsonArgs;
 use crate::failure::Outcome;
 use crate::output;
-use whichfs_crash::{Acts, Evidence, Facts, Fault};
+use whichfs_crash::Fault;
+use whichfs_report::documents::faults::faults_text;
 
 /// Examples in the help text.
 pub const EXAMPLES: &str = "\
@@ -11,75 +12,11 @@ Examples:
   whichfs crash faults
   whichfs crash run --fs ext4 --card emmc-8gb --faults flush-lies,torn-4k";
 
-/// What happens at every cut (`crates/crash/src/faults/cut.rs`).
-const OF_EVERY_CARD: &str = "\
-Without any of these an honest card loses, when the power goes, what its volatile cache (of eMMC; \
-its profile has the size) was told since the last flush, newest first (published: JESD84: data in \
-the cache may be lost), and of the request under way keeps a prefix of whole flash pages \
-(hypothesis). All else is a fault that you name:";
-
-/// The groups and what they are called.
-const GROUPS: [(Acts, &str); 4] = [
-    (Acts::AtCut, "when the power goes"),
-    (
-        Acts::WithoutCut,
-        "without a cut, judged when the run has ended",
-    ),
-    (
-        Acts::WhileRead,
-        "while the image is mounted, read and repaired",
-    ),
-    (Acts::WhileRun, "while the workload runs"),
-];
-
 /// Runs the command.
 pub fn run(args: &JsonArgs) -> Outcome<u8> {
-    if args.json {
-        output::json(&Fault::ALL.map(Fault::facts))?;
-        return Ok(0);
+    match args.json {
+        true => output::list(&Fault::ALL.map(|fault| *fault.facts()))?,
+        false => output::text(&faults_text(output::width()))?,
     }
-    output::paragraph(OF_EVERY_CARD, 0)?;
-    for (acts, title) in GROUPS {
-        output::text_line(&format!("{title}:"))?;
-        for facts in of(acts) {
-            tell(facts)?;
-        }
-    }
-    output::text_line("Use: whichfs crash run --faults NAME,…")?;
     Ok(0)
-}
-
-/// All names by group, for the help text.
-pub fn names() -> String {
-    let mut lines =
-        vec!["Faults (--faults; `whichfs crash faults` says what each does):".to_owned()];
-    for (acts, title) in GROUPS {
-        lines.push(format!("  {title}:"));
-        let names: Vec<&str> = of(acts).map(|facts| facts.name).collect();
-        let rows: Vec<String> = names.chunks(5).map(|row| row.join(", ")).collect();
-        lines.push(format!("    {}", rows.join(",\n    ")));
-    }
-    lines.join("\n")
-}
-
-fn of(acts: Acts) -> impl Iterator<Item = &'static Facts> {
-    let all = Fault::ALL.into_iter().map(Fault::facts);
-    all.filter(move |facts| facts.acts == acts)
-}
-
-fn tell(facts: &Facts) -> Outcome {
-    /// Column of the texts.
-    const COLUMN: usize = 22;
-    let evidence = match facts.evidence {
-        Evidence::Published => "published",
-        Evidence::Hypothesis => "hypothesis",
-    };
-    output::text_line(&format!("  {}", facts.name))?;
-    for text in [
-        facts.meaning.to_owned(),
-        format!("{evidence}: {}", facts.source),
-    ] {
-        output::paragraph(&format!("{:COLUMN$}{text}", ""), COLUMN)?;
-    }
-    Ok(())
 }

@@ -38,8 +38,8 @@ Exit status: 0 written, 2 bad usage or input, 3 this machine lacks something, 4 
 const SHOWN: usize = 20;
 
 /// The JSON document.
-#[derive(Serialize)]
-struct Document<'a> {
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct CrashMinimise<'a> {
     /// The file that was written.
     file: String,
     /// Whether nothing of it can be left out, as far as was tried.
@@ -52,6 +52,10 @@ struct Document<'a> {
     lost_writes: Option<usize>,
     /// What was written.
     reproducer: &'a Reproducer,
+}
+
+impl whichfs_report::Document for CrashMinimise<'_> {
+    const NAME: &'static str = "crash minimise";
 }
 
 /// What is to be made smaller.
@@ -83,7 +87,7 @@ pub fn run(args: &MinimiseArgs) -> Outcome<u8> {
     let text = serde_json::to_string_pretty(&small.kept).map_err(Failure::environment)?;
     file.write((text + "\n").as_bytes())?;
     match args.json {
-        true => output::json(&document(&small, &out))?,
+        true => output::document(&document(&small, &out))?,
         false => tell(&small, &out)?,
     }
     Ok(match small.ended {
@@ -179,8 +183,8 @@ fn nothing(number: u64) -> Failure {
     ))
 }
 
-fn document<'a>(small: &'a Small, out: &Path) -> Document<'a> {
-    Document {
+fn document<'a>(small: &'a Small, out: &Path) -> CrashMinimise<'a> {
+    CrashMinimise {
         file: out.display().to_string(),
         minimal: small.ended == Ended::Minimal,
         ended: small.ended,

@@ -7,20 +7,17 @@ mod on;
 pub mod page;
 mod progress;
 mod replay;
-mod sums;
-mod tell;
-mod timeline;
 
 pub use faults::EXAMPLES as FAULTS_EXAMPLES;
 pub use faults::run as faults;
 pub use minimise::EXAMPLES as MINIMISE_EXAMPLES;
-pub use minimise::run as minimise;
+pub use minimise::{CrashMinimise, run as minimise};
 pub use replay::EXAMPLES as REPLAY_EXAMPLES;
-pub use replay::run as replay;
+pub use replay::{CrashReplay, run as replay};
 use whichfs_engine::cards::CardState;
 
 use crate::cli::{CrashArgs, PlaceArgs};
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Kind, Outcome, exit_code};
 use crate::{interrupt, output};
 use progress::Progress;
 use serde::Serialize;
@@ -28,10 +25,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use sums::Sums;
-use tell::{Report, tell};
 use whichfs_card::Contents;
-use whichfs_crash::{Contract, Cut, Faults};
+use whichfs_crash::{Bound, Contract, Cut, Faults};
 use whichfs_engine::board::Board;
 use whichfs_engine::clock::Clock;
 use whichfs_engine::crash::archive::Archive;
@@ -47,12 +42,14 @@ use whichfs_engine::{cards, memory};
 use whichfs_fs::Candidate;
 use whichfs_lab::available_cores;
 use whichfs_report::CrashRow;
+use whichfs_report::documents::crash::{CutReport, CutRun, CutSums, bound_text, cuts_text, row};
+use whichfs_report::documents::faults::fault_names;
 use whichfs_units::MIB;
 use whichfs_workload::{Op, Workload};
 
 /// Examples in the help text, and the faults.
 pub fn help() -> String {
-    format!("{EXAMPLES}\n\n{}\n\n{EXIT_STATUS}", faults::names())
+    format!("{EXAMPLES}\n\n{}\n\n{EXIT_STATUS}", fault_names())
 }
 
 const EXAMPLES: &str = "\
@@ -82,8 +79,8 @@ holds, 1 else, 2 bad usage or input, 3 this
 machine lacks something, 4 the run to be cut failed. What was done is kept in any case.";
 
 /// The JSON document.
-#[derive(Serialize)]
-struct Document<'a> {
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct CrashRun<'a> {
     card: &'a str,
     board: &'a str,
     clock: String,
@@ -96,8 +93,12 @@ struct Document<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     measured: Option<&'a Measured>,
     #[serde(flatten)]
-    sums: Sums,
-    filesystems: Vec<Report>,
+    sums: CutSums,
+    filesystems: Vec<CutReport>,
+}
+
+impl whichfs_report::Document for CrashRun<'_> {
+    const NAME: &'static str = "crash run";
 }
 
 /// Runs the command.
@@ -160,7 +161,7 @@ pub fn run(args: &CrashArgs) -> Outcome<u8> {
         };
         rows.push(row);
         if !args.json {
-            tell(&report)?;
+            output::text(&cuts_text(&report, output::width()))?;
         }
         reports.push(report);
     }
@@ -172,10 +173,10 @@ pub fn run(args: &CrashArgs) -> Outcome<u8> {
         let path = files.write(&page)?;
         note!("report: {}", path.display());
     }
-    tell::tell_bound(args, &reports)?;
-    let code = tell::code_of(args, &reports);
+    tell_bound(args, &reports)?;
+    let code = code_of(args, &reports);
     if args.json {
-        output::json(&Document {
+        output::document(&CrashRun {
             card: &bench.card.name,
             board: &bench.board.name,
             clock: bench.clock.name(&bench.board),
@@ -185,7 +186,7 @@ pub fn run(args: &CrashArgs) -> Outcome<u8> {
             faults: &faults,
             seed: args.seed,
             measured: None,
-            sums: Sums::of(&reports),
+            sums: CutSums::of(&reports),
             filesystems: reports,
         })?;
     }
@@ -340,7 +341,7 @@ fn one(
     plan: &Plan,
     images: (Option<WholeFile>, Option<Given>),
     cancelled: &AtomicBool,
-) -> Outcome<Option<(Report, CrashRow)>> {
+) -> Outcome<Option<(CutReport, CrashRow)>> {
     let name = plan.candidate.name;
     let core = available_cores().last().copied();
     note!("{name}: running the workload");
@@ -357,8 +358,9 @@ fn one(
     }
     let results = results(plan, &recorded, cuts, args.fresh, cancelled)?;
     let series = Some(plan.spec.id());
-    let row = page::row(plan, &recorded, series.as_deref(), &results);
-    Ok(Some((Report::new(plan, &recorded, results), row)))
+    let run = told(plan, &recorded);
+    let row = row(&run, series.as_deref(), &results);
+    Ok(Some((CutReport::recorded(series, &run, results), row)))
 }
 
 /// What a whole series came to.
@@ -381,7 +383,7 @@ pub fn made(
     let cuts = spec.cuts(&recorded);
     let results = results(&plan, &recorded, cuts, fresh, cancelled)?;
     Ok(Made {
-        row: page::row(&plan, &recorded, Some(&spec.id()), &results),
+        row: row(&told(&plan, &recorded), Some(&spec.id()), &results),
         contract: recorded.contract,
     })
 }
@@ -427,6 +429,46 @@ fn results(
     Ok(results.into_values().collect())
 }
 
+/// Prints how far the bound of `--until` is shown.
+fn tell_bound(args: &CrashArgs, reports: &[CutReport]) -> Outcome {
+    match args.until.filter(|_| !args.json) {
+        Some(bound) => output::text(&bound_text(bound, reports, output::width())),
+        None => Ok(()),
+    }
+}
+
+/// 1 if a cut did what `--fail-on` names or the bound of `--until` is not shown, else 0.
+fn code_of(args: &CrashArgs, reports: &[CutReport]) -> u8 {
+    let failed = |report: &CutReport| {
+        let mut cuts = report.cuts.iter().map(Result::seen);
+        let harmed = report.met.harmed;
+        let shown = |bound: Bound| bound.clean_cuts_needed(harmed.count, harmed.of) == 0;
+        cuts.any(|cut| args.fail_on.iter().any(|harm| cut.has(*harm)))
+            || !args.until.is_none_or(shown)
+    };
+    match reports.iter().any(failed) {
+        true => exit_code(Kind::No),
+        false => 0,
+    }
+}
+
+/// What is told of a recorded run.
+pub fn told<'a>(plan: &'a Plan, recorded: &'a Recorded) -> CutRun<'a> {
+    CutRun {
+        fs: plan.candidate.name,
+        mount_options: &recorded.mount_options,
+        contract: &recorded.contract,
+        faults: &plan.spec.faults,
+        timeline: &recorded.timeline,
+        first: recorded.first,
+        run: &recorded.run,
+        card: &recorded.card,
+        time: recorded.time,
+        programmed_bytes: recorded.programmed_bytes,
+        ended: recorded.ended.as_deref(),
+    }
+}
+
 /// Writes the partition of an image to a file.
 fn keep(contents: Contents, plan: &Plan, recorded: &Recorded, to: WholeFile) -> Outcome {
     let offset = cards::partition_offset(&recorded.profile);
@@ -440,7 +482,7 @@ fn given(
     recorded: &Recorded,
     cuts: &[Cut],
     cancelled: &AtomicBool,
-) -> Outcome<(Report, CrashRow)> {
+) -> Outcome<(CutReport, CrashRow)> {
     let spec = plan.spec;
     let offset = cards::partition_offset(&recorded.profile);
     let mut contents = plan
@@ -454,10 +496,7 @@ fn given(
         results.push(result);
         Ok(())
     })?;
-    let row = page::row(plan, recorded, None, &results);
-    let report = Report {
-        series: None,
-        ..Report::new(plan, recorded, results)
-    };
-    Ok((report, row))
+    let run = told(plan, recorded);
+    let row = row(&run, None, &results);
+    Ok((CutReport::recorded(None, &run, results), row))
 }

@@ -1,10 +1,9 @@
 //! `whichfs crash run --on`: the power of a board is cut.
 
-use super::sums::Sums;
-use super::tell::{self, Head, Report};
-use super::{Document, input, page, parameters};
+use super::{CrashRun, code_of, input, page, parameters, tell_bound};
 use crate::cli::{CrashArgs, CutCount, PowerArg};
 use crate::failure::{Failure, Outcome};
+use crate::page::command_line;
 use crate::{interrupt, output};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -21,6 +20,9 @@ use whichfs_engine::{digest, lab_executor, places};
 use whichfs_format::partition_commands;
 use whichfs_fs::Candidate;
 use whichfs_remote::{Outage, Place};
+use whichfs_report::documents::crash::{
+    CutReport, CutSums, cut_place, cuts_text, measured_row, name_words, promised,
+};
 use whichfs_report::{CrashGroup, CrashPage, Item};
 use whichfs_trial::REAL;
 use whichfs_units::shell_word;
@@ -282,8 +284,8 @@ fn said(result: &Result) -> String {
     };
     format!(
         "{}{away}: {}{broken}",
-        tell::place(result),
-        tell::words(&result.condition)
+        cut_place(result),
+        name_words(&result.condition)
     )
 }
 
@@ -302,21 +304,12 @@ fn report(
     } in all
     {
         let cuts: Vec<Result> = results.into_values().collect();
-        let head = Head {
-            series: subject.spec.id(),
-            fs: subject.candidate.name.to_owned(),
-            mount_options: subject.mount_options,
-            contract: subject.contract,
-        };
-        rows.push(page::measured_row(
-            &head.fs,
-            &head.mount_options,
-            &head.series,
-            &cuts,
-        ));
-        let report = Report::measured(head, cuts);
+        let (series, fs) = (subject.spec.id(), subject.candidate.name);
+        let options = subject.mount_options.as_str();
+        rows.push(measured_row(fs, options, &series, &cuts));
+        let report = CutReport::new(Some(series), fs, options, subject.contract, cuts);
         if !args.json {
-            tell::tell(&report)?;
+            output::text(&cuts_text(&report, output::width()))?;
         }
         reports.push(report);
         partition_bytes = subject.spec.partition_bytes;
@@ -333,18 +326,18 @@ fn report(
             title: format!("Power cuts on {}", site.id()),
             method: vec![METHOD.to_owned()],
             groups: vec![group],
-            promises: page::promised(&reports),
+            promises: promised(&reports),
             environment: environment(site, device.as_ref(), partition_bytes, args.seed),
-            reproduce: page::command_line(),
+            reproduce: command_line(),
             ..CrashPage::default()
         };
         let path = files.write(&page)?;
         note!("report: {}", path.display());
     }
-    tell::tell_bound(args, &reports)?;
-    let code = tell::code_of(args, &reports);
+    tell_bound(args, &reports)?;
+    let code = code_of(args, &reports);
     if args.json {
-        output::json(&Document {
+        output::document(&CrashRun {
             card: site.id(),
             board: &site.machine.name,
             clock: REAL.to_owned(),
@@ -354,7 +347,7 @@ fn report(
             faults: &Faults::new(),
             seed: args.seed,
             measured: device.as_ref(),
-            sums: Sums::of(&reports),
+            sums: CutSums::of(&reports),
             filesystems: reports,
         })?;
     }

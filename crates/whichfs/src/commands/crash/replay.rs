@@ -1,10 +1,7 @@
 //! `whichfs crash replay`: one cut of a kept series once more, with all that it has to tell.
 
-use super::tell::{self, words};
-use super::timeline::{Extent, Line, timeline};
-use super::{RESIDENT_BYTES, keep};
+use super::{RESIDENT_BYTES, keep, told};
 use crate::cli::ReplayArgs;
-use crate::commands::table;
 use crate::failure::{Failure, Kind, Outcome, exit_code};
 use crate::{interrupt, output};
 use serde::Serialize;
@@ -12,7 +9,7 @@ use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use whichfs_crash::{Cut, Place};
+use whichfs_crash::Cut;
 use whichfs_engine::board::Board;
 use whichfs_engine::cards::{self, CardState};
 use whichfs_engine::clock::Clock;
@@ -26,6 +23,9 @@ use whichfs_engine::crash::spec::{Makers, Spec};
 use whichfs_engine::lab_executor::LabExecutor;
 use whichfs_engine::places::{self, WholeFile};
 use whichfs_lab::available_cores;
+use whichfs_report::documents::crash::{
+    CutLine, Extent, cut_place, measured_replay_text, replay_text, timeline,
+};
 
 /// Examples in the help text.
 pub const EXAMPLES: &str = "\
@@ -48,13 +48,17 @@ Exit status: 0 the filesystem kept its promises, 1 it did not (of a file: it fai
 const WALL_LIMIT: Duration = Duration::from_secs(300);
 
 /// The JSON document.
-#[derive(Serialize)]
-struct Document<'a> {
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct CrashReplay<'a> {
     spec: &'a Spec,
     /// What is not as it was when the series was made.
     differs: &'a [&'static str],
-    timeline: &'a [Line],
+    timeline: &'a [CutLine],
     result: &'a Result,
+}
+
+impl whichfs_report::Document for CrashReplay<'_> {
+    const NAME: &'static str = "crash replay";
 }
 
 /// Runs the command.
@@ -105,7 +109,7 @@ fn measured(args: &ReplayArgs, spec: &Spec, result: Option<&Result>, number: u64
         )));
     };
     if args.json {
-        output::json(&Document {
+        output::document(&CrashReplay {
             spec,
             differs: &[],
             timeline: &[],
@@ -120,7 +124,7 @@ fn measured(args: &ReplayArgs, spec: &Spec, result: Option<&Result>, number: u64
             spec.card,
             spec.board,
             spec.seed,
-            tell::place(result),
+            cut_place(result),
             result
                 .measured
                 .as_ref()
@@ -128,8 +132,7 @@ fn measured(args: &ReplayArgs, spec: &Spec, result: Option<&Result>, number: u64
             result.window.0,
             result.window.1
         );
-        output::paragraph(&what, 0)?;
-        outcome(result)?;
+        output::text(&measured_replay_text(&what, result, output::width()))?;
     }
     Ok(if result.broken {
         exit_code(Kind::No)
@@ -220,15 +223,28 @@ fn show(
         after: around,
         far: around,
     };
-    let timeline = timeline(plan, recorded, &result.cut, extent);
+    let timeline = timeline(&told(plan, recorded), &result.cut, extent);
     match args.json {
-        true => output::json(&Document {
+        true => output::document(&CrashReplay {
             spec: plan.spec,
             differs,
             timeline: &timeline,
             result,
         }),
-        false => told(plan, recorded, &timeline, result),
+        false => {
+            let spec = plan.spec;
+            let about = format!(
+                "{} ({}), workload {} on {}, seed {}: cut {}",
+                spec.fs,
+                recorded.mount_options,
+                spec.workload,
+                spec.card,
+                spec.seed,
+                result.cut.number
+            );
+            let (of, width) = (recorded.run.operations, output::width());
+            output::text(&replay_text(&about, of, &timeline, result, width))
+        }
     }
 }
 
@@ -288,95 +304,6 @@ pub fn bench(spec: &Spec, jobs: Option<u64>) -> Outcome<LabExecutor> {
     let card = cards::open(&spec.card)?;
     let bench = LabExecutor::new(card, state, Board::open(&board)?, clock, WALL_LIMIT, jobs)?;
     Ok(bench.holding(RESIDENT_BYTES))
-}
-
-fn told(plan: &Plan, recorded: &Recorded, timeline: &[Line], result: &Result) -> Outcome {
-    let (spec, cut) = (plan.spec, &result.cut);
-    let options = &recorded.mount_options;
-    let run = format!(
-        "{} ({options}), workload {} on {}, seed {}: cut {}",
-        spec.fs, spec.workload, spec.card, spec.seed, cut.number
-    );
-    output::paragraph(&run, 0)?;
-    let place = match cut.place {
-        Place::Before => "before",
-        Place::Inside => "inside",
-        Place::After | Place::Unseen => "after",
-    };
-    let when = format!(
-        "The power goes at {}, {place} request {}. Of {} operations the first {} were durable as a \
-         whole, {} had begun.",
-        cut.at, cut.request, recorded.run.operations, result.window.0, result.window.1
-    );
-    output::paragraph(&when, 0)?;
-    for again in &result.recovery {
-        output::text_line(&format!(
-            "It goes again {} into the mount that recovers, at its write {}.",
-            again.at, again.request
-        ))?;
-    }
-    let rows = timeline.iter().map(|line| {
-        vec![
-            format!("{:.3}", line.at.as_secs_f64() * 1e3),
-            line.request.map_or(String::new(), |n| n.to_string()),
-            line.what.clone(),
-            line.left.clone(),
-        ]
-    });
-    output::text_line("")?;
-    output::text_line(&table::text(
-        &["ms", "request", "what", "left of it"],
-        rows.collect(),
-    ))?;
-    output::text_line("")?;
-    outcome(result)
-}
-
-/// What was found, step by step.
-fn outcome(result: &Result) -> Outcome {
-    let checked = &result.checked;
-    let said = |what: &str, done: &Option<std::result::Result<(), String>>| match done {
-        None => Ok(()),
-        Some(Ok(())) => output::text_line(&format!("{what}: yes")),
-        Some(Err(why)) => output::paragraph(&format!("{what}: no: {why}"), 2),
-    };
-    said("mounts", &checked.mounted)?;
-    if let Some(time) = result.mount {
-        output::text_line(&format!("mount with recovery: {time}"))?;
-    }
-    said("works", &checked.usable)?;
-    for (what, status) in [
-        ("its checker", checked.check),
-        ("its repair", checked.repair),
-    ] {
-        if let Some(status) = status {
-            output::text_line(&format!("{what} ends with {status}"))?;
-        }
-    }
-    said("mounts after the repair", &checked.mounted_again)?;
-    for line in checked.messages.iter().chain(&checked.messages_again) {
-        output::paragraph(&format!("kernel: {line}"), 2)?;
-    }
-    for (when, findings) in [
-        ("first mount", &checked.findings),
-        ("after the repair", &checked.findings_again),
-    ] {
-        for finding in findings {
-            let mark = if finding.broken { "BROKEN " } else { "" };
-            let outcome = words(&finding.outcome);
-            let told = format!(
-                "{when}: {mark}{}: {outcome}: {}",
-                finding.path, finding.what
-            );
-            output::paragraph(&told, 2)?;
-        }
-    }
-    let broken = if result.broken {
-        "it broke a promise"
-    } else {
-        "no promise was broken"
-    };
-    output::text_line(&format!("{}; {broken}", words(&result.condition)))
 }
 
 #[cfg(test)]

@@ -1,32 +1,20 @@
 //! A study that another command makes up: run, and its differences.
 
-use super::gains_told;
 use super::trials::{Limits, Runner};
 use crate::failure::Outcome;
-use serde::Serialize;
-use whichfs_study::{Gain, PerformanceStudy, gains};
-
-/// What a comparison gave.
-#[derive(Debug, Serialize)]
-pub struct Compared {
-    /// Differences by metric.
-    pub gains: Vec<Gain>,
-    /// Trials that failed or could not be run, with the reason.
-    pub lacking: Vec<String>,
-    /// The differences as rows of a table: metric and change.
-    #[serde(skip)]
-    pub rows: Vec<Vec<String>>,
-}
+use whichfs_report::documents::check::TuningGain;
+use whichfs_report::documents::study::gain_tables;
+use whichfs_study::{PerformanceStudy, gains};
 
 /// Runs what the store does not have of `study`, and compares.
-pub fn compared(study: &PerformanceStudy) -> Outcome<Compared> {
+pub fn compared(study: &PerformanceStudy) -> Outcome<TuningGain> {
     let mut runner = Runner::new(study, &Limits::default())?;
     runner.run_all(None)?;
     let gains = gains(study, &runner.trials);
-    let tables = gains_told::tables(study, &gains, usize::MAX);
+    let tables = gain_tables(study, &gains, usize::MAX);
     let mut lacking = super::trials::failed(runner.study, &runner.trials);
     lacking.extend(runner.left_out());
-    Ok(Compared {
+    Ok(TuningGain {
         rows: tables.into_iter().flat_map(|table| table.rows).collect(),
         gains,
         lacking,

@@ -1,20 +1,22 @@
 //! Studies of the kind `crash`: series of power cuts.
 
-use super::crash_told as told;
-use super::paragraphs;
 use crate::cli::{PlaceArgs, StudyArgs};
-use crate::commands::crash::page::{Files, command_line, environment};
+use crate::commands::crash::page::{Files, environment};
 use crate::commands::crash::{self, Made};
 use crate::commands::once;
 use crate::failure::{Failure, Kind, Outcome};
+use crate::page::command_line;
 use crate::{interrupt, output};
 use std::sync::atomic::AtomicBool;
 use whichfs_crash::Fault;
 use whichfs_engine::crash::record::Plan;
 use whichfs_engine::crash::spec::{Makers, Selection, Spec};
 use whichfs_engine::lab_executor::LabExecutor;
-use whichfs_report::{CrashGroup, CrashPage, Item};
-use whichfs_study::{Cell, CrashStudy, FaultSet};
+use whichfs_report::documents::study::{
+    add_series, compare_mounts, crash_group, crash_study_text, cuts_item, paragraphs,
+};
+use whichfs_report::{CrashGroup, CrashPage};
+use whichfs_study::{Cell, CrashStudy};
 
 /// Runs one.
 pub fn run(found: CrashStudy, args: &StudyArgs) -> Outcome<u8> {
@@ -37,22 +39,22 @@ pub fn run(found: CrashStudy, args: &StudyArgs) -> Outcome<u8> {
             cell.load.name
         );
         match series(&study, &bench, cell, args.fresh, interrupt::flag()) {
-            Ok(made) => told::add(&mut page, &study, cell, made),
+            Ok(made) => add_series(&mut page, &study, cell, made.row, &made.contract),
             Err(failure) if failure.kind == Kind::Interrupted => return Err(failure),
             Err(failure) => {
                 note!("not made: {failure}");
                 let failed = format!("{} {}: {failure}", cell.fs, cell.mount.name);
-                told::group(&mut page, cell).failed.push(failed);
+                crash_group(&mut page, cell).failed.push(failed);
                 first_failure.get_or_insert(failure);
             }
         }
     }
-    told::compare(&mut page);
+    compare_mounts(&mut page);
     let path = files.write(&page)?;
     if args.json {
-        output::json(&page)?;
+        output::document(&page)?;
     } else {
-        told::tell(&page)?;
+        output::text(&crash_study_text(&page, output::width()))?;
         output::text_line(&format!("\nReport: {}", path.display()))?;
     }
     match first_failure {
@@ -130,7 +132,7 @@ fn series(
 
 fn empty_page(study: &CrashStudy, own_cuts: u64, bench: &LabExecutor) -> CrashPage {
     let mut environment = environment(bench, study.partition_bytes, study.seed);
-    environment.push(cuts(study.cuts, own_cuts));
+    environment.push(cuts_item(study.cuts, own_cuts));
     CrashPage {
         title: study.title.clone(),
         source: study.source.clone(),
@@ -142,19 +144,6 @@ fn empty_page(study: &CrashStudy, own_cuts: u64, bench: &LabExecutor) -> CrashPa
     }
 }
 
-/// How often each series was cut, and whether the study says so.
-fn cuts(made: u64, own: u64) -> Item {
-    Item {
-        label: "cuts".to_owned(),
-        value: format!("{made} of each series"),
-        source: match made == own {
-            true => String::new(),
-            false => format!("--cuts; the study has {own}"),
-        },
-        ..Item::default()
-    }
-}
-
 /// What only studies with trials have.
 fn refuse_others(args: &StudyArgs) -> Outcome {
     match args.of_trials() {
@@ -162,30 +151,5 @@ fn refuse_others(args: &StudyArgs) -> Outcome {
             "{flag}: this study cuts power; --cuts and --only-fs make it shorter"
         ))),
         None => Ok(()),
-    }
-}
-
-/// What each fault of a set does.
-pub(super) fn meanings(set: &FaultSet) -> Vec<String> {
-    let known = set
-        .faults
-        .iter()
-        .filter_map(|name| name.parse::<Fault>().ok());
-    known
-        .map(|fault| format!("{}: {}", fault.name(), fault.facts().meaning))
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-
-    #[test]
-    fn fewer_cuts_than_the_study_has_are_said() {
-        assert_eq!(cuts(226, 226).source, "");
-        let fewer = cuts(40, 226);
-        assert_eq!(fewer.value, "40 of each series");
-        assert!(fewer.source.contains("226"));
     }
 }

@@ -1,8 +1,8 @@
 //! A study on a real device: its matrix without cards and boards, under this machine's kernel.
 
 use super::caveats::Caveats;
-use super::performance::{Document, Files, Gathered, Place};
-use super::trials::{done, failed, label, told_where, works, written};
+use super::performance::{Files, Gathered, study_run};
+use super::trials::{done, failed, label, told_where, works};
 use crate::cli::StudyArgs;
 use crate::failure::{Failure, Kind, Outcome, exit_code};
 use crate::progress::Progress;
@@ -14,8 +14,10 @@ use std::time::Duration;
 use whichfs_engine::device::{Campaign, DeviceExecutor, Planned, campaign};
 use whichfs_engine::executor::PrepareError;
 use whichfs_engine::images::Images;
+use whichfs_engine::study_cost::written;
 use whichfs_engine::trial_cache::TrialCache;
 use whichfs_engine::workload_run::WorkloadRun;
+use whichfs_report::documents::study::StudyPlace;
 use whichfs_study::{Budget, Origin, PerformanceStudy, Spot, Variant};
 use whichfs_trial::REAL;
 
@@ -90,10 +92,10 @@ pub fn run(study: PerformanceStudy, args: &StudyArgs, path: &Path) -> Outcome<u8
         reused: keeper.reused,
         trials,
     };
-    let mut document = Document::new(&study, &gathered, None)?;
+    let mut document = study_run(&study, &gathered, None)?;
     document.budget_ended = campaign.stopped.is_some();
-    document.measured = Some(device_report::Measured::of(&site, &campaign));
-    let place = Place {
+    document.measured = Some(device_report::measured(&site, &campaign));
+    let place = StudyPlace {
         kernels: vec![(
             site.machine.kernel.clone(),
             site.machine.kernel_sha256.clone(),

@@ -1,74 +1,32 @@
 //! Studies of the kind `performance`: trials, each run once and kept, as tables.
 
-use super::performance_told as told;
-use super::smallest::Found;
+use super::here;
 use super::trials::{self, Limits, Runner};
-use super::{files, here, paragraphs};
 use crate::cli::{StudyArgs, StudyShowArgs};
-use crate::commands::crash::page::command_line;
-use crate::device_report::Measured;
 use crate::failure::{Failure, Kind, Outcome, exit_code};
 use crate::output;
-use serde::Serialize;
+use crate::page::command_line;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use whichfs_engine::places::{self, WholeFile};
-use whichfs_report::Export;
+use whichfs_engine::studies;
+use whichfs_report::documents::study::{
+    SmallestFound, StudyPlace, StudyRun, StudyShown, study_definition, study_page, study_text,
+};
+use whichfs_report::{Export, document_json};
 use whichfs_study::{
-    Doubt, Gain, Grid, Origin, PerformanceStudy, PublishedFigure, Score, Skipped, Spot, Turn,
-    doubts_told, gains, grids, score_of, turns,
+    Doubt, Origin, PerformanceStudy, PublishedFigure, Skipped, Spot, doubts_told, gains, grids,
+    score_of, turns,
 };
 use whichfs_trial::{Metric, Trial};
 use whichfs_units::counted;
-
-/// The JSON document, and what is told.
-#[derive(Serialize)]
-pub(super) struct Document<'a> {
-    /// The study as it was run.
-    pub study: &'a PerformanceStudy,
-    /// Figures, table by table.
-    pub tables: Vec<Grid>,
-    /// How true they are, beside the published figures.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub score: Option<Score>,
-    /// What is compared, if the study compares.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub gains: Vec<Gain>,
-    /// Turning points, if its workloads are a series.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub turns: Vec<Turn>,
-    /// The smallest partitions, if the study looks for them.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub smallest: Vec<Found<'a>>,
-    /// Published lines that stand beside nothing, by file.
-    pub skipped: BTreeMap<String, Skipped>,
-    /// Candidates that cannot run here, with the reason.
-    pub left_out: Vec<String>,
-    /// Trials that failed, with the reason.
-    pub failed: Vec<String>,
-    /// What figures leave out.
-    pub caveats: Vec<String>,
-    /// Trials of the matrix.
-    pub trials: usize,
-    /// Trials whose figures are in the tables.
-    pub done: usize,
-    /// Trials that came from the store.
-    pub reused: usize,
-    /// Whether the budget ended before the trials did.
-    pub budget_ended: bool,
-    /// What was seen of the device, if it was measured on one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub measured: Option<Measured>,
-    /// The command.
-    pub reproduce: String,
-}
 
 /// What was gathered of a study.
 pub(super) struct Gathered<'a> {
     /// Its trials.
     pub trials: Vec<(Spot<'a>, Trial)>,
     /// The smallest partitions.
-    pub smallest: Vec<Found<'a>>,
+    pub smallest: Vec<SmallestFound<'a>>,
     /// Candidates that cannot run, with the reason.
     pub left_out: Vec<String>,
     /// Trials that failed, with the reason.
@@ -81,26 +39,6 @@ pub(super) struct Gathered<'a> {
     pub reused: usize,
 }
 
-/// Where trials were made.
-pub(super) struct Place {
-    /// Release and SHA-256 of each kernel.
-    pub kernels: Vec<(String, String)>,
-    /// State in which the card began.
-    pub card_state: &'static str,
-    /// Modelled or measured.
-    pub origin: Origin,
-}
-
-/// What `study show` prints as JSON.
-#[derive(Serialize)]
-struct Shown<'a> {
-    #[serde(flatten)]
-    study: &'a PerformanceStudy,
-    /// The figures that the store has; without any, absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    last: Option<&'a Document<'a>>,
-}
-
 /// Shows one: what it measures, and the figures of its last run from the store.
 pub fn show(study: &PerformanceStudy, args: &StudyShowArgs) -> Outcome<u8> {
     let quick = study.clone().quick();
@@ -109,10 +47,10 @@ pub fn show(study: &PerformanceStudy, args: &StudyShowArgs) -> Outcome<u8> {
     let last = last(study, &quick, args.published.as_deref());
     if args.json {
         let last = last.as_ref().ok().and_then(Option::as_ref);
-        output::json(&Shown { study, last })?;
+        output::document(&StudyShown { study, last })?;
         return Ok(0);
     }
-    told::definition(study, &paragraphs(&study.method))?;
+    output::text(&study_definition(study, output::width()))?;
     let run = format!("whichfs study run {}", args.name);
     match &last {
         Err(failure) => {
@@ -129,7 +67,7 @@ pub fn show(study: &PerformanceStudy, args: &StudyShowArgs) -> Outcome<u8> {
                 ", the quick form"
             };
             output::text_line(&format!("\nThe figures that the store has{form}\n"))?;
-            told::tell(document)?;
+            output::text(&study_text(document, output::width()))?;
         }
     }
     output::text_line(&format!("Run it: {run}"))?;
@@ -142,8 +80,8 @@ fn last<'a>(
     full: &'a PerformanceStudy,
     quick: &'a PerformanceStudy,
     from: Option<&Path>,
-) -> Outcome<Option<Document<'a>>> {
-    let mut found: Option<(i64, Document)> = None;
+) -> Outcome<Option<StudyRun<'a>>> {
+    let mut found: Option<(i64, StudyRun)> = None;
     for (study, form) in [(full, ""), (quick, " --quick")] {
         let mut runner = Runner::new(study, &Limits::default())?;
         let missing = runner.recall()?;
@@ -151,7 +89,7 @@ fn last<'a>(
             continue;
         };
         if found.as_ref().is_none_or(|(known, _)| *known < newest) {
-            let mut document = Document::new(study, &gather(&mut runner, false)?, from)?;
+            let mut document = study_run(study, &gather(&mut runner, false)?, from)?;
             let command = format!("whichfs study run {}{form}", study.name);
             document.caveats.extend((missing > 0).then(|| {
                 let all = counted(document.trials, "trial");
@@ -191,10 +129,10 @@ pub fn run(found: PerformanceStudy, args: &StudyArgs) -> Outcome<u8> {
     let budget_ended = runner.run_all(args.budget)?;
     let published = args.published.as_deref();
     let gathered = gather(&mut runner, !budget_ended)?;
-    let mut document = Document::new(&study, &gathered, published)?;
+    let mut document = study_run(&study, &gathered, published)?;
     document.budget_ended = budget_ended;
     let bench = runner.bench()?;
-    let place = Place {
+    let place = StudyPlace {
         kernels: runner.kernels(),
         card_state: bench.card_state.name(),
         origin: Origin::Modelled,
@@ -263,45 +201,43 @@ fn modules_of(study: &PerformanceStudy) -> Option<&'static whichfs_fs::KernelMod
         .find(|kernel| kernel.architecture == *wanted)
 }
 
-impl<'a> Document<'a> {
-    /// What `gathered` tells of `study`, beside the tables that were published in the folder
-    /// `from`, or that the program has.
-    pub fn new(
-        study: &'a PerformanceStudy,
-        gathered: &Gathered<'a>,
-        from: Option<&Path>,
-    ) -> Outcome<Document<'a>> {
-        let (published, skipped) = published(study, from)?;
-        let tables = grids(study, &gathered.trials, &published);
-        let gains = gains(study, &gathered.trials);
-        let modules = modules_of(study).map(|kernel| {
-            let (package, version) = (&kernel.package, &kernel.version);
-            format!(
-                "module_size is of the module and those it depends on in Debian's {package} \
-                 {version} ({}), not of the lab's kernel",
-                kernel.architecture
-            )
-        });
-        let caveats = gathered.caveats.iter().cloned().chain(modules);
-        Ok(Document {
-            study,
-            score: score_of(study, &tables),
-            tables,
-            turns: turns(study, &gains),
-            gains,
-            smallest: gathered.smallest.clone(),
-            skipped,
-            left_out: gathered.left_out.clone(),
-            failed: gathered.failed.clone(),
-            caveats: caveats.collect(),
-            trials: study.spots().len(),
-            done: gathered.done,
-            reused: gathered.reused,
-            budget_ended: false,
-            measured: None,
-            reproduce: command_line(),
-        })
-    }
+/// What `gathered` tells of `study`, beside the tables that were published in the folder
+/// `from`, or that the program has.
+pub(super) fn study_run<'a>(
+    study: &'a PerformanceStudy,
+    gathered: &Gathered<'a>,
+    from: Option<&Path>,
+) -> Outcome<StudyRun<'a>> {
+    let (published, skipped) = published(study, from)?;
+    let tables = grids(study, &gathered.trials, &published);
+    let gains = gains(study, &gathered.trials);
+    let modules = modules_of(study).map(|kernel| {
+        let (package, version) = (&kernel.package, &kernel.version);
+        format!(
+            "module_size is of the module and those it depends on in Debian's {package} \
+             {version} ({}), not of the lab's kernel",
+            kernel.architecture
+        )
+    });
+    let caveats = gathered.caveats.iter().cloned().chain(modules);
+    Ok(StudyRun {
+        study,
+        score: score_of(study, &tables),
+        tables,
+        turns: turns(study, &gains),
+        gains,
+        smallest: gathered.smallest.clone(),
+        skipped,
+        left_out: gathered.left_out.clone(),
+        failed: gathered.failed.clone(),
+        caveats: caveats.collect(),
+        trials: study.spots().len(),
+        done: gathered.done,
+        reused: gathered.reused,
+        budget_ended: false,
+        measured: None,
+        reproduce: command_line(),
+    })
 }
 
 /// The study with what the command line changes.
@@ -352,7 +288,7 @@ fn published(
 ) -> Outcome<(Vec<PublishedFigure>, BTreeMap<String, Skipped>)> {
     let (mut figures, mut skipped) = (Vec::new(), BTreeMap::new());
     for mapping in &study.published {
-        let text = files::published(&mapping.file, from).map_err(|e| e.about(&mapping.at))?;
+        let text = studies::published(&mapping.file, from).map_err(|e| e.about(&mapping.at))?;
         let file = match from {
             Some(folder) => folder.join(&mapping.file).display().to_string(),
             None => mapping.file.clone(),
@@ -397,8 +333,8 @@ impl Files {
         args: &StudyArgs,
         study: &PerformanceStudy,
         trials: &trials::Trials<'_>,
-        document: &Document,
-        place: &Place,
+        document: &StudyRun,
+        place: &StudyPlace,
     ) -> Outcome {
         let failed = whichfs_report::failed_rows(trials.iter().map(|(_, trial)| trial));
         let export = Export {
@@ -409,19 +345,19 @@ impl Files {
         };
         let path = self.write(&export, document, place)?;
         if args.json {
-            return output::json(document);
+            return output::document(document);
         }
-        told::tell(document)?;
+        output::text(&study_text(document, output::width()))?;
         output::text_line(&format!("\nReport: {}", path.display()))
     }
 
     /// Writes them; where the page is.
-    fn write(self, export: &Export, document: &Document, place: &Place) -> Outcome<PathBuf> {
-        let page = told::page(document, place, paragraphs(&document.study.method));
+    fn write(self, export: &Export, document: &StudyRun, place: &StudyPlace) -> Outcome<PathBuf> {
+        let page = study_page(document, place, env!("CARGO_PKG_VERSION"));
         self.html
             .write(whichfs_report::study_html(&page).as_bytes())?;
         self.csv.write(whichfs_report::csv(export).as_bytes())?;
-        let json = serde_json::to_string_pretty(document)
+        let json = document_json(document)
             .map_err(|e| Failure::environment(format!("study.json: {e}")))?;
         self.json.write(json.as_bytes())?;
         Ok(self.path)

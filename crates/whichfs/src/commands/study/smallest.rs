@@ -5,36 +5,15 @@ use super::trials::{Runner, place};
 use crate::failure::{Failure, Outcome};
 use crate::interrupt;
 use crate::progress::Progress;
-use serde::Serialize;
 use std::collections::BTreeMap;
 use whichfs_engine::executor::PrepareError;
 use whichfs_engine::images::Images;
 use whichfs_engine::lab_executor::Prepared;
 use whichfs_engine::workload_run::WorkloadRun;
+use whichfs_report::documents::study::SmallestFound;
 use whichfs_study::{Bisection, Smallest, Spot};
 use whichfs_trial::{Status, Trial};
 use whichfs_units::Bytes;
-
-/// What was found for a candidate.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Found<'a> {
-    /// Candidate.
-    pub candidate: &'a str,
-    /// Variant; empty if the study has one only.
-    pub variant: &'a str,
-    /// Bytes of the smallest partition; `None` if none was found.
-    pub bytes: Option<u64>,
-    /// Sizes are left to be tried.
-    pub unfinished: bool,
-    /// Smallest partition as the catalogue has it, whatever the variant.
-    pub catalogue_bytes: u64,
-    /// Bytes that any user may write on the smallest.
-    pub free_bytes: Option<f64>,
-    /// Files that may be made on it; `None` where they are not counted.
-    pub free_inodes: Option<f64>,
-    /// Why the next smaller size failed.
-    pub why: String,
-}
 
 /// A search, and what its trials said.
 struct Search<'a> {
@@ -66,7 +45,7 @@ impl<'a> Runner<'a> {
     ///
     /// # Errors
     /// What ends the run as a whole: the user's interrupt, a machine that lacks something.
-    pub fn smallest(&mut self, tries: bool) -> Outcome<Vec<Found<'a>>> {
+    pub fn smallest(&mut self, tries: bool) -> Outcome<Vec<SmallestFound<'a>>> {
         let study = self.study;
         let Some(asked) = &study.smallest else {
             return Ok(Vec::new());
@@ -232,14 +211,14 @@ fn searches<'a>(spots: Vec<Spot<'a>>, asked: &Smallest) -> Vec<Search<'a>> {
     .collect()
 }
 
-fn found<'a>(search: &Search<'a>, named: bool) -> Outcome<Found<'a>> {
+fn found<'a>(search: &Search<'a>, named: bool) -> Outcome<SmallestFound<'a>> {
     let candidate = whichfs_fs::find(search.spot.candidate).map_err(Failure::input)?;
     let metric = |name: &str| {
         let metrics = search.best.iter().flat_map(|trial| &trial.outcome.metrics);
         let mut named = metrics.filter(|metric| metric.metric == name);
         named.next().map(|metric| metric.value)
     };
-    Ok(Found {
+    Ok(SmallestFound {
         candidate: search.spot.candidate,
         variant: if named { &search.spot.variant.name } else { "" },
         bytes: search.bisection.smallest(),
@@ -249,61 +228,6 @@ fn found<'a>(search: &Search<'a>, named: bool) -> Outcome<Found<'a>> {
         free_inodes: metric("free_inodes"),
         why: search.why.clone(),
     })
-}
-
-/// The head of the table of what was `found`.
-pub const HEAD: [&str; 6] = [
-    "smallest partition",
-    "",
-    "bytes",
-    "free on it",
-    "inodes",
-    "catalogue",
-];
-
-/// The rows under it.
-pub fn rows(found: &[Found]) -> Vec<Vec<String>> {
-    let row = |found: &Found| {
-        let bytes = match (found.bytes, found.unfinished) {
-            (_, true) => "not all tried".to_owned(),
-            (Some(bytes), _) => Bytes(bytes).to_string(),
-            (None, _) => "none that was tried".to_owned(),
-        };
-        let free = found.free_bytes.filter(|_| !found.unfinished);
-        let inodes = found.free_inodes.filter(|_| !found.unfinished);
-        vec![
-            found.candidate.to_owned(),
-            found.variant.to_owned(),
-            bytes,
-            free.map_or("-".to_owned(), |free| Bytes(free as u64).to_string()),
-            inodes.map_or("-".to_owned(), |count| format!("{count:.0}")),
-            Bytes(found.catalogue_bytes).to_string(),
-        ]
-    };
-    found.iter().map(row).collect()
-}
-
-/// What of `found` is to be read in sentences: for a page that has no such table.
-pub fn sentences(found: &[Found]) -> Vec<String> {
-    let sentence = |found: &Found| {
-        let bytes = found.bytes.filter(|_| !found.unfinished)?;
-        let name = match found.variant {
-            "" => found.candidate.to_owned(),
-            variant => format!("{} ({variant})", found.candidate),
-        };
-        let free = found.free_bytes.map_or(String::new(), |free| {
-            format!(", of which {} are free", Bytes(free as u64))
-        });
-        let why = match found.why.as_str() {
-            "" => String::new(),
-            why => format!("; below: {why}"),
-        };
-        Some(format!(
-            "smallest partition of {name}: {}{free}{why}",
-            Bytes(bytes)
-        ))
-    };
-    found.iter().filter_map(sentence).collect()
 }
 
 #[cfg(test)]
@@ -318,34 +242,5 @@ mod tests {
             "/bin/sh ended with status 1: sh: No space left"
         );
         assert_eq!(shortened("it sleeps for ever\nlog"), "it sleeps for ever");
-    }
-
-    #[test]
-    fn what_was_found_is_a_row_and_a_sentence() {
-        let mut one = Found {
-            candidate: "vfat",
-            variant: "defaults",
-            bytes: Some(65_536),
-            unfinished: false,
-            catalogue_bytes: 8 << 20,
-            free_bytes: Some(2048.0),
-            free_inodes: None,
-            why: "mkfs.vfat ended with status 1".to_owned(),
-        };
-        let row = rows(std::slice::from_ref(&one)).concat().join(" ");
-        assert_eq!(row, "vfat defaults 64 KiB 2 KiB - 8 MiB");
-        let said = sentences(std::slice::from_ref(&one)).concat();
-        assert!(
-            said.contains("(defaults): 64 KiB, of which 2 KiB are free; below: mkfs"),
-            "{said}"
-        );
-        one.unfinished = true;
-        assert!(
-            rows(std::slice::from_ref(&one))
-                .concat()
-                .join(" ")
-                .contains("not all tried - -")
-        );
-        assert!(sentences(&[one]).is_empty());
     }
 }

@@ -1,11 +1,9 @@
 //! The trials of a study: prepared, taken from the store or run, and kept.
 
-use super::amounts::{Amounts, amount};
 use super::caveats::Caveats;
-use super::{durations, performance_told as told};
 use crate::failure::{Failure, Kind, Outcome};
-use crate::interrupt;
 use crate::progress::Progress;
+use crate::{interrupt, output};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,10 +16,12 @@ use whichfs_engine::clock::Clock;
 use whichfs_engine::executor::PrepareError;
 use whichfs_engine::images::Images;
 use whichfs_engine::lab_executor::{LabExecutor, Prepared};
+use whichfs_engine::study_cost::{Amounts, about, amount};
 use whichfs_engine::trial_cache::TrialCache;
 use whichfs_engine::workload_run::WorkloadRun;
 use whichfs_engine::{partition, places, tree};
 use whichfs_lab::available_cores;
+use whichfs_report::documents::study::{ExpectedTime, StudyPlan, study_plan_text};
 use whichfs_study::{PerformanceStudy, Row, Spot, Variant};
 use whichfs_trial::{Status, Trial, WorkloadSpec};
 
@@ -257,22 +257,25 @@ impl<'a> Runner<'a> {
     pub(super) fn dry_run(&mut self) -> Outcome<u8> {
         let spots = self.study.spots();
         let missing = self.prepared(&spots, &Images::unbuilt())?;
-        told::dry_run(&told::Plan {
+        let written = amount(missing.iter().map(|(spot, _)| spot))?;
+        let plan = StudyPlan {
             study: self.study,
             trials: self.trials.len() + missing.len(),
             known: self.trials.len(),
             left_out: &self.left_out(),
-            amount: amount(missing.iter().map(|(spot, _)| spot))?,
+            written_bytes: written.bytes,
+            programs: &written.unknown,
             wall: self.expected(&missing)?,
             jobs: self.benches.values().map(|bench| bench.jobs).max(),
-        })?;
+        };
+        output::text(&study_plan_text(&plan, output::width()))?;
         Ok(0)
     }
 
     /// About the wall time of `missing`, one after the other: as trials of the same workload and
     /// candidate in the store took, else as they took elsewhere.
-    fn expected(&self, missing: &[(Spot, Prepared)]) -> Outcome<told::Expected> {
-        let mut expected = told::Expected::default();
+    fn expected(&self, missing: &[(Spot, Prepared)]) -> Outcome<ExpectedTime> {
+        let mut expected = ExpectedTime::default();
         let mut amounts = Amounts::default();
         for (spot, prepared) in missing {
             if let Some(wall) = self.keeper.wall_of_alike(&prepared.identity)? {
@@ -280,7 +283,7 @@ impl<'a> Runner<'a> {
                 continue;
             }
             let bytes = amounts.of(spot)?;
-            match durations::about(&spot.load.workload, spot.candidate, bytes) {
+            match about(&spot.load.workload, spot.candidate, bytes) {
                 Some(wall) => {
                     expected.wall += wall;
                     expected.elsewhere += 1;
@@ -458,21 +461,6 @@ fn caveats(study: &PerformanceStudy) -> Vec<String> {
     all
 }
 
-/// Bytes that a trial writes at least, as far as its workload says so.
-pub(super) fn written(spot: &Spot) -> u64 {
-    let given = spot.load.parameters.get("bytes").copied();
-    given.unwrap_or_else(|| {
-        let workload = whichfs_workload::find(&spot.load.workload).ok();
-        let parameters = workload
-            .map(|workload| workload.parameters())
-            .unwrap_or_default();
-        let bytes = parameters
-            .iter()
-            .find(|parameter| parameter.name == "bytes");
-        bytes.map_or(0, |parameter| parameter.default)
-    })
-}
-
 /// A trial in a few words: what the matrix varies.
 pub(super) fn label(study: &PerformanceStudy, spot: &Spot) -> String {
     let variant = match study.variants.as_slice() {
@@ -497,8 +485,7 @@ pub(super) fn label(study: &PerformanceStudy, spot: &Spot) -> String {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::commands::study::files::tests::changed;
-    use crate::commands::study::tests::performance;
+    use whichfs_engine::studies::fixture::{changed, performance};
 
     #[test]
     fn an_option_that_nobody_has_cannot_be_left_out() {

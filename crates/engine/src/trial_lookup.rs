@@ -1,0 +1,73 @@
+//! A finished trial by the beginning of its id.
+
+use crate::error::{Error as Failure, Outcome};
+use crate::places;
+use crate::trial_cache::open_store;
+use std::path::Path;
+use whichfs_store::{Store, Stored};
+
+/// Trials that are named where the beginning of an id is that of several.
+const NAMED: usize = 5;
+
+/// Digits that an id begins with, at least.
+const LEAST: usize = 4;
+
+/// The store, and in it the one trial whose id begins with `id`.
+///
+/// # Errors
+/// `id` is none, there is no such trial, or there are several; the store cannot be read.
+pub fn find(id: &str, store: Option<&Path>) -> Outcome<(Store, Stored)> {
+    let asked = id.to_ascii_lowercase();
+    if asked.len() < LEAST || !asked.chars().all(|c| c.is_ascii_hexdigit()) {
+        return Err(Failure::input(format!(
+            "'{}' is no id of a trial: name its first {LEAST} or more hexadecimal digits, as in a \
+             report's results.csv",
+            id
+        )));
+    }
+    let store = existing(store)?;
+    let path = store.path().to_owned();
+    let found = store
+        .beginning(&asked, NAMED + 1)
+        .map_err(Failure::environment)?;
+    let mut found = found.into_iter();
+    match (found.next(), found.next()) {
+        (Some(one), None) => Ok((store, one)),
+        (None, _) => Err(Failure::input(format!(
+            "no trial in {} begins with {asked}; was it kept in another store (--store)?",
+            path.display()
+        ))),
+        (Some(first), Some(second)) => {
+            let all = [first, second].into_iter().chain(found);
+            let mut names: Vec<String> = all.map(|one| named(&one)).collect();
+            if names.len() > NAMED {
+                names[NAMED] = "…".to_owned();
+            }
+            Err(Failure::input(format!(
+                "several trials begin with {asked}: {}; name more digits",
+                names.join(", ")
+            )))
+        }
+    }
+}
+
+/// The store at `path`, or in the user's data directory; looking makes none.
+///
+/// # Errors
+/// There is none, or it cannot be read.
+pub fn existing(path: Option<&Path>) -> Outcome<Store> {
+    let path = path.map_or_else(places::store, |path| Ok(path.to_owned()))?;
+    if !path.exists() {
+        return Err(Failure::input(format!(
+            "there is no store at {}: name the one that the trials were kept in with --store",
+            path.display()
+        )));
+    }
+    open_store(&path)
+}
+
+fn named(stored: &Stored) -> String {
+    let identity = &stored.trial.identity;
+    let id = stored.id.get(..12).unwrap_or(&stored.id);
+    format!("{id} ({}, seed {})", identity.candidate, identity.seed)
+}

@@ -1,0 +1,151 @@
+//! Whether what is on a card is aligned and tuned, and what it would gain.
+
+use crate::document::Document;
+use crate::text::Lines;
+use schemars::JsonSchema;
+use serde::Serialize;
+use whichfs_layout::superblock::Figure;
+use whichfs_layout::{Fault, Verdict};
+use whichfs_study::Gain;
+use whichfs_units::{Bytes, counted};
+
+/// What tuning gained in the lab.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct TuningGain {
+    /// Differences by metric.
+    pub gains: Vec<Gain>,
+    /// Trials that failed or could not be run, with the reason.
+    pub lacking: Vec<String>,
+    /// The differences as rows of a table: metric and change.
+    #[serde(skip)]
+    pub rows: Vec<Vec<String>>,
+}
+
+/// A partition with what is to be said of it.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct CheckedPartition {
+    /// Number in the table; 0 of a card without one.
+    pub number: usize,
+    /// Its name.
+    pub name: String,
+    /// Its first byte.
+    pub start: u64,
+    /// Its size.
+    pub bytes: u64,
+    /// What is in it, and what is wrong with that.
+    #[serde(flatten)]
+    pub verdict: Verdict,
+    /// What tuning gains, measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gain: Option<TuningGain>,
+    /// Why it was not measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_measured: Option<String>,
+}
+
+/// What is on a card or in an image, judged.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct CheckReport {
+    /// Device or image.
+    pub path: String,
+    /// Its size.
+    pub bytes: u64,
+    /// The allocation unit that it is judged by.
+    pub au_bytes: u64,
+    /// How that is known.
+    pub au_why: String,
+    /// Kind of its partition table.
+    pub table: Option<&'static str>,
+    /// What is wrong with it.
+    pub table_faults: Vec<Fault>,
+    /// Its partitions.
+    pub partitions: Vec<CheckedPartition>,
+    /// What a `format` that did not come to its end left.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unfinished: Option<String>,
+}
+
+impl Document for CheckReport {
+    const NAME: &'static str = "check";
+}
+
+/// The report in lines of at most `width` columns.
+pub fn check_text(document: &CheckReport, width: usize) -> String {
+    let mut out = Lines::new(width);
+    let table = document.table.map_or("no partition table", |table| table);
+    out.paragraph(
+        &format!(
+            "{}: {}, {table}; allocation unit of {}: {}.",
+            document.path,
+            Bytes(document.bytes),
+            Bytes(document.au_bytes),
+            document.au_why
+        ),
+        2,
+    );
+    for fault in &document.table_faults {
+        out.paragraph(&format!("- {}: {}", fault.what, fault.costs), 2);
+    }
+    for one in &document.partitions {
+        tell_partition(&mut out, one);
+    }
+    out.text()
+}
+
+fn tell_partition(out: &mut Lines, one: &CheckedPartition) {
+    let fs = one
+        .verdict
+        .candidate
+        .unwrap_or("no filesystem that is known");
+    let name = match one.name.as_str() {
+        "" => one.number.to_string(),
+        name => format!("{} {name}", one.number),
+    };
+    let begin = format!(
+        "begins at {} ({})",
+        Bytes(one.start),
+        counted(one.start / 512, "sector")
+    );
+    out.line("");
+    out.paragraph(&format!("{name}: {fs}, {}, {begin}", Bytes(one.bytes)), 2);
+    let figures = one.verdict.figures.iter();
+    let shown: Vec<String> = figures
+        .map(|(figure, (value, _))| shown(*figure, *value))
+        .collect();
+    if !shown.is_empty() {
+        out.paragraph(&format!("  has: {}", shown.join(", ")), 7);
+    }
+    if one.verdict.faults.is_empty() {
+        out.line(match one.verdict.candidate {
+            Some(_) => "  aligned and tuned",
+            None => "  aligned; whether it is tuned cannot be told",
+        });
+        return;
+    }
+    for fault in &one.verdict.faults {
+        out.paragraph(&format!("  - {}: {}", fault.what, fault.costs), 4);
+    }
+    if let Some(why) = &one.not_measured {
+        out.paragraph(
+            &format!("  What tuning would gain was not measured: {why}"),
+            4,
+        );
+    }
+    let Some(gain) = &one.gain else {
+        return;
+    };
+    out.line("  Tuned, against as found, measured in the lab (95 % interval):");
+    for row in &gain.rows {
+        out.line(&format!("    {}", row.join("  ")));
+    }
+    for lacking in &gain.lacking {
+        out.paragraph(&format!("    {lacking}"), 6);
+    }
+}
+
+fn shown(figure: Figure, value: u64) -> String {
+    match figure.is_bytes() {
+        true => format!("{} {}", figure.words(), Bytes(value)),
+        false => format!("{} {value}", figure.words()),
+    }
+}

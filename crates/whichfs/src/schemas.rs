@@ -1,0 +1,87 @@
+//! The JSON Schema of every document that a command prints with `--json`.
+
+use crate::commands::attach::{AttachedCard, Detached, EndedCard};
+use crate::commands::crash::{CrashMinimise, CrashReplay, CrashRun};
+use crate::commands::identify::CardIdentity;
+use crate::commands::store::StoreChecked;
+use whichfs_crash::Facts;
+use whichfs_engine::board::Basis;
+use whichfs_engine::doctor::MachineCheck;
+use whichfs_probe::{CapacityReport, Findings, Rescue};
+use whichfs_report::documents::board::{BoardLine, BoardShown};
+use whichfs_report::documents::card::{CardLine, CardShown};
+use whichfs_report::documents::card_rank::CardRankShown;
+use whichfs_report::documents::check::CheckReport;
+use whichfs_report::documents::doctor::Doctor;
+use whichfs_report::documents::exec::LabExec;
+use whichfs_report::documents::fit::CardFit;
+use whichfs_report::documents::format::Formatted;
+use whichfs_report::documents::fs::{FsComparison, FsLine, FsShown, FsWhy};
+use whichfs_report::documents::image::Image;
+use whichfs_report::documents::kernel::LabKernel;
+use whichfs_report::documents::life::CardLife;
+use whichfs_report::documents::study::{CrashStudyShown, JudgedClaim, StudyRun, StudyShown};
+use whichfs_report::documents::workload::{WorkloadLine, WorkloadShown};
+use whichfs_report::{CrashPage, DocumentSchema, Page, TrialTold};
+use whichfs_study::{Comparison, Study};
+
+/// All of them, sorted by name.
+pub fn all() -> Vec<DocumentSchema> {
+    let mut all = vec![
+        DocumentSchema::of::<Page>(),
+        DocumentSchema::of::<LabExec>(),
+        DocumentSchema::of::<LabKernel>(),
+        DocumentSchema::of::<CrashRun>(),
+        DocumentSchema::of::<CrashReplay>(),
+        DocumentSchema::of::<CrashMinimise>(),
+        DocumentSchema::of_list::<Facts>(),
+        DocumentSchema::of_list::<Study>(),
+        DocumentSchema::of::<StudyShown>(),
+        DocumentSchema::of::<CrashStudyShown>(),
+        DocumentSchema::of::<StudyRun>(),
+        DocumentSchema::of::<CrashPage>(),
+        DocumentSchema::of_list::<JudgedClaim>(),
+        DocumentSchema::of::<Comparison>(),
+        DocumentSchema::of::<TrialTold>(),
+        DocumentSchema::of::<StoreChecked>(),
+        DocumentSchema::of_list::<CardLine>(),
+        DocumentSchema::of::<CardShown>(),
+        DocumentSchema::of::<CardFit>(),
+        DocumentSchema::of::<CardIdentity>(),
+        DocumentSchema::of::<CardLife>(),
+        DocumentSchema::of::<CardRankShown>(),
+        DocumentSchema::of::<EndedCard>(),
+        DocumentSchema::of_list::<AttachedCard>(),
+        DocumentSchema::of_list::<Detached>(),
+        DocumentSchema::of::<Findings>(),
+        DocumentSchema::of::<CapacityReport>(),
+        DocumentSchema::of::<Rescue>(),
+        DocumentSchema::of::<Formatted>(),
+        DocumentSchema::of::<CheckReport>(),
+        DocumentSchema::of::<Image>(),
+        DocumentSchema::of_list::<FsLine>(),
+        DocumentSchema::of::<FsShown>(),
+        DocumentSchema::of::<FsWhy>(),
+        DocumentSchema::of_list::<FsComparison>(),
+        DocumentSchema::of_list::<BoardLine<Basis>>(),
+        DocumentSchema::of::<BoardShown<Basis>>(),
+        DocumentSchema::of_list::<WorkloadLine>(),
+        DocumentSchema::of::<WorkloadShown>(),
+        DocumentSchema::of::<Doctor<MachineCheck>>(),
+    ];
+    all.sort_by_key(|one| one.name);
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn each_name_is_of_one_schema() {
+        let all = all();
+        let names: BTreeSet<&str> = all.iter().map(|one| one.name).collect();
+        assert_eq!(names.len(), all.len());
+    }
+}

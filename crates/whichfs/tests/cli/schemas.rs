@@ -1,0 +1,78 @@
+//! What commands print with `--json` fits the schemas that the program ships.
+
+use super::golden::COMMANDS;
+use super::sandbox::Sandbox;
+use crate::schemas::Shipped;
+use std::collections::BTreeSet;
+
+/// Commands whose documents need no lab and no device; with those of the golden files.
+const OTHERS: [&str; 8] = [
+    "doctor --json",
+    "study list --json",
+    "study claims --quick --json",
+    "card attached --json",
+    "check card.img --no-gain --json",
+    "format card.img --size 64M --fs ext4 --dry-run --json",
+    "probe class4-4gb --write --capacity --json",
+    "card fit curves.json --json",
+];
+
+#[test]
+fn documents_fit_the_schemas_of_their_names() {
+    let shipped = Shipped::read();
+    let golden = COMMANDS.iter().map(|(_, command)| *command);
+    // Of errors and of the form of flashbench there is no schema.
+    let none = |command: &&str| {
+        let told = ["nonsense", "lab kernel", "card curves", "--dry-run"];
+        !command.ends_with("--json") || told.iter().any(|word| command.contains(word))
+    };
+    let mut seen = BTreeSet::new();
+    for command in golden.filter(|command| !none(command)).chain(OTHERS) {
+        let sandbox = Sandbox::new();
+        if command.contains("curves.json") {
+            let curves = sandbox
+                .run(&["card", "curves", "class4-4gb", "--json"])
+                .stdout;
+            std::fs::write(sandbox.path().join("curves.json"), curves).unwrap();
+        }
+        if command.starts_with("check") {
+            let image = "format card.img --size 64M --fs ext4 --au 4M";
+            let made = sandbox.run(&image.split(' ').collect::<Vec<_>>());
+            assert_eq!(made.code, 0, "{}", made.stderr);
+        }
+        let words: Vec<&str> = command.split(' ').collect();
+        let run = sandbox.run(&words);
+        match shipped.check(&run.stdout) {
+            Ok(name) => drop(seen.insert(name)),
+            Err(why) => panic!("whichfs {command}: {why}\n{}", run.stderr),
+        }
+    }
+    for name in [
+        "fs show",
+        "probe",
+        "check",
+        "format",
+        "doctor",
+        "study claims",
+    ] {
+        assert!(seen.contains(name), "{name} is not among {seen:?}");
+    }
+}
+
+#[test]
+fn a_document_that_lacks_a_field_does_not_fit() {
+    let shipped = Shipped::read();
+    let sandbox = Sandbox::new();
+    let whole = sandbox.run(&["fs", "why", "zfs", "--json"]).stdout;
+    assert_eq!(shipped.check(&whole).as_deref(), Ok("fs why"));
+    for (from, to) in [
+        ("\"source\"", "\"other\""),
+        ("\"fs why\"", "\"fs\""),
+        ("\"schema\": 1", "\"schema\": 2"),
+        ("\"schema\": 1", "\"schema\": \"1\""),
+    ] {
+        let changed = whole.replacen(from, to, 1);
+        assert_ne!(changed, whole);
+        assert!(shipped.check(&changed).is_err(), "{to}: {changed}");
+    }
+}
