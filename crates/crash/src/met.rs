@@ -3,11 +3,11 @@
 
 use crate::count::Share;
 use crate::verdict::Condition;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Something that one does not want to meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-
 pub enum Harm {
     /// The filesystem broke a promise.
     Broken,
@@ -95,7 +95,7 @@ impl Seen {
 
 /// What a user meets after the cuts of a series: after how many, with the 95 % intervals of the
 /// shares.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Met {
     /// It mounts by itself.
     pub mounts: Share,

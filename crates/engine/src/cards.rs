@@ -4,7 +4,7 @@ use crate::error::{Error, Outcome};
 use crate::inference;
 use crate::names::unknown;
 use std::path::Path;
-use whichfs_card::{Card, Profile, builtin};
+use whichfs_card::{Card, Family, Profile, builtin};
 use whichfs_fs::Geometry;
 use whichfs_posterior::{Cost, Knowledge, Posterior, shipped_knowledge};
 use whichfs_study::{CardKind, FitError};

@@ -3,6 +3,7 @@
 use crate::evidence::Evidence;
 use crate::judge::judge;
 use crate::need::Need;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -16,7 +17,7 @@ pub struct CardKind {
 }
 
 /// The answer if the card is of one kind.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct OfKind {
     /// What cards of the kind do, to follow "if it".
     pub kind: String,

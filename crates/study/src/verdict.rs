@@ -70,7 +70,7 @@ pub struct Verdict {
 }
 
 /// Relative error of a card's model on what was measured of the card: 0.06 is 6 %.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct FitError {
     /// Half of the points are off by less.
     pub median: f64,
@@ -79,7 +79,7 @@ pub struct FitError {
 }
 
 /// Which candidate to take, for another reason than its score.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Advice {
     /// Candidate name.
     pub candidate: String,
@@ -96,7 +96,7 @@ pub struct Advice {
 }
 
 /// What everybody uses for a need.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Baseline {
     /// Candidate name.
     pub candidate: String,
@@ -107,7 +107,7 @@ pub struct Baseline {
 }
 
 /// How often something happened.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Count {
     /// Times that it did.
     pub hits: u64,

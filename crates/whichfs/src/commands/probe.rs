@@ -18,7 +18,7 @@ use whichfs_engine::places::WholeFile;
 use whichfs_engine::signatures;
 use whichfs_probe::{Budget, Evidence, Findings, Options, Writing};
 use whichfs_report::documents::probe::findings_text;
-use whichfs_units::Nanos;
+use whichfs_units::{Bytes, Nanos};
 
 /// Examples for `--help`.
 pub const EXAMPLES: &str = "\
