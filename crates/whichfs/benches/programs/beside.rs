@@ -34,7 +34,7 @@ pub struct Pair {
     pub workload: &'static str,
     pub parameters: [(&'static str, u64); 2],
     /// Phases and the line of a shell that does the same; `$T` is a directory with the tree, its
-    /// archive `$T.tar`, its packages `$T.debs` and its repository `$T.git`.
+    /// archive `$T.tar`, its packages `$T.debs`, dpkg's database `$T.dpkg`, its repository `$T.git`.
     pub phases: &'static [(&'static str, &'static str)],
 }
 
@@ -61,6 +61,7 @@ impl Tree {
         if pair.program.contains("dpkg") {
             let each = listing.entries.len().div_ceil(20);
             packages(listing.entries.chunks(each), &directory);
+            database(&directory);
         } else if pair.program.contains("git") {
             shell(&format!(
                 "cp -a {text} {text}.work && cd {text}.work && git init -q . && git add -f . && \
@@ -115,6 +116,27 @@ fn write(listing: &Listing, directory: &Path) {
         &mut |_, _, _| Ok(()),
     )
     .unwrap();
+}
+
+/// The database of dpkg before: as large as the parameter `status_bytes`, with few packages.
+fn database(tree: &Path) {
+    const PACKAGES: usize = 20;
+    const STATUS_BYTES: usize = 300 << 10;
+    let home = PathBuf::from(format!("{}.dpkg", tree.display()));
+    for directory in ["info", "updates"] {
+        std::fs::create_dir_all(home.join(directory)).unwrap();
+    }
+    let words = "a package that was there before\n ".repeat(STATUS_BYTES / PACKAGES / 33);
+    let one = |at: usize| {
+        std::fs::write(home.join(format!("info/q{at}.list")), "/.\n").unwrap();
+        format!(
+            "Package: q{at}\nStatus: install ok installed\nMaintainer: x <x@x>\n\
+             Architecture: all\nVersion: 1\nDescription: x\n {}.\n\n",
+            words.trim_end()
+        )
+    };
+    let status: String = (0..PACKAGES).map(one).collect();
+    std::fs::write(home.join("status"), status).unwrap();
 }
 
 /// Real packages of the entries, each with the directories that it needs. A hard link to a file of

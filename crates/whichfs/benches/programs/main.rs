@@ -1,7 +1,8 @@
 //! How well workloads stand for programs: the same phases of a trial once by the agent and once by
 //! the real program, each in a guest of its own on the same card, filesystem and tree:
-//! `cargo bench -p whichfs --bench programs [-- PROGRAM]` (the lab kernel, `WHICHFS_AGENT` and the
-//! programs; a quarter of an hour). It prints the table of docs/workloads.md.
+//! `cargo bench -p whichfs --bench programs [-- PROGRAM [FILESYSTEM]]` (the lab kernel,
+//! `WHICHFS_AGENT` and the programs; a quarter of an hour). It prints the table of
+//! docs/workloads.md.
 //!
 //! The clock is `device`: what a program computes in user space is not charged, so the CPU is free
 //! for both sides. Figures are ours divided by the program's.
@@ -65,7 +66,13 @@ const PAIRS: [Pair; 5] = [
         program: "dpkg -i",
         workload: "packages",
         parameters: [("bytes", 16 * MIB), ("files", 500)],
-        phases: &[("packages_install", "dpkg --root=. -i $T.debs/*.deb")],
+        phases: &[
+            (
+                "packages_prepare",
+                "mkdir -p var/lib/dpkg && cp -r $T.dpkg/. var/lib/dpkg && sync -f .",
+            ),
+            ("packages_install", "dpkg --root=. -i $T.debs/*.deb"),
+        ],
     },
 ];
 
@@ -75,16 +82,22 @@ fn main() {
     if arguments.iter().any(|argument| argument == "--test") {
         return;
     }
-    let wanted = arguments.iter().find(|argument| !argument.starts_with('-'));
+    let mut wanted = arguments
+        .iter()
+        .filter(|argument| !argument.starts_with('-'));
+    let (program, only) = (wanted.next(), wanted.next());
     let home = tempfile::tempdir().unwrap();
     println!("| program | filesystem | figure | {} |", CARDS.join(" | "));
     println!("|---|---|---|---|---|---|");
     for pair in &PAIRS {
-        if wanted.is_some_and(|wanted| !pair.program.contains(wanted.as_str())) {
+        if program.is_some_and(|program| !pair.program.contains(program.as_str())) {
             continue;
         }
         let trees = [true, false].map(|unix| Tree::make(pair, unix, home.path()));
         for filesystem in FILESYSTEMS {
+            if only.is_some_and(|only| only != filesystem) {
+                continue;
+            }
             let unix = filesystem != "vfat";
             let tree = &trees[usize::from(!unix)];
             let columns: Vec<Result<Vec<Agreement>, String>> = CARDS
