@@ -58,7 +58,7 @@ Examples:
   whichfs crash run --fs ext4,xfs,btrfs,f2fs --cuts 226 --card emmc-8gb
   whichfs crash run --fs ext4 --faults flush-lies,reorder --card emmc-8gb
   whichfs crash run --fs vfat --mount +sync --workload logger
-  whichfs crash run --fs ext4 --until 'p<1%' --fail-on repair,lost,read-error   for a build server
+  whichfs crash run --fs ext4 --until 'p<1%' --fail-on repair,lost
   whichfs crash run --fs f2fs --script operations.jsonl --cuts all
   whichfs crash run --fs f2fs --recovery 1              cut it again while it recovers
   whichfs crash run --fs ext4 --cuts 226 --only 17 --keep cut-17.img
@@ -74,9 +74,9 @@ With --on the workload runs on a board for each cut, the board loses its power a
 moment, and what is found when it is back is judged by the same rules.";
 
 const EXIT_STATUS: &str = "\
-Exit status: 0 no cut did what --fail-on names (default: broke a promise) and the bound of --until
-holds, 1 else, 2 bad usage or input, 3 this
-machine lacks something, 4 the run to be cut failed. What was done is kept in any case.";
+Exit status: 0 no cut did what --fail-on names (default: broke a promise) and the bound of
+--until holds, 1 else, 2 bad usage or input, 3 this machine lacks something, 4 the run to be
+cut failed. What was done is kept in any case.";
 
 /// The JSON document.
 #[derive(Serialize, schemars::JsonSchema)]
