@@ -217,7 +217,8 @@ sections! {
         page_bytes: fixed(512, 1 << 20, None);
         /// What several planes program together: the least that writes at full rate.
         write_unit_bytes: fixed(512, 4 << 20, None);
-        /// Allocation unit: the erase-block group that the card handles as one. No power of two needed.
+        /// Allocation unit: the erase-block group that the card handles as one; any multiple of
+        /// the page.
         au_bytes: fixed(*AU_BYTES.start(), *AU_BYTES.end(), None);
         /// AUs that can be written in order in turns without copying.
         open_aus_linear: fixed(1, 1024, None);
@@ -375,7 +376,8 @@ section! {
         small_write_us: varied(0, MICROS_MAX, Some(0));
         /// 1 closes the AU opened first, 0 the one used longest ago.
         first_opened: fixed(0, 1, Some(0));
-        /// 1 merges a full chaotic log by the write that fills it, and before a write of the whole AU.
+        /// 1 merges a full chaotic log by the write that fills it, and before a write of the
+    /// whole AU.
         merge_at_once: fixed(0, 1, Some(0));
     }
 }

@@ -100,8 +100,8 @@ pub fn kind(profile: &Profile) -> &'static str {
 }
 
 /// The shipped card, or the profile or knowledge file called `name`; with `@known` at its end, the
-/// cards that agree with what is known of a study's card; with `@usb1.1` at its end, the card behind a
-/// port of that kind.
+/// cards that agree with what is known of a study's card; with `@usb1.1` at its end, the card
+/// behind a port of that kind.
 pub fn open(name: &str) -> Outcome<NamedProfile> {
     if let Some(card) = name.strip_suffix(FULL_SPEED) {
         return full_speed(name, card);

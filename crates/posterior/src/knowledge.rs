@@ -16,7 +16,7 @@
 //!
 //! [[observed]]
 //! operation = "write"               # read, write
-//! order = "random"                  # sequential, random; or linear-aus, random-aus as flashbench -O
+//! order = "random"                  # sequential, random; as flashbench -O: linear-aus, random-aus
 //! open_aus = 1                      # of linear-aus and random-aus
 //! block_bytes = 4096
 //! bytes_per_s = 1_200_000
@@ -434,7 +434,8 @@ fn observation(file: &Observed) -> Result<Observation, String> {
     let aus = file.open_aus.unwrap_or(1);
     if !(1..=OPEN_AUS_MOST).contains(&aus) || (aus > 1 && !order.is_flashbench()) {
         return Err(format!(
-            "open_aus: {aus}; legal are 1 to {OPEN_AUS_MOST}, above 1 with linear-aus and random-aus"
+            "open_aus: {aus}; legal are 1 to {OPEN_AUS_MOST}, above 1 with linear-aus and \
+             random-aus"
         ));
     }
     let bytes = file.block_bytes;
@@ -480,131 +481,4 @@ fn observation(file: &Observed) -> Result<Observation, String> {
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-
-    const GOOD: &str = r#"title = "Kingston Class 10 U1, 16 GB"
-interface = "sd"
-capacity_bytes = 15_931_539_456
-year = 2014
-maker = "41"
-marks = ["class 10", "U1", "A1"]
-logs = ["flashbench.log"]
-
-[sizes]
-au_bytes = 4_194_304
-
-[[observed]]
-operation = "write"
-order = "random"
-block_bytes = 4096
-bytes_per_s = 1_200_000
-noise_percent = 15
-source = "iozone"
-"#;
-
-    #[test]
-    fn a_file_says_what_it_says() {
-        let known = Knowledge::parse("k.toml", GOOD).unwrap();
-        assert_eq!((known.year, known.marks.write_mb_s), (Some(2014), Some(10)));
-        assert_eq!(known.sizes.au_bytes, Some(4 << 20));
-        // The marks' promises: writing in order, small reads and small writes.
-        assert_eq!(known.observations.len(), 4);
-        assert_eq!(
-            known.observations[3].label,
-            "written at random, 4096 bytes (iozone)"
-        );
-        assert!((known.observations[3].ns - 4096.0 / 1.2e6 * 1e9).abs() < 1.0);
-        assert!(Knowledge::is_meant(GOOD) && !Knowledge::is_meant("family = \"page-map\""));
-    }
-
-    #[test]
-    fn the_shipped_files_say_something_of_cards_with_a_profile() {
-        for (name, text) in shipped_knowledge() {
-            let known = Knowledge::parse(name, text).unwrap();
-            let profile = whichfs_card::builtin()
-                .iter()
-                .find(|(of, _)| of == name)
-                .unwrap()
-                .1;
-            let profile = whichfs_card::Profile::parse(name, profile).unwrap();
-            assert_eq!(known.capacity_bytes, profile.capacity_bytes(), "{name}");
-            assert!(Knowledge::is_meant(text), "{name}");
-        }
-        assert!(shipped_knowledge().len() > 5);
-    }
-
-    #[test]
-    fn every_mistake_is_named_with_its_line() {
-        for (from, to, line, words) in [
-            (
-                "noise_percent = 15",
-                "noise_percent = 0",
-                12,
-                "no measurement is without noise",
-            ),
-            (
-                "bytes_per_s = 1_200_000",
-                "bytes_per_s = 1.2",
-                12,
-                "not MB/s",
-            ),
-            (
-                "bytes_per_s = 1_200_000",
-                "bytes_per_s = 1e12",
-                12,
-                "no card has",
-            ),
-            (
-                "bytes_per_s = 1_200_000",
-                "bytes_per_s = -5",
-                12,
-                "no card has",
-            ),
-            (
-                "bytes_per_s = 1_200_000",
-                "bytes_per_s = nan",
-                12,
-                "no card has",
-            ),
-            (
-                "block_bytes = 4096",
-                "block_bytes = 4095",
-                12,
-                "whole sectors",
-            ),
-            (
-                "order = \"random\"",
-                "order = \"randm\"",
-                14,
-                "unknown variant",
-            ),
-            (
-                "order = \"random\"",
-                "order = \"random-aus\"\nopen_aus = 9",
-                12,
-                "1 to 7",
-            ),
-            ("\"U1\"", "\"U2\"", 6, "V30"),
-            ("year = 2014", "year = 14", 4, "2000 to 2100"),
-            (
-                "capacity_bytes = 15_931_539_456",
-                "capacity_bytes = 16",
-                3,
-                "whole sectors",
-            ),
-            ("au_bytes = 4_194_304", "au_bytes = 100", 10, "64 MiB"),
-            ("year = 2014", "yaer = 2014", 4, "unknown field"),
-        ] {
-            assert!(GOOD.contains(from), "{from}");
-            let error = Knowledge::parse("k.toml", &GOOD.replacen(from, to, 1)).unwrap_err();
-            assert_eq!(error.line, line, "{error}");
-            assert!(
-                error.to_string().starts_with(&format!("k.toml:{line}: ")),
-                "{error}"
-            );
-            assert!(error.why.contains(words), "{error}");
-        }
-    }
-}
+mod tests;

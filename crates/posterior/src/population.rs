@@ -178,7 +178,8 @@ pub fn profile_of(
     figures: &str,
 ) -> Result<Profile, String> {
     let mut toml = format!(
-        "title = {title:?}\ninterface = \"{interface}\"\nfamily = \"{family}\"\nuncertainty_percent = 0\n"
+        "title = {title:?}\ninterface = \"{interface}\"\nfamily = \"{family}\"\n\
+         uncertainty_percent = 0\n"
     );
     let mut section = "";
     for word in figures.split(' ') {

@@ -108,7 +108,7 @@ fn a_posterior_narrows_with_every_observation() {
 
 #[test]
 fn a_card_of_few_small_and_fewer_middle_writes_maps_no_pages() {
-    // Issue 23: a Class 4 card with 33 writes/s of 4 KiB and 2/s of 16 KiB was taken for a page map.
+    // A Class 4 card with 33 writes/s of 4 KiB and 2/s of 16 KiB was taken for a page map.
     let mut known = card();
     known.mark("class 4").unwrap();
     known.observations.push(observed(

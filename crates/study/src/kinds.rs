@@ -102,26 +102,22 @@ mod tests {
 
     fn evidence(kinds: [&str; 2], f2fs: [f64; 2]) -> Evidence {
         let need = Need::named("logger").unwrap();
-        let metric = need.weights.keys().next().unwrap();
-        let sample = |candidate: &str, seed: u64, value: f64| {
-            need.weights
-                .keys()
-                .chain(&need.requires)
-                .map(move |metric| Sample {
-                    candidate: candidate.to_owned(),
-                    metric: metric.clone(),
-                    seed,
-                    value,
-                    unit: "s".into(),
-                    lower_is_better: true,
-                })
-                .collect::<Vec<_>>()
+        let metrics: Vec<&String> = need.weights.keys().chain(&need.requires).collect();
+        let of = |candidate: &str, seed: u64, value: f64| -> Vec<Sample> {
+            let sample = |metric: &&String| Sample {
+                candidate: candidate.to_owned(),
+                metric: (*metric).clone(),
+                seed,
+                value,
+                unit: "s".into(),
+                lower_is_better: true,
+            };
+            metrics.iter().map(sample).collect()
         };
-        let _ = metric;
         let mut samples = Vec::new();
         for (seed, f2fs) in [1, 2].into_iter().zip(f2fs) {
-            samples.extend(sample("ext4", seed, 1.0));
-            samples.extend(sample("f2fs", seed, f2fs));
+            samples.extend(of("ext4", seed, 1.0));
+            samples.extend(of("f2fs", seed, f2fs));
         }
         let kind = |name: &str| CardKind {
             name: name.to_owned(),

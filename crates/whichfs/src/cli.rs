@@ -431,7 +431,8 @@ pub enum WriteHow {
 /// The place of a trial: card, computer, clock.
 #[derive(Clone, Debug, Args)]
 pub struct PlaceArgs {
-    /// Card: a name (`whichfs card list`) or a profile or knowledge file; for `choose` also a device.
+    /// Card: a name (`whichfs card list`) or a profile or knowledge file; for `choose` also a
+    /// device.
     #[arg(long, value_name = "NAME|FILE", default_value = cards::DEFAULT)]
     pub card: String,
     /// State in which the card begins.
