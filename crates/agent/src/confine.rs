@@ -48,6 +48,21 @@ pub struct Confinement {
     rules: Option<(OwnedFd, u64)>,
     /// Mounts below `/sys`, which programs see read-only.
     system: Vec<CString>,
+    /// User and group that operations and programs run as; none: as the agent.
+    user: Option<(u32, u32)>,
+}
+
+/// The filesystem's view of the calling thread as another user's, until this goes.
+pub struct AsUser;
+
+impl Drop for AsUser {
+    fn drop(&mut self) {
+        // SAFETY: numbers alone. Root's rights over files come back with its number.
+        unsafe {
+            libc::setfsuid(0);
+            libc::setfsgid(0);
+        }
+    }
 }
 
 /// `struct landlock_path_beneath_attr`.
@@ -59,11 +74,18 @@ struct PathBeneath {
 
 impl Confinement {
     /// As `text` says: the number of the ruleset's descriptor and the rights that it handles, as
-    /// in `3:4094`, or `none`. The descriptor was inherited.
+    /// in `3:4094`, or `none`. The descriptor was inherited. `user` is the user and group that
+    /// operations and programs run as, as in `1000:1000`.
     ///
     /// # Errors
     /// Anything else.
-    pub fn parse(text: &str) -> Result<Confinement, Error> {
+    pub fn parse(text: &str, user: Option<&str>) -> Result<Confinement, Error> {
+        let user = user.map(|user| {
+            let numbers = user
+                .split_once(':')
+                .and_then(|(user, group)| Some((user.parse().ok()?, group.parse().ok()?)));
+            numbers.ok_or_else(|| Error::new(format!("--confine {text} {user}: not UID:GID")))
+        });
         let rules = match text.split_once(':') {
             None if text == "none" => None,
             Some((fd, handled)) => {
@@ -89,7 +111,23 @@ impl Confinement {
         let system = system
             .filter_map(|place| CString::new(place).ok())
             .collect();
-        Ok(Confinement { rules, system })
+        Ok(Confinement {
+            rules,
+            system,
+            user: user.transpose()?,
+        })
+    }
+
+    /// Has the calling thread work with files as the user that trials run as, if that is not the
+    /// agent's own, until the result goes.
+    pub fn as_user(&self) -> Option<AsUser> {
+        let (user, group) = self.user?;
+        // SAFETY: numbers alone.
+        unsafe {
+            libc::setfsgid(group);
+            libc::setfsuid(user);
+        }
+        Some(AsUser)
     }
 
     /// Lets programs write below `place`, which has just been mounted.
@@ -131,7 +169,7 @@ impl Confinement {
     /// Has `command` confine itself before its program starts.
     pub fn put_on(&self, command: &mut Command) {
         let rules = self.rules.as_ref().map(|(rules, _)| rules.as_raw_fd());
-        let system = self.system.clone();
+        let (system, user) = (self.system.clone(), self.user);
         // SAFETY: system calls alone, on memory that was made before; the child shares nothing
         // that they change.
         unsafe {
@@ -139,7 +177,8 @@ impl Confinement {
                 own_view(&system)?;
                 close_others()?;
                 drop_capabilities()?;
-                restrict(rules)
+                restrict(rules)?;
+                user.map_or(Ok(()), become_user)
             });
         }
     }
@@ -237,17 +276,30 @@ fn restrict(rules: Option<RawFd>) -> io::Result<()> {
     done(i32::from(result != 0))
 }
 
+/// Makes the calling process one of `user` and `group` for good; its capabilities go with that.
+fn become_user((user, group): (u32, u32)) -> io::Result<()> {
+    // SAFETY: numbers alone, and no list of groups.
+    unsafe {
+        done(libc::setgroups(0, std::ptr::null()))?;
+        done(libc::setresgid(group, group, group))?;
+        done(libc::setresuid(user, user, user))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn only_what_the_sandbox_writes_is_read() {
-        assert!(Confinement::parse("none").is_ok_and(|one| one.rules.is_none()));
+        assert!(Confinement::parse("none", None).is_ok_and(|one| one.rules.is_none()));
         for text in ["", "3", "x:1", "3:x", "None"] {
-            let error = Confinement::parse(text).expect_err("no such thing");
+            let error = Confinement::parse(text, None).expect_err("no such thing");
             assert!(error.to_string().contains("--confine"), "{error}");
         }
+        let user = Confinement::parse("none", Some("1000:100"));
+        assert!(user.is_ok_and(|one| one.user == Some((1000, 100))));
+        assert!(Confinement::parse("none", Some("root")).is_err());
     }
 
     #[test]

@@ -15,7 +15,10 @@ fn main() -> ExitCode {
     match words[..] {
         ["--watch", disk, job] if words.len() == arguments.len() => run_standalone(disk, job, None),
         ["--watch", disk, job, "--confine", how] if words.len() == arguments.len() => {
-            run_standalone(disk, job, Some(how))
+            run_standalone(disk, job, Some((how, None)))
+        }
+        ["--watch", disk, job, "--confine", how, user] if words.len() == arguments.len() => {
+            run_standalone(disk, job, Some((how, Some(user))))
         }
         // A kernel may give its first process words of its own command line.
         _ if std::process::id() == 1 => guest(),

@@ -29,14 +29,15 @@ pub fn hear_panics() {
 /// Does the job in the file `job`, or on standard input if that is `-`, and reads what `disk` (as
 /// the kernel calls it) has done meanwhile; events go to standard output. Its programs are confined
 /// as `confine` says ([`Confinement::parse`]). 0 if it was done, else 4.
-pub fn run_standalone(disk: &str, job: &str, confine: Option<&str>) -> ExitCode {
+pub fn run_standalone(disk: &str, job: &str, confine: Option<(&str, Option<&str>)>) -> ExitCode {
     let reader = Reader::of(disk).with(Monitor::start(disk));
     let mut sink = Stream::new(std::io::stdout(), Some(reader));
     let result = read_job(job).and_then(|(job, rest)| {
         if job.acknowledged {
             sink.wait_for(rest);
         }
-        let confinement = confine.map(Confinement::parse).transpose()?;
+        let confinement = confine.map(|(how, user)| Confinement::parse(how, user));
+        let confinement = confinement.transpose()?;
         guarded(&job, &Context::board(confinement), &mut sink)
     });
     match result_to_events(result, &mut sink) {

@@ -291,6 +291,7 @@ fn act(
             };
             let mut promised =
                 |call: &str, path: &str, done| progress.promise(call, path, done, sink);
+            let _user = context.confinement.as_ref().and_then(Confinement::as_user);
             let done = operate(
                 ops,
                 Path::new(dir),

@@ -261,6 +261,15 @@ pub enum HereError {
         /// The directory that trials would run in.
         path: String,
     },
+    /// The owner of the directory above has moved the place of the trials away.
+    #[error(
+        "{path} is not the directory that whichfs made there: somebody has moved or replaced it; \
+         name a directory in which nobody else works"
+    )]
+    Swapped {
+        /// The directory that trials run in.
+        path: String,
+    },
     /// Another run has the place of the trials.
     #[error("another whichfs runs trials in {path}: wait for its end")]
     Taken {

@@ -6,7 +6,8 @@ use crate::guard::SYSTEM;
 use crate::mounts::{Mount, own_mounts};
 use crate::roots::Roots;
 use crate::sysfs::Block;
-use rustix::fs::statvfs;
+use rustix::fd::OwnedFd;
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, fstat, fstatvfs, openat2};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use whichfs_units::{Bytes, MIB};
@@ -37,7 +38,11 @@ const SPARE: u64 = 32 * MIB;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inside {
     /// The directory, with links followed.
-    pub dir: PathBuf,
+    dir: PathBuf,
+    /// Number of its filesystem and of itself.
+    inode: (u64, u64),
+    /// Its user and group.
+    pub owner: (u32, u32),
     /// Path of the directory, as the user named it.
     pub shown: String,
     /// Kernel's name of the filesystem (`ext4`).
@@ -104,7 +109,9 @@ impl Inside {
                 place: system.place.clone(),
             });
         }
-        let stat = statvfs(&dir).map_err(|errno| missing(errno.to_string()))?;
+        let open = open(&dir).map_err(|errno| missing(errno.to_string()))?;
+        let node = fstat(&open).map_err(|errno| missing(errno.to_string()))?;
+        let stat = fstatvfs(&open).map_err(|errno| missing(errno.to_string()))?;
         let disk = block.disk().unwrap_or_else(|| block.clone());
         let discard = disk.attribute("queue/discard_max_bytes");
         // By its number: the kernel's name of a disk changes from day to day.
@@ -126,6 +133,21 @@ impl Inside {
             discard: discard.is_some_and(|bytes| bytes != "0"),
             shown,
             dir,
+            inode: (node.st_dev, node.st_ino),
+            owner: (node.st_uid, node.st_gid),
+        })
+    }
+
+    /// Opens the directory that was judged.
+    ///
+    /// # Errors
+    /// Another directory or a link is there now.
+    pub fn open(&self) -> Result<OwnedFd, HereError> {
+        let open = open(&self.dir).ok();
+        let is_it =
+            |open: &OwnedFd| fstat(open).is_ok_and(|node| (node.st_dev, node.st_ino) == self.inode);
+        open.filter(is_it).ok_or_else(|| HereError::Replaced {
+            path: self.shown.clone(),
         })
     }
 
@@ -148,7 +170,7 @@ impl Inside {
     /// # Errors
     /// Too little is free.
     pub fn require_room(&self, bytes: u64) -> Result<(), HereError> {
-        let stat = statvfs(&self.dir).map_err(|errno| HereError::Missing {
+        let stat = fstatvfs(self.open()?).map_err(|errno| HereError::Missing {
             path: self.shown.clone(),
             reason: errno.to_string(),
         })?;
@@ -163,6 +185,13 @@ impl Inside {
             false => Ok(()),
         }
     }
+}
+
+/// Opens `dir`, in which no link is followed: `openat2` of Linux 5.6.
+fn open(dir: &Path) -> Result<OwnedFd, rustix::io::Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let straight = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    openat2(CWD, dir, flags, Mode::empty(), straight)
 }
 
 /// The mount that `dir`, which has no links in it, lies on: the deepest, and of those at one place

@@ -31,6 +31,7 @@ pub use identity::{Bus, Csd, Emmc, Identity, PreEol, Promise, Register, SdStatus
 pub use inside::Inside;
 pub use raw::Raw;
 pub use roots::Roots;
+pub use sandbox::DIRECTORY as SANDBOX_DIRECTORY;
 pub use scratch::Scratch;
 pub use target_disk::{Limits, TargetDisk, id_of};
 pub use usage::{User, removable_mounts, users_of_disk};

@@ -10,6 +10,7 @@
 
 use crate::error::HereError;
 use crate::mounts::thread_mounts;
+use crate::sandboxed_agent::SandboxedAgent;
 use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset,
     RulesetAttr, RulesetCreatedAttr, Scope,
@@ -29,6 +30,8 @@ use whichfs_trial::{Job, Step};
 
 /// Directories that are empty in the sandbox, and their modes.
 const EMPTY: [(&str, &str); 3] = [("/tmp", "1777"), ("/var/tmp", "1777"), ("/run", "755")];
+/// Where the directory that a trial works in is, in the sandbox.
+pub const DIRECTORY: &str = "/run/whichfs-trial";
 /// Devices of `/dev` that belong to nobody: name, major and minor number (`devices.txt`). The
 /// agent reads the kernel's log; programs do not see it.
 const NODES: [(&str, u32, u32); 7] = [
@@ -63,17 +66,13 @@ const LANDLOCK: ABI = ABI::V10;
 /// Rules of Landlock for programs, and the rights that they handle.
 pub(crate) type Rules = (OwnedFd, u64);
 
-/// Puts the calling thread, and the processes that it starts, into a sandbox in which they do `job`
-/// with the program `agent`, and may write to `writable`: block devices and directories. The rules
-/// for programs are returned where the kernel has Landlock.
+/// Puts the calling thread, and the processes that it starts, into the sandbox of `sandboxed`. The
+/// rules for programs are returned where the kernel has Landlock.
 ///
 /// # Errors
 /// The system refuses a part of it.
-pub(crate) fn enter(
-    agent: &Path,
-    job: &Job,
-    writable: &[PathBuf],
-) -> Result<Option<Rules>, HereError> {
+pub(crate) fn enter(sandboxed: &SandboxedAgent<'_>) -> Result<Option<Rules>, HereError> {
+    let (job, writable) = (sandboxed.job, sandboxed.writable);
     // Of the machine's network, not of the new one.
     let sockets = sockets();
     namespaces()?;
@@ -81,7 +80,10 @@ pub(crate) fn enter(
         // A trial on this machine has always left its mount point behind, empty.
         let _ = fs::create_dir_all(target);
     }
-    let kept = kept(agent, job, writable)?;
+    let mut kept = kept(sandboxed.agent, job);
+    let directory = sandboxed.directory.map(|directory| directory.open);
+    let trial = directory.map(Kept::directory).transpose();
+    kept.extend(trial.map_err(|error| failed("its directory", &error))?);
     let devices = devices(writable)?;
     make_read_only()?;
     empty_directories(&devices).map_err(|error| failed("files of its own", &error))?;
@@ -97,7 +99,8 @@ pub(crate) fn enter(
         mount_bind("/dev/null", socket)
             .map_err(|errno| failed("services out of its reach", &errno.into()))?;
     }
-    rules(writable)
+    let own = directory.map(|_| PathBuf::from(DIRECTORY));
+    rules(writable.iter().chain(&own))
 }
 
 fn failed(what: &'static str, error: &io::Error) -> HereError {
@@ -167,14 +170,28 @@ struct Kept {
 impl Kept {
     /// # Errors
     /// It is not there.
-    fn open(path: &Path, is_writable: bool) -> io::Result<Kept> {
+    fn open(path: &Path) -> io::Result<Kept> {
         let handle = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
         let kind = FileType::from_raw_mode(rustix::fs::fstat(&handle)?.st_mode);
         Ok(Kept {
             path: path.to_path_buf(),
             handle,
             is_directory: kind == FileType::Directory,
-            is_writable,
+            is_writable: false,
+        })
+    }
+
+    /// The open directory that a trial works in: it is at a path of the sandbox's own, where nobody
+    /// outside can swap a name for another.
+    ///
+    /// # Errors
+    /// The process has no more descriptors.
+    fn directory(open: &OwnedFd) -> io::Result<Kept> {
+        Ok(Kept {
+            path: PathBuf::from(DIRECTORY),
+            handle: open.try_clone()?,
+            is_directory: true,
+            is_writable: true,
         })
     }
 
@@ -209,14 +226,8 @@ impl Kept {
     }
 }
 
-/// What the sandbox keeps of this machine: the agent, what `job` reads, and the directories of
-/// `writable`.
-fn kept(agent: &Path, job: &Job, writable: &[PathBuf]) -> Result<Vec<Kept>, HereError> {
-    let mut kept = Vec::new();
-    for path in writable.iter().filter(|path| path.is_dir()) {
-        let open = Kept::open(path, true).map_err(|error| failed("its directory", &error))?;
-        kept.push(open);
-    }
+/// What the sandbox keeps of this machine: the agent, and what `job` reads.
+fn kept(agent: &Path, job: &Job) -> Vec<Kept> {
     let mut read = vec![agent.to_path_buf()];
     read.extend(inputs(&job.steps));
     let is_plain = |path: &PathBuf| path.is_file() || path.is_dir();
@@ -224,17 +235,16 @@ fn kept(agent: &Path, job: &Job, writable: &[PathBuf]) -> Result<Vec<Kept>, Here
     read.retain(|path| EMPTY.iter().all(|(place, _)| path != Path::new(place)));
     read.sort();
     read.dedup();
-    // What is below another is there with it, and a trial's own place is there already.
+    // What is below another is there with it.
     let all = read.clone();
     read.retain(|path| {
-        let mut above = all.iter().filter(|one| *one != path).chain(writable);
+        let mut above = all.iter().filter(|one| *one != path);
         above.all(|one| !path.starts_with(one))
     });
-    for path in read {
-        // What is not there is missed by its step, which then says so.
-        kept.extend(Kept::open(&path, false));
-    }
-    Ok(kept)
+    // What is not there is missed by its step, which then says so.
+    read.iter()
+        .filter_map(|path| Kept::open(path).ok())
+        .collect()
 }
 
 /// Paths that `steps` read: images, trees, modules, programs and files among their arguments.
@@ -338,10 +348,10 @@ fn empty_directories(devices: &[(PathBuf, u64)]) -> io::Result<()> {
     Ok(mount_remount("/dev", fixed, c"")?)
 }
 
-/// The rules of Landlock for programs: they write to `writable`, to what is theirs and, as the
+/// The rules of Landlock for programs: they write to `writable` (devices and a directory), to what is theirs and, as the
 /// agent adds, where it mounts. None before Linux 5.19, whose Landlock lets nobody move a file
 /// from one directory to another.
-fn rules(writable: &[PathBuf]) -> Result<Option<Rules>, HereError> {
+fn rules<'a>(writable: impl Iterator<Item = &'a PathBuf>) -> Result<Option<Rules>, HereError> {
     let fail = |error: &dyn std::fmt::Display| HereError::Agent {
         what: "rules of Landlock",
         reason: error.to_string(),
@@ -359,7 +369,7 @@ fn rules(writable: &[PathBuf]) -> Result<Option<Rules>, HereError> {
         .and_then(Ruleset::create)
         .map_err(|error| fail(&error))?;
     let own = SCRATCH.iter().map(Path::new).filter(|path| path.exists());
-    for path in own.chain(writable.iter().map(PathBuf::as_path)) {
+    for path in own.chain(writable.map(PathBuf::as_path)) {
         let open = PathFd::new(path).map_err(|error| fail(&error))?;
         let rights = match path.is_dir() {
             true => writes,
@@ -428,7 +438,7 @@ mod tests {
             counts_work: false,
             acknowledged: false,
         };
-        let kept = kept(Path::new("/bin/true"), &job, &[]).expect("nothing to open");
+        let kept = kept(Path::new("/bin/true"), &job);
         let paths: Vec<_> = kept.iter().map(|one| &one.path).collect();
         assert!(paths.is_empty(), "{paths:?}");
     }

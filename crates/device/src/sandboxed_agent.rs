@@ -7,7 +7,7 @@
 
 use crate::error::HereError;
 use crate::sandbox::{self, Rules};
-use rustix::fd::AsRawFd;
+use rustix::fd::{AsRawFd, OwnedFd};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -33,14 +33,26 @@ pub struct SandboxedAgent<'a> {
     pub job: &'a Job,
     /// Kernel's name of the disk whose counters are read.
     pub disk: &'a str,
-    /// Block devices and directories that it may write; everything else of this machine is
-    /// read-only for it.
+    /// Block devices that it may write; everything else of this machine is read-only for it, but
+    /// for `directory`.
     pub writable: &'a [PathBuf],
+    /// The directory that it works in, where it mounts no device: it finds it at
+    /// [`DIRECTORY`](crate::sandbox::DIRECTORY).
+    pub directory: Option<Directory<'a>>,
     /// Time after which it is ended.
     pub wall_limit: Duration,
 }
 
-/// How an sandboxed ended.
+/// A directory of this machine that a trial works in.
+#[derive(Clone, Copy, Debug)]
+pub struct Directory<'a> {
+    /// The open directory.
+    pub open: &'a OwnedFd,
+    /// The user and group that operations and programs run as; none: as the agent itself.
+    pub user: Option<(u32, u32)>,
+}
+
+/// How a sandboxed agent ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ended {
@@ -84,7 +96,7 @@ pub fn run(
     let (started, child) = channel();
     std::thread::scope(|scope| {
         scope.spawn(move || {
-            let rules = sandbox::enter(sandboxed.agent, sandboxed.job, sandboxed.writable);
+            let rules = sandbox::enter(sandboxed);
             let child = rules.and_then(|rules| start(sandboxed, rules.as_ref()));
             if started.send(child).is_ok() {
                 // Its other end is dropped, nothing is ever sent.
@@ -116,12 +128,14 @@ fn start(sandboxed: &SandboxedAgent<'_>, rules: Option<&Rules>) -> Result<Child,
         what: "its job",
         reason: error.to_string(),
     })?;
+    let user = sandboxed.directory.and_then(|directory| directory.user);
     let mut command = Command::new(sandboxed.agent);
     command
         .args(["--watch", sandboxed.disk, "-", "--confine"])
         .arg(rules.map_or("none".to_owned(), |(fd, handled)| {
             format!("{}:{handled}", fd.as_raw_fd())
         }))
+        .args(user.map(|(user, group)| format!("{user}:{group}")))
         .current_dir("/")
         // A Ctrl-C is for this program, which then ends the agent.
         .process_group(0)

@@ -1,17 +1,25 @@
 //! The directory that trials run in within a mounted filesystem. It is removed at the end; what a
 //! killed run left is found and removed by the next.
 //!
+//! The owner of the directory above may swap any name in it for a link at any moment. So nothing
+//! here goes by a path: each name is resolved below an open directory and never through a link,
+//! and before each trial the directory at the name must still be the one that was made.
+//!
 //! Its lock is held by this process and, inherited, by the agent: while one of them lives, nobody
 //! else begins there. The agent's programs do not have it, because an open directory is a way out
 //! of their sandbox; they end with the agent. A file in it says whose it is; without that file
 //! only an empty directory is taken.
 
 use crate::error::HereError;
-use rustix::fd::OwnedFd;
-use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstat, open};
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use rustix::fs::{
+    AtFlags, FileType, FlockOperation, Mode, OFlags, ResolveFlags, fchown, flock, fstat, mkdirat,
+    openat2, unlinkat,
+};
+use rustix::io::Errno;
+use rustix::process::{Gid, Uid};
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
 use std::time::{Duration, Instant};
 
 /// Name of the directory.
@@ -31,58 +39,97 @@ const LOOK: Duration = Duration::from_millis(50);
 /// The directory of trials, which goes with this.
 #[derive(Debug)]
 pub struct Scratch {
-    path: PathBuf,
+    /// The directory that it is in.
+    above: OwnedFd,
+    /// The directory itself, with its lock.
+    own: OwnedFd,
+    /// Its path, for people.
+    shown: String,
     /// Whether an interrupted run had left it.
     pub was_left: bool,
-    _lock: OwnedFd,
 }
 
 impl Scratch {
-    /// Makes the directory of trials in `dir`, or takes over the one that an interrupted run left,
-    /// and removes what is in it.
+    /// Makes the directory of trials in the open directory `above`, which people know as `shown`,
+    /// or takes over the one that an interrupted run left, and removes what is in it.
     ///
     /// # Errors
     /// Another's directory has the name; another run has it; it cannot be made.
-    pub fn begin(dir: &Path) -> Result<Scratch, HereError> {
-        let path = dir.join(NAME);
-        let was_left = match fs::DirBuilder::new().create(&path) {
+    pub fn begin(above: OwnedFd, shown: &str) -> Result<Scratch, HereError> {
+        let shown = format!("{}/{NAME}", shown.trim_end_matches('/'));
+        let was_left = match mkdirat(&above, NAME, Mode::RWXU) {
             Ok(()) => false,
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => true,
-            Err(error) => return Err(failed(&path, "it cannot be made", &error)),
+            Err(Errno::EXIST) => true,
+            Err(errno) => return Err(failed(&shown, "it cannot be made", &errno.into())),
         };
-        let lock = lock(&path)?;
-        if !is_ours(&path, &lock, dir) {
-            let path = path.display().to_string();
-            return Err(HereError::NotOurs { path });
+        let own = lock(&above, &shown)?;
+        if !is_ours(&own, &above) {
+            return Err(HereError::NotOurs { path: shown });
         }
         let scratch = Scratch {
-            path,
+            above,
+            own,
+            shown,
             was_left,
-            _lock: lock,
         };
-        let mark = scratch.path.join(MARK);
-        fs::write(mark, SAYS).map_err(|error| failed(&scratch.path, "write", &error))?;
+        scratch.mark()?;
         scratch.clear()?;
         Ok(scratch)
     }
 
-    /// Where a trial works.
-    pub fn trial(&self) -> PathBuf {
-        self.path.join(TRIAL)
+    /// Writes whose the directory is, unless it says so already.
+    fn mark(&self) -> Result<(), HereError> {
+        if says(&self.own) {
+            return Ok(());
+        }
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
+        let file = below(&self.own, MARK, flags, Mode::RUSR | Mode::WUSR);
+        let written = file.map_err(io::Error::from).and_then(|file| {
+            let mut file = File::from(file);
+            file.write_all(SAYS.as_bytes())
+        });
+        written.map_err(|error| failed(&self.shown, "write", &error))
     }
 
-    /// Where a trial in `dir` will work.
-    pub fn trial_in(dir: &Path) -> PathBuf {
-        dir.join(NAME).join(TRIAL)
-    }
-
-    /// Makes the place of a trial anew, with nothing in it.
+    /// Makes the place of a trial anew, with nothing in it, for the user and group `owner` if that
+    /// is not the calling one.
     ///
     /// # Errors
-    /// What was there cannot be removed, or nothing can be made.
-    pub fn fresh(&self) -> Result<(), HereError> {
+    /// The directory at the name is another; what was there cannot be removed, or nothing made.
+    pub fn fresh(&self, owner: Option<(u32, u32)>) -> Result<OwnedFd, HereError> {
+        self.check()?;
         self.clear()?;
-        fs::create_dir(self.trial()).map_err(|error| failed(&self.path, "make", &error))
+        let fail = |errno: Errno| failed(&self.shown, "make", &errno.into());
+        mkdirat(&self.own, TRIAL, Mode::from_raw_mode(0o755)).map_err(fail)?;
+        let trial = directory(&self.own, TRIAL).map_err(fail)?;
+        if let Some((user, group)) = owner {
+            fchown(
+                &trial,
+                Some(Uid::from_raw(user)),
+                Some(Gid::from_raw(group)),
+            )
+            .map_err(fail)?;
+        }
+        Ok(trial)
+    }
+
+    /// Checks that the directory at the name is still the one that this has.
+    ///
+    /// # Errors
+    /// It is another, a link, or gone.
+    pub fn check(&self) -> Result<(), HereError> {
+        match self.is_in_place() {
+            true => Ok(()),
+            false => Err(HereError::Swapped {
+                path: self.shown.clone(),
+            }),
+        }
+    }
+
+    fn is_in_place(&self) -> bool {
+        let identity = |fd: BorrowedFd<'_>| fstat(fd).map(|stat| (stat.st_dev, stat.st_ino));
+        let there = directory(&self.above, NAME).and_then(|fd| identity(fd.as_fd()));
+        there.is_ok() && there == identity(self.own.as_fd())
     }
 
     /// Removes what the last trial left.
@@ -91,8 +138,10 @@ impl Scratch {
     /// It cannot be removed.
     pub fn clear(&self) -> Result<(), HereError> {
         let begun = Instant::now();
+        // Below the open directory; remove_dir_all follows no link from there on.
+        let trial = format!("/proc/self/fd/{}/{TRIAL}", self.own.as_raw_fd());
         loop {
-            match fs::remove_dir_all(self.trial()) {
+            match fs::remove_dir_all(&trial) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
                 // A program of an agent that was just killed has made another file.
                 Err(error)
@@ -101,7 +150,7 @@ impl Scratch {
                 {
                     std::thread::sleep(LOOK);
                 }
-                Err(error) => return Err(failed(&self.path, "remove", &error)),
+                Err(error) => return Err(failed(&self.shown, "remove", &error)),
                 Ok(()) => return Ok(()),
             }
         }
@@ -117,13 +166,16 @@ impl Scratch {
 
     fn remove(&self) -> Result<(), HereError> {
         self.clear()?;
-        let mark = self.path.join(MARK);
-        let gone = |error: io::Error| match error.kind() {
-            io::ErrorKind::NotFound => Ok(()),
-            _ => Err(failed(&self.path, "remove", &error)),
+        let gone = |errno: Errno| match errno {
+            Errno::NOENT => Ok(()),
+            _ => Err(failed(&self.shown, "remove", &errno.into())),
         };
-        fs::remove_file(mark).or_else(gone)?;
-        fs::remove_dir(&self.path).or_else(gone)
+        unlinkat(&self.own, MARK, AtFlags::empty()).or_else(gone)?;
+        // Only an empty directory is removed, so nobody loses anything by a swap just now.
+        match self.is_in_place() {
+            true => unlinkat(&self.above, NAME, AtFlags::REMOVEDIR).or_else(gone),
+            false => self.check(),
+        }
     }
 }
 
@@ -134,26 +186,66 @@ impl Drop for Scratch {
     }
 }
 
-/// Whether the directory at `path` in `dir`, which is open as `lock`, is one that whichfs made:
-/// with our file, or with nothing in it, and of the user who runs this.
-fn is_ours(path: &Path, lock: &OwnedFd, dir: &Path) -> bool {
-    let owner = fstat(lock).map(|stat| stat.st_uid);
-    // Where a filesystem has no owners all is of the one that mounted it.
-    let above = rustix::fs::stat(dir).map(|stat| stat.st_uid);
-    let own = rustix::process::geteuid().as_raw();
-    let is_owned = owner.is_ok_and(|owner| owner == own || above == Ok(owner));
-    let says = fs::read_to_string(path.join(MARK)).is_ok_and(|text| text == SAYS);
-    let is_empty = || fs::read_dir(path).is_ok_and(|mut all| all.next().is_none());
-    is_owned && (says || is_empty())
+/// Opens `name` below `above`, through no link and into no other filesystem.
+pub(crate) fn below(
+    above: impl AsFd,
+    name: &str,
+    flags: OFlags,
+    mode: Mode,
+) -> Result<OwnedFd, Errno> {
+    let stays = ResolveFlags::BENEATH
+        | ResolveFlags::NO_SYMLINKS
+        | ResolveFlags::NO_MAGICLINKS
+        | ResolveFlags::NO_XDEV;
+    let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    loop {
+        // The kernel asks to try again when names were moved meanwhile.
+        match openat2(&above, name, flags, mode, stays) {
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            other => return other,
+        }
+    }
 }
 
-/// Opens the directory at `path` and takes its lock. Programs inherit it.
-fn lock(path: &Path) -> Result<OwnedFd, HereError> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW;
-    let not_ours = |_| HereError::NotOurs {
-        path: path.display().to_string(),
+fn directory(above: impl AsFd, name: &str) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+    below(above, name, flags, Mode::empty())
+}
+
+/// Whether the directory `own` in `above` is one that whichfs made: with our file, or with nothing
+/// in it, and of the user who runs this.
+fn is_ours(own: &OwnedFd, above: &OwnedFd) -> bool {
+    let owner = |fd: &OwnedFd| fstat(fd).map(|stat| stat.st_uid);
+    // Where a filesystem has no owners all is of the one that mounted it.
+    let caller = rustix::process::geteuid().as_raw();
+    let is_owned = owner(own).is_ok_and(|user| user == caller || owner(above) == Ok(user));
+    let path = format!("/proc/self/fd/{}", own.as_raw_fd());
+    let is_empty = || fs::read_dir(&path).is_ok_and(|mut all| all.next().is_none());
+    is_owned && (says(own) || is_empty())
+}
+
+/// Whether the directory `own` has our file.
+fn says(own: &OwnedFd) -> bool {
+    // A pipe of that name must not hold us.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK;
+    let Ok(file) = below(own, MARK, flags, Mode::empty()) else {
+        return false;
     };
-    let lock = open(path, flags, Mode::empty()).map_err(not_ours)?;
+    let kind = fstat(&file).map(|stat| FileType::from_raw_mode(stat.st_mode));
+    let mut text = Vec::new();
+    let most = SAYS.len() as u64 + 1;
+    let read = kind == Ok(FileType::RegularFile)
+        && File::from(file).take(most).read_to_end(&mut text).is_ok();
+    read && text == SAYS.as_bytes()
+}
+
+/// Opens the directory of trials in `above` and takes its lock. Programs inherit it.
+fn lock(above: &OwnedFd, shown: &str) -> Result<OwnedFd, HereError> {
+    let not_ours = |_| HereError::NotOurs {
+        path: shown.to_owned(),
+    };
+    let lock = directory(above, NAME).map_err(not_ours)?;
+    rustix::io::fcntl_setfd(&lock, rustix::io::FdFlags::empty()).map_err(not_ours)?;
     let begun = Instant::now();
     loop {
         match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
@@ -161,16 +253,16 @@ fn lock(path: &Path) -> Result<OwnedFd, HereError> {
             Err(_) if begun.elapsed() < PATIENCE => std::thread::sleep(LOOK),
             Err(_) => {
                 return Err(HereError::Taken {
-                    path: path.display().to_string(),
+                    path: shown.to_owned(),
                 });
             }
         }
     }
 }
 
-fn failed(path: &Path, what: &'static str, error: &io::Error) -> HereError {
+fn failed(shown: &str, what: &'static str, error: &io::Error) -> HereError {
     HereError::Scratch {
-        path: path.display().to_string(),
+        path: shown.to_owned(),
         what,
         reason: error.to_string(),
     }
@@ -180,18 +272,26 @@ fn failed(path: &Path, what: &'static str, error: &io::Error) -> HereError {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use std::os::unix::fs::symlink;
+    use std::path::Path;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    fn begin(dir: &Path) -> Result<Scratch, HereError> {
+        let above = OwnedFd::from(File::open(dir).unwrap());
+        Scratch::begin(above, dir.to_str().unwrap())
+    }
 
     #[test]
     fn each_trial_begins_with_nothing_and_at_the_end_all_is_gone() {
         let dir = tempfile::tempdir().unwrap();
-        let scratch = Scratch::begin(dir.path()).unwrap();
+        let scratch = begin(dir.path()).unwrap();
         assert!(!scratch.was_left);
-        assert_eq!(scratch.trial(), Scratch::trial_in(dir.path()));
+        let trial = dir.path().join(NAME).join(TRIAL);
         for _ in 0..2 {
-            scratch.fresh().unwrap();
-            assert_eq!(fs::read_dir(scratch.trial()).unwrap().count(), 0);
-            fs::create_dir(scratch.trial().join("a")).unwrap();
-            fs::write(scratch.trial().join("a/b"), "data").unwrap();
+            drop(scratch.fresh(None).unwrap());
+            assert_eq!(fs::read_dir(&trial).unwrap().count(), 0);
+            fs::create_dir(trial.join("a")).unwrap();
+            fs::write(trial.join("a/b"), "data").unwrap();
         }
         scratch.end().unwrap();
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
@@ -200,20 +300,20 @@ mod tests {
     #[test]
     fn what_a_killed_run_left_is_removed_by_the_next() {
         let dir = tempfile::tempdir().unwrap();
-        let killed = Scratch::begin(dir.path()).unwrap();
-        killed.fresh().unwrap();
-        fs::write(killed.trial().join("left"), "data").unwrap();
-        let path = killed.path.clone();
+        let killed = begin(dir.path()).unwrap();
+        drop(killed.fresh(None).unwrap());
+        let path = dir.path().join(NAME);
+        fs::write(path.join(TRIAL).join("left"), "data").unwrap();
         // As a kill does: the lock goes, the directory stays.
-        flock(&killed._lock, FlockOperation::Unlock).unwrap();
+        flock(&killed.own, FlockOperation::Unlock).unwrap();
         std::mem::forget(killed);
-        let next = Scratch::begin(dir.path()).unwrap();
-        assert!(next.was_left && !next.trial().exists());
+        let next = begin(dir.path()).unwrap();
+        assert!(next.was_left && !path.join(TRIAL).exists());
         drop(next);
         assert!(!path.exists());
         // One killed right after it made the directory, too.
         fs::create_dir(&path).unwrap();
-        Scratch::begin(dir.path()).unwrap().end().unwrap();
+        begin(dir.path()).unwrap().end().unwrap();
         assert!(!path.exists());
     }
 
@@ -223,13 +323,100 @@ mod tests {
         let own = dir.path().join(NAME);
         fs::create_dir_all(own.join(TRIAL)).unwrap();
         fs::write(own.join(TRIAL).join("mine"), "data").unwrap();
-        let text = Scratch::begin(dir.path()).unwrap_err().to_string();
+        let text = begin(dir.path()).unwrap_err().to_string();
         assert!(text.contains("not of whichfs"), "{text}");
         assert!(own.join(TRIAL).join("mine").exists());
         fs::remove_dir_all(&own).unwrap();
         let elsewhere = tempfile::tempdir().unwrap();
-        std::os::unix::fs::symlink(elsewhere.path(), &own).unwrap();
-        assert!(Scratch::begin(dir.path()).is_err());
+        symlink(elsewhere.path(), &own).unwrap();
+        assert!(begin(dir.path()).is_err());
         assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
+    }
+
+    /// Somebody's files, in a directory with the name of a trial's.
+    fn victim(root: &Path) -> std::path::PathBuf {
+        let victim = root.join("victim");
+        fs::create_dir_all(victim.join(TRIAL)).unwrap();
+        fs::write(victim.join(TRIAL).join("precious"), "data").unwrap();
+        fs::write(victim.join(MARK), SAYS).unwrap();
+        victim
+    }
+
+    /// Swaps the directory of trials in `dir`, or the trial in it, for links to `victim` and back,
+    /// until `over`.
+    fn swap(dir: &Path, victim: &Path, over: &AtomicBool) {
+        let (own, aside) = (dir.join(NAME), dir.join("aside"));
+        let mut links = 0_u32;
+        while !over.load(Ordering::Relaxed) {
+            if fs::rename(&own, &aside).is_ok() && symlink(victim, &own).is_ok() {
+                links += 1;
+                std::thread::sleep(Duration::from_micros(50));
+                let _ = fs::remove_file(&own);
+                let _ = fs::rename(&aside, &own);
+            }
+            let (trial, other) = (own.join(TRIAL), own.join("other"));
+            if fs::rename(&trial, &other).is_ok() {
+                let _ = symlink(victim.join(TRIAL), &trial);
+                std::thread::sleep(Duration::from_micros(50));
+                let _ = fs::remove_file(&trial);
+                let _ = fs::rename(&other, &trial);
+            }
+        }
+        assert!(links > 0, "nothing was swapped");
+    }
+
+    /// Whether `victim` is whole after two seconds of `work` with names swapped all the time.
+    fn survives(work: impl Fn(&Path)) -> bool {
+        let root = tempfile::tempdir().unwrap();
+        let (dir, victim) = (root.path().join("dir"), victim(root.path()));
+        fs::create_dir(&dir).unwrap();
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| swap(&dir, &victim, &over));
+            let begun = Instant::now();
+            while begun.elapsed() < Duration::from_secs(2) && is_whole(&victim) {
+                work(&dir);
+            }
+            over.store(true, Ordering::Relaxed);
+        });
+        is_whole(&victim)
+    }
+
+    fn is_whole(victim: &Path) -> bool {
+        let names = |dir: &Path| {
+            let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+            let mut names: Vec<_> = entries.map(|entry| entry.file_name()).collect();
+            names.sort();
+            names
+        };
+        names(victim) == [MARK, TRIAL] && names(&victim.join(TRIAL)) == ["precious"]
+    }
+
+    #[test]
+    fn attack_names_that_their_owner_swaps_lead_nowhere() {
+        assert!(survives(|dir| {
+            // What somebody swaps is refused or works in our own directory.
+            if let Ok(scratch) = begin(dir) {
+                for _ in 0..20 {
+                    let trial = scratch.fresh(None);
+                    let file = trial.and_then(|trial| {
+                        let flags = OFlags::WRONLY | OFlags::CREATE;
+                        below(&trial, "data", flags, Mode::RUSR)
+                            .map_err(|errno| failed("", "write", &errno.into()))
+                    });
+                    drop(file);
+                }
+            }
+        }));
+    }
+
+    #[test]
+    fn attack_planted_fault_paths_lead_to_the_victim() {
+        assert!(!survives(|dir| {
+            let trial = dir.join(NAME).join(TRIAL);
+            let _ = fs::create_dir_all(&trial);
+            let _ = fs::write(trial.join("data"), "");
+            let _ = fs::remove_dir_all(&trial);
+        }));
     }
 }

@@ -110,6 +110,7 @@ impl Card {
             job,
             disk: self.name(),
             writable: std::slice::from_ref(&self.path),
+            directory: None,
             wall_limit,
         }
     }

@@ -41,6 +41,7 @@ pub fn trial(
         job,
         disk: means.disk,
         writable: &writable,
+        directory: None,
         wall_limit: means.wall_limit,
     };
     let life = sandboxed_agent::run(&sandboxed, interrupted, hear)?;

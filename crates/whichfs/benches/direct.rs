@@ -179,6 +179,7 @@ fn done(agent: &Path, device: &Path, job: &Job, over: &AtomicBool) -> AgentRun {
         job,
         disk: device.file_name().unwrap().to_str().unwrap(),
         writable: &writable,
+        directory: None,
         wall_limit: Duration::from_secs(600),
     };
     run(&sandboxed, over, &mut |_| ()).unwrap()

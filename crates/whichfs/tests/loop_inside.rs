@@ -271,3 +271,43 @@ fn loop_inside_what_is_no_place_for_trials_is_refused() {
     let err = study(&card.place, &[]);
     assert!(err.contains("remount,rw"), "{err}");
 }
+
+#[test]
+fn loop_inside_attack_names_that_the_owner_swaps_lead_nowhere() {
+    use std::os::unix::fs::{MetadataExt, chown, symlink};
+    let Some(card) = Card::new(192) else { return };
+    let victim = card.home.path().join("victim");
+    std::fs::create_dir_all(victim.join("trial")).unwrap();
+    std::fs::write(victim.join("trial/precious"), "data").unwrap();
+    // The directory is a user's, who may do anything in it.
+    chown(&card.place, Some(65534), Some(65534)).unwrap();
+    let (own, aside) = (card.place.join(".whichfs-trials"), card.place.join("aside"));
+    let mut child = card.start();
+    card.wait_for_trial(&mut child);
+    let trial = std::fs::metadata(own.join("trial")).unwrap();
+    assert_eq!(
+        trial.uid(),
+        65534,
+        "trials run as the owner of the directory"
+    );
+    std::fs::rename(&own, &aside).unwrap();
+    symlink(&victim, &own).unwrap();
+    let status = child.wait().unwrap();
+    assert_eq!(status.code(), Some(3), "another directory is no result");
+    let precious = std::fs::read_to_string(victim.join("trial/precious")).unwrap();
+    assert_eq!(precious, "data");
+    assert_eq!(std::fs::read_dir(&victim).unwrap().count(), 1);
+    assert_eq!(
+        std::fs::read_dir(&aside).unwrap().count(),
+        0,
+        "it cleans up"
+    );
+    // The next run names what is wrong, and does nothing.
+    let (code, _, err) = card.run(&card.study(&[]));
+    assert!(code == 2 && err.contains("not of whichfs"), "{code} {err}");
+    std::fs::remove_file(&own).unwrap();
+    std::fs::remove_dir(&aside).unwrap();
+    let (code, out, err) = card.run(&card.study(&[]));
+    assert_eq!(code, 0, "{out}{err}");
+    card.is_clean();
+}

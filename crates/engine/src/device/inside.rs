@@ -10,8 +10,8 @@ use crate::{places, program};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use whichfs_device::sandboxed_agent::{self, AgentRun, Ended, SandboxedAgent};
-use whichfs_device::{Inside, Roots, Scratch};
+use whichfs_device::sandboxed_agent::{self, AgentRun, Directory, Ended, SandboxedAgent};
+use whichfs_device::{Inside, Roots, SANDBOX_DIRECTORY, Scratch};
 use whichfs_format::Span;
 use whichfs_fs::Candidate;
 use whichfs_remote::{Device, Machine};
@@ -70,7 +70,7 @@ impl Within {
     /// # Errors
     /// Another run has it, or it cannot be made.
     pub(super) fn begin(&self) -> Outcome<DeviceLease<'_>> {
-        let scratch = Scratch::begin(&self.inside.dir)?;
+        let scratch = Scratch::begin(self.inside.open()?, &self.inside.shown)?;
         if scratch.was_left {
             log::warn!(
                 "what an interrupted run had left in {} was removed",
@@ -96,13 +96,17 @@ impl Within {
         hear: &mut dyn FnMut(&StampedEvent),
     ) -> Outcome<AgentRun> {
         self.inside.check(&self.roots)?;
-        scratch.fresh()?;
-        let writable = [scratch.trial()];
+        let owner = Some(self.inside.owner).filter(|_| run.as_owner);
+        let trial = scratch.fresh(owner)?;
         let sandboxed = SandboxedAgent {
             agent: &self.agent.path,
             job: &run.job,
             disk: &self.inside.disk,
-            writable: &writable,
+            writable: &[],
+            directory: Some(Directory {
+                open: &trial,
+                user: owner,
+            }),
             wall_limit,
         };
         let life = sandboxed_agent::run(&sandboxed, interrupted, hear)?;
@@ -110,6 +114,7 @@ impl Within {
             return Err(Error::new(ErrorKind::Interrupted, "interrupted"));
         }
         self.inside.check(&self.roots)?;
+        scratch.check()?;
         scratch.clear()?;
         Ok(life)
     }
@@ -149,8 +154,10 @@ impl DeviceExecutor {
             input: work.input.clone(),
         };
         let data = work.data_seed(seed);
-        program::programs(work.workload, &spec, data).map_err(PrepareError::Failed)?;
-        let place = Scratch::trial_in(&dir.dir).display().to_string();
+        let programs = program::programs(work.workload, &spec, data);
+        let programs = programs.map_err(PrepareError::Failed)?;
+        let as_owner = dir.owner.0 != 0 && work.tree.is_none() && all_may_run(&programs);
+        let place = SANDBOX_DIRECTORY.to_owned();
         let steps = whichfs_workload::steps_inside(work.workload, &spec, data, &place)
             .map_err(|error| PrepareError::Failed(Error::input(error)))?;
         let span = Span {
@@ -177,6 +184,7 @@ impl DeviceExecutor {
             job: Self::job_of(begin, steps, data),
             span,
             caveat: Some(caveat(work)),
+            as_owner,
             commands: Vec::new(),
         })
     }
@@ -201,6 +209,16 @@ impl DeviceExecutor {
         );
         Ok(())
     }
+}
+
+/// Whether every user may read and run `programs` with their files, as far as their places tell.
+fn all_may_run(programs: &[whichfs_workload::Program]) -> bool {
+    let mut paths = program::parts(programs).filter(|part| part.starts_with('/'));
+    paths.all(|path| {
+        ["/usr/", "/bin/", "/sbin/"]
+            .iter()
+            .any(|dir| path.starts_with(dir))
+    })
 }
 
 /// What is not measured in a directory.

@@ -309,6 +309,7 @@ impl DeviceExecutor {
             span,
             caveat: helper::caveat(candidate.name, &recipe, false),
             commands: mkfs,
+            as_owner: false,
         })
     }
 

@@ -31,6 +31,8 @@ pub struct Run {
     pub caveat: Option<String>,
     /// The commands that make the filesystem.
     pub commands: Vec<Vec<String>>,
+    /// Whether it runs as the owner of the directory under test.
+    pub as_owner: bool,
 }
 
 impl Run {
