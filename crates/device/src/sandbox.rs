@@ -19,8 +19,8 @@ use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{FileType, Mode, OFlags, mknodat};
 use rustix::io::Errno;
 use rustix::mount::{
-    MountFlags, MountPropagationFlags, mount, mount_bind, mount_bind_recursive, mount_change,
-    mount_remount,
+    MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_bind,
+    mount_bind_recursive, mount_change, mount_remount, move_mount, open_tree,
 };
 use std::fs;
 use std::io;
@@ -75,20 +75,22 @@ pub(crate) fn enter(sandboxed: &SandboxedAgent<'_>) -> Result<Option<Rules>, Her
     let (job, writable) = (sandboxed.job, sandboxed.writable);
     // Of the machine's network, not of the new one.
     let sockets = sockets();
+    let directory = sandboxed.directory.map(|directory| directory.open);
+    let tree = directory.map(detached).transpose()?;
     namespaces()?;
     for target in targets(&job.steps) {
         // A trial on this machine has always left its mount point behind, empty.
         let _ = fs::create_dir_all(target);
     }
-    let mut kept = kept(sandboxed.agent, job);
-    let directory = sandboxed.directory.map(|directory| directory.open);
-    let trial = directory.map(Kept::directory).transpose();
-    kept.extend(trial.map_err(|error| failed("its directory", &error))?);
+    let kept = kept(sandboxed.agent, job);
     let devices = devices(writable)?;
     make_read_only()?;
     empty_directories(&devices).map_err(|error| failed("files of its own", &error))?;
     for place in &kept {
         place.bind()?;
+    }
+    if let Some(tree) = &tree {
+        attach(tree).map_err(|error| failed("its directory", &error))?;
     }
     for target in targets(&job.steps) {
         if is_hidden(Path::new(target)) {
@@ -99,7 +101,7 @@ pub(crate) fn enter(sandboxed: &SandboxedAgent<'_>) -> Result<Option<Rules>, Her
         mount_bind("/dev/null", socket)
             .map_err(|errno| failed("services out of its reach", &errno.into()))?;
     }
-    let own = directory.map(|_| PathBuf::from(DIRECTORY));
+    let own = tree.map(|_| PathBuf::from(DIRECTORY));
     rules(writable.iter().chain(&own))
 }
 
@@ -164,7 +166,6 @@ struct Kept {
     path: PathBuf,
     handle: OwnedFd,
     is_directory: bool,
-    is_writable: bool,
 }
 
 impl Kept {
@@ -177,21 +178,6 @@ impl Kept {
             path: path.to_path_buf(),
             handle,
             is_directory: kind == FileType::Directory,
-            is_writable: false,
-        })
-    }
-
-    /// The open directory that a trial works in: it is at a path of the sandbox's own, where nobody
-    /// outside can swap a name for another.
-    ///
-    /// # Errors
-    /// The process has no more descriptors.
-    fn directory(open: &OwnedFd) -> io::Result<Kept> {
-        Ok(Kept {
-            path: PathBuf::from(DIRECTORY),
-            handle: open.try_clone()?,
-            is_directory: true,
-            is_writable: true,
         })
     }
 
@@ -204,26 +190,39 @@ impl Kept {
     }
 
     fn try_bind(&self) -> io::Result<()> {
-        if is_hidden(&self.path) {
-            match (self.is_directory, self.path.parent()) {
-                (true, _) => fs::create_dir_all(&self.path)?,
-                (false, Some(parent)) => {
-                    fs::create_dir_all(parent)?;
-                    fs::File::create(&self.path)?;
-                }
-                (false, None) => {}
-            }
-        } else if !self.is_writable {
+        if !is_hidden(&self.path) {
             return Ok(());
         }
-        let source = format!("/proc/thread-self/fd/{}", self.handle.as_raw_fd());
-        mount_bind_recursive(source, &self.path)?;
-        if self.is_writable {
-            let flags = MountFlags::BIND | MountFlags::NODEV | MountFlags::NOSUID;
-            mount_remount(&self.path, flags, c"")?;
+        match (self.is_directory, self.path.parent()) {
+            (true, _) => fs::create_dir_all(&self.path)?,
+            (false, Some(parent)) => {
+                fs::create_dir_all(parent)?;
+                fs::File::create(&self.path)?;
+            }
+            (false, None) => {}
         }
-        Ok(())
+        let source = format!("/proc/thread-self/fd/{}", self.handle.as_raw_fd());
+        Ok(mount_bind_recursive(source, &self.path)?)
     }
+}
+
+/// The open directory that a trial works in as a mount of its own, which can be carried into
+/// another mount namespace: no path leads there on the way.
+fn detached(directory: &OwnedFd) -> Result<OwnedFd, HereError> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_EMPTY_PATH;
+    open_tree(directory, "", flags).map_err(|errno| failed("its directory", &errno.into()))
+}
+
+/// Attaches `tree` at [`DIRECTORY`], a path of the sandbox's own, where nobody outside can swap a
+/// name for another.
+fn attach(tree: &OwnedFd) -> io::Result<()> {
+    fs::create_dir_all(DIRECTORY)?;
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+    move_mount(tree, "", rustix::fs::CWD, DIRECTORY, flags)?;
+    let flags = MountFlags::BIND | MountFlags::NODEV | MountFlags::NOSUID;
+    Ok(mount_remount(DIRECTORY, flags, c"")?)
 }
 
 /// What the sandbox keeps of this machine: the agent, and what `job` reads.

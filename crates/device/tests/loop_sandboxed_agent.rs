@@ -568,3 +568,41 @@ fn loop_an_agent_that_is_stopped_says_for_how_long() {
     assert!(found.stopped > Nanos(1_000_000_000), "{found:?}");
     assert!(found.disturbed().unwrap().contains("stopped"), "{found:?}");
 }
+
+#[test]
+fn loop_sandboxed_agent_attack_a_directory_is_left_by_nobody_and_worked_in_as_its_owner() {
+    use std::os::unix::fs::{MetadataExt, chown, symlink};
+    use whichfs_device::sandboxed_agent::Directory;
+    let Some(card) = Card::new() else { return };
+    let dir = card.home.path().join("dir");
+    std::fs::create_dir(&dir).unwrap();
+    chown(&dir, Some(65534), Some(65534)).unwrap();
+    let open = rustix::fd::OwnedFd::from(std::fs::File::open(&dir).unwrap());
+    // What its path leads to later on does not matter.
+    let victim = card.home.path().join("victim");
+    std::fs::create_dir(&victim).unwrap();
+    std::fs::rename(&dir, card.home.path().join("moved")).unwrap();
+    symlink(&victim, &dir).unwrap();
+    let script = "id -u > user && id -G >> user; for out in ../x /run/x /etc/x /tmp/../x; do \
+                  ! echo data > $out || exit 1; done";
+    let mut step = card.program(&["sh", "-c", script], None);
+    if let Step::Run { dir, .. } = &mut step {
+        *dir = whichfs_device::SANDBOX_DIRECTORY.to_owned();
+    }
+    let mut job = card.job(Vec::new());
+    job.steps = vec![step];
+    let sandboxed = SandboxedAgent {
+        writable: &[],
+        directory: Some(Directory {
+            open: &open,
+            user: Some((65534, 65534)),
+        }),
+        ..card.sandboxed(&job, Duration::from_secs(60))
+    };
+    let ended = run(&sandboxed, &AtomicBool::new(false), &mut |_| ()).unwrap();
+    assert_eq!(ended.ended, Ended::Done, "{:?}", ended.told);
+    let file = card.home.path().join("moved/user");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "65534\n65534\n");
+    assert_eq!(std::fs::metadata(&file).unwrap().uid(), 65534);
+    assert_eq!(std::fs::read_dir(&victim).unwrap().count(), 0);
+}
