@@ -24,6 +24,7 @@ mod target_disk;
 #[cfg(test)]
 mod testing;
 mod usage;
+mod write_limit;
 
 pub use error::HereError;
 pub use guard::{Access, Kind, Target, target};

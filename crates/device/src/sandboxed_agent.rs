@@ -7,6 +7,7 @@
 
 use crate::error::HereError;
 use crate::sandbox::{self, Rules};
+use crate::write_limit::WriteLimit;
 use rustix::fd::{AsRawFd, OwnedFd};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -41,6 +42,8 @@ pub struct SandboxedAgent<'a> {
     pub directory: Option<Directory<'a>>,
     /// Time after which it is ended.
     pub wall_limit: Duration,
+    /// Bytes after which it is ended, as the disk counts what is written; `None`: no limit.
+    pub write_limit: Option<u64>,
 }
 
 /// A directory of this machine that a trial works in.
@@ -67,6 +70,8 @@ pub enum Ended {
     },
     /// It took too long and was ended.
     TooLong(Duration),
+    /// It would have written more than it may and was ended.
+    TooMuch,
     /// The user asked to stop.
     Interrupted,
 }
@@ -174,13 +179,16 @@ fn accompany(
     interrupted: &AtomicBool,
     hear: &mut dyn FnMut(&StampedEvent),
 ) -> Result<AgentRun, HereError> {
+    let limit = sandboxed.write_limit;
+    let limit = limit.map(|most| WriteLimit::new(sandboxed.disk, most));
+    let limits = (sandboxed.wall_limit, limit.as_ref());
     let (sender, receiver) = channel();
     let (out, err) = (child.stdout.take(), child.stderr.take());
     let listener = out.map(|out| std::thread::spawn(move || listen(out, &sender)));
     let complaints = err.map(|err| std::thread::spawn(move || tail(err)));
     let mut heard = child.stdin.take();
     let mut told = Vec::new();
-    let stopped = follow(&receiver, sandboxed.wall_limit, interrupted, &mut |one| {
+    let stopped = follow(&receiver, limits, interrupted, &mut |one| {
         hear(&one);
         acknowledge(&mut heard, &one);
         told.push(one);
@@ -230,19 +238,29 @@ fn tail(mut from: impl Read) -> String {
 /// Hears until the last event; why it is to be ended before, if so.
 fn follow(
     receiver: &Receiver<StampedEvent>,
-    limit: Duration,
+    (wall, writes): (Duration, Option<&WriteLimit>),
     interrupted: &AtomicBool,
     hear: &mut dyn FnMut(StampedEvent),
 ) -> Option<Ended> {
     let begun = Instant::now();
+    let mut next = begun;
     loop {
         if interrupted.load(Ordering::Relaxed) {
             return Some(Ended::Interrupted);
         }
-        if begun.elapsed() >= limit {
-            return Some(Ended::TooLong(limit));
+        if begun.elapsed() >= wall {
+            return Some(Ended::TooLong(wall));
         }
-        match receiver.recv_timeout(LOOK) {
+        let now = Instant::now();
+        if let Some(writes) = writes.filter(|_| now >= next) {
+            let left = writes.left();
+            if left == 0 {
+                return Some(Ended::TooMuch);
+            }
+            next = now + WriteLimit::pause(left);
+        }
+        let pause = writes.map_or(LOOK, |_| next.saturating_duration_since(now));
+        match receiver.recv_timeout(pause) {
             Ok(told) => hear(told),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return None,
@@ -354,10 +372,10 @@ mod tests {
         let (_sender, receiver) = channel();
         let flag = AtomicBool::new(false);
         let limit = Duration::from_millis(1);
-        let stopped = follow(&receiver, limit, &flag, &mut |_| ());
+        let stopped = follow(&receiver, (limit, None), &flag, &mut |_| ());
         assert_eq!(stopped, Some(Ended::TooLong(limit)));
         flag.store(true, Ordering::Relaxed);
-        let stopped = follow(&receiver, limit, &flag, &mut |_| ());
+        let stopped = follow(&receiver, (limit, None), &flag, &mut |_| ());
         assert_eq!(stopped, Some(Ended::Interrupted));
     }
 }

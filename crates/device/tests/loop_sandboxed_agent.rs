@@ -111,6 +111,7 @@ impl Card {
             disk: self.name(),
             writable: std::slice::from_ref(&self.path),
             directory: None,
+            write_limit: None,
             wall_limit,
         }
     }

@@ -5,7 +5,7 @@ use crate::tree;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use whichfs_trial::WorkloadSpec;
-use whichfs_workload::Workload;
+use whichfs_workload::{Workload, Writes};
 
 /// What a workload run consists of, apart from candidate and seed.
 pub struct WorkloadRun {
@@ -73,6 +73,18 @@ impl WorkloadRun {
     /// The same, where an identity must say so.
     pub fn other_data_seed(&self, seed: u64) -> Option<u64> {
         self.data_seed.filter(|data| *data != seed)
+    }
+
+    /// What a trial of it writes into files.
+    ///
+    /// # Errors
+    /// The user's tree cannot be listed.
+    pub fn writes(&self) -> Outcome<Writes> {
+        let listing = self.tree.as_deref().map(whichfs_agent::list_tree);
+        let listing = listing.transpose().map_err(Error::input)?;
+        let seed = self.data_seed.unwrap_or(1);
+        let writes = whichfs_workload::writes(self.workload, &self.spec(), seed, listing.as_ref());
+        writes.map_err(Error::input)
     }
 
     /// Checks that the user's tree, if there is one, is still what its digest says.

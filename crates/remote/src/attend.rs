@@ -244,6 +244,7 @@ impl Attendant {
             agent: &self.program,
             disk: disk.name(),
             wall_limit: Duration::from_secs(task.wall_limit_s),
+            write_limit: task.write_limit,
         };
         let work = (task.span, task.keeps, task.label.as_str(), &job);
         let mut hear = |told: &StampedEvent| {

@@ -16,7 +16,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().filter_map(|word| word.to_str()).collect();
     match words[..] {
         ["--watch", disk, job] => run_standalone(disk, job, None),
-        ["--watch", disk, job, "--confine", how] => run_standalone(disk, job, Some(how)),
+        ["--watch", disk, job, "--confine", how] => run_standalone(disk, job, Some((how, None))),
         ["--attend", directory, sha256] => begin(directory, sha256, PATIENCE_S),
         ["--attend", directory, sha256, seconds] => match seconds.parse() {
             Ok(seconds) => begin(directory, sha256, seconds),

@@ -16,6 +16,8 @@ pub struct Means<'a> {
     pub disk: &'a str,
     /// Time after which the trial is ended.
     pub wall_limit: Duration,
+    /// Bytes after which the trial is ended.
+    pub write_limit: Option<u64>,
 }
 
 /// Does `job` on the partition `span` of `lease`, which is made unless it is to be as it is
@@ -43,6 +45,7 @@ pub fn trial(
         writable: &writable,
         directory: None,
         wall_limit: means.wall_limit,
+        write_limit: means.write_limit,
     };
     let life = sandboxed_agent::run(&sandboxed, interrupted, hear)?;
     if life.ended == Ended::Interrupted {

@@ -72,6 +72,9 @@ pub struct Task {
     pub job: Job,
     /// Seconds after which it is ended.
     pub wall_limit_s: u64,
+    /// Bytes after which it is ended, as the disk counts them.
+    #[serde(default)]
+    pub write_limit: Option<u64>,
     /// The partition is there, and what is on it is looked at.
     #[serde(default)]
     pub keeps: bool,

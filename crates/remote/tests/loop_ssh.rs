@@ -158,6 +158,7 @@ impl Bench {
             label: "ext4, repeat 1".into(),
             job,
             wall_limit_s: 60,
+            write_limit: None,
             keeps: false,
         }))
     }

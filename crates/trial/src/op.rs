@@ -280,6 +280,21 @@ impl Op {
         }
     }
 
+    /// Whether it makes something durable.
+    pub fn syncs(&self) -> bool {
+        match self {
+            Op::Append { sync, .. } => *sync,
+            Op::Update { .. }
+            | Op::SyncFs
+            | Op::SyncFile { .. }
+            | Op::SyncDir { .. }
+            | Op::WriteSync { .. }
+            | Op::SyncClose { .. }
+            | Op::Save { .. } => true,
+            _ => false,
+        }
+    }
+
     /// Whether it changes the filesystem.
     pub fn changes(&self) -> bool {
         match self {

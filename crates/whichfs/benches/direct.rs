@@ -180,6 +180,7 @@ fn done(agent: &Path, device: &Path, job: &Job, over: &AtomicBool) -> AgentRun {
         disk: device.file_name().unwrap().to_str().unwrap(),
         writable: &writable,
         directory: None,
+        write_limit: None,
         wall_limit: Duration::from_secs(600),
     };
     run(&sandboxed, over, &mut |_| ()).unwrap()

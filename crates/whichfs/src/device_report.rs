@@ -130,8 +130,17 @@ fn costs(campaign: &Campaign<'_>) -> String {
         Some(most) => format!("; --max-write allows {}", Bytes(most)),
         None => "; --max-write SIZE limits that".to_owned(),
     };
+    let unknown: Vec<&str> = campaign.unknown().into_iter().collect();
+    let unknown = match unknown[..] {
+        [] => String::new(),
+        _ => format!(
+            " and what only the program of {} knows",
+            unknown.join(" and ")
+        ),
+    };
     format!(
-        "They {time} and write about {} to the device ({} were written in this session{most}).",
+        "They {time} and write about {}{unknown} to the device ({} were written in this \
+         session{most}).",
         Bytes(bytes),
         Bytes(campaign.spent.bytes)
     )
@@ -150,7 +159,11 @@ pub fn sentences(site: &DeviceExecutor, campaign: &Campaign<'_>) -> Vec<String> 
     ));
     said.extend(campaign.stopped.map(|spent| match spent {
         Spent::Time => "The time is spent; the same command goes on.".to_owned(),
-        Spent::Bytes => "The next trial would write more than --max-write allows.".to_owned(),
+        Spent::Bytes => format!(
+            "No more trials: the next one would write more than --max-write allows, or began to \
+             and was ended. {} kept; with a larger --max-write the same command goes on.",
+            counted(trials.len(), "finished trial")
+        ),
     }));
     let path = site.shown();
     said.push(match site.around.board() {

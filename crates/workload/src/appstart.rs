@@ -132,6 +132,12 @@ impl Workload for AppStart {
         true
     }
 
+    fn program_writes(&self, _phase: &str, spec: &WorkloadSpec) -> Option<u64> {
+        let value = |name| parameter(self, spec, name);
+        // Modules have between half and one and a half of that, and end in a block of their own.
+        Some(value("modules").saturating_mul(value("module_bytes") + 4 * KIB))
+    }
+
     fn program(
         &self,
         phase: &str,

@@ -289,6 +289,17 @@ impl Workload for Fio {
         true
     }
 
+    fn program_writes(&self, phase: &str, spec: &WorkloadSpec) -> Option<u64> {
+        let value = |name| parameter(self, spec, name);
+        let all = value("io_bytes").min(value("bytes"));
+        // A mixed phase writes half of what it moves; the first makes the files.
+        match Shape::of(phase).rw {
+            "randrw" => Some(all / 2),
+            _ if phase == PHASES[0].name => Some(value("bytes")),
+            _ => Some(all),
+        }
+    }
+
     fn contradiction(&self, spec: &WorkloadSpec) -> Option<String> {
         let [bytes, files, block] =
             ["bytes", "files", "large_block"].map(|name| parameter(self, spec, name));

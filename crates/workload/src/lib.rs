@@ -46,6 +46,7 @@ mod tree;
 mod tree_ops;
 mod video;
 mod workload;
+mod writes;
 mod written;
 
 pub use content::{Level, generated_bytes, levels};
@@ -64,6 +65,8 @@ pub use workload::{
     Error, MetricDef, OnDevice, Parameter, PhaseDef, Rule, Unknown, Workload, loads_modules,
     parameter,
 };
+
+pub use writes::{Writes, writes};
 
 /// Every workload whose operations come from a seed, in the order in which they are listed.
 pub const ALL: [&dyn Workload; 16] = [

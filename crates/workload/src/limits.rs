@@ -53,6 +53,9 @@ const PHASES: [PhaseDef; 2] = [
     ),
 ];
 
+/// Bytes of four small files in blocks of their own.
+const FILES_BYTES: u64 = 16 << 10;
+
 const WRITE_SCRIPT: &str = r#"
 echo text > file && sync -f . || exit 1
 while [ $# -gt 1 ]; do
@@ -91,6 +94,10 @@ impl Workload for Limits {
 
     fn runs_programs(&self) -> bool {
         true
+    }
+
+    fn program_writes(&self, _phase: &str, _spec: &WorkloadSpec) -> Option<u64> {
+        Some(FILES_BYTES)
     }
 
     fn program(

@@ -137,6 +137,11 @@ impl Workload for Mkfs {
         true
     }
 
+    fn program_writes(&self, _phase: &str, _spec: &WorkloadSpec) -> Option<u64> {
+        // They count threads; what mkfs itself writes goes by the partition.
+        Some(0)
+    }
+
     fn on_device(&self, phase: &str) -> Option<OnDevice> {
         match phase {
             BEFORE => Some(OnDevice::Program),

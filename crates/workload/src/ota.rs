@@ -208,6 +208,13 @@ impl Workload for Ota {
         true
     }
 
+    fn program_writes(&self, phase: &str, spec: &WorkloadSpec) -> Option<u64> {
+        match phase {
+            UPDATE => Some(parameter(self, spec, "image_bytes")),
+            _ => Some(0),
+        }
+    }
+
     fn contradiction(&self, spec: &WorkloadSpec) -> Option<String> {
         let value = |name| parameter(self, spec, name);
         let wanted =

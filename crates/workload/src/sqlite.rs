@@ -186,6 +186,15 @@ impl Workload for Sqlite {
         true
     }
 
+    fn program_writes(&self, _phase: &str, spec: &WorkloadSpec) -> Option<u64> {
+        let value = |name| parameter(self, spec, name);
+        // Journal header, the old page of each row, the new ones, and what their sync writes.
+        let pages = value("rows").saturating_mul(2).saturating_add(4);
+        let row_bytes = value("rows").saturating_mul(value("row_bytes"));
+        let each = pages.saturating_mul(4 * KIB).saturating_add(row_bytes);
+        Some(value("transactions").saturating_mul(each))
+    }
+
     fn program(
         &self,
         phase: &str,

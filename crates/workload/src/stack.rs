@@ -15,7 +15,7 @@ use crate::workload::{
 };
 use std::collections::BTreeMap;
 use whichfs_trial::{Op, WorkloadSpec};
-use whichfs_units::KIB;
+use whichfs_units::{KIB, MIB};
 
 /// The workload.
 pub struct Stack;
@@ -144,6 +144,11 @@ const PHASES: [PhaseDef; 7] = [
     ),
     PhaseDef::warm(UNMOUNT_AGAIN, "unmount union, layer and image", true, &[]),
 ];
+
+/// Bytes of the file with the writable layer.
+const LAYER_BYTES: u64 = 16 * MIB;
+/// Bytes that mounting and unmounting that layer writes: its journal's.
+const MOUNTING_BYTES: u64 = MIB;
 
 /// What all scripts begin with: their arguments, where things are, which program is missing.
 const BEGIN: &str = r#"
@@ -275,6 +280,21 @@ impl Workload for Stack {
 
     fn runs_programs(&self) -> bool {
         true
+    }
+
+    fn program_writes(&self, phase: &str, spec: &WorkloadSpec) -> Option<u64> {
+        let value = |name| parameter(self, spec, name);
+        let sizes = [
+            ("modules", "module_bytes"),
+            ("second_modules", "second_module_bytes"),
+        ];
+        let all = sizes.map(|(count, bytes)| value(count).saturating_mul(value(bytes) + 4 * KIB));
+        Some(match phase {
+            INSTALL => all
+                .iter()
+                .fold(LAYER_BYTES, |sum, one| sum.saturating_add(*one)),
+            _ => MOUNTING_BYTES,
+        })
     }
 
     fn contradiction(&self, spec: &WorkloadSpec) -> Option<String> {

@@ -314,6 +314,12 @@ pub trait Workload: Sync {
         false
     }
 
+    /// Bytes that the program of `phase` writes, as far as `spec` says so; `None` if only the
+    /// program knows.
+    fn program_writes(&self, _phase: &str, _spec: &WorkloadSpec) -> Option<u64> {
+        None
+    }
+
     /// What contradicts what in `spec`, whose parameters are in their ranges.
     fn contradiction(&self, _spec: &WorkloadSpec) -> Option<String> {
         None

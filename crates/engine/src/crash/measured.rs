@@ -195,22 +195,24 @@ impl Subject {
                 acknowledged: !keeps,
             },
             wall_limit_s: self.wall_limit.as_secs(),
+            write_limit: None,
             keeps,
         }
     }
 
-    /// Runs it once without a cut.
+    /// Runs it once without a cut, in which `most` bytes may be written.
     ///
     /// # Errors
     /// It fails.
-    pub fn rehearse(&self, field: &mut DeviceLease<'_>) -> Outcome<Rehearsed> {
+    pub fn rehearse(&self, field: &mut DeviceLease<'_>, most: Option<u64>) -> Outcome<Rehearsed> {
         let name = self.candidate.name;
         let steps = self.steps()?;
         let phases = operate_phases(&steps);
-        let (ended, told) = field.once(
-            self.task(format!("{name}, no cut"), steps, false),
-            self.interrupted,
-        )?;
+        let task = Task {
+            write_limit: most,
+            ..self.task(format!("{name}, no cut"), steps, false)
+        };
+        let (ended, told) = field.once(task, self.interrupted)?;
         match ended {
             Some(Ended::Done) => {}
             None => {
@@ -224,6 +226,11 @@ impl Subject {
                     limit.as_secs()
                 );
                 return Err(self.failed(&text));
+            }
+            Some(Ended::TooMuch) => {
+                let text = "the run without a cut wrote more than --max-write allows and was \
+                            ended: allow more, or take less data (--size)";
+                return Err(self.failed(text));
             }
             Some(Ended::Interrupted) => {
                 return Err(Error::new(ErrorKind::Interrupted, "interrupted"));
@@ -370,7 +377,7 @@ impl Subject {
             Some(Ended::TooLong(limit)) => {
                 seen.checked.hung = Some(format!("it took more than {} s", limit.as_secs()));
             }
-            Some(Ended::Interrupted) => {
+            Some(Ended::TooMuch | Ended::Interrupted) => {
                 return Err(Error::new(ErrorKind::Interrupted, "interrupted"));
             }
             None => {

@@ -4,11 +4,10 @@
 use super::{DeviceExecutor, DeviceSession, Run};
 use crate::consent::Consent;
 use crate::error::{Error, ErrorKind, Outcome};
-use crate::executor::Executor;
 use crate::observer::{Observer, ProgressEvent};
 use crate::trial_cache::TrialCache;
 use crate::workload_run::WorkloadRun;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 use whichfs_store::Stored;
@@ -16,13 +15,18 @@ use whichfs_study::{
     Budget, Cost, Counter, DeviceTurn as Turn, Drift, Ledger, ReferenceRun, Spent, drifts, order,
 };
 use whichfs_trial::{Identity, Status, Trial};
-use whichfs_units::{Nanos, counted};
+use whichfs_units::{MIB, Nanos, counted};
+use whichfs_workload::Writes;
 
 /// Seed of the order: the same trials run in the same order again.
 const ORDER_SEED: u64 = 1;
 /// Trials that fail with errors of the device, one after the other, until no more is asked of it.
 const FAILURES_MAX: usize = 3;
 
+/// What making a filesystem writes: this many bytes, and so great a part of its partition. Inode
+/// tables of ext4 have a sixty-fourth (256 bytes for each 16 KiB, `mke2fs.conf`).
+const MADE: u64 = MIB;
+const MADE_PART: u64 = 64;
 /// How often a trial is run again whose machine was suspended or stopped in it.
 const AGAIN_MAX: usize = 2;
 
@@ -32,8 +36,20 @@ pub struct Planned<'a> {
     pub run: Run,
     /// What it measures.
     pub work: &'a WorkloadRun,
-    /// Bytes that its workload writes into files, as far as that is said.
-    pub data_bytes: u64,
+    /// What its workload writes.
+    pub writes: Writes,
+}
+
+impl Planned<'_> {
+    /// Bytes that it writes beside what a filesystem adds to them: the workload's, and what making
+    /// the filesystem does.
+    fn bytes(&self) -> u64 {
+        let made = match self.run.commands.is_empty() {
+            true => 0,
+            false => MADE + self.run.span.bytes / MADE_PART,
+        };
+        self.writes.bytes.saturating_add(made)
+    }
 }
 
 /// Trials on a device: planned, known, to be run.
@@ -145,14 +161,24 @@ impl<'a> Campaign<'a> {
         };
         let identity = &one.run.identity;
         self.ledger
-            .estimate(&load_of(identity), &identity.candidate, one.data_bytes)
+            .estimate(&load_of(identity), &identity.candidate, one.bytes())
+    }
+
+    /// Workloads of what is to run whose programs write what only they know.
+    pub fn unknown(&self) -> BTreeSet<&str> {
+        let planned = self.turns.iter();
+        let planned = planned.filter_map(|turn| self.planned.get(place(*turn)));
+        planned
+            .filter(|one| one.writes.unknown && !self.ledger.knows(&load_of(&one.run.identity)))
+            .map(|one| one.run.workload.name())
+            .collect()
     }
 
     /// Bytes that the largest of what is to run writes into files, as far as that is said, and
     /// bytes that all of it writes, as estimated.
     pub fn writes(&self) -> (u64, u64) {
         let planned = self.turns.iter();
-        let most = planned.filter_map(|turn| Some(self.planned.get(place(*turn))?.data_bytes));
+        let most = planned.filter_map(|turn| Some(self.planned.get(place(*turn))?.bytes()));
         let each = self.turns.iter().map(|turn| self.estimate(*turn).bytes);
         (
             most.max().unwrap_or(0),
@@ -210,13 +236,19 @@ impl<'a> Campaign<'a> {
                 self.stopped = Some(used_up);
                 break;
             }
-            let trial = self.turn(turn, &session, keeper, interrupted, progress);
+            let left = self.budget.bytes_left(&self.spent);
+            let trial = self.turn(turn, left, &session, keeper, interrupted, progress);
             let trial = trial.map_err(|failure| match failure.kind {
                 ErrorKind::Interrupted => {
                     self.with_kept(failure, "the same command goes on from there")
                 }
                 _ => self.with_kept(failure, "the same command goes on when the device is back"),
             })?;
+            let Some(trial) = trial else {
+                self.spent.bytes = spent.saturating_add(counter.since(session.written()));
+                self.stopped = Some(Spent::Bytes);
+                break;
+            };
             failures = if is_of_device(&trial.outcome) {
                 failures + 1
             } else {
@@ -247,15 +279,17 @@ impl<'a> Campaign<'a> {
         Error::new(failure.kind, message)
     }
 
-    /// Runs one and keeps it.
+    /// Runs one, which may write `most` bytes, and keeps it; `None` if it wrote more and was
+    /// ended.
     fn turn(
         &mut self,
         turn: Turn,
+        most: Option<u64>,
         session: &DeviceSession<'_>,
         keeper: &mut TrialCache,
         interrupted: &AtomicBool,
         progress: &mut dyn Observer,
-    ) -> Outcome<Trial> {
+    ) -> Outcome<Option<Trial>> {
         let one = &self.planned[place(turn)];
         let what = match turn {
             Turn::Discarded => format!("{} (not counted: the first)", one.run.label),
@@ -267,7 +301,10 @@ impl<'a> Campaign<'a> {
             what: what.clone(),
         });
         let begun = Instant::now();
-        let mut trial = undisturbed(one, &what, session, interrupted, progress)?;
+        let trial = undisturbed(one, &what, most, session, interrupted, progress)?;
+        let Some(mut trial) = trial else {
+            return Ok(None);
+        };
         one.work.check_tree()?;
         let wall = begun.elapsed();
         if let (Turn::Reference(number), Some(measured)) = (turn, &mut trial.identity.measured) {
@@ -300,7 +337,7 @@ impl<'a> Campaign<'a> {
             trial: Box::new(trial.clone()),
             wall,
         });
-        Ok(trial)
+        Ok(Some(trial))
     }
 }
 
@@ -309,10 +346,13 @@ impl<'a> Campaign<'a> {
 fn undisturbed(
     one: &Planned<'_>,
     what: &str,
+    most: Option<u64>,
     session: &DeviceSession<'_>,
     interrupted: &AtomicBool,
     progress: &mut dyn Observer,
-) -> Outcome<Trial> {
+) -> Outcome<Option<Trial>> {
+    let begin = session.written();
+    let mut counter = Counter::new(begin);
     let mut on_phase = |phase: &str, at: Nanos| {
         progress.hear(&ProgressEvent::Phase {
             worker: 0,
@@ -322,9 +362,13 @@ fn undisturbed(
     };
     let mut again = 0;
     loop {
-        let mut trial = session.run(&one.run, 0, interrupted, &mut on_phase)?;
+        let left = most.map(|most| most.saturating_sub(counter.since(session.written())));
+        let trial = session.run_within(&one.run, left, interrupted, &mut on_phase)?;
+        let Some(mut trial) = trial else {
+            return Ok(None);
+        };
         let Some(why) = disturbance(&trial.outcome) else {
-            return Ok(trial);
+            return Ok(Some(trial));
         };
         if again == AGAIN_MAX {
             trial.outcome.metrics.clear();
@@ -335,7 +379,7 @@ fn undisturbed(
                 ),
                 log: Vec::new(),
             };
-            return Ok(trial);
+            return Ok(Some(trial));
         }
         again += 1;
         log::warn!("{what}: {why}; it is run again");

@@ -292,6 +292,15 @@ impl Remote {
     }
 }
 
+/// What a trial on a device may take.
+#[derive(Clone, Copy, Debug)]
+pub struct RunLimits {
+    /// Time after which it is ended.
+    pub wall: Duration,
+    /// Bytes after which it is ended, as the disk counts what is written.
+    pub written: Option<u64>,
+}
+
 /// A device that trials run on.
 pub enum DeviceLease<'a> {
     /// Of this machine.
@@ -342,7 +351,7 @@ impl DeviceLease<'_> {
     pub fn perform(
         &mut self,
         run: &Run,
-        wall_limit: Duration,
+        limits: RunLimits,
         interrupted: &AtomicBool,
         hear: &mut dyn FnMut(&StampedEvent),
     ) -> Outcome<AgentRun> {
@@ -351,7 +360,8 @@ impl DeviceLease<'_> {
                 let means = Means {
                     agent: &local.agent.path,
                     disk: local.disk.name(),
-                    wall_limit,
+                    wall_limit: limits.wall,
+                    write_limit: limits.written,
                 };
                 let work = (run.span, false, run.label.as_str(), &run.job);
                 Ok(whichfs_remote::trial(
@@ -369,7 +379,8 @@ impl DeviceLease<'_> {
                     span: run.span,
                     label: run.label.clone(),
                     job: run.job.clone(),
-                    wall_limit_s: wall_limit.as_secs(),
+                    wall_limit_s: limits.wall.as_secs(),
+                    write_limit: limits.written,
                     keeps: false,
                 }));
                 let mut board = lock(&remote.board);
@@ -379,7 +390,7 @@ impl DeviceLease<'_> {
                 }
             }
             DeviceLease::Inside { within, scratch } => {
-                within.perform(scratch, run, wall_limit, interrupted, hear)
+                within.perform(scratch, run, limits, interrupted, hear)
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Trials in a directory of a mounted filesystem: nothing is formatted, and what they write is
 //! removed.
 
-use super::host::{DeviceHost, DeviceLease, Within};
+use super::host::{DeviceHost, DeviceLease, RunLimits, Within};
 use super::{DeviceExecutor, DeviceOptions, Made, Run};
 use crate::error::{Error, ErrorKind, Outcome};
 use crate::executor::PrepareError;
@@ -9,7 +9,6 @@ use crate::workload_run::WorkloadRun;
 use crate::{places, program};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 use whichfs_device::sandboxed_agent::{self, AgentRun, Directory, Ended, SandboxedAgent};
 use whichfs_device::{Inside, Roots, SANDBOX_DIRECTORY, Scratch};
 use whichfs_format::Span;
@@ -91,7 +90,7 @@ impl Within {
         &self,
         scratch: &Scratch,
         run: &Run,
-        wall_limit: Duration,
+        limits: RunLimits,
         interrupted: &AtomicBool,
         hear: &mut dyn FnMut(&StampedEvent),
     ) -> Outcome<AgentRun> {
@@ -107,7 +106,8 @@ impl Within {
                 open: &trial,
                 user: owner,
             }),
-            wall_limit,
+            wall_limit: limits.wall,
+            write_limit: limits.written,
         };
         let life = sandboxed_agent::run(&sandboxed, interrupted, hear)?;
         if life.ended == Ended::Interrupted {

@@ -59,6 +59,7 @@ impl Run {
                 "it took more than {} s and was ended: raise --wall-limit",
                 limit.as_secs()
             )),
+            (Ended::TooMuch, _) => failed("it wrote more than --max-write allows".to_owned()),
             (Ended::Interrupted, _) => failed("interrupted".to_owned()),
         };
         others.extend(told.unwrap_or_default());

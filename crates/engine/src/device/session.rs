@@ -1,11 +1,13 @@
 //! Trials on a device while it is leased: the executor of real time.
 
+use super::host::RunLimits;
 use super::{DeviceExecutor, DeviceLease, Run};
-use crate::error::Outcome;
+use crate::error::{Error, Outcome};
 use crate::executor::{Capabilities, Executor, PrepareError, TrialSpec};
 use crate::images::Images;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
+use whichfs_device::sandboxed_agent::Ended;
 use whichfs_study::Origin;
 use whichfs_trial::{Event, StampedEvent, Trial};
 use whichfs_units::Nanos;
@@ -28,6 +30,31 @@ impl<'a> DeviceSession<'a> {
             lease: Mutex::new(device.around.lease(&device.device, name)?),
             device,
         })
+    }
+
+    /// Runs `prepared`, which may write `most` bytes; `None` if it wrote more and was ended.
+    ///
+    /// # Errors
+    /// As of [`Executor::run`].
+    pub fn run_within(
+        &self,
+        prepared: &Run,
+        most: Option<u64>,
+        interrupted: &AtomicBool,
+        on_phase: &mut dyn FnMut(&str, Nanos),
+    ) -> Outcome<Option<Trial>> {
+        let mut hear = |told: &StampedEvent| {
+            if let Event::PhaseBegin { phase } = &told.event {
+                on_phase(phase, told.at);
+            }
+        };
+        let mut lease = self.lease.lock().unwrap_or_else(PoisonError::into_inner);
+        let limits = RunLimits {
+            wall: self.device.wall_limit,
+            written: most,
+        };
+        let life = lease.perform(prepared, limits, interrupted, &mut hear)?;
+        Ok((life.ended != Ended::TooMuch).then(|| prepared.record(&life)))
     }
 
     /// Bytes written to the device since it appeared, if the machine counts them.
@@ -78,14 +105,7 @@ impl Executor for DeviceSession<'_> {
         interrupted: &AtomicBool,
         on_phase: &mut dyn FnMut(&str, Nanos),
     ) -> Outcome<Trial> {
-        let mut hear = |told: &StampedEvent| {
-            if let Event::PhaseBegin { phase } = &told.event {
-                on_phase(phase, told.at);
-            }
-        };
-        let mut lease = self.lease.lock().unwrap_or_else(PoisonError::into_inner);
-        let wall_limit = self.device.wall_limit;
-        let life = lease.perform(prepared, wall_limit, interrupted, &mut hear)?;
-        Ok(prepared.record(&life))
+        let trial = self.run_within(prepared, None, interrupted, on_phase)?;
+        trial.ok_or_else(|| Error::environment("a trial without a limit reached one"))
     }
 }

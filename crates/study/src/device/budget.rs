@@ -62,6 +62,11 @@ pub enum Spent {
 }
 
 impl Budget {
+    /// Bytes that may still be written after `spent`; `None`: any number.
+    pub fn bytes_left(&self, spent: &Cost) -> Option<u64> {
+        self.bytes.map(|most| most.saturating_sub(spent.bytes))
+    }
+
     /// Whether a trial of `next` may begin after `spent`; else what is used up.
     ///
     /// # Errors

@@ -180,6 +180,7 @@ impl<'a> Measuring<'a> {
     /// All that was asked for, as trials of the device.
     fn campaign(&mut self, images: &Images) -> Outcome<Campaign<'a>> {
         let mut planned = Vec::new();
+        let writes = self.work.writes()?;
         for one in &self.asked.clone() {
             if interrupt::flag().load(Ordering::Relaxed) {
                 return Err(self.keeper.interrupted());
@@ -198,11 +199,10 @@ impl<'a> Measuring<'a> {
                             said.push(caveat.clone());
                         }
                     }
-                    let data_bytes = self.work.parameters.get("bytes").copied().unwrap_or(0);
                     planned.push(Run {
                         run,
                         work: self.work,
-                        data_bytes,
+                        writes,
                     });
                 }
                 Err(PrepareError::Failed(failure)) => return Err(failure),

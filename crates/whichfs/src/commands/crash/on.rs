@@ -235,7 +235,7 @@ fn make(
         );
     }
     note!("{name}: running the workload without a cut");
-    let whole: Rehearsed = subject.rehearse(field)?;
+    let whole: Rehearsed = subject.rehearse(field, *left)?;
     let mut spend = |bytes: u64| match left {
         Some(left) if *left < bytes => false,
         Some(left) => {

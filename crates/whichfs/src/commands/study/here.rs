@@ -8,6 +8,7 @@ use crate::failure::{Failure, Kind, Outcome, exit_code};
 use crate::progress::Progress;
 use crate::{device_report, interrupt};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -20,6 +21,7 @@ use whichfs_engine::workload_run::WorkloadRun;
 use whichfs_report::documents::study::StudyPlace;
 use whichfs_study::{Budget, Origin, PerformanceStudy, Spot, Variant};
 use whichfs_trial::REAL;
+use whichfs_workload::Writes;
 
 /// Time of a trial where `--wall-limit` says nothing: old cards take an hour for what new ones do
 /// in a minute.
@@ -169,6 +171,7 @@ impl<'a> Matrix<'a> {
     ) -> Outcome<Matrix<'a>> {
         let mut places: BTreeMap<String, usize> = BTreeMap::new();
         let mut without: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+        let mut writes: BTreeMap<&str, Writes> = BTreeMap::new();
         let mut matrix = Matrix {
             planned: Vec::new(),
             spots: Vec::new(),
@@ -181,6 +184,10 @@ impl<'a> Matrix<'a> {
             }
             let work = &works[spot.load.name.as_str()];
             let candidate = whichfs_fs::find(spot.candidate).map_err(Failure::input)?;
+            let writes = match writes.entry(spot.load.name.as_str()) {
+                Entry::Occupied(known) => *known.get(),
+                Entry::Vacant(place) => *place.insert(work.writes()?),
+            };
             match site.prepare(candidate, work, spot.variant, spot.seed, images) {
                 Ok(mut run) => {
                     run.label = label(study, &spot).replace(", seed ", ", repeat ");
@@ -189,11 +196,7 @@ impl<'a> Matrix<'a> {
                     let next = matrix.planned.len();
                     let at = *places.entry(run.identity.id()).or_insert(next);
                     if at == next {
-                        matrix.planned.push(Planned {
-                            run,
-                            work,
-                            data_bytes: written(&spot),
-                        });
+                        matrix.planned.push(Planned { run, work, writes });
                     }
                     matrix.spots.push((spot, at));
                 }
