@@ -212,11 +212,15 @@ pub(crate) fn judge(target: &Target, access: Access, roots: &Roots) -> Result<()
         return Err(refusal);
     }
     // Of a loop device also its file: a virtual machine that runs from it has not the device open.
-    let Some(file) = disk.as_ref().and_then(usage::file_below) else {
+    let below = |disk: &Block| usage::processes_below(disk, roots);
+    let Some((file, _)) = disk.as_ref().and_then(below) else {
         return Ok(());
     };
-    let shown = format!("{}, which {path} shows,", file.display());
-    let open = others(|| usage::processes_of_file(&file, roots));
+    let shown = format!("{file}, which {path} shows,");
+    let open = others(|| {
+        let below = disk.as_ref().and_then(below);
+        below.map(|(_, users)| users).unwrap_or_default()
+    });
     refusal(&shown, open).map_or(Ok(()), Err)
 }
 

@@ -365,8 +365,8 @@ mod tests {
         assert!(links > 0, "nothing was swapped");
     }
 
-    /// Whether `victim` is whole after two seconds of `work` with names swapped all the time.
-    fn survives(work: impl Fn(&Path)) -> bool {
+    /// Whether `victim` is whole after `time` of `work` with names swapped all the time.
+    fn survives(time: Duration, work: impl Fn(&Path)) -> bool {
         let root = tempfile::tempdir().unwrap();
         let (dir, victim) = (root.path().join("dir"), victim(root.path()));
         fs::create_dir(&dir).unwrap();
@@ -374,7 +374,7 @@ mod tests {
         std::thread::scope(|scope| {
             scope.spawn(|| swap(&dir, &victim, &over));
             let begun = Instant::now();
-            while begun.elapsed() < Duration::from_secs(2) && is_whole(&victim) {
+            while begun.elapsed() < time && is_whole(&victim) {
                 work(&dir);
             }
             over.store(true, Ordering::Relaxed);
@@ -394,7 +394,7 @@ mod tests {
 
     #[test]
     fn attack_names_that_their_owner_swaps_lead_nowhere() {
-        assert!(survives(|dir| {
+        assert!(survives(Duration::from_secs(2), |dir| {
             // What somebody swaps is refused or works in our own directory.
             if let Ok(scratch) = begin(dir) {
                 for _ in 0..20 {
@@ -412,7 +412,7 @@ mod tests {
 
     #[test]
     fn attack_planted_fault_paths_lead_to_the_victim() {
-        assert!(!survives(|dir| {
+        assert!(!survives(Duration::from_secs(60), |dir| {
             let trial = dir.join(NAME).join(TRIAL);
             let _ = fs::create_dir_all(&trial);
             let _ = fs::write(trial.join("data"), "");

@@ -69,7 +69,7 @@ impl TargetDisk {
                 found: "a regular file",
             });
         };
-        check_kind(&shown, &block)?;
+        check_kind(&shown, &block, roots)?;
         check_size(&shown, &block, limits)?;
         if !limits.internal && !block.is_removable() {
             let kind = block.attribute("device/type").filter(|kind| kind == "MMC");
@@ -205,14 +205,14 @@ fn block(target: &Target, roots: &Roots) -> Option<Block> {
 }
 
 /// What looks like a disk and is none.
-fn check_kind(path: &str, block: &Block) -> Result<(), HereError> {
+fn check_kind(path: &str, block: &Block, roots: &Roots) -> Result<(), HereError> {
     let path = path.to_owned();
     if let Some(disk) = block.emmc() {
         let disk = format!("/dev/{disk}");
         return Err(HereError::Hardware { path, disk });
     }
     let mut parts = block.slaves();
-    parts.extend(device_below(block).map(|below| below.display().to_string()));
+    parts.extend(device_below(block, roots).map(|below| below.display().to_string()));
     if !parts.is_empty() {
         let parts = parts.join(", ");
         return Err(HereError::Made { path, parts });

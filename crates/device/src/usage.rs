@@ -4,6 +4,7 @@
 use crate::mounts::{Mount, mounts, own_mounts, swaps};
 use crate::roots::Roots;
 use crate::sysfs::Block;
+use rustix::fd::AsRawFd;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, StatxFlags, open, statx};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -232,12 +233,13 @@ fn claims_down(disk: &Block, roots: &Roots, deep: usize) -> Vec<User> {
 
 /// The users of what the loop device `disk` shows, but for `disk` itself.
 fn claims_below(disk: &Block, roots: &Roots, deep: usize) -> Vec<User> {
-    let Some((path, node)) = shown_by(disk).filter(|_| deep > 0) else {
+    let Some(below) = shown_by(disk, roots).filter(|_| deep > 0) else {
         return Vec::new();
     };
-    let mut users = match node {
-        Node::File(..) => swaps_and_loops(&[file(&path)], roots),
-        Node::Device(major, minor) => {
+    let mut users = match below.node {
+        None => Vec::new(),
+        Some(Node::File(..)) => swaps_and_loops(&[below], roots),
+        Some(Node::Device(major, minor)) => {
             let block = Block::of(&roots.sys, &format!("{major}:{minor}"));
             let below = block.map(|block| block.disk().unwrap_or(block));
             let below = below.filter(|below| below.number != disk.number);
@@ -249,24 +251,28 @@ fn claims_below(disk: &Block, roots: &Roots, deep: usize) -> Vec<User> {
     users
 }
 
-/// What the loop device `disk` shows, and where that is; `None` if it is none, or what it shows
-/// has no path here.
-fn shown_by(disk: &Block) -> Option<(PathBuf, Node)> {
-    let path = PathBuf::from(disk.attribute("loop/backing_file")?);
-    let node = Node::of(&path)?;
-    Some((path, node))
+/// What the loop device `disk` shows; `None` if it is none.
+fn shown_by(disk: &Block, roots: &Roots) -> Option<Subject> {
+    let path = disk.attribute("loop/backing_file")?;
+    let node = backing(&disk.name, &roots.sys).or_else(|| Node::of(Path::new(&path)));
+    Some(Subject { path, node })
 }
 
 /// The block device that the loop device `disk` shows, if it does not show a file.
-pub(crate) fn device_below(disk: &Block) -> Option<PathBuf> {
-    let (path, node) = shown_by(disk)?;
-    matches!(node, Node::Device(..)).then_some(path)
+pub(crate) fn device_below(disk: &Block, roots: &Roots) -> Option<PathBuf> {
+    let below = shown_by(disk, roots)?;
+    matches!(below.node, Some(Node::Device(..))).then(|| below.path.into())
 }
 
-/// The file that the loop device `disk` shows, if it does not show a device.
-pub(crate) fn file_below(disk: &Block) -> Option<PathBuf> {
-    let (path, node) = shown_by(disk)?;
-    matches!(node, Node::File(..)).then_some(path)
+/// The file that the loop device `disk` shows, if it does not show a device, and the processes
+/// that have it open.
+pub(crate) fn processes_below(disk: &Block, roots: &Roots) -> Option<(String, Vec<User>)> {
+    let below = shown_by(disk, roots)?;
+    if !matches!(below.node, Some(Node::File(..))) {
+        return None;
+    }
+    let users = processes(std::slice::from_ref(&below), &roots.proc);
+    Some((below.path, users))
 }
 
 /// The users of the file `path` that the kernel knows of: swap and loop devices.
@@ -386,8 +392,12 @@ fn swaps_and_loops(subjects: &[Subject], roots: &Roots) -> Vec<User> {
             users.push(User::Swap { device: path });
         }
     }
-    for (holder, backing) in loops(&roots.sys) {
-        if let Some(one) = subjects.iter().find(|one| one.is_at(&backing)) {
+    for (holder, path, node) in loops(&roots.sys) {
+        let is_shown = |one: &&Subject| match (node, one.node) {
+            (Some(node), Some(wanted)) => node == wanted,
+            _ => one.is_at(&path),
+        };
+        if let Some(one) = subjects.iter().find(is_shown) {
             let device = one.path.clone();
             users.push(User::Loop { device, holder });
         }
@@ -395,29 +405,71 @@ fn swaps_and_loops(subjects: &[Subject], roots: &Roots) -> Vec<User> {
     users
 }
 
-/// Loop devices that are bound, each with what it shows. The loop driver neither claims that
-/// nor is among its holders.
-fn loops(sys: &Path) -> Vec<(String, PathBuf)> {
+/// Loop devices that are bound, each with the path of what it shows, and what that is if the
+/// device can be asked. The loop driver neither claims that nor is among its holders. The path may
+/// be of another namespace, of a file that is deleted, or covered by a mount.
+fn loops(sys: &Path) -> Vec<(String, PathBuf, Option<Node>)> {
     let entries = fs::read_dir(sys.join("block")).into_iter().flatten();
     let mut found = Vec::new();
     for entry in entries.flatten() {
         if let Ok(backing) = fs::read_to_string(entry.path().join("loop/backing_file")) {
             let name = entry.file_name().to_string_lossy().into_owned();
-            found.push((format!("/dev/{name}"), backing.trim_end().into()));
+            let node = self::backing(&name, sys);
+            found.push((format!("/dev/{name}"), backing.trim_end().into(), node));
         }
     }
-    found.sort();
+    found.sort_by(|one, other| one.0.cmp(&other.0));
     found
 }
 
-/// Processes that have one of `subjects` open.
+/// `struct loop_info64` of `linux/loop.h`, as far as it matters.
+#[repr(C)]
+struct LoopInfo {
+    device: u64,
+    inode: u64,
+    rdevice: u64,
+    rest: [u64; 26],
+}
+
+/// What the loop device called `name` shows, as the kernel tells it by `LOOP_GET_STATUS64`; `None`
+/// if it is not bound, or this process may not open it. `sys` tells a real machine from one of the
+/// tests.
+fn backing(name: &str, sys: &Path) -> Option<Node> {
+    const LOOP_GET_STATUS64: libc::Ioctl = 0x4C05;
+    if sys != Path::new("/sys") {
+        return None;
+    }
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let device = open(format!("/dev/{name}"), flags, Mode::empty()).ok()?;
+    let mut info = LoopInfo {
+        device: 0,
+        inode: 0,
+        rdevice: 0,
+        rest: [0; 26],
+    };
+    // SAFETY: the kernel fills a structure of 232 bytes, which outlives the call.
+    let failed = unsafe { libc::ioctl(device.as_raw_fd(), LOOP_GET_STATUS64, &raw mut info) };
+    if failed != 0 {
+        return None;
+    }
+    Some(match info.rdevice {
+        0 => Node::File(
+            libc::major(info.device),
+            libc::minor(info.device),
+            info.inode,
+        ),
+        device => Node::Device(libc::major(device), libc::minor(device)),
+    })
+}
+
+/// Processes that have one of `subjects` open, or in their memory so that they may write it.
 fn processes(subjects: &[Subject], proc: &Path) -> Vec<User> {
     let mut found = Vec::new();
     for entry in fs::read_dir(proc).into_iter().flatten().flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|n| n.parse().ok()) else {
             continue;
         };
-        if has_open(&entry.path(), subjects) {
+        if has_open(&entry.path(), subjects) || maps(&entry.path(), subjects) {
             let name = fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
             let name = name.trim().to_owned();
             found.push(User::Process { pid, name });
@@ -434,6 +486,31 @@ fn has_open(process: &Path, subjects: &[Subject]) -> bool {
         let target = fs::read_link(fd.path()).is_ok_and(|target| target.is_absolute());
         target && subjects.iter().any(|one| one.is_open_as(&fd.path()))
     })
+}
+
+/// Whether `process` shares memory with one of `subjects`: what it writes there comes to the device
+/// or file, though it may have closed that.
+fn maps(process: &Path, subjects: &[Subject]) -> bool {
+    let text = fs::read(process.join("maps")).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let mut shared = text.lines().filter_map(shared_mapping);
+    shared.any(|(node, path)| {
+        let is_it = |one: &Subject| one.node == Some(node) || one.is_at(Path::new(path));
+        subjects.iter().any(is_it)
+    })
+}
+
+/// File and path of a line of `/proc/PID/maps`, if it is of a file that is shared:
+/// `7f12c000-7f12d000 rw-s 00000000 08:02 1234      /path`.
+fn shared_mapping(line: &str) -> Option<(Node, &str)> {
+    let mut words = line.splitn(6, ' ');
+    let rights = words.nth(1)?;
+    let (major, minor) = words.nth(1)?.split_once(':')?;
+    let number = |text| u32::from_str_radix(text, 16).ok();
+    let inode = words.next()?.parse().ok()?;
+    let node = Node::File(number(major)?, number(minor)?, inode);
+    let path = words.next()?.trim_start();
+    (rights.ends_with('s') && path.starts_with('/')).then_some((node, path))
 }
 
 impl Subject {
@@ -526,6 +603,29 @@ mod tests {
         let users = users_of_disk("sdz", &roots);
         assert_eq!(users.len(), 1);
         assert!(users[0].to_string().contains("nsenter -t 17 -m"));
+    }
+
+    #[test]
+    fn who_shares_memory_with_a_file_uses_it() {
+        let (root, roots) = machine();
+        let image = root.path().join("image");
+        fs::write(&image, "").unwrap();
+        let Some(Node::File(major, minor, inode)) = Node::of(&image) else {
+            panic!("a file");
+        };
+        fs::create_dir_all(roots.proc.join("17")).unwrap();
+        fs::write(roots.proc.join("17/comm"), "qemu\n").unwrap();
+        let used = |rights: &str, inode: u64| {
+            let line = format!(
+                "7f00-7f01 {rights} 00000000 {major:02x}:{minor:02x} {inode}    /elsewhere\n\
+                 7f02-7f03 rw-p 00000000 00:00 0 \n7f04-7f05 rw-s 00000000 00:01 9 [x]\n"
+            );
+            fs::write(roots.proc.join("17/maps"), line).unwrap();
+            processes_of_file(&image, &roots).len()
+        };
+        assert_eq!(used("rw-s", inode), 1);
+        assert_eq!(used("rw-p", inode), 0, "a copy of its own");
+        assert_eq!(used("rw-s", inode + 1), 0);
     }
 
     #[test]
