@@ -1,5 +1,7 @@
 //! Why a target is refused, each with its remedy.
 
+use whichfs_units::shell_word;
+
 /// Why a device cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum HereError {
@@ -54,7 +56,10 @@ pub enum HereError {
         place: String,
     },
     /// Swap space is on it.
-    #[error("{path} has active swap space on {device}; swapoff {device}, then try again")]
+    #[error(
+        "{path} has active swap space on {device}; swapoff {}, then try again",
+        shell_word(device)
+    )]
     Swap {
         /// Path of the device or directory, as the user named it.
         path: String,
@@ -168,7 +173,10 @@ pub enum HereError {
         path: String,
     },
     /// Another program has it.
-    #[error("{path} is in use by another program; fuser -v {path} names it")]
+    #[error(
+        "{path} is in use by another program; fuser -v {} names it",
+        shell_word(path)
+    )]
     Busy {
         /// Path of the device or directory, as the user named it.
         path: String,
@@ -235,7 +243,10 @@ pub enum HereError {
         why: &'static str,
     },
     /// A directory where nothing can be written.
-    #[error("{path}: its filesystem is read-only ({place}); mount -o remount,rw {place} first")]
+    #[error(
+        "{path}: its filesystem is read-only ({place}); mount -o remount,rw {} first",
+        shell_word(place)
+    )]
     ReadOnlyMount {
         /// Path of the device or directory, as the user named it.
         path: String,

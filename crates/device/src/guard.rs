@@ -8,6 +8,7 @@ use rustix::io::Errno;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use whichfs_units::shell_word;
 
 /// How long programs that only look at a device (udev, blkid) may keep it open.
 const GLANCE: Duration = Duration::from_secs(2);
@@ -269,8 +270,8 @@ fn refusal(path: &str, users: Vec<User>) -> Option<HereError> {
             path,
             device,
             remedy: match process {
-                None => format!("umount {place}"),
-                Some(process) => format!("nsenter -t {process} -m umount {place}"),
+                None => format!("umount {}", shell_word(&place)),
+                Some(process) => format!("nsenter -t {process} -m umount {}", shell_word(&place)),
             },
             place: match process {
                 None => place,

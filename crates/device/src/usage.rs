@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
+use whichfs_units::shell_word;
 
 /// Somebody who uses a device or a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,16 +66,17 @@ impl fmt::Display for User {
                 place,
                 process: None,
                 ..
-            } => write!(f, "mounted at {place} (umount {place})"),
+            } => write!(f, "mounted at {place} (umount {})", shell_word(place)),
             User::Mount {
                 place,
                 process: Some(pid),
                 ..
             } => write!(
                 f,
-                "mounted at {place} in another namespace (nsenter -t {pid} -m umount {place})"
+                "mounted at {place} in another namespace (nsenter -t {pid} -m umount {})",
+                shell_word(place)
             ),
-            User::Swap { device } => write!(f, "used as swap (swapoff {device})"),
+            User::Swap { device } => write!(f, "used as swap (swapoff {})", shell_word(device)),
             User::Stacked { holder, .. } => write!(f, "part of {holder} (take that apart first)"),
             User::Loop { holder, .. } => write!(f, "shown by {holder} (losetup -d {holder})"),
             User::Btrfs { device } => {

@@ -55,7 +55,8 @@ impl From<HereError> for Refusal {
             HereError::Permission { .. } | HereError::NoDirect { .. } => Why::Environment,
             _ => Why::Input,
         };
-        Refusal::new(why, error.to_string())
+        // Names in it are those of devices, mount points and processes.
+        Refusal::new(why, whichfs_units::printable(&error.to_string()))
     }
 }
 
@@ -70,6 +71,6 @@ impl From<FormatError> for Refusal {
             FormatError::Interrupted { .. } => Why::Interrupted,
             _ => Why::Input,
         };
-        Refusal::new(why, message)
+        Refusal::new(why, whichfs_units::printable_lines(&message))
     }
 }

@@ -42,9 +42,7 @@ pub struct ComparisonPage<'a> {
 
 /// The page as HTML.
 pub fn comparison_html(page: &ComparisonPage) -> String {
-    View::of(page)
-        .render()
-        .unwrap_or_else(|error| unreachable!("writing to a String cannot fail: {error}"))
+    crate::text::rendered(&View::of(page))
 }
 
 #[derive(Template)]

@@ -15,9 +15,7 @@ use whichfs_units::Bytes;
 
 /// The page as HTML.
 pub fn crash_html(page: &CrashPage) -> String {
-    View::of(page)
-        .render()
-        .unwrap_or_else(|error| unreachable!("writing to a String cannot fail: {error}"))
+    crate::text::rendered(&View::of(page))
 }
 
 #[derive(Template)]

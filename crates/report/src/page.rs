@@ -107,9 +107,7 @@ impl Page {
 
 /// The page as HTML.
 pub fn html(page: &Page) -> String {
-    let view = View::of(page);
-    view.render()
-        .unwrap_or_else(|error| unreachable!("writing to a String cannot fail: {error}"))
+    crate::text::rendered(&View::of(page))
 }
 
 #[derive(Template)]

@@ -138,7 +138,8 @@ pub(crate) fn line(out: &mut String, fields: impl IntoIterator<Item = impl AsRef
     let written = writer.write_record(fields);
     let bytes = writer.into_inner().unwrap_or_default();
     debug_assert!(written.is_ok(), "memory takes every record");
-    out.push_str(&String::from_utf8_lossy(&bytes));
+    let text = String::from_utf8_lossy(&bytes);
+    out.push_str(&whichfs_units::printable_lines(&text));
 }
 
 /// An object of `results.json`: of a trial that failed without metric and value.
@@ -311,6 +312,7 @@ fn escaped(cell: &str) -> String {
             '<' => out.push_str("&lt;"),
             '&' => out.push_str("&amp;"),
             c if c.is_control() => out.push(' '),
+            c if whichfs_units::is_harmful(c) => out.push('\u{fffd}'),
             c => out.push(c),
         }
     }

@@ -37,9 +37,7 @@ pub struct StudyPage<'a> {
 
 /// The page as HTML.
 pub fn study_html(page: &StudyPage) -> String {
-    View::of(page)
-        .render()
-        .unwrap_or_else(|error| unreachable!("writing to a String cannot fail: {error}"))
+    crate::text::rendered(&View::of(page))
 }
 
 #[derive(Template)]

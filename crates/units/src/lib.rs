@@ -3,10 +3,12 @@
 //! Every other crate takes time as [`Nanos`] and randomness as [`Rng`], both as
 //! arguments: no clock and no entropy is read anywhere in the pure crates.
 
+mod printable;
 mod quantity;
 mod rng;
 mod words;
 
+pub use printable::{is_harmful, printable, printable_json, printable_lines};
 pub use quantity::{Bytes, Nanos};
 pub use rng::Rng;
 pub use words::{counted, shell_word};

@@ -19,7 +19,8 @@ pub fn exit_code(kind: Kind) -> u8 {
 
 /// Prints `failure` on standard error and gives its exit code.
 pub fn report(failure: &Failure) -> ExitCode {
-    note!("whichfs: {}", failure.message);
+    // A line of a message never looks like one of ours.
+    note!("whichfs: {}", failure.message.replace('\n', "\n  "));
     ExitCode::from(exit_code(failure.kind))
 }
 

@@ -4,15 +4,20 @@ use crate::failure::{Failure, Outcome};
 use std::io::{self, IsTerminal, Write};
 pub use whichfs_report::folded;
 use whichfs_report::{Document, Lines, document_json, list_json};
+use whichfs_units::{printable_json, printable_lines};
 
 /// Prints one JSON document.
 pub fn document(document: &impl Document) -> Outcome {
-    text_line(&document_json(document).map_err(Failure::environment)?)
+    text_line(&printable_json(
+        &document_json(document).map_err(Failure::environment)?,
+    ))
 }
 
 /// Prints a JSON list of documents.
 pub fn list<D: Document>(documents: &[D]) -> Outcome {
-    text_line(&list_json(documents).map_err(Failure::environment)?)
+    text_line(&printable_json(
+        &list_json(documents).map_err(Failure::environment)?,
+    ))
 }
 
 /// Prints text and a newline.
@@ -20,8 +25,13 @@ pub fn text_line(line: &str) -> Outcome {
     text(&format!("{line}\n"))
 }
 
-/// Prints text as it is.
+/// Prints text; what a terminal would obey in it is replaced.
 pub fn text(text: &str) -> Outcome {
+    styled(&printable_lines(text))
+}
+
+/// Prints text that may have colours, of which nothing is from outside.
+pub fn styled(text: &str) -> Outcome {
     let mut out = io::stdout().lock();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     written.or_else(|error| lost(&error))
@@ -51,9 +61,11 @@ pub fn lost(error: &io::Error) -> Outcome {
     )))
 }
 
-/// Tells something on standard error. If nobody reads that, it is no reason to end.
+/// Tells something on standard error; what a terminal would obey in it is replaced. If nobody reads
+/// that, it is no reason to end.
 pub fn note(text: std::fmt::Arguments<'_>) {
-    let _ = io::stderr().lock().write_fmt(text);
+    let text = printable_lines(&text.to_string());
+    let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
 /// Remarks of the engine, told on standard error as those of the command are.

@@ -6,7 +6,7 @@ use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 use whichfs_engine::observer::{Observer, ProgressEvent};
 use whichfs_trial::Status;
-use whichfs_units::counted;
+use whichfs_units::{counted, printable};
 
 /// Shows what trials are doing.
 pub struct Progress {
@@ -124,13 +124,14 @@ impl Observer for Progress {
         };
         match news {
             ProgressEvent::Begun { worker, what } => {
-                bars.names[*worker].clone_from(what);
-                bars.workers[*worker].set_message(what.clone());
+                bars.names[*worker] = printable(what);
+                bars.workers[*worker].set_message(printable(what));
             }
             ProgressEvent::Phase { worker, phase, at } => {
                 let what = &bars.names[*worker];
                 let clock = if self.real { "" } else { " of virtual time" };
-                bars.workers[*worker].set_message(format!("{what}: {phase}, at {at}{clock}"));
+                bars.workers[*worker]
+                    .set_message(printable(&format!("{what}: {phase}, at {at}{clock}")));
             }
             ProgressEvent::Ended { worker, .. } => {
                 bars.workers[*worker].set_message("");

@@ -135,8 +135,8 @@ fn tell(args: &ChooseArgs, page: &Page, sentences: &[String], report: &Path) -> 
         width: output::width(),
         colour: output::colour(),
     };
-    output::text_line(whichfs_report::terminal(&page.verdict, look).trim_end())?;
-    output::text_line("")?;
+    let table = whichfs_report::terminal(&page.verdict, look);
+    output::styled(&format!("{}\n\n", table.trim_end()))?;
     for sentence in sentences {
         match sentence.contains('\n') {
             true => output::text_line(sentence)?,
