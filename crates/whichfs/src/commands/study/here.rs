@@ -15,7 +15,6 @@ use std::time::Duration;
 use whichfs_engine::device::{Campaign, DeviceExecutor, Planned, campaign};
 use whichfs_engine::executor::PrepareError;
 use whichfs_engine::images::Images;
-use whichfs_engine::study_cost::written;
 use whichfs_engine::trial_cache::TrialCache;
 use whichfs_engine::workload_run::WorkloadRun;
 use whichfs_report::documents::study::StudyPlace;
