@@ -1,10 +1,10 @@
 //! Power cuts: the content of a card at any instant, and what must hold on it. Pure.
 //!
 //! A workload runs once in the lab; its requests are kept with their data
-//! ([`whichfs_blockdev::Logged`]) and its promises with their times. A [`Cut`] is an instant of that
-//! run. A [`Timeline`] makes the content that the card has after it, from a clean state forward,
-//! under a set of [`Faults`]. [`History`] knows what every file may hold at that instant; a
-//! [`Judge`] compares that with what was found on the image, and [`verdict`] says what became of
+//! ([`whichfs_blockdev::Logged`]) and its promises with their times. A [`Cut`] is an instant of
+//! that run. A [`Timeline`] makes the content that the card has after it, from a clean state
+//! forward, under a set of [`Faults`]. [`History`] knows what every file may hold at that instant;
+//! a [`Judge`] compares that with what was found on the image, and [`verdict`] says what became of
 //! the filesystem.
 
 mod compared;

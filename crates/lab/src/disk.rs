@@ -1,4 +1,4 @@
-//! A modelled card behind a virtio disk: requests and memory of a guest on a stack of block devices.
+//! A modelled card behind a virtio disk: a guest's requests and memory on a stack of block devices.
 
 use crate::block::{BlockGeometry, BlockOperation, BlockRequest, BlockStatus};
 use crate::memory::GuestMemory;
