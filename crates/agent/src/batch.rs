@@ -5,8 +5,10 @@
 //! the filesystem sees no difference. Other kernels do not know that call; there the list is
 //! performed call by call.
 
+mod opened;
 mod places;
 
+pub use opened::Opened;
 pub use places::Asked;
 
 use crate::prefaulted_buffer::PrefaultedBuffer;
@@ -80,27 +82,6 @@ pub struct Failed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Number(usize);
 
-/// An open file, as calls of a batch name it.
-#[derive(Clone, Copy, Debug)]
-pub enum Opened {
-    /// What a call of the same batch opens.
-    By(Number),
-    /// What is open already.
-    Left(RawFd),
-}
-
-impl From<Number> for Opened {
-    fn from(number: Number) -> Opened {
-        Opened::By(number)
-    }
-}
-
-impl From<RawFd> for Opened {
-    fn from(fd: RawFd) -> Opened {
-        Opened::Left(fd)
-    }
-}
-
 /// Calls to be made together, in order.
 #[derive(Default)]
 pub struct Batch {
@@ -169,8 +150,11 @@ impl Batch {
     /// most; they go nowhere.
     pub fn read_next(&mut self, file: impl Into<Opened>, len: u64) {
         self.scratch.resize(CHUNK, 0);
-        let len = (len as usize).min(CHUNK) as i64;
-        let arguments = [self.scratch.as_mut_ptr() as i64, len, 0];
+        let arguments = [
+            self.scratch.as_mut_ptr() as i64,
+            len.min(CHUNK as u64) as i64,
+            0,
+        ];
         let number = self.on("read", number_of(libc::SYS_read), file, arguments);
         self.about[number.0].then = Then::Count;
     }
@@ -374,14 +358,6 @@ impl Batch {
     pub fn result(&self, number: Number) -> Result<u64, Errno> {
         let result = self.calls[number.0].result;
         u64::try_from(result).map_err(|_| errno(result))
-    }
-
-    /// `file`, once this batch has opened it, for calls of the next one.
-    pub fn left_open(&self, file: Opened) -> Opened {
-        match file {
-            Opened::By(Number(call)) => Opened::Left(self.calls[call].result as RawFd),
-            left @ Opened::Left(_) => left,
-        }
     }
 
     /// What the call `number` of [`Batch::read_head`] or [`Batch::list`] read; nothing if it

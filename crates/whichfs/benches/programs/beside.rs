@@ -34,7 +34,8 @@ pub struct Pair {
     pub workload: &'static str,
     pub parameters: [(&'static str, u64); 2],
     /// Phases and the line of a shell that does the same; `$T` is a directory with the tree, its
-    /// archive `$T.tar`, its packages `$T.debs`, dpkg's database `$T.dpkg`, its repository `$T.git`.
+    /// archive `$T.tar`, its packages `$T.debs` beside dpkg's database `$T.dpkg`, its repository
+    /// `$T.git`.
     pub phases: &'static [(&'static str, &'static str)],
 }
 
