@@ -146,19 +146,6 @@ impl Batch {
         self.calls[number.0].most = CHUNK as i64 - 1;
     }
 
-    /// Reads the next `len` bytes of `file`, as many as fit in one call of [`Batch::read_all`] at
-    /// most; they go nowhere.
-    pub fn read_next(&mut self, file: impl Into<Opened>, len: u64) {
-        self.scratch.resize(CHUNK, 0);
-        let arguments = [
-            self.scratch.as_mut_ptr() as i64,
-            len.min(CHUNK as u64) as i64,
-            0,
-        ];
-        let number = self.on("read", number_of(libc::SYS_read), file, arguments);
-        self.about[number.0].then = Then::Count;
-    }
-
     /// Reads the first bytes of what `file` opens; [`Batch::head`] tells them.
     pub fn read_head(&mut self, file: Number) -> Number {
         let head = self.head_place();

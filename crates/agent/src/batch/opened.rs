@@ -1,6 +1,6 @@
 //! Open files as calls of a batch name them.
 
-use super::{Batch, Number};
+use super::{Batch, CHUNK, Number, Then, number_of};
 use rustix::fd::RawFd;
 
 /// An open file, as calls of a batch name it.
@@ -25,6 +25,19 @@ impl From<RawFd> for Opened {
 }
 
 impl Batch {
+    /// Reads the next `len` bytes of `file`, as many as fit in one call of [`Batch::read_all`] at
+    /// most; they go nowhere.
+    pub fn read_next(&mut self, file: impl Into<Opened>, len: u64) {
+        self.scratch.resize(CHUNK, 0);
+        let arguments = [
+            self.scratch.as_mut_ptr() as i64,
+            len.min(CHUNK as u64) as i64,
+            0,
+        ];
+        let number = self.on("read", number_of(libc::SYS_read), file, arguments);
+        self.about[number.0].then = Then::Count;
+    }
+
     /// `file`, once this batch has opened it, for calls of the next one.
     pub fn left_open(&self, file: Opened) -> Opened {
         match file {
