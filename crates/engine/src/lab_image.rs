@@ -15,7 +15,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use whichfs_card::Contents;
-use whichfs_format::{Builder, Check, Tree, image_checks};
+use whichfs_format::{Builder, Check, Part, Tree, image_checks};
 use whichfs_fs::{Candidate, Purpose, Recipe};
 use whichfs_lab::{GuestSpec, LabError, Limits, SharedDirectory, available_cores};
 use whichfs_layout::{Medium, labelled, mkfs};
@@ -132,6 +132,10 @@ fn filled(
                 "interrupted; no image was made",
             ));
         }
+        Err(error) if error.blames_host().is_some() && !matches!(error, LabError::WallLimit(_)) => {
+            let why = error.blames_host().unwrap_or_default();
+            return Err(Failure::environment(format!("no image was made: {why}")));
+        }
         Err(error) => {
             let last = life.console.last().map_or("", String::as_str);
             let why =
@@ -186,18 +190,15 @@ fn write(
     offset: u64,
     bytes: u64,
 ) -> Outcome<Vec<Check>> {
-    let mut part = output.to_owned().into_os_string();
-    part.push(format!(".{}.part", std::process::id()));
-    let part = std::path::PathBuf::from(part);
     let failed = |error: &dyn std::fmt::Display| {
-        let _ = std::fs::remove_file(&part);
         Failure::input(format!(
             "cannot write {}: {error}; name a file in a directory with room",
             output.display()
         ))
     };
-    let file = File::create(&part).map_err(|e| failed(&e))?;
-    file.set_len(bytes).map_err(|e| failed(&e))?;
+    let part = Part::beside(output, "image", bytes)?;
+    let file = File::options().write(true).open(&part.path);
+    let file = file.map_err(|e| failed(&e))?;
     let mut buffer = vec![0; CHUNK];
     let mut at = 0;
     while at < bytes {
@@ -209,11 +210,9 @@ fn write(
         }
         at += wanted as u64;
     }
-    file.sync_all().map_err(|e| failed(&e))?;
-    let checks = image_checks(&part, recipe)?;
-    match checks.iter().any(Check::is_bad) {
-        true => drop(std::fs::remove_file(&part)),
-        false => std::fs::rename(&part, output).map_err(|e| failed(&e))?,
+    let checks = image_checks(&part.path, recipe)?;
+    if !checks.iter().any(Check::is_bad) {
+        part.keep(output)?;
     }
     Ok(checks)
 }

@@ -2,7 +2,7 @@
 
 use crate::error::FormatError;
 use std::fs::File;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::path::{Path, PathBuf};
 use whichfs_layout::superblock::{self, Superblock};
 use whichfs_layout::{Table, backup_damage, read_table};
@@ -30,6 +30,15 @@ impl Disk {
             reason: error.to_string(),
             remedy: "name a device or an image that can be read (sudo for a device)",
         };
+        let kind = std::fs::metadata(path).map_err(failed)?.file_type();
+        if !kind.is_file() && !kind.is_block_device() {
+            // A pipe would wait for somebody who writes.
+            return Err(FormatError::File {
+                path: path.display().to_string(),
+                reason: "it is neither a device nor a file".to_owned(),
+                remedy: "name a device (lsblk lists them) or an image",
+            });
+        }
         let file = File::open(path).map_err(failed)?;
         let bytes = rustix::fs::seek(&file, rustix::fs::SeekFrom::End(0));
         let sector = rustix::fs::ioctl_blksszget(&file).map_or(SECTOR, u64::from);

@@ -5,6 +5,7 @@ use crate::device::writable;
 use crate::error::FormatError;
 use crate::program::{require, run, words};
 use crate::verify::{self, Check, Outcome};
+use rustix::fs::{FlockOperation, flock};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -15,19 +16,59 @@ use whichfs_units::{Bytes, counted};
 /// Bytes that are copied at a time; those that are all zero stay a hole.
 const CHUNK: usize = 64 << 10;
 
-/// A file that is removed unless it is kept.
-pub(crate) struct Part {
+/// A file that is removed unless it is kept. It is locked while its process lives, so that the next
+/// run for the same file knows what a killed one left.
+pub struct Part {
+    /// Where it is, beside the file that it becomes.
     pub path: PathBuf,
+    _lock: File,
+}
+
+/// Removes the parts of `whole` that nobody works on any more.
+fn remove_left(whole: &Path) {
+    let directory = match whole.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let Some(name) = whole.file_name().and_then(std::ffi::OsStr::to_str) else {
+        return;
+    };
+    for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+        let part = entry.file_name();
+        let middle = part.to_str().and_then(|part| {
+            let rest = part.strip_prefix(name)?.strip_prefix('.')?;
+            rest.strip_suffix(".part")
+        });
+        let first = middle.and_then(|middle| middle.split('.').next());
+        let is_part = first.is_some_and(|pid| pid.parse::<u32>().is_ok());
+        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+        if !is_part || !is_file {
+            continue;
+        }
+        let is_left = File::open(entry.path())
+            .is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok());
+        if is_left {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
 }
 
 impl Part {
-    /// A file of `bytes` beside `whole`.
+    /// A file of `bytes` beside `whole`; what killed runs left there is removed.
+    ///
+    /// # Errors
+    /// It cannot be made.
     pub fn beside(whole: &Path, name: &str, bytes: u64) -> Result<Part, FormatError> {
+        remove_left(whole);
         let mut path = whole.as_os_str().to_owned();
         path.push(format!(".{}.{name}.part", std::process::id()));
-        let part = Part { path: path.into() };
-        let file = File::create(&part.path).map_err(|error| failed(&part.path, &error))?;
-        match file.set_len(bytes) {
+        let path = PathBuf::from(path);
+        let file = File::create(&path).map_err(|error| failed(&path, &error))?;
+        // Where a filesystem has no locks, parts stay.
+        let _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
+        let sized = file.set_len(bytes);
+        let part = Part { path, _lock: file };
+        match sized {
             Ok(()) => Ok(part),
             Err(error) if is_too_long(&error) => Err(FormatError::File {
                 path: whole.display().to_string(),
@@ -39,6 +80,9 @@ impl Part {
     }
 
     /// Gives it the name `whole`.
+    ///
+    /// # Errors
+    /// It cannot be written or renamed.
     pub fn keep(self, whole: &Path) -> Result<(), FormatError> {
         let synced = File::open(&self.path).and_then(|file| file.sync_all());
         let kept = synced.and_then(|()| std::fs::rename(&self.path, whole));
@@ -185,4 +229,35 @@ fn copy(from: &Path, to: &Path, offset: u64) -> std::io::Result<()> {
         at += wanted as u64;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn attack_what_a_killed_run_left_is_removed_by_the_next() {
+        let home = tempfile::tempdir().unwrap();
+        let whole = home.path().join("card.img");
+        let others = [
+            "card.img",
+            "card.img.part",
+            "card.img.x.part",
+            "other.img.7.a.part",
+        ];
+        for name in others.into_iter().chain(["card.img.4194999.card.part"]) {
+            std::fs::write(home.path().join(name), "").unwrap();
+        }
+        let one = Part::beside(&whole, "card", 1).unwrap();
+        let other = Part::beside(&whole, "data", 1).unwrap();
+        assert!(one.path.exists(), "one that is worked on stays");
+        drop((one, other));
+        let entries = home.path().read_dir().unwrap().flatten();
+        let mut left: Vec<_> = entries
+            .map(|entry| entry.file_name().into_string().unwrap())
+            .collect();
+        left.sort();
+        assert_eq!(left, others);
+    }
 }

@@ -24,7 +24,7 @@ pub use builder::{Builder, builder};
 pub use device::{Step, check_commands, format_disk, steps, validate};
 pub use disk::Disk;
 pub use error::FormatError;
-pub use image::format_image;
+pub use image::{Part, format_image};
 pub use journal::{Journal, Left};
 pub use mounted::kernel_has;
 pub use partition_lease::{PartitionLease, Span, only_partition, partition_commands};

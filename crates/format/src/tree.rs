@@ -89,10 +89,14 @@ impl Tree {
 
     /// Bytes of an image that holds it with a fifth to spare, in whole units of `unit`, where an
     /// empty one takes `least`.
-    pub fn image_bytes(&self, least: u64, unit: u64) -> u64 {
-        let inodes = self.entries * 4096;
-        let need = (self.bytes + inodes) / 4 * 5 + (16 << 20);
-        (least + need).next_multiple_of(unit)
+    pub fn image_bytes(&self, candidate: &Candidate, unit: u64) -> u64 {
+        let data = (self.bytes + self.entries * 4096) / 4 * 5 + (16 << 20);
+        // mke2fs makes an inode for each 16 KiB (inode_ratio in mke2fs.conf).
+        let inodes = match candidate.name.starts_with("ext") {
+            true => self.entries * (16 << 10) / 4 * 5,
+            false => 0,
+        };
+        (candidate.facts().min_bytes + data.max(inodes)).next_multiple_of(unit)
     }
 
     /// Refuses what `candidate` cannot hold: links and devices, names, files that are too large.

@@ -114,7 +114,7 @@ fn a_tree_gets_into_every_filesystem_whose_tools_can() {
         let home = tempfile::tempdir().unwrap();
         let tree = tree(home.path(), candidate.facts().symlinks);
         let medium = medium(1 << 30, 4);
-        let bytes = tree.image_bytes(candidate.facts().min_bytes, 4 * MIB);
+        let bytes = tree.image_bytes(candidate, 4 * MIB);
         let recipe = candidate
             .recipe(&medium.geometry(bytes), Purpose::User)
             .unwrap();

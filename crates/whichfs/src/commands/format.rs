@@ -167,6 +167,17 @@ fn image(args: &FormatArgs, path: &Path) -> Outcome<u8> {
             "{path} is a directory; name a block device (lsblk lists them) or the file of an image"
         )));
     }
+    let is_other = there.as_ref().is_some_and(|meta| !meta.is_file());
+    if is_other || (there.is_none() && path.is_symlink()) {
+        return Err(Failure::input(format!(
+            "{} is {}; name a block device (lsblk lists them) or the file of an image",
+            path.display(),
+            match is_other {
+                true => "neither a device nor a file",
+                false => "a link to nothing",
+            }
+        )));
+    }
     let size = match (&there, args.size) {
         (_, Some(size)) => Some(size),
         (Some(meta), None) if meta.len() > 0 => Some(meta.len()),

@@ -113,7 +113,7 @@ fn sized(args: &ImageArgs, candidate: &Candidate, tree: &Tree) -> Outcome<(Mediu
     let unit = medium.unit.bytes;
     let bytes = match args.size {
         Some(size) => size,
-        None => tree.image_bytes(candidate.facts().min_bytes, unit),
+        None => tree.image_bytes(candidate, unit),
     };
     if bytes % 4096 != 0 || bytes == 0 {
         return Err(Failure::input(format!(

@@ -508,3 +508,28 @@ fn here_without_a_device_is_told_what_to_name() {
         );
     }
 }
+
+/// A pipe would wait for ever, and be replaced by an image; so would a link to nothing.
+#[test]
+fn attack_a_pipe_or_a_link_to_nothing_is_no_card() {
+    let home = Sandbox::new();
+    let pipe = home.path().join("pipe");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &pipe,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RWXU,
+        0,
+    )
+    .unwrap();
+    std::os::unix::fs::symlink("nowhere", home.path().join("link")).unwrap();
+    refused(
+        &home.run(&["check", "pipe"]),
+        &["neither a device nor a file"],
+    );
+    let format = |path| home.run(&["format", path, "--fs", "ext4", "--size", "64M"]);
+    refused(&format("pipe"), &["neither a device nor a file"]);
+    refused(&format("link"), &["a link to nothing"]);
+    assert!(!pipe.is_file() && home.path().join("link").is_symlink());
+    assert_eq!(home.path().read_dir().unwrap().count(), 2);
+}
