@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Outcome};
 use std::path::PathBuf;
-use whichfs_lab::memory_directory;
+use whichfs_lab::{GroupLimits, memory_directory};
 use whichfs_units::{Bytes, KIB, MIB};
 
 /// From here on blocks of 32 KiB and more go back to the system when they are freed. glibc raises
@@ -14,6 +14,10 @@ pub fn give_back() {
     // A refusal (0) leaves things as they are.
     unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, BOUND) };
 }
+
+/// Processes and threads that a trial has at most, here: those of the guest's kernel, one for each
+/// of its programs, and the thread that leads it (fio with four threads has nine).
+const PROCESSES: u64 = 24;
 
 /// Trials that fit side by side, at most `jobs`, and the directory of their guests' memory:
 /// `guest_bytes` of each are in that directory, `contents_bytes` are the program's own.
@@ -28,10 +32,12 @@ pub fn side_by_side(
     contents_bytes: u64,
 ) -> Outcome<(usize, PathBuf)> {
     let each = guest_bytes + contents_bytes;
-    let wanted = match available_bytes() {
-        Some(available) => fitting(jobs, available, each),
-        None => jobs,
-    };
+    let groups = GroupLimits::now();
+    let available = available_bytes().into_iter().chain(groups.memory).min();
+    let wanted = available.map_or(jobs, |available| fitting(jobs, available, each));
+    let wanted = groups
+        .processes
+        .map_or(wanted, |left| fitting(wanted, left, PROCESSES));
     let room = |count: usize| memory_directory(count as u64 * guest_bytes / MIB);
     let found = (2..=wanted)
         .rev()
@@ -42,14 +48,17 @@ pub fn side_by_side(
     };
     if fits < jobs {
         log::warn!(
-            "{fits} at once instead of {jobs}: there is no memory for more trials of {} each",
+            "{fits} at once instead of {jobs}: there are no memory or processes for more trials of \
+             {} and {PROCESSES} processes each (free memory; memory.max and pids.max of the control \
+             group)",
             Bytes(each)
         );
     }
     Ok((fits, directory))
 }
 
-/// How many of `jobs` trials of `each` bytes `available` bytes hold; at least one is tried.
+/// How many of `jobs` trials that need `each` of something `available` of it is enough for; at least
+/// one is tried.
 fn fitting(jobs: usize, available: u64, each: u64) -> usize {
     let most = usize::try_from(available / each).unwrap_or(usize::MAX);
     jobs.min(most).max(1)

@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_confined_process_writes_in_its_directory_alone() {
+    fn attack_a_confined_process_writes_in_its_directory_alone() {
         let (own, other) = (tempfile::tempdir(), tempfile::tempdir());
         let (own, other) = (own.expect("a directory"), other.expect("a directory"));
         let script = format!(
@@ -466,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guest_that_has_taken_over_its_kernel_changes_nothing() {
+    fn attack_a_guest_that_has_taken_over_its_kernel_changes_nothing() {
         let directories = [tempfile::tempdir(), tempfile::tempdir()];
         let [own, theirs] = directories.map(|one| one.expect("a directory"));
         let did = taken_over(own.path(), theirs.path(), true);
@@ -485,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn a_confined_process_starts_nothing_and_has_no_refused_calls() {
+    fn attack_a_confined_process_starts_nothing_and_has_no_refused_calls() {
         let own = tempfile::tempdir().expect("a directory");
         let script = "/bin/ls / && echo started; ulimit -c; grep -E 'NoNewPrivs|Seccomp:' \
                       /proc/self/status";

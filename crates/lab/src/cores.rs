@@ -3,13 +3,15 @@
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// The CPUs that this process may use.
+/// The CPUs that this process may use: as many as its control group gives CPU time for.
 pub fn available_cores() -> Vec<usize> {
+    let most = crate::GroupLimits::now().cpus.unwrap_or(usize::MAX);
     let Ok(set) = sched_getaffinity(None) else {
         return vec![0];
     };
     (0..CpuSet::MAX_CPU)
         .filter(|&cpu| set.is_set(cpu))
+        .take(most)
         .collect()
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 #[non_exhaustive]
 pub enum LabError {
     /// A system call of the engine failed.
-    #[error("{what}: {source}")]
+    #[error("{what}: {source}{}", remedy(source))]
     Io {
         /// What was attempted.
         what: String,
@@ -73,12 +73,9 @@ pub enum LabError {
         /// The kernel's own line.
         line: String,
     },
-    /// The host gave the guest's kernel no more mappings: each page of its `vmalloc` area is one.
-    #[error(
-        "this machine allows a process too few mappings for the guest's kernel: raise the limit \
-         (`sudo sysctl vm.max_map_count=1048576`), or free memory"
-    )]
-    HostMappings,
+    /// The host refused the guest's kernel memory, mappings, processes or tracing.
+    #[error("{0}")]
+    HostRefused(&'static str),
     /// More wall time than allowed.
     #[error("the trial took more than {} s of wall time: raise --wall-limit", .0.as_secs())]
     WallLimit(Duration),
@@ -126,6 +123,22 @@ pub enum LabError {
     Interrupted,
 }
 
+/// What to do about `error` of a system call that needs something of the host.
+fn remedy(error: &io::Error) -> &'static str {
+    match error.raw_os_error() {
+        Some(libc::EMFILE | libc::ENFILE) => "; raise the limit of open files (ulimit -n 4096)",
+        Some(libc::EAGAIN) => {
+            "; raise the limit of processes (ulimit -u, pids.max of the control group)"
+        }
+        Some(libc::ENOMEM) => "; free memory, or raise its limit (ulimit -v, memory.max)",
+        Some(libc::EPERM | libc::ENOSYS) => {
+            "; a seccomp filter or a container forbids it: run outside of it"
+        }
+        Some(libc::ENOSPC) => "; make room there",
+        _ => "",
+    }
+}
+
 /// Ends of a guest that the host caused, by a part of the sentence that tells them: memory
 /// that the host took away, or had not when it was first touched.
 const HOST_ENDS: [&str; 4] = [
@@ -147,7 +160,7 @@ impl LabError {
             | LabError::NoKernel { .. }
             | LabError::NoAgent { .. }
             | LabError::NoTemporary(_)
-            | LabError::HostMappings
+            | LabError::HostRefused(_)
             | LabError::WallLimit(_)
             | LabError::Contents { .. } => Some(self.to_string()),
             LabError::GuestEnded { how: text } | LabError::Panic { line: text }
@@ -186,7 +199,7 @@ mod tests {
             ended("signal: 7 (SIGBUS) (core dumped)"),
             panic("Kernel panic - not syncing: Kernel mode signal 7"),
             panic("Attempted to kill init! exitcode=0x00000007"),
-            LabError::HostMappings,
+            LabError::HostRefused("no memory"),
             LabError::WallLimit(Duration::from_secs(300)),
             LabError::io("make the console file")(full()),
             LabError::Contents {

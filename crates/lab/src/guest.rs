@@ -33,8 +33,37 @@ const DIRECTORY_PREFIX: &str = "whichfs-guest-";
 
 /// What [`Guest::finish`] says of a guest that did not end by itself.
 pub const KILLED: &str = "killed by the engine";
-/// The guest's kernel on a mapping that the host refused (arch/um/kernel/tlb.c).
-pub const NO_MAPPINGS: &str = "UML ran out of memory on the host side";
+/// What the guest's kernel says when the host refuses something, and what that is with its remedy.
+/// Sentences of arch/um, the most telling first.
+pub const HOST_REFUSALS: [(&str, &str); 7] = [
+    (
+        "UML ran out of memory on the host side",
+        "this machine allows a process too few mappings for the guest's kernel: raise the limit \
+         (`sudo sysctl vm.max_map_count=1048576`), or free memory",
+    ),
+    ("start_ptraced_child : fork failed", NO_PROCESSES),
+    ("clone failed, errno = 11", NO_PROCESSES),
+    ("clone failed", NO_MEMORY),
+    ("setup_physmem - mapping", NO_MEMORY),
+    ("check_ptrace", NO_TRACING),
+    ("check_sysemu", NO_TRACING),
+];
+const NO_PROCESSES: &str = "this machine allows too few processes for the guest: raise the limit \
+    (ulimit -u, pids.max of the control group, --pids-limit of the container)";
+const NO_MEMORY: &str = "this machine gives the guest no memory: raise the limit (ulimit -v, \
+    memory.max of the control group), run fewer trials at once (--jobs), or free memory";
+const NO_TRACING: &str = "this machine does not let the guest's kernel trace its processes \
+    (ptrace): run outside of the container or its seccomp filter (--cap-add SYS_PTRACE), and look \
+    at `sysctl kernel.yama.ptrace_scope` (3 forbids it)";
+
+/// What the host refused a guest that said `lines`, and the remedy.
+pub fn host_refusal<'a>(
+    lines: impl IntoIterator<Item = &'a String> + Clone,
+) -> Option<&'static str> {
+    let is_said = |words: &str| lines.clone().into_iter().any(|line| line.contains(words));
+    let said = HOST_REFUSALS.iter().find(|(words, _)| is_said(words));
+    said.map(|(_, remedy)| *remedy)
+}
 
 /// What a guest's process is started with.
 pub struct GuestProcess<'a> {
@@ -310,7 +339,7 @@ impl Guest {
     pub fn console_tail(&mut self) -> Vec<String> {
         const TAIL_BYTES: u64 = 256 << 10;
         const TAIL_LINES: usize = 60;
-        const TELLING: [&str; 2] = [NO_MAPPINGS, "Kernel panic"];
+        let refusals = HOST_REFUSALS.iter().map(|(words, _)| *words);
         let start = self.console_bytes().saturating_sub(TAIL_BYTES);
         let mut text = Vec::new();
         let read = self
@@ -327,7 +356,7 @@ impl Guest {
             .filter(|l| !l.is_empty())
             .collect();
         let (head, tail) = lines.split_at(lines.len().saturating_sub(TAIL_LINES));
-        let telling = TELLING.iter().filter_map(|what| {
+        let telling = refusals.chain(["Kernel panic"]).filter_map(|what| {
             let mut found = head.iter().filter(|line| line.contains(what));
             found.next()
         });
@@ -467,7 +496,23 @@ fn prepare_child() -> std::io::Result<()> {
     if failed {
         return Err(std::io::Error::last_os_error());
     }
+    die_first();
     Ok(())
+}
+
+/// Has the kernel end the calling process, and those that it starts, before any other when memory
+/// runs out: a trial can be run again.
+fn die_first() {
+    let (path, most) = (c"/proc/self/oom_score_adj".as_ptr(), b"1000");
+    // SAFETY: the path ends with NUL, and both outlive the calls. A host without procfs decides by
+    // itself.
+    unsafe {
+        let fd = libc::open(path, libc::O_WRONLY | libc::O_CLOEXEC);
+        if fd >= 0 {
+            libc::write(fd, most.as_ptr().cast(), most.len());
+            libc::close(fd);
+        }
+    }
 }
 
 /// Process ids and CPU ticks of all living processes of session `session`.

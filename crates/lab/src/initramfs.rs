@@ -5,7 +5,7 @@
 
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{MemfdFlags, memfd_create};
-use rustix::io::fcntl_dupfd_cloexec;
+use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use std::fs::File;
 use std::io::{self, Write};
 use whichfs_trial::{SHARED_MAX, shared_descriptor};
@@ -27,10 +27,12 @@ impl Initramfs {
         let mut file = File::from(memfd_create("whichfs-initramfs", MemfdFlags::CLOEXEC)?);
         file.write_all(&build(agent))?;
         // Above all places that descriptors are put at.
-        Ok(Initramfs(fcntl_dupfd_cloexec(
-            &file,
-            Initramfs::place() + 1,
-        )?))
+        let own = fcntl_dupfd_cloexec(&file, Initramfs::place() + 1);
+        own.map(Initramfs).map_err(|errno| match errno {
+            // The number is above the limit of open files.
+            Errno::INVAL => Errno::MFILE.into(),
+            errno => errno.into(),
+        })
     }
 
     /// Its descriptor in the guest's process.

@@ -6,6 +6,7 @@
 
 mod block;
 pub mod calendar;
+mod cgroup;
 mod confinement;
 mod control;
 mod cores;
@@ -38,6 +39,7 @@ pub mod vhost;
 mod watchdog;
 
 pub use block::BlockGeometry;
+pub use cgroup::GroupLimits;
 pub use confinement::confinement;
 pub use cores::available_cores;
 pub use cpu::CpuPrices;

@@ -7,7 +7,7 @@ use crate::device::{Backend, Device};
 use crate::disk::Disk;
 use crate::engine::{Engine, Stamped};
 use crate::error::LabError;
-use crate::guest::{Guest, GuestDirectory, GuestProcess, KILLED, NO_MAPPINGS};
+use crate::guest::{Guest, GuestDirectory, GuestProcess, KILLED, host_refusal};
 use crate::host_view::Root;
 use crate::initramfs::Initramfs;
 use crate::kernel::Kernel;
@@ -256,6 +256,11 @@ fn verdict(
                 message,
                 kernel_log,
             } => {
+                // A program that cannot start for want of the host's memory or processes is no
+                // fault of the filesystem.
+                if let Some(remedy) = host_refusal(kernel_log.iter().chain(console)) {
+                    return Err(LabError::HostRefused(remedy));
+                }
                 return Err(LabError::Agent {
                     message: message.clone(),
                     kernel_log: kernel_log.clone(),
@@ -271,8 +276,8 @@ fn verdict(
     if engine_gave_up {
         return looped;
     }
-    if console.iter().any(|line| line.contains(NO_MAPPINGS)) {
-        return Err(LabError::HostMappings);
+    if let Some(remedy) = host_refusal(console) {
+        return Err(LabError::HostRefused(remedy));
     }
     if let Some(line) = console.iter().find(|line| line.contains("Kernel panic")) {
         return Err(LabError::Panic { line: line.clone() });
@@ -308,5 +313,50 @@ mod tests {
                      limitation or vm.max_map_count has been reached.";
         let told = of(&[cause.to_owned(), panic]).unwrap_or_default();
         assert!(told.contains("sysctl vm.max_map_count"), "{told}");
+    }
+
+    /// Sentences of guests under a seccomp filter, `pids.max` and `ulimit -v`.
+    #[test]
+    fn attack_what_the_host_refuses_blames_the_host() {
+        let ended = |console: &str, agent: Option<&str>| {
+            let event = agent.map(|message| Stamped {
+                at: whichfs_units::Nanos(0),
+                event: Event::Error {
+                    message: message.to_owned(),
+                    kernel_log: Vec::new(),
+                },
+                device: whichfs_trial::DeviceFigures::default(),
+            });
+            let events: Vec<Stamped> = event.into_iter().collect();
+            verdict(Ok(()), &events, &[console.to_owned()], "exit status: 1")
+        };
+        for (console, agent, remedy) in [
+            (
+                "check_ptrace : expected SIGSTOP, got status = 9",
+                None,
+                "SYS_PTRACE",
+            ),
+            (
+                "start_ptraced_child : fork failed: Resource temporarily unavailable",
+                None,
+                "pids.max",
+            ),
+            (
+                "start_userspace : clone failed, errno = 11",
+                Some("run mke2fs in /: Cannot allocate memory (os error 12)"),
+                "pids.max",
+            ),
+            (
+                "setup_physmem - mapping 515899392 bytes of memory at 0x0 failed - errno = -12",
+                None,
+                "ulimit -v",
+            ),
+        ] {
+            let error = ended(console, agent).expect_err("it ended early");
+            let told = error.blames_host().unwrap_or_default();
+            assert!(told.contains(remedy), "{console}: {told}");
+        }
+        let own = ended("EXT4-fs error", Some("mount: Cannot allocate memory"));
+        assert_eq!(own.expect_err("it failed").blames_host(), None);
     }
 }

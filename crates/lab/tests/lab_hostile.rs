@@ -174,12 +174,12 @@ fn attempt(script: &str) -> Step {
 }
 
 #[test]
-fn lab_root_in_a_guest_that_sees_the_host_finds_no_way_out() {
+fn lab_attack_root_in_a_guest_that_sees_the_host_finds_no_way_out() {
     find_no_way_out(None);
 }
 
 #[test]
-fn lab_root_in_a_sealed_guest_finds_no_way_out() {
+fn lab_attack_root_in_a_sealed_guest_finds_no_way_out() {
     if let Some(userland) = common::userland() {
         find_no_way_out(Some(&userland));
     }
@@ -266,7 +266,7 @@ fn lab_a_sealed_guest_reads_no_file_of_the_host_and_another_no_secret() {
 /// The planted fault: on the host itself the same scripts do change what they are after. Those that
 /// would mount, or touch this machine's devices, are left out.
 #[test]
-fn the_ways_to_files_lead_out_on_the_host_itself() {
+fn attack_planted_fault_the_ways_to_files_lead_out_on_the_host() {
     let mut out = 0;
     let plain = |way: &&&str| {
         !["mount", "/dev/", "mknod $M", "/proc/", "insmod", "syscall("]

@@ -13,7 +13,7 @@ use whichfs_engine::lab_executor::LabExecutor;
 use whichfs_engine::lab_program::LabProgram;
 use whichfs_engine::trial_runner::figures;
 use whichfs_engine::visible;
-use whichfs_lab::{GuestRun, GuestSpec, HostView, Limits, Stamped, available_cores};
+use whichfs_lab::{GuestRun, GuestSpec, HostView, LabError, Limits, Stamped, available_cores};
 use whichfs_report::documents::exec::{LabExec, cpu_line, device_lines};
 use whichfs_trial::{Event, Job, PhaseFigures};
 
@@ -157,11 +157,16 @@ fn summary(
     let ran = phases.iter().find(|phase| phase.phase == LabProgram::PHASE);
     let virtual_s = ran.map_or(0.0, PhaseFigures::seconds);
     let device = ran.map(|phase| phase.device.clone()).unwrap_or_default();
-    let error = life.result.as_ref().err().map(ToString::to_string);
+    // A program that takes its time is no fault of this machine.
+    let other = |error: &&LabError| !matches!(error, LabError::WallLimit(_));
+    let host = life.result.as_ref().err().filter(other);
+    let host = host.and_then(LabError::blames_host);
     let kind = match life.result {
-        Err(whichfs_lab::LabError::Interrupted) => Kind::Interrupted,
+        Err(LabError::Interrupted) => Kind::Interrupted,
+        _ if host.is_some() => Kind::Environment,
         _ => Kind::Trial,
     };
+    let error = host.or_else(|| life.result.as_ref().err().map(ToString::to_string));
     let code = match (&error, exit_status) {
         (Some(_), _) => exit_code(kind),
         (None, Some(0)) => 0,
