@@ -180,8 +180,9 @@ fn text_of(name: &str) -> Outcome<(String, String, String)> {
     let path = Path::new(name);
     if path.starts_with("/dev") {
         return Err(Error::input(format!(
-            "{name} is a device: sudo whichfs probe {name} --write --save card.toml makes a \
-             profile of it, which is named here; or name a modelled card (whichfs card list)"
+            "{name} is a device: sudo whichfs probe {} --write --save card.toml makes a \
+             profile of it, which is named here; or name a modelled card (whichfs card list)",
+            whichfs_units::shell_word(name)
         )));
     }
     if name.contains('/') || name.ends_with(".toml") {

@@ -3,12 +3,15 @@
 //! Trials of the lab have them built by the tools of the sealed userland, in a guest; trials on a
 //! device by those of this machine.
 
-use crate::digest::sha256;
+use crate::digest::{hex, sha256};
 use crate::error::{Error, ErrorKind, Outcome};
+use crate::executor::PrepareError;
 use crate::places;
 use crate::shell::quoted_os;
 use crate::tools::Versions;
 use crate::workload_run::WorkloadRun;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -41,7 +44,14 @@ pub struct Images<'a> {
     tell: &'a (dyn Fn(&str) + Sync),
     /// Build what is not there yet.
     builds: bool,
-    one_at_a_time: Mutex<()>,
+    one_at_a_time: Mutex<State>,
+}
+
+/// What is known while images are asked for.
+#[derive(Default)]
+struct State {
+    /// Images that were looked at or built.
+    sound: BTreeSet<PathBuf>,
 }
 
 impl<'a> Images<'a> {
@@ -70,7 +80,31 @@ impl<'a> Images<'a> {
 
     /// The image of `candidate` with `work`'s tree of `seed`; `None` if it is not one that
     /// is built as an image.
+    ///
+    /// # Errors
+    /// The candidate's tool cannot make it: the candidate is excluded. Anything else is no fault of
+    /// the candidate.
     pub fn of(
+        &self,
+        candidate: &Candidate,
+        recipe: &Recipe,
+        work: &WorkloadRun,
+        spec: &WorkloadSpec,
+        seed: u64,
+        builder: &dyn ImageBuilder,
+    ) -> Result<Option<PathBuf>, PrepareError> {
+        let image = self.built(candidate, recipe, work, spec, seed, builder);
+        image.map_err(|failure| match failure.kind {
+            // A tool that cannot make this image may make others, and other tools may.
+            ErrorKind::Trial => PrepareError::Excluded {
+                why: failure.message,
+                source: None,
+            },
+            _ => PrepareError::Failed(failure),
+        })
+    }
+
+    fn built(
         &self,
         candidate: &Candidate,
         recipe: &Recipe,
@@ -82,15 +116,16 @@ impl<'a> Images<'a> {
         let Some(build) = &recipe.image else {
             return Ok(None);
         };
-        let _alone = self
+        let mut state = self
             .one_at_a_time
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let sound = &mut state.sound;
         let tree_key = tree_key(work, spec, seed);
         let tools = builder.version(recipe);
         let key = sha256(format!("{tree_key}\n{:?}\n{tools}", build.argv).as_bytes());
         let image = places::cache_directory("images")?.join(format!("{}.img", &key[..32]));
-        if self.builds && !image.exists() {
+        if self.builds && !sound.contains(&image) && !is_sound(&image, &file_digest) {
             (self.tell)(&format!(
                 "building the image of {} (kept for next time)",
                 candidate.name
@@ -102,6 +137,7 @@ impl<'a> Images<'a> {
             let check = || work.check_tree();
             build_image(candidate.name, build, &tree, &image, builder, &check)?;
         }
+        sound.insert(image.clone());
         Ok(Some(image))
     }
 
@@ -114,8 +150,12 @@ impl<'a> Images<'a> {
         seed: u64,
     ) -> Outcome<PathBuf> {
         let tree = places::cache_directory("trees")?.join(&key[..32]);
+        let digest = |tree: &Path| crate::tree::digest(tree, workload);
         if tree.exists() {
-            return Ok(tree);
+            if is_sound(&tree, &digest) {
+                return Ok(tree);
+            }
+            let _ = std::fs::remove_dir_all(&tree);
         }
         (self.tell)("writing the tree for images (kept for next time)");
         remove_abandoned(&tree);
@@ -137,12 +177,45 @@ impl<'a> Images<'a> {
                 )
                 .map_err(Error::environment)
             })
-            .and_then(|_| put_in_place(&part, &tree));
+            .and_then(|_| seal(&tree, &digest(&part)?))
+            .and_then(|()| put_in_place(&part, &tree));
         if written.is_err() {
             let _ = std::fs::remove_dir_all(&part);
         }
         written.map(|()| tree)
     }
+}
+
+/// Where the digest of the cached `file` is kept.
+fn sealed(file: &Path) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(".sha256");
+    name.into()
+}
+
+/// Whether the cached `file` is there and is what was kept: a damaged one decides results under the
+/// name of the sound one.
+fn is_sound(file: &Path, digest: &dyn Fn(&Path) -> Outcome<String>) -> bool {
+    let Ok(kept) = std::fs::read_to_string(sealed(file)) else {
+        return false;
+    };
+    let sound = digest(file).is_ok_and(|found| found == kept);
+    if !sound && file.exists() {
+        log::warn!("{} is damaged: it is made anew", file.display());
+    }
+    sound
+}
+
+/// Keeps the `digest` of `file`, before that has its name: nobody finds it without.
+fn seal(file: &Path, digest: &str) -> Outcome {
+    places::write_whole(&sealed(file), digest.as_bytes())
+}
+
+/// SHA-256 of the file at `path`.
+fn file_digest(path: &Path) -> Outcome<String> {
+    let mut hash = Sha256::new();
+    crate::tree::content(path, &mut hash)?;
+    Ok(hex(&hash.finalize()))
 }
 
 /// Age at which what a dead process left unfinished is removed: longer than any build, because
@@ -219,8 +292,20 @@ fn build_image(
         let text = format!("the image of {name} could not be built by `{command}`: {why}");
         Error::new(ErrorKind::Trial, text)
     };
-    builder.build(build, tree, &part).map_err(failed)?;
-    check().inspect_err(|_| drop(std::fs::remove_file(&part)))?;
+    builder.build(build, tree, &part).map_err(|why| {
+        let full = why.contains("No space left on device");
+        let failure = failed(why);
+        match full {
+            true => Error::environment(format!(
+                "{failure}; make room there, or set XDG_CACHE_HOME elsewhere"
+            )),
+            false => failure,
+        }
+    })?;
+    let kept = check()
+        .and_then(|()| file_digest(&part))
+        .and_then(|digest| seal(image, &digest));
+    kept.inspect_err(|_| drop(std::fs::remove_file(&part)))?;
     std::fs::rename(&part, image).map_err(|e| failed(e.to_string()))
 }
 
@@ -289,6 +374,36 @@ mod tests {
     }
 
     #[test]
+    fn attack_a_damaged_or_unsealed_image_is_not_used() {
+        let home = tempfile::tempdir().unwrap();
+        let image = home.path().join("x.img");
+        std::fs::write(&image, "sound").unwrap();
+        assert!(!is_sound(&image, &file_digest), "nobody knows what it was");
+        seal(&image, &file_digest(&image).unwrap()).unwrap();
+        assert!(is_sound(&image, &file_digest));
+        std::fs::write(&image, "soumd").unwrap();
+        assert!(!is_sound(&image, &file_digest), "planted fault: one byte");
+        std::fs::remove_file(&image).unwrap();
+        assert!(!is_sound(&image, &file_digest));
+    }
+
+    #[test]
+    fn a_tool_that_fails_is_a_failure_of_its_candidate_but_a_full_disk_is_not() {
+        let home = tempfile::tempdir().unwrap();
+        let image = home.path().join("x.img");
+        let kind = |script: &str| {
+            let argv = ["sh", "-c", script].map(str::to_owned).to_vec();
+            let env = BTreeMap::new();
+            let build = ImageBuild { argv, env };
+            let failed = build_image("erofs", &build, home.path(), &image, &|| Ok(()));
+            failed.unwrap_err().kind
+        };
+        assert_eq!(kind("echo name too long >&2; exit 1"), ErrorKind::Trial);
+        let full = "echo write: No space left on device >&2; exit 1";
+        assert_eq!(kind(full), ErrorKind::Environment);
+    }
+
+    #[test]
     fn a_tree_whose_name_is_no_text_is_found() {
         use std::os::unix::ffi::OsStrExt;
         let home = tempfile::tempdir().unwrap();
@@ -324,7 +439,10 @@ mod tests {
         let early = build("touch \"$1\"");
         build_image("x", &early, &tree, &image, &HostTools, &check).unwrap();
         assert!(image.exists());
-        std::fs::remove_file(&image).unwrap();
+        assert!(is_sound(&image, &file_digest));
+        for file in [&image, &sealed(&image)] {
+            std::fs::remove_file(file).unwrap();
+        }
         let late = build("touch \"$1\" \"$0/late\"");
         let failure = build_image("x", &late, &tree, &image, &HostTools, &check).unwrap_err();
         assert_eq!(failure.kind, ErrorKind::Input, "{failure}");

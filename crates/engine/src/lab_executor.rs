@@ -233,9 +233,7 @@ impl LabExecutor {
         let programs = programs.map_err(PrepareError::Failed)?;
         self.require_programs(&programs, sees_host)
             .map_err(PrepareError::Failed)?;
-        let image = images
-            .of(candidate, &recipe, work, &spec, data, self)
-            .map_err(PrepareError::Failed)?;
+        let image = images.of(candidate, &recipe, work, &spec, data, self)?;
         let modules = self.modules(work.workload, &recipe)?;
         let shared = shared::directories(
             work.tree.as_deref(),

@@ -82,7 +82,7 @@ pub fn check_unchanged(root: &Path, workload: &dyn Workload, digest: &str) -> Ou
     )))
 }
 
-fn content(path: &Path, hash: &mut Sha256) -> Outcome {
+pub(crate) fn content(path: &Path, hash: &mut Sha256) -> Outcome {
     let cannot = |e| Error::input(format!("--tree: cannot read {}: {e}", path.display()));
     let mut file = File::open(path).map_err(cannot)?;
     let mut buffer = vec![0; 1 << 16];

@@ -92,6 +92,14 @@ impl TrialCache {
         self.store.find(&filter).map_err(Error::environment)
     }
 
+    /// Checks that trials can be kept, before any is run.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub fn require_writable(&self) -> Outcome {
+        self.store.require_writable().map_err(Error::environment)
+    }
+
     /// Whether all trials were to be run again. From now on they are not: those of a new session
     /// are known by their identity.
     pub fn take_fresh(&mut self) -> bool {
@@ -113,6 +121,9 @@ impl TrialCache {
         unchanged: &dyn Fn() -> Outcome,
         ended: &mut dyn FnMut(&Trial) -> Outcome,
     ) -> Outcome {
+        if !trials.is_empty() {
+            self.require_writable()?;
+        }
         let result = run_all(executor, trials, interrupted, &mut |news| {
             progress.hear(news);
             if let ProgressEvent::Ended { trial, wall, .. } = news {

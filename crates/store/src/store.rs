@@ -134,6 +134,15 @@ impl Store {
         &self.path
     }
 
+    /// Checks that a trial can be stored now.
+    ///
+    /// # Errors
+    /// As [`Store::put`].
+    pub fn require_writable(&self) -> Result<(), StoreError> {
+        let tried = self.connection.execute_batch("BEGIN IMMEDIATE; ROLLBACK;");
+        tried.map_err(|error| StoreError::from_sqlite(&self.path, error))
+    }
+
     /// The copy that opening this store made of it, because an older program had written it.
     pub fn backup(&self) -> Option<&Path> {
         self.backup.as_deref()

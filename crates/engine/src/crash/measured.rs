@@ -179,7 +179,8 @@ impl Subject {
             .collect()
     }
 
-    fn task(&self, label: String, steps: Vec<Step>, keeps: bool) -> Task {
+    fn task(&self, label: String, mut steps: Vec<Step>, keeps: bool) -> Task {
+        crate::device::grant_rights(&mut steps);
         let returns = self.contract.returned_writes || self.contract.returned_names;
         Task {
             span: self.place.span,

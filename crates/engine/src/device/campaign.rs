@@ -223,6 +223,7 @@ impl<'a> Campaign<'a> {
         interrupted: &AtomicBool,
         progress: &mut dyn Observer,
     ) -> Outcome {
+        keeper.require_writable()?;
         let session = DeviceSession::begin(site, name)?;
         let (begun, spent) = (Instant::now(), self.spent.bytes);
         let mut counter = Counter::new(session.written());

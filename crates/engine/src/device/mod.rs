@@ -51,6 +51,20 @@ struct Made<'a> {
     tools: Vec<&'a str>,
 }
 
+/// Lets the one maker keep rights that needs them: mkfs.xfs sets the block size of the device
+/// (`BLKBSZSET`), which takes `CAP_SYS_ADMIN`, and does nothing without it.
+pub(crate) fn grant_rights(steps: &mut [Step]) {
+    for step in steps {
+        if let Step::Run {
+            argv, keeps_rights, ..
+        } = step
+            && argv.first().is_some_and(|name| name == "mkfs.xfs")
+        {
+            *keeps_rights = true;
+        }
+    }
+}
+
 /// What `recipe` makes.
 fn made_of(recipe: &Recipe) -> Made<'_> {
     let built = recipe.image.iter().map(|build| build.argv.clone());
@@ -270,9 +284,7 @@ impl DeviceExecutor {
         };
         self.require_programs(work, &spec, data)
             .map_err(PrepareError::Failed)?;
-        let image = images
-            .of(candidate, &recipe, work, &spec, data, &HostTools)
-            .map_err(PrepareError::Failed)?;
+        let image = images.of(candidate, &recipe, work, &spec, data, &HostTools)?;
         let device = only_partition(&self.device.name);
         let mount_point = self.mount_point.display().to_string();
         let mount_point = self.around.mount_point(&mount_point);
@@ -298,7 +310,8 @@ impl DeviceExecutor {
                 mount_point,
             },
         );
-        let steps = steps.map_err(|e| PrepareError::Failed(Error::input(e)))?;
+        let mut steps = steps.map_err(|e| PrepareError::Failed(Error::input(e)))?;
+        grant_rights(&mut steps);
         Ok(Run {
             label: format!("{}, repeat {seed}", candidate.name),
             workload: work.workload,
