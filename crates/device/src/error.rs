@@ -305,6 +305,12 @@ pub enum HereError {
         /// What the system said.
         reason: String,
     },
+    /// Somebody else killed the agent: that says nothing of the filesystem.
+    #[error(
+        "the agent was killed, by hand or because memory ran out: free memory, or raise its limit \
+         (memory.max of the control group)"
+    )]
+    Killed,
     /// The agent was killed and waits in the kernel.
     #[error(
         "the agent (process {pid}) was killed and does not end: the device answers no more; take \

@@ -9,6 +9,7 @@ use crate::error::HereError;
 use crate::sandbox::{self, Rules};
 use crate::write_limit::WriteLimit;
 use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -182,6 +183,7 @@ fn accompany(
     let limit = sandboxed.write_limit;
     let limit = limit.map(|most| WriteLimit::new(sandboxed.disk, most));
     let limits = (sandboxed.wall_limit, limit.as_ref());
+    let prompt = limit.as_ref().map(|_| Prompt::begin());
     let (sender, receiver) = channel();
     let (out, err) = (child.stdout.take(), child.stderr.take());
     let listener = out.map(|out| std::thread::spawn(move || listen(out, &sender)));
@@ -193,8 +195,9 @@ fn accompany(
         acknowledge(&mut heard, &one);
         told.push(one);
     });
+    drop(prompt);
     if stopped.is_some() {
-        let _ = child.kill();
+        end_group(&mut child);
     }
     let status = end(&mut child)?;
     // Both ends of the pipes are closed by now, and what was still in them is heard.
@@ -203,6 +206,12 @@ fn accompany(
     let said = complaints
         .and_then(|thread| thread.join().ok())
         .unwrap_or_default();
+    let is_told = told
+        .last()
+        .is_some_and(|told| matches!(told.event, Event::Done | Event::Error { .. }));
+    if stopped.is_none() && !is_told && status.signal() == Some(libc::SIGKILL) {
+        return Err(HereError::Killed);
+    }
     let ended = stopped.unwrap_or_else(|| ended(told.last(), status, &said));
     Ok(AgentRun { told, ended })
 }
@@ -266,6 +275,40 @@ fn follow(
             Err(RecvTimeoutError::Disconnected) => return None,
         }
     }
+}
+
+/// Kills the agent and at once those of its programs that it has told no other group: what it
+/// writes after that counts, and the kernel ends the others only when the agent itself is gone.
+fn end_group(child: &mut Child) {
+    if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+    let _ = child.kill();
+}
+
+/// The calling thread runs before all others until this goes, if it may: a program writes a
+/// hundred megabytes to memory while a thread waits for its turn on a busy machine.
+struct Prompt;
+
+impl Prompt {
+    fn begin() -> Prompt {
+        schedule(libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, 1);
+        Prompt
+    }
+}
+
+impl Drop for Prompt {
+    fn drop(&mut self) {
+        schedule(libc::SCHED_OTHER, 0);
+    }
+}
+
+fn schedule(policy: libc::c_int, priority: libc::c_int) {
+    // SAFETY: a structure of numbers alone, of which all zeros is one.
+    let mut parameter: libc::sched_param = unsafe { std::mem::zeroed() };
+    parameter.sched_priority = priority;
+    // SAFETY: the structure outlives the call. Where it is refused, the thread is as before.
+    unsafe { libc::sched_setscheduler(0, policy, &raw const parameter) };
 }
 
 /// Waits for the end of the agent.

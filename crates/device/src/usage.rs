@@ -608,7 +608,7 @@ mod tests {
     }
 
     #[test]
-    fn who_shares_memory_with_a_file_uses_it() {
+    fn attack_who_shares_memory_with_a_file_uses_it() {
         let (root, roots) = machine();
         let image = root.path().join("image");
         fs::write(&image, "").unwrap();

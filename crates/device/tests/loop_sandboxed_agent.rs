@@ -421,7 +421,7 @@ fn attempt(way: &str, environment: BTreeMap<String, String>) -> Step {
 }
 
 #[test]
-fn loop_a_program_of_a_trial_finds_no_way_out() {
+fn loop_attack_a_program_of_a_trial_finds_no_way_out() {
     let Some(card) = Card::new() else { return };
     let Some(mut victim) = Victim::new() else {
         return skip::skip("/var/lib cannot be written");
@@ -462,7 +462,7 @@ fn loop_a_program_of_a_trial_finds_no_way_out() {
 /// The planted fault: without the sandbox most of the same scripts do change the machine. Those
 /// that are meant for what the sandbox puts in the way change nothing here.
 #[test]
-fn loop_the_ways_out_lead_out_without_the_sandbox() {
+fn loop_attack_planted_fault_the_ways_lead_out_without_the_sandbox() {
     if Card::new().is_none() {
         return;
     }
@@ -571,7 +571,7 @@ fn loop_an_agent_that_is_stopped_says_for_how_long() {
 }
 
 #[test]
-fn loop_sandboxed_agent_attack_a_directory_is_left_by_nobody_and_worked_in_as_its_owner() {
+fn loop_attack_a_directory_is_left_by_nobody_and_worked_in_as_its_owner() {
     use std::os::unix::fs::{MetadataExt, chown, symlink};
     use whichfs_device::sandboxed_agent::Directory;
     let Some(card) = Card::new() else { return };

@@ -52,7 +52,11 @@ impl Refusal {
 impl From<HereError> for Refusal {
     fn from(error: HereError) -> Refusal {
         let why = match error {
-            HereError::Permission { .. } | HereError::NoDirect { .. } => Why::Environment,
+            HereError::Permission { .. }
+            | HereError::NoDirect { .. }
+            | HereError::Agent { .. }
+            | HereError::Killed
+            | HereError::Stuck { .. } => Why::Environment,
             _ => Why::Input,
         };
         // Names in it are those of devices, mount points and processes.

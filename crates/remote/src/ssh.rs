@@ -7,9 +7,10 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use whichfs_units::{Bytes, MIB};
 
 /// Status of ssh where it is the connection that fails.
 const CONNECTION: i32 = 255;
@@ -23,6 +24,10 @@ const OPTIONS: [&str; 5] = [
 ];
 /// Bytes of what ssh says on standard error that are kept.
 const SAID_BYTES: usize = 2000;
+/// Bytes of an answer, or of one line, that are heard.
+const MOST_BYTES: u64 = 16 * MIB;
+/// Replies that wait to be heard.
+const REPLIES: usize = 1024;
 /// How often the other side hears that somebody is there.
 const BEAT: Duration = Duration::from_secs(5);
 /// How long the last words of a program that has ended may take to come.
@@ -92,9 +97,17 @@ impl Ssh {
                 let _ = input.as_mut().map(|input| input.write_all(stdin));
             });
             let mut text = String::new();
-            let _ = output.map(|mut output| output.read_to_string(&mut text));
+            // Then its end is closed, and a board that answers without end is not heard further.
+            let _ = output.map(|output| output.take(MOST_BYTES).read_to_string(&mut text));
             text
         });
+        if text.len() as u64 == MOST_BYTES {
+            let _ = child.kill();
+            let _ = ended(&mut child);
+            let most = Bytes(MOST_BYTES);
+            let text = format!("it answers more than {most}: is that a board with a shell?");
+            return Err(Trouble::Lost(text));
+        }
         match ended(&mut child) {
             Some(0) => Ok(text),
             status => Err(said.trouble(status)),
@@ -105,6 +118,17 @@ impl Ssh {
     pub fn join(&self, command: &str) -> Result<Link, Trouble> {
         Ok(Link::new(self.start(command)?))
     }
+}
+
+/// The lines of `from`, up to one that has no end.
+fn lines(mut from: impl BufRead) -> impl Iterator<Item = String> {
+    std::iter::from_fn(move || {
+        let mut line = Vec::new();
+        let read = from.by_ref().take(MOST_BYTES).read_until(b'\n', &mut line);
+        let is_whole = line.ends_with(b"\n") || (line.len() as u64) < MOST_BYTES;
+        let is_line = read.is_ok_and(|count| count > 0) && is_whole;
+        is_line.then(|| String::from_utf8_lossy(&line).trim_end().to_owned())
+    })
 }
 
 /// Status of `child`, once it has ended.
@@ -180,12 +204,13 @@ impl Link {
     fn new(mut child: Child) -> Link {
         let said = Said::of(&mut child);
         let input = Arc::new(Mutex::new(child.stdin.take()));
-        let (sender, replies) = channel();
+        // Whoever says more than is heard waits.
+        let (sender, replies) = sync_channel(REPLIES);
         if let Some(out) = child.stdout.take() {
             std::thread::spawn(move || {
-                let lines = BufReader::new(out).lines().map_while(Result::ok);
                 // A login file may say something that is no reply.
-                let all = lines.filter_map(|text| serde_json::from_str(&text).ok());
+                let all =
+                    lines(BufReader::new(out)).filter_map(|text| serde_json::from_str(&text).ok());
                 for reply in all {
                     if sender.send(reply).is_err() {
                         return;
@@ -279,6 +304,39 @@ pub(crate) fn unreachable(address: &Address, said: &str) -> Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn attack_a_board_that_answers_without_end_is_left() {
+        let home = tempfile::tempdir().expect("a temporary directory");
+        let program = home.path().join("ssh");
+        std::fs::write(&program, "#!/bin/sh\nexec cat /dev/zero\n").expect("a script");
+        let all = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(&program, all).expect("ours");
+        let ssh = Ssh {
+            program,
+            host: "root@board".into(),
+            port: None,
+        };
+        match ssh.run("uname -m", b"") {
+            Err(Trouble::Lost(why)) => assert!(why.contains("answers more than"), "{why}"),
+            other => panic!("{:?} of an endless answer", other.map(|text| text.len())),
+        }
+        let link = ssh.join("session").expect("it starts");
+        let heard = link.hear(Duration::from_secs(60));
+        assert!(matches!(heard, Heard::End), "a line without end ends it");
+    }
+
+    #[test]
+    fn attack_lines_are_heard_up_to_one_without_end() {
+        let text = "one\r\ntwo\nthree";
+        assert_eq!(
+            lines(text.as_bytes()).collect::<Vec<_>>(),
+            ["one", "two", "three"]
+        );
+        let endless = BufReader::new(std::io::repeat(b'x'));
+        assert_eq!(lines(endless).count(), 0);
+    }
 
     #[test]
     fn ssh_never_asks_and_takes_the_host_for_no_option() {

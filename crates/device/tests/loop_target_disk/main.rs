@@ -40,7 +40,7 @@ fn overwrite(device: &Path) {
 }
 
 #[test]
-fn loop_every_reason_is_told_and_the_disk_is_untouched() {
+fn loop_attack_every_reason_is_told_and_the_disk_is_untouched() {
     let Some(device) = Loop::new() else { return };
     let before = device.hash();
     let all = [paths(), mounts(), uses(), kinds(), words(), changes()].concat_cases();
@@ -101,7 +101,7 @@ fn loop_a_free_card_that_is_confirmed_by_either_name_is_let_go() {
 }
 
 #[test]
-fn loop_who_claims_or_locks_it_without_a_trace_is_respected() {
+fn loop_attack_who_claims_or_locks_it_without_a_trace_is_respected() {
     let Some(device) = Loop::new() else { return };
     let before = device.hash();
     let machine = Machine::new(&device);
