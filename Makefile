@@ -22,7 +22,7 @@ cargo := setup/cargo
 lab_env = WHICHFS_AGENT='$(agent)' WHICHFS_AGENTS='$(release)' WHICHFS_KERNEL="$$(kernel/build --version $(KERNEL) --print-path)" \
     WHICHFS_USERLAND="$$(userland/build --print-path)"
 
-.PHONY: help setup build agents kernel userland choose test test-full bench truth soak verdicts lint reference install clean
+.PHONY: help setup build agents kernel userland choose test test-full attack bench truth soak verdicts lint reference install clean
 
 help: ## this list
 	@echo 'usage: make TARGET'
@@ -69,6 +69,10 @@ test-full: setup build kernel userland ## all tests: also all documented command
 	@$(cargo) build --release --locked --workspace --examples
 	@$(lab_env) $(cargo) test --release --locked --workspace --doc
 	@$(tests)
+
+# Test programs take several patterns; these are in the names of all tests of docs/security.md.
+attack: setup build kernel userland ## the attacks of docs/security.md alone (test-full has them too)
+	@$(tests) -- attack_
 
 bench: setup build kernel userland ## measure speed beside its floor
 	@$(lab_env) $(cargo) bench --locked --workspace --bench '*'

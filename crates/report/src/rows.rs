@@ -199,7 +199,8 @@ pub fn json(export: &Export) -> String {
         failed: Some(&one.why),
     });
     let text = serde_json::to_string_pretty(&rows.chain(failed).collect::<Vec<_>>());
-    text.unwrap_or_else(|error| unreachable!("rows are strings and numbers: {error}"))
+    let text = text.unwrap_or_else(|error| unreachable!("rows are strings and numbers: {error}"));
+    whichfs_units::printable_json(&text)
 }
 
 /// The verdict, then a Markdown table of the figures: values with three digits and their unit, a

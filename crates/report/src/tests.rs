@@ -4,6 +4,7 @@
 mod browser;
 mod comparisons;
 mod failed;
+mod hostile;
 mod pages;
 mod rows;
 

@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_terminal_obeys_is_shown_as_replaced() {
+    fn attack_what_a_terminal_obeys_is_replaced() {
         assert_eq!(printable("a\u{1b}[31mb\n"), "a\u{fffd}[31mb\u{fffd}");
         assert_eq!(
             printable("\u{9b}2J\u{202e}x\u{7f}"),

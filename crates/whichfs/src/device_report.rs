@@ -169,7 +169,8 @@ pub fn sentences(site: &DeviceExecutor, campaign: &Campaign<'_>) -> Vec<String> 
     said.push(match site.around.board() {
         _ if site.inside().is_some() => format!("What trials wrote in {path} was removed."),
         None => format!(
-            "On {path} is what the last trial left: whichfs format {path} makes it fit for use."
+            "On {path} is what the last trial left: whichfs format {} makes it fit for use.",
+            shell_word(&path)
         ),
         Some(_) => format!("On {path} is what the last trial left: format it before use."),
     });

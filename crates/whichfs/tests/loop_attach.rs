@@ -169,3 +169,19 @@ fn loop_a_mounted_card_is_not_probed() {
     assert_eq!(output.status.code(), Some(2), "{stderr}");
     assert!(stderr.contains("is mounted"), "{stderr}");
 }
+
+#[test]
+fn loop_an_interrupted_attach_says_so_by_its_status() {
+    use std::io::{BufRead, BufReader};
+    let Some(mut command) = command(&[]) else {
+        return;
+    };
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut told = String::new();
+    let mut lines = BufReader::new(child.stderr.take().unwrap());
+    lines.read_line(&mut told).unwrap();
+    assert!(told.contains("Ctrl-C"), "{told}");
+    let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    kill_process(pid, Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+}

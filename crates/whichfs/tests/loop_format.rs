@@ -251,7 +251,7 @@ impl Drop for Mapping {
 }
 
 #[test]
-fn loop_what_is_in_use_is_refused_by_the_command_itself_and_not_one_byte_changes() {
+fn loop_attack_what_is_in_use_is_refused_and_not_one_byte_changes() {
     let Some(card) = Loop::of(64) else { return };
     let id = card.file.to_str().unwrap();
     let place = card.home.path().join("mnt");

@@ -378,3 +378,44 @@ fn loop_here_a_card_whose_file_another_process_has_open_is_left_alone() {
     assert_eq!(code, 0, "{err}");
     assert!(out.contains("wear does not end it"), "{out}");
 }
+
+/// A program writes as much as it likes; the disk's own counter says how much that is.
+#[test]
+fn loop_here_attack_a_trial_that_writes_too_much_is_ended() {
+    const MOST: u64 = 100 << 20;
+    let Some(card) = Card::new(1024) else { return };
+    let disk = card.path.trim_start_matches("/dev/");
+    let written = || -> u64 {
+        let text = std::fs::read_to_string(format!("/sys/block/{disk}/stat")).unwrap();
+        let sectors: u64 = text.split_whitespace().nth(6).unwrap().parse().unwrap();
+        sectors * 512
+    };
+    let program = "for i in 1 2 3; do dd if=/dev/zero of=f$i bs=1M count=200; sync -f .; done";
+    let before = written();
+    let choose = [
+        "choose",
+        "--card",
+        &card.path,
+        "--here",
+        "--for",
+        "command",
+        "--command",
+        program,
+        "--candidates",
+        "ext4",
+        "--seeds",
+        "1",
+        "--settle",
+        "0",
+        "--max-write",
+        "100M",
+        "--destroy",
+        card.id(),
+    ];
+    let (_, out, err) = card.run(&choose);
+    assert!(out.contains("--max-write allows"), "{out}{err}");
+    let written = written() - before;
+    let tolerance = MOST / 100 + (1 << 20);
+    assert!(written <= MOST + tolerance, "{written} of {MOST}");
+    assert!(written > MOST / 2, "{written}: it was under way");
+}

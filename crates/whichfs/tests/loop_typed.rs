@@ -69,7 +69,7 @@ fn at_a_terminal(card: &Card, answer: &str) -> (i32, String) {
 }
 
 #[test]
-fn loop_typed_the_name_of_the_device_is_asked_for_and_only_that_one_is_taken() {
+fn loop_typed_attack_only_the_named_device_is_taken() {
     let Some(card) = Card::new(96) else { return };
     let (code, shown) = at_a_terminal(&card, "another");
     assert_eq!(code, 2, "{shown}");

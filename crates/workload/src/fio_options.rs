@@ -420,7 +420,7 @@ mod tests {
     ];
 
     #[test]
-    fn what_could_leave_the_card_is_refused() {
+    fn attack_what_could_leave_the_card_is_refused() {
         for (key, value) in HOSTILE {
             assert!(
                 matches!(judge(key, value), Judgement::Refused(_)),

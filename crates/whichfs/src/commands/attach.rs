@@ -52,7 +52,10 @@ pub fn run(args: &AttachArgs) -> Outcome<u8> {
                 Bytes(attached.statistics().capacity_bytes),
             );
             attached.wait(stop);
-            0
+            match interrupt::asked() {
+                true => exit_code(Kind::Interrupted),
+                false => 0,
+            }
         }
     };
     let statistics = detach_patiently(attached)?;

@@ -66,6 +66,7 @@ fn status(report: &CapacityReport) -> u8 {
 }
 
 fn remedy(name: &str, path: &dyn std::fmt::Display) -> String {
+    let name = whichfs_units::shell_word(name);
     format!(
         "what was on the card is in {path}; put it back: whichfs probe {name} --write --put-back \
          (remove the file if nobody needs it)"

@@ -35,7 +35,8 @@ pub(super) fn text(here: &Here, width: usize) -> String {
     let card = &here.card;
     if here.figures.is_empty() {
         let none = format!(
-            "Good and bad at on {card}: no trials yet; whichfs choose --card {card} makes some"
+            "Good and bad at on {card}: no trials yet; whichfs choose --card {} makes some",
+            whichfs_units::shell_word(card)
         );
         return format!("\n{}\n", folded(&none, 2, width));
     }

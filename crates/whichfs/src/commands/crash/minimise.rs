@@ -226,7 +226,10 @@ fn how_it_ended(small: &Small, out: &Path) -> String {
         Some(lost) => counted(lost, "lost write"),
         None => "lost writes not looked at yet".to_owned(),
     };
-    let go_on = format!("to go on: whichfs crash minimise {}", out.display());
+    let go_on = format!(
+        "to go on: whichfs crash minimise {}",
+        whichfs_units::shell_word(&out.display().to_string())
+    );
     let how = match small.ended {
         Ended::Minimal => {
             "minimal: without any one of them it failed no more at the cuts tried".to_owned()

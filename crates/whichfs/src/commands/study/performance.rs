@@ -51,7 +51,10 @@ pub fn show(study: &PerformanceStudy, args: &StudyShowArgs) -> Outcome<u8> {
         return Ok(0);
     }
     output::text(&study_definition(study, output::width()))?;
-    let run = format!("whichfs study run {}", args.name);
+    let run = format!(
+        "whichfs study run {}",
+        whichfs_units::shell_word(&args.name)
+    );
     match &last {
         Err(failure) => {
             output::paragraph(

@@ -27,6 +27,7 @@ fn show_crash(study: &CrashStudy, args: &StudyShowArgs) -> Outcome<u8> {
         return Ok(0);
     }
     output::text(&crash_study_definition(&shown, output::width()))?;
-    output::text_line(&format!("Run it: whichfs study run {}", args.name))?;
+    let name = whichfs_units::shell_word(&args.name);
+    output::text_line(&format!("Run it: whichfs study run {name}"))?;
     Ok(0)
 }
