@@ -395,7 +395,7 @@ mod tests {
             let argv = ["sh", "-c", script].map(str::to_owned).to_vec();
             let env = BTreeMap::new();
             let build = ImageBuild { argv, env };
-            let failed = build_image("erofs", &build, home.path(), &image, &|| Ok(()));
+            let failed = build_image("erofs", &build, home.path(), &image, &HostTools, &|| Ok(()));
             failed.unwrap_err().kind
         };
         assert_eq!(kind("echo name too long >&2; exit 1"), ErrorKind::Trial);
