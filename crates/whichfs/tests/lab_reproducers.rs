@@ -104,9 +104,14 @@ fn lab_a_failing_cut_is_made_small() {
         serde_json::from_slice(&made.stdout).unwrap()
     };
     let begun = minimised(&[&id, "--out", "small.json", "--budget", "1"]);
-    assert_eq!(
-        (&begun["ended"], &begun["minimal"]),
-        (&json!("budget"), &json!(false))
+    // On a fast machine a second is enough.
+    let ended = (&begun["ended"], &begun["minimal"]);
+    let legal = [("budget", false), ("minimal", true)];
+    assert!(
+        legal
+            .iter()
+            .any(|(how, minimal)| ended == (&json!(how), &json!(minimal))),
+        "{ended:?}"
     );
     // It goes on from its own file.
     let done = minimised(&["small.json", "--budget", "60"]);
