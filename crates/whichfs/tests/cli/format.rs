@@ -257,7 +257,7 @@ fn what_is_no_card_is_told() {
         &["neither a partition table nor a filesystem"],
     );
     refused(&home.run(&["check", "none"]), &["No such file"]);
-    refused(&home.run(&["check", "."]), &["directory"]);
+    refused(&home.run(&["check", "."]), &["neither a device nor a file"]);
 }
 
 #[test]
