@@ -1,5 +1,7 @@
 //! Who uses a block device or a file: mounts, swap, stacked and loop devices, open
 //! descriptors, in every namespace that this process can see.
+//!
+//! tidy: long: one question, asked of every place where the kernel tells of a user
 
 use crate::mounts::{Mount, mounts, own_mounts, swaps};
 use crate::roots::Roots;

@@ -1,5 +1,7 @@
 //! Jobs done by the real agent on a loop device: what is told, and that nothing is left. Root, loop
 //! devices, mkfs.ext4 and a built agent (`WHICHFS_AGENT`) are needed.
+//!
+//! tidy: long: a list of attacks
 #![allow(clippy::unwrap_used)]
 
 use whichfs_testkit::skip;

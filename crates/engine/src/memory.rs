@@ -49,16 +49,16 @@ pub fn side_by_side(
     if fits < jobs {
         log::warn!(
             "{fits} at once instead of {jobs}: there are no memory or processes for more trials of \
-             {} and {PROCESSES} processes each (free memory; memory.max and pids.max of the control \
-             group)",
+             {} and {PROCESSES} processes each (free memory; memory.max and pids.max of the \
+             control group)",
             Bytes(each)
         );
     }
     Ok((fits, directory))
 }
 
-/// How many of `jobs` trials that need `each` of something `available` of it is enough for; at least
-/// one is tried.
+/// How many of `jobs` trials that need `each` of something `available` of it is enough for; at
+/// least one is tried.
 fn fitting(jobs: usize, available: u64, each: u64) -> usize {
     let most = usize::try_from(available / each).unwrap_or(usize::MAX);
     jobs.min(most).max(1)

@@ -4,6 +4,8 @@
 //! thread that started it, and its own children do the same (User Mode Linux sets
 //! PR_SET_PDEATHSIG in them). The directory with its sockets is removed as soon as the
 //! guest is connected, so nothing is left even if the engine is killed.
+//!
+//! tidy: long: one process, from its directory to how it ended
 
 use crate::confinement::Confinement;
 use crate::cpu::CpuPrices;

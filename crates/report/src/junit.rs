@@ -72,7 +72,9 @@ pub fn junit_with(name: &str, properties: &[(String, String)], cases: &[Case]) -
     let mut report = Report::new(name);
     report.add_test_suite(suite);
     let text = report.to_string();
-    text.unwrap_or_else(|error| unreachable!("writing to a String cannot fail: {error}"))
+    let text =
+        text.unwrap_or_else(|error| unreachable!("writing to a String cannot fail: {error}"));
+    whichfs_units::printable_lines(&text)
 }
 
 /// A verdict's candidates: judged ones pass, those that gave no figures fail, those that a rule

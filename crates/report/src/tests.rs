@@ -189,7 +189,10 @@ fn what_is_missing_is_shown_as_missing() {
         1 + 8,
         "one of a judged one, all of one that failed its only trial"
     );
-    assert!(page.contains("Not measured:</b> hurt by power cuts (13&nbsp;% of the weights)"));
+    assert!(
+        page.contains("Not measured:</b>")
+            && page.contains("hurt by power cuts (13&nbsp;% of the weights)")
+    );
     assert!(page.contains("Mind:</b> Measured without nilfs_cleanerd"));
     let text = terminal(
         &given.verdict,

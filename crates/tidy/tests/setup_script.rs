@@ -145,7 +145,7 @@ fn without_root_and_sudo_the_command_for_an_administrator_is_given() -> Result {
     bench.program("prog-a", "#!/bin/sh\n")?;
     let output = bench.run(&[])?;
     assert!(output.status.success(), "a candidate is no reason to stop");
-    assert!(messages(&output).contains("Candidates left out: bfs"));
+    assert!(messages(&output).contains("Not made there: bfs"));
     Ok(())
 }
 
@@ -171,7 +171,7 @@ fn a_package_that_cannot_be_had_costs_its_capability_alone() -> Result {
     let text = messages(&output);
     assert!(output.status.success(), "{text}");
     assert!(text.contains("pkg-b could not be installed"));
-    assert!(text.contains("Candidates left out: bfs"));
+    assert!(text.contains("Not made there: bfs"));
     assert!(bench.path("bin/prog-a").exists() && bench.path("bin/prog-c").exists());
 
     let bench = Bench::new(0)?;

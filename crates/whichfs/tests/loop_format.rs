@@ -216,7 +216,8 @@ const USES: [(&str, &str, &str, &str); 13] = [
     ),
     // The same, and another filesystem covers its path.
     (
-        "mkdir $M.c && ln $F $M.c/x && losetup -f --show $M.c/x > $M.loop && mount -t tmpfs none $M.c",
+        "mkdir $M.c && ln $F $M.c/x && losetup -f --show $M.c/x > $M.loop && \
+         mount -t tmpfs none $M.c",
         "umount $M.c; losetup -d $(cat $M.loop); rm -r $M.c",
         "losetup -d",
         "",

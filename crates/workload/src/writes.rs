@@ -86,12 +86,11 @@ mod tests {
 
     #[test]
     fn every_workload_says_what_it_writes_or_that_nobody_knows() {
-        for workload in every() {
+        // The operations of `script` come with the specification, which has none here.
+        for workload in every().filter(|workload| workload.name() != "script") {
             let found = writes(workload, &spec(workload), 1, None).unwrap();
             match workload.name() {
                 "fio-job" | "command" => assert!(found.unknown, "{}", workload.name()),
-                // Its operations come with the specification, which has none here.
-                "script" => assert_eq!(found, Writes::default()),
                 name => assert!(found.bytes > 0 && !found.unknown, "{name}: {found:?}"),
             }
         }

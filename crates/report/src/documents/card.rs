@@ -276,7 +276,8 @@ fn posterior_text(of: &PosteriorDocument, width: usize) -> String {
         .map(|remark| format!("\nMind: {remark}."))
         .collect();
     format!(
-        "Inferred from what is known of it: {} samples, each as likely as another.{remarks}\n\n{}\n\n{}\n\n\
+        "Inferred from what is known of it: {} samples, each as likely as another.{remarks}\n\n{}\
+         \n\n{}\n\n\
          The sample that stands for all:",
         of.samples,
         table(&["family", "before", "now"], families.collect(), width),
