@@ -266,31 +266,3 @@ mod tests {
         }
     }
 }
-
-#[cfg(test)]
-mod truth_tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-
-    #[test]
-    fn every_data_set_of_truth_is_read_whole() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../truth");
-        let entries = std::fs::read_dir(&folder).unwrap();
-        let paths = entries.map(|entry| entry.unwrap().path());
-        let files = paths.filter(|path| path.extension().is_some_and(|end| end == "toml"));
-        let mut sets = 0;
-        for path in files {
-            let Study::Performance(study) = open(path.to_str().unwrap()).unwrap() else {
-                panic!("{}: no performance study", path.display())
-            };
-            for mapping in &study.published {
-                let table = published(&mapping.file, Some(&folder)).unwrap();
-                let (figures, skipped) = mapping.read(&study, &mapping.file, &table).unwrap();
-                assert!(figures.len() > 3, "{}", path.display());
-                assert!(skipped.unused.is_empty(), "{skipped:?}");
-            }
-            sets += 1;
-        }
-        assert!(sets >= 5, "{sets}");
-    }
-}

@@ -202,7 +202,7 @@ fn what_is_missing_is_shown_as_missing() {
         },
     );
     for said in [
-        "Not measured: hurt by power cuts",
+        "hurt by power cuts",
         "Mind: measured without nilfs_cleanerd",
     ] {
         assert!(text.contains(said), "{said}\n{text}");
