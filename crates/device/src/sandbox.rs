@@ -348,8 +348,8 @@ fn empty_directories(devices: &[(PathBuf, u64)]) -> io::Result<()> {
 }
 
 /// The rules of Landlock for programs: they write to `writable` (devices and a directory), to what
-/// is theirs and, as the agent adds, where it mounts. None before Linux 5.19, whose Landlock lets nobody move a file
-/// from one directory to another.
+/// is theirs and, as the agent adds, where it mounts. None before Linux 5.19, whose Landlock lets
+/// nobody move a file from one directory to another.
 fn rules<'a>(writable: impl Iterator<Item = &'a PathBuf>) -> Result<Option<Rules>, HereError> {
     let fail = |error: &dyn std::fmt::Display| HereError::Agent {
         what: "rules of Landlock",
