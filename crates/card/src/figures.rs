@@ -437,6 +437,10 @@ section! {
 }
 
 /// Figures of the card's family of translation layer.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "a profile has one, and the model reads it often"
+)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FamilyFigures {
     /// Of a log block for each open AU.

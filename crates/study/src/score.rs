@@ -257,9 +257,9 @@ impl<'a> Compared<'a> {
         let mut order: Vec<&Side> = self.sides.iter().collect();
         order.sort_by(|a, b| a.published.total_cmp(&b.published));
         let mut pairs: Vec<(f64, f64)> = Vec::new();
-        let mut first = f64::NAN;
+        let mut first = f64::NEG_INFINITY;
         for side in order {
-            if !(side.published <= first * (1.0 + noise)) {
+            if side.published > first * (1.0 + noise) {
                 first = side.published;
             }
             pairs.push((side.ours, first));
