@@ -168,10 +168,7 @@ impl Row {
 
 /// Marks in a card's name.
 pub fn marks(name: &str) -> Vec<String> {
-    let words = name
-        .replace("Class ", "C")
-        .replace('(', " ")
-        .replace(')', " ");
+    let words = name.replace("Class ", "C").replace(['(', ')'], " ");
     let is_mark =
         |word: &&str| ["C2", "C4", "C6", "C10", "U1", "U3", "A1", "A2", "V30"].contains(word);
     words
