@@ -26,7 +26,7 @@ pub fn mounts(proc: &Path) -> Vec<Mount> {
     let entries = std::fs::read_dir(proc).into_iter().flatten().flatten();
     let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     for process in std::iter::once(None).chain(numbers.map(Some)) {
-        for mount in of_process(proc, process) {
+        for mount in seen_by(proc, process) {
             let is_known = |known: &Mount| {
                 (&known.device, &known.place, &known.source)
                     == (&mount.device, &mount.place, &mount.source)
@@ -41,7 +41,12 @@ pub fn mounts(proc: &Path) -> Vec<Mount> {
 
 /// The mounts that this process sees, in the order in which they lie on each other.
 pub fn own_mounts(proc: &Path) -> Vec<Mount> {
-    of_process(proc, None)
+    seen_by(proc, None)
+}
+
+/// The mounts that `process` sees; none if it is gone or another user's.
+pub(crate) fn of_process(proc: &Path, process: u32) -> Vec<Mount> {
+    seen_by(proc, Some(process))
 }
 
 /// The mounts that the calling thread sees, which may have its own.
@@ -53,7 +58,7 @@ pub fn thread_mounts(proc: &Path) -> Vec<Mount> {
 
 /// The mounts that `process`, or else this one, sees. It may be gone or another user's: then
 /// they are not to be seen.
-fn of_process(proc: &Path, process: Option<u32>) -> Vec<Mount> {
+fn seen_by(proc: &Path, process: Option<u32>) -> Vec<Mount> {
     let name = process.map_or("self".to_owned(), |process| process.to_string());
     let text = std::fs::read(proc.join(name).join("mountinfo")).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);

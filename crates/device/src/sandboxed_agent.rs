@@ -195,10 +195,13 @@ fn accompany(
         acknowledge(&mut heard, &one);
         told.push(one);
     });
-    drop(prompt);
     if stopped.is_some() {
+        if stopped == Some(Ended::TooMuch) {
+            WriteLimit::shut_down(child.id(), sandboxed.writable);
+        }
         end_group(&mut child);
     }
+    drop(prompt);
     let status = end(&mut child)?;
     // Both ends of the pipes are closed by now, and what was still in them is heard.
     drop(listener.map(std::thread::JoinHandle::join));

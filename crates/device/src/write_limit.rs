@@ -1,13 +1,16 @@
 //! The most that a job may write to its disk.
 //!
 //! What is written is what the disk itself counts. What the page cache still holds for it will be
-//! written too when the job is ended and its filesystem is unmounted, so that counts as well.
+//! written too when the job is ended and its filesystem is unmounted, so that counts as well; where
+//! the filesystem can be shut down, that is dropped at the end.
 
+use crate::mounts;
 use crate::sysfs::Block;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, File};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use whichfs_units::{KIB, MIB};
@@ -21,6 +24,11 @@ const SPARE: u64 = MIB / 2;
 /// Bytes a second that a program puts into the page cache at most: by them the next look is due
 /// before the limit is reached.
 const FASTEST: u64 = 4 << 30;
+
+/// `FS_IOC_SHUTDOWN` of ext4, xfs, f2fs, exfat and others: the filesystem writes nothing any more.
+const FS_IOC_SHUTDOWN: libc::Ioctl = 0x8004_587d_u32 as libc::Ioctl;
+/// Neither data nor journal is written before.
+const FS_SHUTDOWN_NOLOGFLUSH: u32 = 2;
 
 /// Watches how much a job writes.
 #[derive(Debug)]
@@ -68,6 +76,32 @@ impl WriteLimit {
         let pending = self.dirty.as_ref().map_or_else(all_dirty, Dirty::bytes);
         let used = written.saturating_sub(self.begin) + pending + spare;
         self.most.saturating_sub(used)
+    }
+
+    /// Shuts down the filesystems that `process` has mounted from `devices`, so that what the page
+    /// cache and the journal hold for them is never written. Those that cannot be shut down (btrfs,
+    /// vfat) write it when they are unmounted.
+    pub fn shut_down(process: u32, devices: &[PathBuf]) {
+        for mount in mounts::of_process(Path::new("/proc"), process) {
+            if !devices
+                .iter()
+                .any(|device| *device == Path::new(&mount.source))
+            {
+                continue;
+            }
+            let place = format!("/proc/{process}/root{}", mount.place);
+            let options = File::options()
+                .read(true)
+                .custom_flags(libc::O_DIRECTORY)
+                .clone();
+            let Ok(root) = options.open(place) else {
+                continue;
+            };
+            let flags = FS_SHUTDOWN_NOLOGFLUSH;
+            // SAFETY: the descriptor is open, and the kernel reads one 32-bit number. A filesystem
+            // that has no such call refuses it.
+            unsafe { libc::ioctl(root.as_raw_fd(), FS_IOC_SHUTDOWN, &raw const flags) };
+        }
     }
 
     /// When to look again if `left` bytes are left.
