@@ -12,14 +12,14 @@ use std::process::{Command, Output};
 /// What is said when the machine is changed.
 const CHANGED: &str = "the machine is changed";
 /// Another cache of the loader, an empty list of libraries to be loaded first, other settings of
-/// mkfs, another libc and other tools than before.
+/// mkfs, other libraries and tools than before, another command line of the machine's kernel.
 const CHANGES: &str = r#"
 cp -a /etc "$PLACE/etc"
 head -c 65536 /dev/zero >> "$PLACE/etc/ld.so.cache"
 : > "$PLACE/etc/ld.so.preload"
 printf '[defaults]\nblocksize = 1024\n' > "$PLACE/etc/mke2fs.conf"
 mount --bind "$PLACE/etc" /etc
-for file in /lib/x86_64-linux-gnu/libext2fs.so.2 /lib/x86_64-linux-gnu/libsqlite3.so.0 \
+for file in /lib/x86_64-linux-gnu/libc.so.6 /lib/x86_64-linux-gnu/libext2fs.so.2 /lib/x86_64-linux-gnu/libsqlite3.so.0 \
     /usr/bin/sqlite3 /usr/sbin/mkfs.ext4; do
     file=$(realpath "$file")
     cp "$file" "$PLACE/changed"
@@ -27,6 +27,20 @@ for file in /lib/x86_64-linux-gnu/libext2fs.so.2 /lib/x86_64-linux-gnu/libsqlite
     mv "$PLACE/changed" "$PLACE/$(basename "$file")"
     mount --bind "$PLACE/$(basename "$file")" "$file"
 done
+echo 'quiet mitigations=off transparent_hugepage=never' > "$PLACE/cmdline"
+mount --bind "$PLACE/cmdline" /proc/cmdline
+"#;
+/// Another user, who can read none of root's files: what whichfs needs is copied for it.
+const ANOTHER_USER: &str = r#"
+for name in KERNEL USERLAND; do
+    file=$(printenv "WHICHFS_$name")
+    cp -r "$(dirname "$file")" "$PLACE/$name"
+    export "WHICHFS_$name=$PLACE/$name/$(basename "$file")"
+done
+cp "$WHICHFS" "$WHICHFS_AGENT" "$PLACE/"
+export "WHICHFS_AGENT=$PLACE/$(basename "$WHICHFS_AGENT")"
+chown -R 65534:65534 "$PLACE"
+WHICHFS="setpriv --reuid 65534 --regid 65534 --clear-groups $PLACE/whichfs"
 "#;
 
 /// What whichfs does with `arguments` after `changes` of the machine; `None` where mount namespaces
@@ -36,7 +50,7 @@ fn run(home: &Path, changes: &str, arguments: &str) -> Option<Output> {
         skip::skip("mount namespaces need root");
         return None;
     }
-    let script = format!("{changes}\necho {CHANGED} >&2\nexec \"$WHICHFS\" {arguments}");
+    let script = format!("{changes}\necho {CHANGED} >&2\nexec $WHICHFS {arguments}");
     let mut command = Command::new("unshare");
     command
         .args(["-m", "sh", "-ec", &script])
@@ -62,7 +76,7 @@ fn run(home: &Path, changes: &str, arguments: &str) -> Option<Output> {
 
 /// sqlite3 and mkfs, and an image that mksquashfs makes.
 #[test]
-fn loop_lab_sealed_trials_are_the_same_on_a_changed_machine() {
+fn loop_lab_sealed_trials_are_the_same_on_a_changed_machine_and_for_another_user() {
     if !can_run() {
         return;
     }
@@ -72,7 +86,8 @@ fn loop_lab_sealed_trials_are_the_same_on_a_changed_machine() {
          --json --out \"$OUT\"",
     ] {
         let homes = [(); 2].map(|()| tempfile::tempdir_in("/var/tmp").unwrap());
-        for (home, changes) in homes.iter().zip(["", CHANGES]) {
+        let changes = ["".to_owned(), format!("{CHANGES}{ANOTHER_USER}")];
+        for (home, changes) in homes.iter().zip(&changes) {
             let Some(output) = run(home.path(), changes, arguments) else {
                 return;
             };

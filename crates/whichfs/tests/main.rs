@@ -5,6 +5,7 @@
 mod cards;
 mod choosing;
 mod cli;
+mod lab_attack;
 mod lab_boot;
 mod lab_choose;
 mod lab_confirm;

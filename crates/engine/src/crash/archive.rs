@@ -1,5 +1,6 @@
 //! Series of cuts on disk: a file for each, so that an interrupted one goes on and any cut of it
-//! can be shown again. JSON lines: the specification, then a result for each cut as it came.
+//! can be shown again. JSON lines: the specification, then a result for each cut as it came. Runs of
+//! the same series at the same time add to the same file.
 
 use super::check::Result;
 use super::spec::Spec;
@@ -28,43 +29,41 @@ impl Archive {
     ) -> Outcome<(Archive, BTreeMap<u64, Result>)> {
         fs::create_dir_all(directory).map_err(|e| failed(directory, &e))?;
         let path = path(directory, &spec.id());
-        let mut done = BTreeMap::new();
-        if !fresh && path.exists() {
-            let (kept, results) = read_file(&path)?;
-            if kept != *spec {
-                return Err(Error::environment(format!(
-                    "{} holds another series of the same number; remove it",
-                    path.display()
-                )));
+        let begin = || -> std::io::Result<File> {
+            let file = File::options().create(true).append(true).open(&path)?;
+            // Another run of the same cuts may begin or add to it now.
+            file.lock()?;
+            let whole = if fresh { 0 } else { whole_lines(&path)? };
+            file.set_len(whole)?;
+            if whole == 0 {
+                line(&file, spec)?;
             }
-            done = results;
-        }
-        // Written anew as a whole, so that a torn last line is gone.
-        let temporary = path.with_extension("new");
-        let mut file = File::create(&temporary).map_err(|e| failed(&temporary, &e))?;
-        let mut archive = Archive {
-            path: temporary.clone(),
-            file: file.try_clone().map_err(|e| failed(&temporary, &e))?,
+            file.unlock()?;
+            Ok(file)
         };
-        line(&mut file, spec).map_err(|e| failed(&temporary, &e))?;
-        for result in done.values() {
-            archive.add(result)?;
+        let file = begin().map_err(|e| failed(&path, &e))?;
+        let (kept, done) = read_file(&path)?;
+        if kept != *spec {
+            return Err(Error::environment(format!(
+                "{} holds another series of the same number; remove it",
+                path.display()
+            )));
         }
-        archive
-            .file
-            .sync_all()
-            .map_err(|e| failed(&temporary, &e))?;
-        fs::rename(&temporary, &path).map_err(|e| failed(&path, &e))?;
-        archive.path = path;
-        Ok((archive, done))
+        Ok((Archive { path, file }, done))
     }
 
     /// Adds a result.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn add(&mut self, result: &Result) -> Outcome {
-        line(&mut self.file, result).map_err(|e| failed(&self.path, &e))
+    pub fn add(&self, result: &Result) -> Outcome {
+        let add = || {
+            self.file.lock()?;
+            let added = line(&self.file, result);
+            self.file.unlock()?;
+            added
+        };
+        add().map_err(|e| failed(&self.path, &e))
     }
 }
 
@@ -117,10 +116,18 @@ fn path(directory: &Path, id: &str) -> PathBuf {
     directory.join(format!("{id}.jsonl"))
 }
 
-fn line(file: &mut File, value: &impl serde::Serialize) -> std::io::Result<()> {
+/// Adds a line by one write.
+fn line(mut file: &File, value: &impl serde::Serialize) -> std::io::Result<()> {
     let mut text = serde_json::to_string(value)?;
     text.push('\n');
     file.write_all(text.as_bytes())
+}
+
+/// Length of the file at `path` without a last line that was cut short.
+fn whole_lines(path: &Path) -> std::io::Result<u64> {
+    let text = fs::read(path)?;
+    let end = text.iter().rposition(|byte| *byte == b'\n');
+    Ok(end.map_or(0, |end| end as u64 + 1))
 }
 
 fn read_file(path: &Path) -> Outcome<(Spec, BTreeMap<u64, Result>)> {
@@ -163,7 +170,7 @@ mod tests {
     #[test]
     fn an_interrupted_series_goes_on() {
         let dir = tempfile::tempdir().unwrap();
-        let (mut archive, done) = Archive::open(dir.path(), &spec(), false).unwrap();
+        let (archive, done) = Archive::open(dir.path(), &spec(), false).unwrap();
         assert!(done.is_empty());
         archive.add(&result(3)).unwrap();
         archive.add(&result(1)).unwrap();
@@ -172,7 +179,7 @@ mod tests {
         let path = path(dir.path(), &spec().id());
         let whole = fs::read(&path).unwrap();
         fs::write(&path, [&whole[..], b"{\"cut\":{\"numb"].concat()).unwrap();
-        let (mut archive, done) = Archive::open(dir.path(), &spec(), false).unwrap();
+        let (archive, done) = Archive::open(dir.path(), &spec(), false).unwrap();
         assert_eq!(done.keys().copied().collect::<Vec<_>>(), [1, 3]);
         archive.add(&result(2)).unwrap();
         let (kept, all) = read(dir.path(), &spec().id()[..5]).unwrap();
@@ -180,6 +187,32 @@ mod tests {
         assert_eq!(all[&3], result(3));
         let (_, done) = Archive::open(dir.path(), &spec(), true).unwrap();
         assert!(done.is_empty(), "fresh");
+    }
+
+    #[test]
+    fn two_runs_of_a_series_add_to_one_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let ends = |fresh| {
+            std::thread::scope(|scope| {
+                let all = [1, 2, 3, 4].map(|number| {
+                    let place = dir.path();
+                    scope.spawn(move || {
+                        let (archive, _) = Archive::open(place, &spec(), fresh).unwrap();
+                        archive.add(&result(number)).unwrap();
+                    })
+                });
+                all.map(|one| one.join().is_ok())
+            })
+        };
+        for _ in 0..50 {
+            assert_eq!(ends(false), [true; 4]);
+            let (_, results) = read(dir.path(), &spec().id()).unwrap();
+            assert_eq!(results.keys().copied().collect::<Vec<_>>(), [1, 2, 3, 4]);
+            fs::remove_file(path(dir.path(), &spec().id())).unwrap();
+        }
+        assert_eq!(ends(true), [true; 4]);
+        let (kept, _) = read(dir.path(), &spec().id()).unwrap();
+        assert_eq!(kept, spec());
     }
 
     #[test]

@@ -399,7 +399,7 @@ fn results(
     let name = plan.candidate.name;
     // Of one cut that is made again the others of its series stay.
     let anew = fresh && cuts.len() == plan.spec.cuts(recorded).len();
-    let (mut archive, mut results) = Archive::open(&places::crashes()?, plan.spec, anew)?;
+    let (archive, mut results) = Archive::open(&places::crashes()?, plan.spec, anew)?;
     if fresh {
         results.clear();
     }
