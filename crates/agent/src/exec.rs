@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::path::Path;
 use time::{Watch, is_about_time};
-use whichfs_trial::{Counts, Latency, RETURNED};
+use whichfs_trial::{Counts, Latency, Pieces, RETURNED};
 use whichfs_units::KIB;
 use whichfs_workload::{Content, Op, generated_bytes};
 
@@ -171,11 +171,12 @@ impl<'a> Executor<'a> {
                 size,
                 content: Content::Generated { level, seed },
                 mode,
+                pieces,
             } => {
                 let flags = CAREFUL | OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
                 let wanted = mode.unwrap_or(0o644);
                 let file = self.planned.open(&self.root, path, flags, wanted)?;
-                self.plan_write(file, (*level, *seed), 0, *size);
+                self.plan_write(file, (*level, *seed), (0, *size), *pieces);
                 if mode.is_some_and(|mode| self.needs_chmod(mode)) {
                     self.planned.chmod_open(file, wanted);
                 }
@@ -190,7 +191,7 @@ impl<'a> Executor<'a> {
             } => {
                 let flags = CAREFUL | OFlags::WRONLY;
                 let file = self.planned.open(&self.root, path, flags, 0o644)?;
-                self.plan_write(file, (*level, *seed), *offset, *len);
+                self.plan_write(file, (*level, *seed), (*offset, *len), None);
                 self.planned.close(file);
                 self.counts.files += 1;
             }
@@ -217,11 +218,17 @@ impl<'a> Executor<'a> {
         Ok(true)
     }
 
-    /// Plans to write `len` bytes of a level and seed to `file` at `offset`.
-    fn plan_write(&mut self, file: Number, (level, seed): (u8, u64), offset: u64, len: u64) {
+    /// Plans to write `len` bytes of a level and seed to `file` at `offset`, in `pieces`.
+    fn plan_write(
+        &mut self,
+        file: Number,
+        (level, seed): (u8, u64),
+        (offset, len): (u64, u64),
+        pieces: Option<Pieces>,
+    ) {
         let mut done = 0;
         while done < len {
-            let bytes = generated_bytes(level, seed, done, len - done);
+            let bytes = generated_bytes(level, seed, done, piece(pieces, done, len));
             self.planned.write(file, bytes, offset + done);
             done += bytes.len() as u64;
         }
@@ -250,14 +257,17 @@ impl<'a> Executor<'a> {
                 size,
                 content,
                 mode,
-            } => self.create(path, *size, content, *mode).map(drop),
+                pieces,
+            } => self
+                .create(path, (*size, *pieces), content, *mode)
+                .map(drop),
             Op::Save {
                 path,
                 size,
                 content,
                 mode,
             } => {
-                let fd = self.create(path, *size, content, *mode)?;
+                let fd = self.create(path, (*size, None), content, *mode)?;
                 self.fsync(&fd, path)
             }
             Op::Symlink { path, target } => rustix::fs::symlinkat(target, &self.root, path)
@@ -436,13 +446,13 @@ impl<'a> Executor<'a> {
     fn create(
         &mut self,
         path: &str,
-        size: u64,
+        (size, pieces): (u64, Option<Pieces>),
         content: &Content,
         mode: Option<u32>,
     ) -> Result<OwnedFd, Error> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
         let fd = self.open(path, flags, mode)?;
-        self.write(&fd, path, 0, size, content)?;
+        self.write_in_pieces(&fd, path, (0, size), content, pieces)?;
         if let Some(mode) = mode.filter(|&mode| self.needs_chmod(mode)) {
             rustix::fs::fchmod(&fd, Mode::from_raw_mode(mode))
                 .map_err(|errno| self.error("set mode of", path, errno))?;
@@ -460,29 +470,43 @@ impl<'a> Executor<'a> {
         len: u64,
         content: &Content,
     ) -> Result<(), Error> {
+        self.write_in_pieces(fd, path, (offset, len), content, None)
+    }
+
+    /// The same in `pieces`.
+    fn write_in_pieces(
+        &mut self,
+        fd: &OwnedFd,
+        path: &str,
+        (offset, len): (u64, u64),
+        content: &Content,
+        pieces: Option<Pieces>,
+    ) -> Result<(), Error> {
         match content {
             Content::Generated { level, seed } => {
                 let mut done = 0;
                 while done < len {
-                    let bytes = generated_bytes(*level, *seed, done, len - done);
+                    let bytes = generated_bytes(*level, *seed, done, piece(pieces, done, len));
                     self.write_all(fd.as_fd(), path, offset + done, bytes)?;
                     done += bytes.len() as u64;
                 }
             }
-            Content::File { path: source } => self.copy(fd, path, offset, len, source)?,
+            Content::File { path: source } => {
+                self.copy(fd, path, (offset, len), source, pieces)?;
+            }
         }
         self.counts.bytes += len;
         Ok(())
     }
 
-    /// Copies `len` bytes of the user's file `source`, from the same offset on.
+    /// Copies `len` bytes of the user's file `source`, from the same offset on, in `pieces`.
     fn copy(
         &mut self,
         fd: &OwnedFd,
         path: &str,
-        offset: u64,
-        len: u64,
+        (offset, len): (u64, u64),
         source: &str,
+        pieces: Option<Pieces>,
     ) -> Result<(), Error> {
         let Some(tree) = self.tree else {
             let text = format!("{path} is to be copied from {source}, but no tree is given");
@@ -496,7 +520,7 @@ impl<'a> Executor<'a> {
         let mut buffer = std::mem::take(&mut self.buffer);
         let mut done = 0;
         while done < len {
-            let room = (len - done).min(CHUNK) as usize;
+            let room = piece(pieces, done, len).min(CHUNK) as usize;
             let at = offset + done;
             let count = retry_on_intr(|| rustix::io::pread(&from, &mut buffer[..room], at))
                 .map_err(|errno| fail("read", errno))?;
@@ -530,6 +554,13 @@ impl<'a> Executor<'a> {
         }
         Ok(())
     }
+}
+
+/// Bytes of the next call that writes `len` bytes of which `done` are written.
+fn piece(pieces: Option<Pieces>, done: u64, len: u64) -> u64 {
+    pieces
+        .map_or(u64::MAX, |pieces| pieces.at(done))
+        .min(len - done)
 }
 
 /// The umask of this process; the usual one if /proc does not tell.

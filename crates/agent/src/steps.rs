@@ -279,7 +279,7 @@ fn act(
         Step::Sync { dir, .. } => forget::write_back(dir)?,
         Step::Settle { milliseconds } => std::thread::sleep(Duration::from_millis(*milliseconds)),
         Step::Deploy { image, device, .. } => {
-            counts = deploy(&context.host(image), Path::new(device))?;
+            counts = deploy(Path::new(image), Path::new(device))?;
         }
         Step::LoadModules { .. } => counts = modules::load(&prepared.images)?,
         Step::Operate { workload, dir, .. } => {

@@ -152,6 +152,7 @@ fn directories_are_asked_and_cleared_as_a_whole() {
         size: 0,
         content: content(0),
         mode: None,
+        pieces: None,
     }));
     run(ops, dir.path());
     let all = || "d".to_owned();

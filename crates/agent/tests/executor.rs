@@ -283,6 +283,7 @@ fn modes_are_exact_whatever_the_umask() {
                 size: 1,
                 content: content.clone(),
                 mode: Some(mode),
+                pieces: None,
             };
             let mkdir = Op::Mkdir {
                 path: format!("d{mode:o}"),

@@ -161,6 +161,7 @@ impl History {
                 size,
                 content,
                 mode,
+                ..
             }
             | Op::Save {
                 path,

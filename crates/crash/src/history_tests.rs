@@ -12,6 +12,7 @@ pub(crate) fn create(path: &str, size: u64, seed: u64) -> Op {
         size,
         content: content(seed),
         mode: Some(0o644),
+        pieces: None,
     }
 }
 
@@ -224,6 +225,7 @@ fn operations_that_do_not_go_together_are_refused() {
         size: 1,
         content: Content::File { path: "x".into() },
         mode: None,
+        pieces: None,
     };
     assert!(matches!(
         History::of([copied]),

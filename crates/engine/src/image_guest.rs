@@ -62,7 +62,7 @@ impl LabExecutor {
             keeps_rights: false,
         };
         let job = self.job(vec![step], SEED);
-        let shared = shared::directories(Some(tree), None, None);
+        let shared = shared::directories(Some(tree), None);
         let spec = GuestSpec {
             shared: &shared,
             // Nobody times it.

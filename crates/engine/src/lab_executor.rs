@@ -22,8 +22,8 @@ use std::time::Duration;
 use whichfs_card::{Card, Contents, Profile};
 use whichfs_fs::{Geometry, ImageBuild, Recipe};
 use whichfs_lab::{
-    Agent, BlockGeometry, Disk, GuestSpec, HostView, Kernel, Limits, Root, SharedDirectory,
-    Userland, available_cores,
+    Agent, BlockGeometry, Disk, GuestSpec, HostView, ImageDisk, Kernel, Limits, Root,
+    SharedDirectory, Userland, available_cores,
 };
 use whichfs_spill::SpillFile;
 use whichfs_study::{CardKind, Origin, Variant};
@@ -41,7 +41,9 @@ const CONTENTS_MIN_BYTES: u64 = 64 * MIB;
 const OVERHEAD_BYTES: u64 = 256 * MIB;
 /// Part of each trial's version: raised where the same job on the same kernel comes to give
 /// other figures, so that trials of both kinds are never compared.
-const METHOD: u32 = 5;
+const METHOD: u32 = 6;
+/// Cards of a trial.
+const CARDS: usize = 1;
 /// Where the filesystem under test is mounted in the guest.
 pub const MOUNT_POINT: &str = "/mnt/test";
 /// The card's device in the guest.
@@ -98,6 +100,8 @@ pub struct Prepared {
     pub job: Job,
     /// Directories of this machine that it needs.
     pub shared: Vec<SharedDirectory>,
+    /// The image that it puts on the card.
+    pub image: Option<PathBuf>,
     /// It runs programs of this machine.
     sees_host: bool,
     /// What the figures leave out, where they do.
@@ -237,7 +241,6 @@ impl LabExecutor {
         let modules = self.modules(work.workload, &recipe)?;
         let shared = shared::directories(
             work.tree.as_deref(),
-            image.as_deref(),
             modules.as_ref().map(|modules| modules.directory.as_path()),
         );
         let mkfs: Vec<Vec<String>> = recipe
@@ -261,7 +264,7 @@ impl LabExecutor {
                 mkfs,
                 env: environment(&recipe.mkfs_env),
                 check: with_device(&recipe.fsck_check, &disk.device),
-                image: image.as_deref().map(shared::image_in_guest),
+                image: image.as_ref().map(|_| whichfs_lab::image_device(CARDS)),
                 kernel_fs: recipe.kernel_fs.to_owned(),
                 mount_options: recipe.mount_options.clone(),
                 mount_point: MOUNT_POINT.to_owned(),
@@ -294,6 +297,7 @@ impl LabExecutor {
                 ..self.job(steps, data)
             },
             shared,
+            image,
             sees_host,
             caveats: self.caveats(candidate.name, &recipe, &programs, sees_host),
             kernel: modules.map(|modules| modules.kernel),
@@ -319,6 +323,7 @@ impl LabExecutor {
             queue_depth: Some(self.host().queue_depth),
             job,
             root: self.root(false),
+            images: &[],
             shared: &[],
             core,
             limits: self.limits,
@@ -572,6 +577,18 @@ impl Prepared {
     /// Where its programs come from.
     pub fn root<'a>(&self, bench: &'a LabExecutor) -> Root<'a> {
         bench.root(self.sees_host)
+    }
+
+    /// What its guest reads as disks.
+    ///
+    /// # Errors
+    /// The image is gone, or too many files are open.
+    pub fn images(&self) -> Outcome<Vec<ImageDisk>> {
+        let open = |path: &PathBuf| {
+            ImageDisk::open(path)
+                .map_err(|e| Error::environment(format!("{}: {e}", path.display())))
+        };
+        self.image.iter().map(open).collect()
     }
 
     /// The disk that this trial runs on.

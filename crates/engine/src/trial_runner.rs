@@ -25,7 +25,9 @@ pub fn run(
     interrupted: &AtomicBool,
     on_phase: &mut dyn FnMut(&str, Nanos),
 ) -> Outcome<Trial> {
+    let images = prepared.images()?;
     let spec = GuestSpec {
+        images: &images,
         shared: &prepared.shared,
         root: prepared.root(bench),
         kernel: prepared.kernel(bench),

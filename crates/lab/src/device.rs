@@ -7,16 +7,15 @@ use crate::control::Control;
 use crate::dirty_ranges::DirtyRanges;
 use crate::disk::{Disk, discard_ranges};
 use crate::error::LabError;
+use crate::image_disk::ImageDisk;
 use crate::memory::GuestMemory;
 use crate::ring::{Ring, Segment};
 use crate::socket::Peer;
 use crate::trace::Trace;
-use crate::userland::Image;
 use crate::vhost::{self, F_PROTOCOL_FEATURES, PROTOCOL_FEATURES, Request};
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
 use whichfs_trial::Event;
 use whichfs_units::Nanos;
 
@@ -24,8 +23,8 @@ use whichfs_units::Nanos;
 pub(crate) enum Backend {
     Card(Box<Disk>),
     Control(Control),
-    /// The image of the sealed userland.
-    Userland(Arc<Image>),
+    /// A file of the host: the sealed userland, an image that the trial deploys.
+    Image(ImageDisk),
 }
 
 /// A request whose completion is still to come.
@@ -194,7 +193,7 @@ impl Device {
                     events.extend(event);
                     (now, status, written)
                 }
-                Backend::Userland(image) => {
+                Backend::Image(image) => {
                     let (status, written) = image.serve(&request, &mut self.memory)?;
                     (now, status, written)
                 }
@@ -282,7 +281,7 @@ fn geometry(backend: &Backend) -> BlockGeometry {
     match backend {
         Backend::Card(disk) => disk.geometry,
         Backend::Control(_) => Control::geometry(),
-        Backend::Userland(image) => image.geometry(),
+        Backend::Image(image) => image.geometry(),
     }
 }
 

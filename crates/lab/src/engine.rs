@@ -552,7 +552,7 @@ impl<'a> Engine<'a> {
 fn first_card(devices: &[Device]) -> Option<&Disk> {
     match &devices.get(WINDOW_DEVICE)?.backend {
         Backend::Card(disk) => Some(disk),
-        Backend::Control(_) | Backend::Userland(_) => None,
+        Backend::Control(_) | Backend::Image(_) => None,
     }
 }
 

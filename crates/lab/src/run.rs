@@ -9,6 +9,7 @@ use crate::engine::{Engine, Stamped};
 use crate::error::LabError;
 use crate::guest::{Guest, GuestDirectory, GuestProcess, KILLED, host_refusal};
 use crate::host_view::Root;
+use crate::image_disk::ImageDisk;
 use crate::initramfs::Initramfs;
 use crate::kernel::Kernel;
 use crate::memory_pool::PooledMemory;
@@ -95,7 +96,9 @@ pub struct GuestSpec<'a> {
     pub job: &'a Job,
     /// Where the programs of its job come from.
     pub root: Root<'a>,
-    /// Directories of the host that the job's images and trees are in.
+    /// Files of the host that its job reads as disks ([`image_device`] says where).
+    pub images: &'a [ImageDisk],
+    /// Directories of the host that the job's trees and modules are in.
     pub shared: &'a [SharedDirectory],
     /// CPU for the engine and the guest; `None`: wherever the system puts them.
     pub core: Option<usize>,
@@ -194,8 +197,9 @@ fn listen_for(
         .into_iter()
         .map(|disk| Backend::Card(Box::new(disk)))
         .chain([Backend::Control(Control::new(&job))])
+        .chain(spec.images.iter().cloned().map(Backend::Image))
         .chain(match spec.root {
-            Root::Sealed(userland) => Some(Backend::Userland(userland.image())),
+            Root::Sealed(userland) => Some(Backend::Image(userland.image())),
             Root::Host(_) => None,
         });
     backends
@@ -205,6 +209,12 @@ fn listen_for(
             Ok(Device::new(index, Peer::Listening(listener), backend))
         })
         .collect()
+}
+
+/// Where a guest with so many `cards` finds the disk of the first of its images: after the cards and
+/// the control disk.
+pub fn image_device(cards: usize) -> String {
+    format!("/dev/{}", disk_name(cards + 1))
 }
 
 /// Kernel name of disk `at`.
@@ -226,7 +236,7 @@ fn cards(devices: Vec<Device>) -> Vec<Disk> {
         .into_iter()
         .filter_map(|device| match device.backend {
             Backend::Card(disk) => Some(*disk),
-            Backend::Control(_) | Backend::Userland(_) => None,
+            Backend::Control(_) | Backend::Image(_) => None,
         })
         .collect()
 }

@@ -2,23 +2,12 @@
 //! Debian packages by `userland/build`.
 //!
 //! A guest with this root sees no file of the host but those that its job names, so packages,
-//! settings and libraries of the host cannot change a figure. Reading the image takes no virtual
-//! time on the device and is no request of the trial.
+//! settings and libraries of the host cannot change a figure.
 
-use crate::block::{BlockGeometry, BlockOperation, BlockRequest, BlockStatus};
 use crate::error::LabError;
-use crate::memory::GuestMemory;
-use sha2::{Digest, Sha256};
+use crate::image_disk::ImageDisk;
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::Read;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use whichfs_units::SECTOR;
-
-/// Bytes that are hashed at a time.
-const CHUNK: usize = 1 << 20;
 
 /// The sealed userland, opened and hashed.
 #[derive(Clone, Debug)]
@@ -31,14 +20,7 @@ pub struct Userland {
     pub packages: Vec<(String, String)>,
     /// Programs, by path.
     programs: BTreeSet<String>,
-    image: Arc<Image>,
-}
-
-/// The open image.
-#[derive(Debug)]
-pub(crate) struct Image {
-    file: File,
-    bytes: u64,
+    image: ImageDisk,
 }
 
 impl Userland {
@@ -52,7 +34,7 @@ impl Userland {
             why,
         };
         let real = path.canonicalize().map_err(|e| refuse(e.to_string()))?;
-        let (image, sha256) = Image::open(&real).map_err(|e| refuse(e.to_string()))?;
+        let (image, sha256) = ImageDisk::open_hashed(&real).map_err(|e| refuse(e.to_string()))?;
         let beside = |name: &str| {
             std::fs::read_to_string(real.with_file_name(name))
                 .map_err(|e| refuse(format!("{name} beside it: {e}")))
@@ -72,7 +54,7 @@ impl Userland {
             sha256,
             packages,
             programs,
-            image: Arc::new(image),
+            image: image,
         })
     }
 
@@ -94,69 +76,15 @@ impl Userland {
     }
 
     /// Its disk.
-    pub(crate) fn image(&self) -> Arc<Image> {
-        Arc::clone(&self.image)
-    }
-}
-
-impl Image {
-    /// The image at `path` and its SHA-256 in hex.
-    fn open(path: &Path) -> std::io::Result<(Image, String)> {
-        let mut file = File::open(path)?;
-        let (mut digest, mut chunk, mut bytes) = (Sha256::new(), vec![0; CHUNK], 0);
-        loop {
-            let read = file.read(&mut chunk)?;
-            if read == 0 {
-                break;
-            }
-            digest.update(&chunk[..read]);
-            bytes += read as u64;
-        }
-        let digest = digest.finalize();
-        let sha256 = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok((Image { file, bytes }, sha256))
-    }
-
-    /// How the disk presents itself.
-    pub fn geometry(&self) -> BlockGeometry {
-        BlockGeometry {
-            bytes: self.bytes / SECTOR * SECTOR,
-            segments_max: 254,
-            write_cache: false,
-            discard_bytes: None,
-        }
-    }
-
-    /// Serves one request: reads only. The status and the bytes for the guest.
-    pub fn serve(
-        &self,
-        request: &BlockRequest,
-        memory: &mut GuestMemory,
-    ) -> Result<(BlockStatus, u32), LabError> {
-        let end = request.offset.checked_add(request.bytes());
-        if request.operation != BlockOperation::Read {
-            return Ok((BlockStatus::Unsupported, 0));
-        }
-        if end.is_none_or(|end| end > self.geometry().bytes) {
-            return Ok((BlockStatus::IoError, 0));
-        }
-        let mut at = request.offset;
-        for segment in request.data {
-            let out = memory.slice_mut(segment.address, segment.bytes as usize)?;
-            self.file
-                .read_exact_at(out, at)
-                .map_err(LabError::io("read the sealed userland"))?;
-            at += out.len() as u64;
-        }
-        Ok((BlockStatus::Ok, request.bytes() as u32))
+    pub(crate) fn image(&self) -> ImageDisk {
+        self.image.clone()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::tests::memory;
-    use crate::ring::Segment;
+    use sha2::{Digest, Sha256};
 
     /// An image of two sectors, the second of which is full of sevens, with its lists.
     fn built(directory: &Path) -> PathBuf {
@@ -201,35 +129,6 @@ mod tests {
         for path in [path, directory.path().join("none")] {
             let error = Userland::open(&path).expect_err("refused").to_string();
             assert!(error.contains("make userland"), "{error}");
-        }
-    }
-
-    #[test]
-    fn the_disk_is_read_and_never_written() {
-        let directory = tempfile::tempdir().expect("a directory");
-        let userland = Userland::open(&built(directory.path())).expect("whole");
-        let image = userland.image();
-        assert_eq!(image.geometry().bytes, 1024);
-        let mut memory = memory(0, 4096);
-        let mut serve = |operation, offset| {
-            let data = [Segment {
-                address: 1024,
-                bytes: 512,
-                device_writes: operation == BlockOperation::Read,
-            }];
-            let request = BlockRequest {
-                operation,
-                offset,
-                data: &data,
-                status_at: 0,
-            };
-            let (status, _) = image.serve(&request, &mut memory).expect("served");
-            (status, memory.slice(1024, 1).expect("in memory")[0])
-        };
-        assert_eq!(serve(BlockOperation::Read, 512), (BlockStatus::Ok, 7));
-        assert_eq!(serve(BlockOperation::Read, 1024).0, BlockStatus::IoError);
-        for operation in [BlockOperation::Write, BlockOperation::Discard] {
-            assert_eq!(serve(operation, 0).0, BlockStatus::Unsupported);
         }
     }
 }

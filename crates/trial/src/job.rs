@@ -128,7 +128,7 @@ pub enum Step {
     Deploy {
         /// Phase name (`deploy`).
         phase: String,
-        /// Image file; in the lab `/NAME/…` below a directory that is shared as NAME.
+        /// Image: a file, or in the lab a read-only disk.
         image: String,
         /// Block device.
         device: String,

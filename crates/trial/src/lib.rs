@@ -28,7 +28,7 @@ pub use found::{
 };
 pub use guest::{HOST_ROOT, ROOT, SHARED, SHARED_MAX, shared_descriptor, shared_path};
 pub use job::{BlockQueue, EXERCISE_NAME, Job, Step, WorkloadSpec};
-pub use op::{Content, Op};
+pub use op::{Content, Op, Pieces};
 pub use record::{
     DeviceFigures, Identity, Measured, Metric, Outcome, PhaseFigures, REAL, Status, Trial,
 };

@@ -2,6 +2,7 @@
 //! operation is an object whose `op` says which: `{"op":"sync_dir","path":"etc"}`.
 
 use serde::{Deserialize, Serialize};
+use std::num::NonZeroU64;
 
 /// What is written: generated, or a file of the user's tree.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, schemars::JsonSchema, Deserialize)]
@@ -19,6 +20,27 @@ pub enum Content {
         /// Path relative to the user's tree.
         path: String,
     },
+}
+
+/// How a program hands the content of a new file to the kernel. Filesystems that decide at the end of
+/// each call, f2fs above all, make other requests of many small calls than of few large ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pieces {
+    /// Bytes of the first call.
+    pub first: NonZeroU64,
+    /// Bytes of each call after it; the last one writes what is left.
+    pub each: NonZeroU64,
+}
+
+impl Pieces {
+    /// Bytes that the call writes which begins `done` bytes into the file, if there are so many.
+    pub fn at(self, done: u64) -> u64 {
+        match self.first.get().checked_sub(done) {
+            Some(left @ 1..) => left,
+            _ => self.each.get() - (done - self.first.get()) % self.each,
+        }
+    }
 }
 
 /// One operation. Where nothing else is said, it counts as one operation and is
@@ -43,6 +65,9 @@ pub enum Op {
         content: Content,
         /// Permissions; `None` where the filesystem has none.
         mode: Option<u32>,
+        /// How much each call writes; `None`: 128 KiB, as `cp` does.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pieces: Option<Pieces>,
     },
     /// Makes a symbolic link.
     Symlink {
@@ -337,6 +362,7 @@ mod tests {
             size: 7,
             content: content.clone(),
             mode: None,
+            pieces: None,
         };
         let append = Op::Append {
             path: path(),
@@ -347,6 +373,16 @@ mod tests {
         assert_eq!(
             [create, append, Op::SyncFs].map(|op| op.written()),
             [7, 5, 0]
+        );
+    }
+
+    #[test]
+    fn content_is_handed_over_in_pieces() {
+        let pieces: Pieces = serde_json::from_str(r#"{"first":512,"each":100}"#).unwrap();
+        assert!(serde_json::from_str::<Pieces>(r#"{"first":512,"each":0}"#).is_err());
+        assert_eq!(
+            [0, 500, 512, 550, 612].map(|done| pieces.at(done)),
+            [512, 12, 100, 62, 100]
         );
     }
 

@@ -177,6 +177,7 @@ impl Workload for Aged {
             size: value("test_bytes"),
             content: generated(LEVEL, Rng::named(seed, path).next_u64()),
             mode: None,
+            pieces: None,
         };
         let read = |path: &str| {
             let path = path.to_owned();
@@ -251,6 +252,7 @@ impl Filled {
                 size,
                 content: generated(LEVEL, self.rng.next_u64()),
                 mode: None,
+                pieces: None,
             });
             self.files.push((self.made, size));
             self.used += size;

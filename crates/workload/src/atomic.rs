@@ -178,6 +178,7 @@ impl Rounds {
             size: DATABASE_BYTES,
             content: generated(LEVEL, self.rng.next_u64()),
             mode: self.mode,
+            pieces: None,
         });
         ops.push(Op::SyncFs);
         ops
@@ -200,6 +201,7 @@ impl Rounds {
             size: 1 + self.rng.below(2 * self.mean),
             content: generated(LEVEL, self.rng.next_u64()),
             mode: self.mode,
+            pieces: None,
         }
     }
 
@@ -240,6 +242,7 @@ impl Rounds {
                 size: 0,
                 content: generated(LEVEL, 0),
                 mode: self.mode,
+                pieces: None,
             },
             write(JOURNAL, HEADER, PAGE, self.rng.next_u64()),
             write(JOURNAL, 0, HEADER, self.rng.next_u64()),

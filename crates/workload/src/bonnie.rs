@@ -511,6 +511,7 @@ impl Small {
             size: 0,
             content: generated(0, 0),
             mode: None,
+            pieces: None,
         };
         Box::new(self.paths().map(create).chain([Op::SyncFs]))
     }

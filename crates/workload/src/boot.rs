@@ -114,6 +114,7 @@ impl Workload for Boot {
                     size,
                     content: generated(LEVEL, rng.next_u64()),
                     mode: None,
+                    pieces: None,
                 });
                 Ok(Box::new(files.chain([Op::SyncFs])))
             }

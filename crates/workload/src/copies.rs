@@ -10,7 +10,7 @@ use crate::distribution::Distribution;
 use crate::listing::{Entry, Kind, Listing};
 use crate::names::join;
 use crate::tree::{self, Size};
-use crate::tree_ops::create;
+use crate::tree_ops::{Writer, create};
 use crate::workload::{
     Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter, unknown_phase,
 };
@@ -119,11 +119,12 @@ impl Workload for Copies {
         let (unix, copies, rounds) = (spec.unix, value("copies"), value("rounds"));
         Ok(match phase {
             WRITE => {
-                let all = (0..copies).flat_map(move |at| create(&copy(&tree, at), unix));
+                let all =
+                    (0..copies).flat_map(move |at| create(&copy(&tree, at), unix, Writer::Copy));
                 Box::new(all.chain([Op::SyncFs]))
             }
             ROTATE => Box::new((0..rounds).flat_map(move |round| {
-                let new = create(&copy(&tree, round + copies), unix);
+                let new = create(&copy(&tree, round + copies), unix, Writer::Copy);
                 [remove(round)].into_iter().chain(new).chain([Op::SyncFs])
             })),
             REMOVE => {

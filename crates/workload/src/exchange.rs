@@ -215,6 +215,7 @@ fn write(dir: &str, stem: &str, extension: &str, sizes: &[u64], rng: &mut Rng) -
         size,
         content: generated(LEVEL, rng.next_u64()),
         mode: None,
+        pieces: None,
     }));
     ops.push(Op::SyncFs);
     ops

@@ -60,7 +60,7 @@ pub use script::{
     Line, ScriptError, check_script, parse_script, possible_script, script_lines, script_text,
 };
 pub use steps::{Candidate, Helper, steps};
-pub use whichfs_trial::{Content, Op};
+pub use whichfs_trial::{Content, Op, Pieces};
 pub use workload::{
     Error, MetricDef, OnDevice, Parameter, PhaseDef, Rule, Unknown, Workload, loads_modules,
     parameter,

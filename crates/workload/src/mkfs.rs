@@ -217,6 +217,7 @@ impl Workload for Mkfs {
                     size,
                     content: generated(LEVEL, rng.next_u64()),
                     mode: None,
+                    pieces: None,
                 });
                 Ok(Box::new(files.chain([Op::SyncFs])))
             }

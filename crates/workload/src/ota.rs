@@ -310,6 +310,7 @@ fn install(files: [(&'static str, u64); 2], seed: u64) -> impl Iterator<Item = O
         size,
         content: generated(LEVEL, contents.next_u64()),
         mode: None,
+        pieces: None,
     });
     files.into_iter().chain([Op::SyncFs])
 }

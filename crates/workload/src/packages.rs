@@ -15,7 +15,7 @@ use crate::distribution::Distribution;
 use crate::listing::{Entry, Kind, Listing};
 use crate::names::join;
 use crate::tree::{self, Size};
-use crate::tree_ops::create;
+use crate::tree_ops::{Writer, create};
 use crate::workload::{
     Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter, unknown_phase,
 };
@@ -130,6 +130,7 @@ impl Workload for Packages {
                     size: value("status_bytes"),
                     content: generated(LEVEL, rng.next_u64()),
                     mode: None,
+                    pieces: None,
                 };
                 Ok(Box::new([directory, status, Op::SyncFs].into_iter()))
             }
@@ -177,7 +178,7 @@ fn unpack(package: &[Entry], unix: bool, ops: &mut Vec<Op>) {
                 entry.path = unpacked(&entry.path);
             }
         }
-        ops.extend(create(&Listing { entries: beside }, unix));
+        ops.extend(create(&Listing { entries: beside }, unix, Writer::Dpkg));
         for Entry { path, kind, .. } in entries {
             let from = unpacked(&path);
             if matches!(kind, Kind::File { .. }) {

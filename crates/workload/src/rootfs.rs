@@ -14,7 +14,7 @@ use crate::distribution::Distribution;
 use crate::listing::{Entry, Kind, Listing};
 use crate::names::join;
 use crate::tree::{self, Size};
-use crate::tree_ops::{create, read};
+use crate::tree_ops::{Writer, create, read};
 use crate::workload::{
     Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter, unknown_phase,
 };
@@ -264,7 +264,7 @@ impl Workload for Rootfs {
         let value = |name| parameter(self, spec, name);
         let ops = match phase {
             "tree_write" => {
-                let mut ops = create(&tree, spec.unix);
+                let mut ops = create(&tree, spec.unix, Writer::Tar);
                 ops.push(Op::SyncFs);
                 ops
             }
@@ -272,7 +272,7 @@ impl Workload for Rootfs {
             "tree_read" => vec![read()],
             "rewrite" => rewrite(&tree, value("rewrite_permille"), seed),
             "database_write" => {
-                let mut ops = create(&self.database(spec, seed), spec.unix);
+                let mut ops = create(&self.database(spec, seed), spec.unix, Writer::Copy);
                 ops.push(Op::SyncFs);
                 ops
             }

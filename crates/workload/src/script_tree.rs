@@ -74,6 +74,7 @@ impl Tree {
                 size,
                 content,
                 mode,
+                ..
             }
             | Op::Save {
                 path,

@@ -9,7 +9,7 @@
 use crate::distribution::Distribution;
 use crate::listing::Listing;
 use crate::tree::{self, Size};
-use crate::tree_ops::{create, read, remove};
+use crate::tree_ops::{Writer, create, read, remove};
 use crate::workload::{
     Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter, unknown_phase,
 };
@@ -116,7 +116,9 @@ impl Workload for SourceTree {
         }
         match phase {
             "tree_write" => Ok(Box::new(
-                create(&tree, spec.unix).into_iter().chain([Op::SyncFs]),
+                create(&tree, spec.unix, Writer::Tar)
+                    .into_iter()
+                    .chain([Op::SyncFs]),
             )),
             "tree_read" => Ok(Box::new([read()].into_iter())),
             "tree_remove" => {

@@ -75,6 +75,7 @@ impl Workload for Tarball {
             size: parameter(self, spec, "bytes"),
             content: generated(LEVEL, Rng::named(seed, "tarball").next_u64()),
             mode: None,
+            pieces: None,
         };
         match phase {
             "tarball_write" => Ok(Box::new([create(), Op::SyncFs].into_iter())),

@@ -158,5 +158,6 @@ fn create(path: String, size: u64, seed: u64) -> Op {
         size,
         content: generated(LEVEL, seed),
         mode: None,
+        pieces: None,
     }
 }

@@ -222,6 +222,7 @@ fn the_model_refuses_impossible_operations() {
         size: 9,
         content: Content::Generated { level: 0, seed: 0 },
         mode: None,
+        pieces: None,
     };
     model.apply(&create).unwrap();
     assert!(model.apply(&Op::Rmdir { path: "d".into() }).is_err());

@@ -58,6 +58,7 @@ impl Manner {
                 size,
                 content,
                 mode,
+                pieces: None,
             },
             other => other,
         };

@@ -182,6 +182,7 @@ fn guest_check(
         queue_depth: None,
         job: &job,
         root: Root::Sealed(userland),
+        images: &[],
         shared: &[],
         core: available_cores().last().copied(),
         limits: Limits {

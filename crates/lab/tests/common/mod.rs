@@ -247,6 +247,7 @@ impl Trial {
                 .userland
                 .as_ref()
                 .map_or(Root::Host(&view), Root::Sealed),
+            images: &[],
             shared: &[],
             core: self.core,
             limits: self.limits,

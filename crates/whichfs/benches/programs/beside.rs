@@ -101,6 +101,7 @@ fn write(listing: &Listing, directory: &Path) {
                 size,
                 content,
                 mode,
+                pieces: None,
             },
             Kind::Symlink { target } => Op::Symlink { path, target },
             Kind::HardLink { existing } => Op::HardLink { path, existing },
@@ -266,7 +267,9 @@ fn replace(step: &mut Step, pair: &Pair, tree: &Tree) {
 }
 
 fn run(lab: &LabExecutor, prepared: &Prepared) -> Result<Vec<PhaseFigures>, String> {
+    let images = prepared.images().map_err(|error| error.to_string())?;
     let spec = GuestSpec {
+        images: &images,
         shared: &prepared.shared,
         ..lab.guest(&prepared.job, None)
     };
