@@ -13,7 +13,7 @@ use crate::aligned::Aligned;
 use crate::batch::{Batch, Failed, Number};
 use crate::error::Error;
 use entries::{stat_entry, unlink_entry};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Advice, AtFlags, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 use std::collections::BTreeMap;
@@ -334,6 +334,20 @@ impl<'a> Executor<'a> {
                 unreachable!("about time: {op:?}")
             }
             Op::SyncClose { path } => self.sync_close(path),
+            Op::WriteBack { path, wait } => {
+                let fd = self.open(path, OFlags::WRONLY, None)?;
+                let flags = match wait {
+                    true => libc::SYNC_FILE_RANGE_WAIT_BEFORE,
+                    false => libc::SYNC_FILE_RANGE_WRITE,
+                };
+                // SAFETY: the descriptor is open, and the rest are numbers.
+                let result = unsafe { libc::sync_file_range(fd.as_raw_fd(), 0, 0, flags) };
+                let errno = Errno::from_io_error(&std::io::Error::last_os_error());
+                match result {
+                    0 => Ok(()),
+                    _ => Err(self.error("sync_file_range", path, errno.unwrap_or(Errno::IO))),
+                }
+            }
             Op::SyncFs => {
                 rustix::fs::syncfs(&self.root).map_err(|errno| self.error("syncfs", "", errno))
             }

@@ -226,7 +226,7 @@ impl History {
                 self.now(&path)?;
                 self.set(path, None);
             }
-            Op::SyncFile { path } | Op::SyncClose { path } => {
+            Op::SyncFile { path } | Op::SyncClose { path } | Op::WriteBack { path, .. } => {
                 self.file_now(&path)?;
             }
             Op::Clear { path } => {

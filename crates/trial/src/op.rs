@@ -233,6 +233,14 @@ pub enum Op {
         /// Its path.
         path: String,
     },
+    /// Has the kernel begin to write a file (`sync_file_range`), or waits until what has begun is
+    /// written; neither makes it durable.
+    WriteBack {
+        /// Its path.
+        path: String,
+        /// Wait (`SYNC_FILE_RANGE_WAIT_BEFORE`) instead of begin (`SYNC_FILE_RANGE_WRITE`).
+        wait: bool,
+    },
     /// Makes a file, which does not exist yet, writes its content, makes it durable (fsync) and
     /// closes it.
     Save {
@@ -327,6 +335,7 @@ impl Op {
             Op::ReadAt { .. } | Op::WillRead { .. } => false,
             Op::Stat { .. } | Op::StatAll { .. } | Op::ReadTree { .. } => false,
             Op::SyncFs | Op::SyncFile { .. } | Op::SyncDir { .. } | Op::SyncClose { .. } => false,
+            Op::WriteBack { .. } => false,
             Op::Lap | Op::Pause { .. } | Op::WaitUntil { .. } => false,
             Op::Mkdir { .. }
             | Op::Create { .. }

@@ -1,14 +1,22 @@
-//! Workload `packages`: packages are installed as dpkg does it.
+//! Workload `packages`: `dpkg -i` of packages that were not installed.
 //!
-//! As dpkg 1.21 (`src/main/archives.c`, `lib/dpkg/atomic-file.c`) without `--force-unsafe-io`: all
-//! files of a package are unpacked beside their names (`NAME.dpkg-new`), then each is made durable
-//! (fsync) and renamed to its name, directories are made where they are missing, and the status
-//! database, which grows with each package, is written anew beside its name, made durable, renamed,
-//! and its directory made durable.
+//! The calls of dpkg 1.21 without `--force-unsafe-io`, as strace shows them. For each package:
+//! - control data are written to a directory of their own and made durable;
+//! - the package's state goes to a small file of its own in `updates`, made durable and renamed,
+//!   and the directory is made durable: once before and twice after its files;
+//! - files are written beside their names (`NAME.dpkg-new`), 32 KiB at a time, and the kernel is
+//!   asked at once to begin writing each (`sync_file_range`); directories, too, are made beside
+//!   their names. When all are there, each file is waited for, and then, one after the other, made
+//!   durable and renamed;
+//! - the list of its files is made durable and renamed, its control data are renamed, and their
+//!   directory is made durable after each.
 //!
-//! Different: dpkg also asks the kernel to begin writing each file early (sync_file_range), writes
-//! a list of files and checksums for each package, and goes through each package twice (unpacked,
-//! then configured); programs of packages are not run.
+//! Then each package is configured, which is three more states, and the whole status database is
+//! written beside its name, made durable and renamed, and all states are deleted. dpkg does that
+//! also where there are 250 of them.
+//!
+//! Different: programs of packages are not run; a state is written once, where dpkg writes padding
+//! first and then cuts it off; dpkg's locks and triggers are left out.
 
 use crate::content::generated;
 use crate::distribution::Distribution;
@@ -24,6 +32,13 @@ use whichfs_units::{GIB, KIB, MIB, Rng};
 
 /// Directory of the status database; the generated tree leaves it free.
 const DATABASE: &str = "dpkg-database";
+/// Bytes of a package's paragraph: in the control data, the states, and what it adds to the status
+/// database.
+const PARAGRAPH: u64 = KIB;
+/// Bytes of a line with a checksum, beside its path (`md5sums`).
+const CHECKSUM: usize = 35;
+/// States that dpkg gathers before it writes the status database (`MAXUPDATES`).
+const STATES_MAX: u64 = 250;
 
 /// Level of the status database: text with much repetition.
 const LEVEL: u8 = 5;
@@ -75,7 +90,7 @@ const PHASES: [PhaseDef; 2] = [
     ),
     PhaseDef::warm(
         "packages_install",
-        "install packages: files durable and renamed, the status database replaced (files/s)",
+        "install packages as dpkg -i: files durable and renamed, states durable (files/s)",
         true,
         &MetricDef::one("packages_install", Rule::FileRate),
     )
@@ -125,6 +140,10 @@ impl Workload for Packages {
                     path: DATABASE.into(),
                     mode: None,
                 };
+                let inside = ["info", "updates"].map(|name| Op::Mkdir {
+                    path: join(DATABASE, name),
+                    mode: None,
+                });
                 let status = Op::Create {
                     path: join(DATABASE, "status"),
                     size: value("status_bytes"),
@@ -132,7 +151,11 @@ impl Workload for Packages {
                     mode: None,
                     pieces: None,
                 };
-                Ok(Box::new([directory, status, Op::SyncFs].into_iter()))
+                let ops = [directory]
+                    .into_iter()
+                    .chain(inside)
+                    .chain([status, Op::SyncFs]);
+                Ok(Box::new(ops))
             }
             "packages_install" => {
                 let mut tree = match tree {
@@ -147,13 +170,23 @@ impl Workload for Packages {
                     .len()
                     .div_ceil(value("packages") as usize)
                     .max(1);
-                let mut ops = Vec::new();
-                let mut status = value("status_bytes");
-                for package in tree.entries.chunks(each) {
-                    unpack(package, spec.unix, &mut ops);
-                    status += KIB;
-                    ops.extend(replace_status(status, &mut rng));
+                let mut dpkg = Dpkg {
+                    ops: Vec::new(),
+                    rng,
+                    status: value("status_bytes"),
+                    has_old: false,
+                    states: 0,
+                };
+                let packages: Vec<&[Entry]> = tree.entries.chunks(each).collect();
+                for (number, package) in packages.iter().enumerate() {
+                    dpkg.unpack(number, package, spec.unix);
                 }
+                for _ in &packages {
+                    (0..3).for_each(|_| dpkg.state());
+                    dpkg.status += PARAGRAPH;
+                }
+                dpkg.checkpoint();
+                let ops = dpkg.ops;
                 Ok(Box::new(ops.into_iter()))
             }
             other => Err(unknown_phase(self, other)),
@@ -166,44 +199,147 @@ fn unpacked(path: &str) -> String {
     format!("{path}.dpkg-new")
 }
 
-/// One package: all of it beside its names, then file after file durable and renamed. Hard links
-/// come when what they name is in its place.
-fn unpack(package: &[Entry], unix: bool, ops: &mut Vec<Op>) {
-    let is_link = |entry: &Entry| matches!(entry.kind, Kind::HardLink { .. });
-    let (links, rest): (Vec<Entry>, Vec<Entry>) = package.iter().cloned().partition(is_link);
-    for entries in [rest, links] {
+/// A run of dpkg.
+struct Dpkg {
+    ops: Vec<Op>,
+    rng: Rng,
+    /// Bytes of the status database.
+    status: u64,
+    /// There is one of before the last.
+    has_old: bool,
+    /// States since the status database was written.
+    states: u64,
+}
+
+impl Dpkg {
+    /// Package `number` with its files. Hard links come when what they name is in its place.
+    fn unpack(&mut self, number: usize, package: &[Entry], unix: bool) {
+        let paths = || package.iter().map(|entry| entry.path.len());
+        let is_file = |entry: &&Entry| matches!(entry.kind, Kind::File { .. });
+        let files = package.iter().filter(is_file);
+        let sums: usize = files.clone().map(|entry| CHECKSUM + entry.path.len()).sum();
+        let control = join(DATABASE, "tmp.ci");
+        let path = control.clone();
+        self.ops.push(Op::Mkdir { path, mode: None });
+        let new = [("control", PARAGRAPH), ("md5sums", sums as u64)];
+        for (name, bytes) in new {
+            self.save(&join(&control, name), bytes);
+        }
+        self.sync_dir(&control);
+        self.state();
+        let is_link = |entry: &Entry| matches!(entry.kind, Kind::HardLink { .. });
+        let (links, rest): (Vec<Entry>, Vec<Entry>) = package.iter().cloned().partition(is_link);
+        for entries in [rest, links] {
+            self.unpack_entries(entries, unix);
+        }
+        let list = join(DATABASE, &format!("info/{number}.list"));
+        // A slash before and a newline behind each.
+        self.save(
+            &format!("{list}-new"),
+            paths().map(|path| path as u64 + 2).sum(),
+        );
+        self.rename(format!("{list}-new"), list);
+        self.sync_dir(&join(DATABASE, "info"));
+        let sums = join(DATABASE, &format!("info/{number}.md5sums"));
+        self.rename(join(&control, "md5sums"), sums);
+        self.sync_dir(&join(DATABASE, "info"));
+        let path = join(&control, "control");
+        self.ops.push(Op::Unlink { path });
+        self.ops.push(Op::Rmdir { path: control });
+        self.state();
+        self.state();
+    }
+
+    fn unpack_entries(&mut self, entries: Vec<Entry>, unix: bool) {
         let mut beside = entries.clone();
         for entry in &mut beside {
-            if entry.kind != Kind::Directory {
-                entry.path = unpacked(&entry.path);
+            entry.path = unpacked(&entry.path);
+        }
+        let made = create(&Listing { entries: beside }, unix, Writer::Dpkg);
+        for (op, Entry { path, kind, .. }) in made.into_iter().zip(&entries) {
+            self.ops.push(op);
+            let from = unpacked(path);
+            match kind {
+                Kind::Directory => self.rename(from, path.clone()),
+                Kind::File { .. } => self.write_back(from, false),
+                Kind::Symlink { .. } | Kind::HardLink { .. } => {}
             }
         }
-        ops.extend(create(&Listing { entries: beside }, unix, Writer::Dpkg));
+        let is_file = |entry: &&Entry| matches!(entry.kind, Kind::File { .. });
+        for entry in entries.iter().filter(is_file) {
+            self.write_back(unpacked(&entry.path), true);
+        }
         for Entry { path, kind, .. } in entries {
             let from = unpacked(&path);
             if matches!(kind, Kind::File { .. }) {
                 let path = from.clone();
-                ops.push(Op::SyncClose { path });
+                self.ops.push(Op::SyncClose { path });
             }
             if kind != Kind::Directory {
-                ops.push(Op::Rename { from, to: path });
+                self.rename(from, path);
             }
         }
     }
+
+    /// The state of a package is another one now.
+    fn state(&mut self) {
+        let new = join(DATABASE, "updates/tmp.i");
+        self.save(&new, PARAGRAPH);
+        self.rename(new, state_path(self.states));
+        self.sync_dir(&join(DATABASE, "updates"));
+        self.states += 1;
+        if self.states == STATES_MAX {
+            self.checkpoint();
+        }
+    }
+
+    /// All states become part of the status database.
+    fn checkpoint(&mut self) {
+        let [new, status, old] = ["status-new", "status", "status-old"].map(|n| join(DATABASE, n));
+        self.save(&new, self.status);
+        if std::mem::replace(&mut self.has_old, true) {
+            let path = old.clone();
+            self.ops.push(Op::Unlink { path });
+        }
+        // dpkg makes a second name of it, which not every filesystem has, and replaces the first.
+        self.rename(status.clone(), old);
+        self.rename(new, status);
+        self.sync_dir(DATABASE);
+        let states = 0..std::mem::take(&mut self.states);
+        let unlink = |state| Op::Unlink {
+            path: state_path(state),
+        };
+        self.ops.extend(states.map(unlink));
+        self.sync_dir(&join(DATABASE, "updates"));
+    }
+
+    /// A new file, made durable.
+    fn save(&mut self, path: &str, bytes: u64) {
+        self.ops.push(Op::Save {
+            path: path.to_owned(),
+            size: bytes,
+            content: generated(LEVEL, self.rng.next_u64()),
+            mode: None,
+        });
+    }
+
+    fn write_back(&mut self, path: String, wait: bool) {
+        self.ops.push(Op::WriteBack { path, wait });
+    }
+
+    fn rename(&mut self, from: String, to: String) {
+        self.ops.push(Op::Rename { from, to });
+    }
+
+    fn sync_dir(&mut self, path: &str) {
+        let path = path.to_owned();
+        self.ops.push(Op::SyncDir { path });
+    }
 }
 
-/// The status database is replaced by one of `size` bytes.
-fn replace_status(size: u64, rng: &mut Rng) -> [Op; 3] {
-    let from = join(DATABASE, "status-new");
-    let save = Op::Save {
-        path: from.clone(),
-        size,
-        content: generated(LEVEL, rng.next_u64()),
-        mode: None,
-    };
-    let to = join(DATABASE, "status");
-    let path = DATABASE.to_owned();
-    [save, Op::Rename { from, to }, Op::SyncDir { path }]
+/// Where the state of number `state` since the last status database is.
+fn state_path(state: u64) -> String {
+    join(DATABASE, &format!("updates/{state:04}"))
 }
 
 #[cfg(test)]
@@ -227,27 +363,59 @@ mod tests {
     #[test]
     fn every_file_is_durable_before_it_has_its_name() {
         let mut durable = std::collections::BTreeSet::new();
+        let mut directories = std::collections::BTreeSet::new();
         let mut named = 0;
         for op in ops(false) {
             match op {
+                Op::Mkdir { path, .. } => drop(directories.insert(path)),
                 Op::SyncClose { path } | Op::Save { path, .. } => {
                     durable.insert(path);
                 }
-                Op::Rename { from, .. } => {
-                    assert!(durable.remove(&from), "{from}");
-                    named += 1;
+                Op::Rename { from, to } => {
+                    // The old status database, which is there already.
+                    if !to.ends_with("status-old") && !directories.contains(&from) {
+                        assert!(durable.remove(&from), "{from}");
+                        named += 1;
+                    }
                 }
                 _ => {}
             }
         }
-        assert_eq!(named, 200 + 20);
+        // Files, six states, the list and the checksums of each package, and the database.
+        assert_eq!(named, 200 + 20 * (6 + 2) + 1);
     }
 
     #[test]
-    fn the_status_database_is_replaced_once_a_package() {
-        let is_status = |op: &&Op| matches!(op, Op::SyncDir { path } if path == DATABASE);
+    fn the_status_database_is_replaced_at_the_end_and_after_250_states() {
+        let count = |ops: &[Op]| {
+            let is_status = |op: &&Op| matches!(op, Op::SyncDir { path } if path == DATABASE);
+            ops.iter().filter(is_status).count()
+        };
         for unix in [true, false] {
-            assert_eq!(ops(unix).iter().filter(is_status).count(), 20);
+            assert_eq!(count(&ops(unix)), 1);
         }
+        let mut dpkg = Dpkg {
+            ops: Vec::new(),
+            rng: Rng::named(1, "test"),
+            status: 1,
+            has_old: false,
+            states: 0,
+        };
+        (0..251).for_each(|_| dpkg.state());
+        assert_eq!((count(&dpkg.ops), dpkg.states), (1, 1));
+    }
+
+    #[test]
+    fn writing_begins_before_any_file_of_the_package_is_waited_for() {
+        let mut begun = std::collections::BTreeSet::new();
+        for op in ops(true) {
+            match op {
+                Op::WriteBack { path, wait: false } => drop(begun.insert(path)),
+                Op::WriteBack { path, wait: true } => assert!(begun.contains(&path)),
+                Op::SyncClose { path } => assert!(begun.remove(&path), "{path}"),
+                _ => {}
+            }
+        }
+        assert!(begun.is_empty());
     }
 }

@@ -100,6 +100,7 @@ impl Tree {
             Op::Read { path }
             | Op::SyncFile { path }
             | Op::SyncClose { path }
+            | Op::WriteBack { path, .. }
             | Op::WillRead { path, .. } => self.file(path).map(drop),
             Op::Stat { path } => match self.nodes.contains_key(path) {
                 true => Ok(()),

@@ -116,7 +116,7 @@ impl Model {
                 Ok(())
             }
             Op::SyncFs | Op::Lap | Op::Pause { .. } | Op::WaitUntil { .. } => Ok(()),
-            Op::SyncFile { path } | Op::SyncClose { path } => {
+            Op::SyncFile { path } | Op::SyncClose { path } | Op::WriteBack { path, .. } => {
                 self.expect(path, |node| matches!(node, Node::File(_)))
             }
             Op::SyncDir { path } | Op::StatAll { path } => {

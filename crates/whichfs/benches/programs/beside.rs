@@ -32,7 +32,7 @@ pub struct Pair {
     /// Name in the table.
     pub program: &'static str,
     pub workload: &'static str,
-    pub parameters: [(&'static str, u64); 2],
+    pub parameters: &'static [(&'static str, u64)],
     /// Phases and the line of a shell that does the same; `$T` is a directory with the tree, its
     /// archive `$T.tar`, its packages `$T.debs` beside dpkg's database `$T.dpkg`, its repository
     /// `$T.git`.
@@ -51,14 +51,21 @@ impl Tree {
         std::fs::create_dir(&directory).unwrap();
         let workload = whichfs_workload::find(pair.workload).unwrap();
         let spec = spec(pair, unix);
-        let listing = workload.generated_tree(&spec, SEED).unwrap().unwrap();
+        let text = directory.display();
+        let Some(listing) = workload.generated_tree(&spec, SEED).unwrap() else {
+            let phase = pair.phases[0].0;
+            perform(
+                workload.operations(phase, &spec, None, SEED).unwrap(),
+                &directory,
+            );
+            return Tree { directory };
+        };
         let listing = if unix {
             listing
         } else {
             listing.without_unix()
         };
         write(&listing, &directory);
-        let text = directory.display();
         if pair.program.contains("dpkg") {
             let each = listing.entries.len().div_ceil(20);
             packages(listing.entries.chunks(each), &directory);
@@ -107,7 +114,10 @@ fn write(listing: &Listing, directory: &Path) {
             Kind::HardLink { existing } => Op::HardLink { path, existing },
         }
     };
-    let ops = listing.entries.iter().map(make);
+    perform(listing.entries.iter().map(make), directory);
+}
+
+fn perform(ops: impl Iterator<Item = Op>, directory: &Path) {
     let manner = Manner::default();
     operate(
         ops,

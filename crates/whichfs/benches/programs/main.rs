@@ -28,7 +28,7 @@ const FILESYSTEMS: [&str; 7] = [
     "squashfs-zstd",
     "erofs",
 ];
-const TREE: [(&str, u64); 2] = [("bytes", 48 * MIB), ("files", 1_500)];
+const TREE: &[(&str, u64)] = &[("bytes", 48 * MIB), ("files", 1_500)];
 
 const PAIRS: [Pair; 5] = [
     Pair {
@@ -43,9 +43,17 @@ const PAIRS: [Pair; 5] = [
     },
     Pair {
         program: "cp -a",
-        workload: "tree",
-        parameters: TREE,
-        phases: &[("tree_write", "cp -a $T/. . && sync -f .")],
+        workload: "copies",
+        parameters: &[
+            ("bytes", 24 * MIB),
+            ("files", 750),
+            ("copies", 2),
+            ("rounds", 1),
+        ],
+        phases: &[(
+            "copies_write",
+            "for at in 0 1; do mkdir copy-000$at && cp -a $T/copy-0000/. copy-000$at; done && sync -f .",
+        )],
     },
     Pair {
         program: "rsync -a",
@@ -59,19 +67,23 @@ const PAIRS: [Pair; 5] = [
         parameters: TREE,
         phases: &[(
             "tree_write",
-            "git -c safe.directory='*' clone -q --shared $T.git x && sync -f .",
+            "git -c safe.directory='*' clone -q -n --shared $T.git x && mv x/.git . && rmdir x && \
+             git -c safe.directory='*' checkout -q -f HEAD && sync -f .",
         )],
     },
     Pair {
         program: "dpkg -i",
         workload: "packages",
-        parameters: [("bytes", 16 * MIB), ("files", 500)],
+        parameters: &[("bytes", 16 * MIB), ("files", 500)],
         phases: &[
             (
                 "packages_prepare",
                 "mkdir -p var/lib/dpkg && cp -r $T.dpkg/. var/lib/dpkg && sync -f .",
             ),
-            ("packages_install", "dpkg --root=. -i $T.debs/*.deb"),
+            (
+                "packages_install",
+                "dpkg --no-force-unsafe-io --root=. -i $T.debs/*.deb",
+            ),
         ],
     },
 ];
