@@ -7,20 +7,21 @@ use std::sync::atomic::AtomicBool as Flag;
 use std::time::Instant;
 use whichfs_engine::Outcome;
 use whichfs_engine::choose::{Choice, Question};
-use whichfs_engine::executor::{Capabilities, Executor, Phases, Prepared, TrialSpec};
+use whichfs_engine::executor::{Capabilities, Executor, Prepared, TrialSpec};
 use whichfs_engine::images::Images;
 use whichfs_engine::mock::{MockExecutor, MockTrial, Scripted};
 use whichfs_engine::trial_cache::TrialCache;
 use whichfs_engine::workload_run::WorkloadRun;
 use whichfs_study::Need;
-use whichfs_trial::Trial;
 use whichfs_units::Nanos;
 
 /// The mock on a partition of 256 MiB.
 struct SmallCard<'a>(MockExecutor<'a>);
 
-impl Executor for SmallCard<'_> {
+impl<'m> Executor for SmallCard<'m> {
     type Prepared = MockTrial;
+    #[rustfmt::skip]
+    type Lease<'l> = &'l MockExecutor<'m> where 'm: 'l;
     fn capabilities(&self) -> Capabilities {
         let mut all = self.0.capabilities();
         all.geometry.partition_bytes = 256 << 20;
@@ -29,8 +30,8 @@ impl Executor for SmallCard<'_> {
     fn prepare(&self, spec: &TrialSpec<'_>, images: &Images<'_>) -> Prepared<MockTrial> {
         self.0.prepare(spec, images)
     }
-    fn run(&self, trial: &MockTrial, slot: usize, stop: &Flag, on: Phases<'_>) -> Outcome<Trial> {
-        self.0.run(trial, slot, stop, on)
+    fn lease(&self, name: &str) -> Outcome<&MockExecutor<'m>> {
+        self.0.lease(name)
     }
 }
 

@@ -3,23 +3,19 @@
 //! Every candidate that satisfies the rules of the need gets one seed; those that may still be
 //! the best get more, until the contest is decided or the seeds are used up.
 
-use crate::error::{Error, ErrorKind, Outcome};
-use crate::executor::{Capabilities, Executor, PrepareError, PreparedTrial, TrialSpec};
+use crate::campaign::{Campaign, Gathered, InOrder, Planned, Wanted};
+use crate::error::{Error, Outcome};
+use crate::executor::{Executor, PreparedTrial, TrialSpec};
 use crate::images::Images;
 use crate::observer::{Observer, ProgressEvent};
 use crate::trial_cache::TrialCache;
 use crate::workload_run::WorkloadRun;
-use crate::{apply, facts};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
-use whichfs_study::plan::{Planned, first_round, next_round};
-use whichfs_study::{
-    CandidateFacts, CardKind, Count, Evidence, Excluded, Failure, Need, Row, Variant, Verdict,
-    doubt_ranking, judge,
-};
-use whichfs_trial::{Status, Trial};
-use whichfs_units::Nanos;
+use whichfs_study::plan::{Planned as Asked, first_round, next_round};
+use whichfs_study::{Count, Excluded, Need, Row, Variant, Verdict};
+use whichfs_trial::Trial;
 
 /// Most seeds of a candidate where the caller does not say how many.
 pub const SEEDS: u64 = 6;
@@ -77,19 +73,9 @@ pub struct Choice<'a, E: Executor> {
     pub question: Question,
     /// Where trials run.
     pub executor: &'a E,
-    /// Finished trials.
-    pub cache: TrialCache,
-    /// Trials of this choice, in the order in which they ended.
-    pub trials: Vec<Trial>,
-    /// Trials that the cache has of candidates that a rule excludes.
-    pub aside: Vec<Trial>,
-    /// Candidates that cannot win, and why.
-    pub excluded: Vec<Excluded>,
-    /// Candidates that are measured and not ranked, and why.
-    pub not_comparable: Vec<Excluded>,
-    /// What the figures of a candidate leave out.
-    pub caveats: BTreeMap<String, Vec<String>>,
-    interrupted: &'a AtomicBool,
+    /// What was found.
+    pub found: Gathered,
+    campaign: Campaign<'a, E, Asked>,
     begun: Instant,
 }
 
@@ -105,27 +91,21 @@ impl<'a, E: Executor> Choice<'a, E> {
         Choice {
             question,
             executor,
-            cache,
-            trials: Vec::new(),
-            aside: Vec::new(),
-            excluded: Vec::new(),
-            not_comparable: Vec::new(),
-            caveats: BTreeMap::new(),
-            interrupted,
+            found: Gathered::default(),
+            campaign: Campaign::new(cache, interrupted),
             begun,
         }
     }
 
-    /// Applies the rules of the need: the names of the candidates that satisfy them. The others
-    /// are kept with the rule that excludes them.
+    /// Trials that came from the cache.
+    pub fn reused(&self) -> usize {
+        self.campaign.cache.reused
+    }
+
+    /// Applies the rules of the need: the names of the candidates that satisfy them.
     pub fn candidates(&mut self) -> Vec<String> {
-        let all = facts::of_those(&self.question.candidates);
         let bytes = self.executor.capabilities().geometry.partition_bytes;
-        let (kept, excluded) = whichfs_study::exclude(&self.question.need, bytes, &all);
-        self.excluded = excluded;
-        self.not_comparable = whichfs_study::not_comparable(&kept);
-        self.caveats = not_known(&self.question.need, &kept);
-        kept.into_iter().map(|facts| facts.name).collect()
+        self.found.apply_rules(&self.question, bytes)
     }
 
     /// Runs rounds until the verdict cannot change, or every candidate that may win has all its
@@ -160,11 +140,11 @@ impl<'a, E: Executor> Choice<'a, E> {
         }
     }
 
-    fn next_round(&self, verdict: &Verdict) -> Vec<Planned> {
+    fn next_round(&self, verdict: &Verdict) -> Vec<Asked> {
         let question = &self.question;
         let mut round = next_round(verdict, question.first_seed, question.seeds);
         // A round without news would never end.
-        round.retain(|planned| !self.has(planned));
+        round.retain(|asked| !self.has(asked));
         round
     }
 
@@ -172,97 +152,66 @@ impl<'a, E: Executor> Choice<'a, E> {
     ///
     /// # Errors
     /// As [`Choice::decide`]; finished trials are kept.
-    pub fn run_round(&mut self, round: &[Planned], observer: &mut dyn Observer) -> Outcome {
-        let prepared = self.prepare(round, observer)?;
-        let mut missing = Vec::new();
-        let before = self.cache.reused;
-        for trial in prepared {
-            match self.cache.known(trial.identity())? {
-                Some(known) => self.trials.push(known),
-                None => missing.push(trial),
-            }
+    pub fn run_round(&mut self, round: &[Asked], observer: &mut dyn Observer) -> Outcome {
+        let before = self.reused();
+        self.plan(round, observer)?;
+        let reused = self.reused() - before;
+        if reused > 0 {
+            observer.hear(&ProgressEvent::Reused(reused));
         }
-        if self.cache.reused > before {
-            observer.hear(&ProgressEvent::Reused(self.cache.reused - before));
+        let missing = self.campaign.missing().count();
+        let mut ended = Ok(());
+        if missing > 0 {
+            observer.hear(&ProgressEvent::RoundBegun {
+                trials: missing,
+                slots: self.executor.capabilities().slots.min(missing),
+            });
+            let name = format!("trials for {}", self.question.need.name);
+            let order = &mut InOrder::default();
+            ended = self.campaign.run(self.executor, &name, order, observer);
+            observer.hear(&ProgressEvent::RoundEnded);
         }
-        if missing.is_empty() {
-            return Ok(());
-        }
-        observer.hear(&ProgressEvent::RoundBegun {
-            trials: missing.len(),
-            slots: self.executor.capabilities().slots.min(missing.len()),
-        });
-        let (trials, work) = (&mut self.trials, &self.question.work);
-        let ended = self.cache.run(
-            self.executor,
-            missing,
-            self.interrupted,
-            observer,
-            &|| work.check_tree(),
-            &mut |trial| {
-                trials.push(trial.clone());
-                Ok(())
-            },
-        );
-        observer.hear(&ProgressEvent::RoundEnded);
+        self.found.trials = self.campaign.trials().cloned().collect();
         ended
     }
 
     /// Prepares `round`. An interruption ends it after the image under way, which is then removed.
-    fn prepare(
-        &mut self,
-        round: &[Planned],
-        observer: &mut dyn Observer,
-    ) -> Outcome<Vec<E::Prepared>> {
+    fn plan(&mut self, round: &[Asked], observer: &mut dyn Observer) -> Outcome {
         let tell = |what: &str| log::info!("{what}");
         let images = Images::new(&tell);
         let variant = Variant::default();
-        let mut prepared = Vec::new();
-        for planned in round {
-            if self.interrupted.load(Ordering::Relaxed) {
-                return Err(self.cache.interrupted());
-            }
-            let name = &planned.candidate;
-            let spec = TrialSpec {
-                candidate: whichfs_fs::find(name).map_err(Error::input)?,
-                work: &self.question.work,
-                variant: &variant,
-                seed: planned.seed,
-            };
-            match self.executor.prepare(&spec, &images) {
-                Ok(trial) => {
-                    if planned.seed == self.question.first_seed {
-                        for caveat in trial.caveats() {
-                            observer.hear(&ProgressEvent::Caveat {
-                                candidate: name.clone(),
-                                caveat: caveat.clone(),
-                            });
-                            let said = self.caveats.entry(name.clone()).or_default();
-                            said.push(caveat.clone());
-                        }
+        let mut wanted = Vec::new();
+        for asked in round {
+            wanted.push(Wanted::of(
+                asked.clone(),
+                TrialSpec {
+                    candidate: whichfs_fs::find(&asked.candidate).map_err(Error::input)?,
+                    work: &self.question.work,
+                    variant: &variant,
+                    seed: asked.seed,
+                },
+            ));
+        }
+        let (campaign, found) = (&mut self.campaign, &mut self.found);
+        let planned = campaign.plan(self.executor, wanted, &images, &|_, error| error)?;
+        for (asked, planned) in round.iter().zip(planned) {
+            let candidate = asked.candidate.clone();
+            match planned {
+                Planned::InMatrix { caveats, .. } if asked.seed == self.question.first_seed => {
+                    for caveat in caveats {
+                        found.add_caveat(&candidate, caveat.clone());
+                        let candidate = candidate.clone();
+                        observer.hear(&ProgressEvent::Caveat { candidate, caveat });
                     }
-                    prepared.push(trial);
                 }
-                // The tool that builds an image gets the signal too, and fails.
-                Err(PrepareError::Failed(_)) if self.interrupted.load(Ordering::Relaxed) => {
-                    return Err(self.cache.interrupted());
-                }
-                Err(PrepareError::Failed(error)) => return Err(error),
-                Err(PrepareError::Excluded { why, source }) => {
-                    observer.hear(&ProgressEvent::Excluded {
-                        candidate: name.clone(),
-                        why: why.clone(),
-                    });
-                    self.excluded.push(Excluded {
-                        candidate: name.clone(),
-                        why,
-                        source,
-                        ..Excluded::default()
-                    });
+                Planned::InMatrix { .. } => {}
+                Planned::LeftOut { why, source } => {
+                    found.leave_out(&candidate, why.clone(), source);
+                    observer.hear(&ProgressEvent::Excluded { candidate, why });
                 }
             }
         }
-        Ok(prepared)
+        Ok(())
     }
 
     /// Looks up what the cache has of candidates that one rule alone excludes, to say what that
@@ -270,7 +219,8 @@ impl<'a, E: Executor> Choice<'a, E> {
     fn recall(&mut self) -> Outcome<bool> {
         let images = Images::unbuilt();
         let variant = Variant::default();
-        for one in self.excluded.iter().filter(|one| one.rules().count() == 1) {
+        let alone = |one: &&Excluded| one.rules().count() == 1;
+        for one in self.found.excluded.iter().filter(alone) {
             let Ok(candidate) = whichfs_fs::find(&one.candidate) else {
                 continue;
             };
@@ -285,17 +235,19 @@ impl<'a, E: Executor> Choice<'a, E> {
             };
             // One that cannot be made here, or not on this card, has no trials.
             if let Ok(trial) = self.executor.prepare(&spec, &images) {
-                self.aside.extend(self.cache.known(trial.identity())?);
+                let known = self.campaign.cache.known(trial.identity())?;
+                self.found.aside.extend(known);
             }
         }
-        Ok(!self.aside.is_empty())
+        Ok(!self.found.aside.is_empty())
     }
 
-    fn has(&self, planned: &Planned) -> bool {
-        self.trials.iter().any(|trial| {
+    fn has(&self, asked: &Asked) -> bool {
+        let is_it = |trial: &Trial| {
             let identity = &trial.identity;
-            identity.candidate == planned.candidate && identity.seed == planned.seed
-        })
+            identity.candidate == asked.candidate && identity.seed == asked.seed
+        };
+        self.found.trials.iter().any(is_it)
     }
 
     /// Judges what was found so far.
@@ -303,101 +255,8 @@ impl<'a, E: Executor> Choice<'a, E> {
     /// # Errors
     /// Figures that contradict each other or the need.
     pub fn verdict(&self, supplement: &dyn Supplement) -> Outcome<Verdict> {
-        let question = &self.question;
-        let need = &question.need;
-        let rows = self.rows(supplement);
-        let Capabilities {
-            card,
-            geometry,
-            origin,
-            card_uncertainty,
-            fit_error,
-            ..
-        } = self.executor.capabilities();
-        let mount_point = match need.workload.as_str() {
-            "rootfs" => "/",
-            _ => "/data",
-        };
-        let names = self.trials.iter().map(|trial| &trial.identity.candidate);
-        let mut names: Vec<&String> = names.collect();
-        names.sort_unstable();
-        names.dedup();
-        let commands = names.into_iter().filter_map(|name| {
-            let partition = need.partition.as_ref();
-            let lines = apply::commands(&geometry, name, mount_point, partition)?;
-            Some((name.clone(), lines))
-        });
-        // In whole nanoseconds: trials end in any order, and a sum of fractions depends on it.
-        let virtual_times = self.trials.iter().map(|trial| trial.outcome.virtual_time);
-        let virtual_time = virtual_times.fold(Nanos(0), |sum, one| sum + one);
-        let evidence = Evidence {
-            card,
-            samples: rows.iter().map(Row::sample).collect(),
-            failures: failures(&self.trials),
-            excluded: [&self.excluded, &self.not_comparable, &supplement.excluded()]
-                .map(Vec::as_slice)
-                .concat(),
-            commands: commands.collect(),
-            card_kinds: self.card_kinds(),
-            card_uncertainty,
-            fit_error,
-            origin,
-            partition_bytes: Some(geometry.partition_bytes),
-            caveats: self.caveats.clone(),
-            facts: facts::of_those(&question.candidates),
-            counts: supplement.counts(),
-            aside: rows_of(&self.aside).iter().map(Row::sample).collect(),
-            trials: self.trials.len() as u64,
-            virtual_s: virtual_time.as_secs_f64(),
-            wall_s: self.begun.elapsed().as_secs_f64(),
-        };
-        let judged = judge(need, &evidence);
-        let mut verdict = judged.map_err(|error| Error::new(ErrorKind::Trial, error))?;
-        doubt_ranking(&mut verdict, need, &self.trials);
-        Ok(verdict)
+        let wall = self.begun.elapsed();
+        self.found
+            .verdict(&self.question, self.executor, supplement, wall)
     }
-
-    /// What kind of card each seed's trials ran on.
-    fn card_kinds(&self) -> BTreeMap<u64, CardKind> {
-        let seeds = self.trials.iter().map(|trial| trial.identity.seed);
-        let kind = |seed| Some((seed, self.executor.card_kind(seed)?));
-        seeds.filter_map(kind).collect()
-    }
-
-    /// Figures of the finished trials, and those of `supplement`.
-    pub fn rows(&self, supplement: &dyn Supplement) -> Vec<Row> {
-        let mut rows = rows_of(&self.trials);
-        rows.extend(supplement.rows(&rows));
-        rows
-    }
-}
-
-/// What the rules of `need` leave open of the candidates `kept`, by name.
-pub fn not_known(need: &Need, kept: &[CandidateFacts]) -> BTreeMap<String, Vec<String>> {
-    let open = kept.iter().filter_map(|facts| {
-        let told = format!("{} {}", facts.name, whichfs_study::not_known(need, facts)?);
-        Some((facts.name.clone(), vec![told]))
-    });
-    open.collect()
-}
-
-/// The figures of those of `trials` that succeeded.
-pub fn rows_of(trials: &[Trial]) -> Vec<Row> {
-    let done = trials
-        .iter()
-        .filter(|trial| trial.outcome.status == Status::Done);
-    done.flat_map(Row::of_trial).collect()
-}
-
-/// Those of `trials` that failed, with the reason.
-pub fn failures(trials: &[Trial]) -> Vec<Failure> {
-    let failure = |trial: &Trial| match &trial.outcome.status {
-        Status::Done => None,
-        Status::Failed { reason, .. } => Some(Failure {
-            candidate: trial.identity.candidate.clone(),
-            seed: trial.identity.seed,
-            reason: reason.clone(),
-        }),
-    };
-    trials.iter().filter_map(failure).collect()
 }

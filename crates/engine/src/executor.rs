@@ -5,12 +5,8 @@
 
 use crate::error::{Error, Outcome};
 use crate::images::Images;
-use crate::observer::ProgressEvent;
 use crate::workload_run::WorkloadRun;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::channel;
-use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
+use std::sync::atomic::AtomicBool;
 use whichfs_fs::{Candidate, Geometry};
 use whichfs_study::{CardKind, FitError, Origin, Variant};
 use whichfs_trial::{Identity, Trial};
@@ -50,10 +46,16 @@ pub struct Capabilities {
 pub trait PreparedTrial {
     /// Candidate and seed, for people.
     fn label(&self) -> &str;
+    /// Calls the trial something else for people.
+    fn set_label(&mut self, label: String);
     /// Everything that decides the result; its digest is the trial's id.
     fn identity(&self) -> &Identity;
     /// What the figures of this trial leave out, one sentence each.
     fn caveats(&self) -> &[String];
+    /// Bytes of the partition that it formats on a real device; 0 if it formats none.
+    fn formats_bytes(&self) -> u64 {
+        0
+    }
 }
 
 /// What preparing a trial gives.
@@ -62,10 +64,15 @@ pub type Prepared<T> = Result<T, PrepareError>;
 /// Hears each phase of a trial as it begins, with the time since the trial began.
 pub type Phases<'a> = &'a mut dyn FnMut(&str, Nanos);
 
-/// Prepares and runs trials.
+/// Prepares trials, and gives a lease on which they run.
 pub trait Executor: Sync {
     /// A trial of this executor that can be run.
-    type Prepared: PreparedTrial + Send;
+    type Prepared: PreparedTrial + Send + Sync;
+
+    /// What trials run on between the first and the last.
+    type Lease<'l>: Lease<Self::Prepared>
+    where
+        Self: 'l;
 
     /// What this executor is and can do.
     fn capabilities(&self) -> Capabilities;
@@ -83,18 +90,55 @@ pub trait Executor: Sync {
     /// something else is wrong.
     fn prepare(&self, spec: &TrialSpec<'_>, images: &Images<'_>) -> Prepared<Self::Prepared>;
 
-    /// Runs `prepared` in the slot `slot` (from 0); `on_phase` hears each phase as it begins, with
-    /// the time since the trial began. A trial that fails is a [`Trial`] with that status.
+    /// Leases what trials run on; `name` is what a device's journal calls them.
+    ///
+    /// # Errors
+    /// Somebody else uses the device, or this machine lacks something.
+    fn lease(&self, name: &str) -> Outcome<Self::Lease<'_>>;
+}
+
+/// Which worker runs a trial, and what the trial may write.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Slot {
+    /// The worker, from 0.
+    pub worker: usize,
+    /// Bytes after which the trial is ended; none: any number.
+    pub write_limit: Option<u64>,
+}
+
+/// What trials run on while they run: the lab itself, or a device that nobody else uses meanwhile.
+/// A lease that is dropped is over, as one that ended.
+pub trait Lease<P>: Sync {
+    /// Runs `prepared` in `slot`; `on_phase` hears each phase as it begins, with the time since
+    /// the trial began. A trial that fails is a [`Trial`] with that status; none if it reached its
+    /// write limit and was ended.
     ///
     /// # Errors
     /// The caller set `interrupted`, or this machine cannot run trials.
     fn run(
         &self,
-        prepared: &Self::Prepared,
-        slot: usize,
+        prepared: &P,
+        slot: Slot,
         interrupted: &AtomicBool,
         on_phase: Phases<'_>,
-    ) -> Outcome<Trial>;
+    ) -> Outcome<Option<Trial>>;
+
+    /// Bytes written to the device since it appeared; none if nobody counts them. The number
+    /// begins at 0 again when the device's machine restarts.
+    fn written(&self) -> Option<u64> {
+        None
+    }
+
+    /// Gives back what was leased: no more trials follow.
+    ///
+    /// # Errors
+    /// The journal of the device cannot be written.
+    fn end(self) -> Outcome
+    where
+        Self: Sized,
+    {
+        Ok(())
+    }
 }
 
 /// Why a trial was not prepared.
@@ -117,90 +161,5 @@ impl From<whichfs_fs::Unfit> for PrepareError {
             why: unfit.reason,
             source: Some(unfit.source.to_owned()),
         }
-    }
-}
-
-/// Runs `trials` on `executor`, as many at once as it has slots; `hear` gets all events, in the
-/// calling thread. After the first error no trial is begun, and those under way are waited for.
-///
-/// # Errors
-/// The first failure that is not a trial's own, the caller's interruption, or that of `hear`.
-pub fn run_all<E: Executor>(
-    executor: &E,
-    trials: Vec<E::Prepared>,
-    interrupted: &AtomicBool,
-    hear: &mut dyn FnMut(&ProgressEvent) -> Outcome,
-) -> Outcome {
-    let slots = executor.capabilities().slots.clamp(1, trials.len().max(1));
-    let queue = Mutex::new(trials.into_iter());
-    let stop = AtomicBool::new(false);
-    let (sender, receiver) = channel();
-    std::thread::scope(|scope| {
-        for worker in 0..slots {
-            let (queue, stop, sender) = (&queue, &stop, sender.clone());
-            scope.spawn(move || {
-                let next = || {
-                    if stop.load(Ordering::Relaxed) || interrupted.load(Ordering::Relaxed) {
-                        return None;
-                    }
-                    queue.lock().unwrap_or_else(PoisonError::into_inner).next()
-                };
-                // The receiver lives as long as any worker.
-                let tell = |event| drop(sender.send(event));
-                while let Some(prepared) = next() {
-                    run_one(executor, &prepared, worker, interrupted, &tell);
-                }
-            });
-        }
-        drop(sender);
-        let mut result = Ok(());
-        for event in receiver {
-            let heard = match event {
-                ProgressEvent::Stopped(error) => Err(error),
-                event => hear(&event),
-            };
-            if let Err(error) = heard {
-                stop.store(true, Ordering::Relaxed);
-                if result.is_ok() {
-                    result = Err(error);
-                }
-            }
-        }
-        if interrupted.load(Ordering::Relaxed) && result.is_ok() {
-            result = Err(Error::interrupted());
-        }
-        result
-    })
-}
-
-/// Runs one trial and tells what happens to it.
-fn run_one<E: Executor>(
-    executor: &E,
-    prepared: &E::Prepared,
-    worker: usize,
-    interrupted: &AtomicBool,
-    tell: &dyn Fn(ProgressEvent),
-) {
-    let what = prepared.label().to_owned();
-    tell(ProgressEvent::Begun {
-        worker,
-        what: what.clone(),
-    });
-    let begun = Instant::now();
-    let mut on_phase = |phase: &str, at: Nanos| {
-        tell(ProgressEvent::Phase {
-            worker,
-            phase: phase.to_owned(),
-            at,
-        });
-    };
-    match executor.run(prepared, worker, interrupted, &mut on_phase) {
-        Err(error) => tell(ProgressEvent::Stopped(error.about(&what))),
-        Ok(trial) => tell(ProgressEvent::Ended {
-            worker,
-            what,
-            trial: Box::new(trial),
-            wall: begun.elapsed(),
-        }),
     }
 }

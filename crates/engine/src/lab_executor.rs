@@ -7,7 +7,9 @@ use crate::cards::{self, CardState, NamedProfile, in_state};
 use crate::clock::Clock;
 use crate::digest::sha256;
 use crate::error::{Error, Outcome};
-use crate::executor::{Capabilities, Executor, PrepareError, PreparedTrial, TrialSpec};
+use crate::executor::{
+    Capabilities, Executor, Lease, Phases, PrepareError, PreparedTrial, Slot, TrialSpec,
+};
 use crate::images::Images;
 use crate::modules::{ToLoad, WithModules};
 use crate::partition::{self, Partition};
@@ -602,6 +604,10 @@ impl PreparedTrial for Prepared {
         &self.label
     }
 
+    fn set_label(&mut self, label: String) {
+        self.label = label;
+    }
+
     fn identity(&self) -> &Identity {
         &self.identity
     }
@@ -613,6 +619,7 @@ impl PreparedTrial for Prepared {
 
 impl Executor for LabExecutor {
     type Prepared = Prepared;
+    type Lease<'l> = &'l LabExecutor;
 
     fn capabilities(&self) -> Capabilities {
         let profile = &self.card.profile;
@@ -641,16 +648,22 @@ impl Executor for LabExecutor {
         )
     }
 
+    fn lease(&self, _name: &str) -> Outcome<&LabExecutor> {
+        Ok(self)
+    }
+}
+
+impl Lease<Prepared> for &LabExecutor {
     fn run(
         &self,
         prepared: &Prepared,
-        slot: usize,
+        slot: Slot,
         interrupted: &AtomicBool,
-        on_phase: &mut dyn FnMut(&str, Nanos),
-    ) -> Outcome<Trial> {
+        on_phase: Phases<'_>,
+    ) -> Outcome<Option<Trial>> {
         let cores = available_cores();
-        let core = Some(cores[slot % cores.len()]);
-        trial_runner::run(self, prepared, core, interrupted, on_phase)
+        let core = Some(cores[slot.worker % cores.len()]);
+        trial_runner::run(self, prepared, core, interrupted, on_phase).map(Some)
     }
 }
 

@@ -9,8 +9,10 @@
 pub mod apply;
 pub mod board;
 pub mod builder_files;
+pub mod campaign;
 pub mod cards;
 pub mod choose;
+pub mod choose_on_device;
 pub mod clock;
 pub mod consent;
 pub mod crash;
@@ -46,6 +48,7 @@ pub mod shell;
 pub mod signatures;
 pub mod studies;
 pub mod study_cost;
+pub mod study_run;
 pub mod tools;
 pub mod tree;
 pub mod trial_cache;

@@ -4,13 +4,16 @@
 //! trial cache, interruption, failing candidates, missing tools.
 
 use crate::error::{Error, Outcome};
-use crate::executor::{Capabilities, Executor, PrepareError, PreparedTrial, TrialSpec};
+use crate::executor::{
+    Capabilities, Executor, Lease, Phases, PrepareError, PreparedTrial, Slot, TrialSpec,
+};
 use crate::images::Images;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use whichfs_fs::Geometry;
 use whichfs_study::Origin;
 use whichfs_trial::{
-    Counts, DeviceFigures, Identity, Latency, Metric, PhaseFigures, Status, Trial,
+    Conditions, Counts, DeviceFigures, Identity, Latency, Measured, Metric, PhaseFigures, REAL,
+    Status, Trial,
 };
 use whichfs_units::{MIB, Nanos};
 use whichfs_workload::Workload;
@@ -35,6 +38,8 @@ pub type Script<'a> = dyn Fn(&str, u64) -> Scripted + Sync + 'a;
 pub struct MockExecutor<'a> {
     script: &'a Script<'a>,
     slots: usize,
+    /// The session, if trials are as those of a real device.
+    session: Option<u64>,
     runs: AtomicU64,
 }
 
@@ -44,7 +49,18 @@ impl<'a> MockExecutor<'a> {
         MockExecutor {
             script,
             slots: 1,
+            session: None,
             runs: AtomicU64::new(0),
+        }
+    }
+
+    /// The same with trials as those of session `session` of a real device: measured, each of 1 MiB
+    /// written.
+    #[must_use]
+    pub fn on_device(self, session: u64) -> MockExecutor<'a> {
+        MockExecutor {
+            session: Some(session),
+            ..self
         }
     }
 
@@ -72,6 +88,10 @@ impl PreparedTrial for MockTrial {
         &self.label
     }
 
+    fn set_label(&mut self, label: String) {
+        self.label = label;
+    }
+
     fn identity(&self) -> &Identity {
         &self.identity
     }
@@ -81,8 +101,12 @@ impl PreparedTrial for MockTrial {
     }
 }
 
-impl Executor for MockExecutor<'_> {
+impl<'a> Executor for MockExecutor<'a> {
     type Prepared = MockTrial;
+    type Lease<'l>
+        = &'l MockExecutor<'a>
+    where
+        'a: 'l;
 
     fn capabilities(&self) -> Capabilities {
         Capabilities {
@@ -95,7 +119,10 @@ impl Executor for MockExecutor<'_> {
                 discard: true,
                 flush: false,
             },
-            origin: Origin::Modelled,
+            origin: match self.session {
+                Some(_) => Origin::Measured,
+                None => Origin::Modelled,
+            },
             slots: self.slots,
             card_uncertainty: 0.0,
             fit_error: None,
@@ -113,18 +140,24 @@ impl Executor for MockExecutor<'_> {
             _ => Ok(MockTrial {
                 label: format!("{name}, seed {}", spec.seed),
                 workload: spec.work.workload,
-                identity: identity(spec),
+                identity: identity(spec, self.session),
             }),
         }
     }
 
+    fn lease(&self, _name: &str) -> Outcome<&MockExecutor<'a>> {
+        Ok(self)
+    }
+}
+
+impl Lease<MockTrial> for &MockExecutor<'_> {
     fn run(
         &self,
         prepared: &MockTrial,
-        _slot: usize,
+        _slot: Slot,
         interrupted: &AtomicBool,
-        on_phase: &mut dyn FnMut(&str, Nanos),
-    ) -> Outcome<Trial> {
+        on_phase: Phases<'_>,
+    ) -> Outcome<Option<Trial>> {
         if interrupted.load(Ordering::Relaxed) {
             return Err(Error::interrupted());
         }
@@ -153,7 +186,7 @@ impl Executor for MockExecutor<'_> {
             unit: "B".to_owned(),
             lower_is_better: true,
         };
-        Ok(Trial {
+        Ok(Some(Trial {
             identity: identity.clone(),
             outcome: whichfs_trial::Outcome {
                 status,
@@ -162,9 +195,12 @@ impl Executor for MockExecutor<'_> {
                 virtual_time: phases.last().map_or(Nanos(0), |last| last.end),
                 phases,
                 series: None,
-                conditions: None,
+                conditions: self.session.map(|_| Conditions {
+                    written_bytes: MIB,
+                    ..Conditions::default()
+                }),
             },
-        })
+        }))
     }
 }
 
@@ -195,7 +231,7 @@ fn phase(name: &str, begin: Nanos, took: Nanos) -> PhaseFigures {
     }
 }
 
-fn identity(spec: &TrialSpec<'_>) -> Identity {
+fn identity(spec: &TrialSpec<'_>, session: Option<u64>) -> Identity {
     let text = |text: &str| text.to_owned();
     Identity {
         card: text("mock"),
@@ -203,7 +239,7 @@ fn identity(spec: &TrialSpec<'_>) -> Identity {
         card_state: text("fresh"),
         board: text("mock"),
         board_sha256: String::new(),
-        clock: text("mock"),
+        clock: text(session.map_or("mock", |_| REAL)),
         kernel: text("mock"),
         kernel_sha256: String::new(),
         candidate: text(spec.candidate.name),
@@ -223,6 +259,10 @@ fn identity(spec: &TrialSpec<'_>) -> Identity {
         cpu_features_sha256: String::new(),
         seed: spec.seed,
         data_seed: spec.work.other_data_seed(spec.seed),
-        measured: None,
+        measured: session.map(|session| Measured {
+            device: text("mock"),
+            session,
+            reference: None,
+        }),
     }
 }

@@ -1,6 +1,5 @@
 //! What a caller hears while trials run.
 
-use crate::error::Error;
 use std::time::Duration;
 use whichfs_trial::Trial;
 use whichfs_units::Nanos;
@@ -34,10 +33,12 @@ pub enum ProgressEvent {
         /// Wall time it took.
         wall: Duration,
     },
-    /// A trial could not be run at all, or was interrupted; the run ends.
-    Stopped(Error),
     /// So many finished trials came from the trial cache.
     Reused(usize),
+    /// So many of the trials that were announced need not be run.
+    Skipped(usize),
+    /// One sentence that concerns the whole campaign.
+    Remark(String),
     /// What the figures of a candidate leave out.
     Caveat {
         /// Name of the candidate.

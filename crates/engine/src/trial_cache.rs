@@ -1,19 +1,61 @@
 //! Trials and the store: what is known is not run again, what ends is kept at once.
 
 use crate::error::{Error, ErrorKind, Outcome};
-use crate::executor::{Executor, PreparedTrial, run_all};
-use crate::observer::{Observer, ProgressEvent};
 use crate::places;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use whichfs_store::{Filter, Store, Stored};
+use whichfs_store::{Filter, Put, Store, StoreError, Stored};
 use whichfs_trial::{Identity, REAL, Status, Trial};
 use whichfs_units::counted;
 
+/// Where a trial cache keeps trials: a store, or one with planted faults in tests.
+pub trait TrialStore {
+    /// The trial with this id.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn get(&self, id: &str) -> Result<Option<Stored>, StoreError>;
+
+    /// Keeps a trial that ran for `wall_ns` nanoseconds and ended so many seconds after 1970.
+    ///
+    /// # Errors
+    /// No room, no access, or another success of the same identity.
+    fn put(&mut self, trial: &Trial, wall_ns: u64, ended_unix: i64) -> Result<Put, StoreError>;
+
+    /// All trials that `filter` lets through.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn find(&self, filter: &Filter) -> Result<Vec<Stored>, StoreError>;
+
+    /// Checks that a trial can be kept now.
+    ///
+    /// # Errors
+    /// As [`TrialStore::put`].
+    fn require_writable(&self) -> Result<(), StoreError>;
+}
+
+impl TrialStore for Store {
+    fn get(&self, id: &str) -> Result<Option<Stored>, StoreError> {
+        Store::get(self, id)
+    }
+
+    fn put(&mut self, trial: &Trial, wall_ns: u64, ended_unix: i64) -> Result<Put, StoreError> {
+        Store::put(self, trial, wall_ns, ended_unix)
+    }
+
+    fn find(&self, filter: &Filter) -> Result<Vec<Stored>, StoreError> {
+        Store::find(self, filter)
+    }
+
+    fn require_writable(&self) -> Result<(), StoreError> {
+        Store::require_writable(self)
+    }
+}
+
 /// A store, and what was done with it.
 pub struct TrialCache {
-    store: Store,
+    store: Box<dyn TrialStore>,
     /// Run all trials again.
     fresh: bool,
     /// Finished trials that came from the store.
@@ -41,13 +83,18 @@ impl TrialCache {
     /// The store at `path`, or at its usual place.
     pub fn open(path: Option<PathBuf>, fresh: bool) -> Outcome<TrialCache> {
         let path = path.map_or_else(places::store, Ok)?;
-        Ok(TrialCache {
-            store: open_store(&path)?,
+        Ok(TrialCache::over(Box::new(open_store(&path)?), fresh))
+    }
+
+    /// The cache over `store`; `fresh` runs all trials again.
+    pub fn over(store: Box<dyn TrialStore>, fresh: bool) -> TrialCache {
+        TrialCache {
+            store,
             fresh,
             reused: 0,
             ran: 0,
             newest: None,
-        })
+        }
     }
 
     /// The finished trial that the store has, unless all are to be run again.
@@ -61,8 +108,8 @@ impl TrialCache {
     }
 
     /// The trial that the store has, also if it failed: where failing is an answer.
-    pub fn answered(&self, prepared: &impl PreparedTrial) -> Outcome<Option<Trial>> {
-        Ok(self.stored(prepared.identity())?.map(|stored| stored.trial))
+    pub fn answered(&self, identity: &Identity) -> Outcome<Option<Trial>> {
+        Ok(self.stored(identity)?.map(|stored| stored.trial))
     }
 
     fn stored(&self, identity: &Identity) -> Outcome<Option<Stored>> {
@@ -104,39 +151,6 @@ impl TrialCache {
     /// are known by their identity.
     pub fn take_fresh(&mut self) -> bool {
         std::mem::take(&mut self.fresh)
-    }
-
-    /// Runs `trials`, keeps each as it ends if what it read is still what it was (`unchanged`),
-    /// and gives it to `ended`, whose failure ends the run when those under way have ended too.
-    ///
-    /// # Errors
-    /// The first failure that is not a trial's own, the user's interrupt, or that of `unchanged` or
-    /// `ended`.
-    pub fn run<E: Executor>(
-        &mut self,
-        executor: &E,
-        trials: Vec<E::Prepared>,
-        interrupted: &AtomicBool,
-        progress: &mut dyn Observer,
-        unchanged: &dyn Fn() -> Outcome,
-        ended: &mut dyn FnMut(&Trial) -> Outcome,
-    ) -> Outcome {
-        if !trials.is_empty() {
-            self.require_writable()?;
-        }
-        let result = run_all(executor, trials, interrupted, &mut |news| {
-            progress.hear(news);
-            if let ProgressEvent::Ended { trial, wall, .. } = news {
-                unchanged()?;
-                self.keep(trial, *wall)?;
-                ended(trial)?;
-            }
-            Ok(())
-        });
-        result.map_err(|failure| match failure.kind {
-            ErrorKind::Interrupted => self.interrupted(),
-            _ => failure,
-        })
     }
 
     /// The wall time of the last trial in the store that is like `identity` in all that makes

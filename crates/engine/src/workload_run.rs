@@ -8,6 +8,7 @@ use whichfs_trial::WorkloadSpec;
 use whichfs_workload::{Workload, Writes};
 
 /// What a workload run consists of, apart from candidate and seed.
+#[derive(Clone)]
 pub struct WorkloadRun {
     /// The workload.
     pub workload: &'static dyn Workload,

@@ -87,7 +87,7 @@ fn a_close_contest_gets_more_seeds_and_those_behind_do_not() {
     let mut choice = Choice::new(asked, &mock, cache(home.path()), &NEVER, Instant::now());
     choice.decide(&mut (), &mut ()).unwrap();
     let seeds = |name: &str| {
-        let trials = choice.trials.iter();
+        let trials = choice.found.trials.iter();
         trials
             .filter(|trial| trial.identity.candidate == name)
             .count()
@@ -148,7 +148,7 @@ fn an_interrupted_run_keeps_what_had_ended_and_the_next_goes_on() {
     let asked = question(&["ext4", "xfs"]);
     let mut choice = Choice::new(asked, &mock, cache(home.path()), &stop, Instant::now());
     choice.decide(&mut (), &mut ()).unwrap();
-    assert!(choice.cache.reused >= 1, "the first trial of ext4 was kept");
+    assert!(choice.reused() >= 1, "the first trial of ext4 was kept");
 }
 
 #[test]
@@ -172,13 +172,14 @@ fn who_fails_or_cannot_run_is_not_ranked_and_says_why() {
     assert_eq!(names, ["ext4"]);
     assert_eq!(heard.excluded, ["xfs"]);
     let why = choice
+        .found
         .excluded
         .iter()
         .find(|one| one.candidate == "xfs")
         .unwrap();
     assert!(why.why.contains("not installed"));
     assert!(verdict.failed.iter().any(|one| one.candidate == "f2fs"));
-    let reasons = whichfs_engine::choose::failures(&choice.trials);
+    let reasons = whichfs_engine::campaign::failures(&choice.found.trials);
     assert!(reasons[0].reason.contains("wrong fs type"), "{reasons:?}");
 }
 

@@ -4,7 +4,8 @@ use crate::failure::Outcome;
 use crate::output;
 use std::collections::BTreeSet;
 use std::time::Duration;
-use whichfs_engine::device::{Campaign, DeviceExecutor};
+use whichfs_engine::campaign::{Campaign, Fair};
+use whichfs_engine::device::DeviceExecutor;
 use whichfs_format::partition_commands;
 use whichfs_report::documents::study::{
     DeviceMeasured, drift_told, kernel_threads, time_words, warmth,
@@ -14,48 +15,56 @@ use whichfs_trial::Trial;
 use whichfs_units::{Bytes, counted, shell_word};
 
 /// What was seen of the device of `site`.
-pub fn measured(site: &DeviceExecutor, campaign: &Campaign<'_>) -> DeviceMeasured {
+pub fn measured(site: &DeviceExecutor, order: &Fair) -> DeviceMeasured {
     DeviceMeasured {
         device: site.device.identity.clone(),
         session: site.session,
-        written_bytes: campaign.spent.bytes,
-        reference_runs: campaign.references(),
-        drifts: campaign.drifts(),
-        stopped: campaign.stopped,
+        written_bytes: order.spent.bytes,
+        reference_runs: order.references(),
+        drifts: order.drifts(),
+        stopped: order.stopped,
     }
 }
 
-/// Says what `campaign` would do on `site`, every command of it, and what it would cost.
+/// A campaign on a device, and its order.
+type Ordered<'o, 'c, K> = (&'o Campaign<'c, DeviceExecutor, K>, &'o Fair);
+
+/// Says what a campaign would do on `site` in its order, every command of it, and what it would
+/// cost.
 ///
 /// # Errors
 /// Standard output is closed.
-pub fn dry_run(site: &DeviceExecutor, campaign: &Campaign<'_>, left_out: &[String]) -> Outcome<u8> {
+pub fn dry_run<K: Clone + PartialEq>(
+    site: &DeviceExecutor,
+    (campaign, order): Ordered<'_, '_, K>,
+    left_out: &[String],
+) -> Outcome<u8> {
     output::paragraph(&about(site), 2)?;
     for said in left_out {
         output::paragraph(&format!("left out: {said}"), 2)?;
     }
-    let trials = campaign
+    let trials = order
         .turns
         .iter()
         .filter(|turn| matches!(turn, Turn::Trial(_)))
         .count();
-    let others = campaign.turns.len() - trials;
-    let known = campaign.known.iter().flatten().count();
+    let others = order.turns.len() - trials;
+    let known = campaign.trials().count();
     output::paragraph(
         &format!(
             "{}, {known} of them finished, {trials} to run; with {} of the first one, by which \
              changes of the device are seen.",
-            counted(campaign.planned.len(), "trial"),
+            counted(campaign.matrix().len(), "trial"),
             counted(others, "run")
         ),
         0,
     )?;
-    output::paragraph(&costs(campaign), 0)?;
+    output::paragraph(&costs((campaign, order)), 0)?;
     if site.inside().is_some() {
         output::text_line("\nNothing was written, and nothing is formatted or mounted.")?;
     } else if trials > 0 {
         output::text_line("\nCommands:")?;
-        for line in commands(site, campaign) {
+        for line in commands(site, (campaign, order)) {
             output::text_line(&line)?;
         }
         let id = shell_word(site.id());
@@ -90,12 +99,17 @@ fn about(site: &DeviceExecutor) -> String {
 }
 
 /// Every command, each once, in the order of the matrix.
-fn commands(site: &DeviceExecutor, campaign: &Campaign<'_>) -> Vec<String> {
+fn commands<K: Clone + PartialEq>(
+    site: &DeviceExecutor,
+    (campaign, order): Ordered<'_, '_, K>,
+) -> Vec<String> {
     let mut seen = BTreeSet::new();
     let mut lines: Vec<String> = Vec::new();
-    for turn in &campaign.turns {
+    for turn in &order.turns {
         let Turn::Trial(at) = turn else { continue };
-        let run = &campaign.planned[*at].run;
+        let Some(run) = campaign.matrix()[*at].prepared() else {
+            continue;
+        };
         let mut own = partition_commands(&site.device.name, run.span, site.device.sector_bytes);
         own.extend(run.commands.iter().map(|argv| {
             let words: Vec<String> = argv.iter().map(|word| shell_word(word)).collect();
@@ -114,23 +128,24 @@ fn commands(site: &DeviceExecutor, campaign: &Campaign<'_>) -> Vec<String> {
 }
 
 /// What is to run costs, and what it may.
-fn costs(campaign: &Campaign<'_>) -> String {
-    let each = campaign.turns.iter().map(|turn| campaign.estimate(*turn));
+fn costs<K: Clone + PartialEq>((campaign, order): Ordered<'_, '_, K>) -> String {
+    let matrix = campaign.matrix();
+    let each = order.turns.iter().map(|turn| order.estimate(matrix, *turn));
     let (bytes, time) = each.fold((0_u64, Duration::ZERO), |(bytes, time), cost| {
         (
             bytes.saturating_add(cost.bytes),
             time.saturating_add(cost.time),
         )
     });
-    let time = match campaign.knows_time() {
+    let time = match order.knows_time(matrix) {
         true => format!("take about {}", time_words(time)),
         false => "take a time that is not known yet".to_owned(),
     };
-    let most = match campaign.budget.bytes {
+    let most = match order.budget.bytes {
         Some(most) => format!("; --max-write allows {}", Bytes(most)),
         None => "; --max-write SIZE limits that".to_owned(),
     };
-    let unknown: Vec<&str> = campaign.unknown().into_iter().collect();
+    let unknown: Vec<&str> = order.unknown(matrix).into_iter().collect();
     let unknown = match unknown[..] {
         [] => String::new(),
         _ => format!(
@@ -142,22 +157,26 @@ fn costs(campaign: &Campaign<'_>) -> String {
         "They {time} and write about {}{unknown} to the device ({} were written in this \
          session{most}).",
         Bytes(bytes),
-        Bytes(campaign.spent.bytes)
+        Bytes(order.spent.bytes)
     )
 }
 
 /// How it went, in sentences: changes of the device, heat, what of the budget was used up, and
 /// what is on the device now.
-pub fn sentences(site: &DeviceExecutor, campaign: &Campaign<'_>) -> Vec<String> {
-    let mut said = vec![drift_told(campaign.references(), &campaign.drifts())];
-    let trials: Vec<&Trial> = campaign.known.iter().flatten().collect();
+pub fn sentences<K: Clone + PartialEq>(
+    site: &DeviceExecutor,
+    campaign: &Campaign<'_, DeviceExecutor, K>,
+    order: &Fair,
+) -> Vec<String> {
+    let mut said = vec![drift_told(order.references(), &order.drifts())];
+    let trials: Vec<&Trial> = campaign.trials().collect();
     said.push(warmth(&trials));
     said.extend(kernel_threads(&trials));
     said.push(format!(
         "Written to the device in this session: {}.",
-        Bytes(campaign.spent.bytes)
+        Bytes(order.spent.bytes)
     ));
-    said.extend(campaign.stopped.map(|spent| match spent {
+    said.extend(order.stopped.map(|spent| match spent {
         Spent::Time => "The time is spent; the same command goes on.".to_owned(),
         Spent::Bytes => format!(
             "No more trials: the next one would write more than --max-write allows, or began to \

@@ -44,13 +44,22 @@ impl Progress {
         }
     }
 
+    /// Says lines that stay, also while the trials run.
+    pub fn sayer(&self) -> impl Fn(&str) + Sync + use<> {
+        let bars = self.bars.as_ref().map(|bars| bars.all.clone());
+        move |line: &str| match &bars {
+            Some(bars) => bars.suspend(|| note!("{line}")),
+            None => note!("{line}"),
+        }
+    }
+
     /// The same for trials on a real device.
     pub fn here(self) -> Progress {
         Progress { real: true, ..self }
     }
 
     /// So many of the trials need not be run.
-    pub fn skip(&mut self, trials: usize) {
+    fn skip(&mut self, trials: usize) {
         self.total = self.total.saturating_sub(trials as u64);
         if let Some(bars) = &self.bars {
             bars.total.set_length(self.total);
@@ -110,13 +119,17 @@ impl Progress {
 
 impl Observer for Progress {
     fn hear(&mut self, news: &ProgressEvent) {
-        if let ProgressEvent::Ended {
-            what, trial, wall, ..
-        } = news
-        {
-            self.done += 1;
-            self.trial_wall += *wall;
-            self.say(&self.line_of(what, trial, *wall));
+        match news {
+            ProgressEvent::Ended {
+                what, trial, wall, ..
+            } => {
+                self.done += 1;
+                self.trial_wall += *wall;
+                self.say(&self.line_of(what, trial, *wall));
+            }
+            ProgressEvent::Skipped(trials) => self.skip(*trials),
+            ProgressEvent::Remark(sentence) => note_folded(&format!("note: {sentence}")),
+            _ => {}
         }
         let eta = self.eta();
         let Some(bars) = &mut self.bars else {
@@ -147,13 +160,37 @@ impl Observer for Progress {
 #[derive(Default)]
 pub struct Rounds {
     round: Option<Progress>,
+    /// No lines of trials.
+    quiet: bool,
+    /// Trials are those of a real device.
+    real: bool,
+}
+
+impl Rounds {
+    /// The same without lines of trials.
+    pub fn quiet() -> Rounds {
+        Rounds {
+            quiet: true,
+            ..Rounds::default()
+        }
+    }
+
+    /// The same for trials on a real device; `quiet` tells no lines of trials.
+    pub fn on_device(quiet: bool) -> Rounds {
+        Rounds {
+            quiet,
+            real: true,
+            round: None,
+        }
+    }
 }
 
 impl Observer for Rounds {
     fn hear(&mut self, event: &ProgressEvent) {
         match event {
             ProgressEvent::RoundBegun { trials, slots } => {
-                self.round = Some(Progress::new(*trials, *slots, false));
+                let round = Progress::new(*trials, *slots, self.quiet);
+                self.round = Some(if self.real { round.here() } else { round });
             }
             ProgressEvent::RoundEnded => drop(self.round.take().map(Progress::finish)),
             ProgressEvent::Reused(count) => {
@@ -162,6 +199,7 @@ impl Observer for Rounds {
                     counted(*count, "finished trial")
                 );
             }
+            ProgressEvent::Remark(sentence) => note_folded(&format!("note: {sentence}")),
             ProgressEvent::Caveat { candidate, caveat } => {
                 note_folded(&format!("note: {candidate}: {caveat}"));
             }

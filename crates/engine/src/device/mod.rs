@@ -1,22 +1,20 @@
 //! A real device as the place of trials: the same jobs as in the lab, under this machine's kernel.
 //!
 //! [`DeviceExecutor`] is the device with all that its trials share, [`DeviceExecutor::prepare`]
-//! makes a [`Run`] of a candidate, [`campaign::run`] has the agent do them in an order that is fair
-//! to all, keeps each in the store and watches what they cost.
+//! makes a [`Run`] of a candidate, and a [`DeviceSession`] has the agent do them, one at a time.
 
-pub mod campaign;
 mod cuttable;
 mod host;
 mod inside;
 mod run;
 mod session;
 
-pub use campaign::{Campaign, Planned};
 pub use cuttable::Cuttable;
 pub use host::{DeviceLease, confirm};
 pub use run::{Run, stamped};
 pub use session::DeviceSession;
 
+use crate::consent::Consent;
 use crate::error::{Error, Outcome};
 use crate::executor::PrepareError;
 use crate::images::{HostTools, Images};
@@ -170,6 +168,14 @@ impl DeviceExecutor {
             settle: options.settle.unwrap_or(SETTLE),
             mount_point: places::cache_directory("mount")?,
         })
+    }
+
+    /// Asks for the consent to destroy what is on the device.
+    ///
+    /// # Errors
+    /// Not named, another one named, in use.
+    pub fn confirm(&mut self, consent: &dyn Consent) -> Outcome {
+        self.around.confirm(&self.device, consent)
     }
 
     /// What the device is called in results.

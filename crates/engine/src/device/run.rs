@@ -88,12 +88,23 @@ impl PreparedTrial for Run {
         &self.label
     }
 
+    fn set_label(&mut self, label: String) {
+        self.label = label;
+    }
+
     fn identity(&self) -> &Identity {
         &self.identity
     }
 
     fn caveats(&self) -> &[String] {
         self.caveat.as_slice()
+    }
+
+    fn formats_bytes(&self) -> u64 {
+        match self.commands.is_empty() {
+            true => 0,
+            false => self.span.bytes,
+        }
     }
 }
 

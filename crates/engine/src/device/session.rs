@@ -2,15 +2,18 @@
 
 use super::host::RunLimits;
 use super::{DeviceExecutor, DeviceLease, Run};
-use crate::error::{Error, Outcome};
-use crate::executor::{Capabilities, Executor, PrepareError, TrialSpec};
+use crate::error::Outcome;
+use crate::executor::{Capabilities, Executor, Lease, Phases, PrepareError, Slot, TrialSpec};
 use crate::images::Images;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 use whichfs_device::sandboxed_agent::Ended;
-use whichfs_study::Origin;
-use whichfs_trial::{Event, StampedEvent, Trial};
+use whichfs_study::{Counter, Origin};
+use whichfs_trial::{Event, StampedEvent, Status, Trial};
 use whichfs_units::Nanos;
+
+/// How often a trial is run again whose machine was suspended or stopped in it.
+const AGAIN_MAX: usize = 2;
 
 /// A device of this machine, of a board, or a directory, between the first trial and the last. It
 /// runs one trial at a time. The guard looks at the device before and after each.
@@ -32,11 +35,8 @@ impl<'a> DeviceSession<'a> {
         })
     }
 
-    /// Runs `prepared`, which may write `most` bytes; `None` if it wrote more and was ended.
-    ///
-    /// # Errors
-    /// As of [`Executor::run`].
-    pub fn run_within(
+    /// Runs `prepared` once; it may write `most` bytes. `None` if it wrote more and was ended.
+    fn run_once(
         &self,
         prepared: &Run,
         most: Option<u64>,
@@ -56,31 +56,67 @@ impl<'a> DeviceSession<'a> {
         let life = lease.perform(prepared, limits, interrupted, &mut hear)?;
         Ok((life.ended != Ended::TooMuch).then(|| prepared.record(&life)))
     }
+}
 
-    /// Bytes written to the device since it appeared, if the machine counts them.
-    pub fn written(&self) -> Option<u64> {
+impl Lease<Run> for DeviceSession<'_> {
+    /// Runs the trial again if something kept it from measuring. A trial that is disturbed again and
+    /// again has failed: nothing of it is believed.
+    fn run(
+        &self,
+        prepared: &Run,
+        slot: Slot,
+        interrupted: &AtomicBool,
+        on_phase: Phases<'_>,
+    ) -> Outcome<Option<Trial>> {
+        let mut counter = Counter::new(self.written());
+        let mut again = 0;
+        loop {
+            let left = slot
+                .write_limit
+                .map(|most| most.saturating_sub(counter.since(self.written())));
+            let Some(mut trial) = self.run_once(prepared, left, interrupted, on_phase)? else {
+                return Ok(None);
+            };
+            let Some(why) = disturbance(&trial.outcome) else {
+                return Ok(Some(trial));
+            };
+            if again == AGAIN_MAX {
+                trial.outcome.metrics.clear();
+                trial.outcome.status = Status::Failed {
+                    reason: format!(
+                        "disturbed {} times, at last because {why}: leave the machine alone \
+                         meanwhile",
+                        again + 1
+                    ),
+                    log: Vec::new(),
+                };
+                return Ok(Some(trial));
+            }
+            again += 1;
+            log::warn!("{}: {why}; it is run again", prepared.label);
+        }
+    }
+
+    fn written(&self) -> Option<u64> {
         let lease = self.lease.lock();
         lease.unwrap_or_else(PoisonError::into_inner).written()
     }
 
-    /// Gives the device back: no more trials follow.
-    ///
-    /// # Errors
-    /// The journal cannot be written.
-    pub fn end(self) -> Outcome {
+    fn end(self) -> Outcome {
         let lease = self.lease.into_inner();
         lease.unwrap_or_else(PoisonError::into_inner).end()
     }
 }
 
-impl Executor for DeviceSession<'_> {
+impl Executor for DeviceExecutor {
     type Prepared = Run;
+    type Lease<'l> = DeviceSession<'l>;
 
     fn capabilities(&self) -> Capabilities {
-        let bytes = self.device.whole().map_or(0, |span| span.bytes);
+        let bytes = self.whole().map_or(0, |span| span.bytes);
         Capabilities {
-            card: self.device.id().to_owned(),
-            geometry: self.device.medium.geometry(bytes),
+            card: self.id().to_owned(),
+            geometry: self.medium.geometry(bytes),
             origin: Origin::Measured,
             slots: 1,
             card_uncertainty: 0.0,
@@ -95,17 +131,47 @@ impl Executor for DeviceSession<'_> {
             variant,
             seed,
         } = *spec;
-        self.device.prepare(candidate, work, variant, seed, images)
+        DeviceExecutor::prepare(self, candidate, work, variant, seed, images)
     }
 
-    fn run(
-        &self,
-        prepared: &Run,
-        _slot: usize,
-        interrupted: &AtomicBool,
-        on_phase: &mut dyn FnMut(&str, Nanos),
-    ) -> Outcome<Trial> {
-        let trial = self.run_within(prepared, None, interrupted, on_phase)?;
-        trial.ok_or_else(|| Error::environment("a trial without a limit reached one"))
+    fn lease(&self, name: &str) -> Outcome<DeviceSession<'_>> {
+        DeviceSession::begin(self, name)
+    }
+}
+
+/// What kept a finished trial from measuring, if something did.
+fn disturbance(outcome: &whichfs_trial::Outcome) -> Option<String> {
+    match outcome.status {
+        Status::Done => outcome.conditions.as_ref()?.disturbed(),
+        Status::Failed { .. } => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_finished_trial_is_disturbed() {
+        let outcome = |status, stopped| whichfs_trial::Outcome {
+            status,
+            phases: Vec::new(),
+            metrics: Vec::new(),
+            trace_sha256: String::new(),
+            virtual_time: Nanos(0),
+            series: None,
+            conditions: Some(whichfs_trial::Conditions {
+                stopped: Nanos(stopped),
+                ..whichfs_trial::Conditions::default()
+            }),
+        };
+        assert_eq!(disturbance(&outcome(Status::Done, 0)), None);
+        let why = disturbance(&outcome(Status::Done, 2_000_000_000)).unwrap_or_default();
+        assert!(why.contains("stopped for 2"), "{why}");
+        let failed = Status::Failed {
+            reason: "full".to_owned(),
+            log: Vec::new(),
+        };
+        assert_eq!(disturbance(&outcome(failed, 2_000_000_000)), None);
     }
 }

@@ -18,7 +18,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use whichfs_engine::board::Board;
-use whichfs_engine::choose::{Choice, Question, SEEDS, failures};
+use whichfs_engine::campaign::failures;
+use whichfs_engine::choose::{Choice, Question, SEEDS};
 use whichfs_engine::clock::Clock;
 use whichfs_engine::lab_executor::LabExecutor;
 use whichfs_engine::trial_cache::TrialCache;
@@ -85,7 +86,7 @@ pub fn run(args: &ChooseArgs) -> Outcome<u8> {
 
 /// Decides in the lab; the best are measured on the device of `device`, if that is asked for.
 fn in_the_lab(args: &ChooseArgs, begun: Instant, device: Option<&ChooseArgs>) -> Outcome<u8> {
-    let question = question(args)?;
+    let question = question(args, SEEDS)?;
     let mut cuts = LabCuts::new(args, &question)?;
     let cache = TrialCache::open(args.store.clone(), args.fresh)?;
     let bench = bench(args)?;
@@ -96,15 +97,15 @@ fn in_the_lab(args: &ChooseArgs, begun: Instant, device: Option<&ChooseArgs>) ->
         &bench,
         &choice.question.work,
         &verdict,
-        choice.cache.reused,
-        &choice.trials,
+        choice.reused(),
+        &choice.found.trials,
         repeat::line(args),
     );
     page.cuts = cuts.made.series_of(args.first_seed);
-    let aside = aside(&choice.excluded, &choice.aside, &page.repeat);
+    let aside = aside(&choice.found.excluded, &choice.found.aside, &page.repeat);
     page.trials_of.extend(aside);
     page.environment.extend(cuts.made.items());
-    let (mut rows, mut sentences) = (choice.rows(&cuts), cuts.made.sentences());
+    let (mut rows, mut sentences) = (choice.found.rows(&cuts), cuts.made.sentences());
     if verdict.ranking.is_empty() && !cuts.made.wanted() {
         // Where nobody could win there is nobody to cut.
         sentences.clear();
@@ -115,14 +116,14 @@ fn in_the_lab(args: &ChooseArgs, begun: Instant, device: Option<&ChooseArgs>) ->
         sentences.extend(confirmed.lines());
         rows.extend(confirmed.rows);
     }
-    let report = report.write(&page, &rows, &choice.trials)?;
+    let report = report.write(&page, &rows, &choice.found.trials)?;
     tell(args, &page, &sentences, &report)?;
     if let Some(directory) = &args.emit {
         emit(args, &bench, &choice.question.need, &verdict, directory)?;
     }
     Ok(code_of(
         verdict.ranking.is_empty(),
-        failures(&choice.trials).is_empty(),
+        failures(&choice.found.trials).is_empty(),
     ))
 }
 
@@ -206,9 +207,9 @@ fn bench(args: &ChooseArgs) -> Outcome<LabExecutor> {
     LabExecutor::new(card, state, board, clock, wall_limit, jobs_of(args))
 }
 
-/// What `args` ask.
-fn question(args: &ChooseArgs) -> Outcome<Question> {
-    let need = need_of(args)?;
+/// What `args` ask, with so many `seeds` if they do not say.
+fn question(args: &ChooseArgs, seeds: u64) -> Outcome<Question> {
+    let need = need(&args.needs, &args.need)?;
     let work = work_of(args, &need)?;
     check_names(&args.candidates)?;
     Ok(Question {
@@ -216,7 +217,7 @@ fn question(args: &ChooseArgs) -> Outcome<Question> {
         work,
         candidates: args.candidates.clone(),
         first_seed: args.first_seed,
-        seeds: args.seeds.unwrap_or(SEEDS),
+        seeds: args.seeds.unwrap_or(seeds),
     })
 }
 
@@ -224,11 +225,6 @@ fn question(args: &ChooseArgs) -> Outcome<Question> {
 fn jobs_of(args: &ChooseArgs) -> usize {
     let cores = || whichfs_lab::available_cores().len();
     args.jobs.map_or_else(cores, |jobs| jobs as usize)
-}
-
-/// The need: a shipped one or a file, with the user's changes.
-fn need_of(args: &ChooseArgs) -> Outcome<Need> {
-    need(&args.needs, &args.need)
 }
 
 /// The need called `name`, or that in the file `name`, with `changes` (`KEY=VALUE`).

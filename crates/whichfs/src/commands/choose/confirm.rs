@@ -1,13 +1,19 @@
 //! From a card in the reader to a verdict: its profile is taken, the lab decides, and the two best
 //! are measured on the card.
 
-use super::here::{Measuring, REPEATS};
+use super::here::begin;
 use crate::cli::{ChooseArgs, PlaceArgs, WriteHow};
 use crate::commands::{probe, table};
+use crate::device_report;
 use crate::failure::{Failure, Outcome};
+use crate::progress::Rounds;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 use whichfs_device::{Limits, Roots, TargetDisk};
-use whichfs_engine::choose::{Question, rows_of};
+use whichfs_engine::campaign::rows_of;
+use whichfs_engine::choose::Question;
+use whichfs_engine::choose_on_device::REPEATS;
+use whichfs_engine::images::Images;
 use whichfs_engine::places;
 use whichfs_report::{Item, figure, item};
 use whichfs_study::plan::Planned;
@@ -152,7 +158,7 @@ pub fn confirm(
     let ranked = verdict.ranking.iter().map(|one| one.candidate.as_str());
     let others = ranked.filter(|name| Some(*name) != advised);
     let best: Vec<&str> = advised.into_iter().chain(others).take(BEST).collect();
-    let mut measuring = Measuring::new(args, &question.need, &question.work)?;
+    let (mut site, mut choice) = begin(args, question, Instant::now())?;
     let seeds = args.first_seed
         ..args
             .first_seed
@@ -165,8 +171,14 @@ pub fn confirm(
             })
         })
         .collect();
-    measuring.run_round(&round)?;
-    let rows = rows_of(&measuring.trials);
+    let tell = |what: &str| note!("{what}");
+    let mut rounds = Rounds::on_device(args.json);
+    let mut order = choice.plan(&site, &round, &Images::new(&tell), &mut rounds)?;
+    if !order.turns.is_empty() {
+        site.confirm(&args.device.device.consent(args.json))?;
+        choice.run(&site, &mut order, &mut rounds)?;
+    }
+    let rows = rows_of(&choice.found.trials);
     let samples = |rows: &[Row]| rows.iter().map(Row::sample).collect::<Vec<_>>();
     let mut distances = distances(&samples(lab), &samples(&rows));
     // What nobody asked for would bury the rest.
@@ -177,7 +189,7 @@ pub fn confirm(
         &samples(lab),
         &samples(&rows),
     )];
-    sentences.extend(measuring.sentences.iter().cloned());
+    sentences.extend(device_report::sentences(&site, choice.campaign(), &order));
     Ok(Confirmed {
         distances,
         rows,

@@ -7,7 +7,8 @@ use crate::interrupt;
 use crate::progress::Rounds;
 use std::collections::BTreeMap;
 use std::time::Instant;
-use whichfs_engine::choose::{Choice, failures};
+use whichfs_engine::campaign::failures;
+use whichfs_engine::choose::{Choice, SEEDS};
 use whichfs_engine::trial_cache::TrialCache;
 use whichfs_study::plan::first_round;
 use whichfs_study::{CardEvidence, Excluded, Row};
@@ -17,7 +18,7 @@ use whichfs_study::{CardEvidence, Excluded, Row};
 /// # Errors
 /// As [`super::run`].
 pub fn evidence(args: &ChooseArgs) -> Outcome<CardEvidence> {
-    let question = question(args)?;
+    let question = question(args, SEEDS)?;
     let cache = TrialCache::open(args.store.clone(), args.fresh)?;
     let bench = bench(args)?;
     let now = Instant::now();
@@ -26,8 +27,12 @@ pub fn evidence(args: &ChooseArgs) -> Outcome<CardEvidence> {
     for seed in (args.first_seed..).take(choice.question.seeds as usize) {
         choice.run_round(&first_round(&candidates, seed), &mut Rounds::default())?;
     }
-    let mut excluded = [choice.excluded.as_slice(), &choice.not_comparable].concat();
-    for failed in failures(&choice.trials) {
+    let mut excluded = [
+        choice.found.excluded.as_slice(),
+        &choice.found.not_comparable,
+    ]
+    .concat();
+    for failed in failures(&choice.found.trials) {
         if excluded.iter().all(|one| one.candidate != failed.candidate) {
             excluded.push(Excluded {
                 candidate: failed.candidate,
@@ -40,10 +45,10 @@ pub fn evidence(args: &ChooseArgs) -> Outcome<CardEvidence> {
             });
         }
     }
-    let mut samples: Vec<_> = choice.rows(&()).iter().map(Row::sample).collect();
+    let mut samples: Vec<_> = choice.found.rows(&()).iter().map(Row::sample).collect();
     samples.retain(|sample| excluded.iter().all(|one| one.candidate != sample.candidate));
     let mut trials: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for trial in &choice.trials {
+    for trial in &choice.found.trials {
         let own = trials.entry(trial.identity.candidate.clone()).or_default();
         own.push(trial.identity.id());
     }
@@ -55,7 +60,7 @@ pub fn evidence(args: &ChooseArgs) -> Outcome<CardEvidence> {
         fit_error: whichfs_engine::cards::fit_error(profile),
         composed: profile.composed(),
         excluded,
-        caveats: choice.caveats.clone(),
+        caveats: choice.found.caveats.clone(),
         trials,
     })
 }

@@ -1,9 +1,10 @@
 //! `whichfs study claims`: what the authors concluded, beside what the lab found.
 
-use super::trials::{Limits, Runner};
+use super::performance::{Limits, lab};
 use crate::cli::ClaimsArgs;
 use crate::failure::{Failure, Outcome as Done};
 use crate::output;
+use crate::progress::Rounds;
 use std::collections::BTreeMap;
 use whichfs_engine::studies;
 use whichfs_report::documents::study::{JudgedClaim, claims_text};
@@ -44,9 +45,9 @@ fn tables(studies: &[&PerformanceStudy], claims: &[Claim]) -> Done<BTreeMap<Stri
     for study in studies {
         let asked = |claim: &Claim| claim.study == study.name && !claim.parts.is_empty();
         if claims.iter().any(asked) {
-            let mut runner = Runner::new(study, &Limits::default())?;
-            runner.recall()?;
-            tables.insert(study.name.clone(), grids(study, &runner.trials, &[]));
+            let mut runner = lab(study, &Limits::default())?;
+            runner.recall(&mut Rounds::default())?;
+            tables.insert(study.name.clone(), grids(study, &runner.trials(), &[]));
         }
     }
     Ok(tables)

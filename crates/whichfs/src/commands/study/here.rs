@@ -1,26 +1,19 @@
 //! A study on a real device: its matrix without cards and boards, under this machine's kernel.
 
-use super::caveats::Caveats;
-use super::performance::{Files, Gathered, study_run};
-use super::trials::{done, failed, label, told_where, works};
+use super::performance::{Files, Gathered, study_document};
 use crate::cli::StudyArgs;
 use crate::failure::{Failure, Kind, Outcome, exit_code};
-use crate::progress::Progress;
+use crate::progress::{Progress, Rounds};
 use crate::{device_report, interrupt};
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::path::Path;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
-use whichfs_engine::device::{Campaign, DeviceExecutor, Planned, campaign};
-use whichfs_engine::executor::PrepareError;
+use whichfs_engine::campaign::{Fair, session};
+use whichfs_engine::device::DeviceExecutor;
 use whichfs_engine::images::Images;
+use whichfs_engine::study_run::{DeviceMatrix, done, failed, on_device, works};
 use whichfs_engine::trial_cache::TrialCache;
-use whichfs_engine::workload_run::WorkloadRun;
 use whichfs_report::documents::study::StudyPlace;
-use whichfs_study::{Budget, Origin, PerformanceStudy, Spot, Variant};
-use whichfs_trial::REAL;
-use whichfs_workload::Writes;
+use whichfs_study::{Budget, Origin, PerformanceStudy};
 
 /// Time of a trial where `--wall-limit` says nothing: old cards take an hour for what new ones do
 /// in a minute.
@@ -45,10 +38,10 @@ pub fn run(study: PerformanceStudy, args: &StudyArgs, path: &Path) -> Outcome<u8
         None => whichfs_remote::Place::Here(path.to_owned()),
     };
     let mut site = DeviceExecutor::open(&device, &args.here.options(), wall_limit)?;
-    let mut keeper = TrialCache::open(None, args.fresh)?;
-    site.session = campaign::session(&mut keeper, site.id())?;
-    let (study, not_there) = placed(study, &site);
-    let works: BTreeMap<&str, WorkloadRun> = works(&study, args.tree.as_deref())?;
+    let mut cache = TrialCache::open(None, args.fresh)?;
+    site.session = session(&mut cache, site.id())?;
+    let (study, not_there) = on_device(study, &site);
+    let works = works(&study, args.tree.as_deref())?;
     let budget = Budget {
         time: args.budget,
         bytes: args.here.max_write,
@@ -57,45 +50,44 @@ pub fn run(study: PerformanceStudy, args: &StudyArgs, path: &Path) -> Outcome<u8
         true => Images::unbuilt(),
         false => Images::new(&|what: &str| note!("{what}")),
     };
-    let mut matrix = Matrix::new(&study, &site, &works, &images)?;
+    let (flag, mut rounds) = (interrupt::flag(), Rounds::default());
+    let mut matrix = DeviceMatrix::new(&study, &site, &works, cache, &images, flag, &mut rounds)?;
     matrix.left_out.extend(not_there);
-    let mut campaign = Campaign::new(&site, matrix.planned, &mut keeper, budget)?;
+    let campaign = &mut matrix.campaign;
+    let card = (site.id(), site.session);
+    let mut order = Fair::of(campaign.matrix(), &campaign.cache, card, budget)?;
     if args.dry_run {
-        return device_report::dry_run(&site, &campaign, &matrix.left_out);
+        return device_report::dry_run(&site, (campaign, &order), &matrix.left_out);
     }
     // What can be wrong with them is known before the first trial.
     let files = Files::new(args)?;
-    if !campaign.turns.is_empty() {
-        let (most, all) = campaign.writes();
+    if !order.turns.is_empty() {
+        let (most, all) = order.writes(campaign.matrix());
         site.announce(most, all)?;
-        campaign::confirm(&mut site, &args.here.consent(args.json))?;
-        let mut progress = Progress::new(campaign.turns.len(), 1, args.json).here();
+        site.confirm(&args.here.consent(args.json))?;
+        let mut progress = Progress::new(order.turns.len(), 1, args.json).here();
         let name = format!("trials of {}", study.name);
-        let ended = campaign.run(&site, &name, &mut keeper, interrupt::flag(), &mut progress);
+        let ended = campaign.run(&site, &name, &mut order, &mut progress);
         progress.finish();
         ended?;
     }
-    let trials = matrix.spots.iter().filter_map(|(spot, at)| {
-        let trial = campaign.known.get(*at)?.clone()?;
-        Some((*spot, trial))
-    });
-    let trials: Vec<_> = trials.collect();
+    let trials = matrix.trials();
     let gathered = Gathered {
         smallest: Vec::new(),
         left_out: matrix.left_out,
         failed: failed(&study, &trials),
         caveats: [
             matrix.caveats.sentences(),
-            device_report::sentences(&site, &campaign),
+            device_report::sentences(&site, &matrix.campaign, &order),
         ]
         .concat(),
         done: done(&trials),
-        reused: keeper.reused,
+        reused: matrix.campaign.cache.reused,
         trials,
     };
-    let mut document = study_run(&study, &gathered, None)?;
-    document.budget_ended = campaign.stopped.is_some();
-    document.measured = Some(device_report::measured(&site, &campaign));
+    let mut document = study_document(&study, &gathered, None)?;
+    document.budget_ended = order.stopped.is_some();
+    document.measured = Some(device_report::measured(&site, &order));
     let place = StudyPlace {
         kernels: vec![(
             site.machine.kernel.clone(),
@@ -109,108 +101,4 @@ pub fn run(study: PerformanceStudy, args: &StudyArgs, path: &Path) -> Outcome<u8
         true => 0,
         false => exit_code(Kind::Trial),
     })
-}
-
-/// The study with the device and this machine in place of its cards and boards, and what of it
-/// cannot be there. Figures that others published are of other cards; the smallest partition is
-/// looked for in the lab.
-fn placed(study: PerformanceStudy, site: &DeviceExecutor) -> (PerformanceStudy, Vec<String>) {
-    let mut study = PerformanceStudy {
-        cards: vec![site.id().to_owned()],
-        boards: vec![site.machine.name.clone()],
-        clock: REAL.to_owned(),
-        published: Vec::new(),
-        smallest: None,
-        ..study
-    };
-    let mut left_out = Vec::new();
-    if let Some(dir) = site.inside() {
-        // The filesystem is what is there, mounted as it is.
-        let kind = std::mem::take(&mut study.candidates);
-        let others: Vec<String> = kind.into_iter().filter(|name| *name != dir.kind).collect();
-        if !others.is_empty() {
-            let (names, path, kind) = (others.join(", "), &dir.shown, &dir.kind);
-            left_out.push(format!(
-                "{names}: {path} is on {kind}, and nothing is formatted there"
-            ));
-        }
-        study.candidates = vec![dir.kind.clone()];
-        let named = study.variants.iter().map(|variant| variant.name.as_str());
-        let names: Vec<&str> = named.filter(|name| !name.is_empty()).collect();
-        if !names.is_empty() {
-            let names = names.join(", ");
-            left_out.push(format!(
-                "{names}: it is mounted with {}, and stays so",
-                dir.options
-            ));
-        }
-        study.variants = vec![Variant::default()];
-        for load in &mut study.workloads {
-            load.only_variants.clear();
-        }
-    }
-    (study, left_out)
-}
-
-/// The matrix of a study as trials of a device.
-struct Matrix<'a> {
-    planned: Vec<Planned<'a>>,
-    /// Each spot with the place of its trial: spots that come to the same commands share one.
-    spots: Vec<(Spot<'a>, usize)>,
-    left_out: Vec<String>,
-    caveats: Caveats,
-}
-
-impl<'a> Matrix<'a> {
-    fn new(
-        study: &'a PerformanceStudy,
-        site: &DeviceExecutor,
-        works: &'a BTreeMap<&str, WorkloadRun>,
-        images: &Images,
-    ) -> Outcome<Matrix<'a>> {
-        let mut places: BTreeMap<String, usize> = BTreeMap::new();
-        let mut without: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-        let mut writes: BTreeMap<&str, Writes> = BTreeMap::new();
-        let mut matrix = Matrix {
-            planned: Vec::new(),
-            spots: Vec::new(),
-            left_out: Vec::new(),
-            caveats: Caveats::default(),
-        };
-        for spot in study.spots() {
-            if interrupt::flag().load(Ordering::Relaxed) {
-                return Err(Failure::new(Kind::Interrupted, "interrupted"));
-            }
-            let work = &works[spot.load.name.as_str()];
-            let candidate = whichfs_fs::find(spot.candidate).map_err(Failure::input)?;
-            let writes = match writes.entry(spot.load.name.as_str()) {
-                Entry::Occupied(known) => *known.get(),
-                Entry::Vacant(place) => *place.insert(work.writes()?),
-            };
-            match site.prepare(candidate, work, spot.variant, spot.seed, images) {
-                Ok(mut run) => {
-                    run.label = label(study, &spot).replace(", seed ", ", repeat ");
-                    let said: Vec<String> = run.caveat.iter().cloned().collect();
-                    matrix.caveats.add(spot.candidate, &said);
-                    let next = matrix.planned.len();
-                    let at = *places.entry(run.identity.id()).or_insert(next);
-                    if at == next {
-                        matrix.planned.push(Planned { run, work, writes });
-                    }
-                    matrix.spots.push((spot, at));
-                }
-                Err(PrepareError::Failed(failure)) => return Err(told_where(&spot, failure)),
-                Err(PrepareError::Excluded { why, .. }) => {
-                    let names = without.entry(why).or_default();
-                    if !names.contains(&spot.candidate) {
-                        names.push(spot.candidate);
-                    }
-                }
-            }
-        }
-        let sentence = |(why, names): (String, Vec<&str>)| format!("{}: {why}", names.join(", "));
-        matrix.left_out = without.into_iter().map(sentence).collect();
-        matrix.caveats.tell();
-        Ok(matrix)
-    }
 }

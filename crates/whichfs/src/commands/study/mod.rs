@@ -1,17 +1,13 @@
 //! `whichfs study`: experiments that are data, made and told as a whole.
 
-mod caveats;
 mod claims;
-mod compared;
 mod crash;
 mod here;
 mod performance;
 mod show;
-mod smallest;
-mod trials;
 
 pub use claims::claims;
-pub use compared::compared;
+pub use performance::compared;
 pub use show::show;
 
 use crate::cli::{JsonArgs, StudyArgs};

@@ -1,17 +1,26 @@
 //! Studies of the kind `performance`: trials, each run once and kept, as tables.
 
 use super::here;
-use super::trials::{self, Limits, Runner};
 use crate::cli::{StudyArgs, StudyShowArgs};
 use crate::failure::{Failure, Kind, Outcome, exit_code};
 use crate::output;
 use crate::page::command_line;
+use crate::progress::Rounds;
+use crate::{interrupt, progress};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+use whichfs_engine::lab_executor::LabExecutor;
 use whichfs_engine::places::{self, WholeFile};
 use whichfs_engine::studies;
+use whichfs_engine::study_cost::{Amounts, about, amount};
+use whichfs_engine::study_run::{self, SmallestPartition, StudyTrials};
+use whichfs_engine::trial_cache::TrialCache;
+use whichfs_lab::available_cores;
+use whichfs_report::documents::check::TuningGain;
 use whichfs_report::documents::study::{
-    SmallestFound, StudyPlace, StudyRun, StudyShown, study_definition, study_page, study_text,
+    ExpectedTime, SmallestFound, StudyPlace, StudyPlan, StudyRun, StudyShown, gain_tables,
+    study_definition, study_page, study_plan_text, study_text,
 };
 use whichfs_report::{Export, document_json};
 use whichfs_study::{
@@ -20,6 +29,126 @@ use whichfs_study::{
 };
 use whichfs_trial::{Metric, Trial};
 use whichfs_units::counted;
+
+/// Wall time of a trial where `--wall-limit` says nothing, in seconds.
+const WALL_LIMIT_S: u64 = 1800;
+
+/// How trials are run.
+#[derive(Default)]
+pub(super) struct Limits {
+    /// Wall time of a trial, in seconds.
+    pub wall_s: Option<u64>,
+    /// Trials at once.
+    pub jobs: Option<u64>,
+    /// Also those that the store has.
+    pub fresh: bool,
+    /// The user's tree in place of those that workloads draw.
+    pub tree: Option<PathBuf>,
+}
+
+/// The trials of a study in the lab.
+pub(super) type LabTrials<'a> = StudyTrials<'a, LabExecutor>;
+
+/// The trials of `study` in the lab; one at once for each core, if nobody says.
+pub(super) fn lab<'a>(study: &'a PerformanceStudy, limits: &Limits) -> Outcome<LabTrials<'a>> {
+    let wall_limit = Duration::from_secs(limits.wall_s.unwrap_or(WALL_LIMIT_S));
+    let jobs = limits.jobs.map(|jobs| jobs as usize);
+    let jobs = jobs.unwrap_or_else(|| available_cores().len());
+    let benches = study_run::benches(study, wall_limit, jobs)?;
+    let works = study_run::works(study, limits.tree.as_deref())?;
+    let cache = TrialCache::open(None, limits.fresh)?;
+    Ok(StudyTrials::new(
+        study,
+        benches,
+        works,
+        cache,
+        interrupt::flag(),
+    ))
+}
+
+/// Runs what the store does not have; whether `budget` was spent before the end.
+fn run_all(runner: &mut LabTrials<'_>, budget: Option<Duration>) -> Outcome<bool> {
+    let jobs = runner.benches.values().map(|bench| bench.jobs).max();
+    let spots = runner.study.spots().len();
+    let mut progress = progress::Progress::new(spots, jobs.unwrap_or(1), false);
+    let say = progress.sayer();
+    let ended = runner.run(budget, &say, &mut progress);
+    progress.finish();
+    ended
+}
+
+/// A study that another command makes up: run, and its differences.
+///
+/// # Errors
+/// As [`run`].
+pub fn compared(study: &PerformanceStudy) -> Outcome<TuningGain> {
+    let mut runner = lab(study, &Limits::default())?;
+    run_all(&mut runner, None)?;
+    let trials = runner.trials();
+    let gains = gains(study, &trials);
+    let tables = gain_tables(study, &gains, usize::MAX);
+    let mut lacking = study_run::failed(study, &trials);
+    lacking.extend(runner.left_out());
+    Ok(TuningGain {
+        rows: tables.into_iter().flat_map(|table| table.rows).collect(),
+        gains,
+        lacking,
+    })
+}
+
+/// The kernels of all benches, each once: release and SHA-256.
+fn kernels(runner: &LabTrials<'_>) -> Vec<(String, String)> {
+    let all = runner.benches.values().flat_map(LabExecutor::kernels);
+    let mut all: Vec<(String, String)> = all
+        .map(|kernel| (kernel.release.clone(), kernel.sha256.clone()))
+        .collect();
+    all.sort();
+    all.dedup();
+    all
+}
+
+/// Says how much there is to do.
+fn dry_run(runner: &mut LabTrials<'_>) -> Outcome<u8> {
+    let missing = runner.recall(&mut Rounds::default())?;
+    let known = runner.trials().len();
+    let written = amount(missing.iter())?;
+    let plan = StudyPlan {
+        study: runner.study,
+        trials: known + missing.len(),
+        known,
+        left_out: &runner.left_out(),
+        written_bytes: written.bytes,
+        programs: &written.unknown,
+        wall: expected(runner)?,
+        jobs: runner.benches.values().map(|bench| bench.jobs).max(),
+    };
+    output::text(&study_plan_text(&plan, output::width()))?;
+    Ok(0)
+}
+
+/// About the wall time of what is missing, one after the other: as trials of the same workload and
+/// candidate in the store took, else as they took elsewhere.
+fn expected(runner: &LabTrials<'_>) -> Outcome<ExpectedTime> {
+    let mut expected = ExpectedTime::default();
+    let mut amounts = Amounts::default();
+    let campaign = runner.campaign();
+    let missing = campaign.missing();
+    for (cell, spot) in missing.flat_map(|cell| cell.keys.iter().map(move |spot| (cell, spot))) {
+        if let Some(wall) = campaign.cache.wall_of_alike(&cell.identity)? {
+            expected.wall += wall;
+            continue;
+        }
+        let bytes = amounts.of(spot)?;
+        match about(&spot.load.workload, spot.candidate, bytes) {
+            Some(wall) => {
+                expected.wall += wall;
+                expected.elsewhere += 1;
+            }
+            None => expected.unknown += 1,
+        }
+    }
+    Ok(expected)
+}
 
 /// What was gathered of a study.
 pub(super) struct Gathered<'a> {
@@ -86,13 +215,13 @@ fn last<'a>(
 ) -> Outcome<Option<StudyRun<'a>>> {
     let mut found: Option<(i64, StudyRun)> = None;
     for (study, form) in [(full, ""), (quick, " --quick")] {
-        let mut runner = Runner::new(study, &Limits::default())?;
-        let missing = runner.recall()?;
-        let Some(newest) = runner.newest() else {
+        let mut runner = lab(study, &Limits::default())?;
+        let missing = runner.recall(&mut Rounds::default())?.len();
+        let Some(newest) = runner.campaign().cache.newest else {
             continue;
         };
         if found.as_ref().is_none_or(|(known, _)| *known < newest) {
-            let mut document = study_run(study, &gather(&mut runner, false)?, from)?;
+            let mut document = study_document(study, &gather(&mut runner, false)?, from)?;
             let command = format!("whichfs study run {}{form}", study.name);
             document.caveats.extend((missing > 0).then(|| {
                 let all = counted(document.trials, "trial");
@@ -124,19 +253,20 @@ pub fn run(found: PerformanceStudy, args: &StudyArgs) -> Outcome<u8> {
         fresh: args.fresh,
         tree: args.tree.clone(),
     };
-    let mut runner = Runner::new(&study, &limits)?;
+    let mut runner = lab(&study, &limits)?;
     if args.dry_run {
-        return runner.dry_run();
+        return dry_run(&mut runner);
     }
     let files = Files::new(args)?;
-    let budget_ended = runner.run_all(args.budget)?;
+    let budget_ended = run_all(&mut runner, args.budget)?;
     let published = args.published.as_deref();
     let gathered = gather(&mut runner, !budget_ended)?;
-    let mut document = study_run(&study, &gathered, published)?;
+    let mut document = study_document(&study, &gathered, published)?;
     document.budget_ended = budget_ended;
-    let bench = runner.bench()?;
+    let none = || Failure::input(format!("{} has no trials", study.name));
+    let bench = runner.benches.values().next().ok_or_else(none)?;
     let place = StudyPlace {
-        kernels: runner.kernels(),
+        kernels: kernels(&runner),
         card_state: bench.card_state.name(),
         origin: Origin::Modelled,
     };
@@ -149,16 +279,39 @@ pub fn run(found: PerformanceStudy, args: &StudyArgs) -> Outcome<u8> {
 
 /// What `runner` has gathered; the smallest partitions are looked for with new trials only if
 /// `searches`.
-fn gather<'a>(runner: &mut Runner<'a>, searches: bool) -> Outcome<Gathered<'a>> {
-    let smallest = runner.smallest(searches)?;
+fn gather<'a>(runner: &mut LabTrials<'a>, searches: bool) -> Outcome<Gathered<'a>> {
+    let (study, trials) = (runner.study, runner.trials());
+    // Failing is an answer there: a line for each would read like faults.
+    let smallest = runner.smallest(searches, &mut Rounds::quiet())?;
+    let named = study.variants.len() > 1;
+    let smallest = smallest.iter().map(|one| found(one, named));
     Ok(Gathered {
-        smallest,
+        smallest: smallest.collect::<Outcome<_>>()?,
         left_out: runner.left_out(),
-        failed: trials::failed(runner.study, &runner.trials),
-        caveats: [runner.caveats.sentences(), doubts(&runner.trials)].concat(),
-        done: trials::done(&runner.trials),
-        reused: runner.keeper.reused,
-        trials: with_modules(runner.study, std::mem::take(&mut runner.trials)),
+        failed: study_run::failed(study, &trials),
+        caveats: [runner.caveats.sentences(), doubts(&trials)].concat(),
+        done: study_run::done(&trials),
+        reused: runner.campaign().cache.reused,
+        trials: with_modules(study, trials),
+    })
+}
+
+fn found<'a>(one: &SmallestPartition<'a>, named: bool) -> Outcome<SmallestFound<'a>> {
+    let candidate = whichfs_fs::find(one.spot.candidate).map_err(Failure::input)?;
+    let metric = |name: &str| {
+        let metrics = one.best.iter().flat_map(|trial| &trial.outcome.metrics);
+        let mut named = metrics.filter(|metric| metric.metric == name);
+        named.next().map(|metric| metric.value)
+    };
+    Ok(SmallestFound {
+        candidate: one.spot.candidate,
+        variant: if named { &one.spot.variant.name } else { "" },
+        bytes: one.bytes,
+        unfinished: one.unfinished,
+        catalogue_bytes: candidate.facts().min_bytes,
+        free_bytes: metric("free"),
+        free_inodes: metric("free_inodes"),
+        why: one.why.clone(),
     })
 }
 
@@ -206,7 +359,7 @@ fn modules_of(study: &PerformanceStudy) -> Option<&'static whichfs_fs::KernelMod
 
 /// What `gathered` tells of `study`, beside the tables that were published in the folder
 /// `from`, or that the program has.
-pub(super) fn study_run<'a>(
+pub(super) fn study_document<'a>(
     study: &'a PerformanceStudy,
     gathered: &Gathered<'a>,
     from: Option<&Path>,
@@ -335,13 +488,13 @@ impl Files {
         self,
         args: &StudyArgs,
         study: &PerformanceStudy,
-        trials: &trials::Trials<'_>,
+        trials: &study_run::Trials<'_>,
         document: &StudyRun,
         place: &StudyPlace,
     ) -> Outcome {
         let failed = whichfs_report::failed_rows(trials.iter().map(|(_, trial)| trial));
         let export = Export {
-            rows: &trials::rows(study, trials),
+            rows: &study_run::rows(study, trials),
             failed: &failed,
             // Of several cards: `study.json` and the page have what belongs to each.
             fit_error: None,

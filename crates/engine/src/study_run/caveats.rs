@@ -1,10 +1,10 @@
 //! What the figures of a study leave out: each reason once, with the candidates of whom it holds.
 
-use crate::output;
+use crate::observer::{Observer, ProgressEvent};
 
 /// What figures leave out.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Caveats {
+pub struct Caveats {
     /// Reasons, each with whom it holds of; of the workload alone, without.
     reasons: Vec<(String, Vec<String>)>,
     /// How many of them were told.
@@ -41,10 +41,10 @@ impl Caveats {
         }
     }
 
-    /// Tells those that were not told yet.
-    pub fn tell(&mut self) {
-        for sentence in self.sentences().iter().skip(self.told) {
-            output::note_folded(&format!("note: {sentence}"));
+    /// Tells `observer` those that were not told yet.
+    pub fn tell(&mut self, observer: &mut dyn Observer) {
+        for sentence in self.sentences().into_iter().skip(self.told) {
+            observer.hear(&ProgressEvent::Remark(sentence));
         }
         self.told = self.reasons.len();
     }
@@ -78,7 +78,7 @@ mod tests {
         ];
         assert_eq!(caveats.sentences(), expected);
         assert_eq!(caveats.told, 1);
-        caveats.tell();
+        caveats.tell(&mut ());
         assert_eq!(caveats.told, 3);
     }
 }
