@@ -18,6 +18,9 @@ use whichfs_trial::{
 use whichfs_units::{MIB, Nanos};
 use whichfs_workload::Workload;
 
+/// Bytes of the partition, unless a workload says another number.
+const PARTITION_BYTES: u64 = 16 << 30;
+
 /// What the script says of a trial.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Scripted {
@@ -38,6 +41,7 @@ pub type Script<'a> = dyn Fn(&str, u64) -> Scripted + Sync + 'a;
 pub struct MockExecutor<'a> {
     script: &'a Script<'a>,
     slots: usize,
+    card: String,
     /// The session, if trials are as those of a real device.
     session: Option<u64>,
     runs: AtomicU64,
@@ -49,8 +53,18 @@ impl<'a> MockExecutor<'a> {
         MockExecutor {
             script,
             slots: 1,
+            card: "mock".to_owned(),
             session: None,
             runs: AtomicU64::new(0),
+        }
+    }
+
+    /// The same with a card called `card`.
+    #[must_use]
+    pub fn called(self, card: &str) -> MockExecutor<'a> {
+        MockExecutor {
+            card: card.to_owned(),
+            ..self
         }
     }
 
@@ -110,9 +124,9 @@ impl<'a> Executor for MockExecutor<'a> {
 
     fn capabilities(&self) -> Capabilities {
         Capabilities {
-            card: "mock".to_owned(),
+            card: self.card.clone(),
             geometry: Geometry {
-                partition_bytes: 16 << 30,
+                partition_bytes: PARTITION_BYTES,
                 page_bytes: 16 << 10,
                 write_unit_bytes: 64 << 10,
                 au_bytes: 4 * MIB,
@@ -140,7 +154,7 @@ impl<'a> Executor for MockExecutor<'a> {
             _ => Ok(MockTrial {
                 label: format!("{name}, seed {}", spec.seed),
                 workload: spec.work.workload,
-                identity: identity(spec, self.session),
+                identity: identity(spec, &self.card, self.session),
             }),
         }
     }
@@ -231,10 +245,10 @@ fn phase(name: &str, begin: Nanos, took: Nanos) -> PhaseFigures {
     }
 }
 
-fn identity(spec: &TrialSpec<'_>, session: Option<u64>) -> Identity {
+fn identity(spec: &TrialSpec<'_>, card: &str, session: Option<u64>) -> Identity {
     let text = |text: &str| text.to_owned();
     Identity {
-        card: text("mock"),
+        card: text(card),
         card_sha256: String::new(),
         card_state: text("fresh"),
         board: text("mock"),
@@ -244,13 +258,13 @@ fn identity(spec: &TrialSpec<'_>, session: Option<u64>) -> Identity {
         kernel_sha256: String::new(),
         candidate: text(spec.candidate.name),
         mkfs: Vec::new(),
-        mount_options: String::new(),
+        mount_options: spec.variant.name.clone(),
         workload: text(spec.work.workload.name()),
         parameters: spec.work.parameters.clone(),
         tree_sha256: spec.work.tree_sha256.clone(),
         input: spec.work.input.clone(),
         partition_offset: 0,
-        partition_bytes: 16 << 30,
+        partition_bytes: spec.work.partition_bytes.unwrap_or(PARTITION_BYTES),
         memory_mib: 0,
         version: text("mock"),
         agent_sha256: String::new(),

@@ -8,13 +8,18 @@ use crate::error::{Error, Outcome};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 /// The file of one series, open for more results.
 pub struct Archive {
     path: PathBuf,
     file: File,
+    out: Box<dyn Write>,
 }
+
+/// What the bytes of a series go through on their way to its file: nothing, or planted faults.
+pub type Through<'t> = &'t dyn Fn(File) -> Box<dyn Write>;
 
 impl Archive {
     /// Opens the file of `spec` in `directory` with the results that it has, by the number of the
@@ -27,21 +32,36 @@ impl Archive {
         spec: &Spec,
         fresh: bool,
     ) -> Outcome<(Archive, BTreeMap<u64, Result>)> {
+        Archive::open_through(directory, spec, fresh, &|file| Box::new(file))
+    }
+
+    /// As [`Archive::open`], with what is written going `through` something.
+    ///
+    /// # Errors
+    /// As [`Archive::open`].
+    pub fn open_through(
+        directory: &Path,
+        spec: &Spec,
+        fresh: bool,
+        through: Through<'_>,
+    ) -> Outcome<(Archive, BTreeMap<u64, Result>)> {
         fs::create_dir_all(directory).map_err(|e| failed(directory, &e))?;
         let path = path(directory, &spec.id());
-        let begin = || -> std::io::Result<File> {
-            let file = File::options().create(true).append(true).open(&path)?;
+        let begin = || -> std::io::Result<(File, Box<dyn Write>)> {
+            let mut options = File::options();
+            let file = options.read(true).create(true).append(true).open(&path)?;
+            let mut out = through(file.try_clone()?);
             // Another run of the same cuts may begin or add to it now.
             file.lock()?;
             let whole = if fresh { 0 } else { whole_lines(&path)? };
             file.set_len(whole)?;
             if whole == 0 {
-                line(&file, spec)?;
+                line(&mut out, "", spec)?;
             }
             file.unlock()?;
-            Ok(file)
+            Ok((file, out))
         };
-        let file = begin().map_err(|e| failed(&path, &e))?;
+        let (file, out) = begin().map_err(|e| failed(&path, &e))?;
         let (kept, done) = read_file(&path)?;
         if kept != *spec {
             return Err(Error::environment(format!(
@@ -49,18 +69,22 @@ impl Archive {
                 path.display()
             )));
         }
-        Ok((Archive { path, file }, done))
+        Ok((Archive { path, file, out }, done))
     }
 
     /// Adds a result.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn add(&self, result: &Result) -> Outcome {
-        let add = || {
-            self.file.lock()?;
-            let added = line(&self.file, result);
-            self.file.unlock()?;
+    pub fn add(&mut self, result: &Result) -> Outcome {
+        let (file, out) = (&self.file, &mut self.out);
+        let mut add = || {
+            file.lock()?;
+            // A full disk or a killed run may have cut the last line short: what follows does not
+            // continue it.
+            let gap = ends_in_line(file).map(|whole| if whole { "" } else { "\n" });
+            let added = gap.and_then(|gap| line(out, gap, result));
+            file.unlock()?;
             added
         };
         add().map_err(|e| failed(&self.path, &e))
@@ -116,11 +140,20 @@ fn path(directory: &Path, id: &str) -> PathBuf {
     directory.join(format!("{id}.jsonl"))
 }
 
-/// Adds a line by one write.
-fn line(mut file: &File, value: &impl serde::Serialize) -> std::io::Result<()> {
-    let mut text = serde_json::to_string(value)?;
-    text.push('\n');
-    file.write_all(text.as_bytes())
+/// Adds a line after `gap` by one write.
+fn line(out: &mut dyn Write, gap: &str, value: &impl serde::Serialize) -> std::io::Result<()> {
+    let text = serde_json::to_string(value)?;
+    out.write_all(format!("{gap}{text}\n").as_bytes())
+}
+
+/// Whether `file` ends with a whole line.
+fn ends_in_line(file: &File) -> std::io::Result<bool> {
+    let Some(last) = file.metadata()?.len().checked_sub(1) else {
+        return Ok(true);
+    };
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, last)?;
+    Ok(byte == *b"\n")
 }
 
 /// Length of the file at `path` without a last line that was cut short.
@@ -145,7 +178,7 @@ fn read_file(path: &Path) -> Outcome<(Spec, BTreeMap<u64, Result>)> {
     let mut results = BTreeMap::new();
     for text in lines {
         let text = text.map_err(|e| failed(path, &e))?;
-        // Only the last line can be torn; its cut is made again.
+        // The cut of a line that was cut short is made again.
         if let Ok(result) = serde_json::from_str::<Result>(&text) {
             results.insert(result.cut.number, result);
         }
@@ -170,7 +203,7 @@ mod tests {
     #[test]
     fn an_interrupted_series_goes_on() {
         let dir = tempfile::tempdir().unwrap();
-        let (archive, done) = Archive::open(dir.path(), &spec(), false).unwrap();
+        let (mut archive, done) = Archive::open(dir.path(), &spec(), false).unwrap();
         assert!(done.is_empty());
         archive.add(&result(3)).unwrap();
         archive.add(&result(1)).unwrap();
@@ -179,7 +212,7 @@ mod tests {
         let path = path(dir.path(), &spec().id());
         let whole = fs::read(&path).unwrap();
         fs::write(&path, [&whole[..], b"{\"cut\":{\"numb"].concat()).unwrap();
-        let (archive, done) = Archive::open(dir.path(), &spec(), false).unwrap();
+        let (mut archive, done) = Archive::open(dir.path(), &spec(), false).unwrap();
         assert_eq!(done.keys().copied().collect::<Vec<_>>(), [1, 3]);
         archive.add(&result(2)).unwrap();
         let (kept, all) = read(dir.path(), &spec().id()[..5]).unwrap();
@@ -197,7 +230,7 @@ mod tests {
                 let all = [1, 2, 3, 4].map(|number| {
                     let place = dir.path();
                     scope.spawn(move || {
-                        let (archive, _) = Archive::open(place, &spec(), fresh).unwrap();
+                        let (mut archive, _) = Archive::open(place, &spec(), fresh).unwrap();
                         archive.add(&result(number)).unwrap();
                     })
                 });
@@ -213,6 +246,55 @@ mod tests {
         assert_eq!(ends(true), [true; 4]);
         let (kept, _) = read(dir.path(), &spec().id()).unwrap();
         assert_eq!(kept, spec());
+    }
+
+    /// A file on a disk that is full from byte `room` on, until somebody makes room.
+    struct Full {
+        file: File,
+        room: usize,
+    }
+
+    impl Write for Full {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            if self.room == 0 {
+                // The caller frees some space when it hears of it.
+                self.room = usize::MAX;
+                return Err(std::io::Error::from_raw_os_error(28));
+            }
+            let written = self.file.write(&bytes[..bytes.len().min(self.room)])?;
+            self.room -= written;
+            Ok(written)
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            self.file.flush()
+        }
+    }
+
+    #[test]
+    fn a_result_after_one_that_a_full_disk_tore_is_not_lost() {
+        let dir = tempfile::tempdir().unwrap();
+        let length = |value: &dyn Fn() -> String| value().len() + 1;
+        let head = length(&|| serde_json::to_string(&spec()).unwrap());
+        let room = head + length(&|| serde_json::to_string(&result(1)).unwrap()) + 10;
+        let full = |file| Box::new(Full { file, room }) as Box<dyn Write>;
+        let opened = Archive::open_through(dir.path(), &spec(), false, &full);
+        let mut archive = opened.unwrap().0;
+        archive.add(&result(1)).unwrap();
+        archive.add(&result(2)).unwrap_err();
+        archive.add(&result(3)).unwrap();
+        let (_, kept) = read(dir.path(), &spec().id()).unwrap();
+        assert_eq!(kept.into_keys().collect::<Vec<_>>(), [1, 3]);
+    }
+
+    #[test]
+    fn a_series_that_a_full_disk_did_not_let_begin_begins_later() {
+        let dir = tempfile::tempdir().unwrap();
+        let full = |file| Box::new(Full { file, room: 10 }) as Box<dyn Write>;
+        assert!(Archive::open_through(dir.path(), &spec(), false, &full).is_err());
+        let (_, kept) = Archive::open(dir.path(), &spec(), false).unwrap();
+        assert!(kept.is_empty());
+        assert_eq!(read(dir.path(), &spec().id()).unwrap().0, spec());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Power cuts in the lab: a run is recorded once, then images of any instant of it are checked.
 
 pub mod archive;
+pub mod campaign;
 pub mod check;
 #[cfg(any(test, feature = "testing"))]
 pub mod fixture;

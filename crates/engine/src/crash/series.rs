@@ -33,7 +33,10 @@ pub fn check_all(
 
 /// Gives the cuts to so many workers, each made in a thread of its own, as they come free. After
 /// a failure none is begun; what was made is heard all the same.
-fn share_out<W: FnMut(&Cut) -> Outcome<Result>>(
+///
+/// # Errors
+/// As [`check_all`].
+pub fn share_out<W: FnMut(&Cut) -> Outcome<Result>>(
     workers: usize,
     cuts: &[Cut],
     interrupted: &AtomicBool,

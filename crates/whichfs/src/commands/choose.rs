@@ -11,7 +11,7 @@ use crate::cli::ChooseArgs;
 use crate::failure::{Failure, Kind, Outcome, exit_code};
 use crate::progress::Rounds;
 use crate::{interrupt, output, page, repeat};
-use cuts::LabCuts;
+use cuts::CutSupplement;
 use files::Report;
 pub use one_card::evidence;
 use std::collections::BTreeMap;
@@ -87,7 +87,7 @@ pub fn run(args: &ChooseArgs) -> Outcome<u8> {
 /// Decides in the lab; the best are measured on the device of `device`, if that is asked for.
 fn in_the_lab(args: &ChooseArgs, begun: Instant, device: Option<&ChooseArgs>) -> Outcome<u8> {
     let question = question(args, SEEDS)?;
-    let mut cuts = LabCuts::new(args, &question)?;
+    let mut cuts = CutSupplement::new(args, &question)?;
     let cache = TrialCache::open(args.store.clone(), args.fresh)?;
     let bench = bench(args)?;
     let mut choice = Choice::new(question, &bench, cache, interrupt::flag(), begun);

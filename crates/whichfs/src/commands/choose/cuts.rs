@@ -21,7 +21,7 @@ const SIZE_MIB: u64 = 32;
 const PARTITION_BYTES: u64 = 512 * MIB;
 
 /// Power cuts in the lab beside the trials of a choice.
-pub struct LabCuts<'a> {
+pub struct CutSupplement<'a> {
     args: &'a ChooseArgs,
     need: Need,
     /// The series made so far.
@@ -29,12 +29,12 @@ pub struct LabCuts<'a> {
     bench: Option<LabExecutor>,
 }
 
-impl<'a> LabCuts<'a> {
+impl<'a> CutSupplement<'a> {
     /// As many cuts as `args` and the need of `question` want of each candidate.
     ///
     /// # Errors
     /// The workload's programs write what nobody knows beforehand, so cuts cannot be judged.
-    pub fn new(args: &'a ChooseArgs, question: &Question) -> Outcome<LabCuts<'a>> {
+    pub fn new(args: &'a ChooseArgs, question: &Question) -> Outcome<CutSupplement<'a>> {
         let made = PowerCuts::new(args.cuts, &question.need);
         if question.work.workload.runs_programs() && made.wanted() {
             return Err(Failure::input(format!(
@@ -43,7 +43,7 @@ impl<'a> LabCuts<'a> {
                 question.need.workload
             )));
         }
-        Ok(LabCuts {
+        Ok(CutSupplement {
             args,
             need: question.need.clone(),
             made,
@@ -52,7 +52,7 @@ impl<'a> LabCuts<'a> {
     }
 }
 
-impl Supplement for LabCuts<'_> {
+impl Supplement for CutSupplement<'_> {
     fn add(&mut self, verdict: &Verdict) -> Outcome<bool> {
         let names = self.made.lacking(verdict);
         for name in &names {
@@ -74,7 +74,7 @@ impl Supplement for LabCuts<'_> {
     }
 }
 
-impl LabCuts<'_> {
+impl CutSupplement<'_> {
     /// Makes the series of `name`, unless nothing is ever written to it.
     ///
     /// # Errors

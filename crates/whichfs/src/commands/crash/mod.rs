@@ -30,6 +30,7 @@ use whichfs_crash::{Bound, Contract, Cut, Faults};
 use whichfs_engine::board::Board;
 use whichfs_engine::clock::Clock;
 use whichfs_engine::crash::archive::Archive;
+use whichfs_engine::crash::campaign::{CrashCampaign, LabCuts};
 use whichfs_engine::crash::check::{Checker, Result};
 use whichfs_engine::crash::image_file::{self, Given};
 use whichfs_engine::crash::record::{Plan, Recorded};
@@ -392,41 +393,23 @@ pub fn made(
 fn results(
     plan: &Plan,
     recorded: &Recorded,
-    mut cuts: Vec<Cut>,
+    cuts: Vec<Cut>,
     fresh: bool,
     cancelled: &AtomicBool,
 ) -> Outcome<Vec<Result>> {
-    let name = plan.candidate.name;
     // Of one cut that is made again the others of its series stay.
     let anew = fresh && cuts.len() == plan.spec.cuts(recorded).len();
-    let (archive, mut results) = Archive::open(&places::crashes()?, plan.spec, anew)?;
-    if fresh {
-        results.clear();
-    }
-    results.retain(|number, _| cuts.iter().any(|cut| cut.number == *number));
-    if !results.is_empty() {
-        note!(
-            "{name}: {} of {} cuts were made before (--fresh makes them again)",
-            results.len(),
-            cuts.len()
-        );
-    }
-    let mut progress = Progress::new(name, cuts.len(), results.len());
-    cuts.retain(|cut| !results.contains_key(&cut.number));
-    series::check_all(
+    let opened = Archive::open(&places::crashes()?, plan.spec, anew)?;
+    let wanted = cuts.iter().map(|cut| cut.number).collect();
+    let mut campaign = CrashCampaign::new(opened, wanted, fresh);
+    let mut cuts = LabCuts {
         plan,
         recorded,
-        &cuts,
-        None,
-        cancelled,
-        &mut |result: Result| {
-            archive.add(&result)?;
-            progress.hear(&result);
-            results.insert(result.cut.number, result);
-            Ok(())
-        },
-    )?;
-    Ok(results.into_values().collect())
+        cuts: &cuts,
+    };
+    let mut progress = Progress::new(plan.candidate.name);
+    campaign.run(&mut cuts, cancelled, &mut progress)?;
+    Ok(campaign.into_results())
 }
 
 /// Prints how far the bound of `--until` is shown.

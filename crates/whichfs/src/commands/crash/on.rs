@@ -5,12 +5,12 @@ use crate::cli::{CrashArgs, CutCount, PowerArg};
 use crate::failure::{Failure, Outcome};
 use crate::page::command_line;
 use crate::{interrupt, output};
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use whichfs_crash::Faults;
 use whichfs_engine::crash::archive::Archive;
+use whichfs_engine::crash::campaign::{BoardCuts, CrashCampaign, CutObserver};
 use whichfs_engine::crash::check::Result;
-use whichfs_engine::crash::measured::{Rehearsed, Subject};
+use whichfs_engine::crash::measured::Subject;
 use whichfs_engine::crash::power::Way;
 use whichfs_engine::crash::record::{no_contract, promises};
 use whichfs_engine::crash::script;
@@ -42,8 +42,7 @@ const METHOD: &str = "For each cut the filesystem was made anew on the device an
 /// What is cut, and how far that is.
 struct Series {
     subject: Subject,
-    archive: Archive,
-    results: BTreeMap<u64, Result>,
+    campaign: CrashCampaign,
 }
 
 /// Runs the command for the device at `place`.
@@ -81,18 +80,14 @@ pub fn run(args: &CrashArgs, place: &str) -> Outcome<u8> {
     let directory = places::crashes()?;
     let mut all = Vec::new();
     for subject in subjects {
-        let (archive, mut results) = Archive::open(&directory, &subject.spec, args.fresh)?;
-        results.retain(|number, _| *number < count(&cuts));
+        let opened = Archive::open(&directory, &subject.spec, args.fresh)?;
+        let wanted = (0..count(&cuts)).collect();
         all.push(Series {
             subject,
-            archive,
-            results,
+            campaign: CrashCampaign::new(opened, wanted, args.fresh),
         });
     }
-    if all
-        .iter()
-        .any(|one| (one.results.len() as u64) < count(&cuts))
-    {
+    if all.iter().any(|one| !one.campaign.missing().is_empty()) {
         site.around
             .confirm(&site.device, &args.here.consent(args.json))?;
         interrupt::flag();
@@ -102,7 +97,7 @@ pub fn run(args: &CrashArgs, place: &str) -> Outcome<u8> {
         }
         let mut left = args.here.max_write;
         for series in &mut all {
-            make(series, &mut field, &way, count(&cuts), &mut left)?;
+            make(series, &mut field, &way, &mut left)?;
         }
         field.end()?;
     }
@@ -218,60 +213,58 @@ fn make(
     series: &mut Series,
     field: &mut DeviceLease<'_>,
     way: &Way,
-    count: u64,
     left: &mut Option<u64>,
 ) -> Outcome {
-    let (subject, name) = (&series.subject, series.subject.candidate.name);
-    let missing: Vec<u64> = (0..count)
-        .filter(|number| !series.results.contains_key(number))
-        .collect();
-    if missing.is_empty() {
-        return Ok(());
-    }
-    if !series.results.is_empty() {
-        note!(
-            "{name}: {} of {count} cuts were made before (--fresh makes them again)",
-            series.results.len()
-        );
-    }
-    note!("{name}: running the workload without a cut");
-    let whole: Rehearsed = subject.rehearse(field, *left)?;
-    let mut spend = |bytes: u64| match left {
-        Some(left) if *left < bytes => false,
-        Some(left) => {
-            *left -= bytes;
-            true
-        }
-        None => true,
+    let Series { subject, campaign } = series;
+    let mut cuts = BoardCuts {
+        subject,
+        lease: field,
+        way,
+        write_limit: left,
     };
-    spend(whole.bytes);
-    let begun = Instant::now();
-    for (made, number) in (0..).zip(&missing) {
-        let number = *number;
-        if !spend(whole.bytes) {
+    let mut lines = Lines {
+        name: subject.candidate.name,
+        all: 0,
+        made: 0,
+        begun: Instant::now(),
+    };
+    let made = campaign.run(&mut cuts, interrupt::state(), &mut lines);
+    made.map_err(|failure| {
+        let kept = counted(campaign.results().len(), "cut");
+        let message = format!("{failure}; {kept} kept: the same command goes on from there");
+        Failure::new(failure.kind, message)
+    })
+}
+
+/// A line for each cut.
+struct Lines {
+    name: &'static str,
+    all: usize,
+    made: u32,
+    begun: Instant,
+}
+
+impl CutObserver for Lines {
+    fn known(&mut self, known: usize, all: usize) {
+        self.all = all;
+        if 0 < known && known < all {
             note!(
-                "{name}: --max-write ends the series after {}; with a larger one the same command \
-                 goes on",
-                counted(series.results.len(), "cut")
+                "{}: {known} of {all} cuts were made before (--fresh makes them again)",
+                self.name
             );
-            break;
         }
-        let cut = subject.cut(field, &whole, way, number);
-        let result = cut.map_err(|failure| {
-            let kept = counted(series.results.len(), "cut");
-            let message = format!("{failure}; {kept} kept: the same command goes on from there");
-            Failure::new(failure.kind, message)
-        })?;
-        series.archive.add(&result)?;
-        let left = begun.elapsed() / (made + 1) * (missing.len() as u32 - made - 1);
+    }
+
+    fn made(&mut self, result: &Result, missing: usize) {
+        self.made += 1;
+        let left = self.begun.elapsed() / self.made * missing as u32;
         let left = match left.as_secs() {
             0 => String::new(),
             seconds => format!(" (about {seconds} s to go)"),
         };
-        note!("{name}: cut {number} of {count}: {}{left}", said(&result));
-        series.results.insert(number, result);
+        let (name, number, all) = (self.name, result.cut.number, self.all);
+        note!("{name}: cut {number} of {all}: {}{left}", said(result));
     }
-    Ok(())
 }
 
 /// A cut in a line.
@@ -299,11 +292,8 @@ fn report(
 ) -> Outcome<u8> {
     let (mut reports, mut rows) = (Vec::new(), Vec::new());
     let (mut partition_bytes, mut device) = (0, None);
-    for Series {
-        subject, results, ..
-    } in all
-    {
-        let cuts: Vec<Result> = results.into_values().collect();
+    for Series { subject, campaign } in all {
+        let cuts: Vec<Result> = campaign.into_results();
         let (series, fs) = (subject.spec.id(), subject.candidate.name);
         let options = subject.mount_options.as_str();
         rows.push(measured_row(fs, options, &series, &cuts));

@@ -1,6 +1,7 @@
 //! Progress of a series of cuts, on standard error.
 
 use std::time::{Duration, Instant};
+use whichfs_engine::crash::campaign::CutObserver;
 use whichfs_engine::crash::check::Result;
 
 /// Progress on standard error.
@@ -9,7 +10,6 @@ pub struct Progress<'a> {
     total: usize,
     /// Cuts that were there already.
     before: usize,
-    done: usize,
     broken: usize,
     begun: Instant,
     told: Instant,
@@ -19,34 +19,43 @@ impl Progress<'_> {
     /// Time between two lines.
     const EVERY: Duration = Duration::from_secs(2);
 
-    /// Progress of `total` cuts, `before` of which are there already.
-    pub fn new(name: &str, total: usize, before: usize) -> Progress<'_> {
+    /// Progress of the series called `name`.
+    pub fn new(name: &str) -> Progress<'_> {
         Progress {
             name,
-            total,
-            before,
-            done: before,
+            total: 0,
+            before: 0,
             broken: 0,
             begun: Instant::now(),
             told: Instant::now(),
         }
     }
+}
 
-    /// Takes one more.
-    pub fn hear(&mut self, result: &Result) {
-        self.done += 1;
+impl CutObserver for Progress<'_> {
+    fn known(&mut self, known: usize, all: usize) {
+        if known > 0 {
+            note!(
+                "{}: {known} of {all} cuts were made before (--fresh makes them again)",
+                self.name
+            );
+        }
+        (self.before, self.total) = (known, all);
+    }
+
+    fn made(&mut self, result: &Result, missing: usize) {
         self.broken += usize::from(result.broken);
-        if self.told.elapsed() < Self::EVERY && self.done < self.total {
+        if self.told.elapsed() < Self::EVERY && missing > 0 {
             return;
         }
         self.told = Instant::now();
         let spent = self.begun.elapsed().as_secs_f64();
-        let made = (self.done - self.before) as f64;
-        let left = spent / made * (self.total - self.done) as f64;
+        let done = self.total - missing;
+        let made = (done - self.before) as f64;
+        let left = spent / made * missing as f64;
         note!(
-            "{}: {} of {} cuts, {:.1} a second, {} broke a promise, about {left:.0} s to go",
+            "{}: {done} of {} cuts, {:.1} a second, {} broke a promise, about {left:.0} s to go",
             self.name,
-            self.done,
             self.total,
             made / spent.max(1e-9),
             self.broken,
