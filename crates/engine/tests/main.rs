@@ -3,3 +3,4 @@
 
 mod choose_flows;
 mod lab_examples;
+mod swarm;
