@@ -424,6 +424,11 @@ impl<E: Executor, K: Clone + PartialEq, L: Lease<E::Prepared>> Conductor<E::Prep
             trial: Box::new(trial.clone()),
             wall,
         });
-        self.schedule.kept(&trial, used, self.lease.written())
+        let kept = self.schedule.kept(&trial, used, self.lease.written());
+        let state = State {
+            matrix: &campaign.matrix,
+            cache: &campaign.cache,
+        };
+        kept.map_err(|error| self.schedule.explain(error, None, &state))
     }
 }

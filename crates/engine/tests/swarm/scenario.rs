@@ -97,7 +97,7 @@ impl Scenario {
             need: NEEDS[rng.below(NEEDS.len() as u64) as usize],
             candidates,
             seeds: 1 + rng.below(4),
-            slots: match rng.below(4) {
+            slots: match rng.below(3) {
                 0 => 2 + rng.below(2) as usize,
                 _ => 1,
             },
