@@ -52,8 +52,9 @@ userland: ## build the image of programs that trials of the lab run, if the cach
 choose: setup build kernel userland ## the main job, from nothing to a verdict: make choose ARGS='--card … --for …'
 	@$(lab_env) '$(release)/whichfs' choose $(ARGS)
 
-# What takes minutes and is far from most changes: all documented commands, virtual machines, populations of cards.
-full_only = lab_documents qemu_ sure_verdicts stopping_early sixty_ loop_cross_check loop_flashbench
+# What takes minutes and is far from most changes: all documented commands, virtual machines, populations of cards,
+# the swarm's ten thousand seeds.
+full_only = lab_documents qemu_ sure_verdicts stopping_early sixty_ loop_cross_check loop_flashbench swarm_ten_thousand
 tests = $(lab_env) $(cargo) test --release --locked --workspace --lib --bins --tests --no-fail-fast
 
 # The documentation's examples first, so that the last summary is that of the tests proper.

@@ -9,9 +9,11 @@ use whichfs_engine::ErrorKind;
 use whichfs_engine::choose::{Choice, Question};
 use whichfs_engine::mock::{MockExecutor, Scripted};
 use whichfs_engine::observer::{Observer, ProgressEvent};
-use whichfs_engine::trial_cache::TrialCache;
+use whichfs_engine::trial_cache::{TrialCache, TrialStore};
 use whichfs_engine::workload_run::WorkloadRun;
+use whichfs_store::{Filter, Put, StoreError, Stored};
 use whichfs_study::Need;
+use whichfs_trial::Trial;
 use whichfs_units::Nanos;
 
 static NEVER: AtomicBool = AtomicBool::new(false);
@@ -229,4 +231,60 @@ fn figures_of_a_run_do_not_depend_on_how_many_trials_run_at_once() {
         serde_json::to_string(&verdict).unwrap()
     };
     assert_eq!(verdict(1), verdict(7));
+}
+
+/// A store on a disk that is full from the second trial on.
+struct FullStore {
+    inner: whichfs_store::Store,
+    room: usize,
+}
+
+impl TrialStore for FullStore {
+    fn get(&self, id: &str) -> Result<Option<Stored>, StoreError> {
+        self.inner.get(id)
+    }
+
+    fn put(&mut self, trial: &Trial, wall_ns: u64, at: i64) -> Result<Put, StoreError> {
+        match self.room.checked_sub(1) {
+            Some(left) => {
+                self.room = left;
+                self.inner.put(trial, wall_ns, at)
+            }
+            None => Err(StoreError::Full {
+                path: self.inner.path().to_owned(),
+                detail: "database or disk is full".to_owned(),
+            }),
+        }
+    }
+
+    fn find(&self, filter: &Filter) -> Result<Vec<Stored>, StoreError> {
+        self.inner.find(filter)
+    }
+
+    fn require_writable(&self) -> Result<(), StoreError> {
+        self.inner.require_writable()
+    }
+}
+
+#[test]
+fn nobody_hears_of_a_trial_that_a_full_disk_could_not_keep() {
+    let home = tempfile::tempdir().unwrap();
+    let script = |_: &str, seed| scattered(100, seed);
+    let mock = MockExecutor::new(&script);
+    let store = FullStore {
+        inner: whichfs_store::Store::open(&home.path().join("store.sqlite")).unwrap(),
+        room: 1,
+    };
+    let cache = TrialCache::over(Box::new(store), false);
+    let asked = question(&["ext4", "f2fs", "xfs"]);
+    let mut choice = Choice::new(asked, &mock, cache, &NEVER, Instant::now());
+    let mut heard = Heard::default();
+    let error = choice.decide(&mut (), &mut heard).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Environment);
+    assert!(error.message.contains("no room"), "{error}");
+    assert_eq!(
+        (heard.ended, mock.runs()),
+        (1, 2),
+        "the second was not kept, the third not begun"
+    );
 }
