@@ -34,6 +34,8 @@ pub enum Canary {
     JudgesHalfARound,
     /// A trial that found no room counts as kept.
     SwallowsNoRoom,
+    /// It is told that a trial ended before it is kept.
+    TellsFirst,
     /// The cache takes a trial of another seed for the one that is asked for.
     MixesSeeds,
     /// An archive of cuts goes on in a line that was cut short.
@@ -43,12 +45,13 @@ pub enum Canary {
 }
 
 /// All of them.
-pub const CANARIES: [Canary; 8] = [
+pub const CANARIES: [Canary; 9] = [
     Canary::ForgetsTheLast,
     Canary::KeepsTwice,
     Canary::HoldsTheLease,
     Canary::JudgesHalfARound,
     Canary::SwallowsNoRoom,
+    Canary::TellsFirst,
     Canary::MixesSeeds,
     Canary::JoinsTornLines,
     Canary::LeavesAFile,
@@ -282,7 +285,15 @@ impl<'w> Lease<SwarmTrial<'w>> for SwarmLease<'_, 'w> {
         match fate {
             Fate::Dead => Err(Error::environment("killed")),
             Fate::Gone => Err(Error::environment("the device is gone")),
-            Fate::Done | Fate::Full => Ok(trial),
+            Fate::Done | Fate::Full => {
+                let done = |trial: &&Trial| trial.outcome.status == Status::Done;
+                let tells_first = self.executor.canary == Some(Canary::TellsFirst);
+                if let Some(done) = trial.iter().find(done).filter(|_| tells_first) {
+                    let told = (prepared.label().to_owned(), done.identity.id());
+                    world.look().reported.push(told);
+                }
+                Ok(trial)
+            }
         }
     }
 
