@@ -1,4 +1,5 @@
-//! The order of a device: fair to all candidates, with reference runs, and a budget of time and bytes.
+//! The order of a device: fair to all candidates, with reference runs, and a budget of time and
+//! bytes.
 //!
 //! A device warms up and wears while it is measured, so each repeat has a random order of its own,
 //! and one trial runs again and again between the others: by it drift is seen.

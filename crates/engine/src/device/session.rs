@@ -59,8 +59,8 @@ impl<'a> DeviceSession<'a> {
 }
 
 impl Lease<Run> for DeviceSession<'_> {
-    /// Runs the trial again if something kept it from measuring. A trial that is disturbed again and
-    /// again has failed: nothing of it is believed.
+    /// Runs the trial again if something kept it from measuring. A trial that is disturbed again
+    /// and again has failed: nothing of it is believed.
     fn run(
         &self,
         prepared: &Run,

@@ -1,5 +1,5 @@
-//! A seeded swarm in the manner of TigerBeetle's VOPR: a seed decides a flow, its trials, and faults
-//! at moments of it. Processes run until one ends, each on what the one before has left.
+//! A seeded swarm in the manner of TigerBeetle's VOPR: a seed decides a flow, its trials, and
+//! faults at moments of it. Processes run until one ends, each on what the one before has left.
 //!
 //! Whatever strikes, at the end of each process:
 //! - nothing is lost: a trial or cut that somebody heard of is in the store or archive;

@@ -1,6 +1,6 @@
 //! What a seed decides: the flow, who takes part, what becomes of each trial, and which faults
-//! strike when. Some seeds leave whole kinds of faults out, so that rare meetings of the others come
-//! about.
+//! strike when. Some seeds leave whole kinds of faults out, so that rare meetings of the others
+//! come about.
 
 use super::world::Fault;
 use std::collections::BTreeMap;
