@@ -196,12 +196,6 @@ impl<'a, E: Executor, K: Clone + PartialEq> Campaign<'a, E, K> {
         known.filter_map(|at| self.matrix[*at].trial.as_ref())
     }
 
-    /// The trials that are known, in the order of the matrix.
-    pub fn matrix_trials(&self) -> Vec<Trial> {
-        let known = self.matrix.iter().filter_map(|cell| cell.trial.clone());
-        known.collect()
-    }
-
     /// The same, each with what the policy knows it by: once for every key.
     pub fn by_key(&self) -> impl Iterator<Item = (&K, &Trial)> {
         let known = self.order.iter().map(|at| &self.matrix[*at]);
@@ -209,6 +203,12 @@ impl<'a, E: Executor, K: Clone + PartialEq> Campaign<'a, E, K> {
             let trial = cell.trial.as_ref();
             cell.keys.iter().filter_map(move |key| Some((key, trial?)))
         })
+    }
+
+    /// The trials that are known, in the order of the matrix.
+    pub fn matrix_trials(&self) -> Vec<Trial> {
+        let known = self.matrix.iter().filter_map(|cell| cell.trial.clone());
+        known.collect()
     }
 
     /// Places whose trials are to be run.
@@ -276,9 +276,12 @@ impl<'a, E: Executor, K: Clone + PartialEq> Campaign<'a, E, K> {
     ) -> Outcome<usize> {
         let id = prepared.identity().id();
         if let Some(at) = self.places.get(&id) {
-            let keys = &mut self.matrix[*at].keys;
-            if !keys.contains(&key) {
-                keys.push(key);
+            let cell = &mut self.matrix[*at];
+            if !cell.keys.contains(&key) {
+                cell.keys.push(key);
+                // Its figures count for each key, so they are reused for each.
+                let reused = cell.trial.is_some() && self.answers == Answers::Done;
+                self.cache.reused += usize::from(reused);
             }
             return Ok(*at);
         }
