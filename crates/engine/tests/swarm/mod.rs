@@ -111,14 +111,6 @@ fn check_end(
     }
     check_nothing_is_lost(scenario, world, home);
     if dead {
-        // It may have died while it wrote its file anew.
-        if scenario.flow == Flow::Cuts {
-            let file = home
-                .join("cuts")
-                .join(format!("{}.new", spec(scenario).id()));
-            std::fs::create_dir_all(home.join("cuts")).unwrap();
-            std::fs::write(file, "{\"fs\":").unwrap();
-        }
         return;
     }
     if leases > 0 {
