@@ -40,6 +40,7 @@ pub mod modules;
 pub mod names;
 pub mod observer;
 pub mod partition;
+pub mod parts;
 pub mod places;
 pub mod program;
 pub mod runs;

@@ -1,11 +1,12 @@
 //! Where things are on this machine (XDG base directories).
 
 use crate::error::{Error, Outcome};
+use crate::parts::{self, Part, Sought};
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
-use whichfs_lab::{Agent, Kernel, LabError, Modules, Userland};
+use whichfs_lab::{Agent, Kernel, Modules, Userland};
 use whichfs_remote::Kit;
 
 /// Directory for what can be made again: kernel, card snapshots, images.
@@ -53,17 +54,24 @@ fn below(variable: &str, in_home: &str) -> Outcome<PathBuf> {
         })
 }
 
-/// The lab kernel: `WHICHFS_KERNEL`, or the one last built into the cache.
-pub fn kernel_path() -> Outcome<PathBuf> {
-    match std::env::var_os("WHICHFS_KERNEL") {
-        Some(path) => Ok(PathBuf::from(path)),
-        None => Ok(cache()?.join("kernel/linux-6.12")),
-    }
+/// Opens the lab kernel.
+///
+/// # Errors
+/// There is none, or it is damaged.
+pub fn kernel() -> Outcome<Kernel> {
+    open_kernel(&part(&Sought::kernel())?)
 }
 
-/// Opens the lab kernel.
-pub fn kernel() -> Outcome<Kernel> {
-    Kernel::open(&kernel_path()?).map_err(Error::environment)
+/// Where `sought` is on this machine.
+///
+/// # Errors
+/// It would be in the cache, and there is none; the manifest of an installed whichfs is broken.
+pub fn part(sought: &Sought) -> Outcome<Part> {
+    parts::find(sought, cache())
+}
+
+fn open_kernel(part: &Part) -> Outcome<Kernel> {
+    part.open(Kernel::open, |kernel| &kernel.sha256)
 }
 
 /// Opens the lab kernel of the series `version` (`6.1`): the one that the lab runs by itself if it
@@ -74,16 +82,15 @@ pub fn kernel_of(version: &str) -> Outcome<Kernel> {
     {
         return Ok(own);
     }
-    let path = cache()?.join(format!("kernel/linux-{version}"));
+    let part = part(&Sought::kernel_of(version, false))?;
+    let path = &part.path;
     let remedy = format!(
         "`whichfs lab kernel --build --version {version}` builds it from Debian's package \
          linux-source-{version}"
     );
-    let found = Kernel::open(&path).map_err(|_| {
-        Error::environment(format!(
-            "there is no lab kernel {version} at {}: {remedy}",
-            path.display()
-        ))
+    let found = open_kernel(&part).map_err(|failure| {
+        let what = format!("there is no lab kernel {version} at {}", path.display());
+        part.or_remedy(failure, &what, &remedy)
     })?;
     match is_of(&found.release, version) {
         true => found.for_userland().map_err(Error::environment),
@@ -103,15 +110,15 @@ pub fn series(release: &str) -> String {
 
 /// Opens the lab kernel with modules of `series` (`6.12`) that was last built into the cache.
 pub fn kernel_with_modules(series: &str) -> Outcome<(Kernel, Modules)> {
-    let path = cache()?.join(format!("kernel/linux-{series}-modules"));
+    let part = part(&Sought::kernel_of(series, true))?;
+    let path = &part.path;
     let remedy = format!(
         "`whichfs lab kernel --build --modules --version {series}` builds it in about five minutes"
     );
-    let found = Kernel::open(&path).map_err(|_| {
-        Error::environment(format!(
-            "there is no lab kernel {series} with modules at {}: {remedy}",
-            path.display()
-        ))
+    let found = open_kernel(&part).map_err(|failure| {
+        let path = path.display();
+        let what = format!("there is no lab kernel {series} with modules at {path}");
+        part.or_remedy(failure, &what, &remedy)
     })?;
     if !is_of(&found.release, series) {
         return Err(Error::environment(format!(
@@ -131,44 +138,31 @@ fn is_of(release: &str, version: &str) -> bool {
     rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// The static agent: `WHICHFS_AGENT`, or the file beside the program.
-pub fn agent_path() -> Outcome<PathBuf> {
-    if let Some(path) = std::env::var_os("WHICHFS_AGENT") {
-        return Ok(PathBuf::from(path));
-    }
-    let program = std::env::current_exe()
-        .and_then(|path| path.canonicalize())
-        .map_err(|e| Error::environment(format!("cannot tell where this program is: {e}")))?;
-    Ok(program.with_file_name("whichfs-agent.static"))
-}
-
 /// What a session with a board is made with: the `ssh` in `PATH`, and the agents in
 /// `WHICHFS_AGENTS` or beside the program.
 pub fn kit() -> Outcome<Kit> {
     let ssh = "ssh".into();
     let agents = match std::env::var_os("WHICHFS_AGENTS") {
         Some(directory) => PathBuf::from(directory),
-        None => agent_path()?.with_file_name(""),
+        None => part(&Sought::agent())?.path.with_file_name(""),
     };
     Ok(Kit { ssh, agents })
 }
 
 /// Opens the static agent.
+///
+/// # Errors
+/// There is none, or it is damaged.
 pub fn agent() -> Outcome<Agent> {
-    Agent::open(&agent_path()?).map_err(|error: LabError| Error::environment(error))
-}
-
-/// The image of the sealed userland: `WHICHFS_USERLAND`, or the one last built into the cache.
-pub fn userland_path() -> Outcome<PathBuf> {
-    match std::env::var_os("WHICHFS_USERLAND") {
-        Some(path) => Ok(PathBuf::from(path)),
-        None => Ok(cache()?.join("userland/image")),
-    }
+    part(&Sought::agent())?.open(Agent::open, |agent| &agent.sha256)
 }
 
 /// Opens the sealed userland.
+///
+/// # Errors
+/// There is none, or it is damaged.
 pub fn userland() -> Outcome<Userland> {
-    Userland::open(&userland_path()?).map_err(Error::environment)
+    part(&Sought::userland())?.open(Userland::open, |userland| &userland.sha256)
 }
 
 /// Makes a directory of the cache.

@@ -5,6 +5,7 @@ use super::{CheckNeed as Need, MachineCheck as Check};
 use crate::board::{self, Board};
 use crate::cards::{self, CardState, in_state};
 use crate::error::{Error as Failure, Outcome};
+use crate::parts::{Manifest, Origin, REINSTALL, Sought, Surroundings};
 use crate::places;
 use rustix::fs::statvfs;
 use std::path::{Path, PathBuf};
@@ -45,6 +46,7 @@ pub(super) fn all(cancelled: &AtomicBool) -> Outcome<Vec<Check>> {
     let memory = memory(Board::open(board::DEFAULT)?.file.memory.mib);
     let mut checks = vec![memory, kernel_check(&kernel), agent_check(&agent)];
     checks.push(userland_check(&userland));
+    checks.extend(installed_files()?);
     if let (Ok(kernel), Ok(agent), Ok(userland), true) = (&kernel, &agent, &userland, checks[0].ok)
     {
         checks.push(guest_check(kernel, agent, userland, cancelled)?);
@@ -91,14 +93,15 @@ fn kernel_check(kernel: &Outcome<Kernel>) -> Check {
     match kernel {
         Ok(kernel) => {
             let found = format!(
-                "{}, {}, sha256 {}",
+                "{}, {}, {}, sha256 {}",
                 kernel.release,
+                origin(&Sought::kernel()),
                 kernel.path.display(),
                 &kernel.sha256[..16]
             );
             Check::ok(name, Need::Essential, found)
         }
-        Err(why) => missing(name, why, NO_TRIALS, MAKE_KERNEL),
+        Err(why) => missing(name, why, NO_TRIALS, remedy(&Sought::kernel(), MAKE_KERNEL)),
     }
 }
 
@@ -106,10 +109,11 @@ fn agent_check(agent: &Outcome<Agent>) -> Check {
     let name = "agent";
     match agent {
         Ok(agent) => {
-            let found = format!("{}, sha256 {}", agent.path.display(), &agent.sha256[..16]);
+            let (origin, path) = (origin(&Sought::agent()), agent.path.display());
+            let found = format!("{origin}, {path}, sha256 {}", &agent.sha256[..16]);
             Check::ok(name, Need::Essential, found)
         }
-        Err(why) => missing(name, why, NO_TRIALS, MAKE_BUILD),
+        Err(why) => missing(name, why, NO_TRIALS, remedy(&Sought::agent(), MAKE_BUILD)),
     }
 }
 
@@ -121,15 +125,69 @@ fn userland_check(userland: &Outcome<Userland>) -> Check {
             let packages = userland.packages.iter();
             let packages = packages.map(|(package, version)| format!("{package} {version}"));
             let found = format!(
-                "{}, sha256 {}: {}",
+                "{}, {}, sha256 {}: {}",
+                origin(&Sought::userland()),
                 userland.path.display(),
                 &userland.sha256[..16],
                 packages.collect::<Vec<_>>().join(", ")
             );
             Check::ok(name, Need::Essential, found)
         }
-        Err(why) => missing(name, why, NO_TRIALS, MAKE_USERLAND),
+        Err(why) => {
+            let remedy = remedy(&Sought::userland(), MAKE_USERLAND);
+            missing(name, why, NO_TRIALS, remedy)
+        }
     }
+}
+
+/// By which rule the file is the one that is used.
+fn origin(sought: &Sought) -> String {
+    places::part(sought).map_or_else(|why| why.message, |part| part.origin.to_string())
+}
+
+/// How to get what is missing; `built` is for those who build it.
+fn remedy(sought: &Sought, built: &'static str) -> &'static str {
+    match places::part(sought).map(|part| part.origin) {
+        Ok(Origin::Installed) => REINSTALL,
+        _ => built,
+    }
+}
+
+/// Whether all files that were installed with this program are as they were then; nothing for a
+/// program that was not installed.
+fn installed_files() -> Outcome<Option<Check>> {
+    let around = Surroundings::of_this_program(places::cache())?;
+    let manifest = around.manifest.as_ref();
+    Ok(manifest.map(|manifest| compare_files(&around.program, manifest)))
+}
+
+fn compare_files(directory: &Path, manifest: &Manifest) -> Check {
+    let name = "installed files";
+    let is_other = |(path, sha256): &(&str, &str)| {
+        let found = std::fs::read(directory.join(path));
+        !found.is_ok_and(|found| crate::digest::sha256(&found) == *sha256)
+    };
+    let others: Vec<&str> = manifest
+        .files()
+        .filter(is_other)
+        .map(|file| file.0)
+        .collect();
+    let shown = directory.display();
+    if others.is_empty() {
+        let found = format!(
+            "{} in {shown}, as they were packed",
+            manifest.files().count()
+        );
+        return Check::ok(name, Need::Essential, found);
+    }
+    let found = format!("missing or damaged in {shown}: {}", others.join(", "));
+    Check::missing(
+        name,
+        Need::Essential,
+        found,
+        "figures cannot be relied upon",
+        REINSTALL,
+    )
 }
 
 fn missing(name: &str, why: &Failure, lost: &str, remedy: &str) -> Check {
@@ -353,6 +411,25 @@ mod tests {
         assert!(!directory("x", Ok("/proc/self/fdinfo/deeper".into())).ok);
         let nowhere = Failure::environment("neither HOME");
         assert!(!directory("x", Err(nowhere)).ok);
+    }
+
+    #[test]
+    fn an_installed_file_that_is_missing_or_another_is_told() {
+        let directory = tempfile::tempdir().expect("a directory");
+        std::fs::write(directory.path().join("a"), "a").expect("written");
+        let check = |files: &[(&str, &[u8])]| {
+            let line = |(path, bytes): &(&str, &[u8])| {
+                format!("{}  {path}\n", crate::digest::sha256(bytes))
+            };
+            let text: String = files.iter().map(line).collect();
+            compare_files(
+                directory.path(),
+                &Manifest::parse(&text).expect("a manifest"),
+            )
+        };
+        assert!(check(&[("a", b"a")]).ok);
+        let found = check(&[("a", b"b"), ("c", b"c")]);
+        assert!(!found.ok && found.found.ends_with(": a, c"), "{found:?}");
     }
 
     #[test]
