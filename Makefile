@@ -22,7 +22,12 @@ cargo := setup/cargo
 lab_env = WHICHFS_AGENT='$(agent)' WHICHFS_AGENTS='$(release)' WHICHFS_KERNEL="$$(kernel/build --version $(KERNEL) --print-path)" \
     WHICHFS_USERLAND="$$(userland/build --print-path)"
 
-.PHONY: help setup build agents kernel userland choose test test-full attack bench truth soak verdicts lint reference install clean
+# Static programs run in the lab, and on every x86-64 distribution, whatever its C library.
+static = $(cargo) rustc --release --locked --target-dir '$(target)/static'
+static_flags = -C target-feature=+crt-static -C relocation-model=static -C strip=symbols
+packages := $(target)/packages
+
+.PHONY: help setup build agents kernel userland choose test test-full attack bench truth soak verdicts lint reference install parts deb wheel image test-packages clean
 
 help: ## this list
 	@echo 'usage: make TARGET'
@@ -35,8 +40,7 @@ build: ## build whichfs and the static agent that runs in the lab
 	@echo 'build: whichfs' >&2
 	@$(cargo) build --release --locked -p whichfs
 	@echo 'build: whichfs-agent, static' >&2
-	@$(cargo) rustc --release --locked -p whichfs-agent --bin whichfs-agent --target-dir '$(target)/static' \
-	    -- -C target-feature=+crt-static -C relocation-model=static -C strip=symbols
+	@$(static) -p whichfs-agent --bin whichfs-agent -- $(static_flags)
 	@# By rename: a running trial keeps the file it has.
 	@cp '$(target)/static/release/whichfs-agent' '$(agent).new' && mv '$(agent).new' '$(agent)'
 
@@ -120,21 +124,34 @@ lint: ## format and clippy, where they are installed (Debian's Rust has no clipp
 reference: build ## write docs/commands.md anew, from the help of all commands
 	@'$(release)/whichfs' manual reference > docs/commands.md
 
-# The program finds its agent beside itself, so both live in lib/ and bin/ has a link.
-install: ## install the built program: make install PREFIX=/usr/local
-	@test -x '$(release)/whichfs' -a -x '$(agent)' || { echo 'install: nothing is built; remedy: make build' >&2; exit 3; }
-	@echo 'install: $(DESTDIR)$(PREFIX)/bin/whichfs' >&2
-	@install -d '$(DESTDIR)$(PREFIX)/bin' '$(DESTDIR)$(PREFIX)/lib/whichfs' '$(DESTDIR)$(PREFIX)/share/doc/whichfs'
-	@install -m 755 '$(release)/whichfs' '$(agent)' '$(DESTDIR)$(PREFIX)/lib/whichfs/'
-	@for board in x86_64 aarch64 armv7; do file='$(release)'/whichfs-agent-$$board; \
-	   if [ -f "$$file" ]; then install -m 755 "$$file" '$(DESTDIR)$(PREFIX)/lib/whichfs/'; fi; done
-	@ln -sfn ../lib/whichfs/whichfs '$(DESTDIR)$(PREFIX)/bin/whichfs'
-	@'$(release)/whichfs' manual pages --out '$(DESTDIR)$(PREFIX)/share/man/man1'
-	@set -e; for shell in bash:bash-completion/completions/whichfs zsh:zsh/site-functions/_whichfs \
-	   fish:fish/vendor_completions.d/whichfs.fish; do \
-	   file="$(DESTDIR)$(PREFIX)/share/$${shell#*:}"; install -d "$$(dirname "$$file")"; \
-	   '$(release)/whichfs' manual completions "$${shell%%:*}" > "$$file"; done
-	@install -m 644 LICENSE-MIT LICENSE-APACHE '$(DESTDIR)$(PREFIX)/share/doc/whichfs/'
+install: ## install the built program, with kernel and userland if they are built: make install PREFIX=/usr/local
+	@packaging/install '$(release)' '$(DESTDIR)' '$(PREFIX)'
+
+parts: build userland ## build everything that a package holds, and put it below target/packages/root
+	@kernel/build --static >/dev/null
+	@kernel/build --static --modules >/dev/null
+	@setup/agents --any '$(release)'
+	@echo 'parts: whichfs, static' >&2
+	@$(static) -p whichfs --bin whichfs -- $(static_flags)
+	@cp '$(target)/static/release/whichfs' '$(release)/whichfs.static'
+	@packaging/licences '$(packages)/licences' "$$(dirname "$$(realpath "$$(userland/build --print-path)")")/packages"
+	@rm -rf '$(packages)/root'
+	@packaging/install --complete '$(release)' '$(packages)/root' /usr
+	@cp '$(packages)'/licences/* '$(packages)/root/usr/share/doc/whichfs/'
+
+deb: parts ## make the Debian package: target/packages/whichfs_VERSION_amd64.deb
+	@packaging/deb '$(packages)'
+
+wheel: parts ## make the Python wheel: target/packages/whichfs-VERSION-….whl
+	@packaging/wheel '$(packages)'
+
+image: parts ## make the OCI image: target/packages/whichfs-VERSION.oci.tar
+	@packaging/image '$(packages)'
+
+test-packages: deb wheel image ## install the packages in fresh roots of Debian 12 and 13, and make them fail (root, network)
+	@packaging/test-deb '$(packages)'
+	@packaging/test-wheel '$(packages)'
+	@packaging/test-image '$(packages)'
 
 clean: ## remove what cargo built (kernel and userland stay in the cache)
 	@$(cargo) clean

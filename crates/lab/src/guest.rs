@@ -33,6 +33,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Prefix of a guest's directory; after it come the engine's process and a number.
 const DIRECTORY_PREFIX: &str = "whichfs-guest-";
 
+/// Keeps the C library of the guest's kernel from registering restartable sequences: the host would
+/// write to that area in the processes of the guest's programs, where it is not mapped, and so
+/// end them. A kernel without shared libraries has the area among their addresses.
+const NO_RSEQ: (&str, &str) = ("GLIBC_TUNABLES", "glibc.pthread.rseq=0");
 /// What [`Guest::finish`] says of a guest that did not end by itself.
 pub const KILLED: &str = "killed by the engine";
 /// What the guest's kernel says when the host refuses something, and what that is with its remedy.
@@ -279,7 +283,10 @@ impl Guest {
             process.memory_mib,
         )
         .map_err(LabError::io("confine the guest"))?;
-        let mut environment = vec![("TMPDIR", process.memory.as_os_str().to_owned())];
+        let mut environment = vec![
+            ("TMPDIR", process.memory.as_os_str().to_owned()),
+            (NO_RSEQ.0, NO_RSEQ.1.into()),
+        ];
         environment.extend(memory.map(|_| memory_pool::variable()));
         let program = Program {
             path: kernel,
