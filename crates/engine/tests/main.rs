@@ -3,5 +3,6 @@
 
 mod campaign_flows;
 mod choose_flows;
+mod installed;
 mod lab_examples;
 mod swarm;
