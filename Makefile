@@ -27,7 +27,7 @@ static = $(cargo) rustc --release --locked --target-dir '$(target)/static'
 static_flags = -C target-feature=+crt-static -C relocation-model=static -C strip=symbols
 packages := $(target)/packages
 
-.PHONY: help setup build agents kernel userland choose test test-full attack bench truth soak verdicts lint reference install parts deb wheel image test-packages clean
+.PHONY: help setup build agent agents kernel userland choose test test-full attack bench truth soak verdicts lint reference install parts deb wheel image test-packages clean
 
 help: ## this list
 	@echo 'usage: make TARGET'
@@ -36,9 +36,11 @@ help: ## this list
 setup: ## install what is missing: Debian packages, Rust (asks sudo if not root)
 	@setup/setup.sh
 
-build: ## build whichfs and the static agent that runs in the lab
+build: agent ## build whichfs and the static agent that runs in the lab
 	@echo 'build: whichfs' >&2
 	@$(cargo) build --release --locked -p whichfs
+
+agent:
 	@echo 'build: whichfs-agent, static' >&2
 	@$(static) -p whichfs-agent --bin whichfs-agent -- $(static_flags)
 	@# By rename: a running trial keeps the file it has.
@@ -127,7 +129,7 @@ reference: build ## write docs/commands.md anew, from the help of all commands
 install: ## install the built program, with kernel and userland if they are built: make install PREFIX=/usr/local
 	@packaging/install '$(release)' '$(DESTDIR)' '$(PREFIX)'
 
-parts: build userland ## build everything that a package holds, and put it below target/packages/root
+parts: agent userland ## build everything that a package holds, and put it below target/packages/root
 	@kernel/build --static >/dev/null
 	@kernel/build --static --modules >/dev/null
 	@setup/agents --any '$(release)'
