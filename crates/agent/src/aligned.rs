@@ -1,4 +1,4 @@
-//! Direct I/O: a byte buffer that is aligned for it, and how far to read.
+//! A byte buffer that is aligned for direct I/O.
 
 /// Alignment that satisfies O_DIRECT on every block device with pages of 4 KiB.
 const ALIGN: usize = 4096;
@@ -33,44 +33,9 @@ impl Aligned {
     }
 }
 
-/// Where a direct read of the next `left` bytes of a file into a buffer of `len` bytes ends, of
-/// which `filled` are there: what it asks for behind the file's end, the kernel would fill with
-/// zeros.
-pub fn end_of_direct_read(len: usize, filled: usize, left: u64) -> usize {
-    /// No filesystem has larger blocks.
-    const BLOCK: usize = 64 << 10;
-    let room = len.saturating_sub(filled);
-    let left = usize::try_from(left).map_or(room, |left| left.min(room));
-    match left.next_multiple_of(BLOCK) {
-        0 => len,
-        wanted => len.min(filled + wanted),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_direct_read_asks_for_the_files_last_block_and_not_for_more() {
-        const KIB: usize = 1 << 10;
-        for (filled, left, end) in [
-            (64, 1, 128),
-            (64, 64, 128),
-            (64, 65, 192),
-            (64, 447, 512),
-            (64, 448, 512),
-            (64, 9_999_999, 512),
-            (0, 100, 128),
-            // It is longer than it was said to be.
-            (128, 0, 512),
-            (512, 7, 512),
-        ] {
-            let found = end_of_direct_read(512 * KIB, filled * KIB, (left * KIB) as u64);
-            assert_eq!(found, end * KIB, "{filled} {left}");
-        }
-        assert_eq!(end_of_direct_read(4096, 0, u64::MAX), 4096);
-    }
 
     #[test]
     fn the_bytes_are_aligned_and_zero() {

@@ -6,10 +6,8 @@
 //! performed call by call.
 
 mod opened;
-mod places;
 
 pub use opened::Opened;
-pub use places::Asked;
 
 use crate::prefaulted_buffer::PrefaultedBuffer;
 use crate::syscall_abi32::{FADVISE, FSTAT, FSTATAT, LARGE, Stat, registers};
@@ -96,7 +94,6 @@ pub struct Batch {
     #[expect(clippy::vec_box, reason = "the kernel writes to where they are")]
     stats: Vec<Box<Stat>>,
     stats_used: usize,
-    answers: places::Answers,
     /// The kernel has said that it knows no batches.
     alone: bool,
 }
@@ -358,6 +355,29 @@ impl Batch {
         self.head_at(number, 2)
     }
 
+    /// Size and mode that the call `number` of [`Batch::stat_open`] told.
+    ///
+    /// # Errors
+    /// What it failed with.
+    pub fn attributes(&self, number: Number) -> Result<(u64, u32), Errno> {
+        let stat = self.stat_of(number)?;
+        Ok((u64::try_from(stat.st_size).unwrap_or(0), stat.st_mode))
+    }
+
+    /// All that the call `number` of [`Batch::stat_open`] or [`Batch::stat`] told.
+    ///
+    /// # Errors
+    /// What it failed with.
+    pub fn stat_of(&self, number: Number) -> Result<&Stat, Errno> {
+        self.result(number)?;
+        let call = &self.calls[number.0];
+        // The place comes behind the file, or behind directory and path.
+        let place = call.arguments[if call.number == FSTATAT { 2 } else { 1 }];
+        let mut stats = self.stats.iter().map(|stat| &**stat);
+        let stat = stats.find(|stat| std::ptr::from_ref::<Stat>(stat) as i64 == place);
+        stat.ok_or(Errno::INVAL)
+    }
+
     fn head_at(&self, number: Number, argument: usize) -> &[u8] {
         let bytes = self.result(number).unwrap_or(0) as usize;
         let place = self.calls[number.0].arguments[argument];
@@ -372,7 +392,6 @@ impl Batch {
         self.paths.clear();
         self.heads_used = 0;
         self.stats_used = 0;
-        self.answers.clear();
     }
 
     fn head_place(&mut self) -> i64 {

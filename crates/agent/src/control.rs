@@ -8,7 +8,7 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, pread, pwrite};
 use std::path::{Path, PathBuf};
-use whichfs_trial::{Event, Job, WRITTEN_AT, Written};
+use whichfs_trial::{Event, Job};
 use whichfs_units::{MIB, SECTOR};
 
 /// The first eight bytes of a control disk, little-endian: "wfsctl", version 1.
@@ -19,9 +19,6 @@ pub const RECORDS_OFFSET: u64 = MIB;
 
 /// Most bytes of a job's JSON: it lies between the first sector and the records.
 const JOB_MAX: u64 = RECORDS_OFFSET - SECTOR;
-
-/// Bytes that are asked for at first of what was written: mostly all of them.
-const WRITTEN_BYTES: usize = 4096;
 
 /// What the engine puts at offset 0 of the control disk: magic, length of the JSON
 /// (both little-endian), then from offset 512 the JSON, padded to a multiple of 512.
@@ -103,20 +100,6 @@ impl ControlDisk {
             .map_err(|error| Error::new(format!("the job is not valid: {error}")))
     }
 
-    /// What the lab says at [`WRITTEN_AT`].
-    fn read_written(&self) -> Result<Option<Written>, Error> {
-        let mut bytes = Aligned::new(WRITTEN_BYTES);
-        self.read(bytes.bytes_mut(), WRITTEN_AT)?;
-        let Some(all) = Written::announced(bytes.bytes()) else {
-            return Ok(None);
-        };
-        if all > WRITTEN_BYTES {
-            bytes = Aligned::new(all.next_multiple_of(SECTOR as usize));
-            self.read(bytes.bytes_mut(), WRITTEN_AT)?;
-        }
-        Ok(Written::decode(bytes.bytes()))
-    }
-
     /// Fills `bytes` from `offset`.
     fn read(&self, bytes: &mut [u8], offset: u64) -> Result<(), Error> {
         let mut done = 0;
@@ -158,10 +141,6 @@ impl Sink for ControlDisk {
             }
         }
         Ok(())
-    }
-
-    fn written(&mut self) -> Result<Option<Written>, Error> {
-        self.read_written()
     }
 }
 
@@ -219,14 +198,6 @@ mod tests {
         std::fs::write(&path, &disk).unwrap();
         let mut control = ControlDisk::open(&path).unwrap();
         assert_eq!(control.job().unwrap(), job());
-        assert_eq!(control.written().unwrap(), None);
-        for ranges in [3, 1000] {
-            let written = Written::of((0..ranges).map(|n| (2 * n, 2 * n + 1)).collect());
-            let bytes = written.encode();
-            disk[WRITTEN_AT as usize..][..bytes.len()].copy_from_slice(&bytes);
-            std::fs::write(&path, &disk).unwrap();
-            assert_eq!(control.written().unwrap(), Some(written));
-        }
         control.send(&Event::Done).unwrap();
         let disk = std::fs::read(&path).unwrap();
         let record = &disk[RECORDS_OFFSET as usize..][..512];

@@ -1,14 +1,12 @@
 //! Reads everything below a directory and tells what is there.
 
-use crate::aligned::end_of_direct_read;
-use crate::batch::{Asked, Batch, HEAD, Number};
+use crate::batch::{Batch, Number};
 use crate::dirents::{Kind, entries};
 use crate::error::Error;
 use crate::prefaulted_buffer::PrefaultedBuffer;
 use crate::sink::Sink;
-use crate::unchanged::{Known, Memory};
-use rustix::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, fcntl_setfl, statat};
+use rustix::fd::{BorrowedFd, OwnedFd, RawFd};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, statat};
 use rustix::io::{Errno, retry_on_intr};
 use std::collections::{BTreeSet, VecDeque};
 use std::path::Path;
@@ -74,10 +72,6 @@ pub fn inspect(
 pub struct Room {
     buffer: PrefaultedBuffer,
     batch: Batch,
-    /// For the rest of a large file.
-    rest: Batch,
-    /// What one inspection keeps for the next.
-    pub memory: Memory,
 }
 
 impl Default for Room {
@@ -85,8 +79,6 @@ impl Default for Room {
         Room {
             buffer: PrefaultedBuffer::new(CHUNK),
             batch: Batch::default(),
-            rest: Batch::default(),
-            memory: Memory::default(),
         }
     }
 }
@@ -111,8 +103,8 @@ struct Inspector<'a> {
     /// What has been found and is not told yet, with so many digests.
     entries: Vec<Found>,
     digests: usize,
-    /// Files and directories that were looked at and are open, and whether they were read.
-    left: Vec<(RawFd, bool)>,
+    /// Files and directories that were looked at and are open.
+    left: Vec<RawFd>,
     room: &'a mut Room,
     sink: &'a mut dyn Sink,
 }
@@ -123,10 +115,6 @@ struct Opened {
     status: Number,
     /// Its first bytes or entries, and the next.
     heads: [Option<Number>; 2],
-    /// Where it lies, if that matters.
-    asked: Option<Asked>,
-    /// What is known of it.
-    known: Option<Known>,
 }
 
 impl Inspector<'_> {
@@ -155,7 +143,7 @@ impl Inspector<'_> {
     fn list(&mut self, directories: &[Directory]) -> Result<(), Error> {
         let mut batch = self.next_batch();
         let paths = directories.iter().map(|directory| &directory.path);
-        let opened = self.open(&mut batch, paths, OFlags::DIRECTORY, None);
+        let opened = self.open(&mut batch, paths, OFlags::DIRECTORY);
         for (directory, opened) in directories.iter().zip(opened) {
             let name = match directory.path.as_str() {
                 "" => ".".to_owned(),
@@ -163,7 +151,7 @@ impl Inspector<'_> {
             };
             let fd = opened.and_then(|opened| {
                 let fd = batch.result(opened.file)? as RawFd;
-                self.left.push((fd, true));
+                self.left.push(fd);
                 let mode = batch.attributes(opened.status)?.1;
                 Ok((fd, mode & 0o7777, opened))
             });
@@ -294,13 +282,11 @@ impl Inspector<'_> {
         let mut batch = self.next_batch();
         let count = self.files.len().min(TOGETHER);
         let files: Vec<String> = self.files.drain(..count).collect();
-        let memory = &mut self.room.memory;
-        let known: Vec<_> = files.iter().map(|path| memory.find(path)).collect();
-        let opened = self.open(&mut batch, files.iter(), OFlags::RDONLY, Some(&known));
+        let opened = self.open(&mut batch, files.iter(), OFlags::RDONLY);
         for (path, opened) in files.into_iter().zip(opened) {
             let read = opened.map_err(Failure::Read).and_then(|opened| {
                 let fd = batch.result(opened.file).map_err(Failure::Read)? as RawFd;
-                self.left.push((fd, true));
+                self.left.push(fd);
                 self.file(&path, fd, &batch, &opened)
             });
             match read {
@@ -313,51 +299,37 @@ impl Inspector<'_> {
         Ok(())
     }
 
-    /// Opens `paths`, asks for their attributes and reads the first bytes of each of which nothing
-    /// is `known`, or lists.
+    /// Opens `paths`, asks for their attributes and reads the first bytes of each file, or lists
+    /// each directory.
     fn open<'p>(
         &self,
         batch: &mut Batch,
         paths: impl Iterator<Item = &'p String>,
         flags: OFlags,
-        known: Option<&[Option<Known>]>,
     ) -> Vec<Result<Opened, Errno>> {
-        let memory = &self.room.memory;
+        let lists = flags.contains(OFlags::DIRECTORY);
         let files = paths.map(|path| {
             let path = if path.is_empty() { "." } else { path };
             batch.open(&self.root, path, OPEN | flags, 0)
         });
         let files: Vec<_> = files.collect();
-        let each = known.unwrap_or_default();
-        if known.is_some() {
+        if !lists {
             // The card is asked for all of them before the first is waited for.
-            let ahead = match memory.reads_directly() {
-                true => HEAD as u64,
-                false => AHEAD,
-            };
-            for (file, known) in files.iter().zip(each) {
-                if let (Ok(file), None) = (file, known) {
-                    batch.will_need(*file, ahead);
-                }
+            for file in files.iter().flatten() {
+                batch.will_need(*file, AHEAD);
             }
         }
-        let each = each.iter().copied().chain(std::iter::repeat(None));
-        let opened = files.into_iter().zip(each).map(|(file, one)| {
+        let opened = files.into_iter().map(|file| {
             let file = file.map_err(|failed| failed.errno)?;
             let status = batch.stat_open(file);
-            let heads = match known {
-                Some(_) if one.is_some() => [None, None],
-                Some(_) => [Some(batch.read_head(file)), None],
-                None => [Some(batch.list(file)), Some(batch.list(file))],
+            let heads = match lists {
+                true => [Some(batch.list(file)), Some(batch.list(file))],
+                false => [Some(batch.read_head(file)), None],
             };
-            let asks = known.is_some() && (memory.keeps() || one.is_some());
-            let asked = asks.then(|| batch.ask_places(file));
             Ok(Opened {
                 file,
                 status,
                 heads,
-                asked,
-                known: one,
             })
         });
         let opened = opened.collect();
@@ -369,11 +341,9 @@ impl Inspector<'_> {
     fn next_batch(&mut self) -> Batch {
         let mut batch = std::mem::take(&mut self.room.batch);
         batch.clear();
-        for (fd, was_read) in self.left.drain(..) {
-            if was_read {
-                // Memory that is used again costs the host less than more of it.
-                batch.wont_need(fd);
-            }
+        for fd in self.left.drain(..) {
+            // Memory that is used again costs the host less than more of it.
+            batch.wont_need(fd);
             batch.close(fd);
         }
         batch
@@ -387,7 +357,7 @@ impl Inspector<'_> {
         self.room.batch = batch;
     }
 
-    /// Reads what is left of a file, if it may have changed.
+    /// Reads what is left of a file.
     fn file(
         &mut self,
         path: &str,
@@ -404,46 +374,18 @@ impl Inspector<'_> {
             head = batch.head(number);
         }
         let wanted = self.wanted.contains(path);
-        let asked = opened.asked.as_ref();
-        let places = asked.and_then(|asked| batch.places(asked, length));
-        let memory = &mut self.room.memory;
-        let places = places.as_deref();
-        if let Some((known, places)) = opened.known.zip(places)
-            && let Some(mut found) = memory.unchanged(known, path, length, places, wanted)
-        {
-            found.mode = mode & 0o7777;
-            if let Some((_, was_read)) = self.left.last_mut() {
-                *was_read = false;
-            }
-            return Ok(found);
-        }
         if !wanted && opened.heads[0].is_some() && head.len() as u64 == length {
-            let found = whole(path, mode, head);
-            memory.keep(&found, wanted, places);
-            return Ok(found);
+            return Ok(whole(path, mode, head));
         }
         let mut before = head.len();
         self.room.buffer[..before].copy_from_slice(head);
-        let is_long = length > before as u64 && before.is_multiple_of(HEAD);
-        let mut direct = is_long && memory.reads_directly();
-        if direct {
-            let Room { rest, buffer, .. } = &mut *self.room;
-            let end = end_of_direct_read(buffer.len(), before, length - before as u64);
-            match rest.read_directly(fd.as_raw_fd(), OPEN, &mut buffer[before..end]) {
-                Ok(bytes) => before += bytes,
-                Err(_) => {
-                    direct = false;
-                    fcntl_setfl(fd, OPEN).map_err(Failure::Read)?;
-                }
-            }
-        }
         let mut digest = ContentDigest::default();
         let (mut digests, mut zeros) = (Vec::new(), Vec::new());
         let (mut size, mut first) = (0_u64, 0_u64);
         loop {
             let left = length.saturating_sub(size);
             let filled = std::mem::take(&mut before);
-            let filled = fill(fd, &mut self.room.buffer, filled, left, &mut direct)?;
+            let filled = fill(fd, &mut self.room.buffer, filled, left)?;
             let bytes = &self.room.buffer[..filled];
             digest.update(bytes);
             if wanted {
@@ -469,17 +411,13 @@ impl Inspector<'_> {
             }
         }
         let digest = digest.finish();
-        let found = Found {
+        Ok(Found {
             path: path.to_owned(),
             node: Node::File { size, digest },
             mode: mode & 0o7777,
             sectors: digests,
             zeros,
-        };
-        if first == 0 && size == length {
-            self.room.memory.keep(&found, wanted, places);
-        }
-        Ok(found)
+        })
     }
 
     fn unreadable(&mut self, path: String, operation: &str, errno: Errno) -> Result<(), Error> {
@@ -562,27 +500,17 @@ fn note_zeros(runs: &mut Vec<(u64, u64)>, first: u64, bytes: &[u8]) {
 
 /// Fills `buffer`, of which the first `filled` bytes are there, as far as the file goes; returns
 /// the bytes in it. `left` bytes are known to come: the call that would only tell of the end is
-/// saved, since calls are what a small file costs. What cannot be read directly is read as all
-/// else, from then on.
+/// saved, since calls are what a small file costs.
 fn fill(
     fd: BorrowedFd<'_>,
     buffer: &mut [u8],
     mut filled: usize,
     left: u64,
-    direct: &mut bool,
 ) -> Result<usize, Failure> {
     while filled < buffer.len() && (filled == 0 || filled as u64 != left) {
-        let end = match *direct {
-            true => end_of_direct_read(buffer.len(), filled, left.saturating_sub(filled as u64)),
-            false => buffer.len(),
-        };
-        match retry_on_intr(|| rustix::io::read(fd, &mut buffer[filled..end])) {
+        match retry_on_intr(|| rustix::io::read(fd, &mut buffer[filled..])) {
             Ok(0) => break,
             Ok(count) => filled += count,
-            Err(_) if *direct => {
-                *direct = false;
-                fcntl_setfl(fd, OPEN).map_err(Failure::Read)?;
-            }
             Err(errno) => return Err(Failure::Read(errno)),
         }
     }

@@ -16,7 +16,6 @@ mod exec;
 mod exercise;
 mod forget;
 mod inspect;
-mod inspection_delta;
 mod kernel_log;
 mod modules;
 mod monitor;
@@ -32,7 +31,6 @@ mod sink;
 mod standalone;
 mod steps;
 mod syscall_abi32;
-mod unchanged;
 mod walk;
 mod work;
 

@@ -20,7 +20,7 @@ pub fn records(event: &Event) -> Vec<Vec<u8>> {
 }
 
 /// Smaller events that say what `event` says.
-pub(crate) fn split(event: &Event) -> Vec<Event> {
+fn split(event: &Event) -> Vec<Event> {
     match event {
         Event::Output { stream, text } if text.len() > 1 => {
             let middle = boundary(text, text.len() / 2);

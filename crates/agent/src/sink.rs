@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::reading::Reader;
 use std::io::{Read, Write};
 use std::time::Instant;
-use whichfs_trial::{Event, Reading, StampedEvent, Written};
+use whichfs_trial::{Event, Reading, StampedEvent};
 use whichfs_units::Nanos;
 
 /// Takes the events of a job in order.
@@ -14,15 +14,6 @@ pub trait Sink {
     /// # Errors
     /// If the receiver cannot be reached: the job cannot go on.
     fn send(&mut self, event: &Event) -> Result<(), Error>;
-
-    /// Now that an inspection has begun: what the receiver knows of writes since the one before;
-    /// `None` if it notes none, as everywhere but in the lab.
-    ///
-    /// # Errors
-    /// If the receiver cannot be asked.
-    fn written(&mut self) -> Result<Option<Written>, Error> {
-        Ok(None)
-    }
 }
 
 /// [`StampedEvent`] as JSON lines: no lab stamps them, so the agent does, with the real clock and

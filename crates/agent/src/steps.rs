@@ -6,7 +6,6 @@ use crate::error::Error;
 use crate::exec::{Manner, Time, operate};
 use crate::exercise::exercise;
 use crate::inspect::{Room, inspect};
-use crate::inspection_delta::{InspectionDelta, Short};
 use crate::program::{self, Program};
 use crate::sink::Sink;
 use crate::walk::list_tree;
@@ -73,9 +72,7 @@ pub fn perform(job: &Job, context: &Context, sink: &mut dyn Sink) -> Result<(), 
         operations: 0,
         log_from: kernel_log::now(),
         counter: job.counts_work.then(Counter::open).flatten(),
-        told: InspectionDelta::default(),
         room: None,
-        inspections: inspections(&job.steps),
     };
     perform_steps(&job.steps, job.seed, &mut trees, &mut progress, sink)
 }
@@ -92,22 +89,8 @@ struct Progress {
     log_from: u64,
     /// What the kernel counts, if that is wanted and it does.
     counter: Option<Counter>,
-    /// What the last inspection told.
-    told: InspectionDelta,
     /// What inspections work in.
     room: Option<Room>,
-    /// Inspections that may still come.
-    inspections: usize,
-}
-
-/// How often `steps` inspect.
-fn inspections(steps: &[Step]) -> usize {
-    let each = steps.iter().map(|step| match step {
-        Step::Inspect { .. } => 1,
-        Step::Try { steps, .. } => inspections(steps),
-        _ => 0,
-    });
-    each.sum()
 }
 
 fn perform_steps(
@@ -306,17 +289,9 @@ fn act(
         Step::Try { .. } => unreachable!("its steps are performed one by one"),
         Step::Inspect { dir, sectors } => {
             sink.send(&Event::Untimed { begins: true })?;
-            progress.inspections = progress.inspections.saturating_sub(1);
-            let (written, another) = (sink.written()?, progress.inspections > 0);
             let room = progress.room.get_or_insert_default();
-            room.memory.begin(Path::new(dir), written, another);
-            let mut short = Short::new(&mut progress.told, sink);
-            inspect(Path::new(dir), sectors, room, &mut short)?;
-            short.finish()?;
+            inspect(Path::new(dir), sectors, room, sink)?;
             sink.send(&Event::Untimed { begins: false })?;
-            if room.memory.unread() > 0 {
-                sink.send(&unread(room.memory.unread()))?;
-            }
         }
         Step::Exercise { dir } => exercise(Path::new(dir))?,
         Step::KernelLog => {
@@ -341,15 +316,6 @@ impl Progress {
             path: path.to_owned(),
             operations: self.operations + done,
         })
-    }
-}
-
-/// Bytes that an inspection had no need to read.
-fn unread(bytes: u64) -> Event {
-    Event::Metric {
-        name: "unread".to_owned(),
-        value: bytes as f64,
-        unit: "B".to_owned(),
     }
 }
 

@@ -3,13 +3,12 @@
 //! A reserved virtio disk beside the cards. Reading from offset zero gives a header
 //! (magic, length) and the job as JSON; each write request is one event. Requests are
 //! answered at once, so an event costs no virtual time on the device, and events and
-//! card requests have one order. Reading from [`WRITTEN_AT`] tells an inspection that has begun
-//! what was written since the one before.
+//! card requests have one order.
 
 use crate::block::{BlockGeometry, BlockOperation, BlockRequest, BlockStatus};
 use crate::error::LabError;
 use crate::memory::GuestMemory;
-use whichfs_trial::{Event, MARK, WRITTEN_AT, Written, expand};
+use whichfs_trial::{Event, MARK, expand};
 
 /// First eight bytes of the control disk, little-endian.
 pub const MAGIC: u64 = 0x7766_7363_746c_0001;
@@ -23,8 +22,6 @@ pub const DISK_BYTES: u64 = 64 << 20;
 /// State of the control disk.
 pub struct Control {
     image: Vec<u8>,
-    /// What is at [`WRITTEN_AT`].
-    written: Vec<u8>,
 }
 
 impl Control {
@@ -34,13 +31,7 @@ impl Control {
         image[..8].copy_from_slice(&MAGIC.to_le_bytes());
         image[8..16].copy_from_slice(&(job.len() as u64).to_le_bytes());
         image.extend_from_slice(job);
-        let written = Vec::new();
-        Control { image, written }
-    }
-
-    /// From now on `written` is told; nothing where it is `None`.
-    pub fn tell(&mut self, written: Option<&Written>) {
-        self.written = written.map_or_else(Vec::new, Written::encode);
+        Control { image }
     }
 
     /// How the disk presents itself.
@@ -71,14 +62,10 @@ impl Control {
     }
 
     fn read(&self, request: &BlockRequest, memory: &mut GuestMemory) -> Result<(), LabError> {
-        let (bytes, at) = match request.offset.checked_sub(WRITTEN_AT) {
-            Some(at) => (&self.written, at),
-            None => (&self.image, request.offset),
-        };
-        let mut at = usize::try_from(at).unwrap_or(usize::MAX);
+        let mut at = usize::try_from(request.offset).unwrap_or(usize::MAX);
         for segment in request.data {
             let out = memory.slice_mut(segment.address, segment.bytes as usize)?;
-            let have = bytes.get(at..).unwrap_or_default();
+            let have = self.image.get(at..).unwrap_or_default();
             let take = have.len().min(out.len());
             out[..take].copy_from_slice(&have[..take]);
             out[take..].fill(0);
@@ -151,24 +138,6 @@ mod tests {
         assert_eq!(memory.array(0).expect("in memory"), MAGIC.to_le_bytes());
         assert_eq!(memory.array(8).expect("in memory"), 10_u64.to_le_bytes());
         assert_eq!(memory.slice(512, 11).expect("in memory"), b"{\"seed\":1}\0");
-    }
-
-    #[test]
-    fn what_was_written_is_told_as_long_as_it_is_known() {
-        let mut control = Control::new(b"{}");
-        let mut memory = memory(0, 8192);
-        let segments = data(0, 1024, true);
-        let mut told = |control: &Control| {
-            let read = request(BlockOperation::Read, WRITTEN_AT, &segments);
-            control.serve(&read, &mut memory).expect("valid");
-            Written::decode(memory.slice(0, 1024).expect("in memory"))
-        };
-        assert_eq!(told(&control), None);
-        let written = Written::of(vec![(512, 1024)]);
-        control.tell(Some(&written));
-        assert_eq!(told(&control), Some(written));
-        control.tell(None);
-        assert_eq!(told(&control), None);
     }
 
     #[test]

@@ -4,8 +4,7 @@ use crate::block::{
     BlockGeometry, BlockOperation, BlockRequest, BlockStatus, CONFIG_WRITE_CACHE_AT,
 };
 use crate::control::Control;
-use crate::dirty_ranges::DirtyRanges;
-use crate::disk::{Disk, discard_ranges};
+use crate::disk::Disk;
 use crate::error::LabError;
 use crate::image_disk::ImageDisk;
 use crate::memory::GuestMemory;
@@ -47,8 +46,6 @@ pub(crate) struct Device {
     segments: Vec<Segment>,
     /// Something other than a read was served since [`Device::take_changed`] was asked.
     changed: bool,
-    /// What is written to it between inspections.
-    pub(crate) noted: DirtyRanges,
 }
 
 /// What a message of the guest asks of the engine beyond the reply.
@@ -73,7 +70,6 @@ impl Device {
             pending: VecDeque::new(),
             segments: Vec::new(),
             changed: false,
-            noted: DirtyRanges::default(),
         }
     }
 
@@ -171,12 +167,6 @@ impl Device {
         while let Some(head) = self.ring.pop(&self.memory, &mut self.segments)? {
             let request = BlockRequest::parse(&self.memory, &self.segments)?;
             self.changed |= request.operation != BlockOperation::Read;
-            if self.noted.notes() {
-                note(&mut self.noted, &request, &self.memory).map_err(|why| {
-                    let disk = self.index;
-                    LabError::Contents { disk, why }
-                })?;
-            }
             let status_at = request.status_at;
             let (at, status, written) = match &mut self.backend {
                 Backend::Card(disk) => {
@@ -254,27 +244,6 @@ impl Device {
             .as_mut()
             .ok_or_else(|| bad("no backend channel".into()))
     }
-}
-
-/// Notes what `request` may change.
-fn note(
-    noted: &mut DirtyRanges,
-    request: &BlockRequest,
-    memory: &GuestMemory,
-) -> Result<(), String> {
-    match request.operation {
-        BlockOperation::Write => noted.note(request.offset, request.bytes()),
-        BlockOperation::Discard => {
-            let ranges = discard_ranges(request, memory)?;
-            ranges.iter().for_each(|&(at, bytes)| noted.note(at, bytes));
-        }
-        // These change nothing; what this device does not know it does not do.
-        BlockOperation::Read
-        | BlockOperation::Flush
-        | BlockOperation::Identify
-        | BlockOperation::Unknown(_) => {}
-    }
-    Ok(())
 }
 
 fn geometry(backend: &Backend) -> BlockGeometry {

@@ -285,7 +285,7 @@ fn refuse(at: Nanos, status: BlockStatus) -> Served {
 }
 
 /// The `(offset, bytes)` ranges of a discard request.
-pub(crate) fn discard_ranges(
+fn discard_ranges(
     request: &BlockRequest,
     memory: &GuestMemory,
 ) -> Result<Vec<(u64, u64)>, String> {

@@ -271,22 +271,7 @@ impl<'a> Engine<'a> {
             self.window = true;
             self.fill_window();
         }
-        if untimed {
-            self.tell_written();
-        }
         Ok(())
-    }
-
-    /// Tells whoever inspects what was written to the first card since the inspection before, and
-    /// notes what is written from now on; not if the card might change what it holds by itself.
-    fn tell_written(&mut self) {
-        let holds = window_disk(&mut self.devices).is_some();
-        let written = holds.then(|| self.devices[WINDOW_DEVICE].noted.next());
-        for device in &mut self.devices {
-            if let Backend::Control(control) = &mut device.backend {
-                control.tell(written.as_ref());
-            }
-        }
     }
 
     /// Tells the guest where the first card's bytes are.

@@ -12,7 +12,6 @@ mod control;
 mod cores;
 mod cpu;
 mod device;
-mod dirty_ranges;
 mod disk;
 mod engine;
 #[cfg(test)]

@@ -9,6 +9,5 @@ mod lab_guest;
 mod lab_hostile;
 mod lab_killed;
 mod lab_seccomp;
-mod lab_unchanged;
 mod lab_user;
 mod lab_window;

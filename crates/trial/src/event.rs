@@ -70,14 +70,6 @@ pub enum Event {
         /// [`crate::sector_digest`] of each.
         digests: Vec<u32>,
     },
-    /// Events of this inspection that say the same as those of the job's inspection before, which
-    /// are not sent again: [`Event::Found`] and [`Event::Sectors`], counted from 0.
-    Again {
-        /// The first of them.
-        first: u64,
-        /// How many.
-        count: u64,
-    },
     /// What the kernel logged.
     KernelLog {
         /// Lines without level and time.

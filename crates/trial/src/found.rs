@@ -1,7 +1,7 @@
 //! What is found on a filesystem when everything on it is read.
 
 use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
+use xxhash_rust::xxh3::xxh3_64;
 
 /// One entry of a directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,11 +71,6 @@ impl ContentDigest {
     pub fn finish(&self) -> u64 {
         self.0.digest()
     }
-}
-
-/// What tells two things that were found apart: XXH3, 128 bits.
-pub fn fingerprint(bytes: &[u8]) -> u128 {
-    xxh3_128(bytes)
 }
 
 /// Digest of one sector, or of what a file has of its last: 32 bits, so that one in

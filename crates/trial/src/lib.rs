@@ -15,7 +15,6 @@ mod op;
 mod record;
 mod series;
 mod stamped_event;
-mod written;
 
 pub use compact::{MARK, compact, expand};
 pub use cpu_counts::{
@@ -24,7 +23,7 @@ pub use cpu_counts::{
 };
 pub use event::{Counts, Event, Latency, RETURNED};
 pub use found::{
-    ContentDigest, Found, Node, ZERO_RUNS, content_digest, fingerprint, sector_digest,
+    ContentDigest, Found, Node, ZERO_RUNS, content_digest, sector_digest,
 };
 pub use guest::{HOST_ROOT, ROOT, SHARED, SHARED_MAX, shared_descriptor, shared_path};
 pub use job::{BlockQueue, EXERCISE_NAME, Job, Step, WorkloadSpec};
@@ -34,4 +33,3 @@ pub use record::{
 };
 pub use series::{Series, Slot};
 pub use stamped_event::{Conditions, Reading, StampedEvent};
-pub use written::{WRITTEN_AT, Written};

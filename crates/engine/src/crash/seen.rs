@@ -1,14 +1,13 @@
 //! What agents said of a filesystem that was looked at, in the lab or on a board.
 
 use super::look::{AGAIN, CHECK, MOUNT, REPAIR, USE};
-use std::rc::Rc;
 use whichfs_crash::{Checked, Found};
 use whichfs_lab::Stamped;
 use whichfs_trial::Event;
 use whichfs_units::Nanos;
 
 /// What an inspection told: found entries and sectors, in order.
-type Told = Vec<Rc<Event>>;
+type Told = Vec<Event>;
 
 /// What the agent said of an image.
 #[derive(Default)]
@@ -52,11 +51,9 @@ impl Seen {
         gather(&self.found_again)
     }
 
-    /// Whether the guest said that all was found again as it had been.
+    /// Whether all was found again as it had been.
     pub fn found_the_same(&self) -> bool {
-        let (first, again) = (&self.found, &self.found_again);
-        let mut both = first.iter().zip(again);
-        first.len() == again.len() && both.all(|(one, other)| Rc::ptr_eq(one, other))
+        self.found == self.found_again
     }
 
     /// Takes up events in their order.
@@ -65,8 +62,6 @@ impl Seen {
         let mut phase = String::new();
         let mut begun = Nanos(0);
         let mut again = false;
-        // What this guest's last inspection told, and the one before it.
-        let (mut latest, mut before) = (Told::new(), Told::new());
         for stamped in events {
             match stamped.event {
                 Event::PhaseBegin { phase: name } => {
@@ -99,16 +94,8 @@ impl Seen {
                     }
                 }
                 Event::KernelLog { lines } => seen.log(&phase).extend(lines),
-                Event::Untimed { begins: true } => before = std::mem::take(&mut latest),
                 event @ (Event::Found { .. } | Event::Sectors { .. }) => {
-                    latest.push(Rc::new(event));
-                    seen.current(again).extend(latest.last().cloned());
-                }
-                Event::Again { first, count } => {
-                    let same = before.iter().skip(first as usize).take(count as usize);
-                    let from = latest.len();
-                    latest.extend(same.cloned());
-                    seen.current(again).extend_from_slice(&latest[from..]);
+                    seen.current(again).push(event);
                 }
                 _ => {}
             }
@@ -148,7 +135,7 @@ impl Seen {
 fn gather(told: &Told) -> Found {
     let mut found = Found::default();
     for event in told {
-        match &**event {
+        match event {
             Event::Found { entries } => {
                 for entry in entries {
                     let what = (entry.node.clone(), entry.mode);
@@ -200,17 +187,12 @@ mod tests {
         }
     }
 
-    fn inspection(events: Vec<Event>) -> Vec<Event> {
-        let begins = |begins| Event::Untimed { begins };
-        [vec![begins(true)], events, vec![begins(false)]].concat()
-    }
-
     /// What was seen where the first mount found `first` and the second told `again`.
     fn seen(first: Vec<Event>, again: Vec<Event>) -> Seen {
         let phase = || Event::PhaseBegin {
             phase: AGAIN.to_owned(),
         };
-        let all = [inspection(first), vec![phase()], inspection(again)].concat();
+        let all = [first, vec![phase()], again].concat();
         let stamp = |event| Stamped {
             at: Nanos(1),
             event,
@@ -222,32 +204,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_again_was_found_again() {
+    fn what_was_found_again_is_compared_with_what_was_found() {
         let first = || vec![found("a", 1), found("b", 2), found("c", 3)];
-        let again = |first, count| Event::Again { first, count };
-        let same = seen(first(), vec![again(0, 1), again(1, 2)]);
+        let same = seen(first(), first());
         assert!(same.found_the_same());
         assert_eq!(same.found(), same.found_again());
-        let whole = seen(first(), first());
-        assert!(
-            !whole.found_the_same(),
-            "it was told, not said to be the same"
-        );
-        assert_eq!(whole.found(), same.found());
-        assert_eq!(whole.found_again(), same.found());
 
-        let other = seen(first(), vec![again(0, 1), found("b", 9), again(2, 1)]);
+        let other = seen(first(), vec![found("a", 1), found("b", 9), found("c", 3)]);
         assert!(!other.found_the_same());
-        let right = seen(first(), vec![found("a", 1), found("b", 9), found("c", 3)]);
-        assert_eq!(other.found(), right.found());
-        assert_eq!(other.found_again(), right.found_again());
         assert_ne!(other.found_again(), other.found());
 
-        let less = seen(first(), vec![again(0, 2)]);
+        let less = seen(first(), vec![found("a", 1), found("b", 2)]);
         assert!(!less.found_the_same());
         assert_eq!(less.found_again().entries.len(), 2);
-        let beyond = seen(first(), vec![again(0, 3), again(3, u64::MAX)]);
-        assert!(beyond.found_the_same(), "nothing more was told before");
     }
 
     #[test]
