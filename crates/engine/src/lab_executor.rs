@@ -320,7 +320,6 @@ impl LabExecutor {
             agent: &self.agent,
             memory_mib: self.board.file.memory.mib,
             memory: &self.memory,
-            pooled: None,
             cpu: self.clock.prices(&self.board),
             queue_depth: Some(self.host().queue_depth),
             job,

@@ -285,10 +285,7 @@ fn refuse(at: Nanos, status: BlockStatus) -> Served {
 }
 
 /// The `(offset, bytes)` ranges of a discard request.
-fn discard_ranges(
-    request: &BlockRequest,
-    memory: &GuestMemory,
-) -> Result<Vec<(u64, u64)>, String> {
+fn discard_ranges(request: &BlockRequest, memory: &GuestMemory) -> Result<Vec<(u64, u64)>, String> {
     const RANGE_BYTES: u64 = 16;
     let mut ranges = Vec::new();
     for segment in request.data {

@@ -13,7 +13,6 @@ use crate::error::LabError;
 use crate::host_view::{self, Root};
 use crate::initramfs::Initramfs;
 use crate::kernel::Kernel;
-use crate::memory_pool::{self, PooledMemory};
 use crate::run::disk_name;
 use crate::shared::{self, Handles, SharedDirectory};
 use crate::spawn::{Child, Program, spawn};
@@ -82,8 +81,6 @@ pub struct GuestProcess<'a> {
     /// Private directory in which the file that is its memory is made: with its own directory the
     /// only one that it may write.
     pub memory: &'a Path,
-    /// The file itself, if others have used it.
-    pub pooled: Option<&'a PooledMemory>,
     /// What its work costs.
     pub cpu: CpuPrices,
     /// Seed of the guest's entropy.
@@ -275,7 +272,6 @@ impl Guest {
         let handles = Handles::open(process.shared)?;
         let numbers = handles.numbers();
         let archive = process.initramfs.number();
-        let memory = process.pooled.map(PooledMemory::number);
         let confinement = Confinement::new(
             kernel,
             &[&directory.path, process.memory],
@@ -283,11 +279,10 @@ impl Guest {
             process.memory_mib,
         )
         .map_err(LabError::io("confine the guest"))?;
-        let mut environment = vec![
+        let environment = [
             ("TMPDIR", process.memory.as_os_str().to_owned()),
             (NO_RSEQ.0, NO_RSEQ.1.into()),
         ];
-        environment.extend(memory.map(|_| memory_pool::variable()));
         let program = Program {
             path: kernel,
             arguments: &command_line(process),
@@ -301,7 +296,6 @@ impl Guest {
                 prepare_child()?;
                 shared::put_in_place(&numbers)?;
                 Initramfs::put_in_place(archive)?;
-                memory.map_or(Ok(()), memory_pool::put_in_place)?;
                 confinement.put_on()
             })
         };
@@ -623,7 +617,6 @@ mod tests {
             initramfs: &Initramfs::new(b"agent").expect("memory for it"),
             memory_mib: 256,
             memory: Path::new("/dev/shm"),
-            pooled: None,
             cpu: CpuPrices::default(),
             seed: 1,
             queue_depth: Some(64),

@@ -36,7 +36,7 @@ impl Initramfs {
     }
 
     /// Its descriptor in the guest's process.
-    pub(crate) fn place() -> i32 {
+    fn place() -> i32 {
         shared_descriptor(SHARED_MAX)
     }
 

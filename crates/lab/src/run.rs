@@ -12,14 +12,13 @@ use crate::host_view::Root;
 use crate::image_disk::ImageDisk;
 use crate::initramfs::Initramfs;
 use crate::kernel::Kernel;
-use crate::memory_pool::PooledMemory;
 use crate::shared::SharedDirectory;
 use crate::socket::Peer;
 use crate::watchdog::{Limits, Watchdog};
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, PoisonError};
 use whichfs_trial::{Event, HOST_ROOT, Job};
 use whichfs_units::Nanos;
 
@@ -86,8 +85,6 @@ pub struct GuestSpec<'a> {
     pub memory_mib: u64,
     /// Directory of the file that is its memory ([`crate::memory_directory`]).
     pub memory: &'a Path,
-    /// The file itself, if guests take it in turn; `None`: a new one.
-    pub pooled: Option<&'a PooledMemory>,
     /// What its work costs; nothing for the clock `device`.
     pub cpu: CpuPrices,
     /// Requests that a disk takes at once, from 1; `None`: as many as its ring holds.
@@ -143,9 +140,6 @@ pub fn run(
     let directory = GuestDirectory::new()?;
     let memory = GuestDirectory::below(spec.memory)?;
     let calendar = directory.listen("c")?;
-    let pooled = spec.pooled.filter(|memory| memory.fits(spec.memory_mib));
-    // A poisoned lock is of a guest that is gone, as this one's memory needs.
-    let _alone = pooled.map(|memory| memory.user().lock().unwrap_or_else(PoisonError::into_inner));
     let control_name = disk_name(disks.len());
     let devices = listen_for(disks, spec, &directory)?;
     let shared = with_root(spec);
@@ -154,7 +148,6 @@ pub fn run(
         initramfs: &spec.agent.initramfs,
         memory_mib: spec.memory_mib,
         memory: memory.path(),
-        pooled,
         cpu: spec.cpu,
         seed: spec.job.seed,
         queue_depth: spec.queue_depth,

@@ -6,7 +6,7 @@
 //! wish in its `req_time`. All accesses are atomic: the other side is a process of
 //! its own, although the protocol lets only one of the two run at a time.
 //!
-//! Behind the clients lies the window (`struct time_travel_window`, kernel/patches/0013): where
+//! Behind the clients lies the window (`struct time_travel_window`, kernel/patches/0012): where
 //! the content of a disk lies in a file that the guest was given, for reads that it answers itself.
 
 use crate::error::LabError;
@@ -24,9 +24,9 @@ const ENGINE_ID: u16 = 0;
 const CLIENTS: usize = 2;
 const VERSION: u32 = 2;
 const CAPABILITY_TIME_SHARE: u32 = 1;
-/// Ours (kernel/patches/0012): kicks and completions are bits in the guest's place.
+/// Ours (kernel/patches/0011): kicks and completions are bits in the guest's place.
 const CAPABILITY_DOORBELLS: u32 = 2;
-/// Ours (kernel/patches/0013): the window is there, and a file for it comes with the schedule.
+/// Ours (kernel/patches/0012): the window is there, and a file for it comes with the schedule.
 const CAPABILITY_WINDOW: u32 = 4;
 const FLAG_REQUEST_RUN: u32 = 1;
 const HEADER_BYTES: usize = 4096;

@@ -1,15 +1,14 @@
 //! The same trial gives the same nanoseconds: alone, beside a CPU burner on its own core,
-//! beside another trial on the other core, there in memory that other guests have used. Three
-//! runs of each filesystem and clock; `WHICHFS_SOAK=1` makes it twenty.
+//! beside another trial on the other core. Three runs of each filesystem and clock;
+//! `WHICHFS_SOAK=1` makes it twenty.
 #![allow(clippy::unwrap_used)]
 
 use crate::common;
 
-use common::{Trial, fingerprint, one_at_a_time, path_only, prices, profile, shell, used_memory};
+use common::{Trial, fingerprint, one_at_a_time, path_only, prices, profile, shell};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use whichfs_fs::{Candidate, Geometry, Purpose, Recipe, candidates};
-use whichfs_lab::PooledMemory;
 use whichfs_trial::Step;
 
 /// The partition's size: small, so that mkfs is quick.
@@ -82,20 +81,7 @@ fn trial(candidate: &Candidate, seed: u64, cpu: u64, core: usize) -> Option<Tria
 }
 
 fn run(candidate: &Candidate, seed: u64, cpu: u64, core: usize) -> Option<String> {
-    run_in(None, candidate, seed, cpu, core)
-}
-
-/// The same in memory that other guests have used.
-fn run_in(
-    memory: Option<&'static PooledMemory>,
-    candidate: &Candidate,
-    seed: u64,
-    cpu: u64,
-    core: usize,
-) -> Option<String> {
-    let mut trial = trial(candidate, seed, cpu, core)?;
-    trial.pooled = memory;
-    let life = trial.run();
+    let life = trial(candidate, seed, cpu, core)?.run();
     let text = fingerprint(&life);
     assert!(text.starts_with("done\n"), "{}: {text}", candidate.name);
     Some(text)
@@ -154,10 +140,7 @@ fn leaks(candidate: &Candidate, cpu: u64) -> Vec<String> {
     for index in 1..runs() {
         let (company, again) = match index % 3 {
             1 => ("beside a burner", beside_a_burner(core, once)),
-            2 => {
-                let used = || run_in(Some(used_memory()), candidate, 7, cpu, core).unwrap();
-                ("in used memory beside a trial", beside_a_trial(used))
-            }
+            2 => ("beside a trial", beside_a_trial(once)),
             _ => ("alone", once()),
         };
         if let Some(what) = difference(&first, &again) {

@@ -1,4 +1,4 @@
-//! Reads that the guest answers itself (kernel/patches/0013) give the same bytes as those that the
+//! Reads that the guest answers itself (kernel/patches/0012) give the same bytes as those that the
 //! engine answers: at both ends of a disk, across chunks of which one is shared with another
 //! content and one is not, where nothing was ever written, and after a write.
 #![allow(clippy::unwrap_used)]

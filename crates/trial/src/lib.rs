@@ -22,9 +22,7 @@ pub use cpu_counts::{
     is_use_of_phase, metric_words,
 };
 pub use event::{Counts, Event, Latency, RETURNED};
-pub use found::{
-    ContentDigest, Found, Node, ZERO_RUNS, content_digest, sector_digest,
-};
+pub use found::{ContentDigest, Found, Node, ZERO_RUNS, content_digest, sector_digest};
 pub use guest::{HOST_ROOT, ROOT, SHARED, SHARED_MAX, shared_descriptor, shared_path};
 pub use job::{BlockQueue, EXERCISE_NAME, Job, Step, WorkloadSpec};
 pub use op::{Content, Op, Pieces};

@@ -5,13 +5,12 @@ use super::record::{Plan, Recorded, only_disk};
 use super::seen::Seen;
 use crate::error::{Error, ErrorKind, Outcome};
 use crate::lab_executor::{DEVICE, MOUNT_POINT};
-use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 use whichfs_blockdev::Logged;
 use whichfs_card::Contents;
 use whichfs_crash::{Checked, Cut, Faults, Judge, Timeline, in_flux, random_cuts};
-use whichfs_lab::{Disk, GuestRun, GuestSpec, LabError, PooledMemory};
+use whichfs_lab::{Disk, GuestRun, LabError};
 use whichfs_trial::{Event, Step};
 use whichfs_units::Rng;
 
@@ -33,8 +32,6 @@ pub struct Checker<'a> {
     given: Option<&'a Contents>,
     spared: BTreeSet<usize>,
     judge: Judge<'a>,
-    /// For guests that look at images; nothing if the host has no such files.
-    memory: OnceCell<Option<PooledMemory>>,
 }
 
 impl<'a> Checker<'a> {
@@ -46,7 +43,6 @@ impl<'a> Checker<'a> {
             given: None,
             spared: BTreeSet::new(),
             judge: Judge::new(&recorded.history, &recorded.run, recorded.contract.clone()),
-            memory: OnceCell::new(),
         }
     }
 
@@ -106,8 +102,7 @@ impl<'a> Checker<'a> {
     ) -> Outcome<Vec<Logged>> {
         let disk = self.disk(contents.clone())?.recording();
         let steps = vec![attempt(MOUNT, vec![self.look().mount(MOUNT)])];
-        // What it writes becomes part of images.
-        let life = self.live(steps, disk, None, core, cancelled)?;
+        let life = self.live(steps, disk, core, cancelled)?;
         how_it_ended(&life, &mut Checked::default())?;
         let ended = life
             .events
@@ -146,11 +141,11 @@ impl<'a> Checker<'a> {
         let flux = in_flux(&recorded.history, &recorded.run, window, &recorded.contract);
         let mut seen = Seen::default();
         let steps = self.look().steps(&flux);
-        let mut life = self.live(steps, disk, self.memory(), core, cancelled)?;
+        let mut life = self.live(steps, disk, core, cancelled)?;
         hear(&mut seen, &mut life)?;
         if seen.wants_rescue() && !recorded.recipe.fsck_rescue.is_empty() {
             let steps = self.look().rescue(&flux);
-            let mut life = self.live(steps, only_disk(life)?, self.memory(), core, cancelled)?;
+            let mut life = self.live(steps, only_disk(life)?, core, cancelled)?;
             hear(&mut seen, &mut life)?;
         }
         let refused = recorded.refused.partition_point(|at| *at <= cut.at);
@@ -186,34 +181,17 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Memory for the guests of this checker, one after the other; not where guests with memory of
-    /// their own live between them: together they would need twice what a worker may have.
-    fn memory(&self) -> Option<&PooledMemory> {
-        if self.plan.spec.recovery > 0 {
-            return None;
-        }
-        let made = self.memory.get_or_init(|| {
-            let bench = self.plan.bench;
-            PooledMemory::new(&bench.memory, bench.board.file.memory.mib).ok()
-        });
-        made.as_ref()
-    }
-
     /// One guest's life on `disk`, however it ends.
     fn live(
         &self,
         steps: Vec<Step>,
         disk: Disk,
-        pooled: Option<&PooledMemory>,
         core: Option<usize>,
         cancelled: &AtomicBool,
     ) -> Outcome<GuestRun> {
         let bench = self.plan.bench;
         let job = bench.job(steps, self.plan.spec.seed);
-        let guest = GuestSpec {
-            pooled,
-            ..bench.guest(&job, core)
-        };
+        let guest = bench.guest(&job, core);
         whichfs_lab::run(&guest, vec![disk], cancelled, &mut |_| {}).map_err(Error::environment)
     }
 }

@@ -235,7 +235,6 @@ fn guest_check(
         agent,
         memory_mib: GUEST_MIB,
         memory: &memory,
-        pooled: None,
         cpu: CpuPrices::default(),
         queue_depth: None,
         job: &job,

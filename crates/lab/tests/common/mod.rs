@@ -10,12 +10,12 @@ pub use whichfs_testkit::skip;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use whichfs_card::{Card, Contents, Profile, builtin};
 use whichfs_lab::{
-    Agent, BlockGeometry, CpuPrices, Disk, GuestRun, GuestSpec, HostView, Kernel, Limits,
-    PooledMemory, Root, Stamped, Userland, run,
+    Agent, BlockGeometry, CpuPrices, Disk, GuestRun, GuestSpec, HostView, Kernel, Limits, Root,
+    Stamped, Userland, run,
 };
 use whichfs_trial::{BlockQueue, Event, Job, Step};
 use whichfs_units::Nanos;
@@ -158,18 +158,6 @@ pub fn unmount() -> Step {
 /// Memory of the guests.
 const MEMORY_MIB: u64 = 256;
 
-/// Memory that was not zero when the first guest got it.
-#[allow(dead_code, reason = "not every test file runs such guests")]
-pub fn used_memory() -> &'static PooledMemory {
-    static MEMORY: LazyLock<PooledMemory> = LazyLock::new(|| {
-        let directory = whichfs_lab::memory_directory(MEMORY_MIB).unwrap();
-        let memory = PooledMemory::new(&directory, MEMORY_MIB).unwrap();
-        memory.fill(0xa5).unwrap();
-        memory
-    });
-    &MEMORY
-}
-
 /// Everything about a guest of a test; its seed marks its processes.
 pub struct Trial {
     pub seed: u64,
@@ -183,7 +171,6 @@ pub struct Trial {
     pub queue_depth: Option<u32>,
     pub core: Option<usize>,
     pub counts_work: bool,
-    pub pooled: Option<&'static PooledMemory>,
     /// Its root; the host's files if it is none.
     pub userland: Option<Userland>,
 }
@@ -211,7 +198,6 @@ impl Trial {
             queue_depth: None,
             core: Some(whichfs_lab::available_cores()[0]),
             counts_work: false,
-            pooled: None,
             userland: None,
         }
     }
@@ -239,7 +225,6 @@ impl Trial {
             agent: &self.agent,
             memory_mib: MEMORY_MIB,
             memory: &whichfs_lab::memory_directory(MEMORY_MIB).unwrap(),
-            pooled: self.pooled,
             cpu: self.cpu,
             queue_depth: self.queue_depth,
             job: &job,
