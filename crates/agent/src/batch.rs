@@ -1,7 +1,7 @@
 //! System calls that are made together.
 //!
 //! To enter the lab's kernel costs more host time than most calls do, so it takes a list of calls
-//! in one entry (`kernel/patches/0013-batches.patch`) and performs each as if it had come alone:
+//! in one entry (`kernel/patches/0012-batches.patch`) and performs each as if it had come alone:
 //! the filesystem sees no difference. Other kernels do not know that call; there the list is
 //! performed call by call.
 

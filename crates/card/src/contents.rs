@@ -11,7 +11,6 @@
 //! nowhere, in which case it reads as zeros (`flash.md` §5, f3's findings).
 
 use std::collections::{BTreeMap, VecDeque};
-use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use whichfs_units::SECTOR;
 
@@ -33,12 +32,6 @@ pub trait Spill: Send + Sync {
     /// # Errors
     /// As the medium has them; the chunk then stays where it is.
     fn read_slot(&self, slot: u64, start: usize, out: &mut [u8]) -> std::io::Result<()>;
-
-    /// The file in which each slot lies at its number times [`CHUNK_BYTES`], if there is one:
-    /// others may read it there.
-    fn file(&self) -> Option<BorrowedFd<'_>> {
-        None
-    }
 }
 
 /// Why contents could not be read or written.
@@ -256,25 +249,6 @@ impl Contents {
     /// Bytes of the chunks in memory, shared ones included.
     pub fn resident_bytes(&self) -> u64 {
         self.queue.len() as u64 * CHUNK_BYTES
-    }
-
-    /// The file of the spill, of which [`Contents::slots`] tells what lies where; none if the card
-    /// lies about its size, so that its bytes are not at their place.
-    pub fn file(&self) -> Option<BorrowedFd<'_>> {
-        let honest = Layout::honest(self.layout.capacity_bytes) == self.layout;
-        self.bound
-            .as_ref()
-            .filter(|_| honest)
-            .and_then(|bound| bound.store.spill.file())
-    }
-
-    /// All chunks that are not zeros by their index, and the slot of each that is put away: it
-    /// keeps its chunk until that is written, discarded or dropped here.
-    pub fn slots(&self) -> impl Iterator<Item = (u64, Option<u64>)> {
-        self.chunks.iter().map(|(&index, chunk)| match chunk {
-            Chunk::Resident { .. } => (index, None),
-            Chunk::Spilled(slot) => (index, Some(slot.number)),
-        })
     }
 
     /// Fills `out` with the bytes at `offset`.

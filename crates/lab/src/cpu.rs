@@ -7,7 +7,7 @@ use whichfs_units::Nanos;
 /// Picoseconds of a nanosecond.
 const PICOSECONDS: u128 = 1000;
 
-/// Prices in picoseconds, as the boot parameter `um_cpu=` has them (`kernel/patches/0014`).
+/// Prices in picoseconds, as the boot parameter `um_cpu=` has them (`kernel/patches/0013`).
 /// All zero, the default: the CPU is free.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuPrices {

@@ -1,8 +1,6 @@
 //! One virtio disk on its vhost-user connection: negotiation, ring, completions under way.
 
-use crate::block::{
-    BlockGeometry, BlockOperation, BlockRequest, BlockStatus, CONFIG_WRITE_CACHE_AT,
-};
+use crate::block::{BlockGeometry, BlockRequest, BlockStatus, CONFIG_WRITE_CACHE_AT};
 use crate::control::Control;
 use crate::disk::Disk;
 use crate::error::LabError;
@@ -44,8 +42,6 @@ pub(crate) struct Device {
     config: Vec<u8>,
     pending: VecDeque<Pending>,
     segments: Vec<Segment>,
-    /// Something other than a read was served since [`Device::take_changed`] was asked.
-    changed: bool,
 }
 
 /// What a message of the guest asks of the engine beyond the reply.
@@ -69,13 +65,7 @@ impl Device {
             config,
             pending: VecDeque::new(),
             segments: Vec::new(),
-            changed: false,
         }
-    }
-
-    /// Whether its bytes may have changed since the last call.
-    pub(crate) fn take_changed(&mut self) -> bool {
-        std::mem::take(&mut self.changed)
     }
 
     /// Reads one message and answers it, except a kick. `None`: the guest closed the connection.
@@ -166,7 +156,6 @@ impl Device {
         self.ring.catch_up(&self.memory, self.pending.len())?;
         while let Some(head) = self.ring.pop(&self.memory, &mut self.segments)? {
             let request = BlockRequest::parse(&self.memory, &self.segments)?;
-            self.changed |= request.operation != BlockOperation::Read;
             let status_at = request.status_at;
             let (at, status, written) = match &mut self.backend {
                 Backend::Card(disk) => {

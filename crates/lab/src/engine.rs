@@ -7,7 +7,6 @@
 
 use crate::calendar::{Message, Operation};
 use crate::device::{Backend, Device, Effect};
-use crate::disk::Disk;
 use crate::error::LabError;
 use crate::guest::Guest;
 use crate::schedule::{GUEST_ID, Schedule};
@@ -19,7 +18,6 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixListener;
-use whichfs_card::CHUNK_BYTES;
 use whichfs_trial::{DeviceFigures, Event};
 use whichfs_units::Nanos;
 
@@ -27,9 +25,6 @@ use whichfs_units::Nanos;
 const NEVER: u64 = i64::MAX as u64;
 /// Virtual time without a request or an event after which the guest counts as hung.
 const PROGRESS_LIMIT_S: u64 = 24 * 3600;
-
-/// The device whose untimed reads the guest can answer itself.
-const WINDOW_DEVICE: usize = 0;
 
 /// An event of the agent with the instant and the figures that the engine adds.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,8 +42,6 @@ pub(crate) struct Engine<'a> {
     calendar: Peer,
     devices: Vec<Device>,
     schedule: Schedule,
-    /// The guest answers reads of the first card that nobody times.
-    window: bool,
     /// Message form: the guest's time and its wish.
     time: u64,
     request: Option<u64>,
@@ -86,9 +79,8 @@ impl<'a> Engine<'a> {
     ) -> Result<Engine<'a>, LabError> {
         Ok(Engine {
             calendar: Peer::Listening(calendar),
-            schedule: Schedule::new(window_chunks(&devices))?,
+            schedule: Schedule::new()?,
             devices,
-            window: false,
             time: 0,
             request: None,
             waiting: false,
@@ -206,9 +198,6 @@ impl<'a> Engine<'a> {
         self.last_progress = now;
         let device = &mut self.devices[index];
         device.serve(Nanos(now), &mut self.trace, &mut self.new_events)?;
-        if index == WINDOW_DEVICE && self.window && device.take_changed() {
-            self.fill_window();
-        }
         self.stamp_events(now)
     }
 
@@ -247,38 +236,17 @@ impl<'a> Engine<'a> {
             self.events.push(stamped);
         }
         if let Some(begins) = untimed {
-            self.set_untimed(begins)?;
+            self.set_untimed(begins);
         }
         self.watch.printed(self.printed)
     }
 
-    /// Has all cards answer reads at once, or no longer. The guest then reads what the first of
-    /// them holds by itself, if it lies in a file.
-    fn set_untimed(&mut self, untimed: bool) -> Result<(), LabError> {
+    /// Has all cards answer reads at once, or no longer.
+    fn set_untimed(&mut self, untimed: bool) {
         for device in &mut self.devices {
             if let Backend::Card(disk) = &mut device.backend {
                 disk.set_untimed(untimed);
             }
-        }
-        self.window = false;
-        if untimed && let Some(disk) = window_disk(&mut self.devices) {
-            disk.contents_mut()
-                .put_all_away()
-                .map_err(|error| LabError::Contents {
-                    disk: WINDOW_DEVICE,
-                    why: error.to_string(),
-                })?;
-            self.window = true;
-            self.fill_window();
-        }
-        Ok(())
-    }
-
-    /// Tells the guest where the first card's bytes are.
-    fn fill_window(&mut self) {
-        if let Some(disk) = window_disk(&mut self.devices) {
-            let slots = disk.contents().slots();
-            self.schedule.fill_window(WINDOW_DEVICE, disk.offset, slots);
         }
     }
 
@@ -329,14 +297,13 @@ impl<'a> Engine<'a> {
         self.calendar.send(&message.ack(0).encode())
     }
 
-    /// Answers START with the shared schedule and, in the place of a log that nobody keeps, the
-    /// file that the window is about.
+    /// Answers START with the shared schedule and an empty file in the place of a log that nobody
+    /// keeps.
     fn start(&mut self, message: Message) -> Result<(), LabError> {
         let none = File::open("/dev/null").map_err(LabError::io("open /dev/null"))?;
         self.schedule.guest_runs(0, self.free_until());
         let answer = message.ack(u64::from(GUEST_ID)).encode();
-        let contents = first_card(&self.devices).and_then(|disk| disk.contents().file());
-        let files = [self.schedule.file(), contents.unwrap_or(none.as_fd())];
+        let files = [self.schedule.file(), none.as_fd()];
         self.calendar.send_with_files(&answer, &files)
     }
 
@@ -453,8 +420,6 @@ impl<'a> Engine<'a> {
         self.request = None;
         let free_until = self.free_until();
         if self.shares() {
-            let alone = self.window && self.next_completion().is_none();
-            self.schedule.open_window(alone.then_some(free_until));
             self.schedule.guest_runs(time, free_until);
             return self
                 .calendar
@@ -531,30 +496,4 @@ impl<'a> Engine<'a> {
             .filter_map(Device::next_completion)
             .min()
     }
-}
-
-/// The disk that is first.
-fn first_card(devices: &[Device]) -> Option<&Disk> {
-    match &devices.get(WINDOW_DEVICE)?.backend {
-        Backend::Card(disk) => Some(disk),
-        Backend::Control(_) | Backend::Image(_) => None,
-    }
-}
-
-/// The disk that the guest may read itself: one of a good card whose bytes lie in a file.
-fn window_disk(devices: &mut [Device]) -> Option<&mut Disk> {
-    match &mut devices.get_mut(WINDOW_DEVICE)?.backend {
-        Backend::Card(disk) if disk.defects().is_none() && disk.contents().file().is_some() => {
-            Some(disk)
-        }
-        _ => None,
-    }
-}
-
-/// Chunks that a window must tell of; none if there is none.
-fn window_chunks(devices: &[Device]) -> u64 {
-    let disk = first_card(devices).filter(|disk| disk.contents().file().is_some());
-    disk.map_or(0, |disk| {
-        (disk.offset + disk.geometry.bytes).div_ceil(CHUNK_BYTES)
-    })
 }

@@ -5,18 +5,12 @@
 //! one that runs writes `current_time`; a guest that is not running leaves its next
 //! wish in its `req_time`. All accesses are atomic: the other side is a process of
 //! its own, although the protocol lets only one of the two run at a time.
-//!
-//! Behind the clients lies the window (`struct time_travel_window`, kernel/patches/0012): where
-//! the content of a disk lies in a file that the guest was given, for reads that it answers itself.
 
 use crate::error::LabError;
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{
-    AtomicU16, AtomicU32, AtomicU64,
-    Ordering::{Relaxed, SeqCst},
-};
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering::SeqCst};
 
 /// The guest's place in the client table.
 pub const GUEST_ID: u16 = 1;
@@ -26,24 +20,12 @@ const VERSION: u32 = 2;
 const CAPABILITY_TIME_SHARE: u32 = 1;
 /// Ours (kernel/patches/0011): kicks and completions are bits in the guest's place.
 const CAPABILITY_DOORBELLS: u32 = 2;
-/// Ours (kernel/patches/0012): the window is there, and a file for it comes with the schedule.
-const CAPABILITY_WINDOW: u32 = 4;
 const FLAG_REQUEST_RUN: u32 = 1;
 const HEADER_BYTES: usize = 4096;
 const CLIENT_BYTES: usize = 128;
 
-/// The window and its fields, by byte offset.
-const WINDOW_AT: usize = 8192;
-const WINDOW_FREE_UNTIL_AT: usize = WINDOW_AT;
-const WINDOW_DEVICE_AT: usize = WINDOW_AT + 8;
-const WINDOW_OFFSET_AT: usize = WINDOW_AT + 16;
-const WINDOW_CHUNKS_AT: usize = WINDOW_AT + 24;
-const WINDOW_PLACES_AT: usize = WINDOW_AT + 32;
-/// Places of chunks in the window: of one of zeros, of one that the engine alone knows, and of the
-/// file's first.
-const PLACE_ZEROS: u32 = 0;
-const PLACE_ELSEWHERE: u32 = 1;
-const PLACE_FIRST: u64 = 2;
+/// Bytes of the memory: header and clients, in whole pages.
+const BYTES: usize = 8192;
 
 /// Fields of the header, by byte offset.
 const VERSION_AT: usize = 0;
@@ -62,9 +44,6 @@ const CALLS_AT: usize = 72;
 /// The mapped schedule.
 pub struct Schedule {
     base: *mut u8,
-    bytes: usize,
-    /// Chunks that the window can tell of.
-    chunks: u64,
     file: OwnedFd,
 }
 
@@ -72,19 +51,17 @@ pub struct Schedule {
 unsafe impl Send for Schedule {}
 
 impl Schedule {
-    /// Makes the memory with the engine as its running client and time zero, and with a window
-    /// for so many chunks; none for 0.
-    pub fn new(chunks: u64) -> Result<Schedule, LabError> {
-        let bytes = WINDOW_PLACES_AT + 4 * chunks as usize;
+    /// Makes the memory with the engine as its running client and time zero.
+    pub fn new() -> Result<Schedule, LabError> {
         let file = memfd_create("whichfs-schedule", MemfdFlags::CLOEXEC)
             .map_err(|e| LabError::io("make the shared schedule")(e.into()))?;
-        ftruncate(&file, bytes as u64)
+        ftruncate(&file, BYTES as u64)
             .map_err(|e| LabError::io("size the shared schedule")(e.into()))?;
         // SAFETY: a fresh shared mapping of our own file at an address of the kernel's choice.
         let base = unsafe {
             mmap(
                 std::ptr::null_mut(),
-                bytes,
+                BYTES,
                 ProtFlags::READ | ProtFlags::WRITE,
                 MapFlags::SHARED,
                 &file,
@@ -93,22 +70,15 @@ impl Schedule {
         }
         .map_err(|e| LabError::io("map the shared schedule")(e.into()))?
         .cast::<u8>();
-        let schedule = Schedule {
-            base,
-            bytes,
-            chunks,
-            file,
-        };
+        let schedule = Schedule { base, file };
         schedule.u32_at(VERSION_AT).store(VERSION, SeqCst);
-        schedule.u32_at(LENGTH_AT).store(bytes as u32, SeqCst);
+        schedule.u32_at(LENGTH_AT).store(BYTES as u32, SeqCst);
         schedule
             .u16_at(MAX_CLIENTS_AT)
             .store(CLIENTS as u16, SeqCst);
-        let window = if chunks > 0 { CAPABILITY_WINDOW } else { 0 };
-        schedule.client_u32(ENGINE_ID, CAPABILITY_AT).store(
-            CAPABILITY_TIME_SHARE | CAPABILITY_DOORBELLS | window,
-            SeqCst,
-        );
+        schedule
+            .client_u32(ENGINE_ID, CAPABILITY_AT)
+            .store(CAPABILITY_TIME_SHARE | CAPABILITY_DOORBELLS, SeqCst);
         Ok(schedule)
     }
 
@@ -168,39 +138,6 @@ impl Schedule {
         self.u64_at(FREE_UNTIL_AT).store(time, SeqCst);
     }
 
-    /// Tells where the chunks of device `index` are, which begins at byte `offset` of them: each
-    /// that is not zeros by its number, with its place in the file if it is there.
-    pub fn fill_window(
-        &self,
-        index: usize,
-        offset: u64,
-        slots: impl Iterator<Item = (u64, Option<u64>)>,
-    ) {
-        self.u64_at(WINDOW_DEVICE_AT).store(index as u64, SeqCst);
-        self.u64_at(WINDOW_OFFSET_AT).store(offset, SeqCst);
-        self.u64_at(WINDOW_CHUNKS_AT).store(self.chunks, SeqCst);
-        let mut next = 0;
-        for (chunk, slot) in slots.take_while(|(chunk, _)| *chunk < self.chunks) {
-            (next..chunk).for_each(|zeros| self.place(zeros, PLACE_ZEROS));
-            let place = slot.and_then(|slot| u32::try_from(slot + PLACE_FIRST).ok());
-            self.place(chunk, place.unwrap_or(PLACE_ELSEWHERE));
-            next = chunk + 1;
-        }
-        (next..self.chunks).for_each(|zeros| self.place(zeros, PLACE_ZEROS));
-    }
-
-    fn place(&self, chunk: u64, place: u32) {
-        let at = WINDOW_PLACES_AT + 4 * chunk as usize;
-        self.u32_at(at).store(place, Relaxed);
-    }
-
-    /// From now on the guest may read through the window, and go on to before `free_until` when it
-    /// has; or no longer.
-    pub fn open_window(&self, free_until: Option<u64>) {
-        self.u64_at(WINDOW_FREE_UNTIL_AT)
-            .store(free_until.unwrap_or(0), SeqCst);
-    }
-
     fn client_u32(&self, client: u16, field: usize) -> &AtomicU32 {
         self.u32_at(HEADER_BYTES + usize::from(client) * CLIENT_BYTES + field)
     }
@@ -210,19 +147,19 @@ impl Schedule {
     }
 
     fn u16_at(&self, at: usize) -> &AtomicU16 {
-        assert!(at + 2 <= self.bytes && at.is_multiple_of(2));
+        assert!(at + 2 <= BYTES && at.is_multiple_of(2));
         // SAFETY: in bounds and aligned (just checked); the mapping lives as long as self.
         unsafe { AtomicU16::from_ptr(self.base.add(at).cast()) }
     }
 
     fn u32_at(&self, at: usize) -> &AtomicU32 {
-        assert!(at + 4 <= self.bytes && at.is_multiple_of(4));
+        assert!(at + 4 <= BYTES && at.is_multiple_of(4));
         // SAFETY: in bounds and aligned (just checked); the mapping lives as long as self.
         unsafe { AtomicU32::from_ptr(self.base.add(at).cast()) }
     }
 
     fn u64_at(&self, at: usize) -> &AtomicU64 {
-        assert!(at + 8 <= self.bytes && at.is_multiple_of(8));
+        assert!(at + 8 <= BYTES && at.is_multiple_of(8));
         // SAFETY: in bounds and aligned (just checked); the mapping lives as long as self.
         unsafe { AtomicU64::from_ptr(self.base.add(at).cast()) }
     }
@@ -231,7 +168,7 @@ impl Schedule {
 impl Drop for Schedule {
     fn drop(&mut self) {
         // SAFETY: unmaps exactly what `new` mapped; no reference outlives self.
-        let _ = unsafe { munmap(self.base.cast(), self.bytes) };
+        let _ = unsafe { munmap(self.base.cast(), BYTES) };
     }
 }
 
@@ -241,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_new_schedule_is_at_zero_and_unshared() {
-        let schedule = Schedule::new(0).expect("memfd and mmap work here");
+        let schedule = Schedule::new().expect("memfd and mmap work here");
         assert_eq!(schedule.current_time(), 0);
         assert!(!schedule.guest_shares());
         assert_eq!(schedule.guest_request(), None);
@@ -249,7 +186,7 @@ mod tests {
 
     #[test]
     fn kicks_are_taken_once_and_calls_add_up() {
-        let schedule = Schedule::new(0).expect("memfd and mmap work here");
+        let schedule = Schedule::new().expect("memfd and mmap work here");
         schedule.client_u64(GUEST_ID, KICKS_AT).store(5, SeqCst);
         assert_eq!((schedule.take_kicks(), schedule.take_kicks()), (5, 0));
         schedule.call(0);
@@ -258,37 +195,8 @@ mod tests {
     }
 
     #[test]
-    fn a_window_tells_of_every_chunk_and_is_shut_until_it_is_opened() {
-        let schedule = Schedule::new(6).expect("memfd and mmap work here");
-        let capability = |schedule: &Schedule| {
-            let engines = schedule.client_u32(ENGINE_ID, CAPABILITY_AT).load(SeqCst);
-            engines & CAPABILITY_WINDOW
-        };
-        assert_eq!(capability(&schedule), CAPABILITY_WINDOW);
-        let none = Schedule::new(0).expect("memfd and mmap work here");
-        assert_eq!(capability(&none), 0);
-        let places = || -> Vec<u32> {
-            let place = |chunk: usize| schedule.u32_at(WINDOW_PLACES_AT + 4 * chunk).load(SeqCst);
-            (0..6).map(place).collect()
-        };
-        // The last is beyond the disk.
-        let slots = [(1, Some(0)), (2, None), (4, Some(40)), (9, Some(7))];
-        schedule.fill_window(0, 4096, slots.into_iter());
-        assert_eq!(places(), [0, 2, 1, 0, 42, 0]);
-        let far = [(0, Some(u64::from(u32::MAX)))];
-        schedule.fill_window(0, 4096, far.into_iter());
-        assert_eq!(places(), [1, 0, 0, 0, 0, 0], "no place for such a slot");
-        let free_until = || schedule.u64_at(WINDOW_FREE_UNTIL_AT).load(SeqCst);
-        assert_eq!(free_until(), 0);
-        schedule.open_window(Some(77));
-        assert_eq!(free_until(), 77);
-        schedule.open_window(None);
-        assert_eq!(free_until(), 0);
-    }
-
-    #[test]
     fn a_request_is_seen_only_with_its_flag() {
-        let schedule = Schedule::new(0).expect("memfd and mmap work here");
+        let schedule = Schedule::new().expect("memfd and mmap work here");
         schedule
             .client_u64(GUEST_ID, REQUEST_TIME_AT)
             .store(77, SeqCst);

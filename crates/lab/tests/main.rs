@@ -10,4 +10,3 @@ mod lab_hostile;
 mod lab_killed;
 mod lab_seccomp;
 mod lab_user;
-mod lab_window;

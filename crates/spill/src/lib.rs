@@ -3,7 +3,6 @@
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -72,16 +71,11 @@ impl Spill for SpillFile {
         let read = self.file.read_exact_at(out, at);
         read.map_err(|error| in_directory(&self.directory, &error))
     }
-
-    fn file(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.file.as_fd())
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use whichfs_card::{Contents, Layout};
 
     fn chunk(byte: u8) -> Vec<u8> {
         vec![byte; CHUNK_BYTES as usize]
@@ -100,40 +94,6 @@ mod tests {
         spill.read_slot(3, 0, &mut read).expect("read");
         assert!(read.iter().all(|&b| b == 4));
         assert_eq!(directory.path().read_dir().expect("listed").count(), 0);
-    }
-
-    #[test]
-    fn others_read_what_is_put_away_from_the_file() {
-        let directory = tempfile::tempdir().expect("a temporary directory");
-        let spill = Box::new(SpillFile::new(directory.path()).expect("a file"));
-        let mut contents = Contents::bounded(8 * CHUNK_BYTES, CHUNK_BYTES, spill);
-        contents.write(CHUNK_BYTES, &chunk(1)).expect("written");
-        contents.write(5 * CHUNK_BYTES, &chunk(5)).expect("written");
-        contents.put_all_away().expect("put away");
-        let slots: Vec<_> = contents.slots().collect();
-        assert_eq!(slots.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [1, 5]);
-        let file = contents.file().expect("there is one").try_clone_to_owned();
-        let file = File::from(file.expect("duplicated"));
-        for (at, slot) in slots {
-            let mut read = chunk(0);
-            let slot = slot.expect("all are put away");
-            file.read_exact_at(&mut read, slot * CHUNK_BYTES)
-                .expect("read");
-            assert!(read.iter().all(|&byte| u64::from(byte) == at));
-        }
-        contents.write(5 * CHUNK_BYTES, &[9; 512]).expect("written");
-        let slots: Vec<_> = contents.slots().map(|(_, slot)| slot.is_some()).collect();
-        assert_eq!(slots, [true, false], "what changes is in memory");
-        let liar = Layout {
-            real_bytes: CHUNK_BYTES,
-            ..Layout::honest(8 * CHUNK_BYTES)
-        };
-        let spill = Box::new(SpillFile::new(directory.path()).expect("a file"));
-        let contents = Contents::bounded(8 * CHUNK_BYTES, CHUNK_BYTES, spill).laid_out(liar);
-        assert!(
-            contents.file().is_none(),
-            "its bytes are not at their place"
-        );
     }
 
     #[test]
