@@ -54,7 +54,7 @@ impl Userland {
             sha256,
             packages,
             programs,
-            image: image,
+            image,
         })
     }
 
