@@ -129,9 +129,8 @@ reference: build ## write docs/commands.md anew, from the help of all commands
 install: ## install the built program, with kernel and userland if they are built: make install PREFIX=/usr/local
 	@packaging/install '$(release)' '$(DESTDIR)' '$(PREFIX)'
 
-parts: agent userland ## build everything that a package holds, and put it below target/packages/root
-	@kernel/build --static >/dev/null
-	@kernel/build --static --modules >/dev/null
+parts: agent kernel userland ## build everything that a package holds, and put it below target/packages/root
+	@kernel/build --modules >/dev/null
 	@setup/agents --any '$(release)'
 	@echo 'parts: whichfs, static' >&2
 	@$(static) -p whichfs --bin whichfs -- $(static_flags)
