@@ -27,7 +27,7 @@ static = $(cargo) rustc --release --locked --target-dir '$(target)/static'
 static_flags = -C target-feature=+crt-static -C relocation-model=static -C strip=symbols
 packages := $(target)/packages
 
-.PHONY: help setup build agent agents kernel userland choose test test-full attack bench truth soak verdicts lint reference install parts deb wheel image test-packages clean
+.PHONY: help setup build agent agents kernel userland choose test test-full attack fuzz bench truth soak verdicts lint reference install parts deb wheel image test-packages clean
 
 help: ## this list
 	@echo 'usage: make TARGET'
@@ -80,6 +80,9 @@ test-full: setup build kernel userland ## all tests: also all documented command
 # Test programs take several patterns; these are in the names of all tests of docs/security.md.
 attack: setup build kernel userland ## the attacks of docs/security.md alone (test-full has them too)
 	@$(tests) -- attack_
+
+fuzz: ## run the fuzz targets, MINUTES (10) each, and keep their corpus (nightly Rust, cargo-fuzz)
+	@fuzz/run '$(or $(MINUTES),10)'
 
 bench: setup build kernel userland ## measure speed beside its floor
 	@$(lab_env) $(cargo) bench --locked --workspace --bench '*'

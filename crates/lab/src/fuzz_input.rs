@@ -216,6 +216,21 @@ mod tests {
         data
     }
 
+    /// What the fuzz target has found worth keeping (`fuzz/run`).
+    #[test]
+    fn attack_kept_inputs_are_taken_or_refused() {
+        let kept = include_str!("../../../fuzz/corpus/guest_bytes.hex");
+        let byte = |pair: &[u8]| {
+            let digits = pair.iter().map(|digit| (*digit as char).to_digit(16));
+            digits.fold(0, |value, digit| value * 16 + digit.expect("hex") as u8)
+        };
+        for line in kept.lines() {
+            let input: Vec<u8> = line.as_bytes().chunks(2).map(byte).collect();
+            let _requests = one(&input);
+        }
+        assert!(kept.lines().count() > 50, "the corpus is gone");
+    }
+
     #[test]
     fn a_quarter_million_inputs_are_taken_or_refused() {
         let mut rng = Rng::named(1, "fuzz inputs");

@@ -172,6 +172,30 @@ mod tests {
         data
     }
 
+    /// What the fuzz targets have found worth keeping (`fuzz/run`), by the reader of each.
+    const KEPT: [(u8, &str); 5] = [
+        (0, include_str!("../../../../fuzz/corpus/log_session.hex")),
+        (1, include_str!("../../../../fuzz/corpus/log_fio.hex")),
+        (2, include_str!("../../../../fuzz/corpus/log_json.hex")),
+        (3, include_str!("../../../../fuzz/corpus/log_csv.hex")),
+        (4, include_str!("../../../../fuzz/corpus/log_any.hex")),
+    ];
+
+    #[test]
+    fn attack_kept_inputs_are_read_or_refused() {
+        let byte = |pair: &[u8]| {
+            let digits = pair.iter().map(|digit| (*digit as char).to_digit(16));
+            digits.fold(0, |value, digit| value * 16 + digit.expect("hex") as u8)
+        };
+        for (reader, kept) in KEPT {
+            for line in kept.lines() {
+                let input: Vec<u8> = line.as_bytes().chunks(2).map(byte).collect();
+                let _found = one(reader, &input);
+            }
+            assert!(kept.lines().count() > 50, "the corpus is gone");
+        }
+    }
+
     #[test]
     fn a_hundred_thousand_inputs_are_read_or_refused() {
         let mut rng = Rng::named(3, "log inputs");
