@@ -203,7 +203,7 @@ impl Manifest {
     }
 
     /// The files, by path from the directory of the program, with their SHA-256 in hex.
-    pub fn files(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub fn files(&self) -> impl Iterator<Item = (&str, &str)> + Clone {
         let files = self.files.iter();
         files.map(|(path, sha256)| (path.as_str(), sha256.as_str()))
     }

@@ -175,7 +175,7 @@ fn lab_trees_agree_with_tar_and_rm() {
     let pair = Pair {
         program: "tar, rm",
         workload: "tree",
-        parameters: [("bytes", 64 << 20), ("files", 2000)],
+        parameters: &[("bytes", 64 << 20), ("files", 2000)],
         phases: &[
             ("tree_write", "tar -xf $T.tar && sync -f ."),
             ("tree_read", "tar -cf - . | cat > /dev/null"),
