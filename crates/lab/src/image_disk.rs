@@ -1,8 +1,8 @@
 //! A file of the host as a read-only disk of a guest: the sealed userland, the image that a trial
 //! puts on the card.
 //!
-//! The guest learns nothing of the file but its bytes: not its path, its owner or its times. Reading
-//! takes no virtual time on the device and is no request of the trial.
+//! The guest learns nothing of the file but its bytes: not its path, its owner or its times.
+//! Reading takes no virtual time on the device and is no request of the trial.
 
 use crate::block::{BlockGeometry, BlockOperation, BlockRequest, BlockStatus};
 use crate::error::LabError;

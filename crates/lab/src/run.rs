@@ -204,8 +204,8 @@ fn listen_for(
         .collect()
 }
 
-/// Where a guest with so many `cards` finds the disk of the first of its images: after the cards and
-/// the control disk.
+/// Where a guest with so many `cards` finds the disk of the first of its images: after the cards
+/// and the control disk.
 pub fn image_device(cards: usize) -> String {
     format!("/dev/{}", disk_name(cards + 1))
 }

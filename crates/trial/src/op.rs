@@ -22,8 +22,8 @@ pub enum Content {
     },
 }
 
-/// How a program hands the content of a new file to the kernel. Filesystems that decide at the end of
-/// each call, f2fs above all, make other requests of many small calls than of few large ones.
+/// How a program hands the content of a new file to the kernel. Filesystems that decide at the end
+/// of each call, f2fs above all, make other requests of many small calls than of few large ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pieces {

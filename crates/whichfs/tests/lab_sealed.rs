@@ -19,8 +19,9 @@ head -c 65536 /dev/zero >> "$PLACE/etc/ld.so.cache"
 : > "$PLACE/etc/ld.so.preload"
 printf '[defaults]\nblocksize = 1024\n' > "$PLACE/etc/mke2fs.conf"
 mount --bind "$PLACE/etc" /etc
-for file in /lib/x86_64-linux-gnu/libc.so.6 /lib/x86_64-linux-gnu/libext2fs.so.2 /lib/x86_64-linux-gnu/libsqlite3.so.0 \
-    /usr/bin/sqlite3 /usr/sbin/mkfs.ext4; do
+lib=/lib/x86_64-linux-gnu
+for file in $lib/libc.so.6 $lib/libext2fs.so.2 $lib/libsqlite3.so.0 /usr/bin/sqlite3 \
+    /usr/sbin/mkfs.ext4; do
     file=$(realpath "$file")
     cp "$file" "$PLACE/changed"
     head -c 65536 /dev/zero >> "$PLACE/changed"

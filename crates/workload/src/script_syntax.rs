@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use whichfs_trial::Op;
 
 /// A line of each operation, with all of its fields.
-const EXAMPLES: [&str; 33] = [
+const EXAMPLES: [&str; 34] = [
     r#"{"op":"mkdir","path":"d","mode":493}"#,
     r#"{"op":"rmdir","path":"d"}"#,
     r#"{"op":"unlink","path":"d/a"}"#,
@@ -40,6 +40,7 @@ const EXAMPLES: [&str; 33] = [
     r#"{"op":"sync_dir","path":"d"}"#,
     r#"{"op":"sync_fs"}"#,
     r#"{"op":"sync_close","path":"d/a"}"#,
+    r#"{"op":"write_back","path":"d/a","wait":false}"#,
     concat!(
         r#"{"op":"write_at","path":"d/a","offset":0,"len":8192,"block":4096,"#,
         r#""content":{"generated":{"level":4,"seed":2}},"direct":true}"#

@@ -20,11 +20,11 @@ pub(crate) enum Writer {
 /// Bytes of a block of an archive, to which headers and content are padded.
 const TAR_BLOCK: u64 = 512;
 /// Bytes that tar reads of an archive at a time: 20 blocks.
-const TAR_RECORD: NonZeroU64 = NonZeroU64::new(20 * TAR_BLOCK).unwrap();
+const TAR_RECORD: NonZeroU64 = NonZeroU64::MIN.saturating_add(20 * TAR_BLOCK - 1);
 /// Bytes of a name or link target that fit into a header; a longer one has blocks of its own.
 const TAR_NAME: usize = 100;
 /// Bytes that dpkg hands over at a time.
-const DPKG_BUFFER: NonZeroU64 = NonZeroU64::new(32 * KIB).unwrap();
+const DPKG_BUFFER: NonZeroU64 = NonZeroU64::MIN.saturating_add(32 * KIB - 1);
 
 /// Makes everything in `tree`, in its order, as `writer` does.
 pub(crate) fn create(tree: &Listing, unix: bool, writer: Writer) -> Vec<Op> {

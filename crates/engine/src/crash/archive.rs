@@ -1,6 +1,6 @@
 //! Series of cuts on disk: a file for each, so that an interrupted one goes on and any cut of it
-//! can be shown again. JSON lines: the specification, then a result for each cut as it came. Runs of
-//! the same series at the same time add to the same file.
+//! can be shown again. JSON lines: the specification, then a result for each cut as it came. Runs
+//! of the same series at the same time add to the same file.
 
 use super::check::Result;
 use super::spec::Spec;

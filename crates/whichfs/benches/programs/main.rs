@@ -52,7 +52,8 @@ const PAIRS: [Pair; 5] = [
         ],
         phases: &[(
             "copies_write",
-            "for at in 0 1; do mkdir copy-000$at && cp -a $T/copy-0000/. copy-000$at; done && sync -f .",
+            "for at in 0 1; do mkdir copy-000$at && cp -a $T/copy-0000/. copy-000$at; done && \
+             sync -f .",
         )],
     },
     Pair {
