@@ -371,12 +371,12 @@ mod tests {
                 Op::SyncClose { path } | Op::Save { path, .. } => {
                     durable.insert(path);
                 }
-                Op::Rename { from, to } => {
-                    // The old status database, which is there already.
-                    if !to.ends_with("status-old") && !directories.contains(&from) {
-                        assert!(durable.remove(&from), "{from}");
-                        named += 1;
-                    }
+                // The old status database is there already.
+                Op::Rename { from, to }
+                    if !to.ends_with("status-old") && !directories.contains(&from) =>
+                {
+                    assert!(durable.remove(&from), "{from}");
+                    named += 1;
                 }
                 _ => {}
             }
