@@ -30,11 +30,15 @@ pub struct Line {
 pub const CARDS: [&str; 4] = ["/dev/sdX", "/dev/mmcblk0", "/media/card", "$DEV"];
 
 /// Lines that this test is within, and where they are run.
-pub const ELSEWHERE: [(&str, &str); 3] = [
+pub const ELSEWHERE: [(&str, &str); 4] = [
     ("make test", "is what runs this test (.ci/run calls it)"),
     (
         "make choose",
         "is what `make test` needs (setup build kernel), then `whichfs choose`, which is run here",
+    ),
+    (
+        "make deb",
+        "packages: `make test-packages` builds and tries them",
     ),
     ("make agents", "`make test` does it, with what is installed"),
 ];
