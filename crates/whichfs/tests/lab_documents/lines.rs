@@ -37,7 +37,7 @@ pub const ELSEWHERE: [(&str, &str); 4] = [
         "is what `make test` needs (setup build kernel), then `whichfs choose`, which is run here",
     ),
     (
-        "make deb",
+        "make deb wheel image",
         "packages: `make test-packages` builds and tries them",
     ),
     ("make agents", "`make test` does it, with what is installed"),
