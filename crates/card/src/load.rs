@@ -7,7 +7,7 @@ use whichfs_units::{Bytes, Rng};
 /// be erased several times for their spread to show. A page-mapped card keeps its share of
 /// spare blocks, others their number.
 const CUT_BYTES: u64 = 2 << 30;
-/// How often what is written is written over, before the figures are taken and while they are.
+/// Times that the load is written to age the card, and again to measure it.
 const ROUNDS: u64 = 4;
 /// Fewest and most bytes that are written each time.
 const WRITTEN_LEAST: u64 = 4 << 30;

@@ -80,7 +80,7 @@ pub fn session(cache: &mut TrialCache, card: &str) -> Outcome<u64> {
     Ok(last.map_or(1, |last| last + u64::from(anew)))
 }
 
-/// What trials cost is told by: the workload with its parameters.
+/// The key under which costs of trials are looked up: the workload with its parameters.
 fn load_of(identity: &Identity) -> String {
     format!(
         "{} {:?} {:?}",

@@ -30,11 +30,11 @@ pub enum Canary {
     KeepsTwice,
     /// The lease of a run that failed is not given back.
     HoldsTheLease,
-    /// Of a run that was interrupted the verdict is told as if it had ended.
+    /// An interrupted run gives a verdict, as a finished one does.
     JudgesHalfARound,
     /// A trial that found no room counts as kept.
     SwallowsNoRoom,
-    /// It is told that a trial ended before it is kept.
+    /// A trial is reported before it is stored.
     TellsFirst,
     /// The cache takes a trial of another seed for the one that is asked for.
     MixesSeeds,

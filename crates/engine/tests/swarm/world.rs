@@ -187,7 +187,7 @@ const DISCARDED: &str = "(not counted: the first)";
 /// Called thus, it is one that runs again on purpose.
 const REFERENCE: &str = "(reference run";
 
-/// Hears for the user: what is told must be true and stay so.
+/// The observer of a run: notes what was reported, which must be in the store from then on.
 pub struct Ear<'w>(pub &'w World);
 
 impl Observer for Ear<'_> {

@@ -29,8 +29,8 @@ Examples:
 
 Program and mkfs are this machine's. The program sees this machine's files read-only, but no
 secrets (--see limits it further), the card as its working directory, and virtual time. A
-program that reads the time-stamp counter itself sees the host's time: fio is told not to
-(--clocksource=clock_gettime).";
+program that reads the time-stamp counter itself sees the host's time; whichfs therefore gives
+fio the option --clocksource=clock_gettime.";
 
 /// Runs the command.
 pub fn run(args: &ExecArgs) -> Outcome<u8> {

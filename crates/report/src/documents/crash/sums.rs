@@ -8,7 +8,7 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use whichfs_crash::{Condition, CutResult, Place};
 
-/// WorstCut cuts that are told.
+/// Most cuts in the list of the worst ones.
 const WORST: usize = 10;
 
 /// Numbers of cuts.

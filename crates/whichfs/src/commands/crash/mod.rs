@@ -435,7 +435,7 @@ fn code_of(args: &CrashArgs, reports: &[CutReport]) -> u8 {
     }
 }
 
-/// What is told of a recorded run.
+/// The recorded run in the JSON document.
 pub fn told<'a>(plan: &'a Plan, recorded: &'a Recorded) -> CutRun<'a> {
     CutRun {
         fs: plan.candidate.name,
