@@ -5,6 +5,7 @@
 use std::error::Error;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
+use whichfs_decide::Need;
 use whichfs_engine::board::{self, Board};
 use whichfs_engine::cards::{self, CardState};
 use whichfs_engine::choose::{Choice, Question};
@@ -12,7 +13,6 @@ use whichfs_engine::clock::Clock;
 use whichfs_engine::lab_executor::LabExecutor;
 use whichfs_engine::trial_cache::TrialCache;
 use whichfs_engine::workload_run::WorkloadRun;
-use whichfs_study::Need;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let card = std::env::args().nth(1).unwrap_or("a1-32gb".to_owned());

@@ -5,6 +5,7 @@
 use std::error::Error;
 use std::sync::atomic::AtomicBool as Flag;
 use std::time::Instant;
+use whichfs_decide::Need;
 use whichfs_engine::Outcome;
 use whichfs_engine::choose::{Choice, Question};
 use whichfs_engine::executor::{Capabilities, Executor, Prepared, TrialSpec};
@@ -12,7 +13,6 @@ use whichfs_engine::images::Images;
 use whichfs_engine::mock::{MockExecutor, MockTrial, Scripted};
 use whichfs_engine::trial_cache::TrialCache;
 use whichfs_engine::workload_run::WorkloadRun;
-use whichfs_study::Need;
 use whichfs_units::Nanos;
 
 /// The mock on a partition of 256 MiB.

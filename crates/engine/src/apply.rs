@@ -1,9 +1,9 @@
 //! How to apply a candidate: commands and the fstab line, for a person to paste.
 
 use crate::cards;
+use whichfs_decide::PartitionRule;
 use whichfs_fs::apply::{of_recipe, word};
 use whichfs_fs::{Geometry, Helper, Purpose, Recipe};
-use whichfs_study::PartitionRule;
 
 /// The commands for `candidate` on a card of `geometry`, to be mounted on `target` for good, in the
 /// partition that the need has a rule for; `None` if it does not fit the card.
@@ -92,7 +92,7 @@ mod tests {
             discard: false,
             flush: false,
         };
-        let need = whichfs_study::Need::named("exchange").unwrap();
+        let need = whichfs_decide::Need::named("exchange").unwrap();
         let rule = need.partition.as_ref();
         for (name, kind) in [("vfat", "0c"), ("exfat", "07")] {
             let lines = commands(&geometry, name, "/data", rule).unwrap();

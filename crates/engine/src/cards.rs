@@ -5,9 +5,9 @@ use crate::inference;
 use crate::names::unknown;
 use std::path::Path;
 use whichfs_card::{Card, Family, Profile, builtin};
+use whichfs_decide::{CardKind, FitError};
 use whichfs_fs::Geometry;
 use whichfs_posterior::{Cost, Knowledge, Posterior, shipped_knowledge};
-use whichfs_study::{CardKind, FitError};
 use whichfs_units::MIB;
 
 /// The card that is used where none is named.

@@ -13,8 +13,9 @@ use crate::workload_run::WorkloadRun;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
-use whichfs_study::plan::{Planned as Asked, first_round, next_round};
-use whichfs_study::{Count, Excluded, Need, Row, Variant, Verdict};
+use whichfs_decide::plan::{Planned as Asked, first_round, next_round};
+use whichfs_decide::{Count, Excluded, Need, Row, Verdict};
+use whichfs_study::Variant;
 use whichfs_trial::Trial;
 
 /// Most seeds of a candidate where the caller does not say how many.

@@ -10,8 +10,9 @@ use crate::observer::{Observer, ProgressEvent};
 use crate::trial_cache::TrialCache;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
-use whichfs_study::plan::{Planned as Asked, first_round, next_round};
-use whichfs_study::{Budget, Variant, Verdict};
+use whichfs_decide::plan::{Planned as Asked, first_round, next_round};
+use whichfs_decide::{Budget, Verdict};
+use whichfs_study::Variant;
 
 /// Repeats that every candidate gets: of one alone it is not known how far a device scatters.
 const FIRST: u64 = 2;

@@ -7,8 +7,9 @@ use crate::error::{Error, Outcome};
 use crate::images::Images;
 use crate::workload_run::WorkloadRun;
 use std::sync::atomic::AtomicBool;
+use whichfs_decide::{CardKind, FitError, Origin};
 use whichfs_fs::{Candidate, Geometry};
-use whichfs_study::{CardKind, FitError, Origin, Variant};
+use whichfs_study::Variant;
 use whichfs_trial::{Identity, Trial};
 use whichfs_units::Nanos;
 

@@ -22,13 +22,14 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 use whichfs_card::{Card, Contents, Profile};
+use whichfs_decide::{CardKind, Origin};
 use whichfs_fs::{Geometry, ImageBuild, Recipe};
 use whichfs_lab::{
     Agent, BlockGeometry, Disk, GuestSpec, HostView, ImageDisk, Kernel, Limits, Root,
     SharedDirectory, Userland, available_cores,
 };
 use whichfs_spill::SpillFile;
-use whichfs_study::{CardKind, Origin, Variant};
+use whichfs_study::Variant;
 use whichfs_trial::{BlockQueue, Identity, Job, Step, Trial, WorkloadSpec};
 use whichfs_units::{MIB, Nanos};
 use whichfs_workload::{Program, Workload};

@@ -61,4 +61,4 @@ pub mod visible;
 pub mod workload_run;
 
 pub use error::{Error, ErrorKind, Outcome};
-pub use whichfs_study::catalogue as facts;
+pub use whichfs_decide::catalogue as facts;

@@ -9,8 +9,8 @@ use crate::executor::{
 };
 use crate::images::Images;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use whichfs_decide::Origin;
 use whichfs_fs::Geometry;
-use whichfs_study::Origin;
 use whichfs_trial::{
     Conditions, Counts, DeviceFigures, Identity, Latency, Measured, Metric, PhaseFigures, REAL,
     Status, Trial,

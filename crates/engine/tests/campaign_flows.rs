@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
+use whichfs_decide::Budget;
 use whichfs_engine::Outcome;
 use whichfs_engine::campaign::{Answers, Campaign, Fair, InOrder, Planned, Wanted};
 use whichfs_engine::executor::TrialSpec;
@@ -12,7 +13,7 @@ use whichfs_engine::mock::{MockExecutor, Scripted};
 use whichfs_engine::observer::{Observer, ProgressEvent};
 use whichfs_engine::trial_cache::TrialCache;
 use whichfs_engine::workload_run::WorkloadRun;
-use whichfs_study::{Budget, Variant};
+use whichfs_study::Variant;
 use whichfs_units::Nanos;
 
 static NEVER: AtomicBool = AtomicBool::new(false);

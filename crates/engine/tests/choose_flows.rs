@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
+use whichfs_decide::Need;
 use whichfs_engine::ErrorKind;
 use whichfs_engine::choose::{Choice, Question};
 use whichfs_engine::mock::{MockExecutor, Scripted};
@@ -12,7 +13,6 @@ use whichfs_engine::observer::{Observer, ProgressEvent};
 use whichfs_engine::trial_cache::{TrialCache, TrialStore};
 use whichfs_engine::workload_run::WorkloadRun;
 use whichfs_store::{Filter, Put, StoreError, Stored};
-use whichfs_study::Need;
 use whichfs_trial::Trial;
 use whichfs_units::Nanos;
 
@@ -135,7 +135,7 @@ fn an_interrupted_run_keeps_what_had_ended_and_the_next_goes_on() {
     let asked = question(&["ext4", "f2fs"]);
     let mut choice = Choice::new(asked, &mock, cache(home.path()), &stop, Instant::now());
     let first = choice.run_round(
-        &whichfs_study::plan::first_round(&["ext4".to_owned()], 1),
+        &whichfs_decide::plan::first_round(&["ext4".to_owned()], 1),
         &mut (),
     );
     first.unwrap();

@@ -5,7 +5,7 @@
 //! is cut, drawn as broken, and its value is written beside it like all others.
 
 use crate::number::{figures_of, scale_of, told, with_unit};
-use whichfs_study::{Excluded, Figure, Grade, MetricInfo, Point, Verdict};
+use whichfs_decide::{Excluded, Figure, Grade, MetricInfo, Point, Verdict};
 use whichfs_units::counted;
 
 /// The scale ends at this multiple of the median unless all values are below.
@@ -133,7 +133,7 @@ pub(crate) fn chart(verdict: &Verdict, metric: &MetricInfo) -> Chart {
         }
     });
     let bars: Vec<Bar> = judged.chain(others).collect();
-    let lacks = |ranked: &&whichfs_study::Ranked| !ranked.figures.contains_key(&metric.metric);
+    let lacks = |ranked: &&whichfs_decide::Ranked| !ranked.figures.contains_key(&metric.metric);
     Chart {
         metric: metric.metric.clone(),
         label: metric.label.clone(),
@@ -319,7 +319,7 @@ mod tests {
     fn a_cut_bar_is_explained_wherever_it_stands() {
         let text = "name = \"n\"\ntitle = \"t\"\nworkload = \"rootfs\"\n\
                     [weights.tree_read]\nweight = 1\nbecause = \"x\"\n";
-        let need = whichfs_study::Need::parse("n.toml", text).unwrap();
+        let need = whichfs_decide::Need::parse("n.toml", text).unwrap();
         for lower_is_better in [false, true] {
             let values = [
                 ("a", 500.0),
@@ -328,7 +328,7 @@ mod tests {
                 ("d", 80.0),
                 ("e", 70.0),
             ];
-            let sample = |(candidate, value): (&str, f64)| whichfs_study::Sample {
+            let sample = |(candidate, value): (&str, f64)| whichfs_decide::Sample {
                 candidate: candidate.into(),
                 metric: "tree_read".into(),
                 seed: 1,
@@ -336,11 +336,11 @@ mod tests {
                 unit: "MB/s".into(),
                 lower_is_better,
             };
-            let evidence = whichfs_study::Evidence {
+            let evidence = whichfs_decide::Evidence {
                 samples: values.map(sample).to_vec(),
-                ..whichfs_study::Evidence::default()
+                ..whichfs_decide::Evidence::default()
             };
-            let verdict = whichfs_study::judge(&need, &evidence).unwrap();
+            let verdict = whichfs_decide::judge(&need, &evidence).unwrap();
             let chart = chart(&verdict, &verdict.metrics[0]);
             let broken = chart.bars.iter().position(|bar| bar.broken);
             assert_eq!(broken, Some(if lower_is_better { 4 } else { 0 }));

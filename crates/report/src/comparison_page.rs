@@ -12,8 +12,9 @@ use crate::policy::policy;
 use crate::text::cut;
 use askama::Template;
 use std::collections::{BTreeMap, BTreeSet};
+use whichfs_decide::Origin;
 use whichfs_study::{
-    AnswerChange, Cause, Compared, Comparison, Meaning, Origin, RunChange, RunLine, Taken, Was,
+    AnswerChange, Cause, Compared, Comparison, Meaning, RunChange, RunLine, Taken, Was,
 };
 use whichfs_trial::{is_use_of_phase, metric_words};
 use whichfs_units::counted;

@@ -1,7 +1,7 @@
 //! The excluded, those with the same reason together.
 
 use std::collections::BTreeSet;
-use whichfs_study::{NOT_COMPARABLE, Verdict};
+use whichfs_decide::{NOT_COMPARABLE, Verdict};
 use whichfs_units::counted;
 
 /// Candidates excluded for one reason.

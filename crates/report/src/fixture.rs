@@ -5,7 +5,9 @@
 use crate::device::{DeviceView, LatencyView, PhaseView, SeriesView, TrialLine};
 use crate::page::{Item, Page};
 use std::collections::BTreeMap;
-use whichfs_study::{Evidence, Excluded, Failed, FailedTrial, Need, Point, Sample, Verdict, judge};
+use whichfs_decide::{
+    Evidence, Excluded, Failed, FailedTrial, Need, Point, Sample, Verdict, judge,
+};
 use whichfs_trial::DeviceFigures;
 
 /// Candidate, then read, fsync, write, rewrite, mount, space, amplification, delete.
@@ -112,7 +114,7 @@ pub(crate) fn verdict() -> Verdict {
             ],
         )]),
         card_uncertainty: 0.3,
-        fit_error: Some(whichfs_study::FitError {
+        fit_error: Some(whichfs_decide::FitError {
             median: 0.062,
             p90: 0.194,
         }),

@@ -4,7 +4,7 @@ use crate::device::{TrialLine, trial_lines};
 use crate::documents::card::{card_figure, card_words};
 use crate::page::{DEFAULT, Item};
 use whichfs_card::Profile;
-use whichfs_study::Excluded;
+use whichfs_decide::Excluded;
 use whichfs_trial::Trial;
 use whichfs_units::{Bytes, shell_word};
 

@@ -2,7 +2,7 @@
 
 use quick_junit::{NonSuccessKind, Property, Report, TestCase, TestCaseStatus, TestSuite};
 use std::time::Duration;
-use whichfs_study::Verdict;
+use whichfs_decide::Verdict;
 
 /// What became of a test case.
 #[derive(Clone, Debug, PartialEq, Eq)]

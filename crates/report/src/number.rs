@@ -1,6 +1,6 @@
 //! Figures with two or three meaningful digits, in a unit that fits.
 
-use whichfs_study::{Figure, Verdict, unit_for};
+use whichfs_decide::{Figure, Verdict, unit_for};
 
 /// A unit in which a metric is shown.
 #[derive(Clone, Debug, PartialEq)]

@@ -23,7 +23,7 @@ use crate::terminal::{bound, measured_whole, scale_told, sentence, sureness, win
 use askama::Template;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use whichfs_study::Verdict;
+use whichfs_decide::Verdict;
 
 /// A labelled figure with its source.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]

@@ -2,7 +2,7 @@
 
 use crate::chart::unjudged;
 use crate::number::{p_best, scale_of, short, times, told, with_unit};
-use whichfs_study::{Grade, MetricInfo, Origin, Ranked, Verdict};
+use whichfs_decide::{Grade, MetricInfo, Origin, Ranked, Verdict};
 
 /// A candidate's place, ready to be shown.
 pub(crate) struct Score {
@@ -301,7 +301,7 @@ pub(crate) fn heat(verdict: &Verdict) -> Vec<HeatRow> {
 
 fn cells(
     verdict: &Verdict,
-    figures: &std::collections::BTreeMap<String, whichfs_study::Figure>,
+    figures: &std::collections::BTreeMap<String, whichfs_decide::Figure>,
 ) -> Vec<HeatCell> {
     let cell = |metric: &MetricInfo| {
         let scale = scale_of(verdict, &metric.metric, &metric.unit);

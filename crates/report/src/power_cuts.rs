@@ -8,8 +8,8 @@ use crate::crash::CrashRow;
 use crate::page::{CutSeries, Item};
 use std::collections::BTreeMap;
 use whichfs_crash::Share;
-use whichfs_study::plan::MORE_SEEDS_WITHIN;
-use whichfs_study::{Count, Excluded, Need, POWER_LOSS, Row, Verdict};
+use whichfs_decide::plan::MORE_SEEDS_WITHIN;
+use whichfs_decide::{Count, Excluded, Need, POWER_LOSS, Row, Verdict};
 
 /// Cuts of each candidate where the need wants none to hurt and nobody says how many.
 const STRICT_CUTS: u64 = 20;

@@ -1,7 +1,7 @@
 //! The command that runs a finished trial again.
 
 use std::collections::BTreeMap;
-use whichfs_study::{Need, catalogue};
+use whichfs_decide::{Need, catalogue};
 use whichfs_trial::Identity;
 use whichfs_units::{MIB, shell_word};
 
@@ -77,7 +77,7 @@ fn excludes(need: &Need, identity: &Identity) -> bool {
         return false;
     };
     let facts = [catalogue::of(candidate)];
-    let (_, excluded) = whichfs_study::exclude(need, identity.partition_bytes, &facts);
+    let (_, excluded) = whichfs_decide::exclude(need, identity.partition_bytes, &facts);
     !excluded.is_empty()
 }
 

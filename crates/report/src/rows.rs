@@ -5,7 +5,7 @@ use crate::number::with_unit;
 use crate::terminal::{answer, sentence};
 use serde::Serialize;
 use std::fmt::Write as _;
-use whichfs_study::{Origin, Row, Verdict};
+use whichfs_decide::{Origin, Row, Verdict};
 use whichfs_trial::{REAL, Status, Trial};
 
 /// What `results.csv`, `.json` and `.md` hold.

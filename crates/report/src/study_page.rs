@@ -8,7 +8,8 @@ use crate::number::with_unit;
 use crate::page::Item;
 use askama::Template;
 use std::collections::BTreeMap;
-use whichfs_study::{Grade, Grid, Line, Origin, Repeats};
+use whichfs_decide::{Grade, Origin};
+use whichfs_study::{Grid, Line, Repeats};
 use whichfs_units::counted;
 
 /// Classes of the grades, best first.

@@ -5,7 +5,7 @@ use crate::number::{duration, p_best, scale_of, short};
 use crate::text::{clean, cut, interval_bar, wrap};
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use std::fmt::Write as _;
-use whichfs_study::{Excluded, Grade, MetricInfo, Origin, Ranked, Verdict, kinds_sentence};
+use whichfs_decide::{Excluded, Grade, MetricInfo, Origin, Ranked, Verdict, kinds_sentence};
 use whichfs_units::counted;
 
 /// How a terminal is.
@@ -173,7 +173,7 @@ pub(crate) fn sureness(verdict: &Verdict) -> Vec<String> {
         None => format!("No other candidate qualifies, {trials}."),
         Some(_) if is_undecided(verdict) => format!(
             "One seed decides nothing: --seeds {} or more does, {trials}.",
-            whichfs_study::plan::LEAST
+            whichfs_decide::plan::LEAST
         ),
         Some(_) if advised.candidate == first.candidate => {
             format!("Best with a probability of {p}, {trials}.")

@@ -10,7 +10,7 @@ mod rows;
 
 use crate::fixture::{large_page, page, page_with_gaps, samples, verdict};
 use crate::{Look, Page, html, terminal};
-use whichfs_study::Verdict;
+use whichfs_decide::Verdict;
 
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/golden/terminal-80.txt");
 
@@ -360,7 +360,7 @@ fn nothing_qualifies_is_said_with_the_rules() {
     verdict.ranking.clear();
     verdict.commands.clear();
     verdict.changes.clear();
-    verdict.unmeasured = vec![whichfs_study::Unmeasured {
+    verdict.unmeasured = vec![whichfs_decide::Unmeasured {
         metric: "mount".into(),
         label: "mount".into(),
         share: 1.0,

@@ -8,7 +8,7 @@ use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use whichfs_study::{Origin, doubts_told};
+use whichfs_decide::{Origin, doubts_told};
 use whichfs_trial::{Identity, PhaseFigures, Series, Slot, Status, Trial, metric_words};
 use whichfs_units::Bytes;
 

@@ -5,7 +5,7 @@ use crate::schema;
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow, TransactionBehavior, params};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use whichfs_study::Row;
+use whichfs_decide::Row;
 use whichfs_trial::{Status, Trial};
 
 /// How long another process may hold the lock before that is an error. A trial is

@@ -1,11 +1,11 @@
 //! What the authors of the studies concluded, as data, and whether the lab's figures say the same.
 
-use crate::cpu_model_error::range;
 use crate::grid::{Grid, Line, Repeats};
-use crate::position::{FileError, Position};
 use crate::study::PerformanceStudy;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
+use whichfs_decide::range;
+use whichfs_decide::{FileError, Position};
 
 /// The claims that ship with the program.
 pub const CLAIMS: (&str, &str) = (

@@ -2,10 +2,10 @@
 //! board and workload, a line for each metric and mount, a column for each candidate. Published
 //! figures stand beside ours.
 
-use crate::agreement::kendall_tau_b;
-use crate::cpu_model_error::doubts;
 use crate::study::{Load, PerformanceStudy, PublishedFigure, Spot};
 use serde::Serialize;
+use whichfs_decide::doubts;
+use whichfs_decide::kendall_tau_b;
 use whichfs_trial::{Status, Trial};
 
 /// All repeats of one figure.
@@ -16,7 +16,7 @@ pub struct Repeats {
     /// Their median.
     pub median: f64,
     /// How many times as long its phase would take if the virtual CPU took a real kernel's time,
-    /// least and greatest, where that is off by more than 15 % ([`crate::doubts`]).
+    /// least and greatest, where that is off by more than 15 % ([`whichfs_decide::doubts`]).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub doubt: Option<[f64; 2]>,
 }

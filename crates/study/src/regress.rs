@@ -10,11 +10,11 @@
 mod answers;
 mod read;
 
-use crate::fit::mean;
-use crate::judge::NOISE_FLOOR;
-use crate::row::Row;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
+use whichfs_decide::NOISE_FLOOR;
+use whichfs_decide::Row;
+use whichfs_decide::mean;
 
 pub use answers::{
     Answer, AnswerChange, Cause, Place, PlaceChange, Stopped, TrialFailure, TrialName, Was,

@@ -3,10 +3,10 @@
 //! Every measure compares filesystems on one line (a metric of a workload on a card), so that what
 //! the lab does not know (the real board, the unit of the card) cancels where it acts on all alike.
 
-use crate::agreement::kendall_tau_b;
 use crate::grid::{Grid, Line};
 use crate::study::PerformanceStudy;
 use serde::Serialize;
+use whichfs_decide::kendall_tau_b;
 
 /// The filesystem that "always take the same" takes.
 const USUAL: &str = "ext4";

@@ -5,7 +5,7 @@ use crate::{Finding, SourceFile};
 
 /// Crates without clock, entropy, files, processes or environment: the same input gives
 /// the same bytes.
-pub const PURE_CRATES: [&str; 14] = [
+pub const PURE_CRATES: [&str; 15] = [
     "crash",
     "units",
     "trial",
@@ -18,6 +18,7 @@ pub const PURE_CRATES: [&str; 14] = [
     "fs",
     "layout",
     "workload",
+    "decide",
     "study",
     "report",
 ];

@@ -7,7 +7,7 @@ use crate::{Finding, SourceFile};
 
 /// A crate and the crates of this workspace that it may depend on.
 /// `whichfs` alone may see everything and is not listed; `tidy` sees nothing.
-const INNER: [(&str, &[&str]); 26] = [
+const INNER: [(&str, &[&str]); 27] = [
     ("embed", &[]),
     ("units", &[]),
     ("trial", &["units"]),
@@ -34,8 +34,9 @@ const INNER: [(&str, &[&str]); 26] = [
         "crash",
         &["embed", "units", "trial", "card", "blockdev", "workload"],
     ),
-    ("study", &["embed", "units", "trial", "fs"]),
-    ("store", &["units", "trial", "study"]),
+    ("decide", &["embed", "units", "trial", "fs"]),
+    ("study", &["embed", "units", "trial", "fs", "decide"]),
+    ("store", &["units", "trial", "decide"]),
     (
         "report",
         &[
@@ -51,6 +52,7 @@ const INNER: [(&str, &[&str]); 26] = [
             "fs",
             "layout",
             "workload",
+            "decide",
             "study",
         ],
     ),
@@ -75,6 +77,7 @@ const INNER: [(&str, &[&str]); 26] = [
             "agent",
             "remote",
             "lab",
+            "decide",
             "study",
             "store",
         ],

@@ -4,13 +4,13 @@ use crate::failure::Outcome;
 use crate::output;
 use std::collections::BTreeSet;
 use std::time::Duration;
+use whichfs_decide::{DeviceTurn as Turn, Spent};
 use whichfs_engine::campaign::{Campaign, Fair};
 use whichfs_engine::device::DeviceExecutor;
 use whichfs_format::partition_commands;
 use whichfs_report::documents::study::{
     DeviceMeasured, drift_told, kernel_threads, time_words, warmth,
 };
-use whichfs_study::{DeviceTurn as Turn, Spent};
 use whichfs_trial::Trial;
 use whichfs_units::{Bytes, counted, shell_word};
 

@@ -1,6 +1,7 @@
 //! What the report says of card, environment and reproduction.
 
 use std::ffi::OsString;
+use whichfs_decide::Verdict;
 use whichfs_engine::board::Board;
 use whichfs_engine::cards::partition_offset;
 use whichfs_engine::clock::Clock;
@@ -11,7 +12,6 @@ use whichfs_engine::tools::package_versions;
 use whichfs_engine::workload_run::WorkloadRun;
 use whichfs_lab::Userland;
 use whichfs_report::{Item, Page, card_items, devices, figure, item, trial_lines};
-use whichfs_study::Verdict;
 use whichfs_trial::{REAL, Trial};
 use whichfs_units::Bytes;
 

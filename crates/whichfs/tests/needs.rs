@@ -1,6 +1,6 @@
 //! Every shipped need asks for what its workload can measure.
 
-use whichfs_study::{Need, POWER_LOSS};
+use whichfs_decide::{Need, POWER_LOSS};
 use whichfs_trial::WorkloadSpec;
 
 /// What is wrong with what `need` asks for.

@@ -6,7 +6,7 @@ use crate::executor::{Capabilities, Executor};
 use crate::{apply, facts};
 use std::collections::BTreeMap;
 use std::time::Duration;
-use whichfs_study::{
+use whichfs_decide::{
     CandidateFacts, Evidence, Excluded, Failure, Need, Origin, Row, Sample, Verdict, doubt_ranking,
     judge,
 };
@@ -33,9 +33,9 @@ impl Gathered {
     /// those that satisfy them. The others are kept with the rule that excludes them.
     pub fn apply_rules(&mut self, question: &Question, bytes: u64) -> Vec<String> {
         let all = facts::of_those(&question.candidates);
-        let (kept, excluded) = whichfs_study::exclude(&question.need, bytes, &all);
+        let (kept, excluded) = whichfs_decide::exclude(&question.need, bytes, &all);
         self.excluded = excluded;
-        self.not_comparable = whichfs_study::not_comparable(&kept);
+        self.not_comparable = whichfs_decide::not_comparable(&kept);
         self.caveats = not_known(&question.need, &kept);
         kept.into_iter().map(|facts| facts.name).collect()
     }
@@ -141,7 +141,7 @@ impl Gathered {
 /// What the rules of `need` leave open of the candidates `kept`, by name.
 pub fn not_known(need: &Need, kept: &[CandidateFacts]) -> BTreeMap<String, Vec<String>> {
     let open = kept.iter().filter_map(|facts| {
-        let told = format!("{} {}", facts.name, whichfs_study::not_known(need, facts)?);
+        let told = format!("{} {}", facts.name, whichfs_decide::not_known(need, facts)?);
         Some((facts.name.clone(), vec![told]))
     });
     open.collect()

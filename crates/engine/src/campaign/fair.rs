@@ -10,10 +10,10 @@ use crate::executor::PreparedTrial;
 use crate::trial_cache::TrialCache;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
-use whichfs_store::Stored;
-use whichfs_study::{
+use whichfs_decide::{
     Budget, Cost, Counter, DeviceTurn, Drift, Ledger, ReferenceRun, Spent, drifts, order,
 };
+use whichfs_store::Stored;
 use whichfs_trial::{Identity, Status, Trial};
 use whichfs_units::{MIB, counted};
 use whichfs_workload::Writes;

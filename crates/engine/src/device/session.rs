@@ -7,8 +7,8 @@ use crate::executor::{Capabilities, Executor, Lease, Phases, PrepareError, Slot,
 use crate::images::Images;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
+use whichfs_decide::{Counter, Origin};
 use whichfs_device::sandboxed_agent::Ended;
-use whichfs_study::{Counter, Origin};
 use whichfs_trial::{Event, StampedEvent, Status, Trial};
 use whichfs_units::Nanos;
 

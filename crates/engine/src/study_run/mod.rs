@@ -26,7 +26,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use whichfs_card::Profile;
-use whichfs_study::{PerformanceStudy, Row, Spot, Variant};
+use whichfs_decide::Row;
+use whichfs_study::{PerformanceStudy, Spot, Variant};
 use whichfs_trial::{Status, Trial};
 
 /// What the trials of one executor share: card, board, and version of the kernel if it is not the

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
+use whichfs_decide::{Budget, Need, Verdict};
 use whichfs_engine::campaign::session;
 use whichfs_engine::choose::{Choice, Question};
 use whichfs_engine::choose_on_device::DeviceChoice;
@@ -21,7 +22,7 @@ use whichfs_engine::trial_cache::TrialCache;
 use whichfs_engine::workload_run::WorkloadRun;
 use whichfs_engine::{Error, ErrorKind, Outcome};
 use whichfs_store::Store;
-use whichfs_study::{Budget, Need, PerformanceStudy, Smallest, Study, Verdict};
+use whichfs_study::{PerformanceStudy, Smallest, Study};
 use whichfs_units::MIB;
 
 /// Runs one process of `scenario` in `world` with its files in `home`: the text of its answer.

@@ -3,7 +3,8 @@
 #![allow(clippy::unwrap_used)]
 use super::*;
 use crate::comparison_properties;
-use whichfs_study::{Row, Run, compare_runs};
+use whichfs_decide::Row;
+use whichfs_study::{Run, compare_runs};
 
 fn run(name: &str, factor: f64) -> Run {
     let row = |candidate: &str, metric: &str, lower_is_better, value| Row {

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use whichfs_study::ChargedWork;
+use whichfs_decide::ChargedWork;
 
 /// A board in a line; `B` is what its speed is known from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]

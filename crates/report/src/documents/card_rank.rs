@@ -6,7 +6,7 @@ use crate::text::{folded, table};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use whichfs_study::{CardPlace, CardRanking, Unqualified};
+use whichfs_decide::{CardPlace, CardRanking, Unqualified};
 
 /// The ranking for a program: also the commands that show each card's trials.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -166,7 +166,7 @@ fn none(one: &Unqualified, width: usize) -> String {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use whichfs_study::{CardEvidence, Excluded, Need, Sample, rank_cards};
+    use whichfs_decide::{CardEvidence, Excluded, Need, Sample, rank_cards};
 
     fn evidence(card: &str, value: f64) -> CardEvidence {
         let sample = Sample {
@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn a_ranked_card_has_reason_stamp_and_caveat_and_the_others_their_rules() {
         let mut first = evidence("good", 9.0);
-        first.fit_error = Some(whichfs_study::FitError {
+        first.fit_error = Some(whichfs_decide::FitError {
             median: 0.11,
             p90: 0.3,
         });

@@ -4,7 +4,8 @@ use super::browser::Browser;
 use super::pages::{OVERLAPS, TOO_WIDE, UNLABELLED};
 use crate::{ComparisonPage, comparison_html};
 use std::path::PathBuf;
-use whichfs_study::{Answer, Comparison, Place, Row, Run, TrialFailure, compare_runs};
+use whichfs_decide::Row;
+use whichfs_study::{Answer, Comparison, Place, Run, TrialFailure, compare_runs};
 
 /// A run of `candidates` whose figures are `factor` times as bad, but for xfs.
 fn run(name: &str, candidates: &[&str], factor: f64) -> Run {

@@ -5,7 +5,7 @@
 use crate::fixture::{page, verdict};
 use crate::{Export, FailedRow, Look, Page, csv, html, json, junit_of, markdown, terminal};
 use serde_json::Value;
-use whichfs_study::{Row, Verdict};
+use whichfs_decide::{Row, Verdict};
 
 /// Escape sequences of a terminal (CSI, OSC, their one-character forms), a bell, an override of the
 /// direction, ends of lines, quotes, markup and commands.

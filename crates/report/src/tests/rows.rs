@@ -3,7 +3,8 @@
 
 use crate::fixture::{page_with_gaps, verdict};
 use crate::{Export, FailedRow, csv, json, markdown};
-use whichfs_study::{Row, read_csv, read_json};
+use whichfs_decide::Row;
+use whichfs_study::{read_csv, read_json};
 
 fn row(candidate: &str, value: f64) -> Row {
     Row {

@@ -1,7 +1,7 @@
 //! Trials go in whole and come out whole.
 use super::{failed, trial};
 use crate::{Filter, Put, Store, StoreError};
-use whichfs_study::Row;
+use whichfs_decide::Row;
 
 fn fresh() -> (tempfile::TempDir, Store) {
     let dir = tempfile::tempdir().unwrap();

@@ -1,9 +1,9 @@
 //! What runs decided, side by side: who stopped working, who wins, and with what score.
 
 use super::{Run, Values, short};
-use crate::verdict::{Advice, Excluded};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use whichfs_decide::{Advice, Excluded};
 
 /// What a run decided: the fields of its verdict that are compared. It reads from `verdict.json`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]

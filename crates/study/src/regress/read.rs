@@ -1,8 +1,8 @@
 //! The figures of a run's file, and the trials that it says failed.
 
 use super::TrialFailure;
-use crate::row::Row;
 use serde::Deserialize;
+use whichfs_decide::Row;
 
 /// A line of `results.csv` or an object of `results.json`: a figure, or a trial that failed, which
 /// has a text in `failed` and no figure.

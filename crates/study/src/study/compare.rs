@@ -2,9 +2,9 @@
 
 use super::keys::names;
 use super::{Known, PerformanceStudy};
-use crate::position::{FileError, Position};
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
+use whichfs_decide::{FileError, Position};
 
 /// A comparison.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]

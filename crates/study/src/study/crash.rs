@@ -3,9 +3,9 @@
 
 use super::keys::{BOARDS, CARDS, LoadFile, full, loads, names, opens, own_name, within};
 use super::{Known, Load};
-use crate::position::{FileError, Position};
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
+use whichfs_decide::{FileError, Position};
 use whichfs_units::MIB;
 
 /// Legal cuts of each series.

@@ -2,8 +2,8 @@
 
 use super::keys::own_name;
 use super::{Load, Variant};
-use crate::position::{FileError, Position};
 use toml::Spanned;
+use whichfs_decide::{FileError, Position};
 
 /// The versions that a study names, each once; empty for the lab's own.
 pub(super) fn kernels(at: &Position, given: &[Spanned<String>]) -> Result<Vec<String>, FileError> {

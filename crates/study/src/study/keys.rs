@@ -1,11 +1,11 @@
 //! What study files of all kinds are read with: ranges, names, workloads.
 
 use super::{Known, Load, Opens};
-use crate::need::hint;
-use crate::position::{FileError, Position};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use toml::Spanned;
+use whichfs_decide::hint;
+use whichfs_decide::{FileError, Position};
 
 /// A workload as a file has it.
 #[derive(Deserialize)]

@@ -18,10 +18,10 @@ pub use performance::{PerformanceStudy, Smallest, Spot};
 pub use published::{Mapped, Mapping, PublishedFigure, Skipped};
 pub use variant::{Journal, JournalAt, Offset, Tuning, Variant};
 
-use crate::position::{FileError, Position};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use toml::Spanned;
+use whichfs_decide::{FileError, Position};
 
 /// The kinds of studies.
 const KINDS: [&str; 2] = ["crash", "performance"];

@@ -7,9 +7,9 @@ use super::keys::{BOARDS, CARDS, LoadFile, full, loads, names, opens, own_name, 
 use super::published::{MappingFile, mappings};
 use super::variant::{VariantFile, variants};
 use super::{Known, Load, Mapping, Variant};
-use crate::position::{FileError, Position};
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
+use whichfs_decide::{FileError, Position};
 use whichfs_units::{KIB, MIB};
 
 /// Legal numbers of seeds.

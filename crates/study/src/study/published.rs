@@ -1,10 +1,10 @@
 //! Published tables beside ours: which column means what, and their figures in our units.
 
 use super::{Known, PerformanceStudy};
-use crate::position::{FileError, Position};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use toml::Spanned;
+use whichfs_decide::{FileError, Position};
 
 /// A published table, and what of ours its figures stand beside.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]

@@ -2,10 +2,10 @@
 
 use super::Known;
 use super::keys::{CARDS, names, opens, own_name};
-use crate::position::{FileError, Position};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use toml::Spanned;
+use whichfs_decide::{FileError, Position};
 
 /// Bytes of a sector.
 const SECTOR: u64 = 512;

@@ -3,9 +3,9 @@
 use crate::failure::Outcome;
 use crate::output;
 use std::collections::BTreeMap;
+use whichfs_decide::charged_works;
 use whichfs_engine::board::{self, Basis, Board, Cpu};
 use whichfs_report::documents::board::{BoardLine, BoardShown, board_table, board_text};
-use whichfs_study::charged_works;
 
 /// All shipped boards, a line each.
 pub fn list(json: bool) -> Outcome<u8> {

@@ -5,9 +5,9 @@ use crate::cli::{CardRankArgs, ChooseArgs, ChooseHereArgs, PlaceArgs};
 use crate::failure::{Failure, Kind, Outcome, exit_code};
 use crate::output;
 use std::path::PathBuf;
+use whichfs_decide::rank_cards;
 use whichfs_engine::shell::quoted_os;
 use whichfs_report::documents::card_rank::{CardRankShown, rank_text};
-use whichfs_study::rank_cards;
 
 /// Examples in the help text.
 pub const EXAMPLES: &str = "\

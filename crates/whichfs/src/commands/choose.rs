@@ -17,6 +17,7 @@ pub use one_card::evidence;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
+use whichfs_decide::{Need, POWER_LOSS, Verdict};
 use whichfs_engine::board::Board;
 use whichfs_engine::campaign::failures;
 use whichfs_engine::choose::{Choice, Question, SEEDS};
@@ -27,7 +28,6 @@ use whichfs_engine::workload_run::WorkloadRun;
 use whichfs_engine::{builder_files, cards, places, tree};
 use whichfs_layout::{Layout, Medium, Plan, TableKind};
 use whichfs_report::{Page, aside};
-use whichfs_study::{Need, POWER_LOSS, Verdict};
 use whichfs_trial::WorkloadSpec;
 use whichfs_units::MIB;
 

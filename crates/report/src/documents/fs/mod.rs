@@ -15,8 +15,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use whichfs_decide::{Sourced, catalogue};
 use whichfs_fs::{Candidate, Care, Facts, Helper, Matter, Module, Recipe, Unfit, apply};
-use whichfs_study::{Sourced, catalogue};
 use whichfs_units::Bytes;
 
 /// A line of `fs list`.

@@ -5,7 +5,7 @@ use crate::text::folded;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Write as _;
-use whichfs_study::{Grade, Standing, standings};
+use whichfs_decide::{Grade, Standing, standings};
 use whichfs_trial::Trial;
 
 /// Lines of what it is good at, and of what it is bad at, at most.

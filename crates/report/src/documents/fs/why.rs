@@ -4,8 +4,8 @@ use crate::document::Document;
 use crate::text::Lines;
 use schemars::JsonSchema;
 use serde::Serialize;
+use whichfs_decide::Excluded;
 use whichfs_fs::Elsewhere;
-use whichfs_study::Excluded;
 
 /// Whether a filesystem takes part, and why not.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::time::Duration;
-use whichfs_study::{Drift, REFERENCES_MIN};
+use whichfs_decide::{Drift, REFERENCES_MIN};
 use whichfs_trial::Trial;
 use whichfs_units::{Nanos, counted};
 

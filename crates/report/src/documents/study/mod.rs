@@ -25,7 +25,8 @@ use crate::document::Document;
 use crate::text::Lines;
 use schemars::JsonSchema;
 use serde::Serialize;
-use whichfs_study::{Drift, Spent, Study};
+use whichfs_decide::{Drift, Spent};
+use whichfs_study::Study;
 use whichfs_units::counted;
 
 /// What was seen of a device beside figures; part of the JSON document.

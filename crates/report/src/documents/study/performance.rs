@@ -11,8 +11,9 @@ use crate::text::{Lines, table};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use whichfs_decide::Origin;
 use whichfs_study::{
-    Gain, Grid, Line, Offset, Origin, PerformanceStudy, Score, Skipped, Tuning, Turn, Variant,
+    Gain, Grid, Line, Offset, PerformanceStudy, Score, Skipped, Tuning, Turn, Variant,
 };
 use whichfs_trial::REAL;
 use whichfs_units::{Bytes, counted};

@@ -9,6 +9,8 @@ use crate::failure::{Failure, Outcome};
 use crate::progress::Rounds;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+use whichfs_decide::plan::Planned;
+use whichfs_decide::{Distance, Evidence, Need, Origin, Row, Sample, Verdict, distances, judge};
 use whichfs_device::{Limits, Roots, TargetDisk};
 use whichfs_engine::campaign::rows_of;
 use whichfs_engine::choose::Question;
@@ -16,8 +18,6 @@ use whichfs_engine::choose_on_device::REPEATS;
 use whichfs_engine::images::Images;
 use whichfs_engine::places;
 use whichfs_report::{Item, figure, item};
-use whichfs_study::plan::Planned;
-use whichfs_study::{Distance, Evidence, Need, Origin, Row, Sample, Verdict, distances, judge};
 use whichfs_units::Bytes;
 
 /// How many of the best are measured.

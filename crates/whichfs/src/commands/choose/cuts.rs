@@ -6,13 +6,13 @@ use crate::failure::{Failure, Kind, Outcome};
 use crate::interrupt;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
+use whichfs_decide::{Count, Excluded, Need, Row, Verdict};
 use whichfs_engine::cards::CardState;
 use whichfs_engine::choose::{Question, Supplement};
 use whichfs_engine::crash::record::Plan;
 use whichfs_engine::crash::spec::{Makers, Selection, Spec};
 use whichfs_engine::lab_executor::LabExecutor;
 use whichfs_report::{CrashRow, PowerCuts};
-use whichfs_study::{Count, Excluded, Need, Row, Verdict};
 use whichfs_units::{MIB, counted};
 
 /// Size of the workload's data in MiB.

@@ -2,9 +2,9 @@
 
 use crate::failure::{Failure, Outcome};
 use std::path::{Path, PathBuf};
+use whichfs_decide::Row;
 use whichfs_engine::places::{self, WholeFile};
 use whichfs_report::{Export, Page};
-use whichfs_study::Row;
 use whichfs_trial::Trial;
 
 /// The files of the report: that they can be written is known before the first trial.

@@ -8,6 +8,7 @@ use crate::failure::Outcome;
 use crate::progress::Rounds;
 use crate::{interrupt, page, repeat};
 use std::time::{Duration, Instant};
+use whichfs_decide::Budget;
 use whichfs_engine::campaign::{failures, rows_of, session};
 use whichfs_engine::choose::Question;
 use whichfs_engine::choose_on_device::{DeviceChoice, REPEATS};
@@ -16,7 +17,6 @@ use whichfs_engine::images::Images;
 use whichfs_engine::trial_cache::TrialCache;
 use whichfs_remote::Place;
 use whichfs_report::item;
-use whichfs_study::Budget;
 
 /// Measures what the need asks for on the device that `--card` names, and tells the verdict.
 ///

@@ -2,9 +2,9 @@
 
 use crate::cli::ChooseArgs;
 use crate::failure::{Failure, Outcome};
+use whichfs_decide::Need;
 use whichfs_engine::kernel_config::{candidates_in_modules, options_of};
 use whichfs_engine::program;
-use whichfs_study::Need;
 use whichfs_trial::WorkloadSpec;
 use whichfs_workload::Workload;
 
@@ -114,7 +114,7 @@ mod tests {
         need.set(&change(&given, &need).unwrap()).unwrap();
         let names = ["ext4", "xfs", "btrfs", "f2fs", "ext3"].map(str::to_owned);
         let all = whichfs_engine::facts::of_those(&names);
-        let (kept, out) = whichfs_study::exclude(&need, 4 << 30, &all);
+        let (kept, out) = whichfs_decide::exclude(&need, 4 << 30, &all);
         let kept: Vec<&str> = kept.iter().map(|one| one.name.as_str()).collect();
         assert_eq!(kept, ["ext3", "ext4", "xfs", "btrfs"]);
         assert!(
@@ -129,9 +129,9 @@ mod tests {
         // Extended attributes are an option of their own, which a need may ask for.
         need.set("kernel_options=CONFIG_F2FS_FS").unwrap();
         let f2fs = whichfs_engine::facts::of_those(&["f2fs".to_owned()]);
-        assert_eq!(whichfs_study::exclude(&need, 4 << 30, &f2fs).0.len(), 1);
+        assert_eq!(whichfs_decide::exclude(&need, 4 << 30, &f2fs).0.len(), 1);
         need.set("xattrs=yes").unwrap();
-        let (_, out) = whichfs_study::exclude(&need, 4 << 30, &f2fs);
+        let (_, out) = whichfs_decide::exclude(&need, 4 << 30, &f2fs);
         assert!(out[0].why.starts_with("needs CONFIG_F2FS_FS_XATTR, which"));
     }
 

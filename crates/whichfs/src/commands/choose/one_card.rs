@@ -7,11 +7,11 @@ use crate::interrupt;
 use crate::progress::Rounds;
 use std::collections::BTreeMap;
 use std::time::Instant;
+use whichfs_decide::plan::first_round;
+use whichfs_decide::{CardEvidence, Excluded, Row};
 use whichfs_engine::campaign::failures;
 use whichfs_engine::choose::{Choice, SEEDS};
 use whichfs_engine::trial_cache::TrialCache;
-use whichfs_study::plan::first_round;
-use whichfs_study::{CardEvidence, Excluded, Row};
 
 /// What the need's trials on the card of `args` tell: figures, and who has none and why.
 ///

@@ -45,7 +45,7 @@ fn answer(args: &FsWhyArgs) -> Outcome<FsWhy> {
     let candidate = whichfs_fs::find(&args.name).map_err(|unknown| nobody(&unknown))?;
     let bytes = cards::geometry(&card.profile).partition_bytes;
     let (_, excluded) =
-        whichfs_study::exclude(&need, bytes, &[whichfs_engine::facts::of(candidate)]);
+        whichfs_decide::exclude(&need, bytes, &[whichfs_engine::facts::of(candidate)]);
     Ok(match excluded.into_iter().next() {
         Some(excluded) => FsWhy::Excluded(excluded),
         None => FsWhy::Candidate {

@@ -7,13 +7,14 @@ use crate::progress::{Progress, Rounds};
 use crate::{device_report, interrupt};
 use std::path::Path;
 use std::time::Duration;
+use whichfs_decide::{Budget, Origin};
 use whichfs_engine::campaign::{Fair, session};
 use whichfs_engine::device::DeviceExecutor;
 use whichfs_engine::images::Images;
 use whichfs_engine::study_run::{DeviceMatrix, done, failed, on_device, works};
 use whichfs_engine::trial_cache::TrialCache;
 use whichfs_report::documents::study::StudyPlace;
-use whichfs_study::{Budget, Origin, PerformanceStudy};
+use whichfs_study::PerformanceStudy;
 
 /// Time of a trial where `--wall-limit` says nothing: old cards take an hour for what new ones do
 /// in a minute.

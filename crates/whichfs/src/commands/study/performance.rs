@@ -10,6 +10,7 @@ use crate::{interrupt, progress};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use whichfs_decide::{Doubt, Origin, doubts_told};
 use whichfs_engine::lab_executor::LabExecutor;
 use whichfs_engine::places::{self, WholeFile};
 use whichfs_engine::studies;
@@ -24,8 +25,7 @@ use whichfs_report::documents::study::{
 };
 use whichfs_report::{Export, document_json};
 use whichfs_study::{
-    Doubt, Origin, PerformanceStudy, PublishedFigure, Skipped, Spot, doubts_told, gains, grids,
-    score_of, turns,
+    PerformanceStudy, PublishedFigure, Skipped, Spot, gains, grids, score_of, turns,
 };
 use whichfs_trial::{Metric, Trial};
 use whichfs_units::counted;

@@ -34,13 +34,19 @@ fn wanted(expected: &str) -> String {
 }
 
 /// Turns byte offsets of a file into lines.
-pub(crate) struct Position<'a> {
+#[derive(Clone, Copy, Debug)]
+pub struct Position<'a> {
+    /// The file, as messages name it.
     pub file: &'a str,
+    /// Its whole text.
     pub text: &'a str,
 }
 
 impl Position<'_> {
     /// Reads the file; `shape` says in words what it must hold.
+    ///
+    /// # Errors
+    /// If the text is no TOML, or has not the shape of `T`: with the line.
     pub fn read<T: serde::de::DeserializeOwned>(&self, shape: &str) -> Result<T, FileError> {
         toml::from_str(self.text).map_err(|error| FileError {
             file: self.file.to_owned(),
@@ -91,10 +97,30 @@ impl Position<'_> {
     }
 
     /// The text, which must not be empty.
+    ///
+    /// # Errors
+    /// If it is empty or blank: with the line of `key`.
     pub fn filled(&self, key: &str, text: &Spanned<String>) -> Result<String, FileError> {
         if text.get_ref().trim().is_empty() {
             return Err(self.error(text, key, "an empty text", "some words"));
         }
         Ok(text.get_ref().clone())
+    }
+}
+
+/// The nearest names for a message, or all of them.
+pub fn hint(wanted: &str, names: &[String]) -> String {
+    let mut near: Vec<&String> = names
+        .iter()
+        .filter(|name| strsim::jaro_winkler(name, wanted) > 0.8)
+        .collect();
+    near.sort_by(|a, b| {
+        let distance = |name: &String| strsim::damerau_levenshtein(name, wanted);
+        distance(a).cmp(&distance(b))
+    });
+    match near.first() {
+        Some(name) => format!("did you mean '{name}'? There are {}", names.join(", ")),
+        None if names.is_empty() => "there is none to name".to_owned(),
+        None => format!("there are {}", names.join(", ")),
     }
 }

@@ -1,7 +1,8 @@
 //! `--need KEY=VALUE`: one change to a shipped need.
 
 use crate::facts::{CrashClass, Fact};
-use crate::need::{Condition, Need, NeedError, Rule, SETTINGS, hint};
+use crate::need::{Condition, Need, NeedError, Rule, SETTINGS};
+use crate::position::hint;
 use std::collections::BTreeSet;
 
 impl Need {

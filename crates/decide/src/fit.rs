@@ -60,7 +60,7 @@ pub(crate) fn fit(costs: &Costs, baseline: Option<&str>) -> Levels {
 }
 
 /// The mean; 0 of nothing.
-pub(crate) fn mean(values: impl Iterator<Item = f64>) -> f64 {
+pub fn mean(values: impl Iterator<Item = f64>) -> f64 {
     let (sum, count) = values.fold((0.0, 0_u32), |(sum, n), x| (sum + x, n + 1));
     if count == 0 {
         0.0

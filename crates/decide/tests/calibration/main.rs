@@ -23,7 +23,7 @@ mod trials;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use trials::{Line, MOST, Pair, SEEDS, listed, pairs, text_of, with_runs};
-use whichfs_study::Verdict;
+use whichfs_decide::Verdict;
 use whichfs_units::Rng;
 
 /// A verdict that claims this much is sure.

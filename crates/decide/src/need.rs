@@ -7,7 +7,7 @@
 use crate::advice::Standard;
 use crate::facts::{CrashClass, Fact};
 use crate::overrides::condition;
-use crate::position::{FileError, Position};
+use crate::position::{FileError, Position, hint};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use toml::Spanned;
@@ -561,22 +561,5 @@ fn parse_unless(at: &Position<'_>, text: &Spanned<String>) -> Result<(String, St
             format!("'{given}'"),
             &legal.join(" or "),
         )),
-    }
-}
-
-/// The nearest names for a message, or all of them.
-pub(crate) fn hint(wanted: &str, names: &[String]) -> String {
-    let mut near: Vec<&String> = names
-        .iter()
-        .filter(|name| strsim::jaro_winkler(name, wanted) > 0.8)
-        .collect();
-    near.sort_by(|a, b| {
-        let distance = |name: &String| strsim::damerau_levenshtein(name, wanted);
-        distance(a).cmp(&distance(b))
-    });
-    match near.first() {
-        Some(name) => format!("did you mean '{name}'? There are {}", names.join(", ")),
-        None if names.is_empty() => "there is none to name".to_owned(),
-        None => format!("there are {}", names.join(", ")),
     }
 }

@@ -5,8 +5,8 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
-use whichfs_study::plan::{Planned, first_round, next_round};
-use whichfs_study::{Enough, Evidence, FitError, Need, Sample, Verdict, judge};
+use whichfs_decide::plan::{Planned, first_round, next_round};
+use whichfs_decide::{Enough, Evidence, FitError, Need, Sample, Verdict, judge};
 
 /// Seeds of each pair, and those that `choose` takes at most.
 pub const SEEDS: usize = 6;

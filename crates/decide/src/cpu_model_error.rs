@@ -196,7 +196,7 @@ fn sentence(work: &ChargedWork, found: &[&(&str, Doubt)]) -> String {
 }
 
 /// `0.82 to 0.86`, or one figure if they are the same.
-pub(crate) fn range(least: f64, most: f64) -> String {
+pub fn range(least: f64, most: f64) -> String {
     let [least, most] = [least, most].map(|value| format!("{value:.2}"));
     match least == most {
         true => least,
