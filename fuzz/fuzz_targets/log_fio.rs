@@ -1,7 +1,7 @@
 //! Any bytes as fio's JSON are read or refused with a reason.
-//! The same body runs without nightly in `crates/curves/src/logs/fuzz_input.rs`.
+//! The same body runs without nightly in `crates/logs/src/fuzz_input.rs`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    whichfs_curves::logs::fuzz_input::one(1, data);
+    whichfs_logs::fuzz_input::one(1, data);
 });

@@ -1,10 +1,12 @@
 //! The figures a profile may state: names, legal ranges, meaning. One list, from which come the
 //! types of [`Profile`](crate::Profile), its reader, the drawing of uncertain figures and messages.
 
-use crate::ftl::MAX_LOGS;
-use crate::limits::{AU_BYTES, CAPACITY_MAX, MICROS_MAX, RANDOM_PERCENT, RATE, UNIT_BYTES};
-use crate::profile::Family;
-use crate::wear::CELLS;
+use crate::cells::CELLS;
+use crate::family::Family;
+use crate::limits::{
+    AU_BYTES, CAPACITY_MAX, LOGS_MAX, MICROS_MAX, RANDOM_PERCENT, RATE, UNIT_BYTES,
+};
+use std::ops::RangeInclusive;
 
 /// What kind of a quantity a figure is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -363,7 +365,7 @@ section! {
         /// Time of writes in random order over those in order, percent.
         random_percent: varied(*RANDOM_PERCENT.start(), *RANDOM_PERCENT.end(), Some(100));
         /// What a chaotic log takes before it is merged, percent of an AU.
-        log_percent: fixed(5, 100 * MAX_LOGS as u64, Some(100));
+        log_percent: fixed(5, 100 * LOGS_MAX as u64, Some(100));
         /// Rest after which logs are closed, microseconds; 0 is never.
         idle_close_us: varied(0, MICROS_MAX, Some(0));
         /// Gaps up to this are copied forward, bytes.
@@ -505,6 +507,12 @@ pub(crate) fn spec(section: &str, key: &str) -> Option<&'static Spec> {
         .into_iter()
         .flat_map(|(_, family)| specs(family));
     all.find(|spec| spec.names() == (section, key))
+}
+
+/// Least and largest value of the figure `key` of `section`; none where there is no such figure.
+pub fn legal(section: &str, key: &str) -> Option<RangeInclusive<u64>> {
+    let spec = spec(section, key)?;
+    Some(spec.min..=spec.max)
 }
 
 #[cfg(test)]

@@ -23,10 +23,10 @@ use crate::stats::Stats;
 use std::ops::Range;
 
 use fat::Fat;
-pub(crate) use log_block::{LogBlock, MAX_LOGS};
+pub(crate) use log_block::LogBlock;
 pub(crate) use page_map::PageMap;
 pub(crate) use program::Order;
-pub(crate) use update_block::{GROUPS_MAX, UpdateBlock};
+pub(crate) use update_block::UpdateBlock;
 
 /// An invariant of the mapping that does not hold: a bug of the model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -13,8 +13,10 @@ mod builtin;
 mod bus;
 mod cache;
 mod card;
+mod cells;
 mod contents;
 mod cow;
+mod family;
 pub mod figures;
 mod ftl;
 #[cfg(test)]
@@ -29,11 +31,13 @@ mod wear;
 
 pub use builtin::builtin;
 pub use card::Card;
+pub use cells::{CELL_TYPES, Cycles};
 pub use contents::{CHUNK_BYTES, Contents, ContentsError, Layout, Spill};
+pub use family::Family;
 pub use figures::{FamilyFigures, Figure};
 pub use ftl::{OpenAus, Violation};
 pub use load::{Load, LoadError, LoadWear, wear_under};
-pub use profile::{Basis, CapacityError, Family, Interface, Profile, ProfileError};
+pub use profile::{Basis, CapacityError, Interface, Profile, ProfileError};
 pub use request::{CardStatus, Completion, Op, Request};
 pub use stats::Stats;
-pub use wear::{CELL_TYPES, Cycles, Life, Wear, projected_life};
+pub use wear::{Life, Wear, projected_life};

@@ -1,7 +1,6 @@
 //! What a profile may state, and what it states of a card that is not wholly known: the same for
 //! whoever reads profiles and whoever writes them.
 
-use crate::figures;
 use std::ops::RangeInclusive;
 use whichfs_units::{GIB, KIB, MIB};
 
@@ -26,6 +25,11 @@ pub const RATE: RangeInclusive<u64> = 10_000..=4_000_000_000;
 /// Time of random writes over that of writes in order, in percent.
 pub const RANDOM_PERCENT: RangeInclusive<u64> = 100..=10_000;
 
+/// Most groups of an AU of an update-block card: one bit each.
+pub(crate) const GROUPS_MAX: u64 = 128;
+/// Most log blocks that one AU of a log-block card may use.
+pub(crate) const LOGS_MAX: usize = 4;
+
 /// Uncertainty in percent of times and rates that were put together, not measured;
 /// two units of one model already differ by more than 10 % (`flash.md` §5).
 pub const COMPOSED_PERCENT: u64 = 30;
@@ -40,12 +44,6 @@ pub fn units(blocks: u64, au_bytes: u64, unit_bytes: u64) -> u64 {
 /// The legal value nearest to `value`.
 pub fn within(legal: &RangeInclusive<u64>, value: u64) -> u64 {
     value.clamp(*legal.start(), *legal.end())
-}
-
-/// Least and largest value of the figure `key` of `section`; none where there is no such figure.
-pub fn legal(section: &str, key: &str) -> Option<RangeInclusive<u64>> {
-    let spec = figures::spec(section, key)?;
-    Some(spec.min..=spec.max)
 }
 
 #[cfg(test)]

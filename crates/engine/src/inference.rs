@@ -6,7 +6,6 @@ use crate::error::{Error, Outcome};
 use crate::{input, places};
 use log::{info, warn};
 use std::path::Path;
-use whichfs_curves::logs;
 use whichfs_posterior::{Jobs, Knowledge, Options, Population, Posterior, infer};
 
 /// Raised where the same knowledge and population come to give another posterior.
@@ -54,7 +53,7 @@ fn knowledge(file: &str, text: &str) -> Outcome<Knowledge> {
             |error: &dyn std::fmt::Display| Error::input(format!("{file}: log {log}: {error}"));
         let bytes = input::read(beside.join(&log))
             .map_err(|error| wrong(&format!("{error}; name a log that lies beside the file")))?;
-        let runs = logs::read(&log, bytes).map_err(|error| wrong(&error))?;
+        let runs = whichfs_logs::read(&log, bytes).map_err(|error| wrong(&error))?;
         if let [_, _, ..] = &runs[..] {
             return Err(wrong(
                 &"it has several runs; a knowledge file takes logs of one card",

@@ -2,7 +2,7 @@
 
 use crate::error::{Error as Failure, Outcome};
 use std::path::{Path, PathBuf};
-use whichfs_curves::logs::{self, Reading, Remark, Run};
+use whichfs_logs::{Reading, Remark, Run};
 use whichfs_units::counted;
 
 /// Hears what is to be said of a log.
@@ -49,7 +49,7 @@ pub fn read_one(paths: &[PathBuf], run: Option<&str>, tell: Tell<'_>) -> Outcome
     if choices.len() > 1 && choices.len() > paths.len() {
         return Err(choose(&format!("{} runs", choices.len())));
     }
-    logs::join(parts).map_err(|why| choose(&why))
+    whichfs_logs::join(parts).map_err(|why| choose(&why))
 }
 
 /// What a file holds, or that none of them is called `run`.
@@ -57,15 +57,15 @@ fn of_file(
     path: &Path,
     run: Option<&str>,
     tell: Tell<'_>,
-) -> Outcome<Result<Reading, logs::LogError>> {
+) -> Outcome<Result<Reading, whichfs_logs::LogError>> {
     let name = path.display().to_string();
     let text = crate::input::read(path)
         .map_err(|error| Failure::input(format!("{name}: {error}; name a log that can be read")))?;
-    let options = logs::Options {
+    let options = whichfs_logs::Options {
         run: run.map(str::to_owned),
     };
-    let reading = match logs::read_with(&name, text, &options) {
-        Err(error) if error.problem == logs::Problem::NoSuchRun => return Ok(Err(error)),
+    let reading = match whichfs_logs::read_with(&name, text, &options) {
+        Err(error) if error.problem == whichfs_logs::Problem::NoSuchRun => return Ok(Err(error)),
         reading => reading.map_err(Failure::input)?,
     };
     for (what, remarks) in [

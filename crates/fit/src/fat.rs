@@ -1,6 +1,6 @@
 //! The FAT region from `flashbench -f`: leading AUs that are not like those behind them.
 
-use crate::reads::median;
+use crate::solve::median;
 use std::collections::BTreeMap;
 
 /// AUs from here on are taken for ordinary ones.

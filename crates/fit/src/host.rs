@@ -6,10 +6,10 @@
 //! queue's depth does not matter.
 
 use crate::points::{Order, Place, Point};
-use crate::reads::median;
+use crate::solve::median;
 use std::collections::BTreeMap;
-use whichfs_curves::logs::{BUS_RATE_MAX, Operation, Order as Access, Rate};
 use whichfs_curves::{Device, DeviceError, Modelled};
+use whichfs_logs::{BUS_RATE_MAX, Operation, Order as Access, Rate};
 use whichfs_units::{Rng, SECTOR};
 
 /// Size of buffered reads: the kernel's read-ahead (`read_ahead_kb`), in bytes.

@@ -1,7 +1,7 @@
 //! Runs that were not fitted, and why.
 
 use crate::FitError;
-use whichfs_curves::logs::{NO_CURVES, Remark, Run};
+use whichfs_logs::{NO_CURVES, Remark, Run};
 
 /// A run that was not fitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,7 +66,8 @@ pub fn card_name(run: &Run) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use whichfs_curves::{Curves, logs::Identity};
+    use whichfs_curves::Curves;
+    use whichfs_logs::Identity;
 
     #[test]
     fn runs_that_cannot_be_fitted_have_their_reason() {

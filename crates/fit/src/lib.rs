@@ -4,22 +4,20 @@
 //! flashbench's sequences ([`whichfs_curves::flashbench`]), fits times and rates to the
 //! logarithms of the measured times, and says for each figure where it is from and how well
 //! the points determine it. Rates of dd, hdparm, iozone and fio are points beside flashbench's;
-//! alone they tell rates, and the rest is composed. [`plot`] draws measured against modelled,
-//! [`table`] lists many cards. Pure: no clock, no entropy, no I/O; equal input, equal output.
+//! alone they tell rates, and the rest is composed. [`table`] lists many cards.
+//! Pure: no clock, no entropy, no I/O; equal input, equal output.
 //!
 //! Inside, from the points to the profile: `points` and `host` (what is seen), `replay` (the
-//! same on a modelled card), `search` (shapes: family, sizes, counts, switches), `steps` and `ways`
-//! (where it begins and what it tries), `starts` (where else it begins), `widen` (what the shapes
-//! say of the figures), `response` (how a shape answers to its figures), `solve` (times and rates
-//! of a shape), `opened` (what the card had opened before each test), `reads` and `fat` (figures
-//! of reads, `-a` and `-f`), `write` (the profile).
+//! same on a modelled card), `search` (shapes: family, sizes, counts, switches; where else it
+//! begins; what the card had opened before each test), `steps` and `ways` (where it begins and
+//! what it tries), `widen` (what the shapes say of the figures), `response` (how a shape answers
+//! to its figures), `solve` (times and rates of a shape), `reads` and `fat` (figures of reads,
+//! `-a` and `-f`), `write` (the profile).
 
 mod fat;
 mod host;
 mod jobs;
 mod left;
-mod opened;
-mod plot;
 mod points;
 mod reads;
 mod replay;
@@ -28,7 +26,6 @@ mod search;
 mod shape;
 mod sheet;
 mod solve;
-mod starts;
 mod steps;
 mod table;
 mod ways;
@@ -37,8 +34,7 @@ mod write;
 
 pub use jobs::Jobs;
 pub use left::{Left, card_name};
-pub use plot::plot;
-pub use points::{Compared, Errors, Order, Place, Point};
+pub use points::{Compared, Errors, Order, Place, Point, curve_name};
 pub use replay::Replay;
 pub use table::{Row, table};
 
@@ -47,7 +43,7 @@ use whichfs_card::limits::AU_BYTES;
 use whichfs_card::{Family, Profile};
 use whichfs_curves::Curves;
 use whichfs_curves::flashbench::Opened;
-use whichfs_curves::logs::Rate;
+use whichfs_logs::Rate;
 use write::Basis;
 
 /// A card whose fitted points are off by more than this in the median, or in the 90th

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use whichfs_curves::flashbench::{OPEN_AUS_MOST, OpenAuTests};
-use whichfs_curves::logs::{Operation, Order as Access};
 use whichfs_curves::{Curves, Rates};
+use whichfs_logs::{Operation, Order as Access};
 use whichfs_units::SECTOR;
 
 /// Slower requests are errors of the log, in nanoseconds: 1000 s.
@@ -82,7 +82,7 @@ impl Place {
 }
 
 /// A curve for people: `linear, 2 AUs`, `read in order`.
-pub(crate) fn curve_name(order: Order, aus: u32) -> String {
+pub fn curve_name(order: Order, aus: u32) -> String {
     match (order, aus) {
         (Order::Host(..), _) => order.name().to_owned(),
         (_, 1) => format!("{}, 1 AU", order.name()),

@@ -3,7 +3,7 @@
 
 use crate::points::Point;
 use crate::shape::{Free, Unit};
-use crate::solve::{Prior, Row, Solution, solve};
+use crate::solve::{Prior, Row, Solution, median, solve};
 use std::collections::BTreeMap;
 use whichfs_curves::Align;
 
@@ -137,13 +137,6 @@ fn row(point: &Point, known: &Known) -> Row {
         factored: Vec::new(),
         measured_ns: point.ns,
     }
-}
-
-/// Median of finite numbers.
-pub(crate) fn median(mut numbers: Vec<f64>) -> Option<f64> {
-    numbers.retain(|number| number.is_finite());
-    numbers.sort_by(f64::total_cmp);
-    numbers.get(numbers.len() / 2).copied()
 }
 
 #[cfg(test)]

@@ -1,12 +1,14 @@
 //! The search for a shape: from a start for each family, one figure after the other.
 
+mod opened;
+mod starts;
+
 use crate::Sizes;
 use crate::jobs::Jobs;
-use crate::opened;
 use crate::points::{Order, Point};
 use crate::replay::Replay;
 use crate::response;
-use crate::shape::{self, Free, Shape};
+use crate::shape::{self, Free, NO_LIMIT, Shape};
 use crate::solve::{Prior, Row, Solution, solve};
 use crate::steps::{largest_step, most_aus, slots};
 use crate::ways::{Hints, changed, figures, ways};
@@ -27,9 +29,6 @@ const WORTH: f64 = 0.05;
 
 /// What a family may be behind the best and still be tried with other AUs.
 const OTHER_AUS_WITHIN: f64 = 3.0;
-
-/// Open AUs of a card whose limit no test reaches.
-pub(crate) const NO_LIMIT: u64 = 8;
 
 /// What AUs cost that reads speak against, in the unit of what the fit minimises: ln 100, for
 /// odds of a hundred to one. Set by hand.

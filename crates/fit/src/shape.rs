@@ -8,6 +8,9 @@ use std::collections::BTreeMap;
 use whichfs_card::Family;
 use whichfs_card::limits::{MICROS_MAX, RANDOM_PERCENT, RATE, within};
 
+/// Open AUs of a card whose limit no test reaches.
+pub(crate) const NO_LIMIT: u64 = 8;
+
 /// What a figure's integer means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {

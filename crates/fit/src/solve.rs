@@ -6,8 +6,6 @@
 //! reweighting; ρ is quadratic for small errors and linear for large ones, since logs have
 //! outliers. What no point determines stays at its prior.
 
-use crate::reads::median;
-
 /// Errors above this (6 %) count linearly: about the spread of repeated runs in the logs.
 pub(crate) const SCALE: f64 = 0.06;
 /// Points of a curve are not independent of each other: what their number counts for.
@@ -268,6 +266,13 @@ fn substitute(lower: &[Vec<f64>], right: &[f64]) -> Vec<f64> {
         x[j] = (x[j] - dot) / lower[j][j];
     }
     x
+}
+
+/// Median of finite numbers.
+pub(crate) fn median(mut numbers: Vec<f64>) -> Option<f64> {
+    numbers.retain(|number| number.is_finite());
+    numbers.sort_by(f64::total_cmp);
+    numbers.get(numbers.len() / 2).copied()
 }
 
 #[cfg(test)]

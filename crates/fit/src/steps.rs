@@ -1,7 +1,7 @@
 //! Steps of the time with the number of AUs: where a card has no more open.
 
 use crate::points::{Order, Point};
-use crate::search::NO_LIMIT;
+use crate::shape::NO_LIMIT;
 
 /// Growth of ln time with one AU more that is a step.
 const STEP: f64 = 0.12;

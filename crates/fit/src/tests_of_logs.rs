@@ -9,7 +9,7 @@ use crate::tests::{card, few, figure, sparse};
 use whichfs_card::Card;
 use whichfs_curves::Modelled;
 use whichfs_curves::flashbench::{OpenAuTests, write_times_of};
-use whichfs_curves::logs::{Operation, Order as Access};
+use whichfs_logs::{Operation, Order as Access};
 
 /// A rate as iozone with O_DIRECT gives it.
 fn rate(operation: Operation, order: Access, bytes: u64, bytes_per_s: f64) -> Rate {

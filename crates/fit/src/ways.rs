@@ -1,8 +1,7 @@
 //! What refining tries: figures of a shape, and values of each.
 
 use crate::points::{Order, Place, Point};
-use crate::search::NO_LIMIT;
-use crate::shape::Shape;
+use crate::shape::{NO_LIMIT, Shape};
 use whichfs_card::Family;
 
 /// The figures that refining tries, those that matter most first.

@@ -11,8 +11,8 @@
 mod data;
 
 use data::{Row, side_by_side};
-use whichfs_curves::logs::{Operation, Order as Access, Run};
 use whichfs_fit::{Jobs, Order, Place};
+use whichfs_logs::{Operation, Order as Access, Run};
 use whichfs_posterior::{Bound, Knowledge, Observation, Options, Population, Relevance, infer};
 use whichfs_units::KIB;
 

@@ -49,7 +49,7 @@ fn main() {
 }
 
 /// The runs as fitted.
-fn fitted(runs: &[whichfs_curves::logs::Run], rows: &[Row]) -> Vec<Member> {
+fn fitted(runs: &[whichfs_logs::Run], rows: &[Row]) -> Vec<Member> {
     let mut members = Vec::new();
     for run in runs {
         let options = data::fit_options(run);

@@ -31,8 +31,8 @@ use whichfs_card::Interface;
 use whichfs_card::limits::{AU_BYTES, CAPACITY_MAX, RATE};
 use whichfs_curves::Curves;
 use whichfs_curves::flashbench::{OPEN_AUS_MOST, Opened};
-use whichfs_curves::logs::{Operation, Order as Access, Rate};
 use whichfs_fit::{Order, Place, Point, Replay, Sizes};
+use whichfs_logs::{Operation, Order as Access, Rate};
 use whichfs_units::{KIB, MIB, SECTOR};
 
 /// `--erasesize` of flashbench in the published logs, in bytes.

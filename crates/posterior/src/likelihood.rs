@@ -84,8 +84,8 @@ pub(crate) fn model_error(normal: f64, other: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::normal::{normals, quantile};
-    use whichfs_curves::logs::{Operation, Order as Access};
     use whichfs_fit::Order;
+    use whichfs_logs::{Operation, Order as Access};
     use whichfs_units::Rng;
 
     fn observed(bound: Bound) -> Observation {

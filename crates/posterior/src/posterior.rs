@@ -9,8 +9,8 @@ use crate::prior::{Prior, Relevance, Widening};
 use crate::smc::{Particle, Sampled, Sampler, parallel};
 use serde::{Deserialize, Serialize};
 use whichfs_card::{Family, Interface, Profile};
-use whichfs_curves::logs::{Operation, Order as Access};
 use whichfs_fit::{Jobs, Order, Place};
+use whichfs_logs::{Operation, Order as Access};
 use whichfs_units::{KIB, Rng};
 
 /// Cards of a posterior where observations are rates, and where they are of flashbench -O, whose

@@ -3,8 +3,8 @@
 
 use crate::{Bound, InferError, Knowledge, Observation, Options, Population, Posterior, infer};
 use whichfs_card::{Card, Family, Interface, Profile, builtin};
-use whichfs_curves::logs::{Operation, Order as Access};
 use whichfs_fit::{Order, Place};
+use whichfs_logs::{Operation, Order as Access};
 use whichfs_units::{KIB, MIB};
 
 const GB_8: u64 = 8_000_000_000 / MIB * MIB;

@@ -10,7 +10,7 @@ const MAD_TO_SIGMA: f64 = 1.4826;
 const MEDIAN_COST: f64 = 1.2533;
 
 /// Middle of `values`; `None` of none.
-pub(crate) fn median(values: &[f64]) -> Option<f64> {
+pub fn median(values: &[f64]) -> Option<f64> {
     quantile(values, 0.5)
 }
 

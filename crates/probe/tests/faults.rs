@@ -9,7 +9,7 @@ use whichfs_card::{Card, Family, Profile, builtin};
 use whichfs_curves::{Device, Modelled};
 use whichfs_probe::{
     Budget, Evidence, Findings, Options, Progress, Quantity, Silent, Stage, Step, Value, Writing,
-    plot, probe, resume, svg,
+    probe, resume,
 };
 use whichfs_units::Nanos;
 
@@ -575,26 +575,5 @@ fn open_aus_of_update_blocks_are_those_that_stay_fast() {
         let text = found.to_profile().unwrap();
         let made = Profile::parse("probed.toml", &text).unwrap();
         assert_eq!(made.family(), Family::UpdateBlock);
-    }
-}
-
-#[test]
-fn the_evidence_is_drawn() {
-    let found = run(&mut card("class10"), Writing::Destroy);
-    let picture = svg(&found);
-    assert!(picture.starts_with("<svg") && picture.ends_with("</svg>\n"));
-    assert_eq!(picture.matches("<polyline").count(), 5);
-    assert!(picture.contains("AU 4 MiB") && !picture.contains("NaN"));
-    for ascii in [true, false] {
-        let text = plot(&found, ascii);
-        assert!(
-            text.lines().all(|line| line.chars().count() <= 80),
-            "{text}"
-        );
-        assert!(
-            text.contains("AU 4 MiB") && text.contains("page 16 KiB"),
-            "{text}"
-        );
-        assert_eq!(text.replace('µ', "u").is_ascii(), ascii);
     }
 }

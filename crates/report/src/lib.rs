@@ -4,6 +4,7 @@
 //! self-contained page, [`csv`], [`json`] and [`markdown`] the rows behind it. All are
 //! functions of their arguments: the same rows give the same bytes.
 
+mod boundaries;
 mod chart;
 mod commands;
 mod comparison;
@@ -12,10 +13,12 @@ mod comparison_told;
 mod crash;
 mod crash_page;
 mod crash_strip;
+mod curves;
 mod device;
 mod document;
 pub mod documents;
 mod excluded;
+mod fit_picture;
 mod items;
 mod junit;
 mod number;
@@ -25,14 +28,17 @@ mod page_parts;
 mod page_time;
 mod policy;
 mod power_cuts;
+mod probe_picture;
 mod repeat;
 mod rows;
 mod samples;
 mod study_page;
+mod svg;
 mod terminal;
 mod text;
 mod trial;
 
+pub use boundaries::boundaries_text;
 pub use comparison::{comparison_cases, comparison_markdown, comparison_text};
 pub use comparison_page::{ComparisonPage, comparison_html};
 pub use comparison_told::comparison_properties;
@@ -41,13 +47,16 @@ pub use crash::{
     Promises, WorstCase, crash_csv, crash_outcomes_csv, milliseconds, ratio, short,
 };
 pub use crash_page::{crash_file_outcomes, crash_html, files_of};
+pub use curves::{svg as curves_svg, terminal as curves_text};
 pub use device::{DeviceView, LatencyView, PhaseView, SeriesView, TrialLine, devices, trial_lines};
 pub use document::{Document, DocumentSchema, document_json, list_json};
+pub use fit_picture::fit_svg;
 pub use items::{aside, card_items, item};
 pub use junit::{Case, Told, junit, junit_of, junit_with, verdict_cases};
 pub use number::{percent, percents, with_unit as figure};
 pub use page::{CutSeries, DEFAULT, Item, Page, html};
 pub use power_cuts::PowerCuts;
+pub use probe_picture::probe_svg;
 pub use repeat::repeat_command;
 pub use rows::{Export, FailedRow, csv, failed_rows, json, markdown};
 pub use study_page::{StudyPage, study_html};

@@ -7,15 +7,19 @@ use crate::{Finding, SourceFile};
 
 /// A crate and the crates of this workspace that it may depend on.
 /// `whichfs` alone may see everything and is not listed; `tidy` sees nothing.
-const INNER: [(&str, &[&str]); 27] = [
+const INNER: [(&str, &[&str]); 28] = [
     ("embed", &[]),
     ("units", &[]),
     ("trial", &["units"]),
     ("card", &["units", "embed"]),
     ("blockdev", &["units", "trial", "card"]),
     ("curves", &["units", "card", "blockdev"]),
-    ("fit", &["units", "card", "curves"]),
-    ("posterior", &["embed", "units", "card", "curves", "fit"]),
+    ("logs", &["units", "curves"]),
+    ("fit", &["units", "card", "curves", "logs"]),
+    (
+        "posterior",
+        &["embed", "units", "card", "curves", "logs", "fit"],
+    ),
     ("probe", &["units", "card", "curves"]),
     ("spill", &["card"]),
     ("attach", &["units", "card", "blockdev", "device", "spill"]),
@@ -45,6 +49,7 @@ const INNER: [(&str, &[&str]); 27] = [
             "card",
             "blockdev",
             "curves",
+            "logs",
             "fit",
             "posterior",
             "probe",
@@ -64,7 +69,7 @@ const INNER: [(&str, &[&str]); 27] = [
             "trial",
             "card",
             "blockdev",
-            "curves",
+            "logs",
             "posterior",
             "probe",
             "crash",

@@ -7,6 +7,7 @@
 //! - `tidy: path: REASON` on a line: the absolute path on it is meant.
 
 pub mod calls;
+pub mod circles;
 pub mod data;
 pub mod edges;
 pub mod leaks;
@@ -101,6 +102,7 @@ pub fn check(files: &[SourceFile]) -> Vec<Finding> {
         findings.extend(data::check(file));
     }
     findings.extend(edges::check(files));
+    findings.extend(circles::check(files));
     findings.extend(data::check_msrv(files));
     findings
 }

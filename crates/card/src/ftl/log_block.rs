@@ -49,11 +49,10 @@ use super::small_writes::SmallWrites;
 use crate::bus::span_ns;
 use crate::cow::CowArray;
 use crate::figures::LogBlockFigures;
+use crate::limits::LOGS_MAX;
 use crate::profile::Profile;
 use crate::stats::Stats;
 
-/// Most log blocks that one AU may use.
-pub(crate) const MAX_LOGS: usize = 4;
 /// No physical block.
 const NONE: u32 = u32::MAX;
 
@@ -85,7 +84,7 @@ struct Rules {
 struct Slot {
     au: u32,
     /// Physical log blocks, [`NONE`] beyond those in use; a log in order has one.
-    logs: [u32; MAX_LOGS + 1],
+    logs: [u32; LOGS_MAX + 1],
     /// In order: the log holds `start..next`.
     start: u32,
     next: u32,
@@ -210,7 +209,7 @@ impl LogBlock {
     /// A write of the whole AU needs no slot: its log is the new block as soon as it is full.
     fn open(&mut self, au: u32, within: u32, whole: bool, stats: &mut Stats) -> u64 {
         let spent = if whole { 0 } else { self.make_room(au, stats) };
-        let mut logs = [NONE; MAX_LOGS + 1];
+        let mut logs = [NONE; LOGS_MAX + 1];
         logs[0] = self.pool.take();
         let (start, next, high) = (within, within, within);
         let used_at = self.clock;

@@ -52,8 +52,6 @@ use crate::stats::Stats;
 use rules::Rules;
 use std::collections::BTreeSet;
 
-/// Most groups of an AU: one bit each.
-pub(crate) const GROUPS_MAX: u64 = 128;
 /// No physical block.
 const NONE: u32 = u32::MAX;
 

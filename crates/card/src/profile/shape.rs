@@ -2,8 +2,7 @@
 
 use super::Profile;
 use crate::figures::{FamilyFigures, Figure, LogBlockFigures, OPEN_BLOCKS, PageMapFigures};
-use crate::ftl::GROUPS_MAX;
-use crate::limits::{AUS_MAX, UNITS_MAX, units};
+use crate::limits::{AUS_MAX, GROUPS_MAX, UNITS_MAX, units};
 use whichfs_units::SECTOR;
 
 /// Blocks that closing an AU takes beside its logs.

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 use whichfs_card::Interface;
-use whichfs_curves::logs::{self, Operation, Order as Access, Run};
 use whichfs_fit::{Jobs, Options, Order, Place, Sizes};
+use whichfs_logs::{Operation, Order as Access, Run};
 use whichfs_posterior::{Bound, Knowledge, Observation};
 use whichfs_probe::{Quantity, Value, interpret};
 use whichfs_units::{KIB, MIB, SECTOR};
@@ -179,7 +179,7 @@ pub fn marks(name: &str) -> Vec<String> {
 }
 
 pub fn runs(path: &str) -> Vec<Run> {
-    logs::read(path, std::fs::read(path).unwrap()).unwrap()
+    whichfs_logs::read(path, std::fs::read(path).unwrap()).unwrap()
 }
 
 /// The row of a run: `6_2` is one of `WB6`.

@@ -4,7 +4,8 @@ use super::{Figure, Section, plain, seen};
 use crate::findings::{CONFIDENT, Findings, Quantity};
 use crate::stats::median;
 use std::collections::BTreeMap;
-use whichfs_card::limits::{RANDOM_PERCENT, UNIT_BYTES, UNITS_MAX, legal, units, within};
+use whichfs_card::figures::legal;
+use whichfs_card::limits::{RANDOM_PERCENT, UNIT_BYTES, UNITS_MAX, units, within};
 use whichfs_units::{Bytes, KIB, SECTOR};
 
 /// Where a figure is from that no test of the probe looks at.

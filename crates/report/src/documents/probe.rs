@@ -72,7 +72,7 @@ pub fn findings_text(name: &str, findings: &Findings, width: usize) -> String {
         rows.collect(),
         width,
     ));
-    let plot = whichfs_probe::plot(findings, false);
+    let plot = crate::boundaries_text(findings, false);
     if !plot.is_empty() {
         out.push_str(&format!("\n\n{plot}"));
     }

@@ -4,7 +4,7 @@ use crate::cli::{CardListArgs, SortKey};
 use crate::failure::{Failure, Kind, Outcome, exit_code};
 use crate::output;
 use whichfs_card::builtin;
-use whichfs_curves::{draw, flashbench};
+use whichfs_curves::flashbench;
 use whichfs_engine::cards;
 use whichfs_report::documents::card::{
     CardLine, CardOrder, CardShown, card_table, card_text, sort_cards,
@@ -58,7 +58,7 @@ pub fn show(name: &str, json: bool) -> Outcome<u8> {
     } else {
         let curves = flashbench::curves_of(&card.profile, 1).map_err(Failure::input)?;
         output::text_line(&card_text(&document, output::width()))?;
-        output::text_line(&format!("\n{}", draw::terminal(name, &curves)))?;
+        output::text_line(&format!("\n{}", whichfs_report::curves_text(name, &curves)))?;
     }
     Ok(0)
 }

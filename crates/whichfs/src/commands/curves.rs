@@ -3,7 +3,7 @@
 use crate::cli::CurvesArgs;
 use crate::failure::{Failure, Outcome};
 use crate::output;
-use whichfs_curves::{draw, flashbench, logs};
+use whichfs_curves::flashbench;
 use whichfs_engine::cards;
 use whichfs_engine::places::write_whole;
 
@@ -19,14 +19,17 @@ pub fn run(args: &CurvesArgs) -> Outcome<u8> {
     let card = cards::open(&args.name)?;
     let curves = flashbench::curves_of(&card.profile, args.seed).map_err(Failure::input)?;
     if let Some(path) = &args.plot {
-        write_whole(path, draw::svg(&card.name, &curves).as_bytes())?;
+        write_whole(
+            path,
+            whichfs_report::curves_svg(&card.name, &curves).as_bytes(),
+        )?;
     }
     if args.json {
-        output::text_line(logs::json_text(&card.name, &curves).trim_end())?;
+        output::text_line(whichfs_logs::json_text(&card.name, &curves).trim_end())?;
     } else if args.flashbench {
-        output::text_line(logs::flashbench_text(&curves).trim_end())?;
+        output::text_line(whichfs_logs::flashbench_text(&curves).trim_end())?;
     } else {
-        output::text_line(&draw::terminal(&card.name, &curves))?;
+        output::text_line(&whichfs_report::curves_text(&card.name, &curves))?;
     }
     Ok(0)
 }

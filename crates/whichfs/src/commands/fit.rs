@@ -4,10 +4,10 @@ use super::passed_over;
 use crate::cli::FitArgs;
 use crate::failure::{Failure, Outcome};
 use crate::output;
-use whichfs_curves::logs::{Remark, Run};
 use whichfs_engine::logs;
 use whichfs_engine::places::write_whole;
-use whichfs_fit::{Jobs, Left, Options, Row, Sizes, card_name, fit, plot, table as report_table};
+use whichfs_fit::{Jobs, Left, Options, Row, Sizes, card_name, fit, table as report_table};
+use whichfs_logs::{Remark, Run};
 use whichfs_probe::{Quantity, Value, interpret};
 use whichfs_report::documents::fit::{CardFit, fit_text};
 
@@ -43,7 +43,7 @@ pub fn run(args: &FitArgs) -> Outcome<u8> {
     if let Some(path) = &args.plot {
         write_whole(
             path,
-            plot(&run.name, &found.compared, found.breaks.as_ref()).as_bytes(),
+            whichfs_report::fit_svg(&run.name, &found.compared, found.breaks.as_ref()).as_bytes(),
         )?;
     }
     match args.json {

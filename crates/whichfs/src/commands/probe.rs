@@ -8,7 +8,6 @@ use crate::quantity::bytes;
 use crate::{interrupt, output};
 use std::path::Path;
 use whichfs_card::{Card, Contents, builtin};
-use whichfs_curves::logs::align_text;
 use whichfs_curves::{Curves, Device, Modelled, flashbench};
 use whichfs_device::{Access, Kind as TargetKind, Raw, Roots, target};
 use whichfs_engine::cards;
@@ -16,6 +15,7 @@ use whichfs_engine::digest::sha256;
 use whichfs_engine::logs;
 use whichfs_engine::places::WholeFile;
 use whichfs_engine::signatures;
+use whichfs_logs::align_text;
 use whichfs_probe::{Budget, Evidence, Findings, Options, Writing};
 use whichfs_report::documents::probe::findings_text;
 use whichfs_units::{Bytes, Nanos};
@@ -165,7 +165,7 @@ fn measure(
         note!("whichfs: {failed}");
     }
     if let Some(file) = drawing {
-        file.write(whichfs_probe::svg(&findings).as_bytes())?;
+        file.write(whichfs_report::probe_svg(&findings).as_bytes())?;
     }
     match profile {
         // What was not found would be the defaults of a composed card.
@@ -331,7 +331,7 @@ fn interpret(args: &ProbeArgs, log: &Path) -> Outcome<u8> {
     let drawing = args.plot.as_deref().map(WholeFile::new).transpose()?;
     let code = show(args, &run.name, &findings)?;
     if let Some(file) = drawing {
-        file.write(whichfs_probe::svg(&findings).as_bytes())?;
+        file.write(whichfs_report::probe_svg(&findings).as_bytes())?;
     }
     Ok(code)
 }

@@ -4,9 +4,9 @@
 //! puts the command above each test, as a shell's transcript has it; the reader takes the
 //! number of open AUs from there. The other functions print what the program alone prints.
 
-use super::units::{print_block, print_rate, print_time};
-use crate::{Curves, Rates};
+use crate::units::{print_block, print_rate, print_time};
 use std::fmt::Write;
+use whichfs_curves::{Curves, Rates};
 
 /// Output of `flashbench -a`: replicate after replicate, from the largest boundary down.
 pub fn align_text(curves: &Curves) -> String {
@@ -60,7 +60,7 @@ fn fat_replicate(curves: &Curves, replicate: usize) -> String {
 }
 
 /// All tests of `curves` as the transcript of a shell, each under the command that prints it.
-/// [`super::read`] reads it back, with three significant digits.
+/// [`crate::read`] reads it back, with three significant digits.
 pub fn flashbench_text(curves: &Curves) -> String {
     let mut out = String::new();
     let align = curves.align.values().map(Vec::len).max().unwrap_or(0);

@@ -1,10 +1,10 @@
 //! Runs as they grow while a log is read: which card, which erase size, which figures.
 
-use super::identity::{Identity, Told};
-use super::tables::Tables;
-use super::{LogError, Options, Problem, Rate, Remark, Run, stem};
-use crate::Curves;
+use crate::identity::{Identity, Told};
+use crate::tables::Tables;
+use crate::{LogError, Options, Problem, Rate, Remark, Run, stem};
 use std::collections::BTreeMap;
+use whichfs_curves::Curves;
 
 /// More runs than any log has.
 const RUNS_MAX: usize = 1000;

@@ -1,8 +1,8 @@
 //! What the fuzz targets and their test do with one input: every reader takes it or refuses
 //! it with a reason; a panic is a bug, and so is a reading that breaks its own promises.
 
-use super::{Form, Options, Problem, Reading, flashbench_text, json_text, read, read_with};
-use crate::Curves;
+use crate::{Form, Options, Problem, Reading, flashbench_text, json_text, read, read_with};
+use whichfs_curves::Curves;
 
 /// The readers, by the first byte of an input modulo [`READERS`].
 pub const READERS: u8 = 5;
@@ -14,15 +14,15 @@ pub const READERS: u8 = 5;
 pub fn one(reader: u8, data: &[u8]) -> u64 {
     let name = "fuzz.log";
     let options = Options::default();
-    let text = super::text::decode(data);
+    let text = crate::text::decode(data);
     let result = match reader % READERS {
-        0 => super::session::read(name, &text, &options),
-        1 => match super::fio::document(&text) {
-            Some(at) => super::fio::read(name, &text, at),
+        0 => crate::session::read(name, &text, &options),
+        1 => match crate::fio::document(&text) {
+            Some(at) => crate::fio::read(name, &text, at),
             None => return 0,
         },
-        2 => super::json::read(&text),
-        3 => super::csv::read(name, &text),
+        2 => crate::json::read(&text),
+        3 => crate::csv::read(name, &text),
         _ => read_with(name, data, &options),
     };
     match result {
@@ -53,11 +53,11 @@ fn checked(reading: &Reading) -> u64 {
         let rates = rates.chain(curves.fat.values().flatten().flatten());
         let of_curves = rates.map(|&rate| (rate, true));
         let of_programs = run.rates.iter().map(|rate| {
-            let over_bus = rate.direct && rate.operation != super::Operation::Discard;
+            let over_bus = rate.direct && rate.operation != crate::Operation::Discard;
             (rate.bytes_per_s, over_bus)
         });
         for (rate, direct) in of_curves.chain(of_programs) {
-            assert_eq!(super::units::possible(rate, direct), Ok(()), "{rate}");
+            assert_eq!(crate::units::possible(rate, direct), Ok(()), "{rate}");
             found += 1;
         }
         for line in curves.align.values().flatten() {
@@ -105,12 +105,12 @@ mod tests {
 
     /// A log of each reader; the last reader tells the form itself.
     const LOGS: [(u8, &str); 6] = [
-        (0, include_str!("../../tests/logs/script.txt")),
-        (0, include_str!("../../tests/logs/shell.txt")),
-        (0, include_str!("../../tests/logs/iozone.txt")),
-        (1, include_str!("../../tests/logs/fio.json")),
-        (2, include_str!("../../tests/logs/curves.json")),
-        (3, include_str!("../../tests/logs/align.csv")),
+        (0, include_str!("../tests/logs/script.txt")),
+        (0, include_str!("../tests/logs/shell.txt")),
+        (0, include_str!("../tests/logs/iozone.txt")),
+        (1, include_str!("../tests/logs/fio.json")),
+        (2, include_str!("../tests/logs/curves.json")),
+        (3, include_str!("../tests/logs/align.csv")),
     ];
 
     /// What a tired hand, a broken disk or a clever foe puts into a log.
@@ -174,11 +174,11 @@ mod tests {
 
     /// What the fuzz targets have found worth keeping (`fuzz/run`), by the reader of each.
     const KEPT: [(u8, &str); 5] = [
-        (0, include_str!("../../../../fuzz/corpus/log_session.hex")),
-        (1, include_str!("../../../../fuzz/corpus/log_fio.hex")),
-        (2, include_str!("../../../../fuzz/corpus/log_json.hex")),
-        (3, include_str!("../../../../fuzz/corpus/log_csv.hex")),
-        (4, include_str!("../../../../fuzz/corpus/log_any.hex")),
+        (0, include_str!("../../../fuzz/corpus/log_session.hex")),
+        (1, include_str!("../../../fuzz/corpus/log_fio.hex")),
+        (2, include_str!("../../../fuzz/corpus/log_json.hex")),
+        (3, include_str!("../../../fuzz/corpus/log_csv.hex")),
+        (4, include_str!("../../../fuzz/corpus/log_any.hex")),
     ];
 
     #[test]
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn a_reading_that_breaks_its_promise_is_caught() {
-        let mut reading = super::super::read_with("x", LOGS[0].1, &Options::default());
+        let mut reading = crate::read_with("x", LOGS[0].1, &Options::default());
         if let Ok(reading) = &mut reading {
             reading.runs[0]
                 .curves

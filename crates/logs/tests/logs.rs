@@ -4,11 +4,11 @@
 
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
-use whichfs_curves::logs::{
+use whichfs_curves::{Curves, Rates};
+use whichfs_logs::{
     Form, Operation, Options, Order, Problem, Reading, align_text, fat_text, flashbench_text,
     json_text, open_au_text, read, read_with,
 };
-use whichfs_curves::{Curves, Rates};
 
 const SCRIPT: &str = include_str!("logs/script.txt");
 const SHELL: &str = include_str!("logs/shell.txt");

@@ -1,6 +1,6 @@
 //! Why a log cannot be read.
 
-use super::text::excerpt;
+use crate::text::excerpt;
 
 /// What is wrong with a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

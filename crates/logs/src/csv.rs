@@ -1,11 +1,11 @@
 //! Alignment tests that were published as a table: `align_bytes,pre_us,on_us,post_us,diff_us`.
 
-use super::session::push;
-use super::tables::Tables;
-use super::text::{self, Line};
-use super::units::TIME_MAX_NS;
-use super::{Form, Identity, LogError, Problem, Reading, Run, flash, stem};
-use crate::Curves;
+use crate::session::push;
+use crate::tables::Tables;
+use crate::text::{self, Line};
+use crate::units::TIME_MAX_NS;
+use crate::{Form, Identity, LogError, Problem, Reading, Run, flash, stem};
+use whichfs_curves::Curves;
 
 /// By this a table is known.
 pub(super) const HEADER_BEGIN: &str = "align_bytes,";

@@ -1,10 +1,10 @@
 //! What dd and hdparm print. dd speaks the user's language, so only figures, punctuation and
 //! order are looked at: `41943040 bytes (42 MB, 40 MiB) copied, 10.7 s, 3.9 MB/s`.
 
-use super::command::{self, Dd};
-use super::text::{Line, excerpt};
-use super::units::{number, possible};
-use super::{LogError, Operation, Problem, Rate, flash};
+use crate::command::{self, Dd};
+use crate::text::{Line, excerpt};
+use crate::units::{number, possible};
+use crate::{LogError, Operation, Problem, Rate, flash};
 use std::collections::VecDeque;
 
 /// What is known about the dd that runs.

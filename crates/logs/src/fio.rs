@@ -1,10 +1,10 @@
 //! fio's JSON (`fio --output-format=json`), version 2 and 3, with whatever fio or a shell
 //! printed around it, and several documents in one file.
 
-use super::draft::Drafts;
-use super::session::{UNUSABLE, push};
-use super::units;
-use super::{Form, Latency, LogError, Operation, Options, Order, Problem, Rate, Reading, Remark};
+use crate::draft::Drafts;
+use crate::session::{UNUSABLE, push};
+use crate::units;
+use crate::{Form, Latency, LogError, Operation, Options, Order, Problem, Rate, Reading, Remark};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -4,8 +4,8 @@
 //! the block size. Runs of one card take the same time to within 6 %, of one card in 27 to within
 //! 31 % (median of the reads beside the boundaries, `shared/data/flashbench.json`).
 
-use super::text::Line;
-use super::{LogError, Problem};
+use crate::text::Line;
+use crate::{LogError, Problem};
 use std::collections::BTreeMap;
 
 /// Tables whose reads take so many times what those of the first take are another card's.

@@ -6,11 +6,11 @@
 //! such a section is refused. Results of the other programs that cannot be used are passed over:
 //! flashbench's curves do not depend on them.
 
-use super::command::{self, Flashbench};
-use super::draft::Drafts;
-use super::flash::{self, AlignRow, NO_ROWS, RateRow};
-use super::text::{self, Line, excerpt};
-use super::{Form, LogError, Options, Problem, Reading, Remark, dd, identity, iozone};
+use crate::command::{self, Flashbench};
+use crate::draft::Drafts;
+use crate::flash::{self, AlignRow, NO_ROWS, RateRow};
+use crate::text::{self, Line, excerpt};
+use crate::{Form, LogError, Options, Problem, Reading, Remark, dd, identity, iozone};
 use whichfs_units::SECTOR;
 
 /// flashbench prints three digits: figures this near to each other may be the same.

@@ -6,8 +6,9 @@
 //! for all block sizes of the test. The numbers, times and rates depend on each other, so each
 //! number is tried as the start of the search for all.
 
+use super::{Candidate, How, Search, Tried};
 use crate::points::{Order, Point};
-use crate::search::{Candidate, How, NO_LIMIT, Search, Tried};
+use crate::shape::NO_LIMIT;
 use crate::solve::{Row, Solution, misfit};
 use whichfs_curves::flashbench::Opened;
 

@@ -1,9 +1,10 @@
 //! Other starts of the search, for cards that it did not come near: limits, AUs and rules of logs
 //! that depend on each other, so that one after the other leads nowhere.
 
+use super::{Candidate, Search};
 use crate::BROKEN;
 use crate::points::{Order, quantile};
-use crate::search::{Candidate, NO_LIMIT, Search};
+use crate::shape::NO_LIMIT;
 use crate::shape::{Free, Shape};
 use crate::solve::Row;
 use crate::steps::steps;

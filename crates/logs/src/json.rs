@@ -2,14 +2,14 @@
 //! Values are checked while they are parsed, so that an error knows its line. The form has no
 //! `--erasesize`: the largest block need not be it, where the head of a test is missing.
 
-use super::units::{TIME_MAX_NS, possible};
-use super::{Form, Identity, LogError, Problem, Reading, Remark, Run};
-use crate::{Align, Curves};
+use crate::units::{TIME_MAX_NS, possible};
+use crate::{Form, Identity, LogError, Problem, Reading, Remark, Run};
 use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 use std::str::FromStr;
+use whichfs_curves::{Align, Curves};
 
 const ABSURD: &str = "absurd figure";
 const DUPLICATE: &str = "duplicate key";
@@ -232,7 +232,7 @@ fn plain<K: Ord, V: Checked>(map: Unique<K, V>) -> BTreeMap<K, V::Plain> {
     entries.map(|(key, value)| (key, value.plain())).collect()
 }
 
-fn rates(map: Unique<u32, Unique<u64, Figure>>) -> BTreeMap<u32, crate::Rates> {
+fn rates(map: Unique<u32, Unique<u64, Figure>>) -> BTreeMap<u32, whichfs_curves::Rates> {
     let entries = map.0.into_iter();
     entries.map(|(aus, rates)| (aus, plain(rates))).collect()
 }

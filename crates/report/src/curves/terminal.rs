@@ -1,8 +1,8 @@
 //! Curves as text of at most 80 columns, in ASCII except for µ.
 
 use super::{blocks, decade, decades, panels, size, steps};
-use crate::{Curves, Rates};
 use std::fmt::Write;
+use whichfs_curves::{Curves, Rates};
 
 const WIDTH: usize = 80;
 /// Columns of the labels on the left, with their rule.
@@ -134,10 +134,7 @@ mod tests {
 
     #[test]
     fn a_card_is_drawn_as_it_was() {
-        assert_eq!(
-            terminal("card", &curves()),
-            include_str!("../../tests/draw/card.txt")
-        );
+        assert_eq!(terminal("card", &curves()), include_str!("card.txt"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
-//! A small plot of the alignment test for a terminal of 80 columns.
+//! The alignment test of a probe as bars of a terminal of 80 columns.
 
-use crate::findings::{Findings, Quantity};
 use std::fmt::Write as _;
+use whichfs_probe::{Findings, Quantity};
 use whichfs_units::Bytes;
 
 /// Columns of the bars.
@@ -9,7 +9,7 @@ const BAR: usize = 40;
 
 /// The extra time of reads across boundaries as bars, with what was found beside them;
 /// `ascii` avoids block characters. Empty if the test was not made.
-pub fn plot(findings: &Findings, ascii: bool) -> String {
+pub fn boundaries_text(findings: &Findings, ascii: bool) -> String {
     let Some(test) = &findings.measured.align else {
         return String::new();
     };

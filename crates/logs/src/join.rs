@@ -1,6 +1,6 @@
 //! Several logs of one card as one run.
 
-use super::{Identity, Run};
+use crate::{Identity, Run};
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
@@ -75,7 +75,7 @@ mod tests {
             lines: (1, 2),
             card: Identity::default(),
             erase_bytes: Some(1 << 22),
-            curves: crate::Curves::default(),
+            curves: whichfs_curves::Curves::default(),
             rates: Vec::new(),
         };
         for open in open {

@@ -40,7 +40,7 @@ pub use json::{NO_CURVES, json_text};
 pub use units::BUS_RATE_MAX;
 pub use write::{align_text, fat_text, flashbench_text, open_au_text};
 
-use crate::Curves;
+use whichfs_curves::Curves;
 
 /// Larger files are refused: the largest real log that we know has 1 MB.
 const BYTES_MAX: usize = 64 << 20;

@@ -1,8 +1,8 @@
 //! The lines that flashbench prints: `align …` of `-a`, block size and rates of `-O` and `-f`.
 
-use super::text::Line;
-use super::units::{self, NoFigure, PrintedTime, TIME_MAX_NS};
-use super::{LogError, Problem};
+use crate::text::Line;
+use crate::units::{self, NoFigure, PrintedTime, TIME_MAX_NS};
+use crate::{LogError, Problem};
 
 /// Why a section is listed as skipped; it also tells a log without figures from foreign text.
 pub(super) const NO_ROWS: &str = "a section without figures: the test did not run or end";

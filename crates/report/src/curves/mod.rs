@@ -7,8 +7,8 @@ mod terminal;
 pub use svg::svg;
 pub use terminal::terminal;
 
-use crate::{Curves, Rates};
 use std::collections::BTreeMap;
+use whichfs_curves::{Curves, Rates};
 
 /// Numbers of open AUs that are drawn where they were measured.
 const SHOWN: [u32; 3] = [1, 3, 7];

@@ -1,7 +1,7 @@
 //! Command lines of flashbench and dd, as a shell's transcript has them.
 
-use super::Operation;
-use super::text::Line;
+use crate::Operation;
+use crate::text::Line;
 use whichfs_units::SECTOR;
 
 /// What a command line of flashbench asked for; defaults are the program's own.

@@ -1,9 +1,9 @@
 //! iozone's table: `kB reclen write rewrite read reread …`, one row for each file size and
 //! record size, blank where a test was not run.
 
-use super::text::{Line, excerpt};
-use super::units;
-use super::{LogError, Operation, Order, Problem, Rate, flash};
+use crate::text::{Line, excerpt};
+use crate::units;
+use crate::{LogError, Operation, Order, Problem, Rate, flash};
 
 /// What a column measures, and its name among the labels.
 type Access = (Operation, Order, &'static str);
