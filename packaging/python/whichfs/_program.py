@@ -1,32 +1,178 @@
-"""The program that comes with this package."""
+"""The program, which this package asks for everything: where it is and how it is started."""
 
+import json
 import os
+import shutil
+import signal
+import subprocess
 import sys
+import tempfile
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, Callable, Dict, List, Mapping, NoReturn, Optional, Sequence, Tuple
+
+from whichfs._errors import Error, of_program, version_mismatch
+from whichfs._progress import Progress, Report, reporter
+
+# The documents that this package reads, and the numbers of their schemas that it knows.
+SCHEMAS: Mapping[str, Tuple[int, ...]] = {
+    "choose": (1,), "study run": (1,), "study run crash": (1,), "crash run": (1,), "trial show": (1,),
+    "probe": (1,), "card list": (1,), "card show": (1,), "card life": (1,), "workload list": (1,),
+    "workload show": (1,),
+}
+# Lines of standard error that are kept for the message of an error.
+LINES_KEPT = 400
+# How lines begin that are notes, the rest of a wrapped line, or errors.
+NOTES = ("note: ", "left out: ")
+NO_PROGRESS = (*NOTES, "  ", "whichfs: ", "error: ")
+REINSTALL = "install the wheel again, on Linux on x86-64, in a directory that is not mounted noexec"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the program said: its JSON document, exit status, and the notes of standard error."""
+
+    document: Any
+    status: int
+    notes: Tuple[str, ...]
+    command: Tuple[str, ...]
 
 
 def program() -> Path:
-    """Path of the program. Its parts lie beside it, where it looks for them first."""
+    """Path of the program: the file that WHICHFS_PROGRAM names, else the one in this package, else the
+    first `whichfs` in PATH.
+
+    Raises `Error` of kind `environment` if there is none.
+    """
+    named = os.environ.get("WHICHFS_PROGRAM")
+    if named:
+        if not os.access(named, os.X_OK) or os.path.isdir(named):
+            raise Error("environment", f"WHICHFS_PROGRAM names {named}, which is no program",
+                        "name the file of the program, or unset WHICHFS_PROGRAM")
+        return Path(named)
+    if _packaged().is_file():
+        return _packaged()
+    found = shutil.which("whichfs")
+    if found is None:
+        raise Error("environment", "the program whichfs is neither in this package nor in PATH",
+                    "install the wheel of whichfs, which has the program, or name the program in WHICHFS_PROGRAM")
+    return Path(found)
+
+
+def run(arguments: Sequence[str], documents: Sequence[str], *, progress: Report = False,
+        given: Sequence[str] = ()) -> Answer:
+    """Runs the program with `arguments`, `given` (options in the words of the caller) and `--json`.
+
+    Gives the answer if its document is one of `documents`. Ctrl-C is passed on: the program keeps what
+    is finished, and KeyboardInterrupt is raised when it has ended.
+    """
+    path = program()
+    command = (str(path), *arguments, *given, "--json")
+    lines: List[str] = []
+    with tempfile.TemporaryFile() as output, reporter(progress) as report:
+        def hear(line: str) -> None:
+            del lines[:-LINES_KEPT]
+            lines.append(line)
+            if not line.startswith(NO_PROGRESS):
+                report(Progress.of_line(line))
+
+        status = _supervise(command, output, hear)
+        output.seek(0)
+        text = output.read().decode("utf-8", "replace")
+    if status == 130 or not text.strip():
+        raise of_program(status, lines, given)
+    try:
+        document = json.loads(text)
+    except ValueError:
+        raise version_mismatch(f"{path} gave no JSON document", "this package reads JSON") from None
+    for one in document if isinstance(document, list) else [document]:
+        check(one, documents, path)
+    return Answer(document, status, _notes(lines), command)
+
+
+def check(document: Any, documents: Sequence[str], path: Path) -> Dict[str, Any]:
+    """`document`, if it is one of `documents` in a form that this package knows."""
+    found: Dict[str, Any] = document if isinstance(document, dict) else {}
+    name, number = str(found.get("document")), found.get("schema")
+    if name not in documents:
+        wanted = " or ".join(f"'{one}'" for one in documents)
+        raise version_mismatch(f"{path} gave the document '{name}'", f"this package asked for {wanted}")
+    if number not in SCHEMAS[name]:
+        known = ", ".join(str(one) for one in SCHEMAS[name])
+        raise version_mismatch(f"{path} gave the document '{name}' with schema {number}",
+                               f"this package reads schema {known} of it")
+    return found
+
+
+def _supervise(command: Sequence[str], output: Any, hear: Callable[[str], None]) -> int:
+    """Runs the command to its end, gives each line of standard error to `hear`, and its exit status."""
+    # Notes are wrapped to so many columns: as wide as the program allows.
+    environment = {**os.environ, "COLUMNS": "200"}
+    try:
+        # In a session of its own: a terminal's Ctrl-C would reach it beside ours, and the second ends it at once.
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.PIPE,
+                                   env=environment, encoding="utf-8", errors="replace", start_new_session=True)
+    except OSError as error:
+        raise Error("environment", f"{command[0]} cannot be started: {error.strerror}", REINSTALL) from error
+    assert process.stderr is not None
+    with process:
+        try:
+            for line in process.stderr:
+                hear(line.rstrip("\n"))
+            return process.wait()
+        except BaseException as stop:
+            said = _stop(process)
+            if isinstance(stop, KeyboardInterrupt):
+                raise KeyboardInterrupt(said) from None
+            raise
+
+
+def _stop(process: "subprocess.Popen[str]") -> str:
+    """Asks the program to end, waits until it has, and gives the last line that it said.
+
+    Another Ctrl-C meanwhile is passed on too: the program then ends at once.
+    """
+    said = ""
+    process.send_signal(signal.SIGINT)
+    assert process.stderr is not None
+    while True:
+        try:
+            for line in process.stderr:
+                said = line.strip() or said
+            process.wait()
+            return said
+        except KeyboardInterrupt:
+            process.send_signal(signal.SIGINT)
+
+
+def _notes(lines: Sequence[str]) -> Tuple[str, ...]:
+    """Notes among the lines, each whole."""
+    notes: List[str] = []
+    inside = False
+    for line in lines:
+        if line.startswith(NOTES):
+            notes.append(line)
+            inside = True
+        elif inside and line.startswith("  "):
+            notes[-1] += " " + line.strip()
+        else:
+            inside = False
+    return tuple(notes)
+
+
+def _packaged() -> Path:
+    """The program that comes with the wheel. Its parts lie beside it, where it looks for them first."""
     return Path(__file__).resolve().parent / "lib" / "whichfs"
 
 
 def main() -> NoReturn:
-    """Becomes the program, with the arguments of this process.
+    """Becomes the program of the wheel, with the arguments of this process.
 
     Exits with status 3 if the program cannot be started.
     """
-    path = program()
+    path = _packaged()
     try:
         os.execv(path, ["whichfs", *sys.argv[1:]])
     except OSError as error:
-        sys.exit(_refused(path, error))
-
-
-def _refused(path: Path, error: OSError) -> int:
-    print(
-        f"whichfs: {path} cannot be started: {error.strerror}: install the wheel again, on Linux on "
-        "x86-64, in a directory that is not mounted noexec",
-        file=sys.stderr,
-    )
-    return 3
+        print(f"whichfs: {path} cannot be started: {error.strerror}: {REINSTALL}", file=sys.stderr)
+        sys.exit(3)
