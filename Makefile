@@ -27,7 +27,7 @@ static = $(cargo) rustc --release --locked --target-dir '$(target)/static'
 static_flags = -C target-feature=+crt-static -C relocation-model=static -C strip=symbols
 packages := $(target)/packages
 
-.PHONY: help setup build agent agents kernel userland choose test test-full attack fuzz bench truth soak verdicts lint reference install parts deb wheel image test-packages clean
+.PHONY: help setup build agent agents kernel userland choose test test-full attack fuzz bench truth soak verdicts lint reference install parts deb wheel image test-packages test-python clean
 
 help: ## this list
 	@echo 'usage: make TARGET'
@@ -157,6 +157,9 @@ test-packages: deb wheel image ## install the packages in fresh roots of Debian 
 	@packaging/test-deb '$(packages)'
 	@packaging/test-wheel '$(packages)'
 	@packaging/test-image '$(packages)'
+
+test-python: build kernel userland ## test the Python package and its notebooks (pip, one minute): make test-python ARGS='-k plot'
+	@$(lab_env) WHICHFS_PROGRAM='$(release)/whichfs' packaging/test-python '$(target)/python' $(ARGS)
 
 clean: ## remove what cargo built (kernel and userland stay in the cache)
 	@$(cargo) clean

@@ -17,6 +17,13 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 SOURCE = HERE.parent.parent
 LICENCES = ("LICENSE-MIT", "LICENSE-APACHE", "OFFER", "third-party-crates", "third-party-userland", "kernel")
+# What users may install beside it (`pip install 'whichfs[plot]'`): the package itself needs Python alone.
+EXTRAS = {
+    "pandas": ("pandas",),
+    "polars": ("polars",),
+    "plot": ("matplotlib>=3.6",),
+    "notebook": ("pandas", "matplotlib>=3.6", "ipykernel"),
+}
 # The first date that a zip archive knows.
 EARLIEST = 315532800
 # The oldest C library that a policy of PyPI names, and the newest that a wheel of ours may ask for.
@@ -92,13 +99,15 @@ def interpreter(content):
 
 def metadata(version):
     """The file METADATA."""
+    extras = "".join(f"Provides-Extra: {extra}\n" + "".join(f'Requires-Dist: {one}; extra == "{extra}"\n' for one in needed)
+                     for extra, needed in EXTRAS.items())
     return f"""Metadata-Version: 2.1
 Name: whichfs
 Version: {version}
 Summary: Which filesystem, tuned how, for an SD card, eMMC or USB stick
 License: (MIT OR Apache-2.0) AND GPL-2.0-only
 Requires-Python: >=3.8
-Description-Content-Type: text/markdown
+{extras}Description-Content-Type: text/markdown
 
 {(HERE / "README.md").read_text()}"""
 

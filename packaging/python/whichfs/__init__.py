@@ -30,3 +30,7 @@ __all__ = [
     "ProbeResult", "Progress", "Ranked", "Rule", "StudyResult", "Trials", "Verdict", "Weight", "Workload",
     "cards", "choose", "crash", "probe", "program", "study", "trials", "workloads",
 ]
+
+# Tracebacks name them as callers do.
+for _error in (Error, MissingPackage):
+    _error.__module__ = "whichfs"

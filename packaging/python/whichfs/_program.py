@@ -7,9 +7,10 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, NoReturn, Optional, Sequence, Tuple
+from typing import Any, Callable, Deque, Dict, List, Mapping, NoReturn, Optional, Sequence, Tuple
 
 from whichfs._errors import Error, of_program, version_mismatch
 from whichfs._progress import Progress, Report, reporter
@@ -22,9 +23,9 @@ SCHEMAS: Mapping[str, Tuple[int, ...]] = {
 }
 # Lines of standard error that are kept for the message of an error.
 LINES_KEPT = 400
-# How lines begin that are notes, the rest of a wrapped line, or errors.
+# How notes begin (lines after their first begin with two spaces), and errors; other lines are progress.
 NOTES = ("note: ", "left out: ")
-NO_PROGRESS = (*NOTES, "  ", "whichfs: ", "error: ")
+ERRORS = ("whichfs: ", "error: ")
 REINSTALL = "install the wheel again, on Linux on x86-64, in a directory that is not mounted noexec"
 
 
@@ -68,26 +69,30 @@ def run(arguments: Sequence[str], documents: Sequence[str], *, progress: Report 
     """
     path = program()
     command = (str(path), *arguments, *given, "--json")
-    lines: List[str] = []
+    lines: Deque[str] = deque(maxlen=LINES_KEPT)
+    notes: List[str] = []
     with tempfile.TemporaryFile() as output, reporter(progress) as report:
         def hear(line: str) -> None:
-            del lines[:-LINES_KEPT]
-            lines.append(line)
-            if not line.startswith(NO_PROGRESS):
+            if line.startswith(NOTES):
+                notes.append(line)
+            elif line.startswith("  ") and notes and lines[-1].startswith((*NOTES, "  ")):
+                notes[-1] += " " + line.strip()
+            elif not line.startswith((*ERRORS, "  ")):
                 report(Progress.of_line(line))
+            lines.append(line)
 
         status = _supervise(command, output, hear)
         output.seek(0)
         text = output.read().decode("utf-8", "replace")
     if status == 130 or not text.strip():
-        raise of_program(status, lines, given)
+        raise of_program(status, list(lines), given)
     try:
         document = json.loads(text)
     except ValueError:
         raise version_mismatch(f"{path} gave no JSON document", "this package reads JSON") from None
     for one in document if isinstance(document, list) else [document]:
         check(one, documents, path)
-    return Answer(document, status, _notes(lines), command)
+    return Answer(document, status, tuple(notes), command)
 
 
 def check(document: Any, documents: Sequence[str], path: Path) -> Dict[str, Any]:
@@ -143,21 +148,6 @@ def _stop(process: "subprocess.Popen[str]") -> str:
             return said
         except KeyboardInterrupt:
             process.send_signal(signal.SIGINT)
-
-
-def _notes(lines: Sequence[str]) -> Tuple[str, ...]:
-    """Notes among the lines, each whole."""
-    notes: List[str] = []
-    inside = False
-    for line in lines:
-        if line.startswith(NOTES):
-            notes.append(line)
-            inside = True
-        elif inside and line.startswith("  "):
-            notes[-1] += " " + line.strip()
-        else:
-            inside = False
-    return tuple(notes)
 
 
 def _packaged() -> Path:

@@ -143,7 +143,7 @@ class Verdict(Document):
         if beside:
             ax.axvline(1, color="#555555", linewidth=0.8, linestyle=":", zorder=1)
         ax.set(yticks=list(places), yticklabels=[one.candidate for one in ranking], xlim=(0, 1.2 * max(ends)),
-               xlabel=f"score, more is better{beside}; lines hold 90 %",
+               xlabel=f"score, more is better{beside}; lines: 90 % intervals",
                title=f"{self.document['title']}, on {self.card}")
         ax.title.set_fontsize("medium")
         ax.invert_yaxis()

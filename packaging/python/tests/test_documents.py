@@ -1,0 +1,80 @@
+"""Every document that the package reads is valid by the program's own schema of it."""
+
+import copy
+import json
+import subprocess
+
+import jsonschema
+import pytest
+
+import whichfs
+from whichfs._files import toml
+from whichfs._program import SCHEMAS
+
+
+@pytest.fixture(scope="session")
+def schemas(tmp_path_factory):
+    """The program's schemas by name of the document."""
+    out = tmp_path_factory.mktemp("schemas")
+    subprocess.run([whichfs.program(), "manual", "schemas", "--out", out], check=True, capture_output=True)
+    return {file.name[:-len(".schema.json")].replace("-", " "): json.loads(file.read_text())
+            for file in out.iterdir()}
+
+
+def crash_study(tmp_path):
+    file = tmp_path / "cuts.toml"
+    file.write_text(toml({"name": "cuts", "kind": "crash", "title": "Cuts", "source": "a test", "method": "As it is.",
+                          "card": "a1-32gb", "board": "generic-1ghz", "filesystems": ["ext4"], "cuts": 2,
+                          "partition_mib": 512, "mounts": [{"name": "default"}],
+                          "faults": [{"name": "none", "faults": ()}],
+                          "workloads": [{"name": "packages", "workload": "packages",
+                                         "parameters": {"bytes": 16_000_000}}]}))
+    return whichfs.study(file, progress=False)
+
+
+def study(tmp_path):
+    file = tmp_path / "mini.toml"
+    file.write_text(toml({
+        "name": "mini", "kind": "performance", "title": "Mini", "source": "a test", "method": "As it is.",
+        "cards": ["a1-32gb"], "boards": ["generic-1ghz"], "seeds": 1, "candidates": ["ext4"],
+        "workloads": [{"name": "logs", "workload": "logger", "parameters": {"records": 200}}]}))
+    return whichfs.study(file, progress=False)
+
+
+CALLS = {
+    "choose": lambda chosen, _: chosen[0].document,
+    "study run": lambda _, tmp_path: study(tmp_path).document,
+    "study run crash": lambda _, tmp_path: crash_study(tmp_path).document,
+    "crash run": lambda *_: whichfs.crash("ext4", workload="packages", size_mib=16, cuts=2, progress=False).document,
+    "trial show": lambda chosen, _: whichfs.trials(chosen[0].trials[0]).documents[0],
+    "probe": lambda *_: whichfs.probe(progress=False).document,
+    "card list": lambda *_: whichfs.cards(),
+    "card show": lambda *_: whichfs.Card("a1-32gb").figures().document,
+    "card life": lambda *_: whichfs.Card("a1-32gb").life(1 << 30).document,
+    "workload list": lambda *_: whichfs.workloads(),
+    "workload show": lambda *_: whichfs.Workload("logger").show(),
+}
+
+
+def test_all_documents_are_called():
+    assert set(CALLS) == set(SCHEMAS)
+
+
+@pytest.mark.parametrize("name", sorted(SCHEMAS))
+def test_the_document_is_valid(name, schemas, chosen, tmp_path):
+    document = CALLS[name](chosen, tmp_path)
+    validator = jsonschema.Draft202012Validator(schemas[name])
+    validator.validate(document)
+    one, schema = (document[0], schemas[name]["items"]) if isinstance(document, list) else (document, schemas[name])
+    assert schema["properties"]["schema"]["const"] in SCHEMAS[name]
+    # The validator finds what is planted: each required field gone.
+    for field in schema["required"]:
+        broken = copy.deepcopy(one)
+        del broken[field]
+        assert not validator.is_valid([broken] if isinstance(document, list) else broken), field
+
+
+def test_a_study_with_cuts_has_rows(tmp_path):
+    rows = crash_study(tmp_path).rows()
+    assert {row["figure"] for row in rows} == {"broken", "lost", "fsck", "unfixable"}
+    assert {(row["filesystem"], row["cuts"]) for row in rows} == {("ext4", 2)}
