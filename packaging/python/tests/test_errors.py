@@ -106,8 +106,10 @@ def test_a_saved_verdict_of_another_version(tmp_path, chosen):
     ("matplotlib.pyplot", "plot", lambda verdict: verdict.plot()),
 ])
 def test_a_missing_package(monkeypatch, chosen, name, extra, call):
+    import backend
     monkeypatch.setitem(sys.modules, name, None)
     error = raised(call, chosen[0])
+    assert any(one.startswith(name.split(".")[0]) for one in backend.EXTRAS[extra])
     assert isinstance(error, ImportError) and error.kind == "package"
     assert error.remedy == f"pip install 'whichfs[{extra}]'"
 

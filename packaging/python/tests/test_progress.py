@@ -77,6 +77,18 @@ def test_ctrl_c_waits_until_the_program_has_ended(fake, tmp_path):
     assert "KeyboardInterrupt: whichfs: kept" in errors
 
 
+def test_the_program_ends_with_python(fake, tmp_path):
+    fake(f"trap 'touch {tmp_path}/ended; exit 130' TERM; echo '[1/2] a' >&2; while :; do sleep 0.05; done")
+    process = python(CALL)
+    process.stderr.readline()
+    process.kill()
+    process.communicate(timeout=30)
+    deadline = time.monotonic() + 20
+    while not (tmp_path / "ended").exists():
+        assert time.monotonic() < deadline, "the program runs on"
+        time.sleep(0.02)
+
+
 def test_the_second_ctrl_c_is_passed_on_too(fake, tmp_path):
     fake(f"n=0; trap 'n=$((n + 1)); echo $n > {tmp_path}/signals; [ $n = 2 ] && exit 130' INT; echo '[1/2] a' >&2; "
          "while :; do sleep 0.05; done")

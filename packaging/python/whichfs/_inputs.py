@@ -77,14 +77,14 @@ class Card:
     def __repr__(self) -> str:
         return f"Card({self.name!r})"
 
-    def figures(self, progress: Report = False) -> CardFigures:
+    def figures(self, progress: Report = True) -> CardFigures:
         """All figures of its profile; of a card of `known` those of the card in the middle of what it may be."""
         with files() as made:
             answer = run(["card", "show", self.argument(made)], ["card show"], progress=progress)
         return CardFigures(answer.document, answer.notes, answer.status)
 
     def life(self, bytes_a_day: int, *, block_bytes: int = 4096, order: str = "random",
-             span_bytes: Optional[int] = None, seed: Optional[int] = None, progress: Report = False) -> Life:
+             span_bytes: Optional[int] = None, seed: Optional[int] = None, progress: Report = True) -> Life:
         """How long it lives if so many bytes reach it in a day, in writes of `block_bytes`.
 
         `order` is `random` or `sequential`; `span_bytes` is the part of the card, from its beginning,

@@ -1,5 +1,6 @@
 """The program, which this package asks for everything: where it is and how it is started."""
 
+import ctypes
 import json
 import os
 import shutil
@@ -26,6 +27,9 @@ LINES_KEPT = 400
 # How notes begin (lines after their first begin with two spaces), and errors; other lines are progress.
 NOTES = ("note: ", "left out: ")
 ERRORS = ("whichfs: ", "error: ")
+# prctl(2): the signal that a process gets when its parent ends.
+PR_SET_PDEATHSIG = 1
+LIBC = ctypes.CDLL(None)
 REINSTALL = "install the wheel again, on Linux on x86-64, in a directory that is not mounted noexec"
 
 
@@ -116,7 +120,9 @@ def _supervise(command: Sequence[str], output: Any, hear: Callable[[str], None])
     try:
         # In a session of its own: a terminal's Ctrl-C would reach it beside ours, and the second ends it at once.
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.PIPE,
-                                   env=environment, encoding="utf-8", errors="replace", start_new_session=True)
+                                   env=environment, encoding="utf-8", errors="replace", start_new_session=True,
+                                   # A kernel of Jupyter that is restarted leaves nothing running.
+                                   preexec_fn=lambda: LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM))
     except OSError as error:
         raise Error("environment", f"{command[0]} cannot be started: {error.strerror}", REINSTALL) from error
     assert process.stderr is not None

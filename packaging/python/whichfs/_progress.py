@@ -6,7 +6,7 @@ import shutil
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Callable, Iterator, Optional, Union
+from typing import Any, Callable, Iterator, Optional, Union
 
 
 @dataclass(frozen=True)
@@ -60,14 +60,16 @@ def _in_notebook() -> bool:
 
 
 class _Notebook:
-    """One output of a cell, whose text is renewed."""
+    """One output of a cell, whose text is renewed; none as long as there is no progress."""
 
-    def __init__(self) -> None:
-        display = importlib.import_module("IPython.display").display
-        self._handle = display({"text/plain": "…"}, raw=True, display_id=True)
+    handle: Any = None
 
     def __call__(self, progress: Progress) -> None:
-        self._handle.update({"text/plain": progress.text}, raw=True)
+        data = {"text/plain": progress.text}
+        if self.handle is None:
+            self.handle = importlib.import_module("IPython.display").display(data, raw=True, display_id=True)
+        else:
+            self.handle.update(data, raw=True)
 
 
 def _terminal(progress: Progress) -> None:

@@ -43,8 +43,8 @@ pub const ELSEWHERE: [(&str, &str); 4] = [
     ("make agents", "`make test` does it, with what is installed"),
 ];
 
-/// What stands in blocks of documents.
-const LANGUAGES: [&str; 6] = ["sh", "toml", "json", "ini", "text", ""];
+/// What stands in blocks of documents. `make test-python` runs those that are Python.
+const LANGUAGES: [&str; 7] = ["sh", "toml", "json", "ini", "python", "text", ""];
 
 /// The lines of `text`, also of blocks within lists.
 ///
