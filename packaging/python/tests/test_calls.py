@@ -2,7 +2,8 @@
 
 import ast
 import csv
-import sys
+import json
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -74,12 +75,46 @@ def test_a_wrong_need_is_refused():
         assert caught.value.kind == "input"
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="tomllib is newer")
 @pytest.mark.parametrize("text", ["", "a", 'a"b\\', "\n\t\0\x7f\u2028é😀", "'''", "[x]\ny = 1 # z"])
 def test_toml_holds_any_text(text):
-    import tomllib
     table = {"a": text, "t": (), "b": [1, 2.5, True], "s": {"x y": {text or "k": text}}, "l": [{"a": text}, {"b": [text]}]}
     assert tomllib.loads(toml({**table, "none": None, "empty": {}})) == {**table, "t": []}
+
+
+CARD = whichfs.Card("c")
+
+
+@pytest.mark.parametrize("call, document, wanted", [
+    (lambda: whichfs.choose("c", "logger", candidates=("a", "b"), seeds=1, first_seed=0, cuts=2, size_mib=3, board="d",
+                            clock="device", card_state="fresh", tree="t", wall_limit_s=4, jobs=5, fresh=True, store="s",
+                            out="o", changes={"windows": True, "macos": False, "min_bytes": "1G"}, arguments=["--emit=e"]),
+     "choose", "choose --card=c --for=logger --need=windows=yes --need=macos=no --need=min_bytes=1G --candidates=a,b "
+     "--seeds=1 --first-seed=0 --cuts=2 --board=d --clock=device --card-state=fresh --size=3 --tree=t --wall-limit=4 "
+     "--jobs=5 --fresh --store=s --out=o --emit=e"),
+    (lambda: whichfs.choose(CARD, workload=whichfs.Workload.command("x y"), out="o", fresh=False), "choose",
+     "choose --card=c --command=x y --out=o"),
+    (lambda: whichfs.choose(CARD, "n.toml", workload=whichfs.Workload.command("x"), out="o"), "choose",
+     "choose --card=c --for=n.toml --command=x --out=o"),
+    (lambda: whichfs.study(HERE, quick=True, seeds=1, cuts=2, budget="1m", only_fs="a", only_card=["b"], tree="t", jobs=3,
+                           fresh=True, out="o", arguments=["--on=e"]),
+     "study run", f"study run {HERE} --quick --seeds=1 --cuts=2 --budget=1m --only-fs=a --only-card=b --tree=t --jobs=3 "
+     "--fresh --out=o --on=e"),
+    (lambda: whichfs.crash(["a", "b"], CARD, workload="logger", cuts="all", faults=["x", "y"], mount="+sync", size_mib=16,
+                           seed=2, board="d", jobs=3, fresh=True, out="o", arguments=["--at=5"]),
+     "crash run", "crash run --card=c --workload=logger --fs=a,b --cuts=all --faults=x,y --mount=+sync --size=16 --seed=2 "
+     "--board=d --jobs=3 --fresh --out=o --at=5"),
+    (lambda: whichfs.probe("c", write="preserve", destroy="i", budget="1m", resume="r", save="s", plot="p", seed=2,
+                           arguments=["--put-back"]),
+     "probe", "probe c --write=preserve --destroy=i --budget=1m --resume=r --save=s --plot=p --seed=2 --put-back"),
+    (lambda: whichfs.trials(["1f"], store="s"), "trial show", "trial show 1f --store=s"),
+    (lambda: CARD.life(5, block_bytes=6, order="sequential", span_bytes=7, seed=8), "card life",
+     "card life c --per-day=5 --block=6 --order=sequential --span=7 --seed=8"),
+])
+def test_the_arguments_of_a_call(fake, tmp_path, call, document, wanted):
+    answer = json.dumps({"document": document, "schema": 1})
+    fake(f"echo \"$*\" > {tmp_path}/arguments; echo '{answer}'")
+    call()
+    assert (tmp_path / "arguments").read_text() == wanted + " --json\n"
 
 
 def test_own_workloads():
@@ -108,6 +143,8 @@ def test_a_known_card():
     assert (table.document["name"], table.document["basis"]) == ("my-card", "inferred")
     values = {row["figure"]: row["value"] for row in table.rows()}
     assert values["geometry.capacity_bytes"] == 31_914_983_424
+    assert tomllib.loads(card.text) == {"title": "My card", "interface": "sd", "capacity_bytes": 31_914_983_424,
+                                        "year": 2016, "marks": ["class 10", "U1"]}
     observed = {"operation": "write", "order": "sequential", "block_bytes": 524_288, "bytes_per_s": -1}
     with pytest.raises(whichfs.Error) as caught:
         whichfs.Card.known("Bad", "sd", 31_914_983_424, observed=[observed]).figures()
@@ -122,6 +159,23 @@ def test_a_life():
     assert whichfs.Card("a1-32gb").life(1 << 30).years[0.1] > life.years[0.1]
 
 
+def test_the_programs_advice_comes_before_the_score(chosen):
+    for name in ("ext4", "f2fs"):
+        advice = {"candidate": name, "among": ["ext4", "f2fs"], "because": "it is so", "source": ""}
+        verdict = whichfs.Verdict({**chosen[0].document, "advice": advice})
+        assert (verdict.candidate, verdict.because) == (name, "it is so")
+        assert f"Use {name}, because it is so" in str(verdict)
+        coloured(verdict, verdict.plot())
+    verdict = whichfs.Verdict({**chosen[0].document, "advice": None})
+    assert (verdict.candidate, verdict.because) == (verdict.ranking[0].candidate, None)
+
+
+def coloured(verdict, axes):
+    """The answer alone has its colour."""
+    colours = {one.candidate: bar.get_facecolor() for one, bar in zip(verdict.ranking, axes.patches)}
+    assert [name for name in colours if colours[name] == colours[verdict.candidate]] == [verdict.candidate]
+
+
 def test_a_plot_has_the_scores(chosen):
     verdict, _ = chosen
     axes = verdict.plot()
@@ -129,8 +183,6 @@ def test_a_plot_has_the_scores(chosen):
     assert [bar.get_width() for bar in axes.patches] == [one.score for one in ranking]
     assert [tuple(line.get_xdata()) for line in axes.lines[:len(ranking)]] == [one.interval for one in ranking]
     assert [label.get_text() for label in axes.get_yticklabels()] == [one.candidate for one in ranking]
-    colours = {one.candidate: bar.get_facecolor() for one, bar in zip(ranking, axes.patches)}
-    assert [name for name in colours if colours[name] == colours[verdict.candidate]] == [verdict.candidate]
     assert verdict.plot(axes) is axes
     assert axes.get_xlim()[1] > max(one.interval[1] for one in ranking)
 

@@ -77,6 +77,17 @@ def test_ctrl_c_waits_until_the_program_has_ended(fake, tmp_path):
     assert "KeyboardInterrupt: whichfs: kept" in errors
 
 
+def test_what_the_program_is_started_with(fake):
+    fake("cut -d ' ' -f 5 /proc/$$/stat >&2; readlink /proc/self/fd/0 >&2; echo $COLUMNS >&2; "
+         "echo '{\"document\": \"choose\", \"schema\": 1}'")
+    lines = []
+    whichfs.choose(progress=lambda one: lines.append(one.text))
+    group, *others = lines
+    # A terminal's Ctrl-C would reach the program beside ours, and the second ends it at once.
+    assert int(group) != os.getpgrp()
+    assert others == ["/dev/null", "200"]
+
+
 def test_the_program_ends_with_python(fake, tmp_path):
     fake(f"trap 'touch {tmp_path}/ended; exit 130' TERM; echo '[1/2] a' >&2; while :; do sleep 0.05; done")
     process = python(CALL)

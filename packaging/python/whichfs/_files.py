@@ -46,7 +46,7 @@ def toml(table: Mapping[str, Any]) -> str:
 
 
 def _table(table: Mapping[str, Any], path: "tuple[str, ...]") -> Iterator[str]:
-    kept = {key: value for key, value in table.items() if value is not None and value != {} and value != []}
+    kept = {key: value for key, value in table.items() if value is not None and value != []}
     for key, value in kept.items():
         if not _is_table(value) and not _is_tables(value):
             yield f"{_key(key)} = {_value(value)}"
