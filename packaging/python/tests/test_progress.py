@@ -81,7 +81,14 @@ def test_what_the_program_is_started_with(fake):
     fake("cut -d ' ' -f 5 /proc/$$/stat >&2; readlink /proc/self/fd/0 >&2; echo $COLUMNS >&2; "
          "echo '{\"document\": \"choose\", \"schema\": 1}'")
     lines = []
-    whichfs.choose(progress=lambda one: lines.append(one.text))
+    kept, (end, other) = os.dup(0), os.pipe()
+    os.dup2(end, 0)
+    try:
+        whichfs.choose(progress=lambda one: lines.append(one.text))
+    finally:
+        os.dup2(kept, 0)
+        for one in (kept, end, other):
+            os.close(one)
     group, *others = lines
     # A terminal's Ctrl-C would reach the program beside ours, and the second ends it at once.
     assert int(group) != os.getpgrp()
