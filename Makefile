@@ -158,7 +158,7 @@ test-packages: deb wheel image ## install the packages in fresh roots of Debian 
 	@packaging/test-wheel '$(packages)'
 	@packaging/test-image '$(packages)'
 
-test-python: build kernel userland ## test the Python package and its notebooks (pip, one minute): make test-python ARGS='-k plot'
+test-python: build kernel userland ## test the Python package and its notebooks (pip, two minutes): make test-python ARGS='-k plot'
 	@$(lab_env) WHICHFS_PROGRAM='$(release)/whichfs' packaging/test-python '$(target)/python' $(ARGS)
 
 clean: ## remove what cargo built (kernel and userland stay in the cache)
