@@ -474,7 +474,7 @@ impl LabExecutor {
         workload: &dyn Workload,
         recipe: &Recipe,
     ) -> Result<Option<ToLoad>, PrepareError> {
-        if !whichfs_workload::loads_modules(workload) {
+        if !workload.loads_modules() {
             return Ok(None);
         }
         let open = || WithModules::open(&self.kernel);

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use whichfs_lab::{GuestRun, LabError, Stamped};
 use whichfs_trial::{Event, Metric, PhaseFigures, WorkloadSpec};
-use whichfs_workload::{Program, Workload, environment, fio_complaint};
+use whichfs_workload::{Phase, Program, Workload, environment, fio_complaint};
 
 /// The programs of `workload` for `spec`, which must be on this machine.
 ///
@@ -86,12 +86,14 @@ pub fn tell(
         return Ok(metrics);
     }
     let outputs = outputs(events);
-    let own = |name: &str| workload.phases().iter().any(|phase| phase.name == name);
-    for figures in phases.iter_mut().filter(|figures| own(&figures.phase)) {
-        let Some(output) = outputs.get(figures.phase.as_str()) else {
+    for figures in phases {
+        let phase = workload.phase_called(&figures.phase).ok();
+        let programs = phase.and_then(Phase::programs);
+        let output = outputs.get(figures.phase.as_str());
+        let (Some(programs), Some(output)) = (programs, output) else {
             continue;
         };
-        let told = workload
+        let told = programs
             .told(&figures.phase, output)
             .map_err(|why| format!("phase {}: {why}", figures.phase))?;
         if let Some(told) = told {

@@ -12,6 +12,7 @@
 
 use crate::content::generated;
 use crate::listing::Listing;
+use crate::phase::{Operations, Phase};
 use crate::workload::{
     Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter, unknown_phase,
 };
@@ -142,6 +143,10 @@ impl Workload for Aged {
         &PHASES
     }
 
+    fn phase(&self, _phase: &PhaseDef) -> Phase<'_> {
+        Phase::Operations(self)
+    }
+
     fn contradiction(&self, spec: &WorkloadSpec) -> Option<String> {
         let value = |name| parameter(self, spec, name);
         let (smallest, largest) = (value("file_min"), value("file_max"));
@@ -154,7 +159,9 @@ impl Workload for Aged {
         (bytes < room + largest)
             .then(|| format!("bytes = {bytes} does not hold test_bytes = {room} and a file"))
     }
+}
 
+impl Operations for Aged {
     fn operations(
         &self,
         phase: &str,
@@ -162,7 +169,6 @@ impl Workload for Aged {
         _tree: Option<&Listing>,
         seed: u64,
     ) -> Result<Box<dyn Iterator<Item = Op>>, Error> {
-        self.check(spec)?;
         let value = |name| parameter(self, spec, name);
         let mut card = Filled {
             rng: Rng::named(seed, "aged"),

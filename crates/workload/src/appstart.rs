@@ -6,13 +6,13 @@
 //! machine. What it computes is user space, which is free in the lab: the figure is what the
 //! filesystem, the kernel and the card take.
 
-use crate::listing::Listing;
-use crate::program::{Program, no_operations};
+use crate::phase::{Phase, Programs};
+use crate::program::Program;
 use crate::workload::{
     Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter, unknown_phase,
 };
 use std::collections::BTreeMap;
-use whichfs_trial::{Op, WorkloadSpec};
+use whichfs_trial::WorkloadSpec;
 use whichfs_units::KIB;
 
 /// The workload.
@@ -128,23 +128,13 @@ impl Workload for AppStart {
         &PHASES
     }
 
-    fn runs_programs(&self) -> bool {
-        true
+    fn phase(&self, _phase: &PhaseDef) -> Phase<'_> {
+        Phase::Program(self)
     }
+}
 
-    fn program_writes(&self, _phase: &str, spec: &WorkloadSpec) -> Option<u64> {
-        let value = |name| parameter(self, spec, name);
-        // Modules have between half and one and a half of that, and end in a block of their own.
-        Some(value("modules").saturating_mul(value("module_bytes") + 4 * KIB))
-    }
-
-    fn program(
-        &self,
-        phase: &str,
-        spec: &WorkloadSpec,
-        seed: u64,
-    ) -> Result<Option<Program>, Error> {
-        self.check(spec)?;
+impl Programs for AppStart {
+    fn program(&self, phase: &str, spec: &WorkloadSpec, seed: u64) -> Result<Program, Error> {
         let value = |name| parameter(self, spec, name).to_string();
         let seed = perl_seed(seed);
         let modules = value("modules");
@@ -155,7 +145,7 @@ impl Workload for AppStart {
         };
         let mut argv = vec!["/usr/bin/perl".to_owned(), "-".to_owned()];
         argv.extend(arguments);
-        Ok(Some(Program {
+        Ok(Program {
             argv,
             // perl's hashes are in random order otherwise.
             env: BTreeMap::from([("PERL_HASH_SEED".to_owned(), "0".to_owned())]),
@@ -163,17 +153,13 @@ impl Workload for AppStart {
             told: false,
             files: Vec::new(),
             package: "perl-base",
-        }))
+        })
     }
 
-    fn operations(
-        &self,
-        phase: &str,
-        _spec: &WorkloadSpec,
-        _tree: Option<&Listing>,
-        _seed: u64,
-    ) -> Result<Box<dyn Iterator<Item = Op>>, Error> {
-        Err(no_operations(self, phase))
+    fn writes(&self, _phase: &str, spec: &WorkloadSpec) -> Option<u64> {
+        let value = |name| parameter(self, spec, name);
+        // Modules have between half and one and a half of that, and end in a block of their own.
+        Some(value("modules").saturating_mul(value("module_bytes") + 4 * KIB))
     }
 }
 
@@ -198,7 +184,7 @@ mod tests {
 
     /// Runs `phase` of a specification with 30 modules in `dir`; whether it ended well.
     fn perl(phase: &str, seed: u64, dir: &Path) -> bool {
-        let program = AppStart.program(phase, &spec(30), seed).unwrap().unwrap();
+        let program = AppStart.program(phase, &spec(30), seed).unwrap();
         let mut child = Command::new(&program.argv[0])
             .args(&program.argv[1..])
             .current_dir(dir)

@@ -8,6 +8,7 @@
 
 use crate::content::generated;
 use crate::listing::Listing;
+use crate::phase::{Operations, Phase};
 use crate::workload::{
     Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter, unknown_phase,
 };
@@ -126,6 +127,12 @@ impl Workload for Atomic {
         &PHASES
     }
 
+    fn phase(&self, _phase: &PhaseDef) -> Phase<'_> {
+        Phase::Operations(self)
+    }
+}
+
+impl Operations for Atomic {
     fn operations(
         &self,
         phase: &str,
@@ -133,7 +140,6 @@ impl Workload for Atomic {
         _tree: Option<&Listing>,
         seed: u64,
     ) -> Result<Box<dyn Iterator<Item = Op>>, Error> {
-        self.check(spec)?;
         let value = |name| parameter(self, spec, name);
         let rounds = Rounds {
             rng: Rng::named(seed, phase),

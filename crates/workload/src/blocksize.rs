@@ -14,6 +14,7 @@
 
 use crate::content::generated;
 use crate::listing::Listing;
+use crate::phase::{Operations, Phase};
 use crate::workload::{
     Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter, unknown_phase,
 };
@@ -149,6 +150,10 @@ impl Workload for BlockSize {
         }
     }
 
+    fn phase(&self, _phase: &PhaseDef) -> Phase<'_> {
+        Phase::Operations(self)
+    }
+
     fn contradiction(&self, spec: &WorkloadSpec) -> Option<String> {
         let [bytes, smallest, largest] =
             ["bytes", "block_min", "block_max"].map(|name| parameter(self, spec, name));
@@ -167,7 +172,9 @@ impl Workload for BlockSize {
             )
         })
     }
+}
 
+impl Operations for BlockSize {
     fn operations(
         &self,
         phase: &str,
@@ -175,7 +182,6 @@ impl Workload for BlockSize {
         _tree: Option<&Listing>,
         seed: u64,
     ) -> Result<Box<dyn Iterator<Item = Op>>, Error> {
-        self.check(spec)?;
         let value = |name| parameter(self, spec, name);
         let (what, label) = phase.split_once('_').unwrap_or((phase, ""));
         let Some(&(_, block)) = SIZES.iter().find(|(known, _)| *known == label) else {

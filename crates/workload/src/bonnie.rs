@@ -36,6 +36,7 @@
 use crate::content::generated;
 use crate::listing::Listing;
 use crate::names::join;
+use crate::phase::{Operations, Phase};
 use crate::workload::{
     Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter, unknown_phase,
 };
@@ -256,6 +257,10 @@ impl Workload for Bonnie {
         &PHASES
     }
 
+    fn phase(&self, _phase: &PhaseDef) -> Phase<'_> {
+        Phase::Operations(self)
+    }
+
     fn contradiction(&self, spec: &WorkloadSpec) -> Option<String> {
         let value = |name| parameter(self, spec, name);
         let (bytes, block) = (value("bytes"), value("block"));
@@ -266,7 +271,9 @@ impl Workload for Bonnie {
         (files < directories)
             .then(|| format!("files = {files} is less than directories = {directories}"))
     }
+}
 
+impl Operations for Bonnie {
     fn operations(
         &self,
         phase: &str,
@@ -274,7 +281,6 @@ impl Workload for Bonnie {
         _tree: Option<&Listing>,
         seed: u64,
     ) -> Result<Ops, Error> {
-        self.check(spec)?;
         let value = |name| parameter(self, spec, name);
         let large = Large {
             bytes: value("bytes"),

@@ -4,8 +4,9 @@
 
 use crate::content::generated;
 use crate::listing::Listing;
+use crate::phase::{OnDevice, Operations, Phase};
 use crate::workload::{
-    Error, MetricDef, OnDevice, Parameter, PhaseDef, Rule, Workload, parameter, unknown_phase,
+    Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter, unknown_phase,
 };
 use whichfs_trial::{Op, WorkloadSpec};
 use whichfs_units::{GIB, KIB, MIB, Rng};
@@ -83,8 +84,11 @@ impl Workload for Boot {
         &PHASES
     }
 
-    fn on_device(&self, phase: &str) -> Option<OnDevice> {
-        (phase == LOAD).then_some(OnDevice::Modules)
+    fn phase(&self, phase: &PhaseDef) -> Phase<'_> {
+        match phase.name {
+            LOAD => Phase::OnDevice(OnDevice::Modules),
+            _ => Phase::Operations(self),
+        }
     }
 
     fn contradiction(&self, spec: &WorkloadSpec) -> Option<String> {
@@ -92,7 +96,9 @@ impl Workload for Boot {
         (value("file_bytes") > value("bytes"))
             .then(|| "file_bytes is larger than bytes: no file fits".to_owned())
     }
+}
 
+impl Operations for Boot {
     fn operations(
         &self,
         phase: &str,
@@ -100,7 +106,6 @@ impl Workload for Boot {
         _tree: Option<&Listing>,
         seed: u64,
     ) -> Result<Box<dyn Iterator<Item = Op>>, Error> {
-        self.check(spec)?;
         let (bytes, size) = (
             parameter(self, spec, "bytes"),
             parameter(self, spec, "file_bytes"),
@@ -128,7 +133,6 @@ impl Workload for Boot {
                 };
                 Ok(Box::new([first].into_iter()))
             }
-            LOAD => Err(crate::program::no_operations(self, LOAD)),
             other => Err(unknown_phase(self, other)),
         }
     }

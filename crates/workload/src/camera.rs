@@ -6,9 +6,8 @@
 
 use crate::content::generated;
 use crate::listing::Listing;
-use crate::workload::{
-    Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter, unknown_phase,
-};
+use crate::phase::{Operations, Phase};
+use crate::workload::{Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter};
 use whichfs_trial::{Op, WorkloadSpec};
 use whichfs_units::{GIB, KIB, Rng};
 
@@ -97,13 +96,19 @@ impl Workload for Camera {
         &PHASES
     }
 
+    fn phase(&self, _phase: &PhaseDef) -> Phase<'_> {
+        Phase::Operations(self)
+    }
+
     fn contradiction(&self, spec: &WorkloadSpec) -> Option<String> {
         let [smallest, largest] =
             ["photo_min", "photo_max"].map(|name| parameter(self, spec, name));
         (smallest > largest)
             .then(|| format!("photo_min = {smallest} is above photo_max = {largest}"))
     }
+}
 
+impl Operations for Camera {
     fn operations(
         &self,
         phase: &str,
@@ -111,10 +116,6 @@ impl Workload for Camera {
         _tree: Option<&Listing>,
         seed: u64,
     ) -> Result<Box<dyn Iterator<Item = Op>>, Error> {
-        self.check(spec)?;
-        if phase != PHASES[0].name {
-            return Err(unknown_phase(self, phase));
-        }
         let value = |name| parameter(self, spec, name);
         let (photos, pause) = (value("photos"), value("pause_ms") * 1_000_000);
         let (smallest, largest) = (value("photo_min"), value("photo_max"));

@@ -1,10 +1,10 @@
 //! Workload `command`: a command line of the user on the mounted card. Its time is the figure.
 
-use crate::listing::Listing;
-use crate::program::{Program, no_operations};
+use crate::phase::{Phase, Programs};
+use crate::program::Program;
 use crate::workload::{Error, MetricDef, Parameter, PhaseDef, Rule, Workload, unknown_phase};
 use std::collections::BTreeMap;
-use whichfs_trial::{Op, WorkloadSpec};
+use whichfs_trial::WorkloadSpec;
 
 /// The workload.
 pub struct Command;
@@ -67,16 +67,12 @@ impl Workload for Command {
         &PHASES
     }
 
+    fn phase(&self, _phase: &PhaseDef) -> Phase<'_> {
+        Phase::Program(self)
+    }
+
     fn input_flag(&self) -> Option<&'static str> {
         Some("a command line: --command 'CMD…'")
-    }
-
-    fn runs_programs(&self) -> bool {
-        true
-    }
-
-    fn runs_host_programs(&self) -> bool {
-        true
     }
 
     fn contradiction(&self, spec: &WorkloadSpec) -> Option<String> {
@@ -86,14 +82,10 @@ impl Workload for Command {
         }
         (line.trim().is_empty()).then(|| "the command is empty: name a program".to_owned())
     }
+}
 
-    fn program(
-        &self,
-        phase: &str,
-        spec: &WorkloadSpec,
-        seed: u64,
-    ) -> Result<Option<Program>, Error> {
-        self.check(spec)?;
+impl Programs for Command {
+    fn program(&self, phase: &str, spec: &WorkloadSpec, seed: u64) -> Result<Program, Error> {
         let line = spec.input.as_deref().unwrap_or_default();
         let (argv, files) = match phase {
             PHASE => (
@@ -103,24 +95,18 @@ impl Workload for Command {
             SYNC => (["sync", "-f", "."], Vec::new()),
             other => return Err(unknown_phase(self, other)),
         };
-        Ok(Some(Program {
+        Ok(Program {
             argv: argv.map(str::to_owned).to_vec(),
             env: BTreeMap::from([("WHICHFS_SEED".to_owned(), seed.to_string())]),
             stdin: String::new(),
             told: false,
             files,
             package: "",
-        }))
+        })
     }
 
-    fn operations(
-        &self,
-        phase: &str,
-        _spec: &WorkloadSpec,
-        _tree: Option<&Listing>,
-        _seed: u64,
-    ) -> Result<Box<dyn Iterator<Item = Op>>, Error> {
-        Err(no_operations(self, phase))
+    fn are_of_host(&self) -> bool {
+        true
     }
 }
 
@@ -143,20 +129,14 @@ mod tests {
     #[test]
     fn the_line_is_the_shells_and_what_it_names_is_known() {
         let line = "tar -xf '/srv/a b.tar' -C ./x; /opt/tool --in=/srv/in.bin y/z > out";
-        let program = Command
-            .program(PHASE, &spec(Some(line)), 4)
-            .unwrap()
-            .unwrap();
+        let program = Command.program(PHASE, &spec(Some(line)), 4).unwrap();
         assert_eq!(program.argv, ["/bin/sh", "-c", line]);
         assert_eq!(program.env["WHICHFS_SEED"], "4");
         for file in ["tar", "/opt/tool"] {
             assert!(program.files.iter().any(|name| name == file), "{file}");
         }
         assert!(!program.files.iter().any(|name| name.contains("y/z")));
-        let sync = Command
-            .program(SYNC, &spec(Some(line)), 4)
-            .unwrap()
-            .unwrap();
+        let sync = Command.program(SYNC, &spec(Some(line)), 4).unwrap();
         assert_eq!(sync.argv, ["sync", "-f", "."]);
     }
 

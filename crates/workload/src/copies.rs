@@ -9,6 +9,7 @@
 use crate::distribution::Distribution;
 use crate::listing::{Entry, Kind, Listing};
 use crate::names::join;
+use crate::phase::{Operations, Phase};
 use crate::tree::{self, Size};
 use crate::tree_ops::{Writer, create};
 use crate::workload::{
@@ -98,6 +99,12 @@ impl Workload for Copies {
         &PHASES
     }
 
+    fn phase(&self, _phase: &PhaseDef) -> Phase<'_> {
+        Phase::Operations(self)
+    }
+}
+
+impl Operations for Copies {
     fn operations(
         &self,
         phase: &str,
@@ -105,7 +112,6 @@ impl Workload for Copies {
         _tree: Option<&Listing>,
         seed: u64,
     ) -> Result<Box<dyn Iterator<Item = Op>>, Error> {
-        self.check(spec)?;
         let value = |name| parameter(self, spec, name);
         let size = Size {
             files: value("files"),

@@ -2,6 +2,7 @@
 
 use crate::content::generated;
 use crate::listing::Listing;
+use crate::phase::{Operations, Phase};
 use crate::workload::{
     Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter, unknown_phase,
 };
@@ -152,13 +153,19 @@ impl Workload for Exchange {
         &PHASES
     }
 
+    fn phase(&self, _phase: &PhaseDef) -> Phase<'_> {
+        Phase::Operations(self)
+    }
+
     fn contradiction(&self, spec: &WorkloadSpec) -> Option<String> {
         let [smallest, largest] =
             ["photo_min", "photo_max"].map(|name| parameter(self, spec, name));
         (smallest > largest)
             .then(|| format!("photo_min = {smallest} is above photo_max = {largest}"))
     }
+}
 
+impl Operations for Exchange {
     fn operations(
         &self,
         phase: &str,
@@ -166,7 +173,6 @@ impl Workload for Exchange {
         _tree: Option<&Listing>,
         seed: u64,
     ) -> Result<Box<dyn Iterator<Item = Op>>, Error> {
-        self.check(spec)?;
         let value = |name| parameter(self, spec, name);
         let (smallest, largest) = (value("photo_min"), value("photo_max"));
         let mut rng = Rng::named(seed, phase);

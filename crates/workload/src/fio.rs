@@ -3,14 +3,12 @@
 //! by one thread, and by several that read and write mixed.
 
 use crate::fio_output;
-use crate::listing::Listing;
-use crate::program::{Program, Told, no_operations};
-use crate::workload::{
-    Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter, unknown_phase,
-};
+use crate::phase::{Phase, Programs};
+use crate::program::{Program, Told};
+use crate::workload::{Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use whichfs_trial::{Op, WorkloadSpec};
+use whichfs_trial::WorkloadSpec;
 use whichfs_units::{GIB, KIB, MIB};
 
 /// The workload.
@@ -278,26 +276,15 @@ impl Workload for Fio {
         &PHASES
     }
 
+    fn phase(&self, _phase: &PhaseDef) -> Phase<'_> {
+        Phase::Program(self)
+    }
+
     fn caveat(&self) -> Option<&'static str> {
         Some(
             "what several threads gain from several cores is not measurable in the lab, which has \
              one CPU; its threads queue requests side by side",
         )
-    }
-
-    fn runs_programs(&self) -> bool {
-        true
-    }
-
-    fn program_writes(&self, phase: &str, spec: &WorkloadSpec) -> Option<u64> {
-        let value = |name| parameter(self, spec, name);
-        let all = value("io_bytes").min(value("bytes"));
-        // A mixed phase writes half of what it moves; the first makes the files.
-        match Shape::of(phase).rw {
-            "randrw" => Some(all / 2),
-            _ if phase == PHASES[0].name => Some(value("bytes")),
-            _ => Some(all),
-        }
     }
 
     fn contradiction(&self, spec: &WorkloadSpec) -> Option<String> {
@@ -310,18 +297,22 @@ impl Workload for Fio {
             )
         })
     }
+}
 
-    fn program(
-        &self,
-        phase: &str,
-        spec: &WorkloadSpec,
-        seed: u64,
-    ) -> Result<Option<Program>, Error> {
-        self.check(spec)?;
-        if !PHASES.iter().any(|known| known.name == phase) {
-            return Err(unknown_phase(self, phase));
+impl Programs for Fio {
+    fn program(&self, phase: &str, spec: &WorkloadSpec, seed: u64) -> Result<Program, Error> {
+        Ok(program(self.job(phase, spec, seed)))
+    }
+
+    fn writes(&self, phase: &str, spec: &WorkloadSpec) -> Option<u64> {
+        let value = |name| parameter(self, spec, name);
+        let all = value("io_bytes").min(value("bytes"));
+        // A mixed phase writes half of what it moves; the first makes the files.
+        match Shape::of(phase).rw {
+            "randrw" => Some(all / 2),
+            _ if phase == PHASES[0].name => Some(value("bytes")),
+            _ => Some(all),
         }
-        Ok(Some(program(self.job(phase, spec, seed))))
     }
 
     fn told(&self, phase: &str, output: &str) -> Result<Option<Told>, String> {
@@ -336,16 +327,6 @@ impl Workload for Fio {
             told.metrics.extend(fio_output::figures(&write, &job.write));
         }
         Ok(Some(told))
-    }
-
-    fn operations(
-        &self,
-        phase: &str,
-        _spec: &WorkloadSpec,
-        _tree: Option<&Listing>,
-        _seed: u64,
-    ) -> Result<Box<dyn Iterator<Item = Op>>, Error> {
-        Err(no_operations(self, phase))
     }
 }
 
@@ -371,7 +352,7 @@ mod tests {
     }
 
     fn job(phase: &str, parameters: &[(&str, u64)]) -> String {
-        let program = Fio.program(phase, &spec(parameters), 7).unwrap().unwrap();
+        let program = Fio.program(phase, &spec(parameters), 7).unwrap();
         program.stdin
     }
 
@@ -435,15 +416,5 @@ mod tests {
             assert_eq!(names, defined);
             check_metrics(&Fio, names).unwrap();
         }
-    }
-
-    #[test]
-    fn operations_are_refused() {
-        let fails = |phase| {
-            let error = Fio.operations(phase, &spec(&[]), None, 1).err().unwrap();
-            error.to_string()
-        };
-        assert!(fails("fio_mixed_4k").contains("is a program"));
-        assert!(fails("nothing").contains("unknown phase"));
     }
 }

@@ -6,12 +6,12 @@
 use crate::fio;
 use crate::fio_options::{Judgement, judge, refuse_section};
 use crate::fio_output;
-use crate::listing::Listing;
-use crate::program::{Program, Told, no_operations};
-use crate::workload::{Error, MetricDef, Parameter, PhaseDef, Rule, Workload, unknown_phase};
+use crate::phase::{Phase, Programs};
+use crate::program::{Program, Told};
+use crate::workload::{Error, MetricDef, Parameter, PhaseDef, Rule, Workload};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use whichfs_trial::{Op, WorkloadSpec};
+use whichfs_trial::WorkloadSpec;
 
 /// The workload.
 pub struct FioJob;
@@ -186,30 +186,23 @@ impl Workload for FioJob {
         &PHASES
     }
 
-    fn input_flag(&self) -> Option<&'static str> {
-        Some("a job file of fio: --fio FILE")
+    fn phase(&self, _phase: &PhaseDef) -> Phase<'_> {
+        Phase::Program(self)
     }
 
-    fn runs_programs(&self) -> bool {
-        true
+    fn input_flag(&self) -> Option<&'static str> {
+        Some("a job file of fio: --fio FILE")
     }
 
     fn contradiction(&self, spec: &WorkloadSpec) -> Option<String> {
         spec.input.as_deref().and_then(refuse)
     }
+}
 
-    fn program(
-        &self,
-        phase: &str,
-        spec: &WorkloadSpec,
-        seed: u64,
-    ) -> Result<Option<Program>, Error> {
-        self.check(spec)?;
-        if phase != PHASE {
-            return Err(unknown_phase(self, phase));
-        }
+impl Programs for FioJob {
+    fn program(&self, _phase: &str, spec: &WorkloadSpec, seed: u64) -> Result<Program, Error> {
         let job = spec.input.as_deref().unwrap_or_default();
-        Ok(Some(fio::program(for_the_card(job, seed))))
+        Ok(fio::program(for_the_card(job, seed)))
     }
 
     fn told(&self, _phase: &str, output: &str) -> Result<Option<Told>, String> {
@@ -225,16 +218,6 @@ impl Workload for FioJob {
             told.metrics.extend(of(&job.write, "write"));
         }
         Ok(Some(told))
-    }
-
-    fn operations(
-        &self,
-        phase: &str,
-        _spec: &WorkloadSpec,
-        _tree: Option<&Listing>,
-        _seed: u64,
-    ) -> Result<Box<dyn Iterator<Item = Op>>, Error> {
-        Err(no_operations(self, phase))
     }
 }
 
@@ -260,7 +243,7 @@ mod tests {
 
     #[test]
     fn the_directory_is_ours_and_the_rest_is_written_anew() {
-        let program = FioJob.program(PHASE, &spec(Some(JOB)), 3).unwrap().unwrap();
+        let program = FioJob.program(PHASE, &spec(Some(JOB)), 3).unwrap();
         assert!(program.stdin.starts_with("[global]\nrandseed=3\n"));
         assert!(!program.stdin.contains("directory"));
         assert!(program.stdin.ends_with("[w]\nrw=write\nfsync_on_close\n"));

@@ -1,6 +1,7 @@
 //! The steps of a trial in a directory of a filesystem that is there and stays mounted. Pure.
 
-use crate::steps::nth;
+use crate::phase::Phase;
+use crate::steps::{nth, step_in};
 use crate::workload::{Error, Workload};
 use whichfs_trial::{Step, WorkloadSpec};
 
@@ -31,22 +32,17 @@ pub fn steps_inside(
             dir: dir.to_owned(),
         }
     };
-    let phases = workload.phases().iter();
-    for phase in phases.filter(|phase| workload.on_device(phase.name).is_none()) {
+    for phase in workload.phases() {
+        let Some(step) = step_in(workload, phase, spec, seed, dir)? else {
+            continue;
+        };
         if phase.cold {
             steps.push(sync());
             steps.push(Step::Forget {
                 dir: dir.to_owned(),
             });
         }
-        steps.push(match workload.program(phase.name, spec, seed)? {
-            Some(program) => program.step(phase.name, dir),
-            None => Step::Operate {
-                phase: phase.name.to_owned(),
-                workload: spec.clone(),
-                dir: dir.to_owned(),
-            },
-        });
+        steps.push(step);
     }
     steps.push(sync());
     Ok(steps)
@@ -54,9 +50,12 @@ pub fn steps_inside(
 
 /// What a trial of `workload` in a directory does not yield, by name.
 pub fn not_inside(workload: &dyn Workload) -> Vec<&'static str> {
-    let phases = workload.phases().iter().map(|phase| phase.name);
-    let own = phases.filter(|name| workload.on_device(name).is_some());
-    NEVER.into_iter().chain(own).collect()
+    let phases = workload.phases().iter();
+    let own = phases.filter(|phase| matches!(workload.phase(phase), Phase::OnDevice(_)));
+    NEVER
+        .into_iter()
+        .chain(own.map(|phase| phase.name))
+        .collect()
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Workloads: seeded operation streams and their metrics. No I/O.
 //!
-//! A [`Workload`] is a list of phases; each phase is a stream of [`Op`]s that is a
-//! pure function of specification and seed, or a [`Program`]. The agent performs them,
-//! [`metrics`] of what it measured come from the phase's [`Rule`]s, and [`steps`] composes
-//! the whole job of a trial. The distributions that trees are drawn from are data
+//! A [`Workload`] is a list of phases. Each [`Phase`] is a stream of [`Op`]s that is a pure
+//! function of specification and seed, a [`Program`], or something done to the device. The agent
+//! performs them, [`metrics`] of what it measured come from the phase's [`Rule`]s, and [`steps`]
+//! composes the whole job of a trial. The distributions that trees are drawn from are data
 //! (`workloads/*.toml`) with their source.
 
 mod aged;
@@ -32,6 +32,7 @@ mod mkfs;
 mod names;
 mod ota;
 mod packages;
+mod phase;
 mod program;
 mod rootfs;
 mod script;
@@ -55,16 +56,14 @@ pub use fio_job::fio_complaint;
 pub use inside::{not_inside, steps_inside};
 pub use listing::{Entry, Kind, Listing};
 pub use metrics::{check_metrics, metrics};
+pub use phase::{OnDevice, Operations, Phase, Programs};
 pub use program::{PATH, Program, Told, environment, programs};
 pub use script::{
     Line, ScriptError, check_script, parse_script, possible_script, script_lines, script_text,
 };
 pub use steps::{Candidate, Helper, steps};
 pub use whichfs_trial::{Content, Op, Pieces};
-pub use workload::{
-    Error, MetricDef, OnDevice, Parameter, PhaseDef, Rule, Unknown, Workload, loads_modules,
-    parameter,
-};
+pub use workload::{Error, MetricDef, Parameter, PhaseDef, Rule, Unknown, Workload, parameter};
 
 pub use writes::{Writes, writes};
 

@@ -2,10 +2,10 @@
 //! small file is written; files are stamped with years to come; all of it is read back after a
 //! remount.
 
-use crate::listing::Listing;
-use crate::program::{Program, Told, no_operations, shell};
+use crate::phase::{Phase, Programs};
+use crate::program::{Program, Told, shell};
 use crate::workload::{Error, MetricDef, Parameter, PhaseDef, Rule, Workload, unknown_phase};
-use whichfs_trial::{Metric, Op, WorkloadSpec};
+use whichfs_trial::{Metric, WorkloadSpec};
 
 /// The workload.
 pub struct Limits;
@@ -92,23 +92,15 @@ impl Workload for Limits {
         &PHASES
     }
 
-    fn runs_programs(&self) -> bool {
-        true
+    fn phase(&self, _phase: &PhaseDef) -> Phase<'_> {
+        Phase::Program(self)
     }
+}
 
-    fn program_writes(&self, _phase: &str, _spec: &WorkloadSpec) -> Option<u64> {
-        Some(FILES_BYTES)
-    }
-
-    fn program(
-        &self,
-        phase: &str,
-        spec: &WorkloadSpec,
-        _seed: u64,
-    ) -> Result<Option<Program>, Error> {
-        self.check(spec)?;
+impl Programs for Limits {
+    fn program(&self, phase: &str, _spec: &WorkloadSpec, _seed: u64) -> Result<Program, Error> {
         let names = YEARS.iter().map(|(name, _)| (*name).to_owned());
-        Ok(Some(match phase {
+        Ok(match phase {
             WRITE => {
                 let pairs = YEARS.iter();
                 let pairs = pairs.flat_map(|(name, at)| [(*name).to_owned(), at.to_string()]);
@@ -116,7 +108,11 @@ impl Workload for Limits {
             }
             READ => shell(READ_SCRIPT, names, true),
             other => return Err(unknown_phase(self, other)),
-        }))
+        })
+    }
+
+    fn writes(&self, _phase: &str, _spec: &WorkloadSpec) -> Option<u64> {
+        Some(FILES_BYTES)
     }
 
     fn told(&self, phase: &str, output: &str) -> Result<Option<Told>, String> {
@@ -131,16 +127,6 @@ impl Workload for Limits {
             metrics,
             ..Told::default()
         }))
-    }
-
-    fn operations(
-        &self,
-        phase: &str,
-        _spec: &WorkloadSpec,
-        _tree: Option<&Listing>,
-        _seed: u64,
-    ) -> Result<Box<dyn Iterator<Item = Op>>, Error> {
-        Err(no_operations(self, phase))
     }
 }
 
@@ -242,7 +228,7 @@ mod tests {
         let base = std::env::temp_dir().join(format!("whichfs-limits-{}", std::process::id()));
         std::fs::create_dir_all(&base).unwrap();
         let run = |phase| {
-            let program = Limits.program(phase, &spec, 1).unwrap().unwrap();
+            let program = Limits.program(phase, &spec, 1).unwrap();
             let output = crate::program::run_for_test(&program, &base);
             assert!(output.status.success(), "{output:?}");
             String::from_utf8(output.stdout).unwrap()

@@ -3,6 +3,7 @@
 
 use crate::content::generated;
 use crate::listing::Listing;
+use crate::phase::{Operations, Phase};
 use crate::workload::{
     Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter, unknown_phase,
 };
@@ -124,13 +125,19 @@ impl Workload for Logger {
         &PHASES
     }
 
+    fn phase(&self, _phase: &PhaseDef) -> Phase<'_> {
+        Phase::Operations(self)
+    }
+
     fn contradiction(&self, spec: &WorkloadSpec) -> Option<String> {
         let [shortest, longest] =
             ["record_min", "record_max"].map(|name| parameter(self, spec, name));
         (shortest > longest)
             .then(|| format!("record_min = {shortest} is above record_max = {longest}"))
     }
+}
 
+impl Operations for Logger {
     fn operations(
         &self,
         phase: &str,
@@ -138,7 +145,6 @@ impl Workload for Logger {
         _tree: Option<&Listing>,
         seed: u64,
     ) -> Result<Box<dyn Iterator<Item = Op>>, Error> {
-        self.check(spec)?;
         let mut records = Records::new(self, spec, seed);
         match phase {
             "log_append" => {

@@ -4,9 +4,10 @@
 
 use crate::content::generated;
 use crate::listing::Listing;
+use crate::phase::{OnDevice, Operations, Phase, Programs};
 use crate::program::{Program, Told, shell};
 use crate::workload::{
-    Error, MetricDef, OnDevice, Parameter, PhaseDef, Rule, Workload, parameter, unknown_phase,
+    Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter, unknown_phase,
 };
 use whichfs_trial::{Metric, Op, WorkloadSpec};
 use whichfs_units::{GIB, KIB, MIB, Rng};
@@ -133,20 +134,12 @@ impl Workload for Mkfs {
         &PHASES
     }
 
-    fn runs_programs(&self) -> bool {
-        true
-    }
-
-    fn program_writes(&self, _phase: &str, _spec: &WorkloadSpec) -> Option<u64> {
-        // They count threads; what mkfs itself writes goes by the partition.
-        Some(0)
-    }
-
-    fn on_device(&self, phase: &str) -> Option<OnDevice> {
-        match phase {
-            BEFORE => Some(OnDevice::Program),
-            CHECK => Some(OnDevice::Check),
-            _ => None,
+    fn phase(&self, phase: &PhaseDef) -> Phase<'_> {
+        match phase.name {
+            BEFORE => Phase::OnDevice(OnDevice::Program(self)),
+            EMPTY => Phase::Program(self),
+            CHECK => Phase::OnDevice(OnDevice::Check),
+            _ => Phase::Operations(self),
         }
     }
 
@@ -155,27 +148,24 @@ impl Workload for Mkfs {
         (value("file_bytes") > value("bytes"))
             .then(|| "file_bytes is larger than bytes: no file fits".to_owned())
     }
+}
 
-    fn program(
-        &self,
-        phase: &str,
-        spec: &WorkloadSpec,
-        _seed: u64,
-    ) -> Result<Option<Program>, Error> {
-        self.check(spec)?;
+impl Programs for Mkfs {
+    fn program(&self, phase: &str, _spec: &WorkloadSpec, _seed: u64) -> Result<Program, Error> {
         let threads = |what: &str, told| {
-            Some(shell(
-                THREADS,
-                [LIST.to_owned(), what.to_owned()].into_iter(),
-                told,
-            ))
+            let arguments = [LIST, what].map(str::to_owned);
+            shell(THREADS, arguments.into_iter(), told)
         };
         match phase {
             BEFORE => Ok(threads("keep", false)),
             EMPTY => Ok(threads("new", true)),
-            FILL | CHECK | FIRST => Ok(None),
             other => Err(unknown_phase(self, other)),
         }
+    }
+
+    fn writes(&self, _phase: &str, _spec: &WorkloadSpec) -> Option<u64> {
+        // They count threads; what mkfs itself writes goes by the partition.
+        Some(0)
     }
 
     fn told(&self, phase: &str, output: &str) -> Result<Option<Told>, String> {
@@ -196,7 +186,9 @@ impl Workload for Mkfs {
             ..Told::default()
         }))
     }
+}
 
+impl Operations for Mkfs {
     fn operations(
         &self,
         phase: &str,
@@ -204,7 +196,6 @@ impl Workload for Mkfs {
         _tree: Option<&Listing>,
         seed: u64,
     ) -> Result<Box<dyn Iterator<Item = Op>>, Error> {
-        self.check(spec)?;
         let (bytes, size) = (
             parameter(self, spec, "bytes"),
             parameter(self, spec, "file_bytes"),
@@ -222,7 +213,7 @@ impl Workload for Mkfs {
                 Ok(Box::new(files.chain([Op::SyncFs])))
             }
             FIRST => Ok(Box::new([read_first(size)].into_iter())),
-            other => Err(crate::program::no_operations(self, other)),
+            other => Err(unknown_phase(self, other)),
         }
     }
 }

@@ -10,7 +10,8 @@
 use crate::appstart::perl_seed;
 use crate::content::generated;
 use crate::listing::Listing;
-use crate::program::{Program, Told, no_operations};
+use crate::phase::{Operations, Phase, Programs};
+use crate::program::{Program, Told};
 use crate::workload::{
     Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter, unknown_phase,
 };
@@ -204,14 +205,10 @@ impl Workload for Ota {
         &PHASES
     }
 
-    fn runs_programs(&self) -> bool {
-        true
-    }
-
-    fn program_writes(&self, phase: &str, spec: &WorkloadSpec) -> Option<u64> {
-        match phase {
-            UPDATE => Some(parameter(self, spec, "image_bytes")),
-            _ => Some(0),
+    fn phase(&self, phase: &PhaseDef) -> Phase<'_> {
+        match phase.name {
+            CALM | UPDATE => Phase::Program(self),
+            _ => Phase::Operations(self),
         }
     }
 
@@ -226,19 +223,14 @@ impl Workload for Ota {
             )
         })
     }
+}
 
-    fn program(
-        &self,
-        phase: &str,
-        spec: &WorkloadSpec,
-        seed: u64,
-    ) -> Result<Option<Program>, Error> {
-        self.check(spec)?;
+impl Programs for Ota {
+    fn program(&self, phase: &str, spec: &WorkloadSpec, seed: u64) -> Result<Program, Error> {
         let value = |name| parameter(self, spec, name).to_string();
         let update = match phase {
             CALM => "0",
             UPDATE => "1",
-            "ota_install" | "ota_verify" => return Ok(None),
             other => return Err(unknown_phase(self, other)),
         };
         let begin = ["/usr/bin/perl", "-", update].map(str::to_owned);
@@ -250,20 +242,24 @@ impl Workload for Ota {
             "sync_every",
         ];
         let given = names.map(value).into_iter().chain([perl_seed(seed)]);
-        Ok(Some(Program {
+        Ok(Program {
             argv: begin.into_iter().chain(given).collect(),
             env: BTreeMap::from([("PERL_HASH_SEED".to_owned(), "0".to_owned())]),
             stdin: SCRIPT.to_owned(),
             told: true,
             files: Vec::new(),
             package: "perl",
-        }))
+        })
     }
 
-    fn told(&self, phase: &str, output: &str) -> Result<Option<Told>, String> {
-        if ![CALM, UPDATE].contains(&phase) {
-            return Ok(None);
+    fn writes(&self, phase: &str, spec: &WorkloadSpec) -> Option<u64> {
+        match phase {
+            UPDATE => Some(parameter(self, spec, "image_bytes")),
+            _ => Some(0),
         }
+    }
+
+    fn told(&self, _phase: &str, output: &str) -> Result<Option<Told>, String> {
         let mut latency = Latency::default();
         for line in output.lines() {
             latency.record(line.parse().map_err(|_| format!("a read took '{line}'"))?);
@@ -279,7 +275,9 @@ impl Workload for Ota {
             ..Told::default()
         }))
     }
+}
 
+impl Operations for Ota {
     fn operations(
         &self,
         phase: &str,
@@ -287,7 +285,6 @@ impl Workload for Ota {
         _tree: Option<&Listing>,
         seed: u64,
     ) -> Result<Box<dyn Iterator<Item = Op>>, Error> {
-        self.check(spec)?;
         match phase {
             "ota_install" => {
                 let value = |name| parameter(self, spec, name);
@@ -298,7 +295,7 @@ impl Workload for Ota {
                 Ok(Box::new(install(sizes, seed)))
             }
             "ota_verify" => Ok(Box::new([Op::Read { path: SLOT.into() }].into_iter())),
-            other => Err(no_operations(self, other)),
+            other => Err(unknown_phase(self, other)),
         }
     }
 }
@@ -355,7 +352,7 @@ mod tests {
         std::fs::write(dir.join(SYSTEM), vec![1; 2 * MIB as usize]).unwrap();
         std::fs::write(dir.join(SLOT), vec![0; 5 * MIB as usize / 2]).unwrap();
         for (phase, written) in [(CALM, false), (UPDATE, true)] {
-            let program = Ota.program(phase, &spec(2 * MIB), 7).unwrap().unwrap();
+            let program = Ota.program(phase, &spec(2 * MIB), 7).unwrap();
             let mut child = Command::new(&program.argv[0])
                 .args(&program.argv[1..])
                 .current_dir(&dir)

@@ -22,6 +22,7 @@ use crate::content::generated;
 use crate::distribution::Distribution;
 use crate::listing::{Entry, Kind, Listing};
 use crate::names::join;
+use crate::phase::{Operations, Phase};
 use crate::tree::{self, Size};
 use crate::tree_ops::{Writer, create};
 use crate::workload::{
@@ -114,6 +115,10 @@ impl Workload for Packages {
         &PHASES
     }
 
+    fn phase(&self, _phase: &PhaseDef) -> Phase<'_> {
+        Phase::Operations(self)
+    }
+
     fn generated_tree(&self, spec: &WorkloadSpec, seed: u64) -> Result<Option<Listing>, Error> {
         self.check(spec)?;
         let size = Size {
@@ -123,7 +128,9 @@ impl Workload for Packages {
         let from = Distribution::rootfs();
         Ok(Some(tree::draw(from, size, seed, &[DATABASE])))
     }
+}
 
+impl Operations for Packages {
     fn operations(
         &self,
         phase: &str,
@@ -131,7 +138,6 @@ impl Workload for Packages {
         tree: Option<&Listing>,
         seed: u64,
     ) -> Result<Box<dyn Iterator<Item = Op>>, Error> {
-        self.check(spec)?;
         let value = |name| parameter(self, spec, name);
         let mut rng = Rng::named(seed, phase);
         match phase {

@@ -1,6 +1,6 @@
 //! Phases that are programs of the host: what is run, and what it tells.
 
-use crate::workload::{Error, Workload, unknown_phase};
+use crate::workload::{Error, Workload};
 use std::collections::BTreeMap;
 use whichfs_trial::{Counts, Latency, Metric, Step, WorkloadSpec};
 
@@ -16,7 +16,7 @@ pub struct Program {
     pub env: BTreeMap<String, String>,
     /// What it reads from its standard input.
     pub stdin: String,
-    /// Whether what it writes to its standard output is wanted ([`Workload::told`]).
+    /// Whether what it writes to its standard output is wanted ([`crate::Programs::told`]).
     pub told: bool,
     /// Files of the host beside the program itself that decide what it does, such as its
     /// library: by absolute path.
@@ -84,9 +84,12 @@ pub fn programs(
     spec: &WorkloadSpec,
     seed: u64,
 ) -> Result<Vec<Program>, Error> {
+    workload.check(spec)?;
     let mut programs = Vec::new();
     for phase in workload.phases() {
-        programs.extend(workload.program(phase.name, spec, seed)?);
+        if let Some(all) = workload.phase(phase).programs() {
+            programs.push(all.program(phase.name, spec, seed)?);
+        }
     }
     Ok(programs)
 }
@@ -105,15 +108,4 @@ pub fn environment(extra: &BTreeMap<String, String>) -> BTreeMap<String, String>
         .collect();
     all.extend(extra.clone());
     all
-}
-
-/// The error for operations that are asked of `workload`, whose phases are all programs.
-pub(crate) fn no_operations(workload: &dyn Workload, phase: &str) -> Error {
-    if workload.phases().iter().any(|known| known.name == phase) {
-        return Error::Conflict {
-            workload: workload.name(),
-            reason: format!("phase {phase} is a program, whose operations nobody knows beforehand"),
-        };
-    }
-    unknown_phase(workload, phase)
 }

@@ -13,6 +13,7 @@ use crate::content::generated;
 use crate::distribution::Distribution;
 use crate::listing::{Entry, Kind, Listing};
 use crate::names::join;
+use crate::phase::{Operations, Phase};
 use crate::tree::{self, Size};
 use crate::tree_ops::{Writer, create, read};
 use crate::workload::{
@@ -194,6 +195,10 @@ impl Workload for Rootfs {
         &PHASES
     }
 
+    fn phase(&self, _phase: &PhaseDef) -> Phase<'_> {
+        Phase::Operations(self)
+    }
+
     fn takes_tree(&self) -> bool {
         true
     }
@@ -238,7 +243,9 @@ impl Workload for Rootfs {
             ),
         })
     }
+}
 
+impl Operations for Rootfs {
     fn operations(
         &self,
         phase: &str,
@@ -246,7 +253,6 @@ impl Workload for Rootfs {
         tree: Option<&Listing>,
         seed: u64,
     ) -> Result<Box<dyn Iterator<Item = Op>>, Error> {
-        self.check(spec)?;
         let tree = match tree {
             Some(listed) => Some(Cow::Borrowed(listed)),
             None => self.generated_tree(spec, seed)?.map(Cow::Owned),

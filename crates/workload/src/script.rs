@@ -1,9 +1,10 @@
 //! Workload `script`: operations that come as data, one JSON object a line.
 
 use crate::listing::Listing;
+use crate::phase::{Operations, Phase};
 use crate::script_syntax::operation;
 use crate::script_tree::Tree;
-use crate::workload::{Error, Parameter, PhaseDef, Workload, unknown_phase};
+use crate::workload::{Error, Parameter, PhaseDef, Workload};
 use whichfs_trial::{Op, WorkloadSpec};
 
 /// The workload.
@@ -35,6 +36,10 @@ impl Workload for Script {
         &PHASES
     }
 
+    fn phase(&self, _phase: &PhaseDef) -> Phase<'_> {
+        Phase::Operations(self)
+    }
+
     fn takes_script(&self) -> bool {
         true
     }
@@ -54,18 +59,16 @@ impl Workload for Script {
             format!("the filesystem has no links: leave out {op:?}, or take another filesystem")
         })
     }
+}
 
+impl Operations for Script {
     fn operations(
         &self,
-        phase: &str,
+        _phase: &str,
         spec: &WorkloadSpec,
         _tree: Option<&Listing>,
         _seed: u64,
     ) -> Result<Box<dyn Iterator<Item = Op>>, Error> {
-        self.check(spec)?;
-        if phase != PHASES[0].name {
-            return Err(unknown_phase(self, phase));
-        }
         let unix = spec.unix;
         let ops = spec.script.clone().unwrap_or_default();
         Ok(Box::new(ops.into_iter().map(move |op| suited(op, unix))))

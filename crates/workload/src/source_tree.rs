@@ -8,6 +8,7 @@
 
 use crate::distribution::Distribution;
 use crate::listing::Listing;
+use crate::phase::{Operations, Phase};
 use crate::tree::{self, Size};
 use crate::tree_ops::{Writer, create, read, remove};
 use crate::workload::{
@@ -77,6 +78,10 @@ impl Workload for SourceTree {
         &PHASES
     }
 
+    fn phase(&self, _phase: &PhaseDef) -> Phase<'_> {
+        Phase::Operations(self)
+    }
+
     fn takes_tree(&self) -> bool {
         true
     }
@@ -92,7 +97,9 @@ impl Workload for SourceTree {
         };
         Ok(Some(tree::draw(Distribution::rootfs(), size, seed, &[])))
     }
+}
 
+impl Operations for SourceTree {
     fn operations(
         &self,
         phase: &str,
@@ -100,7 +107,6 @@ impl Workload for SourceTree {
         tree: Option<&Listing>,
         seed: u64,
     ) -> Result<Box<dyn Iterator<Item = Op>>, Error> {
-        self.check(spec)?;
         let tree = match tree {
             Some(listed) => Some(Cow::Borrowed(listed)),
             None => self.generated_tree(spec, seed)?.map(Cow::Owned),

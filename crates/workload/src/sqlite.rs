@@ -6,14 +6,12 @@
 //! SQLite's clock. Making the table, and the checkpoint at the end of a write-ahead log, are
 //! in the phase and in no transaction.
 
-use crate::listing::Listing;
-use crate::program::{Program, Told, no_operations};
-use crate::workload::{
-    Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter, unknown_phase,
-};
+use crate::phase::{Phase, Programs};
+use crate::program::{Program, Told};
+use crate::workload::{Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use whichfs_trial::{Latency, Metric, Op, WorkloadSpec};
+use whichfs_trial::{Latency, Metric, WorkloadSpec};
 use whichfs_units::{KIB, Rng};
 
 /// The workload.
@@ -182,35 +180,19 @@ impl Workload for Sqlite {
         &PHASES
     }
 
-    fn runs_programs(&self) -> bool {
-        true
+    fn phase(&self, _phase: &PhaseDef) -> Phase<'_> {
+        Phase::Program(self)
     }
+}
 
-    fn program_writes(&self, _phase: &str, spec: &WorkloadSpec) -> Option<u64> {
-        let value = |name| parameter(self, spec, name);
-        // Journal header, the old page of each row, the new ones, and what their sync writes.
-        let pages = value("rows").saturating_mul(2).saturating_add(4);
-        let row_bytes = value("rows").saturating_mul(value("row_bytes"));
-        let each = pages.saturating_mul(4 * KIB).saturating_add(row_bytes);
-        Some(value("transactions").saturating_mul(each))
-    }
-
-    fn program(
-        &self,
-        phase: &str,
-        spec: &WorkloadSpec,
-        seed: u64,
-    ) -> Result<Option<Program>, Error> {
-        self.check(spec)?;
-        if !PHASES.iter().any(|known| known.name == phase) {
-            return Err(unknown_phase(self, phase));
-        }
+impl Programs for Sqlite {
+    fn program(&self, phase: &str, spec: &WorkloadSpec, seed: u64) -> Result<Program, Error> {
         let file = if phase.ends_with("_wal") {
             "wal.db"
         } else {
             "rollback.db"
         };
-        Ok(Some(Program {
+        Ok(Program {
             argv: ["sqlite3", "-batch", "-bail", file]
                 .map(str::to_owned)
                 .to_vec(),
@@ -219,7 +201,16 @@ impl Workload for Sqlite {
             told: true,
             files: vec![LIBRARY.to_owned()],
             package: "sqlite3",
-        }))
+        })
+    }
+
+    fn writes(&self, _phase: &str, spec: &WorkloadSpec) -> Option<u64> {
+        let value = |name| parameter(self, spec, name);
+        // Journal header, the old page of each row, the new ones, and what their sync writes.
+        let pages = value("rows").saturating_mul(2).saturating_add(4);
+        let row_bytes = value("rows").saturating_mul(value("row_bytes"));
+        let each = pages.saturating_mul(4 * KIB).saturating_add(row_bytes);
+        Some(value("transactions").saturating_mul(each))
     }
 
     fn told(&self, phase: &str, output: &str) -> Result<Option<Told>, String> {
@@ -249,16 +240,6 @@ impl Workload for Sqlite {
         told.latency = latency;
         Ok(Some(told))
     }
-
-    fn operations(
-        &self,
-        phase: &str,
-        _spec: &WorkloadSpec,
-        _tree: Option<&Listing>,
-        _seed: u64,
-    ) -> Result<Box<dyn Iterator<Item = Op>>, Error> {
-        Err(no_operations(self, phase))
-    }
 }
 
 #[cfg(test)]
@@ -283,7 +264,7 @@ mod tests {
     #[test]
     fn a_transaction_is_a_line_and_durable() {
         let small = spec(&[("transactions", 3), ("rows", 2), ("row_bytes", 5)]);
-        let of = |phase, seed| Sqlite.program(phase, &small, seed).unwrap().unwrap();
+        let of = |phase, seed| Sqlite.program(phase, &small, seed).unwrap();
         let insert = of("sqlite_insert_wal", 1);
         assert_eq!(insert.argv.last().unwrap(), "wal.db");
         let text = &insert.stdin;

@@ -8,13 +8,13 @@
 //! space is free in the lab, so their times are what they take at least.
 
 use crate::appstart::{LOAD, MAKE, perl_seed};
-use crate::listing::Listing;
-use crate::program::{Program, no_operations, shell};
+use crate::phase::{Phase, Programs};
+use crate::program::{Program, shell};
 use crate::workload::{
     Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter, unknown_phase,
 };
 use std::collections::BTreeMap;
-use whichfs_trial::{Op, WorkloadSpec};
+use whichfs_trial::WorkloadSpec;
 use whichfs_units::{KIB, MIB};
 
 /// The workload.
@@ -271,30 +271,15 @@ impl Workload for Stack {
         &PHASES
     }
 
+    fn phase(&self, _phase: &PhaseDef) -> Phase<'_> {
+        Phase::Program(self)
+    }
+
     fn caveat(&self) -> Option<&'static str> {
         Some(
             "what FUSE filesystems (unionfs-fuse, posixovl, squashfuse) compute is free in the \
              lab: with them it takes at least so long",
         )
-    }
-
-    fn runs_programs(&self) -> bool {
-        true
-    }
-
-    fn program_writes(&self, phase: &str, spec: &WorkloadSpec) -> Option<u64> {
-        let value = |name| parameter(self, spec, name);
-        let sizes = [
-            ("modules", "module_bytes"),
-            ("second_modules", "second_module_bytes"),
-        ];
-        let all = sizes.map(|(count, bytes)| value(count).saturating_mul(value(bytes) + 4 * KIB));
-        Some(match phase {
-            INSTALL => all
-                .iter()
-                .fold(LAYER_BYTES, |sum, one| sum.saturating_add(*one)),
-            _ => MOUNTING_BYTES,
-        })
     }
 
     fn contradiction(&self, spec: &WorkloadSpec) -> Option<String> {
@@ -311,14 +296,10 @@ impl Workload for Stack {
         (bare && value("squashfuse") == 1)
             .then(|| "without an image (compressor 0) squashfuse has nothing to read".to_owned())
     }
+}
 
-    fn program(
-        &self,
-        phase: &str,
-        spec: &WorkloadSpec,
-        seed: u64,
-    ) -> Result<Option<Program>, Error> {
-        self.check(spec)?;
+impl Programs for Stack {
+    fn program(&self, phase: &str, spec: &WorkloadSpec, seed: u64) -> Result<Program, Error> {
         let value = |name| parameter(self, spec, name);
         let named = |all: &[&str], name| all[value(name) as usize].to_owned();
         let mut arguments = vec![
@@ -352,23 +333,28 @@ impl Workload for Stack {
             other => return Err(unknown_phase(self, other)),
         };
         let program = shell(&format!("{BEGIN}{script}"), arguments.into_iter(), false);
-        Ok(Some(Program {
+        Ok(Program {
             // perl's hashes are in random order otherwise.
             env: BTreeMap::from([("PERL_HASH_SEED".to_owned(), "0".to_owned())]),
             stdin: stdin.to_owned(),
             files: tools(phase).iter().map(|tool| (*tool).to_owned()).collect(),
             ..program
-        }))
+        })
     }
 
-    fn operations(
-        &self,
-        phase: &str,
-        _spec: &WorkloadSpec,
-        _tree: Option<&Listing>,
-        _seed: u64,
-    ) -> Result<Box<dyn Iterator<Item = Op>>, Error> {
-        Err(no_operations(self, phase))
+    fn writes(&self, phase: &str, spec: &WorkloadSpec) -> Option<u64> {
+        let value = |name| parameter(self, spec, name);
+        let sizes = [
+            ("modules", "module_bytes"),
+            ("second_modules", "second_module_bytes"),
+        ];
+        let all = sizes.map(|(count, bytes)| value(count).saturating_mul(value(bytes) + 4 * KIB));
+        Some(match phase {
+            INSTALL => all
+                .iter()
+                .fold(LAYER_BYTES, |sum, one| sum.saturating_add(*one)),
+            _ => MOUNTING_BYTES,
+        })
     }
 }
 
@@ -404,14 +390,14 @@ mod tests {
     #[test]
     fn numbers_are_words_in_the_scripts() {
         let given = spec(&[("compressor", 4), ("layer", 3), ("block_kib", 16)]);
-        let program = Stack.program(MOUNT, &given, 1).unwrap().unwrap();
+        let program = Stack.program(MOUNT, &given, 1).unwrap();
         assert_eq!(program.argv[4..], ["xz", "16", "ext3", "0"]);
-        let start = Stack.program(START, &given, 1).unwrap().unwrap();
+        let start = Stack.program(START, &given, 1).unwrap();
         assert_eq!(start.argv[8..], ["600", "."]);
         assert!(start.stdin.contains("use lib"));
-        let second = Stack.program(SECOND, &given, 1).unwrap().unwrap();
+        let second = Stack.program(SECOND, &given, 1).unwrap();
         assert_eq!(second.argv[8..], ["150", "second"]);
-        let install = Stack.program(INSTALL, &given, 1).unwrap().unwrap();
+        let install = Stack.program(INSTALL, &given, 1).unwrap();
         assert_eq!(install.argv[8..], ["600", "6144", "150", "16384", "1"]);
     }
 
@@ -436,7 +422,7 @@ mod tests {
     #[test]
     fn scripts_are_what_a_shell_can_read() {
         for phase in PHASES {
-            let program = Stack.program(phase.name, &spec(&[]), 1).unwrap().unwrap();
+            let program = Stack.program(phase.name, &spec(&[]), 1).unwrap();
             let checked = std::process::Command::new("/bin/sh")
                 .args(["-n", "-c", &program.argv[2]])
                 .output()

@@ -2,7 +2,8 @@
 
 use crate::environment;
 use crate::inside::SYNC;
-use crate::workload::{Error, OnDevice, PhaseDef, Workload};
+use crate::phase::{OnDevice, Phase};
+use crate::workload::{Error, PhaseDef, Workload};
 use std::collections::BTreeMap;
 use whichfs_trial::{Step, WorkloadSpec};
 
@@ -117,13 +118,14 @@ pub fn steps(
         if read_only && phase.writes {
             continue;
         }
-        if let Some(what) = workload.on_device(phase.name) {
+        if let Phase::OnDevice(what) = workload.phase(phase) {
             let step = match what {
                 OnDevice::Modules => continue,
                 OnDevice::Check => composer.check(phase.name),
-                OnDevice::Program => workload
-                    .program(phase.name, spec, seed)?
-                    .map(|program| program.step(phase.name, "/")),
+                OnDevice::Program(programs) => {
+                    let program = programs.program(phase.name, spec, seed)?;
+                    Some(program.step(phase.name, "/"))
+                }
             };
             let Some(step) = step else {
                 continue;
@@ -153,14 +155,13 @@ pub fn steps(
             steps.extend(composer.timed_mount());
         }
         fresh = false;
-        steps.push(match workload.program(phase.name, spec, seed)? {
-            Some(program) => program.step(phase.name, &candidate.mount_point),
-            None => Step::Operate {
-                phase: phase.name.to_owned(),
-                workload: spec.clone(),
-                dir: candidate.mount_point.clone(),
-            },
-        });
+        steps.extend(step_in(
+            workload,
+            phase,
+            spec,
+            seed,
+            &candidate.mount_point,
+        )?);
         if phase.space_after {
             steps.push(composer.space());
         }
@@ -170,6 +171,28 @@ pub fn steps(
         steps.extend(composer.late_mount());
     }
     Ok(steps)
+}
+
+/// The step that is `phase` in the directory `dir`; none if it is done to the device.
+pub(crate) fn step_in(
+    workload: &dyn Workload,
+    phase: &PhaseDef,
+    spec: &WorkloadSpec,
+    seed: u64,
+    dir: &str,
+) -> Result<Option<Step>, Error> {
+    Ok(match workload.phase(phase) {
+        Phase::Operations(_) => Some(Step::Operate {
+            phase: phase.name.to_owned(),
+            workload: spec.clone(),
+            dir: dir.to_owned(),
+        }),
+        Phase::Program(programs) => {
+            let program = programs.program(phase.name, spec, seed)?;
+            Some(program.step(phase.name, dir))
+        }
+        Phase::OnDevice(_) => None,
+    })
 }
 
 /// Makes the steps that depend on the candidate only.
@@ -218,9 +241,10 @@ impl Composer<'_> {
     /// The phases that load modules: nothing can be mounted before.
     fn load(&self, workload: &dyn Workload) -> Vec<Step> {
         let modules = &self.candidate.modules;
-        let phases = workload.phases().iter().filter(|phase| {
-            !modules.is_empty() && workload.on_device(phase.name) == Some(OnDevice::Modules)
-        });
+        let loads =
+            |phase: &&PhaseDef| matches!(workload.phase(phase), Phase::OnDevice(OnDevice::Modules));
+        let phases = workload.phases().iter();
+        let phases = phases.filter(|phase| !modules.is_empty() && loads(phase));
         let load = |phase: &PhaseDef| Step::LoadModules {
             phase: phase.name.to_owned(),
             modules: modules.clone(),

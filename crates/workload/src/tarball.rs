@@ -6,6 +6,7 @@
 
 use crate::content::generated;
 use crate::listing::Listing;
+use crate::phase::{Operations, Phase};
 use crate::workload::{
     Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter, unknown_phase,
 };
@@ -61,6 +62,12 @@ impl Workload for Tarball {
         &PHASES
     }
 
+    fn phase(&self, _phase: &PhaseDef) -> Phase<'_> {
+        Phase::Operations(self)
+    }
+}
+
+impl Operations for Tarball {
     fn operations(
         &self,
         phase: &str,
@@ -68,7 +75,6 @@ impl Workload for Tarball {
         _tree: Option<&Listing>,
         seed: u64,
     ) -> Result<Box<dyn Iterator<Item = Op>>, Error> {
-        self.check(spec)?;
         let path = FILE.to_owned();
         let create = || Op::Create {
             path: FILE.to_owned(),

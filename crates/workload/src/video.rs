@@ -9,6 +9,7 @@
 
 use crate::content::generated;
 use crate::listing::Listing;
+use crate::phase::{Operations, Phase};
 use crate::workload::{
     Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter, unknown_phase,
 };
@@ -109,6 +110,10 @@ impl Workload for Video {
         &PHASES
     }
 
+    fn phase(&self, _phase: &PhaseDef) -> Phase<'_> {
+        Phase::Operations(self)
+    }
+
     fn contradiction(&self, spec: &WorkloadSpec) -> Option<String> {
         let [rate, frames] =
             ["bytes_per_second", "frames_per_second"].map(|name| parameter(self, spec, name));
@@ -116,7 +121,9 @@ impl Workload for Video {
             format!("bytes_per_second = {rate} is less than a byte for each of {frames} frames")
         })
     }
+}
 
+impl Operations for Video {
     fn operations(
         &self,
         phase: &str,
@@ -124,7 +131,6 @@ impl Workload for Video {
         _tree: Option<&Listing>,
         seed: u64,
     ) -> Result<Box<dyn Iterator<Item = Op>>, Error> {
-        self.check(spec)?;
         let value = |name| parameter(self, spec, name);
         match phase {
             "video_record" => Ok(Box::new(record(

@@ -1,8 +1,7 @@
-//! What a workload is: name, parameters, phases, operations.
+//! What a workload is: name, parameters, phases.
 
 use crate::listing::Listing;
-use crate::program::{Program, Told};
-use whichfs_trial::Op;
+use crate::phase::Phase;
 use whichfs_trial::WorkloadSpec;
 
 /// A parameter of a workload.
@@ -46,7 +45,7 @@ pub enum Rule {
     Together(&'static [&'static str]),
     /// Bytes that the filesystem no longer has free after the phase; in `B`.
     Space,
-    /// What the phase's program tells ([`Workload::told`]).
+    /// What the phase's program tells ([`crate::Programs::told`]).
     Told {
         /// Unit of the figure.
         unit: &'static str,
@@ -193,24 +192,6 @@ impl Unknown {
     }
 }
 
-/// A phase for which the filesystem is unmounted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OnDevice {
-    /// The phase's program.
-    Program,
-    /// The filesystem's own checker; the phase is left out where there is none.
-    Check,
-    /// Modules of the kernel are loaded before anything else; the phase is left out where they
-    /// are not known: outside of the lab.
-    Modules,
-}
-
-/// Whether a phase of `workload` loads the filesystem's modules.
-pub fn loads_modules(workload: &dyn Workload) -> bool {
-    let mut phases = workload.phases().iter();
-    phases.any(|phase| workload.on_device(phase.name) == Some(OnDevice::Modules))
-}
-
 /// A named, seeded sequence of operations in phases.
 pub trait Workload: Sync {
     /// Name, as on the command line.
@@ -224,6 +205,9 @@ pub trait Workload: Sync {
 
     /// Its phases in order.
     fn phases(&self) -> &'static [PhaseDef];
+
+    /// What `phase` is, one of [`Workload::phases`].
+    fn phase(&self, phase: &PhaseDef) -> Phase<'_>;
 
     /// Whether it can use a tree of the user instead of a generated one.
     fn takes_tree(&self) -> bool {
@@ -241,35 +225,9 @@ pub trait Workload: Sync {
         None
     }
 
-    /// The program that is `phase`, if it is one and no stream of operations.
-    ///
-    /// # Errors
-    /// If phase or parameter is unknown, or a parameter is out of its range.
-    fn program(
-        &self,
-        _phase: &str,
-        _spec: &WorkloadSpec,
-        _seed: u64,
-    ) -> Result<Option<Program>, Error> {
-        Ok(None)
-    }
-
     /// What its figures in the lab leave out, in a sentence.
     fn caveat(&self) -> Option<&'static str> {
         None
-    }
-
-    /// What `phase` is if it is done while the filesystem is not mounted.
-    fn on_device(&self, _phase: &str) -> Option<OnDevice> {
-        None
-    }
-
-    /// What the program of `phase` told on its standard output, if that is wanted.
-    ///
-    /// # Errors
-    /// What is not as it should be, in a sentence.
-    fn told(&self, _phase: &str, _output: &str) -> Result<Option<Told>, String> {
-        Ok(None)
     }
 
     /// The tree that `spec` describes, if the workload has one and the user gave none.
@@ -286,38 +244,6 @@ pub trait Workload: Sync {
     /// What in it does, and the remedy.
     fn check_tree(&self, _tree: &Listing) -> Result<(), Error> {
         Ok(())
-    }
-
-    /// The operations of `phase`, which is no program. `tree` is the listing of the user's tree
-    /// if `spec` has one, else what [`Workload::generated_tree`] gives for the same `spec` and
-    /// `seed`; without it the tree is drawn again.
-    ///
-    /// # Errors
-    /// If phase or parameter is unknown, or a parameter is out of its range.
-    fn operations(
-        &self,
-        phase: &str,
-        spec: &WorkloadSpec,
-        tree: Option<&Listing>,
-        seed: u64,
-    ) -> Result<Box<dyn Iterator<Item = Op>>, Error>;
-
-    /// Whether any phase is a program: such a workload can be measured, but as nobody knows
-    /// what its programs write, what a power cut leaves cannot be judged.
-    fn runs_programs(&self) -> bool {
-        false
-    }
-
-    /// Whether its programs are the user's own, of this machine: they do not run in the sealed
-    /// userland, and the machine decides what they do.
-    fn runs_host_programs(&self) -> bool {
-        false
-    }
-
-    /// Bytes that the program of `phase` writes, as far as `spec` says so; `None` if only the
-    /// program knows.
-    fn program_writes(&self, _phase: &str, _spec: &WorkloadSpec) -> Option<u64> {
-        None
     }
 
     /// What contradicts what in `spec`, whose parameters are in their ranges.
@@ -415,7 +341,7 @@ pub(crate) fn unknown_phase(workload: &dyn Workload, phase: &str) -> Error {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::{ALL, every, find};
+    use crate::{every, find};
     use std::collections::BTreeMap;
 
     /// A specification of `name` with `parameters`.
@@ -477,18 +403,6 @@ mod tests {
             names.sort_unstable();
             names.dedup();
             assert_eq!(names.len(), count, "a name twice in {}", workload.name());
-        }
-    }
-
-    #[test]
-    fn an_unknown_phase_is_refused() {
-        for workload in ALL {
-            let spec = spec(workload.name(), &[]);
-            let error = workload
-                .operations("nothing", &spec, None, 1)
-                .err()
-                .unwrap();
-            assert!(error.to_string().contains("unknown phase"), "{error}");
         }
     }
 }

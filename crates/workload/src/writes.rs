@@ -1,6 +1,7 @@
 //! What a trial will write, before it runs. Pure.
 
 use crate::listing::Listing;
+use crate::phase::{OnDevice, Phase};
 use crate::workload::{Error, Workload};
 use whichfs_trial::{Op, WorkloadSpec};
 use whichfs_units::KIB;
@@ -30,6 +31,7 @@ pub fn writes(
     seed: u64,
     tree: Option<&Listing>,
 ) -> Result<Writes, Error> {
+    workload.check(spec)?;
     let generated = match tree {
         Some(_) => None,
         None => workload.generated_tree(spec, seed)?,
@@ -37,16 +39,19 @@ pub fn writes(
     let tree = tree.or(generated.as_ref());
     let mut all = Writes::default();
     for phase in workload.phases().iter().filter(|phase| phase.writes) {
-        let of_device = workload.on_device(phase.name).is_some();
-        if of_device || workload.program(phase.name, spec, seed)?.is_some() {
-            match workload.program_writes(phase.name, spec) {
-                Some(bytes) => all.bytes = all.bytes.saturating_add(bytes),
-                None => all.unknown = true,
+        match workload.phase(phase) {
+            Phase::Operations(phases) => {
+                let operations = phases.operations(phase.name, spec, tree, seed)?;
+                let each = operations.map(|operation| written(&operation));
+                all.bytes = each.fold(all.bytes, u64::saturating_add);
             }
-        } else {
-            let operations = workload.operations(phase.name, spec, tree, seed)?;
-            let each = operations.map(|operation| written(&operation));
-            all.bytes = each.fold(all.bytes, u64::saturating_add);
+            Phase::Program(programs) | Phase::OnDevice(OnDevice::Program(programs)) => {
+                match programs.writes(phase.name, spec) {
+                    Some(bytes) => all.bytes = all.bytes.saturating_add(bytes),
+                    None => all.unknown = true,
+                }
+            }
+            Phase::OnDevice(OnDevice::Check | OnDevice::Modules) => {}
         }
     }
     Ok(all)

@@ -3,9 +3,8 @@
 
 use crate::content::generated;
 use crate::listing::Listing;
-use crate::workload::{
-    Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter, unknown_phase,
-};
+use crate::phase::{Operations, Phase};
+use crate::workload::{Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter};
 use whichfs_trial::{Op, WorkloadSpec};
 use whichfs_units::{GIB, KIB, MIB, Rng};
 
@@ -90,17 +89,19 @@ impl Workload for OneFile {
         &ONE_PHASE
     }
 
+    fn phase(&self, _phase: &PhaseDef) -> Phase<'_> {
+        Phase::Operations(self)
+    }
+}
+
+impl Operations for OneFile {
     fn operations(
         &self,
-        phase: &str,
+        _phase: &str,
         spec: &WorkloadSpec,
         _tree: Option<&Listing>,
         seed: u64,
     ) -> Result<Box<dyn Iterator<Item = Op>>, Error> {
-        self.check(spec)?;
-        if phase != ONE_PHASE[0].name {
-            return Err(unknown_phase(self, phase));
-        }
         let size = parameter(self, spec, "bytes");
         let ops = [create("onefile.bin".to_owned(), size, seed), Op::SyncFs];
         Ok(Box::new(ops.into_iter()))
@@ -124,6 +125,12 @@ impl Workload for ManyFiles {
         &MANY_PHASE
     }
 
+    fn phase(&self, _phase: &PhaseDef) -> Phase<'_> {
+        Phase::Operations(self)
+    }
+}
+
+impl Operations for ManyFiles {
     fn operations(
         &self,
         phase: &str,
@@ -132,10 +139,6 @@ impl Workload for ManyFiles {
         seed: u64,
     ) -> Result<Box<dyn Iterator<Item = Op>>, Error> {
         const DIR: &str = "many";
-        self.check(spec)?;
-        if phase != MANY_PHASE[0].name {
-            return Err(unknown_phase(self, phase));
-        }
         let [bytes, each] = ["bytes", "file_bytes"].map(|name| parameter(self, spec, name));
         let mut rng = Rng::named(seed, phase);
         let begin = Op::Mkdir {

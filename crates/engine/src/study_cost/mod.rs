@@ -8,6 +8,7 @@ use crate::error::{Error as Failure, Outcome};
 use std::collections::BTreeMap;
 use whichfs_study::Spot;
 use whichfs_trial::WorkloadSpec;
+use whichfs_workload::Phase;
 
 /// What trials write into files.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -86,12 +87,15 @@ pub fn operations(
         input: None,
     };
     let phases = workload.phases().iter();
-    let phases = phases.take(if read_only { 1 } else { usize::MAX });
-    let streams = phases.filter_map(|phase| {
-        let stream = workload.operations(phase.name, &spec, None, 1);
-        stream.ok()
-    });
-    Ok(streams.flatten().map(|op| op.written()).sum())
+    let mut bytes = 0;
+    for phase in phases.take(if read_only { 1 } else { usize::MAX }) {
+        if let Phase::Operations(_) = workload.phase(phase) {
+            let stream = workload.operations(phase.name, &spec, None, 1);
+            let each = stream.map_err(Failure::input)?.map(|op| op.written());
+            bytes += each.sum::<u64>();
+        }
+    }
+    Ok(bytes)
 }
 
 #[cfg(test)]
