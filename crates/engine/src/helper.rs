@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::executor::PrepareError;
-use crate::lab_executor::with_device;
+use crate::trial_recipe::with_device;
 use whichfs_fs::{Helper, Recipe};
 use whichfs_study::Variant;
 

@@ -54,6 +54,7 @@ pub mod tools;
 pub mod tree;
 pub mod trial_cache;
 pub mod trial_lookup;
+mod trial_recipe;
 pub mod trial_runner;
 pub mod tuning_study;
 pub mod undo_log_file;

@@ -3,7 +3,8 @@
 
 use super::check::Result;
 use super::seen::Seen;
-use crate::lab_executor::{environment, with_device};
+use crate::lab_executor::environment;
+use crate::trial_recipe::with_device;
 use std::collections::BTreeMap;
 use whichfs_crash::{
     Contract, Cut, Finding, Judge, Message, Outcome as Became, Window, classify, verdict,

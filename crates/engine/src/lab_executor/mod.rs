@@ -1,0 +1,281 @@
+//! The lab as an executor: the card, board, kernel, agent and userland that all trials of one run
+//! share.
+
+mod disks;
+mod prepared;
+mod programs;
+
+pub use crate::trial_recipe::{apply_variant, missing_tools, require_tree, with_device};
+pub use prepared::Prepared;
+pub use programs::not_in_userland;
+pub use whichfs_workload::environment;
+
+use crate::board::{Board, Host};
+use crate::cards::{self, CardState, NamedProfile};
+use crate::clock::Clock;
+use crate::error::{Error, Outcome};
+use crate::executor::{Capabilities, Executor, Lease, Phases, PrepareError, Slot, TrialSpec};
+use crate::images::Images;
+use crate::modules::WithModules;
+use crate::tools::{Versions, cpu_features_sha256};
+use crate::{memory, places, trial_runner};
+use disks::{CONTENTS_MIN_BYTES, resident_bytes};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, OnceLock};
+use std::time::Duration;
+use whichfs_card::Card;
+use whichfs_decide::{CardKind, Origin};
+use whichfs_fs::Geometry;
+use whichfs_lab::{Agent, GuestSpec, HostView, Kernel, Limits, Userland, available_cores};
+use whichfs_trial::{BlockQueue, Job, Step, Trial};
+use whichfs_units::MIB;
+
+/// Part of each trial's version: raised where the same job on the same kernel comes to give
+/// other figures, so that trials of both kinds are never compared.
+const METHOD: u32 = 6;
+/// Where the filesystem under test is mounted in the guest.
+pub const MOUNT_POINT: &str = "/mnt/test";
+/// The card's device in the guest.
+pub const DEVICE: &str = "/dev/vda";
+
+/// Version of the program and of its method of measuring.
+pub fn version() -> String {
+    format!("{}+{METHOD}", env!("CARGO_PKG_VERSION"))
+}
+
+/// What all trials of one run share.
+pub struct LabExecutor {
+    /// The card.
+    pub card: NamedProfile,
+    /// State in which it begins.
+    pub card_state: CardState,
+    /// The computer around it.
+    pub board: Board,
+    /// Which time counts.
+    pub clock: Clock,
+    /// The lab kernel.
+    pub kernel: Kernel,
+    /// The agent.
+    pub agent: Agent,
+    /// Where programs of trials come from; none where they are the host's.
+    pub userland: Option<Userland>,
+    /// What guests see of the host that have no sealed userland.
+    view: HostView,
+    /// When a guest is stopped.
+    pub limits: Limits,
+    /// Trials that this machine has memory for at once, at most as many as were asked for.
+    pub jobs: usize,
+    /// Directory of the guests' memory.
+    pub memory: PathBuf,
+    /// Card contents of a trial that stay in memory; the rest goes to an unlinked file.
+    resident_bytes: u64,
+    versions: Mutex<Versions>,
+    cpu_features_sha256: String,
+    /// Used cards by seed: all candidates of a seed begin with clones of one.
+    used: Mutex<BTreeMap<u64, Card>>,
+    /// The kernel with modules, opened when it is first asked for; or why there is none.
+    with_modules: OnceLock<Result<WithModules, String>>,
+}
+
+impl LabExecutor {
+    /// An executor with kernel, agent and sealed userland from their usual places, for `jobs`
+    /// trials at once or as many as there is memory for.
+    ///
+    /// # Errors
+    /// Something of these is missing.
+    pub fn new(
+        card: NamedProfile,
+        card_state: CardState,
+        board: Board,
+        clock: Clock,
+        wall_limit: Duration,
+        jobs: usize,
+    ) -> Outcome<LabExecutor> {
+        let view = HostView::default();
+        let host =
+            LabExecutor::seeing_host(card, card_state, board, clock, wall_limit, jobs, view)?;
+        Ok(LabExecutor {
+            userland: Some(places::userland()?),
+            kernel: host.kernel.for_userland().map_err(Error::environment)?,
+            ..host
+        })
+    }
+
+    /// The same with guests that run programs of this machine, and see `view` of it.
+    ///
+    /// # Errors
+    /// Kernel or agent are missing.
+    pub fn seeing_host(
+        card: NamedProfile,
+        card_state: CardState,
+        board: Board,
+        clock: Clock,
+        wall_limit: Duration,
+        jobs: usize,
+        view: HostView,
+    ) -> Outcome<LabExecutor> {
+        let guest_bytes = board.file.memory.mib * MIB;
+        let (jobs, memory) = memory::side_by_side(jobs, guest_bytes, CONTENTS_MIN_BYTES)?;
+        let resident_bytes = resident_bytes(guest_bytes, jobs as u64);
+        Ok(LabExecutor {
+            jobs,
+            memory,
+            resident_bytes,
+            card,
+            card_state,
+            board,
+            clock,
+            kernel: places::kernel()?,
+            agent: places::agent()?,
+            userland: None,
+            view,
+            limits: Limits::of_wall(wall_limit),
+            versions: Mutex::default(),
+            cpu_features_sha256: cpu_features_sha256(),
+            used: Mutex::default(),
+            with_modules: OnceLock::new(),
+        })
+    }
+
+    /// The same with another lab kernel.
+    pub fn under(self, kernel: Kernel) -> LabExecutor {
+        LabExecutor {
+            kernel,
+            with_modules: OnceLock::new(),
+            ..self
+        }
+    }
+
+    /// The same with at most `bytes` of each card's contents in memory.
+    pub fn holding(self, bytes: u64) -> LabExecutor {
+        LabExecutor {
+            resident_bytes: self.resident_bytes.min(bytes),
+            ..self
+        }
+    }
+
+    /// The geometry that filesystems are tuned to.
+    pub fn geometry(&self) -> Geometry {
+        cards::geometry(&self.card.profile)
+    }
+
+    /// Size of the partition: from its offset to the last whole AU.
+    pub fn partition_bytes(&self) -> u64 {
+        self.geometry().partition_bytes
+    }
+
+    /// The board's controller for this card.
+    pub fn host(&self) -> &Host {
+        self.board.host(self.card.profile.interface())
+    }
+
+    /// A guest that does `job` on `core`.
+    pub fn guest<'a>(&'a self, job: &'a Job, core: Option<usize>) -> GuestSpec<'a> {
+        GuestSpec {
+            kernel: &self.kernel,
+            agent: &self.agent,
+            memory_mib: self.board.file.memory.mib,
+            memory: &self.memory,
+            cpu: self.clock.prices(&self.board),
+            queue_depth: Some(self.host().queue_depth),
+            job,
+            root: self.root(false),
+            images: &[],
+            shared: &[],
+            core,
+            limits: self.limits,
+        }
+    }
+
+    /// A job with the board's queue for this card.
+    pub fn job(&self, steps: Vec<Step>, seed: u64) -> Job {
+        let host = self.host();
+        Job {
+            seed,
+            queues: vec![BlockQueue {
+                disk: "vda".into(),
+                rotational: host.rotational,
+                scheduler: host.scheduler.clone(),
+                max_request_kib: host.largest_request_kib,
+                requests: host.nr_requests,
+                read_ahead_kib: host.read_ahead_kib,
+            }],
+            steps,
+            promises: false,
+            returns: false,
+            ignores_sync: false,
+            counts_work: false,
+            acknowledged: false,
+        }
+    }
+
+    /// Its kernel, and the one with modules where a trial asked for that.
+    pub fn kernels(&self) -> impl Iterator<Item = &Kernel> {
+        let other = self
+            .with_modules
+            .get()
+            .and_then(|found| found.as_ref().ok());
+        [&self.kernel]
+            .into_iter()
+            .chain(other.map(|found| &found.kernel))
+    }
+}
+
+impl Executor for LabExecutor {
+    type Prepared = Prepared;
+    type Lease<'l> = &'l LabExecutor;
+
+    fn capabilities(&self) -> Capabilities {
+        let profile = &self.card.profile;
+        Capabilities {
+            card: self.card.name.clone(),
+            geometry: self.geometry(),
+            origin: Origin::Modelled,
+            slots: self.jobs,
+            card_uncertainty: self.card.uncertainty(),
+            fit_error: cards::fit_error(profile),
+        }
+    }
+
+    fn card_kind(&self, seed: u64) -> Option<CardKind> {
+        self.card.kind_of_seed(seed)
+    }
+
+    fn prepare(&self, spec: &TrialSpec<'_>, images: &Images<'_>) -> Result<Prepared, PrepareError> {
+        LabExecutor::prepare(
+            self,
+            spec.candidate,
+            spec.work,
+            spec.variant,
+            spec.seed,
+            images,
+        )
+    }
+
+    fn lease(&self, _name: &str) -> Outcome<&LabExecutor> {
+        Ok(self)
+    }
+}
+
+impl Lease<Prepared> for &LabExecutor {
+    fn run(
+        &self,
+        prepared: &Prepared,
+        slot: Slot,
+        interrupted: &AtomicBool,
+        on_phase: Phases<'_>,
+    ) -> Outcome<Option<Trial>> {
+        let cores = available_cores();
+        let core = Some(cores[slot.worker % cores.len()]);
+        trial_runner::run(self, prepared, core, interrupted, on_phase).map(Some)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    // A panic elsewhere does not make a cache of clones wrong.
+    mutex
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}
