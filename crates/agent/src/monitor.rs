@@ -6,8 +6,9 @@
 //! virtual machine, a machine far too busy), and so were the phases that are being timed.
 
 use crate::requests::{Requests, Sizes};
+use parking_lot::Mutex;
 use rustix::time::{ClockId, clock_gettime};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 use whichfs_units::Nanos;
@@ -47,7 +48,7 @@ impl Monitor {
         let watched = Arc::downgrade(&state);
         thread::spawn(move || {
             while let Some(state) = watched.upgrade() {
-                lock(&state).look();
+                state.lock().look();
                 drop(state);
                 thread::sleep(PERIOD);
             }
@@ -57,7 +58,7 @@ impl Monitor {
 
     /// What has been seen by now.
     pub fn seen(&self) -> Seen {
-        let mut state = lock(&self.0);
+        let mut state = self.0.lock();
         state.look();
         Seen {
             sizes: match &mut state.requests {
@@ -68,10 +69,6 @@ impl Monitor {
             suspended: suspended(),
         }
     }
-}
-
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl State {

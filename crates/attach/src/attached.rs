@@ -15,6 +15,7 @@ use crate::serving::Serving;
 use crate::statistics::Statistics;
 use crate::transport::{self, Placed};
 use crate::way::Ways;
+use parking_lot::{Mutex, MutexGuard};
 use rustix::fs::fsync;
 use std::fmt;
 use std::io;
@@ -22,8 +23,8 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use whichfs_card::Contents;
 use whichfs_device::{Roots, User, users_of_disk};
@@ -241,7 +242,7 @@ fn settle(node: Node, options: &Options) -> Result<u64, AttachError> {
 
 impl Facts {
     fn speed(&self) -> MutexGuard<'_, Speed> {
-        self.speed.lock().unwrap_or_else(PoisonError::into_inner)
+        self.speed.lock()
     }
 
     fn statistics(&self) -> Statistics {

@@ -6,9 +6,10 @@
 use crate::clock::{monotonic, sleep_until};
 use crate::lateness::Punctuality;
 use crate::thread::prepare;
+use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 /// The part of a wait that is spent looking at the clock: what a timer of a virtual machine
@@ -105,7 +106,7 @@ impl Delivery {
 
     /// Has `answer`, which carries `bytes` to the kernel, done at `due` of the monotonic clock.
     pub fn at(&self, due: u64, bytes: usize, answer: Answer) {
-        let mut queue = lock(&self.shared.queue);
+        let mut queue = self.shared.queue.lock();
         // The card is serial, so the place is the end; order is kept whoever calls.
         let place = queue.waiting.partition_point(|other| other.due <= due);
         queue.waiting.insert(place, Waiting { due, bytes, answer });
@@ -117,7 +118,7 @@ impl Delivery {
 impl Drop for Delivery {
     /// Delivers what is waiting, each at its time, and ends the thread.
     fn drop(&mut self) {
-        lock(&self.shared.queue).closed = true;
+        self.shared.queue.lock().closed = true;
         self.shared.filled.notify_one();
         if let Some(thread) = self.thread.take() {
             // Its panic is the panic of an answer, which has been printed.
@@ -141,7 +142,7 @@ impl Shared {
 
     /// The next completion, however long it takes to come; `None` when all is over.
     fn next(&self) -> Option<Waiting> {
-        let mut queue = lock(&self.queue);
+        let mut queue = self.queue.lock();
         loop {
             if let Some(first) = queue.waiting.pop_front() {
                 return Some(first);
@@ -149,16 +150,9 @@ impl Shared {
             if queue.closed {
                 return None;
             }
-            queue = self
-                .filled
-                .wait(queue)
-                .unwrap_or_else(PoisonError::into_inner);
+            self.filled.wait(&mut queue);
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -173,11 +167,11 @@ mod tests {
         let begun = monotonic() + 1_000_000;
         for n in [0_u64, 1, 2, 5, 4, 3] {
             let (seen, due) = (Arc::clone(&seen), begun + n * 1_000_000);
-            let answer = move || lock(&seen).push((n, monotonic() >= due));
+            let answer = move || seen.lock().push((n, monotonic() >= due));
             delivery.at(due, 0, Box::new(answer));
         }
         drop(delivery);
-        let seen = lock(&seen);
+        let seen = seen.lock();
         assert_eq!(seen.len(), 6);
         assert!(seen.iter().all(|(_, in_time)| *in_time));
     }

@@ -4,8 +4,8 @@
 //! Eight buckets to the octave: a percentile is known to 12.5 %, from 1 ns to a minute and
 //! beyond, in 2.4 KiB, whatever the number of requests.
 
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Buckets to a doubling.
 const STEPS: u64 = 8;
@@ -102,7 +102,7 @@ impl Punctuality {
     }
 
     fn lock(&self) -> MutexGuard<'_, Lateness> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

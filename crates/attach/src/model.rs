@@ -6,7 +6,7 @@
 
 use crate::clock::{Clock, Speed, monotonic};
 use crate::way::Ways;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
 use whichfs_blockdev::{BlockDevice, Payload, Timing};
 use whichfs_card::{Card, CardStatus, Contents, ContentsError, Op, Request, Stats};
 use whichfs_units::Nanos;
@@ -135,7 +135,7 @@ impl Model {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         // A panic elsewhere does not make the card wrong: each request is one call.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

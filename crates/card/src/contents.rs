@@ -10,8 +10,9 @@
 //! is written beyond them lands on other data (the address wraps, as on most fakes), or
 //! nowhere, in which case it reads as zeros (`flash.md` §5, f3's findings).
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use whichfs_units::SECTOR;
 
 /// Bytes of a chunk, and of a slot of a [`Spill`].
@@ -136,11 +137,11 @@ struct Slots {
 
 impl Store {
     fn slots(&self) -> MutexGuard<'_, Slots> {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+        self.slots.lock()
     }
 
     fn spare(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
-        self.spare.lock().unwrap_or_else(PoisonError::into_inner)
+        self.spare.lock()
     }
 
     /// Takes the buffer of a chunk that nobody else has any more.

@@ -5,7 +5,8 @@
 //! array uses is a plain box; cloning turns the boxes into shared ones, once. The mutex is
 //! taken by `clone` and by readers of the whole; the hot path has `&mut self` and no lock.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::Arc;
 
 /// Entries of a chunk: 64 KiB of `u32`.
 const CHUNK: usize = 1 << 14;
@@ -160,13 +161,11 @@ impl CowArray {
 
     #[inline(always)]
     fn chunks_mut(&mut self) -> &mut [Chunk] {
-        self.chunks
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.chunks.get_mut()
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Chunk>> {
-        self.chunks.lock().unwrap_or_else(PoisonError::into_inner)
+        self.chunks.lock()
     }
 }
 

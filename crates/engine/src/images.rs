@@ -10,12 +10,12 @@ use crate::places;
 use crate::shell::quoted_os;
 use crate::tools::Versions;
 use crate::workload_run::WorkloadRun;
+use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
 use std::time::Duration;
 use whichfs_fs::{Candidate, ImageBuild, Recipe};
 use whichfs_trial::WorkloadSpec;
@@ -116,10 +116,7 @@ impl<'a> Images<'a> {
         let Some(build) = &recipe.image else {
             return Ok(None);
         };
-        let mut state = self
-            .one_at_a_time
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut state = self.one_at_a_time.lock();
         let sound = &mut state.sound;
         let tree_key = tree_key(work, spec, seed);
         let tools = builder.version(recipe);

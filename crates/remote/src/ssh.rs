@@ -3,12 +3,13 @@
 use crate::address::Address;
 use crate::refusal::Refusal;
 use crate::wire::{Call, Reply, line};
+use parking_lot::Mutex;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use whichfs_units::{Bytes, MIB};
 
@@ -158,8 +159,8 @@ impl Said {
         said
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, (Vec<u8>, bool)> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> parking_lot::MutexGuard<'_, (Vec<u8>, bool)> {
+        self.0.lock()
     }
 
     /// What the program that has ended with `status` said. A master connection that ssh leaves
@@ -258,7 +259,7 @@ impl Link {
     }
 
     fn hang_up(&self) {
-        *self.input.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.input.lock() = None;
     }
 }
 
@@ -271,7 +272,7 @@ impl Drop for Link {
 }
 
 fn write(input: &Mutex<Option<ChildStdin>>, call: &Call) -> std::io::Result<()> {
-    let mut input = input.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut input = input.lock();
     match input.as_mut() {
         Some(input) => input.write_all(&line(call)?).and_then(|()| input.flush()),
         None => Err(std::io::ErrorKind::BrokenPipe.into()),

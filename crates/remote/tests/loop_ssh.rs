@@ -3,6 +3,7 @@
 //! loop devices, sshd, mkfs.ext4 and the agent for boards (`make agents`) are needed.
 #![allow(clippy::unwrap_used)]
 
+use parking_lot::{Mutex, MutexGuard};
 use whichfs_testkit::skip;
 use whichfs_testkit::sshd;
 
@@ -10,8 +11,8 @@ use sshd::{Sshd, attendant, kill, sessions, users};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use whichfs_device::Limits;
 use whichfs_device::sandboxed_agent::Ended;
@@ -56,7 +57,7 @@ fn attach(file: &Path) -> Option<String> {
 
 impl Bench {
     fn new() -> Option<Bench> {
-        let alone = BOARD.lock().unwrap_or_else(PoisonError::into_inner);
+        let alone = BOARD.lock();
         if !agents().join("whichfs-agent-x86_64").is_file() {
             skip::skip("no agent for boards is built (make agents)");
             return None;
@@ -99,12 +100,12 @@ impl Bench {
 
     fn open(&self, patience: Patience) -> Result<Board, Refusal> {
         let said = Arc::clone(&self.said);
-        let tell = move |text: &str| said.lock().unwrap().push(text.to_owned());
+        let tell = move |text: &str| said.lock().push(text.to_owned());
         Board::open(&self.address(), self.kit.clone(), patience, Box::new(tell))
     }
 
     fn said(&self) -> String {
-        self.said.lock().unwrap().join("\n")
+        self.said.lock().join("\n")
     }
 
     /// A session in which trials may begin.
@@ -397,11 +398,11 @@ fn loop_ssh_after_a_restart_of_the_board_the_lost_trial_begins_anew() {
     );
     let before = sessions();
     let sshd = Mutex::new(bench);
-    let task = sshd.lock().unwrap().task("sleep 2");
+    let task = sshd.lock().task("sleep 2");
     let mut restarted = false;
     let result = board.ask(&task, &never(), &mut |told| {
         if begins_work(told) && !std::mem::replace(&mut restarted, true) {
-            let mut bench = sshd.lock().unwrap();
+            let mut bench = sshd.lock();
             wait_until(|| bench.times_run() == 2);
             // All processes end, what was in memory is gone, and the server is away for a while.
             kill(attendant().unwrap());
@@ -411,7 +412,7 @@ fn loop_ssh_after_a_restart_of_the_board_the_lost_trial_begins_anew() {
             bench.sshd.restart();
         }
     });
-    let bench = sshd.into_inner().unwrap();
+    let bench = sshd.into_inner();
     let (answer, told) = result.unwrap();
     done(&answer);
     assert_eq!(names(&told), WHOLE, "only of the run that was finished");

@@ -3,12 +3,12 @@
 
 pub use whichfs_testkit::skip;
 
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::process::Command;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use whichfs_attach::{CardState, HostQueue, Options, Speed, Transport};
 use whichfs_card::{Profile, builtin};
 use whichfs_units::{MIB, Nanos};
@@ -22,12 +22,12 @@ static TESTS: RwLock<()> = RwLock::new(());
 
 /// A lock to hold while cards are attached, if this machine can; prints why not.
 pub fn ready(test: &str) -> Option<RwLockReadGuard<'static, ()>> {
-    can(test).then(|| TESTS.read().unwrap_or_else(PoisonError::into_inner))
+    can(test).then(|| TESTS.read())
 }
 
 /// The same for a test that must be alone.
 pub fn alone(test: &str) -> Option<RwLockWriteGuard<'static, ()>> {
-    can(test).then(|| TESTS.write().unwrap_or_else(PoisonError::into_inner))
+    can(test).then(|| TESTS.write())
 }
 
 pub fn transport() -> Transport {

@@ -6,9 +6,9 @@ use crate::consent::{Consent, ConsentRequest};
 use crate::error::{Error, Outcome};
 use crate::tools::{self, Versions};
 use crate::{places, signatures};
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use whichfs_agent::Reader;
 use whichfs_device::sandboxed_agent::{AgentRun, Ended};
@@ -54,10 +54,6 @@ pub struct Remote {
     board: Mutex<Board>,
     /// What is known of its tools and its kernel.
     versions: Mutex<BTreeMap<String, Option<String>>>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// An answer of a kind that was not asked for.
@@ -156,7 +152,7 @@ impl DeviceHost {
     /// The board cannot be asked.
     pub fn versions(&self, names: &[&str]) -> Outcome<BTreeMap<String, String>> {
         match self {
-            DeviceHost::Here(local) => Ok(lock(&local.versions).of(names)),
+            DeviceHost::Here(local) => Ok(local.versions.lock().of(names)),
             DeviceHost::There(remote) => remote.versions(names),
             // The filesystem is there already.
             DeviceHost::Inside(_) => Ok(BTreeMap::new()),
@@ -173,7 +169,7 @@ impl DeviceHost {
             DeviceHost::There(remote) => remote,
         };
         let name = name.to_owned();
-        match lock(&remote.board).request(&Ask::Filesystem { name })? {
+        match remote.board.lock().request(&Ask::Filesystem { name })? {
             Answer::Is { so } => Ok(so),
             other => Err(strange(&other)),
         }
@@ -197,7 +193,7 @@ impl DeviceHost {
                     id: &device.id,
                 };
                 let given = consent.given(&request)?;
-                lock(&remote.board).request(&Ask::Confirm { given })?;
+                remote.board.lock().request(&Ask::Confirm { given })?;
                 Ok(())
             }
             // Nothing that is there is lost.
@@ -220,7 +216,7 @@ impl DeviceHost {
                 let steps = [trials.to_owned()];
                 let journal = Journal::begin(&journals, &self.shown(device), &device.id, &steps)?;
                 let trials = trials.to_owned();
-                lock(&remote.board).request(&Ask::Begin { trials })?;
+                remote.board.lock().request(&Ask::Begin { trials })?;
                 DeviceLease::There { remote, journal }
             }
             DeviceHost::Inside(within) => within.begin()?,
@@ -264,7 +260,7 @@ fn there(address: &Address, limits: &Limits) -> Outcome<(DeviceHost, Device, Mac
 
 impl Remote {
     fn versions(&self, names: &[&str]) -> Outcome<BTreeMap<String, String>> {
-        let mut known = lock(&self.versions);
+        let mut known = self.versions.lock();
         let unknown: BTreeSet<&str> = names
             .iter()
             .copied()
@@ -275,7 +271,7 @@ impl Remote {
             let ask = Ask::Tools {
                 names: names.clone(),
             };
-            let mut versions = match lock(&self.board).request(&ask)? {
+            let mut versions = match self.board.lock().request(&ask)? {
                 Answer::Tools { versions } => versions,
                 other => return Err(strange(&other)),
             };
@@ -336,7 +332,7 @@ impl DeviceLease<'_> {
         match self {
             DeviceLease::Here { local, .. } => by(local.disk.name()),
             DeviceLease::Inside { within, .. } => by(&within.inside.disk),
-            DeviceLease::There { remote, .. } => match lock(&remote.board).request(&Ask::Written) {
+            DeviceLease::There { remote, .. } => match remote.board.lock().request(&Ask::Written) {
                 Ok(Answer::Written { bytes }) => Some(bytes),
                 _ => None,
             },
@@ -383,7 +379,7 @@ impl DeviceLease<'_> {
                     write_limit: limits.written,
                     keeps: false,
                 }));
-                let mut board = lock(&remote.board);
+                let mut board = remote.board.lock();
                 match board.ask(&task, interrupted, hear)? {
                     (Answer::Ended { ended }, told) => Ok(AgentRun { told, ended }),
                     (other, _) => Err(strange(&other)),
@@ -411,7 +407,7 @@ impl DeviceLease<'_> {
     /// It cannot.
     pub fn takes(&mut self, by: Outage) -> Outcome<Duration> {
         let (remote, _) = self.board()?;
-        match lock(&remote.board).request(&Ask::Outage { by })? {
+        match remote.board.lock().request(&Ask::Outage { by })? {
             Answer::Takes { milliseconds } => Ok(Duration::from_millis(milliseconds)),
             other => Err(strange(&other)),
         }
@@ -430,7 +426,7 @@ impl DeviceLease<'_> {
         let (remote, journal) = self.board()?;
         journal.step(0)?;
         journal.trial(&task.label)?;
-        let mut board = lock(&remote.board);
+        let mut board = remote.board.lock();
         let task = Ask::Trial(Box::new(task));
         Ok(board.cut(&task, cutting, interrupted, &mut |_| ())?)
     }
@@ -449,7 +445,7 @@ impl DeviceLease<'_> {
         journal.step(0)?;
         journal.trial(&task.label)?;
         let task = Ask::Trial(Box::new(task));
-        match lock(&remote.board).ask_once(&task, interrupted)? {
+        match remote.board.lock().ask_once(&task, interrupted)? {
             (None, told) => Ok((None, told)),
             (Some(Answer::Ended { ended }), told) => Ok((Some(ended), told)),
             (Some(other), _) => Err(strange(&other)),
@@ -467,7 +463,7 @@ impl DeviceLease<'_> {
                 remote,
                 mut journal,
             } => {
-                lock(&remote.board).request(&Ask::End)?;
+                remote.board.lock().request(&Ask::End)?;
                 journal.done(0)?;
                 Ok(journal.end(None)?)
             }

@@ -5,8 +5,8 @@ use super::{DeviceExecutor, DeviceLease, Run};
 use crate::error::Outcome;
 use crate::executor::{Capabilities, Executor, Lease, Phases, PrepareError, Slot, TrialSpec};
 use crate::images::Images;
+use parking_lot::Mutex;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Mutex, PoisonError};
 use whichfs_decide::{Counter, Origin};
 use whichfs_device::sandboxed_agent::Ended;
 use whichfs_trial::{Event, StampedEvent, Status, Trial};
@@ -48,7 +48,7 @@ impl<'a> DeviceSession<'a> {
                 on_phase(phase, told.at);
             }
         };
-        let mut lease = self.lease.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lease = self.lease.lock();
         let limits = RunLimits {
             wall: self.device.wall_limit,
             written: most,
@@ -99,12 +99,12 @@ impl Lease<Run> for DeviceSession<'_> {
 
     fn written(&self) -> Option<u64> {
         let lease = self.lease.lock();
-        lease.unwrap_or_else(PoisonError::into_inner).written()
+        lease.written()
     }
 
     fn end(self) -> Outcome {
         let lease = self.lease.into_inner();
-        lease.unwrap_or_else(PoisonError::into_inner).end()
+        lease.end()
     }
 }
 

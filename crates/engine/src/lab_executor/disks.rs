@@ -1,7 +1,7 @@
 //! The modelled card as the disk of a guest: in its state, with empty contents, of which only some
 //! stay in memory.
 
-use super::{LabExecutor, lock};
+use super::LabExecutor;
 use crate::cards::in_state;
 use crate::error::{Error, Outcome};
 use crate::partition::Partition;
@@ -79,7 +79,7 @@ impl LabExecutor {
     }
 
     fn card_of(&self, profile: &Profile, seed: u64) -> Card {
-        let mut used = lock(&self.used);
+        let mut used = self.used.lock();
         let card = used
             .entry(seed)
             .or_insert_with(|| in_state(profile, self.card_state, seed));

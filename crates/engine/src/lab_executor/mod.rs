@@ -20,10 +20,11 @@ use crate::modules::WithModules;
 use crate::tools::{Versions, cpu_features_sha256};
 use crate::{memory, places, trial_runner};
 use disks::{CONTENTS_MIN_BYTES, resident_bytes};
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 use whichfs_card::Card;
 use whichfs_decide::{CardKind, Origin};
@@ -271,11 +272,4 @@ impl Lease<Prepared> for &LabExecutor {
         let core = Some(cores[slot.worker % cores.len()]);
         trial_runner::run(self, prepared, core, interrupted, on_phase).map(Some)
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    // A panic elsewhere does not make a cache of clones wrong.
-    mutex
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -1,6 +1,6 @@
 //! Where guests find programs, and which those are: the sealed userland, or this machine.
 
-use super::{LabExecutor, lock};
+use super::LabExecutor;
 use crate::error::{Error, Outcome};
 use crate::executor::PrepareError;
 use crate::tools::{PATH, find};
@@ -89,7 +89,7 @@ impl LabExecutor {
     ) -> BTreeMap<String, String> {
         let tools = recipe.tools.iter().copied();
         let parts: Vec<&str> = tools.chain(program::parts(programs)).collect();
-        lock(&self.versions).of(&parts)
+        self.versions.lock().of(&parts)
     }
 }
 

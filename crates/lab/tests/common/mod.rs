@@ -7,10 +7,10 @@ pub mod traces;
 
 pub use whichfs_testkit::skip;
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use whichfs_card::{Card, Contents, Profile, builtin};
 use whichfs_lab::{
@@ -51,7 +51,7 @@ pub fn agent() -> Option<Agent> {
 /// running test's own.
 pub fn one_at_a_time() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
-    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+    ONE.lock()
 }
 
 /// The shipped profile called `name`.

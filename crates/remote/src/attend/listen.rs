@@ -3,11 +3,12 @@
 use super::session::{News, Session};
 use crate::refusal::Refusal;
 use crate::wire::{Call, Reply, line};
+use parking_lot::Mutex;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use whichfs_trial::StampedEvent;
 
 /// Serves all connections, each for itself.
@@ -23,7 +24,7 @@ type Out = Arc<Mutex<UnixStream>>;
 
 /// Says `reply` as a whole.
 fn say(out: &Out, reply: &Reply) -> std::io::Result<()> {
-    let mut out = out.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut out = out.lock();
     out.write_all(&line(reply)?)
 }
 

@@ -2,11 +2,11 @@
 
 use crate::refusal::{Refusal, Why};
 use crate::wire::{Answer, Ask, line};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use whichfs_trial::StampedEvent;
 
@@ -82,12 +82,7 @@ impl Session {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
-        let waited = self.changed.wait_timeout(state, LOOK);
-        waited.unwrap_or_else(PoisonError::into_inner).0
+        self.state.lock()
     }
 
     /// File of the lines that the question under way told.
@@ -111,7 +106,7 @@ impl Session {
             if let Some(ask) = state.ask.take() {
                 return Some(ask);
             }
-            state = self.wait(state);
+            self.changed.wait_for(&mut state, LOOK);
         }
     }
 
@@ -236,7 +231,7 @@ impl Session {
                 state.leaving = true;
                 self.stop.store(true, Ordering::Relaxed);
             }
-            state = self.wait(state);
+            self.changed.wait_for(&mut state, LOOK);
         }
     }
 
@@ -252,7 +247,7 @@ impl Session {
     pub fn wait_until_left(&self) {
         let mut state = self.lock();
         while !state.left {
-            state = self.wait(state);
+            self.changed.wait_for(&mut state, LOOK);
         }
     }
 
@@ -269,7 +264,7 @@ impl Session {
             if state.lines > have {
                 return News::Lines(state.lines);
             }
-            state = self.wait(state);
+            self.changed.wait_for(&mut state, LOOK);
         }
     }
 }
