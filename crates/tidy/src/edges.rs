@@ -27,7 +27,7 @@ const INNER: [(&str, &[&str]); 28] = [
     ("fs", &["embed", "units", "trial"]),
     ("layout", &["embed", "units", "fs"]),
     ("format", &["units", "fs", "device", "layout"]),
-    ("workload", &["units", "trial"]),
+    ("workload", &["embed", "units", "trial"]),
     ("agent", &["units", "trial", "workload"]),
     (
         "remote",

@@ -222,7 +222,7 @@ fn names_of_one_file_have_one_size() {
 /// What the shrinking of a failing run relies on.
 #[test]
 fn the_operations_of_every_workload_are_possible_as_a_script() {
-    for workload in crate::ALL {
+    for workload in crate::seeded() {
         let spec = WorkloadSpec {
             name: workload.name().into(),
             unix: true,

@@ -14,6 +14,9 @@ use std::fmt::Write as _;
 use whichfs_trial::{Latency, Metric, WorkloadSpec};
 use whichfs_units::{KIB, Rng};
 
+/// What this file adds to the list of workloads, and at which place.
+pub(crate) const WORKLOADS: &[(u32, &dyn Workload)] = &[(180, &Sqlite)];
+
 /// The workload.
 pub struct Sqlite;
 

@@ -12,6 +12,9 @@ use crate::workload::{
 use whichfs_trial::{Metric, Op, WorkloadSpec};
 use whichfs_units::{GIB, KIB, MIB, Rng};
 
+/// What this file adds to the list of workloads, and at which place.
+pub(crate) const WORKLOADS: &[(u32, &dyn Workload)] = &[(210, &Mkfs)];
+
 /// The workload.
 pub struct Mkfs;
 

@@ -7,7 +7,7 @@
 //! does that is needed for the first time. What counts is how long a read takes while the image
 //! is written, beside how long it takes when nothing is.
 
-use crate::appstart::perl_seed;
+use super::appstart::perl_seed;
 use crate::content::generated;
 use crate::listing::Listing;
 use crate::phase::{Operations, Phase, Programs};
@@ -18,6 +18,9 @@ use crate::workload::{
 use std::collections::BTreeMap;
 use whichfs_trial::{Counts, Latency, Op, WorkloadSpec};
 use whichfs_units::{GIB, KIB, MIB, Rng};
+
+/// What this file adds to the list of workloads, and at which place.
+pub(crate) const WORKLOADS: &[(u32, &dyn Workload)] = &[(230, &Ota)];
 
 /// The workload.
 pub struct Ota;

@@ -16,6 +16,9 @@ use crate::workload::{
 use whichfs_trial::{Op, WorkloadSpec};
 use whichfs_units::{GIB, KIB, MIB, Rng};
 
+/// What this file adds to the list of workloads, and at which place.
+pub(crate) const WORKLOADS: &[(u32, &dyn Workload)] = &[(100, &Video)];
+
 /// Level of video: compressed already.
 const LEVEL: u8 = 0;
 

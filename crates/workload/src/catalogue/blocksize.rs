@@ -21,6 +21,9 @@ use crate::workload::{
 use whichfs_trial::{Op, WorkloadSpec};
 use whichfs_units::{GIB, KIB, MIB, Rng, SECTOR};
 
+/// What this file adds to the list of workloads, and at which place.
+pub(crate) const WORKLOADS: &[(u32, &dyn Workload)] = &[(80, &BUFFERED), (90, &DIRECT)];
+
 /// Level of what is written: it does not compress.
 const LEVEL: u8 = 0;
 

@@ -44,6 +44,9 @@ use std::collections::VecDeque;
 use whichfs_trial::{Op, WorkloadSpec};
 use whichfs_units::{GIB, KIB, MIB, Rng};
 
+/// What this file adds to the list of workloads, and at which place.
+pub(crate) const WORKLOADS: &[(u32, &dyn Workload)] = &[(70, &Bonnie)];
+
 /// The workload.
 pub struct Bonnie;
 
@@ -554,5 +557,5 @@ fn subdirectory(at: u64) -> String {
 }
 
 #[cfg(test)]
-#[path = "bonnie_tests.rs"]
+#[path = "../bonnie_tests.rs"]
 mod tests;

@@ -11,6 +11,9 @@ use crate::workload::{Error, MetricDef, Parameter, PhaseDef, Rule, Workload, par
 use whichfs_trial::{Op, WorkloadSpec};
 use whichfs_units::{GIB, KIB, Rng};
 
+/// What this file adds to the list of workloads, and at which place.
+pub(crate) const WORKLOADS: &[(u32, &dyn Workload)] = &[(110, &Camera)];
+
 /// Level of photos: compressed already.
 const LEVEL: u8 = 0;
 

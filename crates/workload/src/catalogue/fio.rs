@@ -11,6 +11,9 @@ use std::fmt::Write as _;
 use whichfs_trial::WorkloadSpec;
 use whichfs_units::{GIB, KIB, MIB};
 
+/// What this file adds to the list of workloads, and at which place.
+pub(crate) const WORKLOADS: &[(u32, &dyn Workload)] = &[(170, &Fio)];
+
 /// The workload.
 pub struct Fio;
 

@@ -13,6 +13,9 @@ use crate::workload::{
 use whichfs_trial::{Op, WorkloadSpec};
 use whichfs_units::{GIB, MIB, Rng};
 
+/// What this file adds to the list of workloads, and at which place.
+pub(crate) const WORKLOADS: &[(u32, &dyn Workload)] = &[(130, &Tarball)];
+
 /// Level of a compressed archive.
 const LEVEL: u8 = 0;
 

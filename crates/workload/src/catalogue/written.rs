@@ -8,6 +8,9 @@ use crate::workload::{Error, MetricDef, Parameter, PhaseDef, Rule, Workload, par
 use whichfs_trial::{Op, WorkloadSpec};
 use whichfs_units::{GIB, KIB, MIB, Rng};
 
+/// What this file adds to the list of workloads, and at which place.
+pub(crate) const WORKLOADS: &[(u32, &dyn Workload)] = &[(50, &OneFile), (60, &ManyFiles)];
+
 /// Level of what is written: it hardly compresses.
 const LEVEL: u8 = 0;
 

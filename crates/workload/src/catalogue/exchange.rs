@@ -10,6 +10,9 @@ use whichfs_trial::Op;
 use whichfs_trial::WorkloadSpec;
 use whichfs_units::{GIB, KIB, MIB, Rng};
 
+/// What this file adds to the list of workloads, and at which place.
+pub(crate) const WORKLOADS: &[(u32, &dyn Workload)] = &[(30, &Exchange)];
+
 /// Level of media: compressed already.
 const LEVEL: u8 = 0;
 

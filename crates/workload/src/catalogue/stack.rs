@@ -7,7 +7,7 @@
 //! overlayfs, unionfs-fuse and posixovl of this machine. What FUSE filesystems compute in user
 //! space is free in the lab, so their times are what they take at least.
 
-use crate::appstart::{LOAD, MAKE, perl_seed};
+use super::appstart::{LOAD, MAKE, perl_seed};
 use crate::phase::{Phase, Programs};
 use crate::program::{Program, shell};
 use crate::workload::{
@@ -16,6 +16,9 @@ use crate::workload::{
 use std::collections::BTreeMap;
 use whichfs_trial::WorkloadSpec;
 use whichfs_units::{KIB, MIB};
+
+/// What this file adds to the list of workloads, and at which place.
+pub(crate) const WORKLOADS: &[(u32, &dyn Workload)] = &[(200, &Stack)];
 
 /// The workload.
 pub struct Stack;

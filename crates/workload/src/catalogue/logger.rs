@@ -12,6 +12,9 @@ use whichfs_trial::Op;
 use whichfs_trial::WorkloadSpec;
 use whichfs_units::{GIB, KIB, Rng};
 
+/// What this file adds to the list of workloads, and at which place.
+pub(crate) const WORKLOADS: &[(u32, &dyn Workload)] = &[(20, &Logger)];
+
 /// Level of log lines: text with much repetition.
 const LEVEL: u8 = 5;
 

@@ -18,6 +18,9 @@ use crate::workload::{
 use whichfs_trial::{Op, WorkloadSpec};
 use whichfs_units::{GIB, MIB};
 
+/// What this file adds to the list of workloads, and at which place.
+pub(crate) const WORKLOADS: &[(u32, &dyn Workload)] = &[(160, &Copies)];
+
 /// The workload.
 pub struct Copies;
 

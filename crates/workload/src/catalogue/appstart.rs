@@ -15,6 +15,9 @@ use std::collections::BTreeMap;
 use whichfs_trial::WorkloadSpec;
 use whichfs_units::KIB;
 
+/// What this file adds to the list of workloads, and at which place.
+pub(crate) const WORKLOADS: &[(u32, &dyn Workload)] = &[(190, &AppStart)];
+
 /// The workload.
 pub struct AppStart;
 

@@ -25,6 +25,9 @@ use whichfs_trial::WorkloadSpec;
 use whichfs_trial::{Content, Op};
 use whichfs_units::{GIB, KIB, MIB, Rng};
 
+/// What this file adds to the list of workloads, and at which place.
+pub(crate) const WORKLOADS: &[(u32, &dyn Workload)] = &[(10, &Rootfs)];
+
 /// Directory of the files that `random_update` writes to; a tree that has it is refused.
 const DATABASE: &str = "whichfs-database";
 

@@ -7,6 +7,9 @@ use crate::script_tree::Tree;
 use crate::workload::{Error, Parameter, PhaseDef, Workload};
 use whichfs_trial::{Op, WorkloadSpec};
 
+/// What this file adds to the list of workloads, and at which place.
+pub(crate) const WORKLOADS: &[(u32, &dyn Workload)] = &[(270, &Script)];
+
 /// The workload.
 pub struct Script;
 
@@ -216,5 +219,5 @@ pub fn possible_script(mut ops: Vec<Op>) -> Vec<Op> {
 }
 
 #[cfg(test)]
-#[path = "script_tests.rs"]
+#[path = "../script_tests.rs"]
 mod tests;

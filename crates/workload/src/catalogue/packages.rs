@@ -31,6 +31,9 @@ use crate::workload::{
 use whichfs_trial::{Op, WorkloadSpec};
 use whichfs_units::{GIB, KIB, MIB, Rng};
 
+/// What this file adds to the list of workloads, and at which place.
+pub(crate) const WORKLOADS: &[(u32, &dyn Workload)] = &[(120, &Packages)];
+
 /// Directory of the status database; the generated tree leaves it free.
 const DATABASE: &str = "dpkg-database";
 /// Bytes of a package's paragraph: in the control data, the states, and what it adds to the status

@@ -15,6 +15,9 @@ use crate::workload::{
 use whichfs_trial::{Op, WorkloadSpec};
 use whichfs_units::{GIB, KIB, MIB, Rng};
 
+/// What this file adds to the list of workloads, and at which place.
+pub(crate) const WORKLOADS: &[(u32, &dyn Workload)] = &[(40, &Atomic)];
+
 /// Level of configuration files and of the database: text with repetition.
 const LEVEL: u8 = 4;
 

@@ -18,6 +18,9 @@ use std::borrow::Cow;
 use whichfs_trial::{Op, WorkloadSpec};
 use whichfs_units::{GIB, MIB};
 
+/// What this file adds to the list of workloads, and at which place.
+pub(crate) const WORKLOADS: &[(u32, &dyn Workload)] = &[(140, &SourceTree)];
+
 /// The workload.
 pub struct SourceTree;
 

@@ -3,7 +3,7 @@
 //! Only options that can do nothing outside of the card under test are passed on
 //! (`fio_options.rs`); whether their values make sense is for fio to judge.
 
-use crate::fio;
+use super::fio;
 use crate::fio_options::{Judgement, judge, refuse_section};
 use crate::fio_output;
 use crate::phase::{Phase, Programs};
@@ -12,6 +12,9 @@ use crate::workload::{Error, MetricDef, Parameter, PhaseDef, Rule, Workload};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use whichfs_trial::WorkloadSpec;
+
+/// What this file adds to the list of workloads, and at which place.
+pub(crate) const WORKLOADS: &[(u32, &dyn Workload)] = &[(250, &FioJob)];
 
 /// The workload.
 pub struct FioJob;
