@@ -20,7 +20,7 @@ pub(crate) struct Lateness {
     max_ns: u64,
 }
 
-/// The figures of a [`Lateness`].
+/// How late completions were delivered, beside the instants at which the model had them due.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct DeliveryError {
     /// Completions delivered.

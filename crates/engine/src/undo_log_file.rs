@@ -1,6 +1,6 @@
 //! What a capacity check overwrites, in a file until it is put back.
 //!
-//! The file has a line of JSON ([`Head`]), then blocks: offset (8 bytes, little endian) and
+//! The file has a line of JSON (`Head`), then blocks: offset (8 bytes, little endian) and
 //! contents (4 KiB). A block is on disk before it is overwritten on the card, and the marks on
 //! the card are known by the seed in the file, so only what is overwritten is ever put back:
 //! a block that is cut off at the file's end was not, and what somebody wrote since stays. The

@@ -48,7 +48,7 @@ use write::Basis;
 
 /// A card whose fitted points are off by more than this in the median, or in the 90th
 /// percentile, fits no family (|ln(model / measured)|). Two runs of one unit or of two units of
-/// one model differ by at most 3.7 % and 22.9 % (`flash.md` [WB]: runs 29_1 to 29_3, 30_1 and
+/// one model differ by at most 3.7 % and 22.9 % (`flash.md` \[WB\]: runs 29_1 to 29_3, 30_1 and
 /// 30_2, 15 and 15_1, 6 and 6_2): what is off by more is no scatter.
 pub const BROKEN: [f64; 2] = [0.1, 0.3];
 /// Fewest points and sizes of `flashbench -O` that tell a family.
