@@ -22,7 +22,7 @@ impl Aligned {
         Aligned { store, start, len }
     }
 
-    /// The bytes.
+    /// The whole buffer, as the system call reads it.
     pub fn bytes(&self) -> &[u8] {
         &self.store[self.start..self.start + self.len]
     }

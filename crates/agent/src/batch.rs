@@ -73,7 +73,7 @@ pub struct Failed {
     pub what: &'static str,
     /// The path that it is about.
     pub path: String,
-    /// Why.
+    /// What the kernel returned.
     pub errno: Errno,
 }
 

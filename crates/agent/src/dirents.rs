@@ -11,7 +11,7 @@ const HEADER: usize = 19;
 pub enum Kind {
     /// A regular file.
     File,
-    /// A directory.
+    /// An entry with entries of its own (`DT_DIR`).
     Directory,
     /// A symbolic link.
     Symlink,

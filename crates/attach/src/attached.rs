@@ -44,7 +44,7 @@ pub struct Attached {
     cleaned: Vec<Leftover>,
 }
 
-/// The parts.
+/// What serves the device while it is attached.
 struct Live {
     control: Control,
     node: Node,
@@ -69,7 +69,7 @@ struct Facts {
 
 /// A card that could not be detached, and why. It is attached as before.
 pub struct StillAttached {
-    /// The card.
+    /// Still serves its device.
     pub attached: Attached,
     /// Why: most often [`AttachError::Busy`].
     pub error: AttachError,

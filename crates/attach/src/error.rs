@@ -9,7 +9,7 @@ use whichfs_units::Bytes;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AttachError {
-    /// Not root.
+    /// The user is not root, which a new block device needs.
     #[error(
         "attaching a card makes a block device, which needs root: run it with sudo (the lab, \
          `whichfs lab exec`, needs no root)"
@@ -33,7 +33,7 @@ pub enum AttachError {
         /// The system's answer.
         source: io::Error,
     },
-    /// No ublk.
+    /// The kernel has no driver for ublk, or it is not loaded.
     #[error(
         "no ublk here: /dev/ublk-control: {source}; remedy: modprobe ublk_drv (Linux 6.5 or newer \
          with CONFIG_BLK_DEV_UBLK), or --transport fuse"
@@ -99,7 +99,7 @@ pub enum AttachError {
         key: &'static str,
         /// The attribute's path.
         path: String,
-        /// The value.
+        /// What the board file asks the kernel to set.
         value: String,
         /// What the kernel says.
         why: String,

@@ -31,7 +31,7 @@ pub struct DeliveryError {
     pub median_ns: u64,
     /// 99 of 100 were at most this far off.
     pub p99_ns: u64,
-    /// The farthest.
+    /// All of them were at most this far off.
     pub max_ns: u64,
     /// `(upper bound in nanoseconds, completions)` of each bucket that is not empty.
     pub histogram: Vec<(u64, u64)>,

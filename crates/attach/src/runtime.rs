@@ -168,7 +168,7 @@ const NAMESPACE_BITS: u32 = 10;
 const PID_BITS: u32 = 22;
 
 impl Owner {
-    /// This process.
+    /// The owner that stands for this process.
     pub fn own() -> Owner {
         let pid = std::process::id();
         Owner {

@@ -34,19 +34,19 @@ pub struct Defects {
 /// What a card refuses whatever the place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Refuses {
-    /// Nothing.
+    /// Every request is served.
     #[default]
     Nothing,
     /// Writes and discards.
     Writes,
-    /// Everything.
+    /// Reads, writes, discards and flushes.
     All,
 }
 
 /// How long requests of a sector fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tries {
-    /// Each time.
+    /// Every request of the sector fails.
     Fail,
     /// So many more times.
     FailMore(u32),

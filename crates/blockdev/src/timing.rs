@@ -9,7 +9,7 @@ use whichfs_units::Nanos;
 pub struct Timing {
     /// Timing and mapping of the card.
     pub card: Card,
-    /// Its bytes.
+    /// What is stored on the card.
     pub contents: Contents,
     /// Time that the host's controller and driver add to each request.
     pub request_cost: Nanos,

@@ -43,7 +43,7 @@ pub enum ContentsError {
     Range {
         /// First byte.
         offset: u64,
-        /// Length.
+        /// Length of the range.
         bytes: u64,
         /// Bytes of the card.
         capacity: u64,

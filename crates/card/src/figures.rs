@@ -253,7 +253,7 @@ sections! {
         /// Longest command in bytes; 0 is any.
         max_bytes: fixed(0, 64 << 20, Some(0));
     }
-    /// Reading.
+    /// What reading pages costs, by size, order and place.
     read: ReadFigures {
         /// First page of a request, microseconds.
         first_page_us: varied(0, MICROS_MAX, None);
@@ -266,7 +266,7 @@ sections! {
         /// More for a request that crosses a zone, microseconds.
         zone_step_us: varied(0, MICROS_MAX, Some(0));
     }
-    /// Programming.
+    /// What programming costs, by size, order and place.
     write: WriteFigures {
         /// Time of each write, microseconds.
         overhead_us: varied(0, MICROS_MAX, None);
@@ -298,7 +298,7 @@ sections! {
         /// Erasing an AU, microseconds.
         erase_us: varied(0, MICROS_MAX, None);
     }
-    /// Discards.
+    /// Whether the bus passes discards, and what they cost.
     discard: DiscardFigures {
         /// 1 if the bus passes discard.
         supported: fixed(0, 1, None);
@@ -447,9 +447,9 @@ section! {
 pub enum FamilyFigures {
     /// Of a log block for each open AU.
     LogBlock(LogBlockFigures),
-    /// Of update blocks.
+    /// An AU is written through one of a few update blocks.
     UpdateBlock(UpdateBlockFigures),
-    /// Of a page map.
+    /// A page can lie in any block; blocks are freed by greedy collection.
     PageMap(PageMapFigures),
 }
 

@@ -95,7 +95,7 @@ impl Profile {
         self.own.family()
     }
 
-    /// The figures of its family.
+    /// What only the family's own model of the translation layer needs.
     pub fn own(&self) -> &FamilyFigures {
         &self.own
     }

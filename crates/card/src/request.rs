@@ -18,7 +18,7 @@ pub enum Op {
 /// One request of the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Kind.
+    /// What the card is to do.
     pub op: Op,
     /// First byte on the card; a multiple of the 512-byte sector.
     pub offset: u64,
@@ -60,7 +60,7 @@ impl Request {
         }
     }
 
-    /// A flush.
+    /// Makes all earlier writes durable; it has no range.
     pub const fn flush() -> Request {
         Request {
             op: Op::Flush,
@@ -83,7 +83,7 @@ pub struct Completion {
 /// How a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CardStatus {
-    /// Done.
+    /// The whole request succeeded.
     Ok,
     /// Some of it lies beyond the end of the card; nothing was done.
     OutOfRange,

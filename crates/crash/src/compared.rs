@@ -9,7 +9,7 @@ use whichfs_units::SECTOR;
 #[derive(Clone, Copy)]
 pub(crate) struct Bytes<'a> {
     pub size: u64,
-    /// Of all of it.
+    /// Digest of the whole content.
     pub digest: u64,
     /// Of each sector, if they were asked for.
     pub sectors: Option<&'a [u32]>,

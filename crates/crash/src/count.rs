@@ -7,7 +7,7 @@ use serde::Serialize;
 pub struct Share {
     /// Times it happened.
     pub count: u64,
-    /// Cuts.
+    /// Cuts that were made.
     pub of: u64,
     /// Lower end of the 95 % interval of the share.
     pub low: f64,

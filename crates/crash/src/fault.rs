@@ -144,9 +144,9 @@ pub(crate) struct UnderWay {
 /// What is left of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// All of it.
+    /// The card keeps the new data of the whole request.
     Whole,
-    /// Nothing.
+    /// The card keeps no new data of the request.
     Lost,
     /// Everything before this place on the card, in bytes.
     Before(u64),

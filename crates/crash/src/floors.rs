@@ -21,7 +21,7 @@ pub(crate) struct Floors {
 
 /// From which operation on a name is durable.
 pub(crate) struct NameFloor {
-    /// The operation.
+    /// Number of the operation whose effect on the name is durable.
     pub operation: u64,
     /// A call, or the mount, promised this very name.
     pub promised: bool,

@@ -73,7 +73,7 @@ pub struct History {
 /// A name of a file, and when.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Name {
-    /// The path.
+    /// Relative to the directory under test.
     pub path: String,
     /// The operation that gave it, and the one that took it.
     from: u64,
@@ -118,13 +118,13 @@ pub enum HistoryError {
     Missing {
         /// Number of the operation, from 1.
         operation: u64,
-        /// The path.
+        /// What the operation names, relative to the directory under test.
         path: String,
     },
     /// The content is on the host.
     #[error("{path} is copied from a file of yours; only generated content can be told later")]
     NotGenerated {
-        /// The path.
+        /// Where the file would be made, relative to the directory under test.
         path: String,
     },
 }

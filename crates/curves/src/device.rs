@@ -54,7 +54,7 @@ pub enum DeviceError {
         operation: &'static str,
         /// First byte.
         offset: u64,
-        /// Length.
+        /// Length of the request.
         bytes: u64,
         /// What the system or the card said.
         reason: String,

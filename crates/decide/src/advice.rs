@@ -16,7 +16,7 @@ pub struct Standard {
     pub candidate: String,
     /// Largest partition in bytes that it is for; none if it is for all.
     pub up_to_bytes: Option<u64>,
-    /// Why.
+    /// Reason in one sentence, for people.
     pub because: String,
     /// Where that is written.
     pub source: String,

@@ -47,7 +47,7 @@ pub struct CardRanking {
     pub needs: String,
     /// What is compared.
     pub metrics: Vec<MetricInfo>,
-    /// The cards.
+    /// Cards with a best filesystem, the best card first.
     pub cards: Vec<CardPlace>,
     /// Cards for which no filesystem could be judged.
     pub none: Vec<String>,
@@ -58,7 +58,7 @@ pub struct CardRanking {
 /// A card for which no filesystem could be judged.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Unqualified {
-    /// The card.
+    /// Name of the card's profile.
     pub card: String,
     /// Its filesystems, each with the reason.
     pub excluded: Vec<Excluded>,
@@ -71,7 +71,7 @@ pub struct Unqualified {
 /// A card with its best filesystem.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct CardPlace {
-    /// The card.
+    /// Name of the card's profile.
     pub card: String,
     /// Its best filesystem.
     pub candidate: String,

@@ -101,7 +101,7 @@ pub fn charged_works() -> &'static [ChargedWork] {
 pub struct Doubt {
     /// What is charged wrongly.
     pub work: &'static ChargedWork,
-    /// The phase.
+    /// Name of the workload's phase.
     pub phase: String,
     /// How many times as long it would take with a real kernel's time, least and greatest.
     pub times: [f64; 2],

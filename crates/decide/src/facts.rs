@@ -8,7 +8,7 @@ pub use whichfs_fs::{Can, Care, CrashClass, Matter};
 /// A fact and where it is written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sourced<T> {
-    /// The fact.
+    /// What the source states.
     pub value: T,
     /// Document, manual page or source file that says so.
     pub source: String,

@@ -38,7 +38,7 @@ pub enum JudgeError {
     /// One metric came with two units or two directions.
     #[error("metric {metric} came as '{first}' and as '{second}': these trials cannot be compared")]
     MixedUnits {
-        /// The metric.
+        /// Name as trials report it.
         metric: String,
         /// Unit and direction of the first sample.
         first: String,

@@ -16,13 +16,13 @@ const LEAST: usize = 3;
 /// One metric of a candidate beside those of the others.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Standing {
-    /// Workload.
+    /// Name of the workload in the catalogue.
     pub workload: String,
-    /// Metric.
+    /// Name as trials report it.
     pub metric: String,
     /// Geometric mean over the candidate's seeds.
     pub value: f64,
-    /// Its unit.
+    /// Unit of `value`.
     pub unit: String,
     /// How many times worse than the best; 1 is the best.
     pub ratio: f64,

@@ -49,7 +49,7 @@ pub const SHORT: usize = 6;
 pub struct PartitionRule {
     /// Number of the partition in an MBR, from 1.
     pub number: u64,
-    /// Why.
+    /// Reason in one sentence, for people.
     pub because: String,
     /// Where that is written.
     pub source: String,
@@ -121,7 +121,7 @@ pub enum NeedError {
     /// `--need KEY=VALUE` cannot be applied.
     #[error("--need {given}: {problem}; expected {expected}")]
     Override {
-        /// The argument.
+        /// What the user typed: `KEY=VALUE`.
         given: String,
         /// What is wrong with it.
         problem: String,

@@ -161,10 +161,10 @@ impl Failed {
     }
 }
 
-/// A trial that failed.
+/// A trial that ended without figures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct FailedTrial {
-    /// Its seed.
+    /// Decides the data that the workload writes.
     pub seed: u64,
     /// Why, in one sentence.
     pub reason: String,
@@ -267,7 +267,7 @@ pub struct Ranked {
     pub ties_with: Vec<String>,
     /// Grade by metric.
     pub grades: BTreeMap<String, Grade>,
-    /// Sentences.
+    /// Sentences for people: what the candidate wins and loses by.
     pub reasons: Vec<String>,
     /// Figures by metric.
     pub figures: BTreeMap<String, Figure>,
@@ -325,7 +325,7 @@ pub struct MetricInfo {
     pub because: String,
     /// Value from which on better is no better.
     pub enough: Option<f64>,
-    /// Why.
+    /// Reason for `enough`, in one sentence.
     pub enough_because: Option<String>,
 }
 

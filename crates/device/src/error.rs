@@ -18,7 +18,7 @@ pub enum HereError {
     NotStorage {
         /// Path of the device or directory, as the user named it.
         path: String,
-        /// What it is.
+        /// What the path names instead, with an article: "a directory".
         found: &'static str,
     },
     /// A file, of which the question makes no sense.
@@ -102,7 +102,7 @@ pub enum HereError {
     Hardware {
         /// Path of the device or directory, as the user named it.
         path: String,
-        /// The eMMC.
+        /// The eMMC to which the hardware partition belongs.
         disk: String,
     },
     /// No card is in the reader.
@@ -120,7 +120,7 @@ pub enum HereError {
         path: String,
         /// What it has.
         size: whichfs_units::Bytes,
-        /// The limit.
+        /// Largest size that needs no `--max-size`.
         most: whichfs_units::Bytes,
         /// The size as an argument.
         size_arg: String,
@@ -132,7 +132,7 @@ pub enum HereError {
     Internal {
         /// Path of the device or directory, as the user named it.
         path: String,
-        /// What it is.
+        /// Kind and kernel name of the disk: "the eMMC mmcblk0".
         what: String,
     },
     /// The user has not said that its data may be lost.
@@ -158,7 +158,7 @@ pub enum HereError {
     Open {
         /// Path of the device or directory, as the user named it.
         path: String,
-        /// The process.
+        /// Process ID, as in `ps`.
         pid: u32,
         /// The kernel's name of the device.
         name: String,
@@ -317,7 +317,7 @@ pub enum HereError {
          it out, or restart the machine"
     )]
     Stuck {
-        /// The process.
+        /// Process ID, as in `ps`.
         pid: u32,
     },
 }

@@ -46,7 +46,7 @@ pub enum Kind {
 pub struct Target {
     /// Path of the device or file, as the user named it.
     pub path: PathBuf,
-    /// What it is.
+    /// A whole disk or a regular file.
     pub kind: Kind,
     /// What tells it from others: a serial number, or where the file is.
     pub identity: String,

@@ -80,7 +80,7 @@ pub enum Ended {
 /// What an agent told, and how it ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgentRun {
-    /// Its events.
+    /// What the agent reported, in order.
     pub told: Vec<StampedEvent>,
     /// How it ended.
     pub ended: Ended,

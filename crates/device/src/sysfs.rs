@@ -165,7 +165,7 @@ impl Block {
         Block::at(self.dir.parent()?.to_path_buf())
     }
 
-    /// Its partitions.
+    /// Devices of the partitions that the kernel knows, sorted by name.
     pub fn partitions(&self) -> Vec<Block> {
         let entries = std::fs::read_dir(&self.dir).into_iter().flatten().flatten();
         let mut found: Vec<Block> = entries

@@ -38,7 +38,7 @@ impl Default for Limits {
 /// A disk whose data may be lost.
 #[derive(Debug)]
 pub struct TargetDisk {
-    /// What it is.
+    /// The path with its kind and identity.
     pub target: Target,
     /// What it is called by: CID, serial, or the file behind a loop device.
     pub id: String,

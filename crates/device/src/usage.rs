@@ -21,7 +21,7 @@ pub enum User {
     Mount {
         /// The device: the disk or a partition.
         device: String,
-        /// Where.
+        /// The mount point.
         place: String,
         /// A process that sees the mount, if this one does not.
         process: Option<u32>,
@@ -52,7 +52,7 @@ pub enum User {
     },
     /// Open in a process.
     Process {
-        /// Its number.
+        /// Process ID, as in `ps`.
         pid: u32,
         /// Name of the process, as in `ps`.
         name: String,

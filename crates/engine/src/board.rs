@@ -29,11 +29,11 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BoardFile {
-    /// What it is.
+    /// The board in one line, for people.
     pub title: String,
-    /// Processor.
+    /// Price of each kind of work of the processor.
     pub cpu: Cpu,
-    /// Memory.
+    /// Size of the memory; a guest gets as much.
     pub memory: Memory,
     /// Host controllers.
     pub host: Hosts,
@@ -54,7 +54,7 @@ pub enum Basis {
 }
 
 impl Basis {
-    /// For people.
+    /// The basis in a few words for people.
     pub fn words(self) -> &'static str {
         match self {
             Basis::Lmbench => "from lmbench on this processor",

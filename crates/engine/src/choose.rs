@@ -29,7 +29,7 @@ pub struct Question {
     pub work: WorkloadRun,
     /// Names of the candidates; all of the catalogue if empty.
     pub candidates: Vec<String>,
-    /// The first seed.
+    /// Seed of the first round; later rounds count up from it.
     pub first_seed: u64,
     /// Most seeds of a candidate.
     pub seeds: u64,

@@ -34,17 +34,17 @@ const TREE_IN_GUEST: &str = "/mnt/.host/tree/.";
 pub struct LabImage<'a> {
     /// The files that it gets.
     pub tree: &'a Tree,
-    /// Its filesystem.
+    /// Filesystem that the image holds.
     pub candidate: &'a Candidate,
     /// What it is tuned to.
     pub medium: &'a Medium,
-    /// Its size.
+    /// Size of the image.
     pub bytes: u64,
     /// Name or profile of the modelled card on which it is made; none is the default card.
     pub card: Option<&'a str>,
     /// Its label; empty is none.
     pub label: &'a str,
-    /// The file.
+    /// Where the image is written.
     pub output: &'a Path,
 }
 

@@ -37,7 +37,7 @@ pub enum Scripted {
 /// A script: the candidate and the seed of a trial decide what becomes of it.
 pub type Script<'a> = dyn Fn(&str, u64) -> Scripted + Sync + 'a;
 
-/// The executor.
+/// Follows a script instead of starting guests, and counts the trials that it ran.
 pub struct MockExecutor<'a> {
     script: &'a Script<'a>,
     slots: usize,
@@ -90,7 +90,7 @@ impl<'a> MockExecutor<'a> {
     }
 }
 
-/// A trial of the mock.
+/// A prepared trial whose result the script decides.
 pub struct MockTrial {
     label: String,
     workload: &'static dyn Workload,

@@ -28,7 +28,7 @@ pub enum ProgressEvent {
         worker: usize,
         /// Candidate and seed.
         what: String,
-        /// Its record.
+        /// Status, figures and identity.
         trial: Box<Trial>,
         /// Wall time it took.
         wall: Duration,

@@ -107,7 +107,7 @@ impl fmt::Display for Origin {
 pub struct Part {
     /// What it is, for people.
     pub what: &'static str,
-    /// The file.
+    /// Where the part is on this machine.
     pub path: PathBuf,
     /// By which rule it is this file.
     pub origin: Origin,

@@ -259,7 +259,7 @@ impl WholeFile {
         self.temporary.is_some()
     }
 
-    /// Writes it.
+    /// Replaces the file by one that holds `bytes`.
     pub fn write(self, bytes: &[u8]) -> Outcome {
         self.fill(|file| file.write_all(bytes))
     }

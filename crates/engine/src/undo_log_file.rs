@@ -59,7 +59,7 @@ impl UndoLogFile {
         Ok(UndoLogFile { path, file })
     }
 
-    /// Where it is.
+    /// Path of the file, for messages.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -106,7 +106,7 @@ impl UndoLog for UndoLogFile {
 
 /// What an interrupted check left.
 pub struct Left {
-    /// The file.
+    /// Where the undo log is on this machine.
     pub path: PathBuf,
     /// Seed of the marks.
     pub seed: u64,

@@ -10,9 +10,9 @@ use whichfs_workload::{Workload, Writes};
 /// What a workload run consists of, apart from candidate and seed.
 #[derive(Clone)]
 pub struct WorkloadRun {
-    /// The workload.
+    /// Entry of the catalogue.
     pub workload: &'static dyn Workload,
-    /// Its parameters.
+    /// Every parameter by name, given or default.
     pub parameters: BTreeMap<String, u64>,
     /// The user's own tree (`--tree`).
     pub tree: Option<PathBuf>,

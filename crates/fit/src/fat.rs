@@ -10,7 +10,7 @@ const DIFFERENT: f64 = 1.25;
 /// Sizes from which on whole pages are written.
 const PAGE_BYTES: u64 = 16 << 10;
 
-/// A FAT region.
+/// Leading AUs that a card treats specially, and what writing there in order costs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct FatRegion {
     pub first_au: u64,

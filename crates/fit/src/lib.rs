@@ -80,7 +80,7 @@ pub struct Options {
 /// Sizes of a card that were read off its boundaries, in bytes; none where these do not tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sizes {
-    /// A page.
+    /// Smallest size that the flash programs.
     pub page_bytes: Option<u64>,
     /// What several planes program together.
     pub write_unit_bytes: Option<u64>,
@@ -97,7 +97,7 @@ pub struct Fit {
     pub profile: Profile,
     /// Every measured point beside the model's, also those that the fit did not see.
     pub compared: Vec<Compared>,
-    /// Errors of each curve.
+    /// How far the model is off, by order and number of AUs.
     pub curves: Vec<CurveErrors>,
     /// Families in the order in which they fit, with what the fit minimised (less is better).
     pub families: Vec<(Family, f64)>,

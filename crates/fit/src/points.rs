@@ -93,7 +93,7 @@ pub fn curve_name(order: Order, aus: u32) -> String {
 /// One measured point: the mean time of a request, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// Where it is.
+    /// Curve and size that the point belongs to.
     pub place: Place,
     /// Mean time of one request.
     pub ns: f64,
@@ -160,7 +160,7 @@ pub(crate) fn erase_bytes(curves: &Curves) -> u64 {
 /// A measured point beside what the model does there.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Compared {
-    /// Where.
+    /// Order, number of AUs and size of the request.
     pub place: Place,
     /// Measured time of one request in nanoseconds.
     pub measured_ns: f64,

@@ -61,7 +61,7 @@ impl Sheet {
         Profile::parse("fit", &self.toml(&head, |_| Note::plain("fit".into())))
     }
 
-    /// The file.
+    /// The profile as a TOML file, with the note of each figure.
     pub fn toml(&self, head: &Head, note: impl Fn(&str) -> Note) -> String {
         let mut text = String::new();
         for line in &head.comments {

@@ -15,7 +15,7 @@ pub enum FormatError {
     /// A program is missing.
     #[error("{tool} is not installed, which {purpose}: apt install {package}")]
     Missing {
-        /// The program.
+        /// Name of the program, as a shell finds it.
         tool: String,
         /// What it does.
         purpose: String,
@@ -41,7 +41,7 @@ pub enum FormatError {
     /// A file cannot be read or written.
     #[error("{path}: {reason}; {remedy}")]
     File {
-        /// Its path.
+        /// What was to be read or written.
         path: String,
         /// What the system said.
         reason: String,

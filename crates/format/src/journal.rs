@@ -20,7 +20,7 @@ enum Line {
     Step { number: usize },
     /// A trial begins, in the step that is under way.
     Trial { what: String },
-    /// It is done.
+    /// The step `number` succeeded.
     Done { number: usize },
     /// All is done, or it was given up with a reason.
     End { reason: Option<String> },

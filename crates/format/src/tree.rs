@@ -19,7 +19,7 @@ use whichfs_units::{Bytes, counted};
 /// A directory and what is in it.
 #[derive(Clone, Debug)]
 pub struct Tree {
-    /// Where it is.
+    /// The directory whose content goes into the image.
     pub root: PathBuf,
     /// Files, directories and links.
     pub entries: u64,

@@ -20,7 +20,7 @@ use std::sync::LazyLock;
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Matter {
-    /// Repair it.
+    /// Repair the filesystem with its checker.
     Fsck,
     /// Make it larger.
     Grow,
@@ -186,7 +186,7 @@ pub enum Can {
     Offline,
     /// Yes, where mounting is no question.
     Yes,
-    /// No.
+    /// It cannot be done.
     No,
 }
 

@@ -21,7 +21,7 @@ pub(crate) struct Variant {
     pub features: &'static str,
     /// Name in the kernel.
     pub kernel_fs: &'static str,
-    /// Mount options.
+    /// Comma-separated, as in fstab.
     pub mount_options: &'static str,
 }
 

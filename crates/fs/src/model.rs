@@ -229,7 +229,7 @@ pub struct Recipe {
     /// either, at the price of data (xfs: a log that cannot be replayed). Empty where there is
     /// no such thing.
     pub fsck_rescue: Vec<String>,
-    /// Options for fstab.
+    /// Fourth field of fstab: mount options, comma-separated.
     pub fstab_options: String,
     /// Sixth field of fstab for a filesystem that is not the root (a root that is not 0 takes
     /// 1 instead).

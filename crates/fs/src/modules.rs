@@ -13,7 +13,7 @@ pub struct KernelModules {
     pub architecture: String,
     /// Debian's package.
     pub package: String,
-    /// Its version.
+    /// Debian's, with the revision: `6.1.176-1`.
     pub version: String,
     /// What it has, by the kernel's names of filesystems.
     modules: BTreeMap<String, Module>,

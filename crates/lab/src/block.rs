@@ -14,7 +14,7 @@ pub const CONFIG_WRITE_CACHE_AT: u32 = 32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum BlockStatus {
-    /// Done.
+    /// The request succeeded (`VIRTIO_BLK_S_OK`).
     Ok = 0,
     /// The device could not do it.
     IoError = 1,
@@ -46,7 +46,7 @@ pub struct BlockRequest<'a> {
     pub operation: BlockOperation,
     /// Byte offset on the disk.
     pub offset: u64,
-    /// Data segments.
+    /// Guest memory to read from or write to; without header and status byte.
     pub data: &'a [Segment],
     /// Guest address of the status byte.
     pub status_at: u64,

@@ -6,7 +6,7 @@
 
 use crate::error::LabError;
 
-/// Bytes of a message.
+/// Every message has this size: operation and sequence number of 4 bytes, time of 8.
 pub const MESSAGE_BYTES: usize = 16;
 
 /// Operation of a message.

@@ -31,7 +31,7 @@ const PROGRESS_LIMIT_S: u64 = 24 * 3600;
 pub struct Stamped {
     /// Virtual instant.
     pub at: Nanos,
-    /// The event.
+    /// What the agent reported.
     pub event: Event,
     /// What all cards together had done by then.
     pub device: DeviceFigures,

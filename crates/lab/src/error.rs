@@ -37,7 +37,7 @@ pub enum LabError {
          was built with)"
     )]
     OldKernel {
-        /// Where it is.
+        /// Path of the lab kernel.
         path: PathBuf,
     },
     /// No static agent.

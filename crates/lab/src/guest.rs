@@ -111,7 +111,7 @@ impl GuestDirectory {
         GuestDirectory::below(&parent)
     }
 
-    /// Where it is.
+    /// Path of the directory on the host.
     pub fn path(&self) -> &Path {
         &self.path
     }

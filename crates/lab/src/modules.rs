@@ -11,7 +11,7 @@ const INDEX: &str = "index";
 /// What stands in the list for nothing.
 const NONE: &str = "-";
 
-/// A module.
+/// A loadable module of the kernel, with what it needs and offers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Module {
     /// Name of the module, without `.ko`.

@@ -30,7 +30,7 @@ pub struct Segment {
 pub struct Ring {
     /// Entries; a power of two.
     pub entries: u32,
-    /// Where it is.
+    /// Guest addresses of the ring's three parts.
     pub address: RingAddress,
     next_available: u16,
     next_used: u16,

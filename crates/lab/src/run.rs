@@ -79,7 +79,7 @@ fn needs_interpreter(program: &[u8]) -> bool {
 pub struct GuestSpec<'a> {
     /// The lab kernel.
     pub kernel: &'a Kernel,
-    /// The agent.
+    /// The program that the guest runs as its first process.
     pub agent: &'a Agent,
     /// Memory in MiB.
     pub memory_mib: u64,

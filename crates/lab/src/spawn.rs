@@ -22,7 +22,7 @@ const STACK: usize = 64 << 10;
 
 /// A program to be started.
 pub struct Program<'a> {
-    /// Its file.
+    /// Path of the executable, as execve(2) takes it.
     pub path: &'a Path,
     /// Its arguments, without its name.
     pub arguments: &'a [String],
@@ -182,7 +182,7 @@ impl Drop for Signals {
 }
 
 impl Child {
-    /// Its process.
+    /// Process ID of the child on the host.
     pub fn pid(&self) -> Pid {
         self.pid
     }

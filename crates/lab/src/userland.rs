@@ -75,7 +75,7 @@ impl Userland {
         }
     }
 
-    /// Its disk.
+    /// The image as a read-only disk of a guest.
     pub(crate) fn image(&self) -> ImageDisk {
         self.image.clone()
     }

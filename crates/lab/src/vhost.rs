@@ -7,7 +7,7 @@
 
 use crate::error::LabError;
 
-/// Bytes of a header.
+/// Every message begins with request, flags and payload size, 4 bytes each.
 pub const HEADER_BYTES: usize = 12;
 /// The largest payload accepted: a GET_CONFIG of 512 bytes fits twice.
 pub const PAYLOAD_BYTES_MAX: usize = 1024;
@@ -125,7 +125,7 @@ pub enum Request {
     SetConfig {
         /// First byte.
         offset: u32,
-        /// The bytes.
+        /// What is written from there on.
         bytes: Vec<u8>,
     },
     /// Ring `index` has new entries.

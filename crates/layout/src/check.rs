@@ -14,7 +14,7 @@ pub enum CheckOutcome {
     Bad(String),
 }
 
-/// A check.
+/// One test of a finished card or image, with its result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Check {
     /// What was checked.

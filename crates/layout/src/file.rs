@@ -56,11 +56,11 @@ pub enum KernelFrom {
 pub struct Partition {
     /// Its name in the table.
     pub name: String,
-    /// What it is for.
+    /// Boot, root or data.
     pub role: Role,
     /// Its filesystem, as the catalogue calls it; the one that the user names if `None`.
     pub fs: Option<String>,
-    /// Size.
+    /// Bytes, a share of the disk, or all that the others leave.
     pub size: Size,
     /// Where it is to begin, in bytes; behind the one before if `None`.
     pub start: Option<u64>,
@@ -75,7 +75,7 @@ pub struct Partition {
 /// Partitions and their table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Kind of the table.
+    /// GPT or MBR.
     pub table: Kind,
     /// Where the kernel is.
     pub kernel: KernelFrom,

@@ -29,7 +29,7 @@ pub struct Planned {
     pub start: u64,
     /// Size of the partition in bytes.
     pub bytes: u64,
-    /// Its filesystem.
+    /// Filesystem that the partition holds.
     pub candidate: &'static Candidate,
     /// The commands that make and mount it, with its label.
     pub recipe: Recipe,
@@ -54,7 +54,7 @@ impl Planned {
 /// A disk with its partitions.
 #[derive(Debug)]
 pub struct Plan {
-    /// Kind of the table.
+    /// GPT or MBR.
     pub table: Kind,
     /// What it is laid out on.
     pub medium: Medium,

@@ -28,7 +28,7 @@ impl Kind {
 /// A partition of a table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Entry {
-    /// Its number.
+    /// From 1; logical partitions of an MBR from 5.
     pub number: usize,
     /// First byte on the disk.
     pub start: u64,
@@ -45,7 +45,7 @@ pub struct Entry {
 /// A partition table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Table {
-    /// Its kind.
+    /// GPT or MBR.
     pub kind: Kind,
     /// Identifier of the disk.
     pub id: String,

@@ -28,7 +28,7 @@ pub(super) struct State {
 /// What became of a line.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Taken {
-    /// A measurement.
+    /// A summary line with bytes, seconds and rate.
     Rate(Rate),
     /// Part of an output, without a figure of its own.
     Part,

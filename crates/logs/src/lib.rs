@@ -112,13 +112,13 @@ impl Rate {
 /// Completion latencies in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Latency {
-    /// Mean.
+    /// Arithmetic mean.
     pub mean_us: f64,
     /// Median, where percentiles were recorded.
     pub median_us: Option<f64>,
     /// 99th percentile, where percentiles were recorded.
     pub p99_us: Option<f64>,
-    /// Largest.
+    /// Largest of all requests.
     pub max_us: f64,
 }
 

@@ -86,7 +86,7 @@ pub struct Marks {
 /// What an observation says of the card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
-    /// Its time.
+    /// The time of a request is the card's own.
     Exact,
     /// The most that a request takes: the host was the limit, or a mark promises it.
     AtMost,

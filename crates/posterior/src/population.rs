@@ -39,7 +39,7 @@ pub struct Member {
     pub bytes: u64,
     /// Maker: an ID such as `03` or a name; none if not known.
     pub maker: Option<String>,
-    /// The card.
+    /// Figures of the card or of the sample.
     pub profile: Profile,
 }
 

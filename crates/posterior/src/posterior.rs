@@ -232,7 +232,7 @@ impl Posterior {
             .collect()
     }
 
-    /// The samples.
+    /// Equally likely cards that agree with what is known.
     pub fn samples(&self) -> &[Profile] {
         &self.samples
     }

@@ -91,9 +91,9 @@ pub struct Spent {
     pub reads: u64,
     /// Write requests.
     pub writes: u64,
-    /// Bytes read.
+    /// Sum over all read requests.
     pub read_bytes: u64,
-    /// Bytes written.
+    /// Sum over all write requests.
     pub write_bytes: u64,
     /// Time on the device, idle time included.
     pub device: Nanos,
@@ -388,7 +388,7 @@ pub struct DiscardTest {
 pub struct Sentinel {
     /// Seconds on the device since the probe began.
     pub at_s: f64,
-    /// Microseconds.
+    /// Time of the request in microseconds.
     pub us: f64,
 }
 
@@ -427,21 +427,21 @@ pub struct Evidence {
     pub writes: Option<Streams>,
     /// Writing at random.
     pub random_writes: Option<RandomTimes>,
-    /// Flush.
+    /// What a flush takes, idle and after a write.
     pub flush: Option<FlushTest>,
     /// AUs written in order in turns.
     pub open_linear: Option<OpenAus>,
     /// AUs written at random in turns.
     pub open_random: Option<OpenAus>,
-    /// The AU by writes.
+    /// Size of the AU, as writes across its boundaries tell it.
     pub au_by_writes: Option<AuByWrites>,
     /// The first AUs.
     pub fat: Option<FatRegion>,
     /// Size of a small write → (writes, slow ones) with one AU more in use than can be open.
     pub small_writes: Option<BTreeMap<u64, (u32, u32, f64)>>,
-    /// Cache.
+    /// Bursts of writes, up to those that fill the card's cache.
     pub cache: Option<CacheTest>,
-    /// Discard.
+    /// What a discard takes, and whether later writes become faster.
     pub discard: Option<DiscardTest>,
     /// Reads of the same places.
     pub read_sentinels: Vec<Sentinel>,

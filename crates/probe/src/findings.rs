@@ -191,7 +191,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// A value.
+    /// What a test found, with its evidence; `confidence` is rounded to 0.001.
     pub(crate) fn of(value: Value, confidence: f64, evidence: impl Into<String>) -> Finding {
         Finding {
             value: Some(value),

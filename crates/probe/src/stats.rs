@@ -45,7 +45,7 @@ pub(crate) fn sigma(values: &[f64]) -> f64 {
     serde::Deserialize,
 )]
 pub struct Centre {
-    /// Median.
+    /// The centre itself, in the unit of the values.
     pub median: f64,
     /// Standard error of the median.
     pub error: f64,

@@ -17,7 +17,7 @@ const STEP: u64 = 4 * KIB;
 /// Least and greatest size: above what cards take out of a stream (small-write areas, 2.3.8), and
 /// less than what hosts and readers cut requests into.
 const SIZES: (u64, u64) = (16 * KIB, 60 * KIB);
-/// Writes.
+/// Number of writes in the stream.
 const WRITES: u64 = 200;
 /// Units that are tried: with up to four planes of up to 48 KiB.
 const UNITS_KIB: [u64; 11] = [8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384];

@@ -43,7 +43,7 @@ impl Device {
     }
 }
 
-/// A machine.
+/// A computer that runs trials, as far as it decides their results.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
     /// Its host name.

@@ -8,7 +8,7 @@ use std::str::FromStr;
 /// A device of this machine, or of a board.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// Here.
+    /// Path of a device of this machine.
     Here(PathBuf),
     /// On a board.
     There(Address),

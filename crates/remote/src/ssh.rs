@@ -193,11 +193,11 @@ pub(crate) struct Link {
 
 /// What came by a connection.
 pub(crate) enum Heard {
-    /// A line.
+    /// A line of the board, parsed.
     Reply(Reply),
     /// Nothing yet.
     Nothing,
-    /// Its end.
+    /// The connection is closed.
     End,
 }
 

@@ -61,10 +61,10 @@ pub enum Ask {
     End,
 }
 
-/// A trial.
+/// All that a board needs to run one trial.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Task {
-    /// Its partition.
+    /// First byte and size of the partition under test.
     pub span: Span,
     /// What it is called.
     pub label: String,
@@ -86,9 +86,9 @@ pub struct Task {
 pub enum Answer {
     /// The device and the machine around it.
     Found {
-        /// The device.
+        /// Identity, size and abilities of the disk.
         device: Box<Device>,
-        /// The machine.
+        /// Host name, kernel, memory and processors of the board.
         machine: Box<Machine>,
     },
     /// Those tools that are there, each with its version.
@@ -98,10 +98,10 @@ pub enum Answer {
     },
     /// Whether it is so.
     Is {
-        /// Whether.
+        /// True if what was asked holds.
         so: bool,
     },
-    /// It is done.
+    /// The request succeeded and has no result.
     Done,
     /// Bytes written to the device.
     Written {
@@ -124,18 +124,18 @@ pub enum Answer {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Call {
-    /// A question.
+    /// Answer a question, and report its events meanwhile.
     Ask {
         /// Its number: the first is 1.
         number: u64,
         /// Events of it that the asker has.
         have: usize,
-        /// The question.
+        /// What is to be done or found out.
         what: Ask,
     },
     /// So many events of the question were heard.
     Heard {
-        /// Its number.
+        /// Which question, from 1.
         number: u64,
         /// Events of it that the asker has.
         have: usize,
@@ -163,21 +163,21 @@ pub(crate) enum Reply {
     Hello,
     /// The next event of the question `number`.
     StampedEvent {
-        /// Its number.
+        /// Which question, from 1.
         number: u64,
-        /// The event.
+        /// With its time by the board's clock.
         told: Box<StampedEvent>,
     },
     /// The answer to the question `number`.
     Answer {
-        /// Its number.
+        /// Which question, from 1.
         number: u64,
         /// The answer, or why there is none.
         result: Result<Answer, Refusal>,
     },
     /// The machine could not be ended.
     NotCut {
-        /// Why.
+        /// Reason, with the remedy where there is one.
         why: Refusal,
     },
     /// Nothing is left behind.

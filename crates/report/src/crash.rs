@@ -43,7 +43,7 @@ pub struct CrashGroup {
 /// One series.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct CrashRow {
-    /// Filesystem.
+    /// Name of the filesystem in the catalogue.
     pub fs: String,
     /// Mount in a word; empty where there is only one.
     pub mount: String,
@@ -67,7 +67,7 @@ pub struct CrashRow {
     pub files_wrong: f64,
     /// Median time of the first mount, recovery included, in milliseconds.
     pub mount_median_ms: Option<f64>,
-    /// The longest.
+    /// Longest time of the first mount, in milliseconds.
     pub mount_worst_ms: Option<f64>,
     /// Median time of the filesystem's checker when it changes nothing, in milliseconds; none if it
     /// has none or that was not run.
@@ -114,7 +114,7 @@ pub struct ConditionCount {
     pub condition: String,
     /// How bad: 0 whole, 1 needs its checker, 2 data lost, 3 gone, 4 the kernel failed.
     pub severity: u8,
-    /// Cuts.
+    /// Cuts after which it was so.
     pub count: u64,
 }
 

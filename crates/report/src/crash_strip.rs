@@ -15,13 +15,13 @@ pub(crate) struct Strip {
     pub(crate) bars: Vec<Bar>,
     /// Instants at which calls returned.
     pub(crate) promises: Vec<Tick>,
-    /// The cut.
+    /// Place of the power cut.
     pub(crate) cut: String,
     /// What the width stands for.
     pub(crate) width: String,
 }
 
-/// A request.
+/// A request from its arrival until the card was done.
 pub(crate) struct Bar {
     pub(crate) class: &'static str,
     pub(crate) x: String,
@@ -30,7 +30,7 @@ pub(crate) struct Bar {
     pub(crate) title: String,
 }
 
-/// A promise.
+/// The instant at which a call returned, which promised something.
 pub(crate) struct Tick {
     pub(crate) x: String,
     pub(crate) title: String,

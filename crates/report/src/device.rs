@@ -11,9 +11,9 @@ use whichfs_trial::{DeviceFigures, Latency, PhaseFigures, Slot, Status, Trial};
 pub struct TrialLine {
     /// Candidate name.
     pub candidate: String,
-    /// Its seed.
+    /// Decides the data that the workload writes.
     pub seed: u64,
-    /// Its id.
+    /// Digest of all that decided the trial.
     pub id: String,
     /// True if it failed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -48,7 +48,7 @@ pub struct PhaseView {
     pub phase: String,
     /// Virtual seconds from the first phase on.
     pub begin_s: f64,
-    /// Its end.
+    /// Virtual seconds from the begin of the first phase.
     pub end_s: f64,
     /// Bytes that the host wrote.
     pub write_bytes: u64,
@@ -96,7 +96,7 @@ pub struct SeriesView {
 pub struct LatencyView {
     /// Name of the phase.
     pub phase: String,
-    /// Operations.
+    /// Number of timed operations.
     pub operations: u64,
     /// Half of them took no longer, in nanoseconds.
     pub p50_ns: u64,
@@ -106,7 +106,7 @@ pub struct LatencyView {
     pub p99_ns: u64,
     /// 99.9 %.
     pub p999_ns: u64,
-    /// The longest.
+    /// The longest, in nanoseconds.
     pub max_ns: u64,
 }
 

@@ -7,7 +7,7 @@ use whichfs_decide::Verdict;
 /// What became of a test case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Told {
-    /// It passed.
+    /// The test case is a success.
     Passed,
     /// It was not run, and why.
     Skipped(String),

@@ -28,7 +28,7 @@ use whichfs_decide::Verdict;
 /// A labelled figure with its source.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct Item {
-    /// What it is.
+    /// Name of the figure, for people.
     pub label: String,
     /// Its name in a file or a document, where that is another.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -47,11 +47,11 @@ pub const DEFAULT: &str = "default of the model";
 pub struct CutSeries {
     /// Candidate name.
     pub candidate: String,
-    /// Its seed.
+    /// Decides the run and the instants of the cuts.
     pub seed: u64,
     /// Number of the series.
     pub id: String,
-    /// Cuts of it.
+    /// Number of power cuts.
     pub cuts: u64,
 }
 

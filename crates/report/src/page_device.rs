@@ -37,7 +37,7 @@ pub(crate) struct LatencyRow {
     pub width: String,
 }
 
-/// A percentile.
+/// One percentile of the latency, as a dot on the row.
 pub(crate) struct Mark {
     pub name: &'static str,
     pub text: String,

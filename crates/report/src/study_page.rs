@@ -20,19 +20,19 @@ const CLASSES: [&str; Grade::ALL.len()] = ["g0", "g1", "g2", "g3", "g4", "g5"];
 pub struct StudyPage<'a> {
     /// Modelled or measured.
     pub origin: Origin,
-    /// The question.
+    /// The study's question in one line.
     pub title: &'a str,
     /// Where the experiment comes from.
     pub source: &'a str,
     /// Paragraphs of its method.
     pub method: Vec<String>,
-    /// Figures.
+    /// A table for each card, board and workload.
     pub tables: &'a [Grid],
     /// What is to be known of them: left out, failed, caveats.
     pub notes: Vec<String>,
     /// Versions, seeds.
     pub environment: Vec<Item>,
-    /// The command.
+    /// Command line that runs the study again.
     pub reproduce: String,
 }
 

@@ -50,7 +50,7 @@ pub(crate) struct Picture<'a> {
 
 /// One diagram.
 pub(crate) struct Panel {
-    /// Title.
+    /// Heading above the diagram.
     pub title: String,
     /// The horizontal axis.
     pub x: Axis,

@@ -110,7 +110,7 @@ pub enum StoreError {
         id: String,
         /// Name of the metric.
         metric: String,
-        /// Its value.
+        /// Infinite or not a number.
         value: f64,
     },
     /// SQLite refuses for another reason.

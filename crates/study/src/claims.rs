@@ -43,7 +43,7 @@ pub struct Part {
     pub variant: Option<String>,
     /// The candidate that is better, or one of those that are alike.
     pub better: String,
-    /// The other.
+    /// The candidate that is worse, or the other one of those that are alike.
     pub than: String,
     /// Variant of the other; without: the same.
     pub than_variant: Option<String>,

@@ -15,17 +15,17 @@ const WORTH_TELLING: f64 = 0.01;
 /// How many times as good one thing is as another in one metric.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Gain {
-    /// Card.
+    /// Card's name in the study.
     pub card: String,
-    /// Board.
+    /// Board's name in the study.
     pub board: String,
     /// Workload, as the study calls it.
     pub load: String,
-    /// Candidate.
+    /// Name of the filesystem in the catalogue.
     pub candidate: String,
     /// Variant; empty if the study has one only.
     pub variant: String,
-    /// Metric.
+    /// Name as trials report it.
     pub metric: String,
     /// The ratio: above 1 is better, whichever way the metric counts.
     pub ratio: f64,
@@ -41,9 +41,9 @@ pub struct Gain {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
-    /// Better.
+    /// Better by 1 % or more, with the whole interval above 1.
     Gain,
-    /// Worse.
+    /// Worse by 1 % or more, with the whole interval below 1.
     Loss,
     /// The interval holds 1, or the change is below 1 %.
     None,
@@ -54,15 +54,15 @@ pub enum Effect {
 /// From where on in a series of workloads one candidate stays behind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Turn {
-    /// Card.
+    /// Card's name in the study.
     pub card: String,
-    /// Board.
+    /// Board's name in the study.
     pub board: String,
     /// The candidate that is compared with the base.
     pub candidate: String,
-    /// Variant.
+    /// Name of the variant; empty if the study has one only.
     pub variant: String,
-    /// Metric.
+    /// Name as trials report it.
     pub metric: String,
     /// The first workload from which on it is behind in all; `None` if it is not in the last.
     pub behind_from: Option<String>,

@@ -49,9 +49,9 @@ impl Repeats {
 /// A metric with one mount, for all candidates.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Line {
-    /// Metric.
+    /// Name as trials report it.
     pub metric: String,
-    /// Its unit.
+    /// Unit of `ours` and `published`.
     pub unit: String,
     /// True for durations and space.
     pub lower_is_better: bool,
@@ -102,9 +102,9 @@ impl Line {
 /// One card, board and workload.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Grid {
-    /// Card.
+    /// Card's name in the study.
     pub card: String,
-    /// Board.
+    /// Board's name in the study.
     pub board: String,
     /// Workload, as the study calls it, or the name of the table that it shares with others.
     pub load: String,
@@ -121,9 +121,9 @@ pub struct Grid {
 /// Agreement of the two rankings of a table's workloads, for one metric of one candidate.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Order {
-    /// Metric.
+    /// Name as trials report it.
     pub metric: String,
-    /// Candidate.
+    /// Name of the filesystem in the catalogue.
     pub candidate: String,
     /// Lines with both figures.
     pub forms: usize,

@@ -33,7 +33,7 @@ pub const PAIRS: usize = 3;
 pub struct Run {
     /// What it is called: where it was read from.
     pub name: String,
-    /// Its figures.
+    /// A figure of each filesystem, workload, metric and seed.
     pub rows: Vec<Row>,
     /// What it decided; none where only its figures are known.
     pub answer: Option<Answer>,
@@ -62,11 +62,11 @@ pub struct Comparison {
 pub struct RunLine {
     /// What it is called.
     pub name: String,
-    /// Its cards.
+    /// Every card that has a figure in the run.
     pub cards: Vec<String>,
-    /// Its kernels.
+    /// Every kernel release that has a figure in the run.
     pub kernels: Vec<String>,
-    /// Its clocks.
+    /// Every clock that has a figure in the run.
     pub clocks: Vec<String>,
     /// Figures in it.
     pub rows: usize,
@@ -81,11 +81,11 @@ pub struct RunLine {
 pub struct Compared {
     /// The card; empty where each run has one.
     pub card: String,
-    /// Filesystem.
+    /// Name of the filesystem in the catalogue.
     pub candidate: String,
-    /// Workload.
+    /// Name of the workload in the catalogue.
     pub workload: String,
-    /// Metric.
+    /// Name as trials report it.
     pub metric: String,
     /// Unit of the values.
     pub unit: String,
@@ -151,7 +151,7 @@ pub enum RegressError {
         "{run} and {first} have no filesystem, workload and metric in common: nothing compares"
     )]
     Nothing {
-        /// The run.
+        /// Name of the later run.
         run: String,
         /// The first one.
         first: String,
@@ -159,13 +159,13 @@ pub enum RegressError {
     /// A metric came in two units.
     #[error("{metric} of {candidate} is in {first} and in {second}: these cannot be compared")]
     Units {
-        /// The metric.
+        /// Name as trials report it.
         metric: String,
-        /// The filesystem.
+        /// Name of the filesystem in the catalogue.
         candidate: String,
-        /// A unit.
+        /// Unit of the first figure.
         first: String,
-        /// Another.
+        /// Unit of another figure.
         second: String,
     },
 }

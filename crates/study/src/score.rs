@@ -43,7 +43,7 @@ pub struct Score {
 pub struct Regret {
     /// Geometric mean.
     pub mean: f64,
-    /// Greatest.
+    /// Greatest of all choices.
     pub worst: f64,
 }
 
@@ -65,18 +65,18 @@ pub struct Seconds {
     pub count: usize,
     /// Median of how many times too long or too short they are.
     pub median: f64,
-    /// Greatest.
+    /// Greatest of how many times too long or too short they are.
     pub worst: f64,
 }
 
 /// One line of a score.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct LineScore {
-    /// Card.
+    /// Card's name in the study.
     pub card: String,
-    /// Workload.
+    /// Workload, as the study calls it.
     pub load: String,
-    /// Metric.
+    /// Name as trials report it.
     pub metric: String,
     /// Variant; empty if the study has one only.
     pub variant: String,

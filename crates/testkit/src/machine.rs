@@ -6,12 +6,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The emulator.
+/// Emulator that runs the virtual machine.
 pub const QEMU: &str = "qemu-system-x86_64";
 
 /// A kernel image and the directory of its modules.
 pub struct Kernel {
-    /// Its image.
+    /// Path of the file below `/boot`.
     pub image: PathBuf,
     modules: PathBuf,
 }
@@ -131,7 +131,7 @@ impl Archive {
         self.bytes.resize(padded, 0);
     }
 
-    /// The whole.
+    /// The whole archive, with its trailer.
     pub fn end(mut self) -> Vec<u8> {
         self.entry(Path::new("TRAILER!!!"), 0, &[]);
         self.bytes

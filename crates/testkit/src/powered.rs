@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Bytes of the card.
+/// Size of the disk that the board sees: 160 MiB.
 pub const CARD_BYTES: u64 = 160 << 20;
 
 /// Begins the board: as its first process, and as who made its name spaces.
@@ -102,7 +102,7 @@ const KEEPS: &str = "mkfs.ext4 -q \"$device\"\nsync \"$device\"\n\
 pub struct Powered {
     home: tempfile::TempDir,
     port: u16,
-    /// Its card.
+    /// Path of the loop device that stands for the card.
     pub device: String,
 }
 

@@ -29,7 +29,7 @@ pub struct CpuCounts {
     pub fault: u64,
     /// Changes of the running task.
     pub switch: u64,
-    /// Interrupts.
+    /// Interrupts that the kernel handled.
     pub interrupt: u64,
 }
 

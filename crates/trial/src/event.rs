@@ -30,7 +30,7 @@ pub enum Event {
     Work {
         /// Name of the phase.
         phase: String,
-        /// The counts.
+        /// Work of the phase alone, by its kind.
         work: CpuCounts,
     },
     /// The system promised that earlier data are durable (fsync returned, …).
@@ -52,7 +52,7 @@ pub enum Event {
     },
     /// What follows is looked at and not timed, or no longer: the lab's cards answer reads at once.
     Untimed {
-        /// It begins.
+        /// True at the begin of what is not timed, false at its end.
         begins: bool,
     },
     /// What a [`crate::Step::Inspect`] found; one of several.

@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::xxh3_64;
 pub struct Found {
     /// Path relative to the directory inspected. Bytes that are not UTF-8 are replaced.
     pub path: String,
-    /// What it is.
+    /// Kind of the entry, with size and digest of a file or target of a link.
     pub node: Node,
     /// Permission bits.
     pub mode: u32,
@@ -29,7 +29,7 @@ pub const ZERO_RUNS: usize = 64;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Node {
-    /// A directory.
+    /// Its entries are listed on their own.
     Directory,
     /// A regular file that was read to its end.
     File {

@@ -140,19 +140,19 @@ pub enum Op {
     },
     /// Deletes a file or link.
     Unlink {
-        /// Its path.
+        /// What loses its name.
         path: String,
     },
     /// Deletes an empty directory.
     Rmdir {
-        /// Its path.
+        /// The directory to delete.
         path: String,
     },
     /// Makes everything on the filesystem durable (syncfs).
     SyncFs,
     /// Makes a file durable (fsync); timed, the file stays open.
     SyncFile {
-        /// Its path.
+        /// The file to make durable.
         path: String,
     },
     /// Makes the names in a directory durable (fsync of the directory); timed.
@@ -230,13 +230,13 @@ pub enum Op {
     },
     /// Makes a file durable (fsync) and closes it.
     SyncClose {
-        /// Its path.
+        /// The file to make durable.
         path: String,
     },
     /// Has the kernel begin to write a file (`sync_file_range`), or waits until what has begun is
     /// written; neither makes it durable.
     WriteBack {
-        /// Its path.
+        /// The file whose dirty pages are written.
         path: String,
         /// Wait (`SYNC_FILE_RANGE_WAIT_BEFORE`) instead of begin (`SYNC_FILE_RANGE_WRITE`).
         wait: bool,
@@ -255,7 +255,7 @@ pub enum Op {
     },
     /// Asks for the attributes of a file or directory.
     Stat {
-        /// Its path.
+        /// The file or directory that is asked about; a link is not followed.
         path: String,
     },
     /// Lists a directory and asks for the attributes of every entry, each of which counts as a
@@ -280,7 +280,7 @@ pub enum Op {
     /// does: depth first, in the order in which the filesystem lists each directory, or in that of
     /// inode numbers where a directory has more than 10,000 entries. Each file and link counts.
     RemoveTree {
-        /// Its path.
+        /// Root of the tree, which is removed, too.
         path: String,
     },
     /// Records the time since the last `lap`, `pause` or `wait_until` as the latency of one

@@ -58,7 +58,7 @@ pub struct Identity {
     pub input: Option<String>,
     /// Byte offset of the partition on the card.
     pub partition_offset: u64,
-    /// Bytes of the partition.
+    /// Size of the partition that holds the filesystem.
     pub partition_bytes: u64,
     /// Memory of the guest in MiB.
     pub memory_mib: u64,

@@ -12,7 +12,7 @@ use whichfs_units::Nanos;
 pub struct StampedEvent {
     /// Time since the agent began.
     pub at: Nanos,
-    /// The event.
+    /// What happened.
     pub event: Event,
     /// What was read of the machine: right before a phase, and right after it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -46,7 +46,7 @@ pub(crate) struct Direction {
     bw_bytes: f64,
     /// Operations in a second.
     iops: f64,
-    /// Operations.
+    /// Operations in all.
     total_ios: u64,
     /// Completion latencies; some jobs switch them off.
     clat_ns: Option<Clat>,

@@ -5,7 +5,7 @@ use whichfs_trial::Content;
 /// What an entry is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// A directory.
+    /// Its entries follow it in the list.
     Directory,
     /// A regular file.
     File {
@@ -33,7 +33,7 @@ pub struct Entry {
     pub path: String,
     /// Permissions (the lowest twelve bits of st_mode).
     pub mode: u32,
-    /// What it is.
+    /// Directory, file or link, with the content or target.
     pub kind: Kind,
 }
 

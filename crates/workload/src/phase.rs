@@ -19,7 +19,7 @@ pub enum Phase<'w> {
 /// What a phase is for which the filesystem is unmounted.
 #[derive(Clone, Copy)]
 pub enum OnDevice<'w> {
-    /// A program.
+    /// Programs that get the unmounted device.
     Program(&'w dyn Programs),
     /// The filesystem's own checker; the phase is left out where there is none.
     Check,

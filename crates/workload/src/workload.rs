@@ -145,7 +145,7 @@ pub enum Error {
         min: u64,
         /// Largest legal value.
         max: u64,
-        /// Unit.
+        /// Unit of `min` and `max`: `B`, `files`, `permille` …
         unit: &'static str,
     },
     /// Parameters that contradict each other.
@@ -200,7 +200,7 @@ pub trait Workload: Sync {
     /// What it stands for, in one line.
     fn title(&self) -> &'static str;
 
-    /// Its parameters.
+    /// What can be set, with default and legal range; the same in every call.
     fn parameters(&self) -> &'static [Parameter];
 
     /// Its phases in order.

@@ -48,7 +48,7 @@ pub(super) fn stat_entry(batch: &mut Batch, dir: &OwnedFd, name: &CStr) -> Resul
     batch.stat(dir, name.to_bytes()).map(drop)
 }
 
-/// Deletes it.
+/// Deletes the entry, which is no directory.
 pub(super) fn unlink_entry(batch: &mut Batch, dir: &OwnedFd, name: &CStr) -> Result<(), Failed> {
     batch.unlink(dir, name.to_bytes(), AtFlags::empty())
 }

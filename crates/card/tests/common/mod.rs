@@ -4,7 +4,7 @@
 use whichfs_card::{Card, CardStatus, Profile, Request};
 use whichfs_units::{KIB, Nanos, Rng};
 
-/// A shipped profile.
+/// The profile called `name` from `cards/`.
 pub fn shipped(name: &str) -> Profile {
     let (_, toml) = whichfs_card::builtin()
         .iter()

@@ -4,7 +4,7 @@
 use crate::fault::{Acts, Effect, Evidence, Facts, Model};
 use crate::places::zero_blocks;
 
-/// Nanoseconds.
+/// Nanoseconds of a second.
 const SECOND: u64 = 1_000_000_000;
 
 pub(super) const FAULT: Model = Model {

@@ -11,9 +11,9 @@ const UNKNOWN_FACTOR: u64 = 3;
 /// The most that a run may cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Budget {
-    /// Time.
+    /// Wall-clock time; none if unlimited.
     pub time: Option<Duration>,
-    /// Bytes that the device is given to write.
+    /// Bytes that the device is given to write; none if unlimited.
     pub bytes: Option<u64>,
 }
 

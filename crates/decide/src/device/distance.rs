@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A metric in both places.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Distance {
-    /// Metric.
+    /// Name as trials report it.
     pub metric: String,
     /// Unit of the figures.
     pub unit: String,

@@ -23,7 +23,7 @@ pub struct ReferenceRun {
 /// A change of a metric from the first to the last reference run.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Drift {
-    /// Metric.
+    /// Name as trials report it.
     pub metric: String,
     /// Change as a fraction: 0.2 is a fifth more at the end.
     pub change: f64,

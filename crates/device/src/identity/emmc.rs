@@ -14,11 +14,11 @@ const CACHE_SIZE_AT: usize = 249;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PreEol {
-    /// Less than 80 %.
+    /// Less than 80 % used.
     Normal,
-    /// 80 %.
+    /// At least 80 % used.
     Warning,
-    /// 90 %.
+    /// At least 90 % used.
     Urgent,
 }
 
@@ -40,7 +40,7 @@ pub struct Emmc {
     pub used_a: Option<Used>,
     /// Wear of its cells of type B.
     pub used_b: Option<Used>,
-    /// Its reserve.
+    /// How much of its spare blocks is used up (`pre_eol_info`).
     pub reserve: Option<PreEol>,
     /// Sectors that it writes whole or not at all.
     pub reliable_write_sectors: Option<u64>,

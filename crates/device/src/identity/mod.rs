@@ -29,7 +29,7 @@ const MAKERS: &str = include_str!("../../data/makers.tsv");
 pub enum Bus {
     /// An SD card in a host controller of this machine.
     Sd,
-    /// An eMMC.
+    /// An eMMC in a host controller of this machine.
     Emmc,
     /// A reader or stick on USB, with what it says of itself, not of the card.
     Usb {
@@ -84,7 +84,7 @@ pub struct Identity {
     pub preferred_erase_bytes: Option<u64>,
     /// Of an SD card.
     pub sd: Option<SdStatus>,
-    /// Of an eMMC.
+    /// Wear and abilities of an eMMC; none of other cards.
     pub emmc: Option<Emmc>,
     /// What it says of itself that cannot be.
     pub doubts: Vec<String>,

@@ -32,7 +32,7 @@ use whichfs_workload::Writes;
 pub struct Wanted<'w, K> {
     /// What the policy knows it by.
     pub key: K,
-    /// What it is of.
+    /// What decides the trial's result.
     pub spec: TrialSpec<'w>,
     /// What it is called, if not what the executor calls it.
     pub label: Option<String>,
@@ -54,9 +54,9 @@ impl<'w, K> Wanted<'w, K> {
 
 /// What became of a trial that was wanted.
 pub enum Planned {
-    /// It is in the matrix.
+    /// It will be run, or its result is in the trial cache.
     InMatrix {
-        /// Its place.
+        /// Index into the matrix.
         at: usize,
         /// What its figures leave out.
         caveats: Vec<String>,
@@ -122,7 +122,7 @@ pub enum Use {
     Result,
     /// It is kept for comparison.
     Kept,
-    /// It is forgotten.
+    /// It counts nowhere.
     Discarded,
 }
 
@@ -149,9 +149,9 @@ pub trait Schedule<K, P> {
 
 /// What a message about a run may mention.
 pub struct State<'s, K, P> {
-    /// The matrix.
+    /// Every planned trial, run or not.
     pub matrix: &'s [Cell<K, P>],
-    /// The cache.
+    /// Finished trials by digest.
     pub cache: &'s TrialCache,
 }
 

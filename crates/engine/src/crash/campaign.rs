@@ -115,7 +115,7 @@ impl CrashCampaign {
 pub struct LabCuts<'a> {
     /// What was run.
     pub plan: &'a Plan<'a>,
-    /// The run.
+    /// Operations and requests of the run that is cut.
     pub recorded: &'a Recorded,
     /// All cuts that may be asked for.
     pub cuts: &'a [Cut],

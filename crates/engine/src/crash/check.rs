@@ -18,7 +18,7 @@ pub use whichfs_crash::{CutResult as Result, MeasuredCut};
 
 /// A card's content after a cut, and where the power went again while it was recovered.
 pub struct Image {
-    /// The content.
+    /// What the whole card holds.
     pub contents: Contents,
     /// The cuts in recoveries.
     pub recovery: Vec<Cut>,

@@ -25,11 +25,11 @@ pub const AGAIN: &str = "mount_again";
 
 /// How a filesystem is looked at.
 pub struct Look<'a> {
-    /// Its commands.
+    /// Commands that mount, check and repair the filesystem.
     pub recipe: &'a Recipe,
     /// Options it is mounted with.
     pub mount_options: &'a str,
-    /// Where it is.
+    /// Path of the device that holds the filesystem.
     pub device: &'a str,
     /// Where it is mounted.
     pub mount_point: &'a str,

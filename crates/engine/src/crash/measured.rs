@@ -37,11 +37,11 @@ const DIES_WITHIN: Duration = Duration::from_secs(90);
 pub struct Subject {
     /// What is asked for.
     pub spec: Spec,
-    /// The filesystem.
+    /// Entry of the catalogue.
     pub candidate: &'static Candidate,
-    /// The workload.
+    /// What writes when the power is cut.
     pub workload: &'static dyn Workload,
-    /// Where it is.
+    /// Device, partition and commands of the filesystem.
     pub place: Cuttable,
     /// Options it is mounted with.
     pub mount_options: String,
@@ -62,7 +62,7 @@ pub struct Rehearsed {
     run: Run,
     phases: Vec<String>,
     counts: Vec<u64>,
-    /// Its time.
+    /// How long the workload took.
     time: Nanos,
     /// Bytes that reached the device.
     pub bytes: u64,

@@ -39,7 +39,7 @@ pub enum Ended {
 
 /// The smallest reproducer that was found.
 pub struct Small {
-    /// The reproducer.
+    /// The failing cut with what is still needed to see it fail.
     pub kept: Reproducer,
     /// How it ended.
     pub ended: Ended,

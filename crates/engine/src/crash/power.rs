@@ -14,9 +14,9 @@ pub enum Way {
     Board(Outage, Duration),
     /// A command here takes it, and another gives it again after a while, if there is one.
     Command {
-        /// Takes it.
+        /// Command line that switches the power off.
         off: String,
-        /// Gives it.
+        /// How long to wait, and the command line that switches the power on.
         on: Option<(Duration, String)>,
     },
 }

@@ -20,9 +20,9 @@ pub struct Plan<'a> {
     pub bench: &'a LabExecutor,
     /// What is asked for.
     pub spec: &'a Spec,
-    /// The filesystem.
+    /// Entry of the catalogue.
     pub candidate: &'static Candidate,
-    /// The workload.
+    /// What writes to the filesystem.
     pub workload: &'static dyn Workload,
 }
 

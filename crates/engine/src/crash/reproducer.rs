@@ -51,7 +51,7 @@ impl Signature {
     }
 }
 
-/// The file.
+/// A failing cut as a JSON file from which the failure can be seen again.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct Reproducer {
     /// What it shows, in words.

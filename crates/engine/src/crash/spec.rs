@@ -110,9 +110,9 @@ pub struct Spec {
     pub card_state: String,
     /// Board: a name or the absolute path of a board file.
     pub board: String,
-    /// Clock, as given.
+    /// Name of the clock: which time counts.
     pub clock: String,
-    /// Workload.
+    /// Name of the workload in the catalogue.
     pub workload: String,
     /// Its parameters that are not the default.
     pub parameters: BTreeMap<String, u64>,
@@ -123,7 +123,7 @@ pub struct Spec {
     /// is then not missing after it, and mounts compare, since telling takes some CPU time.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub returns: bool,
-    /// Bytes of the partition.
+    /// Size of the partition that holds the filesystem.
     pub partition_bytes: u64,
     /// Damage beyond the card's own.
     pub faults: Faults,

@@ -15,7 +15,7 @@ pub struct Cuttable {
     pub recipe: Recipe,
     /// Versions of its tools.
     pub tools: BTreeMap<String, String>,
-    /// The partition.
+    /// First byte and size of the partition.
     pub span: Span,
     /// Path of the partition.
     pub device: String,

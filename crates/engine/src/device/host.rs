@@ -299,23 +299,23 @@ pub struct RunLimits {
 
 /// A device that trials run on.
 pub enum DeviceLease<'a> {
-    /// Of this machine.
+    /// A device of this machine.
     Here {
         /// The partition under test.
         lease: PartitionLease<'a>,
-        /// Where it is.
+        /// Access to this machine.
         local: &'a Local,
     },
     /// Of a board, with the journal that is kept here.
     There {
-        /// Where it is.
+        /// Access to the board.
         remote: &'a Remote,
         /// What is on it.
         journal: Journal,
     },
     /// A directory of this machine.
     Inside {
-        /// Where it is.
+        /// Access to the directory.
         within: &'a Within,
         /// What is removed at the end.
         scratch: Scratch,

@@ -119,7 +119,7 @@ fn directory(place: &Place) -> Option<&Path> {
 
 /// A device with all that its trials share.
 pub struct DeviceExecutor {
-    /// The device.
+    /// Identity and sizes of the disk under test.
     pub device: Device,
     /// The machine that it is in.
     pub around: DeviceHost,

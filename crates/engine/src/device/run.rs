@@ -36,7 +36,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// The record of the trial.
+    /// Phases, metrics and status from what the agent reported in `life`.
     pub(super) fn record(&self, life: &AgentRun) -> Trial {
         let workload = self.workload;
         let events = stamped(&life.told);

@@ -16,7 +16,7 @@ pub enum CheckNeed {
     Essential,
     /// A filesystem is not made on real devices without.
     Candidate,
-    /// A convenience.
+    /// Only comfort is lost without.
     Extra,
 }
 
@@ -27,7 +27,7 @@ pub struct MachineCheck {
     pub name: String,
     /// How much depends on it.
     pub need: CheckNeed,
-    /// It is there.
+    /// True if what is looked for was found.
     pub ok: bool,
     /// What is there, or what is wrong.
     pub found: String,

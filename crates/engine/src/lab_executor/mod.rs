@@ -48,7 +48,7 @@ pub fn version() -> String {
 
 /// What all trials of one run share.
 pub struct LabExecutor {
-    /// The card.
+    /// Name and profile of the modelled card.
     pub card: NamedProfile,
     /// State in which it begins.
     pub card_state: CardState,
@@ -58,7 +58,7 @@ pub struct LabExecutor {
     pub clock: Clock,
     /// The lab kernel.
     pub kernel: Kernel,
-    /// The agent.
+    /// The program that a guest runs as its first process.
     pub agent: Agent,
     /// Where programs of trials come from; none where they are the host's.
     pub userland: Option<Userland>,

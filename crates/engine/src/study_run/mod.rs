@@ -79,7 +79,7 @@ pub fn benches(
 
 /// The trials of a study under way.
 pub struct StudyTrials<'a, E: Executor> {
-    /// The study.
+    /// What the study file asks for.
     pub study: &'a PerformanceStudy,
     /// Where its trials run.
     pub benches: BTreeMap<Bench<'a>, E>,

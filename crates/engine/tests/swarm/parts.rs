@@ -59,11 +59,11 @@ pub const CANARIES: [Canary; 9] = [
 
 /// A store on disk in the world.
 pub struct FaultyStore {
-    /// The store.
+    /// What really keeps the trials.
     pub inner: Store,
-    /// Its world.
+    /// Decides which operations fail.
     pub world: Arc<World>,
-    /// Where it is.
+    /// Path of the store's file.
     pub path: PathBuf,
     /// What is broken above it.
     pub canary: Option<Canary>,
@@ -150,7 +150,7 @@ impl TrialStore for FaultyStore {
 pub struct SwarmExecutor<'w> {
     /// What runs trials.
     pub mock: MockExecutor<'w>,
-    /// Its world.
+    /// Decides which operations fail.
     pub world: &'w World,
     /// What is broken.
     pub canary: Option<Canary>,
@@ -398,9 +398,9 @@ impl CutObserver for CutEar<'_> {
 
 /// The file of an archive in the world.
 pub struct FaultyFile {
-    /// The file.
+    /// What really keeps the bytes.
     pub inner: File,
-    /// Its world.
+    /// Decides which operations fail.
     pub world: Arc<World>,
     /// What is broken.
     pub canary: Option<Canary>,

@@ -40,11 +40,11 @@ const CANDIDATES: [&str; 6] = ["ext4", "f2fs", "xfs", "btrfs", "vfat", "nilfs2"]
 /// The scenario of one seed.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// The seed.
+    /// Decides everything below.
     pub seed: u64,
     /// What is driven.
     pub flow: Flow,
-    /// The need.
+    /// Name of the need that the verdict is about.
     pub need: &'static str,
     /// Who takes part.
     pub candidates: Vec<&'static str>,

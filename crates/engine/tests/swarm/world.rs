@@ -82,7 +82,7 @@ pub struct World {
 /// What becomes of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It is done.
+    /// The operation succeeds.
     Done,
     /// The process is dead: nothing happens any more.
     Dead,

@@ -11,7 +11,7 @@ use crate::table::Kind;
 /// What genimage gives the root directory of an ext filesystem by itself.
 const ROOT_OWNER: &str = "root_owner=0:0,";
 
-/// The configuration.
+/// `genimage.cfg`, with an image for each filesystem and one for the card.
 pub(super) fn config(plan: &Plan, origin: &str) -> String {
     let mut text = format!("# {origin}\n# Written for genimage 16.\n");
     for one in plan.partitions.iter().filter(|one| !is_copy(one)) {

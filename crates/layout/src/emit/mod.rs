@@ -16,7 +16,7 @@ use crate::plan::{Plan, Planned};
 pub struct Output {
     /// Its path below the directory of all.
     pub path: String,
-    /// Its text.
+    /// Whole content of the file.
     pub text: String,
 }
 

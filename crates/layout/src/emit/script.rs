@@ -16,7 +16,7 @@ usage() {
 }
 "#;
 
-/// The script.
+/// `mkfs.sh`, which writes to a device or makes images without root.
 pub(super) fn script(plan: &Plan, origin: &str) -> String {
     let unit = &plan.medium.unit;
     let mut text = format!(

@@ -3,7 +3,7 @@
 use crate::plan::Plan;
 use whichfs_fs::{Can, Matter, care};
 
-/// The note.
+/// `u-boot.txt`: for each partition whether U-Boot reads its filesystem.
 pub(super) fn note(plan: &Plan, origin: &str) -> String {
     let mut text =
         format!("# {origin}\n# What U-Boot can read, and from where it loads the kernel.\n\n");

@@ -24,9 +24,9 @@ pub struct Superblock {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Figure {
-    /// Bytes of a block.
+    /// Unit in which the filesystem allocates, where it is called a block.
     BlockBytes,
-    /// Bytes of a cluster.
+    /// Unit in which the filesystem allocates, where it is called a cluster.
     ClusterBytes,
     /// ext: blocks of a stride.
     Stride,

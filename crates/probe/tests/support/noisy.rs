@@ -18,11 +18,11 @@ pub enum Drift {
 
 #[derive(Clone, Copy, Debug)]
 pub struct Noise {
-    /// Of the time, as a standard deviation.
+    /// Of the time of a place, the same at every request there, as a standard deviation.
     pub positional: f64,
-    /// Of the time, as a standard deviation.
+    /// Of the time of one read, as a standard deviation.
     pub each: f64,
-    /// Of writes.
+    /// Of the time of one write, flush or discard, as a standard deviation.
     pub write: f64,
     /// Requests in a thousand that take much longer.
     pub tail_permille: u64,

@@ -17,7 +17,7 @@ const GOODBYE: Duration = Duration::from_millis(300);
 /// How often those who wait look again.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// A session.
+/// The question under way, with its events and its answer, for attendant and connections.
 pub struct Session {
     state: Mutex<State>,
     changed: Condvar,

@@ -42,7 +42,7 @@ pub enum Power<'a> {
 /// What was heard of a trial until the power went.
 #[derive(Clone, Debug)]
 pub struct Parted {
-    /// Its events.
+    /// What the agent reported before the cut, in order.
     pub told: Vec<StampedEvent>,
     /// How it ended, if it had.
     pub ended: Option<Ended>,

@@ -29,7 +29,7 @@ pub struct Answer {
 /// A filesystem's place in a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Place {
-    /// Filesystem.
+    /// Name of the filesystem in the catalogue.
     pub candidate: String,
     /// 1 is best at everything, beside the best of its own run.
     pub score: f64,
@@ -44,26 +44,26 @@ pub struct Place {
 /// A trial of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct TrialName {
-    /// Filesystem.
+    /// Name of the filesystem in the catalogue.
     pub candidate: String,
-    /// Seed.
+    /// Decides the data that the workload writes.
     pub seed: u64,
-    /// Its id.
+    /// Digest of all that decided the trial.
     pub id: String,
 }
 
 /// A trial that failed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TrialFailure {
-    /// Card.
+    /// Name of the card's profile.
     pub card: String,
-    /// Filesystem.
+    /// Name of the filesystem in the catalogue.
     pub candidate: String,
-    /// Workload.
+    /// Name of the workload in the catalogue.
     pub workload: String,
     /// One sentence.
     pub reason: String,
-    /// Its id.
+    /// Digest of all that decided the trial.
     pub id: String,
 }
 
@@ -74,7 +74,7 @@ pub struct Stopped {
     pub run: usize,
     /// The card; empty where each run has one.
     pub card: String,
-    /// Filesystem.
+    /// Name of the filesystem in the catalogue.
     pub candidate: String,
     /// The workload; empty where that is all of the run.
     pub workload: String,
@@ -136,7 +136,7 @@ pub struct AnswerChange {
 /// A filesystem's score and probability of being the best, in the first run and in a later one.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct PlaceChange {
-    /// Filesystem.
+    /// Name of the filesystem in the catalogue.
     pub candidate: String,
     /// Scores; none where it is not ranked.
     pub score: [Option<f64>; 2],

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use toml::Spanned;
 use whichfs_decide::{FileError, Position};
 
-/// A comparison.
+/// Which figures of a study are set against which others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Compare {
     /// What the others are compared with.

@@ -28,7 +28,7 @@ pub struct CrashStudy {
     pub card: String,
     /// Board: a name or a board file.
     pub board: String,
-    /// Bytes of the partition.
+    /// Size of the partition that holds each filesystem.
     pub partition_bytes: u64,
     /// Seed of workload, card and cuts.
     pub seed: u64,
@@ -38,7 +38,7 @@ pub struct CrashStudy {
     pub filesystems: Vec<String>,
     /// Ways to mount them; the first is what the others are compared with.
     pub mounts: Vec<Mount>,
-    /// Sets of faults.
+    /// What goes wrong in a series, each set alone.
     pub faults: Vec<FaultSet>,
     /// What is cut.
     pub workloads: Vec<Load>,
@@ -67,13 +67,13 @@ pub struct FaultSet {
 /// One series of the matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cell<'a> {
-    /// Faults.
+    /// What goes wrong beside the cut.
     pub faults: &'a FaultSet,
-    /// Workload.
+    /// What runs until the cut.
     pub load: &'a Load,
-    /// Filesystem.
+    /// Name of the filesystem in the catalogue.
     pub fs: &'a str,
-    /// Mount.
+    /// Options that differ from the catalogue's.
     pub mount: &'a Mount,
 }
 

@@ -115,7 +115,7 @@ pub struct Known<'a> {
     pub candidates: &'a [&'a str],
     /// Those whose contract says what a power cut may cost.
     pub filesystems: &'a [&'a str],
-    /// Faults.
+    /// Names of the faults that a power cut may add.
     pub faults: &'a [&'a str],
     /// Whether a card of this name, or in this file, can be opened; why not.
     pub card: &'a Opens,

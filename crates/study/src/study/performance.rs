@@ -93,15 +93,15 @@ const LARGEST_MIB: std::ops::RangeInclusive<u64> = 1..=1_048_576;
 pub struct Spot<'a> {
     /// Seed of the trial.
     pub seed: u64,
-    /// Card.
+    /// Card's name in the study.
     pub card: &'a str,
-    /// Board.
+    /// Board's name in the study.
     pub board: &'a str,
-    /// Workload.
+    /// Workload with its parameters.
     pub load: &'a Load,
-    /// Candidate.
+    /// Name of the filesystem in the catalogue.
     pub candidate: &'a str,
-    /// Mount.
+    /// Mount and mkfs options of the trial, and its partition.
     pub variant: &'a Variant,
 }
 

@@ -100,7 +100,7 @@ pub struct Journal {
 pub enum JournalAt {
     /// Before the filesystem.
     Front,
-    /// Behind it.
+    /// Behind the filesystem.
     End,
 }
 

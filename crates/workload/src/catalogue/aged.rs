@@ -31,7 +31,7 @@ const DIR: &str = "aged";
 /// Shares are given in parts of this.
 const PERMILLE: u64 = 1000;
 
-/// The workload.
+/// A filesystem that was filled and partly emptied many times.
 pub struct Aged;
 
 const PARAMETERS: [Parameter; 6] = [

@@ -18,7 +18,7 @@ use whichfs_units::KIB;
 /// What this file adds to the list of workloads, and at which place.
 pub(crate) const WORKLOADS: &[(u32, &dyn Workload)] = &[(190, &AppStart)];
 
-/// The workload.
+/// The cold start of a program that loads many small files.
 pub struct AppStart;
 
 /// The phase that makes the modules.

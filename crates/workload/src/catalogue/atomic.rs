@@ -39,7 +39,7 @@ const HEADER: u64 = 512;
 /// Shares are given in parts of this.
 const PERMILLE: u64 = 1000;
 
-/// The workload.
+/// A device that replaces configuration files and keeps a small database.
 pub struct Atomic;
 
 const PARAMETERS: [Parameter; 5] = [

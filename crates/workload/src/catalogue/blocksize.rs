@@ -27,7 +27,7 @@ pub(crate) const WORKLOADS: &[(u32, &dyn Workload)] = &[(80, &BUFFERED), (90, &D
 /// Level of what is written: it does not compress.
 const LEVEL: u8 = 0;
 
-/// The file.
+/// The only file, which each size writes anew.
 const FILE: &str = "blocks.bin";
 
 /// The workload, in one of its two forms.

@@ -47,7 +47,7 @@ use whichfs_units::{GIB, KIB, MIB, Rng};
 /// What this file adds to the list of workloads, and at which place.
 pub(crate) const WORKLOADS: &[(u32, &dyn Workload)] = &[(70, &Bonnie)];
 
-/// The workload.
+/// Bonnie++ with its order and sizes, without the tests byte by byte.
 pub struct Bonnie;
 
 /// The file of the tests in blocks.

@@ -14,7 +14,7 @@ use whichfs_units::{GIB, KIB, MIB, Rng};
 /// What this file adds to the list of workloads, and at which place.
 pub(crate) const WORKLOADS: &[(u32, &dyn Workload)] = &[(240, &Boot)];
 
-/// The workload.
+/// The part of a boot until the root filesystem is mounted and read.
 pub struct Boot;
 
 const LOAD: &str = "module_load";

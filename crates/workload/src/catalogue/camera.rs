@@ -19,7 +19,7 @@ const LEVEL: u8 = 0;
 
 const DIR: &str = "DCIM";
 
-/// The workload.
+/// A photo camera that takes bursts.
 pub struct Camera;
 
 const PARAMETERS: [Parameter; 5] = [

@@ -9,7 +9,7 @@ use whichfs_trial::WorkloadSpec;
 /// What this file adds to the list of workloads, and at which place.
 pub(crate) const WORKLOADS: &[(u32, &dyn Workload)] = &[(260, &Command)];
 
-/// The workload.
+/// A command line of the user.
 pub struct Command;
 
 /// The phase in which the command runs.

@@ -21,7 +21,7 @@ use whichfs_units::{GIB, MIB};
 /// What this file adds to the list of workloads, and at which place.
 pub(crate) const WORKLOADS: &[(u32, &dyn Workload)] = &[(160, &Copies)];
 
-/// The workload.
+/// A card on which copies of a root tree are written, replaced and removed.
 pub struct Copies;
 
 const WRITE: &str = "copies_write";

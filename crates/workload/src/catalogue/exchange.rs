@@ -16,7 +16,7 @@ pub(crate) const WORKLOADS: &[(u32, &dyn Workload)] = &[(30, &Exchange)];
 /// Level of media: compressed already.
 const LEVEL: u8 = 0;
 
-/// The workload.
+/// A card that carries large and small media files between machines.
 pub struct Exchange;
 
 const PARAMETERS: [Parameter; 6] = [

@@ -14,7 +14,7 @@ use whichfs_units::{GIB, KIB, MIB};
 /// What this file adds to the list of workloads, and at which place.
 pub(crate) const WORKLOADS: &[(u32, &dyn Workload)] = &[(170, &Fio)];
 
-/// The workload.
+/// fio with the jobs of a talk at ELC 2015.
 pub struct Fio;
 
 const PARAMETERS: [Parameter; 7] = [

@@ -16,7 +16,7 @@ use whichfs_trial::WorkloadSpec;
 /// What this file adds to the list of workloads, and at which place.
 pub(crate) const WORKLOADS: &[(u32, &dyn Workload)] = &[(250, &FioJob)];
 
-/// The workload.
+/// fio with a job file of the user.
 pub struct FioJob;
 
 /// Its only phase, and its first metric.

@@ -10,7 +10,7 @@ use whichfs_trial::{Metric, WorkloadSpec};
 /// What this file adds to the list of workloads, and at which place.
 pub(crate) const WORKLOADS: &[(u32, &dyn Workload)] = &[(220, &Limits)];
 
-/// The workload.
+/// The least of a filesystem: one small file, and dates of years to come.
 pub struct Limits;
 
 const WRITE: &str = "limits_write";

@@ -18,7 +18,7 @@ pub(crate) const WORKLOADS: &[(u32, &dyn Workload)] = &[(20, &Logger)];
 /// Level of log lines: text with much repetition.
 const LEVEL: u8 = 5;
 
-/// The workload.
+/// A data logger with a few rotated files.
 pub struct Logger;
 
 const PARAMETERS: [Parameter; 7] = [

@@ -15,7 +15,7 @@ use whichfs_units::{GIB, KIB, MIB, Rng};
 /// What this file adds to the list of workloads, and at which place.
 pub(crate) const WORKLOADS: &[(u32, &dyn Workload)] = &[(210, &Mkfs)];
 
-/// The workload.
+/// The cost of an empty filesystem: space, time and kernel threads.
 pub struct Mkfs;
 
 const BEFORE: &str = "threads_before";

@@ -22,7 +22,7 @@ use whichfs_units::{GIB, KIB, MIB, Rng};
 /// What this file adds to the list of workloads, and at which place.
 pub(crate) const WORKLOADS: &[(u32, &dyn Workload)] = &[(230, &Ota)];
 
-/// The workload.
+/// An update that is written while the old system runs.
 pub struct Ota;
 
 /// Level of images: compressed already.

@@ -47,7 +47,7 @@ const STATES_MAX: u64 = 250;
 /// Level of the status database: text with much repetition.
 const LEVEL: u8 = 5;
 
-/// The workload.
+/// The installation of Debian packages.
 pub struct Packages;
 
 const PARAMETERS: [Parameter; 4] = [

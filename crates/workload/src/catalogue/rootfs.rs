@@ -40,7 +40,7 @@ const DATABASE_LEVEL: u8 = 4;
 /// Shares are given in parts of this.
 const PERMILLE: u64 = 1000;
 
-/// The workload.
+/// The root filesystem of an embedded Debian, from installation to daily use.
 pub struct Rootfs;
 
 const PARAMETERS: [Parameter; 8] = [

@@ -10,7 +10,7 @@ use whichfs_trial::{Op, WorkloadSpec};
 /// What this file adds to the list of workloads, and at which place.
 pub(crate) const WORKLOADS: &[(u32, &dyn Workload)] = &[(270, &Script)];
 
-/// The workload.
+/// A list of operations that the user supplies.
 pub struct Script;
 
 const PHASES: [PhaseDef; 1] = [PhaseDef {

@@ -21,7 +21,7 @@ use whichfs_units::{GIB, MIB};
 /// What this file adds to the list of workloads, and at which place.
 pub(crate) const WORKLOADS: &[(u32, &dyn Workload)] = &[(140, &SourceTree)];
 
-/// The workload.
+/// Many small files, as in a source tree.
 pub struct SourceTree;
 
 const PARAMETERS: [Parameter; 2] = [

@@ -17,7 +17,7 @@ use whichfs_units::{KIB, Rng};
 /// What this file adds to the list of workloads, and at which place.
 pub(crate) const WORKLOADS: &[(u32, &dyn Workload)] = &[(180, &Sqlite)];
 
-/// The workload.
+/// An SQLite database with small durable transactions.
 pub struct Sqlite;
 
 /// The library that does the work: the program only calls it.

@@ -20,7 +20,7 @@ use whichfs_units::{KIB, MIB};
 /// What this file adds to the list of workloads, and at which place.
 pub(crate) const WORKLOADS: &[(u32, &dyn Workload)] = &[(200, &Stack)];
 
-/// The workload.
+/// A live system: a compressed image below a writable layer.
 pub struct Stack;
 
 const INSTALL: &str = "stack_install";

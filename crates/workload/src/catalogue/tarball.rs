@@ -21,7 +21,7 @@ const LEVEL: u8 = 0;
 
 const FILE: &str = "linux.tar.xz";
 
-/// The workload.
+/// One large file that does not compress.
 pub struct Tarball;
 
 const PARAMETERS: [Parameter; 1] = [Parameter {

@@ -28,7 +28,7 @@ const FILE: &str = "video/record.mp4";
 
 const NS_PER_S: u64 = 1_000_000_000;
 
-/// The workload.
+/// A camera that records a steady stream.
 pub struct Video;
 
 const PARAMETERS: [Parameter; 4] = [

@@ -14,10 +14,10 @@ pub(crate) const WORKLOADS: &[(u32, &dyn Workload)] = &[(50, &OneFile), (60, &Ma
 /// Level of what is written: it hardly compresses.
 const LEVEL: u8 = 0;
 
-/// One file.
+/// One large file that a power cut may hit.
 pub struct OneFile;
 
-/// Many files.
+/// Files of equal size, written one after the other, that a power cut may hit.
 pub struct ManyFiles;
 
 const BYTES: Parameter = Parameter {
