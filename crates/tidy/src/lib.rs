@@ -10,6 +10,7 @@ pub mod calls;
 pub mod circles;
 pub mod data;
 pub mod edges;
+pub mod empty_docs;
 pub mod leaks;
 pub mod lines;
 pub mod mask;
@@ -100,6 +101,7 @@ pub fn check(files: &[SourceFile]) -> Vec<Finding> {
         findings.extend(panics::check(file));
         findings.extend(leaks::check(file));
         findings.extend(data::check(file));
+        findings.extend(empty_docs::check(file));
     }
     findings.extend(edges::check(files));
     findings.extend(circles::check(files));
