@@ -4,6 +4,7 @@
 //! planted fault beside it that it must find. Exceptions are written in the file they concern:
 //! - `tidy: long: REASON` in the first lines: the file may have more lines;
 //! - `tidy: wide: REASON` in the first lines: its lines may be longer (tables);
+//! - `tidy: tables: REASON` in the first lines of Markdown: rows of its tables may be longer;
 //! - `tidy: path: REASON` on a line: the absolute path on it is meant.
 
 pub mod calls;

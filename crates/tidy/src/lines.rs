@@ -4,8 +4,10 @@ use crate::{Finding, SourceFile};
 
 /// Lines a Rust file may have without a reason.
 pub const FILE_LINES_MAX: usize = 600;
-/// Columns a line of Rust may have.
+/// Columns a line of Rust or Markdown may have.
 pub const COLUMNS_MAX: usize = 100;
+/// Documents that programs write, and the changes of past versions: their lines stay as they are.
+const UNWRAPPED: [&str; 3] = ["CHANGELOG.md", "docs/fit.md", "docs/truth.md"];
 /// Words that mark unfinished work. Written in parts, so that this file does not have them.
 const LEFT_OVERS: [&str; 2] = [concat!("TO", "DO"), concat!("FIX", "ME")];
 
@@ -15,6 +17,8 @@ pub fn check(file: &SourceFile) -> Vec<Finding> {
     if file.is_rust() {
         check_purpose(file, &mut findings);
         check_length(file, &mut findings);
+        check_columns(file, &mut findings);
+    } else if is_markdown(file) && !UNWRAPPED.contains(&file.path.as_str()) {
         check_columns(file, &mut findings);
     }
     check_left_overs(file, &mut findings);
@@ -47,17 +51,29 @@ fn check_length(file: &SourceFile, findings: &mut Vec<Finding>) {
     }
 }
 
+fn is_markdown(file: &SourceFile) -> bool {
+    file.path.ends_with(".md")
+}
+
 fn check_columns(file: &SourceFile, findings: &mut Vec<Finding>) {
     if file.exception("wide").is_some() {
         return;
     }
+    let may_have_tables = file.exception("tables").is_some();
+    let mut is_code = false;
     for (index, line) in file.text.lines().enumerate() {
+        let begin = line.trim_start();
+        // Code in Markdown is as long as it is, and its fences are short.
+        is_code ^= is_markdown(file) && begin.starts_with("```");
+        let is_row = is_markdown(file) && begin.starts_with('|');
         let columns = line.chars().count();
         // An address cannot be broken.
-        if columns > COLUMNS_MAX && !line.contains("://") {
+        let is_free = is_code || (is_row && may_have_tables) || line.contains("://");
+        if columns > COLUMNS_MAX && !is_free {
             let message = format!(
                 "{columns} columns, at most {COLUMNS_MAX}: break the line; a file of tables says \
-                 so in its first lines (tidy: wide: REASON)"
+                 so in its first lines (tidy: {}: REASON)",
+                if is_row { "tables" } else { "wide" }
             );
             findings.push(Finding::new(&file.path, index + 1, message));
         }
@@ -121,6 +137,25 @@ mod tests {
         assert!(messages("a.rs", &format!("//! tidy: wide: rows of a table\n{wide}")).is_empty());
         let fits = format!("// {}\n", "µ".repeat(COLUMNS_MAX - 3));
         assert!(messages("a.rs", &format!("//! A.\n{fits}")).is_empty());
+    }
+
+    #[test]
+    fn wide_prose_is_found_in_markdown_and_wide_rows_where_the_head_does_not_say_so() {
+        let wide = "µ ".repeat(51);
+        let (row, fence) = (format!("| {wide}|"), format!("```sh\n{wide}\n```"));
+        let text = format!("# A\n{wide}\n{row}\n{fence}\nhttps://{wide}\n");
+        let found = messages("docs/a.md", &text);
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(
+            found[0].starts_with("docs/a.md:2: 102 columns"),
+            "{found:?}"
+        );
+        assert!(found[1].contains("tidy: tables"), "{found:?}");
+        let tables = format!("<!-- tidy: tables: rows of figures -->\n{text}");
+        assert_eq!(messages("docs/a.md", &tables).len(), 1);
+        let all = format!("<!-- tidy: wide: what a command prints -->\n{text}");
+        assert!(messages("docs/a.md", &all).is_empty());
+        assert!(messages(UNWRAPPED[0], &text).is_empty());
     }
 
     #[test]
