@@ -267,7 +267,7 @@ pub fn licences(name: &str) -> Vec<&'static str> {
     let words = text
         .map_or("", |care| care.how.as_str())
         .split([' ', ';', ',']);
-    // A name and a version: no tool of ours is called so.
+    // A name, a hyphen and a version: no tool has such a name.
     let is_licence = |word: &&str| {
         word.split_once('-')
             .is_some_and(|(_, version)| version.starts_with(|c: char| c.is_ascii_digit()))

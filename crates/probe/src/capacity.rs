@@ -78,8 +78,8 @@ pub struct CapacityReport {
     pub ended: Option<String>,
 }
 
-/// Checks where `device` really ends. It writes. What it overwrites is given to `keeper`
-/// before.
+/// Checks where `device` really ends. The check writes; `keeper` is the undo log, which gets all
+/// data before they are overwritten.
 pub fn capacity(
     device: &mut dyn Device,
     options: &CapacityOptions,
@@ -130,7 +130,7 @@ struct Check<'a> {
     written: u64,
     /// What was there, block by block.
     saved: Blocks,
-    /// The part of it that the keeper does not have yet.
+    /// The part of `saved` that the undo log does not have yet.
     unkept: Blocks,
     /// The mark that each block should hold.
     epochs: BTreeMap<u64, u64>,
@@ -298,7 +298,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Gives what was read since the last time to the keeper: from now on it may be
+    /// Gives the data that were read since the last call to the undo log: from now on they may be
     /// overwritten.
     fn keep(&mut self) -> Result<(), String> {
         self.keeper.keep(&self.unkept)?;

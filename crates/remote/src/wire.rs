@@ -1,7 +1,7 @@
 //! What is said between here and a board: JSON lines.
 //!
-//! Questions are numbered. One that is asked again, after a lost connection, is answered again
-//! and not done again; of what a trial tells, only what the asker does not have yet comes.
+//! Requests are numbered and idempotent: a retry after a lost connection returns the stored answer.
+//! Of the events of a trial only those are sent that the asker does not have yet.
 
 use crate::about::{Device, Machine};
 use crate::power::Outage;

@@ -5,7 +5,8 @@
 //! - `tidy: long: REASON` in the first lines: the file may have more lines;
 //! - `tidy: wide: REASON` in the first lines: its lines may be longer (tables);
 //! - `tidy: tables: REASON` in the first lines of Markdown: rows of its tables may be longer;
-//! - `tidy: path: REASON` on a line: the absolute path on it is meant.
+//! - `tidy: path: REASON` on a line: the absolute path on it is meant;
+//! - `tidy: word: REASON` on a line: the word on it is meant, though the glossary has another.
 
 pub mod calls;
 pub mod circles;
@@ -17,6 +18,7 @@ pub mod lines;
 pub mod mask;
 pub mod panics;
 pub mod tree;
+pub mod words;
 
 use std::fmt;
 
@@ -103,6 +105,7 @@ pub fn check(files: &[SourceFile]) -> Vec<Finding> {
         findings.extend(leaks::check(file));
         findings.extend(data::check(file));
         findings.extend(empty_docs::check(file));
+        findings.extend(words::check(file));
     }
     findings.extend(edges::check(files));
     findings.extend(circles::check(files));

@@ -53,6 +53,11 @@ fn faults_planted_into_the_tree_are_found() -> std::io::Result<()> {
             "[dependencies]\nwhichfs-lab.workspace = true\n",
         ),
         ("boards/planted.toml", "[cpu]\ncores = 1\n"),
+        (
+            "crates/lab/src/planted.rs",
+            "//! A.\n/// Its seed.\npub type A = u8;\n",
+        ),
+        ("crates/lab/src/again.rs", "//! A.\n"),
         ("planted.toml", concat!("a = \"/ho", "me/somebody\"\n")),
     ];
     for (path, text) in planted {

@@ -91,8 +91,8 @@ pub struct Measured {
     pub device: String,
     /// A study that is made anew on the same device is another session.
     pub session: u64,
-    /// Which of the runs between the others this is, by which drift is seen; none if it is no
-    /// such run.
+    /// Number of the reference run, which is repeated to detect drift; none if the trial is no
+    /// reference run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<u64>,
 }

@@ -1,8 +1,8 @@
 //! In which order trials run on a device.
 //!
 //! A device changes while it is measured: it warms up, its free blocks are used up. So that this
-//! hits no candidate more than another, each repeat runs all trials in an order of its own, and
-//! one trial, always the same, is run again and again between them: by it a change is seen.
+//! hits no candidate more than another, each repeat runs all trials in an order of its own. A
+//! reference trial is repeated between them to detect drift.
 
 use whichfs_units::Rng;
 

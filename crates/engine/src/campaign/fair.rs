@@ -1,8 +1,8 @@
 //! The order of a device: fair to all candidates, with reference runs, and a budget of time and
 //! bytes.
 //!
-//! A device warms up and wears while it is measured, so each repeat has a random order of its own,
-//! and one trial runs again and again between the others: by it drift is seen.
+//! A device warms up and wears while it is measured, so each repeat has a random order of its own.
+//! A reference trial is repeated between the others to detect drift.
 
 use super::{Cell, Schedule, State, Turn, Use};
 use crate::error::{Error, ErrorKind, Outcome};

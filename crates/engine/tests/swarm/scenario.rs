@@ -1,4 +1,4 @@
-//! What a seed decides: the flow, who takes part, what becomes of each trial, and which faults
+//! What a seed decides: the flow, the candidates, what becomes of each trial, and which faults
 //! strike when. Some seeds leave whole kinds of faults out, so that rare meetings of the others
 //! come about.
 
@@ -34,7 +34,7 @@ pub const FLOWS: [Flow; 5] = [
 /// Needs whose workloads the mock runs.
 const NEEDS: [&str; 4] = ["logger", "packages", "camera", "rootfs"];
 
-/// Candidates that may take part.
+/// Candidates from which a scenario chooses.
 const CANDIDATES: [&str; 6] = ["ext4", "f2fs", "xfs", "btrfs", "vfat", "nilfs2"];
 
 /// The scenario of one seed.
@@ -46,7 +46,7 @@ pub struct Scenario {
     pub flow: Flow,
     /// Name of the need that the verdict is about.
     pub need: &'static str,
-    /// Who takes part.
+    /// Names of the candidates that are compared.
     pub candidates: Vec<&'static str>,
     /// Most seeds or repeats of a candidate.
     pub seeds: u64,

@@ -13,7 +13,7 @@ fn with(fault: &str, fs: &str, count: &str) -> Option<Vec<Value>> {
     Some(cuts)
 }
 
-/// How often the filesystem was called so.
+/// Number of cuts after which the filesystem was in the condition `name`.
 fn conditions(cuts: &[Value], name: &str) -> usize {
     cuts.iter().filter(|cut| cut["condition"] == name).count()
 }

@@ -18,7 +18,7 @@ pub(crate) const WORKLOADS: &[(u32, &dyn Workload)] = &[(240, &Boot)];
 pub struct Boot;
 
 const LOAD: &str = "module_load";
-/// Called so in every workload whose tree a read-only image can hold.
+/// Phase that writes the tree; every workload whose tree a read-only image can hold has it.
 const FILL: &str = "tree_write";
 const FIRST: &str = "first_read";
 
