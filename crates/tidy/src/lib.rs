@@ -17,6 +17,7 @@ pub mod leaks;
 pub mod lines;
 pub mod mask;
 pub mod panics;
+pub mod public_names;
 pub mod tree;
 pub mod words;
 
@@ -109,6 +110,7 @@ pub fn check(files: &[SourceFile]) -> Vec<Finding> {
     }
     findings.extend(edges::check(files));
     findings.extend(circles::check(files));
+    findings.extend(public_names::check(files));
     findings.extend(data::check_msrv(files));
     findings
 }

@@ -58,6 +58,15 @@ fn faults_planted_into_the_tree_are_found() -> std::io::Result<()> {
             "//! A.\n/// Its seed.\npub type A = u8;\n",
         ),
         ("crates/lab/src/again.rs", "//! A.\n"),
+        (
+            "crates/planted/src/lib.rs",
+            "//! A.\npub struct Nanos(pub u64);\n",
+        ),
+        (
+            "planted.md",
+            "A line of prose that has more than a hundred columns is broken where a word ends, \
+             so that changes are seen.\n",
+        ),
         ("planted.toml", concat!("a = \"/ho", "me/somebody\"\n")),
     ];
     for (path, text) in planted {
