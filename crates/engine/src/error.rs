@@ -22,6 +22,23 @@ pub enum ErrorKind {
     Interrupted,
 }
 
+impl ErrorKind {
+    /// What helps with errors of this kind, whose messages do not say.
+    fn remedy(self) -> &'static str {
+        match self {
+            ErrorKind::No => "look at the message: nothing failed, but the answer is no",
+            ErrorKind::Input => "correct the argument that the message names",
+            ErrorKind::Environment => {
+                "run `whichfs doctor`, which lists missing parts and their remedies"
+            }
+            ErrorKind::Trial => {
+                "look at the reason of the trial; the same command goes on from the finished ones"
+            }
+            ErrorKind::Interrupted => "run it again: it goes on from the finished trials",
+        }
+    }
+}
+
 /// An error with its kind, a message that names the remedy, and the error below it, if any.
 #[derive(Debug)]
 pub struct Error {
@@ -64,6 +81,19 @@ impl Error {
     /// The caller asked to stop.
     pub fn interrupted() -> Error {
         Error::new(ErrorKind::Interrupted, "interrupted")
+    }
+
+    /// What to do: the end of the message, where it says so, else what helps with errors of this
+    /// kind.
+    pub fn remedy(&self) -> &str {
+        let own = self.message.rsplit_once("; ").map(|(_, remedy)| remedy);
+        let command = || {
+            let at = self.message.rfind(": run `")?;
+            Some(&self.message[at + 2..])
+        };
+        let told = own.or_else(command).map(str::trim);
+        told.filter(|remedy| !remedy.is_empty())
+            .unwrap_or_else(|| self.kind.remedy())
     }
 
     /// The error with `what` it is about before its message. An interruption concerns the whole
@@ -142,6 +172,23 @@ mod tests {
                 .is_some_and(|below| below.to_string() == text)
         );
         assert!(Error::input("no such card").source().is_none());
+    }
+
+    #[test]
+    fn the_remedy_is_the_end_of_the_message_or_that_of_the_kind() {
+        for (message, remedy) in [
+            (
+                "no card; nor a file; did you mean 'a'?",
+                "did you mean 'a'?",
+            ),
+            ("no kernel: run `make kernel`", "run `make kernel`"),
+            ("wrong; ", "correct the argument that the message names"),
+            ("wrong", "correct the argument that the message names"),
+        ] {
+            assert_eq!(Error::input(message).remedy(), remedy);
+        }
+        let lacking = Error::environment("no /dev/fuse");
+        assert!(lacking.remedy().contains("whichfs doctor"));
     }
 
     #[test]

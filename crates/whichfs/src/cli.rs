@@ -14,12 +14,13 @@ pub use crash::{CrashArgs, CrashCommand, CutCount, CutDuring, MinimiseArgs, Powe
 
 use crate::commands;
 use clap::builder::ArgPredicate;
-use clap::{Args, Parser, Subcommand};
+use clap::{ArgMatches, Args, Parser, Subcommand};
 pub use format::{CheckArgs, FormatArgs, ImageArgs};
 pub use here::{ChooseHereArgs, HereArgs};
 pub use life::{IdentifyArgs, LifeArgs, LifeOrder};
 pub use manual::ManualCommand;
 pub use report::{CardRankArgs, ReportArgs, StoreArgs, StoreCommand, TrialArgs, TrialCommand};
+use std::ffi::OsString;
 use std::path::PathBuf;
 pub use study::{ClaimsArgs, StudyArgs, StudyCommand, StudyShowArgs};
 use whichfs_engine::board;
@@ -573,10 +574,42 @@ pub struct KernelArgs {
     pub json: bool,
 }
 
+/// Whether the command that `matches` ends in has `--json`.
+pub fn wants_json(matches: &ArgMatches) -> bool {
+    match matches.subcommand() {
+        Some((_, inner)) => wants_json(inner),
+        None => matches!(matches.try_get_one::<bool>("json"), Ok(Some(true))),
+    }
+}
+
+/// Whether arguments that could not be parsed have `--json`, before what belongs to another program.
+pub fn may_want_json(arguments: impl IntoIterator<Item = OsString>) -> bool {
+    let mut own = arguments.into_iter().take_while(|word| word != "--");
+    own.any(|word| word == "--json")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use clap::CommandFactory;
+
+    #[test]
+    fn json_is_wanted_by_the_command_and_not_by_the_program_that_it_runs() {
+        let wants = |line: &str| {
+            let words: Vec<&str> = line.split(' ').collect();
+            let parsed = Cli::command().try_get_matches_from(&words);
+            let guessed = may_want_json(words.iter().map(OsString::from));
+            (parsed.map(|matches| wants_json(&matches)).ok(), guessed)
+        };
+        assert_eq!(wants("whichfs fs list --json"), (Some(true), true));
+        assert_eq!(wants("whichfs fs list"), (Some(false), false));
+        let program = "whichfs lab exec --fs ext4 -- ls --json";
+        assert_eq!(wants(program), (Some(false), false));
+        assert_eq!(wants("whichfs fs lists --json"), (None, true));
+        // A word of a command under test is parsed as what it is.
+        let word = "whichfs choose --command --json";
+        assert_eq!(wants(word).0, Some(false));
+    }
 
     #[test]
     fn the_definition_holds_together() {

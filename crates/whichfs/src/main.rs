@@ -24,7 +24,7 @@ mod quantity;
 mod repeat;
 mod schemas;
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 use cli::{
     CardCommand, Cli, Command, CrashCommand, FsCommand, LabCommand, ShowCommand, StoreCommand,
     StudyCommand, TrialCommand,
@@ -33,18 +33,20 @@ use failure::Outcome;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
+    let parsed = Cli::command().try_get_matches().and_then(|matches| {
+        let cli = Cli::from_arg_matches(&matches)?;
+        Ok((cli, cli::wants_json(&matches)))
+    });
+    let (cli, json) = match parsed {
+        Ok(parsed) => parsed,
         Err(error) => {
-            let _ = error.print();
-            // clap's own code for usage errors is 2 already; help and version are 0.
-            return ExitCode::from(error.exit_code() as u8);
+            return failure::report_usage(&error, cli::may_want_json(std::env::args_os()));
         }
     };
     output::install_notes();
     match run(cli.command) {
         Ok(code) => ExitCode::from(code),
-        Err(failure) => failure::report(&failure),
+        Err(failure) => failure::report(&failure, json),
     }
 }
 

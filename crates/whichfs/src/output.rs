@@ -2,9 +2,22 @@
 
 use crate::failure::{Failure, Outcome};
 use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use whichfs_report::documents::error::ErrorDocument;
 pub use whichfs_report::folded;
 use whichfs_report::{Document, Lines, document_json, list_json};
 use whichfs_units::{printable_json, printable_lines};
+
+/// Whether standard output has something.
+static BEGUN: AtomicBool = AtomicBool::new(false);
+
+/// Prints the document of an error, unless standard output has a document already: it has one at
+/// most. The error itself is told on standard error, so one of this print is not told.
+pub fn error(error: &ErrorDocument) {
+    if !BEGUN.load(Ordering::Relaxed) {
+        let _ = document(error);
+    }
+}
 
 /// Prints one JSON document.
 pub fn document(document: &impl Document) -> Outcome {
@@ -32,6 +45,7 @@ pub fn text(text: &str) -> Outcome {
 
 /// Prints text that may have colours, of which nothing is from outside.
 pub fn styled(text: &str) -> Outcome {
+    BEGUN.store(true, Ordering::Relaxed);
     let mut out = io::stdout().lock();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     written.or_else(|error| lost(&error))

@@ -1,4 +1,4 @@
-//! The JSON Schema of every document that a command prints with `--json`.
+//! The JSON Schema of every document that a command prints with `--json`, and that of an error.
 
 use crate::commands::attach::{AttachedCard, Detached, EndedCard};
 use crate::commands::crash::{CrashMinimise, CrashReplay, CrashRun};
@@ -13,6 +13,7 @@ use whichfs_report::documents::card::{CardLine, CardShown};
 use whichfs_report::documents::card_rank::CardRankShown;
 use whichfs_report::documents::check::CheckReport;
 use whichfs_report::documents::doctor::Doctor;
+use whichfs_report::documents::error::ErrorDocument;
 use whichfs_report::documents::exec::LabExec;
 use whichfs_report::documents::fit::CardFit;
 use whichfs_report::documents::format::Formatted;
@@ -28,6 +29,7 @@ use whichfs_study::{Comparison, Study};
 /// All of them, sorted by name.
 pub fn all() -> Vec<DocumentSchema> {
     let mut all = vec![
+        DocumentSchema::of::<ErrorDocument>(),
         DocumentSchema::of::<Page>(),
         DocumentSchema::of::<LabExec>(),
         DocumentSchema::of::<LabKernel>(),

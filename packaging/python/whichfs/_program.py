@@ -13,16 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, Deque, Dict, List, Mapping, NoReturn, Optional, Sequence, Tuple
 
-from whichfs._errors import Error, of_program, version_mismatch
+from whichfs._errors import Error, of_document, of_silence, version_mismatch
 from whichfs._progress import Progress, Report, reporter
 
 # The documents that this package reads, and the numbers of their schemas that it knows.
 SCHEMAS: Mapping[str, Tuple[int, ...]] = {
     "choose": (1,), "study run": (1,), "study run crash": (1,), "crash run": (1,), "trial show": (1,),
     "probe": (1,), "card list": (1,), "card show": (1,), "card life": (1,), "workload list": (1,),
-    "workload show": (1,),
+    "workload show": (1,), "error": (1,),
 }
-# Lines of standard error that are kept for the message of an error.
+# Lines of standard error that are kept for the message of a crash.
 LINES_KEPT = 400
 # How notes begin (lines after their first begin with two spaces), and errors; other lines are progress.
 NOTES = ("note: ", "left out: ")
@@ -88,12 +88,14 @@ def run(arguments: Sequence[str], documents: Sequence[str], *, progress: Report 
         status = _supervise(command, output, hear)
         output.seek(0)
         text = output.read().decode("utf-8", "replace")
-    if status == 130 or not text.strip():
-        raise of_program(status, list(lines), given)
+    if not text.strip():
+        raise of_silence(status, lines)
     try:
         document = json.loads(text)
     except ValueError:
         raise version_mismatch(f"{path} gave no JSON document", "this package reads JSON") from None
+    if isinstance(document, dict) and document.get("document") == "error":
+        raise of_document(check(document, ["error"], path), given)
     for one in document if isinstance(document, list) else [document]:
         check(one, documents, path)
     return Answer(document, status, tuple(notes), command)

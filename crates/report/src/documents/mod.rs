@@ -6,6 +6,7 @@ pub mod card_rank;
 pub mod check;
 pub mod crash;
 pub mod doctor;
+pub mod error;
 pub mod exec;
 pub mod faults;
 pub mod fit;

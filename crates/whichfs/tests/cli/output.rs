@@ -129,14 +129,25 @@ fn json_of_lists_and_shows_is_one_document_with_stable_keys() {
 }
 
 #[test]
-fn a_failure_leaves_standard_output_empty_for_programs_too() {
+fn a_failure_is_a_document_for_programs_and_leaves_standard_output_empty_for_people() {
     let sandbox = Sandbox::new();
-    sandbox
-        .run(&["card", "show", "nothing-like-it", "--json"])
-        .fails(2, &["unknown card"]);
-    sandbox
-        .run(&["choose", "--json"])
-        .fails(3, &["make kernel"]);
+    for (command, code, word) in [
+        (&["card", "show", "nothing-like-it"][..], 2, "unknown card"),
+        (&["choose"], 3, "make kernel"),
+    ] {
+        let run = sandbox.run(command);
+        run.fails(code, &[word]);
+        assert_eq!(run.stdout, "");
+        let run = sandbox.run(&[command, &["--json"]].concat());
+        run.fails(code, &[word]);
+        let told: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+        assert!(
+            told["message"]
+                .as_str()
+                .is_some_and(|text| text.contains(word)),
+            "{told}"
+        );
+    }
 }
 
 #[test]

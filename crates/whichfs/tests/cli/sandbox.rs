@@ -87,12 +87,18 @@ impl Run {
         }
     }
 
-    /// Asserts a failure: exit code, nothing on standard output, every one of `words` in the
-    /// message.
+    /// Asserts a failure: exit code, nothing on standard output but the document of the error where
+    /// a program asked for one, every one of `words` in the message.
     #[track_caller]
     pub fn fails(&self, code: i32, words: &[&str]) {
         assert_eq!(self.code, code, "{}{}", self.stdout, self.stderr);
-        assert_eq!(self.stdout, "", "standard output of a failure");
+        if !self.stdout.is_empty() {
+            let told: serde_json::Value = serde_json::from_str(&self.stdout).unwrap();
+            assert_eq!(
+                (&told["document"], &told["status"]),
+                (&"error".into(), &code.into())
+            );
+        }
         for word in words {
             assert!(
                 self.stderr.contains(word),

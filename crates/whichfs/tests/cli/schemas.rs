@@ -3,6 +3,7 @@
 use super::golden::COMMANDS;
 use super::sandbox::Sandbox;
 use crate::schemas::Shipped;
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// Commands whose documents need no lab and no device; with those of the golden files.
@@ -20,11 +21,8 @@ const OTHERS: [&str; 7] = [
 fn documents_fit_the_schemas_of_their_names() {
     let shipped = Shipped::read();
     let golden = COMMANDS.iter().map(|(_, command)| *command);
-    // Of errors and of the form of flashbench there is no schema.
-    let none = |command: &&str| {
-        let told = ["nonsense", "lab kernel", "card curves", "--dry-run"];
-        !command.ends_with("--json") || told.iter().any(|word| command.contains(word))
-    };
+    // Of the form of flashbench there is no schema.
+    let none = |command: &&str| !command.ends_with("--json") || command.contains("card curves");
     let mut seen = BTreeSet::new();
     for command in golden.filter(|command| !none(command)).chain(OTHERS) {
         let sandbox = Sandbox::new();
@@ -46,9 +44,54 @@ fn documents_fit_the_schemas_of_their_names() {
             Err(why) => panic!("whichfs {command}: {why}\n{}", run.stderr),
         }
     }
-    for name in ["fs show", "probe", "check", "format", "doctor"] {
+    for name in ["fs show", "probe", "check", "format", "doctor", "error"] {
         assert!(seen.contains(name), "{name} is not among {seen:?}");
     }
+}
+
+#[test]
+fn an_error_is_a_document_with_the_exit_status_and_a_text() {
+    let shipped = Shipped::read();
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("no.sqlite", "no database");
+    let file = file.to_str().unwrap();
+    for (kind, status, command) in [
+        ("input", 2, &["fs", "show", "nonsense"][..]),
+        ("input", 2, &["fs", "shows", "ext4"]),
+        ("input", 2, &["choose", "--seeds", "many"]),
+        ("input", 2, &["image", "tree"]),
+        ("environment", 3, &["lab", "kernel"]),
+        ("environment", 3, &["store", "check", "--store", file]),
+    ] {
+        let run = sandbox.run(&[command, &["--json"]].concat());
+        assert_eq!(
+            shipped.check(&run.stdout).as_deref(),
+            Ok("error"),
+            "{command:?}"
+        );
+        let error: Value = serde_json::from_str(&run.stdout).unwrap();
+        assert_eq!(
+            (&error["kind"], &error["status"]),
+            (&json!(kind), &json!(status)),
+            "{error}"
+        );
+        assert_eq!(run.code, status);
+        // The text is what it is without --json.
+        let text = sandbox.run(command);
+        assert!(text.stdout.is_empty() && !text.stderr.is_empty());
+        let first = error["message"].as_str().unwrap().lines().next().unwrap();
+        assert!(
+            text.stderr.contains(first) && run.stderr.contains(first),
+            "{error}"
+        );
+        assert!(!error["remedy"].as_str().unwrap().is_empty());
+    }
+}
+
+#[test]
+fn standard_output_has_one_document_at_most() {
+    let run = Sandbox::new().run(&["card", "list", "nonsense", "--json"]);
+    assert_eq!((run.code, run.stdout.trim()), (1, "[]"));
 }
 
 #[test]
