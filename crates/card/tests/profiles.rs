@@ -113,7 +113,7 @@ fn mistakes_of_the_file_as_a_whole_are_named_too() {
         "page_byte =",
         page,
         "geometry.page_byte",
-        &["unknown", "perhaps `page_bytes`"],
+        &["unknown", "did you mean 'page_bytes'?"],
     );
     check(
         "page_bytes = { value = 4096, source = \"test\" }\n",
@@ -127,7 +127,7 @@ fn mistakes_of_the_file_as_a_whole_are_named_too() {
         "[kopy]",
         line("[copy]"),
         "kopy",
-        &["unknown", "perhaps `copy`"],
+        &["unknown", "did you mean 'copy'?"],
     );
     check(
         "family = \"log-block\"",

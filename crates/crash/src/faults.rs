@@ -5,7 +5,7 @@ use crate::fault::{Acts, Effect, Fault, Faults};
 use serde::{Deserialize, Deserializer, de};
 use std::str::FromStr;
 use whichfs_blockdev::{Defects, Logged};
-use whichfs_units::Rng;
+use whichfs_units::{Rng, UnknownName};
 
 // `mod NAME;` of each file, and `FILES`: name of the file and fault, by name.
 include!(concat!(env!("OUT_DIR"), "/faults.rs"));
@@ -30,24 +30,14 @@ const fn by_number() -> [Fault; FILES.len()] {
     all
 }
 
-/// There is no fault of this name.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no fault is called {name:?}; there are: {all} (whichfs crash faults)")]
-pub struct UnknownFault {
-    /// What was given.
-    pub name: String,
-    /// All names.
-    pub all: String,
-}
-
 impl FromStr for Fault {
-    type Err = UnknownFault;
+    type Err = UnknownName;
 
-    fn from_str(name: &str) -> Result<Fault, UnknownFault> {
+    fn from_str(name: &str) -> Result<Fault, UnknownName> {
         let found = Fault::ALL.into_iter().find(|fault| fault.name() == name);
-        found.ok_or_else(|| UnknownFault {
-            name: name.to_owned(),
-            all: Fault::ALL.map(Fault::name).join(", "),
+        found.ok_or_else(|| {
+            let names = Fault::ALL.map(Fault::name);
+            UnknownName::new("fault", name, &names, Some("`whichfs crash faults`"))
         })
     }
 }

@@ -35,7 +35,7 @@ pub use fault::{
     Acts, CardFacts, Evidence, Facts, Fate, Fault, Faults, exclude_each_other, fails_writes,
     is_without_cut,
 };
-pub use faults::{UnknownFault, refusals};
+pub use faults::refusals;
 pub use history::{History, HistoryError};
 pub use image::Timeline;
 pub use judge::{Finding, Found, Judge, in_flux};

@@ -51,7 +51,7 @@ pub use metric_ranks::{Standing, standings};
 pub use need::{
     Condition, Enough, Need, NeedError, POWER_LOSS, PartitionRule, Rule, SHORT, Weight,
 };
-pub use position::{FileError, Position, hint};
+pub use position::{FileError, Position};
 pub use row::Row;
 pub use unit::unit_for;
 pub use verdict::{

@@ -7,10 +7,11 @@
 use crate::advice::Standard;
 use crate::facts::{CrashClass, Fact};
 use crate::overrides::condition;
-use crate::position::{FileError, Position, hint};
+use crate::position::{FileError, Position};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use toml::Spanned;
+use whichfs_units::{UnknownName, hint, wanted};
 
 /// What the user requires.
 #[derive(Clone, Debug, PartialEq)]
@@ -119,7 +120,7 @@ pub enum NeedError {
     #[error(transparent)]
     File(#[from] FileError),
     /// `--need KEY=VALUE` cannot be applied.
-    #[error("--need {given}: {problem}; expected {expected}")]
+    #[error("--need {given}: {problem}; {}", wanted(.expected))]
     Override {
         /// What the user typed: `KEY=VALUE`.
         given: String,
@@ -129,13 +130,8 @@ pub enum NeedError {
         expected: String,
     },
     /// No need has this name.
-    #[error("no needs are called '{name}'; {hint}")]
-    Unknown {
-        /// The name asked for.
-        name: String,
-        /// The nearest names, or all.
-        hint: String,
-    },
+    #[error(transparent)]
+    Unknown(#[from] UnknownName),
 }
 
 const BUILTIN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/needs.rs"));
@@ -212,6 +208,9 @@ struct RuleFile {
     source: Spanned<String>,
 }
 
+/// Where all facts are listed.
+pub(crate) const FACTS: Option<&str> = Some("`whichfs need --help`");
+
 impl Need {
     /// The needs that ship with the program, sorted by name.
     ///
@@ -234,9 +233,9 @@ impl Need {
         let names: Vec<String> = all.iter().map(|need| need.name.clone()).collect();
         all.into_iter()
             .find(|need| need.name == name)
-            .ok_or_else(|| NeedError::Unknown {
-                name: name.to_owned(),
-                hint: hint(name, &names),
+            .ok_or_else(|| {
+                let listed = Some("`whichfs need list`");
+                UnknownName::new("need", name, &names, listed).into()
             })
     }
 
@@ -315,8 +314,8 @@ fn tie_breaker(at: &Position<'_>, text: &Spanned<String>) -> Result<(Fact, Condi
     let given = text.get_ref();
     let (key, value) = given.split_once('=').unwrap_or((given, ""));
     let wrong = |expected: &str| at.error(text, "tie_breakers", format!("'{given}'"), expected);
-    let names = || Fact::all().map(Fact::name).collect::<Vec<_>>().join(", ");
-    let fact = Fact::from_name(key).ok_or_else(|| wrong(&format!("FACT=VALUE of {}", names())))?;
+    let names: Vec<&str> = Fact::all().map(Fact::name).collect();
+    let fact = Fact::from_name(key).ok_or_else(|| wrong(&hint(key, &names, FACTS)))?;
     match condition(fact, value).map_err(wrong)? {
         Some(condition) => Ok((fact, condition)),
         None => Err(wrong("a value that parts candidates")),
@@ -464,7 +463,7 @@ fn parse_rule(at: &Position<'_>, raw: &Spanned<RuleFile>) -> Result<Rule, FileEr
             &rule.fact,
             "rules.fact",
             format!("'{wanted}'"),
-            &names.join(", "),
+            &hint(wanted, &names, FACTS),
         )
     })?;
     let mut conditions = Vec::new();

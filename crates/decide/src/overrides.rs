@@ -1,9 +1,9 @@
 //! `--need KEY=VALUE`: one change to a shipped need.
 
 use crate::facts::{CrashClass, Fact};
-use crate::need::{Condition, Need, NeedError, Rule, SETTINGS};
-use crate::position::hint;
+use crate::need::{Condition, FACTS, Need, NeedError, Rule, SETTINGS};
 use std::collections::BTreeSet;
+use whichfs_units::hint;
 
 impl Need {
     /// Applies `KEY=VALUE` as given after `--need`:
@@ -46,7 +46,7 @@ impl Need {
             names.push("weight.METRIC".to_owned());
             return Err(fail(
                 format!("no need is called '{key}'"),
-                hint(key, &names),
+                hint(key, &names, FACTS),
             ));
         };
         let condition = condition(fact, value).map_err(|expected| {
@@ -74,7 +74,7 @@ impl Need {
         let Some(weight) = self.weights.get(metric) else {
             return Err((
                 format!("'{metric}' has no weight in {}", self.name),
-                hint(metric, &names),
+                hint(metric, &names, None),
             ));
         };
         let number = value

@@ -1,6 +1,7 @@
 //! Faults of a data file, each with its line.
 
 use toml::Spanned;
+use whichfs_units::{unknown_key, wanted};
 
 /// What is wrong in a data file, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -18,21 +19,6 @@ pub struct FileError {
     pub expected: String,
 }
 
-/// What is legal, as the end of a message: some say it in a sentence of their own.
-fn wanted(expected: &str) -> String {
-    let own = [
-        "did you mean ",
-        "there is ",
-        "there are ",
-        "unknown ",
-        "workload ",
-    ];
-    match own.iter().any(|begin| expected.starts_with(begin)) {
-        true => expected.to_owned(),
-        false => format!("expected {expected}"),
-    }
-}
-
 /// Turns byte offsets of a file into lines.
 #[derive(Clone, Copy, Debug)]
 pub struct Position<'a> {
@@ -48,12 +34,17 @@ impl Position<'_> {
     /// # Errors
     /// If the text is no TOML, or has not the shape of `T`: with the line.
     pub fn read<T: serde::de::DeserializeOwned>(&self, shape: &str) -> Result<T, FileError> {
-        toml::from_str(self.text).map_err(|error| FileError {
-            file: self.file.to_owned(),
-            line: self.line(error.span().map_or(0, |span| span.start)),
-            key: "the file".to_owned(),
-            found: error.message().replace('\n', " "),
-            expected: shape.to_owned(),
+        toml::from_str(self.text).map_err(|error| {
+            let message = error.message().replace('\n', " ");
+            let (found, expected) =
+                unknown_key(&message).unwrap_or_else(|| (message, shape.to_owned()));
+            FileError {
+                file: self.file.to_owned(),
+                line: self.line(error.span().map_or(0, |span| span.start)),
+                key: "the file".to_owned(),
+                found,
+                expected,
+            }
         })
     }
 
@@ -105,22 +96,5 @@ impl Position<'_> {
             return Err(self.error(text, key, "an empty text", "some words"));
         }
         Ok(text.get_ref().clone())
-    }
-}
-
-/// The nearest names for a message, or all of them.
-pub fn hint(wanted: &str, names: &[String]) -> String {
-    let mut near: Vec<&String> = names
-        .iter()
-        .filter(|name| strsim::jaro_winkler(name, wanted) > 0.8)
-        .collect();
-    near.sort_by(|a, b| {
-        let distance = |name: &String| strsim::damerau_levenshtein(name, wanted);
-        distance(a).cmp(&distance(b))
-    });
-    match near.first() {
-        Some(name) => format!("did you mean '{name}'? There are {}", names.join(", ")),
-        None if names.is_empty() => "there is none to name".to_owned(),
-        None => format!("there are {}", names.join(", ")),
     }
 }

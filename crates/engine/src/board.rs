@@ -1,13 +1,13 @@
 //! Boards: the computer around the card (`boards/*.toml`).
 
 use crate::error::{Error, Outcome};
-use crate::names::unknown;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 use whichfs_card::Interface;
 use whichfs_lab::CpuPrices;
+use whichfs_units::{UnknownName, unknown_key};
 
 /// The board that is used where none is named.
 pub const DEFAULT: &str = "generic-1ghz";
@@ -206,12 +206,19 @@ impl Board {
             return Board::parse(stem, &text);
         }
         let names: Vec<&str> = names().collect();
-        Err(Error::input(unknown("board", name, &names)))
+        let listed = Some("`whichfs board list`");
+        Err(Error::input(UnknownName::new(
+            "board", name, &names, listed,
+        )))
     }
 
     fn parse(name: &str, text: &str) -> Outcome<Board> {
-        let file: BoardFile =
-            toml::from_str(text).map_err(|e| Error::input(format!("board {name}: {e}")))?;
+        let file: BoardFile = toml::from_str(text).map_err(|e| {
+            Error::input(match unknown_key(e.message()) {
+                Some((found, hint)) => format!("board {name}: {found}; {hint}"),
+                None => format!("board {name}: {e}"),
+            })
+        })?;
         let board = Board {
             name: name.to_owned(),
             text: text.to_owned(),

@@ -2,11 +2,10 @@
 
 use crate::digest::sha256;
 use crate::error::{Error as Failure, Outcome};
-use crate::names::unknown;
 use crate::places;
 use std::path::Path;
 use whichfs_layout::{BUILTIN, Layout, Medium, Plan, emit};
-use whichfs_units::Bytes;
+use whichfs_units::{Bytes, UnknownName};
 
 /// The shipped layout, or the file, called `name`.
 pub fn layout(name: &str) -> Outcome<Layout> {
@@ -24,7 +23,7 @@ pub fn layout(name: &str) -> Outcome<Layout> {
     let names: Vec<&str> = BUILTIN.iter().map(|(name, _)| *name).collect();
     Err(Failure::input(format!(
         "{}, or a file (./mine.toml)",
-        unknown("layout", name, &names)
+        UnknownName::new("layout", name, &names, Some("docs/format.md"))
     )))
 }
 

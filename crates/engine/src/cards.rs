@@ -2,13 +2,12 @@
 
 use crate::error::{Error, Outcome};
 use crate::inference;
-use crate::names::unknown;
 use std::path::Path;
 use whichfs_card::{Card, Family, Profile, builtin};
 use whichfs_decide::{CardKind, FitError};
 use whichfs_fs::Geometry;
 use whichfs_posterior::{Cost, Knowledge, Posterior, shipped_knowledge};
-use whichfs_units::MIB;
+use whichfs_units::{MIB, UnknownName};
 
 /// The card that is used where none is named.
 pub const DEFAULT: &str = "a1-32gb";
@@ -109,7 +108,12 @@ pub fn open(name: &str) -> Outcome<NamedProfile> {
     if let Some(card) = name.strip_suffix(KNOWN) {
         let names: Vec<&str> = shipped_knowledge().iter().map(|(name, _)| *name).collect();
         let Some((_, text)) = shipped_knowledge().iter().find(|(known, _)| *known == card) else {
-            return Err(Error::input(unknown("card with @known", card, &names)));
+            return Err(Error::input(UnknownName::new(
+                "card with @known",
+                card,
+                &names,
+                None,
+            )));
         };
         return inferred(name, &format!("knowledge/{card}.toml"), text);
     }
@@ -196,7 +200,12 @@ fn text_of(name: &str) -> Outcome<(String, String, String)> {
         return Ok((stem.to_owned(), name.to_owned(), text));
     }
     let names: Vec<&str> = builtin().iter().map(|(name, _)| *name).collect();
-    Err(Error::input(unknown("card", name, &names)))
+    Err(Error::input(UnknownName::new(
+        "card",
+        name,
+        &names,
+        Some("`whichfs card list`"),
+    )))
 }
 
 fn parse(name: &str, file: &str, text: &str) -> Outcome<NamedProfile> {

@@ -37,7 +37,6 @@ pub mod medium;
 pub mod memory;
 pub mod mock;
 pub mod modules;
-pub mod names;
 pub mod observer;
 pub mod partition;
 pub mod parts;

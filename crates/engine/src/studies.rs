@@ -3,12 +3,12 @@
 use crate::board::Board;
 use crate::cards;
 use crate::error::{Error as Failure, Outcome};
-use crate::names;
 use std::collections::BTreeMap;
 use std::path::Path;
 use whichfs_crash::Fault;
 use whichfs_study::{Known, PUBLISHED, STUDIES, Study};
 use whichfs_trial::WorkloadSpec;
+use whichfs_units::UnknownName;
 
 /// All shipped studies, sorted by name.
 pub fn all() -> Outcome<Vec<Study>> {
@@ -27,8 +27,8 @@ pub fn open(name: &str) -> Outcome<Study> {
     let known: Vec<String> = all.iter().map(|study| study.name().to_owned()).collect();
     let found = all.into_iter().find(|study| study.name() == name);
     found.ok_or_else(|| {
-        let known: Vec<&str> = known.iter().map(String::as_str).collect();
-        Failure::input(names::unknown("study", name, &known))
+        let listed = Some("`whichfs study list`");
+        Failure::input(UnknownName::new("study", name, &known, listed))
     })
 }
 
@@ -97,7 +97,7 @@ pub fn published(file: &str, from: Option<&Path>) -> Outcome<String> {
         let remedy = "--published DIR names a folder of yours";
         Failure::input(format!(
             "{}; {remedy}",
-            names::unknown("table", file, &known)
+            UnknownName::new("table", file, &known, None)
         ))
     })
 }

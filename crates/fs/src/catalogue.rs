@@ -3,6 +3,7 @@
 
 use crate::model::Candidate;
 use std::sync::LazyLock;
+use whichfs_units::UnknownName;
 
 // `mod NAME;` of each file, and `FILES`: name of the file and its candidates, by name.
 include!(concat!(env!("OUT_DIR"), "/catalogue.rs"));
@@ -15,38 +16,25 @@ static CANDIDATES: LazyLock<Vec<Candidate>> = LazyLock::new(|| {
     all
 });
 
-/// Names offered for an unknown one.
-const SUGGESTIONS: usize = 3;
-/// Similarity (Jaro-Winkler, 0 to 1) below which a name is no suggestion.
-const SIMILAR_ENOUGH: f64 = 0.75;
-
 /// A name that is not in the catalogue.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no filesystem is called `{name}`{}", self.hint())]
-pub struct UnknownCandidate {
-    /// The name that was asked for.
-    pub name: String,
-    /// The nearest names, best first; empty if none is near.
-    pub nearest: Vec<&'static str>,
-}
-
-impl UnknownCandidate {
-    fn hint(&self) -> String {
-        if let Some(known) = crate::find_elsewhere(&self.name) {
-            return format!(
-                ": {} is no candidate; `whichfs fs why {}` says why, and what is instead",
-                known.title,
-                known
-                    .names
-                    .first()
-                    .map_or(self.name.as_str(), String::as_str)
-            );
-        }
-        if self.nearest.is_empty() {
-            return "; `whichfs fs list` names all".to_owned();
-        }
-        format!("; did you mean {}?", self.nearest.join(", "))
-    }
+pub enum UnknownCandidate {
+    /// A filesystem that is known and no candidate.
+    #[error(
+        "unknown filesystem '{name}': {title} is no candidate; `whichfs fs why {known}` says why, \
+         and what is instead"
+    )]
+    Elsewhere {
+        /// The name that was asked for.
+        name: String,
+        /// The name that is known.
+        known: String,
+        /// What it is, in one line.
+        title: String,
+    },
+    /// Nothing that is known.
+    #[error(transparent)]
+    Unknown(#[from] UnknownName),
 }
 
 /// Every filesystem of the catalogue.
@@ -63,22 +51,17 @@ pub fn find(name: &str) -> Result<&'static Candidate, UnknownCandidate> {
     if let Some(found) = CANDIDATES.iter().find(|candidate| candidate.name == wanted) {
         return Ok(found);
     }
-    let mut near: Vec<(f64, &'static str)> = CANDIDATES
-        .iter()
-        .map(|candidate| {
-            (
-                strsim::jaro_winkler(&wanted, candidate.name),
-                candidate.name,
-            )
-        })
-        .filter(|(similarity, _)| *similarity >= SIMILAR_ENOUGH)
-        .collect();
-    near.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
-    near.truncate(SUGGESTIONS);
-    Err(UnknownCandidate {
-        name: name.to_owned(),
-        nearest: near.into_iter().map(|(_, name)| name).collect(),
-    })
+    if let Some(found) = crate::find_elsewhere(name) {
+        let known = found.names.first().map_or(name, String::as_str).to_owned();
+        return Err(UnknownCandidate::Elsewhere {
+            name: name.to_owned(),
+            known,
+            title: found.title.clone(),
+        });
+    }
+    let names: Vec<&str> = CANDIDATES.iter().map(|candidate| candidate.name).collect();
+    let listed = Some("`whichfs fs list`");
+    Err(UnknownName::new("filesystem", name, &names, listed).into())
 }
 
 #[cfg(test)]
@@ -97,15 +80,9 @@ mod tests {
                 "{said}"
             );
         }
-        let said = find("ext5").unwrap_err().to_string();
-        assert!(said.contains("did you mean ext"), "{said}");
-        for (wrong, meant) in [("fat32", "vfat"), ("ntfs", "ntfs3"), ("btrf", "btrfs")] {
-            let nearest = find(wrong).unwrap_err().nearest;
-            assert_eq!(nearest.first(), Some(&meant), "{wrong}");
-        }
         for far in ["foo", "fsck"] {
             let said = find(far).unwrap_err().to_string();
-            assert!(said.contains("`whichfs fs list` names all"), "{said}");
+            assert!(said.ends_with("; `whichfs fs list` lists all"), "{said}");
         }
     }
 
@@ -126,20 +103,21 @@ mod tests {
 
     #[test]
     fn unknown_names_offer_the_nearest() {
-        let check = |name: &str, first: &str| {
-            assert_eq!(
-                find(name).unwrap_err().nearest.first(),
-                Some(&first),
-                "{name}"
+        for (wrong, meant) in [
+            ("ext44", "ext4"),
+            ("btfs", "btrfs"),
+            ("btrf", "btrfs"),
+            ("f2f", "f2fs"),
+            ("fat", "vfat"),
+            ("fat32", "vfat"),
+            ("ntfs", "ntfs3"),
+            ("squashfs-xy", "squashfs-xz"),
+        ] {
+            let said = find(wrong).unwrap_err().to_string();
+            assert!(
+                said.contains(&format!("; did you mean '{meant}'")),
+                "{said}"
             );
-        };
-        check("ext44", "ext4");
-        check("btfs", "btrfs");
-        check("f2f", "f2fs");
-        check("fat", "vfat");
-        check("squashfs-xy", "squashfs-xz");
-        let far = find("qqq").unwrap_err();
-        assert!(far.nearest.is_empty());
-        assert!(far.to_string().contains("whichfs fs list"), "{far}");
+        }
     }
 }

@@ -6,7 +6,7 @@ use crate::table::Kind;
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use toml::Spanned;
-use whichfs_units::{GIB, KIB, MIB};
+use whichfs_units::{GIB, KIB, MIB, unknown_key};
 
 /// The layouts that ship with the program, by name.
 pub const BUILTIN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/layouts.rs"));
@@ -176,7 +176,10 @@ impl Layout {
         };
         let read: File = toml::from_str(text).map_err(|error| {
             let offset = error.span().map_or(0, |span| span.start);
-            at(offset, error.message().replace('\n', " "), HOW)
+            match unknown_key(error.message()) {
+                Some((found, hint)) => at(offset, found, &hint),
+                None => at(offset, error.message().replace('\n', " "), HOW),
+            }
         })?;
         let mut partitions = Vec::new();
         for given in &read.partition {

@@ -33,7 +33,7 @@ use whichfs_curves::Curves;
 use whichfs_curves::flashbench::{OPEN_AUS_MOST, Opened};
 use whichfs_fit::{Order, Place, Point, Replay, Sizes};
 use whichfs_logs::{Operation, Order as Access, Rate};
-use whichfs_units::{KIB, MIB, SECTOR};
+use whichfs_units::{KIB, MIB, SECTOR, unknown_key};
 
 /// `--erasesize` of flashbench in the published logs, in bytes.
 const ERASE_BYTES: u64 = 4 * MIB;
@@ -221,7 +221,10 @@ impl Knowledge {
         let read: File = toml::from_str(text).map_err(|e| {
             error(
                 e.span().map_or(0, |span| span.start),
-                e.message().to_owned(),
+                match unknown_key(e.message()) {
+                    Some((found, hint)) => format!("{found}; {hint}"),
+                    None => e.message().to_owned(),
+                },
             )
         })?;
         let bytes = &read.capacity_bytes;

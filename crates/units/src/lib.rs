@@ -1,13 +1,16 @@
-//! Quantities with units, counts in words and the seeded generator; nothing else.
+//! Quantities with units, counts in words, hints for unknown names and the seeded generator;
+//! nothing else.
 //!
 //! Every other crate takes time as [`Nanos`] and randomness as [`Rng`], both as
 //! arguments: no clock and no entropy is read anywhere in the pure crates.
 
+mod names;
 mod printable;
 mod quantity;
 mod rng;
 mod words;
 
+pub use names::{UnknownName, hint, nearest, unknown_key, wanted};
 pub use printable::{is_harmful, printable, printable_json, printable_lines};
 pub use quantity::{Bytes, Nanos};
 pub use rng::Rng;

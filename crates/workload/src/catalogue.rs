@@ -2,8 +2,9 @@
 //! workload or a few that belong together, and the build script lists the files.
 
 use crate::phase::Phase;
-use crate::workload::{Unknown, Workload};
+use crate::workload::Workload;
 use std::sync::LazyLock;
+use whichfs_units::UnknownName;
 
 /// Workloads, each with its place in the list.
 type Listed = &'static [(u32, &'static dyn Workload)];
@@ -44,8 +45,11 @@ pub fn seeded() -> impl Iterator<Item = &'static dyn Workload> {
 ///
 /// # Errors
 /// If there is none; the error offers the nearest name.
-pub fn find(name: &str) -> Result<&'static dyn Workload, Unknown> {
+pub fn find(name: &str) -> Result<&'static dyn Workload, UnknownName> {
     every()
         .find(|workload| workload.name() == name)
-        .ok_or_else(|| Unknown::new("workload", name, every().map(|workload| workload.name())))
+        .ok_or_else(|| {
+            let names: Vec<&str> = every().map(|workload| workload.name()).collect();
+            UnknownName::new("workload", name, &names, Some("`whichfs workload list`"))
+        })
 }

@@ -6,6 +6,8 @@
 //! are passed on by an allow-list, and fio reads text that this module wrote, not the user's.
 //! Source of the names: `HOWTO.rst` of fio 3.33.
 
+use whichfs_units::nearest;
+
 /// A value that an option may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Value {
@@ -311,12 +313,9 @@ fn unknown(key: &str) -> String {
         return (*remedy).to_owned();
     }
     let known = PLAIN.iter().chain(SPECIAL.iter().map(|(name, _)| name));
-    let near = known
-        .map(|name| (strsim::damerau_levenshtein(key, name), name))
-        .min()
-        .filter(|&(distance, _)| distance <= 2);
-    match near {
-        Some((_, name)) => format!("no option that whichfs passes on to fio; did you mean {name}?"),
+    let known: Vec<&str> = known.copied().collect();
+    match nearest(key, &known).first() {
+        Some(name) => format!("no option that whichfs passes on to fio; did you mean '{name}'?"),
         None => "no option that whichfs passes on to fio: leave it out".to_owned(),
     }
 }
@@ -456,7 +455,7 @@ mod tests {
         let Judgement::Refused(why) = judge("numjob", "4") else {
             panic!("numjob is none");
         };
-        assert!(why.contains("did you mean numjobs?"), "{why}");
+        assert!(why.contains("did you mean 'numjobs'?"), "{why}");
     }
 
     #[test]

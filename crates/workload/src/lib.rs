@@ -39,6 +39,5 @@ pub use phase::{OnDevice, Operations, Phase, Programs};
 pub use program::{PATH, Program, Told, environment, programs};
 pub use steps::{Candidate, Helper, steps};
 pub use whichfs_trial::{Content, Op, Pieces};
-pub use workload::{Error, MetricDef, Parameter, PhaseDef, Rule, Unknown, Workload, parameter};
-
+pub use workload::{Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter};
 pub use writes::{Writes, writes};

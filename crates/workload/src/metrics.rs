@@ -2,8 +2,9 @@
 
 use crate::cpu;
 use crate::steps::is_unmount;
-use crate::workload::{Rule, Unknown, Workload};
+use crate::workload::{Rule, Workload};
 use whichfs_trial::{DeviceFigures, Metric, PhaseFigures};
+use whichfs_units::UnknownName;
 
 /// Bytes in a megabyte, as card makers and the published tables count it.
 const MEGABYTE: f64 = 1e6;
@@ -31,7 +32,7 @@ const AMPLIFICATION: [&str; 3] = [
 pub fn check_metrics<'a>(
     workload: &dyn Workload,
     asked: impl IntoIterator<Item = &'a str>,
-) -> Result<(), Unknown> {
+) -> Result<(), UnknownName> {
     let own = workload.phases().iter().flat_map(|phase| phase.metrics);
     let known: Vec<String> = own
         .map(|definition| definition.metric)
@@ -45,7 +46,10 @@ pub fn check_metrics<'a>(
         .into_iter()
         .find(|asked| !known.iter().any(|metric| metric == asked))
     {
-        Some(missing) => Err(Unknown::new("metric", missing, known)),
+        Some(missing) => {
+            let listed = format!("`whichfs workload show {}`", workload.name());
+            Err(UnknownName::new("metric", missing, &known, Some(&listed)))
+        }
         None => Ok(()),
     }
 }

@@ -69,9 +69,6 @@ const EXAMPLES: [&str; 34] = [
 /// Fields that may be left out.
 const OPTIONAL: [&str; 2] = ["mode", "direct"];
 
-/// Similarity (Jaro-Winkler, 0 to 1) from which on a word may be meant for another.
-const SIMILAR_ENOUGH: f64 = 0.6;
-
 /// What is wrong with a line, and a line that is right.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wrong {
@@ -233,19 +230,13 @@ fn example_of(name: &str) -> Option<(&'static str, Map<String, Value>)> {
 
 /// The example of the operation whose name is most like `name`; none if none is.
 fn similar(name: &str) -> Option<&'static str> {
-    let wanted = name.to_ascii_lowercase();
-    let likeness = |example: &'static str| {
+    let op = |example: &'static str| {
         let (_, rest) = example.split_once(r#""op":""#)?;
-        let (known, _) = rest.split_once('"')?;
-        Some((strsim::jaro_winkler(&wanted, known), example))
+        Some(rest.split_once('"')?.0)
     };
-    EXAMPLES
-        .iter()
-        .filter_map(|example| likeness(example))
-        .filter(|(likeness, _)| *likeness >= SIMILAR_ENOUGH)
-        // The first of those that are equally near.
-        .reduce(|best, next| if next.0 > best.0 { next } else { best })
-        .map(|(_, example)| example)
+    let names: Vec<&str> = EXAMPLES.iter().filter_map(|example| op(example)).collect();
+    let found = *whichfs_units::nearest(name, &names).first()?;
+    example_of(found).map(|(example, _)| example)
 }
 
 /// The example that has most of `fields`, and few others.

@@ -3,6 +3,7 @@
 use crate::listing::Listing;
 use crate::phase::Phase;
 use whichfs_trial::WorkloadSpec;
+use whichfs_units::UnknownName;
 
 /// A parameter of a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,7 +132,7 @@ impl MetricDef {
 pub enum Error {
     /// A name that does not exist.
     #[error(transparent)]
-    Unknown(#[from] Unknown),
+    Unknown(#[from] UnknownName),
     /// A parameter out of its range.
     #[error("workload {workload}: {name} = {value} is not legal: {min} to {max} {unit}")]
     Range {
@@ -156,40 +157,6 @@ pub enum Error {
         /// What contradicts what.
         reason: String,
     },
-}
-
-/// A name that does not exist, and the one that may have been meant.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown {kind} {name:?}; did you mean {nearest:?}? There are: {all}")]
-pub struct Unknown {
-    /// What was looked for: `workload`, `parameter`, `phase`, `metric`.
-    pub kind: &'static str,
-    /// The name that was given.
-    pub name: String,
-    /// The nearest name that exists.
-    pub nearest: String,
-    /// All names, separated by commas.
-    pub all: String,
-}
-
-impl Unknown {
-    /// The error for `name`, which is none of `all`.
-    pub(crate) fn new(
-        kind: &'static str,
-        name: &str,
-        all: impl IntoIterator<Item = impl Into<String>>,
-    ) -> Unknown {
-        let all: Vec<String> = all.into_iter().map(Into::into).collect();
-        let nearest = all
-            .iter()
-            .min_by_key(|known| strsim::damerau_levenshtein(name, known));
-        Unknown {
-            kind,
-            name: name.to_owned(),
-            nearest: nearest.cloned().unwrap_or_default(),
-            all: all.join(", "),
-        }
-    }
 }
 
 /// A named, seeded sequence of operations in phases.
@@ -259,8 +226,9 @@ pub trait Workload: Sync {
         let definitions = self.parameters();
         for (name, &value) in &spec.parameters {
             let Some(known) = definitions.iter().find(|known| known.name == name) else {
-                let all = definitions.iter().map(|known| known.name);
-                return Err(Unknown::new("parameter", name, all).into());
+                let all: Vec<&str> = definitions.iter().map(|known| known.name).collect();
+                let listed = format!("`whichfs workload show {}`", self.name());
+                return Err(UnknownName::new("parameter", name, &all, Some(&listed)).into());
             };
             if !(known.min..=known.max).contains(&value) {
                 return Err(Error::Range {
@@ -333,8 +301,9 @@ pub fn parameter(workload: &dyn Workload, spec: &WorkloadSpec, name: &str) -> u6
 
 /// The error for a phase that `workload` does not have.
 pub(crate) fn unknown_phase(workload: &dyn Workload, phase: &str) -> Error {
-    let names = workload.phases().iter().map(|known| known.name);
-    Unknown::new("phase", phase, names).into()
+    let names: Vec<&str> = workload.phases().iter().map(|known| known.name).collect();
+    let listed = format!("`whichfs workload show {}`", workload.name());
+    UnknownName::new("phase", phase, &names, Some(&listed)).into()
 }
 
 #[cfg(test)]
@@ -362,10 +331,10 @@ mod tests {
     #[test]
     fn an_unknown_name_offers_the_nearest() {
         let error = find("rotfs").err().unwrap();
-        assert_eq!(error.nearest, "rootfs");
+        assert_eq!(error.nearest, ["rootfs"]);
         let rootfs = find("rootfs").unwrap();
         let error = rootfs.check(&spec("rootfs", &[("file", 9)])).unwrap_err();
-        assert!(error.to_string().contains("\"files\""), "{error}");
+        assert!(error.to_string().contains("'files'"), "{error}");
     }
 
     #[test]

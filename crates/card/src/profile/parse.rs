@@ -7,10 +7,11 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+use whichfs_units::{hint, wanted};
 
 /// Why a file is no profile.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{file}:{line}: {key}: found {found}; expected {expected}")]
+#[error("{file}:{line}: {key}: found {found}; {}", wanted(.expected))]
 pub struct ProfileError {
     /// File name as given.
     pub file: String,
@@ -44,17 +45,6 @@ impl Profile {
         })?;
         reader.profile(root.get_ref())
     }
-}
-
-/// The name nearest to `name`, before the list of all; nothing if none is near.
-fn near<'a>(name: &str, names: impl IntoIterator<Item = &'a &'a str>) -> String {
-    let distances = names
-        .into_iter()
-        .map(|known| (strsim::damerau_levenshtein(name, known), known));
-    let nearest = distances
-        .min()
-        .filter(|(distance, _)| 2 * distance <= name.len());
-    nearest.map_or(String::new(), |(_, known)| format!("perhaps `{known}`; "))
 }
 
 struct Reader<'a> {
@@ -173,6 +163,8 @@ impl Reader<'_> {
 
     /// Unknown sections and keys are typing errors that would silently mean the default.
     fn refuse_unknown(&self, root: &Table, family: Family) -> Result<(), ProfileError> {
+        /// Where all keys are listed.
+        const KEYS: Option<&str> = Some("docs/cards.md");
         const TOP: [&str; 6] = [
             "title",
             "fit_error",
@@ -195,17 +187,15 @@ impl Reader<'_> {
             if keys.is_empty() {
                 let mut sections: Vec<&str> = known().map(|spec| spec.names().0).collect();
                 sections.dedup();
-                let near = near(section, TOP.iter().chain(&sections));
-                let (top, sections) = (TOP.join(", "), sections.join(", "));
-                let legal = format!("{near}{top} or one of the sections {sections}");
+                sections.extend(TOP);
+                let legal = hint(section, &sections, KEYS);
                 return Err(self.error(name.span(), section, "an unknown name", &legal));
             }
             for (key, _) in self.table(value, section)?.iter() {
                 if !keys.contains(&key.get_ref().as_ref()) {
                     keys.sort_unstable();
                     let path = format!("{section}.{}", key.get_ref());
-                    let near = near(key.get_ref(), &keys);
-                    let legal = format!("{near}one of {}", keys.join(", "));
+                    let legal = hint(key.get_ref(), &keys, KEYS);
                     return Err(self.error(key.span(), &path, "an unknown key", &legal));
                 }
             }

@@ -4,8 +4,8 @@ use super::{Known, Load, Opens};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use toml::Spanned;
-use whichfs_decide::hint;
 use whichfs_decide::{FileError, Position};
+use whichfs_units::hint;
 
 /// A workload as a file has it.
 #[derive(Deserialize)]
@@ -65,7 +65,7 @@ pub(super) fn names<S: AsRef<str>>(
         let word = name.get_ref();
         if !legal.iter().any(|legal| legal.as_ref() == word) {
             let legal: Vec<String> = legal.iter().map(|name| name.as_ref().to_owned()).collect();
-            return Err(at.error(name, key, format!("'{word}'"), &hint(word, &legal)));
+            return Err(at.error(name, key, format!("'{word}'"), &hint(word, &legal, None)));
         }
         if found.contains(word) {
             return Err(at.error(name, key, format!("'{word}' twice"), "each once"));

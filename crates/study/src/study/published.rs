@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use toml::Spanned;
 use whichfs_decide::{FileError, Position};
+use whichfs_units::hint;
 
 /// A published table, and what of ours its figures stand beside.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
@@ -253,7 +254,7 @@ impl Mapping {
                 let found = format!("there is no column '{column}'");
                 let legal = match all.as_slice() {
                     [] => "a line of heads".to_owned(),
-                    all => all.join(", "),
+                    all => hint(column, all, Some(&format!("the first line of {file}"))),
                 };
                 error(file, 1, "heads", found, &legal)
             })

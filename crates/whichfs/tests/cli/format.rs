@@ -42,7 +42,7 @@ fn bad_input_is_told_with_its_remedy_and_makes_no_file() {
         (vec!["x.img", "--fs", "ext4"], vec!["--size"]),
         (
             vec!["x.img", "--fs", "ext5", "--size", "1G"],
-            vec!["did you mean ext2, ext3, ext4"],
+            vec!["did you mean 'ext2', 'ext3' or 'ext4'?"],
         ),
         (
             vec!["x.img", "--fs", "ext4", "--size", "1G", "--au", "100000"],
@@ -74,7 +74,7 @@ fn bad_input_is_told_with_its_remedy_and_makes_no_file() {
         ),
         (
             vec!["x.img", "--layout", "boot-rot", "--size", "1G"],
-            vec!["did you mean boot-root"],
+            vec!["did you mean 'boot-root'"],
         ),
         (
             vec![

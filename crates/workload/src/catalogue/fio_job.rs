@@ -282,7 +282,7 @@ mod tests {
                 Some("[../../x]\nsize=1m\n"),
                 "line 1: [../../x]: files are named",
             ),
-            (Some("[a]\nnumjob=2\n"), "did you mean numjobs?"),
+            (Some("[a]\nnumjob=2\n"), "did you mean 'numjobs'?"),
             (Some(""), "no job"),
             (None, "--fio FILE"),
         ] {
