@@ -19,7 +19,7 @@ trap finish EXIT
 all=(--need unix_permissions=any --need symlinks=any --need hard_links=any --need case_sensitive=any
      --need crash_class=any --need mounts_after_cut=any --need in_current_linux=any)
 choose() {
-    "$whichfs" choose --size 12 --seeds 1 --fresh --json --store "$work/store" --out "$work/report" "${all[@]}" "$@" \
+    "$whichfs" choose --size 12M --seeds 1 --fresh --json --store "$work/store" --out "$work/report" "${all[@]}" "$@" \
         2>"$work/log" >"$work/verdict" || { tail -n 20 "$work/log" >&2; return 1; }
     # The store keeps a success when a later run fails: that must not pass for "the same".
     if grep -E 'FAILED|left out' "$work/log" >&2; then return 1; fi
@@ -46,7 +46,7 @@ for ((run = 1; run <= runs; run++)); do
     esac
     for clock in cpu device; do
         choose --for rootfs --clock "$clock" --jobs "$jobs"
-        choose --for rootfs-readonly --candidates squashfs-lzo,squashfs-xz,squashfs-zstd,erofs,erofs-lz4hc \
+        choose --for rootfs-readonly --fs squashfs-lzo,squashfs-xz,squashfs-zstd,erofs,erofs-lz4hc \
             --clock "$clock" --jobs "$jobs"
     done
     quiet

@@ -313,6 +313,38 @@ pub fn fit_error(profile: &Profile) -> Option<FitError> {
     })
 }
 
+/// The cards that `wanted` names: shipped ones whose names contain a word, files, or all shipped
+/// ones if it is empty.
+///
+/// # Errors
+/// A word that is in no name.
+pub fn matching(wanted: &[String]) -> Outcome<Vec<String>> {
+    let shipped = || builtin().iter().map(|(name, _)| (*name).to_owned());
+    if wanted.is_empty() {
+        return Ok(shipped().collect());
+    }
+    let mut cards: Vec<String> = Vec::new();
+    for word in wanted {
+        let exact = word.contains('/') || word.ends_with(".toml") || shipped().any(|n| n == *word);
+        let found: Vec<String> = match exact {
+            true => vec![word.clone()],
+            false => shipped().filter(|name| name.contains(word)).collect(),
+        };
+        if found.is_empty() {
+            return Err(Error::input(format!(
+                "--card {word}: no shipped card has that in its name; `whichfs card list` lists all"
+            )));
+        }
+        cards.extend(
+            found
+                .into_iter()
+                .filter(|name| !cards.contains(name))
+                .collect::<Vec<_>>(),
+        );
+    }
+    Ok(cards)
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -404,5 +436,19 @@ mod tests {
                 .message
                 .contains("No such file")
         );
+    }
+
+    #[test]
+    fn cards_are_named_whole_or_in_part() {
+        let named = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            matching(&words)
+        };
+        assert_eq!(named(&["a1-32gb", "a1-32gb"]).unwrap(), ["a1-32gb"]);
+        assert!(named(&["sandisk"]).unwrap().len() > 5);
+        assert_eq!(named(&["./my.toml"]).unwrap(), ["./my.toml"]);
+        assert_eq!(named(&[]).unwrap().len(), builtin().len());
+        let said = named(&["nosuch"]).unwrap_err().message;
+        assert!(said.contains("whichfs card list"), "{said}");
     }
 }

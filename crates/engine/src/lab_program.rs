@@ -40,7 +40,7 @@ impl LabProgram<'_> {
         if recipe.image.is_some() && args.mkfs.is_none() {
             return Err(Failure::input(format!(
                 "--fs {}: a read-only filesystem is made from a tree; use whichfs choose \
-             --for rootfs-readonly --candidates {0} --tree DIR, or --mkfs with a command that \
+             --for rootfs-readonly --fs {0} --tree DIR, or --mkfs with a command that \
              puts a finished image on {{device}}",
                 args.fs
             )));

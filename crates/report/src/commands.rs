@@ -8,7 +8,7 @@ use whichfs_units::counted;
 
 /// Where the part of a command begins in which CANDIDATE and SEED stand for what they say: before
 /// it are the user's own words, which may have these in them.
-const PART: &str = " --candidates CANDIDATE";
+const PART: &str = " --fs CANDIDATE";
 
 /// Trials of a candidate whose commands are written out, at most: of more, the others differ in
 /// their seeds alone.
@@ -143,11 +143,11 @@ mod tests {
 
     #[test]
     fn only_what_stands_for_candidate_and_seed_is_replaced() {
-        let repeat = "whichfs choose --tree /SEED/CANDIDATE --candidates CANDIDATE --first-seed \
+        let repeat = "whichfs choose --tree /SEED/CANDIDATE --fs CANDIDATE --first-seed \
                       SEED --seeds 1 --out repeat-CANDIDATE-SEED";
         assert_eq!(
             repeated(repeat, "ext4", 7),
-            "whichfs choose --tree /SEED/CANDIDATE --candidates ext4 --first-seed 7 --seeds 1 \
+            "whichfs choose --tree /SEED/CANDIDATE --fs ext4 --first-seed 7 --seeds 1 \
              --out repeat-ext4-7"
         );
         let show = "whichfs trial show TRIAL --store TRIALS.sqlite";
@@ -192,7 +192,7 @@ mod tests {
         let own = all.iter().find(|one| one.candidate == "xfs").unwrap();
         let cuts = own.cuts.as_ref().unwrap();
         assert_eq!(cuts.show, "whichfs crash replay 12ab-0");
-        assert!(cuts.repeat.contains("--candidates xfs"), "{}", cuts.repeat);
+        assert!(cuts.repeat.contains("--fs xfs"), "{}", cuts.repeat);
         assert!(cuts.repeat.ends_with(" --cuts 20"), "{}", cuts.repeat);
     }
 }

@@ -327,10 +327,9 @@ pub(crate) fn page() -> Page {
             item("whichfs", "0.1.0", ""),
         ],
         reproduce: vec!["whichfs choose --card a1-32gb --for rootfs --board generic-1ghz".into()],
-        repeat:
-            "whichfs choose --for rootfs --card a1-32gb --candidates CANDIDATE --first-seed SEED \
+        repeat: "whichfs choose --for rootfs --card a1-32gb --fs CANDIDATE --first-seed SEED \
                  --seeds 1 --fresh --out repeat-CANDIDATE-SEED"
-                .into(),
+            .into(),
         show: "whichfs trial show TRIAL".into(),
         cuts: Vec::new(),
         trials_of: trials(),

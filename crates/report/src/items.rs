@@ -66,7 +66,7 @@ fn lifted(excluded: &[Excluded], line: TrialLine) -> Option<TrialLine> {
     let mut all = excluded.iter();
     let own = all.find(|one| one.candidate == line.candidate)?;
     let option = own.allow.as_deref()?.strip_prefix("--need ")?;
-    let (begin, part) = line.command.split_at(line.command.rfind(" --candidates ")?);
+    let (begin, part) = line.command.split_at(line.command.rfind(" --fs ")?);
     let command = format!("{begin} --need {}{part}", shell_word(option));
     Some(TrialLine { command, ..line })
 }
@@ -80,7 +80,7 @@ mod tests {
     fn the_command_of_a_trial_that_a_rule_excludes_lifts_the_rule() {
         let line = TrialLine {
             candidate: "ext4".into(),
-            command: "whichfs choose --for rootfs --candidates ext4 --first-seed 1".into(),
+            command: "whichfs choose --for rootfs --fs ext4 --first-seed 1".into(),
             ..TrialLine::default()
         };
         let told = |allow: Option<&str>| {
@@ -94,7 +94,7 @@ mod tests {
         let lifts = told(Some("--need windows=any")).unwrap();
         assert_eq!(
             lifts,
-            "whichfs choose --for rootfs --need windows=any --candidates ext4 --first-seed 1"
+            "whichfs choose --for rootfs --need windows=any --fs ext4 --first-seed 1"
         );
         assert_eq!(
             told(Some("a card with a partition of 64 MiB or more")),

@@ -67,7 +67,7 @@ pub struct Page {
     pub environment: Vec<Item>,
     /// The exact command that gives this report again.
     pub reproduce: Vec<String>,
-    /// The command that repeats one trial: in its last options, from `--candidates` on, CANDIDATE
+    /// The command that repeats one trial: in its last options, from `--fs` on, CANDIDATE
     /// and SEED stand for what they say.
     pub repeat: String,
     /// The command that shows one trial; TRIAL stands for its id.

@@ -31,7 +31,7 @@ pub fn repeat_command(identity: &Identity) -> String {
         option("--clock", "device");
     }
     if let Some(mib) = size {
-        option("--size", &mib.to_string());
+        option("--size", &format!("{mib}M"));
     }
     if !identity.tree_sha256.is_empty() {
         option("--tree", "THE-SAME-DIRECTORY");
@@ -41,7 +41,7 @@ pub fn repeat_command(identity: &Identity) -> String {
         (Some(_), _) => option("--fio", "THE-SAME-FILE"),
         (None, _) => {}
     }
-    option("--candidates", &identity.candidate);
+    option("--fs", &identity.candidate);
     option("--first-seed", &identity.seed.to_string());
     option("--seeds", "1");
     // What the store has would not be run, and a report lies in the usual directory.
@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(
             repeat_command(&identity("rootfs", "ext4", &[])),
             "whichfs choose --for rootfs --card a1-32gb --card-state used --board generic-1ghz \
-             --candidates ext4 --first-seed 7 --seeds 1 --fresh \
+             --fs ext4 --first-seed 7 --seeds 1 --fresh \
              --out repeat-ext4-7"
         );
         let read_only = repeat_command(&identity("rootfs", "squashfs-zstd", &[]));
@@ -125,10 +125,7 @@ mod tests {
         let half = [("bytes", of("bytes") / 2), ("files", of("files") / 2)];
         let line = repeat_command(&identity("rootfs", "ext4", &half));
         let mib = of("bytes") / 2 / MIB;
-        assert!(
-            line.contains(&format!("--size {mib} --candidates")),
-            "{line}"
-        );
+        assert!(line.contains(&format!("--size {mib}M --fs")), "{line}");
         let odd = repeat_command(&identity("rootfs", "ext4", &[("files", 1)]));
         assert!(odd.contains("whichfs study run STUDY"), "{odd}");
     }

@@ -359,7 +359,7 @@ mod tests {
             trial,
             wall_s: 4.6,
             finished_at_unix: 0,
-            repeat: "whichfs choose --candidates ext4".into(),
+            repeat: "whichfs choose --fs ext4".into(),
         }
     }
 
@@ -400,7 +400,7 @@ mod tests {
             "open AUs   ▂█  most 5 of 5",
             "AU copies   █  3 in all",
             "written    ▄█  12.0 KiB in all",
-            "whichfs choose --candidates ext4",
+            "whichfs choose --fs ext4",
         ] {
             assert!(text.contains(said), "{said}\n{text}");
         }

@@ -28,7 +28,7 @@
   // The commands of a trial. Before their last options are the user's own words, which are left.
   function commands(candidate, seed, id, cuts) {
     let [, show, repeat] = cuts || [, data.show.replace('TRIAL', () => id), data.repeat];
-    const part = Math.max(0, repeat.lastIndexOf(' --candidates CANDIDATE'));
+    const part = Math.max(0, repeat.lastIndexOf(' --fs CANDIDATE'));
     repeat = repeat.slice(0, part) +
       repeat.slice(part).replaceAll('SEED', seed).replaceAll('CANDIDATE', () => candidate);
     return [show, repeat].filter(Boolean);

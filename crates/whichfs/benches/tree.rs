@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::Instant;
 
 const RUNS: usize = 3;
-const TREE_MIB: &str = "1024";
+const TREE_SIZE: &str = "1024M";
 
 fn main() {
     let directory = std::env::temp_dir().join(format!("whichfs-bench-{}", std::process::id()));
@@ -37,17 +37,9 @@ fn one(clock: &str, directory: &std::path::Path) -> f64 {
     let card = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/card-15mb.toml");
     let output = Command::new(env!("CARGO_BIN_EXE_whichfs"))
         .args([
-            "choose",
-            "--candidates",
-            "ext4",
-            "--seeds",
-            "1",
-            "--jobs",
-            "1",
-            "--fresh",
-            "--json",
+            "choose", "--fs", "ext4", "--seeds", "1", "--jobs", "1", "--fresh", "--json",
         ])
-        .args(["--card", card, "--size", TREE_MIB, "--clock", clock])
+        .args(["--card", card, "--size", TREE_SIZE, "--clock", clock])
         .arg("--out")
         .arg(directory)
         .arg("--store")

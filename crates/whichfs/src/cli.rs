@@ -12,7 +12,7 @@ mod study;
 
 pub use crash::{CrashArgs, CrashCommand, CutCount, CutDuring, MinimiseArgs, PowerArg, ReplayArgs};
 
-use crate::commands;
+use crate::{commands, quantity};
 use clap::builder::ArgPredicate;
 use clap::{ArgMatches, Args, Parser, Subcommand};
 pub use format::{CheckArgs, FormatArgs, ImageArgs};
@@ -297,8 +297,8 @@ pub struct AttachArgs {
     /// Card: a name (`whichfs card list`) or a profile or knowledge file.
     #[arg(value_name = "NAME|FILE")]
     pub name: String,
-    /// Capacity, if less than the card's: MiB, or a size such as 2G.
-    #[arg(long, value_name = "MIB|SIZE", value_parser = crate::quantity::mebibytes)]
+    /// Capacity, if less than the card's: 512M, 2G.
+    #[arg(long, value_name = "SIZE", value_parser = quantity::whole_mib::<16, { 1 << 20 }>)]
     pub size: Option<u64>,
     /// Speed of the card's time: a factor, or max to answer at once.
     #[arg(long, value_name = "FACTOR|max", default_value = "1.0")]
@@ -315,9 +315,9 @@ pub struct AttachArgs {
     /// Way of the requests to the card.
     #[arg(long, value_enum, value_name = "WAY", default_value = "auto")]
     pub transport: TransportArg,
-    /// Memory for the card's contents in MiB; the rest goes to a file.
-    #[arg(long, value_name = "MIB", default_value_t = 512,
-          value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    /// Memory for the card's contents; the rest goes to a file.
+    #[arg(long, value_name = "SIZE", default_value = "512M",
+          value_parser = quantity::whole_mib::<1, { 1 << 20 }>)]
     pub memory: u64,
     /// Seed of the card's use.
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -436,6 +436,13 @@ pub struct PlaceArgs {
     /// device.
     #[arg(long, value_name = "NAME|FILE", default_value = cards::DEFAULT)]
     pub card: String,
+    #[command(flatten)]
+    pub machine: MachineArgs,
+}
+
+/// The place of a trial but for its card.
+#[derive(Clone, Debug, Args)]
+pub struct MachineArgs {
     /// State in which the card begins.
     #[arg(long, value_enum, value_name = "STATE", default_value = "used")]
     pub card_state: CardStateArg,
@@ -472,8 +479,13 @@ pub struct ChooseArgs {
     /// Change one thing of the need, for example power_loss=tolerated or windows=yes.
     #[arg(long = "need", value_name = "KEY=VALUE")]
     pub need: Vec<String>,
-    /// Only these candidates, separated by commas.
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    /// Only these filesystems, separated by commas.
+    #[arg(
+        long = "fs",
+        alias = "candidates",
+        value_name = "NAME,…",
+        value_delimiter = ','
+    )]
     pub candidates: Vec<String>,
     /// Most seeds for those near the leader, from the fourth on for those within 3 % of it; all
     /// others get one [default: 6, on a device 3].
@@ -482,8 +494,8 @@ pub struct ChooseArgs {
     /// First seed.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub first_seed: u64,
-    /// Size of the generated tree or data in MiB, where the workload has one.
-    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..=65_536))]
+    /// Size of the generated tree or data, where the workload has one: 64M, 1G.
+    #[arg(long, value_name = "SIZE", value_parser = quantity::whole_mib::<1, 65_536>)]
     pub size: Option<u64>,
     /// Use this directory's files instead of a generated tree.
     #[arg(long, value_name = "DIR")]

@@ -1,6 +1,7 @@
 //! Sizes on the command line: `4096`, `64K`, `2G`.
 
 use std::time::Duration;
+use whichfs_units::MIB;
 
 /// Bytes of `text`: a number, or one with K, M, G or T (powers of 1024; KiB and so on too).
 ///
@@ -21,23 +22,57 @@ pub fn bytes(text: &str) -> Result<u64, String> {
     number.checked_mul(unit).ok_or_else(wrong)
 }
 
-/// MiB of `text`: a number alone, or one with K, M, G or T that makes whole MiB; 16 to 2^20.
+/// Bytes of `text`, as [`bytes`]: whole MiB, `LEAST` to `MOST` of them.
 ///
 /// # Errors
-/// Says what was expected.
-pub fn mebibytes(text: &str) -> Result<u64, String> {
-    let wrong = || format!("found {text:?}; expected 16 to 1048576 MiB, or a size such as 2G");
+/// Says what was expected, and what a small number without a unit was likely meant to be.
+pub fn whole_mib<const LEAST: u64, const MOST: u64>(text: &str) -> Result<u64, String> {
+    let (least, most) = (told(LEAST * MIB), told(MOST * MIB));
+    let expected = format!("expected whole MiB from {least} to {most}, such as 64M or 1G");
+    let bytes = bytes(text).map_err(|_| format!("found {text:?}; {expected}"))?;
     let alone = text.bytes().all(|byte| byte.is_ascii_digit());
-    let mib = match alone {
-        true => text.parse().map_err(|_| wrong())?,
-        false => {
-            let bytes = bytes(text).map_err(|_| wrong())?;
-            let whole = bytes.is_multiple_of(1 << 20).then_some(bytes >> 20);
-            whole.ok_or_else(wrong)?
-        }
-    };
-    let fits = (16..=1 << 20).contains(&mib);
-    fits.then_some(mib).ok_or_else(wrong)
+    if alone && (LEAST..=MOST).contains(&bytes) && bytes < MIB {
+        return Err(format!(
+            "found {text:?}, which is {bytes} bytes; did you mean {text}M?"
+        ));
+    }
+    let fits = bytes.is_multiple_of(MIB) && (LEAST * MIB..=MOST * MIB).contains(&bytes);
+    match fits {
+        true => Ok(bytes),
+        false => Err(format!("found {text:?}; {expected}")),
+    }
+}
+
+/// `bytes` as [`bytes()`] takes them, in the largest unit that makes whole numbers: `64M`.
+pub fn told(bytes: u64) -> String {
+    let units = [
+        ("T", 1_u64 << 40),
+        ("G", 1 << 30),
+        ("M", 1 << 20),
+        ("K", 1 << 10),
+    ];
+    let fits = |(_, unit): &(&str, u64)| bytes > 0 && bytes.is_multiple_of(*unit);
+    match units.into_iter().find(fits) {
+        Some((name, unit)) => format!("{}{name}", bytes / unit),
+        None => bytes.to_string(),
+    }
+}
+
+/// Bytes of a device, a partition or an image, as [`bytes`].
+///
+/// # Errors
+/// Says what was expected; so few bytes without a unit are a forgotten unit.
+pub fn size(text: &str) -> Result<u64, String> {
+    /// Smallest number without a unit that is taken: a page.
+    const LEAST: u64 = 4096;
+    let found = bytes(text)?;
+    let alone = text.bytes().all(|byte| byte.is_ascii_digit());
+    match alone && (1..LEAST).contains(&found) {
+        true => Err(format!(
+            "found {text:?}, which is {found} bytes; did you mean {text}M?"
+        )),
+        false => Ok(found),
+    }
 }
 
 /// The time that `text` says: seconds, or a number with s, m or h.
@@ -91,12 +126,48 @@ mod tests {
     }
 
     #[test]
-    fn mebibytes_are_counted_or_made_of_other_units() {
-        for (text, mib) in [("16", 16), ("512", 512), ("1G", 1024), ("65536K", 64)] {
-            assert_eq!(mebibytes(text).unwrap(), mib);
+    fn a_size_in_whole_mib_has_a_unit() {
+        let mib = whole_mib::<16, 4096>;
+        for (text, bytes) in [("16M", 16 << 20), ("1G", 1 << 30), ("64MiB", 64 << 20)] {
+            assert_eq!(mib(text).unwrap(), bytes);
         }
-        for wrong in ["", "15", "1048577", "2T", "17000K", "1.5G", "-1"] {
-            assert!(mebibytes(wrong).unwrap_err().contains("2G"), "{wrong}");
+        assert_eq!(mib("16777216").unwrap(), 16 << 20);
+        let forgotten = mib("512").unwrap_err();
+        assert_eq!(
+            forgotten,
+            "found \"512\", which is 512 bytes; did you mean 512M?"
+        );
+        for wrong in [
+            "",
+            "15",
+            "15M",
+            "5G",
+            "17000K",
+            "1.5G",
+            "-1",
+            "M",
+            "99999999999999999999",
+        ] {
+            assert!(
+                mib(wrong).unwrap_err().contains("from 16M to 4G"),
+                "{wrong}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_size_of_a_few_bytes_is_a_forgotten_unit() {
+        assert_eq!(size("4M").unwrap(), 4 << 20);
+        assert_eq!(size("8388608").unwrap(), 8 << 20);
+        assert_eq!(size("0").unwrap(), 0);
+        assert!(size("512").unwrap_err().contains("did you mean 512M?"));
+    }
+
+    #[test]
+    fn a_size_is_told_as_it_is_taken() {
+        for (size, text) in [(0, "0"), (1000, "1000"), (64 << 20, "64M"), (3 << 30, "3G")] {
+            assert_eq!(told(size), text);
+            assert_eq!(bytes(text).unwrap(), size);
         }
     }
 

@@ -1,14 +1,15 @@
 //! The command of one trial of `choose`, with all that decides what comes out.
 
-use crate::cli::{ChooseArgs, ChooseHereArgs, HereArgs, PlaceArgs};
+use crate::cli::{ChooseArgs, ChooseHereArgs, HereArgs, MachineArgs, PlaceArgs};
 use crate::commands::crash::WALL_LIMIT_S;
+use crate::quantity::told;
 use std::path::Path;
 use whichfs_decide::POWER_LOSS;
 use whichfs_engine::cards::CardState;
 use whichfs_engine::shell::quoted_os;
 use whichfs_units::shell_word;
 
-/// The command of one trial of the run with `args`. In its last options, from `--candidates` on,
+/// The command of one trial of the run with `args`. In its last options, from `--fs` on,
 /// CANDIDATE and SEED stand for what they say. What was left to a default is written out, files
 /// are named from the root on, and the answer goes to a directory of its own: pasted anywhere, it
 /// gives the same trial and overwrites no report. No device's data are given up: it is asked for.
@@ -43,13 +44,13 @@ pub fn line(args: &ChooseArgs) -> String {
     for change in need.iter().filter(|change| **change != strict) {
         option("--need", shell_word(&whole_value(change)));
     }
-    let PlaceArgs {
-        card,
+    let PlaceArgs { card, machine } = place;
+    let MachineArgs {
         card_state,
         board,
         clock,
         wall_limit,
-    } = place;
+    } = machine;
     option("--card", shell_word(&whole_path(card)));
     // A device has its own state, board and clock.
     if !device.here {
@@ -63,8 +64,8 @@ pub fn line(args: &ChooseArgs) -> String {
     if *wall_limit != WALL_LIMIT_S {
         option("--wall-limit", wall_limit.to_string());
     }
-    if let Some(mib) = size {
-        option("--size", mib.to_string());
+    if let Some(bytes) = size {
+        option("--size", told(*bytes));
     }
     if let Some(tree) = tree {
         option("--tree", whole_file(tree));
@@ -76,7 +77,7 @@ pub fn line(args: &ChooseArgs) -> String {
         option("--command", shell_word(command));
     }
     words.extend(on_device(device));
-    let part = "--candidates CANDIDATE --first-seed SEED --seeds 1 --fresh --out \
+    let part = "--fs CANDIDATE --first-seed SEED --seeds 1 --fresh --out \
                 repeat-CANDIDATE-SEED";
     words.push(part.to_owned());
     words.join(" ")
@@ -172,19 +173,19 @@ mod tests {
         }
     }
 
-    const PART: &str = "--candidates CANDIDATE --first-seed SEED --seeds 1 --fresh --out \
+    const PART: &str = "--fs CANDIDATE --first-seed SEED --seeds 1 --fresh --out \
                         repeat-CANDIDATE-SEED";
 
     #[test]
     fn what_decides_is_kept_or_written_out_and_the_rest_left_out() {
         let given = "whichfs choose --card class4-4gb --for logger --seeds 9 --out=here --json \
-                     --candidates ext4,xfs --need windows=any --need power_loss=none --size 3 \
+                     --fs ext4,xfs --need windows=any --need power_loss=none --size 3M \
                      --emit bsp --store t.sqlite --jobs 1 --cuts 7";
         assert_eq!(
             line(&parsed(given)),
             format!(
                 "whichfs choose --for logger --need windows=any --card class4-4gb --card-state \
-                 used --board generic-1ghz --clock cpu --size 3 {PART}"
+                 used --board generic-1ghz --clock cpu --size 3M {PART}"
             )
         );
     }

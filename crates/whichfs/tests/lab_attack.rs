@@ -50,7 +50,7 @@ fn lab_attack_too_few_open_files_are_the_machines_failure() {
         return;
     }
     let home = tempfile::tempdir().unwrap();
-    let script = "ulimit -n 24; exec \"$0\" choose --for database --candidates ext4 --seeds 1";
+    let script = "ulimit -n 24; exec \"$0\" choose --for database --fs ext4 --seeds 1";
     let output = Command::new("sh")
         .args(["-c", script, env!("CARGO_BIN_EXE_whichfs")])
         .current_dir(home.path())
@@ -86,7 +86,7 @@ fn lab_attack_a_tool_that_fails_for_one_candidate_excludes_that_one() {
             "rootfs-readonly",
             "--tree",
             &tree,
-            "--candidates",
+            "--fs",
             "squashfs-zstd,erofs-lz4hc",
             "--json",
         ],

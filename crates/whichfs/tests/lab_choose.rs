@@ -17,7 +17,7 @@ const MOUNTED: &str = "mounts are made";
 
 /// `whichfs choose` on a small tree, with everything it leaves in `home`.
 fn choose(home: &Path, arguments: &[&str]) -> Command {
-    let mut command = choose_of_any_size(home, &["--size", "12"]);
+    let mut command = choose_of_any_size(home, &["--size", "12M"]);
     command.args(arguments);
     command
 }
@@ -28,9 +28,9 @@ fn lab_trials_are_the_same_bytes_alone_and_side_by_side() {
         return;
     }
     for arguments in [
-        ["--candidates", "ext4,f2fs,vfat,btrfs", "--for", "rootfs"],
+        ["--fs", "ext4,f2fs,vfat,btrfs", "--for", "rootfs"],
         [
-            "--candidates",
+            "--fs",
             "squashfs-zstd,erofs,erofs-lz4hc",
             "--for",
             "rootfs-readonly",
@@ -62,7 +62,7 @@ fn lab_a_trial_runs_again_by_the_command_beside_its_figures() {
     let shipped = include_str!("../../../needs/logger.toml");
     std::fs::write(&need, format!("{shipped}\n[parameters]\nrecords = 300\n")).unwrap();
     let output = choose_of_any_size(home.path(), &["--card", "class4-4gb", "--first-seed", "3"])
-        .args(["--for", "my need.toml", "--candidates", "ext4,xfs"])
+        .args(["--for", "my need.toml", "--fs", "ext4,xfs"])
         .args(["--need", "weight.mount=2", "--json"])
         .current_dir(home.path())
         .output()
@@ -123,13 +123,7 @@ fn lab_a_tree_of_the_user_is_judged_on_writable_and_read_only_filesystems() {
     let home = tempfile::tempdir().unwrap();
     let tree = home.path().join("tree");
     small_tree(&tree);
-    let arguments = [
-        "--for",
-        "rootfs-readonly",
-        "--candidates",
-        "ext4,erofs",
-        "--json",
-    ];
+    let arguments = ["--for", "rootfs-readonly", "--fs", "ext4,erofs", "--json"];
     let mut command = choose_of_any_size(home.path(), &arguments);
     command.arg("--tree").arg(&tree);
     let verdict = done(&command.output().unwrap());
@@ -152,13 +146,7 @@ fn lab_where_trees_and_images_are_changes_nothing() {
         let home = tempfile::tempdir().unwrap();
         let place = home.path().join(place);
         small_tree(&place.join("tree"));
-        let arguments = [
-            "--for",
-            "rootfs-readonly",
-            "--candidates",
-            "ext4,erofs",
-            "--json",
-        ];
+        let arguments = ["--for", "rootfs-readonly", "--fs", "ext4,erofs", "--json"];
         let mut command = choose_of_any_size(&place, &arguments);
         done(
             &command
@@ -190,13 +178,7 @@ fn lab_inode_numbers_of_the_host_change_nothing() {
         for file in order {
             std::fs::write(tree.join(format!("{file:04}")), "x").unwrap();
         }
-        let arguments = [
-            "--candidates",
-            "ext4,erofs",
-            "--for",
-            "rootfs-readonly",
-            "--json",
-        ];
+        let arguments = ["--fs", "ext4,erofs", "--for", "rootfs-readonly", "--json"];
         let mut command = choose_of_any_size(home.path(), &arguments);
         done(&command.arg("--tree").arg(&tree).output().unwrap());
         trials(home.path())
@@ -211,14 +193,7 @@ fn lab_a_limit_of_ours_ends_the_run_instead_of_a_candidate() {
         return;
     }
     let home = tempfile::tempdir().unwrap();
-    let arguments = [
-        "--size",
-        "2048",
-        "--wall-limit",
-        "1",
-        "--candidates",
-        "ext4",
-    ];
+    let arguments = ["--size", "2048M", "--wall-limit", "1", "--fs", "ext4"];
     let output = choose_of_any_size(home.path(), &arguments)
         .output()
         .unwrap();
@@ -240,7 +215,7 @@ fn lab_another_seed_is_another_trial() {
     for seed in ["1", "2"] {
         let output = choose(
             home.path(),
-            &["--candidates", "ext4", "--first-seed", seed, "--json"],
+            &["--fs", "ext4", "--first-seed", seed, "--json"],
         )
         .output()
         .unwrap();
@@ -266,7 +241,7 @@ fn lab_finished_trials_are_used_again_and_fresh_ones_are_not() {
     }
     let home = tempfile::tempdir().unwrap();
     let run = |extra: &[&str]| {
-        let output = choose(home.path(), &["--candidates", "ext4,ext3"])
+        let output = choose(home.path(), &["--fs", "ext4,ext3"])
             .args(extra)
             .output()
             .unwrap();
@@ -312,7 +287,7 @@ fn lab_finished_trials_are_used_again_and_fresh_ones_are_not() {
         id,
         "tree write",
         "programmed",
-        "--size 12 --candidates ext",
+        "--size 12M --fs ext",
         "--first-seed 1",
     ] {
         assert!(text.contains(said), "{said}: {text}");
@@ -328,12 +303,7 @@ fn lab_an_interrupted_choose_keeps_what_is_finished_and_goes_on() {
         return;
     }
     let home = tempfile::tempdir().unwrap();
-    let arguments = [
-        "--candidates",
-        "ext4,ext3,xfs,btrfs,f2fs,nilfs2",
-        "--jobs",
-        "1",
-    ];
+    let arguments = ["--fs", "ext4,ext3,xfs,btrfs,f2fs,nilfs2", "--jobs", "1"];
     let child = choose(home.path(), &arguments)
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
@@ -384,7 +354,7 @@ fn lab_a_card_too_small_for_a_filesystem_leaves_it_out_with_the_reason() {
         .collect();
     let file = home.path().join("small.toml");
     std::fs::write(&file, small).unwrap();
-    let arguments = ["--candidates", "ext4,xfs", "--json", "--card"];
+    let arguments = ["--fs", "ext4,xfs", "--json", "--card"];
     let verdict = done(&choose(home.path(), &arguments).arg(&file).output().unwrap());
     assert_eq!(verdict["ranking"][0]["candidate"], "ext4");
     let excluded = verdict["excluded"].as_array().unwrap();
@@ -454,7 +424,7 @@ fn lab_odd_paths_cost_no_verdict() {
     }
     let home = tempfile::tempdir().unwrap();
     let odd = home.path().join(OsStr::from_bytes(b"r\xffport"));
-    let mut command = choose(home.path(), &["--candidates", "ext4", "--json", "--store"]);
+    let mut command = choose(home.path(), &["--fs", "ext4", "--json", "--store"]);
     let output = command.arg(&odd).output().unwrap();
     assert_eq!(done(&output)["ranking"][0]["candidate"], "ext4");
     let page = std::fs::read_to_string(home.path().join("report/report.html")).unwrap();
@@ -515,14 +485,11 @@ fn lab_who_a_power_cut_hurts_is_excluded_with_the_command_that_shows_it() {
         return;
     }
     let home = tempfile::tempdir().unwrap();
-    let output = choose(
-        home.path(),
-        &["--candidates", "ext2,ext4", "--for", "rootfs"],
-    )
-    .args(["--need", "power_loss=none", "--need", "crash_class=any"])
-    .args(["--need", "mounts_after_cut=any", "--cuts", "6", "--json"])
-    .output()
-    .unwrap();
+    let output = choose(home.path(), &["--fs", "ext2,ext4", "--for", "rootfs"])
+        .args(["--need", "power_loss=none", "--need", "crash_class=any"])
+        .args(["--need", "mounts_after_cut=any", "--cuts", "6", "--json"])
+        .output()
+        .unwrap();
     let verdict = done(&output);
     let excluded = verdict["excluded"].as_array().unwrap();
     let ext2 = excluded.iter().find(|one| one["candidate"] == "ext2");

@@ -25,7 +25,7 @@ fn lab_confirm_the_two_best_of_the_lab_are_measured_on_the_card() {
         .unwrap()
         .trim()
         .trim_matches('\'');
-    let candidates = ["--candidates", "ext4,ext3,btrfs"];
+    let candidates = ["--fs", "ext4,ext3,btrfs"];
     let choose = [
         "choose",
         "--for",

@@ -44,7 +44,7 @@ fn lab_fio_tells_the_same_figures_again() {
     let [first, second] = ["1", "2"].map(|jobs| {
         let home = tempfile::tempdir().unwrap();
         let job = file(home.path(), &format!("job-{jobs}.fio"), JOB);
-        let arguments = ["--candidates", "ext4", "--json", "--jobs", jobs, "--fio"];
+        let arguments = ["--fs", "ext4", "--json", "--jobs", jobs, "--fio"];
         let mut command = choose_of_any_size(home.path(), &arguments);
         done(&command.arg(job).output().unwrap());
         trials(home.path())
@@ -72,7 +72,7 @@ fn lab_a_program_that_fails_ends_its_own_trial() {
     let home = tempfile::tempdir().unwrap();
     let job = "[odd]\nrw=write\nsize=1m\noffset=4g\nfilesize=5g\nfallocate=none\nend_fsync=1\n";
     let job = file(home.path(), "odd.fio", job);
-    let arguments = ["--candidates", "ext4,vfat", "--json", "--fio"];
+    let arguments = ["--fs", "ext4,vfat", "--json", "--fio"];
     let mut command = choose_of_any_size(home.path(), &arguments);
     let verdict = done(&command.arg(job).output().unwrap());
     assert_eq!(verdict["ranking"][0]["candidate"], "ext4");
@@ -115,7 +115,7 @@ fn lab_sqlite_and_perl_tell_the_same_figures_again() {
         let [first, second] = ["1", "2"].map(|jobs| {
             let home = tempfile::tempdir().unwrap();
             let need = need(home.path(), workload, metric, parameters);
-            let arguments = ["--candidates", "ext4", "--json", "--jobs", jobs, "--for"];
+            let arguments = ["--fs", "ext4", "--json", "--jobs", jobs, "--for"];
             let mut command = choose_of_any_size(home.path(), &arguments);
             done(&command.arg(need).output().unwrap());
             trials(home.path())
@@ -135,7 +135,7 @@ fn lab_a_command_is_timed_and_so_is_what_it_left_in_memory() {
     }
     let home = tempfile::tempdir().unwrap();
     let line = "sleep 1; head -c 2000000 /dev/zero > x; test $WHICHFS_SEED = 1";
-    let arguments = ["--candidates", "ext4", "--json", "--command", line];
+    let arguments = ["--fs", "ext4", "--json", "--command", line];
     let output = choose_of_any_size(home.path(), &arguments)
         .output()
         .unwrap();
@@ -181,7 +181,7 @@ fn lab_a_command_that_goes_wrong_fails_its_trial() {
         let home = tempfile::tempdir().unwrap();
         let card = ["--card", "class4-4gb", "--wall-limit", "8"];
         let mut command = choose_of_any_size(home.path(), &card);
-        command.args(["--candidates", "ext4", "--command", line]);
+        command.args(["--fs", "ext4", "--command", line]);
         let output = command.output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(4), "{line}: {said}");

@@ -82,13 +82,13 @@ fn lab_documents_fit_the_schemas_of_their_names() {
     };
     check("lab kernel --json");
     check("lab exec --fs ext4 --json -- true");
-    let choice = check("choose --candidates ext4,vfat --seeds 1 --size 12 --out out --json");
+    let choice = check("choose --fs ext4,vfat --seeds 1 --size 12M --out out --json");
     let verdict = std::fs::read_to_string(home.join("out/verdict.json")).unwrap();
     assert_eq!(shipped.check(&verdict).as_deref(), Ok("choose"));
     let id = choice["trials_of"][0]["id"].as_str().unwrap();
     check(&format!("trial show {id} --json"));
     check("report out out --json");
-    check("card rank --cards a1-32gb --candidates ext4 --json");
+    check("card rank --card a1-32gb --fs ext4 --json");
     let cuts = check("crash run --fs ext4 --workload logger --cuts 2 --json");
     let series = cuts["filesystems"][0]["series"].as_str().unwrap();
     check(&format!("crash replay {series}-0 --json"));

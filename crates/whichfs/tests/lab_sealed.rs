@@ -82,8 +82,8 @@ fn loop_lab_sealed_trials_are_the_same_on_a_changed_machine_and_for_another_user
         return;
     }
     for arguments in [
-        "choose --for database --candidates ext4 --seeds 1 --json --out \"$OUT\"",
-        "choose --for rootfs-readonly --size 12 --candidates squashfs-zstd,erofs-lz4hc --seeds 1 \
+        "choose --for database --fs ext4 --seeds 1 --json --out \"$OUT\"",
+        "choose --for rootfs-readonly --size 12M --fs squashfs-zstd,erofs-lz4hc --seeds 1 \
          --json --out \"$OUT\"",
     ] {
         let homes = [(); 2].map(|()| tempfile::tempdir_in("/var/tmp").unwrap());
@@ -112,7 +112,7 @@ fn loop_lab_a_trial_with_programs_of_the_host_is_another_on_a_changed_machine() 
         return;
     }
     let arguments = "choose --command 'sqlite3 x \"create table t(a); insert into t values(1)\"' \
-                     --candidates ext4 --seeds 1 --json --out \"$OUT\"";
+                     --fs ext4 --seeds 1 --json --out \"$OUT\"";
     let homes = [(); 2].map(|()| tempfile::tempdir_in("/var/tmp").unwrap());
     for (home, changes) in homes.iter().zip(["", CHANGES]) {
         let Some(output) = run(home.path(), changes, arguments) else {

@@ -145,7 +145,7 @@ fn lab_a_study_tells_what_is_wrong_before_it_runs() {
     }
     let home = tempfile::tempdir().unwrap();
     for (extra, said) in [
-        (["--only-fs", "zfs"], "small has ext2, vfat"),
+        (["--fs", "zfs"], "small has ext2, vfat"),
         (["--cuts", "5"], "this study cuts no power"),
         (["--published", "/nowhere"], "/nowhere/published.csv"),
     ] {

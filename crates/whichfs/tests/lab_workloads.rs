@@ -116,7 +116,7 @@ fn our_bonnie(board: &Path, clock: &str, home: &Path) -> BTreeMap<String, f64> {
         (2 * MEMORY_MIB) << 20
     );
     std::fs::write(&need, text).unwrap();
-    let mut command = whichfs(&["choose", "--candidates", "ext4"], board, clock);
+    let mut command = whichfs(&["choose", "--fs", "ext4"], board, clock);
     command.args(["--seeds", RUNS, "--for"]).arg(&need);
     command.arg("--out").arg(home.join("report"));
     command.env("XDG_CACHE_HOME", home.join("cache"));

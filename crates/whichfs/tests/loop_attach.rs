@@ -21,7 +21,7 @@ fn command(arguments: &[&str]) -> Option<Command> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_whichfs"));
     command.args(["card", "attach", "class4-4gb"]);
     if !arguments.contains(&"--size") {
-        command.args(["--size", "512"]);
+        command.args(["--size", "512M"]);
     }
     command
         .args(arguments)
@@ -121,7 +121,7 @@ fn number_of(pid: u32) -> Option<u64> {
 
 #[test]
 fn loop_what_cannot_be_is_bad_input() {
-    let Some(output) = attach(&["--size", "8192"]) else {
+    let Some(output) = attach(&["--size", "8192M"]) else {
         return;
     };
     let stderr = String::from_utf8_lossy(&output.stderr);

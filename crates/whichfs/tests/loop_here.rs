@@ -179,11 +179,11 @@ fn loop_here_choose_tells_a_measured_verdict() {
         "--card",
         &card.path,
         "--here",
-        "--candidates",
+        "--fs",
         "ext4,ext3",
     ];
     let more = [
-        "--size", "16", "--seeds", "1", "--settle", "0", "--au", "4M",
+        "--size", "16M", "--seeds", "1", "--settle", "0", "--au", "4M",
     ];
     let all = [&choose[..], &more[..]].concat();
     let (code, out, err) = card.run(&[&all[..], &["--dry-run"]].concat());
@@ -211,13 +211,13 @@ fn loop_here_choose_tells_a_measured_verdict() {
 fn loop_here_an_attached_modelled_card_is_a_device_too() {
     let Some(card) = Card::new(64) else { return };
     let program = env!("CARGO_BIN_EXE_whichfs");
-    let study = "study run ./mini.toml --settle 0 --seeds 1 --only-fs ext4 --on $WHICHFS_DEVICE";
+    let study = "study run ./mini.toml --settle 0 --seeds 1 --fs ext4 --on $WHICHFS_DEVICE";
     let script = format!(
         "id=$({program} {study} --dry-run | sed -n 's/.*--destroy //p'); \
          eval {program} {study} --destroy \"$id\""
     );
     let attach = [
-        "card", "attach", "a1-32gb", "--size", "256", "--speed", "max",
+        "card", "attach", "a1-32gb", "--size", "256M", "--speed", "max",
     ];
     let (code, out, err) = card.run(&[&attach[..], &["--run", &script]].concat());
     if code == 3 {
@@ -404,7 +404,7 @@ fn loop_here_attack_a_trial_that_writes_too_much_is_ended() {
             "command",
             "--command",
             program,
-            "--candidates",
+            "--fs",
             filesystem,
             "--seeds",
             "1",

@@ -55,11 +55,11 @@ impl Bench {
                 "--workload",
                 "atomic",
                 "--size",
-                "16",
+                "16M",
             ])
             .args([
                 "--partition",
-                "64",
+                "64M",
                 "--au",
                 "4M",
                 "--settle",

@@ -27,7 +27,7 @@ fn pair() -> (OwnedFd, OwnedFd) {
 fn at_a_terminal(card: &Card, answer: &str) -> (i32, String) {
     let (terminal, side) = pair();
     let side = || Stdio::from(side.try_clone().unwrap());
-    let mut command = card.command(&card.study(&["--seeds", "1", "--only-fs", "ext2"]));
+    let mut command = card.command(&card.study(&["--seeds", "1", "--fs", "ext2"]));
     let mut child = command
         .stdin(side())
         .stdout(side())

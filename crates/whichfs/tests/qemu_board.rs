@@ -353,9 +353,9 @@ fn qemu_board_a_study_survives_a_restart_and_power_cuts_are_judged() {
         let mut command = board.whichfs(&["crash", "run", "--fs", "ext4", "--workload", "atomic"]);
         command.args([
             "--size",
-            "16",
+            "16M",
             "--partition",
-            "64",
+            "64M",
             "--json",
             "--destroy",
             ID,

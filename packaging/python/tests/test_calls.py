@@ -88,8 +88,8 @@ CARD = whichfs.Card("c")
     (lambda: whichfs.choose("c", "logger", candidates=("a", "b"), seeds=1, first_seed=0, cuts=2, size_mib=3, board="d",
                             clock="device", card_state="fresh", tree="t", wall_limit_s=4, jobs=5, fresh=True, store="s",
                             out="o", changes={"windows": True, "macos": False, "min_bytes": "1G"}, arguments=["--emit=e"]),
-     "choose", "choose --card=c --for=logger --need=windows=yes --need=macos=no --need=min_bytes=1G --candidates=a,b "
-     "--seeds=1 --first-seed=0 --cuts=2 --board=d --clock=device --card-state=fresh --size=3 --tree=t --wall-limit=4 "
+     "choose", "choose --card=c --for=logger --need=windows=yes --need=macos=no --need=min_bytes=1G --fs=a,b "
+     "--seeds=1 --first-seed=0 --cuts=2 --board=d --clock=device --card-state=fresh --size=3M --tree=t --wall-limit=4 "
      "--jobs=5 --fresh --store=s --out=o --emit=e"),
     (lambda: whichfs.choose(CARD, workload=whichfs.Workload.command("x y"), out="o", fresh=False), "choose",
      "choose --card=c --command=x y --out=o"),
@@ -97,11 +97,11 @@ CARD = whichfs.Card("c")
      "choose --card=c --for=n.toml --command=x --out=o"),
     (lambda: whichfs.study(HERE, quick=True, seeds=1, cuts=2, budget="1m", only_fs="a", only_card=["b"], tree="t", jobs=3,
                            fresh=True, out="o", arguments=["--on=e"]),
-     "study run", f"study run {HERE} --quick --seeds=1 --cuts=2 --budget=1m --only-fs=a --only-card=b --tree=t --jobs=3 "
+     "study run", f"study run {HERE} --quick --seeds=1 --cuts=2 --budget=1m --fs=a --card=b --tree=t --jobs=3 "
      "--fresh --out=o --on=e"),
     (lambda: whichfs.crash(["a", "b"], CARD, workload="logger", cuts="all", faults=["x", "y"], mount="+sync", size_mib=16,
                            seed=2, board="d", jobs=3, fresh=True, out="o", arguments=["--at=5"]),
-     "crash run", "crash run --card=c --workload=logger --fs=a,b --cuts=all --faults=x,y --mount=+sync --size=16 --seed=2 "
+     "crash run", "crash run --card=c --workload=logger --fs=a,b --cuts=all --faults=x,y --mount=+sync --size=16M --seed=2 "
      "--board=d --jobs=3 --fresh --out=o --at=5"),
     (lambda: whichfs.probe("c", write="preserve", destroy="i", budget="1m", resume="r", save="s", plot="p", seed=2,
                            arguments=["--put-back"]),

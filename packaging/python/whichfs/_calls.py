@@ -45,8 +45,8 @@ def choose(card: Union[str, Card] = "a1-32gb", need: Union[str, Need] = "rootfs"
                             "name it in a need: Need(name, workload, weights)")
             given += workload.arguments(made, {"fio-job": "fio", "command": "command"})
         given += [f"--need={key}={_word(value)}" for key, value in (changes or {}).items()]
-        given += options(candidates=_list(candidates), seeds=seeds, first_seed=first_seed, cuts=cuts, board=board,
-                         clock=clock, card_state=card_state, size=size_mib, tree=tree, wall_limit=wall_limit_s,
+        given += options(fs=_list(candidates), seeds=seeds, first_seed=first_seed, cuts=cuts, board=board,
+                         clock=clock, card_state=card_state, size=_mib(size_mib), tree=tree, wall_limit=wall_limit_s,
                          jobs=jobs, fresh=fresh, store=store, out=out or dropped)
         answer = run(["choose", *given], ["choose"], given=arguments, progress=progress)
     return Verdict(answer.document, answer.notes, answer.status)
@@ -64,8 +64,8 @@ def study(name: AnyPath, *, quick: bool = False, seeds: Optional[int] = None, cu
     A study with power cuts gives a `CrashStudyResult`. Raises `Error`.
     """
     with tempfile.TemporaryDirectory(prefix="whichfs-") as dropped:
-        given = options(quick=quick, seeds=seeds, cuts=cuts, budget=budget, only_fs=_list(only_fs),
-                        only_card=_list(only_card), tree=tree, jobs=jobs, fresh=fresh, out=out or dropped)
+        given = options(quick=quick, seeds=seeds, cuts=cuts, budget=budget, fs=_list(only_fs),
+                        card=_list(only_card), tree=tree, jobs=jobs, fresh=fresh, out=out or dropped)
         answer = run(["study", "run", os.fspath(name), *given], ["study run", "study run crash"],
                      given=arguments, progress=progress)
     cut = answer.document["document"] == "study run crash"
@@ -99,7 +99,7 @@ def crash(filesystems: Union[str, Sequence[str]], card: Union[str, Card] = "a1-3
         raise Error("input", "crash takes no parameters of a workload", "give size_mib, or Workload.operations")
     with files() as made:
         own = one.arguments(made, {"script": "script"}) or options(workload=one.name)
-        given = options(fs=_list(filesystems), cuts=cuts, faults=_list(faults), mount=mount, size=size_mib,
+        given = options(fs=_list(filesystems), cuts=cuts, faults=_list(faults), mount=mount, size=_mib(size_mib),
                         seed=seed, board=board, jobs=jobs, fresh=fresh, out=out)
         answer = run(["crash", "run", f"--card={_card(card).argument(made)}", *own, *given], ["crash run"],
                      given=arguments, progress=progress)
@@ -139,6 +139,10 @@ def _card(card: Union[str, Card]) -> Card:
 
 def _list(names: Union[str, Sequence[str], None]) -> Optional[List[str]]:
     return [names] if isinstance(names, str) else None if names is None else list(names)
+
+
+def _mib(count: Optional[int]) -> Optional[str]:
+    return None if count is None else f"{count}M"
 
 
 def _word(value: Any) -> str:

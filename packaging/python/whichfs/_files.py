@@ -28,7 +28,7 @@ def files() -> Iterator[Files]:
 
 
 def options(**named: Any) -> List[str]:
-    """Options of the program: `only_fs=["ext4", "xfs"]` is `--only-fs=ext4,xfs`, True a flag, None nothing."""
+    """Options of the program: `fs=["ext4", "xfs"]` is `--fs=ext4,xfs`, True a flag, None nothing."""
     found: List[str] = []
     for name, value in named.items():
         option = "--" + name.replace("_", "-")

@@ -219,7 +219,7 @@ fn chromium_lists_every_sample_on_demand_and_obeys_the_keyboard() {
     let id = browser
         .text("document.querySelector('#metric-1 .samples [aria-expanded=true]').textContent");
     let expected = format!(
-        "whichfs trial show {id}|whichfs choose --for rootfs --card a1-32gb --candidates f2fs \
+        "whichfs trial show {id}|whichfs choose --for rootfs --card a1-32gb --fs f2fs \
          --first-seed 2 --seeds 1 --fresh --out repeat-f2fs-2"
     );
     assert_eq!(commands, expected);

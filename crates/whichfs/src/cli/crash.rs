@@ -39,13 +39,13 @@ pub struct CrashArgs {
     /// Cut these operations instead of a workload's: one JSON object a line (docs/crash.md).
     #[arg(long, value_name = "FILE", conflicts_with = "workload")]
     pub script: Option<PathBuf>,
-    /// Size of its data in MiB, where it has one.
-    #[arg(long, value_name = "MIB", default_value_t = 32,
-          value_parser = clap::value_parser!(u64).range(16..=4096))]
+    /// Size of its data, where it has one.
+    #[arg(long, value_name = "SIZE", default_value = "32M",
+          value_parser = quantity::whole_mib::<16, 4096>)]
     pub size: u64,
-    /// Size of the partition in MiB.
-    #[arg(long, value_name = "MIB", default_value_t = 512,
-          value_parser = clap::value_parser!(u64).range(16..=1 << 20))]
+    /// Size of the partition.
+    #[arg(long, value_name = "SIZE", default_value = "512M",
+          value_parser = quantity::whole_mib::<16, { 1 << 20 }>)]
     pub partition: u64,
     /// Number of random cuts; all: each boundary between requests, and one inside each write;
     /// end: one, when the run has ended.

@@ -14,19 +14,19 @@ pub struct HereArgs {
     #[arg(long, value_name = "ID")]
     pub destroy: Option<String>,
     /// Begin no trial after which more than this would have been written to the device.
-    #[arg(long, value_name = "SIZE", value_parser = quantity::bytes)]
+    #[arg(long, value_name = "SIZE", value_parser = quantity::size)]
     pub max_write: Option<u64>,
     /// Profile of the device, to which filesystems are tuned (whichfs probe --save).
     #[arg(long, value_name = "NAME|FILE", conflicts_with = "au")]
     pub profile: Option<String>,
     /// Its allocation unit, if nothing else is known of it.
-    #[arg(long, value_name = "SIZE", value_parser = quantity::bytes)]
+    #[arg(long, value_name = "SIZE", value_parser = quantity::size)]
     pub au: Option<u64>,
     /// Idle time before each trial, in seconds, in which the device tidies up; default: 5.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(0..=3600))]
     pub settle: Option<u64>,
     /// Refuse larger devices; default: 2T.
-    #[arg(long, value_name = "SIZE", value_parser = quantity::bytes)]
+    #[arg(long, value_name = "SIZE", value_parser = quantity::size)]
     pub max_size: Option<u64>,
     /// Also a device that nobody takes out: eMMC, SATA, NVMe; or a directory of the filesystem that
     /// this system runs from.

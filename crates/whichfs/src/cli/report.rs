@@ -1,6 +1,6 @@
 //! Arguments of `whichfs report`, `whichfs trial`, `whichfs store` and `whichfs card rank`.
 
-use super::PlaceArgs;
+use super::MachineArgs;
 use crate::commands;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -74,20 +74,29 @@ pub struct TrialArgs {
 #[derive(Debug, Args)]
 #[command(after_help = commands::card_rank::EXAMPLES)]
 pub struct CardRankArgs {
-    /// The place of the trials; its card is not used.
+    /// Only these cards: names, parts of names, or profile files, separated by commas.
+    #[arg(
+        long = "card",
+        alias = "cards",
+        value_name = "NAME,…",
+        value_delimiter = ','
+    )]
+    pub cards: Vec<String>,
     #[command(flatten)]
-    pub place: PlaceArgs,
+    pub machine: MachineArgs,
     /// What it is for: as after `whichfs choose --for`.
     #[arg(long = "for", value_name = "NEED", default_value = "rootfs")]
     pub needs: String,
     /// Change one thing of the need, for example power_loss=tolerated.
     #[arg(long = "need", value_name = "KEY=VALUE")]
     pub need: Vec<String>,
-    /// Only these cards: names, parts of names, or profile files, separated by commas.
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
-    pub cards: Vec<String>,
     /// Only these filesystems, separated by commas.
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    #[arg(
+        long = "fs",
+        alias = "candidates",
+        value_name = "NAME,…",
+        value_delimiter = ','
+    )]
     pub candidates: Vec<String>,
     /// Seeds of each filesystem on each card.
     #[arg(long, value_name = "N", default_value_t = 1,
@@ -104,19 +113,26 @@ pub struct CardRankArgs {
     pub json: bool,
 }
 
-/// A share of `text`: `10%` or `0.1`.
+/// A share of `text` in percent: `10%`, or `10`.
 fn share(text: &str) -> Result<f64, String> {
     let wrong = || format!("found {text:?}; expected a share such as 10%");
-    let (digits, of) = match text.strip_suffix('%') {
-        Some(digits) => (digits, 100.0),
-        None => (text, 1.0),
+    let (digits, marked) = match text.strip_suffix('%') {
+        Some(digits) => (digits, true),
+        None => (text, false),
     };
-    let number: f64 = digits.trim().parse().map_err(|_| wrong())?;
-    let share = number / of;
-    match share.is_finite() && (0.0..=100.0).contains(&share) {
-        true => Ok(share),
-        false => Err(wrong()),
+    let percent: f64 = digits.trim().parse().map_err(|_| wrong())?;
+    if !(0.0..=10_000.0).contains(&percent) {
+        return Err(wrong());
     }
+    // Shares of 1 were written so before.
+    if !marked && percent > 0.0 && percent < 1.0 {
+        let meant = percent * 100.0;
+        return Err(format!(
+            "found {text:?}, which is less than one percent; did you mean {meant}%? {text}% is taken \
+             as it is"
+        ));
+    }
+    Ok(percent / 100.0)
 }
 
 #[cfg(test)]
@@ -124,9 +140,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_are_percent_or_plain() {
-        assert_eq!(share("10%"), Ok(0.1));
-        assert_eq!(share("0.25"), Ok(0.25));
+    fn shares_are_percent_with_and_without_the_sign() {
+        assert_eq!((share("10%"), share("10")), (Ok(0.1), Ok(0.1)));
+        assert_eq!((share("0.5%"), share("0")), (Ok(0.005), Ok(0.0)));
+        assert!(share("0.25").is_err_and(|why| why.contains("did you mean 25%?")));
         for wrong in ["", "x", "-1%", "nan", "inf", "10%%"] {
             assert!(share(wrong).is_err(), "{wrong}");
         }

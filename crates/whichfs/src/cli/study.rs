@@ -84,11 +84,17 @@ pub struct StudyArgs {
     #[command(flatten)]
     pub here: HereArgs,
     /// Only these filesystems of it, separated by commas.
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    #[arg(
+        long = "fs",
+        alias = "only-fs",
+        value_name = "NAME,…",
+        value_delimiter = ','
+    )]
     pub only_fs: Vec<String>,
     /// Only these of its modelled cards, separated by commas (studies with trials).
     #[arg(
-        long,
+        long = "card",
+        alias = "only-card",
         value_name = "NAME,…",
         value_delimiter = ',',
         conflicts_with = "on"
@@ -120,7 +126,7 @@ impl StudyArgs {
             ("--wall-limit", self.wall_limit.is_some()),
             ("--on", self.on.is_some()),
             ("--tree", self.tree.is_some()),
-            ("--only-card", !self.only_card.is_empty()),
+            ("--card", !self.only_card.is_empty()),
         ];
         given.into_iter().find(|(_, is)| *is).map(|(flag, _)| flag)
     }

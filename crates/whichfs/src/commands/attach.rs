@@ -3,6 +3,7 @@
 use super::table;
 use crate::cli::{AttachArgs, CardStateArg, DetachArgs, TransportArg};
 use crate::failure::{Failure, Kind, Outcome, exit_code};
+use crate::quantity::told;
 use crate::{failure, interrupt, output};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -25,7 +26,7 @@ use whichfs_units::{Bytes, MIB, Nanos, counted};
 pub const EXAMPLES: &str = "\
 Examples:
   sudo whichfs card attach a1-32gb                    until Ctrl-C, or whichfs card detach
-  sudo whichfs card attach class4-4gb --size 1024 --run 'mkfs.ext4 -q $dev && fsck.ext4 -fn $dev'
+  sudo whichfs card attach class4-4gb --size 1024M --run 'mkfs.ext4 -q $dev && fsck.ext4 -fn $dev'
   sudo whichfs card attach emmc-8gb --speed max       as fast as this machine can
   sudo whichfs card attach a1-32gb --transport fuse   not by ublk, which is chosen where it is
   sudo whichfs card attached                          which cards, and what they have done
@@ -97,7 +98,7 @@ fn options(args: &AttachArgs) -> Outcome<Options> {
     let card = cards::open(&args.name)?;
     let board = Board::open(&args.board)?;
     let profile = match args.size {
-        Some(mib) => cut_down(&card.profile, mib)?,
+        Some(bytes) => cut_down(&card.profile, bytes)?,
         None => card.profile,
     };
     let host = board.host(profile.interface());
@@ -115,21 +116,20 @@ fn options(args: &AttachArgs) -> Outcome<Options> {
         },
         queue: queue(host),
         request_cost: Nanos(host.request_cost_ns),
-        memory_bytes: args.memory * MIB,
+        memory_bytes: args.memory,
         directory: places::cache_directory("spill")?,
         profile,
     })
 }
 
-fn cut_down(profile: &Profile, mib: u64) -> Outcome<Profile> {
+fn cut_down(profile: &Profile, bytes: u64) -> Outcome<Profile> {
     let whole = profile.capacity_bytes() / MIB;
-    let refuse = |why: &dyn std::fmt::Display| Failure::input(format!("--size {mib}: {why}"));
-    if mib > whole {
+    let refuse =
+        |why: &dyn std::fmt::Display| Failure::input(format!("--size {}: {why}", told(bytes)));
+    if bytes > whole * MIB {
         return Err(refuse(&format!("the card has {whole} MiB; at most that")));
     }
-    profile
-        .with_capacity(mib * MIB)
-        .map_err(|error| refuse(&error))
+    profile.with_capacity(bytes).map_err(|error| refuse(&error))
 }
 
 fn queue(host: &Host) -> HostQueue {

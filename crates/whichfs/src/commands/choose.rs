@@ -10,6 +10,7 @@ mod one_card;
 use crate::cli::ChooseArgs;
 use crate::failure::{Failure, Kind, Outcome, exit_code};
 use crate::progress::Rounds;
+use crate::quantity::told;
 use crate::{interrupt, output, page, repeat};
 use cuts::CutSupplement;
 use files::Report;
@@ -29,7 +30,6 @@ use whichfs_engine::{builder_files, cards, places, tree};
 use whichfs_layout::{Layout, Medium, Plan, TableKind};
 use whichfs_report::{Page, aside};
 use whichfs_trial::WorkloadSpec;
-use whichfs_units::MIB;
 
 /// Examples in the help text.
 pub const EXAMPLES: &str = "\
@@ -39,10 +39,10 @@ Examples:
   sudo whichfs choose --card /dev/sdX --write    your card: probed, decided in the lab
   sudo whichfs choose --card /dev/sdX --destroy ID --confirm      … and the two best tried on it
   sudo whichfs choose --card /dev/sdX --here --dry-run            all on the card: what it does
-  whichfs choose --candidates ext4,f2fs,btrfs --seeds 5
+  whichfs choose --fs ext4,f2fs,btrfs --seeds 5
   whichfs choose --for rootfs-readonly --tree ./rootfs
   whichfs choose --fio my-job.fio                the real fio with a job file of yours
-  whichfs choose --command 'tar -xf /srv/app.tar' --candidates ext4,f2fs
+  whichfs choose --command 'tar -xf /srv/app.tar' --fs ext4,f2fs
   whichfs choose --cuts 20                       and what power cuts do to those that could win
   whichfs choose --need grow=online --need uboot=yes
   whichfs choose --need kernel_options=/boot/config-6.1.0-18-arm64
@@ -199,11 +199,11 @@ fn code_of(nobody_is_left: bool, no_trial_failed: bool) -> u8 {
 /// The lab with the card and the board of `args`.
 fn bench(args: &ChooseArgs) -> Outcome<LabExecutor> {
     let card = cards::open(&args.place.card)?;
-    let mut board = args.place.board.clone();
-    let clock = Clock::parse(&args.place.clock, &mut board)?;
+    let mut board = args.place.machine.board.clone();
+    let clock = Clock::parse(&args.place.machine.clock, &mut board)?;
     let board = Board::open(&board)?;
-    let wall_limit = Duration::from_secs(args.place.wall_limit);
-    let state = args.place.card_state.into();
+    let wall_limit = Duration::from_secs(args.place.machine.wall_limit);
+    let state = args.place.machine.card_state.into();
     LabExecutor::new(card, state, board, clock, wall_limit, jobs_of(args))
 }
 
@@ -283,14 +283,14 @@ fn work_of(args: &ChooseArgs, need: &Need) -> Outcome<WorkloadRun> {
                 need.workload
             )));
         };
-        let before = std::mem::replace(bytes, size * MIB);
+        let before = std::mem::replace(bytes, size);
         // As many files for the size as before, so that the tree keeps its shape.
         if let Some(files) = parameters.get_mut("files") {
-            *files = (*files * size * MIB / before).max(1);
+            *files = (*files * size / before).max(1);
         }
         workload
             .check(&spec(&parameters))
-            .map_err(|e| Failure::input(format!("--size {size}: {e}")))?;
+            .map_err(|e| Failure::input(format!("--size {}: {e}", told(size))))?;
     }
     let tree = args.tree.as_deref().map(tree::absolute).transpose()?;
     let tree_sha256 = tree
@@ -314,9 +314,9 @@ fn work_of(args: &ChooseArgs, need: &Need) -> Outcome<WorkloadRun> {
 }
 
 fn check_names(candidates: &[String]) -> Outcome {
-    super::once("--candidates", candidates)?;
+    super::once("--fs", candidates)?;
     for name in candidates {
-        whichfs_fs::find(name).map_err(|e| Failure::input(format!("--candidates: {e}")))?;
+        whichfs_fs::find(name).map_err(|e| Failure::input(format!("--fs: {e}")))?;
     }
     Ok(())
 }

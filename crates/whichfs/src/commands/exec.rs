@@ -72,12 +72,12 @@ pub fn run(args: &ExecArgs) -> Outcome<u8> {
 fn bench(args: &ExecArgs) -> Outcome<LabExecutor> {
     let place = &args.place;
     let card = cards::open(&place.card)?;
-    let mut board = place.board.clone();
-    let clock = Clock::parse(&place.clock, &mut board)?;
-    let wall_limit = Duration::from_secs(place.wall_limit);
+    let mut board = place.machine.board.clone();
+    let clock = Clock::parse(&place.machine.clock, &mut board)?;
+    let wall_limit = Duration::from_secs(place.machine.wall_limit);
     LabExecutor::seeing_host(
         card,
-        place.card_state.into(),
+        place.machine.card_state.into(),
         Board::open(&board)?,
         clock,
         wall_limit,

@@ -179,7 +179,7 @@ pub struct Attached<'a> {
 impl<'a> Attached<'a> {
     pub fn new(card: &'a Card) -> Option<Attached<'a>> {
         let attach = [
-            "card", "attach", "a1-32gb", "--size", "256", "--speed", "max",
+            "card", "attach", "a1-32gb", "--size", "256M", "--speed", "max",
         ];
         let mut command = card.command(&attach);
         let mut process = command

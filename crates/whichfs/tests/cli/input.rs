@@ -99,7 +99,7 @@ fn a_real_device_is_not_taken_for_a_profile() {
 #[test]
 fn an_unknown_candidate_offers_the_nearest() {
     refused(
-        &["choose", "--candidates", "ext4,btfs"],
+        &["choose", "--fs", "ext4,btfs"],
         &["'btfs'", "did you mean 'btrfs'?"],
     );
     refused(&["fs", "show", "f2f"], &["'f2f'", "did you mean 'f2fs'?"]);
@@ -172,11 +172,17 @@ fn a_need_that_weighs_what_nobody_measures_is_refused_before_any_trial() {
 
 #[test]
 fn a_size_that_does_not_work_out_is_refused_before_any_trial() {
-    refused(&["choose", "--size", "4"], &["--size 4:", "does not hold"]);
-    refused(&["choose", "--size", "8"], &["--size 8:", "does not hold"]);
     refused(
-        &["choose", "--size", "32001"],
-        &["--size 32001:", "files ="],
+        &["choose", "--size", "4M"],
+        &["--size 4M:", "does not hold"],
+    );
+    refused(
+        &["choose", "--size", "8M"],
+        &["--size 8M:", "does not hold"],
+    );
+    refused(
+        &["choose", "--size", "32001M"],
+        &["--size 32001M:", "files ="],
     );
 }
 
@@ -203,7 +209,7 @@ fn impossible_parameters_of_a_need_are_refused_before_any_arithmetic() {
         let arguments = ["choose", "--for", "mine.toml"];
         sandbox.run(&arguments).fails(2, &["mine.toml", words]);
         if workload == "rootfs" {
-            let sized = [&arguments[..], &["--size", "64"]].concat();
+            let sized = [&arguments[..], &["--size", "64M"]].concat();
             sandbox.run(&sized).fails(2, &["mine.toml", words]);
         }
     }
@@ -272,7 +278,7 @@ fn numbers_out_of_range_are_refused() {
 #[test]
 fn a_size_for_a_workload_without_one_is_refused() {
     refused(
-        &["choose", "--for", "logger", "--size", "64"],
+        &["choose", "--for", "logger", "--size", "64M"],
         &["--size", "logger"],
     );
 }
@@ -421,4 +427,45 @@ fn power_is_not_cut_under_programs() {
         &["crash", "run", "--fs", "ext4", "--workload", "fio"],
         &["its phases are programs", "--script FILE"],
     );
+}
+
+#[test]
+fn a_size_without_a_unit_is_asked_about() {
+    for (command, meant) in [
+        ("choose --size 512", "512M"),
+        ("crash run --fs ext4 --size 32", "32M"),
+        ("card attach a1-32gb --size 512", "512M"),
+        ("format x.img --fs ext4 --size 512", "512M"),
+    ] {
+        let words: Vec<&str> = command.split(' ').collect();
+        refused(&words, &[&format!("did you mean {meant}?")]);
+    }
+}
+
+#[test]
+fn old_spellings_are_taken_and_mean_the_same() {
+    for (old, new) in [
+        ("choose --candidates ext5", "choose --fs ext5"),
+        ("card rank --cards zzz", "card rank --card zzz"),
+        (
+            "card rank --candidates ext5 --card a1-32gb",
+            "card rank --fs ext5 --card a1-32gb",
+        ),
+        (
+            "study run elc2015 --only-fs zzz",
+            "study run elc2015 --fs zzz",
+        ),
+        (
+            "study run pandora --only-card zzz",
+            "study run pandora --card zzz",
+        ),
+    ] {
+        let told = |command: &str| {
+            let words: Vec<&str> = command.split(' ').collect();
+            let run = Sandbox::new().run(&words);
+            (run.code, run.stderr)
+        };
+        assert_eq!(told(old), told(new), "{old}");
+        assert_eq!(told(new).0, 2, "{new}: {}", told(new).1);
+    }
 }

@@ -13,8 +13,8 @@ fn wrong_names_are_refused_with_those_that_are_right() {
     refused(&["elc2015-x"], &["did you mean 'elc2015'?"]);
     refused(&["no/such.toml"], &["no/such.toml", "can be read"]);
     refused(
-        &["elc2015-power", "--only-fs", "vfat"],
-        &["--only-fs vfat", "ext4, btrfs"],
+        &["elc2015-power", "--fs", "vfat"],
+        &["--fs vfat", "ext4, btrfs"],
     );
     refused(
         &["elc2015-power", "--cuts", "0"],

@@ -106,7 +106,7 @@ struct Scene {
 }
 
 /// Arguments of the run that all images come from.
-const RUN: [&str; 4] = ["--fs", "ext4", "--partition", "128"];
+const RUN: [&str; 4] = ["--fs", "ext4", "--partition", "128M"];
 
 impl Scene {
     /// None without a lab.

@@ -39,7 +39,7 @@ impl Home {
     fn series(&self, program: &[&str]) -> Child {
         let cuts = CUTS.to_string();
         let arguments = [
-            "crash", "run", "--fs", "ext4", "--size", "16", "--jobs", "1",
+            "crash", "run", "--fs", "ext4", "--size", "16M", "--jobs", "1",
         ];
         Command::new(program[0])
             .args(&program[1..])

@@ -34,7 +34,7 @@ fn crash_in(data: &Path, arguments: &[&str]) -> Option<(i32, Value)> {
         return None;
     }
     let output = Command::new(env!("CARGO_BIN_EXE_whichfs"))
-        .args(["crash", "run", "--size", "16", "--json"])
+        .args(["crash", "run", "--size", "16M", "--json"])
         .args(arguments)
         .env("XDG_DATA_HOME", data)
         .stdin(Stdio::null())
@@ -147,7 +147,7 @@ fn lab_a_mount_option_that_the_kernel_refuses_is_bad_input() {
     let data = tempfile::tempdir().unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_whichfs"))
         .args([
-            "crash", "run", "--fs", "ext4", "--size", "16", "--mount", "+nosuch",
+            "crash", "run", "--fs", "ext4", "--size", "16M", "--mount", "+nosuch",
         ])
         .env("XDG_DATA_HOME", data.path())
         .output()
@@ -170,7 +170,7 @@ fn lab_the_same_cut_is_the_same_image_and_the_same_answer() {
             "--fs",
             "ext4",
             "--partition",
-            "128",
+            "128M",
             "--cuts",
             "30",
             "--only",

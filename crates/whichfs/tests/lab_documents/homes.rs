@@ -41,7 +41,7 @@ const MADE: [(&str, &str); 10] = [
     ),
     (
         "report before after",
-        "whichfs choose --for logger --candidates ext4 --seeds 1 --out before
+        "whichfs choose --for logger --fs ext4 --seeds 1 --out before
         for copy in after v1 v2 v3; do cp -r before $copy; done",
     ),
 ];
@@ -211,7 +211,7 @@ impl Home {
     /// The id of a cut that broke a promise.
     fn bad_cut(&self) -> String {
         let run = "whichfs crash run --fs ext4 --card emmc-8gb --faults flush-lies --cuts 12 \
-                   --size 16 --json > cuts.json || test $? = 1";
+                   --size 16M --json > cuts.json || test $? = 1";
         self.must("crash.md", run);
         let text = std::fs::read(self.path().join("cuts.json")).unwrap();
         let found: serde_json::Value = serde_json::from_slice(&text).unwrap();

@@ -172,7 +172,7 @@ fn lab_documents_lines_for_a_card_run_on_a_modelled_one() {
         }
         ran += code.len();
         std::fs::write(home.path().join("lines"), script(&code, ON_A_CARD)).unwrap();
-        let attach = "whichfs card attach a1-32gb --size 512 --speed max --run 'bash lines'";
+        let attach = "whichfs card attach a1-32gb --size 512M --speed max --run 'bash lines'";
         home.run(attach)
             .unwrap_or_else(|why| panic!("{name}: {why}"));
     }

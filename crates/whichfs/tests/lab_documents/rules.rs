@@ -43,9 +43,9 @@ const fn or_no(rule: Rule) -> Rule {
 }
 
 /// One candidate, one seed, no rest: of each kind of command.
-const ONE: &str = "--candidates ext4 --seeds 1";
-const ONE_HERE: &str = "--for logger --candidates ext4 --seeds 1 --settle 0";
-const ONE_TRIAL: &str = "--only-fs vfat --seeds 1 --jobs 1 --budget 1s";
+const ONE: &str = "--fs ext4 --seeds 1";
+const ONE_HERE: &str = "--for logger --fs ext4 --seeds 1 --settle 0";
+const ONE_TRIAL: &str = "--fs vfat --seeds 1 --jobs 1 --budget 1s";
 
 const MINE: &[(&str, &str)] = &[("pandora --quick", "./mine.toml")];
 
@@ -54,20 +54,17 @@ pub const RULES: &[Rule] = &[
     // On a card.
     add(
         "choose --card /dev/sdX --write",
-        "--for logger --candidates ext4 --seeds 1",
+        "--for logger --fs ext4 --seeds 1",
     ),
     add(
         "choose --card /dev/sdX --destroy ID --confirm",
-        "--for logger --candidates ext4,ext3 --seeds 1 --settle 0",
+        "--for logger --fs ext4,ext3 --seeds 1 --settle 0",
     ),
-    add(
-        "choose --card /dev/sdX --here --dry-run",
-        "--candidates ext4",
-    ),
+    add("choose --card /dev/sdX --here --dry-run", "--fs ext4"),
     add("choose --card /dev/sdX --here", ONE_HERE),
     add(
         "choose --for logger --card /dev/sdX --here",
-        "--candidates ext4 --seeds 1 --settle 0",
+        "--fs ext4 --seeds 1 --settle 0",
     ),
     // The study itself takes minutes on a device.
     change(
@@ -91,10 +88,10 @@ pub const RULES: &[Rule] = &[
         "--settle 0",
     ),
     // In the lab.
-    add("choose --for exchange", "--candidates vfat --seeds 1"),
+    add("choose --for exchange", "--fs vfat --seeds 1"),
     add(
         "choose --for rootfs-readonly",
-        "--candidates squashfs-zstd --seeds 1",
+        "--fs squashfs-zstd --seeds 1",
     ),
     change(
         "choose --for fio",
@@ -106,28 +103,25 @@ pub const RULES: &[Rule] = &[
     change(
         "study run pandora --budget",
         &[("10m", "1s --quick")],
-        "--only-fs vfat --seeds 1 --jobs 1",
+        "--fs vfat --seeds 1 --jobs 1",
     ),
-    add(
-        "study run bootlin --only-fs",
-        "--quick --jobs 1 --budget 1s",
-    ),
+    add("study run bootlin --fs", "--quick --jobs 1 --budget 1s"),
     add(
         "study run bootlin",
-        "--only-fs ext4 --seeds 1 --jobs 1 --budget 1s",
+        "--fs ext4 --seeds 1 --jobs 1 --budget 1s",
     ),
     change(
         "study run elc2015-power",
         &[("--cuts 40", "--cuts 1")],
-        "--only-fs ext4",
+        "--fs ext4",
     ),
-    add("study run sync-mounts --only-fs", "--cuts 1"),
-    add("study run sync-mounts", "--only-fs vfat --cuts 1"),
+    add("study run sync-mounts --fs", "--cuts 1"),
+    add("study run sync-mounts", "--fs vfat --cuts 1"),
     add("study run pandora --dry-run", ""),
     add("study run pandora", ONE_TRIAL),
     add(
         "study run linuxplanet --tree",
-        "--quick --only-fs vfat --seeds 1 --jobs 1 --budget 1s",
+        "--quick --fs vfat --seeds 1 --jobs 1 --budget 1s",
     ),
     add("study run linuxplanet", ONE_TRIAL),
     add("study run alignment", ONE_TRIAL),
@@ -135,22 +129,22 @@ pub const RULES: &[Rule] = &[
     change(
         "crash run --fs ext4,f2fs",
         &[("--cuts 100", "--cuts 1")],
-        "--size 16",
+        "--size 16M",
     ),
     change(
         "crash run --fs ext4,xfs,btrfs,f2fs",
         &[("--cuts 226", "--cuts 1")],
-        "--size 16",
+        "--size 16M",
     ),
     or_no(add(
         "crash run --fs ext4 --card emmc-8gb",
-        "--cuts 2 --size 16",
+        "--cuts 2 --size 16M",
     )),
-    add("crash run --fs ext4 --cuts 226 --only", "--size 16"),
+    add("crash run --fs ext4 --cuts 226 --only", "--size 16M"),
     or_no(add("crash run --fs vfat", "--cuts 2")),
     add("crash run --fs ext4 --script", "--cuts 2"),
     add("crash run --fs f2fs --script", ""),
-    add("crash run --fs ext4", "--cuts 2 --size 16"),
+    add("crash run --fs ext4", "--cuts 2 --size 16M"),
     or_no(add("crash replay", "")),
     add("crash minimise", "--budget 5"),
     change(
@@ -194,7 +188,7 @@ fn the_first_rule_counts_and_changes_what_it_says() {
     let run = |line| of(RULES, line, &places).1;
     assert_eq!(
         run("whichfs choose --command 'tar -xf /srv/app.tar'"),
-        "whichfs choose --command 'tar -xf /x/app.tar' --candidates ext4 --seeds 1"
+        "whichfs choose --command 'tar -xf /x/app.tar' --fs ext4 --seeds 1"
     );
     assert_eq!(
         run("whichfs fs why zfs"),
@@ -202,7 +196,7 @@ fn the_first_rule_counts_and_changes_what_it_says() {
     );
     assert_eq!(
         run("whichfs crash run --fs ext4,f2fs --cuts 100"),
-        "whichfs crash run --fs ext4,f2fs --cuts 1 --size 16"
+        "whichfs crash run --fs ext4,f2fs --cuts 1 --size 16M"
     );
     assert_eq!(run("whichfs doctor"), "whichfs doctor");
 }

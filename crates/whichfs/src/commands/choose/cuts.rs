@@ -106,9 +106,11 @@ impl CutSupplement<'_> {
             fs: name.to_owned(),
             mount: None,
             card: crash::whole_path(&args.place.card),
-            card_state: CardState::from(args.place.card_state).name().to_owned(),
-            board: crash::whole_path(&args.place.board),
-            clock: args.place.clock.clone(),
+            card_state: CardState::from(args.place.machine.card_state)
+                .name()
+                .to_owned(),
+            board: crash::whole_path(&args.place.machine.board),
+            clock: args.place.machine.clock.clone(),
             workload: need.workload.clone(),
             parameters,
             script: None,

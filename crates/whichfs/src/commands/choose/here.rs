@@ -66,7 +66,7 @@ pub fn begin<'a>(
     question: &'a Question,
     begun: Instant,
 ) -> Outcome<(DeviceExecutor, DeviceChoice<'a, DeviceExecutor>)> {
-    let wall_limit = Duration::from_secs(args.place.wall_limit);
+    let wall_limit = Duration::from_secs(args.place.machine.wall_limit);
     let place = Place::Here(args.place.card.clone().into());
     let mut site = DeviceExecutor::open(&place, &args.device.device.options(), wall_limit)?;
     // Too small a device is refused before anything else is said.

@@ -137,9 +137,11 @@ pub fn run(args: &CrashArgs) -> Outcome<u8> {
         fs: String::new(),
         mount: args.mount.clone(),
         card: whole_path(&args.place.card),
-        card_state: CardState::from(args.place.card_state).name().to_owned(),
-        board: whole_path(&args.place.board),
-        clock: args.place.clock.clone(),
+        card_state: CardState::from(args.place.machine.card_state)
+            .name()
+            .to_owned(),
+        board: whole_path(&args.place.machine.board),
+        clock: args.place.machine.clock.clone(),
         workload: workload.name().to_owned(),
         parameters: parameters.clone(),
         script,
@@ -232,14 +234,14 @@ const RESIDENT_BYTES: u64 = 16 * MIB;
 pub fn bench(place: &PlaceArgs, jobs: Option<u64>) -> Outcome<LabExecutor> {
     let jobs = jobs.map_or_else(|| available_cores().len(), |jobs| jobs as usize);
     let card = cards::open(&place.card)?;
-    let mut board = place.board.clone();
-    let clock = Clock::parse(&place.clock, &mut board)?;
+    let mut board = place.machine.board.clone();
+    let clock = Clock::parse(&place.machine.clock, &mut board)?;
     let bench = LabExecutor::new(
         card,
-        place.card_state.into(),
+        place.machine.card_state.into(),
         Board::open(&board)?,
         clock,
-        Duration::from_secs(place.wall_limit),
+        Duration::from_secs(place.machine.wall_limit),
         jobs,
     )?;
     memory::give_back();
@@ -259,7 +261,7 @@ pub fn together(faults: &Faults) -> std::result::Result<(), String> {
 }
 
 /// The workload's size in bytes, where it has one.
-pub fn parameters(size_mib: u64, workload: &dyn Workload) -> BTreeMap<String, u64> {
+pub fn parameters(size: u64, workload: &dyn Workload) -> BTreeMap<String, u64> {
     let mut parameters = BTreeMap::new();
     let known = |name: &str| {
         workload
@@ -270,10 +272,10 @@ pub fn parameters(size_mib: u64, workload: &dyn Workload) -> BTreeMap<String, u6
     let Some(bytes) = known("bytes") else {
         return parameters;
     };
-    parameters.insert("bytes".to_owned(), size_mib * MIB);
+    parameters.insert("bytes".to_owned(), size);
     // As many files for the size as by default, so that the tree keeps its shape.
     if let Some(files) = known("files") {
-        let files = (files.default * size_mib * MIB / bytes.default.max(1)).max(1);
+        let files = (files.default * size / bytes.default.max(1)).max(1);
         parameters.insert("files".to_owned(), files);
     }
     parameters
@@ -282,7 +284,7 @@ pub fn parameters(size_mib: u64, workload: &dyn Workload) -> BTreeMap<String, u6
 /// Bytes of the partition: what was asked for, or all of a smaller card.
 fn partition(args: &CrashArgs, bench: &LabExecutor) -> Outcome<u64> {
     let au = bench.geometry().au_bytes;
-    let bytes = (args.partition * MIB).next_multiple_of(au);
+    let bytes = args.partition.next_multiple_of(au);
     Ok(bytes.min(bench.partition_bytes()))
 }
 

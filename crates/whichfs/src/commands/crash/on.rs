@@ -26,7 +26,7 @@ use whichfs_report::documents::crash::{
 use whichfs_report::{CrashGroup, CrashPage, Item};
 use whichfs_trial::REAL;
 use whichfs_units::shell_word;
-use whichfs_units::{Bytes, MIB, counted};
+use whichfs_units::{Bytes, counted};
 use whichfs_workload::{Op, Workload};
 
 /// Time without power where nobody says: what capacitors of a board hold is gone then.
@@ -65,7 +65,7 @@ pub fn run(args: &CrashArgs, place: &str) -> Outcome<u8> {
     }
     let script = lines.map(|lines| lines.into_iter().map(|line| line.op).collect::<Vec<Op>>());
     let files = args.out.as_deref().map(page::Files::new).transpose()?;
-    let wall_limit = Duration::from_secs(args.place.wall_limit);
+    let wall_limit = Duration::from_secs(args.place.machine.wall_limit);
     let mut site = DeviceExecutor::open(&place, &args.here.options(), wall_limit)?;
     let subjects: Vec<Subject> = candidates
         .into_iter()
@@ -152,7 +152,7 @@ fn subject(
     candidate: &'static Candidate,
 ) -> Outcome<Subject> {
     let (workload, script, cuts) = asked;
-    let place = site.cuttable(candidate, args.partition * MIB, args.seed)?;
+    let place = site.cuttable(candidate, args.partition, args.seed)?;
     if place.recipe.image.is_some() {
         return Err(no_contract(candidate.name));
     }

@@ -11,7 +11,7 @@ use whichfs_report::documents::crash::{CutReport, promised};
 use whichfs_report::{
     CrashGroup, CrashPage, CrashRow, Item, crash_csv, crash_html, crash_outcomes_csv,
 };
-use whichfs_units::{Bytes, MIB};
+use whichfs_units::Bytes;
 
 const METHOD: &str = "The workload ran once for each filesystem, and every request that changes \
     the card was kept with its data and times. A cut is an instant of that run: the card's content \
@@ -43,7 +43,7 @@ pub fn of_run(
         method: vec![METHOD.to_owned()],
         groups: vec![group],
         promises: promised(reports),
-        environment: environment(bench, args.partition * MIB, args.seed),
+        environment: environment(bench, args.partition, args.seed),
         reproduce: command_line(),
         ..CrashPage::default()
     }

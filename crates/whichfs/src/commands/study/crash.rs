@@ -67,11 +67,11 @@ pub fn run(found: CrashStudy, args: &StudyArgs) -> Outcome<u8> {
 /// The study with what the command line changes.
 fn changed(mut study: CrashStudy, args: &StudyArgs) -> Outcome<CrashStudy> {
     study.cuts = args.cuts.unwrap_or(study.cuts);
-    once("--only-fs", &args.only_fs)?;
+    once("--fs", &args.only_fs)?;
     for name in &args.only_fs {
         if !study.filesystems.contains(name) {
             return Err(Failure::input(format!(
-                "--only-fs {name}: {} has {}",
+                "--fs {name}: {} has {}",
                 study.name,
                 study.filesystems.join(", ")
             )));
@@ -86,10 +86,12 @@ fn changed(mut study: CrashStudy, args: &StudyArgs) -> Outcome<CrashStudy> {
 fn place(study: &CrashStudy) -> PlaceArgs {
     PlaceArgs {
         card: study.card.clone(),
-        card_state: crate::cli::CardStateArg::Used,
-        board: study.board.clone(),
-        clock: "cpu".to_owned(),
-        wall_limit: crash::WALL_LIMIT_S,
+        machine: crate::cli::MachineArgs {
+            card_state: crate::cli::CardStateArg::Used,
+            board: study.board.clone(),
+            clock: "cpu".to_owned(),
+            wall_limit: crash::WALL_LIMIT_S,
+        },
     }
 }
 
@@ -148,7 +150,7 @@ fn empty_page(study: &CrashStudy, own_cuts: u64, bench: &LabExecutor) -> CrashPa
 fn refuse_others(args: &StudyArgs) -> Outcome {
     match args.of_trials() {
         Some(flag) => Err(Failure::input(format!(
-            "{flag}: this study cuts power; --cuts and --only-fs make it shorter"
+            "{flag}: this study cuts power; --cuts and --fs make it shorter"
         ))),
         None => Ok(()),
     }

@@ -27,11 +27,11 @@ Examples:
   whichfs study run alignment --quick             what misalignment costs, with intervals
   whichfs study run linuxplanet --budget 10m      what fits into ten minutes; goes on later
   whichfs study run linuxplanet --dry-run         how many trials, about how long
-  whichfs study run pandora --only-card platinum-class10-64gb
+  whichfs study run pandora --card platinum-class10-64gb
   whichfs study run linuxplanet --tree ./linux-6.12    a real kernel tree instead of a drawn one
   whichfs study claims                            what the authors concluded, and what we find
   whichfs study run elc2015-power --cuts 40       what ELC 2015 did, with fewer cuts
-  whichfs study run sync-mounts --only-fs vfat --out sync
+  whichfs study run sync-mounts --fs vfat --out sync
   sudo whichfs study run pandora --quick --on /dev/sdX --dry-run    on a real card: what it does
   sudo whichfs study run pandora --quick --on /dev/sdX --destroy ID --budget 2h --max-write 20G
   whichfs study run pandora --quick --on ssh://root@board/dev/mmcblk0 --dry-run    on a board's card

@@ -399,7 +399,7 @@ pub(super) fn study_document<'a>(
 /// The study with what the command line changes.
 fn changed(mut study: PerformanceStudy, args: &StudyArgs) -> Outcome<PerformanceStudy> {
     if args.cuts.is_some() {
-        let remedy = "--quick, --seeds and --only-fs make it shorter";
+        let remedy = "--quick, --seeds and --fs make it shorter";
         return Err(Failure::input(format!(
             "--cuts: this study cuts no power; {remedy}"
         )));
@@ -408,18 +408,8 @@ fn changed(mut study: PerformanceStudy, args: &StudyArgs) -> Outcome<Performance
         study = study.quick();
     }
     study.seeds = args.seeds.unwrap_or(study.seeds);
-    only(
-        "--only-fs",
-        &study.name,
-        &mut study.candidates,
-        &args.only_fs,
-    )?;
-    only(
-        "--only-card",
-        &study.name,
-        &mut study.cards,
-        &args.only_card,
-    )?;
+    only("--fs", &study.name, &mut study.candidates, &args.only_fs)?;
+    only("--card", &study.name, &mut study.cards, &args.only_card)?;
     Ok(study)
 }
 
