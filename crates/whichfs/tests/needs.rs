@@ -50,14 +50,68 @@ fn a_need_that_asks_for_something_unmeasured_is_found() {
         unreachable!("{} weighs something", need.name);
     };
     weighs.weights.insert("misspelt".into(), weight.clone());
-    check(&weighs, "unknown metric \"misspelt\"");
+    check(&weighs, "unknown metric 'misspelt'");
     let mut requires = need.clone();
     requires.requires.push("missing".into());
-    check(&requires, "unknown metric \"missing\"");
+    check(&requires, "unknown metric 'missing'");
     let mut sets = need.clone();
     sets.parameters.insert("unknown".into(), 1);
-    check(&sets, "unknown parameter \"unknown\"");
+    check(&sets, "unknown parameter 'unknown'");
     let mut works = need;
     works.workload = "nothing".into();
-    check(&works, "unknown workload \"nothing\"");
+    check(&works, "unknown workload 'nothing'");
+}
+
+/// Beginnings of the works outside of this repository that rules cite.
+const WORKS: [&str; 12] = [
+    "Apple, Disk Utility User Guide",
+    "Debian Policy ",
+    "Filesystem Hierarchy Standard 3.0",
+    "Linux 6.13, commit fb6f20ecb121",
+    "Linux kernel, Documentation",
+    "Microsoft, Overview of FAT, HPFS, and NTFS File Systems",
+    "POSIX.1-2017, ",
+    "SD Specifications Part 2",
+    "dpkg, src/main/archives.c",
+    "exFAT specification",
+    "linux-libc-dev: netfilter headers",
+    "sqlite.org/atomiccommit.html",
+];
+
+/// Whether `source` is the need itself, a section of a document of this repository
+/// (`docs/crash.md: How it is judged`), or a known work.
+fn is_citation(source: &str) -> bool {
+    if source == "the definition of this need" || WORKS.iter().any(|work| source.starts_with(work))
+    {
+        return true;
+    }
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    source.split_once(": ").is_some_and(|(path, section)| {
+        let text = std::fs::read_to_string(root.join(path)).unwrap_or_default();
+        path.ends_with(".md") && text.lines().any(|line| line == format!("## {section}"))
+    })
+}
+
+#[test]
+fn rules_cite_documents_that_exist() {
+    for need in Need::builtin() {
+        for rule in &need.rules {
+            for source in rule.source.split("; ") {
+                let fact = rule.fact.name();
+                assert!(
+                    is_citation(source),
+                    "needs/{}.toml: {fact}: '{source}'",
+                    need.name
+                );
+            }
+        }
+    }
+    for none in [
+        "whichfs: it is so",
+        "docs/none.md: Faults",
+        "docs/crash.md: No such section",
+        "",
+    ] {
+        assert!(!is_citation(none), "{none}");
+    }
 }
