@@ -127,13 +127,17 @@ pub fn wanted(expected: &str) -> String {
 
 /// How much `wanted` and `known` are alike, 0 to 1; both are [`plain`].
 fn similarity(wanted: &str, known: &str) -> f64 {
-    /// Of a part of a name, and of an abbreviation of it (`rpi4`).
+    /// Of the beginning of a name, of a part, and of an abbreviation (`rpi4`).
+    const BEGINNING: f64 = 0.95;
     const PART: f64 = 0.88;
     const ABBREVIATION: f64 = 0.82;
     let alike = strsim::jaro_winkler(wanted, known);
     let letters = wanted.chars().count();
     if letters < 2 {
         return 0.0;
+    }
+    if known != wanted && known.starts_with(wanted) {
+        return BEGINNING;
     }
     if known.contains(wanted) {
         return alike.max(PART);
@@ -222,6 +226,10 @@ mod tests {
         assert_eq!(nearest("rpi4", &boards), ["raspberry-pi-4"]);
         assert_eq!(nearest("Emmc", &CARDS), ["emmc-8gb"]);
         assert_eq!(nearest("stick", &CARDS), ["usb-stick-16gb"]);
+        assert_eq!(
+            nearest("torn", &["torn-512", "torn-4k", "bit-rot"]),
+            ["torn-4k", "torn-512"]
+        );
         for far in ["", "x", "foo", "fsck"] {
             assert!(nearest(far, &["ext4", "f2fs", "btrfs"]).is_empty(), "{far}");
         }

@@ -7,6 +7,7 @@ use crate::output;
 use whichfs_engine::cards;
 use whichfs_fs::UnknownCandidate;
 use whichfs_report::documents::fs::{FsWhy, fs_why_text};
+use whichfs_units::nearest;
 
 /// Examples in the help text.
 pub const EXAMPLES: &str = "\
@@ -42,7 +43,7 @@ fn answer(args: &FsWhyArgs) -> Outcome<FsWhy> {
     if let Some(found) = whichfs_fs::find_elsewhere(&args.name) {
         return Ok(FsWhy::Elsewhere(found.clone()));
     }
-    let candidate = whichfs_fs::find(&args.name).map_err(|unknown| nobody(&unknown))?;
+    let candidate = whichfs_fs::find(&args.name).map_err(|unknown| nobody(&args.name, &unknown))?;
     let bytes = cards::geometry(&card.profile).partition_bytes;
     let (_, excluded) =
         whichfs_decide::exclude(&need, bytes, &[whichfs_engine::facts::of(candidate)]);
@@ -55,15 +56,16 @@ fn answer(args: &FsWhyArgs) -> Outcome<FsWhy> {
     })
 }
 
-fn nobody(unknown: &UnknownCandidate) -> Failure {
-    let known: Vec<&str> = whichfs_fs::elsewhere()
-        .iter()
-        .filter_map(|one| one.names.first().map(String::as_str))
-        .collect();
-    Failure::input(format!(
-        "{unknown}; of those that are no candidates these are known: {}",
-        known.join(", ")
-    ))
+/// That no filesystem has this name; those that are no candidates may have been meant too.
+fn nobody(name: &str, unknown: &UnknownCandidate) -> Failure {
+    let known = whichfs_fs::elsewhere().iter();
+    let known: Vec<&String> = known.flat_map(|one| &one.names).collect();
+    match (nearest(name, &known).first(), unknown) {
+        (Some(near), UnknownCandidate::Unknown(none)) if none.nearest.is_empty() => Failure::input(
+            format!("unknown filesystem '{name}'; did you mean '{near}'? it is no candidate"),
+        ),
+        _ => Failure::input(unknown),
+    }
 }
 
 #[cfg(test)]
