@@ -132,6 +132,9 @@ pub enum NeedError {
     /// No need has this name.
     #[error(transparent)]
     Unknown(#[from] UnknownName),
+    /// A need cannot have this name.
+    #[error("'{0}' is no name of a need; expected lower-case letters, digits and hyphens")]
+    Name(String),
 }
 
 const BUILTIN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/needs.rs"));
@@ -237,6 +240,26 @@ impl Need {
                 let listed = Some("`whichfs need list`");
                 UnknownName::new("need", name, &names, listed).into()
             })
+    }
+
+    /// The text of a need file called `name` that begins as that of the shipped need `like`, with
+    /// its comments, to be changed.
+    ///
+    /// # Errors
+    /// There is no need `like`, or `name` has other than lower-case letters, digits and hyphens.
+    pub fn file_like(like: &str, name: &str) -> Result<String, NeedError> {
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if name.is_empty() || !name.chars().all(plain) {
+            return Err(NeedError::Name(name.to_owned()));
+        }
+        Need::named(like)?;
+        let text = BUILTIN.iter().find(|(known, _)| *known == like);
+        let text = text.map_or("", |(_, text)| text);
+        Ok(text.replacen(
+            &format!("\nname = \"{like}\""),
+            &format!("\nname = \"{name}\""),
+            1,
+        ))
     }
 
     /// Reads a need file; `file` is only for messages.

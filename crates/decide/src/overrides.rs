@@ -3,7 +3,7 @@
 use crate::facts::{CrashClass, Fact};
 use crate::need::{Condition, FACTS, Need, NeedError, Rule, SETTINGS};
 use std::collections::BTreeSet;
-use whichfs_units::hint;
+use whichfs_units::{Bytes, hint};
 
 impl Need {
     /// Applies `KEY=VALUE` as given after `--need`:
@@ -55,6 +55,20 @@ impl Need {
                 expected.to_owned(),
             )
         })?;
+        if let (Fact::MinBytes, Some(Condition::AtMost(most))) = (fact, &condition) {
+            let all = whichfs_fs::candidates().iter();
+            let largest = all.map(|one| one.facts().min_bytes).max().unwrap_or(0);
+            if *most >= largest {
+                return Err(fail(
+                    format!(
+                        "it excludes nobody: it is the size of the smallest partition on which \
+                         the filesystem must work, and all work on {}",
+                        Bytes(largest)
+                    ),
+                    "a smaller size, or --card with a card of the size that you have".to_owned(),
+                ));
+            }
+        }
         self.rules.retain(|rule| rule.fact != fact);
         self.rules.extend(condition.map(|condition| Rule {
             fact,

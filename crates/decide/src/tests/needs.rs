@@ -241,3 +241,30 @@ fn wrong_overrides_say_what_is_legal() {
         assert_eq!(need, before, "a refused override changes nothing");
     }
 }
+
+#[test]
+fn a_file_like_a_shipped_need_differs_by_its_name_alone() {
+    for need in Need::builtin() {
+        let text = Need::file_like(&need.name, "mine").unwrap();
+        let mine = Need::parse("mine.toml", &text).unwrap();
+        let renamed = Need {
+            name: "mine".into(),
+            ..need
+        };
+        assert_eq!(mine, renamed);
+    }
+    let wrong = |like, name| Need::file_like(like, name).unwrap_err().to_string();
+    assert!(wrong("loger", "mine").contains("did you mean 'logger'?"));
+    assert!(wrong("logger", "my need").contains("lower-case letters"));
+}
+
+#[test]
+fn a_smallest_partition_on_which_every_filesystem_works_excludes_nobody() {
+    let mut need = Need::named("rootfs").unwrap();
+    let told = need.set("min_bytes=99TiB").unwrap_err().to_string();
+    assert!(
+        told.contains("excludes nobody") && told.contains("--card"),
+        "{told}"
+    );
+    need.set("min_bytes=16MiB").unwrap();
+}
